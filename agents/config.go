@@ -96,6 +96,12 @@ type OnPolicy struct {
 	// "ConstantLR", or empty for none; LearningRateSchedulerKwargs are its settings (package schedulers).
 	LearningRateScheduler       string         `yaml:"learning_rate_scheduler"`
 	LearningRateSchedulerKwargs map[string]any `yaml:"learning_rate_scheduler_kwargs"`
+	// LearningRateSchedulerNetworks says whose rates the schedule changes: those of "all" networks (default), or that of the
+	// "policy" alone, so that others keep their LearningRate (rl_games: central_value_config).
+	//
+	// Choose "policy" where KLAdaptiveLR lowers the rate of a policy that moves too fast, and the value network should go
+	// on learning at its own.
+	LearningRateSchedulerNetworks string `yaml:"learning_rate_scheduler_networks" config:"oneof=all|policy"`
 	// ScheduleKLThreshold is the kl_threshold of KLAdaptiveLR as it stands, which a population can change; without such a
 	// schedule 0. It is no key: the schedule's Kwargs say where it begins.
 	ScheduleKLThreshold float64 `yaml:"-"`
@@ -281,7 +287,7 @@ func (i Interval) Of(timesteps, parts int) int {
 // DefaultOnPolicy returns the settings that PPO and AMP have in common.
 func DefaultOnPolicy() OnPolicy {
 	return OnPolicy{
-		Rollouts: 16, MiniBatches: 2, MiniBatchOrder: "random", DiscountFactor: 0.99, GAELambda: 0.95,
+		Rollouts: 16, MiniBatches: 2, MiniBatchOrder: "random", LearningRateSchedulerNetworks: "all", DiscountFactor: 0.99, GAELambda: 0.95,
 		AdvantageNormalization: "rollout", Optimizer: "adam", AdamEpsilon: 1e-8, AdamBetas: [2]float64{0.9, 0.999},
 		GradNormClip: []float64{0.5}, RatioClip: 0.2, ValueClip: 0.2, ValueLossScale: 2.5, BoundsLossLimit: 1.1,
 		BoundsLossType: "limit", TimeLimitBootstrap: true,

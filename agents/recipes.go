@@ -242,7 +242,7 @@ var hyperparameters = []Hyperparameter{
 		"its scale_value; there is no shift_value, clip_reward has min_val and max_val"},
 	{"rl_games", "max_epochs", "-1", "trainer.timesteps", "times horizon_length"},
 	{"rl_games", "max_frames", "-1", "trainer.timesteps", perEnvironment},
-	{"rl_games", "score_to_win", "", "trainer.stop_at_return", "of an evaluation, there of the last 100 episodes"},
+	{"rl_games", "score_to_win", "", "trainer.stop_at_episode_return", ""},
 	{"rl_games", "save_best_after", "100", "trainer.best", "the best checkpoint is kept from the first one on"},
 	{"rl_games", "save_frequency", "0", "trainer.checkpoint_interval", "counts updates; times horizon_length"},
 	{"rl_games", "games_to_track", "100", "", "figures of episodes are means over the last 100"},

@@ -101,6 +101,7 @@ func TestExamples(t *testing.T) {
 	must(t, "convert", "runs/cartpole", "model.pt")
 	must(t, "convert", "--to", "skrl", "runs/cartpole", "agent_20000.pt")
 	must(t, "convert", "--to", "skrl", "--plain-names", "runs/slow", "theirs.pt")
+	write(t, "rl_games_ppo_cfg.yaml", games)
 	ran := map[string]int{}
 	for _, c := range []string{"inspect", "convert", "export", "plot", "version"} {
 		found, _, err := command().Find([]string{c})
@@ -127,7 +128,7 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	}
-	if got := fmt.Sprint(ran); got != "map[convert:5 export:4 inspect:5 plot:5 version:1]" {
+	if got := fmt.Sprint(ran); got != "map[convert:6 export:4 inspect:5 plot:5 version:1]" {
 		t.Errorf("examples run: %s", got)
 	}
 }

@@ -98,7 +98,7 @@ func (l listing) write(w io.Writer) error {
 		for _, key := range slices.Sorted(maps.Keys(settings)) {
 			value := fmt.Sprint(settings[key]) // numbers and times as YAML writes them
 			switch settings[key].(type) {
-			case string, map[string]any, []any:
+			case nil, string, map[string]any, []any:
 				text, err := json.Marshal(settings[key])
 				if err != nil {
 					return err

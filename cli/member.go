@@ -89,6 +89,7 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 // trainAlone trains one member of a population without a launcher: the others are processes that are started likewise,
 // with the same configuration, elsewhere or here. The first of them puts it into the population's folder.
 func trainAlone(ctx context.Context, full runfile.Sections, id int) error {
+	delete(full.Section("pbt"), "policy_idx") // in which the others' files differ
 	text, err := full.YAML()
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -103,6 +104,14 @@ func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, 
 	}
 	if f.given("num-envs") {
 		c.Section("environment")["num_envs"] = f.numEnvs
+	}
+	if kwargs, _ := c.Section("environment")["kwargs"].(map[string]any); f.isaac.task != "" && f.device != "" && kwargs["device"] == nil {
+		kwargs = maps.Clone(kwargs)
+		if kwargs == nil {
+			kwargs = map[string]any{}
+		}
+		kwargs["device"] = f.device // of the simulator, too
+		c.Section("environment")["kwargs"] = kwargs
 	}
 	for _, a := range env {
 		if err := c.Set("environment.kwargs." + a); err != nil {

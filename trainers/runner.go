@@ -127,6 +127,10 @@ func newRunner(dict map[string]any, env envs.Env) (*runner, error) {
 	if env == nil {
 		return nil, fmt.Errorf("trainers: there is no environment")
 	}
+	if params, ok := dict["params"]; ok {
+		return nil, &config.Error{Prefix: "trainers", Path: "params", Given: params,
+			Reason: "it is the section of a file of rl_games; package trainers/rlgames makes a dictionary of it"}
+	}
 	r := &runner{env: env, sp: env.Spaces()}
 	if err := config.Merge(r, dict, config.Options{Prefix: "trainers", Aliases: map[string]config.Alias{
 		"replay_buffer": {Key: "reply_buffer"},

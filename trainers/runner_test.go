@@ -321,6 +321,7 @@ func TestFromYAMLErrors(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct{ base, from, to, want string }{
 		{"ppo", "seed: 42", "sed: 42", `did you mean "seed"?`},
+		{"ppo", "seed: 42", "params: {}", `"params" is {}: it is the section of a file of rl_games; package trainers/rlgames makes a dictionary of it`},
 		{"ppo", "seed: 42", "seed: -1", `"seed" is -1`},
 		{"ppo", "seed: 42", "seed: x", `"seed" is "x"`},
 		{"ppo", "memory_size: -1", "memory_size: 9", "memory.memory_size is 9 and agent.rollouts is 8"},

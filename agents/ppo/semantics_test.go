@@ -271,6 +271,19 @@ func TestRatesPerNetwork(t *testing.T) {
 	}
 	check([2]float64{2e-3, 2e-2}, [2]float64{0.25, 1})
 
+	// A schedule changes all rates, or the policy's alone.
+	for networks, want := range map[string][2]float64{"all": {5e-4, 5e-3}, "policy": {5e-4, 1e-2}} {
+		c := newAgent(t, plain, 1, map[string]any{"learning_rate": []any{1e-3, 1e-2}, "learning_rate_scheduler": "LinearLR",
+			"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.0, "total_iters": 2}, "learning_rate_scheduler_networks": networks})
+		agenttest.Close(t, c)
+		agenttest.Learn(t, c, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
+		for i, g := range c.learner.Optimizer.Groups {
+			if math.Abs(g.LearningRate-want[i]) > 1e-12 {
+				t.Errorf("schedule of %s: network %d has the rate %g, want %g", networks, i, g.LearningRate, want[i])
+			}
+		}
+	}
+
 	// A policy that stands still while the value learns.
 	b := newAgent(t, plain, 1, map[string]any{"learning_rate": []any{1e-30, 1e-2}})
 	agenttest.Close(t, b)

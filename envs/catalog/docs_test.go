@@ -21,6 +21,7 @@ func TestTablesMatchTheCode(t *testing.T) {
 		docgen.Listed{Name: "catalog python settings", Defaults: pythonDefaults(gymnasiumStart, gymnasiumStep), Common: Defaults()},
 		docgen.Listed{Name: "catalog gymnasium settings", Defaults: gymnasiumDefaults(), Common: pythonDefaults(gymnasiumStart, gymnasiumStep)},
 		docgen.Listed{Name: "catalog simulator settings", Defaults: simulatorDefaults(), Common: pythonDefaults(gymnasiumStart, gymnasiumStep)},
+		docgen.Listed{Name: "wrapper clip_action settings", Defaults: actionLimits{}},
 		docgen.Listed{Name: "wrapper clip settings", Defaults: clipDefaults},
 		docgen.Listed{Name: "wrapper normalize_observation settings", Defaults: observationDefaults},
 		docgen.Listed{Name: "wrapper normalize_reward settings", Defaults: rewardDefaults},

@@ -135,7 +135,7 @@ func TestJournalIsInTheReference(t *testing.T) {
 func TestContractIsInTheGuide(t *testing.T) {
 	page := read(t, filepath.Join(root, "docs", "pbt-cluster.md"))
 	for _, want := range []string{
-		"| `" + launch.EnvConfig + "` |", "| `" + launch.EnvMember + "` |", "| `" + launch.EnvSlice + "` |",
+		"| `" + launch.EnvConfig + "` |", "| `" + launch.EnvMember + "` |", "| `" + launch.EnvSlice + "` |", "| `" + launch.EnvLocal + "` |", "`device: " + launch.LocalDevice + "`",
 		fmt.Sprintf("\n| %d | trained", launch.StatusFinished), fmt.Sprintf("\n| %d | gave its place", launch.StatusYielded),
 		fmt.Sprintf("\n| %d | start me again at once", launch.StatusRestart), fmt.Sprintf("\n| %d | a signal stopped me", launch.StatusStopped),
 	} {

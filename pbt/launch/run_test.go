@@ -84,7 +84,7 @@ func wantIn(t *testing.T, what, text string, parts ...string) {
 }
 
 func TestRunToTheEnd(t *testing.T) {
-	f, _ := population(t, "env: {GREETING: hello}, gpus: 2, members_per_gpu: 2", "train=2", "env=GREETING", "env=CUDA_VISIBLE_DEVICES", "env=GORL_PBT_SLICE", "env=GORL_PBT_CONFIG")
+	f, _ := population(t, "env: {GREETING: hello}, gpus: 2, members_per_gpu: 2", "train=2", "env=GREETING", "env=CUDA_VISIBLE_DEVICES", "env=GORL_PBT_SLICE", "env=GORL_PBT_LOCAL_IDX", "env=GORL_PBT_CONFIG")
 	t.Setenv("CUDA_VISIBLE_DEVICES", "5,GPU-7,9")
 	var out buffer
 	if err := Run(context.Background(), f, Options{Out: &out}); err != nil {
@@ -97,7 +97,7 @@ func TestRunToTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	for member, gpu := range []string{"5", "GPU-7", "5"} {
-		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", member)), "GREETING=hello\n", "CUDA_VISIBLE_DEVICES="+gpu+"\n", "GORL_PBT_SLICE=0\n", "GORL_PBT_CONFIG="+config+"\n")
+		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", member)), "GREETING=hello\n", "CUDA_VISIBLE_DEVICES="+gpu+"\n", "GORL_PBT_SLICE=0\n", "GORL_PBT_LOCAL_IDX=0\n", "GORL_PBT_CONFIG="+config+"\n")
 	}
 	// A second run finds everything done and adds to the logs.
 	if err := Run(context.Background(), f, Options{}); err != nil {
@@ -105,6 +105,27 @@ func TestRunToTheEnd(t *testing.T) {
 	}
 	if n := strings.Count(written(t, f, "logs/000.log"), "GREETING=hello"); n != 2 {
 		t.Errorf("the member's log has %d greetings after two runs, want 2", n)
+	}
+}
+
+// Members that see all devices know their places among those that run: one that is started again takes the free one.
+func TestRunTellsPlaces(t *testing.T) {
+	f, _ := population(t, "", "env=GORL_PBT_LOCAL_IDX", "1:restart", "train=1")
+	if err := Run(context.Background(), f, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for member := range 3 {
+		log := written(t, f, fmt.Sprintf("logs/%03d.log", member))
+		if want := fmt.Sprintf("GORL_PBT_LOCAL_IDX=%d\n", member); strings.Count(log, want) != 2 || strings.Count(log, "GORL_PBT_LOCAL_IDX=") != 2 {
+			t.Errorf("member %d has, in two starts,\n%s\nwant twice %s", member, log, want)
+		}
+	}
+	f, _ = population(t, "max_parallel: 1", "env=GORL_PBT_LOCAL_IDX", "train=1")
+	if err := Run(context.Background(), f, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for member := range 3 {
+		wantIn(t, "the log of a member that runs alone", written(t, f, fmt.Sprintf("logs/%03d.log", member)), "GORL_PBT_LOCAL_IDX=0\n")
 	}
 }
 

@@ -152,6 +152,7 @@ func (c *conversion) schedule(a map[string]any) {
 	rate := c.number("config.learning_rate")
 	switch c.text("config.lr_schedule") {
 	case "adaptive":
+		c.need("kl_threshold")
 		periods := map[string]string{"legacy": "minibatch", "standard": "epoch", "standard_epoch": "update"}
 		a["learning_rate_scheduler"] = "KLAdaptiveLR"
 		a["learning_rate_scheduler_kwargs"] = map[string]any{
@@ -159,6 +160,10 @@ func (c *conversion) schedule(a map[string]any) {
 			"step": periods[c.text("config.schedule_type")], "divergence": "gaussian",
 		}
 	case "linear":
+		if c.whole("config.max_epochs") <= 0 {
+			c.note("config.lr_schedule is linear, which ends with config.max_epochs, and that is missing: the rate is constant, as in rl_games")
+			return
+		}
 		a["learning_rate_scheduler"] = "LinearLR"
 		a["learning_rate_scheduler_kwargs"] = map[string]any{
 			"start_factor": 1.0, "end_factor": math.Min(1, 1e-6/rate), "total_iters": "auto"}
@@ -337,9 +342,13 @@ func (c *conversion) population(given any) {
 		c.wrong(&config.Error{Path: "pbt", Given: given, Reason: "want the keys of Isaac Lab's population"})
 		return
 	}
+	if reference, ok := leftOpen(section); ok {
+		c.wrong(&config.Error{Path: "pbt", Given: "${" + string(reference) + "}", Reason: "it refers to what is not in the file; give the value itself: agent.pbt.KEY=VALUE"})
+		return
+	}
 	if section["enabled"] != true {
 		if enabled, given := section["enabled"]; given && enabled != false && !none(enabled) {
-			c.wrong(&config.Error{Path: "pbt.enabled", Given: enabled, Allowed: flag.want()})
+			c.wrong(&config.Error{Path: "pbt.enabled", Given: enabled, Allowed: boolean.want()})
 		}
 		return
 	}

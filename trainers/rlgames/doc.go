@@ -3,6 +3,5 @@
 // package envs/catalog, and a population's section of package pbt/preset.
 //
 // Every key of a file is honoured, or has no meaning for gorl, which a note says, or is refused by an error that names
-// the key, its value and the reason. [Keys] lists them all; docs/reference/rl-games.md has the list and what is known
-// to differ.
+// the key, its value and the reason. docs/reference/rl-games.md lists all keys, and what is known to differ.
 package rlgames

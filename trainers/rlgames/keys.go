@@ -1,55 +1,44 @@
 package rlgames
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// Fate is what becomes of a key.
-type Fate string
+// fate is what becomes of a key.
+type fate int
 
-// The fates of keys.
 const (
-	// Honoured keys become something of gorl's that does the same; values that cannot are refused.
-	Honoured Fate = "honoured"
-	// Idle keys have no meaning for gorl, and change nothing.
-	Idle Fate = "no meaning"
-	// Refused keys are accepted where they change nothing, as most files have them, and refused otherwise.
-	Refused Fate = "refused"
+	isHonoured fate = iota // it becomes something of gorl's that does the same; values that cannot are refused
+	isIdle                 // it has no meaning for gorl, and changes nothing
+	isRefused              // it is accepted where it changes nothing, as most files have it, and refused otherwise
 )
 
-// Key is a key of rl_games' files.
-type Key struct {
-	// Path is the key below params, dotted.
-	Path string
-	// Fate is what becomes of it.
-	Fate Fate
-	// Default is rl_games' value where a file does not have the key, nil for none.
-	Default any
-	// Gorl is what it becomes.
-	Gorl string
-	// Why is the reason for which a value is refused, empty where every value is honoured.
-	Why string
-
-	kind  kind
-	check func(value any) bool // whether a value can be honoured; nil: every one
+// key is a key of rl_games' files.
+type key struct {
+	path     string // below params, dotted
+	fate     fate
+	kind     kind
+	fallback any                  // rl_games' value where a file does not have the key, nil for none
+	gorl     string               // what it becomes
+	check    func(value any) bool // whether a value can be honoured; nil: every one
+	why      string               // the reason for which a value is refused
+	values   string               // of a refused key, the values that are accepted
 }
-
-// Keys are all keys that files may have, in their order.
-func Keys() []Key { return slices.Clone(keys) }
 
 // table are the keys by their paths, sections those that have keys below them.
 var (
-	table    = map[string]Key{}
+	table    = map[string]key{}
 	sections = map[string]bool{}
 )
 
 func init() {
 	for _, k := range keys {
-		table[k.Path] = k
-		for path, i := k.Path, strings.LastIndex(k.Path, "."); i > 0; i = strings.LastIndex(path, ".") {
+		table[k.path] = k
+		for path, i := k.path, strings.LastIndex(k.path, "."); i > 0; i = strings.LastIndex(path, ".") {
 			path = path[:i]
 			sections[path] = true
 		}
@@ -60,7 +49,7 @@ func init() {
 func nearest(path string) string {
 	var all, names []string
 	for _, k := range keys {
-		all = append(all, k.Path)
+		all = append(all, k.path)
 	}
 	section, name := path[:strings.LastIndex(path, ".")+1], path[strings.LastIndex(path, ".")+1:]
 	for _, p := range all {
@@ -80,22 +69,29 @@ func nearest(path string) string {
 }
 
 // Constructors of the table's lines.
-func honoured(path string, k kind, fallback any, gorl string) Key {
-	return Key{Path: path, Fate: Honoured, kind: k, Default: fallback, Gorl: gorl}
+func honoured(path string, k kind, fallback any, gorl string) key {
+	return key{path: path, fate: isHonoured, kind: k, fallback: fallback, gorl: gorl}
 }
 
 // but limits the values of a key.
-func (k Key) but(check func(value any) bool, why string) Key {
-	k.check, k.Why = check, why
+func (k key) but(check func(value any) bool, why string) key {
+	k.check, k.why = check, why
 	return k
 }
 
 // idle is a key without meaning for gorl.
-func idle(path, gorl string) Key { return Key{Path: path, Fate: Idle, Gorl: gorl} }
+func idle(path, gorl string) key { return key{path: path, fate: isIdle, gorl: gorl} }
 
 // only is a key that is refused unless it has one of the values that change nothing.
-func only(path string, k kind, why string, values ...any) Key {
-	return Key{Path: path, Fate: Refused, kind: k, Why: why, check: oneOf(values...)}
+func only(path string, k kind, why string, values ...any) key {
+	names := make([]string, len(values))
+	for i, v := range values {
+		names[i] = fmt.Sprintf("`%v`", v)
+		if b, ok := v.(bool); ok { // as Python writes it
+			names[i] = map[bool]string{true: "`True`", false: "`False`"}[b]
+		}
+	}
+	return key{path: path, fate: isRefused, kind: k, why: why, check: oneOf(values...), values: strings.Join(names, " and ")}
 }
 
 func oneOf(values ...any) func(any) bool {
@@ -117,52 +113,55 @@ const (
 	wantAtLeast0   = "want a number of at least 0"
 	wantShare      = "want a number from 0 to 1"
 	wantActivation = "want None, relu, tanh, sigmoid, elu, selu, swish, gelu or softplus"
+	smooth         = "gorl clips the surrogate and values at their limits, not smoothly"
 	noSelfPlay     = "gorl's PPO has one agent an environment"
 )
 
 // perceptron are the keys of a network's perceptron.
-func perceptron(section string) []Key {
-	return []Key{
+func perceptron(section string) []key {
+	return []key{
 		honoured(section+".units", list, nil, "the linear layers of the container `mlp`"),
 		honoured(section+".activation", text, "None", "`activations`; `swish` is `silu`").but(isActivation, wantActivation),
-		only(section+".d2rl", flag, "gorl has no layers that read the observation again", false),
+		only(section+".d2rl", boolean, "gorl has no layers that read the observation again", false),
 		honoured(section+".initializer.name", text, "default",
 			"`initial_bias: zero`, and weights as PyTorch's").but(oneOf("default"), "gorl starts weights as PyTorch does, which rl_games calls default"),
 		idle(section+".initializer.scale", "nothing reads it for the initializer `default`"),
 		idle(section+".initializer.gain", "nothing reads it for the initializer `default`"),
 		idle(section+".regularizer", "rl_games does not read it either"),
+		idle(section+".norm_only_first_layer", "it is read with normalization only"),
 	}
 }
 
 // layers are the keys of networks: the policy's, or the central value's.
-func layers(section string) []Key {
-	return slices.Concat(perceptron(section+".mlp"), []Key{
+func layers(section string) []key {
+	return slices.Concat(perceptron(section+".mlp"), []key{
 		honoured(section+".rnn.name", text, "", "a layer `lstm`, `gru` or `rnn` in the container `rnn`").but(oneOf("lstm", "gru", "rnn"), "gorl has lstm, gru and rnn"),
 		honoured(section+".rnn.units", whole, nil, "its size").but(positive, wantPositive),
 		honoured(section+".rnn.layers", whole, 1, "how many there are").but(positive, wantPositive),
-		honoured(section+".rnn.before_mlp", flag, false, "True: `rnn` reads observations and `mlp` reads `rnn`; False: the other way round"),
-		honoured(section+".rnn.concat_input", flag, false, "after the perceptron: `rnn` reads `concatenate([mlp, OBSERVATIONS])`; before it nothing reads it"),
-		only(section+".rnn.concat_output", flag, "gorl's heads read the recurrent layer alone", false),
-		only(section+".rnn.layer_norm", flag, "gorl has no layer norm behind recurrent layers; give False and train anew", false),
+		honoured(section+".rnn.before_mlp", boolean, false, "True: `rnn` reads observations and `mlp` reads `rnn`; False: the other way round"),
+		honoured(section+".rnn.concat_input", boolean, false, "after the perceptron: `rnn` reads `concatenate([mlp, OBSERVATIONS])`; before it nothing reads it"),
+		only(section+".rnn.concat_output", boolean, "gorl's heads read the recurrent layer alone", false),
+		only(section+".rnn.layer_norm", boolean, "gorl has no layer norm behind recurrent layers; give False and train anew", false),
 		idle(section+".rnn.zero_rnn_on_done", "rl_games reads config.zero_rnn_on_done instead"),
 		only(section+".normalization", anything, "gorl's layers have no normalization"),
+		only(section+".joint_obs_actions", anything, "gorl's value networks read no actions"),
 		only(section+".inputs", anything, "gorl's observations and states have no names that a network could choose among; concatenate them in the environment"),
 	})
 }
 
 // policyKeys are those of what the policy computes.
-var policyKeys = []Key{
+var policyKeys = []key{
 	only("network.name", text, "gorl knows actor_critic and, of AMP, amp", "actor_critic", "amp"),
-	honoured("network.separate", flag, false, "`models.separate`"),
+	honoured("network.separate", boolean, false, "`models.separate`"),
 	honoured("network.value_activation", text, "None", "a function around `ONE` in the value's output").but(isActivation, wantActivation),
 	honoured("network.space.continuous.mu_activation", text, "None", "a function around `ACTIONS` in the policy's output").but(isActivation, wantActivation),
 	only("network.space.continuous.sigma_activation", text, "log σ is used as it is"),
 	only("network.space.continuous.mu_init.name", text, "gorl starts weights as PyTorch does, which rl_games calls default", "default"),
 	idle("network.space.continuous.mu_init.scale", "nothing reads it for the initializer `default`"),
 	only("network.space.continuous.sigma_init.name", text, "gorl starts log σ at one number, as const_initializer does", "const_initializer"),
-	honoured("network.space.continuous.sigma_init.val", number, 0.0, "`initial_log_std`"),
-	only("network.space.continuous.fixed_sigma", flag, "gorl's log σ is one vector for all observations; give True", true),
-	honoured("network.space.continuous.learn_sigma", flag, true, "False: `fixed_log_std: true`"),
+	honoured("network.space.continuous.sigma_init.val", number, 0.0, "`initial_log_std`; with fixed_sigma: False it must be 0"),
+	honoured("network.space.continuous.fixed_sigma", boolean, true, "False: `state_dependent_log_std: true`"),
+	honoured("network.space.continuous.learn_sigma", boolean, true, "False: `fixed_log_std: true`"),
 	only("network.space.discrete", anything, "rl_games' discrete actions have other losses; use a file of skrl's, class CategoricalMixin"),
 	only("network.space.multi_discrete", anything, "rl_games' discrete actions have other losses; use a file of skrl's, class MultiCategoricalMixin"),
 	honoured("network.cnn.type", text, "", "the container `cnn`").but(oneOf("conv2d"), "gorl has conv2d"),
@@ -171,19 +170,19 @@ var policyKeys = []Key{
 	only("network.cnn.initializer.name", text, "gorl starts weights as PyTorch does, which rl_games calls default", "default"),
 	idle("network.cnn.initializer.scale", "nothing reads it for the initializer `default`"),
 	idle("network.cnn.regularizer", "rl_games does not read it either"),
-	honoured("network.permute_input", flag, true, "pictures are height × width × channels and permuted; False: they are channels × height × width"),
+	honoured("network.cnn.permute_input", boolean, true, "pictures are height × width × channels and permuted; False: they are channels × height × width"),
 	honoured("network.disc.units", list, nil, "AMP: the discriminator's linear layers"),
 	honoured("network.disc.activation", text, "None", "AMP: its `activations`").but(isActivation, wantActivation),
 	only("network.disc.initializer.name", text, "gorl starts weights as PyTorch does, which rl_games calls default", "default"),
 }
 
 // keys are all keys. What several keys decide together is in the functions of conversion.
-var keys = slices.Concat([]Key{
+var keys = slices.Concat([]key{
 	honoured("seed", number, nil, "`seed`; negative: drawn at random"),
 	honoured("algo.name", text, nil, "`a2c_continuous`: `agent.class: PPO`; `amp_continuous`: `AMP`"),
 	honoured("model.name", text, nil, "a Gaussian policy of log σ without limits").but(oneOf("continuous_a2c_logstd", "continuous_amp"),
 		"gorl knows continuous_a2c_logstd and, of AMP, continuous_amp"),
-	only("load_checkpoint", flag, "gorl does not read checkpoints of rl_games; give False, and go on with a run of gorl's by gorl train --resume", false),
+	only("load_checkpoint", boolean, "gorl does not read checkpoints of rl_games; give False, and go on with a run of gorl's by gorl train --resume", false),
 	idle("load_path", "it is read with load_checkpoint only"),
 	honoured("env.clip_actions", number, nil, "the wrapper `clip_action`, see config.clip_actions").but(positive, wantPositive),
 	honoured("env.clip_observations", number, nil, "the wrapper `clip_observation`; states are left as they are").but(positive, wantPositive),
@@ -191,7 +190,7 @@ var keys = slices.Concat([]Key{
 	honoured("env.obs_groups.states", list, nil, "`environment.state_groups`, with a central value; nothing else reads states"),
 	idle("env.concate_obs_groups", "groups are joined in any case"),
 	idle("env.concate_obs_group", "groups are joined in any case"),
-}, policyKeys, layers("network"), []Key{
+}, policyKeys, layers("network"), []key{
 	honoured("config.name", text, nil, "`trainer.name`, the run's folder"),
 	honoured("config.full_experiment_name", text, nil, "the same, instead of config.name"),
 	honoured("config.train_dir", text, nil, "`trainer.directory`"),
@@ -199,20 +198,20 @@ var keys = slices.Concat([]Key{
 	idle("config.env_config", "the environment is described in `environment`"),
 	idle("config.device", "`agent.device`, or `--device`"),
 	idle("config.device_name", "`agent.device`, or `--device`"),
-	only("config.multi_gpu", flag, "an agent of gorl's learns on one device", false),
-	only("config.ppo", flag, "without PPO's clip it is A2C", true),
+	only("config.multi_gpu", boolean, "an agent of gorl's learns on one device", false),
+	only("config.ppo", boolean, "without PPO's clip it is A2C", true),
 	idle("config.mixed_precision", "it makes GPUs faster and does not change what is computed; `agent.mixed_precision` is gorl's"),
-	honoured("config.normalize_input", flag, false, "`observation_preprocessor: RunningStandardScaler`"),
-	honoured("config.normalize_value", flag, false, "`value_preprocessor: RunningStandardScaler`"),
-	honoured("config.normalize_advantage", flag, true, "`advantage_normalization`: `rollout`, or `none`"),
-	only("config.normalize_rms_advantage", flag, "gorl has no running statistics of advantages", false),
-	honoured("config.value_bootstrap", flag, false, "`time_limit_bootstrap`, with the value of the last observation where it is known"),
+	honoured("config.normalize_input", boolean, false, "`observation_preprocessor: RunningStandardScaler`"),
+	honoured("config.normalize_value", boolean, false, "`value_preprocessor: RunningStandardScaler`"),
+	honoured("config.normalize_advantage", boolean, true, "`advantage_normalization`: `rollout`, or `none`"),
+	only("config.normalize_rms_advantage", boolean, "gorl has no running statistics of advantages", false),
+	honoured("config.value_bootstrap", boolean, false, "`time_limit_bootstrap`, with the value of the last observation where it is known"),
 	idle("config.num_actors", "`environment.num_envs`"),
 	honoured("config.reward_shaper.scale_value", number, 1.0, "`rewards_shaper_scale`").but(func(v any) bool { return v != 0.0 }, "every reward would be 0"),
 	only("config.reward_shaper.shift_value", number, "gorl scales rewards and does not shift them", 0.0),
 	only("config.reward_shaper.min_val", number, "gorl clips rewards before it scales them: wrapper clip_reward"),
 	only("config.reward_shaper.max_val", number, "gorl clips rewards before it scales them: wrapper clip_reward"),
-	only("config.reward_shaper.log_val", flag, "gorl takes no logarithm of rewards", false),
+	only("config.reward_shaper.log_val", boolean, "gorl takes no logarithm of rewards", false),
 	honoured("config.gamma", number, nil, "`discount_factor`").but(share, wantShare),
 	honoured("config.tau", number, nil, "`gae_lambda`").but(share, wantShare),
 	honoured("config.learning_rate", number, nil, "`learning_rate`").but(positive, wantPositive),
@@ -220,10 +219,10 @@ var keys = slices.Concat([]Key{
 		"`adaptive`: `KLAdaptiveLR` with `divergence: gaussian`; `linear`: `LinearLR` to 1e-6 at the end; others: constant"),
 	honoured("config.schedule_type", text, "legacy", "its `step`: `legacy`, per minibatch; `standard`, per epoch; `standard_epoch`, per update").but(
 		oneOf("legacy", "standard", "standard_epoch"), "want legacy, standard or standard_epoch"),
-	honoured("config.kl_threshold", number, 0.008, "its `kl_threshold`").but(positive, wantPositive),
+	honoured("config.kl_threshold", number, nil, "its `kl_threshold`").but(positive, wantPositive),
 	honoured("config.min_lr", number, 1e-6, "its `min_lr`").but(positive, wantPositive),
 	honoured("config.max_lr", number, 1e-2, "its `max_lr`").but(positive, wantPositive),
-	only("config.schedule_entropy", flag, "gorl's entropy_loss_scale has no schedule", false),
+	only("config.schedule_entropy", boolean, "gorl's entropy_loss_scale has no schedule", false),
 	honoured("config.score_to_win", number, nil, "`trainer.stop_at_episode_return`"),
 	honoured("config.max_epochs", whole, nil, "`trainer.timesteps`, times config.horizon_length"),
 	honoured("config.max_frames", number, nil, "`trainer.timesteps`, divided by the number of environments; the smaller of both counts"),
@@ -232,10 +231,10 @@ var keys = slices.Concat([]Key{
 	idle("config.print_stats", "gorl prints progress unless `--quiet` is given"),
 	idle("config.use_diagnostics", "gorl tracks the same figures in any case"),
 	honoured("config.grad_norm", number, 1.0, "`grad_norm_clip`, where config.truncate_grads is True").but(atLeast0, wantAtLeast0),
-	honoured("config.truncate_grads", flag, false, "False: `grad_norm_clip: 0`"),
+	honoured("config.truncate_grads", boolean, false, "False: `grad_norm_clip: 0`"),
 	honoured("config.entropy_coef", number, 0.0, "`entropy_loss_scale`").but(atLeast0, wantAtLeast0),
 	honoured("config.e_clip", number, 0.2, "`ratio_clip`, and `value_clip`").but(positive, wantPositive),
-	honoured("config.clip_value", flag, false, "False: `value_clip: 0`"),
+	honoured("config.clip_value", boolean, false, "False: `value_clip: 0`"),
 	honoured("config.critic_coef", number, nil, "half of it is `value_loss_scale`; of AMP, all of it").but(atLeast0, wantAtLeast0),
 	honoured("config.bounds_loss_coef", number, 0.0, "`bounds_loss_scale`").but(atLeast0, wantAtLeast0),
 	honoured("config.bound_loss_type", text, "bound",
@@ -246,27 +245,38 @@ var keys = slices.Concat([]Key{
 	honoured("config.mini_epochs", whole, nil, "`learning_epochs`").but(positive, wantPositive),
 	honoured("config.seq_length", whole, 4, "`sequence_length`, with recurrent layers").but(positive, wantPositive),
 	idle("config.seq_len", "rl_games does not read it either; config.seq_length is meant"),
-	only("config.zero_rnn_on_done", flag, "gorl's memories begin anew with each episode; give True", true),
-	honoured("config.clip_actions", flag, true,
+	only("config.zero_rnn_on_done", boolean, "gorl's memories begin anew with each episode; give True", true),
+	honoured("config.clip_actions", boolean, true,
 		"with env.clip_actions a wrapper `clip_action` of ±1 (True) or its limit (False); without it `rescale_action` (True) or nothing"),
-	only("config.use_smooth_clamp", flag, "gorl's surrogate is clipped at once", false),
-	honoured("config.use_experimental_cv", flag, true, "gorl's policy has no value head beside a central value: what True learns in it is left out"),
-	only("config.use_action_masks", flag, noSelfPlay+" without masks of actions", false),
+	only("config.use_smooth_clamp", boolean, smooth, false),
+	honoured("config.use_experimental_cv", boolean, true, "gorl's policy has no value head beside a central value: what True learns in it is left out"),
+	only("config.use_action_masks", boolean, noSelfPlay+" without masks of actions", false),
 	only("config.self_play_config", anything, noSelfPlay),
-	only("config.self_play", flag, noSelfPlay, false),
+	only("config.self_play", boolean, noSelfPlay, false),
 	honoured("config.weight_decay", number, 0.0, "`weight_decay`").but(atLeast0, wantAtLeast0),
 	idle("config.games_to_track", "gorl's figures are means over 100 episodes"),
-	honoured("config.player.deterministic", flag, true, "False: `trainer.stochastic_evaluation: true`"),
-	idle("config.player.games_num", "`gorl eval --episodes`"),
+	honoured("config.player.deterministic", boolean, true, "False: `trainer.stochastic_evaluation: true`"),
+	only("config.freeze_critic", boolean, "gorl's value network learns in every update", false),
+	only("config.epochs_between_resets", whole, "gorl resets environments once; their episodes go on from update to update", 0),
+	only("config.population_based_training", boolean, "gorl's populations are the section pbt", false),
+	idle("config.pbt_idx", "it is read with population_based_training only"),
+	idle("config.network_path", "gorl's checkpoints lie in the run's folder"),
+	idle("config.log_path", "gorl's figures lie in the run's folder"),
+	idle("config.bptt_length", "rl_games does not use it either"),
+	idle("config.adv_rms_momentum", "it is read with normalize_rms_advantage only"),
+	idle("config.player.games_num", "`--episodes` of `gorl eval`"),
 	idle("config.player.print_stats", "gorl eval prints a table"),
 	idle("config.player.use_vecenv", "gorl's environments are batches"),
-	idle("config.player.render", "`gorl eval --render`"),
+	idle("config.player.n_game_life", "`--episodes` of `gorl eval` counts whole episodes"),
+	idle("config.player.evaluation", "`evaluation_interval`"),
+	idle("config.player.render_sleep", "gorl eval records films"),
+	idle("config.player.render", "`--record` of `gorl eval`"),
 	idle("player", "rl_games does not read it either; config.player is meant"),
 	idle("config.defer_summaries_sec", "`write_interval`"),
 	idle("config.summaries_interval_sec_min", "`write_interval`"),
 	idle("config.summaries_interval_sec_max", "`write_interval`"),
 	idle("config.force_interval_writer", "`write_interval`"),
-}, centralKeys(), []Key{
+}, centralKeys(), []key{
 	honoured("config.amp_obs_demo_buffer_size", whole, nil, "AMP: `motion_dataset_size`").but(positive, wantPositive),
 	honoured("config.amp_replay_buffer_size", whole, nil, "AMP: `reply_buffer_size`").but(positive, wantPositive),
 	honoured("config.amp_replay_keep_prob", number, nil, "AMP: `replay_admission_probability`").but(func(v any) bool { return positive(v) && share(v) }, "want a number above 0, at most 1"),
@@ -279,7 +289,7 @@ var keys = slices.Concat([]Key{
 	honoured("config.disc_reward_scale", number, nil, "AMP: `style_reward_scale`, times config.disc_reward_w").but(atLeast0, wantAtLeast0),
 	honoured("config.disc_reward_w", number, nil, "AMP: see config.disc_reward_scale").but(atLeast0, wantAtLeast0),
 	honoured("config.task_reward_w", number, nil, "AMP: `task_reward_scale`").but(atLeast0, wantAtLeast0),
-	honoured("config.normalize_amp_input", flag, true, "AMP: `amp_observation_preprocessor: RunningStandardScaler`"),
+	honoured("config.normalize_amp_input", boolean, true, "AMP: `amp_observation_preprocessor: RunningStandardScaler`"),
 })
 
 // central is the section of the network that estimates values from privileged states.
@@ -287,22 +297,23 @@ const central = "config.central_value_config"
 
 // centralKeys are the keys of the central value. Its network learns in the policy's passes over the policy's
 // minibatches, so what would be other ones is refused.
-func centralKeys() []Key {
-	return slices.Concat([]Key{
+func centralKeys() []key {
+	return slices.Concat([]key{
 		honoured(central+".learning_rate", number, nil, "the second of two rates in `learning_rate`").but(positive, wantPositive),
 		honoured(central+".mini_epochs", whole, nil, "must be config.mini_epochs"),
 		honoured(central+".minibatch_size", whole, nil, "must be config.minibatch_size"),
 		honoured(central+".minibatch_size_per_env", whole, nil, "must be config.minibatch_size_per_env"),
-		honoured(central+".clip_value", flag, false, "must be config.clip_value"),
+		honoured(central+".clip_value", boolean, false, "must be config.clip_value"),
 		honoured(central+".e_clip", number, 0.2, "must be config.e_clip, where values are clipped"),
-		honoured(central+".normalize_input", flag, false, "`state_preprocessor: RunningStandardScaler`"),
-		honoured(central+".truncate_grads", flag, false, "False: the second of two numbers in `grad_norm_clip` is 0"),
+		honoured(central+".normalize_input", boolean, false, "`state_preprocessor: RunningStandardScaler`"),
+		honoured(central+".truncate_grads", boolean, false, "False: the second of two numbers in `grad_norm_clip` is 0"),
 		honoured(central+".grad_norm", number, 1.0, "the second of two numbers in `grad_norm_clip`").but(atLeast0, wantAtLeast0),
 		honoured(central+".lr_schedule", text, "None", "`linear` where config.lr_schedule is; any other text is a constant rate, as in rl_games"),
 		idle(central+".kl_threshold", "rl_games does not read it either"),
 		idle(central+".schedule_type", "rl_games does not read it either"),
 		only(central+".weight_decay", number, "gorl's networks share one; give config.weight_decay", 0.0),
+		only(central+".use_smooth_clamp", boolean, smooth, false),
 		only(central+".network.name", text, "gorl knows actor_critic", "actor_critic"),
-		only(central+".network.central_value", flag, "want True, or nothing", true),
+		only(central+".network.central_value", boolean, "want True, or nothing", true),
 	}, layers(central+".network"))
 }

@@ -27,10 +27,20 @@ func (c *conversion) models() {
 	policy := c.containers("network", "OBSERVATIONS")
 	shared := !c.flag("network.separate") && !c.given(central)
 	m["separate"] = !shared
-	m["policy"] = c.model("GaussianMixin", policy, applied(c.text("network.space.continuous.mu_activation"), "ACTIONS"), map[string]any{
+	gaussian := map[string]any{
 		"clip_actions": false, "clip_log_std": false, "initial_log_std": c.number("network.space.continuous.sigma_init.val"),
 		"fixed_log_std": !c.flag("network.space.continuous.learn_sigma"),
-	})
+	}
+	if !c.flag("network.space.continuous.fixed_sigma") {
+		if gaussian["initial_log_std"] != 0.0 { // of which rl_games makes weights, and gorl biases
+			c.refuse("network.space.continuous.sigma_init.val", "with fixed_sigma: False gorl's log σ begins at 0")
+		}
+		if activation(c.text("network.space.continuous.mu_activation")) != "" {
+			c.refuse("network.space.continuous.mu_activation", "with fixed_sigma: False it would be log σ's as well")
+		}
+		gaussian["state_dependent_log_std"] = true
+	}
+	m["policy"] = c.model("GaussianMixin", policy, applied(c.text("network.space.continuous.mu_activation"), "ACTIONS"), gaussian)
 	value := deepCopy(policy).([]any)
 	if c.given(central) {
 		if !c.given(central + ".network.mlp") {
@@ -77,7 +87,7 @@ func (c *conversion) containers(section, input string) []any {
 	}
 	if c.given(section + ".cnn") {
 		in := input
-		if c.flag(section + ".permute_input") {
+		if c.flag(section + ".cnn.permute_input") {
 			in = fmt.Sprintf("permute(%s, (0, 3, 1, 2))", input)
 		}
 		add("cnn", in, c.convolutions(section), activation(c.text(section+".cnn.activation")))

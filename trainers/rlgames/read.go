@@ -179,7 +179,9 @@ type conversion struct {
 // file reads the sections of a file.
 func (c *conversion) file(file map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(file)) {
-		if name != "params" && name != "pbt" {
+		if name == "asymmetric_obs" { // IsaacGymEnvs' Trifinger; rl_games does not see it
+			c.idle = append(c.idle, name)
+		} else if name != "params" && name != "pbt" {
 			c.wrong(&config.Error{Path: name, Given: file[name], Unknown: true, Reason: "a file of rl_games has params, and in Isaac Lab pbt",
 				Nearest: config.Nearest(name, []string{"params", "pbt"})})
 		}
@@ -230,9 +232,9 @@ func (c *conversion) keep(path string, section map[string]any) {
 		k, known := table[at]
 		sub, isSection := value.(map[string]any)
 		switch {
-		case known && k.Fate == Idle:
+		case known && k.fate == isIdle:
 			c.idle = append(c.idle, at)
-		case known && k.kind != section_:
+		case known:
 			c.value(k, value)
 		case isSection && sections[at]:
 			c.values[at] = sub
@@ -250,23 +252,23 @@ func (c *conversion) keep(path string, section map[string]any) {
 func none(value any) bool { return value == nil || value == "None" }
 
 // value checks and keeps the value of a key.
-func (c *conversion) value(k Key, value any) {
+func (c *conversion) value(k key, value any) {
 	if none(value) {
 		return
 	}
-	c.values[k.Path] = value
-	if reference, ok := value.(unresolved); ok {
-		c.values[k.Path] = "${" + string(reference) + "}"
-		c.refuse(k.Path, "it refers to what is not in the file; give the value itself: agent.params.%s=VALUE", k.Path)
+	c.values[k.path] = value
+	if reference, ok := leftOpen(value); ok {
+		c.values[k.path] = "${" + string(reference) + "}"
+		c.refuse(k.path, "it refers to what is not in the file; give the value itself: agent.params.%s=VALUE", k.path)
 		return
 	}
 	read, ok := k.kind.read(value)
 	if !ok {
-		c.wrong(&config.Error{Path: "params." + k.Path, Given: value, Allowed: k.kind.want()})
+		c.wrong(&config.Error{Path: "params." + k.path, Given: value, Allowed: k.kind.want()})
 		return
 	}
-	c.values[k.Path] = read
+	c.values[k.path] = read
 	if k.check != nil && !k.check(read) {
-		c.refuse(k.Path, "%s", k.Why)
+		c.refuse(k.path, "%s", k.why)
 	}
 }

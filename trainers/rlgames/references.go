@@ -16,6 +16,27 @@ import (
 // unresolved is a reference to what the file does not have. It matters only where the key matters.
 type unresolved string
 
+// leftOpen returns a reference in a value that leads out of the file.
+func leftOpen(value any) (unresolved, bool) {
+	switch v := value.(type) {
+	case unresolved:
+		return v, true
+	case map[string]any:
+		for _, x := range v {
+			if reference, ok := leftOpen(x); ok {
+				return reference, true
+			}
+		}
+	case []any:
+		for _, x := range v {
+			if reference, ok := leftOpen(x); ok {
+				return reference, true
+			}
+		}
+	}
+	return "", false
+}
+
 // maxDepth is more than any file refers from reference to reference.
 const maxDepth = 32
 

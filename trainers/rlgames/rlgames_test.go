@@ -209,13 +209,15 @@ var changes = []change{
 	{set: "network.space.continuous.sigma_init.name=default", err: "gorl starts log σ at one number"},
 	{set: "network.space.continuous.sigma_init.val=-2.9", want: map[string]string{"models.policy.initial_log_std": "-2.9"}},
 	{set: "network.space.continuous.learn_sigma=False", want: map[string]string{"models.policy.fixed_log_std": "true"}},
-	{set: "network.space.continuous.fixed_sigma=False", err: "gorl's log σ is one vector for all observations"},
+	{set: "network.space.continuous.fixed_sigma=False", want: map[string]string{"models.policy.state_dependent_log_std": "true"}},
+	{set: "network.space.continuous.fixed_sigma=False network.space.continuous.sigma_init.val=-1", err: "with fixed_sigma: False gorl's log σ begins at 0"},
+	{set: "network.space.continuous.fixed_sigma=False network.space.continuous.mu_activation=tanh", err: "it would be log σ's as well"},
 	{set: "network.space.discrete={}", err: "discrete actions have other losses"},
 	{set: "network.space.multi_discrete={}", err: "discrete actions have other losses"},
 	{set: "network.cnn={type:conv2d,activation:relu,convs:[{filters:8,kernel_size:4,strides:2,padding:1}]} config.normalize_input=False", want: map[string]string{
 		"models.policy.network": `[{name: cnn, input: "permute(OBSERVATIONS, (0, 3, 1, 2))", layers: [conv2d: {out_channels: 8, kernel_size: 4, stride: 2, padding: 1}, flatten], ` +
 			`activations: relu}, {name: mlp, input: cnn, layers: [64, 32], activations: elu}]`}},
-	{set: "network.permute_input=False network.cnn={type:conv2d,convs:[{filters:8,kernel_size:4}]} config.normalize_input=False", want: map[string]string{
+	{set: "network.cnn={type:conv2d,permute_input:False,convs:[{filters:8,kernel_size:4}]} config.normalize_input=False", want: map[string]string{
 		"models.policy.network": `[{name: cnn, input: OBSERVATIONS, layers: [conv2d: {out_channels: 8, kernel_size: 4}, flatten]}, ` +
 			`{name: mlp, input: cnn, layers: [64, 32], activations: elu}]`}},
 	{set: "network.cnn={type:conv2d,convs:[{filters:8,kernel_size:4}]}", err: `"params.config.normalize_input" is true: gorl's scaler has a mean for every pixel`},
@@ -228,6 +230,7 @@ var changes = []change{
 	{set: "network.mlp.units=[5]", want: map[string]string{
 		"models.policy.network": "[{name: mlp, input: OBSERVATIONS, layers: [5], activations: elu}]",
 		"models.value.network":  "[{name: mlp, input: OBSERVATIONS, layers: [5], activations: elu}]"}},
+	{set: "network.mlp.units=[3,'${task.n}']", err: `"params.network.mlp.units" is "${task.n}": it refers to what is not in the file`},
 	{set: "network.mlp.units=[]", err: "the network has no layers"},
 	{set: "network.mlp.activation=swish", want: map[string]string{"models.policy.network": "[{name: mlp, input: OBSERVATIONS, layers: [64, 32], activations: silu}]"}},
 	{set: "network.mlp.activation=None", want: map[string]string{"models.policy.network": "[{name: mlp, input: OBSERVATIONS, layers: [64, 32]}]"}},
@@ -275,12 +278,15 @@ var changes = []change{
 	{set: "config.learning_rate=.inf", err: `"params.config.learning_rate" is`},
 	{set: "config.lr_schedule=linear", want: map[string]string{"agent.learning_rate_scheduler": "LinearLR",
 		"agent.learning_rate_scheduler_kwargs": "{start_factor: 1.0, end_factor: 0.0033333333333333335, total_iters: auto}"}},
+	{set: "config.lr_schedule=linear config.max_epochs=-1", want: map[string]string{"agent.learning_rate_scheduler": "null"}, note: "the rate is constant, as in rl_games"},
 	{set: "config.lr_schedule=fixed", want: map[string]string{"agent.learning_rate_scheduler": "null"}},
 	{set: "config.schedule_type=legacy", want: map[string]string{"agent.learning_rate_scheduler_kwargs.step": "minibatch"}},
 	{set: "config.schedule_type=standard", want: map[string]string{"agent.learning_rate_scheduler_kwargs.step": "epoch"}},
 	{set: "config.schedule_type=standard_epoch", want: map[string]string{"agent.learning_rate_scheduler_kwargs.step": "update"}},
 	{set: "config.schedule_type=sometimes", err: "want legacy, standard or standard_epoch"},
 	{set: "config.kl_threshold=0.01", want: map[string]string{"agent.learning_rate_scheduler_kwargs.kl_threshold": "0.01"}},
+	{set: "config.kl_threshold=null", err: `"params.config.kl_threshold" is null: it is missing`},
+	{set: "config.kl_threshold=null config.lr_schedule=constant", want: map[string]string{"agent.learning_rate_scheduler": "null"}},
 	{set: "config.min_lr=1e-5", want: map[string]string{"agent.learning_rate_scheduler_kwargs.min_lr": "1.0e-05"}},
 	{set: "config.max_lr=1e-3", want: map[string]string{"agent.learning_rate_scheduler_kwargs.max_lr": "0.001"}},
 	{set: "config.schedule_entropy=True", err: "entropy_loss_scale has no schedule"},
@@ -311,7 +317,11 @@ var changes = []change{
 	{set: "config.minibatch_size_per_env=4", want: map[string]string{"agent.mini_batches": "4", "agent.mini_batch_size": "null"}},
 	{set: "config.minibatch_size_per_env=5", err: "is no multiple of it"},
 	{set: "config.mini_epochs=7", want: map[string]string{"agent.learning_epochs": "7"}},
-	{set: "config.use_smooth_clamp=True", err: "surrogate is clipped at once"},
+	{set: "config.use_smooth_clamp=True", err: "not smoothly"},
+	{set: "config.freeze_critic=True", err: "learns in every update"},
+	{set: "config.epochs_between_resets=5", err: "gorl resets environments once"},
+	{set: "config.population_based_training=True", err: "the section pbt"},
+	{set: "network.joint_obs_actions={embedding:false}", err: "read no actions"},
 	{set: "config.use_action_masks=True", err: noSelfPlay},
 	{set: "config.self_play_config={}", err: noSelfPlay},
 	{set: "config.self_play=True", err: noSelfPlay},
@@ -336,6 +346,7 @@ var changes = []change{
 	{set: centralValue + " config.central_value_config.clip_value=False", err: `"params.config.central_value_config.clip_value" is false`},
 	{set: centralValue + " config.central_value_config.e_clip=0.1", err: `"params.config.central_value_config.e_clip" is 0.1`},
 	{set: centralValue + " config.central_value_config.weight_decay=0.1", err: "gorl's networks share one"},
+	{set: centralValue + " config.central_value_config.use_smooth_clamp=True", err: "not smoothly"},
 	{set: centralValue + " config.central_value_config.network.name=resnet", err: "gorl knows actor_critic"},
 	{set: centralValue + " config.central_value_config.network.central_value=False", err: "want True, or nothing"},
 	{set: centralValue + " config.central_value_config.network=null", err: "it has no mlp"},
@@ -397,9 +408,9 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: the notes are %q, want %s", x.set, c.Notes, x.note)
 		}
 	}
-	for _, k := range Keys() {
-		if same := strings.Replace(k.Path, central+".network.", "network.", 1); k.Fate != Idle && !seen[k.Path] && !seen[same] {
-			t.Errorf("no case changes %s", k.Path)
+	for _, k := range keys {
+		if same := strings.Replace(k.path, central+".network.", "network.", 1); k.fate != isIdle && !seen[k.path] && !seen[same] {
+			t.Errorf("no case changes %s", k.path)
 		}
 	}
 }
@@ -423,21 +434,21 @@ func TestIdleKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range Keys() {
-		if k.Fate != Idle || strings.HasPrefix(k.Path, central) || strings.HasPrefix(k.Path, "network.rnn") || strings.HasPrefix(k.Path, "network.cnn") {
+	for _, k := range keys {
+		if k.fate != isIdle || strings.HasPrefix(k.path, central) || strings.HasPrefix(k.path, "network.rnn") || strings.HasPrefix(k.path, "network.cnn") {
 			continue // a section that is begun asks for more
 		}
 		for _, value := range []string{"3", "some", "{a: 1}", "null"} {
-			c, err := Convert(parse(t, plain), Options{NumEnvs: 64, Overrides: []string{"params." + k.Path + "=" + value}})
+			c, err := Convert(parse(t, plain), Options{NumEnvs: 64, Overrides: []string{"params." + k.path + "=" + value}})
 			if err != nil {
-				t.Errorf("%s=%s: %v", k.Path, value, err)
+				t.Errorf("%s=%s: %v", k.path, value, err)
 				continue
 			}
 			if diff := cmp.Diff(plainly.Sections, c.Sections); diff != "" {
-				t.Errorf("%s=%s changes:\n%s", k.Path, value, diff)
+				t.Errorf("%s=%s changes:\n%s", k.path, value, diff)
 			}
-			if !strings.Contains(strings.Join(c.Notes, "\n"), k.Path) {
-				t.Errorf("%s is in no note: %q", k.Path, c.Notes)
+			if !strings.Contains(strings.Join(c.Notes, "\n"), k.path) {
+				t.Errorf("%s is in no note: %q", k.path, c.Notes)
 			}
 		}
 	}
@@ -548,7 +559,7 @@ func TestPopulation(t *testing.T) {
 	if diff := cmp.Diff(want, c.Sections["pbt"]); diff != "" || c.Sections["preset"] != "isaaclab" {
 		t.Errorf("preset %v, -want +got:\n%s", c.Sections["preset"], diff)
 	}
-	for _, x := range []string{"pbt=3", "pbt.enabled=often"} {
+	for _, x := range []string{"pbt=3", "pbt.enabled=often", "pbt.directory=${task.name}"} {
 		if _, err := Convert(parse(t, text), Options{NumEnvs: 64, Overrides: []string{x}}); err == nil {
 			t.Errorf("%s gave no error", x)
 		}
@@ -558,17 +569,17 @@ func TestPopulation(t *testing.T) {
 // Every line of the table is whole, and its paths are different.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
-	for _, k := range Keys() {
-		if seen[k.Path] {
-			t.Errorf("%s is there twice", k.Path)
+	for _, k := range keys {
+		if seen[k.path] {
+			t.Errorf("%s is there twice", k.path)
 		}
-		seen[k.Path] = true
-		if (k.Gorl == "") != (k.Fate == Refused) || k.Fate == Refused && k.Why == "" {
-			t.Errorf("%s: %s, %q, %q", k.Path, k.Fate, k.Gorl, k.Why)
+		seen[k.path] = true
+		if (k.gorl == "") != (k.fate == isRefused) || k.fate == isRefused && k.why == "" {
+			t.Errorf("%s: %d, %q, %q", k.path, k.fate, k.gorl, k.why)
 		}
-		if k.Default != nil && k.kind != anything {
-			if read, ok := k.kind.read(k.Default); !ok || read != k.Default {
-				t.Errorf("%s: the default %v is no %s", k.Path, k.Default, k.kind.want())
+		if k.fallback != nil && k.kind != anything {
+			if read, ok := k.kind.read(k.fallback); !ok || read != k.fallback {
+				t.Errorf("%s: the default %v is no %s", k.path, k.fallback, k.kind.want())
 			}
 		}
 	}

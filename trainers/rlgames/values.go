@@ -12,15 +12,14 @@ const (
 	anything kind = iota
 	number
 	whole
-	flag
+	boolean
 	text
 	list
-	section_ // keys below it
 )
 
 // want says what a kind of value takes.
 func (k kind) want() string {
-	return [...]string{"a value", "a number", "a whole number", "True or False", "a text", "a list", "a section of keys"}[k]
+	return [...]string{"a value", "a number", "a whole number", "True or False", "a text", "a list"}[k]
 }
 
 // read returns a value in Go's type of its kind. Numbers may be texts, as PyYAML reads 1e-4, and are finite.
@@ -33,7 +32,7 @@ func (k kind) read(value any) (any, bool) {
 		}
 		n := int(x)
 		return n, float64(n) == x && math.Abs(x) <= 1<<53
-	case flag:
+	case boolean:
 		b, ok := value.(bool)
 		return b, ok
 	case text:
@@ -71,7 +70,7 @@ func get[T any](c *conversion, path string) T {
 	if v, ok := c.values[path].(T); ok {
 		return v
 	}
-	v, _ := table[path].Default.(T)
+	v, _ := table[path].fallback.(T)
 	return v
 }
 

@@ -124,14 +124,18 @@ func (c *Core) ApplySettings() error {
 }
 
 // ApplyRates sets the optimizer's learning rates and limits of gradients from the configuration. A schedule scales all
-// rates by the factor by which it has changed the first.
+// rates, or that of the policy, by the factor by which it has changed the first.
 func (c *Core) ApplyRates() {
 	factor := 1.0
 	if c.Scheduler != nil {
 		factor = c.Scheduler.LearningRate() / c.Config.LearningRate[0]
 	}
 	for i := range c.Optimizer.Groups {
-		c.Optimizer.Groups[i].LearningRate = c.Config.LearningRate[min(c.stepped[i], len(c.Config.LearningRate)-1)] * factor
+		rate := c.Config.LearningRate[min(c.stepped[i], len(c.Config.LearningRate)-1)]
+		if c.stepped[i] == 0 || c.Config.LearningRateSchedulerNetworks != "policy" {
+			rate *= factor
+		}
+		c.Optimizer.Groups[i].LearningRate = rate
 	}
 	for i := range c.Optimizer.Clips {
 		c.Optimizer.Clips[i].MaxNorm = c.Config.GradNormClip[min(c.stepped[i], len(c.Config.GradNormClip)-1)]
