@@ -180,7 +180,8 @@ func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t
 		}
 	} else {
 		// It does not learn: fewer environments than in training need not make as many minibatches.
-		c.Section("agent")["mini_batches"] = 1
+		section := c.Section("agent")
+		section["mini_batches"], section["mini_batch_size"] = 1, 0
 		trainer, err := trainers.FromDict(c.Member(f.seed), env, func(t *trainers.Config) { *t = cfg })
 		if err != nil {
 			return nil, commandline.Usagef("%s: %w", saved.config, err)

@@ -99,6 +99,14 @@ func TestEvalUsesStatistics(t *testing.T) {
 	playsAlike(t)
 }
 
+// Evaluation takes fewer environments than training; how a rollout is cut into minibatches is of no concern to it.
+func TestEvalOfFewerEnvironments(t *testing.T) {
+	here(t, "rows.yaml", strings.Replace(short, "mini_batches: 2", "mini_batch_size: 32", 1))
+	gorl(t, 0, "train", "-c", "rows.yaml", "-q", "--seed", "2")
+	stdout, _ := gorl(t, 0, "eval", "runs/pole", "--episodes", "1")
+	matches(t, stdout, `1 episodes of CartPole`)
+}
+
 // A policy with memory plays its episodes as the agent does, and says what it remembers.
 func TestEvalOfMemory(t *testing.T) {
 	here(t, "memory.yaml", strings.NewReplacer("CartPole,", "CartPole, velocities: false,", "{mlp: [16], activation: tanh}", `

@@ -8,6 +8,7 @@
 #   ISAACLAB_PYTHON    the Python that has Isaac Lab (default: python)
 #   NUM_ENVS, DEVICE   environments (4096) and the device of simulation and learning (cuda:0)
 #   ITERATIONS         rollouts that are trained (10)
+#   LENGTH             how long each side steps in each of three rounds (20s)
 #   TASKS              lines of a task and its configuration file within isaaclab_tasks
 #
 # It goes on when a part fails: the report says which, with its last lines. The status is 1 then.
@@ -25,7 +26,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
 
-write() { printf '%s\n' "$*" >>"$report"; }
+write() { printf '%s\n' "$@" >>"$report"; }
 # Runs a command, shows its output while it runs, and puts it into the report.
 part() {
 	local title=$1 began=$SECONDS rc=0
@@ -47,7 +48,7 @@ while read -r task config; do
 	[ -n "$task" ] || continue
 	write "## $task" ""
 	file=$folder/$config
-	part "Environment steps a second" "$work/simulators" -python "$python" -speed "isaaclab:$task" -envs "$num_envs" -device "$device" -rounds 3 -time 20s
+	part "Environment steps a second" "$work/simulators" -python "$python" -speed "isaaclab:$task" -envs "$num_envs" -device "$device" -rounds 3 -time "${LENGTH:-20s}"
 	# The file says how many timesteps a rollout has.
 	rollout=$(grep -oE '^ *(rollouts|horizon_length): *[0-9]+' "$file" | grep -oE '[0-9]+$')
 	part "Training" "$work/gorl" train --config "$file" --env "isaaclab:$task" --device "$device" --out "$work/runs" --name "$task" \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up the simulators of docs/simulators.md that Python's package index has and that run on
-# the CPU: EnvPool, mjlab on MuJoCo Warp, Gymnasium's vector environments, and skrl, which
+# the CPU: EnvPool, mjlab on MuJoCo Warp, MuJoCo Playground, Brax, Gymnasium, and skrl, which
 # benchmarks/simulators compares with: what benchmarks/simulators/requirements.txt names, in a
 # virtual environment. A second run finds everything in place. Optional: nothing of gorl needs it.
 #
@@ -26,6 +26,6 @@ mapfile -t wanted < <(grep -vE '^ *(#|$)' "$requirements")
 say "installing ${wanted[*]} into $folder"
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check -r "$requirements" </dev/null ||
 	die "pip could not install them; its message stands above"
-"$folder/bin/python" -W ignore -c 'import envpool, gymnasium, mjlab, skrl, torch'
+"$folder/bin/python" -W ignore -c 'import brax, envpool, gymnasium, mjlab, mujoco_playground, skrl, torch' >/dev/null
 echo "$key" >"$folder/.key"
 say "ready in $folder, $(du -sh "$folder" | cut -f 1)"

@@ -419,6 +419,22 @@ func TestReadMotions(t *testing.T) {
 	}
 }
 
+// A simulator's are, too.
+func TestPeersSimulator(t *testing.T) {
+	python := peers.Python(t, "gymnasium")
+	env := must(t, "{id: 'vector:CartPole-v1', num_envs: 3, autoreset: disabled, kwargs: {vectorization_mode: sync, max_episode_steps: 7}, python: "+python+"}")
+	s, err := env.Reset(4)
+	for range 7 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err = env.Step(make([]float32, 3))
+	}
+	if err != nil || len(s.Episodes) != 3 || s.FinalUnknown != nil || s.Invalid != nil {
+		t.Errorf("%d episodes ended in 7 steps, unknown %v, invalid %v, %v", len(s.Episodes), s.FinalUnknown, s.Invalid, err)
+	}
+}
+
 // The names and settings that reach Python are those of the file.
 func TestPeersGymnasium(t *testing.T) {
 	python := peers.Python(t, "gymnasium")

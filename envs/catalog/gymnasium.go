@@ -43,8 +43,8 @@ type simulatorSettings struct {
 	// not count in figures.
 	RandomEpisodeLengths bool `yaml:"random_episode_lengths"`
 	// ObservationGroups and StateGroups are the groups of the simulator's observations that become observations and
-	// states; several become a Dict. By default they are "policy", "actor" or "state", and "critic" or
-	// "privileged_state".
+	// states; several become a Dict. By default they are "policy" or "actor", and "critic"; of playground and brax "state"
+	// and "privileged_state"; of vector, envpool and maniskill none.
 	ObservationGroups []string `yaml:"observation_groups"`
 	StateGroups       []string `yaml:"state_groups"`
 }

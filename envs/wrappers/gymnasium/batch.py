@@ -5,6 +5,7 @@ copies what they return, arrays of numpy, torch or jax, into the shared memory, 
 before the Go side is told, because simulators write over what they have returned.
 """
 
+import importlib
 import inspect
 import sys
 
@@ -20,10 +21,12 @@ FINAL_OBSERVATIONS, FINAL_INFOS = ("final_obs", "final_observation"), ("final_in
 # Simulators.
 
 
-def autoreset_of(env):
-    """What a batch says that it does when an episode ends, None where it does not say."""
-    mode = (attribute(env, "metadata") or {}).get("autoreset_mode")
-    return None if mode is None else getattr(mode, "name", str(mode)).lower()
+def imported(name):
+    """The name of a task without the module before its colon, which is imported, because it registers the task."""
+    module, _, name = name.rpartition(":")
+    if module:
+        importlib.import_module(module)
+    return name
 
 
 def member(config, name, path):
@@ -54,7 +57,7 @@ class Simulator:
     """A batch that a factory made, and what all simulators have in common."""
 
     autoreset = None  # what the simulator does when an episode ends, where it does not say so itself
-    grouped = True  # whether a dictionary of observations is one of groups
+    groups = ("policy", "actor"), ("critic",)  # of observations that are a dictionary of groups: what agents see, and states
     exact_infos = False  # whether the infos of a step that reset rows still tell of the episodes that ended
 
     def __init__(self, setup):
@@ -66,6 +69,8 @@ class Simulator:
         if n != self.n:
             raise Refused(f"{self.name()} has {n} environments (num_envs); the options say {self.n}")
         self.mode = self.find_mode()
+        # Tasks of Isaac Lab and mjlab whose time limit is part of the task.
+        self.finite = getattr(attribute(self.env, "cfg"), "is_finite_horizon", False)
 
     def name(self):
         return self.setup["factory"] or self.setup["id"]
@@ -84,8 +89,13 @@ class Simulator:
     def make(self, kwargs, seed):
         raise Refused("a batch has no id: set a factory, module:function, that returns it")
 
+    def declared(self):
+        """What the simulator says that it does when an episode ends, None where it does not say."""
+        mode = (attribute(self.env, "metadata") or {}).get("autoreset_mode")
+        return None if mode is None else getattr(mode, "name", str(mode)).lower()
+
     def find_mode(self):
-        declared, chosen = autoreset_of(self.env), self.setup["autoreset"]
+        declared, chosen = self.declared(), self.setup["autoreset"]
         mode = declared or chosen or self.autoreset
         if mode not in (SAME_STEP, NEXT_STEP, DISABLED):
             said = "does not say" if mode is None else f"says {mode!r}, which is not"
@@ -141,15 +151,12 @@ class Simulator:
 class Vector(Simulator):
     """gymnasium.make_vec."""
 
-    grouped = False
+    groups = (), ()
 
     def make(self, kwargs, seed):
-        kwargs["vectorization_mode"] = kwargs.get("vectorization_mode")
+        name, mode = imported(self.setup["id"]), kwargs.get("vectorization_mode")
         options = kwargs["vector_kwargs"] = dict(kwargs.get("vector_kwargs") or {})
-        name = self.setup["id"]
-        entry = kwargs["vectorization_mode"] == "vector_entry_point"
-        if kwargs["vectorization_mode"] is None:
-            entry = gymnasium.spec(name).vector_entry_point is not None
+        entry = mode == "vector_entry_point" or mode is None and gymnasium.spec(name).vector_entry_point is not None
         modes = getattr(gymnasium.vector, "AutoresetMode", None)  # of gymnasium 1.1 and later
         if modes is not None and not entry and (self.setup["autoreset"] or "autoreset_mode" not in options):
             options["autoreset_mode"] = modes[(self.setup["autoreset"] or SAME_STEP).upper()]
@@ -162,7 +169,7 @@ class EnvPool(Simulator):
     """EnvPool, whose seed is that of its making: another one makes it anew."""
 
     autoreset = NEXT_STEP
-    grouped = False
+    groups = (), ()
 
     def build(self, seed):
         self.seed, self.fresh = seed, True
@@ -206,16 +213,20 @@ class IsaacLab(Simulator):
             from isaaclab.app import AppLauncher
 
             self.app = AppLauncher(app).app
-        return super().build(seed)
+        env = super().build(seed)
+        if not self.setup["amp"] and attribute(env, "amp_observation_space") is not None:
+            self.setup["amp"] = "amp_obs"  # where its tasks have it
+        return env
 
     def make(self, kwargs, seed):
         import isaaclab_tasks  # noqa: F401, registers the tasks
         from isaaclab_tasks.utils import parse_env_cfg
 
-        config = parse_env_cfg(self.setup["id"], device=self.device, num_envs=self.n)
+        name = imported(self.setup["id"])
+        config = parse_env_cfg(name, device=self.device, num_envs=self.n)
         config.seed = seed
         configure(config, {k: v for k, v in kwargs.items() if k not in ("app", "device")})
-        return gymnasium.make(self.setup["id"], cfg=config, render_mode=self.setup["render_mode"] or None)
+        return gymnasium.make(name, cfg=config, render_mode=self.setup["render_mode"] or None)
 
     def step(self, actions):
         return self.env.step(actions.reshape(self.n, -1))  # a discrete action has a column, too
@@ -232,18 +243,21 @@ class MJLab(Simulator):
     def make(self, kwargs, seed):
         import torch
         from mjlab.envs import ManagerBasedRlEnv
-        from mjlab.tasks.registry import load_env_cfg
+        from mjlab.tasks.registry import list_tasks, load_env_cfg
 
         import mjlab.tasks  # noqa: F401, registers the tasks
 
+        name = imported(self.setup["id"])
+        if name not in list_tasks():
+            raise Refused(f"mjlab has no task {name!r}; it has {listed(list_tasks())}")
         device = kwargs.pop("device", "cuda:0" if torch.cuda.is_available() else "cpu")
-        config = load_env_cfg(self.setup["id"])
+        config = load_env_cfg(name)
         config.scene.num_envs, config.seed = self.n, seed
         config.auto_reset = self.setup["autoreset"] == SAME_STEP
         configure(config, kwargs)
         return ManagerBasedRlEnv(config, device=device, render_mode=self.setup["render_mode"] or None)
 
-    def find_mode(self):
+    def declared(self):
         return SAME_STEP if getattr(self.env.cfg, "auto_reset", True) else DISABLED
 
     def reset_rows(self, done):
@@ -255,7 +269,7 @@ class MJLab(Simulator):
 class ManiSkill(Simulator):
     """ManiSkill 3, in its ManiSkillVectorEnv, which resets and keeps last observations."""
 
-    grouped = False
+    groups = (), ()
 
     def make(self, kwargs, seed):
         import mani_skill.envs  # noqa: F401, registers the tasks
@@ -270,6 +284,7 @@ class Functional(Simulator):
     """Brax, whose functions take and return a state; they are compiled, and the state is kept here."""
 
     autoreset = SAME_STEP
+    groups = ("state",), ("privileged_state",)
     exact_infos = True
 
     def build(self, seed):
@@ -400,7 +415,7 @@ class Place:
         if self.pack is None:
             torch = sys.modules["torch"]
             self.target = torch.from_numpy(self.host)
-            self.pack = torch.empty(self.target.shape, dtype=self.target.dtype, device=device)
+            self.pack = self.target.to(device, copy=True)
         self.waiting = True
         return self.pack[:, first:last]
 
@@ -462,6 +477,9 @@ def writer(name, space, floats, small, at=(0, 0)):
         if is_cuda(value):
             place.columns(first, last, value.device).copy_(value.reshape(shape[0], -1))
             return
+        if rows is None and place.pack is not None:  # other columns are on a card
+            place.columns(first, last, None).copy_(sys.modules["torch"].from_numpy(value.reshape(shape[0], -1)))
+            return
         value, to = value.reshape(shape), slice(None) if rows is None else rows
         view[to] = value
         if is_small and value.dtype != np.uint8 and not (view[to] == value).all():
@@ -514,28 +532,27 @@ class Batch(child.Bridge):
     def find_groups(self, space):
         """Chooses the groups that are observations and states; returns the space of the former and keeps that of the latter."""
         self.state = None
-        asked = self.setup["observation_groups"] or self.setup["state_groups"]
-        if not isinstance(space, gymnasium.spaces.Dict) or not (asked or self.simulator.grouped):
-            if asked:
-                raise Refused(f"groups of observations are asked for; the observation space of {self.simulator.name()} is {space}")
+        there = space.spaces if isinstance(space, gymnasium.spaces.Dict) else ()
+        groups = {"observation_groups": self.setup["observation_groups"], "state_groups": self.setup["state_groups"]}
+        for key, defaults in zip(groups, self.simulator.groups):
+            groups[key] = groups[key] or [k for k in defaults if k in there][:1]
+        if not there and any(groups.values()):
+            raise Refused(f"groups of observations are asked for; the observation space of {self.simulator.name()} is {space}")
+
+        def chosen(key):
+            for group in groups[key]:
+                if group not in there:
+                    raise Refused(f"{key} has {group!r}; the observations of {self.simulator.name()} have the groups {listed(there)}")
+            part = {k: there[k] for k in groups[key]}
+            return groups[key], part[groups[key][0]] if len(part) == 1 else gymnasium.spaces.Dict(part)
+
+        if groups["state_groups"] and self.setup["states"]:
+            raise Refused(f"states are the infos' {self.setup['states']!r} and the observations' {listed(groups['state_groups'])}: set one of states and state_groups")
+        if groups["state_groups"]:
+            self.state_groups, self.state = chosen("state_groups")
+        if not groups["observation_groups"]:
             return space
-
-        def chosen(key, defaults):
-            groups = self.setup[key] or [k for k in defaults if k in space.spaces][:1]
-            for group in groups:
-                if group not in space.spaces:
-                    raise Refused(f"{key} has {group!r}; the observations of {self.simulator.name()} have the groups {listed(space.spaces)}")
-            part = {k: space.spaces[k] for k in groups}
-            return groups, part[groups[0]] if len(part) == 1 else gymnasium.spaces.Dict(part)
-
-        self.observation_groups, observation = chosen("observation_groups", ("policy", "actor", "state"))
-        self.state_groups, self.state = chosen("state_groups", ("critic", "privileged_state"))
-        if not self.state_groups:
-            self.state_groups = self.state = None
-        elif self.setup["states"]:
-            raise Refused(f"states are the infos' {self.setup['states']!r} and the observations' {self.state_groups}: set one of states and state_groups")
-        if not self.observation_groups:
-            self.observation_groups, observation = None, space
+        self.observation_groups, observation = chosen("observation_groups")
         return observation
 
     def group(self, observations, groups):
@@ -641,7 +658,10 @@ class Batch(child.Bridge):
             what = f"{len(returned)} values" if isinstance(returned, tuple) else f"a {type(returned).__name__}"
             raise Refused(f"step of {self.simulator.name()} returned {what}; it must be observations, rewards, terminated, truncated, infos")
         observations, rewards, terminated, truncated, infos = returned
+        infos = infos or {}
         rewards, terminated, truncated = self.numbers(rewards, terminated, truncated)
+        if self.simulator.finite:
+            terminated, truncated = terminated | truncated, truncated & False
         again = self.over if self.mode == NEXT_STEP else np.zeros(self.n, bool)
         said = self.simulator.reset_again(infos)
         if said is not None and (said != again).any():
@@ -659,9 +679,11 @@ class Batch(child.Bridge):
         if known.any():
             seen, some = over[known], [row for row, is_known in zip(last, known) if is_known] if type(last) is list else last
             self.put_final(self.group(some, self.observation_groups), seen)
-            if self.put_final_state:
-                states = self.group(some, self.state_groups) if self.state_groups else self.info(infos if self.mode != SAME_STEP else last_infos or {}, "states", seen, "step")
-                self.put_final_state(states, seen)
+            if self.put_final_state and self.state_groups:
+                self.put_final_state(self.group(some, self.state_groups), seen)
+            elif self.put_final_state:
+                told = (last_infos or {}) if self.mode == SAME_STEP else infos
+                self.put_final_state(self.info(told, "states", seen, "step"), seen)
         after = self.put_amp and self.put_amp_rows(infos, last_infos, ended, again)
         if self.mode == DISABLED and len(over):
             observations, infos = self.results(self.simulator.reset_rows(ended))

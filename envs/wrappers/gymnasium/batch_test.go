@@ -57,7 +57,7 @@ func TestPeersBatch(t *testing.T) {
 	}{
 		{SameStep, "rows", "numpy", "bool"}, {SameStep, "batch", "numpy", "bool"}, {SameStep, nil, "numpy", "float32"},
 		{NextStep, nil, "numpy", "bool"}, {Disabled, nil, "numpy", "float32"},
-		{SameStep, nil, "torch", "bool"}, {Disabled, nil, "torch", "bool"}, {NextStep, nil, "torch", "bool"},
+		{SameStep, nil, "torch", "bool"}, {SameStep, "batch", "torch", "bool"}, {SameStep, "batch", "card", "bool"}, {Disabled, nil, "torch", "bool"}, {NextStep, nil, "torch", "bool"},
 		{SameStep, "rows", "card", "bool"}, {SameStep, nil, "card", "bool"}, {NextStep, nil, "card", "float32"}, {Disabled, nil, "card", "bool"},
 	} {
 		t.Run(fmt.Sprint(c.mode, c.finals, c.kind, c.flags), func(t *testing.T) {
@@ -197,6 +197,48 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 		// The seed of the options is that of the making.
 		if state, err := e.CurriculumState(); err != nil || string(state) != `{"states":[{"level":3,"seeds":[7,5]}]}` {
 			t.Errorf("curriculum %s, %v", state, err)
+		}
+	}
+}
+
+// Numbers of infos are averaged over the environments that have them: not those that only reset.
+func TestPeersBatchStepMetrics(t *testing.T) {
+	const n = 5
+	for _, mode := range autoresets {
+		o := counting(t, n, map[string]any{"mode": mode})
+		o.StepMetrics, o.EpisodeMetrics = []string{"speed", "nested.even"}, []string{"speed"}
+		e := open(t, o)
+		if _, err := e.Reset(1); err != nil {
+			t.Fatal(err)
+		}
+		all := make([]counted, n)
+		for step := 1; step <= 20; step++ {
+			s, err := e.Step(actions(n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum, valid := 0.0, 0.0
+			for i := range all {
+				all[i].i = i
+				if all[i].over && mode == NextStep {
+					all[i].k, all[i].over = 0, false
+					continue
+				}
+				if all[i].over {
+					all[i].k = 0
+				}
+				all[i].k++
+				all[i].over = all[i].k >= all[i].length()
+				sum, valid = sum+float64(2*all[i].k), valid+1
+			}
+			if got := s.Metrics["speed"]; math.Abs(got-sum/valid) > 1e-9 {
+				t.Fatalf("%s, step %d: the mean speed is %g, want %g", mode, step, got, sum/valid)
+			}
+			for _, episode := range s.Episodes {
+				if diff := cmp.Diff(map[string]float64{"speed": float64(2 * episode.Length)}, episode.Metrics); diff != "" {
+					t.Errorf("%s, step %d: metrics of an episode (-want +got):\n%s", mode, step, diff)
+				}
+			}
 		}
 	}
 }
@@ -408,5 +450,77 @@ func writeFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Functions of states, as Brax and MuJoCo Playground have them: done is a number that says truncation, too, and rows come back
+// to their first states, so that last observations are lost. The infos still tell of the episode that ended.
+func TestPeersFunctional(t *testing.T) {
+	functional, err := filepath.Abs("testdata/functional")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n, limit = 4, 5
+	for _, simulator := range []Simulator{Brax, Playground} {
+		t.Run(string(simulator), func(t *testing.T) {
+			o := real(t, "Counting", n, 0)
+			o.Simulator, o.Path, o.Kwargs, o.AMPObservations, o.AMPSize, o.RenderMode = simulator, append(o.Path, functional), map[string]any{"episode_length": limit}, "amp", 2, "rgb_array"
+			if simulator == Playground {
+				o.Kwargs["scale"] = 3.0
+			}
+			e := open(t, o)
+			if set := e.Spaces(); set.Observation.Width() != 2 || simulator == Playground && set.State.Width() != 1 || !set.Action.Equal(spaces.NewBox(-1, 1, 1)) {
+				t.Fatalf("spaces %v", set)
+			}
+			if err := envs.Check(e, 30, 5); simulator == Brax && err != nil {
+				t.Error(err)
+			}
+			s, err := e.Reset(9)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first := slices.Clone(s.Observations)
+			for step := 1; step <= 2; step++ {
+				if s, err = e.Step([]float32{0.5, 1, -1, 0}); err != nil || !slices.Equal(s.Rewards, []float32{0.5, 1, -1, 0}) {
+					t.Fatalf("rewards %v, %v", s.Rewards, err)
+				}
+			}
+			if simulator == Playground && !slices.Equal(s.States, []float32{6, 6, 6, 6}) {
+				t.Errorf("states %v", s.States)
+			}
+			if simulator == Brax {
+				if picture, err := e.Render(1); err != nil {
+					t.Error(err)
+				} else if r, _, _, _ := picture.At(0, 0).RGBA(); r>>8 != 2 {
+					t.Errorf("red is %d in a picture of the second step", r>>8)
+				}
+			}
+			ends := map[int]string{3: "environment 0 terminated", 4: "environment 1 terminated", 5: "environment 2 terminated, environment 3 truncated"}
+			for step := 3; step <= 5; step++ {
+				if s, err = e.Step([]float32{0.5, 1, -1, 0}); err != nil {
+					t.Fatal(err)
+				}
+				var got []string
+				for _, episode := range s.Episodes {
+					i, how := episode.Env, "terminated"
+					if s.Truncated[i] {
+						how = "truncated"
+					}
+					got = append(got, fmt.Sprintf("environment %d %s", i, how))
+					if !s.FinalUnknown[i] || episode.Length != step || episode.Metrics["far"] != float64(2*step) || !slices.Equal(s.Observations[2*i:2*i+2], first[2*i:2*i+2]) {
+						t.Errorf("step %d: episode %+v, observation %v after %v", step, episode, s.Observations[2*i:2*i+2], first[2*i:2*i+2])
+					}
+					if s.AMPObservations[2*i] != float32(step) || s.AMPObservations[2*i+1] != -float32(step) {
+						t.Errorf("step %d: AMP observation %v of an end", step, s.AMPObservations[2*i:2*i+2])
+					}
+				}
+				if strings.Join(got, ", ") != ends[step] {
+					t.Errorf("step %d: %v, want %s", step, got, ends[step])
+				}
+			}
+			if s, err = e.Reset(9); err != nil || !slices.Equal(s.Observations, first) {
+				t.Errorf("the same seed again: %v, %v, want %v", s.Observations, err, first)
+			}
+		})
 	}
 }

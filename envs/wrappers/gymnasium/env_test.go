@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,58 @@ func TestStep(t *testing.T) {
 	}
 	if diff := cmp.Diff([]int{13, 10, 8, 6, 13}, ended); diff != "" {
 		t.Errorf("episodes (-want +got):\n%s", diff)
+	}
+}
+
+// Two bits of the flags say that a last observation is unknown and that there was no transition.
+func TestMarks(t *testing.T) {
+	const n = 3
+	e := open(t, fake(t, n, 1, "marks"))
+	if _, err := e.Reset(100); err != nil {
+		t.Fatal(err)
+	}
+	for step := 1; step <= 4; step++ {
+		s, err := e.Step(actions(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Index(s.Invalid, true); (step == 2) != (s.Invalid != nil) || step == 2 && got != 1 {
+			t.Errorf("step %d: invalid %v", step, s.Invalid)
+		}
+		if (step >= 3) != (s.FinalUnknown != nil) || step >= 3 && (!s.Ended(step-3) || !s.FinalUnknown[step-3]) {
+			t.Errorf("step %d: unknown %v", step, s.FinalUnknown)
+		}
+		if step == 4 && (len(s.Episodes) != 1 || s.Episodes[0].Length != 3) { // of environment 1, whose second step was none
+			t.Errorf("episodes %+v", s.Episodes)
+		}
+	}
+}
+
+func TestFinite(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for n := range 40 {
+		from, to := make([]float32, n), make([]float32, n)
+		for i := range from {
+			from[i] = []float32{0, math.MaxFloat32, -math.MaxFloat32, math.SmallestNonzeroFloat32, -1}[i%5]
+		}
+		if !copyFinite(to, from) || !slices.Equal(to, from) {
+			t.Errorf("%d finite numbers are refused, or were not copied", n)
+		}
+		for i := range from {
+			for _, bad := range []float32{nan, -nan, inf, -inf} {
+				from := slices.Clone(from)
+				if from[i] = bad; copyFinite(to, from) {
+					t.Errorf("%g is number %d of %d, and not seen", bad, i, n)
+				}
+			}
+		}
+	}
+	long := make([]float32, 3*2048+7) // several portions
+	for _, i := range []int{0, 2047, 2048, 5000, len(long) - 1} {
+		from := slices.Clone(long)
+		if from[i] = inf; copyFinite(long, from) || long[i] != inf {
+			t.Errorf("infinity at %d is not seen", i)
+		}
 	}
 }
 

@@ -57,8 +57,9 @@ type Options struct {
 	// Step.Episodes.
 	RandomEpisodeLengths bool
 	// ObservationGroups and StateGroups are the groups of a Simulator's observations, where those are a dictionary of
-	// groups, that become observations and states; several become a Dict. By default they are the first there is of
-	// "policy", "actor" and "state", and of "critic" and "privileged_state", where the Simulator is one that has groups.
+	// groups, that become observations and states; several become a Dict. By default they are "policy" or "actor", and
+	// "critic" where there is one; of [Playground] and [Brax] "state" and "privileged_state"; of [Vector], [EnvPool] and
+	// [ManiSkill], whose dictionaries are no groups, none.
 	ObservationGroups, StateGroups []string
 	// RenderMode is passed to the environments; with "rgb_array" the batch is an envs.Renderer.
 	RenderMode string
@@ -73,10 +74,11 @@ type Options struct {
 	StepMetrics []string
 	// Infos keeps what else the infos hold (texts, arrays), as JSON, for Env.Info. It costs time at every step.
 	Infos bool
-	// AMPObservations is the key of the infos under which AMP observations stand. How many there are is said by the
-	// environment's amp_observation_space or amp_observation_size, or AMPSize, or seen in the infos of a reset. Where a
-	// Simulator has reset the row before it wrote them, the row of the last step of the episode stands for that of its
-	// end; an episode of one step is an invalid transition then (see [envs.Step]).
+	// AMPObservations is the key of the infos under which AMP observations stand; by default there are none, and of those
+	// of [IsaacLab]'s tasks that have them it is amp_obs. How many there are is said by the environment's
+	// amp_observation_space or amp_observation_size, or AMPSize, or seen in the infos of a reset. Where a Simulator has
+	// reset the row before it wrote them, the row of the last step of the episode stands for that of its end; an episode
+	// of one step is an invalid transition then (see [envs.Step]).
 	AMPObservations string
 	AMPSize         int
 	// States is the key of the infos (of reset, too) under which privileged states stand. How many there are is said by

@@ -283,6 +283,10 @@ func TestSimulatorsMJLab(t *testing.T) {
 	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "kwargs: the configuration has no scene.colour") {
 		t.Errorf("a setting that there is not: %v", err)
 	}
+	o.ID = "Mjlab-Cart"
+	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "mjlab has no task 'Mjlab-Cart'; it has 'Mjlab-Cartpole-Balance'") {
+		t.Errorf("a task that there is not: %v", err)
+	}
 }
 
 // The stand-in for Isaac Lab: the app prints thousands of lines and ends the process itself.
@@ -303,7 +307,7 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 		t.Run(fmt.Sprint(c.id, c.factory), func(t *testing.T) {
 			o := Options{Python: python, Path: []string{standin}, Simulator: IsaacLab, ID: c.id, NumEnvs: n, Seed: 3, Kwargs: map[string]any{"device": "cpu"}}
 			if c.factory {
-				o.ID, o.Factory, o.Kwargs = "", "isaaclab_fish:make", map[string]any{"speed_sharpness": 5.0}
+				o.ID, o.Factory, o.Kwargs = "", "isaaclab_fish:make", map[string]any{"is_finite_horizon": true}
 				o.Path = append(o.Path, t.TempDir())
 				writeFile(t, filepath.Join(o.Path[1], "isaaclab_fish.py"), "def make(**kwargs):\n    from isaaclab.app import AppLauncher\n    AppLauncher(headless=True)\n    from isaaclab_tasks.fish import make\n    return make(**kwargs)\n")
 			}
@@ -329,8 +333,8 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 				for _, episode := range s.Episodes {
 					episodes++
 					i := episode.Env
-					if !s.FinalUnknown[i] || episode.Length != c.length && s.Truncated[i] {
-						t.Errorf("episode %+v, truncated %t, of unknown end %t", episode, s.Truncated[i], s.FinalUnknown[i])
+					if limit := episode.Length == c.length; !s.FinalUnknown[i] || s.Truncated[i] != (limit && !c.factory) {
+						t.Errorf("episode %+v, truncated %t (the factory's task has no limit but its end), of unknown end %t", episode, s.Truncated[i], s.FinalUnknown[i])
 					}
 					if !slices.Equal(s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp]) {
 						t.Errorf("AMP observation %v at an end, want that of the step before, %v", s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp])

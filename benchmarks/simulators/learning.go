@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/plot"
+)
+
+//go:embed skrl_ppo.py
+var skrlPPO string
+
+// outcome is what a run of either side came to. The figures of returns are means of the last 100 training episodes.
+type outcome struct {
+	Curve [][2]float64 `json:"curve"` // timestep, return
+	duration
+}
+
+func (o outcome) last() float64 { return o.Curve[len(o.Curve)-1][1] }
+
+// compareLearning trains both sides in every simulator, prints a table and draws the curves.
+func compareLearning(ctx context.Context) error {
+	folder, err := os.MkdirTemp("", "gorl-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	program := filepath.Join(folder, "gorl")
+	if _, _, err := run(ctx, nil, "go", "build", "-o", program, "./cmd/gorl"); err != nil {
+		return err
+	}
+	var panels []plot.Panel
+	var rows [][]string
+	for _, simulator := range strings.Split(*simulators, ",") {
+		panel := plot.Panel{Title: simulator, XLabel: "timesteps", YLabel: "return"}
+		for seed := 1; seed <= *seeds; seed++ {
+			mine, err := gorl(ctx, program, simulator, seed)
+			if err != nil {
+				return err
+			}
+			theirs, err := skrl(ctx, simulator, seed)
+			if err != nil {
+				return err
+			}
+			panel.Series = append(panel.Series, series("gorl", seed, mine), series("skrl", seed, theirs))
+			rows = append(rows, []string{
+				simulator, strconv.Itoa(seed), fmt.Sprintf("%.1f", mine.last()), fmt.Sprintf("%.1f", theirs.last()),
+				fmt.Sprintf("%.0f (%.0f)", mine.Wall, mine.CPU), fmt.Sprintf("%.0f (%.0f)", theirs.Wall, theirs.CPU),
+				fmt.Sprintf("%.1f (%.1f)", theirs.Wall/mine.Wall, theirs.CPU/mine.CPU),
+			})
+		}
+		panels = append(panels, panel)
+	}
+	header := []string{"simulator", "seed", "gorl", "skrl", "gorl, s (of all processors)", "skrl, s", "skrl / gorl"}
+	err = tracking.Table(os.Stdout, header, rows)
+	if err != nil {
+		return err
+	}
+	return plot.WritePNG(*out, "PPO of gorl and of skrl 2.1.1 (dashed): return of the last 100 training episodes", panels, 2)
+}
+
+func series(side string, seed int, o outcome) plot.Series {
+	s := plot.Series{Name: fmt.Sprintf("%s, seed %d", side, seed), Dashed: side == "skrl"}
+	for _, point := range o.Curve {
+		s.X, s.Y = append(s.X, point[0]), append(s.Y, point[1])
+	}
+	return s
+}
+
+// remembered returns what a run came to, which train finds out where it is not known. The file lies in the run's folder.
+func remembered(path string, train func() (outcome, error)) (o outcome, err error) {
+	if text, err := os.ReadFile(path); err == nil {
+		return o, json.Unmarshal(text, &o)
+	}
+	if o, err = train(); err != nil {
+		return o, err
+	}
+	if len(o.Curve) == 0 {
+		return o, fmt.Errorf("no episode ended in the run of %s", path)
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return o, err
+	}
+	return o, os.WriteFile(path, text, 0o644)
+}
+
+func gorl(ctx context.Context, program, simulator string, seed int) (outcome, error) {
+	name := fmt.Sprintf("%s-%d", simulator, seed)
+	dir := filepath.Join(*runs, name)
+	return remembered(filepath.Join(dir, "outcome.json"), func() (o outcome, err error) {
+		if err = os.RemoveAll(dir); err != nil { // an interrupted run's time is not known
+			return o, err
+		}
+		example, _, err := run(ctx, nil, program, "train", "--example", simulator)
+		if err != nil {
+			return o, err
+		}
+		args := []string{"train", "--config", "-", "--quiet", "--out", *runs, "--name", name, "--seed", strconv.Itoa(seed), "--set",
+			"environment.python=" + *interpreter}
+		if *timesteps > 0 {
+			args = append(args, "--timesteps", strconv.Itoa(*timesteps))
+		}
+		if _, o.duration, err = run(ctx, example, program, args...); err != nil {
+			return o, err
+		}
+		scalars, err := tracking.ReadRun(dir)
+		if err != nil {
+			return o, err
+		}
+		curve := plot.SeriesOf(scalars, "Episode / return")
+		for i := range curve.X {
+			o.Curve = append(o.Curve, [2]float64{curve.X[i], curve.Y[i]})
+		}
+		return o, nil
+	})
+}
+
+func skrl(ctx context.Context, simulator string, seed int) (outcome, error) {
+	path := filepath.Join(*runs, fmt.Sprintf("%s-%d-skrl.json", simulator, seed))
+	return remembered(path, func() (o outcome, err error) {
+		args := []string{"-W", "ignore", "-c", skrlPPO, simulator, strconv.Itoa(seed)}
+		if *timesteps > 0 {
+			args = append(args, strconv.Itoa(*timesteps))
+		}
+		text, took, err := run(ctx, nil, *interpreter, args...)
+		if err != nil {
+			return o, err
+		}
+		text = bytes.TrimSpace(text)
+		err = json.Unmarshal(text[bytes.LastIndexByte(text, '\n')+1:], &o) // the simulator may have printed before
+		o.duration = took
+		return o, err
+	})
+}
