@@ -292,6 +292,7 @@ func TestRecurrentContainer(t *testing.T) {
 	}
 	for container, want := range map[string]string{
 		"layers: [6], type: transformer":            `network[0].type: "transformer"; want GRU, LSTM or RNN`,
+		"layers: [layer_norm], type: LSTM":          "network[0].layers[0]: with type: LSTM want a number",
 		"layers: [flatten], type: LSTM":             "network[0].layers[0]: with type: LSTM want a number",
 		"layers: [{linear: [4, false]}], type: rnn": "with type: rnn want a number",
 		"layers: [6], num_layers: 2":                "network[0].num_layers: it belongs to type",

@@ -59,7 +59,7 @@ func (c *Container) retype(path, kind string, count int, counted bool) error {
 		}
 	case description.GRU, description.LSTM, description.RNN:
 		for i, l := range c.Layers {
-			if l.Flatten || l.Conv != nil || l.Recurrent != "" || l.In != "" || l.NoBias {
+			if l.Flatten || l.Norm || l.Conv != nil || l.Recurrent != "" || l.In != "" || l.NoBias {
 				return fmt.Errorf("models: %s.layers[%d]: with type: %s want a number, the size of a layer", path, i, kind)
 			}
 			c.Layers[i] = Layer{Recurrent: short, Out: l.Out, Layers: count}

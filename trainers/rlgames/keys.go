@@ -141,7 +141,7 @@ func layers(section string) []key {
 		honoured(section+".rnn.before_mlp", boolean, false, "True: `rnn` reads observations and `mlp` reads `rnn`; False: the other way round"),
 		honoured(section+".rnn.concat_input", boolean, false, "after the perceptron: `rnn` reads `concatenate([mlp, OBSERVATIONS])`; before it nothing reads it"),
 		only(section+".rnn.concat_output", boolean, "gorl's heads read the recurrent layer alone", false),
-		only(section+".rnn.layer_norm", boolean, "gorl has no layer norm behind recurrent layers; give False and train anew", false),
+		honoured(section+".rnn.layer_norm", boolean, false, "a `layer_norm` behind it"),
 		idle(section+".rnn.zero_rnn_on_done", "rl_games reads config.zero_rnn_on_done instead"),
 		only(section+".normalization", anything, "gorl's layers have no normalization"),
 		only(section+".joint_obs_actions", anything, "gorl's value networks read no actions"),

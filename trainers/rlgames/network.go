@@ -119,7 +119,11 @@ func (c *conversion) containers(section, input string) []any {
 			in = fmt.Sprintf("concatenate([%s, %s])", last, input)
 		}
 		layer := map[string]any{name: map[string]any{"hidden_size": units, "num_layers": c.whole(section + ".rnn.layers")}}
-		add("rnn", in, []any{layer}, "")
+		layers := []any{layer}
+		if c.flag(section + ".rnn.layer_norm") {
+			layers = append(layers, "layer_norm")
+		}
+		add("rnn", in, layers, "")
 		if before {
 			perceptron()
 		}

@@ -250,7 +250,8 @@ var changes = []change{
 	{set: "network.rnn.name=transformer", err: "gorl has lstm, gru and rnn"},
 	{set: rnn + " config.seq_length=5", err: `"params.config.seq_length" is 5: gorl learns from whole sequences`},
 	{set: rnn + " network.rnn.concat_output=True", err: `"params.network.rnn.concat_output"`},
-	{set: rnn + " network.rnn.layer_norm=True", err: `"params.network.rnn.layer_norm" is true: gorl has no layer norm`},
+	{set: rnn + " network.rnn.layer_norm=True", want: map[string]string{
+		"models.policy.network": "[{name: rnn, input: OBSERVATIONS, layers: [lstm: {hidden_size: 32, num_layers: 1}, layer_norm]}, {name: mlp, input: rnn, layers: [64, 32], activations: elu}]"}},
 	{set: rnn + " config.zero_rnn_on_done=False", err: `"params.config.zero_rnn_on_done" is false`},
 
 	{set: "config.name=x", want: map[string]string{"trainer.name": "x"}},

@@ -46,8 +46,8 @@ func (c counted) state() float32 { return float32(10*c.k + c.i) }
 
 func (c counted) length() int { return 3 + c.i%4 }
 
-// What a batch returns must arrive, whatever it does when an episode ends, and whatever its arrays are: each is written over
-// in its next call.
+// What a batch returns must arrive, whatever it does when an episode ends, and whatever its arrays are: each is written
+// over in its next call.
 func TestPeersBatch(t *testing.T) {
 	for _, c := range []struct {
 		mode   Autoreset
@@ -453,8 +453,8 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
-// Functions of states, as Brax and MuJoCo Playground have them: done is a number that says truncation, too, and rows come back
-// to their first states, so that last observations are lost. The infos still tell of the episode that ended.
+// Functions of states, as Brax and MuJoCo Playground have them: done is a number that says truncation, too, and rows
+// come back to their first states, so that last observations are lost. The infos still tell of the episode that ended.
 func TestPeersFunctional(t *testing.T) {
 	functional, err := filepath.Abs("testdata/functional")
 	if err != nil {

@@ -4,8 +4,9 @@ import (
 	"testing"
 )
 
-// BenchmarkPeersBatch steps a stand-in that returns at once what 4096 humanoids do, 105 observations and 210 AMP observations
-// each: what remains is the bridge. Beside it stands one copy of as many bytes in memory, of which the bridge makes two.
+// BenchmarkPeersBatch steps a stand-in that returns at once what 4096 humanoids do, 105 observations and 210 AMP
+// observations each: what remains is the bridge. Beside it stands one copy of as many bytes in memory, of which the
+// bridge makes two.
 func BenchmarkPeersBatch(b *testing.B) {
 	const n, width = 4096, 105 + 210
 	o := real(b, "bridge_batches:Flat", n, 0)

@@ -17,8 +17,8 @@ import (
 
 var chaosFor = flag.Duration("chaos", 2*time.Second, "how long children are killed, stopped and corrupted in TestChaos")
 
-// TestChaos kills and stops children and corrupts the shared memory at random, in batches that replace children and in batches
-// that do not: nothing may hang, panic or be left behind, and every error must be a child's.
+// TestChaos kills and stops children and corrupts the shared memory at random, in batches that replace children and in
+// batches that do not: nothing may hang, panic or be left behind, and every error must be a child's.
 func TestChaos(t *testing.T) {
 	chaos(t, 5*time.Millisecond, 2000, func(replace int) Options {
 		o := fake(t, 8, 3, "")
@@ -27,8 +27,8 @@ func TestChaos(t *testing.T) {
 	})
 }
 
-// chaos makes batches that step up to so many times, and breaks them every so often: as long as chaosFor says, and on a loaded
-// machine until something has broken.
+// chaos makes batches that step up to so many times, and breaks them every so often: as long as chaosFor says, and on a
+// loaded machine until something has broken.
 func chaos(t *testing.T, every time.Duration, most int, options func(replace int) Options) {
 	t.Helper()
 	open(t, options(0)).Close()

@@ -9,9 +9,9 @@
 // Environments that end are reset by the children in the same step, which Gymnasium calls AutoresetMode.SAME_STEP: no
 // transition is lost or made up, and the last observation reaches the agent (see [envs.Step]).
 //
-// Simulators that step a batch by themselves (EnvPool, Isaac Lab, mjlab and others, see [Options].Simulator) are one child
-// that copies what they return into the same memory, whole arrays at a time. What they do at an episode's end is told in
-// the FinalUnknown and Invalid of [envs.Step].
+// Simulators that step a batch by themselves (EnvPool, Isaac Lab, mjlab and others, see [Options].Simulator) are one
+// child that copies what they return into the same memory, whole arrays at a time. What they do at an episode's end is
+// told in the FinalUnknown and Invalid of [envs.Step].
 //
 // [Serve] is the other way round: a Python program asks an agent of this process what to do, through the same kind of
 // memory (clients/python/gorl_client.py).

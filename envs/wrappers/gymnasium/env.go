@@ -67,8 +67,8 @@ type arrays struct {
 	flags                                          []uint8
 }
 
-// rows are those of a space in the shared memory: columns of uint8 as bytes, all others as float32, each kind in the order
-// of its columns.
+// rows are those of a space in the shared memory: columns of uint8 as bytes, all others as float32, each kind in the
+// order of its columns.
 type rows struct {
 	floats []float32
 	bytes  []uint8
@@ -209,9 +209,9 @@ func sharedArrays(m []byte, l *layout) arrays {
 // NumEnvs is the number of environments.
 func (e *Env) NumEnvs() int { return e.options.NumEnvs }
 
-// Spaces are those of every environment. A MultiBinary space is MultiDiscrete with two choices each; in a row the parts of a
-// Dict stand sorted by their keys, discrete ones as their index, and arrays row by row. Discrete values begin at 0 here,
-// whatever they begin at in Python. A Box of uint8, a picture, stays one: its values travel as bytes.
+// Spaces are those of every environment. A MultiBinary space is MultiDiscrete with two choices each; in a row the parts
+// of a Dict stand sorted by their keys, discrete ones as their index, and arrays row by row. Discrete values begin at 0
+// here, whatever they begin at in Python. A Box of uint8, a picture, stays one: its values travel as bytes.
 func (e *Env) Spaces() spaces.Set { return e.set }
 
 // Versions returns the versions of Python, gymnasium and numpy.

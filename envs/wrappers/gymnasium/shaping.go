@@ -76,9 +76,9 @@ func typed(v any) any {
 }
 
 // SetRewardShaping calls set_reward_shaping(values) of some environments, with all of their parameters, or of all where
-// environments is nil. A simulator has one set of them for its whole batch, which takes the values if any environment is
-// given: environments whose episode goes on have them, too. Keys that reward_shaping() does not return are refused before
-// any is called; where one refuses its values, those before it get back what they had. See [envs.RewardShaper].
+// environments is nil. A simulator has one set of them for its whole batch, which takes the values if any environment
+// is given: environments whose episode goes on have them, too. Keys that reward_shaping() does not return are refused
+// before any is called; where one refuses its values, those before it get back what they had. See [envs.RewardShaper].
 func (e *Env) SetRewardShaping(values map[string]any, environments []int) error {
 	if err := e.has(e.about.RewardShaping, "SetRewardShaping", "set_reward_shaping"); err != nil {
 		return err

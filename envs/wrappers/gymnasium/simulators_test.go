@@ -26,8 +26,8 @@ type lived struct {
 	Final, Next []float32
 }
 
-// live steps environments for so many timesteps and returns the valid steps of each. Actions depend on the environment and
-// on how many valid steps it has made, so that environments which pause for a reset live the same lives.
+// live steps environments for so many timesteps and returns the valid steps of each. Actions depend on the environment
+// and on how many valid steps it has made, so that environments which pause for a reset live the same lives.
 func live(t *testing.T, e *Env, timesteps int, seed int64) [][]lived {
 	t.Helper()
 	n, w, wA := e.NumEnvs(), e.Spaces().Observation.Width(), e.Spaces().Action.Width()
@@ -72,8 +72,8 @@ func live(t *testing.T, e *Env, timesteps int, seed int64) [][]lived {
 	return all
 }
 
-// In every mode of resetting, Gymnasium's vector environments live through the bridge as the single environments do that gorl
-// steps itself: row for row, last observations included.
+// In every mode of resetting, Gymnasium's vector environments live through the bridge as the single environments do
+// that gorl steps itself: row for row, last observations included.
 func TestPeersVectorEqualsSingle(t *testing.T) {
 	const n, seed = 3, 17
 	for _, c := range []struct {
@@ -163,7 +163,8 @@ func TestPeersMakeVec(t *testing.T) {
 	}
 }
 
-// EnvPool through the bridge is EnvPool stepped from Python, row for row; a reset with another seed is that of a new pool.
+// EnvPool through the bridge is EnvPool stepped from Python, row for row; a reset with another seed is that of a new
+// pool.
 func TestSimulatorsEnvPool(t *testing.T) {
 	python := peers.Simulators(t, "envpool")
 	const name, n, steps, seed = "HalfCheetah-v4", 4, 10_000, 17

@@ -239,8 +239,8 @@ func copyFinite(to, from []float32) bool {
 // reaches the bit of the sign. It looks at two numbers at once.
 func finite(rows []float32) bool {
 	const exponents, ones, signs = 0x7f80_0000_7f80_0000, 0x0080_0000_0080_0000, 0x8000_0000_8000_0000
-	if len(rows) == 0 {
-		return true
+	if len(rows) < 2 {
+		return len(rows) == 0 || rows[0]-rows[0] == 0
 	}
 	pairs := unsafe.Slice((*uint64)(unsafe.Pointer(&rows[0])), len(rows)/2)
 	last := rows[len(rows)-1]

@@ -82,8 +82,8 @@ func childAttributes() *syscall.SysProcAttr {
 func killGroup(leader int) { _ = syscall.Kill(-leader, syscall.SIGKILL) }
 
 // killMarked kills the processes that have a setting ("NAME=value") in their environment: what a child started may have
-// left its process group. It looks again for what they started meanwhile, up to a bound, because a process that the system
-// does not let go yet is seen again.
+// left its process group. It looks again for what they started meanwhile, up to a bound, because a process that the
+// system does not let go yet is seen again.
 func killMarked(mark string) {
 	wanted := []byte("\x00" + mark + "\x00")
 	for found, rounds := true, 0; found && rounds < 20; rounds++ {
