@@ -9,6 +9,8 @@ def box(n):
 
 
 class Batch:
+    metadata = {"autoreset_mode": "same_step"}
+
     def __init__(self, num_envs=4096, observations=105, amp_observations=210, actions=28, **settings):
         self.num_envs = num_envs
         self.single_observation_space, self.single_action_space = box(observations), box(actions)
