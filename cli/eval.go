@@ -154,7 +154,10 @@ func (f *evalFlags) environment(section map[string]any) {
 	if children, ok := section["children"].(int); ok && children > max(n, 1) {
 		section["children"] = 0
 	}
-	full, _ := catalog.Settings(section) // what is wrong with it is said where the environment is made
+	full, _ := catalog.Settings(section)                            // what is wrong with it is said where the environment is made
+	if random, _ := full["random_episode_lengths"].(bool); random { // only whole episodes are counted
+		section["random_episode_lengths"] = false
+	}
 	if mode, drawn := full["render_mode"].(string); f.record != "" && drawn && mode == "" {
 		section["render_mode"] = "rgb_array"
 	}

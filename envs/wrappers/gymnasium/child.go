@@ -155,8 +155,10 @@ func (c *child) start(o *Options, memory *os.File) error {
 // environ is the environment of a child.
 func environ(o *Options) []string {
 	env := os.Environ()
+	// EnvPool has threads of its own, and no other library should compete with them; others compute by these.
+	one := o.Simulator == "" || o.Simulator == EnvPool
 	for _, name := range []string{"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"} {
-		if os.Getenv(name) == "" && o.Simulator == "" { // a simulator has the processors to itself
+		if os.Getenv(name) == "" && one {
 			env = append(env, name+"=1")
 		}
 	}

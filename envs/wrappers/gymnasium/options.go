@@ -40,7 +40,7 @@ type Options struct {
 	Children int
 	// Python is the interpreter, by default python3. Path lists folders that it looks for modules in first, and
 	// Environ settings ("NAME=value") added to this process's environment. The children's libraries run one thread each
-	// (OMP_NUM_THREADS=1 and its like) unless either environment says otherwise.
+	// (OMP_NUM_THREADS=1 and its like) unless either environment says otherwise; of simulators only EnvPool's do.
 	Python  string
 	Path    []string
 	Environ []string
