@@ -154,8 +154,9 @@ func (f *evalFlags) environment(section map[string]any) {
 	if children, ok := section["children"].(int); ok && children > max(n, 1) {
 		section["children"] = 0
 	}
-	full, _ := catalog.Settings(section)                            // what is wrong with it is said where the environment is made
-	if random, _ := full["random_episode_lengths"].(bool); random { // only whole episodes are counted
+	full, _ := catalog.Settings(section) // what is wrong with it is said where the environment is made
+	// Only whole episodes are counted.
+	if random, _ := full["random_episode_lengths"].(bool); random {
 		section["random_episode_lengths"] = false
 	}
 	if mode, drawn := full["render_mode"].(string); f.record != "" && drawn && mode == "" {
