@@ -145,7 +145,7 @@ func (f *trainFlags) convert(c runfile.Sections, path string, overrides []string
 	o := rlgames.Options{Overrides: overrides, NumEnvs: f.numEnvs}
 	for _, s := range f.set {
 		if n, ok := strings.CutPrefix(s, "environment.num_envs="); ok {
-			o.NumEnvs, _ = strconv.Atoi(n) // what is no number is refused later
+			o.NumEnvs, _ = strconv.Atoi(n) // catalog.New refuses what is not a number
 		}
 	}
 	if f.isaac.maxIterations > 0 {

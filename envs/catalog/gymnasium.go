@@ -39,8 +39,8 @@ type simulatorSettings struct {
 	// says; without it vector has the same step where it can, and mjlab disabled, which keeps last observations.
 	Autoreset string `yaml:"autoreset" config:"oneof=|same_step|next_step|disabled"`
 	// RandomEpisodeLengths begins all episodes at random lengths, so that environments with a time limit do not end together
-	// (rsl_rl: init_at_random_ep_len). The simulator must be one of Isaac Lab or mjlab. These first, shorter episodes do
-	// not count in figures.
+	// (rsl_rl: init_at_random_ep_len). The simulator must be one of Isaac Lab or mjlab. Evaluations
+	// and populations do not count these first, shorter episodes; the mean return tracked while training does.
 	RandomEpisodeLengths bool `yaml:"random_episode_lengths"`
 	// ObservationGroups and StateGroups are the groups of the simulator's observations that become observations and
 	// states; several become a Dict. By default they are "policy" or "actor", and "critic"; of playground and brax "state"

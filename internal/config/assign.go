@@ -42,7 +42,7 @@ func (m *merger) assign(path string, dst reflect.Value, value any, r rules) bool
 	case isNumber(k):
 		fits = setNumber(dst, v)
 	case v.Type().AssignableTo(t):
-		dst.Set(reflect.ValueOf(clone(value)))
+		dst.Set(reflect.ValueOf(Clone(value)))
 	default:
 		fits = false
 	}
@@ -196,19 +196,19 @@ func asDict(v reflect.Value) (map[string]any, bool) {
 	return dict, true
 }
 
-// clone copies the maps and lists of a JSON-like value.
-func clone(value any) any {
+// Clone copies the maps and lists of a JSON-like value.
+func Clone(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		c := make(map[string]any, len(v))
 		for key, e := range v {
-			c[key] = clone(e)
+			c[key] = Clone(e)
 		}
 		return c
 	case []any:
 		c := make([]any, len(v))
 		for i, e := range v {
-			c[i] = clone(e)
+			c[i] = Clone(e)
 		}
 		return c
 	}

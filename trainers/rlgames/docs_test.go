@@ -16,7 +16,7 @@ const page = "../../docs/reference/rl-games.md"
 // TestTablesMatchTheCode holds the table of keys in docs/reference/rl-games.md against the one that files are read by.
 func TestTablesMatchTheCode(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("| key | | what becomes of it |\n|---|---|---|\n")
+	b.WriteString("| key | | in gorl |\n|---|---|---|\n")
 	for _, k := range keys {
 		mark, becomes := map[fate]string{isHonoured: "✔", isIdle: "–", isRefused: "✘"}[k.fate], k.gorl
 		if k.fate == isRefused {

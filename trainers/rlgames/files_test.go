@@ -28,7 +28,7 @@ func TestFiles(t *testing.T) {
 		t.Skip("GORL_RLGAMES_FILES does not name a folder with files of rl_games")
 	}
 	var table strings.Builder
-	table.WriteString("| file | network | what becomes of it |\n|---|---|---|\n")
+	table.WriteString("| file | network | result |\n|---|---|---|\n")
 	built, refused := 0, 0
 	if err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".yaml" || strings.HasPrefix(d.Name(), "skrl") {

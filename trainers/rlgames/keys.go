@@ -8,7 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// fate is what becomes of a key.
+// fate says what gorl does with a key.
 type fate int
 
 const (
@@ -23,7 +23,7 @@ type key struct {
 	fate     fate
 	kind     kind
 	fallback any                  // rl_games' value where a file does not have the key, nil for none
-	gorl     string               // what it becomes
+	gorl     string               // gorl's setting for it
 	check    func(value any) bool // whether a value can be honoured; nil: every one
 	why      string               // the reason for which a value is refused
 	values   string               // of a refused key, the values that are accepted

@@ -2,6 +2,8 @@ package rlgames
 
 import (
 	"fmt"
+
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // activations are rl_games' in gorl's words.
@@ -41,7 +43,7 @@ func (c *conversion) models() {
 		gaussian["state_dependent_log_std"] = true
 	}
 	m["policy"] = c.model("GaussianMixin", policy, applied(c.text("network.space.continuous.mu_activation"), "ACTIONS"), gaussian)
-	value := deepCopy(policy).([]any)
+	value := config.Clone(policy).([]any)
 	if c.given(central) {
 		if !c.given(central + ".network.mlp") {
 			c.values[central+".network"] = nil

@@ -134,7 +134,7 @@ func Convert(dict map[string]any, o Options) (*Configuration, error) {
 
 // overridden returns a copy of a file with keys changed.
 func overridden(dict map[string]any, overrides []string) (map[string]any, error) {
-	file := runfile.Sections(deepCopy(dict).(map[string]any))
+	file := runfile.Sections(config.Clone(dict).(map[string]any))
 	for _, o := range overrides {
 		short := strings.TrimLeft(o, "+") // Hydra's mark of a key that is not there yet
 		for _, root := range []string{"agent.", "train."} {
@@ -145,25 +145,6 @@ func overridden(dict map[string]any, overrides []string) (map[string]any, error)
 		}
 	}
 	return file, nil
-}
-
-// deepCopy copies dictionaries and lists.
-func deepCopy(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		c := make(map[string]any, len(v))
-		for key, x := range v {
-			c[key] = deepCopy(x)
-		}
-		return c
-	case []any:
-		c := make([]any, len(v))
-		for i, x := range v {
-			c[i] = deepCopy(x)
-		}
-		return c
-	}
-	return value
 }
 
 // conversion makes sections of one file.

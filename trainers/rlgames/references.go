@@ -160,7 +160,7 @@ func (r *resolver) text(s string, path []string, depth int) (any, error) {
 		if alone := b.Len() == 0 && rest == ""; err != nil || open || alone {
 			return value, err
 		}
-		b.WriteString(fmt.Sprint(value))
+		fmt.Fprint(&b, value)
 	}
 }
 

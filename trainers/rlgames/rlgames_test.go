@@ -371,7 +371,7 @@ var changes = []change{
 	{set: "config.horizon=3", err: `unknown key "params.config.horizon" (given 3): did you mean "params.config.horizon_length"?`},
 }
 
-// What becomes of every key.
+// Every key is honoured, has no meaning, or is refused, as the table says.
 func TestKeys(t *testing.T) {
 	seen := map[string]bool{}
 	for _, x := range changes {

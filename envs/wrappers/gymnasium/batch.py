@@ -62,6 +62,7 @@ class Simulator:
 
     def __init__(self, setup):
         self.setup, self.n = setup, setup["to"]
+        self.lengths = np.random.default_rng(setup["seed"])
         self.env = self.build(setup["seed"])
         if not all(callable(getattr(self.env, name, None)) for name in ("reset", "step")):
             raise Refused(f"{self.name()} is a {type(self.env).__name__}; it must be a batch with num_envs, reset and step")
@@ -117,12 +118,14 @@ class Simulator:
         return self.env.reset(seed=seed) if seeded else self.env.reset()
 
     def stagger(self, seed):
-        """Begins all episodes at random lengths, so that they do not time out together."""
+        """Begins all episodes at random lengths, so that they do not time out together; without a seed it draws on."""
         holder = getattr(self.env, "unwrapped", self.env)
         lengths, limit = getattr(holder, "episode_length_buf", None), getattr(holder, "max_episode_length", 0)
         if lengths is None or limit < 1:
             raise Refused(f"random_episode_lengths needs a simulator with episode_length_buf and max_episode_length; {self.name()} has none")
-        drawn = np.random.default_rng(None if seed is None else seed % 2**32).integers(0, int(limit), self.n)
+        if seed is not None:
+            self.lengths = np.random.default_rng(seed)
+        drawn = self.lengths.integers(0, int(limit), self.n)
         if hasattr(lengths, "detach"):
             drawn = sys.modules["torch"].as_tensor(drawn, dtype=lengths.dtype, device=lengths.device)
         lengths[:] = drawn

@@ -54,7 +54,7 @@ type Options struct {
 	// RandomEpisodeLengths begins the episodes of a Simulator that has episode_length_buf and max_episode_length (Isaac
 	// Lab, mjlab) at random lengths after every Reset, so that environments with a time limit do not end together and a
 	// rollout shows all parts of an episode (rsl_rl: init_at_random_ep_len). These first, shorter episodes are not among
-	// Step.Episodes.
+	// Step.Episodes, from which evaluations and populations take their figures.
 	RandomEpisodeLengths bool
 	// ObservationGroups and StateGroups are the groups of a Simulator's observations, where those are a dictionary of
 	// groups, that become observations and states; several become a Dict. By default they are "policy" or "actor", and

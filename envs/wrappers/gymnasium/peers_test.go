@@ -40,6 +40,33 @@ func real(t testing.TB, name string, n, children int) Options {
 	return o
 }
 
+// reference runs a script in testdata that steps n environments, and returns the arrays that it wrote, by name.
+func reference(t *testing.T, python, script, name string, n, steps, seed int) func(array string) []float64 {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "reference.npz")
+	command := exec.Command(python, script, name, strconv.Itoa(n), strconv.Itoa(steps), strconv.Itoa(seed), path)
+	command.Dir = "testdata"
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	file, err := npz.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(array string) []float64 {
+		t.Helper()
+		a, err := file.Get(array)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := a.Float64s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
 // The bridge must return, bit for bit, what Gymnasium's own vector environment returns for the same seeds and actions.
 func TestPeersEqualSyncVectorEnv(t *testing.T) {
 	python := peers.Python(t, "gymnasium")
@@ -50,27 +77,7 @@ func TestPeersEqualSyncVectorEnv(t *testing.T) {
 	}{{"CartPole-v1", 3, 1000}, {"Pendulum-v1", 3, 150}, {"HalfCheetah-v5", 3, 30}, {"bridge_environments:Rooms", 5, 2000}} {
 		t.Run(c.name, func(t *testing.T) {
 			const steps, seed = 10_000, 17
-			path := filepath.Join(t.TempDir(), "reference.npz")
-			script := exec.Command(python, "reference.py", c.name, strconv.Itoa(c.copies), strconv.Itoa(steps), strconv.Itoa(seed), path)
-			script.Dir = "testdata"
-			if out, err := script.CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			file, err := npz.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			array := func(name string) []float64 {
-				a, err := file.Get(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				v, err := a.Float64s()
-				if err != nil {
-					t.Fatal(err)
-				}
-				return v
-			}
+			array := reference(t, python, "reference.py", c.name, c.copies, steps, seed)
 			observations, finals, rewards, flags, acts := array("observations"), array("finals"), array("rewards"), array("flags"), array("actions")
 			e := open(t, real(t, c.name, c.copies, 2))
 			n, wO, wA := c.copies, e.Spaces().Observation.Width(), e.Spaces().Action.Width()

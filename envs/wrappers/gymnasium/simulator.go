@@ -40,7 +40,7 @@ const (
 	SameStep Autoreset = "same_step"
 	// NextStep resets it in the next step, which ignores its action.
 	NextStep Autoreset = "next_step"
-	// Disabled leaves it to whoever steps the batch.
+	// Disabled does not reset it: the bridge does, after it has read the last observation.
 	Disabled Autoreset = "disabled"
 )
 

@@ -4,17 +4,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/internal/npz"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
@@ -168,24 +165,9 @@ func TestPeersMakeVec(t *testing.T) {
 func TestSimulatorsEnvPool(t *testing.T) {
 	python := peers.Simulators(t, "envpool")
 	const name, n, steps, seed = "HalfCheetah-v4", 4, 10_000, 17
-	path := filepath.Join(t.TempDir(), "reference.npz")
-	script := exec.Command(python, "testdata/envpool_reference.py", name, strconv.Itoa(n), strconv.Itoa(steps), strconv.Itoa(seed), path)
-	if out, err := script.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	file, err := npz.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	numbers := reference(t, python, "envpool_reference.py", name, n, steps, seed)
 	array := func(name string) []float32 {
-		a, err := file.Get(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := a.Float64s()
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := numbers(name)
 		out := make([]float32, len(v))
 		for i, x := range v {
 			out[i] = float32(x)
@@ -322,13 +304,13 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 			if err := envs.Check(e, 130, 5); err != nil {
 				t.Error(err)
 			}
-			s, err := e.Reset(9)
-			if err != nil {
+			if _, err := e.Reset(9); err != nil {
 				t.Fatal(err)
 			}
 			episodes, before := 0, make([]float32, n*c.amp)
 			for range 150 {
-				if s, err = e.Step(slices.Repeat([]float32{0.3, 0.1}, n)); err != nil {
+				s, err := e.Step(slices.Repeat([]float32{0.3, 0.1}, n))
+				if err != nil {
 					t.Fatal(err)
 				}
 				for _, episode := range s.Episodes {

@@ -208,7 +208,7 @@ const (
 // take copies the rows of the environments first to last (exclusive) of a child, of width w, and checks them.
 func take(c *child, name string, first, last int, to []float32, from rows, w int, runs []spaces.Run, choices []int) error {
 	out := to[first*w : last*w]
-	good := true
+	var good bool
 	if len(from.bytes) == 0 {
 		good = copyFinite(out, from.floats[first*w:last*w])
 	} else {
