@@ -22,7 +22,7 @@ setup: ## install what gorl needs and build its C++ (a second run does nothing)
 	@scripts/setup.sh
 
 .PHONY: shim
-shim: ## build only the two C++ libraries, into SHIM_DIR (default build/lib)
+shim: ## build only the C++ libraries, into SHIM_DIR (default build/lib)
 	@scripts/shim.sh
 
 ##@ Test

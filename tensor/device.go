@@ -4,26 +4,37 @@ package tensor
 import "C"
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/gorl-dev/gorl/internal/devicename"
 )
 
-// Device says where tensors live: [CPU] or a CUDA device by index. The zero value is the CPU.
+// Device says where tensors live: [CPU] or an accelerator by its index. The zero value is the CPU.
 type Device struct {
-	cuda  bool
+	kind  string // "", or the accelerator's as libtorch names it
 	index int
 }
+
+const (
+	cuda = "cuda"
+	// privateUse1 is libtorch's name for devices of a backend from outside, whose library the program has loaded.
+	privateUse1 = "privateuseone"
+)
 
 // CPU is the host.
 var CPU = Device{}
 
 // CUDA is the CUDA device of the given index.
-func CUDA(index int) Device { return Device{cuda: true, index: index} }
+func CUDA(index int) Device { return Device{cuda, index} }
 
 // ParseDevice reads "cpu", "cuda" or "cuda:1". "auto" is the first CUDA device where there is one, otherwise the CPU.
+// "privateuseone" and "privateuseone:1" are devices of a backend that the program has loaded into libtorch itself.
 func ParseDevice(s string) (Device, error) {
+	s = cmp.Or(devicename.Instead[s], s)
 	switch name, rest, found := strings.Cut(s, ":"); {
 	case s == "" || s == "cpu":
 		return CPU, nil
@@ -32,7 +43,7 @@ func ParseDevice(s string) (Device, error) {
 			return CUDA(0), nil
 		}
 		return CPU, nil
-	case name == "cuda":
+	case name == cuda || name == privateUse1:
 		i := 0
 		if found {
 			var err error
@@ -40,30 +51,41 @@ func ParseDevice(s string) (Device, error) {
 				return CPU, fmt.Errorf("tensor: device %q: want cpu, auto, cuda or cuda:N", s)
 			}
 		}
-		if n := CUDADevices(); i >= n {
-			return CPU, fmt.Errorf("tensor: device %q: this libtorch sees %d CUDA devices", s, n)
+		n, kind := CUDADevices(), "CUDA"
+		if name == privateUse1 {
+			n, kind = int(C.gorl_privateuse1_devices()), "PrivateUse1"
 		}
-		return CUDA(i), nil
+		if i >= n {
+			return CPU, fmt.Errorf("tensor: device %q: this libtorch sees %d %s devices", s, n, kind)
+		}
+		return Device{name, i}, nil
 	}
 	return CPU, fmt.Errorf("tensor: device %q: want cpu, auto, cuda or cuda:N", s)
 }
 
 // String writes the device as libtorch does.
 func (d Device) String() string {
-	if d.cuda {
-		return fmt.Sprintf("cuda:%d", d.index)
+	if d.IsCPU() {
+		return "cpu"
 	}
-	return "cpu"
+	return fmt.Sprintf("%s:%d", d.kind, d.index)
 }
 
 // IsCPU reports whether d is the host.
-func (d Device) IsCPU() bool { return !d.cuda }
+func (d Device) IsCPU() bool { return d.kind == "" }
 
+// Kind is "cpu", "cuda" or "privateuseone": devices of one kind compute alike.
+func (d Device) Kind() string { return cmp.Or(d.kind, "cpu") }
+
+// code is the device's as gorl.h has it.
 func (d Device) code() C.int32_t {
-	if d.cuda {
-		return C.int32_t(d.index)
+	switch d.kind {
+	case "":
+		return -1
+	case privateUse1:
+		return C.int32_t(-2 - d.index)
 	}
-	return -1
+	return C.int32_t(d.index)
 }
 
 // CUDADevices is the number of CUDA devices that libtorch can use.
@@ -80,8 +102,12 @@ func Synchronize() error {
 // DeviceOf returns where t lives.
 func DeviceOf(t Tensor) Device {
 	defer runtime.KeepAlive(t.T)
-	if i := int(C.gorl_device(handle("DeviceOf", t))); i >= 0 {
-		return CUDA(i)
+	switch code := int(C.gorl_device(handle("DeviceOf", t))); {
+	case code == -1:
+		return CPU
+	case code < -1:
+		return Device{privateUse1, -2 - code}
+	default:
+		return CUDA(code)
 	}
-	return CPU
 }

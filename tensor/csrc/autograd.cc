@@ -26,7 +26,12 @@ gorl_err gorl_bind(gorl_t parameter, gorl_t flat, gorl_t flat_grad, int64_t offs
   at::Tensor& p = T(parameter);
   auto view = T(flat).narrow(0, offset, p.numel()).view(p.sizes());
   view.copy_(p);
-  p.set_data(view);
+  // libtorch 1.13 does not know that memory of PrivateUse1 is like the CPU's, as it does of CUDA's.
+  if (view.device().type() == c10::DeviceType::PrivateUse1) {
+    p.unsafeGetTensorImpl()->shallow_copy_from(view.getIntrusivePtr());
+  } else {
+    p.set_data(view);
+  }
   p.requires_grad_(true);
   p.mutable_grad() = T(flat_grad).narrow(0, offset, p.numel()).view(p.sizes());
   GORL_END

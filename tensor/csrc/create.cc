@@ -17,7 +17,7 @@ gorl_err gorl_from_host(const void* data, const int64_t* sizes, int32_t n, int32
   auto options = at::TensorOptions().dtype(scalar_of(dtype));
   auto t = at::empty(sizes_of(sizes, n), options);
   if (t.numel() > 0) std::memcpy(t.data_ptr(), data, t.nbytes());
-  *out = wrap(device < 0 ? t : t.to(device_of(device)));
+  *out = wrap(device == -1 ? t : t.to(device_of(device)));
   GORL_END
 }
 gorl_err gorl_to(gorl_t a, int32_t dtype, int32_t device, int grad, gorl_t* out) {

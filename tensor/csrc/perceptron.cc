@@ -1,5 +1,6 @@
 // A multilayer perceptron as one node of the autograd graph, and one with the penalty on its input gradient: see fused.h.
 #include "fused.h"
+#include "penalty.h"
 
 namespace gorl {
 namespace {
@@ -238,6 +239,12 @@ gorl_err gorl_critic(gorl_t x, const gorl_t* weights, const gorl_t* biases, cons
     auto result = Critic::apply(in, net.w.front(), net.w, net.b, net.f);
     *out = wrap(result[0]);
     *penalty = wrap(result[1]);
+    return nullptr;
+  }
+  at::Tensor y, p;
+  if (!in.device().is_cpu() && chained_penalty(in, weights, biases, activations, layers, lower, &y, &p)) {
+    *out = wrap(y);
+    *penalty = wrap(p);
     return nullptr;
   }
   in.requires_grad_(true);
