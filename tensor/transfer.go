@@ -15,16 +15,15 @@ import (
 )
 
 // Transfer sends what the host has for a device in one copy, because each copy has a price of its own: begin it, put all parts
-// into it, send it, and take each part as a tensor. On CUDA the host's side is page-locked memory, so that sending does not
-// wait; on the CPU both sides are the same memory. A Transfer is used by one goroutine at a time, and closed in the end.
+// into it, send it, and take each part as a tensor. Sending does not wait for the device; on the CPU it copies nothing. A
+// Transfer is used by one goroutine at a time, and closed in the end.
 type Transfer struct {
 	device      Device
 	scope       *Scope // owns both sides
-	host, there Tensor // bytes
+	host, there Tensor // bytes, on the CPU the same
 	memory      []byte // the host's side
 	used        int
-	sent        bool // the device may not have it yet
-	begun       int  // how often
+	begun       int // how often
 }
 
 // Part is one tensor of a [Transfer], until the next one begins. The zero Part is none.
@@ -40,15 +39,10 @@ type Part struct {
 // NewTransfer returns a transfer to device d. It grows with what is put into it.
 func NewTransfer(d Device) *Transfer { return &Transfer{device: d, scope: NoGrad()} }
 
-// Begin forgets the parts of the transfer before. Where these may still be on their way, it waits.
-func (t *Transfer) Begin() error {
+// Begin forgets the parts of the transfer before.
+func (t *Transfer) Begin() {
 	t.used = 0
 	t.begun++
-	if !t.sent {
-		return nil
-	}
-	t.sent = false
-	return Synchronize()
 }
 
 // alignment of parts, which is enough for the vector instructions of any device.
@@ -119,7 +113,6 @@ func (t *Transfer) Send(s *Scope) {
 	s.effect("Send", func() C.gorl_err {
 		return C.gorl_transfer_send(handle("Send", t.host), handle("Send", t.there), C.int64_t(t.used))
 	})
-	t.sent = t.device.kind == cuda
 }
 
 // Tensor is the part on the device, once it is sent. Its memory is the transfer's: it is gone when the next transfer begins,
@@ -140,29 +133,6 @@ func (p Part) Host() []byte { return p.from.memory[p.at : p.at+p.size] }
 
 // Valid reports whether p is a part of a transfer that has not begun anew since.
 func (p Part) Valid() bool { return p.from != nil && p.begun == p.from.begun }
-
-// Fetch copies x's elements, which are of type T, into dst and waits for them, and so for all that was asked of the device
-// before.
-func Fetch[T Element](t *Transfer, x Tensor, dst []T) error {
-	if t.device.IsCPU() || TypeOf(x) != typeFor[T]() || Numel(x) != int64(len(dst)) || len(dst) == 0 {
-		return Read(x, dst)
-	}
-	before := t.used
-	p, memory, err := Reserve[T](t, Shape(x)...)
-	if err != nil {
-		return err
-	}
-	s := NoGrad()
-	defer s.Close()
-	n, dims := ints(p.shape)
-	landing := s.result("Fetch", func(out *C.gorl_t) C.gorl_err {
-		return C.gorl_transfer_part(handle("Fetch", t.host), C.int64_t(p.at), n, dims, C.int32_t(p.dtype), out)
-	})
-	s.Copy(landing, x)
-	copy(dst, memory)
-	t.used, t.sent = before, false
-	return s.Err()
-}
 
 // Close releases the memory. It may be called twice.
 func (t *Transfer) Close() { t.scope.Close() }

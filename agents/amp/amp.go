@@ -299,17 +299,3 @@ var meters = []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy
 	"Loss / Discriminator loss", "Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm",
 	"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
 	"Discriminator / Logit (motion)", "Discriminator / Logit (policy)"}
-
-// track tracks the update's figures, and the mean style reward among them.
-func (a *learner) track(s *tensor.Scope, means map[string]float64, style tensor.Tensor) error {
-	mean := s.Mean(a.ValidOf(s, style))
-	if err := s.Err(); err != nil {
-		return err
-	}
-	x, err := tensor.Item(mean)
-	if err != nil {
-		return err
-	}
-	means["Reward / Style reward (mean)"] = x
-	return a.Track(means)
-}

@@ -58,9 +58,7 @@ func (c *Core) Act(in agents.Observation) ([]float32, error) {
 func (c *Core) send(s *tensor.Scope, in agents.Observation) (obs, state tensor.Tensor, err error) {
 	sent := c.ahead
 	if !sent.is(c, in) {
-		if err := c.Transfer.Begin(); err != nil {
-			return obs, state, err
-		}
+		c.Transfer.Begin()
 		if sent, err = c.stageRows(in.Observations, in.States); err != nil {
 			return obs, state, err
 		}
@@ -185,7 +183,7 @@ func (c *Core) read(s *tensor.Scope, actions tensor.Tensor) error {
 	if err := s.Err(); err != nil {
 		return err
 	}
-	if err := tensor.Fetch(c.Transfer, actions, c.actions); err != nil {
+	if err := tensor.Read(actions, c.actions); err != nil {
 		return err
 	}
 	for i, a := range c.actions {

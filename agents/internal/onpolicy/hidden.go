@@ -198,9 +198,7 @@ func (c *Core) forget(t agents.Transition) error {
 	for i := range going {
 		going[i] = !t.Terminated[i] && !t.Truncated[i] && (t.Invalid == nil || !t.Invalid[i])
 	}
-	if err := c.Transfer.Begin(); err != nil {
-		return err
-	}
+	c.Transfer.Begin()
 	flags, err := c.stageFlags(going)
 	if err != nil {
 		return err

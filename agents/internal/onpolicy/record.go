@@ -96,9 +96,7 @@ func (c *Core) lastStep() bool { return c.Rollout.Len()+1 == c.Rollout.Steps() }
 // stage puts all that a transition has for the device into the transfer: rewards, shaped (rewards_shaper,
 // rewards_shaper_scale), ends of episodes as 0 and 1, and rows that are asked for their values.
 func (c *Core) stage(t agents.Transition) error {
-	if err := c.Transfer.Begin(); err != nil {
-		return err
-	}
+	c.Transfer.Begin()
 	c.outcome = outcome{}
 	copy(c.rewards, t.Rewards)
 	if c.Config.RewardsShaper != nil {
