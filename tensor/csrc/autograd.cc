@@ -1,4 +1,5 @@
 #include "handle.h"
+#include "numbering.h"
 
 using namespace gorl;
 
@@ -12,7 +13,7 @@ gorl_err gorl_grad(const gorl_t* outputs, int32_t no, const gorl_t* inputs, int3
     ones.push_back(at::ones_like(T(outputs[i])));
   }
   for (int32_t i = 0; i < ni; i++) is.push_back(T(inputs[i]));
-  auto grads = torch::autograd::grad(os, is, ones, /*retain_graph=*/create_graph != 0, create_graph != 0);
+  auto grads = create_graph != 0 ? numbered_grad(os, is, ones) : torch::autograd::grad(os, is, ones);
   for (int32_t i = 0; i < ni; i++) out[i] = wrap(grads[static_cast<size_t>(i)]);
   GORL_END
 }
