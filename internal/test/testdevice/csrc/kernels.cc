@@ -47,6 +47,22 @@ at::Tensor strided(at::IntArrayRef size, at::IntArrayRef stride, at::ScalarType 
   return at::Tensor(at::detail::empty_strided_generic(size, stride, &allocator, kKeys, dtype));
 }
 
+// Counts the launch of a kernel on the device of all its operands.
+int64_t launch(const char* name, const std::vector<at::Tensor>& operands) {
+  for (auto& t : operands)
+    TORCH_CHECK(t.device() == operands[0].device(), "Expected all tensors to be on the same device, but ", name, " got ", operands[0].device(), " and ", t.device());
+  arena(operands[0].device().index()).counts[GTD_LAUNCHES]++;
+  note("launch ", name);
+  return operands[0].device().index();
+}
+// A tensor of a device with the elements of one of the CPU.
+at::Tensor veil(const at::Tensor& t, int64_t device) {
+  if (!t.defined()) return t;
+  auto out = strided(t.sizes(), t.strides(), t.scalar_type(), device);
+  if (t.numel() > 0) unveil(out).copy_(t);
+  return out;
+}
+
 // --- memory and copies ----------------------------------------------------------------------------------------------------
 
 at::Tensor empty(at::IntArrayRef size, opt<at::ScalarType> dtype, opt<at::Layout>, opt<at::Device> d, opt<bool> pin, opt<at::MemoryFormat> format) {
@@ -126,6 +142,27 @@ at::Tensor& set_storage(at::Tensor& self, at::Storage storage, int64_t offset, a
   return at::native::multinomial(self, n, replacement, std::move(g));
 }
 
+// --- convolutions, of which libtorch asks backends by operators of their own ------------------------------------------------
+
+at::Tensor convolution(const at::Tensor& x, const at::Tensor& w, const opt<at::Tensor>& b, at::IntArrayRef stride, at::IntArrayRef padding,
+                       at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding, int64_t groups) {
+  Quiet quiet;
+  const bool biased = b && b->defined();
+  const int64_t device = launch("convolution", {x, w, biased ? *b : x});
+  return veil(at::convolution(unveil(x), unveil(w), biased ? opt<at::Tensor>(unveil(*b)) : opt<at::Tensor>(), stride, padding, dilation, transposed,
+                              output_padding, groups), device);
+}
+std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& w, at::IntArrayRef stride,
+                                                                    at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
+                                                                    at::IntArrayRef output_padding, int64_t groups, std::array<bool, 3> mask) {
+  Quiet quiet;
+  const int64_t device = launch("convolution_backward", {grad, x, w});
+  const int64_t bias = transposed ? w.size(1) * groups : w.size(0);
+  auto [gx, gw, gb] = at::convolution_backward(unveil(grad), unveil(x), unveil(w), at::IntArrayRef(bias), stride, padding, dilation, transposed, output_padding,
+                                               groups, mask);
+  return {veil(gx, device), veil(gw, device), veil(gb, device)};
+}
+
 // --- everything else ----------------------------------------------------------------------------------------------------------
 
 // The host waits for the shape or the value of their results on CUDA.
@@ -173,10 +210,7 @@ struct Call {
       return original;
     }
     TORCH_CHECK(!writes, "test device: ", what(), " returned another tensor than it was given");
-    if (!t.defined() || here(t)) return t;
-    auto out = strided(t.sizes(), t.strides(), t.scalar_type(), device);
-    if (t.numel() > 0) unveil(out).copy_(t);
-    return out;
+    return here(t) ? t : veil(t, device);
   }
 };
 
@@ -251,6 +285,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_reshape_alias", reshape_alias);
   m.impl("unfold", unfold);
   m.impl("set_.source_Storage_storage_offset", set_storage);
+  m.impl("convolution_overrideable", convolution);
+  m.impl("convolution_backward_overrideable", convolution_backward);
 #if TORCH_VERSION_MAJOR >= 2
   m.impl("multinomial", multinomial);  // 1.13's goes straight to a kernel
 #endif
