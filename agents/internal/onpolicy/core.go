@@ -144,6 +144,7 @@ type Core struct {
 	joined    bool          // policy and value network share a trunk
 	hiddens   []*hidden     // of the networks with memory
 	firstRows tensor.Tensor // the rows with which the rollout's sequences begin
+	stepRows  tensor.Tensor // (L, 1), how far behind them the sequences' steps are
 
 	extraScalers []scaler
 	optimizers   []namedOptimizer

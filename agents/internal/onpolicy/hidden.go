@@ -98,7 +98,11 @@ func (c *Core) allocateHidden() {
 		for q := range first {
 			first[q] = int64(q)/n*l*n + int64(q)%n
 		}
-		c.firstRows = tensor.From(c.resident, first)
+		steps := make([]int64, l)
+		for t := range steps {
+			steps[t] = int64(t) * n
+		}
+		c.firstRows, c.stepRows = tensor.From(c.resident, first), tensor.From(c.resident, steps, l, 1)
 	}
 }
 

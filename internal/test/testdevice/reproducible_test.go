@@ -27,7 +27,7 @@ func TestReproducible(t *testing.T) {
 				s.MulScalar(x, 2)
 			}
 			for _, v := range variants {
-				a := v.make(t, v, testdevice.Name(0))
+				a := v.make(t, testdevice.Name(0))
 				agenttest.Learn(t, a, agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...), 1)
 				snaps = append(snaps, agenttest.Snapshot(t, a))
 			}
@@ -63,7 +63,7 @@ func TestCheckpointsCrossDevices(t *testing.T) {
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {
 			for _, way := range [][2]string{{testdevice.Name(0), "cpu"}, {"cpu", testdevice.Name(0)}, {testdevice.Name(0), testdevice.Name(1)}} {
-				source := v.make(t, v, way[0])
+				source := v.make(t, way[0])
 				w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
 				agenttest.Learn(t, source, w, 1)
 				if err := agenttest.Advance(source, w, 3); err != nil { // in the middle of a rollout
@@ -72,8 +72,8 @@ func TestCheckpointsCrossDevices(t *testing.T) {
 				snap := agenttest.Snapshot(t, source)
 				var went []*checkpoint.Snapshot
 				for range 2 {
-					a := v.make(t, v, way[1])
-					if err := a.(agenttest.Agent).Restore(agenttest.Through(t, snap)); err != nil {
+					a := v.make(t, way[1])
+					if err := a.Restore(agenttest.Through(t, snap)); err != nil {
 						t.Fatalf("from %s to %s: %v", way[0], way[1], err)
 					}
 					for _, d := range agenttest.Differences(snap, agenttest.Snapshot(t, a), "random/", "random_device") {
