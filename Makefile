@@ -33,6 +33,10 @@ test: setup ## vet and test everything (sets up first)
 	$(GO) test ./...
 	$(GO) test -C internal/kubecheck ./...
 
+.PHONY: test-device
+test-device: setup ## test agents, trainers and populations on the emulated accelerator instead of the CPU
+	GORL_TEST_DEVICE=1 $(GO) test -short ./agents/... ./trainers/... ./infer ./pbt/evolution ./internal/test/populations
+
 .PHONY: test-slurm
 test-slurm: setup ## test populations under a throwaway Slurm on this machine (needs root; installs Debian's Slurm)
 	@scripts/slurm.sh
