@@ -1,4 +1,5 @@
 // The losses of PPO and of AMP's discriminator, each as one node of the autograd graph: see fused.h.
+#include "device_losses.h"
 #include "fused.h"
 
 namespace gorl {
@@ -190,6 +191,10 @@ gorl_err gorl_gaussian_log_prob_sum(gorl_t action, gorl_t mean, gorl_t log_std, 
     *out = wrap(GaussianLogProb::apply(a, m, l));
     return nullptr;
   }
+  if (elsewhere(m) && m.dim() == 2 && a.sizes() == m.sizes() && !a.requires_grad() && l.dim() == 1 && l.size(0) == m.size(1)) {
+    *out = wrap(DeviceGaussianLogProb::apply(a, m, l));
+    return nullptr;
+  }
   constexpr double half_log_2pi = 0.91893853320467274178;
   auto std = at::exp(l);
   auto d = a - m;
@@ -208,6 +213,14 @@ gorl_err gorl_surrogate(gorl_t now, gorl_t old, gorl_t advantage, double clip, g
     *fraction = wrap(r[2]);
     return nullptr;
   }
+  if (elsewhere(p) && !followed_by(q, a)) {
+    at::Tensor value, kl, share;
+    device_surrogate(p, q, a, clip, &value, &kl, &share);
+    *loss = wrap(value);
+    *divergence = wrap(kl);
+    *fraction = wrap(share);
+    return nullptr;
+  }
   auto d = p - q, r = d.exp();
   *loss = wrap(-at::minimum(a * r, a * r.clamp(1 - clip, 1 + clip)).mean());
   at::AutoGradMode off(false);
@@ -222,6 +235,10 @@ gorl_err gorl_value_loss(gorl_t predicted, gorl_t old, gorl_t returns, double cl
   TORCH_CHECK(v.sizes() == o.sizes() && v.sizes() == r.sizes(), "shapes differ: predictions ", v.sizes(), ", old values ", o.sizes(), ", returns ", r.sizes());
   if (plain(v) && plain(o) && plain(r)) {
     *out = wrap(ValueLoss::apply(v, o, r, clip, kind));
+    return nullptr;
+  }
+  if (elsewhere(v) && !followed_by(o, r)) {
+    *out = wrap(device_value_loss(v, o, r, clip, kind));
     return nullptr;
   }
   auto free = at::square(r - v);

@@ -75,7 +75,7 @@ func TestLaunches(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		limit int64
-	}{{"ppo", 190}, {"amp", 366}} {
+	}{{"ppo", 124}, {"amp", 288}} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, v := range variants {
 				if v.name != test.name {
