@@ -10,7 +10,7 @@ import (
 
 // Parts of every type arrive as they were put, also where the buffers have grown in between.
 func TestTransfer(t *testing.T) {
-	for _, d := range devices() {
+	onDevices(t, func(t *testing.T, d tensor.Device) {
 		before := tensor.Live()
 		transfer := tensor.NewTransfer(d)
 		s := tensor.NoGrad().On(d)
@@ -88,5 +88,5 @@ func TestTransfer(t *testing.T) {
 		if after := tensor.Live(); after != before {
 			t.Errorf("%d tensors live, %d before", after, before)
 		}
-	}
+	})
 }
