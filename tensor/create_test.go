@@ -3,7 +3,9 @@ package tensor_test
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -215,10 +217,14 @@ func TestDevices(t *testing.T) {
 }
 
 func TestThreads(t *testing.T) {
-	if tensor.Threads() != 1 {
-		t.Errorf("%d threads by default, want 1", tensor.Threads())
+	want := 1
+	if n, err := strconv.Atoi(os.Getenv("GORL_THREADS")); err == nil {
+		want = n
 	}
-	defer tensor.SetThreads(1)
+	if tensor.Threads() != want {
+		t.Errorf("%d threads by default, want %d", tensor.Threads(), want)
+	}
+	defer tensor.SetThreads(want)
 	tensor.SetThreads(2)
 	if tensor.Threads() != 2 {
 		t.Errorf("%d threads, want 2", tensor.Threads())

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 #if defined(__AVX2__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // in the header's reductions
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
 #endif
 
@@ -29,8 +31,9 @@ constexpr int W = 4, MR = 8, NV = 3;
 constexpr int W = 4, MR = 6, NV = 2;
 #endif
 constexpr int NR = NV * W;
-// Blocks of a large product: a block of B, KC by NC, stays in the second-level cache, MR rows of A in the first.
-constexpr int64_t KC = 512, NC = 256;
+// Blocks of a large product: MR rows of A, KC long, stay in the first-level cache, while B comes past them from a block of KC by
+// NC. MC rows of a transposed A are copied at once, so that its memory is read in order.
+constexpr int64_t KC = 512, NC = 2048, MC = 40 * MR;
 // A matrix of so many elements need not be copied into blocks.
 constexpr int64_t SMALL = 16384;
 
@@ -45,14 +48,15 @@ inline V choose(I mask, V yes, V no) { return mask ? yes : no; }
 inline V smaller(V a, V b) { return choose(a < b, a, b); }
 inline V larger(V a, V b) { return choose(a > b, a, b); }
 inline float sum(V x) {
-#pragma GCC unroll 4
-  for (int step = W / 2; step > 0; step /= 2) {
-    I other;
-#pragma GCC unroll 16
-    for (int i = 0; i < W; i++) other[i] = i ^ step;
-    x += __builtin_shuffle(x, other);
-  }
-  return x[0];
+#if defined(__AVX512F__)
+  return _mm512_reduce_add_ps(x);
+#else
+  float s[W];
+  store(s, x);
+  for (int step = W / 2; step > 0; step /= 2)
+    for (int i = 0; i < step; i++) s[i] += s[i + step];
+  return s[0];
+#endif
 }
 
 // e^x, within two units in the last place, by the remainder of a division by ln 2 and a polynomial; NaN stays NaN.
@@ -172,16 +176,19 @@ struct Tile {
   int32_t activation, derivative;
 };
 
-template <int ROWS, int VECTORS, bool PART>
+template <int ROWS, int VECTORS>
 void tile(const Tile& t) {
   V acc[ROWS][VECTORS];
   for (int i = 0; i < ROWS; i++)
     for (int v = 0; v < VECTORS; v++) acc[i][v] = V{};
   const float *a = t.a, *b = t.b;
+  if (t.add)
+    for (int i = 0; i < ROWS; i++)
+      for (int v = 0; v < VECTORS; v++) __builtin_prefetch(t.c + i * t.c_row + v * W, 1);
   for (int64_t p = 0; p < t.k; p++, a += t.a_col, b += t.b_row) {
     V bv[VECTORS];
 #pragma GCC unroll 4
-    for (int v = 0; v < VECTORS; v++) bv[v] = PART && v + 1 == VECTORS ? load_part(b + v * W, t.last) : load(b + v * W);
+    for (int v = 0; v < VECTORS; v++) bv[v] = load(b + v * W);
 #pragma GCC unroll 16
     for (int i = 0; i < ROWS; i++) {
       const V x = all(a[i * t.a_row]);
@@ -189,7 +196,17 @@ void tile(const Tile& t) {
       for (int v = 0; v < VECTORS; v++) acc[i][v] += x * bv[v];
     }
   }
+  const bool bare = !t.finish || (t.bias == nullptr && t.activation == GORL_IDENTITY && t.h == nullptr);
+  if (bare && t.last == W) {
 #pragma GCC unroll 16
+    for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
+      for (int v = 0; v < VECTORS; v++) {
+        float* c = t.c + i * t.c_row + v * W;
+        store(c, t.add ? acc[i][v] + load(c) : acc[i][v]);
+      }
+    return;
+  }
   for (int i = 0; i < ROWS; i++) {
 #pragma GCC unroll 4
     for (int v = 0; v < VECTORS; v++) {
@@ -199,7 +216,8 @@ void tile(const Tile& t) {
       if (t.add) x += some(c, n);
       if (t.finish) {
         if (t.bias != nullptr) x += some(t.bias + v * W, n);
-        if (t.activation != GORL_IDENTITY) {
+        if (t.activation == GORL_RELU) x = activated<GORL_RELU>(x);
+        else if (t.activation != GORL_IDENTITY) {
 #define GORL_ACTIVATE(OP) x = activated<OP>(x)
           GORL_BY_ACTIVATION(t.activation, GORL_ACTIVATE)
         }
@@ -214,14 +232,13 @@ void tile(const Tile& t) {
   }
 }
 
-// The tiles by height, width in vectors, and whether the last vector's elements beyond the matrix must not be read.
+// The tiles by height and width in vectors.
 using TileFn = void (*)(const Tile&);
 struct Tiles {
-  TileFn fn[MR + 1][NV + 1][2];
+  TileFn fn[MR + 1][NV + 1];
   template <int ROWS, int VECTORS>
   void fill() {
-    fn[ROWS][VECTORS][0] = tile<ROWS, VECTORS, false>;
-    fn[ROWS][VECTORS][1] = tile<ROWS, VECTORS, true>;
+    fn[ROWS][VECTORS] = tile<ROWS, VECTORS>;
     if constexpr (VECTORS > 1) fill<ROWS, VECTORS - 1>();
     else if constexpr (ROWS > 1) fill<ROWS - 1, NV>();
   }
@@ -301,7 +318,7 @@ struct Scratch {
   }
   ~Scratch() { __builtin_free(p); }
 };
-thread_local Scratch panels, rows;
+thread_local Scratch panels, rows, turned;
 
 // A product with one column: a dot product a row.
 void dots(const Product& x) {
@@ -329,65 +346,98 @@ void dots(const Product& x) {
   }
 }
 
+// Copies columns i to i + n of A, k of them p by p, into panels of MR: A is (m, k) with a_row 1.
+void pack_columns(const float* a, int64_t a_col, int64_t k, int64_t n, float* out) {
+  for (int64_t p = 0; p < k; p++, a += a_col)
+    for (int64_t i = 0; i < n; i += MR) {
+      float* to = out + i * k + p * MR;
+      const int64_t width = n - i < MR ? n - i : MR;
+      for (int64_t y = 0; y < width; y += W) put(to + y, some(a + i + y, width - y < W ? width - y : W), width - y < W ? width - y : W);
+    }
+}
+
+void multiply(const Product& x);
+
+// A narrow product of a transposed A, such as the gradient of the weights of few inputs, the other way round: vectors then run
+// along the columns of A, and few of their elements are empty.
+bool turn(const Product& x) {
+  const auto vectors = [](int64_t n) { return (n + W - 1) / W; };
+  if (x.a_row != 1 || x.b_col != 1 || x.bias != nullptr || x.activation != GORL_IDENTITY || x.derive_of != nullptr || x.m * x.n > SMALL ||
+      10 * x.n * vectors(x.m) > 7 * x.m * vectors(x.n))
+    return false;
+  Product y{};
+  y.m = x.n, y.n = x.m, y.k = x.k;
+  y.a = x.b, y.a_row = 1, y.a_col = x.b_row;
+  y.b = x.a, y.b_row = x.a_col, y.b_col = 1;
+  y.c = turned.of(x.m * x.n), y.c_row = x.m;
+  y.activation = GORL_IDENTITY;
+  multiply(y);
+  for (int64_t i = 0; i < x.m; i++)
+    for (int64_t j = 0; j < x.n; j++) {
+      float* c = x.c + i * x.c_row + j;
+      *c = (x.add ? *c : 0.f) + y.c[j * x.m + i];
+    }
+  return true;
+}
+
 void multiply(const Product& x) {
   static const Tiles tiles;
+  if (turn(x)) return;
   if (x.n == 1 && x.a_col == 1 && (x.b_row == 1 || x.k == 1)) return dots(x);
   const bool whole = x.k * x.n <= SMALL;  // B need not be cut into blocks
   const int64_t nc = whole ? x.n : NC, kc = whole ? x.k : KC;
   const bool packed = !whole || x.b_col != 1;
+  // Rows of A that are a large power of two apart fall into the same lines of the cache: they are copied beside each other.
+  const bool far_columns = x.a_row == 1 && x.a_col >= 128 && x.m > 1, far_rows = !far_columns && x.a_col == 1 && x.a_row >= 256 && x.m > 1;
   for (int64_t jc = 0; jc < x.n; jc += nc) {
     const int64_t n = x.n - jc < nc ? x.n - jc : nc;
     for (int64_t pc = 0; pc < x.k || pc == 0; pc += kc) {
       const int64_t k = x.k - pc < kc ? x.k - pc : kc;
       const float* b = x.b + pc * x.b_row + jc * x.b_col;
-      float* copy = nullptr;
-      if (packed) {
-        copy = panels.of((n + NR) * k);
-        pack(b, x.b_row, x.b_col, k, n, copy);
-      }
-      const int64_t count = (x.m + MR - 1) / MR;
-      for (int64_t r = 0, i = 0; r < count; r++) {
-        const int64_t height = (x.m - i + (count - r) - 1) / (count - r);
-        Tile t;
-        t.a = x.a + i * x.a_row + pc * x.a_col;
-        t.a_row = x.a_row;
-        t.a_col = x.a_col;
-        // Rows that are a large power of two apart fall into the same lines of the cache: they are copied beside each other.
-        if (x.a_col == 1 ? x.a_row >= 256 && height > 1 : x.a_col >= 256) {
-          float* q = rows.of(MR * (KC > k ? KC : k) + MR * 16 + 64);
-          if (x.a_col == 1) {
-            const int64_t apart = k + 16;
-            for (int64_t y = 0; y < height; y++) memcpy(q + y * apart, t.a + y * x.a_row, static_cast<size_t>(k) * 4);
-            t.a_row = apart;
-          } else {
-            for (int64_t p = 0; p < k; p++)
-              for (int64_t y = 0; y < height; y += W) {
-                const int64_t left = height - y;
-                store(q + p * MR + y, left >= W ? load(t.a + p * x.a_col + y) : load_part(t.a + p * x.a_col + y, left));
-              }
-            t.a_row = 1;
+      // Panels of B: copied ones, or B itself but for the last columns, which would be read past their end.
+      const int64_t full = packed ? 0 : n / NR * NR;
+      float* copy = full < n ? panels.of((n - full + NR) * k) : nullptr;
+      if (full < n) pack(b + full * x.b_col, x.b_row, x.b_col, k, n - full, copy);
+      const int64_t mc = far_columns ? MC : x.m;
+      for (int64_t ic = 0; ic < x.m; ic += mc) {
+        const int64_t m = x.m - ic < mc ? x.m - ic : mc;
+        float* q = far_columns || far_rows ? rows.of(far_columns ? (m + MR) * k + W : MR * (k + 16)) : nullptr;
+        if (far_columns) pack_columns(x.a + ic + pc * x.a_col, x.a_col, k, m, q);
+        // Tiles of about the same height, but for panels that are copied.
+        const int64_t count = (m + MR - 1) / MR;
+        for (int64_t r = 0, i = 0; r < count; r++) {
+          const int64_t height = far_columns ? (m - i < MR ? m - i : MR) : (m - i + (count - r) - 1) / (count - r);
+          Tile t;
+          t.a = x.a + (ic + i) * x.a_row + pc * x.a_col;
+          t.a_row = x.a_row;
+          t.a_col = x.a_col;
+          if (far_columns) {
+            t.a = q + i * k;
             t.a_col = MR;
+          } else if (far_rows) {
+            for (int64_t y = 0; y < height; y++) memcpy(q + y * (k + 16), t.a + y * x.a_row, static_cast<size_t>(k) * 4);
+            t.a = q;
+            t.a_row = k + 16;
           }
-          t.a = q;
+          t.k = k;
+          t.add = x.add || pc > 0;
+          t.finish = pc + k >= x.k;
+          t.c_row = x.c_row;
+          t.activation = x.activation;
+          t.derivative = x.derivative;
+          for (int64_t j = 0; j < n; j += NR) {
+            const int64_t width = n - j < NR ? n - j : NR;
+            t.b = j < full ? b + j : copy + (j - full) * k;
+            t.b_row = j < full ? x.b_row : NR;
+            t.c = x.c + (ic + i) * x.c_row + jc + j;
+            t.bias = x.bias == nullptr ? nullptr : x.bias + jc + j;
+            t.h = x.derive_of == nullptr ? nullptr : x.derive_of + (ic + i) * x.c_row + jc + j;
+            const int64_t vectors = (width + W - 1) / W;
+            t.last = width - (vectors - 1) * W;
+            tiles.fn[height][vectors](t);
+          }
+          i += height;
         }
-        t.k = k;
-        t.add = x.add || pc > 0;
-        t.finish = pc + k >= x.k;
-        t.c_row = x.c_row;
-        t.activation = x.activation;
-        t.derivative = x.derivative;
-        for (int64_t j = 0; j < n; j += NR) {
-          const int64_t width = n - j < NR ? n - j : NR;
-          t.b = packed ? copy + j * k : b + j;
-          t.b_row = packed ? NR : x.b_row;
-          t.c = x.c + i * x.c_row + jc + j;
-          t.bias = x.bias == nullptr ? nullptr : x.bias + jc + j;
-          t.h = x.derive_of == nullptr ? nullptr : x.derive_of + i * x.c_row + jc + j;
-          const int64_t vectors = (width + W - 1) / W;
-          t.last = width - (vectors - 1) * W;
-          tiles.fn[height][vectors][!packed && t.last < W](t);
-        }
-        i += height;
       }
       if (x.k == 0) break;
     }
