@@ -71,8 +71,9 @@ at::Tensor scalar(double x) {
 
 namespace {
 
-// The threads of the engine. A worker waits for its next task in a loop for some microseconds, as long as a minibatch keeps
-// it busy, and then sleeps. One caller has them at a time; another one does all parts of its task itself.
+// The threads of the engine. A worker looks out for its next task for some dozens of microseconds, which is as long as the gaps
+// within a minibatch, and then sleeps. A caller that has done its own part takes back what a worker has not begun, so that it
+// never waits for a core that others have. One caller has the workers at a time; another one does all parts of its task itself.
 class Pool {
  public:
   void run(int64_t parts, const std::function<void(int64_t)>& f) {
@@ -94,7 +95,8 @@ class Pool {
       failed = std::current_exception();
     }
     for (int64_t p = 1; p < parts; p++) {
-      auto e = workers_[static_cast<size_t>(p - 1)]->wait();
+      auto* w = workers_[static_cast<size_t>(p - 1)];
+      auto e = w->take_back() ? w->run() : w->wait();
       if (!failed) failed = e;
     }
     if (failed) std::rethrow_exception(failed);
@@ -102,7 +104,8 @@ class Pool {
 
  private:
   struct Worker {
-    std::atomic<int> state{0};  // 0: nothing to do; 1: a task is there; 2: it is done
+    enum { idle, offered, running, done };
+    std::atomic<int> state{idle};
     std::atomic<bool> asleep{false};
     std::mutex mutex;
     std::condition_variable wake;
@@ -118,33 +121,42 @@ class Pool {
     void give(int64_t p, const std::function<void(int64_t)>* f) {
       part = p;
       task = f;
-      failed = nullptr;
-      state.store(1);
+      state.store(offered);
       if (asleep.load()) {
         std::lock_guard<std::mutex> lock(mutex);
         wake.notify_one();
       }
     }
+    bool take_back() {
+      int expected = offered;
+      return state.compare_exchange_strong(expected, idle);
+    }
     std::exception_ptr wait() {
-      for (int64_t i = 0; state.load(std::memory_order_acquire) != 2; i++) i < 4096 ? pause() : std::this_thread::yield();
-      state.store(0, std::memory_order_relaxed);
+      for (int64_t i = 0; state.load(std::memory_order_acquire) != done; i++) i < 4096 ? pause() : std::this_thread::yield();
+      state.store(idle, std::memory_order_relaxed);
       return failed;
+    }
+    std::exception_ptr run() {
+      try {
+        (*task)(part);
+      } catch (...) {
+        return std::current_exception();
+      }
+      return nullptr;
     }
     void work() {
       for (;;) {
-        for (int i = 0; i < 4096 && state.load(std::memory_order_acquire) != 1; i++) pause();
-        if (state.load(std::memory_order_acquire) != 1) {
+        for (int i = 0; i < 4096 && state.load(std::memory_order_relaxed) != offered; i++) pause();
+        if (state.load(std::memory_order_relaxed) != offered) {
           std::unique_lock<std::mutex> lock(mutex);
           asleep.store(true);
-          wake.wait(lock, [&] { return state.load() == 1; });
+          wake.wait(lock, [&] { return state.load() == offered; });
           asleep.store(false);
         }
-        try {
-          (*task)(part);
-        } catch (...) {
-          failed = std::current_exception();
-        }
-        state.store(2, std::memory_order_release);
+        int expected = offered;
+        if (!state.compare_exchange_strong(expected, running)) continue;
+        failed = run();
+        state.store(done, std::memory_order_release);
       }
     }
   };
