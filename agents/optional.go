@@ -106,12 +106,12 @@ type Recurrent interface {
 	ResetHidden(environments ...int)
 }
 
-// Overlapping is implemented by agents whose updates may go on after Update has returned (OnPolicy.Overlap). Whatever reads
-// or changes what is learned waits for an update in progress by itself: Snapshot, Restore, SetHyperparameters, an
+// Overlapping is implemented by agents whose updates may go on after Update has returned (OnPolicy.Overlap). Whatever
+// reads or changes what is learned waits for an update in progress by itself: Snapshot, Restore, SetHyperparameters, an
 // evaluation. Trainers call Wait where a run ends.
 type Overlapping interface {
-	// Wait returns when no update is in progress. Its error is that of the update, which has been undone then; the next Wait or
-	// Update makes it again. A cancelled context ends the waiting, and not the update.
+	// Wait returns when no update is in progress. Its error is that of the update, which has been undone then; the next
+	// Wait or Update makes it again. A cancelled context ends the waiting, and not the update.
 	Wait(ctx context.Context) error
 }
 

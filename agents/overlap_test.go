@@ -65,7 +65,8 @@ func exchanged(a, b *checkpoint.Snapshot, which func(array string) bool, values 
 	return out
 }
 
-// TestOverlapByTurns: an agent that acts while it learns comes to what the same schedule comes to in turns, bit for bit.
+// TestOverlapByTurns: an agent that acts while it learns comes to what the same schedule comes to in turns, bit for
+// bit.
 func TestOverlapByTurns(t *testing.T) {
 	overlapping(t, func(t *testing.T, x suite) {
 		for _, settings := range []map[string]any{nil, {"learning_rate_scheduler": "KLAdaptiveLR", "kl_threshold": 0.02, "random_timesteps": 11}} {
@@ -121,8 +122,8 @@ func TestOverlapByTurns(t *testing.T) {
 	})
 }
 
-// TestOverlapFailed: the error of an update that has failed while the agent acted on is returned by the next Update, and
-// what is made afterwards is what would have been made without.
+// TestOverlapFailed: the error of an update that has failed while the agent acted on is returned by the next Update,
+// and what is made afterwards is what would have been made without.
 func TestOverlapFailed(t *testing.T) {
 	overlapping(t, func(t *testing.T, x suite) {
 		settings := map[string]any{"grad_norm_clip": 0}

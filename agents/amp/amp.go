@@ -295,9 +295,9 @@ func (a *learner) keepMotions(s *tensor.Scope, n int64) {
 	})
 }
 
-// recording returns what adds the step's AMP observations (N, M) to the rollout of a core, and for a second critic, style,
-// the values of truncated episodes' last observations. skrl 2.0's estimate needs the value of what follows each step
-// instead.
+// recording returns what adds the step's AMP observations (N, M) to the rollout of a core, and for a second critic,
+// style, the values of truncated episodes' last observations. skrl 2.0's estimate needs the value of what follows each
+// step instead.
 func recording(c *onpolicy.Core, style *onpolicy.Critic) func(s *tensor.Scope, t agents.Transition) error {
 	space := c.Spaces().AMPObservation
 	packing, width := memory.NewPacking(space), space.Width()

@@ -178,8 +178,8 @@ func Hidden(network string) string { return Rollout("hidden/" + network) }
 // Sequences is the array of the states with which the sequences of the rollout begin.
 func Sequences(network string) string { return Rollout("sequences/" + network) }
 
-// Acting is the array of a parameter or statistic that an agent with overlap collects the rollout in progress with: that
-// of an update before the newest.
+// Acting is the array of a parameter or statistic that an agent with overlap collects the rollout in progress with:
+// that of an update before the newest.
 func Acting(array string) string { return Rollout("acting/" + array) }
 
 // IsRollout reports whether an array belongs to the rollout in progress.

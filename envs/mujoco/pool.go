@@ -2,10 +2,10 @@ package mujoco
 
 import "sync/atomic"
 
-// pool runs one piece of work over the environments of a batch on goroutines that persist between steps. The
-// caller is worker 0. Pieces are handed out as workers come for them, and become smaller towards the end, so that neither
-// a busy core nor a worker that wakes late keeps the others waiting for long: a worker that comes when nothing is left
-// is not waited for. Which worker gets which piece never changes a result.
+// pool runs one piece of work over the environments of a batch on goroutines that persist between steps. The caller is
+// worker 0. Pieces are handed out as workers come for them, and become smaller towards the end, so that neither a busy
+// core nor a worker that wakes late keeps the others waiting for long: a worker that comes when nothing is left is not
+// waited for. Which worker gets which piece never changes a result.
 type pool struct {
 	n, share int // a piece is at most 1/share of what is left
 	work     func(worker, first, last int)
@@ -38,8 +38,8 @@ func newPool(n, workers int) *pool {
 
 func (p *pool) workers() int { return len(p.start) + 1 }
 
-// patience is how often the caller looks whether the last pieces are done before it goes to sleep: for some 50 µs, which
-// is what waking up costs.
+// patience is how often the caller looks whether the last pieces are done before it goes to sleep: for some 50 µs,
+// which is what waking up costs.
 const patience = 50_000
 
 // run calls work for every environment once and returns when all is done. It does not allocate.

@@ -21,17 +21,17 @@ const actingStream = 0x2545f4914f6cdd1d
 
 // Overlap is an agent that acts while it learns (agents.OnPolicy.Overlap). It consists of two halves with a rollout
 // each: the learner, which is the algorithm over its Core, and the actor, another Core with networks and scalers of its
-// own. While the learner makes update k of rollout k on a goroutine, the actor records rollout k + 1. When that is full,
-// Update waits for the learner, lets the rollouts change places, copies the newest parameters and statistics to the
-// actor, and starts update k + 1. So every rollout is collected by the policy as it was one update ago, with the
+// own. While the learner makes update k of rollout k on a goroutine, the actor records rollout k + 1. When that is
+// full, Update waits for the learner, lets the rollouts change places, copies the newest parameters and statistics to
+// the actor, and starts update k + 1. So every rollout is collected by the policy as it was one update ago, with the
 // log-probabilities of that policy, and what is computed does not depend on how long either half takes.
 //
 // No tensor is used by both halves while an update is in progress. A method that reads or changes the learner waits for
 // it first.
 type Overlap struct {
 	agents.Complete // the learner
-	// Fetch, where set, asks the environment for what an update needs of it, which that finds in Core.Fetched. It is called
-	// before each update, while nothing else goes on: the environment steps during the update.
+	// Fetch, where set, asks the environment for what an update needs of it, which that finds in Core.Fetched. It is
+	// called before each update, while nothing else goes on: the environment steps during the update.
 	Fetch func() ([]float32, error)
 
 	core, actor *Core // the learner's and the actor's
@@ -334,10 +334,10 @@ func (v *Overlap) Close() error {
 	return v.Complete.Close()
 }
 
-// Snapshot implements [agents.Snapshotter], once no update is in progress. It is the learner's, with the actor's rollout
-// in progress and random states. With buffers it has the actor's parameters and statistics as well, unless the rollout is
-// full: they are the newest ones then at the next step. Where an update has failed and the actor has gone on, the rollout
-// of that update is saved in the place of the actor's.
+// Snapshot implements [agents.Snapshotter], once no update is in progress. It is the learner's, with the actor's
+// rollout in progress and random states. With buffers it has the actor's parameters and statistics as well, unless the
+// rollout is full: they are the newest ones then at the next step. Where an update has failed and the actor has gone
+// on, the rollout of that update is saved in the place of the actor's.
 func (v *Overlap) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	v.join()
 	if !v.behind {
@@ -413,8 +413,8 @@ func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
 	return nil
 }
 
-// acting reads with what the actor acts: its random states, nil where the snapshot has none, and as writes parameters and
-// statistics, where it has any.
+// acting reads with what the actor acts: its random states, nil where the snapshot has none, and as writes parameters
+// and statistics, where it has any.
 func (r *reader) acting(c *Core) (pcg, generator []byte) {
 	_, has := r.snap.Arrays[layout.ActingGenerator]
 	if text, err := r.snap.Text(layout.ActingRandom); err == nil || has {
