@@ -29,15 +29,15 @@ var shapes = map[string]shape{
 }
 
 func gorl(size string, threads int) ([]measure, error) {
-	if size == "walker" {
-		return walker(threads)
+	if size == "walker" || size == walkerOverlap {
+		return walker(threads, size == walkerOverlap)
 	}
 	if n, ok := networks[size]; ok {
 		return n.update()
 	}
 	sh, ok := shapes[size]
 	if !ok {
-		return nil, fmt.Errorf("benchmarks: unknown size %q: want small, large, gru, camera or walker", size)
+		return nil, fmt.Errorf("benchmarks: unknown size %q: want small, large, gru, camera, walker or walker-overlap", size)
 	}
 	return update(sh)
 }
@@ -113,8 +113,11 @@ func rounds(agent agents.Agent, observations []float32, t agents.Transition, end
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
+// walkerOverlap is the size walker with an agent that acts while it learns, beside the same skrl.
+const walkerOverlap = "walker-overlap"
+
 // walker times training end to end: stepping, acting, updating.
-func walker(threads int) ([]measure, error) {
+func walker(threads int, overlap bool) ([]measure, error) {
 	const envs, rollouts, updates = 64, 32, 60
 	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: envs, Seed: 1, Workers: threads})
 	if err != nil {
@@ -127,7 +130,7 @@ func walker(threads int) ([]measure, error) {
 			"rollouts": rollouts, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.97, "learning_rate": 3e-4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler",
 			"task_reward_scale": 0.5, "style_reward_scale": 1.0, "discriminator_loss_scale": 2.0, "discriminator_batch_size": 512,
-			"motion_dataset_size": 4000, "reply_buffer_size": 50_000,
+			"motion_dataset_size": 4000, "reply_buffer_size": 50_000, "overlap": overlap,
 		},
 	})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 func main() {
 	only := flag.String("only", "", "gorl: without skrl")
-	sizes := flag.String("sizes", "small,large,gru,camera,walker", "which sizes, comma-separated")
+	sizes := flag.String("sizes", "small,large,gru,camera,walker,walker-overlap", "which sizes, comma-separated")
 	flag.BoolVar(&mixed, "mixed", false, "gorl's layers compute in bfloat16 (mixed_precision)")
 	rounds := flag.Int("rounds", 3, "how often the two sides take turns; the table has the medians")
 	threads := flag.Int("stepping-threads", runtime.NumCPU(), "threads that step MuJoCo, on both sides")

@@ -35,7 +35,7 @@ func skrl(python, size string, threads int, kernels string) ([]measure, error) {
 	if _, ok := networks[size]; ok {
 		args[0] = filepath.Join("benchmarks", "skrl_networks.py")
 	}
-	if size == "walker" {
+	if size == "walker" || size == walkerOverlap {
 		args = []string{filepath.Join("benchmarks", "skrl_walker.py"), "--threads", strconv.Itoa(threads)}
 	}
 	cmd := exec.Command(python, args...)

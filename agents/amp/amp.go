@@ -70,8 +70,13 @@ func New(o Options) (agent *Agent, err error) {
 	if err == nil {
 		err = o.check()
 	}
-	if err == nil && o.Models.Make != nil && o.Models.none() {
-		o.Models, err = o.Models.Make(o.Seed)
+	remake := o.Models.Make
+	switch made := remake != nil && o.Models.none(); {
+	case err != nil:
+	case made:
+		o.Models, err = remake(o.Seed)
+	case cfg.Overlap:
+		err = onpolicy.NeedsMake("amp")
 	}
 	if err == nil {
 		err = o.Models.check(cfg)
@@ -114,7 +119,7 @@ func New(o Options) (agent *Agent, err error) {
 			_ = a.Close()
 		}
 	}()
-	a.AfterRecord = a.record
+	a.AfterRecord = recording(a.Core, a.styleEstimator)
 	a.Draw = random{a}
 	if cfg.Skrl() {
 		a.Draw = &ahead{a: a}
@@ -122,7 +127,45 @@ func New(o Options) (agent *Agent, err error) {
 	if err = a.prepare(); err != nil {
 		return nil, err
 	}
-	return &Agent{a, a}, nil
+	if !cfg.Overlap {
+		return &Agent{a, a}, nil
+	}
+	both, err := a.overlapped(options, remake)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{both, a}, nil
+}
+
+// overlapped returns the agent that acts while it learns: a with networks of its own to act with, of which the
+// discriminator is none.
+func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (Models, error)) (agents.Complete, error) {
+	m, err := remake(options.Seed)
+	if err == nil {
+		err = m.check(a.cfg)
+	}
+	if err != nil {
+		m.close()
+		return nil, err
+	}
+	m.Discriminator.Close()
+	options.Policy, options.Value, options.Extra, options.Critics, options.SeparateFrom = m.Policy, m.Value, nil, nil, 0
+	var style *onpolicy.Critic
+	switch {
+	case a.styleValue != nil:
+		critic := *a.styleEstimator
+		critic.Network, style = m.StyleValue, &critic
+		options.Extra, options.Critics = []onpolicy.NamedNetwork{network(layout.StyleValue, m.StyleValue)}, []*onpolicy.Critic{style}
+	case m.StyleValue != nil:
+		m.StyleValue.Close()
+	}
+	both, err := onpolicy.NewOverlap(a, a.Core, options)
+	if err != nil {
+		return nil, err
+	}
+	both.Actor().AfterRecord = recording(both.Actor(), style)
+	both.Fetch = func() ([]float32, error) { return a.reference(a.cfg.AMPBatchSize) }
+	return both, nil
 }
 
 // config returns the agent's own copy of the settings.
@@ -202,22 +245,34 @@ func (a *learner) prepare() error {
 	return a.probeStyleValue(s)
 }
 
-// collect asks the source for n rows of reference motion, checks them, and adds them to the motion dataset, where they
-// replace the oldest.
+// collect adds n rows of reference motion to the motion dataset, where they replace the oldest: those that were fetched
+// before the update, or else new ones of the source.
 func (a *learner) collect(s *tensor.Scope, n int) error {
-	width := a.Spaces().AMPObservation.Width()
-	rows, err := a.motions.CollectReferenceMotions(n, a.Rng)
-	if err != nil {
-		return fmt.Errorf("amp: reference motion: %w", err)
-	}
-	if len(rows) != n*width {
-		return fmt.Errorf("amp: CollectReferenceMotions(%d) returned %d values, want %d rows of the AMP observation space's %d", n, len(rows), n, width)
-	}
-	if err := a.Spaces().AMPObservation.Check(rows, n); err != nil {
-		return fmt.Errorf("amp: reference motion: %w", err)
+	rows := a.Fetched
+	if rows == nil {
+		var err error
+		if rows, err = a.reference(n); err != nil {
+			return err
+		}
 	}
 	a.motionSet.Add(s, a.rows.Pack(s, rows))
 	return s.Err()
+}
+
+// reference asks the source for n rows of reference motion, and checks them.
+func (a *learner) reference(n int) ([]float32, error) {
+	width := a.Spaces().AMPObservation.Width()
+	rows, err := a.motions.CollectReferenceMotions(n, a.Rng)
+	if err != nil {
+		return nil, fmt.Errorf("amp: reference motion: %w", err)
+	}
+	if len(rows) != n*width {
+		return nil, fmt.Errorf("amp: CollectReferenceMotions(%d) returned %d values, want %d rows of the AMP observation space's %d", n, len(rows), n, width)
+	}
+	if err := a.Spaces().AMPObservation.Check(rows, n); err != nil {
+		return nil, fmt.Errorf("amp: reference motion: %w", err)
+	}
+	return rows, nil
 }
 
 // keepMotions copies the n rows of the motion dataset that the update's collect will replace, so that a rollback can
@@ -240,28 +295,32 @@ func (a *learner) keepMotions(s *tensor.Scope, n int64) {
 	})
 }
 
-// record adds the step's AMP observations (N, M) to the rollout, and for a second critic the values of truncated
-// episodes' last observations. skrl 2.0's estimate needs the value of what follows each step instead.
-func (a *learner) record(s *tensor.Scope, t agents.Transition) error {
-	width := a.Spaces().AMPObservation.Width()
-	if got, want := len(t.AMPObservations), a.NumEnvs()*width; got != want {
-		return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the environment must give them after every step", got, want, a.NumEnvs(), width)
-	}
-	if err := a.rows.Write(a.Rollout.Row("amp_observations"), t.AMPObservations); err != nil {
-		return fmt.Errorf("amp: AMP observations: %w", err)
-	}
-	if a.Config.Skrl20() {
-		next, err := a.NextValue(s, t)
-		if err != nil {
-			return err
+// recording returns what adds the step's AMP observations (N, M) to the rollout of a core, and for a second critic,
+// style, the values of truncated episodes' last observations. skrl 2.0's estimate needs the value of what follows each
+// step instead.
+func recording(c *onpolicy.Core, style *onpolicy.Critic) func(s *tensor.Scope, t agents.Transition) error {
+	space := c.Spaces().AMPObservation
+	packing, width := memory.NewPacking(space), space.Width()
+	return func(s *tensor.Scope, t agents.Transition) error {
+		if got, want := len(t.AMPObservations), c.NumEnvs()*width; got != want {
+			return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the environment must give them after every step", got, want, c.NumEnvs(), width)
 		}
-		s.Copy(a.Rollout.Row("next_values"), s.Mul(next, s.ScalarSub(1, a.Rollout.Row("terminated"))))
+		if err := packing.Write(c.Rollout.Row("amp_observations"), t.AMPObservations); err != nil {
+			return fmt.Errorf("amp: AMP observations: %w", err)
+		}
+		if c.Config.Skrl20() {
+			next, err := c.NextValue(s, t)
+			if err != nil {
+				return err
+			}
+			s.Copy(c.Rollout.Row("next_values"), s.Mul(next, s.ScalarSub(1, c.Rollout.Row("terminated"))))
+			return nil
+		}
+		if style != nil {
+			return c.FinalValues(s, t, style)
+		}
 		return nil
 	}
-	if a.styleValue != nil {
-		return a.FinalValues(s, t, a.styleEstimator)
-	}
-	return nil
 }
 
 // Hyperparameters returns the settings that may change while training, by their keys.

@@ -97,6 +97,8 @@ type Core struct {
 	// Overwrites repeats skrl 2.0's mistakes about memories, see overwriteState and goOn: New sets it for skrl's
 	// mode. Tests clear it to compare with a skrl that is repaired.
 	Overwrites bool
+	// Fetched is what an Overlap has asked the environment for, for the next update; otherwise nil.
+	Fetched []float32
 	// AfterRecord, where set, writes an algorithm's own fields of the step being recorded.
 	AfterRecord func(s *tensor.Scope, t agents.Transition) error
 

@@ -112,6 +112,9 @@ func (c *Core) writeOutcome(s *tensor.Scope, t agents.Transition) error {
 // Ready reports whether the rollout is complete. An agent in evaluation is never ready.
 func (c *Core) Ready() bool { return c.training && c.Rollout != nil && c.Rollout.Full() }
 
+// Wait implements [agents.Overlapping]: an update has ended when Update returns.
+func (c *Core) Wait(context.Context) error { return nil }
+
 // checkReady returns why an update cannot begin: the rollout is not complete, or the context is done.
 func (c *Core) checkReady(ctx context.Context) error {
 	if !c.Ready() {
