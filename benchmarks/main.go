@@ -63,7 +63,8 @@ func compare(size, peers string, rounds, threads int) ([][]string, error) {
 				return nil, err
 			}
 			theirs.add(got)
-			if got, err = skrl(peers, size, threads, tensor.BLASKernels()); err != nil {
+			kernels, _, _ := strings.Cut(tensor.BLASKernels(), " ")
+			if got, err = skrl(peers, size, threads, kernels); err != nil {
 				return nil, err
 			}
 			same.add(got)

@@ -22,7 +22,7 @@ void gorl_free_string(char* s);
 void gorl_set_threads(int32_t n);   // compute threads of every thread that calls in from now on
 int32_t gorl_threads(void);
 const char* gorl_torch_version(void);
-const char* gorl_blas_kernels(void); // OpenBLAS's choice for this processor, "" with another library
+const char* gorl_blas_kernels(void); // the kernels that OpenBLAS uses here, and how gorl came to them (blas.cc); "" with another library
 int32_t gorl_cuda_devices(void);
 gorl_err gorl_cuda_synchronize(void);
 gorl_err gorl_can_lower(int32_t dtype, int32_t device); // NULL where layers can compute in dtype on the device
