@@ -64,6 +64,7 @@ if [ -n "${LIBTORCH:-}" ]; then
 		# compiled in where the toolkit's headers are there, and return an error otherwise.
 		# PyPI's package of the CUDA runtime lacks the folder crt, which triton's carries.
 		link+=(-ltorch_cuda -lc10_cuda)
+		common+=(-DGORL_CUDA)
 		for dir in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda "$torch"/../nvidia/cuda_runtime "$torch"/../nvidia/cu1[0-9]; do
 			[ -n "$dir" ] && [ -f "$dir/include/cuda_runtime_api.h" ] || continue
 			dir=$(cd "$dir" && pwd)

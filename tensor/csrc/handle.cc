@@ -132,8 +132,11 @@ gorl_err gorl_read(gorl_t a, int32_t dtype, void* out, int64_t numel) {
 gorl_err gorl_write(gorl_t a, int32_t dtype, const void* in, int64_t numel) {
   GORL_BEGIN(0)
   TORCH_CHECK(T(a).numel() == numel, "the tensor has ", T(a).numel(), " elements, the slice ", numel);
-  if (numel > 0) {
+  if (numel == 0) return nullptr;
+  if (T(a).device().is_cpu()) {
     T(a).copy_(at::from_blob(const_cast<void*>(in), T(a).sizes(), at::TensorOptions().dtype(scalar_of(dtype))));
+  } else {
+    T(a).copy_(staged(in, T(a).sizes(), scalar_of(dtype), T(a).scalar_type(), T(a).device()), /*non_blocking=*/true);
   }
   GORL_END
 }
