@@ -62,12 +62,18 @@ if [ -n "${LIBTORCH:-}" ]; then
 	if [ -f "$torch/lib/libtorch_cuda.so" ]; then
 		# Tensors on CUDA need no more than these. gotorch's functions for CUDA streams are
 		# compiled in where the toolkit's headers are there, and return an error otherwise.
+		# PyPI's package of the CUDA runtime lacks the folder crt, which triton's carries.
 		link+=(-ltorch_cuda -lc10_cuda)
+		common+=(-DGORL_CUDA)
 		for dir in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda "$torch"/../nvidia/cuda_runtime "$torch"/../nvidia/cu1[0-9]; do
-			if [ -n "$dir" ] && echo '#include <cuda_runtime_api.h>' | "$cxx" -I"$dir/include" -fsyntax-only -x c++ - 2>/dev/null; then
-				streams=(-DWITH_CUDA -isystem "$(cd "$dir" && pwd)/include")
-				break
-			fi
+			[ -n "$dir" ] && [ -f "$dir/include/cuda_runtime_api.h" ] || continue
+			dir=$(cd "$dir" && pwd)
+			for crt in "" "$torch/../triton/backends/nvidia/include"; do
+				try=(-isystem "$dir/include" ${crt:+-idirafter "$crt"})
+				echo '#include <cuda_runtime_api.h>' | "$cxx" "${try[@]}" -fsyntax-only -x c++ - 2>/dev/null || continue
+				streams=(-DWITH_CUDA "${try[@]}")
+				break 2
+			done
 		done
 		[ ${#streams[@]} -gt 0 ] || say "no complete CUDA toolkit found (set CUDA_HOME): building without gotorch's CUDA streams"
 	fi

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -203,6 +204,12 @@ func TestDevices(t *testing.T) {
 	for _, bad := range []string{"gpu", "cuda:x", "cuda:-1", "cuda:", "cuda:999", "CPU:0"} {
 		_, err := tensor.ParseDevice(bad)
 		wantError(t, err, "tensor: device", bad)
+	}
+	if tensor.CUDADevices() == 0 { // the message says what to do
+		if _, err := tensor.ParseDevice("cuda"); err == nil || !strings.Contains(err.Error(), "or take cpu") ||
+			!strings.Contains(err.Error(), "LIBTORCH=") && !strings.Contains(err.Error(), "nvidia-smi") {
+			t.Errorf("cuda without a GPU: %v", err)
+		}
 	}
 	auto, err := tensor.ParseDevice("auto")
 	if err != nil || auto.IsCPU() != (tensor.CUDADevices() == 0) {

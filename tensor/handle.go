@@ -77,7 +77,10 @@ func Threads() int { return int(C.gorl_threads()) }
 func TorchVersion() string { return C.GoString(C.gorl_torch_version()) }
 
 // BLASKernels names the kernels with which OpenBLAS multiplies matrices on this processor ("SkylakeX", "Haswell", ...);
-// empty where libtorch has another library for it.
+// empty where libtorch has another library for it. Where OpenBLAS does not know the processor, this package has chosen
+// newer kernels than OpenBLAS would, after products of all classes of sizes came out right at the start of the process,
+// and the name is followed by "(checked)". Kernels that it refused stand there, too, with the reason: "Haswell (checked;
+// SkylakeX multiplied wrongly)". The variable OPENBLAS_CORETYPE keeps it from choosing.
 func BLASKernels() string { return C.GoString(C.gorl_blas_kernels()) }
 
 // Live is the number of tensors that this package has made and not yet released, in the whole process. Tests hold a
