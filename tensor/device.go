@@ -51,16 +51,31 @@ func ParseDevice(s string) (Device, error) {
 				return CPU, fmt.Errorf("tensor: device %q: want cpu, auto, cuda or cuda:N", s)
 			}
 		}
-		n, kind := CUDADevices(), "CUDA"
+		n, why := CUDADevices(), missing
 		if name == privateUse1 {
-			n, kind = int(C.gorl_privateuse1_devices()), "PrivateUse1"
+			n, why = int(C.gorl_privateuse1_devices()), func(n int) string {
+				return fmt.Sprintf("this libtorch sees %d PrivateUse1 devices", n)
+			}
 		}
 		if i >= n {
-			return CPU, fmt.Errorf("tensor: device %q: this libtorch sees %d %s devices", s, n, kind)
+			return CPU, fmt.Errorf("tensor: device %q: %s", s, why(n))
 		}
 		return Device{name, i}, nil
 	}
 	return CPU, fmt.Errorf("tensor: device %q: want cpu, auto, cuda or cuda:N", s)
+}
+
+// missing says why there are only n CUDA devices, and what to do.
+func missing(n int) string {
+	switch {
+	case n > 0:
+		return fmt.Sprintf("there are %d CUDA devices, counted from 0", n)
+	case C.gorl_cuda_built() == 0:
+		return fmt.Sprintf("libtorch %s, which gorl is built against, has no CUDA: name the torch folder of a PyTorch with CUDA and build anew with "+
+			"`LIBTORCH=... make setup` (docs/building.md), or take cpu, or auto for a GPU where there is one", TorchVersion())
+	}
+	return fmt.Sprintf("libtorch %s has CUDA and finds no GPU: see what nvidia-smi shows, that its driver is new enough for this libtorch, and that "+
+		"CUDA_VISIBLE_DEVICES does not hide it, or take cpu, or auto for a GPU where there is one", TorchVersion())
 }
 
 // String writes the device as libtorch does.

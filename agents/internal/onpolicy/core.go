@@ -99,6 +99,8 @@ type Core struct {
 	// Overwrites repeats skrl 2.0's mistakes about memories, see overwriteState and goOn: New sets it for skrl's
 	// mode. Tests clear it to compare with a skrl that is repaired.
 	Overwrites bool
+	// Fetched is what an Overlap has asked the environment for, for the next update; otherwise nil.
+	Fetched []float32
 	// StageRecord, where set, puts an algorithm's own rows of a transition into Transfer; an error refuses the transition.
 	// AfterRecord writes its own fields of the step being recorded, when all has been sent.
 	StageRecord func(t agents.Transition) error
@@ -119,18 +121,19 @@ type Core struct {
 	segments  []tensor.Group // the flat range of each network
 	stepped   []int          // the network of each group of Optimizer
 
-	resident  *tensor.Scope // owns what lives as long as the agent
-	step      *tensor.Scope // owns what a call of Act or Record computes
-	outcome   outcome       // what Record has sent
-	ahead     staged        // what the next Act will probably ask for, already on the device
-	nextObs   tensor.Tensor // (N, O), what follows the rollout's last step
-	nextState tensor.Tensor // (N, S)
-	actions   []float32     // (N, A), what Act returns
-	rewards   []float32     // (N), to shape
-	invalid   []bool        // (T·N), the rows of the rollout that show no transition
-	backup    tensor.Tensor // the parameters when the update began
-	none      tensor.Tensor // a scalar 0, the figure of a loss that is off
-	seenKL    []float64     // of the epoch's minibatches, where kl_threshold asks for them
+	stream    *tensor.Stream // on which the agent acts, records and learns, where its device is of CUDA
+	resident  *tensor.Scope  // owns what lives as long as the agent
+	step      *tensor.Scope  // owns what a call of Act or Record computes
+	delivery  delivery       // what Record has sent
+	ahead     staged         // what the next Act will probably ask for, already on the device
+	nextObs   tensor.Tensor  // (N, O), what follows the rollout's last step
+	nextState tensor.Tensor  // (N, S)
+	actions   []float32      // (N, A), what Act returns
+	rewards   []float32      // (N), to shape
+	invalid   []bool         // (T·N), the rows of the rollout that show no transition
+	backup    tensor.Tensor  // the parameters when the update began
+	none      tensor.Tensor  // a scalar 0, the figure of a loss that is off
+	seenKL    []float64      // of the epoch's minibatches, where kl_threshold asks for them
 	stdDev    tensor.Tensor
 	hasStdDev bool
 	undo      undo
@@ -210,6 +213,9 @@ func New(o Options) (c *Core, err error) {
 	c.critics = append([]*Critic{c.Estimator}, o.Critics...)
 	c.joined, c.Overwrites = models.SharesTrunk(o.Policy, o.Value), cfg.Skrl()
 	if err = c.remember(); err != nil {
+		return nil, err
+	}
+	if c.stream, err = tensor.NewStream(device); err != nil {
 		return nil, err
 	}
 	c.scratch = append([]string{"returns", "advantages"}, o.Scratch...)
@@ -393,5 +399,6 @@ func (c *Core) Close() error {
 	c.resident.Close()
 	c.step.Close()
 	c.Transfer.Close()
+	c.stream.Close()
 	return nil
 }
