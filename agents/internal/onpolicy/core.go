@@ -101,8 +101,8 @@ type Core struct {
 	Overwrites bool
 	// Fetched is what an Overlap has asked the environment for, for the next update; otherwise nil.
 	Fetched []float32
-	// StageRecord, where set, puts an algorithm's own rows of a transition into Transfer; an error refuses the transition.
-	// AfterRecord writes its own fields of the step being recorded, when all has been sent.
+	// StageRecord, where set, puts an algorithm's own rows of a transition into Transfer; an error refuses the
+	// transition. AfterRecord writes its own fields of the step being recorded, when all has been sent.
 	StageRecord func(t agents.Transition) error
 	AfterRecord func(s *tensor.Scope)
 

@@ -1,6 +1,6 @@
-// Package testdevice gives tests an accelerator on machines that have none: two emulated devices of libtorch, "privateuseone:0"
-// and "privateuseone:1", in a library of their own (csrc, built by scripts/shim.sh). Their numbers are the CPU's. What they
-// hold a program to is what CUDA does:
+// Package testdevice gives tests an accelerator on machines that have none: two emulated devices of libtorch,
+// "privateuseone:0" and "privateuseone:1", in a library of their own (csrc, built by scripts/shim.sh). Their numbers
+// are the CPU's. What they hold a program to is what CUDA does:
 //
 //   - their memory cannot be touched by the host: an access is a fault that says so;
 //   - fresh and freed memory is full of NaN, and a kernel refuses memory that has been freed;
@@ -10,9 +10,9 @@
 //
 // They show nothing of the order of streams, of asynchronous copies that outlive their source, or of speed.
 //
-// A test binary that imports the package uses the devices where the environment asks for it: with GORL_TEST_DEVICE=1 the
-// settings "cpu" and "auto" of "device" mean the first of them. Tests that need them in any case call [Load] in TestMain,
-// before anything is differentiated: libtorch counts devices then, once.
+// A test binary that imports the package uses the devices where the environment asks for it: with GORL_TEST_DEVICE=1
+// the settings "cpu" and "auto" of "device" mean the first of them. Tests that need them in any case call [Load] in
+// TestMain, before anything is differentiated: libtorch counts devices then, once.
 package testdevice
 
 // #cgo LDFLAGS: -ldl
@@ -80,8 +80,8 @@ func Device(t testing.TB, i int) tensor.Device {
 	return d
 }
 
-// Counts are what one device has done: kernels launched, copies within it or to it from another device among them;
-// what the host has read from it and written to it, and those writes that wait until the device has them; blocks of memory
+// Counts are what one device has done: kernels launched, copies within it or to it from another device among them; what
+// the host has read from it and written to it, and those writes that wait until the device has them; blocks of memory
 // allocated so far, and bytes in use now.
 type Counts struct{ Launches, Reads, Writes, Blocking, Copies, Allocations, LiveBytes int64 }
 
@@ -108,8 +108,8 @@ func (a Counts) Minus(b Counts) Counts {
 		a.Allocations - b.Allocations, a.LiveBytes - b.LiveBytes}
 }
 
-// Events returns what the devices do while f runs, an event a line: launches with the operation and the shapes of its operands,
-// copies, reads and writes.
+// Events returns what the devices do while f runs, an event a line: launches with the operation and the shapes of its
+// operands, copies, reads and writes.
 func Events(f func()) []string {
 	C.bridge_log(1)
 	f()
