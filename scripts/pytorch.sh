@@ -23,7 +23,7 @@ if [ "$test" = 1 ]; then
 	[ -f "$folder/shim/libgorltorch.so" ] || die "there is no $folder/shim/libgorltorch.so; run 'make pytorch'"
 	export CGO_LDFLAGS="-L$folder/shim -L$(torch)/lib" LD_LIBRARY_PATH=$folder/shim
 	cd "$root"
-	exec go test -count=1 ./tensor ./agents/... ./models/... ./memory ./preprocessors
+	exec go test -count=1 ./tensor ./agents/... ./internal/test/testdevice ./models/... ./memory ./preprocessors
 fi
 
 key=$({ echo "${wanted[@]}"; cat "$stepper"; "$python" --version; } | sha256sum) || die "there is no $python; PYTHON names another"
