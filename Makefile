@@ -7,6 +7,8 @@ GO ?= go
 FUZZTIME ?= 20s
 # The Python that the optional peers of benchmarks and tests run on (see `make peers`).
 PEERS := $(or $(GORL_PEERS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gorl/peers)
+# PyPI's PyTorch with gorl's libraries built against it (see `make pytorch`).
+PYTORCH := $(or $(GORL_PYTORCH),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gorl/pytorch)
 # The Python of the simulators (see `make simulators`).
 SIMULATORS := $(or $(GORL_SIMULATORS),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gorl/simulators)
 GOLANGCI_LINT_VERSION := v2.15.0
@@ -49,6 +51,10 @@ test-peers: setup ## test against PyTorch, skrl, onnxruntime, Gymnasium, TensorB
 test-simulators: setup ## test the bridge to EnvPool and mjlab, where `make simulators` has been run
 	@scripts/test-peers.sh $(SIMULATORS) simulators
 
+.PHONY: test-pytorch
+test-pytorch: setup ## run the tests of tensors and agents on PyPI's PyTorch 2.x, where `make pytorch` has been run
+	@scripts/pytorch.sh --test $(PYTORCH)
+
 .PHONY: learn
 learn: setup ## learning tests: do the agents reach known returns? (minutes)
 	$(GO) test -tags learning -run Learn -count=1 -v -timeout 30m ./agents/... ./trainers/... ./cli
@@ -73,12 +79,16 @@ fresh: ## run `make setup` and `make test` in a fresh Debian root (needs root an
 ##@ Measure
 
 .PHONY: bench
-bench: setup ## time gorl, and skrl beside it where `make peers` has been run
-	GORL_PEERS=$(PEERS) $(GO) run ./benchmarks
+bench: setup ## time gorl, and skrl beside it where `make peers` has been run; on PyPI's PyTorch, too, where `make pytorch` has
+	GORL_PEERS=$(PEERS) GORL_PYTORCH=$(PYTORCH) $(GO) run ./benchmarks
 
 .PHONY: peers
 peers: ## set up what bench and test-peers compare with (optional: Debian's PyTorch, skrl, onnxruntime, Gymnasium with MuJoCo, TensorBoard, wandb, MLflow)
 	@scripts/peers.sh $(PEERS)
+
+.PHONY: pytorch
+pytorch: setup ## set up PyPI's PyTorch 2.x with skrl, and build gorl against it, CUDA streams included (optional: 5 GB, no GPU)
+	@scripts/pytorch.sh $(PYTORCH)
 
 .PHONY: simulators
 simulators: ## set up simulators that are a batch by themselves (optional: EnvPool, mjlab on the CPU, Gymnasium; gigabytes, with PyTorch)

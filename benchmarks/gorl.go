@@ -8,13 +8,14 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
-	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/trainers"
 )
 
-// mixed is the setting mixed_precision of all agents.
-var mixed bool
+// mixed and device are settings of all agents.
+var (
+	mixed  bool
+	device string
+)
 
 // shape is a benchmark without an environment: random observations, the settings of skrl_update.py.
 type shape struct {
@@ -24,20 +25,52 @@ type shape struct {
 }
 
 var shapes = map[string]shape{
-	"small": {16, 17, 6, 34, []int{64, 64}, 32, 8, 8, 20},
-	"large": {256, 105, 28, 210, []int{1024, 512}, 16, 6, 2, 5},
+	"small":  {16, 17, 6, 34, []int{64, 64}, 32, 8, 8, 20},
+	"medium": {256, 17, 6, 34, []int{64, 64}, 32, 8, 8, 5}, // 1024 rows a minibatch
+	"large":  {256, 105, 28, 210, []int{1024, 512}, 16, 6, 2, 5},
 }
 
-func gorl(size string, threads int) ([]measure, error) {
-	if size == "walker" || size == walkerOverlap {
-		return walker(threads, size == walkerOverlap)
+// flops is how many floating-point operations the matrix products of an update take, a multiplication and an addition for
+// two. A layer of i inputs and o units costs i·o multiplications a row in the forward pass, as much for the gradient of
+// its weights, and, but in the first layer, as much for that of its inputs. A minibatch of n rows takes n each through
+// the policy and the value network and three times n through the discriminator (of the policy, the replay buffer and the
+// motion); the gradient penalty on n of them goes back once and forth twice through all layers but the last. The values
+// and the style rewards of the rollout are computed once.
+func (sh shape) flops() float64 {
+	net := func(in, out int) (forward, learn, penalty float64) {
+		first := float64(in * sh.hidden[0])
+		for i := range sh.hidden {
+			if i > 0 {
+				penalty += float64(sh.hidden[i-1] * sh.hidden[i])
+			}
+		}
+		penalty += first
+		forward = penalty + float64(sh.hidden[len(sh.hidden)-1]*out)
+		return forward, 3*forward - first, 3 * penalty
+	}
+	_, policy, _ := net(sh.observations, sh.actions)
+	value, valueLearn, _ := net(sh.observations, 1)
+	reward, discriminator, penalty := net(sh.ampObservations, 1)
+	rows := float64(sh.envs * sh.rollouts)
+	return 2 * rows * (float64(sh.epochs)*(policy+valueLearn+3*discriminator+penalty) + value + reward)
+}
+
+// gorl measures one size; stepping is the number of threads that step MuJoCo.
+func gorl(size string, stepping int) ([]measure, error) {
+	switch size {
+	case "walker", "walker-overlap":
+		return walker(stepping, size == "walker-overlap")
+	case "population":
+		return population()
+	case "rate":
+		return rates()
 	}
 	if n, ok := networks[size]; ok {
 		return n.update()
 	}
 	sh, ok := shapes[size]
 	if !ok {
-		return nil, fmt.Errorf("benchmarks: unknown size %q: want small, large, gru, camera, walker or walker-overlap", size)
+		return nil, fmt.Errorf("benchmarks: unknown size %q: want rate, small, medium, large, gru, camera, walker, walker-overlap or population", size)
 	}
 	return update(sh)
 }
@@ -67,7 +100,7 @@ func update(sh shape) ([]measure, error) {
 		Dict: map[string]any{
 			"rollouts": sh.rollouts, "learning_epochs": sh.epochs, "mini_batches": sh.miniBatches, "grad_norm_clip": 1.0, "value_clip": 0.2,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler",
-			"mixed_precision": mixed, "discriminator_batch_size": 0, "amp_batch_size": 512, "motion_dataset_size": 20_000, "reply_buffer_size": 100_000,
+			"mixed_precision": mixed, "device": device, "discriminator_batch_size": 0, "amp_batch_size": 512, "motion_dataset_size": 20_000, "reply_buffer_size": 100_000,
 		},
 	})
 	if err != nil {
@@ -112,42 +145,3 @@ func rounds(agent agents.Agent, observations []float32, t agents.Transition, end
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// walkerOverlap is the size walker with an agent that acts while it learns, beside the same skrl.
-const walkerOverlap = "walker-overlap"
-
-// walker times training end to end: stepping, acting, updating.
-func walker(threads int, overlap bool) ([]measure, error) {
-	const envs, rollouts, updates = 64, 32, 60
-	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: envs, Seed: 1, Workers: threads})
-	if err != nil {
-		return nil, err
-	}
-	defer env.Close()
-	agent, err := amp.New(amp.Options{
-		Spaces: env.Spaces(), Models: amp.MLPs(env.Spaces(), []int{128, 64}, "elu"), Motions: env, Seed: 1,
-		Dict: map[string]any{
-			"rollouts": rollouts, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.97, "learning_rate": 3e-4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0,
-			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler",
-			"task_reward_scale": 0.5, "style_reward_scale": 1.0, "discriminator_loss_scale": 2.0, "discriminator_batch_size": 512,
-			"motion_dataset_size": 4000, "reply_buffer_size": 50_000, "overlap": overlap,
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	defer agent.Close()
-	trainer, err := trainers.Sequential(env, agent, trainers.Config{Seed: 1})
-	if err != nil {
-		return nil, err
-	}
-	trainee := trainer.Trainee()
-	if err := trainee.Train(context.Background(), envs*rollouts); err != nil { // warms up
-		return nil, err
-	}
-	begin := time.Now()
-	if err := trainee.Train(context.Background(), envs*rollouts*updates); err != nil {
-		return nil, err
-	}
-	return []measure{{"steps_per_second", envs * rollouts * updates / time.Since(begin).Seconds()}}, nil
-}

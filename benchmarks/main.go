@@ -1,104 +1,94 @@
-// Command benchmarks times gorl, and skrl beside it in the same run where `make peers` has been run: one update, one
-// rollout step, and training end to end. It is what docs/performance.md quotes.
+// Command benchmarks times gorl, and skrl beside it where `make peers` has been run: one update, one rollout step,
+// training end to end. With `make pytorch` it does so on PyPI's PyTorch, too. All sides take turns in one run, each in
+// processes of its own. It is what docs/performance.md quotes.
 //
-//	go run ./benchmarks                 # the table
-//	go run ./benchmarks -only gorl      # gorl alone; with -mixed its layers compute in bfloat16
+//	go run ./benchmarks                                  # the table, as Markdown
+//	go run ./benchmarks -only gorl -sizes small          # gorl alone; with -mixed its layers compute in bfloat16
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/gorl-dev/gorl/tensor"
-	"github.com/gorl-dev/gorl/tracking"
 )
 
 func main() {
 	only := flag.String("only", "", "gorl: without skrl")
-	sizes := flag.String("sizes", "small,large,gru,camera,walker,walker-overlap", "which sizes, comma-separated")
+	sizes := flag.String("sizes", "rate,small,medium,large,gru,camera,walker,walker-overlap,population", "which sizes, comma-separated")
+	threads := flag.String("threads", "1,2", "compute threads of all sides: the table has every number, comma-separated")
+	rounds := flag.Int("rounds", 3, "how often the sides take turns; the table has the medians")
+	stepping := flag.Int("stepping-threads", runtime.NumCPU(), "threads that step MuJoCo, on all sides")
 	flag.BoolVar(&mixed, "mixed", false, "gorl's layers compute in bfloat16 (mixed_precision)")
-	rounds := flag.Int("rounds", 3, "how often the two sides take turns; the table has the medians")
-	threads := flag.Int("stepping-threads", runtime.NumCPU(), "threads that step MuJoCo, on both sides")
+	flag.StringVar(&device, "device", "cpu", "gorl's and skrl's device")
+	measured := flag.String("measure", "", "only measure gorl at this size, in this process, and print lines of JSON")
 	flag.Parse()
-	tensor.SetThreads(1)
-	fmt.Printf("libtorch %s, matrix kernels %q, one compute thread, %d CPUs, MuJoCo stepped on %d threads\n\n",
-		tensor.TorchVersion(), tensor.BLASKernels(), runtime.NumCPU(), *threads)
-	peers := ""
-	if *only != "gorl" {
-		peers = findPeers()
+	var err error
+	if *measured != "" {
+		err = printMeasures(*measured, *threads, *stepping)
+	} else {
+		err = compare(strings.Split(*sizes, ","), strings.Split(*threads, ","), *rounds, *stepping, *only == "gorl")
 	}
-	var rows [][]string
-	for _, size := range strings.Split(*sizes, ",") {
-		got, err := compare(size, peers, *rounds, *threads)
-		if err != nil {
-			log.Fatal(err)
-		}
-		rows = append(rows, got...)
-	}
-	fmt.Println()
-	header := []string{"size", "measure", "gorl", "skrl", "gorl / skrl", "skrl, same kernels", "gorl / skrl"}
-	if peers == "" {
-		header = header[:3]
-	}
-	if err := tracking.Table(os.Stdout, header, rows); err != nil {
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-// compare lets the sides take turns at one size and returns the table's rows.
-func compare(size, peers string, rounds, threads int) ([][]string, error) {
-	var mine, theirs, same samples
-	for round := range rounds {
-		got, err := gorl(size, threads)
-		if err != nil {
-			return nil, err
-		}
-		mine.add(got)
-		if peers != "" {
-			if got, err = skrl(peers, size, threads, ""); err != nil {
-				return nil, err
-			}
-			theirs.add(got)
-			if got, err = skrl(peers, size, threads, tensor.BLASKernels()); err != nil {
-				return nil, err
-			}
-			same.add(got)
-		}
-		fmt.Printf("%s: round %d of %d: gorl %v", size, round+1, rounds, latest(mine))
-		if peers != "" {
-			fmt.Printf("  skrl %v  with the same kernels %v", latest(theirs), latest(same))
-		}
-		fmt.Println()
+// printMeasures is what the parent process runs for every side of gorl's.
+func printMeasures(size, threads string, stepping int) error {
+	n, err := strconv.Atoi(threads)
+	if err != nil {
+		return fmt.Errorf("benchmarks: -measure takes one number of -threads: %w", err)
 	}
-	var rows [][]string
-	for _, measure := range mine.names {
-		unit := "%.2f ms"
-		if measure == "steps_per_second" {
-			unit = "%.0f/s"
-		}
-		row := []string{size, measure, fmt.Sprintf(unit, mine.median(measure))}
-		for _, peer := range []samples{theirs, same} {
-			if peers == "" {
-				continue
-			}
-			row = append(row, fmt.Sprintf(unit, peer.median(measure)),
-				fmt.Sprintf("%.2f", mine.median(measure)/peer.median(measure)))
-		}
-		rows = append(rows, row)
+	tensor.SetThreads(n)
+	got, err := gorl(size, stepping)
+	if err != nil {
+		return err
 	}
-	return rows, nil
+	for _, m := range got {
+		if err := json.NewEncoder(os.Stdout).Encode(m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// latest shows the last round's figures.
-func latest(s samples) string {
-	var parts []string
-	for _, name := range s.names {
-		v := s.values[name]
-		parts = append(parts, fmt.Sprintf("%s %.2f", name, v[len(v)-1]))
+// compare lets the sides take turns and prints the table.
+func compare(sizes, threads []string, rounds, stepping int, alone bool) error {
+	sides, columns := findSides(alone)
+	fmt.Printf("libtorch %s, matrix kernels %q, %d CPUs, MuJoCo stepped on %d threads\n", tensor.TorchVersion(), tensor.BLASKernels(),
+		runtime.NumCPU(), stepping)
+	t := table{columns: columns}
+	best := map[string]float64{} // the highest rate of matrix products, by threads
+	for _, size := range sizes {
+		for _, n := range threads {
+			results := make([]samples, len(sides))
+			for round := range rounds {
+				for i, side := range sides {
+					if !side.runs(size) {
+						continue
+					}
+					got, err := side.measure(size, n, stepping)
+					if err != nil {
+						return err
+					}
+					results[i].add(got)
+					fmt.Fprintf(os.Stderr, "%s, %s threads, round %d of %d: %s: %s\n", size, n, round+1, rounds, side.name, latest(results[i]))
+				}
+			}
+			for _, r := range results {
+				best[n] = max(best[n], r.median("product"))
+			}
+			t.add(size, n, results, best[n])
+		}
 	}
-	return strings.Join(parts, ", ")
+	fmt.Println()
+	t.print()
+	return nil
 }

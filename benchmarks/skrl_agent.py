@@ -27,8 +27,8 @@ def mlp(inputs, hidden, outputs, activation):
 
 
 class Policy(GaussianMixin, Model):
-    def __init__(self, observations, actions, hidden, activation, log_std, last_layer_scale):
-        Model.__init__(self, observation_space=observations, action_space=actions, device="cpu")
+    def __init__(self, observations, actions, hidden, activation, log_std, last_layer_scale, device):
+        Model.__init__(self, observation_space=observations, action_space=actions, device=device)
         GaussianMixin.__init__(self, clip_actions=False)
         self.net = mlp(observations.shape[0], hidden, actions.shape[0], activation)
         self.log_std = torch.nn.Parameter(torch.full(actions.shape, log_std))
@@ -42,8 +42,8 @@ class Policy(GaussianMixin, Model):
 class Scalar(DeterministicMixin, Model):
     """A value function or a discriminator."""
 
-    def __init__(self, observations, actions, hidden, activation):
-        Model.__init__(self, observation_space=observations, action_space=actions, device="cpu")
+    def __init__(self, observations, actions, hidden, activation, device):
+        Model.__init__(self, observation_space=observations, action_space=actions, device=device)
         DeterministicMixin.__init__(self)
         self.net = mlp(observations.shape[0], hidden, 1, activation)
 
@@ -65,6 +65,7 @@ def amp_agent(
     last_layer_scale=1.0,
     motions=20_000,
     replay=100_000,
+    device="cpu",
 ):
     """An AMP agent with all three scalers, initialised and in training mode.
 
@@ -74,30 +75,32 @@ def amp_agent(
     action_space = gymnasium.spaces.Box(-1.0, 1.0, (actions,))
     agent = AMP(
         models={
-            "policy": Policy(observation_space, action_space, hidden, activation, log_std, last_layer_scale),
-            "value": Scalar(observation_space, action_space, hidden, activation),
-            "discriminator": Scalar(amp_space, action_space, hidden, activation),
+            "policy": Policy(observation_space, action_space, hidden, activation, log_std, last_layer_scale, device),
+            "value": Scalar(observation_space, action_space, hidden, activation, device),
+            "discriminator": Scalar(amp_space, action_space, hidden, activation, device),
         },
-        memory=RandomMemory(memory_size=settings["rollouts"], num_envs=envs, device="cpu"),
+        memory=RandomMemory(memory_size=settings["rollouts"], num_envs=envs, device=device),
         observation_space=observation_space,
         action_space=action_space,
         amp_observation_space=amp_space,
-        device="cpu",
-        motion_dataset=RandomMemory(memory_size=motions, device="cpu"),
-        reply_buffer=RandomMemory(memory_size=replay, device="cpu"),
+        device=device,
+        motion_dataset=RandomMemory(memory_size=motions, device=device),
+        reply_buffer=RandomMemory(memory_size=replay, device=device),
         collect_reference_motions=reference,
         cfg={
             **settings,
             "observation_preprocessor": RunningStandardScaler,
-            "observation_preprocessor_kwargs": {"size": observation_space, "device": "cpu"},
+            "observation_preprocessor_kwargs": {"size": observation_space, "device": device},
             "value_preprocessor": RunningStandardScaler,
-            "value_preprocessor_kwargs": {"size": 1, "device": "cpu"},
+            "value_preprocessor_kwargs": {"size": 1, "device": device},
             "amp_observation_preprocessor": RunningStandardScaler,
-            "amp_observation_preprocessor_kwargs": {"size": amp_space, "device": "cpu"},
+            "amp_observation_preprocessor_kwargs": {"size": amp_space, "device": device},
             "experiment": {"write_interval": 0, "checkpoint_interval": 0},
         },
     )
     agent.init()
+    for model in agent.models.values():
+        model.to(device)
     agent.enable_training_mode(True)
     return agent
 
@@ -105,31 +108,36 @@ def amp_agent(
 def time_rounds(agent, size, observations, rewards, terminated, infos, repeats):
     """Times one update, and one rollout step (act and record), and prints one JSON line each.
 
-    terminated is [rollouts, envs, 1]; all other tensors are the same in every step. The first round warms up and is not
-    counted.
+    terminated is [rollouts, envs, 1]; all other tensors are the same in every step. They are on the host, as are the
+    actions that a step returns. The first round warms up and is not counted.
     """
     rollouts, never = len(terminated), torch.zeros_like(terminated[0])
+    device = agent.device
     steps, updates = [], []
     for round_ in range(repeats + 1):
         begin = time.perf_counter()
         with torch.no_grad():
             for step in range(rollouts):
-                actions, _ = agent.act(observations, None, timestep=step, timesteps=10**9)
+                here = observations.to(device)
+                actions, _ = agent.act(here, None, timestep=step, timesteps=10**9)
+                actions.cpu()
                 agent.record_transition(
-                    observations=observations, states=None, actions=actions, rewards=rewards.clone(),
-                    next_observations=observations, next_states=None, terminated=terminated[step], truncated=never,
-                    infos=infos, timestep=step, timesteps=10**9,
+                    observations=here, states=None, actions=actions, rewards=rewards.clone().to(device),
+                    next_observations=observations.to(device), next_states=None, terminated=terminated[step].to(device),
+                    truncated=never.to(device), infos={k: v.to(device) for k, v in infos.items()}, timestep=step,
+                    timesteps=10**9,
                 )  # fmt: skip
+        if device.type == "cuda":
+            torch.cuda.synchronize()
         middle = time.perf_counter()
         agent.enable_models_training_mode(True)
         agent.update(timestep=1, timesteps=10**9)
         agent.enable_models_training_mode(False)
+        if device.type == "cuda":
+            torch.cuda.synchronize()
         end = time.perf_counter()
         if round_ > 0:
             steps.append((middle - begin) / rollouts * 1e3)
             updates.append((end - middle) * 1e3)
     for measure, values in (("update", updates), ("rollout_step", steps)):
-        print(json.dumps({
-            "library": "skrl", "size": size, "measure": measure,
-            "median_ms": statistics.median(values), "min_ms": min(values), "repeats": repeats,
-        }), flush=True)  # fmt: skip
+        print(json.dumps({"library": "skrl", "size": size, "measure": measure, "value": statistics.median(values)}), flush=True)

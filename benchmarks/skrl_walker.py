@@ -1,11 +1,10 @@
 """Trains skrl's AMP on gorl's walker and prints its environment steps a second, end to end.
 
-    python benchmarks/skrl_walker.py [--envs N] [--updates N] [--threads N] [--stepper FILE] [--model FILE]
+    python benchmarks/skrl_walker.py [--envs N] [--updates N] [--threads N] [--stepping-threads N] [--device D]
 
 The character (envs/mujoco/walker.xml), its task and the agent's settings are those of gorl's
-walker. MuJoCo is stepped in C on `threads` threads (benchmarks/peers/stepper.c); the rest of the
-environment is vectorised NumPy. One libtorch thread. Prints one JSON line. Run it with the
-Python of `make peers`.
+walker. MuJoCo is stepped in C on threads of its own (benchmarks/peers/stepper.c); the rest of the
+environment is vectorised NumPy. Prints one JSON line. Run it with the Python of `make peers`.
 """
 
 import argparse
@@ -141,18 +140,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--envs", type=int, default=64)
     parser.add_argument("--updates", type=int, default=60)
-    parser.add_argument("--threads", type=int, default=1, help="threads that step MuJoCo")
+    parser.add_argument("--threads", type=int, default=1, help="libtorch's compute threads")
+    parser.add_argument("--stepping-threads", type=int, default=1, help="threads that step MuJoCo")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--model", type=pathlib.Path, default=HERE.parent / "envs" / "mujoco" / "walker.xml")
     parser.add_argument("--stepper", type=pathlib.Path, default=pathlib.Path(sys.prefix) / "libstepper.so")
     arguments = parser.parse_args()
-    torch.set_num_threads(1)
+    torch.set_num_threads(arguments.threads)
+    device = arguments.device
     torch.manual_seed(0)
 
     envs, rollouts, warm_up = arguments.envs, 32, 3
-    walker = Walker(envs, arguments.threads, arguments.stepper, arguments.model)
+    walker = Walker(envs, arguments.stepping_threads, arguments.stepper, arguments.model)
     agent = amp_agent(
         envs=envs, observations=17, actions=6, amp_observations=34, hidden=[128, 64], activation=torch.nn.ELU,
-        log_std=-1.0, last_layer_scale=0.1, motions=4_000, replay=50_000, reference=walker.reference,
+        log_std=-1.0, last_layer_scale=0.1, motions=4_000, replay=50_000, device=device,
+        reference=lambda n: walker.reference(n).to(device),
         settings={
             "rollouts": rollouts, "learning_epochs": 4, "mini_batches": 4, "learning_rate": 3e-4,
             "discount_factor": 0.97, "gae_lambda": 0.95, "grad_norm_clip": 1.0, "value_clip": 0.2,
@@ -163,7 +166,7 @@ def main():
         },
     )  # fmt: skip
 
-    observations = torch.from_numpy(walker.observation)
+    observations = torch.from_numpy(walker.observation).to(device)
     lengths, stepping, updating = [], 0.0, 0.0
     begin = time.perf_counter()
     for update in range(arguments.updates + warm_up):
@@ -173,15 +176,16 @@ def main():
             for step in range(rollouts):
                 actions, _ = agent.act(observations, None, timestep=step, timesteps=10**9)
                 start = time.perf_counter()
-                following, rewards, terminated, truncated, pairs, ended = walker.step(actions.numpy())
+                following, rewards, terminated, truncated, pairs, ended = walker.step(actions.cpu().numpy())
                 stepping += time.perf_counter() - start
                 lengths.extend(ended.tolist())
-                following = torch.from_numpy(following)
+                following = torch.from_numpy(following).to(device)
                 agent.record_transition(
                     observations=observations, states=None, actions=actions,
-                    rewards=torch.from_numpy(rewards)[:, None], next_observations=following, next_states=None,
-                    terminated=torch.from_numpy(terminated)[:, None], truncated=torch.from_numpy(truncated)[:, None],
-                    infos={"amp_obs": torch.from_numpy(pairs)}, timestep=step, timesteps=10**9,
+                    rewards=torch.from_numpy(rewards)[:, None].to(device), next_observations=following, next_states=None,
+                    terminated=torch.from_numpy(terminated)[:, None].to(device),
+                    truncated=torch.from_numpy(truncated)[:, None].to(device),
+                    infos={"amp_obs": torch.from_numpy(pairs).to(device)}, timestep=step, timesteps=10**9,
                 )  # fmt: skip
                 observations = following
         start = time.perf_counter()
@@ -190,10 +194,9 @@ def main():
         agent.enable_models_training_mode(False)
         updating += time.perf_counter() - start
     seconds = time.perf_counter() - begin
+    rate = envs * rollouts * arguments.updates / seconds
     print(json.dumps({
-        "library": "skrl", "size": "walker", "measure": "steps_per_second", "envs": envs,
-        "stepping_threads": arguments.threads, "steps": envs * rollouts * arguments.updates,
-        "steps_per_second": envs * rollouts * arguments.updates / seconds,
+        "library": "skrl", "size": "walker", "measure": "steps_per_second", "value": rate,
         "stepping_share": stepping / seconds, "update_share": updating / seconds,
         "episode_length": float(np.mean(lengths[-200:])) if lengths else None,
     }), flush=True)  # fmt: skip

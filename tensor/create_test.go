@@ -3,7 +3,10 @@ package tensor_test
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -202,6 +205,12 @@ func TestDevices(t *testing.T) {
 		_, err := tensor.ParseDevice(bad)
 		wantError(t, err, "tensor: device", bad)
 	}
+	if tensor.CUDADevices() == 0 { // the message says what to do
+		if _, err := tensor.ParseDevice("cuda"); err == nil || !strings.Contains(err.Error(), "or take cpu") ||
+			!strings.Contains(err.Error(), "LIBTORCH=") && !strings.Contains(err.Error(), "nvidia-smi") {
+			t.Errorf("cuda without a GPU: %v", err)
+		}
+	}
 	auto, err := tensor.ParseDevice("auto")
 	if err != nil || auto.IsCPU() != (tensor.CUDADevices() == 0) {
 		t.Errorf("auto is %v (%v) with %d CUDA devices", auto, err, tensor.CUDADevices())
@@ -215,10 +224,14 @@ func TestDevices(t *testing.T) {
 }
 
 func TestThreads(t *testing.T) {
-	if tensor.Threads() != 1 {
-		t.Errorf("%d threads by default, want 1", tensor.Threads())
+	want := 1
+	if n, err := strconv.Atoi(os.Getenv("GORL_THREADS")); err == nil {
+		want = n
 	}
-	defer tensor.SetThreads(1)
+	if tensor.Threads() != want {
+		t.Errorf("%d threads by default, want %d", tensor.Threads(), want)
+	}
+	defer tensor.SetThreads(want)
 	tensor.SetThreads(2)
 	if tensor.Threads() != 2 {
 		t.Errorf("%d threads, want 2", tensor.Threads())

@@ -41,11 +41,24 @@ func ParseDevice(s string) (Device, error) {
 			}
 		}
 		if n := CUDADevices(); i >= n {
-			return CPU, fmt.Errorf("tensor: device %q: this libtorch sees %d CUDA devices", s, n)
+			return CPU, fmt.Errorf("tensor: device %q: %s", s, missing(n))
 		}
 		return CUDA(i), nil
 	}
 	return CPU, fmt.Errorf("tensor: device %q: want cpu, auto, cuda or cuda:N", s)
+}
+
+// missing says why there are only n CUDA devices, and what to do.
+func missing(n int) string {
+	switch {
+	case n > 0:
+		return fmt.Sprintf("there are %d CUDA devices, counted from 0", n)
+	case C.gorl_cuda_built() == 0:
+		return fmt.Sprintf("libtorch %s, which gorl is built against, has no CUDA: name the torch folder of a PyTorch with CUDA and build anew with "+
+			"`LIBTORCH=... make setup` (docs/building.md), or take cpu, or auto for a GPU where there is one", TorchVersion())
+	}
+	return fmt.Sprintf("libtorch %s has CUDA and finds no GPU: see what nvidia-smi shows, that its driver is new enough for this libtorch, and that "+
+		"CUDA_VISIBLE_DEVICES does not hide it, or take cpu, or auto for a GPU where there is one", TorchVersion())
 }
 
 // String writes the device as libtorch does.

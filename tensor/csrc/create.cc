@@ -14,10 +14,9 @@ gorl_err gorl_arange(int64_t n, int32_t device, gorl_t* out) {
 }
 gorl_err gorl_from_host(const void* data, const int64_t* sizes, int32_t n, int32_t dtype, int32_t device, gorl_t* out) {
   GORL_BEGIN(0)
-  auto options = at::TensorOptions().dtype(scalar_of(dtype));
-  auto t = at::empty(sizes_of(sizes, n), options);
-  if (t.numel() > 0) std::memcpy(t.data_ptr(), data, t.nbytes());
-  *out = wrap(device < 0 ? t : t.to(device_of(device)));
+  const auto type = scalar_of(dtype);
+  auto t = staged(data, sizes_of(sizes, n), type, type, device_of(device));
+  *out = wrap(t.to(device_of(device), type, /*non_blocking=*/true));
   GORL_END
 }
 gorl_err gorl_to(gorl_t a, int32_t dtype, int32_t device, int grad, gorl_t* out) {

@@ -22,10 +22,17 @@ void gorl_free_string(char* s);
 void gorl_set_threads(int32_t n);   // compute threads of every thread that calls in from now on
 int32_t gorl_threads(void);
 const char* gorl_torch_version(void);
-const char* gorl_blas_kernels(void); // OpenBLAS's choice for this processor, "" with another library
+const char* gorl_blas_kernels(void); // the kernels that OpenBLAS uses here, and how gorl came to them (blas.cc); "" with another library
 int32_t gorl_cuda_devices(void);
+int32_t gorl_cuda_built(void); // whether this library was linked with a libtorch that has CUDA
 gorl_err gorl_cuda_synchronize(void);
 gorl_err gorl_can_lower(int32_t dtype, int32_t device); // NULL where layers can compute in dtype on the device
+
+// Streams (accelerator.cc).
+gorl_err gorl_stream_new(int32_t device, void** out); // NULL where the device is not of CUDA
+void gorl_stream_free(void* stream);
+gorl_err gorl_stream_enter(void* stream, void** stay); // what the calling thread asks of the device goes to the stream
+gorl_err gorl_stream_leave(void* stay);                // until it calls this
 
 // Facts. Of an undefined tensor (gotorch makes them) they are 0 or NULL; they never fail.
 int32_t gorl_dim(gorl_t a);
@@ -39,7 +46,7 @@ void* gorl_identity(gorl_t a);      // the same for every handle of one tensor
 void* gorl_data(gorl_t a);          // NULL unless contiguous and on the CPU
 gorl_err gorl_item(gorl_t a, double* out);
 gorl_err gorl_read(gorl_t a, int32_t dtype, void* out, int64_t numel);       // converts and copies to host memory
-gorl_err gorl_write(gorl_t a, int32_t dtype, const void* in, int64_t numel); // the other way, in place
+gorl_err gorl_write(gorl_t a, int32_t dtype, const void* in, int64_t numel); // the other way, in place; does not wait for the device
 
 // Creation. device: -1 CPU, otherwise the CUDA index.
 gorl_err gorl_full(const int64_t* sizes, int32_t n, double value, int32_t dtype, int32_t device, gorl_t* out);

@@ -28,34 +28,6 @@ struct KeepMemory {
   }
 } keep_memory;
 
-// OpenBLAS falls back to kernels of 2004 on a processor that is newer than itself (Debian 12's does, on servers of 2023).
-// Matrices are then multiplied five times slower than need be. Unless the user has chosen with OPENBLAS_CORETYPE, take the
-// kernels of the newest instruction set that both know.
-struct ChooseKernels {
-  ChooseKernels() {
-#if defined(__x86_64__)
-    using text_fn = char* (*)();
-    using void_fn = void (*)();
-    auto name = reinterpret_cast<text_fn>(dlsym(RTLD_DEFAULT, "openblas_get_corename"));
-    auto quit = reinterpret_cast<void_fn>(dlsym(RTLD_DEFAULT, "gotoblas_dynamic_quit"));
-    auto init = reinterpret_cast<void_fn>(dlsym(RTLD_DEFAULT, "gotoblas_dynamic_init"));
-    if (name == nullptr || quit == nullptr || init == nullptr || getenv("OPENBLAS_CORETYPE") != nullptr) return;
-    if (std::strcmp(name(), "Prescott") != 0 && std::strcmp(name(), "Nehalem") != 0) return;
-    const char* better = nullptr;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
-      better = "SkylakeX";
-    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-      better = "Haswell";
-    if (better == nullptr) return;
-    setenv("OPENBLAS_CORETYPE", better, 1);
-    quit();
-    init();
-    unsetenv("OPENBLAS_CORETYPE");
-#endif
-  }
-} choose_kernels;
-
 }  // namespace
 
 gorl_t wrap(at::Tensor t) {
@@ -105,11 +77,6 @@ void gorl_set_threads(int32_t n) {
   prepare_thread();
 }
 int32_t gorl_threads(void) { return threads.load(std::memory_order_relaxed); }
-const char* gorl_blas_kernels(void) {
-  using text_fn = char* (*)();
-  static auto name = reinterpret_cast<text_fn>(dlsym(RTLD_DEFAULT, "openblas_get_corename"));
-  return name == nullptr ? "" : name();
-}
 const char* gorl_torch_version(void) { return TORCH_VERSION; }
 int32_t gorl_cuda_devices(void) { return torch::cuda::is_available() ? static_cast<int32_t>(torch::cuda::device_count()) : 0; }
 gorl_err gorl_can_lower(int32_t dtype, int32_t device) {
@@ -165,8 +132,11 @@ gorl_err gorl_read(gorl_t a, int32_t dtype, void* out, int64_t numel) {
 gorl_err gorl_write(gorl_t a, int32_t dtype, const void* in, int64_t numel) {
   GORL_BEGIN(0)
   TORCH_CHECK(T(a).numel() == numel, "the tensor has ", T(a).numel(), " elements, the slice ", numel);
-  if (numel > 0) {
+  if (numel == 0) return nullptr;
+  if (T(a).device().is_cpu()) {
     T(a).copy_(at::from_blob(const_cast<void*>(in), T(a).sizes(), at::TensorOptions().dtype(scalar_of(dtype))));
+  } else {
+    T(a).copy_(staged(in, T(a).sizes(), scalar_of(dtype), T(a).scalar_type(), T(a).device()), /*non_blocking=*/true);
   }
   GORL_END
 }

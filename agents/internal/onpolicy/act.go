@@ -16,7 +16,15 @@ import (
 
 // Act returns actions (N, A) for observations (N, O). While training it writes observations, actions and their
 // log-probabilities straight into the step of the rollout that Record completes; in evaluation it writes nothing.
-func (c *Core) Act(in agents.Observation) ([]float32, error) {
+func (c *Core) Act(in agents.Observation) (actions []float32, err error) {
+	err = c.stream.Do(func() error {
+		actions, err = c.act(in)
+		return err
+	})
+	return actions, err
+}
+
+func (c *Core) act(in agents.Observation) ([]float32, error) {
 	if c.numEnvs == 0 {
 		if err := c.Bind(len(in.Observations) / c.spaces.Observation.Width()); err != nil {
 			return nil, err

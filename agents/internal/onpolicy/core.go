@@ -117,19 +117,20 @@ type Core struct {
 	segments  []tensor.Group // the flat range of each network
 	stepped   []int          // the network of each group of Optimizer
 
-	resident  *tensor.Scope // owns what lives as long as the agent
-	step      *tensor.Scope // owns what a call of Act or Record computes
-	evalObs   tensor.Tensor // (N, O), what evaluation acts on
-	evalState tensor.Tensor // (N, S)
-	nextObs   tensor.Tensor // (N, O), what follows the rollout's last step
-	nextState tensor.Tensor // (N, S)
-	actions   []float32     // (N, A), what Act returns
-	rewards   []float32     // (N), to shape
-	flags     []float32     // (N), to write booleans from
-	invalid   []bool        // (T·N), the rows of the rollout that show no transition
-	backup    tensor.Tensor // the parameters when the update began
-	none      tensor.Tensor // a scalar 0, the figure of a loss that is off
-	seenKL    []float64     // of the epoch's minibatches, where kl_threshold asks for them
+	stream    *tensor.Stream // on which the agent acts, records and learns, where its device is of CUDA
+	resident  *tensor.Scope  // owns what lives as long as the agent
+	step      *tensor.Scope  // owns what a call of Act or Record computes
+	evalObs   tensor.Tensor  // (N, O), what evaluation acts on
+	evalState tensor.Tensor  // (N, S)
+	nextObs   tensor.Tensor  // (N, O), what follows the rollout's last step
+	nextState tensor.Tensor  // (N, S)
+	actions   []float32      // (N, A), what Act returns
+	rewards   []float32      // (N), to shape
+	flags     []float32      // (N), to write booleans from
+	invalid   []bool         // (T·N), the rows of the rollout that show no transition
+	backup    tensor.Tensor  // the parameters when the update began
+	none      tensor.Tensor  // a scalar 0, the figure of a loss that is off
+	seenKL    []float64      // of the epoch's minibatches, where kl_threshold asks for them
 	stdDev    tensor.Tensor
 	hasStdDev bool
 	undo      undo
@@ -209,6 +210,9 @@ func New(o Options) (c *Core, err error) {
 	c.critics = append([]*Critic{c.Estimator}, o.Critics...)
 	c.joined, c.Overwrites = models.SharesTrunk(o.Policy, o.Value), cfg.Skrl()
 	if err = c.remember(); err != nil {
+		return nil, err
+	}
+	if c.stream, err = tensor.NewStream(device); err != nil {
 		return nil, err
 	}
 	c.scratch = append([]string{"returns", "advantages", "log_prob_before"}, o.Scratch...)
@@ -394,5 +398,6 @@ func (c *Core) Close() error {
 	}
 	c.resident.Close()
 	c.step.Close()
+	c.stream.Close()
 	return nil
 }

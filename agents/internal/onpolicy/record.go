@@ -16,6 +16,10 @@ import (
 // Record completes the step of the rollout that Act began: it stores rewards, ends of episodes and the values of
 // truncated episodes. Bad rows are an error before anything is written, so that Record can be called again.
 func (c *Core) Record(t agents.Transition) error {
+	return c.stream.Do(func() error { return c.record(t) })
+}
+
+func (c *Core) record(t agents.Transition) error {
 	if !c.training {
 		return c.forget(t)
 	}

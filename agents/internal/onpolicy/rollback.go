@@ -23,21 +23,23 @@ func (c *Core) Attempt(ctx context.Context, update func(s *tensor.Scope) error) 
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	s := tensor.NoGrad().On(c.Device).Layers(c.Precision)
-	defer s.Close()
-	c.begin(s)
-	if err := s.Err(); err != nil {
+	return c.stream.Do(func() error {
+		s := tensor.NoGrad().On(c.Device).Layers(c.Precision)
+		defer s.Close()
+		c.begin(s)
+		if err := s.Err(); err != nil {
+			return err
+		}
+		c.evaluateBefore(s)
+		err := s.Err()
+		if err == nil {
+			err = update(s)
+		}
+		if err != nil {
+			c.rollback()
+		}
 		return err
-	}
-	c.evaluateBefore(s)
-	err := s.Err()
-	if err == nil {
-		err = update(s)
-	}
-	if err != nil {
-		c.rollback()
-	}
-	return err
+	})
 }
 
 // begin copies everything that an update changes, so that rollback can undo an update that diverges, fails or is

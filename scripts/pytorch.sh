@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Sets up PyPI's PyTorch 2.x, which on x86-64 has CUDA in it, with skrl over it and gorl's two
+# libraries built against it: what `make bench` compares with beside Debian's libtorch, and
+# what `make test-pytorch` runs gorl's tests on. A second run finds everything in place but
+# builds what has changed of gorl. Optional: nothing of gorl needs any of it. 5 GB, no GPU.
+#
+#   scripts/pytorch.sh [FOLDER]         default: gorl/pytorch in the user's cache folder
+#   scripts/pytorch.sh --test [FOLDER]  runs tests on what is there
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+test=0
+if [ "${1:-}" = --test ]; then test=1; shift; fi
+folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/gorl/pytorch}
+python=${PYTHON:-/usr/bin/python3}
+wanted=(torch==2.15.0 skrl==2.1.1 gymnasium==1.4.0 numpy pyyaml)
+stepper=$root/benchmarks/peers/stepper.c
+
+say() { printf 'pytorch: %s\n' "$*"; }
+die() { printf 'pytorch: %s\n' "$*" >&2; exit 1; }
+torch() { (cd "$folder" && bin/python -c 'import os, torch; print(os.path.dirname(torch.__file__))'); }
+
+if [ "$test" = 1 ]; then
+	[ -f "$folder/shim/libgorltorch.so" ] || die "there is no $folder/shim/libgorltorch.so; run 'make pytorch'"
+	export CGO_LDFLAGS="-L$folder/shim -L$(torch)/lib" LD_LIBRARY_PATH=$folder/shim
+	cd "$root"
+	exec go test -count=1 ./tensor ./agents/... ./models/... ./memory ./preprocessors
+fi
+
+key=$({ echo "${wanted[@]}"; cat "$stepper"; "$python" --version; } | sha256sum) || die "there is no $python; PYTHON names another"
+if [ "$(cat "$folder/.key" 2>/dev/null)" != "$key" ]; then
+	rm -rf "$folder"
+	mkdir -p "$(dirname "$folder")"
+	"$python" -m venv "$folder" || die "$python cannot make a virtual environment; on Debian install python3-venv"
+	say "installing ${wanted[*]} into $folder (some minutes)"
+	"$folder/bin/python" -m pip install --quiet --disable-pip-version-check "${wanted[@]}" </dev/null ||
+		die "pip could not install them; its message stands above"
+	gcc -O2 -shared -fPIC -o "$folder/libstepper.so" "$stepper" -lmujoco -lpthread
+	echo "$key" >"$folder/.key"
+fi
+
+LIBTORCH=$(torch) SHIM_DIR=$folder/shim "$root/scripts/shim.sh"
+# A build of PyTorch with CUDA has what gotorch's streams need.
+if [ -f "$(torch)/lib/libtorch_cuda.so" ] && ! nm -DC "$folder/shim/libcgotorch.so" | grep 'c10::cuda::getStreamFromPool' >/dev/null; then
+	die "libcgotorch.so was built without CUDA streams"
+fi
+say "ready in $folder, $(du -sh "$folder" | cut -f 1)"

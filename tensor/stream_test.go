@@ -1,0 +1,100 @@
+package tensor_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Two goroutines compute on streams of their own, with tensors made outside, and the results are used outside.
+func TestStreams(t *testing.T) { onDevices(t, testStreams) }
+
+func testStreams(t *testing.T, d tensor.Device) {
+	const n, rounds = 256, 20
+	common := tensor.NoGrad().On(d)
+	defer common.Close()
+	x := common.Full(tensor.Float32, 1.0/n, n, n)
+	sums := common.Zeros(2)
+	var wait sync.WaitGroup
+	failed := make([]error, 2)
+	for i := range failed {
+		stream, err := tensor.NewStream(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		wait.Go(func() {
+			for range rounds {
+				failed[i] = stream.Do(func() error {
+					s := tensor.NoGrad().On(d)
+					defer s.Close()
+					y := s.Ones(n, n)
+					for range rounds {
+						y = s.MatMul(x, y) // rows add up to 1: the ones stay
+					}
+					s.AddTo(s.Select(sums, 0, int64(i)), s.Sum(y), float64(i+1))
+					return s.Err()
+				})
+			}
+		})
+	}
+	wait.Wait()
+	if err := errors.Join(failed...); err != nil {
+		t.Fatal(err)
+	}
+	got, err := tensor.Float32s(common.MulScalar(sums, 1.0/(n*n*rounds)))
+	if err != nil || got[0] != 1 || got[1] != 2 {
+		t.Errorf("the sums are %v (%v), want 1 and 2", got, err)
+	}
+}
+
+// A stream returns what its function returns, and there is none on the CPU.
+func TestStreamErrors(t *testing.T) { onDevices(t, testStreamErrors) }
+
+func testStreamErrors(t *testing.T, d tensor.Device) {
+	want := errors.New("an error")
+	stream, err := tensor.NewStream(d)
+	if err != nil || (stream == nil) != d.IsCPU() {
+		t.Fatalf("NewStream of %v is %v (%v)", d, stream, err)
+	}
+	if err := stream.Do(func() error { return want }); !errors.Is(err, want) {
+		t.Errorf("Do returned %v", err)
+	}
+	stream.Close()
+	stream.Close()
+}
+
+// Nobody waits for what is written to a device; it arrives nevertheless, in order, whatever becomes of the slice.
+func TestWritesArrive(t *testing.T) { onDevices(t, testWritesArrive) }
+
+func testWritesArrive(t *testing.T, d tensor.Device) {
+	const rows, width = 300, 5000
+	s := tensor.NoGrad().On(d)
+	defer s.Close()
+	all, bytes := s.Zeros(rows, width), s.Full(tensor.Uint8, 0, rows, width)
+	row := make([]float32, width)
+	for i := range rows {
+		for j := range row {
+			row[j] = float32((i + j) % 256)
+		}
+		for _, to := range []tensor.Tensor{all, bytes} {
+			if err := tensor.Write(s.Select(to, 0, int64(i)), row); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	clear(row)
+	for _, written := range []tensor.Tensor{all, bytes} {
+		got, err := tensor.Float32s(written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, x := range got {
+			if x != float32((k/width+k%width)%256) {
+				t.Fatalf("%v: element %d of row %d is %g", tensor.TypeOf(written), k%width, k/width, x)
+			}
+		}
+	}
+}
