@@ -24,7 +24,7 @@ setup: ## install what gorl needs and build its C++ (a second run does nothing)
 	@scripts/setup.sh
 
 .PHONY: shim
-shim: ## build only the two C++ libraries, into SHIM_DIR (default build/lib)
+shim: ## build only the C++ libraries, into SHIM_DIR (default build/lib)
 	@scripts/shim.sh
 
 ##@ Test
@@ -34,6 +34,10 @@ test: setup ## vet and test everything (sets up first)
 	$(GO) vet ./...
 	$(GO) test ./...
 	$(GO) test -C internal/kubecheck ./...
+
+.PHONY: test-device
+test-device: setup ## test agents, trainers and populations on the emulated accelerator instead of the CPU
+	GORL_TEST_DEVICE=1 $(GO) test -short ./agents/... ./trainers/... ./infer ./pbt/evolution ./internal/test/populations
 
 .PHONY: test-slurm
 test-slurm: setup ## test populations under a throwaway Slurm on this machine (needs root; installs Debian's Slurm)

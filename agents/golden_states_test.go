@@ -93,7 +93,7 @@ func (x *replay) compareMinibatches(t *testing.T, u *goldenUpdate) {
 	if u.MinibatchRows == nil || x.c.Algorithm != "ppo_rnn" { // others are shuffled, see shuffle
 		return
 	}
-	s := tensor.NoGrad()
+	s := tensor.NoGrad().On(x.core.Device)
 	defer s.Close()
 	l, m := x.c.Config["sequence_length"].(int), 0
 	recorded, err := tensor.Float32s(x.core.Rollout.Tensor("log_prob"))

@@ -120,7 +120,7 @@ func compareLastValues(t *testing.T, compare *golden.Comparison, core *onpolicy.
 	if !ok || want.Shape[0] != next.Shape[1] { // skrl 2.0's AMP: the values of all steps, compared in the rollout
 		return
 	}
-	s := tensor.NoGrad()
+	s := tensor.NoGrad().On(core.Device)
 	defer s.Close()
 	last := next.Row(next.Shape[0] - 1)
 	observations := tensor.From(s, last.Float32s(), int64(last.Shape[0]), int64(last.Shape[1]))

@@ -62,12 +62,16 @@ func ExampleNewPacking() {
 		return
 	}
 	defer r.Close()
-	if err := p.Write(r.Row("observations"), []float32{255, 128, 0, 0.5, 1, 2, 3, -0.25}); err != nil {
+	transfer, s := tensor.NewTransfer(tensor.CPU), tensor.NoGrad()
+	defer transfer.Close()
+	defer s.Close()
+	sent, err := p.Stage(transfer, []float32{255, 128, 0, 0.5, 1, 2, 3, -0.25})
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	s := tensor.NoGrad()
-	defer s.Close()
+	transfer.Send(s)
+	s.Copy(r.Row("observations"), sent.Tensor(s))
 	rows, err := tensor.Float32s(p.Float32(s, r.Rows("observations")))
 	fmt.Println(tensor.Shape(r.Rows("observations")), tensor.TypeOf(r.Rows("observations")), rows, err)
 	// Output: [2 7] uint8 [255 128 0 0.5 1 2 3 -0.25] <nil>

@@ -302,13 +302,11 @@ func TestPacking(t *testing.T) {
 			rows := c.space.Rows(3)
 			c.space.Sample(rng, rows)
 			all = append(all, rows...)
-			if err := p.Write(r.Row("x"), rows); err != nil {
-				t.Fatal(err)
-			}
+			s.Copy(r.Row("x"), pack(t, s, p, rows))
 			r.Advance()
 		}
 		m.Add(s, r.Rows("x"))
-		m.Add(s, p.Pack(s, all[:c.space.Width()]))
+		m.Add(s, pack(t, s, p, all[:c.space.Width()]))
 		for name, kept := range map[string]tensor.Tensor{"rollout": r.Rows("x"), "replay": s.Narrow(m.Data(), 0, 0, 6),
 			"packed": s.Cat(0, s.Narrow(m.Data(), 0, 6, 1), s.Narrow(r.Rows("x"), 0, 1, 5))} {
 			if got := tensortest.Float32s(t, s, p.Float32(s, kept)); !slices.Equal(got, all) {
@@ -325,26 +323,37 @@ func TestPacking(t *testing.T) {
 	}
 }
 
-// Write refuses a value that is not a byte, names the environment, and writes nothing.
+// pack returns rows as they are kept.
+func pack(t *testing.T, s *tensor.Scope, p *memory.Packing, rows []float32) tensor.Tensor {
+	t.Helper()
+	transfer := tensor.NewTransfer(s.Device())
+	defer transfer.Close()
+	sent, err := p.Stage(transfer, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.Same(sent, rows) {
+		t.Errorf("%v in a transfer are not the same", rows)
+	}
+	other := slices.Clone(rows)
+	if other[len(other)-1]++; p.Same(sent, other) {
+		t.Errorf("%v in a transfer are the same as %v", rows, other)
+	}
+	transfer.Send(s)
+	return sent.Tensor(s)
+}
+
+// Stage refuses a value that is not a byte, and names the environment.
 func TestPackingRefuses(t *testing.T) {
 	tensortest.CheckLive(t)
 	p := memory.NewPacking(spaces.NewTuple(spaces.Unbounded(1), spaces.NewPicture(1, 1, 2)))
-	s := tensor.NoGrad()
-	defer s.Close()
-	kept := p.Zeros(s, 2)
+	transfer := tensor.NewTransfer(tensor.CPU)
+	defer transfer.Close()
 	for _, bad := range []float32{-1, 256, 1.5, float32(math.NaN()), float32(math.Inf(1))} {
-		err := p.Write(kept, []float32{7, 8, 9, 7, 8, bad})
+		_, err := p.Stage(transfer, []float32{7, 8, 9, 7, 8, bad})
 		if err == nil || !strings.Contains(err.Error(), "environment 1, dimension 2") {
 			t.Errorf("%g: error %v", bad, err)
 		}
-		own := tensor.NoGrad()
-		if p.Pack(own, []float32{7, 8, bad}); own.Err() == nil {
-			t.Errorf("Pack takes %g", bad)
-		}
-		own.Close()
-	}
-	if got := tensortest.Float32s(t, s, p.Float32(s, kept)); !slices.Equal(got, make([]float32, 6)) {
-		t.Errorf("refused rows left %v", got)
 	}
 	if _, err := p.NewReplay(1<<50, tensor.CPU); err == nil || !strings.Contains(err.Error(), "bytes of memory") {
 		t.Errorf("a replay that is too large: %v", err)

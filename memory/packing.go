@@ -1,10 +1,12 @@
 package memory
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -51,28 +53,25 @@ func (p *Packing) NewReplay(capacity int, d tensor.Device) (*Replay, error) {
 	return newReplay(capacity, f.Width, f.DType, d)
 }
 
-// Write packs rows, one after another, into a tensor (n, kept width). A value of a uint8 column that is no whole number
-// from 0 to 255 is an error that names the environment, and nothing is written then.
-func (p *Packing) Write(to tensor.Tensor, rows []float32) error {
-	if !p.packed {
-		return tensor.Write(to, rows)
-	}
-	if err := p.pack(rows); err != nil {
-		return err
-	}
-	return tensor.Write(to, p.buffer)
-}
-
-// Pack is [Packing.Write] into a new tensor.
-func (p *Packing) Pack(s *tensor.Scope, rows []float32) tensor.Tensor {
+// Stage packs rows, one after another, into a transfer, as a part (n, kept width). A value of a uint8 column that is no whole
+// number from 0 to 255 is an error that names the environment.
+func (p *Packing) Stage(t *tensor.Transfer, rows []float32) (tensor.Part, error) {
 	n := int64(len(rows) / p.width)
 	if !p.packed {
-		return tensor.From(s, rows, n, int64(p.width))
+		return tensor.Put(t, rows, n, int64(p.width))
 	}
 	if err := p.pack(rows); err != nil {
-		s.Fail(err)
+		return tensor.Part{}, err
 	}
-	return tensor.From(s, p.buffer, n, int64(p.Field("").Width))
+	return tensor.Put(t, p.buffer, n, int64(p.Field("").Width))
+}
+
+// Same reports whether a part is what [Packing.Stage] makes of rows.
+func (p *Packing) Same(part tensor.Part, rows []float32) bool {
+	if !p.packed {
+		return bytes.Equal(part.Host(), unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(rows))), 4*len(rows)))
+	}
+	return p.pack(rows) == nil && bytes.Equal(part.Host(), p.buffer)
 }
 
 // pack fills the buffer.
@@ -80,7 +79,7 @@ func (p *Packing) pack(rows []float32) error {
 	kept := p.width + 3*p.floats
 	p.buffer = slices.Grow(p.buffer[:0], len(rows)/p.width*kept)[:len(rows)/p.width*kept]
 	for i, to := 0, p.buffer; i+p.width <= len(rows); i, to = i+p.width, to[kept:] {
-		numbers, bytes := to[:4*p.floats], to[4*p.floats:]
+		numbers, small := to[:4*p.floats], to[4*p.floats:]
 		for _, run := range p.runs {
 			from := rows[i+run.From : i+run.To]
 			if run.DType != spaces.Uint8 {
@@ -96,9 +95,9 @@ func (p *Packing) pack(rows []float32) error {
 					return fmt.Errorf("%v: environment %d, dimension %d is %g; uint8 is a whole number from 0 to 255",
 						p.space, i/p.width, run.From+j, x)
 				}
-				bytes[j] = b
+				small[j] = b
 			}
-			bytes = bytes[len(from):]
+			small = small[len(from):]
 		}
 	}
 	return nil

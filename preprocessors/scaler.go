@@ -65,17 +65,7 @@ func (r *RunningStandardScaler) Update(s *tensor.Scope, x tensor.Tensor) {
 	if r == nil || s.Err() != nil {
 		return
 	}
-	if r.cfg.FreezeAfter > 0 {
-		n, err := tensor.Item(r.Count)
-		if err != nil {
-			s.Fail(err)
-			return
-		}
-		if n > r.cfg.FreezeAfter {
-			return
-		}
-	}
-	s.ScalerUpdate(x, r.Mean, r.Variance, r.Count, r.cfg.Unbiased)
+	s.ScalerUpdate(x, r.Mean, r.Variance, r.Count, r.cfg.Unbiased, r.cfg.FreezeAfter)
 }
 
 // Forward standardises the rows of x (…, Size): clamp((x − mean) / (√variance + ε), ±clip_threshold). Gradients do not

@@ -2,8 +2,9 @@
 # Prepares this machine to build and run gorl and programs that import it:
 #
 #   1. installs the system packages that gorl needs (Debian, with apt-get);
-#   2. builds libcgotorch.so and libgorltorch.so (scripts/shim.sh);
-#   3. installs both where the linker and the loader look by themselves
+#   2. builds libcgotorch.so, libgorltorch.so and the tests' libgorltestdevice.so
+#      (scripts/shim.sh);
+#   3. installs them where the linker and the loader look by themselves
 #      (PREFIX/lib, by default /usr/local/lib, and ldconfig).
 #
 # Afterwards plain `go build`, `go test` and `go run` need no environment variables.
@@ -56,13 +57,13 @@ else
 	say "this is not a Debian system: taking it that ${packages[*]} or their like are installed"
 fi
 
-# --- 2. the two libraries ----------------------------------------------------------
+# --- 2. the libraries --------------------------------------------------------------
 "$root/scripts/shim.sh"
 
 # --- 3. where linker and loader look ------------------------------------------------
 built=${SHIM_DIR:-$root/build/lib}
 changed=0
-for library in libcgotorch.so libgorltorch.so; do
+for library in libcgotorch.so libgorltorch.so libgorltestdevice.so; do
 	if ! cmp -s "$built/$library" "$prefix/lib/$library"; then
 		say "installing $prefix/lib/$library"
 		as_root mkdir -p "$prefix/lib"

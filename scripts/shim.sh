@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Builds the two C++ libraries that gorl links with:
+# Builds the two C++ libraries that gorl links with, and one that its tests load:
 #
-#   libcgotorch.so   gotorch's shim, compiled from the sources in gotorch's module
-#   libgorltorch.so  gorl's own shim, compiled from tensor/csrc
+#   libcgotorch.so        gotorch's shim, compiled from the sources in gotorch's module
+#   libgorltorch.so       gorl's own shim, compiled from tensor/csrc
+#   libgorltestdevice.so  the emulated accelerator of tests, compiled from
+#                         internal/test/testdevice/csrc where that folder is here
 #
 # Settings (environment):
 #
@@ -15,7 +17,7 @@
 #                                                            (default: /usr/local/cuda)
 #   GORL_NATIVE  0 builds gorl's shim for any processor      (default: for this one)
 #   CXX          the compiler                                (default: g++)
-#   JOBS         1 compiles the two one after the other      (default: by cores and memory)
+#   JOBS         1 compiles one after the other              (default: by cores and memory)
 #
 # Nothing is compiled twice: each library is stamped with a hash of all that went into
 # it (sources, flags, compiler, libtorch, processor).
@@ -101,7 +103,7 @@ identity() {
 }
 base=$(identity | hash)
 
-# --- the two libraries ---------------------------------------------------------------
+# --- the libraries -------------------------------------------------------------------
 # library NAME SOURCES-FOLDER FLAG...: compiles all the C++ files of a folder as one unit
 # and links them, unless that has been done before. One unit instead of a dozen, because
 # libtorch's headers, nearly all of the work, are then read once.
@@ -151,3 +153,5 @@ if [ "${JOBS:-$(nproc)}" -lt 2 ] || [ "$(awk '/MemAvailable/ {print int($2 / 104
 fi
 library gorltorch "$csrc" -O3 -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc"
 [ -z "$first" ] || wait "$first"
+device=$root/internal/test/testdevice/csrc
+if [ -d "$device" ]; then library gorltestdevice "$device" -O1 -rdynamic -Wall -I"$device"; fi

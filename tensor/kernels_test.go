@@ -76,7 +76,7 @@ func testScalerUpdateExact(t *testing.T, d tensor.Device) {
 	for batch, rows := range []int{1, 5, 1, 40} { // single rows too
 		x := numbers(uint64(batch), rows*3)
 		all = append(all, x...)
-		s.ScalerUpdate(tensor.From(s, float32s(x), int64(rows), 3), st.mean, st.variance, st.count, false)
+		s.ScalerUpdate(tensor.From(s, float32s(x), int64(rows), 3), st.mean, st.variance, st.count, false, 0)
 	}
 	wantMean, wantVariance := make([]float64, 3), make([]float64, 3)
 	for j := range 3 {
@@ -112,7 +112,7 @@ func testScalerUpdateSkrl(t *testing.T, d tensor.Device) {
 			m[j] += delta * n / (c + n)
 		}
 		c += n
-		s.ScalerUpdate(tensor.From(s, o.x, shape...), st.mean, st.variance, st.count, true)
+		s.ScalerUpdate(tensor.From(s, o.x, shape...), st.mean, st.variance, st.count, true, 0)
 	}
 	wantNear(t, "mean", tensortest.Float64s(t, s, st.mean), m, 1e-6)
 	wantNear(t, "variance", tensortest.Float64s(t, s, st.variance), v, 1e-6)
@@ -121,7 +121,7 @@ func testScalerUpdateSkrl(t *testing.T, d tensor.Device) {
 	// The example of skrl: {1, 3} on a fresh scaler.
 	st = newStatistics(s, 1)
 	x := tensor.From(s, []float32{1, 3}, 2, 1)
-	s.ScalerUpdate(x, st.mean, st.variance, st.count, true)
+	s.ScalerUpdate(x, st.mean, st.variance, st.count, true, 0)
 	wantNear(t, "mean", tensortest.Float64s(t, s, st.mean), []float64{4. / 3}, 1e-12)
 	wantNear(t, "variance", tensortest.Float64s(t, s, st.variance), []float64{2.5555555555}, 1e-9)
 	wantNear(t, "forward", tensortest.Float64s(t, s, s.ScalerForward(x, st.mean, st.variance, 1e-8, 5)), []float64{-0.208514, 1.042572}, 1e-6)
@@ -169,9 +169,9 @@ func TestScalerRefuses(t *testing.T) {
 		run   func(b *tensor.Scope)
 		parts []string
 	}{
-		"no rows":            {func(b *tensor.Scope) { b.ScalerUpdate(b.Zeros(0, 3), st.mean, st.variance, st.count, false) }, []string{"ScalerUpdate [0 3]", "no rows"}},
-		"width":              {func(b *tensor.Scope) { b.ScalerUpdate(b.Zeros(3, 2), st.mean, st.variance, st.count, false) }, []string{"ScalerUpdate [3 2], [3]", "width"}},
-		"float32 statistics": {func(b *tensor.Scope) { b.ScalerUpdate(b.Zeros(2, 3), single, single, st.count, false) }, []string{"float64"}},
+		"no rows":            {func(b *tensor.Scope) { b.ScalerUpdate(b.Zeros(0, 3), st.mean, st.variance, st.count, false, 0) }, []string{"ScalerUpdate [0 3]", "no rows"}},
+		"width":              {func(b *tensor.Scope) { b.ScalerUpdate(b.Zeros(3, 2), st.mean, st.variance, st.count, false, 0) }, []string{"ScalerUpdate [3 2], [3]", "width"}},
+		"float32 statistics": {func(b *tensor.Scope) { b.ScalerUpdate(b.Zeros(2, 3), single, single, st.count, false, 0) }, []string{"float64"}},
 		"variance too short": {func(b *tensor.Scope) { b.ScalerForward(b.Zeros(2, 3), st.mean, b.Full(tensor.Float64, 1, 1), 1e-8, 5) }, []string{"ScalerForward", "the mean has 3 elements, the variance 1"}},
 		"empty statistics": {func(b *tensor.Scope) {
 			none := b.Full(tensor.Float64, 0, 0)

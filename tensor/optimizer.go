@@ -147,11 +147,18 @@ func (o *Optimizer) ClipGrad(s *Scope) {
 
 // Step changes the parameters by their gradients.
 func (o *Optimizer) Step(s *Scope) {
-	for i, g := range o.Groups {
-		o.begin[i], o.end[i], o.lr[i] = C.int64_t(g.Begin), C.int64_t(g.End), C.double(g.LearningRate)
+	m := 0
+	for _, g := range o.Groups { // groups side by side with one learning rate are one
+		begin, end, lr := C.int64_t(g.Begin), C.int64_t(g.End), C.double(g.LearningRate)
+		if m > 0 && o.end[m-1] == begin && o.lr[m-1] == lr {
+			o.end[m-1] = end
+			continue
+		}
+		o.begin[m], o.end[m], o.lr[m] = begin, end, lr
+		m++
 	}
 	begin, end, lr := unsafe.SliceData(o.begin), unsafe.SliceData(o.end), unsafe.SliceData(o.lr)
-	n, step, decay := C.int32_t(len(o.Groups)), C.int64_t(o.Steps+1), C.double(o.cfg.WeightDecay)
+	n, step, decay := C.int32_t(m), C.int64_t(o.Steps+1), C.double(o.cfg.WeightDecay)
 	s.effect("Step", func() C.gorl_err {
 		p, g, avg := handle("Step", o.flat.Values), handle("Step", o.flat.Grads), handle("Step", o.ExpAvg)
 		if o.cfg.Kind == "sgd" {

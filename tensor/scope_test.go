@@ -72,7 +72,7 @@ func TestUseAfterClose(t *testing.T) {
 			s.MLP(a, &tensor.Layers{Weights: []tensor.Tensor{dead}, Biases: make([]tensor.Tensor, 1), Activations: make([]tensor.Activation, 1)})
 		},
 		"GaussianLogProb": func() { s.GaussianLogProb(a, a, dead) }, "GAE": func() { s.GAE(a, a, a, a, dead, 1, 1) },
-		"ScalerUpdate":  func() { s.ScalerUpdate(a, statistics, statistics, dead, false) },
+		"ScalerUpdate":  func() { s.ScalerUpdate(a, statistics, statistics, dead, false, 0) },
 		"ScalerForward": func() { s.ScalerForward(dead, statistics, statistics, 1, 1) },
 		"ScalerInverse": func() { s.ScalerInverse(dead, statistics, statistics, 1) },
 		"Copy":          func() { s.Copy(a, dead) }, "AddTo": func() { s.AddTo(dead, a, 1) }, "Scale": func() { s.Scale(dead, 1) },
@@ -172,7 +172,7 @@ func TestStickyError(t *testing.T) {
 	s.Grad(c, true, c, c)
 	s.Cat(0, c, c)
 	s.GAE(c, c, c, c, c, 1, 1)
-	s.ScalerUpdate(c, c, c, c, true)
+	s.ScalerUpdate(c, c, c, c, true, 0)
 	s.ScalerForward(c, c, c, 1, 1)
 	s.ScalerInverse(c, c, c, 1)
 	s.Randn(g, 2)

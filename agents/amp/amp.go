@@ -58,6 +58,7 @@ type learner struct {
 	motionSet      *memory.Replay                       // the reference motion that minibatches draw from
 	replay         *memory.Replay                       // the policy's earlier motion
 	rows           *memory.Packing                      // how both, and the rollout, keep rows
+	shown          tensor.Part                          // the AMP observations of the transition being recorded
 	separate       *tensor.Optimizer                    // the discriminator's own; nil where it shares the policy's
 	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
 	Draw sampler
@@ -114,7 +115,7 @@ func New(o Options) (agent *Agent, err error) {
 			_ = a.Close()
 		}
 	}()
-	a.AfterRecord = a.record
+	a.StageRecord, a.AfterRecord = a.stage, a.record
 	a.Draw = random{a}
 	if cfg.Skrl() {
 		a.Draw = &ahead{a: a}
@@ -216,7 +217,14 @@ func (a *learner) collect(s *tensor.Scope, n int) error {
 	if err := a.Spaces().AMPObservation.Check(rows, n); err != nil {
 		return fmt.Errorf("amp: reference motion: %w", err)
 	}
-	a.motionSet.Add(s, a.rows.Pack(s, rows))
+	transfer := tensor.NewTransfer(a.Device) // not the agent's, which may have the next observations
+	defer transfer.Close()
+	sent, err := a.rows.Stage(transfer, rows)
+	if err != nil {
+		return fmt.Errorf("amp: reference motion: %w", err)
+	}
+	transfer.Send(s)
+	a.motionSet.Add(s, sent.Tensor(s))
 	return s.Err()
 }
 
@@ -225,43 +233,43 @@ func (a *learner) collect(s *tensor.Scope, n int) error {
 func (a *learner) keepMotions(s *tensor.Scope, n int64) {
 	m := a.motionSet
 	length, next := m.Len(), m.Next()
-	index := make([]int64, min(n, m.Capacity()))
-	for i := range index {
-		index[i] = (next + int64(i)) % m.Capacity()
-	}
-	rows := tensor.From(s, index)
-	old := s.IndexSelect(m.Data(), 0, rows)
+	n = min(n, m.Capacity())
+	first := min(n, m.Capacity()-next) // the others are at the beginning of the circle
+	spans := []tensor.Tensor{s.Narrow(m.Data(), 0, next, first), s.Narrow(m.Data(), 0, 0, n-first)}
+	old := []tensor.Tensor{s.Clone(spans[0]), s.Clone(spans[1])}
 	if s.Err() != nil {
 		return
 	}
 	a.OnRollback(func(undo *tensor.Scope) {
-		undo.IndexCopy(m.Data(), rows, old)
+		for i, span := range spans {
+			undo.Copy(span, old[i])
+		}
 		undo.Fail(m.SetCursor(length, next))
 	})
 }
 
-// record adds the step's AMP observations (N, M) to the rollout, and for a second critic the values of truncated
-// episodes' last observations. skrl 2.0's estimate needs the value of what follows each step instead.
-func (a *learner) record(s *tensor.Scope, t agents.Transition) error {
+// stage puts the AMP observations (N, M) of a transition into the transfer.
+func (a *learner) stage(t agents.Transition) (err error) {
 	width := a.Spaces().AMPObservation.Width()
 	if got, want := len(t.AMPObservations), a.NumEnvs()*width; got != want {
 		return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the environment must give them after every step", got, want, a.NumEnvs(), width)
 	}
-	if err := a.rows.Write(a.Rollout.Row("amp_observations"), t.AMPObservations); err != nil {
+	if a.shown, err = a.rows.Stage(a.Transfer, t.AMPObservations); err != nil {
 		return fmt.Errorf("amp: AMP observations: %w", err)
 	}
-	if a.Config.Skrl20() {
-		next, err := a.NextValue(s, t)
-		if err != nil {
-			return err
-		}
-		s.Copy(a.Rollout.Row("next_values"), s.Mul(next, s.ScalarSub(1, a.Rollout.Row("terminated"))))
-		return nil
-	}
-	if a.styleValue != nil {
-		return a.FinalValues(s, t, a.styleEstimator)
-	}
 	return nil
+}
+
+// record adds the step's AMP observations to the rollout, and for a second critic the values of truncated episodes' last
+// observations. skrl 2.0's estimate needs the value of what follows each step instead.
+func (a *learner) record(s *tensor.Scope) {
+	s.Copy(a.Rollout.Row("amp_observations"), a.shown.Tensor(s))
+	switch {
+	case a.Config.Skrl20():
+		s.Copy(a.Rollout.Row("next_values"), s.Mul(a.NextValue(s), s.ScalarSub(1, a.Rollout.Row("terminated"))))
+	case a.styleValue != nil && !a.Config.Skrl():
+		a.FinalValues(s, a.styleEstimator)
+	}
 }
 
 // Hyperparameters returns the settings that may change while training, by their keys.
@@ -291,17 +299,3 @@ var meters = []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy
 	"Loss / Discriminator loss", "Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm",
 	"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
 	"Discriminator / Logit (motion)", "Discriminator / Logit (policy)"}
-
-// track tracks the update's figures, and the mean style reward among them.
-func (a *learner) track(s *tensor.Scope, means map[string]float64, style tensor.Tensor) error {
-	mean := s.Mean(a.ValidOf(s, style))
-	if err := s.Err(); err != nil {
-		return err
-	}
-	x, err := tensor.Item(mean)
-	if err != nil {
-		return err
-	}
-	means["Reward / Style reward (mean)"] = x
-	return a.Track(means)
-}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/testdevice"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -123,6 +124,9 @@ func TestRefuses(t *testing.T) {
 		"bad scheduler":         {config(map[string]any{"learning_rate_scheduler": "Fast"}), `Fast`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "mixed precision" {
+				testdevice.SkipHere(t, "it is refused for the CPU")
+			}
 			before := tensor.Live()
 			o := Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: 3}, Dict: map[string]any{"motion_dataset_size": 30}}
 			test.spoil(&o)

@@ -26,7 +26,7 @@ func TestSequences(t *testing.T) {
 	w := agenttest.NewWorld(plain, agenttest.Seeds(1, envs)...)
 	agenttest.Learn(t, a, w, 2)
 	agenttest.Fill(t, a, w)
-	s := tensor.NoGrad()
+	s := tensor.NoGrad().On(a.learner.Device)
 	defer s.Close()
 	r := a.learner.Rollout
 	motion := map[float32][]float32{} // AMP observations by their row's log-probability

@@ -31,7 +31,7 @@ func TestStyleReward(t *testing.T) {
 			agenttest.Close(t, a)
 			w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...)
 			agenttest.Fill(t, a, w)
-			s := tensor.NoGrad()
+			s := tensor.NoGrad().On(a.learner.Device)
 			defer s.Close()
 			s.Scale(a.learner.Rollout.Rows("amp_observations"), 30) // far apart, into saturation
 			for _, p := range a.learner.discriminator.Parameters() {
@@ -64,7 +64,7 @@ func TestAdversarialLoss(t *testing.T) {
 		t.Run(loss, func(t *testing.T) {
 			a := newAgent(t, plain, 1, map[string]any{"discriminator_loss": loss})
 			agenttest.Close(t, a)
-			s := tensor.NewScope()
+			s := tensor.NewScope().On(a.learner.Device)
 			defer s.Close()
 			got := a.learner.adversarial(s, tensor.From(s, fake, 4, 1), tensor.From(s, real, 2, 1))
 			near(t, "loss", float64(tensortest.Float32s(t, s, got)[0]), want, 1e-5)
@@ -82,7 +82,7 @@ func TestGradientPenalty(t *testing.T) {
 				agenttest.CheckLive(t)
 				a := newAgent(t, plain, 3, map[string]any{"discriminator_loss": loss, "discriminator_gradient_penalty_samples": kind})
 				agenttest.Close(t, a)
-				s := tensor.NewScope()
+				s := tensor.NewScope().On(a.learner.Device)
 				defer s.Close()
 				policy, motion := s.Randn(a.learner.Gen, n, width), s.Randn(a.learner.Gen, n, width)
 				state, err := a.learner.Gen.State()
@@ -103,7 +103,7 @@ func TestGradientPenalty(t *testing.T) {
 					}
 				}
 				want := func() float64 {
-					s := tensor.NoGrad()
+					s := tensor.NoGrad().On(a.learner.Device)
 					defer s.Close()
 					rows := len(at) / width
 					logits := func(j int, h float32) []float32 {
@@ -169,7 +169,7 @@ func TestGradientPenalty(t *testing.T) {
 func TestRegularisation(t *testing.T) {
 	a := newAgent(t, plain, 1, map[string]any{"discriminator_weight_decay_scale": 0.25, "discriminator_logit_regularization_scale": 0.5})
 	agenttest.Close(t, a)
-	s := tensor.NewScope()
+	s := tensor.NewScope().On(a.learner.Device)
 	defer s.Close()
 	want := 7.0
 	weights := a.learner.discriminator.(models.Linears).LinearWeights()
@@ -251,7 +251,7 @@ func TestCritics(t *testing.T) {
 					task[i] = append(task[i], float64(tr.Rewards[i]))
 				}
 				for field, critic := range critics {
-					s := tensor.NoGrad()
+					s := tensor.NoGrad().On(a.learner.Device)
 					now, then := tensortest.Float32s(t, s, critic(s, tensor.From(s, in, n, 4), tensor.Tensor{})), tensortest.Float32s(t, s, critic(s, tensor.From(s, following, n, 4), tensor.Tensor{}))
 					s.Close()
 					v, x := values[field], next[field]
@@ -264,7 +264,7 @@ func TestCritics(t *testing.T) {
 			if err := a.Update(context.Background()); err != nil {
 				t.Fatal(err)
 			}
-			s := tensor.NoGrad()
+			s := tensor.NoGrad().On(a.learner.Device)
 			defer s.Close()
 			style := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("style_rewards"))
 			returns, advantages := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("returns")), tensortest.Float32s(t, s, a.learner.Rollout.Tensor("advantages"))

@@ -47,14 +47,8 @@ func (a *learner) Update(ctx context.Context) error {
 			}
 		}
 
-		means, err := meter.Means(a.Name(), 0)
-		if err != nil {
-			return err
-		}
-		if err := a.CheckParameters(s); err != nil {
-			return err
-		}
-		if err := a.track(s, means, style); err != nil {
+		more := map[string]tensor.Tensor{"Reward / Style reward (mean)": s.Mean(a.ValidOf(s, style))}
+		if err := a.Conclude(s, meter, 0, more); err != nil {
 			return err
 		}
 		a.remember(s)

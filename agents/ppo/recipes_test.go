@@ -210,7 +210,7 @@ func (r *recipe) sameOrders(t *testing.T, a *Agent) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gen, err := tensor.NewGenerator(0, tensor.CPU)
+	gen, err := tensor.NewGenerator(0, a.learner.Device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func (r *recipe) sameOrders(t *testing.T, a *Agent) {
 	if err := gen.SetState(state); err != nil {
 		t.Fatal(err)
 	}
-	s := tensor.NoGrad()
+	s := tensor.NoGrad().On(a.learner.Device)
 	defer s.Close()
 	for _, u := range r.Updates {
 		for _, want := range u.Orders {

@@ -109,12 +109,12 @@ func TestSequences(t *testing.T) {
 			if w.Ended < 4 {
 				t.Fatal("too few episodes ended")
 			}
-			fill := tensor.NoGrad()
+			fill := tensor.NoGrad().On(a.learner.Device)
 			a.learner.FillValues(fill, a.learner.Estimator) // where they are not recorded step by step
 			fill.Close()
 			var orders []string
 			for epoch := range 2 {
-				s := tensor.NoGrad()
+				s := tensor.NoGrad().On(a.learner.Device)
 				var all []float32
 				count, apart := 0, 0.0
 				for b := range a.learner.Epoch(s, epoch) {
@@ -167,7 +167,7 @@ func TestFinalValuesRemember(t *testing.T) {
 			agenttest.CheckLive(t)
 			a := newRecurrent(t, remembering[name], map[string]any{"rollouts": 16, "observation_preprocessor": nil})
 			w := agenttest.NewWorld(plain, agenttest.Seeds(4, envs)...)
-			s := tensor.NoGrad()
+			s := tensor.NoGrad().On(a.learner.Device)
 			defer s.Close()
 			byHand := func(episode []float32) float32 {
 				n := len(episode) / 4

@@ -45,7 +45,7 @@ func TestBoundsLoss(t *testing.T) {
 				agenttest.CheckLive(t)
 				a := newAgent(t, plain, 1, map[string]any{"bounds_loss_scale": scale, "bounds_loss_limit": limit, "bounds_loss_type": kind})
 				agenttest.Close(t, a)
-				s := tensor.NewScope()
+				s := tensor.NewScope().On(a.learner.Device)
 				defer s.Close()
 				given := make([]float32, len(means))
 				for i, m := range means {
@@ -217,7 +217,7 @@ func TestMinibatchesByEnvironment(t *testing.T) {
 			}
 			agenttest.Close(t, a)
 			agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, n)...))
-			s := tensor.NoGrad()
+			s := tensor.NoGrad().On(a.learner.Device)
 			defer s.Close()
 			numbered(a, s)
 			for epoch := range 2 {
@@ -322,7 +322,7 @@ func update(t *testing.T, b *Agent, rate *float64, period, divergence string) (r
 		for epoch := range l.Config.LearningEpochs {
 			var kls []float64
 			for batch := range l.Epoch(s, epoch) {
-				g := tensor.NewScope()
+				g := tensor.NewScope().On(l.Device)
 				e, predicted := models.EvaluateBoth(g, l.Policy, l.Value, batch.Of(layout.Policy), batch.Of(layout.Value), batch.Actions)
 				policyLoss, _, _ := g.Surrogate(e.LogProb, batch.LogProb, batch.Advantages, l.Config.RatioClip)
 				valueLoss := g.MulScalar(l.ValueLoss(g, predicted, batch.Values, batch.Returns), l.Config.ValueLossScale)
@@ -516,7 +516,7 @@ func TestBootstrapOfUnknown(t *testing.T) {
 				"value_preprocessor": nil, "advantage_normalization": "none", "time_limit_bootstrap": on})
 			agenttest.Close(t, a)
 			w := agenttest.NewWorld(sp, agenttest.Seeds(1, n)...)
-			s := tensor.NoGrad()
+			s := tensor.NoGrad().On(a.learner.Device)
 			defer s.Close()
 			value := func(o agents.Observation) []float64 {
 				return tensortest.Float64s(t, s, a.learner.ValueOf(s, tensor.From(s, o.Observations, n, 3), tensor.From(s, o.States, n, 2)))

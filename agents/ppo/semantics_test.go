@@ -31,7 +31,7 @@ type history struct {
 func collect(t *testing.T, a *Agent, w *agenttest.World, n int) history {
 	t.Helper()
 	value := func(obs, states []float32) []float32 {
-		s := tensor.NoGrad()
+		s := tensor.NoGrad().On(a.learner.Device)
 		defer s.Close()
 		x := tensor.From(s, obs, int64(n), int64(len(obs)/n))
 		var y tensor.Tensor
@@ -114,7 +114,7 @@ func TestAdvantages(t *testing.T) {
 				}
 			}
 			std := math.Sqrt(square / (n*steps - 1))
-			s := tensor.NoGrad()
+			s := tensor.NoGrad().On(a.learner.Device)
 			defer s.Close()
 			gotA, gotR := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("advantages")), tensortest.Float32s(t, s, a.learner.Rollout.Tensor("returns"))
 			for k := range steps {
@@ -135,7 +135,7 @@ func TestMinibatchesCoverRollout(t *testing.T) {
 	agenttest.Close(t, a)
 	agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...))
 	const n = 7 * 3
-	s := tensor.NoGrad()
+	s := tensor.NoGrad().On(a.learner.Device)
 	defer s.Close()
 	ids := make([]float32, n)
 	for i := range ids {
@@ -204,7 +204,7 @@ func TestValueLoss(t *testing.T) {
 				near := o + math.Min(math.Max(p-o, -0.3), 0.3)
 				want += test.loss((r-p)*(r-p), (r-near)*(r-near)) / float64(len(old))
 			}
-			s := tensor.NewScope()
+			s := tensor.NewScope().On(a.learner.Device)
 			defer s.Close()
 			loss := a.learner.ValueLoss(s, tensor.From(s, predicted, 6, 1), tensor.From(s, old, 6, 1), tensor.From(s, returns, 6, 1))
 			near(t, "loss", tensortest.Float32s(t, s, loss)[0], want)
@@ -224,7 +224,7 @@ func TestEntropy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := newAgent(t, plain, 1, test.settings)
 			agenttest.Close(t, a)
-			s := tensor.NewScope()
+			s := tensor.NewScope().On(a.learner.Device)
 			defer s.Close()
 			in := models.Inputs{Observations: s.Zeros(5, 4)}
 			entropy, loss := a.learner.EntropyLoss(s, a.learner.Policy.Evaluate(s, in, s.Zeros(5, 2)))
@@ -401,7 +401,7 @@ func TestPicturesAreBytes(t *testing.T) {
 			t.Fatalf("value %d is kept as %d, want %g", i, kept[i], x)
 		}
 	}
-	s := tensor.NoGrad()
+	s := tensor.NoGrad().On(a.learner.Device)
 	defer s.Close()
 	rows, sum := int64(0), 0.0
 	for b := range a.learner.Epoch(s, 0) {

@@ -43,14 +43,7 @@ func (a *learner) Update(ctx context.Context) error {
 		if a.Config.Skrl() {
 			count = a.Config.LearningEpochs * a.MiniBatches()
 		}
-		means, err := meter.Means(a.Name(), count)
-		if err != nil {
-			return err
-		}
-		if err := a.CheckParameters(s); err != nil {
-			return err
-		}
-		if err := a.Track(means); err != nil {
+		if err := a.Conclude(s, meter, count, nil); err != nil {
 			return err
 		}
 		return a.Finish(s)

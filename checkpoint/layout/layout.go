@@ -105,6 +105,7 @@ const (
 	Timestep        = "timestep"        // timesteps acted
 	Updates         = "updates"         // updates done
 	Random          = "random"          // state of the sequence that shuffles, base64
+	RandomDevice    = "random_device"   // the kind of device whose generator RandomGenerator is of; absent for the CPU
 	Parameters      = "parameters"      // names in the optimizer's order
 	OptimizerSteps  = "optimizer_steps" // steps by optimizer
 	LearningRate    = "learning_rate"   // the current one

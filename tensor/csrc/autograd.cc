@@ -1,4 +1,5 @@
 #include "handle.h"
+#include "numbering.h"
 
 using namespace gorl;
 
@@ -12,7 +13,7 @@ gorl_err gorl_grad(const gorl_t* outputs, int32_t no, const gorl_t* inputs, int3
     ones.push_back(at::ones_like(T(outputs[i])));
   }
   for (int32_t i = 0; i < ni; i++) is.push_back(T(inputs[i]));
-  auto grads = torch::autograd::grad(os, is, ones, /*retain_graph=*/create_graph != 0, create_graph != 0);
+  auto grads = create_graph != 0 ? numbered_grad(os, is, ones) : torch::autograd::grad(os, is, ones);
   for (int32_t i = 0; i < ni; i++) out[i] = wrap(grads[static_cast<size_t>(i)]);
   GORL_END
 }
@@ -26,7 +27,12 @@ gorl_err gorl_bind(gorl_t parameter, gorl_t flat, gorl_t flat_grad, int64_t offs
   at::Tensor& p = T(parameter);
   auto view = T(flat).narrow(0, offset, p.numel()).view(p.sizes());
   view.copy_(p);
-  p.set_data(view);
+  // libtorch 1.13 does not know that memory of PrivateUse1 is like the CPU's, as it does of CUDA's.
+  if (view.device().type() == c10::DeviceType::PrivateUse1) {
+    p.unsafeGetTensorImpl()->shallow_copy_from(view.getIntrusivePtr());
+  } else {
+    p.set_data(view);
+  }
   p.requires_grad_(true);
   p.mutable_grad() = T(flat_grad).narrow(0, offset, p.numel()).view(p.sizes());
   GORL_END

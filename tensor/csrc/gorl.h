@@ -4,7 +4,8 @@
 // fail return NULL, or a message that the caller frees with gorl_free_string. Results are written through out pointers.
 // The argument grad says whether autograd records the operation; nothing depends on the calling thread's own mode. The
 // argument lower is -1, or the type in which a layer computes instead of float32 (mixed precision): its inputs and
-// parameters are converted, and its result is float32 again.
+// parameters are converted, and its result is float32 again. A device is -1 for the CPU, from 0 on the index of a CUDA device,
+// and from -2 down that of a PrivateUse1 device.
 #pragma once
 #include <stdint.h>
 #ifdef __cplusplus
@@ -25,6 +26,7 @@ const char* gorl_torch_version(void);
 const char* gorl_blas_kernels(void); // the kernels that OpenBLAS uses here, and how gorl came to them (blas.cc); "" with another library
 int32_t gorl_cuda_devices(void);
 int32_t gorl_cuda_built(void); // whether this library was linked with a libtorch that has CUDA
+int32_t gorl_privateuse1_devices(void);
 gorl_err gorl_cuda_synchronize(void);
 gorl_err gorl_can_lower(int32_t dtype, int32_t device); // NULL where layers can compute in dtype on the device
 
@@ -38,7 +40,7 @@ gorl_err gorl_stream_leave(void* stay);                // until it calls this
 int32_t gorl_dim(gorl_t a);
 void gorl_shape(gorl_t a, int64_t* out);
 int32_t gorl_dtype(gorl_t a);
-int32_t gorl_device(gorl_t a);      // -1 CPU, otherwise the CUDA index
+int32_t gorl_device(gorl_t a);
 int64_t gorl_numel(gorl_t a);
 int32_t gorl_requires_grad(gorl_t a);
 int32_t gorl_is_leaf(gorl_t a);     // whether gradients are accumulated for it
@@ -48,12 +50,17 @@ gorl_err gorl_item(gorl_t a, double* out);
 gorl_err gorl_read(gorl_t a, int32_t dtype, void* out, int64_t numel);       // converts and copies to host memory
 gorl_err gorl_write(gorl_t a, int32_t dtype, const void* in, int64_t numel); // the other way, in place; does not wait for the device
 
-// Creation. device: -1 CPU, otherwise the CUDA index.
+// Creation.
 gorl_err gorl_full(const int64_t* sizes, int32_t n, double value, int32_t dtype, int32_t device, gorl_t* out);
 gorl_err gorl_arange(int64_t n, int32_t device, gorl_t* out);
 gorl_err gorl_from_host(const void* data, const int64_t* sizes, int32_t n, int32_t dtype, int32_t device, gorl_t* out);
 gorl_err gorl_to(gorl_t a, int32_t dtype, int32_t device, int grad, gorl_t* out);
 gorl_err gorl_view_of(gorl_t a, gorl_t* out); // another handle of the same tensor
+
+// Transfers (transfer.cc).
+gorl_err gorl_transfer_new(int64_t bytes, int32_t device, gorl_t* host, gorl_t* there);
+gorl_err gorl_transfer_send(gorl_t host, gorl_t there, int64_t bytes);
+gorl_err gorl_transfer_part(gorl_t memory, int64_t offset, const int64_t* sizes, int32_t n, int32_t dtype, gorl_t* out);
 
 // Operations by code; the codes are the enums below.
 gorl_err gorl_unary(int32_t op, gorl_t a, int grad, gorl_t* out);
@@ -124,7 +131,7 @@ gorl_err gorl_sgd_(gorl_t param, gorl_t grad, gorl_t momentum_buffer, const int6
 
 // Recurrences and scalers.
 gorl_err gorl_gae(gorl_t rewards, gorl_t values, gorl_t next_values, gorl_t bootstrap, gorl_t chain, double gamma, double lambda, gorl_t* out);
-gorl_err gorl_scaler_update_(gorl_t x, gorl_t mean, gorl_t variance, gorl_t count, int bessel);
+gorl_err gorl_scaler_update_(gorl_t x, gorl_t mean, gorl_t variance, gorl_t count, int bessel, double freeze_after);
 gorl_err gorl_scaler_forward(gorl_t x, gorl_t mean, gorl_t variance, double eps, double clip, gorl_t* out);
 gorl_err gorl_scaler_inverse(gorl_t x, gorl_t mean, gorl_t variance, double clip, gorl_t* out);
 

@@ -79,9 +79,13 @@ void gorl_set_threads(int32_t n) {
 int32_t gorl_threads(void) { return threads.load(std::memory_order_relaxed); }
 const char* gorl_torch_version(void) { return TORCH_VERSION; }
 int32_t gorl_cuda_devices(void) { return torch::cuda::is_available() ? static_cast<int32_t>(torch::cuda::device_count()) : 0; }
+int32_t gorl_privateuse1_devices(void) {
+  constexpr auto type = c10::DeviceType::PrivateUse1;
+  return c10::impl::hasDeviceGuardImpl(type) ? static_cast<int32_t>(c10::impl::getDeviceGuardImpl(type)->deviceCount()) : 0;
+}
 gorl_err gorl_can_lower(int32_t dtype, int32_t device) {
   GORL_BEGIN(0)
-  if (device < 0) {
+  if (device == -1) {
     if (scalar_of(dtype) == at::kHalf) throw std::runtime_error("float16 needs a GPU; on the CPU use bfloat16");
     if (!at::globalContext().hasMKLDNN())
       throw std::runtime_error("this libtorch was built without oneDNN, which multiplies in bfloat16 on the CPU");
@@ -107,7 +111,7 @@ void gorl_shape(gorl_t a, int64_t* out) {
   for (size_t i = 0; i < s.size(); i++) out[i] = s[i];
 }
 int32_t gorl_dtype(gorl_t a) { return static_cast<int32_t>(T(a).scalar_type()); }
-int32_t gorl_device(gorl_t a) { return !T(a).defined() || T(a).device().is_cpu() ? -1 : static_cast<int32_t>(T(a).device().index()); }
+int32_t gorl_device(gorl_t a) { return T(a).defined() ? code_of(T(a).device()) : -1; }
 int64_t gorl_numel(gorl_t a) { return T(a).defined() ? T(a).numel() : 0; }
 int32_t gorl_requires_grad(gorl_t a) { return T(a).defined() && T(a).requires_grad() ? 1 : 0; }
 int32_t gorl_is_leaf(gorl_t a) { return T(a).defined() && T(a).is_leaf() ? 1 : 0; }

@@ -20,8 +20,16 @@ void prepare_thread();
 
 char* message(const char* what);
 
-inline at::Device device_of(int32_t index) {
-  return index < 0 ? at::Device(at::kCPU) : at::Device(at::kCUDA, static_cast<at::DeviceIndex>(index));
+// -1 is the CPU, from 0 on the index of a CUDA device, and from -2 down that of a device of PrivateUse1, libtorch's key for
+// backends from outside.
+inline at::Device device_of(int32_t code) {
+  if (code == -1) return at::Device(at::kCPU);
+  if (code < -1) return at::Device(c10::DeviceType::PrivateUse1, static_cast<at::DeviceIndex>(-2 - code));
+  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(code));
+}
+inline int32_t code_of(const at::Device& d) {
+  if (d.is_cpu()) return -1;
+  return d.type() == c10::DeviceType::PrivateUse1 ? -2 - d.index() : d.index();
 }
 inline at::ScalarType scalar_of(int32_t dtype) { return static_cast<at::ScalarType>(dtype); }
 inline at::IntArrayRef sizes_of(const int64_t* s, int32_t n) { return at::IntArrayRef(s, static_cast<size_t>(n)); }

@@ -13,8 +13,9 @@ gorl_err gorl_gae(gorl_t rewards, gorl_t values, gorl_t next_values, gorl_t boot
   for (auto* x : {&v, &nv, &b, &c})
     TORCH_CHECK(x->sizes() == r.sizes(), "shapes differ: rewards ", r.sizes(), ", other ", x->sizes());
   TORCH_CHECK(r.dim() >= 1 && r.size(0) > 0, "there are no time steps");
-  auto a = at::empty_like(r);
+  at::Tensor a;
   if (plain(r) && plain(v) && plain(nv) && plain(b) && plain(c)) {
+    a = at::empty_like(r);
     const int64_t steps = r.size(0), n = r.numel() / steps;
     const float *R = r.data_ptr<float>(), *V = v.data_ptr<float>(), *N = nv.data_ptr<float>();
     const float *B = b.data_ptr<float>(), *C = c.data_ptr<float>();
@@ -28,10 +29,17 @@ gorl_err gorl_gae(gorl_t rewards, gorl_t values, gorl_t next_values, gorl_t boot
       }
     }
   } else {
-    auto next = at::zeros_like(r[0]);
-    for (int64_t t = r.size(0) - 1; t >= 0; t--) {
-      next = r[t] - v[t] + gamma * (b[t] * nv[t] + lambda * c[t] * next);
-      a[t].copy_(next);
+    // The recurrence is linear, A[t] = d[t] + k[t] * A[t+1], so that doubling solves it: once d[t] sums up h steps from t on
+    // and k[t] is the product over them, d[t] + k[t] * d[t+h] sums up 2h. That is a few operations for each doubling
+    // instead of for each step.
+    const int64_t steps = r.size(0);
+    a = r - v + gamma * (b * nv);
+    auto k = (gamma * lambda) * c;
+    for (int64_t h = 1; h < steps; h *= 2) {
+      auto head = a.narrow(0, 0, steps - h);
+      auto sum = at::addcmul(head, k.narrow(0, 0, steps - h), a.narrow(0, h, steps - h));
+      head.copy_(sum);
+      if (2 * h < steps) k = k.narrow(0, 0, steps - 2 * h) * k.narrow(0, h, steps - 2 * h);
     }
   }
   *out = wrap(a);
@@ -53,8 +61,9 @@ void check_statistics(const at::Tensor& mean, const at::Tensor& variance, const 
 }  // namespace
 
 // Merges the rows of x into running (mean, variance, count), all float64. With bessel the batch variance is the unbiased
-// one, as in skrl; otherwise the biased one, which makes the merge exact and a single row harmless.
-gorl_err gorl_scaler_update_(gorl_t x, gorl_t mean, gorl_t variance, gorl_t count, int bessel) {
+// one, as in skrl; otherwise the biased one, which makes the merge exact and a single row harmless. A count beyond freeze_after
+// (0: any) keeps everything as it is.
+gorl_err gorl_scaler_update_(gorl_t x, gorl_t mean, gorl_t variance, gorl_t count, int bessel, double freeze_after) {
   GORL_BEGIN(0)
   const int64_t width = T(mean).numel();
   check_statistics(T(mean), T(variance), T(x));
@@ -78,6 +87,7 @@ gorl_err gorl_scaler_update_(gorl_t x, gorl_t mean, gorl_t variance, gorl_t coun
       }
     auto *mu = T(mean).data_ptr<double>(), *var = T(variance).data_ptr<double>(), *cnt = T(count).data_ptr<double>();
     const double c = *cnt, total = c + static_cast<double>(n);
+    if (freeze_after > 0 && c > freeze_after) return nullptr;
     for (int64_t j = 0; j < width; j++) {
       const double batch = square[static_cast<size_t>(j)] / static_cast<double>(bessel ? n - 1 : n);
       const double delta = sum[static_cast<size_t>(j)] - mu[j];
@@ -90,8 +100,16 @@ gorl_err gorl_scaler_update_(gorl_t x, gorl_t mean, gorl_t variance, gorl_t coun
     auto batch_mean = d.mean(0), batch_var = d.var(0, bessel != 0);
     auto delta = batch_mean - T(mean);
     auto total = T(count) + static_cast<double>(n);
-    T(variance).copy_((T(variance) * T(count) + batch_var * static_cast<double>(n) + delta.square() * T(count) * static_cast<double>(n) / total) / total);
-    T(mean).add_(delta * static_cast<double>(n) / total);
+    auto new_var = (T(variance) * T(count) + batch_var * static_cast<double>(n) + delta.square() * T(count) * static_cast<double>(n) / total) / total;
+    auto new_mean = T(mean) + delta * static_cast<double>(n) / total;
+    if (freeze_after > 0) {  // decided on the device: the host does not wait for the count
+      auto frozen = T(count) > freeze_after;
+      new_var = at::where(frozen, T(variance), new_var);
+      new_mean = at::where(frozen, T(mean), new_mean);
+      total = at::where(frozen, T(count), total);
+    }
+    T(variance).copy_(new_var);
+    T(mean).copy_(new_mean);
     T(count).copy_(total);
   }
   GORL_END

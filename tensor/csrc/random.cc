@@ -1,5 +1,7 @@
 #include "handle.h"
 
+#include <dlfcn.h>
+
 using namespace gorl;
 
 namespace {
@@ -8,6 +10,12 @@ at::Generator& G(void* g) { return *static_cast<at::Generator*>(g); }
 
 gorl_err gorl_generator_new(uint64_t seed, int32_t device, void** out) {
   GORL_BEGIN(0)
+  if (device < -1) {  // libtorch 1.13 has no generators of such devices; the backend's library exports a function
+    auto make = reinterpret_cast<void* (*)(uint64_t, int32_t)>(dlsym(RTLD_DEFAULT, "gorl_privateuse1_generator"));
+    TORCH_CHECK(make != nullptr, "the backend of PrivateUse1 has no function gorl_privateuse1_generator");
+    *out = make(seed, -2 - device);
+    return nullptr;
+  }
   // A clone of the device's default generator is an independent one, on every device and libtorch version.
   auto g = at::globalContext().defaultGenerator(device_of(device)).clone();
   g.set_current_seed(seed);

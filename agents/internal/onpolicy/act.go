@@ -15,7 +15,7 @@ import (
 )
 
 // Act returns actions (N, A) for observations (N, O). While training it writes observations, actions and their
-// log-probabilities straight into the step of the rollout that Record completes; in evaluation it writes nothing.
+// log-probabilities into the step of the rollout that Record completes; in evaluation it writes nothing.
 func (c *Core) Act(in agents.Observation) (actions []float32, err error) {
 	err = c.stream.Do(func() error {
 		actions, err = c.act(in)
@@ -38,30 +38,43 @@ func (c *Core) act(in agents.Observation) ([]float32, error) {
 	}
 	s := c.step
 	s.Reset()
-	// Where to write the rows: evaluation has tensors of its own, training writes into the rollout's present step.
-	obs, state := c.evalObs, c.evalState
-	if c.training {
-		if c.Rollout.Full() {
-			return nil, fmt.Errorf("%s: the rollout is full; call Update before acting on", strings.ToLower(c.name))
-		}
-		obs = c.Rollout.Row("observations")
-		if c.spaces.State.Width() > 0 {
-			state = c.Rollout.Row("states")
-		}
+	if c.training && c.Rollout.Full() {
+		return nil, fmt.Errorf("%s: the rollout is full; call Update before acting on", strings.ToLower(c.name))
 	}
-	if err := c.write(obs, in.Observations, state, in.States); err != nil {
+	obs, state, err := c.send(s, in)
+	if err != nil {
 		return nil, err
 	}
-	inputs := c.Inputs(s, obs, state)
 	if !c.training {
-		return c.actions, c.read(s, c.evaluate(s, inputs))
+		return c.actions, c.read(s, c.evaluate(s, c.Inputs(s, obs, state)))
 	}
+	s.Copy(c.Rollout.Row("observations"), obs)
+	if state.T != nil {
+		s.Copy(c.Rollout.Row("states"), state)
+	}
+	inputs := c.Inputs(s, obs, state)
 	c.storeStates(s)
 	executed := c.draw(s, inputs)
 	c.recordValues(s, inputs)
 	c.overwriteState(s)
 	c.acted = true
 	return c.actions, c.read(s, executed)
+}
+
+// send returns observations and states as tensors of the device, until the next transfer. Those that Record has sent ahead
+// are there already.
+func (c *Core) send(s *tensor.Scope, in agents.Observation) (obs, state tensor.Tensor, err error) {
+	sent := c.ahead
+	if !sent.is(c, in) {
+		c.Transfer.Begin()
+		if sent, err = c.stageRows(in.Observations, in.States); err != nil {
+			return obs, state, err
+		}
+		c.Transfer.Send(s)
+	}
+	c.ahead = staged{}
+	obs, state = sent.tensors(s)
+	return obs, state, s.Err()
 }
 
 // draw samples actions, or draws them uniformly in the first random_timesteps, and stores them with their
@@ -144,18 +157,33 @@ func (c *Core) Portions(s *tensor.Scope, packed bool, n int64, f func(s *tensor.
 	}
 }
 
-// write copies rows from the host into tensors; state may be a zero Tensor, for none.
-func (c *Core) write(obs tensor.Tensor, o []float32, state tensor.Tensor, st []float32) error {
-	if err := c.obsRows.Write(obs, o); err != nil {
-		return fmt.Errorf("%s: observations: %w", strings.ToLower(c.name), err)
+// staged are observations and states in a transfer; without states, or without both, the parts are zero.
+type staged struct{ obs, state tensor.Part }
+
+// stageRows puts observations and states (nil for none) into the transfer.
+func (c *Core) stageRows(obs, state []float32) (rows staged, err error) {
+	if rows.obs, err = c.obsRows.Stage(c.Transfer, obs); err != nil {
+		return rows, fmt.Errorf("%s: observations: %w", strings.ToLower(c.name), err)
 	}
-	if state.T == nil {
-		return nil
+	if c.spaces.State.Width() > 0 {
+		if rows.state, err = c.stateRows.Stage(c.Transfer, state); err != nil {
+			return rows, fmt.Errorf("%s: states: %w", strings.ToLower(c.name), err)
+		}
 	}
-	if err := c.stateRows.Write(state, st); err != nil {
-		return fmt.Errorf("%s: states: %w", strings.ToLower(c.name), err)
+	return rows, nil
+}
+
+// tensors are the rows on the device.
+func (r staged) tensors(s *tensor.Scope) (obs, state tensor.Tensor) {
+	if r.state.Valid() {
+		state = r.state.Tensor(s)
 	}
-	return nil
+	return r.obs.Tensor(s), state
+}
+
+// is reports whether these are the rows of an observation, bit for bit, and still in the transfer.
+func (r staged) is(c *Core, in agents.Observation) bool {
+	return r.obs.Valid() && c.obsRows.Same(r.obs, in.Observations) && (!r.state.Valid() || c.stateRows.Same(r.state, in.States))
 }
 
 // read copies actions to the host. One that is infinite or NaN is a DivergedError: no environment should see it.

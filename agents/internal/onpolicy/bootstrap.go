@@ -1,9 +1,7 @@
 package onpolicy
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
@@ -88,23 +86,20 @@ func (c *Core) estimatesAs21() bool { return c.Config.Skrl21() && len(c.hiddens)
 // bootstrapValues stores, for the episodes that this step truncated, the value of their last observation: the episode
 // would have gone on, so its future counts as the value network estimates it. skrl adds γ·V to the reward instead: 2.0
 // of the observation before the cut, 2.1 of the next observation.
-func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) error {
-	if c.Config.Skrl() {
-		if !c.Config.TimeLimitBootstrap || !slices.Contains(t.Truncated, true) {
-			return nil
-		}
-		r := c.Rollout
-		v := r.Row("values")
-		if c.estimatesAs21() {
-			var err error
-			if v, err = c.NextValue(s, t); err != nil {
-				return err
-			}
-		}
-		s.AddTo(r.Row("rewards"), s.Mul(v, r.Row("truncated")), c.Config.DiscountFactor)
-		return nil
+func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) {
+	if !c.Config.Skrl() {
+		c.FinalValues(s, c.Estimator)
+		return
 	}
-	return c.FinalValues(s, t, c.Estimator)
+	if !c.Config.TimeLimitBootstrap || !slices.Contains(t.Truncated, true) {
+		return
+	}
+	r := c.Rollout
+	v := r.Row("values")
+	if c.estimatesAs21() {
+		v = c.NextValue(s)
+	}
+	s.AddTo(r.Row("rewards"), s.Mul(v, r.Row("truncated")), c.Config.DiscountFactor)
 }
 
 // FinalValues writes into the field Final of the present step a critic's value of the last observation of each
@@ -113,44 +108,21 @@ func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) error {
 // for stands in, one timestep earlier (as in rl_games' value_bootstrap and rsl_rl). An episode that terminated as well
 // has no future, and time_limit_bootstrap off means that none of them has. A critic with memory remembers the episode,
 // and nothing of the next.
-func (c *Core) FinalValues(s *tensor.Scope, t agents.Transition, k *Critic) error {
+func (c *Core) FinalValues(s *tensor.Scope, k *Critic) {
 	s.Fill(c.Rollout.Row(k.Final), 0)
-	if !c.Config.TimeLimitBootstrap {
-		return s.Err()
-	}
-	var cut, unknown []int64 // the environments whose episode was truncated, and did not terminate
-	for i, on := range t.Truncated {
-		switch {
-		case !on || t.Terminated[i]:
-		case t.FinalUnknown != nil && t.FinalUnknown[i]:
-			unknown = append(unknown, int64(i))
-		default:
-			cut = append(cut, int64(i))
-		}
-	}
-	if len(unknown) > 0 {
-		rows := tensor.From(s, unknown)
+	if c.outcome.unknown.Valid() {
+		rows := c.outcome.unknown.Tensor(s)
 		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.presentValues(s, k, rows))
 	}
-	if len(cut) == 0 {
-		return s.Err()
+	if c.outcome.cut.Valid() {
+		rows := c.outcome.cut.Tensor(s)
+		var remembered tensor.Tensor
+		if h := c.hiddenOf(k.Name); h != nil {
+			remembered = s.IndexSelect(h.after, 0, rows)
+		}
+		obs, state := c.outcome.final.tensors(s)
+		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.estimate(s, k, obs, state, remembered))
 	}
-	if len(t.FinalObservations) != len(t.NextObservations) || len(t.FinalStates) != len(t.NextStates) {
-		return fmt.Errorf("%s: environment %d was truncated, but its final observation is missing: time_limit_bootstrap needs Transition.FinalObservations",
-			strings.ToLower(c.name), cut[0])
-	}
-	obs := gatherRows(s, t.FinalObservations, cut, c.spaces.Observation.Width())
-	var state tensor.Tensor
-	if w := c.spaces.State.Width(); w > 0 {
-		state = gatherRows(s, t.FinalStates, cut, w)
-	}
-	rows := tensor.From(s, cut)
-	var remembered tensor.Tensor
-	if h := c.hiddenOf(k.Name); h != nil {
-		remembered = s.IndexSelect(h.after, 0, rows)
-	}
-	s.IndexCopy(c.Rollout.Row(k.Final), rows, c.estimate(s, k, obs, state, remembered))
-	return s.Err()
 }
 
 // presentValues returns a critic's values of the observations that the last actions were chosen for, in the given
@@ -166,25 +138,15 @@ func (c *Core) presentValues(s *tensor.Scope, k *Critic, rows tensor.Tensor) ten
 	return c.estimate(s, k, s.IndexSelect(c.Rollout.Row("observations"), 0, rows), state, tensor.Tensor{})
 }
 
-// NextValue returns the value of the next observations, (N, 1), whatever episode they belong to, as skrl asks for it.
-func (c *Core) NextValue(s *tensor.Scope, t agents.Transition) (tensor.Tensor, error) {
-	if err := c.write(c.nextObs, t.NextObservations, c.nextState, t.NextStates); err != nil {
-		return tensor.Tensor{}, err
-	}
+// NextValue returns the value of the next observations of the step being recorded, (N, 1), whatever episode they belong to,
+// as skrl asks for it.
+func (c *Core) NextValue(s *tensor.Scope) tensor.Tensor {
 	var remembered tensor.Tensor
 	if h := c.hiddenOf(layout.Value); h != nil {
 		remembered = s.Mul(h.after, s.ScalarSub(1, s.Max(c.Rollout.Row("terminated"), c.Rollout.Row("truncated"))))
 	}
-	return c.estimate(s, c.Estimator, c.nextObs, c.nextState, remembered), s.Err()
-}
-
-// gatherRows returns the rows of the given indices out of a batch (N, width) on the host, as a tensor (n, width).
-func gatherRows(s *tensor.Scope, rows []float32, index []int64, width int) tensor.Tensor {
-	out := make([]float32, 0, len(index)*width)
-	for _, i := range index {
-		out = append(out, rows[int(i)*width:(int(i)+1)*width]...)
-	}
-	return tensor.From(s, out, int64(len(index)), int64(width))
+	obs, state := c.outcome.next.tensors(s)
+	return c.estimate(s, c.Estimator, obs, state, remembered)
 }
 
 // FillValues computes a critic's values of every observation of the rollout into its field Values (T, N, 1), in units

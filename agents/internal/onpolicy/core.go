@@ -85,6 +85,8 @@ type Core struct {
 	// Device is where all tensors live. Figures collects what Tracked shows.
 	Device  tensor.Device
 	Figures *Tracker
+	// Transfer takes what the host has for the device there.
+	Transfer *tensor.Transfer
 	// Precision is the type in which layers compute (mixed_precision), float32 where it is off.
 	Precision tensor.Precision
 	// Timestep counts recorded timesteps, Updates counts updates. Snapshots have both.
@@ -97,8 +99,10 @@ type Core struct {
 	// Overwrites repeats skrl 2.0's mistakes about memories, see overwriteState and goOn: New sets it for skrl's
 	// mode. Tests clear it to compare with a skrl that is repaired.
 	Overwrites bool
-	// AfterRecord, where set, writes an algorithm's own fields of the step being recorded.
-	AfterRecord func(s *tensor.Scope, t agents.Transition) error
+	// StageRecord, where set, puts an algorithm's own rows of a transition into Transfer; an error refuses the transition.
+	// AfterRecord writes its own fields of the step being recorded, when all has been sent.
+	StageRecord func(t agents.Transition) error
+	AfterRecord func(s *tensor.Scope)
 
 	name      string
 	spaces    spaces.Set
@@ -118,13 +122,12 @@ type Core struct {
 	stream    *tensor.Stream // on which the agent acts, records and learns, where its device is of CUDA
 	resident  *tensor.Scope  // owns what lives as long as the agent
 	step      *tensor.Scope  // owns what a call of Act or Record computes
-	evalObs   tensor.Tensor  // (N, O), what evaluation acts on
-	evalState tensor.Tensor  // (N, S)
+	outcome   outcome        // what Record has sent
+	ahead     staged         // what the next Act will probably ask for, already on the device
 	nextObs   tensor.Tensor  // (N, O), what follows the rollout's last step
 	nextState tensor.Tensor  // (N, S)
 	actions   []float32      // (N, A), what Act returns
 	rewards   []float32      // (N), to shape
-	flags     []float32      // (N), to write booleans from
 	invalid   []bool         // (T·N), the rows of the rollout that show no transition
 	backup    tensor.Tensor  // the parameters when the update began
 	none      tensor.Tensor  // a scalar 0, the figure of a loss that is off
@@ -142,7 +145,7 @@ type Core struct {
 	joined    bool          // policy and value network share a trunk
 	hiddens   []*hidden     // of the networks with memory
 	firstRows tensor.Tensor // the rows with which the rollout's sequences begin
-	alive     tensor.Tensor // (N, 1), to reset memories of evaluation by
+	stepRows  tensor.Tensor // (L, 1), how far behind them the sequences' steps are
 
 	extraScalers []scaler
 	optimizers   []namedOptimizer
@@ -195,7 +198,7 @@ func New(o Options) (c *Core, err error) {
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, name: o.Name, spaces: o.Spaces, fields: o.Fields,
 		training: true, Figures: NewTracker(), Precision: precision,
 		resident: tensor.NoGrad().On(device), step: tensor.NoGrad().On(device).Layers(precision),
-		pcg: rand.NewPCG(uint64(o.Seed), pcgStream),
+		pcg: rand.NewPCG(uint64(o.Seed), pcgStream), Transfer: tensor.NewTransfer(device),
 	}
 	c.Rng = rand.New(c.pcg)
 	if precision == tensor.Float16 {
@@ -282,7 +285,7 @@ func (c *Core) allocate() error {
 		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1}, {Name: "advantages", Width: 1}}
 	if sp.State.Width() > 0 {
 		fields = append(fields, c.stateRows.Field("states"))
-		c.evalState, c.nextState = c.stateRows.Zeros(c.resident, n), c.stateRows.Zeros(c.resident, n)
+		c.nextState = c.stateRows.Zeros(c.resident, n)
 	}
 	if len(c.hiddens) > 0 { // where memories begin anew behind a step
 		fields = append(fields, memory.Field{Name: "ended", Width: 1})
@@ -292,9 +295,9 @@ func (c *Core) allocate() error {
 	if c.Rollout, err = memory.NewRollout(c.Config.Rollouts, c.numEnvs, fields, c.Device); err != nil {
 		return err
 	}
-	c.evalObs, c.nextObs = c.obsRows.Zeros(c.resident, n), c.obsRows.Zeros(c.resident, n)
+	c.nextObs = c.obsRows.Zeros(c.resident, n)
 	c.actions = make([]float32, c.numEnvs*sp.Action.Width())
-	c.rewards, c.flags = make([]float32, c.numEnvs), make([]float32, c.numEnvs)
+	c.rewards = make([]float32, c.numEnvs)
 	c.invalid = make([]bool, c.Config.Rollouts*c.numEnvs)
 	c.stdDev, c.none = c.resident.Zeros(), c.resident.Zeros()
 	c.allocateHidden()
@@ -394,5 +397,6 @@ func (c *Core) Close() error {
 	c.resident.Close()
 	c.step.Close()
 	c.stream.Close()
+	c.Transfer.Close()
 	return nil
 }

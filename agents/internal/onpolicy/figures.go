@@ -39,7 +39,7 @@ func (t *Tracker) Drain(f func(tag string, value float64)) {
 // Tracked calls f for every value tracked since the last call, by tag in sorted order, and forgets them.
 func (c *Core) Tracked(f func(tag string, value float64)) { c.Figures.Drain(f) }
 
-// NoteStdDev keeps the mean standard deviation of a continuous policy's actions, for Track. It stays on the device
+// NoteStdDev keeps the mean standard deviation of a continuous policy's actions, for Conclude. It stays on the device
 // until then.
 func (c *Core) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
 	if e.StdDev.T != nil && s.Err() == nil {
@@ -48,21 +48,39 @@ func (c *Core) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
 	}
 }
 
-// Track tracks an update's figures: the means of a meter, the standard deviation, and the learning rate where a
-// schedule changes it.
-func (c *Core) Track(means map[string]float64) error {
-	off := map[string]bool{"Loss / Entropy loss": c.Config.EntropyLossScale == 0, "Loss / Bounds loss": c.Config.BoundsLossScale == 0}
-	for tag, x := range means {
-		if !off[tag] {
-			c.Figures.Add(tag, x)
-		}
+// Conclude ends the learning of an update: it reads all its figures from the device at once and tracks them. They are the
+// means of the meter, each sum divided by count (0: by the number of minibatches), the scalars in more, the standard
+// deviation, and the learning rate where a schedule changes it. A mean that is not finite, and a parameter that has become
+// infinite or NaN, is a DivergedError; the sum of all parameters shows that in one operation.
+func (c *Core) Conclude(s *tensor.Scope, m *Meter, count int, more map[string]tensor.Tensor) error {
+	names := slices.Sorted(maps.Keys(more))
+	scalars := []tensor.Tensor{s.Sum(c.Flat.Values)}
+	for _, name := range names {
+		scalars = append(scalars, more[name])
 	}
 	if c.hasStdDev {
-		x, err := tensor.Item(c.stdDev)
-		if err != nil {
-			return err
+		scalars, names = append(scalars, c.stdDev), append(names, "Policy / Standard deviation")
+	}
+	x, err := m.read(s, scalars...)
+	if err != nil {
+		return err
+	}
+	means, err := m.means(c.name, count, x)
+	if err != nil {
+		return err
+	}
+	x = x[len(m.names):]
+	if sum := x[0]; math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the sum of all parameters is %g", sum)}
+	}
+	off := map[string]bool{"Loss / Entropy loss": c.Config.EntropyLossScale == 0, "Loss / Bounds loss": c.Config.BoundsLossScale == 0}
+	for tag, mean := range means {
+		if !off[tag] {
+			c.Figures.Add(tag, mean)
 		}
-		c.Figures.Add("Policy / Standard deviation", x)
+	}
+	for i, tag := range names {
+		c.Figures.Add(tag, x[1+i])
 	}
 	if c.Scheduler != nil {
 		c.Figures.Add("Learning / Learning rate", c.LearningRate())
@@ -71,7 +89,7 @@ func (c *Core) Track(means map[string]float64) error {
 }
 
 // Meter adds up scalars on the device over the minibatches of an update. Reading one waits for the device, so all are
-// read once, at the update's end.
+// read once, at the update's end (Conclude).
 type Meter struct {
 	names  []string
 	sum    tensor.Tensor // float64: losses of minibatches often cancel
@@ -112,23 +130,29 @@ func (m *Meter) EpochMean(name string) (float64, error) {
 	panic("onpolicy: no meter is named " + name)
 }
 
-// Means returns each scalar's sum divided by count (0: by the number of minibatches), by name. A mean that is not
-// finite is a DivergedError of the named agent.
-func (m *Meter) Means(agent string, count int) (map[string]float64, error) {
-	sums, err := tensor.Float64s(m.sum)
-	if err != nil {
+// read returns the sums, and behind them the given scalars (float32). It waits for the device.
+func (m *Meter) read(s *tensor.Scope, scalars ...tensor.Tensor) ([]float64, error) {
+	own := s.Full(tensor.Float64, 0, int64(len(scalars)))
+	s.Tally(own, scalars...)
+	all := s.Cat(0, m.sum, own)
+	if err := s.Err(); err != nil {
 		return nil, err
 	}
+	return tensor.Float64s(all)
+}
+
+// means divides sums as Conclude says, by name.
+func (m *Meter) means(agent string, count int, sums []float64) (map[string]float64, error) {
 	if count == 0 {
 		count = max(1, m.count)
 	}
-	out := make(map[string]float64, len(sums))
-	for i, x := range sums {
+	out := make(map[string]float64, len(m.names))
+	for i, name := range m.names {
+		x := sums[i]
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, &agents.DivergedError{Agent: agent,
-				Detail: fmt.Sprintf("%s is %g after %d minibatches", m.names[i], x, m.count)}
+			return nil, &agents.DivergedError{Agent: agent, Detail: fmt.Sprintf("%s is %g after %d minibatches", name, x, m.count)}
 		}
-		out[m.names[i]] = x / float64(count)
+		out[name] = x / float64(count)
 	}
 	return out, nil
 }

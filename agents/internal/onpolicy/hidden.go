@@ -98,8 +98,11 @@ func (c *Core) allocateHidden() {
 		for q := range first {
 			first[q] = int64(q)/n*l*n + int64(q)%n
 		}
-		c.firstRows = tensor.From(c.resident, first)
-		c.alive = c.resident.Zeros(n, 1)
+		steps := make([]int64, l)
+		for t := range steps {
+			steps[t] = int64(t) * n
+		}
+		c.firstRows, c.stepRows = tensor.From(c.resident, first), tensor.From(c.resident, steps, l, 1)
 	}
 }
 
@@ -171,14 +174,8 @@ func (c *Core) goOn(s *tensor.Scope) {
 	}
 	terminated := c.Rollout.Row("terminated")
 	cut := s.Max(terminated, c.Rollout.Row("truncated"))
-	if row := c.invalid[c.Rollout.Len()*c.numEnvs:][:c.numEnvs]; slices.Contains(row, true) {
-		for i, bad := range row {
-			c.flags[i] = 0
-			if bad {
-				c.flags[i] = 1
-			}
-		}
-		cut = s.Max(cut, tensor.From(s, c.flags, int64(c.numEnvs), 1))
+	if c.outcome.invalid.Valid() {
+		cut = s.Max(cut, c.outcome.invalid.Tensor(s))
 	}
 	alive := s.ScalarSub(1, cut)
 	for _, h := range c.hiddens {
@@ -201,19 +198,21 @@ func (c *Core) forget(t agents.Transition) error {
 	); err != nil {
 		return err
 	}
-	for i := range c.flags {
-		c.flags[i] = 1
-		if t.Terminated[i] || t.Truncated[i] || t.Invalid != nil && t.Invalid[i] {
-			c.flags[i] = 0
-		}
+	going := make([]bool, c.numEnvs)
+	for i := range going {
+		going[i] = !t.Terminated[i] && !t.Truncated[i] && (t.Invalid == nil || !t.Invalid[i])
 	}
-	if err := tensor.Write(c.alive, c.flags); err != nil {
+	c.Transfer.Begin()
+	flags, err := c.stageFlags(going)
+	if err != nil {
 		return err
 	}
 	s := c.step
 	s.Reset()
+	c.Transfer.Send(s)
+	alive := flags.Tensor(s)
 	for _, h := range c.hiddens {
-		s.Copy(h.evaluation, s.Mul(h.evaluation, c.alive))
+		s.Copy(h.evaluation, s.Mul(h.evaluation, alive))
 	}
 	return s.Err()
 }

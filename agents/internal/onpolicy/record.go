@@ -31,21 +31,21 @@ func (c *Core) record(t agents.Transition) error {
 	}
 	s := c.step
 	s.Reset()
-	if err := c.writeOutcome(s, t); err != nil {
+	if err := c.stage(t); err != nil {
 		return err
 	}
+	c.Transfer.Send(s)
+	c.storeOutcome(s)
 	c.noteInvalid(t)
-	if err := c.bootstrapValues(s, t); err != nil {
-		return err
-	}
+	c.bootstrapValues(s, t)
 	if c.AfterRecord != nil {
-		if err := c.AfterRecord(s, t); err != nil {
-			return err
-		}
+		c.AfterRecord(s)
 	}
-	if c.Rollout.Len()+1 == c.Rollout.Steps() { // what follows the last step: its value is asked for, too
-		if err := c.write(c.nextObs, t.NextObservations, c.nextState, t.NextStates); err != nil {
-			return err
+	if c.lastStep() { // what follows it: its value is asked for, too
+		obs, state := c.outcome.next.tensors(s)
+		s.Copy(c.nextObs, obs)
+		if state.T != nil {
+			s.Copy(c.nextState, state)
 		}
 	}
 	c.goOn(s)
@@ -82,8 +82,26 @@ func (c *Core) checkTransition(t agents.Transition) error {
 	return nil
 }
 
-// writeOutcome stores the rewards, shaped (rewards_shaper, rewards_shaper_scale), and the ends of episodes as 0 and 1.
-func (c *Core) writeOutcome(s *tensor.Scope, t agents.Transition) error {
+// outcome is what Record sends to the device of a transition, in one transfer.
+type outcome struct {
+	rewards, terminated, truncated tensor.Part // (N, 1)
+	// invalid (N, 1) is 1 where the row shows no transition; the zero Part where all do, or no network remembers any.
+	invalid tensor.Part
+	// cut and unknown are the environments whose episodes were truncated and did not terminate: those whose last
+	// observations are known, which are final, and those whose are not. They are zero Parts where there are none.
+	cut, unknown tensor.Part
+	final        staged
+	next         staged // what comes next in all environments, where anything asks for it
+}
+
+// lastStep reports whether the step being recorded completes the rollout.
+func (c *Core) lastStep() bool { return c.Rollout.Len()+1 == c.Rollout.Steps() }
+
+// stage puts all that a transition has for the device into the transfer: rewards, shaped (rewards_shaper,
+// rewards_shaper_scale), ends of episodes as 0 and 1, and rows that are asked for their values.
+func (c *Core) stage(t agents.Transition) error {
+	c.Transfer.Begin()
+	c.outcome = outcome{}
 	copy(c.rewards, t.Rewards)
 	if c.Config.RewardsShaper != nil {
 		c.Config.RewardsShaper(c.rewards, int(c.Timestep))
@@ -93,24 +111,104 @@ func (c *Core) writeOutcome(s *tensor.Scope, t agents.Transition) error {
 			c.rewards[i] *= k
 		}
 	}
-	if err := tensor.Write(c.Rollout.Row("rewards"), c.rewards); err != nil {
+	o, n := &c.outcome, int64(c.numEnvs)
+	var err error
+	if o.rewards, err = tensor.Put(c.Transfer, c.rewards, n, 1); err != nil {
 		return err
 	}
-	for _, f := range []struct {
-		name string
-		set  []bool
-	}{{"terminated", t.Terminated}, {"truncated", t.Truncated}} {
-		for i, on := range f.set {
-			c.flags[i] = 0
-			if on {
-				c.flags[i] = 1
-			}
-		}
-		if err := tensor.Write(c.Rollout.Row(f.name), c.flags); err != nil {
+	if o.terminated, err = c.stageFlags(t.Terminated); err != nil {
+		return err
+	}
+	if o.truncated, err = c.stageFlags(t.Truncated); err != nil {
+		return err
+	}
+	if len(c.hiddens) > 0 && !c.Config.Skrl() && slices.Contains(t.Invalid, true) {
+		if o.invalid, err = c.stageFlags(t.Invalid); err != nil {
 			return err
 		}
 	}
+	if err = c.stageFinal(t); err != nil {
+		return err
+	}
+	if c.StageRecord != nil {
+		if err = c.StageRecord(t); err != nil {
+			return err
+		}
+	}
+	// On a device the next Act finds its observations there, unless they are others.
+	if !c.Device.IsCPU() || c.lastStep() || c.Config.Skrl() {
+		if o.next, err = c.stageRows(t.NextObservations, t.NextStates); err != nil {
+			return err
+		}
+		c.ahead = o.next
+	}
 	return nil
+}
+
+// stageFlags puts a condition of each environment into the transfer, as 0 and 1.
+func (c *Core) stageFlags(set []bool) (tensor.Part, error) {
+	p, flags, err := tensor.Reserve[float32](c.Transfer, int64(c.numEnvs), 1)
+	if err != nil {
+		return p, err
+	}
+	for i, on := range set {
+		flags[i] = 0
+		if on {
+			flags[i] = 1
+		}
+	}
+	return p, nil
+}
+
+// stageFinal puts the last observations of truncated episodes into the transfer, for FinalValues.
+func (c *Core) stageFinal(t agents.Transition) (err error) {
+	if !c.Config.TimeLimitBootstrap || c.Config.Skrl() {
+		return nil
+	}
+	var cut, unknown []int64
+	for i, on := range t.Truncated {
+		switch {
+		case !on || t.Terminated[i]:
+		case t.FinalUnknown != nil && t.FinalUnknown[i]:
+			unknown = append(unknown, int64(i))
+		default:
+			cut = append(cut, int64(i))
+		}
+	}
+	if len(unknown) > 0 {
+		if c.outcome.unknown, err = tensor.Put(c.Transfer, unknown); err != nil {
+			return err
+		}
+	}
+	if len(cut) == 0 {
+		return nil
+	}
+	if len(t.FinalObservations) != len(t.NextObservations) || len(t.FinalStates) != len(t.NextStates) {
+		return fmt.Errorf("%s: environment %d was truncated, but its final observation is missing: time_limit_bootstrap needs Transition.FinalObservations",
+			strings.ToLower(c.name), cut[0])
+	}
+	if c.outcome.cut, err = tensor.Put(c.Transfer, cut); err != nil {
+		return err
+	}
+	c.outcome.final, err = c.stageRows(gatherRows(t.FinalObservations, cut, c.spaces.Observation.Width()),
+		gatherRows(t.FinalStates, cut, c.spaces.State.Width()))
+	return err
+}
+
+// gatherRows returns the rows of the given indices out of a batch (N, width), (n, width).
+func gatherRows(rows []float32, index []int64, width int) []float32 {
+	out := make([]float32, 0, len(index)*width)
+	for _, i := range index {
+		out = append(out, rows[int(i)*width:(int(i)+1)*width]...)
+	}
+	return out
+}
+
+// storeOutcome writes rewards and ends of episodes into the step of the rollout.
+func (c *Core) storeOutcome(s *tensor.Scope) {
+	s.Copy(c.Rollout.Row("rewards"), c.outcome.rewards.Tensor(s))
+	s.Copy(c.Rollout.Row("terminated"), c.outcome.terminated.Tensor(s))
+	s.Copy(c.Rollout.Row("truncated"), c.outcome.truncated.Tensor(s))
 }
 
 // Ready reports whether the rollout is complete. An agent in evaluation is never ready.

@@ -1,8 +1,10 @@
 package onpolicy
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"strings"
 
@@ -50,7 +52,6 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 			r.float64s(layout.Statistic(s.name, layout.CurrentCount), s.Count)
 		}
 	}
-	generator := r.bytes(layout.RandomGenerator)
 	timestep, updates, rollout := r.integer(layout.Timestep), r.integer(layout.Updates), r.integer(layout.RolloutSteps)
 	// A rollout in progress fits only an agent with the same rollouts and number of environments.
 	if rollout > int64(c.Config.Rollouts) || rollout > 0 && c.Rollout == nil {
@@ -77,7 +78,7 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 	r.fail(err)
 	schedule := r.schedule(c)
 	gradients := r.gradientScaler(c)
-	r.random(c.Device, pcg, generator)
+	drawOn := r.random(c, pcg)
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -90,7 +91,7 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 		if err := c.pcg.UnmarshalBinary(pcg); err != nil {
 			return err
 		}
-		if err := c.Gen.SetState(generator); err != nil {
+		if err := drawOn(); err != nil {
 			return err
 		}
 		for _, w := range r.writes {
@@ -202,23 +203,35 @@ func (r *reader) memories(c *Core) [][2]int64 {
 	return at
 }
 
-// random checks the states of the random sequences by setting others to them.
-func (r *reader) random(d tensor.Device, pcg, generator []byte) {
+// random checks the states of the random sequences by setting others to them, and returns what continues the device's.
+//
+// The state of a device's generator is understood by the same kind of device alone. An agent on another kind, such as one on
+// the CPU that evaluates what was trained on CUDA, begins a sequence whose seed is a hash of the state: every restore of the
+// checkpoint gives the same one.
+func (r *reader) random(c *Core, pcg []byte) (drawOn func() error) {
+	state := r.bytes(layout.RandomGenerator)
 	if r.err != nil {
-		return
+		return nil
 	}
 	if err := new(rand.PCG).UnmarshalBinary(pcg); err != nil {
 		r.fail(fmt.Errorf("the checkpoint's random state: %w", err))
-		return
+		return nil
 	}
-	g, err := tensor.NewGenerator(0, d)
+	g, err := tensor.NewGenerator(0, c.Device)
 	if err == nil {
 		defer g.Close()
-		err = g.SetState(generator)
+		err = g.SetState(state)
 	}
-	if err != nil {
+	if err == nil {
+		return func() error { return c.Gen.SetState(state) }
+	}
+	if kind, _ := r.snap.Values[layout.RandomDevice].(string); cmp.Or(kind, tensor.CPU.Kind()) == c.Device.Kind() {
 		r.fail(fmt.Errorf("the checkpoint's generator: %w", err))
+		return nil
 	}
+	h := fnv.New64a()
+	h.Write(state)
+	return func() error { return c.Gen.Seed(int64(h.Sum64())) }
 }
 
 func (r *reader) bytes(name string) []byte {

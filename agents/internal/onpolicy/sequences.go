@@ -69,14 +69,9 @@ func (c *Core) wholeSequences(s *tensor.Scope, epoch int, extra []string) iter.S
 	}
 	// The rows of each minibatch, step by step.
 	first := s.IndexSelect(c.firstRows, 0, order)
-	steps := make([]int64, l)
-	for t := range steps {
-		steps[t] = int64(t) * n
-	}
-	offsets := tensor.From(s, steps, l, 1)
 	parts := make([]tensor.Tensor, len(spans))
 	for i, span := range spans {
-		parts[i] = s.Reshape(s.Add(offsets, s.Narrow(first, 0, span.Start, span.Len)), span.Len*l)
+		parts[i] = s.Reshape(s.Add(c.stepRows, s.Narrow(first, 0, span.Start, span.Len)), span.Len*l)
 	}
 	rows := s.Cat(0, parts...)
 	pick := func(name string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(name), 0, rows) }

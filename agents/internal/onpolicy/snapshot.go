@@ -56,6 +56,9 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		layout.Optimizer: map[string]any{"kind": c.Config.Optimizer, "weight_decay": c.Config.WeightDecay,
 			"epsilon": c.Config.AdamEpsilon, "beta1": c.Config.AdamBetas[0], "beta2": c.Config.AdamBetas[1]},
 	}
+	if !c.Device.IsCPU() {
+		values[layout.RandomDevice] = c.Device.Kind()
+	}
 	if g := c.gradients; g != nil {
 		values[layout.GradientScaler] = map[string]any{"scale": g.scale, "good_steps": g.good}
 	}

@@ -1,10 +1,6 @@
 package onpolicy
 
 import (
-	"fmt"
-	"math"
-
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
@@ -89,20 +85,6 @@ func (c *Core) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 	}
 	c.seenKL = append(c.seenKL, x)
 	return x > c.Config.KLThreshold, nil
-}
-
-// CheckParameters returns a DivergedError where a parameter has become infinite or NaN. The sum of all parameters shows
-// it in one operation.
-func (c *Core) CheckParameters(s *tensor.Scope) error {
-	sum := s.Sum(c.Flat.Values)
-	if err := s.Err(); err != nil {
-		return err
-	}
-	x, err := tensor.Item(sum)
-	if err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
-		err = &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the sum of all parameters is %g", x)}
-	}
-	return err
 }
 
 // Finish ends an update: the observation scalers learn from the rollout, and the rollout is emptied. They learn only

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/agents"
+	_ "github.com/gorl-dev/gorl/internal/test/testdevice" // GORL_TEST_DEVICE=1 runs what drives agents on the emulated device
 	"github.com/gorl-dev/gorl/spaces"
 )
 

@@ -1,0 +1,166 @@
+package testdevice_test
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/testdevice"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+const envs = 6
+
+var (
+	rows    = spaces.Set{Observation: spaces.Unbounded(6), Action: spaces.NewBox(-2, 2, 3)}
+	choices = spaces.Set{Observation: spaces.Unbounded(6), State: spaces.Unbounded(5), Action: spaces.NewMultiDiscrete(3, 2)}
+	gait    = spaces.Set{Observation: spaces.Unbounded(6), Action: spaces.NewBox(-2, 2, 3), AMPObservation: spaces.Unbounded(5)}
+	film    = spaces.Set{Observation: spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(5, 6, 2), "joints": spaces.Unbounded(2)}),
+		Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.NewPicture(4, 4, 1)}
+	small = models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2, Kernel: 2, Stride: 2}},
+		Features: 6, Hidden: []int{8}, Activation: "tanh"}
+)
+
+// variant is one kind of agent: PPO's, or where amp makes its networks AMP's.
+type variant struct {
+	name     string
+	spaces   spaces.Set
+	settings map[string]any
+	ppo      func(sp spaces.Set) ppo.Models
+	amp      func(sp spaces.Set) amp.Models
+}
+
+// make makes the agent on a device, with scalers and what the variant changes of the settings.
+func (v variant) make(t testing.TB, device string) agenttest.Agent {
+	t.Helper()
+	settings := map[string]any{"device": device, "rollouts": 8, "learning_epochs": 2, "mini_batches": 2,
+		"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}
+	if v.amp != nil {
+		maps.Copy(settings, map[string]any{"amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5, "amp_batch_size": 20,
+			"motion_dataset_size": 50, "reply_buffer_size": 70})
+	}
+	maps.Copy(settings, v.settings)
+	var a agenttest.Agent
+	var err error
+	if v.amp != nil {
+		shown := v.spaces.AMPObservation
+		a, err = amp.New(amp.Options{Spaces: v.spaces, Models: v.amp(v.spaces), Motions: &agenttest.Motion{Width: shown.Width(), Mean: 0.7, Space: shown},
+			Dict: settings, Seed: 1, NumEnvs: envs})
+	} else {
+		a, err = ppo.New(ppo.Options{Spaces: v.spaces, Models: v.ppo(v.spaces), Dict: settings, Seed: 1, NumEnvs: envs})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	agenttest.Close(t, a)
+	return a
+}
+
+func ppoMLPs(sp spaces.Set) ppo.Models { return ppo.MLPs(sp, []int{32, 32}, "elu") }
+func ampMLPs(sp spaces.Set) amp.Models { return amp.MLPs(sp, []int{32, 32}, "elu") }
+func ppoGRUs(sp spaces.Set) ppo.Models { return ppo.Recurrent(sp, models.GRU(5), []int{8}, "tanh") }
+func ampLSTMs(sp spaces.Set) amp.Models {
+	return amp.Recurrent(sp, models.LSTM(4, 2), []int{8}, "tanh")
+}
+func ppoCNNs(sp spaces.Set) ppo.Models { return ppo.CNNs(sp, small) }
+func ampCNNs(sp spaces.Set) amp.Models { return amp.CNNs(sp, small) }
+
+var variants = []variant{
+	{name: "ppo", spaces: rows, ppo: ppoMLPs},
+	{name: "ppo, choices and states", spaces: choices, ppo: ppoMLPs},
+	{name: "ppo, memory", spaces: rows, ppo: ppoGRUs, settings: map[string]any{"sequence_length": 4}},
+	{name: "ppo, pictures", spaces: spaces.Set{Observation: film.Observation, Action: film.Action}, ppo: ppoCNNs},
+	{name: "ppo by the divergence", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"learning_rate_scheduler": "KLAdaptiveLR",
+		"entropy_loss_scale": 0.01, "bounds_loss_scale": 0.1}},
+	{name: "ppo with frozen scalers", spaces: rows, ppo: ppoMLPs, settings: map[string]any{
+		"observation_preprocessor_kwargs": map[string]any{"freeze_after": 60}, "value_preprocessor_kwargs": map[string]any{"freeze_after": 1000}}},
+	{name: "ppo as skrl 2.0", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"compatibility": "skrl-2.0"}},
+	{name: "ppo as skrl 2.1", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"compatibility": "skrl-2.1"}},
+	{name: "amp", spaces: gait, amp: ampMLPs},
+	{name: "amp, memory", spaces: gait, amp: ampLSTMs, settings: map[string]any{"sequence_length": 4, "separate_critics": true}},
+	{name: "amp, pictures", spaces: film, amp: ampCNNs},
+	{name: "amp, two critics and optimizers", spaces: gait, amp: ampMLPs, settings: map[string]any{"discriminator_optimizer": "separate",
+		"separate_critics": true, "discriminator_gradient_penalty_samples": "both"}},
+	{name: "amp, wasserstein", spaces: gait, amp: ampMLPs, settings: map[string]any{"discriminator_loss": "wasserstein",
+		"discriminator_gradient_penalty_samples": "interpolated", "replay_admission_probability": 0.3}},
+	{name: "amp, least squares", spaces: gait, amp: ampMLPs, settings: map[string]any{"discriminator_loss": "lsgan"}},
+	{name: "amp as skrl 2.0", spaces: gait, amp: ampMLPs, settings: map[string]any{"compatibility": "skrl-2.0"}},
+	{name: "amp as skrl 2.1", spaces: gait, amp: ampMLPs, settings: map[string]any{"compatibility": "skrl-2.1"}},
+}
+
+// worst returns where two snapshots differ most, relative to the size of the numbers.
+func worst(t testing.TB, a, b *checkpoint.Snapshot) (name string, difference float64) {
+	t.Helper()
+	for _, k := range slices.Sorted(maps.Keys(a.Arrays)) {
+		x, y := a.Arrays[k], b.Arrays[k]
+		if x.DType != y.DType || !slices.Equal(x.Shape, y.Shape) {
+			if k != "random/generator" {
+				t.Errorf("%s is %v %v and %v %v", k, x.DType, x.Shape, y.DType, y.Shape)
+			}
+			continue
+		}
+		var p, q []float64
+		switch x.DType {
+		case checkpoint.F32:
+			u, _ := x.Float32s()
+			v, _ := y.Float32s()
+			for i := range u {
+				p, q = append(p, float64(u[i])), append(q, float64(v[i]))
+			}
+		case checkpoint.F64:
+			p, _ = x.Float64s()
+			q, _ = y.Float64s()
+		default:
+			if !slices.Equal(x.Data, y.Data) {
+				t.Errorf("%s differs", k)
+			}
+		}
+		for i := range p {
+			if d := math.Abs(p[i]-q[i]) / (1 + math.Abs(p[i])); d > difference || math.IsNaN(d) {
+				name, difference = k, d
+			}
+		}
+	}
+	return name, difference
+}
+
+// Every kind of agent learns and does on a device what it learns and does on the CPU.
+func TestSameAsOnTheCPU(t *testing.T) {
+	for _, v := range variants {
+		t.Run(v.name, func(t *testing.T) {
+			a, b := v.make(t, "cpu"), v.make(t, testdevice.Name(1))
+			u, w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...), agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
+			for i := range 2 {
+				agenttest.Learn(t, a, u, 1)
+				elsewhere := testdevice.During(0, func() { agenttest.Learn(t, b, w, 1) })
+				if elsewhere != (testdevice.Counts{}) {
+					t.Errorf("an agent of device 1 does %+v on device 0", elsewhere)
+				}
+				if name, d := worst(t, agenttest.Snapshot(t, a), agenttest.Snapshot(t, b)); !(d < 1e-5) {
+					t.Errorf("after update %d %s differs by %.2g", i+1, name, d)
+				}
+			}
+			var mode [2][]float32
+			for i, agent := range []agenttest.Agent{a, b} {
+				agent.SetTraining(false)
+				actions, err := agent.Act(u.Now())
+				if err != nil {
+					t.Fatal(err)
+				}
+				mode[i] = slices.Clone(actions)
+			}
+			for i := range mode[0] {
+				if d := math.Abs(float64(mode[0][i] - mode[1][i])); !(d < 1e-5) {
+					t.Errorf("in evaluation the actions are %v and %v", mode[0], mode[1])
+					break
+				}
+			}
+		})
+	}
+}

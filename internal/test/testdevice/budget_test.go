@@ -1,0 +1,123 @@
+package testdevice_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/testdevice"
+)
+
+// traffic is what passes between the host and a device.
+type traffic struct{ reads, writes, blocking int64 }
+
+// between returns the traffic while f runs.
+func between(t *testing.T, f func() error) traffic {
+	t.Helper()
+	var err error
+	c := testdevice.During(0, func() { err = f() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return traffic{c.Reads, c.Writes, c.Blocking}
+}
+
+// A rollout step is one copy to the device and one back, whatever ends in it, and so is a step of evaluation. An update reads
+// its figures at its end and nothing before, but what a schedule asks for; AMP's writes new reference motion. No write
+// waits.
+func TestBudgets(t *testing.T) {
+	stopped := variant{name: "ppo, stopped by the divergence", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"kl_threshold": 1e3}}
+	for _, v := range append([]variant{stopped}, variants...) {
+		t.Run(v.name, func(t *testing.T) {
+			a := v.make(t, testdevice.Name(0))
+			w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
+			agenttest.Learn(t, a, w, 1)
+			ended := w.Ended
+			for !a.Ready() {
+				if got := between(t, func() error { return agenttest.Step(a, w) }); got != (traffic{1, 1, 0}) {
+					t.Errorf("a rollout step has %+v", got)
+				}
+			}
+			if w.Ended == ended {
+				t.Error("no episode ended")
+			}
+			want := traffic{reads: 1}
+			switch {
+			case v.settings["learning_rate_scheduler"] != nil:
+				want.reads += 2 // one an epoch
+			case v.settings["kl_threshold"] != nil:
+				want.reads += 4 // one a minibatch
+			}
+			if v.amp != nil {
+				want.writes = 1
+			}
+			if got := between(t, func() error { return a.Update(context.Background()) }); got != want {
+				t.Errorf("an update has %+v, want %+v", got, want)
+			}
+			a.SetTraining(false)
+			for range 2 {
+				got := between(t, func() error {
+					_, err := a.Act(w.Now())
+					return err
+				})
+				if got.reads != 1 || got.writes > 1 || got.blocking != 0 { // Record may have sent the observations
+					t.Errorf("a step of evaluation has %+v", got)
+				}
+			}
+		})
+	}
+}
+
+// The launches of a minibatch. docs/performance.md has them; what makes them more has a reason.
+func TestLaunches(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		limit int64
+	}{{"ppo", 190}, {"amp", 366}} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, v := range variants {
+				if v.name != test.name {
+					continue
+				}
+				launches := func(miniBatches int) int64 {
+					u := v
+					u.settings = map[string]any{"mini_batches": miniBatches, "learning_epochs": 1}
+					maps.Copy(u.settings, v.settings)
+					a := u.make(t, testdevice.Name(0))
+					w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
+					agenttest.Learn(t, a, w, 1)
+					agenttest.Fill(t, a, w)
+					return testdevice.During(0, func() {
+						if err := a.Update(context.Background()); err != nil {
+							t.Fatal(err)
+						}
+					}).Launches
+				}
+				two, four := launches(2), launches(4)
+				if each := (four - two) / 2; each > test.limit {
+					t.Errorf("%d launches a minibatch, more than %d", each, test.limit)
+				} else {
+					t.Log(fmt.Sprint(each, " launches a minibatch, ", two-2*each, " beside them"))
+				}
+			}
+		})
+	}
+}
+
+// Advantages cost launches for each doubling of the rollout's length, not for each step.
+func TestGAELaunches(t *testing.T) {
+	s := on(t, 0)
+	launches := func(steps int64) int64 {
+		x := s.Ones(steps, 3, 1)
+		return testdevice.During(0, func() { s.GAE(x, x, x, x, x, 0.99, 0.95) }).Launches
+	}
+	short, long := launches(16), launches(1024)
+	if err := s.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if long > short+6*3 || long > 40 {
+		t.Errorf("%d launches for 16 steps, %d for 1024", short, long)
+	}
+}

@@ -1,0 +1,239 @@
+package testdevice_test
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/internal/test/testdevice"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// on returns an open scope on device i.
+func on(t *testing.T, i int) *tensor.Scope {
+	t.Helper()
+	s := tensor.NewScope().On(testdevice.Device(t, i))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// refused fails the test unless the scope's error has all the words, and forgets it.
+func refused(t *testing.T, s *tensor.Scope, words ...string) {
+	t.Helper()
+	if s.Err() == nil {
+		t.Error("nothing was refused")
+		return
+	}
+	for _, w := range words {
+		if !strings.Contains(s.Err().Error(), w) {
+			t.Errorf("the error is %q, without %q", s.Err(), w)
+		}
+	}
+	s.Reset()
+}
+
+// A graph on either device has the numbers and gradients of the CPU's.
+func TestComputes(t *testing.T) {
+	results := func(s *tensor.Scope) (value, gradient []float32) {
+		x := tensor.From(s, []float32{1, -2, 3, 4, -5, 6}, 2, 3)
+		w := s.RequireGrad(s.MulScalar(s.Ones(3, 2), 0.1))
+		y := s.Tanh(s.MatMul(x, w))
+		s.Backward(s.Mean(y))
+		return tensortest.Float32s(t, s, y), tensortest.Float32s(t, s, s.GradOf(w))
+	}
+	cpu := tensor.NewScope()
+	defer cpu.Close()
+	value, gradient := results(cpu)
+	for i := range testdevice.Devices {
+		s := on(t, i)
+		v, g := results(s)
+		if !slices.Equal(v, value) || !slices.Equal(g, gradient) {
+			t.Errorf("device %d: %v with gradient %v, on the CPU %v with %v", i, v, g, value, gradient)
+		}
+		if d := tensor.DeviceOf(s.Ones(1)); d != testdevice.Device(t, i) || d.IsCPU() || d.String() != testdevice.Name(i) {
+			t.Errorf("a tensor of device %d is on %v", i, d)
+		}
+	}
+}
+
+func TestNoSuchDevice(t *testing.T) {
+	for _, name := range []string{"privateuseone:2", "privateuseone:-1", "privateuseone:x"} {
+		if _, err := tensor.ParseDevice(name); err == nil {
+			t.Errorf("%s is a device", name)
+		}
+	}
+}
+
+// Every mixture that CUDA refuses is refused, and a scalar of the host is not.
+func TestMixedDevices(t *testing.T) {
+	host := tensor.NoGrad()
+	defer host.Close()
+	other := on(t, 1)
+	s := on(t, 0)
+	for name, mix := range map[string]func(with *tensor.Scope){
+		"add":          func(with *tensor.Scope) { s.Add(s.Ones(2), with.Ones(2)) },
+		"matmul":       func(with *tensor.Scope) { s.MatMul(s.Ones(2, 2), with.Ones(2, 2)) },
+		"cat":          func(with *tensor.Scope) { s.Cat(0, s.Ones(2), with.Ones(2)) },
+		"index_select": func(with *tensor.Scope) { s.IndexSelect(s.Ones(2), 0, with.Arange(2)) },
+		"where":        func(with *tensor.Scope) { s.Where(s.GtScalar(s.Ones(2), 0), s.Ones(2), with.Ones(2)) },
+		"linear":       func(with *tensor.Scope) { s.Linear(s.Ones(2, 2), with.Ones(2, 2), s.Ones(2)) },
+		"the other way": func(with *tensor.Scope) {
+			s.Fail(errorOf(with, func() { with.Add(with.Ones(2), s.Ones(2)) }))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mix(host)
+			refused(t, s, "same device")
+			mix(other)
+			refused(t, s, "same device")
+		})
+	}
+	s.Add(s.Ones(2), host.Scalar(3))
+	if err := s.Err(); err != nil {
+		t.Errorf("a scalar of the host: %v", err)
+	}
+	gen, err := tensor.NewGenerator(1, testdevice.Device(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gen.Close()
+	s.Multinomial(gen, s.Ones(2, 3), 1)
+	refused(t, s, "same device")
+}
+
+// errorOf is the error that f leaves in a scope, which forgets it.
+func errorOf(s *tensor.Scope, f func()) error {
+	f()
+	err := s.Err()
+	s.Reset()
+	return err
+}
+
+// The host cannot reach the memory of a device: not by a view, not from Go, and not from C++, where the program ends.
+func TestHostTouches(t *testing.T) {
+	s := on(t, 0)
+	x := s.Ones(3)
+	if _, err := tensor.View[float32](x); err == nil {
+		t.Error("View shows memory of a device")
+	}
+	if os.Getenv("GORL_TEST_TOUCH") != "" {
+		debug.SetPanicOnFault(true)
+		testdevice.Touch(x)
+		return
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program, "-test.run", "^TestHostTouches$")
+	cmd.Env = append(os.Environ(), "GORL_TEST_TOUCH=1")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) || !strings.Contains(out.String(), "the host touched device memory") {
+		t.Errorf("the program ended with %v and %q", err, out.String())
+	}
+}
+
+// Memory that has been freed is refused, and what is fresh is NaN.
+func TestStalePointer(t *testing.T) {
+	s := on(t, 0)
+	owner := tensor.NoGrad().On(testdevice.Device(t, 0))
+	x := owner.Ones(1000)
+	alias := testdevice.Alias(s, x)
+	if sum := tensortest.Float32s(t, s, s.Sum(alias)); sum[0] != 1000 {
+		t.Fatalf("the sum is %g before the memory is freed", sum[0])
+	}
+	owner.Close()
+	if _, err := tensor.Float32s(alias); err == nil || !strings.Contains(err.Error(), "stale pointer") {
+		t.Errorf("reading freed memory: %v", err)
+	}
+	s.Sum(alias)
+	refused(t, s, "stale pointer")
+}
+
+// A tensor that nothing was written to is NaN: an operation that forgets a part of its result shows.
+func TestFreshMemoryIsNaN(t *testing.T) {
+	s := on(t, 0)
+	for _, x := range tensortest.Float32s(t, s, testdevice.Fresh(s, 0, 100)) {
+		if !math.IsNaN(float64(x)) {
+			t.Fatalf("fresh memory has %g", x)
+		}
+	}
+}
+
+// A host read inside a passage that may have none shows in the counts, and so does every other kind of traffic, on the
+// device that has it.
+func TestCounts(t *testing.T) {
+	s, other := on(t, 0), on(t, 1)
+	x, far := s.Ones(4), other.Ones(4)
+	onHost := tensor.NoGrad()
+	defer onHost.Close()
+	host := onHost.Ones(4)
+	for name, test := range map[string]struct {
+		do   func()
+		want testdevice.Counts
+	}{
+		"kernel":        {func() { s.Exp(x) }, testdevice.Counts{Launches: 1}},
+		"item":          {func() { _, _ = tensor.Item(s.Select(x, 0, 1)) }, testdevice.Counts{Reads: 1}},
+		"read":          {func() { _, _ = tensor.Float32s(x) }, testdevice.Counts{Reads: 1}},
+		"write":         {func() { _ = tensor.Write(x, []float32{1, 2, 3, 4}) }, testdevice.Counts{Writes: 1}},
+		"blocking":      {func() { s.Copy(x, host) }, testdevice.Counts{Writes: 1, Blocking: 1}},
+		"copy":          {func() { s.Copy(x, s.Narrow(x, 0, 0, 1)) }, testdevice.Counts{Launches: 1, Copies: 1}},
+		"between":       {func() { s.Copy(x, far) }, testdevice.Counts{Launches: 1, Copies: 1}},
+		"other device":  {func() { other.Exp(far) }, testdevice.Counts{}},
+		"unused result": {func() { s.Narrow(x, 0, 1, 2) }, testdevice.Counts{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := testdevice.During(0, test.do)
+			got.Allocations, got.LiveBytes = 0, 0
+			if err := errors.Join(s.Err(), other.Err()); err != nil || got != test.want {
+				t.Errorf("%+v (%v), want %+v", got, err, test.want)
+			}
+		})
+	}
+	events := testdevice.Events(func() { s.Add(x, x); _, _ = tensor.Float32s(x) })
+	if len(events) != 2 || !strings.Contains(events[0], "launch aten::add") || !strings.Contains(events[1], "read") {
+		t.Errorf("the events are %q", events)
+	}
+}
+
+// A generator's numbers are the CPU's, its state is not.
+func TestGenerator(t *testing.T) {
+	s, cpu := on(t, 0), tensor.NoGrad()
+	defer cpu.Close()
+	a, err := tensor.NewGenerator(5, testdevice.Device(t, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b, err := tensor.NewGenerator(5, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	state, err := a.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := tensortest.Float32s(t, s, s.Randn(a, 5))
+	if want := tensortest.Float32s(t, cpu, cpu.Randn(b, 5)); !slices.Equal(first, want) {
+		t.Errorf("%v, on the CPU %v", first, want)
+	}
+	if err := b.SetState(state); err == nil {
+		t.Error("a generator of the CPU takes the state of a device's")
+	}
+	if err := a.SetState(state); err != nil {
+		t.Fatal(err)
+	}
+	if again := tensortest.Float32s(t, s, s.Randn(a, 5)); !slices.Equal(first, again) {
+		t.Errorf("%v, and from the same state %v", first, again)
+	}
+}

@@ -1,0 +1,138 @@
+package tensor
+
+// #cgo noescape gorl_transfer_send
+// #cgo nocallback gorl_transfer_send
+// #cgo noescape gorl_transfer_part
+// #cgo nocallback gorl_transfer_part
+// #include "gorl.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"unsafe"
+)
+
+// Transfer sends what the host has for a device in one copy, because each copy has a price of its own: begin it, put all parts
+// into it, send it, and take each part as a tensor. Sending does not wait for the device; on the CPU it copies nothing. A
+// Transfer is used by one goroutine at a time, and closed in the end.
+type Transfer struct {
+	device      Device
+	scope       *Scope // owns both sides
+	host, there Tensor // bytes, on the CPU the same
+	memory      []byte // the host's side
+	used        int
+	begun       int // how often
+}
+
+// Part is one tensor of a [Transfer], until the next one begins. The zero Part is none.
+type Part struct {
+	from  *Transfer
+	begun int
+	at    int // its first byte
+	size  int // in bytes
+	dtype DType
+	shape []int64
+}
+
+// NewTransfer returns a transfer to device d. It grows with what is put into it.
+func NewTransfer(d Device) *Transfer { return &Transfer{device: d, scope: NoGrad()} }
+
+// Begin forgets the parts of the transfer before.
+func (t *Transfer) Begin() {
+	t.used = 0
+	t.begun++
+}
+
+// alignment of parts, which is enough for the vector instructions of any device.
+const alignment = 64
+
+// reserve makes room for n bytes and returns where it begins.
+func (t *Transfer) reserve(n int) (at int, err error) {
+	at = (t.used + alignment - 1) / alignment * alignment
+	if at+n > len(t.memory) {
+		var host, there Tensor
+		size := max(2*len(t.memory), at+n, 4096)
+		fresh := NoGrad()
+		host, there, _ = fresh.results("Transfer", func(a, b, _ *C.gorl_t) C.gorl_err {
+			return C.gorl_transfer_new(C.int64_t(size), t.device.code(), a, b)
+		})
+		if err := fresh.Err(); err != nil {
+			return 0, err
+		}
+		memory, err := View[byte](host)
+		if err != nil {
+			return 0, err
+		}
+		copy(memory, t.memory[:t.used])
+		t.scope.Close()
+		t.scope, t.host, t.there, t.memory = fresh, host, there, memory
+	}
+	t.used = at + n
+	return at, nil
+}
+
+// Reserve adds a part of the given shape and returns it with its memory, for the caller to fill before the transfer is sent
+// and before the next part is added.
+func Reserve[T Element](t *Transfer, shape ...int64) (Part, []T, error) {
+	n := int64(1)
+	for _, d := range shape {
+		n *= d
+	}
+	var zero T
+	p := Part{from: t, begun: t.begun, size: int(n) * int(unsafe.Sizeof(zero)), dtype: typeFor[T](), shape: slices.Clone(shape)}
+	var err error
+	if p.at, err = t.reserve(p.size); err != nil || n == 0 {
+		return p, nil, err
+	}
+	return p, unsafe.Slice((*T)(unsafe.Pointer(&t.memory[p.at])), int(n)), nil
+}
+
+// Put adds a part with a copy of data, which must fill the shape; without one it is a vector.
+func Put[T Element](t *Transfer, data []T, shape ...int64) (Part, error) {
+	if len(shape) == 0 {
+		shape = []int64{int64(len(data))}
+	}
+	p, memory, err := Reserve[T](t, shape...)
+	if err == nil && len(memory) != len(data) {
+		err = fmt.Errorf("tensor: Put: %d values do not fill the shape %v", len(data), shape)
+	}
+	if err != nil {
+		return p, err
+	}
+	copy(memory, data)
+	return p, nil
+}
+
+// Send sends all parts.
+func (t *Transfer) Send(s *Scope) {
+	if t.used == 0 {
+		return
+	}
+	s.effect("Send", func() C.gorl_err {
+		return C.gorl_transfer_send(handle("Send", t.host), handle("Send", t.there), C.int64_t(t.used))
+	})
+}
+
+// Tensor is the part on the device, once it is sent. Its memory is the transfer's: it is gone when the next transfer begins,
+// and asking for it then is an error of the scope.
+func (p Part) Tensor(s *Scope) Tensor {
+	if !p.Valid() {
+		s.Fail(errors.New("tensor: Part: the transfer has begun anew since the part was put into it"))
+		return Tensor{}
+	}
+	n, dims := ints(p.shape)
+	return s.result("Part", func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_transfer_part(handle("Part", p.from.there), C.int64_t(p.at), n, dims, C.int32_t(p.dtype), out)
+	})
+}
+
+// Host is the part's memory on the host.
+func (p Part) Host() []byte { return p.from.memory[p.at : p.at+p.size] }
+
+// Valid reports whether p is a part of a transfer that has not begun anew since.
+func (p Part) Valid() bool { return p.from != nil && p.begun == p.from.begun }
+
+// Close releases the memory. It may be called twice.
+func (t *Transfer) Close() { t.scope.Close() }
