@@ -37,7 +37,7 @@ test: setup ## vet and test everything (sets up first)
 
 .PHONY: test-device
 test-device: setup ## test agents, trainers and populations on the emulated accelerator instead of the CPU
-	GORL_TEST_DEVICE=1 $(GO) test -short ./agents/... ./trainers/... ./infer ./pbt/evolution ./internal/test/populations
+	GORL_TEST_DEVICE=1 $(GO) test -short ./tensor ./agents/... ./trainers/... ./infer ./pbt/evolution ./internal/test/populations
 
 .PHONY: test-slurm
 test-slurm: setup ## test populations under a throwaway Slurm on this machine (needs root; installs Debian's Slurm)

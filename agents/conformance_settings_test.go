@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
@@ -66,12 +67,14 @@ func (x suite) scheduled(t *testing.T) {
 	}
 	for _, want := range []float64{5e-4, 2.5e-4} {
 		agenttest.Learn(t, a, w, 1)
+		must(t, a.Wait(context.Background()))
 		if got := rate(); math.Abs(got-want) > 1e-12 {
 			t.Errorf("learning rate %g, want %g", got, want)
 		}
 	}
 	must(t, a.SetHyperparameters(map[string]float64{"learning_rate": 4e-3}))
 	agenttest.Learn(t, a, w, 1)
+	must(t, a.Wait(context.Background()))
 	if got := rate(); math.Abs(got-5e-4) > 1e-12 {
 		t.Errorf("learning rate %g after the change, want %g", got, 5e-4)
 	}
@@ -151,6 +154,7 @@ func (x suite) firstSteps(t *testing.T) {
 		for i := range p {
 			p[i] += float32(seed) * 20 * float32(i%3+1)
 		}
+		layout.DropRollout(snap) // with what an agent with overlap acts in it
 		must(t, b.Restore(snap))
 		v := x.world(2)
 		must(t, agenttest.Advance(b, v, steps-1))

@@ -52,7 +52,16 @@ func conformance() []suite {
 	rlGames := map[string]any{"mini_batch_size": 8, "mini_batch_order": "environments", "bounds_loss_scale": 0.1, "bounds_loss_limit": 0.1,
 		"learning_rate_scheduler":        "KLAdaptiveLR",
 		"learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch", "divergence": "gaussian"}}
+	overlap := map[string]any{"overlap": true}
 	return []suite{
+		{name: "PPO/overlap", ppo: ppoMLPs, spaces: states, settings: overlap},
+		{name: "PPO/overlap/pictures", ppo: ppoCNNs, spaces: seen, settings: overlap},
+		{name: "PPO/overlap/rl_games", ppo: ppoMLPs, spaces: states, settings: both(overlap, rlGames)},
+		{name: "PPO/overlap/lstm/shared", ppo: ppoSharedLSTM, spaces: spaces.Set{Observation: four, Action: spaces.NewDiscrete(3)}, settings: overlap},
+		{name: "AMP/overlap", amp: ampMLPs, spaces: choices, settings: both(overlap, map[string]any{"discriminator_optimizer": "separate"})},
+		{name: "AMP/overlap/pictures", amp: ampCNNs, spaces: watched, settings: both(overlap, map[string]any{"observation_preprocessor": nil})},
+		{name: "AMP/overlap/lstm", amp: ampRecurrent, spaces: plain, settings: both(overlap, map[string]any{"sequence_length": 4,
+			"separate_critics": true})},
 		{name: "PPO/mixed precision", ppo: ppoMLPs, spaces: states, settings: half},
 		{name: "AMP/mixed precision", amp: ampMLPs, spaces: plain, settings: half},
 		{name: "PPO/mixed precision/GRU", ppo: ppoRecurrent, spaces: states, settings: half},
@@ -94,6 +103,9 @@ func both(a, b map[string]any) map[string]any {
 	maps.Copy(out, a)
 	return out
 }
+
+// overlaps reports whether settings have agents act while they learn.
+func overlaps(settings map[string]any) bool { return settings["overlap"] == true }
 
 func ppoMLPs(sp spaces.Set) ppo.Models { return ppo.MLPs(sp, []int{8}, "tanh") }
 func ampMLPs(sp spaces.Set) amp.Models { return amp.MLPs(sp, []int{8}, "tanh") }

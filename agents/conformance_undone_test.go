@@ -16,14 +16,14 @@ func (x suite) divergence(t *testing.T) {
 	a := x.make(t, 1, map[string]any{"learning_rate": 1e30, "grad_norm_clip": 0})
 	agenttest.Fill(t, a, x.world(2))
 	before := agenttest.Snapshot(t, a)
-	err := a.Update(context.Background())
+	err := update(a)
 	var diverged *agents.DivergedError
 	if !errors.As(err, &diverged) {
 		t.Fatalf("an update with a learning rate of 1e30: %v", err)
 	}
 	unchanged(t, a, before, "after the update")
 	must(t, a.SetHyperparameters(map[string]float64{"learning_rate": 1e-3}))
-	if err := a.Update(context.Background()); err != nil {
+	if err := update(a); err != nil {
 		t.Errorf("with a sensible rate: %v", err)
 	}
 
@@ -35,9 +35,17 @@ func (x suite) divergence(t *testing.T) {
 		}
 	}
 	must(t, a.Restore(before))
-	if err := a.Update(context.Background()); !errors.As(err, &diverged) {
+	if err := update(a); !errors.As(err, &diverged) {
 		t.Errorf("an update of NaN parameters: %v", err)
 	}
+}
+
+// update makes an update to its end.
+func update(a agents.Complete) error {
+	if err := a.Update(context.Background()); err != nil {
+		return err
+	}
+	return a.Wait(context.Background())
 }
 
 // stopAfter is a context that is cancelled when it has been asked so many times.
@@ -56,6 +64,9 @@ func (c *stopAfter) Err() error {
 // cancellation: a cancelled update leaves the agent as before, and a second one learns as if nothing had been.
 func (x suite) cancellation(t *testing.T) {
 	for _, settings := range []map[string]any{nil, {"learning_rate_scheduler": "KLAdaptiveLR", "kl_threshold": 100.0}, {"compatibility": agents.SKRL2}, {"compatibility": agents.SKRL21}} {
+		if overlaps(x.settings) && settings["compatibility"] == nil {
+			continue // an update that has begun is made to its end, see TestOverlapCancelled
+		}
 		a, b := x.make(t, 1, settings), x.make(t, 1, settings)
 		v, w := x.world(2), x.world(2)
 		agenttest.Learn(t, a, v, 1)

@@ -1,6 +1,8 @@
 package agents
 
 import (
+	"context"
+
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/models"
 )
@@ -104,6 +106,15 @@ type Recurrent interface {
 	ResetHidden(environments ...int)
 }
 
+// Overlapping is implemented by agents whose updates may go on after Update has returned (OnPolicy.Overlap). Whatever
+// reads or changes what is learned waits for an update in progress by itself: Snapshot, Restore, SetHyperparameters, an
+// evaluation. Trainers call Wait where a run ends.
+type Overlapping interface {
+	// Wait returns when no update is in progress. Its error is that of the update, which has been undone then; the next
+	// Wait or Update makes it again. A cancelled context ends the waiting, and not the update.
+	Wait(ctx context.Context) error
+}
+
 // Complete is an agent with every optional interface but Composite. PPO and AMP are such agents: their types embed it.
 type Complete interface {
 	Agent
@@ -116,6 +127,7 @@ type Complete interface {
 	Stochastic
 	Evolvable
 	Recurrent
+	Overlapping
 	// LearningRate returns the policy's present learning rate, which a schedule may have changed.
 	LearningRate() float64
 }

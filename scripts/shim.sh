@@ -104,13 +104,33 @@ identity() {
 base=$(identity | hash)
 
 # --- the libraries -------------------------------------------------------------------
+# simd FOLDER: compiles the engine's inner loops once for each instruction set, whatever this
+# processor has: the best one is chosen at run time.
+simd() {
+	local set flags
+	case $("$cxx" -dumpmachine) in
+	x86_64*) set="AVX512 AVX2 SSE2" ;;
+	aarch64*) set=NEON ;;
+	*) set=plain ;;
+	esac
+	for set in $set; do
+		case $set in
+		AVX512) flags=(-mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512) ;;
+		AVX2) flags=(-mavx2 -mfma) ;;
+		*) flags=() ;;
+		esac
+		"$cxx" -std=c++17 -fPIC -O3 -Wall -fno-math-errno -fno-trapping-math -ffp-contract=fast ${flags[@]+"${flags[@]}"} \
+			-DGORL_SIMD="$set" -c -o "$work/gorltorch_simd_$set.o" "$1/kernels.cc" || die "the kernels for $set could not be built; the compiler's message stands above"
+	done
+}
+
 # library NAME SOURCES-FOLDER FLAG...: compiles all the C++ files of a folder as one unit
 # and links them, unless that has been done before. One unit instead of a dozen, because
 # libtorch's headers, nearly all of the work, are then read once.
 library() {
 	local name=$1 folder=$2 key unit
 	shift 2
-	key=$({ echo "$base" "$@"; (cd "$folder" && sha256sum *.cc *.h); } | hash)
+	key=$({ echo "$base" "$@"; (cd "$folder" && find . -name '*.cc' -o -name '*.h' | LC_ALL=C sort | xargs sha256sum); } | hash)
 	if [ -f "$out/lib$name.so" ] && [ "$(cat "$out/.$name.key" 2>/dev/null)" = "$key" ]; then
 		say "lib$name.so is up to date"
 		return
@@ -120,7 +140,15 @@ library() {
 	for source in "$folder"/*.cc; do
 		printf '#include "%s"\n' "$source"
 	done >"$unit"
-	"$cxx" "${common[@]}" "$@" "${include[@]}" -shared -o "$work/lib$name.so" "$unit" \
+	local objects=() kernels=
+	if [ -d "$folder/simd" ]; then
+		simd "$folder/simd" &
+		kernels=$!
+	fi
+	"$cxx" "${common[@]}" "$@" "${include[@]}" -c -o "$work/$name.o" "$unit" || die "lib$name.so could not be built; the compiler's message stands above"
+	[ -z "$kernels" ] || wait "$kernels"
+	for object in "$work/$name.o" "$work/${name}"_simd_*.o; do [ ! -f "$object" ] || objects+=("$object"); done
+	"$cxx" "${common[@]}" -shared -o "$work/lib$name.so" "${objects[@]}" \
 		-Wl,-soname,"lib$name.so" "${link[@]}" || die "lib$name.so could not be built; the compiler's message stands above"
 	mv -f "$work/lib$name.so" "$out/lib$name.so"
 	echo "$key" >"$out/.$name.key"
@@ -151,7 +179,7 @@ if [ "${JOBS:-$(nproc)}" -lt 2 ] || [ "$(awk '/MemAvailable/ {print int($2 / 104
 	wait "$first"
 	first=
 fi
-library gorltorch "$csrc" -O3 -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc"
+library gorltorch "$csrc" -O3 -fno-math-errno -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc"
 [ -z "$first" ] || wait "$first"
 device=$root/internal/test/testdevice/csrc
 if [ -d "$device" ]; then library gorltestdevice "$device" -O1 -rdynamic -Wall -I"$device"; fi

@@ -25,9 +25,7 @@ func (s *Scope) Grad(output Tensor, createGraph bool, inputs ...Tensor) []Tensor
 		return out
 	}
 	for i := range out {
-		cell := s.cell()
-		*cell = unsafe.Pointer(res[i])
-		out[i] = Tensor{T: cell}
+		out[i] = s.own(res[i])
 	}
 	return out
 }

@@ -174,3 +174,24 @@ func ExampleScope_Keep() {
 	tensor.Free(total)
 	// Output: 6 <nil>
 }
+
+// Rewards and the environments whose episodes were cut go to the device together.
+func ExampleNewTransfer() {
+	transfer, s := tensor.NewTransfer(tensor.CPU), tensor.NoGrad()
+	defer transfer.Close()
+	defer s.Close()
+	rewards, err := tensor.Put(transfer, []float32{0.5, 1, -1}, 3, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	cut, err := tensor.Put(transfer, []int64{2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	transfer.Send(s)
+	x, err := tensor.Float32s(s.IndexSelect(rewards.Tensor(s), 0, cut.Tensor(s)))
+	fmt.Println(x, err)
+	// Output: [-1] <nil>
+}

@@ -12,7 +12,9 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -53,11 +55,14 @@ func init() {
 	// gotorch's init ties the main goroutine to its OS thread and takes half the cores. Neither serves here: every call
 	// carries its own autograd mode, and small networks get slower with more than one thread.
 	runtime.UnlockOSThread()
-	SetThreads(1)
+	n, _ := strconv.Atoi(os.Getenv("GORL_THREADS"))
+	SetThreads(n)
 }
 
-// SetThreads sets the number of OS threads that one libtorch operation may compute on, for all goroutines. The default
-// is 1. More helps only wide networks with large minibatches on otherwise idle cores.
+// SetThreads sets the number of OS threads that one operation may compute on, for all goroutines. The default is what the
+// environment variable GORL_THREADS says, otherwise 1. On the CPU a perceptron's rows are split among them, and their
+// gradients added in order, so that a run with as many threads gives the same numbers again; minibatches too small to gain
+// stay on one. Leave it at 1 where other work has the cores: environments that step meanwhile, members of a population.
 func SetThreads(n int) {
 	if n < 1 {
 		n = 1

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/internal/test/testdevice"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -112,11 +113,14 @@ func apply(f func(float64) float64, x []float64) []float64 {
 	return out
 }
 
-// onDevices runs a test on the CPU and, where there is one, on a CUDA device, whose kernels are others.
+// onDevices runs a test on the CPU and, where there is one, on a CUDA device, whose kernels are others, or an emulated one.
 func onDevices(t *testing.T, test func(t *testing.T, d tensor.Device)) {
 	devices := []tensor.Device{tensor.CPU}
 	if tensor.CUDADevices() > 0 {
 		devices = append(devices, tensor.CUDA(0))
+	}
+	if testdevice.Everywhere() {
+		devices = append(devices, testdevice.Device(t, 0))
 	}
 	for _, d := range devices {
 		t.Run(d.String(), func(t *testing.T) { test(t, d) })

@@ -157,12 +157,11 @@ func (s *Scope) MLP(x Tensor, net *Layers) Tensor {
 		return Tensor{}
 	}
 	h := handle("MLP", x)
-	cell := s.cell()
 	msg := C.gorl_mlp(h, unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f), C.int32_t(len(net.w)),
-		s.lower(), s.grad, (*C.gorl_t)(cell))
+		s.lower(), s.grad, s.out())
 	runtime.KeepAlive(net)
 	if msg != nil {
-		return s.done("MLP", cell, msg, append([]Tensor{x}, net.Weights...)...)
+		return s.done("MLP", msg, append([]Tensor{x}, net.Weights...)...)
 	}
-	return s.done("MLP", cell, nil, x)
+	return s.done("MLP", nil, x)
 }

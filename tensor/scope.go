@@ -1,11 +1,13 @@
 package tensor
 
+// #include <stdlib.h>
 // #include "gorl.h"
 import "C"
 
 import (
 	"fmt"
 	"runtime"
+	"sync"
 	"unsafe"
 )
 
@@ -27,6 +29,27 @@ type Scope struct {
 	closed bool
 	device Device
 	layers Precision
+	slots  *slots
+}
+
+// slots is C memory for the results of one native call. A cell would do but for cgo, which looks at all pointers of a Go
+// object whose address is passed to C: 64 of them a call.
+type slots [3]C.gorl_t
+
+var spare struct {
+	sync.Mutex
+	slots []*slots
+}
+
+func newSlots() *slots {
+	spare.Lock()
+	defer spare.Unlock()
+	if n := len(spare.slots); n > 0 {
+		last := spare.slots[n-1]
+		spare.slots = spare.slots[:n-1]
+		return last
+	}
+	return (*slots)(C.calloc(1, C.size_t(unsafe.Sizeof(slots{}))))
 }
 
 // NewScope returns an open scope in which autograd records.
@@ -58,6 +81,12 @@ func (s *Scope) Fail(err error) {
 func (s *Scope) Close() {
 	s.release()
 	s.closed = true
+	if s.slots != nil {
+		spare.Lock()
+		spare.slots = append(spare.slots, s.slots)
+		spare.Unlock()
+		s.slots = nil
+	}
 }
 
 // Reset releases everything the scope owns, forgets its error, and leaves it open, ready for the next minibatch.
@@ -135,6 +164,13 @@ func (s *Scope) cell() *unsafe.Pointer {
 	return p
 }
 
+// own makes the scope the owner of a native tensor.
+func (s *Scope) own(t C.gorl_t) Tensor {
+	cell := s.cell()
+	*cell = unsafe.Pointer(t)
+	return Tensor{T: cell}
+}
+
 // result returns the tensor that a native operation makes, owned by the scope. call runs the operation, which writes
 // the new tensor to out; operands are its tensors, for the message of a failure. After the scope's first error nothing
 // runs. A call costs no allocation, because call does not outlive it.
@@ -142,34 +178,44 @@ func (s *Scope) result(op string, call func(out *C.gorl_t) C.gorl_err, operands 
 	if s.err != nil {
 		return Tensor{}
 	}
-	cell := s.cell()
-	return s.done(op, cell, call((*C.gorl_t)(cell)), operands...)
+	return s.done(op, call(s.out()), operands...)
+}
+
+// out returns where a native call writes its results.
+func (s *Scope) out() *C.gorl_t {
+	if s.closed {
+		panic("tensor: the scope is closed")
+	}
+	if s.slots == nil {
+		s.slots = newSlots()
+	}
+	return &s.slots[0]
 }
 
 // results is [Scope.result] of an operation that makes two or three tensors. After an error all are zero Tensors.
 func (s *Scope) results(op string, call func(a, b, c *C.gorl_t) C.gorl_err, operands ...Tensor) (a, b, c Tensor) {
-	var second, third *unsafe.Pointer
-	a = s.result(op, func(out *C.gorl_t) C.gorl_err {
-		second, third = s.cell(), s.cell()
-		return call(out, (*C.gorl_t)(second), (*C.gorl_t)(third))
-	}, operands...)
 	if s.err != nil {
 		return Tensor{}, Tensor{}, Tensor{}
 	}
-	return a, Tensor{T: second}, Tensor{T: third}
+	s.out()
+	p := s.slots
+	p[1], p[2] = nil, nil
+	if a = s.done(op, call(&p[0], &p[1], &p[2]), operands...); s.err != nil {
+		return Tensor{}, Tensor{}, Tensor{}
+	}
+	return a, s.own(p[1]), s.own(p[2])
 }
 
-// done finishes an operation that wrote its result into cell, or failed with msg.
-func (s *Scope) done(op string, cell *unsafe.Pointer, msg C.gorl_err, operands ...Tensor) Tensor {
+// done finishes an operation that wrote its result where out says, or failed with msg.
+func (s *Scope) done(op string, msg C.gorl_err, operands ...Tensor) Tensor {
 	if msg != nil {
-		*cell = poison
 		s.err = failure(op, msg, operands...)
 		return Tensor{}
 	}
 	for _, t := range operands {
 		runtime.KeepAlive(t.T)
 	}
-	return Tensor{T: cell}
+	return s.own(s.slots[0])
 }
 
 // effect does an operation that has no result, unless an earlier one failed.

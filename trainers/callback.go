@@ -23,7 +23,8 @@ type Callback interface {
 	// OnStep is called after every timestep. s is what the environments returned. It is the environments' memory: copy
 	// what should outlast the call.
 	OnStep(t *Trainer, s *envs.Step) error
-	// OnUpdate is called when the agent has learned from a rollout; Metrics has the losses.
+	// OnUpdate is called when the agent has learned from a rollout; Metrics has the losses. With the agent's setting
+	// overlap it is called when the update begins, and the losses are those of the one before.
 	OnUpdate(t *Trainer) error
 	// OnEpisode is called for every finished episode that counts. In a population those that began under other weights
 	// do not.

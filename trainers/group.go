@@ -44,6 +44,7 @@ var (
 	_ agents.Reseeder    = (*Group)(nil)
 	_ agents.Stochastic  = (*Group)(nil)
 	_ agents.Composite   = (*Group)(nil)
+	_ agents.Overlapping = (*Group)(nil)
 )
 
 // NewGroup joins agents of the same observations, states and actions. scopes are the numbers of environments of each
@@ -194,6 +195,16 @@ func (g *Group) Update(ctx context.Context) error {
 			return nil
 		}
 		return a.Update(ctx)
+	})
+}
+
+// Wait implements [agents.Overlapping], for those agents that do.
+func (g *Group) Wait(ctx context.Context) error {
+	return g.each(func(_ int, a agents.Agent) error {
+		if o, ok := agents.As[agents.Overlapping](a); ok {
+			return o.Wait(ctx)
+		}
+		return nil
 	})
 }
 

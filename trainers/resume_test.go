@@ -51,6 +51,26 @@ var scenes = []scene{
 	}},
 }
 
+// overlapping are scenes whose agents act while they learn.
+var overlapping = []scene{
+	{"cartpole overlap", func(t testing.TB) (envs.Env, agenttest.Agent) {
+		env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 25})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return env, smallPPO(t, env.Spaces(), 5, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR",
+			"value_preprocessor": "RunningStandardScaler", "overlap": true})
+	}},
+	{"walker overlap", func(t testing.TB) (envs.Env, agenttest.Agent) {
+		env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 3, EpisodeLength: 20, Workers: 1, Stagger: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return env, smallAMP(t, env.Spaces(), env, 5, map[string]any{"observation_preprocessor": "RunningStandardScaler",
+			"learning_rate": 1e-3, "separate_critics": true, "overlap": true})
+	}},
+}
+
 // recurrent are scenes whose agents have memory.
 var recurrent = []scene{
 	{"cartpole gru", func(t testing.TB) (envs.Env, agenttest.Agent) {
@@ -150,7 +170,7 @@ func episodes(tr *trainers.Trainer) map[string]float64 {
 
 // A run that ends and is resumed by a new trainer is the run that never ended, bit for bit.
 func TestResumeIsExact(t *testing.T) {
-	for _, s := range slices.Concat(scenes, recurrent) {
+	for _, s := range slices.Concat(scenes, recurrent, overlapping) {
 		t.Run(s.name, func(t *testing.T) {
 			checkLiveTensors(t)
 			want, figures := whole(t, s)
@@ -258,7 +278,7 @@ func TestResumeWithoutTrackedEpisodes(t *testing.T) {
 // Cancelled at any moment, within an update too, a run saves and goes on, in the same trainer or in a new one, to where it
 // would have come without.
 func TestInterrupted(t *testing.T) {
-	for _, s := range scenes {
+	for _, s := range slices.Concat(scenes, overlapping) {
 		t.Run(s.name, func(t *testing.T) {
 			checkLiveTensors(t)
 			want, _ := whole(t, s)

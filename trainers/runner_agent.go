@@ -42,11 +42,7 @@ func (r *runner) ppo() (agents.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	nets, err := m.ppo(r.seed)
-	if err != nil {
-		return nil, fmt.Errorf("trainers: %w", err)
-	}
-	a, err := ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Dict: r.Agent, Seed: r.seed})
+	a, err := ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.ppo(), Dict: r.Agent, Seed: r.seed})
 	if err != nil {
 		return nil, fmt.Errorf("trainers: agent: %w", err)
 	}
@@ -75,11 +71,7 @@ func (r *runner) amp() (agents.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	nets, err := m.amp(r.seed)
-	if err != nil {
-		return nil, fmt.Errorf("trainers: %w", err)
-	}
-	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: nets, Motions: motions, Dict: r.Agent,
+	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.amp(), Motions: motions, Dict: r.Agent,
 		Seed: r.seed})
 	if err != nil {
 		return nil, fmt.Errorf("trainers: agent: %w", err)

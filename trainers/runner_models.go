@@ -112,20 +112,24 @@ func (m *modelSpecs) actorCritic(seed int64) (models.Policy, models.Network, err
 	return policy, value, nil
 }
 
-// ppo builds PPO's models.
-func (m *modelSpecs) ppo(seed int64) (ppo.Models, error) {
+// ppo returns PPO's models.
+func (m *modelSpecs) ppo() ppo.Models {
 	if m.mlps != nil {
-		return ppo.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation, m.mlps.Initialization), nil
+		return ppo.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation, m.mlps.Initialization)
 	}
-	policy, value, err := m.actorCritic(seed)
-	return ppo.Models{Policy: policy, Value: value}, err
+	return ppo.Models{Make: m.actorCritic}
 }
 
-// amp builds AMP's models. The discriminator's observations are the AMP observations.
-func (m *modelSpecs) amp(seed int64) (nets amp.Models, err error) {
+// amp returns AMP's models.
+func (m *modelSpecs) amp() amp.Models {
 	if m.mlps != nil {
-		return amp.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation, m.mlps.Initialization), nil
+		return amp.MLPs(m.sp, m.mlps.Hidden, m.mlps.Activation, m.mlps.Initialization)
 	}
+	return amp.Models{Make: m.buildAMP}
+}
+
+// buildAMP builds AMP's models. The discriminator's observations are the AMP observations.
+func (m *modelSpecs) buildAMP(seed int64) (nets amp.Models, err error) {
 	defer func() {
 		if err != nil {
 			for _, n := range []models.Network{nets.Value, nets.Discriminator} {

@@ -122,6 +122,9 @@ func (t *Trainer) save() error {
 	if t.store == nil || t.saved {
 		return nil
 	}
+	if err := t.learned(); err != nil {
+		return err
+	}
 	if err := t.saveAs(!t.cfg.byEvaluation() && t.improved(), true); err != nil {
 		return err
 	}
@@ -189,6 +192,9 @@ func (t *Trainer) improved() bool {
 
 // finish writes what is due at the end of a run: tracked values and a checkpoint.
 func (t *Trainer) finish() error {
+	if err := t.learned(); err != nil {
+		return err
+	}
 	if err := t.write(); err != nil {
 		return err
 	}

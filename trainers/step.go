@@ -128,13 +128,32 @@ func (t *Trainer) update(ctx context.Context) error {
 		return fmt.Errorf("trainers: update at timestep %d: %w", t.timestep, err)
 	}
 	t.recorder.Track("Stats / Algorithm update time (ms)", ms(t.clock().Sub(start)))
+	t.trackAgent()
+	return t.tell(func(c Callback) error { return c.OnUpdate(t) })
+}
+
+// learned waits for an update that goes on after the agent's Update (agents.Overlapping), and collects its figures. It
+// waits where the run is cancelled, too, because a state with half an update in it cannot be saved.
+func (t *Trainer) learned() error {
+	o, ok := agents.As[agents.Overlapping](t.agent)
+	if !ok {
+		return nil
+	}
+	if err := o.Wait(context.Background()); err != nil {
+		return fmt.Errorf("trainers: update before timestep %d: %w", t.timestep, err)
+	}
+	t.trackAgent()
+	return nil
+}
+
+// trackAgent collects the figures that the agent tracks.
+func (t *Trainer) trackAgent() {
 	if tracker, ok := agents.As[agents.Tracker](t.agent); ok {
 		tracker.Tracked(func(tag string, value float64) {
 			t.recorder.Track(tag, value)
 			t.metrics.track(tag, value)
 		})
 	}
-	return t.tell(func(c Callback) error { return c.OnUpdate(t) })
 }
 
 // note counts the figures of a step: those of episodes that ended, for all environments together and for each agent of

@@ -90,7 +90,7 @@ func (m *Trainee) Train(ctx context.Context, steps int64) error {
 			return err
 		}
 	}
-	return nil
+	return m.learned()
 }
 
 // Plan is told by the population how many environment steps it will train this member in all. The agent spreads what

@@ -58,7 +58,6 @@ type learner struct {
 	motionSet      *memory.Replay                       // the reference motion that minibatches draw from
 	replay         *memory.Replay                       // the policy's earlier motion
 	rows           *memory.Packing                      // how both, and the rollout, keep rows
-	shown          tensor.Part                          // the AMP observations of the transition being recorded
 	separate       *tensor.Optimizer                    // the discriminator's own; nil where it shares the policy's
 	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
 	Draw sampler
@@ -71,8 +70,13 @@ func New(o Options) (agent *Agent, err error) {
 	if err == nil {
 		err = o.check()
 	}
-	if err == nil && o.Models.Make != nil && o.Models.none() {
-		o.Models, err = o.Models.Make(o.Seed)
+	remake := o.Models.Make
+	switch made := remake != nil && o.Models.none(); {
+	case err != nil:
+	case made:
+		o.Models, err = remake(o.Seed)
+	case cfg.Overlap:
+		err = onpolicy.NeedsMake("amp")
 	}
 	if err == nil {
 		err = o.Models.check(cfg)
@@ -115,7 +119,7 @@ func New(o Options) (agent *Agent, err error) {
 			_ = a.Close()
 		}
 	}()
-	a.StageRecord, a.AfterRecord = a.stage, a.record
+	a.StageRecord, a.AfterRecord = recording(a.Core, a.styleEstimator)
 	a.Draw = random{a}
 	if cfg.Skrl() {
 		a.Draw = &ahead{a: a}
@@ -123,7 +127,45 @@ func New(o Options) (agent *Agent, err error) {
 	if err = a.prepare(); err != nil {
 		return nil, err
 	}
-	return &Agent{a, a}, nil
+	if !cfg.Overlap {
+		return &Agent{a, a}, nil
+	}
+	both, err := a.overlapped(options, remake)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{both, a}, nil
+}
+
+// overlapped returns the agent that acts while it learns: a with networks of its own to act with, of which the
+// discriminator is none.
+func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (Models, error)) (agents.Complete, error) {
+	m, err := remake(options.Seed)
+	if err == nil {
+		err = m.check(a.cfg)
+	}
+	if err != nil {
+		m.close()
+		return nil, err
+	}
+	m.Discriminator.Close()
+	options.Policy, options.Value, options.Extra, options.Critics, options.SeparateFrom = m.Policy, m.Value, nil, nil, 0
+	var style *onpolicy.Critic
+	switch {
+	case a.styleValue != nil:
+		critic := *a.styleEstimator
+		critic.Network, style = m.StyleValue, &critic
+		options.Extra, options.Critics = []onpolicy.NamedNetwork{network(layout.StyleValue, m.StyleValue)}, []*onpolicy.Critic{style}
+	case m.StyleValue != nil:
+		m.StyleValue.Close()
+	}
+	both, err := onpolicy.NewOverlap(a, a.Core, options)
+	if err != nil {
+		return nil, err
+	}
+	both.Actor().StageRecord, both.Actor().AfterRecord = recording(both.Actor(), style)
+	both.Fetch = func() ([]float32, error) { return a.reference(a.cfg.AMPBatchSize) }
+	return both, nil
 }
 
 // config returns the agent's own copy of the settings.
@@ -203,19 +245,15 @@ func (a *learner) prepare() error {
 	return a.probeStyleValue(s)
 }
 
-// collect asks the source for n rows of reference motion, checks them, and adds them to the motion dataset, where they
-// replace the oldest.
+// collect adds n rows of reference motion to the motion dataset, where they replace the oldest: those that were fetched
+// before the update, or else new ones of the source.
 func (a *learner) collect(s *tensor.Scope, n int) error {
-	width := a.Spaces().AMPObservation.Width()
-	rows, err := a.motions.CollectReferenceMotions(n, a.Rng)
-	if err != nil {
-		return fmt.Errorf("amp: reference motion: %w", err)
-	}
-	if len(rows) != n*width {
-		return fmt.Errorf("amp: CollectReferenceMotions(%d) returned %d values, want %d rows of the AMP observation space's %d", n, len(rows), n, width)
-	}
-	if err := a.Spaces().AMPObservation.Check(rows, n); err != nil {
-		return fmt.Errorf("amp: reference motion: %w", err)
+	rows := a.Fetched
+	if rows == nil {
+		var err error
+		if rows, err = a.reference(n); err != nil {
+			return err
+		}
 	}
 	transfer := tensor.NewTransfer(a.Device) // not the agent's, which may have the next observations
 	defer transfer.Close()
@@ -226,6 +264,22 @@ func (a *learner) collect(s *tensor.Scope, n int) error {
 	transfer.Send(s)
 	a.motionSet.Add(s, sent.Tensor(s))
 	return s.Err()
+}
+
+// reference asks the source for n rows of reference motion, and checks them.
+func (a *learner) reference(n int) ([]float32, error) {
+	width := a.Spaces().AMPObservation.Width()
+	rows, err := a.motions.CollectReferenceMotions(n, a.Rng)
+	if err != nil {
+		return nil, fmt.Errorf("amp: reference motion: %w", err)
+	}
+	if len(rows) != n*width {
+		return nil, fmt.Errorf("amp: CollectReferenceMotions(%d) returned %d values, want %d rows of the AMP observation space's %d", n, len(rows), n, width)
+	}
+	if err := a.Spaces().AMPObservation.Check(rows, n); err != nil {
+		return nil, fmt.Errorf("amp: reference motion: %w", err)
+	}
+	return rows, nil
 }
 
 // keepMotions copies the n rows of the motion dataset that the update's collect will replace, so that a rollback can
@@ -248,28 +302,32 @@ func (a *learner) keepMotions(s *tensor.Scope, n int64) {
 	})
 }
 
-// stage puts the AMP observations (N, M) of a transition into the transfer.
-func (a *learner) stage(t agents.Transition) (err error) {
-	width := a.Spaces().AMPObservation.Width()
-	if got, want := len(t.AMPObservations), a.NumEnvs()*width; got != want {
-		return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the environment must give them after every step", got, want, a.NumEnvs(), width)
-	}
-	if a.shown, err = a.rows.Stage(a.Transfer, t.AMPObservations); err != nil {
-		return fmt.Errorf("amp: AMP observations: %w", err)
-	}
-	return nil
-}
-
-// record adds the step's AMP observations to the rollout, and for a second critic the values of truncated episodes' last
+// recording returns what adds the step's AMP observations (N, M) to the rollout of a core: stage puts them into its
+// transfer, and record writes what has arrived, and for a second critic, style, the values of truncated episodes' last
 // observations. skrl 2.0's estimate needs the value of what follows each step instead.
-func (a *learner) record(s *tensor.Scope) {
-	s.Copy(a.Rollout.Row("amp_observations"), a.shown.Tensor(s))
-	switch {
-	case a.Config.Skrl20():
-		s.Copy(a.Rollout.Row("next_values"), s.Mul(a.NextValue(s), s.ScalarSub(1, a.Rollout.Row("terminated"))))
-	case a.styleValue != nil && !a.Config.Skrl():
-		a.FinalValues(s, a.styleEstimator)
+func recording(c *onpolicy.Core, style *onpolicy.Critic) (stage func(t agents.Transition) error, record func(s *tensor.Scope)) {
+	space := c.Spaces().AMPObservation
+	packing, width := memory.NewPacking(space), space.Width()
+	var shown tensor.Part
+	stage = func(t agents.Transition) (err error) {
+		if got, want := len(t.AMPObservations), c.NumEnvs()*width; got != want {
+			return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the environment must give them after every step", got, want, c.NumEnvs(), width)
+		}
+		if shown, err = packing.Stage(c.Transfer, t.AMPObservations); err != nil {
+			return fmt.Errorf("amp: AMP observations: %w", err)
+		}
+		return nil
 	}
+	record = func(s *tensor.Scope) {
+		s.Copy(c.Rollout.Row("amp_observations"), shown.Tensor(s))
+		switch {
+		case c.Config.Skrl20():
+			s.Copy(c.Rollout.Row("next_values"), s.Mul(c.NextValue(s), s.ScalarSub(1, c.Rollout.Row("terminated"))))
+		case style != nil && !c.Config.Skrl():
+			c.FinalValues(s, style)
+		}
+	}
+	return stage, record
 }
 
 // Hyperparameters returns the settings that may change while training, by their keys.

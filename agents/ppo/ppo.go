@@ -88,8 +88,12 @@ func New(o Options) (*Agent, error) {
 	if err == nil {
 		err = o.Spaces.Validate()
 	}
-	if err == nil && o.Models.Make != nil && o.Models.Policy == nil && o.Models.Value == nil {
+	switch made := o.Models.Make != nil && o.Models.Policy == nil && o.Models.Value == nil; {
+	case err != nil:
+	case made:
 		o.Models.Policy, o.Models.Value, err = o.Models.Make(o.Seed)
+	case cfg.Overlap:
+		err = onpolicy.NeedsMake("ppo")
 	}
 	if err == nil && (o.Models.Policy == nil || o.Models.Value == nil) {
 		err = errors.New("ppo: Options.Models needs a Policy and a Value network; ppo.MLPs makes them")
@@ -98,14 +102,25 @@ func New(o Options) (*Agent, error) {
 		o.Models.close()
 		return nil, err
 	}
-	core, err := onpolicy.New(onpolicy.Options{
-		Name: "PPO", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed,
-	})
+	options := onpolicy.Options{Name: "PPO", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Policy: o.Models.Policy,
+		Value: o.Models.Value, Seed: o.Seed}
+	core, err := onpolicy.New(options)
 	if err != nil {
 		return nil, err
 	}
 	a := &learner{core, cfg}
-	return &Agent{a, a}, nil
+	if !cfg.Overlap {
+		return &Agent{a, a}, nil
+	}
+	if options.Policy, options.Value, err = o.Models.Make(o.Seed); err != nil {
+		_ = a.Close()
+		return nil, err
+	}
+	both, err := onpolicy.NewOverlap(a, core, options)
+	if err != nil {
+		return nil, err
+	}
+	return &Agent{both, a}, nil
 }
 
 func (m Models) close() {

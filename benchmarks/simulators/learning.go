@@ -95,6 +95,9 @@ func remembered(path string, train func() (outcome, error)) (o outcome, err erro
 
 func gorl(ctx context.Context, program, simulator string, seed int) (outcome, error) {
 	name := fmt.Sprintf("%s-%d", simulator, seed)
+	if *overlap {
+		name += "-overlap"
+	}
 	dir := filepath.Join(*runs, name)
 	return remembered(filepath.Join(dir, "outcome.json"), func() (o outcome, err error) {
 		if err = os.RemoveAll(dir); err != nil { // an interrupted run's time is not known
@@ -105,7 +108,7 @@ func gorl(ctx context.Context, program, simulator string, seed int) (outcome, er
 			return o, err
 		}
 		args := []string{"train", "--config", "-", "--quiet", "--out", *runs, "--name", name, "--seed", strconv.Itoa(seed), "--set",
-			"environment.python=" + *interpreter}
+			"environment.python=" + *interpreter, "--set", fmt.Sprintf("agent.overlap=%t", *overlap)}
 		if *timesteps > 0 {
 			args = append(args, "--timesteps", strconv.Itoa(*timesteps))
 		}

@@ -30,6 +30,7 @@ var (
 	seeds       = flag.Int("seeds", 3, "how many agents of either side, with the seeds 1, 2, ...")
 	timesteps   = flag.Int("timesteps", 0, "timesteps of a training; 0 for those of the examples")
 	runs        = flag.String("runs", "runs/simulators", "folder of the runs")
+	overlap     = flag.Bool("overlap", false, "gorl acts while it learns (agent.overlap)")
 	out         = flag.String("out", "simulators.png", "where the picture of the returns goes")
 
 	speed  = flag.String("speed", "", "step this simulator with random actions instead, as envpool:HalfCheetah-v4, or batch")

@@ -11,6 +11,7 @@
 //	rollout/rewards                               the rollout in progress, [timesteps, environments, width]: Rollout
 //	rollout/hidden/policy                         the states of a network with memory: Hidden
 //	rollout/sequences/policy                      those with which the rollout's sequences begin: Sequences
+//	rollout/acting/policy/net.0.weight            with overlap: with what the rollout is being collected: Acting
 //	reply_buffer/rows                             a memory's rows: MemoryRows
 //	environment/state                             the environment's state, bytes of its own: EnvironmentState
 //	environment/statistics/0.normalize_reward/mean  of a wrapper, counted from the innermost: WrapperStatistic
@@ -79,6 +80,8 @@ func Statistics() []string { return []string{RunningMean, RunningVariance, Curre
 const (
 	// RandomGenerator is the state of the generator that tensors are drawn from.
 	RandomGenerator = "random/generator"
+	// ActingGenerator is that of the actions of an agent that acts while it learns (overlap); absent for others.
+	ActingGenerator = "random/acting_generator"
 	// Invalid marks the steps of a rollout that show no transition; absent where all do.
 	Invalid = "invalid"
 	// NextObservations and NextStates are what follows a full rollout.
@@ -106,6 +109,7 @@ const (
 	Updates         = "updates"         // updates done
 	Random          = "random"          // state of the sequence that shuffles, base64
 	RandomDevice    = "random_device"   // the kind of device whose generator RandomGenerator is of; absent for the CPU
+	ActingRandom    = "acting_random"   // with overlap: that of acting, base64
 	Parameters      = "parameters"      // names in the optimizer's order
 	OptimizerSteps  = "optimizer_steps" // steps by optimizer
 	LearningRate    = "learning_rate"   // the current one
@@ -174,6 +178,10 @@ func Hidden(network string) string { return Rollout("hidden/" + network) }
 
 // Sequences is the array of the states with which the sequences of the rollout begin.
 func Sequences(network string) string { return Rollout("sequences/" + network) }
+
+// Acting is the array of a parameter or statistic that an agent with overlap collects the rollout in progress with:
+// that of an update before the newest.
+func Acting(array string) string { return Rollout("acting/" + array) }
 
 // IsRollout reports whether an array belongs to the rollout in progress.
 func IsRollout(array string) bool { return strings.HasPrefix(array, rollout) }

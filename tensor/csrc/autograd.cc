@@ -1,9 +1,13 @@
-#include "handle.h"
+#include "node.h"
 #include "numbering.h"
 
 using namespace gorl;
 
-gorl_err gorl_backward(gorl_t loss) { GORL_BEGIN(1) T(loss).backward(); GORL_END }
+gorl_err gorl_backward(gorl_t loss) {
+  GORL_BEGIN(1)
+  if (!engine() || !backpropagate(T(loss))) T(loss).backward();
+  GORL_END
+}
 
 gorl_err gorl_grad(const gorl_t* outputs, int32_t no, const gorl_t* inputs, int32_t ni, int create_graph, gorl_t* out) {
   GORL_BEGIN(1)

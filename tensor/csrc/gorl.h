@@ -25,8 +25,8 @@ int32_t gorl_threads(void);
 const char* gorl_torch_version(void);
 const char* gorl_blas_kernels(void); // the kernels that OpenBLAS uses here, and how gorl came to them (blas.cc); "" with another library
 int32_t gorl_cuda_devices(void);
-int32_t gorl_cuda_built(void); // whether this library was linked with a libtorch that has CUDA
 int32_t gorl_privateuse1_devices(void);
+int32_t gorl_cuda_built(void); // whether this library was linked with a libtorch that has CUDA
 gorl_err gorl_cuda_synchronize(void);
 gorl_err gorl_can_lower(int32_t dtype, int32_t device); // NULL where layers can compute in dtype on the device
 

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <limits>
 
-#include "handle.h"
+#include "elementwise.h"
 
 namespace gorl {
 
@@ -68,7 +68,7 @@ at::Tensor binary(int32_t op, const at::Tensor& a, const at::Tensor& b) {
   TORCH_CHECK(false, "unknown operation code ", op);
 }
 
-at::Tensor scalar(int32_t op, const at::Tensor& a, double x) {
+at::Tensor with_scalar(int32_t op, const at::Tensor& a, double x) {
   switch (op) {
     case GORL_ADD_S: return at::add(a, x);
     case GORL_MUL_S: return at::mul(a, x);
@@ -120,24 +120,34 @@ at::Tensor along(int32_t op, const at::Tensor& a, int64_t dim) {
 
 using namespace gorl;
 
-gorl_err gorl_unary(int32_t op, gorl_t a, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(unary(op, T(a))); GORL_END }
-gorl_err gorl_binary(int32_t op, gorl_t a, gorl_t b, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(binary(op, T(a), T(b))); GORL_END }
-gorl_err gorl_scalar(int32_t op, gorl_t a, double x, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(scalar(op, T(a), x)); GORL_END }
+// The result of the engine, or of libtorch where it is undefined.
+#define GORL_FAST(mine, theirs)                       \
+  at::Tensor result = mine;                           \
+  if (!result.defined()) result = theirs;             \
+  *out = wrap(std::move(result));
+
+gorl_err gorl_unary(int32_t op, gorl_t a, int grad, gorl_t* out) { GORL_BEGIN(grad) GORL_FAST(fast_unary(op, T(a)), unary(op, T(a))) GORL_END }
+gorl_err gorl_binary(int32_t op, gorl_t a, gorl_t b, int grad, gorl_t* out) { GORL_BEGIN(grad) GORL_FAST(fast_binary(op, T(a), T(b)), binary(op, T(a), T(b))) GORL_END }
+gorl_err gorl_scalar(int32_t op, gorl_t a, double x, int grad, gorl_t* out) { GORL_BEGIN(grad) GORL_FAST(fast_scalar(op, T(a), x), with_scalar(op, T(a), x)) GORL_END }
 gorl_err gorl_clamp(gorl_t a, double lo, double hi, int grad, gorl_t* out) {
   GORL_BEGIN(grad)
   c10::optional<at::Scalar> low, high;
   if (!std::isinf(lo)) low = lo;
   if (!std::isinf(hi)) high = hi;
-  *out = wrap(low || high ? at::clamp(T(a), low, high) : T(a));
+  GORL_FAST(low || high ? fast_clamp(T(a), lo, hi) : T(a), at::clamp(T(a), low, high))
   GORL_END
 }
 gorl_err gorl_reduce(int32_t op, gorl_t a, const int64_t* dims, int32_t n, int keep, int grad, gorl_t* out) {
-  GORL_BEGIN(grad) *out = wrap(reduce(op, T(a), sizes_of(dims, n), keep != 0)); GORL_END
+  GORL_BEGIN(grad) GORL_FAST(fast_reduce(op, T(a), sizes_of(dims, n), keep != 0), reduce(op, T(a), sizes_of(dims, n), keep != 0)) GORL_END
 }
-gorl_err gorl_along(int32_t op, gorl_t a, int64_t dim, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(along(op, T(a), dim)); GORL_END }
+gorl_err gorl_along(int32_t op, gorl_t a, int64_t dim, int grad, gorl_t* out) { GORL_BEGIN(grad) GORL_FAST(op == GORL_UNSQUEEZE ? fast_unsqueeze(T(a), dim) : at::Tensor(), along(op, T(a), dim)) GORL_END }
 gorl_err gorl_where(gorl_t c, gorl_t a, gorl_t b, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(at::where(T(c), T(a), T(b))); GORL_END }
 gorl_err gorl_join(int32_t op, const gorl_t* list, int32_t n, int64_t dim, int grad, gorl_t* out) {
   GORL_BEGIN(grad)
+  if (auto joined = op == GORL_CAT ? fast_cat(list, n, dim) : at::Tensor(); joined.defined()) {
+    *out = wrap(std::move(joined));
+    return nullptr;
+  }
   std::vector<at::Tensor> ts;
   ts.reserve(static_cast<size_t>(n));
   for (int32_t i = 0; i < n; i++) ts.push_back(T(list[i]));
@@ -145,11 +155,11 @@ gorl_err gorl_join(int32_t op, const gorl_t* list, int32_t n, int64_t dim, int g
   GORL_END
 }
 gorl_err gorl_narrow(gorl_t a, int64_t dim, int64_t start, int64_t length, int grad, gorl_t* out) {
-  GORL_BEGIN(grad) *out = wrap(T(a).narrow(dim, start, length)); GORL_END
+  GORL_BEGIN(grad) GORL_FAST(fast_narrow(T(a), dim, start, length), T(a).narrow(dim, start, length)) GORL_END
 }
-gorl_err gorl_select(gorl_t a, int64_t dim, int64_t index, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).select(dim, index)); GORL_END }
+gorl_err gorl_select(gorl_t a, int64_t dim, int64_t index, int grad, gorl_t* out) { GORL_BEGIN(grad) GORL_FAST(fast_select(T(a), dim, index), T(a).select(dim, index)) GORL_END }
 gorl_err gorl_index_select(gorl_t a, int64_t dim, gorl_t index, int grad, gorl_t* out) {
-  GORL_BEGIN(grad) *out = wrap(at::index_select(T(a), dim, T(index))); GORL_END
+  GORL_BEGIN(grad) GORL_FAST(fast_rows(T(a), dim, T(index)), at::index_select(T(a), dim, T(index))) GORL_END
 }
 gorl_err gorl_gather(gorl_t a, int64_t dim, gorl_t index, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(at::gather(T(a), dim, T(index))); GORL_END }
 gorl_err gorl_reshape(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).reshape(sizes_of(sizes, n))); GORL_END }

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "handle.h"
+#include "engine.h"
 
 using namespace gorl;
 
@@ -25,25 +25,17 @@ gorl_err gorl_clip_norm_(gorl_t grad, const int64_t* begin, const int64_t* end, 
   at::Tensor& g = T(grad);
   check_segments(begin, end, n, {&g});
   TORCH_CHECK(T(norms).numel() >= n, "there is room for ", T(norms).numel(), " norms, ", n, " are wanted");
-  if (plain(g) && plain(T(norms))) {
+  if (engine() && plain(g) && plain(T(norms))) {
     auto* p = g.data_ptr<float>();
     auto* out = T(norms).data_ptr<float>();
     for (int32_t s = 0; s < n; s++) {
-      // Sixteen partial sums let the compiler use vector registers without reordering a single sum.
-      double part[16] = {0};
-      int64_t i = begin[s];
-      for (; i + 16 <= end[s]; i += 16)
-        for (int k = 0; k < 16; k++) part[k] += static_cast<double>(p[i + k]) * p[i + k];
-      double sum = 0;
-      for (; i < end[s]; i++) sum += static_cast<double>(p[i]) * p[i];
-      for (double x : part) sum += x;
+      const double sum = kernels().squares(p + begin[s], end[s] - begin[s]);
       const double norm = std::sqrt(sum);
       out[s] = static_cast<float>(norm);
       if (!(max_norm[s] > 0)) continue;
       const double factor = max_norm[s] / (norm + 1e-6);
       if (factor >= 1) continue;
-      const auto f = static_cast<float>(factor);
-      for (i = begin[s]; i < end[s]; i++) p[i] *= f;
+      kernels().scale(p + begin[s], static_cast<float>(factor), end[s] - begin[s]);
     }
   } else {
     for (int32_t s = 0; s < n; s++) {
@@ -62,25 +54,21 @@ gorl_err gorl_adam_(gorl_t param, gorl_t grad, gorl_t exp_avg, gorl_t exp_avg_sq
   check_segments(begin, end, n, {&T(param), &T(grad), &T(exp_avg), &T(exp_avg_sq)});
   const double correction1 = 1 - std::pow(beta1, static_cast<double>(step));
   const double root2 = std::sqrt(1 - std::pow(beta2, static_cast<double>(step)));
-  const bool loop = plain(T(param)) && plain(T(grad)) && plain(T(exp_avg)) && plain(T(exp_avg_sq));
+  const bool loop = engine() && plain(T(param)) && plain(T(grad)) && plain(T(exp_avg)) && plain(T(exp_avg_sq));
   for (int32_t s = 0; s < n; s++) {
     if (loop) {
-      float* __restrict p = T(param).data_ptr<float>();
-      const float* __restrict g = T(grad).data_ptr<float>();
-      float* __restrict m = T(exp_avg).data_ptr<float>();
-      float* __restrict v = T(exp_avg_sq).data_ptr<float>();
-      const auto b1 = static_cast<float>(beta1), c1 = static_cast<float>(1 - beta1);
-      const auto b2 = static_cast<float>(beta2), c2 = static_cast<float>(1 - beta2);
-      const auto e = static_cast<float>(eps), r2 = static_cast<float>(root2);
-      const auto size = static_cast<float>(lr[s] / correction1);
-      const auto l2 = static_cast<float>(decoupled ? 0 : weight_decay);
-      const auto shrink = static_cast<float>(decoupled ? 1 - lr[s] * weight_decay : 1);
-      for (int64_t i = begin[s]; i < end[s]; i++) {
-        const float gi = g[i] + l2 * p[i];
-        m[i] = m[i] * b1 + gi * c1;
-        v[i] = v[i] * b2 + gi * gi * c2;
-        p[i] = p[i] * shrink - size * (m[i] / (std::sqrt(v[i]) / r2 + e));
-      }
+      Adam c;
+      c.beta1 = static_cast<float>(beta1), c.rest1 = static_cast<float>(1 - beta1);
+      c.beta2 = static_cast<float>(beta2), c.rest2 = static_cast<float>(1 - beta2);
+      c.eps = static_cast<float>(eps), c.root2 = static_cast<float>(root2);
+      c.size = static_cast<float>(lr[s] / correction1);
+      c.l2 = static_cast<float>(decoupled ? 0 : weight_decay);
+      c.shrink = static_cast<float>(decoupled ? 1 - lr[s] * weight_decay : 1);
+      const int64_t n_ = end[s] - begin[s], parts = parts_of(n_, 10 * n_);
+      each(parts, [&](int64_t part) {
+        const int64_t i = begin[s] + begin_of(part, parts, n_), left = begin[s] + begin_of(part + 1, parts, n_) - i;
+        kernels().adam(c, data(T(param)) + i, data(T(grad)) + i, data(T(exp_avg)) + i, data(T(exp_avg_sq)) + i, left);
+      });
     } else {
       const int64_t len = end[s] - begin[s];
       auto p = T(param).narrow(0, begin[s], len), g = T(grad).narrow(0, begin[s], len);

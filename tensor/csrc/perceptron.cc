@@ -1,210 +1,303 @@
-// A multilayer perceptron as one node of the autograd graph, and one with the penalty on its input gradient: see fused.h.
-#include "fused.h"
+// A multilayer perceptron as one node of the autograd graph, and one with the penalty on its input gradient: see node.h.
+#include "node.h"
 #include "numbering.h"
 #include "penalty.h"
 
 namespace gorl {
 namespace {
 
-// Activation on z in place, leaving h = f(z).
-void activate_(int32_t op, at::Tensor& z) {
-  switch (op) {
-    case GORL_IDENTITY: return;
-    case GORL_RELU: z.relu_(); return;
-    case GORL_TANH: z.tanh_(); return;
-    case GORL_SIGMOID: z.sigmoid_(); return;
-    case GORL_ELU: at::elu_(z); return;
-  }
-  TORCH_CHECK(false, "no in-place activation ", op);
-}
-
-// The activations whose derivative follows from their value.
-bool from_value(int32_t op) {
+// The activations that the kernels know. Their derivatives follow from their value.
+bool known(int32_t op) {
   return op == GORL_IDENTITY || op == GORL_RELU || op == GORL_TANH || op == GORL_SIGMOID || op == GORL_ELU;
 }
-
-// g := g * f'(z), given h = f(z).
-void derive_(int32_t op, at::Tensor& g, const at::Tensor& h) {
-  if (op == GORL_IDENTITY) return;
-  float* __restrict p = g.data_ptr<float>();
-  const float* __restrict q = h.data_ptr<float>();
-  const int64_t n = g.numel();
-  switch (op) {
-    case GORL_RELU:
-      for (int64_t i = 0; i < n; i++) p[i] = q[i] > 0 ? p[i] : 0.f;
-      return;
-    case GORL_TANH:
-      for (int64_t i = 0; i < n; i++) p[i] *= 1.f - q[i] * q[i];
-      return;
-    case GORL_SIGMOID:
-      for (int64_t i = 0; i < n; i++) p[i] *= q[i] * (1.f - q[i]);
-      return;
-    case GORL_ELU:
-      for (int64_t i = 0; i < n; i++) p[i] *= q[i] > 0 ? 1.f : q[i] + 1.f;
-      return;
-  }
-}
-
-// g := g * f''(z) * v, given h = f(z).
-void curve_(int32_t op, at::Tensor& g, const at::Tensor& h, const at::Tensor& v) {
-  float* __restrict p = g.data_ptr<float>();
-  const float* __restrict q = h.data_ptr<float>();
-  const float* __restrict r = v.data_ptr<float>();
-  const int64_t n = g.numel();
-  switch (op) {
-    case GORL_TANH:
-      for (int64_t i = 0; i < n; i++) p[i] *= -2.f * q[i] * (1.f - q[i] * q[i]) * r[i];
-      return;
-    case GORL_SIGMOID:
-      for (int64_t i = 0; i < n; i++) p[i] *= q[i] * (1.f - q[i]) * (1.f - 2.f * q[i]) * r[i];
-      return;
-    case GORL_ELU:
-      for (int64_t i = 0; i < n; i++) p[i] *= q[i] > 0 ? 0.f : (q[i] + 1.f) * r[i];
-      return;
-  }
-}
+// Whether f'' is not zero everywhere.
 bool curved(int32_t op) { return op == GORL_TANH || op == GORL_SIGMOID || op == GORL_ELU; }
 
-// The layers of a perceptron, and whether they are of the plain kind that the nodes below can differentiate: contiguous
-// float32 on the CPU, parameters that are leaves whose gradients are views of the flat gradients.
+// Memory of the calling thread, kept for the next call: slot i holds n floats.
+float* space(size_t slot, int64_t n) {
+  thread_local std::vector<std::vector<float>> slots;
+  if (slots.size() <= slot) slots.resize(slot + 1);
+  if (static_cast<int64_t>(slots[slot].size()) < n) slots[slot].resize(static_cast<size_t>(n));
+  return slots[slot].data();
+}
+
+// The layers of a perceptron: layer k computes f_k(h W_k^T + b_k).
 struct Net {
   std::vector<at::Tensor> w, b;
-  std::vector<int64_t> f;
-  bool plain_ = true;
-  Net(const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers) {
-    for (int32_t i = 0; i < layers; i++) {
-      w.push_back(T(weights[i]));
-      f.push_back(activations[i]);
-      plain_ = plain_ && biases[i] != nullptr && from_value(activations[i]) && ready(w.back());
-      if (biases[i] == nullptr) continue;
+  std::vector<int32_t> f;
+  bool plain_ = true, learns = true;  // whether the kernels can apply it; whether all of its gradients can be added to
+  int64_t weights = 0;
+
+  Net(const gorl_t* weights_, const gorl_t* biases, const int32_t* activations, int32_t layers) {
+    for (int32_t i = 0; i < layers && plain_; i++) {
+      const at::Tensor& weight = T(weights_[i]);
+      plain_ = biases[i] != nullptr && known(activations[i]) && plain(weight) && weight.dim() == 2 && plain(T(biases[i])) &&
+               T(biases[i]).numel() == weight.size(0) && (i == 0 || weight.size(1) == w.back().size(0));
+      if (!plain_) return;
+      w.push_back(weight);
       b.push_back(T(biases[i]));
-      plain_ = plain_ && ready(b.back()) && w.back().requires_grad() == b.back().requires_grad();
+      f.push_back(activations[i]);
+      learns = learns && w.back().requires_grad() && b.back().requires_grad() && ready(w.back()) && ready(b.back());
+      weights += weight.numel();
     }
   }
-  bool learns() const { return w.front().requires_grad(); }
+  size_t layers() const { return w.size(); }
+  int64_t in(size_t k) const { return w[k].size(1); }
+  int64_t out(size_t k) const { return w[k].size(0); }
+  bool frozen() const {
+    for (size_t k = 0; k < w.size(); k++)
+      if (followed(w[k], b[k])) return false;
+    return true;
+  }
+  // Makes room for the values of all layers of n rows in one tensor, but for the last layer's.
+  at::Tensor room(int64_t n) const {
+    int64_t width = 0;
+    for (size_t k = 0; k + 1 < layers(); k++) width += out(k);
+    return make({n * width});
+  }
 };
 
-// Values of all layers, h[0] = x.
-std::vector<at::Tensor> values(const at::Tensor& x, const std::vector<at::Tensor>& w, const std::vector<at::Tensor>& b, const std::vector<int64_t>& f) {
-  std::vector<at::Tensor> h{x};
-  for (size_t i = 0; i < w.size(); i++) {
-    auto z = at::addmm(b[i], h.back(), w[i].t());
-    activate_(static_cast<int32_t>(f[i]), z);
-    h.push_back(z);
+// Where values of n rows of each layer lie: h[0] is the input, h[k + 1] what layer k makes of h[k].
+std::vector<float*> places(const Net& net, int64_t n, float* x, const at::Tensor& hidden, float* y) {
+  std::vector<float*> h{x};
+  float* p = data(hidden);
+  for (size_t k = 0; k + 1 < net.layers(); k++) {
+    h.push_back(p);
+    p += n * net.out(k);
   }
+  h.push_back(y);
   return h;
 }
 
-// Adds the gradients of one layer, given dL/dz and the layer's input.
-void learn(const at::Tensor& w, const at::Tensor& b, const at::Tensor& dz, const at::Tensor& input) {
-  if (!w.requires_grad()) return;
-  at::Tensor gw = w.grad(), gb = b.grad();
-  gw.addmm_(dz.t(), input);
-  add_columns(gb, dz);
+// z (rows, out_k) = f_k(h W_k^T + b_k) of some rows; without a bias only h W_k^T, times f'(z) given values of where it is.
+void up(const Net& net, size_t k, int64_t rows, const float* h, float* z, bool layer, const float* derive_of, int32_t derivative) {
+  Product p{};
+  p.m = rows; p.n = net.out(k); p.k = net.in(k);
+  p.a = h; p.a_row = p.k; p.a_col = 1;
+  p.b = data(net.w[k]); p.b_row = 1; p.b_col = p.k;
+  p.c = z; p.c_row = p.n;
+  p.bias = layer ? data(net.b[k]) : nullptr;
+  p.activation = layer ? net.f[k] : static_cast<int32_t>(GORL_IDENTITY);
+  p.derive_of = derive_of; p.derivative = derivative;
+  kernels().multiply(p);
 }
 
-struct Saved {
-  std::vector<at::Tensor> w, b;
-  std::vector<int64_t> f;
-  explicit Saved(AutogradContext* ctx)
-      : w(ctx->saved_data["w"].toTensorVector()), b(ctx->saved_data["b"].toTensorVector()), f(ctx->saved_data["f"].toIntVector()) {}
-  static void keep(AutogradContext* ctx, const std::vector<at::Tensor>& w, const std::vector<at::Tensor>& b, const std::vector<int64_t>& f) {
-    ctx->saved_data["w"] = w;
-    ctx->saved_data["b"] = b;
-    ctx->saved_data["f"] = f;
+// g (rows, in_k) = dz W_k, times f'(z) given the values of the layer before.
+void down(const Net& net, size_t k, int64_t rows, const float* dz, float* g, const float* derive_of, int32_t derivative) {
+  Product p{};
+  p.m = rows; p.n = net.in(k); p.k = net.out(k);
+  p.a = dz; p.a_row = p.k; p.a_col = 1;
+  p.b = data(net.w[k]); p.b_row = p.n; p.b_col = 1;
+  p.c = g; p.c_row = p.n;
+  p.activation = GORL_IDENTITY;
+  p.derive_of = derive_of; p.derivative = derivative;
+  kernels().multiply(p);
+}
+
+// gw (out_k, in_k) += dz^T h over some rows.
+void weigh(const Net& net, size_t k, int64_t rows, const float* dz, const float* h, float* gw) {
+  Product p{};
+  p.m = net.out(k); p.n = net.in(k); p.k = rows;
+  p.a = dz; p.a_row = 1; p.a_col = p.m;
+  p.b = h; p.b_row = p.n; p.b_col = 1;
+  p.c = gw; p.c_row = p.n;
+  p.add = true;
+  p.activation = GORL_IDENTITY;
+  kernels().multiply(p);
+}
+
+// Where a part of the rows adds its gradients: the first to the parameters' own, the others to memory that sum adds to them
+// in the order of the parts.
+struct Gradients {
+  std::vector<float*> w, b;
+  Gradients(const Net& net, const at::Tensor& others, int64_t part) {
+    float* p = part == 0 ? nullptr : data(others) + (part - 1) * others.size(1);
+    for (size_t k = 0; k < net.layers(); k++) {
+      w.push_back(p == nullptr ? data(net.w[k].grad()) : p);
+      if (p != nullptr) p += net.w[k].numel();
+      b.push_back(p == nullptr ? data(net.b[k].grad()) : p);
+      if (p != nullptr) p += net.b[k].numel();
+    }
+  }
+  static at::Tensor others(const Net& net, int64_t parts) {
+    int64_t n = 0;
+    for (size_t k = 0; k < net.layers(); k++) n += net.w[k].numel() + net.b[k].numel();
+    auto t = make({parts - 1, n});
+    if (parts > 1) std::memset(t.data_ptr(), 0, t.nbytes());
+    return t;
+  }
+  static void sum(const Net& net, const at::Tensor& others, int64_t parts) {
+    const Gradients to(net, others, 0);
+    for (int64_t part = 1; part < parts; part++) {
+      const Gradients from(net, others, part);
+      for (size_t k = 0; k < net.layers(); k++) {
+        kernels().axpy(to.w[k], 1, from.w[k], net.w[k].numel());
+        kernels().axpy(to.b[k], 1, from.b[k], net.b[k].numel());
+      }
+    }
   }
 };
 
-// A perceptron as one node. The anchor is one of its parameters: it makes the result require a gradient. Gradients of the
-// parameters are added straight to where they are kept.
-struct Perceptron : Function<Perceptron> {
-  static at::Tensor forward(AutogradContext* ctx, at::Tensor x, at::Tensor /*anchor*/, const std::vector<at::Tensor>& w,
-                            const std::vector<at::Tensor>& b, const std::vector<int64_t>& f) {
-    auto h = values(x, w, b, f);
-    ctx->save_for_backward(h);
-    Saved::keep(ctx, w, b, f);
-    return h.back();
+// Goes down through the network over rows [r, r + rows): adds to the gradients, given the gradient dy by the outputs and, unless
+// null, further ones more[k] by what the activation of layer k is applied to (of the part's rows alone). dx, unless null, becomes
+// the gradient by the input.
+void descend(const Net& net, const std::vector<float*>& h, const float* dy, const std::vector<float*>* more, float* dx,
+             const Gradients& to, int64_t r, int64_t rows) {
+  const size_t last = net.layers() - 1;
+  const int32_t end = net.f[last];
+  const float* dz = dy + r * net.out(last);
+  if (end != GORL_IDENTITY) {
+    float* own = space(0, rows * net.out(last));
+    std::memcpy(own, dz, static_cast<size_t>(rows * net.out(last)) * 4);
+    kernels().derive(end, own, h[last + 1] + r * net.out(last), rows * net.out(last));
+    dz = own;
   }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    at::AutoGradMode off(false);
-    auto h = ctx->get_saved_variables();
-    Saved net(ctx);
-    at::Tensor g = grads[0].contiguous();
-    if (net.f.back() != GORL_IDENTITY) g = g.clone();
-    for (size_t i = net.w.size(); i-- > 0;) {
-      derive_(static_cast<int32_t>(net.f[i]), g, h[i + 1]);
-      learn(net.w[i], net.b[i], g, h[i]);
-      if (i > 0) g = at::mm(g, net.w[i]);
+  for (size_t k = last + 1; k-- > 0;) {
+    if (more != nullptr && (*more)[k] != nullptr) kernels().axpy(const_cast<float*>(dz), 1, (*more)[k], rows * net.out(k));
+    if (net.learns) {
+      weigh(net, k, rows, dz, h[k] + r * net.in(k), to.w[k]);
+      kernels().add_columns(to.b[k], dz, rows, net.out(k));
     }
-    return variable_list(5);
+    if (k > 0) {
+      float* g = space(1 + k % 2, rows * net.in(k));
+      down(net, k, rows, dz, g, h[k] + r * net.in(k), net.f[k - 1]);
+      dz = g;
+    } else if (dx != nullptr) {
+      down(net, 0, rows, dz, dx + r * net.in(0), nullptr, GORL_IDENTITY);
+    }
   }
+}
+
+void ascend(const Net& net, const std::vector<float*>& h, int64_t r, int64_t rows) {
+  for (size_t k = 0; k < net.layers(); k++)
+    up(net, k, rows, h[k] + r * net.in(k), h[k + 1] + r * net.out(k), true, nullptr, GORL_IDENTITY);
+}
+
+at::Tensor apply(const Net& net, const at::Tensor& x, const at::Tensor& hidden) {
+  const int64_t n = x.size(0), parts = parts_of(n, n * net.weights);
+  auto y = make({n, net.out(net.layers() - 1)});
+  const auto h = places(net, n, data(x), hidden, data(y));
+  each(parts, [&](int64_t part) {
+    const int64_t r = begin_of(part, parts, n);
+    ascend(net, h, r, begin_of(part + 1, parts, n) - r);
+  });
+  return y;
+}
+
+struct Perceptron : Op {
+  Net net;
+  at::Tensor x, hidden, y;
+  Perceptron(Net net_, const at::Tensor& x_, at::Tensor hidden_, const at::Tensor& y_)
+      : Op(torch::autograd::collect_next_edges(x_)), net(std::move(net_)), x(x_.detach()), hidden(std::move(hidden_)), y(alias(y_, y_.sizes())) {}
+  variable_list backward(const variable_list& grads) override {
+    const int64_t n = x.size(0), parts = parts_of(n, 2 * n * net.weights);
+    const auto dy = grads[0].contiguous();
+    const auto h = places(net, n, data(x), hidden, data(y));
+    at::Tensor dx, others = Gradients::others(net, parts);
+    if (next_edge(0).function != nullptr) dx = make(x.sizes());
+    each(parts, [&](int64_t part) {
+      const int64_t r = begin_of(part, parts, n);
+      descend(net, h, data(dy), nullptr, dx.defined() ? data(dx) : nullptr, Gradients(net, others, part), r, begin_of(part + 1, parts, n) - r);
+    });
+    Gradients::sum(net, others, parts);
+    return {dx};
+  }
+  void release() override { x.reset(), hidden.reset(), y.reset(); }
 };
 
 // A perceptron with one linear output, and the mean over rows of the squared gradient of the output by the input:
-// with u = dy/dz and v = dy/dh, v_k = u_k W_k and u_(k-1) = v_k f'(z_(k-1)), the penalty is mean |v_1|^2. The backward
+// with u = dy/dz and v = dy/dh, v_k = u_k W_k and u_(k-1) = v_k f'(z_(k-1)), the penalty is mean |v_0|^2. The backward
 // goes once up through that chain and once down through the network.
-struct Critic : Function<Critic> {
-  static variable_list forward(AutogradContext* ctx, at::Tensor x, at::Tensor /*anchor*/, const std::vector<at::Tensor>& w,
-                               const std::vector<at::Tensor>& b, const std::vector<int64_t>& f) {
-    const size_t layers = w.size();
-    auto h = values(x, w, b, f);
-    std::vector<at::Tensor> u(layers), v(layers);
-    v[layers - 1] = w[layers - 1].expand({x.size(0), w[layers - 1].size(1)}).contiguous();
-    for (size_t k = layers - 1; k-- > 0;) {
-      u[k] = v[k + 1].clone();
-      derive_(static_cast<int32_t>(f[k]), u[k], h[k + 1]);
-      v[k] = at::mm(u[k], w[k]);
+struct Critic : Op {
+  Net net;
+  at::Tensor x, hidden, slopes;
+  Critic(Net net_, at::Tensor x_) : Op(edge_list()), net(std::move(net_)), x(std::move(x_)) {}
+
+  // u[k] (n, out_k) for all layers but the last and v[k] (n, in_k): dy/dz and dy/dh in the memory of slopes.
+  struct Slopes {
+    std::vector<float*> u, v;
+  };
+  Slopes slopes_of(int64_t n) const {
+    Slopes s;
+    float* p = data(slopes);
+    for (size_t k = 0; k < net.layers(); k++) {
+      s.v.push_back(p);
+      p += n * net.in(k);
+      s.u.push_back(k + 1 < net.layers() ? p : nullptr);
+      if (k + 1 < net.layers()) p += n * net.out(k);
     }
-    auto penalty = at::mean(at::sum(at::square(v[0]), -1));
-    variable_list all(h.begin(), h.end());
-    all.insert(all.end(), u.begin(), u.end() - 1);
-    all.insert(all.end(), v.begin(), v.end());
-    ctx->save_for_backward(all);
-    Saved::keep(ctx, w, b, f);
-    return {h.back(), penalty};
+    return s;
   }
-  static variable_list backward(AutogradContext* ctx, variable_list grads) {
-    at::AutoGradMode off(false);
-    auto all = ctx->get_saved_variables();
-    Saved net(ctx);
-    const size_t layers = net.w.size();
-    auto h = [&](size_t k) { return all[k]; };
-    auto u = [&](size_t k) { return all[layers + 1 + k]; };
-    auto v = [&](size_t k) { return all[layers + 1 + layers - 1 + k]; };
-    const int64_t n = h(0).size(0);
-    std::vector<at::Tensor> dz(layers);  // what the penalty says of z_k
-    if (grads[1].defined()) {
-      auto dv = v(0) * (2.0 * grads[1].item<double>() / static_cast<double>(n));
-      for (size_t k = 0; k + 1 < layers; k++) {
-        const auto op = static_cast<int32_t>(net.f[k]);
-        if (net.w[k].requires_grad()) {
-          at::Tensor gw = net.w[k].grad();
-          gw.addmm_(u(k).t(), dv);
-        }
-        auto du = at::mm(dv, net.w[k].t());
-        if (curved(op)) {
-          dz[k] = du.clone();
-          curve_(op, dz[k], h(k + 1), v(k + 1));
-        }
-        derive_(op, du, h(k + 1));
-        dv = du;
+
+  std::pair<at::Tensor, at::Tensor> forward() {
+    const int64_t n = x.size(0), parts = parts_of(n, 2 * n * net.weights);
+    const size_t last = net.layers() - 1;
+    int64_t width = 0;
+    for (size_t k = 0; k <= last; k++) width += net.in(k) + (k < last ? net.out(k) : 0);
+    hidden = net.room(n);
+    slopes = make({n * width});
+    auto y = make({n, 1});
+    const auto h = places(net, n, data(x), hidden, data(y));
+    const auto s = slopes_of(n);
+    std::vector<double> squares(static_cast<size_t>(parts));
+    each(parts, [&](int64_t part) {
+      const int64_t r = begin_of(part, parts, n), rows = begin_of(part + 1, parts, n) - r;
+      ascend(net, h, r, rows);
+      for (int64_t i = r; i < r + rows; i++)
+        std::memcpy(s.v[last] + i * net.in(last), data(net.w[last]), static_cast<size_t>(net.in(last)) * 4);
+      for (size_t k = last; k-- > 0;) {
+        float* u = s.u[k] + r * net.out(k);
+        std::memcpy(u, s.v[k + 1] + r * net.out(k), static_cast<size_t>(rows * net.out(k)) * 4);
+        kernels().derive(net.f[k], u, h[k + 1] + r * net.out(k), rows * net.out(k));
+        down(net, k, rows, u, s.v[k] + r * net.in(k), nullptr, GORL_IDENTITY);
       }
-      if (net.w[layers - 1].requires_grad()) {
-        at::Tensor gw = net.w[layers - 1].grad();
-        add_columns(gw, dv);
-      }
-    }
-    at::Tensor g = grads[0].defined() ? grads[0].contiguous() : at::zeros_like(h(layers));
-    for (size_t i = layers; i-- > 0;) {
-      if (i + 1 < layers) {
-        derive_(static_cast<int32_t>(net.f[i]), g, h(i + 1));
-        if (dz[i].defined()) g.add_(dz[i]);
-      }
-      learn(net.w[i], net.b[i], g, h(i));
-      if (i > 0) g = at::mm(g, net.w[i]);
-    }
-    return variable_list(5);
+      squares[static_cast<size_t>(part)] = kernels().squares(s.v[0] + r * net.in(0), rows * net.in(0));
+    });
+    double sum = 0;
+    for (double q : squares) sum += q;
+    return {y, scalar(sum / static_cast<double>(n))};
   }
+
+  variable_list backward(const variable_list& grads) override {
+    const int64_t n = x.size(0), parts = parts_of(n, 4 * n * net.weights);
+    const size_t last = net.layers() - 1;
+    at::Tensor dy = grads[0].defined() ? grads[0].contiguous() : at::Tensor();
+    if (!dy.defined()) std::memset((dy = make({n, 1})).data_ptr(), 0, static_cast<size_t>(n) * 4);
+    const double share = grads[1].defined() ? 2 * static_cast<double>(*data(grads[1].contiguous())) / static_cast<double>(n) : 0;
+    const auto h = places(net, n, data(x), hidden, nullptr);
+    const auto s = slopes_of(n);
+    auto others = Gradients::others(net, parts);
+    each(parts, [&](int64_t part) {
+      const int64_t r = begin_of(part, parts, n), rows = begin_of(part + 1, parts, n) - r;
+      const Gradients to(net, others, part);
+      std::vector<float*> more(net.layers(), nullptr);  // what the penalty says of z_k
+      if (grads[1].defined()) {
+        const size_t slot = 3;  // after those of descend
+        float* dv = space(slot, rows * net.in(0));
+        std::memset(dv, 0, static_cast<size_t>(rows * net.in(0)) * 4);
+        kernels().axpy(dv, static_cast<float>(share), s.v[0] + r * net.in(0), rows * net.in(0));
+        for (size_t k = 0; k < last; k++) {
+          const int64_t size = rows * net.out(k), at = r * net.out(k);
+          weigh(net, k, rows, s.u[k] + r * net.out(k), dv, to.w[k]);
+          float* du = space(slot + 1 + 2 * k, size);
+          const bool bends = curved(net.f[k]);
+          up(net, k, rows, dv, du, false, bends ? nullptr : h[k + 1] + at, net.f[k]);
+          if (bends) {
+            more[k] = space(slot + 2 + 2 * k, size);
+            std::memcpy(more[k], du, static_cast<size_t>(size) * 4);
+            kernels().curve(net.f[k], more[k], h[k + 1] + at, s.v[k + 1] + at, size);
+            kernels().derive(net.f[k], du, h[k + 1] + at, size);
+          }
+          dv = du;
+        }
+        kernels().add_columns(to.w[last], dv, rows, net.in(last));
+      }
+      descend(net, h, data(dy), &more, nullptr, to, r, rows);
+    });
+    Gradients::sum(net, others, parts);
+    return {};
+  }
+  void release() override { x.reset(), hidden.reset(), slopes.reset(); }
 };
 
 }  // namespace
@@ -215,11 +308,20 @@ using namespace gorl;
 gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int32_t lower, int grad, gorl_t* out) {
   GORL_BEGIN(grad)
   const at::Tensor& in = T(x);
-  if (lower < 0 && grad && !in.requires_grad() && plain(in) && in.dim() == 2) {
+  if (engine() && lower < 0 && plain(in) && in.dim() == 2 && (!grad || ours(in))) {
     Net net(weights, biases, activations, layers);
-    if (net.plain_ && net.learns()) {
-      *out = wrap(Perceptron::apply(in, net.w.front(), net.w, net.b, net.f));
-      return nullptr;
+    if (net.plain_ && in.size(1) == net.in(0)) {
+      if (!grad || (!in.requires_grad() && net.frozen())) {
+        *out = wrap(apply(net, in, net.room(in.size(0))));
+        return nullptr;
+      }
+      if (net.learns) {
+        auto hidden = net.room(in.size(0));
+        auto y = apply(net, in, hidden);
+        track(y, node<Perceptron>(std::move(net), in, std::move(hidden), y));
+        *out = wrap(std::move(y));
+        return nullptr;
+      }
     }
   }
   at::Tensor h = lowered(in, lower);
@@ -235,12 +337,17 @@ gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const i
 gorl_err gorl_critic(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int32_t lower, gorl_t* out, gorl_t* penalty) {
   GORL_BEGIN(1)
   at::Tensor in = T(x).detach();
-  Net net(weights, biases, activations, layers);
-  if (lower < 0 && plain(in) && in.dim() == 2 && net.plain_ && net.learns() && activations[layers - 1] == GORL_IDENTITY && net.w.back().size(0) == 1) {
-    auto result = Critic::apply(in, net.w.front(), net.w, net.b, net.f);
-    *out = wrap(result[0]);
-    *penalty = wrap(result[1]);
-    return nullptr;
+  if (engine() && lower < 0 && plain(in) && in.dim() == 2 && activations[layers - 1] == GORL_IDENTITY) {
+    Net net(weights, biases, activations, layers);
+    if (net.plain_ && net.learns && in.size(1) == net.in(0) && net.out(net.layers() - 1) == 1) {
+      auto critic = node<Critic>(std::move(net), in);
+      auto result = critic->forward();
+      track(result.first, critic);
+      track(result.second, critic);
+      *out = wrap(std::move(result.first));
+      *penalty = wrap(std::move(result.second));
+      return nullptr;
+    }
   }
   at::Tensor y, p;
   if (!in.device().is_cpu() && chained_penalty(in, weights, biases, activations, layers, lower, &y, &p)) {

@@ -1,10 +1,15 @@
-// Recurrent layers over whole sequences as one node of the autograd graph: see fused.h.
+// Recurrent layers over whole sequences as one node of the autograd graph.
 #include <cstring>
 
-#include "fused.h"
+#include <cmath>
+
+#include "node.h"
 
 namespace gorl {
 namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
 
 // e^r - 1 for |r| <= ln(2)/2 by its series, and 2^n * that + (2^n - 1) for every other x: accurate near 0, and loops of it
 // become vector instructions. NaN stays NaN.
@@ -256,8 +261,8 @@ at::Tensor back(const Sequence& q, int64_t layer, const Layer& y, const at::Tens
     at::Tensor gi = q.weight(layer, 0).grad(), gh = w.grad(), bi = q.weight(layer, 2).grad(), bh = q.weight(layer, 3).grad();
     gi.addmm_(di.t(), x);
     gh.addmm_(ds.t(), y.before.narrow(0, 0, steps * n));
-    add_columns(bi, di);
-    add_columns(bh, ds);
+    kernels().add_columns(data(bi), data(di), di.size(0), di.size(1));
+    kernels().add_columns(data(bh), data(ds), ds.size(0), ds.size(1));
   }
   return wants_input ? at::mm(di, q.weight(layer, 0)) : at::Tensor();
 }

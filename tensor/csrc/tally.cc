@@ -1,5 +1,5 @@
 // What is counted beside the losses, without a gradient.
-#include "fused.h"
+#include "engine.h"
 
 using namespace gorl;
 
@@ -22,8 +22,8 @@ gorl_err gorl_tally_(gorl_t sums, const gorl_t* scalars, int32_t n) {
 
 gorl_err gorl_positive_share(gorl_t x, gorl_t* share, gorl_t* mean) {
   GORL_BEGIN(0)
-  at::Tensor t = T(x).detach();
-  if (plain(t)) {
+  const at::Tensor& t = T(x);
+  if (engine() && plain(t)) {
     double positive = 0, sum = 0;
     const auto* p = t.data_ptr<float>();
     const int64_t n = t.numel();
@@ -31,8 +31,8 @@ gorl_err gorl_positive_share(gorl_t x, gorl_t* share, gorl_t* mean) {
       positive += p[i] > 0;
       sum += p[i];
     }
-    *share = wrap(scalar(positive / static_cast<double>(n), t));
-    *mean = wrap(scalar(sum / static_cast<double>(n), t));
+    *share = wrap(scalar(positive / static_cast<double>(n)));
+    *mean = wrap(scalar(sum / static_cast<double>(n)));
     return nullptr;
   }
   *share = wrap((t > 0).to(at::kFloat).mean());

@@ -14,10 +14,8 @@ gorl_err gorl_transfer_new(int64_t bytes, int32_t device, gorl_t* host, gorl_t* 
 gorl_err gorl_transfer_send(gorl_t host, gorl_t there, int64_t bytes) {
   GORL_BEGIN(0)
   if (T(there).device().is_cpu()) return nullptr;
-  auto from = T(host).narrow(0, 0, bytes);
-  // A copy from page-locked memory does not wait for the device, and libtorch keeps the memory until it is done.
-  if (T(there).is_cuda()) from = from.pin_memory();
-  T(there).narrow(0, 0, bytes).copy_(from, /*non_blocking=*/true);
+  const auto device = T(there).device();
+  T(there).narrow(0, 0, bytes).copy_(staged(T(host).data_ptr(), {bytes}, at::kByte, at::kByte, device), /*non_blocking=*/true);
   GORL_END
 }
 gorl_err gorl_transfer_part(gorl_t memory, int64_t offset, const int64_t* sizes, int32_t n, int32_t dtype, gorl_t* out) {

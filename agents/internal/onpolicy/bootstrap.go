@@ -110,17 +110,17 @@ func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) {
 // and nothing of the next.
 func (c *Core) FinalValues(s *tensor.Scope, k *Critic) {
 	s.Fill(c.Rollout.Row(k.Final), 0)
-	if c.outcome.unknown.Valid() {
-		rows := c.outcome.unknown.Tensor(s)
+	if c.delivery.unknown.Valid() {
+		rows := c.delivery.unknown.Tensor(s)
 		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.presentValues(s, k, rows))
 	}
-	if c.outcome.cut.Valid() {
-		rows := c.outcome.cut.Tensor(s)
+	if c.delivery.cut.Valid() {
+		rows := c.delivery.cut.Tensor(s)
 		var remembered tensor.Tensor
 		if h := c.hiddenOf(k.Name); h != nil {
 			remembered = s.IndexSelect(h.after, 0, rows)
 		}
-		obs, state := c.outcome.final.tensors(s)
+		obs, state := c.delivery.final.tensors(s)
 		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.estimate(s, k, obs, state, remembered))
 	}
 }
@@ -145,7 +145,7 @@ func (c *Core) NextValue(s *tensor.Scope) tensor.Tensor {
 	if h := c.hiddenOf(layout.Value); h != nil {
 		remembered = s.Mul(h.after, s.ScalarSub(1, s.Max(c.Rollout.Row("terminated"), c.Rollout.Row("truncated"))))
 	}
-	obs, state := c.outcome.next.tensors(s)
+	obs, state := c.delivery.next.tensors(s)
 	return c.estimate(s, c.Estimator, obs, state, remembered)
 }
 

@@ -99,6 +99,8 @@ type Core struct {
 	// Overwrites repeats skrl 2.0's mistakes about memories, see overwriteState and goOn: New sets it for skrl's
 	// mode. Tests clear it to compare with a skrl that is repaired.
 	Overwrites bool
+	// Fetched is what an Overlap has asked the environment for, for the next update; otherwise nil.
+	Fetched []float32
 	// StageRecord, where set, puts an algorithm's own rows of a transition into Transfer; an error refuses the transition.
 	// AfterRecord writes its own fields of the step being recorded, when all has been sent.
 	StageRecord func(t agents.Transition) error
@@ -122,7 +124,7 @@ type Core struct {
 	stream    *tensor.Stream // on which the agent acts, records and learns, where its device is of CUDA
 	resident  *tensor.Scope  // owns what lives as long as the agent
 	step      *tensor.Scope  // owns what a call of Act or Record computes
-	outcome   outcome        // what Record has sent
+	delivery  delivery       // what Record has sent
 	ahead     staged         // what the next Act will probably ask for, already on the device
 	nextObs   tensor.Tensor  // (N, O), what follows the rollout's last step
 	nextState tensor.Tensor  // (N, S)
@@ -396,7 +398,7 @@ func (c *Core) Close() error {
 	}
 	c.resident.Close()
 	c.step.Close()
-	c.stream.Close()
 	c.Transfer.Close()
+	c.stream.Close()
 	return nil
 }

@@ -174,8 +174,8 @@ func (c *Core) goOn(s *tensor.Scope) {
 	}
 	terminated := c.Rollout.Row("terminated")
 	cut := s.Max(terminated, c.Rollout.Row("truncated"))
-	if c.outcome.invalid.Valid() {
-		cut = s.Max(cut, c.outcome.invalid.Tensor(s))
+	if c.delivery.invalid.Valid() {
+		cut = s.Max(cut, c.delivery.invalid.Tensor(s))
 	}
 	alive := s.ScalarSub(1, cut)
 	for _, h := range c.hiddens {

@@ -42,7 +42,7 @@ func (c *Core) record(t agents.Transition) error {
 		c.AfterRecord(s)
 	}
 	if c.lastStep() { // what follows it: its value is asked for, too
-		obs, state := c.outcome.next.tensors(s)
+		obs, state := c.delivery.next.tensors(s)
 		s.Copy(c.nextObs, obs)
 		if state.T != nil {
 			s.Copy(c.nextState, state)
@@ -82,8 +82,8 @@ func (c *Core) checkTransition(t agents.Transition) error {
 	return nil
 }
 
-// outcome is what Record sends to the device of a transition, in one transfer.
-type outcome struct {
+// delivery is what Record sends to the device of a transition, in one transfer.
+type delivery struct {
 	rewards, terminated, truncated tensor.Part // (N, 1)
 	// invalid (N, 1) is 1 where the row shows no transition; the zero Part where all do, or no network remembers any.
 	invalid tensor.Part
@@ -101,7 +101,7 @@ func (c *Core) lastStep() bool { return c.Rollout.Len()+1 == c.Rollout.Steps() }
 // rewards_shaper_scale), ends of episodes as 0 and 1, and rows that are asked for their values.
 func (c *Core) stage(t agents.Transition) error {
 	c.Transfer.Begin()
-	c.outcome = outcome{}
+	c.delivery = delivery{}
 	copy(c.rewards, t.Rewards)
 	if c.Config.RewardsShaper != nil {
 		c.Config.RewardsShaper(c.rewards, int(c.Timestep))
@@ -111,7 +111,7 @@ func (c *Core) stage(t agents.Transition) error {
 			c.rewards[i] *= k
 		}
 	}
-	o, n := &c.outcome, int64(c.numEnvs)
+	o, n := &c.delivery, int64(c.numEnvs)
 	var err error
 	if o.rewards, err = tensor.Put(c.Transfer, c.rewards, n, 1); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (c *Core) stageFinal(t agents.Transition) (err error) {
 		}
 	}
 	if len(unknown) > 0 {
-		if c.outcome.unknown, err = tensor.Put(c.Transfer, unknown); err != nil {
+		if c.delivery.unknown, err = tensor.Put(c.Transfer, unknown); err != nil {
 			return err
 		}
 	}
@@ -187,10 +187,10 @@ func (c *Core) stageFinal(t agents.Transition) (err error) {
 		return fmt.Errorf("%s: environment %d was truncated, but its final observation is missing: time_limit_bootstrap needs Transition.FinalObservations",
 			strings.ToLower(c.name), cut[0])
 	}
-	if c.outcome.cut, err = tensor.Put(c.Transfer, cut); err != nil {
+	if c.delivery.cut, err = tensor.Put(c.Transfer, cut); err != nil {
 		return err
 	}
-	c.outcome.final, err = c.stageRows(gatherRows(t.FinalObservations, cut, c.spaces.Observation.Width()),
+	c.delivery.final, err = c.stageRows(gatherRows(t.FinalObservations, cut, c.spaces.Observation.Width()),
 		gatherRows(t.FinalStates, cut, c.spaces.State.Width()))
 	return err
 }
@@ -206,13 +206,16 @@ func gatherRows(rows []float32, index []int64, width int) []float32 {
 
 // storeOutcome writes rewards and ends of episodes into the step of the rollout.
 func (c *Core) storeOutcome(s *tensor.Scope) {
-	s.Copy(c.Rollout.Row("rewards"), c.outcome.rewards.Tensor(s))
-	s.Copy(c.Rollout.Row("terminated"), c.outcome.terminated.Tensor(s))
-	s.Copy(c.Rollout.Row("truncated"), c.outcome.truncated.Tensor(s))
+	s.Copy(c.Rollout.Row("rewards"), c.delivery.rewards.Tensor(s))
+	s.Copy(c.Rollout.Row("terminated"), c.delivery.terminated.Tensor(s))
+	s.Copy(c.Rollout.Row("truncated"), c.delivery.truncated.Tensor(s))
 }
 
 // Ready reports whether the rollout is complete. An agent in evaluation is never ready.
 func (c *Core) Ready() bool { return c.training && c.Rollout != nil && c.Rollout.Full() }
+
+// Wait implements [agents.Overlapping]: an update has ended when Update returns.
+func (c *Core) Wait(context.Context) error { return nil }
 
 // checkReady returns why an update cannot begin: the rollout is not complete, or the context is done.
 func (c *Core) checkReady(ctx context.Context) error {

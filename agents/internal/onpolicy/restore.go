@@ -78,7 +78,7 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 	r.fail(err)
 	schedule := r.schedule(c)
 	gradients := r.gradientScaler(c)
-	drawOn := r.random(c, pcg)
+	drawOn := r.random(c, layout.RandomGenerator, pcg)
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -203,13 +203,14 @@ func (r *reader) memories(c *Core) [][2]int64 {
 	return at
 }
 
-// random checks the states of the random sequences by setting others to them, and returns what continues the device's.
+// random checks the states of the random sequences, the device's in the array generator, by setting others to them, and
+// returns what continues the device's.
 //
 // The state of a device's generator is understood by the same kind of device alone. An agent on another kind, such as one on
 // the CPU that evaluates what was trained on CUDA, begins a sequence whose seed is a hash of the state: every restore of the
 // checkpoint gives the same one.
-func (r *reader) random(c *Core, pcg []byte) (drawOn func() error) {
-	state := r.bytes(layout.RandomGenerator)
+func (r *reader) random(c *Core, generator string, pcg []byte) (drawOn func() error) {
+	state := r.bytes(generator)
 	if r.err != nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
 )
@@ -34,6 +35,10 @@ func TestBudgets(t *testing.T) {
 			a := v.make(t, testdevice.Name(0))
 			w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
 			agenttest.Learn(t, a, w, 1)
+			wait := a.(agents.Overlapping).Wait
+			if err := wait(context.Background()); err != nil {
+				t.Fatal(err)
+			}
 			ended := w.Ended
 			for !a.Ready() {
 				if got := between(t, func() error { return agenttest.Step(a, w) }); got != (traffic{1, 1, 0}) {
@@ -53,7 +58,13 @@ func TestBudgets(t *testing.T) {
 			if v.amp != nil {
 				want.writes = 1
 			}
-			if got := between(t, func() error { return a.Update(context.Background()) }); got != want {
+			update := func() error {
+				if err := a.Update(context.Background()); err != nil {
+					return err
+				}
+				return wait(context.Background())
+			}
+			if got := between(t, update); got != want {
 				t.Errorf("an update has %+v, want %+v", got, want)
 			}
 			a.SetTraining(false)
@@ -75,7 +86,7 @@ func TestLaunches(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		limit int64
-	}{{"ppo", 190}, {"amp", 366}} {
+	}{{"ppo", 124}, {"amp", 288}} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, v := range variants {
 				if v.name != test.name {

@@ -172,11 +172,9 @@ func TestFreshMemoryIsNaN(t *testing.T) {
 // A host read inside a passage that may have none shows in the counts, and so does every other kind of traffic, on the
 // device that has it.
 func TestCounts(t *testing.T) {
-	s, other := on(t, 0), on(t, 1)
+	s, other, host := on(t, 0), on(t, 1), tensor.NoGrad()
+	defer host.Close()
 	x, far := s.Ones(4), other.Ones(4)
-	onHost := tensor.NoGrad()
-	defer onHost.Close()
-	host := onHost.Ones(4)
 	for name, test := range map[string]struct {
 		do   func()
 		want testdevice.Counts
@@ -185,7 +183,7 @@ func TestCounts(t *testing.T) {
 		"item":          {func() { _, _ = tensor.Item(s.Select(x, 0, 1)) }, testdevice.Counts{Reads: 1}},
 		"read":          {func() { _, _ = tensor.Float32s(x) }, testdevice.Counts{Reads: 1}},
 		"write":         {func() { _ = tensor.Write(x, []float32{1, 2, 3, 4}) }, testdevice.Counts{Writes: 1}},
-		"blocking":      {func() { s.Copy(x, host) }, testdevice.Counts{Writes: 1, Blocking: 1}},
+		"move":          {func() { s.To(host.Ones(2), tensor.Float32, s.Device()) }, testdevice.Counts{Writes: 1, Blocking: 1}},
 		"copy":          {func() { s.Copy(x, s.Narrow(x, 0, 0, 1)) }, testdevice.Counts{Launches: 1, Copies: 1}},
 		"between":       {func() { s.Copy(x, far) }, testdevice.Counts{Launches: 1, Copies: 1}},
 		"other device":  {func() { other.Exp(far) }, testdevice.Counts{}},

@@ -1,0 +1,441 @@
+package onpolicy
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// actingStream keeps the random sequences of an Overlap's actor apart from the learner's.
+const actingStream = 0x2545f4914f6cdd1d
+
+// Overlap is an agent that acts while it learns (agents.OnPolicy.Overlap). It consists of two halves with a rollout
+// each: the learner, which is the algorithm over its Core, and the actor, another Core with networks and scalers of its
+// own. While the learner makes update k of rollout k on a goroutine, the actor records rollout k + 1. When that is
+// full, Update waits for the learner, lets the rollouts change places, copies the newest parameters and statistics to
+// the actor, and starts update k + 1. So every rollout is collected by the policy as it was one update ago, with the
+// log-probabilities of that policy, and what is computed does not depend on how long either half takes.
+//
+// No tensor is used by both halves while an update is in progress. A method that reads or changes the learner waits for
+// it first.
+type Overlap struct {
+	agents.Complete // the learner
+	// Fetch, where set, asks the environment for what an update needs of it, which that finds in Core.Fetched. It is
+	// called before each update, while nothing else goes on: the environment steps during the update.
+	Fetch func() ([]float32, error)
+
+	core, actor *Core // the learner's and the actor's
+
+	stop   context.CancelFunc
+	result chan outcome // of the update in progress; nil where there is none
+	err    error        // of the update before, where Update or Wait have not returned it yet
+	behind bool         // the update of the learner's rollout has failed, and the actor has gone on
+	random []byte       // the learner's sequence on the host before the last Fetch
+
+	shown *Tracker // the figures of updates that have ended
+	rate  float64  // the learning rate when the last update ended
+}
+
+// outcome is how an update has ended.
+type outcome struct {
+	err   error
+	panic any
+}
+
+// NeedsMake is the error of an agent with overlap whose networks cannot be made twice; name is the algorithm's.
+func NeedsMake(name string) error {
+	return fmt.Errorf("%s: \"overlap\" is true, and acting while learning needs a second set of the networks; give Options.Models.Make, "+
+		"which makes them, in the place of networks", name)
+}
+
+// NewOverlap joins a learner, the algorithm over core, and networks to act with, which o lists: policy, value and the
+// critics that estimate values, made as the learner's were. o.Config is the learner's own. The learner and the networks
+// belong to the Overlap, also where NewOverlap fails.
+func NewOverlap(learner agents.Complete, core *Core, o Options) (*Overlap, error) {
+	o.Seed ^= actingStream
+	o.NumEnvs = core.numEnvs
+	actor, err := New(o)
+	if err != nil {
+		_ = learner.Close()
+		return nil, err
+	}
+	actor.Scheduler = core.Scheduler // an update cannot begin before it knows the length of the run
+	v := &Overlap{Complete: learner, core: core, actor: actor, shown: NewTracker(), rate: core.LearningRate(), stop: func() {}}
+	same := slices.EqualFunc(actor.Flat.Entries(), core.Flat.Entries()[:min(len(actor.Flat.Entries()), len(core.Flat.Entries()))],
+		func(a, b tensor.Entry) bool {
+			return a.Name == b.Name && a.Offset == b.Offset && slices.Equal(a.Shape, b.Shape)
+		})
+	if !same {
+		err = fmt.Errorf("%s: \"overlap\" is true, and the second call of Options.Models.Make has made networks of other shapes than the first; "+
+			"it must make the same networks every time", strings.ToLower(core.name))
+	} else {
+		err = v.refresh()
+	}
+	if err != nil {
+		_ = v.Close()
+		return nil, err
+	}
+	return v, nil
+}
+
+// Actor is the half that acts.
+func (v *Overlap) Actor() *Core { return v.actor }
+
+// Update starts the update of the rollout that the actor has completed, and returns without waiting for its end; the
+// actor acts on meanwhile with the parameters that this update begins with. Before that it waits for the update before,
+// and returns its error where that has failed, in which case the next call makes that update again. A cancelled context
+// ends the waiting. An update that has begun is made to its end.
+func (v *Overlap) Update(ctx context.Context) error {
+	if err := v.Wait(ctx); err != nil {
+		return err
+	}
+	if err := v.actor.checkReady(ctx); err != nil {
+		return err
+	}
+	var err error
+	if v.random, err = v.core.pcg.MarshalBinary(); err != nil {
+		return err
+	}
+	if v.Fetch != nil {
+		if v.core.Fetched, err = v.Fetch(); err != nil {
+			return errors.Join(err, v.core.pcg.UnmarshalBinary(v.random))
+		}
+	}
+	if err := v.refresh(); err != nil {
+		return err
+	}
+	if err := v.exchange(); err != nil {
+		return err
+	}
+	ctx, v.stop = context.WithCancel(context.WithoutCancel(ctx))
+	result := make(chan outcome, 1)
+	v.result = result
+	go func() {
+		o := outcome{err: fmt.Errorf("%s: the update has ended its goroutine (runtime.Goexit)", strings.ToLower(v.core.name))}
+		defer func() { result <- o }()
+		defer func() {
+			if x := recover(); x != nil {
+				o.panic = fmt.Sprintf("%v\n\n%s", x, debug.Stack())
+			}
+		}()
+		o.err = v.Complete.Update(ctx)
+	}()
+	return nil
+}
+
+// Wait implements [agents.Overlapping].
+func (v *Overlap) Wait(ctx context.Context) error {
+	if v.result != nil {
+		select {
+		case o := <-v.result:
+			v.ended(o)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := v.err; err != nil {
+		v.err = nil
+		return err
+	}
+	if v.behind {
+		if err := v.Complete.Update(ctx); err != nil {
+			return err
+		}
+		v.learned()
+	}
+	return nil
+}
+
+// join waits for the update in progress. Its error is kept for Update or Wait.
+func (v *Overlap) join() {
+	if v.result != nil {
+		v.ended(<-v.result)
+	}
+}
+
+// ended takes note of how the update in progress has ended. One that has failed has undone itself: where no step has
+// been taken since it began, the actor has its rollout again, so that the agent is as it was before Update.
+func (v *Overlap) ended(o outcome) {
+	v.stop()
+	v.result, v.stop = nil, func() {}
+	if o.panic != nil {
+		panic(o.panic)
+	}
+	v.err = o.err
+	switch {
+	case o.err == nil:
+		v.learned()
+	case v.actor.acted || v.actor.Rollout.Len() > 0:
+		v.behind = true
+	default:
+		v.core.Fetched = nil
+		v.err = errors.Join(v.err, v.core.pcg.UnmarshalBinary(v.random), v.exchange())
+	}
+}
+
+// learned takes over what is shown of the learner between updates, once it has made one.
+func (v *Overlap) learned() {
+	v.core.Fetched, v.behind = nil, false
+	v.core.Figures.Drain(v.shown.Add)
+	v.rate = v.core.LearningRate()
+}
+
+// refresh copies the learner's parameters and statistics to the actor.
+func (v *Overlap) refresh() error {
+	s := tensor.NoGrad().On(v.core.Device)
+	defer s.Close()
+	s.Copy(v.actor.Flat.Values, s.Narrow(v.core.Flat.Values, 0, 0, v.actor.Flat.Len()))
+	from, to := v.core.allScalers(), v.actor.allScalers()
+	for i := range to {
+		if a, b := to[i].RunningStandardScaler, from[i].RunningStandardScaler; a != nil {
+			s.Copy(a.Mean, b.Mean)
+			s.Copy(a.Variance, b.Variance)
+			s.Copy(a.Count, b.Count)
+		}
+	}
+	return s.Err()
+}
+
+// exchange lets actor and learner change rollouts, with all that belongs to them. The memories of the actor's networks
+// go on where they were.
+func (v *Overlap) exchange() error {
+	a, b := v.actor, v.core
+	if b.Rollout == nil { // before Bind
+		return nil
+	}
+	a.Rollout, b.Rollout = b.Rollout, a.Rollout
+	a.invalid, b.invalid = b.invalid, a.invalid
+	a.nextObs, b.nextObs = b.nextObs, a.nextObs
+	a.nextState, b.nextState = b.nextState, a.nextState
+	s := tensor.NoGrad().On(b.Device)
+	defer s.Close()
+	for i, h := range a.hiddens {
+		l := b.hiddens[i]
+		h.stored, l.stored = l.stored, h.stored
+		h.starts, l.starts = l.starts, h.starts
+		s.Copy(l.now, h.now) // the values of what follows the rollout are estimated from here
+	}
+	b.Timestep = a.Timestep
+	return s.Err()
+}
+
+// handMemories lets the memories of the actor's networks go on from the learner's.
+func (v *Overlap) handMemories() error {
+	s := tensor.NoGrad().On(v.core.Device)
+	defer s.Close()
+	for i, h := range v.actor.hiddens {
+		if v.actor.Rollout != nil {
+			s.Copy(h.now, v.core.hiddens[i].now)
+		}
+	}
+	return s.Err()
+}
+
+// Bind implements [agents.Binder].
+func (v *Overlap) Bind(numEnvs int) error {
+	if err := v.core.Bind(numEnvs); err != nil {
+		return err
+	}
+	return v.actor.Bind(numEnvs)
+}
+
+// SetTraining implements [agents.Agent]. An evaluation acts by the newest policy, for which it waits.
+func (v *Overlap) SetTraining(on bool) (was bool) {
+	if was = v.actor.training; on && was {
+		return was
+	}
+	v.join()
+	v.actor.step.Reset() // nothing of its last step is needed
+	v.actor.training = on
+	v.core.SetTraining(on)
+	return was
+}
+
+// Act implements [agents.Agent].
+func (v *Overlap) Act(in agents.Observation) ([]float32, error) {
+	if v.core.numEnvs == 0 {
+		if err := v.Bind(len(in.Observations) / v.core.spaces.Observation.Width()); err != nil {
+			return nil, err
+		}
+	}
+	if !v.actor.training {
+		return v.core.Act(in)
+	}
+	return v.actor.Act(in)
+}
+
+// Record implements [agents.Agent].
+func (v *Overlap) Record(t agents.Transition) error {
+	if !v.actor.training {
+		return v.core.Record(t)
+	}
+	return v.actor.Record(t)
+}
+
+// Ready implements [agents.Agent].
+func (v *Overlap) Ready() bool { return v.actor.Ready() }
+
+// Tracked implements [agents.Tracker], with the figures of updates that have ended.
+func (v *Overlap) Tracked(f func(tag string, value float64)) { v.shown.Drain(f) }
+
+// LearningRate implements [agents.Complete]. While an update is in progress it is the one that it has begun with.
+func (v *Overlap) LearningRate() float64 { return v.rate }
+
+// SetHyperparameters implements [agents.Tunable].
+func (v *Overlap) SetHyperparameters(values map[string]float64) error {
+	v.join()
+	defer func() { v.rate = v.core.LearningRate() }()
+	return v.Complete.SetHyperparameters(values)
+}
+
+// Plan implements [agents.Planner].
+func (v *Overlap) Plan(timesteps int) (notes []string) {
+	v.join()
+	defer func() { v.rate = v.core.LearningRate() }()
+	return v.Complete.Plan(timesteps)
+}
+
+// Reseed implements [agents.Reseeder].
+func (v *Overlap) Reseed(seed int64) error {
+	v.join()
+	if err := v.Complete.Reseed(seed); err != nil {
+		return err
+	}
+	return v.actor.Reseed(seed ^ actingStream)
+}
+
+// ResetHidden implements [agents.Recurrent].
+func (v *Overlap) ResetHidden(environments ...int) {
+	if v.actor.training {
+		v.actor.ResetHidden(environments...)
+		return
+	}
+	v.core.ResetHidden(environments...)
+}
+
+// Close implements [agents.Agent]. An update in progress ends with its minibatch.
+func (v *Overlap) Close() error {
+	v.stop()
+	if v.result != nil {
+		<-v.result
+		v.result = nil
+	}
+	_ = v.actor.Close()
+	return v.Complete.Close()
+}
+
+// Snapshot implements [agents.Snapshotter], once no update is in progress. It is the learner's, with the actor's
+// rollout in progress and random states. With buffers it has the actor's parameters and statistics as well, unless the
+// rollout is full: they are the newest ones then at the next step. Where an update has failed and the actor has gone
+// on, the rollout of that update is saved in the place of the actor's.
+func (v *Overlap) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
+	v.join()
+	if !v.behind {
+		if err := v.exchange(); err != nil {
+			return nil, err
+		}
+	}
+	v.core.Timestep = v.actor.Timestep
+	snap, err := v.Complete.Snapshot(opt)
+	if !v.behind {
+		if err := v.exchange(); err != nil {
+			return nil, err
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := writer{snap: snap}
+	state, err := v.actor.Gen.State()
+	w.fail(err)
+	snap.Arrays[layout.ActingGenerator] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
+	pcg, err := v.actor.pcg.MarshalBinary()
+	w.fail(err)
+	snap.Values[layout.ActingRandom] = base64.StdEncoding.EncodeToString(pcg)
+	if opt.Buffers && v.actor.Rollout != nil && !v.behind && !v.actor.Rollout.Full() {
+		w.entries(layout.Acting(""), v.actor.Flat, v.actor.Flat.Values)
+		for _, s := range v.actor.allScalers() {
+			if s.RunningStandardScaler != nil {
+				w.float64s(layout.Acting(layout.Statistic(s.name, layout.RunningMean)), s.Mean)
+				w.float64s(layout.Acting(layout.Statistic(s.name, layout.RunningVariance)), s.Variance)
+				w.float64s(layout.Acting(layout.Statistic(s.name, layout.CurrentCount)), s.Count)
+			}
+		}
+	}
+	return snap, w.err
+}
+
+// Restore implements [agents.Snapshotter]. Where the snapshot does not say with what the actor acts, it acts with the
+// restored parameters until the next update begins.
+func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
+	v.join()
+	if err := v.exchange(); err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, v.exchange()) }()
+	r := reader{snap: snap, name: strings.ToLower(v.core.name)}
+	pcg, drawOn := r.acting(v.actor)
+	if r.err != nil {
+		return r.err
+	}
+	if err := v.Complete.Restore(snap); err != nil {
+		return err
+	}
+	if err := cmp.Or(v.refresh(), v.handMemories()); err != nil {
+		return err
+	}
+	for _, w := range r.writes {
+		if err := w(); err != nil {
+			return err
+		}
+	}
+	if pcg != nil {
+		if err := cmp.Or(v.actor.pcg.UnmarshalBinary(pcg), drawOn()); err != nil {
+			return err
+		}
+	}
+	v.actor.Timestep, v.actor.acted = v.core.Timestep, false
+	if v.actor.Rollout != nil { // the learner's, until the two are exchanged again
+		v.actor.Rollout.Clear()
+	}
+	v.core.Fetched, v.behind, v.err = nil, false, nil
+	v.rate = v.core.LearningRate()
+	return nil
+}
+
+// acting reads with what the actor acts: its random states, nil where the snapshot has none, and as writes parameters
+// and statistics, where it has any.
+func (r *reader) acting(c *Core) (pcg []byte, drawOn func() error) {
+	_, has := r.snap.Arrays[layout.ActingGenerator]
+	if text, err := r.snap.Text(layout.ActingRandom); err == nil || has {
+		r.fail(err)
+		pcg, err = base64.StdEncoding.DecodeString(text)
+		r.fail(err)
+		drawOn = r.random(c, layout.ActingGenerator, pcg)
+	}
+	for name := range r.snap.Arrays {
+		if !strings.HasPrefix(name, layout.Acting("")) {
+			continue
+		}
+		r.entries(layout.Acting(""), c.Flat, c.Flat.Values)
+		for _, s := range c.allScalers() {
+			if s.RunningStandardScaler != nil {
+				r.float64s(layout.Acting(layout.Statistic(s.name, layout.RunningMean)), s.Mean)
+				r.float64s(layout.Acting(layout.Statistic(s.name, layout.RunningVariance)), s.Variance)
+				r.float64s(layout.Acting(layout.Statistic(s.name, layout.CurrentCount)), s.Count)
+			}
+		}
+		break
+	}
+	return pcg, drawOn
+}

@@ -1,0 +1,240 @@
+package agents_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/models"
+)
+
+// overlapping lists the agents of the suite that act while they learn.
+func overlapping(t *testing.T, run func(t *testing.T, x suite)) {
+	for _, x := range conformance() {
+		if overlaps(x.settings) {
+			t.Run(x.name, func(t *testing.T) { run(t, x) })
+		}
+	}
+}
+
+// byTurns is the schedule of an agent with overlap, made by hand with two agents without: one acts and the other
+// learns, in turns, and what they are to each other goes through snapshots.
+type byTurns struct {
+	t              testing.TB
+	actor, learner agents.Complete
+}
+
+// collect makes a rollout.
+func (b byTurns) collect(w *agenttest.World) { agenttest.Fill(b.t, b.actor, w) }
+
+// learn lets the learner learn from the actor's rollout, and the actor act as the learner would have before.
+func (b byTurns) learn() {
+	rollout, before := agenttest.Snapshot(b.t, b.actor), agenttest.Snapshot(b.t, b.learner)
+	must(b.t, b.learner.Restore(exchanged(before, rollout, layout.IsRollout, layout.RolloutSteps, layout.SequenceLength, layout.Timestep)))
+	must(b.t, b.learner.Update(context.Background()))
+	next := exchanged(before, rollout, func(name string) bool {
+		return name == layout.RandomGenerator || strings.HasPrefix(name, layout.Hidden(""))
+	}, layout.Random, layout.Timestep)
+	must(b.t, b.actor.Restore(next))
+}
+
+// exchanged returns a snapshot with arrays and values of another.
+func exchanged(a, b *checkpoint.Snapshot, which func(array string) bool, values ...string) *checkpoint.Snapshot {
+	out := &checkpoint.Snapshot{Arrays: maps.Clone(a.Arrays), Values: maps.Clone(a.Values)}
+	maps.DeleteFunc(out.Arrays, func(name string, _ checkpoint.Array) bool { return which(name) })
+	for name, array := range b.Arrays {
+		if which(name) {
+			out.Arrays[name] = array
+		}
+	}
+	for _, key := range values {
+		if v, ok := b.Values[key]; ok {
+			out.Values[key] = v
+		}
+	}
+	return out
+}
+
+// TestOverlapByTurns: an agent that acts while it learns comes to what the same schedule comes to in turns, bit for
+// bit.
+func TestOverlapByTurns(t *testing.T) {
+	overlapping(t, func(t *testing.T, x suite) {
+		for _, settings := range []map[string]any{nil, {"learning_rate_scheduler": "KLAdaptiveLR", "kl_threshold": 0.02, "random_timesteps": 11}} {
+			if x.settings["learning_rate_scheduler"] != nil && settings != nil {
+				continue
+			}
+			turns := maps.Clone(settings)
+			if turns == nil {
+				turns = map[string]any{}
+			}
+			turns["overlap"] = false
+			over := x.make(t, 3, settings)
+			b := byTurns{t, x.make(t, 3, turns), x.make(t, 3, turns)}
+			// Both act with the same random sequence, which is not the learner's.
+			first := agenttest.Snapshot(t, over)
+			begin := agenttest.Snapshot(t, b.actor)
+			begin.Arrays[layout.RandomGenerator], begin.Values[layout.Random] = first.Arrays[layout.ActingGenerator], first.Values[layout.ActingRandom]
+			must(t, b.actor.Restore(begin))
+
+			w := x.world(5)
+			v := w.Clone()
+			for range 5 {
+				agenttest.Learn(t, over, w, 1)
+				b.collect(v)
+				b.learn()
+			}
+			for range 3 { // into the next rollout, during the update
+				must(t, errors.Join(agenttest.Step(over, w), agenttest.Step(b.actor, v)))
+			}
+			got, actor, learner := agenttest.Snapshot(t, over), agenttest.Snapshot(t, b.actor), agenttest.Snapshot(t, b.learner)
+			if w.Ended == 0 {
+				t.Fatal("no episode has ended")
+			}
+			want := exchanged(learner, actor, layout.IsRollout, layout.RolloutSteps, layout.Timestep)
+			for name, array := range actor.Arrays { // what the actor acts with
+				if _, is := got.Arrays[layout.Acting(name)]; is {
+					want.Arrays[layout.Acting(name)] = array
+				}
+			}
+			for _, name := range []string{"policy/net.0.weight", "value_preprocessor/running_mean"} {
+				if _, has := learner.Arrays[name]; has && got.Arrays[layout.Acting(name)].Shape == nil {
+					t.Errorf("the snapshot does not have %s", layout.Acting(name))
+				}
+			}
+			want.Arrays[layout.ActingGenerator], want.Values[layout.ActingRandom] = actor.Arrays[layout.RandomGenerator], actor.Values[layout.Random]
+			if d := agenttest.Differences(want, got); len(d) > 0 {
+				t.Errorf("differs in %q", d)
+			}
+			if d := agenttest.Differences(actor, learner, "rollout/"); !slices.Contains(d, "policy/net.0.weight") && x.ppo != nil && len(d) < 5 {
+				t.Errorf("actor and learner differ only in %q", d) // the comparison would show nothing
+			}
+		}
+	})
+}
+
+// TestOverlapFailed: the error of an update that has failed while the agent acted on is returned by the next Update,
+// and what is made afterwards is what would have been made without.
+func TestOverlapFailed(t *testing.T) {
+	overlapping(t, func(t *testing.T, x suite) {
+		settings := map[string]any{"grad_norm_clip": 0}
+		a, b := x.make(t, 1, settings), x.make(t, 1, settings)
+		v, w := x.world(2), x.world(2)
+		good := a.Hyperparameters()
+		must(t, a.SetHyperparameters(map[string]float64{"learning_rate": 1e30}))
+		agenttest.Learn(t, a, v, 1)
+		agenttest.Fill(t, a, v) // acts on, whatever becomes of the update
+		var diverged *agents.DivergedError
+		if err := a.Update(context.Background()); !errors.As(err, &diverged) {
+			t.Fatalf("the update after one that has diverged: %v", err)
+		}
+		if !a.Ready() {
+			t.Fatal("the rollout is lost")
+		}
+		must(t, a.SetHyperparameters(map[string]float64{"learning_rate": good["learning_rate"]}))
+		must(t, update(a))
+		agenttest.Learn(t, b, w, 2)
+		agenttest.Same(t, a, b)
+	})
+}
+
+// TestOverlapCancelled: a cancelled context begins no update, and ends no update that has begun.
+func TestOverlapCancelled(t *testing.T) {
+	overlapping(t, func(t *testing.T, x suite) {
+		a, b := x.make(t, 1, nil), x.make(t, 1, nil)
+		v, w := x.world(2), x.world(2)
+		agenttest.Fill(t, a, v)
+		before := agenttest.Snapshot(t, a)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := a.Update(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("an update in a cancelled context: %v", err)
+		}
+		unchanged(t, a, before, "cancelled")
+		ctx, cancel = context.WithCancel(context.Background())
+		must(t, a.Update(ctx))
+		cancel()
+		must(t, a.Wait(context.Background()))
+		agenttest.Learn(t, b, w, 1)
+		agenttest.Same(t, a, b)
+	})
+}
+
+// TestOverlapNeedsMake: networks that exist once cannot act while they learn.
+func TestOverlapNeedsMake(t *testing.T) {
+	agenttest.CheckLive(t)
+	sp := conformance()[0].spaces
+	policy, value, err := models.ActorCritic(sp, []int{4}, "tanh", models.DefaultGaussianConfig(), 1)
+	must(t, err)
+	_, err = ppo.New(ppo.Options{Spaces: sp, Models: ppo.Models{Policy: policy, Value: value}, Dict: map[string]any{"overlap": true}})
+	if err == nil || !strings.Contains(err.Error(), "Models.Make") {
+		t.Errorf("networks without Make: %v", err)
+	}
+	calls := 0
+	_, err = ppo.New(ppo.Options{Spaces: sp, Dict: map[string]any{"overlap": true}, Models: ppo.Models{
+		Make: func(seed int64) (models.Policy, models.Network, error) {
+			calls++
+			return models.ActorCritic(sp, []int{4 * calls}, "tanh", models.DefaultGaussianConfig(), seed)
+		}}})
+	if err == nil || !strings.Contains(err.Error(), "same networks every time") {
+		t.Errorf("other networks: %v", err)
+	}
+	for _, compatibility := range []string{agents.SKRL2, agents.SKRL21} {
+		_, err = ppo.FromDict(map[string]any{"overlap": true, "compatibility": compatibility}, sp)
+		if err == nil || !strings.Contains(err.Error(), "overlap") {
+			t.Errorf("with compatibility %q: %v", compatibility, err)
+		}
+	}
+}
+
+// shared is a source of reference motion that a test may watch.
+type shared struct {
+	*agenttest.Motion
+	busy func()
+}
+
+func (s shared) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
+	s.busy()
+	return s.Motion.CollectReferenceMotions(n, rng)
+}
+
+// TestOverlapMotions: the source of reference motion, which may be the environment, is asked only within calls of the
+// agent.
+func TestOverlapMotions(t *testing.T) {
+	agenttest.CheckLive(t)
+	for _, x := range conformance() {
+		if x.amp == nil || !overlaps(x.settings) {
+			continue
+		}
+		asked, within := 0, true // the race detector sees where both are used at once
+		source := shared{&agenttest.Motion{Width: x.spaces.AMPObservation.Width(), Mean: 0.7, Space: x.spaces.AMPObservation}, func() {
+			if asked++; !within {
+				t.Error("the source was asked outside of a call")
+			}
+		}}
+		a, err := amp.New(amp.Options{Spaces: x.spaces, NumEnvs: rows, Models: x.amp(x.spaces), Motions: source, Seed: 1,
+			Dict: both(x.settings, map[string]any{"rollouts": 8, "amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60})})
+		must(t, err)
+		agenttest.Close(t, a)
+		w := x.world(3)
+		for range 4 {
+			within = false
+			agenttest.Fill(t, a, w)
+			within = true
+			must(t, a.Update(context.Background()))
+		}
+		must(t, a.Wait(context.Background()))
+		if asked != 5 {
+			t.Errorf("%s: the source was asked %d times, want once at the beginning and once an update", x.name, asked)
+		}
+	}
+}

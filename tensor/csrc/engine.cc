@@ -1,0 +1,182 @@
+#include "engine.h"
+
+#include <ATen/EmptyTensor.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace gorl {
+
+// One table for each instruction set; scripts/shim.sh says which are compiled.
+#if defined(__x86_64__)
+namespace simd_AVX512 { extern const Kernels kernels; }
+namespace simd_AVX2 { extern const Kernels kernels; }
+namespace simd_SSE2 { extern const Kernels kernels; }
+#elif defined(__aarch64__)
+namespace simd_NEON { extern const Kernels kernels; }
+#else
+namespace simd_plain { extern const Kernels kernels; }
+#endif
+
+namespace {
+
+const Kernels& choose() {
+#if defined(__x86_64__)
+  const char* wanted = getenv("GORL_SIMD");
+  auto may = [&](const char* name) { return wanted == nullptr || std::strcmp(wanted, name) == 0; };
+  if (may("AVX512") && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512vl"))
+    return simd_AVX512::kernels;
+  if ((may("AVX2") || may("AVX512")) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return simd_AVX2::kernels;
+  return simd_SSE2::kernels;
+#elif defined(__aarch64__)
+  return simd_NEON::kernels;
+#else
+  return simd_plain::kernels;
+#endif
+}
+
+}  // namespace
+
+const Kernels& kernels() {
+  static const Kernels& chosen = choose();
+  return chosen;
+}
+
+bool engine() {
+  static const bool on = [] {
+    const char* e = getenv("GORL_ENGINE");
+    return e == nullptr || std::strcmp(e, "torch") != 0;
+  }();
+  return on;
+}
+
+at::Tensor make(at::IntArrayRef sizes) { return at::detail::empty_cpu(sizes, at::kFloat); }
+
+at::Tensor alias(const at::Tensor& t, at::IntArrayRef sizes, int64_t offset) {
+  auto* impl = t.unsafeGetTensorImpl();
+  auto out = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(impl->storage()), impl->key_set(), impl->dtype());
+  auto* made = out.unsafeGetTensorImpl();
+  made->set_storage_offset(impl->storage_offset() + offset);
+  made->set_sizes_contiguous(sizes);
+  return out;
+}
+
+at::Tensor scalar(double x) {
+  auto out = make({});
+  *data(out) = static_cast<float>(x);
+  return out;
+}
+
+namespace {
+
+// The threads of the engine. A worker looks out for its next task for some dozens of microseconds, which is as long as the gaps
+// within a minibatch, and then sleeps. A caller that has done its own part takes back what a worker has not begun, so that it
+// never waits for a core that others have. One caller has the workers at a time; another one does all parts of its task itself.
+class Pool {
+ public:
+  void run(int64_t parts, const std::function<void(int64_t)>& f) {
+    if (!mine_.try_lock()) {
+      for (int64_t p = 0; p < parts; p++) f(p);
+      return;
+    }
+    std::lock_guard<std::mutex> held(mine_, std::adopt_lock);
+    while (static_cast<int64_t>(workers_.size()) < parts - 1) {
+      auto* w = new Worker();
+      workers_.push_back(w);
+      std::thread([w] { w->work(); }).detach();
+    }
+    for (int64_t p = 1; p < parts; p++) workers_[static_cast<size_t>(p - 1)]->give(p, &f);
+    std::exception_ptr failed;
+    try {
+      f(0);
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    for (int64_t p = 1; p < parts; p++) {
+      auto* w = workers_[static_cast<size_t>(p - 1)];
+      auto e = w->take_back() ? w->run() : w->wait();
+      if (!failed) failed = e;
+    }
+    if (failed) std::rethrow_exception(failed);
+  }
+
+ private:
+  struct Worker {
+    enum { idle, offered, running, done };
+    std::atomic<int> state{idle};
+    std::atomic<bool> asleep{false};
+    std::mutex mutex;
+    std::condition_variable wake;
+    int64_t part = 0;
+    const std::function<void(int64_t)>* task = nullptr;
+    std::exception_ptr failed;
+
+    static void pause() {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+    void give(int64_t p, const std::function<void(int64_t)>* f) {
+      part = p;
+      task = f;
+      state.store(offered);
+      if (asleep.load()) {
+        std::lock_guard<std::mutex> lock(mutex);
+        wake.notify_one();
+      }
+    }
+    bool take_back() {
+      int expected = offered;
+      return state.compare_exchange_strong(expected, idle);
+    }
+    std::exception_ptr wait() {
+      for (int64_t i = 0; state.load(std::memory_order_acquire) != done; i++) i < 4096 ? pause() : std::this_thread::yield();
+      state.store(idle, std::memory_order_relaxed);
+      return failed;
+    }
+    std::exception_ptr run() {
+      try {
+        (*task)(part);
+      } catch (...) {
+        return std::current_exception();
+      }
+      return nullptr;
+    }
+    void work() {
+      for (;;) {
+        for (int i = 0; i < 4096 && state.load(std::memory_order_relaxed) != offered; i++) pause();
+        if (state.load(std::memory_order_relaxed) != offered) {
+          std::unique_lock<std::mutex> lock(mutex);
+          asleep.store(true);
+          wake.wait(lock, [&] { return state.load() == offered; });
+          asleep.store(false);
+        }
+        int expected = offered;
+        if (!state.compare_exchange_strong(expected, running)) continue;
+        failed = run();
+        state.store(done, std::memory_order_release);
+      }
+    }
+  };
+
+  std::mutex mine_;
+  std::vector<Worker*> workers_;  // they live as long as the process
+};
+
+}  // namespace
+
+int64_t parts_of(int64_t n, int64_t multiplications) {
+  const int64_t most = gorl_threads();
+  // A part that takes less than about two microseconds is not worth a thread.
+  return std::max<int64_t>(1, std::min({most, n, multiplications / 100000}));
+}
+
+void each(int64_t parts, const std::function<void(int64_t)>& f) {
+  if (parts == 1) return f(0);
+  static auto* pool = new Pool();
+  pool->run(parts, f);
+}
+
+}  // namespace gorl

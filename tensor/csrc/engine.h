@@ -1,0 +1,39 @@
+// gorl's own engine for float32 on the CPU. A small network spends most of an update not on arithmetic but on libtorch's
+// dispatch, on allocation and on the bookkeeping of autograd. The engine is what goes past them:
+//
+//   memory    results are ordinary at::Tensors, made without libtorch's dispatcher (make, alias);
+//   kernels   matrix products with bias and activation, Adam and norms for the processor's vectors (simd/);
+//   nodes     the formulas of training are nodes of the autograd graph with a backward on raw memory (node.h);
+//   threads   the rows of a minibatch are split among a few threads of its own (each).
+//
+// What the engine does not know goes to libtorch, operation by operation: its results are libtorch's tensors, and its nodes
+// libtorch's nodes. GORL_ENGINE=torch in the environment sends everything there.
+#pragma once
+#include <functional>
+
+#include "handle.h"
+#include "simd/simd.h"
+
+namespace gorl {
+
+// Whether the engine is used in this process.
+bool engine();
+
+// A new float32 tensor on the CPU, not initialised.
+at::Tensor make(at::IntArrayRef sizes);
+// A tensor of other sizes in the memory of a contiguous one, from an element on. Autograd does not follow it.
+at::Tensor alias(const at::Tensor& t, at::IntArrayRef sizes, int64_t offset = 0);
+// A float32 scalar on the CPU.
+at::Tensor scalar(double x);
+
+inline float* data(const at::Tensor& t) { return static_cast<float*>(t.data_ptr()); }
+
+// The number of parts into which to split n rows whose arithmetic is so many multiplications in all: 1, or the number of
+// threads where that pays. It depends on sizes alone, and sums are made part by part, so that a run can be repeated.
+int64_t parts_of(int64_t n, int64_t multiplications);
+// Calls f(part) for every part, on as many threads where they are free, and waits for all.
+void each(int64_t parts, const std::function<void(int64_t)>& f);
+// The first row of a part.
+inline int64_t begin_of(int64_t part, int64_t parts, int64_t n) { return part * n / parts; }
+
+}  // namespace gorl

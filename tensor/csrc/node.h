@@ -1,0 +1,58 @@
+// Nodes of the autograd graph with a backward written by hand. Where every node between a loss and the parameters is one of
+// these, backpropagate runs them one after the other without libtorch's autograd engine, whose bookkeeping costs a small
+// network more than its arithmetic. In a graph with other nodes libtorch's engine runs these too, because they are
+// torch::autograd::Nodes. Gradients of the parameters of a layer are added straight to where they are kept. A gradient that
+// comes out of these nodes cannot be differentiated again.
+#pragma once
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
+
+#include "engine.h"
+
+namespace gorl {
+
+using torch::autograd::edge_list;
+using torch::autograd::variable_list;
+
+struct Op : torch::autograd::Node {
+  explicit Op(edge_list&& inputs);
+  // The gradients of the inputs (the node's edges, in order) from those of the outputs; either may be undefined.
+  virtual variable_list backward(const variable_list& grads) = 0;
+  // Lets go of what backward needs.
+  virtual void release() = 0;
+
+  variable_list apply(variable_list&& grads) final;
+  void release_variables() final;
+
+ private:
+  friend bool backpropagate(const at::Tensor& loss);
+  bool released_ = false;
+  // What backpropagate notes down: the gradients so far, and how many nodes have not been run that add to them.
+  variable_list grads_;
+  int64_t waiting_ = 0;
+  uint64_t seen_ = 0;
+};
+
+// Makes out a result of the node.
+inline void track(at::Tensor& out, const std::shared_ptr<Op>& node) { torch::autograd::set_history(out, node); }
+template <class N, class... Args>
+std::shared_ptr<N> node(Args&&... args) {
+  return std::shared_ptr<N>(new N(std::forward<Args>(args)...), torch::autograd::deleteNode);
+}
+
+// Whether autograd follows one of the tensors.
+template <class... Tensors>
+bool followed(const Tensors&... t) { return (... || t.requires_grad()); }
+
+// Whether the engine can add to t's gradient itself: contiguous float32 on the CPU and, where it learns, a leaf whose gradient
+// is a view of the flat gradients.
+bool ready(const at::Tensor& t);
+// Whether autograd does not follow t, or only by nodes of the engine and parameters that are ready. Other tensors' gradients may be
+// differentiated again, which is libtorch's.
+bool ours(const at::Tensor& t);
+
+// Adds the gradient of loss, a scalar, to the gradients of the parameters, and returns true; false, with nothing done, where a
+// node of the graph is libtorch's.
+bool backpropagate(const at::Tensor& loss);
+
+}  // namespace gorl

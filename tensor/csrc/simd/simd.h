@@ -1,0 +1,41 @@
+// The inner loops of the engine for float32 on the CPU (see ../engine.h), compiled once for each instruction set
+// (kernels.cc) and chosen at run time. Plain C++: no libtorch.
+#pragma once
+#include <stdint.h>
+
+namespace gorl {
+
+// C = A·B, or C += A·B, and what follows where an element of C is stored: the bias of its column, then an activation f(C),
+// or a derivative, C·f'(z) given h = f(z) in a matrix laid out as C. Activations are GORL_IDENTITY, RELU, TANH, SIGMOID and ELU.
+struct Product {
+  int64_t m, n, k;                              // C is (m, n), A (m, k), B (k, n)
+  const float* a; int64_t a_row, a_col;         // element (i, p) is a[i * a_row + p * a_col]
+  const float* b; int64_t b_row, b_col;         // element (p, j) is b[p * b_row + j * b_col]; one of the two strides is 1
+  float* c; int64_t c_row;                      // element (i, j) is c[i * c_row + j]
+  bool add;                                     // C += instead of C =
+  const float* bias;                            // (n), or null
+  int32_t activation;                           // f, applied to C
+  const float* derive_of; int32_t derivative;   // h and f where C is multiplied by f'(z); null: it is not
+};
+
+struct Adam {
+  float beta1, rest1, beta2, rest2, eps, root2, size, l2, shrink;
+};
+
+struct Kernels {
+  const char* name;
+  void (*multiply)(const Product&);
+  void (*activate)(int32_t op, float* z, int64_t n);                                       // z = f(z)
+  void (*derive)(int32_t op, float* g, const float* h, int64_t n);                         // g *= f'(z), h = f(z)
+  void (*curve)(int32_t op, float* g, const float* h, const float* v, int64_t n);          // g *= f''(z) v, h = f(z)
+  void (*add_columns)(float* sums, const float* rows, int64_t n, int64_t width);           // sums += the column sums of rows
+  void (*axpy)(float* y, float alpha, const float* x, int64_t n);                          // y += alpha x
+  void (*scale)(float* y, float alpha, int64_t n);                                         // y *= alpha
+  double (*squares)(const float* x, int64_t n);                                            // sum of x^2, in float64
+  void (*adam)(const Adam&, float* p, const float* g, float* m, float* v, int64_t n);
+};
+
+// The kernels of the best instruction set that this processor has.
+const Kernels& kernels();
+
+}  // namespace gorl
