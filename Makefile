@@ -63,8 +63,8 @@ test-simulators: setup ## test the bridge to EnvPool and mjlab, where `make simu
 	@scripts/test-peers.sh $(SIMULATORS) simulators
 
 .PHONY: test-pytorch
-test-pytorch: setup ## run the tests of tensors and agents on PyPI's PyTorch 2.x, where `make pytorch` has been run
-	@scripts/pytorch.sh --test $(PYTORCH)
+test-pytorch: cuda-pack ## run gorl's check for CUDA machines on PyPI's PyTorch 2.x and the CPU, where `make pytorch` has been run
+	PYTHON=$(PYTORCH)/bin/python DEVICE=cpu UPDATES=60 ROUNDS=1 SIZES=small MIXED_SIZES=small build/gorl-cuda/check.sh
 
 .PHONY: learn
 learn: setup ## learning tests: do the agents reach known returns? (minutes)
@@ -104,6 +104,10 @@ pytorch: setup ## set up PyPI's PyTorch 2.x with skrl, and build gorl against it
 .PHONY: simulators
 simulators: ## set up simulators that are a batch by themselves (optional: EnvPool, mjlab on the CPU, Gymnasium; gigabytes, with PyTorch)
 	@scripts/simulators.sh $(SIMULATORS)
+
+.PHONY: cuda-pack
+cuda-pack: setup ## pack what a machine with a GPU but without Go needs to check gorl on CUDA (build/gorl-cuda.tar.gz)
+	@scripts/cuda-pack.sh
 
 ##@ Keep
 

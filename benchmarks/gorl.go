@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -11,10 +12,11 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// mixed and device are settings of all agents.
+// mixed and device are settings of all agents; soakUpdates is how long the size soak trains.
 var (
-	mixed  bool
-	device string
+	mixed       bool
+	device      string
+	soakUpdates int
 )
 
 // shape is a benchmark without an environment: random observations, the settings of skrl_update.py.
@@ -64,13 +66,15 @@ func gorl(size string, stepping int) ([]measure, error) {
 		return population()
 	case "rate":
 		return rates()
+	case "soak":
+		return soak()
 	}
 	if n, ok := networks[size]; ok {
 		return n.update()
 	}
 	sh, ok := shapes[size]
 	if !ok {
-		return nil, fmt.Errorf("benchmarks: unknown size %q: want rate, small, medium, large, gru, camera, walker, walker-overlap or population", size)
+		return nil, fmt.Errorf("benchmarks: unknown size %q: want rate, small, medium, large, gru, camera, walker, walker-overlap, population or soak", size)
 	}
 	return update(sh)
 }
@@ -115,6 +119,38 @@ func update(sh shape) ([]measure, error) {
 		ends[i] = make([]bool, sh.envs)
 	}
 	return rounds(agent, observations, t, ends, sh.repeats)
+}
+
+// soak trains two agents of the size small one after the other, the second ten times as long, and measures by how many MiB
+// the process is larger in memory after the second.
+func soak() ([]measure, error) {
+	sh := shapes["small"]
+	sh.repeats = max(1, soakUpdates/10)
+	if _, err := update(sh); err != nil {
+		return nil, err
+	}
+	before, err := resident()
+	if err != nil {
+		return nil, err
+	}
+	sh.repeats = soakUpdates
+	timed, err := update(sh)
+	if err != nil {
+		return nil, err
+	}
+	after, err := resident()
+	return append(timed, measure{"resident_growth", after - before}), err
+}
+
+// resident is how many MiB of the process are in memory.
+func resident() (float64, error) {
+	data, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	var size, pages float64
+	_, err = fmt.Sscan(string(data), &size, &pages)
+	return pages * float64(os.Getpagesize()) / (1 << 20), err
 }
 
 // rounds times rollouts, whose steps all show the same observations and in whose step i the episodes that ends[i] names

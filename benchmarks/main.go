@@ -27,6 +27,7 @@ func main() {
 	stepping := flag.Int("stepping-threads", runtime.NumCPU(), "threads that step MuJoCo, on all sides")
 	flag.BoolVar(&mixed, "mixed", false, "gorl's layers compute in bfloat16 (mixed_precision)")
 	flag.StringVar(&device, "device", "cpu", "gorl's and skrl's device")
+	flag.IntVar(&soakUpdates, "updates", 3000, "updates of the size soak, which watches the memory")
 	measured := flag.String("measure", "", "only measure gorl at this size, in this process, and print lines of JSON")
 	flag.Parse()
 	var err error

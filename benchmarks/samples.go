@@ -58,7 +58,7 @@ type table struct {
 }
 
 // units are how figures of a measure are printed; the others are milliseconds.
-var units = map[string]string{"steps_per_second": "%.0f/s", "product": "%.0f GFLOP/s", "fma_peak": "%.0f GFLOP/s"}
+var units = map[string]string{"steps_per_second": "%.0f/s", "product": "%.0f GFLOP/s", "fma_peak": "%.0f GFLOP/s", "resident_growth": "%.1f MiB"}
 
 // add appends the rows of one size with a number of threads. product is the machine's rate of matrix products in GFLOP/s, 0
 // where it is not known: an update whose operations are counted shows what share of it every side reaches.
@@ -68,7 +68,7 @@ func (t *table) add(size, threads string, sides []samples, product float64) {
 		for _, c := range t.columns {
 			cell, a := "", sides[c.a].median(name)
 			switch {
-			case a == 0 || c.b >= 0 && sides[c.b].median(name) == 0:
+			case len(sides[c.a].values[name]) == 0 || c.b >= 0 && len(sides[c.b].values[name]) == 0:
 			case c.b >= 0:
 				cell = fmt.Sprintf("%.3g", a/sides[c.b].median(name))
 			case units[name] != "":

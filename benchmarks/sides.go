@@ -30,8 +30,8 @@ type column struct {
 
 // findSides lists what can be timed here, and the table's columns.
 func findSides(alone bool) ([]side, []column) {
-	sides := []side{{name: "gorl"}, {name: "gorl, engine off", env: []string{"GORL_ENGINE=torch"}}}
-	columns := []column{{"gorl", 0, -1}, {"engine off", 1, -1}, {"gorl / engine off", 0, 1}}
+	sides := []side{{name: "gorl"}}
+	columns := []column{{"gorl", 0, -1}}
 	add := func(s side, title string, comparisons ...column) {
 		columns = append(columns, column{title, len(sides), -1})
 		for _, c := range comparisons {
@@ -39,6 +39,9 @@ func findSides(alone bool) ([]side, []column) {
 			columns = append(columns, c)
 		}
 		sides = append(sides, s)
+	}
+	if device == "cpu" { // which is all that the engine is for
+		add(side{name: "gorl, engine off", env: []string{"GORL_ENGINE=torch"}}, "engine off", column{title: "gorl / engine off"})
 	}
 	if alone {
 		return sides, columns
@@ -72,7 +75,7 @@ func findPython(variable, task string) string {
 	}
 	python := filepath.Join(root, "bin", "python")
 	if err := exec.Command(python, "-c", "import skrl").Run(); err != nil {
-		fmt.Printf("%s cannot import skrl (%v) and is left out; `make %s` sets it up.\n", python, err, task)
+		fmt.Fprintf(os.Stderr, "%s cannot import skrl (%v) and is left out; `make %s` sets it up.\n", python, err, task)
 		return ""
 	}
 	return python
@@ -81,7 +84,7 @@ func findPython(variable, task string) string {
 // runs reports whether the side has a size. skrl_networks.py knows the CPU only.
 func (s side) runs(size string) bool {
 	_, network := networks[size]
-	return s.python == "" || !slices.Contains([]string{"rate", "population"}, size) && (device == "cpu" || !network)
+	return s.python == "" || !slices.Contains([]string{"rate", "population", "soak"}, size) && (device == "cpu" || !network)
 }
 
 // measure runs a side in a process of its own.
@@ -95,7 +98,7 @@ func (s side) measure(size, threads string, stepping int) ([]measure, error) {
 			return nil, err
 		}
 		cmd = exec.Command(self, "-measure", size, "-threads", threads, "-stepping-threads", strconv.Itoa(stepping), "-device", device,
-			"-mixed="+strconv.FormatBool(mixed))
+			"-mixed="+strconv.FormatBool(mixed), "-updates", strconv.Itoa(soakUpdates))
 	case strings.HasPrefix(size, "walker"): // skrl knows no overlap
 		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_walker.py"), "--threads", threads, "--device", device,
 			"--stepping-threads", strconv.Itoa(stepping))

@@ -5,11 +5,8 @@
 # builds what has changed of gorl. Optional: nothing of gorl needs any of it. 5 GB, no GPU.
 #
 #   scripts/pytorch.sh [FOLDER]         default: gorl/pytorch in the user's cache folder
-#   scripts/pytorch.sh --test [FOLDER]  runs tests on what is there
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-test=0
-if [ "${1:-}" = --test ]; then test=1; shift; fi
 folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/gorl/pytorch}
 python=${PYTHON:-/usr/bin/python3}
 wanted=(torch==2.15.0 skrl==2.1.1 gymnasium==1.4.0 numpy pyyaml)
@@ -18,13 +15,6 @@ stepper=$root/benchmarks/peers/stepper.c
 say() { printf 'pytorch: %s\n' "$*"; }
 die() { printf 'pytorch: %s\n' "$*" >&2; exit 1; }
 torch() { (cd "$folder" && bin/python -c 'import os, torch; print(os.path.dirname(torch.__file__))'); }
-
-if [ "$test" = 1 ]; then
-	[ -f "$folder/shim/libgorltorch.so" ] || die "there is no $folder/shim/libgorltorch.so; run 'make pytorch'"
-	export CGO_LDFLAGS="-L$folder/shim -L$(torch)/lib" LD_LIBRARY_PATH=$folder/shim
-	cd "$root"
-	exec go test -count=1 ./tensor ./agents/... ./internal/test/testdevice ./models/... ./memory ./preprocessors
-fi
 
 key=$({ echo "${wanted[@]}"; cat "$stepper"; "$python" --version; } | sha256sum) || die "there is no $python; PYTHON names another"
 if [ "$(cat "$folder/.key" 2>/dev/null)" != "$key" ]; then

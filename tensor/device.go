@@ -51,25 +51,23 @@ func ParseDevice(s string) (Device, error) {
 				return CPU, fmt.Errorf("tensor: device %q: want cpu, auto, cuda or cuda:N", s)
 			}
 		}
-		n, why := CUDADevices(), missing
+		n := CUDADevices()
 		if name == privateUse1 {
-			n, why = int(C.gorl_privateuse1_devices()), func(n int) string {
-				return fmt.Sprintf("this libtorch sees %d PrivateUse1 devices", n)
-			}
+			n = int(C.gorl_privateuse1_devices())
 		}
 		if i >= n {
-			return CPU, fmt.Errorf("tensor: device %q: %s", s, why(n))
+			return CPU, fmt.Errorf("tensor: device %q: %s", s, missing(name, n))
 		}
 		return Device{name, i}, nil
 	}
 	return CPU, fmt.Errorf("tensor: device %q: want cpu, auto, cuda or cuda:N", s)
 }
 
-// missing says why there are only n CUDA devices, and what to do.
-func missing(n int) string {
+// missing says why there are only n devices of a kind, and what to do.
+func missing(kind string, n int) string {
 	switch {
-	case n > 0:
-		return fmt.Sprintf("there are %d CUDA devices, counted from 0", n)
+	case n > 0 || kind == privateUse1:
+		return fmt.Sprintf("there are %d devices of this kind, counted from 0", n)
 	case C.gorl_cuda_built() == 0:
 		return fmt.Sprintf("libtorch %s, which gorl is built against, has no CUDA: name the torch folder of a PyTorch with CUDA and build anew with "+
 			"`LIBTORCH=... make setup` (docs/building.md), or take cpu, or auto for a GPU where there is one", TorchVersion())

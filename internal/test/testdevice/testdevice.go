@@ -1,6 +1,6 @@
-// Package testdevice gives tests an accelerator on machines that have none: two emulated devices of libtorch,
-// "privateuseone:0" and "privateuseone:1", in a library of their own (csrc, built by scripts/shim.sh). Their numbers
-// are the CPU's. What they hold a program to is what CUDA does:
+// Package testdevice gives tests an accelerator on machines that have none: two emulated devices of libtorch, "privateuseone:0"
+// and "privateuseone:1", in a library of their own (csrc, built by scripts/shim.sh). Their numbers are the CPU's. What they
+// hold a program to is what CUDA does:
 //
 //   - their memory cannot be touched by the host: an access is a fault that says so;
 //   - fresh and freed memory is full of NaN, and a kernel refuses memory that has been freed;
@@ -10,9 +10,10 @@
 //
 // They show nothing of the order of streams, of asynchronous copies that outlive their source, or of speed.
 //
-// A test binary that imports the package uses the devices where the environment asks for it: with GORL_TEST_DEVICE=1
-// the settings "cpu" and "auto" of "device" mean the first of them. Tests that need them in any case call [Load] in
-// TestMain, before anything is differentiated: libtorch counts devices then, once.
+// A test binary that imports the package uses the devices where the environment asks for it: with GORL_TEST_DEVICE=1 the
+// settings "cpu" and "auto" of "device" mean the first of them, with GORL_TEST_DEVICE=cuda:0 that GPU, without this
+// package's library. Tests that need the devices in any case call [Load] in TestMain, before anything is differentiated:
+// libtorch counts devices then, once.
 package testdevice
 
 // #cgo LDFLAGS: -ldl
@@ -35,14 +36,18 @@ import (
 const Devices = C.GTD_DEVICES
 
 func init() {
-	if os.Getenv("GORL_TEST_DEVICE") == "" {
+	device := os.Getenv("GORL_TEST_DEVICE")
+	if device == "" {
 		return
 	}
-	if err := Load(); err != nil {
-		panic(err)
+	if !strings.HasPrefix(device, "cuda") {
+		if err := Load(); err != nil {
+			panic(err)
+		}
+		device = Name(0)
 	}
 	for _, name := range []string{"", "cpu", "auto"} {
-		devicename.Instead[name] = Name(0)
+		devicename.Instead[name] = device
 	}
 }
 
@@ -56,14 +61,14 @@ func Load() error {
 	return nil
 }
 
-// Everywhere reports whether settings that say "cpu" mean an emulated device.
+// Everywhere reports whether settings that say "cpu" mean another device.
 func Everywhere() bool { return len(devicename.Instead) > 0 }
 
-// SkipHere skips a test that makes sense only on the CPU, and says why, where "cpu" means an emulated device.
+// SkipHere skips a test that makes sense only on the CPU, and says why, where "cpu" means another device.
 func SkipHere(t testing.TB, why string) {
 	t.Helper()
 	if Everywhere() {
-		t.Skip("not on the emulated device: " + why)
+		t.Skip("not on this device: " + why)
 	}
 }
 
@@ -80,8 +85,8 @@ func Device(t testing.TB, i int) tensor.Device {
 	return d
 }
 
-// Counts are what one device has done: kernels launched, copies within it or to it from another device among them; what
-// the host has read from it and written to it, and those writes that wait until the device has them; blocks of memory
+// Counts are what one device has done: kernels launched, copies within it or to it from another device among them;
+// what the host has read from it and written to it, and those writes that wait until the device has them; blocks of memory
 // allocated so far, and bytes in use now.
 type Counts struct{ Launches, Reads, Writes, Blocking, Copies, Allocations, LiveBytes int64 }
 
@@ -108,8 +113,8 @@ func (a Counts) Minus(b Counts) Counts {
 		a.Allocations - b.Allocations, a.LiveBytes - b.LiveBytes}
 }
 
-// Events returns what the devices do while f runs, an event a line: launches with the operation and the shapes of its
-// operands, copies, reads and writes.
+// Events returns what the devices do while f runs, an event a line: launches with the operation and the shapes of its operands,
+// copies, reads and writes.
 func Events(f func()) []string {
 	C.bridge_log(1)
 	f()
