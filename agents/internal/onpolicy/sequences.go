@@ -72,7 +72,7 @@ func (c *Core) wholeSequences(s *tensor.Scope, epoch int, extra []string) iter.S
 
 // inSequences yields minibatches of the given spans of the sequences in the given order.
 func (c *Core) inSequences(s *tensor.Scope, order tensor.Tensor, spans []memory.Span, epoch int, extra []string) iter.Seq[Batch] {
-	n, l, count := int64(c.numEnvs), int64(c.sequence()), int64(c.sequences())
+	l, count := int64(c.sequence()), int64(c.sequences())
 	// The rows of each minibatch, step by step.
 	first := s.IndexSelect(c.firstRows, 0, order)
 	parts := make([]tensor.Tensor, len(spans))
