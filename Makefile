@@ -39,6 +39,13 @@ test: setup ## vet and test everything (sets up first)
 test-device: setup ## test agents, trainers and populations on the emulated accelerator instead of the CPU
 	GORL_TEST_DEVICE=1 $(GO) test -short ./tensor ./agents/... ./trainers/... ./infer ./pbt/evolution ./internal/test/populations
 
+.PHONY: test-engine
+test-engine: setup ## test tensors and agents without the engine, with the kernels of every instruction set, and on two threads
+	GORL_ENGINE=torch $(GO) test -count=1 ./tensor ./agents/ppo ./agents/amp
+	GORL_SIMD=AVX2 $(GO) test -count=1 ./tensor ./agents/ppo ./agents/amp
+	GORL_SIMD=SSE2 $(GO) test -count=1 ./tensor ./agents/ppo ./agents/amp
+	GORL_THREADS=2 $(GO) test -count=1 ./tensor ./agents/ppo ./agents/amp
+
 .PHONY: test-slurm
 test-slurm: setup ## test populations under a throwaway Slurm on this machine (needs root; installs Debian's Slurm)
 	@scripts/slurm.sh

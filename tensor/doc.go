@@ -23,6 +23,12 @@
 // A scope is used by one goroutine at a time; different scopes may be used by different goroutines at once, on whatever
 // OS thread Go runs them.
 //
+// # The engine
+//
+// On the CPU, float32 operations that training repeats are done by an engine of the package's own (csrc/engine.h), past
+// libtorch's dispatcher and autograd; the others, and all where the environment has GORL_ENGINE=torch, by libtorch. Results
+// are libtorch's tensors either way.
+//
 // # gotorch
 //
 // [Tensor] is gotorch.Tensor: tensors made by gotorch are accepted everywhere, and gotorch's functions take tensors

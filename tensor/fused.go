@@ -26,7 +26,7 @@ import (
 )
 
 // The operations of this file are formulas that training repeats in every minibatch, each as one node of the autograd
-// graph: a small network spends most of an update on the bookkeeping of separate operations. On the CPU they are loops
+// graph: a small network spends most of an update on the bookkeeping of separate operations. In the engine they are loops
 // with a backward written by hand, elsewhere the separate operations. Their gradients cannot be differentiated again.
 
 // Critic applies a perceptron with one linear output to x (n, in) and returns the outputs (n, 1) together with the mean

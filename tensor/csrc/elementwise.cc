@@ -50,7 +50,7 @@ at::Tensor combine(const at::Tensor& a, float x, const at::Tensor* b, float y, f
 // An elementwise product, and a square where both factors are the same tensor.
 struct Times : Op {
   at::Tensor a, b;
-  Times(const at::Tensor& a_, const at::Tensor& b_) : Op(torch::autograd::collect_next_edges(a_, b_)), a(a_.detach()), b(b_.detach()) {}
+  Times(const at::Tensor& a_, const at::Tensor& b_) : Op(torch::autograd::collect_next_edges(a_, b_)), a(bare_of(a_)), b(bare_of(b_)) {}
   static at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
     auto out = make(a.sizes());
     const float *__restrict p = data(a), *__restrict q = data(b);
@@ -77,7 +77,7 @@ struct Map : Op {
   at::Tensor a, y;
   Slope slope;
   Map(const at::Tensor& a_, const at::Tensor& y_, Slope slope_)
-      : Op(torch::autograd::collect_next_edges(a_)), a(a_.detach()), y(alias(y_, y_.sizes())), slope(slope_) {}
+      : Op(torch::autograd::collect_next_edges(a_)), a(bare_of(a_)), y(alias(y_, y_.sizes())), slope(slope_) {}
   variable_list backward(const variable_list& grads) override {
     const auto g = grads[0].contiguous();
     auto out = make(a.sizes());
@@ -101,7 +101,7 @@ at::Tensor map(const at::Tensor& a, F f, Slope slope) {
 struct Clamp : Op {
   at::Tensor a;
   float lo, hi;
-  Clamp(const at::Tensor& a_, float lo_, float hi_) : Op(torch::autograd::collect_next_edges(a_)), a(a_.detach()), lo(lo_), hi(hi_) {}
+  Clamp(const at::Tensor& a_, float lo_, float hi_) : Op(torch::autograd::collect_next_edges(a_)), a(bare_of(a_)), lo(lo_), hi(hi_) {}
   variable_list backward(const variable_list& grads) override {
     const auto g = grads[0].contiguous();
     auto out = make(a.sizes());
@@ -109,6 +109,14 @@ struct Clamp : Op {
     return {out};
   }
   void release() override { a.reset(); }
+};
+
+// The same elements in another shape.
+struct Reshaped : Op {
+  std::vector<int64_t> sizes;
+  explicit Reshaped(const at::Tensor& a) : Op(torch::autograd::collect_next_edges(a)), sizes(a.sizes().vec()) {}
+  variable_list backward(const variable_list& grads) override { return {alias(grads[0].contiguous(), sizes)}; }
+  void release() override {}
 };
 
 // The sum, or the mean, over all elements, or over the last dimension: `width` elements each.
@@ -212,10 +220,26 @@ at::Tensor fast_select(const at::Tensor& a, int64_t dim, int64_t index) {
 }
 
 at::Tensor fast_unsqueeze(const at::Tensor& a, int64_t dim) {
-  if (dim != 0 || !bare(a)) return {};
+  if (dim != 0 || !engine() || !a.device().is_cpu() || !a.is_contiguous() || (recording() && !(plain(a) && ours(a)))) return {};
   auto sizes = a.sizes().vec();
   sizes.insert(sizes.begin(), 1);
-  return alias(a, sizes);
+  auto out = alias(a, sizes);
+  if (recording() && a.requires_grad()) track(out, node<Reshaped>(a));
+  return out;
+}
+
+bool fast_copy(at::Tensor& to, const at::Tensor& from) {
+  if (!engine() || !plain(to) || !plain(from) || to.sizes() != from.sizes()) return false;
+  std::memmove(data(to), data(from), static_cast<size_t>(to.numel()) * 4);
+  to.unsafeGetTensorImpl()->bump_version();
+  return true;
+}
+
+bool fast_fill(at::Tensor& to, double x) {
+  if (!engine() || !plain(to)) return false;
+  std::fill_n(data(to), to.numel(), static_cast<float>(x));
+  to.unsafeGetTensorImpl()->bump_version();
+  return true;
 }
 
 at::Tensor fast_cat(const gorl_t* list, int32_t n, int64_t dim) {
@@ -248,7 +272,14 @@ at::Tensor fast_rows(const at::Tensor& a, int64_t dim, const at::Tensor& index) 
     if (at[i] < 0 || at[i] >= a.size(0)) return {};  // libtorch says what is wrong
   sizes[0] = n;
   auto out = make(sizes);
-  for (int64_t i = 0; i < n; i++) std::memcpy(data(out) + i * row, data(a) + at[i] * row, static_cast<size_t>(row) * 4);
+  float* to = data(out);
+  const float* from = data(a);
+  constexpr int64_t ahead = 16;  // rows of a large memory are asked for some time before they are copied
+  for (int64_t i = 0; i < n; i++) {
+    if (i + ahead < n)
+      for (int64_t j = 0; j < row; j += 16) __builtin_prefetch(from + at[i + ahead] * row + j);
+    std::memcpy(to + i * row, from + at[i] * row, static_cast<size_t>(row) * 4);
+  }
   return out;
 }
 

@@ -13,6 +13,8 @@ at::Tensor fast_reduce(int32_t op, const at::Tensor& a, at::IntArrayRef dims, bo
 at::Tensor fast_narrow(const at::Tensor& a, int64_t dim, int64_t start, int64_t length);
 at::Tensor fast_select(const at::Tensor& a, int64_t dim, int64_t index);
 at::Tensor fast_unsqueeze(const at::Tensor& a, int64_t dim);
+bool fast_copy(at::Tensor& to, const at::Tensor& from);
+bool fast_fill(at::Tensor& to, double x);
 at::Tensor fast_cat(const gorl_t* list, int32_t n, int64_t dim);
 at::Tensor fast_rows(const at::Tensor& a, int64_t dim, const at::Tensor& index);
 

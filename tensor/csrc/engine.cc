@@ -52,7 +52,56 @@ bool engine() {
   return on;
 }
 
-at::Tensor make(at::IntArrayRef sizes) { return at::detail::empty_cpu(sizes, at::kFloat); }
+namespace {
+
+// Memory of small results. A block is a power of two of bytes behind a line that says which; a thread keeps some of those that
+// it has released for its next results.
+constexpr size_t line = 64, smallest = 8, classes = 12, kept = 1 << 20;  // blocks of 256 bytes to 512 kB
+
+struct Blocks {
+  std::vector<char*> spare[classes];
+  ~Blocks() {
+    for (auto& list : spare)
+      for (char* p : list) free(p);
+  }
+};
+thread_local Blocks blocks;
+
+void release(void* data) {
+  char* p = static_cast<char*>(data) - line;
+  const size_t c = static_cast<size_t>(*reinterpret_cast<int64_t*>(p));
+  auto& list = blocks.spare[c];
+  if ((list.size() + 1) << (c + smallest) > kept) free(p);
+  else list.push_back(p);
+}
+
+void* block(size_t bytes) {
+  size_t c = 0;
+  while ((size_t(1) << (c + smallest)) < bytes) c++;
+  auto& list = blocks.spare[c];
+  char* p;
+  if (list.empty()) {
+    p = static_cast<char*>(aligned_alloc(line, line + (size_t(1) << (c + smallest))));
+    TORCH_CHECK(p != nullptr, "there is no memory for ", bytes, " bytes");
+    *reinterpret_cast<int64_t*>(p) = static_cast<int64_t>(c);
+  } else {
+    p = list.back();
+    list.pop_back();
+  }
+  return p + line;
+}
+
+}  // namespace
+
+at::Tensor make(at::IntArrayRef sizes) {
+  const size_t bytes = static_cast<size_t>(c10::multiply_integers(sizes)) * 4;
+  if (bytes > size_t(1) << (smallest + classes - 1)) return at::detail::empty_cpu(sizes, at::kFloat);
+  void* p = block(bytes);
+  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(p, p, &release, at::kCPU), c10::GetAllocator(at::kCPU), true);
+  auto out = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), caffe2::TypeMeta::Make<float>());
+  out.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);
+  return out;
+}
 
 at::Tensor alias(const at::Tensor& t, at::IntArrayRef sizes, int64_t offset) {
   auto* impl = t.unsafeGetTensorImpl();

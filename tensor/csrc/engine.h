@@ -23,6 +23,8 @@ bool engine();
 at::Tensor make(at::IntArrayRef sizes);
 // A tensor of other sizes in the memory of a contiguous one, from an element on. Autograd does not follow it.
 at::Tensor alias(const at::Tensor& t, at::IntArrayRef sizes, int64_t offset = 0);
+// The same tensor, which autograd does not follow.
+inline at::Tensor bare_of(const at::Tensor& t) { return alias(t, t.sizes()); }
 // A float32 scalar on the CPU.
 at::Tensor scalar(double x);
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "handle.h"
+#include "engine.h"
 
 using namespace gorl;
 
@@ -121,7 +121,7 @@ gorl_err gorl_scaler_forward(gorl_t x, gorl_t mean, gorl_t variance, double eps,
   check_statistics(T(mean), T(variance), a);
   if (plain(a) && a.dim() > 0 && a.size(-1) == T(mean).numel()) {
     const int64_t width = T(mean).numel(), n = a.numel() / width;
-    auto y = at::empty_like(a);
+    auto y = make(a.sizes());
     const auto *mu = T(mean).data_ptr<double>(), *var = T(variance).data_ptr<double>();
     std::vector<float> m(static_cast<size_t>(width)), s(static_cast<size_t>(width));
     for (int64_t j = 0; j < width; j++) {

@@ -35,7 +35,7 @@ at::Tensor loss_of(double value, const at::Tensor& input, at::Tensor gradient) {
 struct GaussianLogProb : Op {
   at::Tensor action, mean, log_std;
   GaussianLogProb(const at::Tensor& a, const at::Tensor& m, const at::Tensor& l)
-      : Op(torch::autograd::collect_next_edges(m, l)), action(a), mean(m.detach()), log_std(l.detach()) {}
+      : Op(torch::autograd::collect_next_edges(m, l)), action(a), mean(bare_of(m)), log_std(bare_of(l)) {}
   static at::Tensor forward(const at::Tensor& action, const at::Tensor& mean, const at::Tensor& log_std) {
     const int64_t n = mean.size(0), width = mean.size(1);
     auto out = make({n, 1});
@@ -82,7 +82,7 @@ struct GaussianLogProb : Op {
 // (E[softplus(fake)] + E[softplus(-real)]) / 2.
 struct CrossEntropy : Op {
   at::Tensor fake, real;
-  CrossEntropy(const at::Tensor& f, const at::Tensor& r) : Op(torch::autograd::collect_next_edges(f, r)), fake(f.detach()), real(r.detach()) {}
+  CrossEntropy(const at::Tensor& f, const at::Tensor& r) : Op(torch::autograd::collect_next_edges(f, r)), fake(bare_of(f)), real(bare_of(r)) {}
   static float softplus(float x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
   static float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
   static double mean(const at::Tensor& t, float sign) {

@@ -200,8 +200,8 @@ gorl_err gorl_gaussian_log_prob(gorl_t action, gorl_t mean, gorl_t log_std, int 
   GORL_END
 }
 
-gorl_err gorl_copy_(gorl_t dst, gorl_t src) { GORL_BEGIN(0) T(dst).copy_(T(src)); GORL_END }
+gorl_err gorl_copy_(gorl_t dst, gorl_t src) { GORL_BEGIN(0) if (!fast_copy(T(dst), T(src))) T(dst).copy_(T(src)); GORL_END }
 gorl_err gorl_add_(gorl_t dst, gorl_t src, double alpha) { GORL_BEGIN(0) T(dst).add_(T(src), alpha); GORL_END }
 gorl_err gorl_mul_(gorl_t dst, double x) { GORL_BEGIN(0) T(dst).mul_(x); GORL_END }
-gorl_err gorl_fill_(gorl_t dst, double x) { GORL_BEGIN(0) T(dst).fill_(x); GORL_END }
+gorl_err gorl_fill_(gorl_t dst, double x) { GORL_BEGIN(0) if (!fast_fill(T(dst), x)) T(dst).fill_(x); GORL_END }
 gorl_err gorl_index_copy_(gorl_t dst, gorl_t index, gorl_t src) { GORL_BEGIN(0) T(dst).index_copy_(0, T(index), T(src)); GORL_END }
