@@ -39,11 +39,11 @@ bool ours(const at::Tensor& t) {
 }
 
 bool backpropagate(const at::Tensor& loss) {
-  auto root = std::dynamic_pointer_cast<Op>(loss.grad_fn());
+  auto* root = dynamic_cast<Op*>(loss.grad_fn().get());
   if (root == nullptr || !plain(loss) || loss.numel() != 1) return false;
   static std::atomic<uint64_t> runs{0};
   const uint64_t run = ++runs;
-  std::vector<Op*> all, stack{root.get()};
+  std::vector<Op*> all, stack{root};
   root->seen_ = run;
   root->waiting_ = 0;
   while (!stack.empty()) {
@@ -67,7 +67,7 @@ bool backpropagate(const at::Tensor& loss) {
   }
   for (Op* op : all) op->grads_.assign(op->num_inputs(), at::Tensor());
   root->grads_[loss.output_nr()] = scalar(1);
-  stack.push_back(root.get());
+  stack.push_back(root);
   while (!stack.empty()) {
     Op* op = stack.back();
     stack.pop_back();

@@ -33,12 +33,24 @@ struct Op : torch::autograd::Node {
   uint64_t seen_ = 0;
 };
 
+// Nodes are counted by std::shared_ptr in libtorch until some 2.x, and by c10::intrusive_ptr since; edges say which it is.
+template <class> struct Counted;
+template <class Base> struct Counted<std::shared_ptr<Base>> {
+  template <class N> using pointer = std::shared_ptr<N>;
+  template <class N, class... Args> static pointer<N> make(Args&&... args) {
+    return pointer<N>(new N(std::forward<Args>(args)...), [](N* n) { deleteNode(n); }); // libtorch's, which does not recurse
+  }
+};
+template <class Base, class Null> struct Counted<c10::intrusive_ptr<Base, Null>> {
+  template <class N> using pointer = c10::intrusive_ptr<N>;
+  template <class N, class... Args> static pointer<N> make(Args&&... args) { return c10::make_intrusive<N>(std::forward<Args>(args)...); }
+};
+using Counting = Counted<decltype(torch::autograd::Edge::function)>;
+
 // Makes out a result of the node.
-inline void track(at::Tensor& out, const std::shared_ptr<Op>& node) { torch::autograd::set_history(out, node); }
+inline void track(at::Tensor& out, const Counting::pointer<Op>& node) { torch::autograd::set_history(out, node); }
 template <class N, class... Args>
-std::shared_ptr<N> node(Args&&... args) {
-  return std::shared_ptr<N>(new N(std::forward<Args>(args)...), torch::autograd::deleteNode);
-}
+Counting::pointer<N> node(Args&&... args) { return Counting::make<N>(std::forward<Args>(args)...); }
 
 // Whether autograd follows one of the tensors.
 template <class... Tensors>
