@@ -147,16 +147,16 @@ type OnPolicy struct {
 	// Overlap lets the agent act while it learns: during an update the environments go on stepping, by a copy of the
 	// policy as it was when that update began, and fill the next rollout. Then both wait for each other, the copy takes
 	// over what was learned, and the next update begins. Every rollout is collected by the policy as it was one update
-	// ago, and the ratio of the surrogate, the clip fraction and the KL divergence are against that policy. The newest
-	// value network judges a rollout's observations; the copy's has judged the last ones of truncated episodes, and with
-	// networks that have memory all of them, while stepping. Runs are as reproducible as without. An update that has
-	// begun is made to its end, also where the run is cancelled, and its figures are tracked with those of the next one.
-	// It needs models that can be made twice (Models.Make), and is not for Compatibility.
+	// ago. The ratio of the surrogate is against that policy, and the band of RatioClip is around the policy that the
+	// update begins with (Hilton, Cobbe and Schulman 2022); clip fraction and KL divergence are from the latter. The
+	// newest value network judges a rollout's observations; the copy's has judged the last ones of truncated episodes,
+	// and with networks that have memory all of them, while stepping. Runs are as reproducible as without. An update that
+	// has begun is made to its end, also where the run is cancelled, and its figures are tracked with those of the next
+	// one. It needs models that can be made twice (Models.Make), and is not for Compatibility.
 	//
 	// Switch it on where stepping and learning take about equally long, and the machine has cores or a simulator to run
-	// both at once: a timestep then takes as long as the slower of the two, not as both. Divergences are larger by what
-	// one update moves the policy, so that KLThreshold and KLAdaptiveLR act sooner; lower the learning rate where the
-	// clip fraction becomes high.
+	// both at once: a timestep then takes as long as the slower of the two, not as both. The first updates learn later by
+	// one rollout, which matters only where a run has few of them.
 	Overlap bool `yaml:"overlap"`
 
 	// GradNormClip limits the norm of all gradients together, or, with one value a network, of each network's; 0 is no

@@ -53,8 +53,8 @@ func (p *Packing) NewReplay(capacity int, d tensor.Device) (*Replay, error) {
 	return newReplay(capacity, f.Width, f.DType, d)
 }
 
-// Stage packs rows, one after another, into a transfer, as a part (n, kept width). A value of a uint8 column that is no whole
-// number from 0 to 255 is an error that names the environment.
+// Stage packs rows, one after another, into a transfer, as a part (n, kept width). A value of a uint8 column that is no
+// whole number from 0 to 255 is an error that names the environment.
 func (p *Packing) Stage(t *tensor.Transfer, rows []float32) (tensor.Part, error) {
 	n := int64(len(rows) / p.width)
 	if !p.packed {

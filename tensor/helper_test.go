@@ -113,7 +113,8 @@ func apply(f func(float64) float64, x []float64) []float64 {
 	return out
 }
 
-// onDevices runs a test on the CPU and, where there is one, on a CUDA device, whose kernels are others, or an emulated one.
+// onDevices runs a test on the CPU and, where there is one, on a CUDA device, whose kernels are others, or an emulated
+// one.
 func onDevices(t *testing.T, test func(t *testing.T, d tensor.Device)) {
 	devices := []tensor.Device{tensor.CPU}
 	if tensor.CUDADevices() > 0 {

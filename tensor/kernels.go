@@ -23,8 +23,8 @@ func (s *Scope) GAE(rewards, values, nextValues, bootstrap, chain Tensor, gamma,
 }
 
 // ScalerUpdate merges the rows of x (…, d) into a running mean (d), variance (d) and count (1), all float64, in place.
-// With bessel the batch's variance has the divisor n−1, as in skrl; otherwise n, which makes the merge exact. A count greater
-// than freezeAfter keeps everything as it is; 0 is no limit.
+// With bessel the batch's variance has the divisor n−1, as in skrl; otherwise n, which makes the merge exact. A count
+// greater than freezeAfter keeps everything as it is; 0 is no limit.
 func (s *Scope) ScalerUpdate(x, mean, variance, count Tensor, bessel bool, freezeAfter float64) {
 	const op = "ScalerUpdate"
 	s.effect(op, func() C.gorl_err {

@@ -14,9 +14,9 @@ import (
 	"unsafe"
 )
 
-// Transfer sends what the host has for a device in one copy, because each copy has a price of its own: begin it, put all parts
-// into it, send it, and take each part as a tensor. Sending does not wait for the device; on the CPU it copies nothing. A
-// Transfer is used by one goroutine at a time, and closed in the end.
+// Transfer sends what the host has for a device in one copy, because each copy has a price of its own: begin it, put
+// all parts into it, send it, and take each part as a tensor. Sending does not wait for the device; on the CPU it
+// copies nothing. A Transfer is used by one goroutine at a time, and closed in the end.
 type Transfer struct {
 	device      Device
 	scope       *Scope // owns both sides
@@ -73,8 +73,8 @@ func (t *Transfer) reserve(n int) (at int, err error) {
 	return at, nil
 }
 
-// Reserve adds a part of the given shape and returns it with its memory, for the caller to fill before the transfer is sent
-// and before the next part is added.
+// Reserve adds a part of the given shape and returns it with its memory, for the caller to fill before the transfer is
+// sent and before the next part is added.
 func Reserve[T Element](t *Transfer, shape ...int64) (Part, []T, error) {
 	n := int64(1)
 	for _, d := range shape {
@@ -115,8 +115,8 @@ func (t *Transfer) Send(s *Scope) {
 	})
 }
 
-// Tensor is the part on the device, once it is sent. Its memory is the transfer's: it is gone when the next transfer begins,
-// and asking for it then is an error of the scope.
+// Tensor is the part on the device, once it is sent. Its memory is the transfer's: it is gone when the next transfer
+// begins, and asking for it then is an error of the scope.
 func (p Part) Tensor(s *Scope) Tensor {
 	if !p.Valid() {
 		s.Fail(errors.New("tensor: Part: the transfer has begun anew since the part was put into it"))

@@ -113,7 +113,7 @@ func TestOverlapFromDict(t *testing.T) {
 			t.Fatal(err)
 		}
 		tr, err := trainers.FromDict(map[string]any{"models": networks, "seed": 3,
-			"agent":   map[string]any{"class": "PPO", "rollouts": 8, "overlap": true, "experiment": map[string]any{"write_interval": 0, "checkpoint_interval": 0}},
+			"agent":   map[string]any{"class": "PPO", "rollouts": 8, "overlap": true, "experiment": map[string]any{"directory": t.TempDir()}},
 			"trainer": map[string]any{"timesteps": 40}}, env)
 		if err != nil {
 			t.Fatal(err)

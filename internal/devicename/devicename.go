@@ -1,5 +1,6 @@
 // Package devicename lets tests of whole packages run on another device than their settings name.
 package devicename
 
-// Instead maps what a setting "device" says to what is taken for it. Only tests put anything in, before they make an agent.
+// Instead maps what a setting "device" says to what is taken for it. Only tests put anything in, before they make an
+// agent.
 var Instead = map[string]string{}

@@ -61,8 +61,8 @@ func (c *Core) act(in agents.Observation) ([]float32, error) {
 	return c.actions, c.read(s, executed)
 }
 
-// send returns observations and states as tensors of the device, until the next transfer. Those that Record has sent ahead
-// are there already.
+// send returns observations and states as tensors of the device, until the next transfer. Those that Record has sent
+// ahead are there already.
 func (c *Core) send(s *tensor.Scope, in agents.Observation) (obs, state tensor.Tensor, err error) {
 	sent := c.ahead
 	if !sent.is(c, in) {

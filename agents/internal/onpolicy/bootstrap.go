@@ -138,8 +138,8 @@ func (c *Core) presentValues(s *tensor.Scope, k *Critic, rows tensor.Tensor) ten
 	return c.estimate(s, k, s.IndexSelect(c.Rollout.Row("observations"), 0, rows), state, tensor.Tensor{})
 }
 
-// NextValue returns the value of the next observations of the step being recorded, (N, 1), whatever episode they belong to,
-// as skrl asks for it.
+// NextValue returns the value of the next observations of the step being recorded, (N, 1), whatever episode they belong
+// to, as skrl asks for it.
 func (c *Core) NextValue(s *tensor.Scope) tensor.Tensor {
 	var remembered tensor.Tensor
 	if h := c.hiddenOf(layout.Value); h != nil {

@@ -101,8 +101,8 @@ type Core struct {
 	Overwrites bool
 	// Fetched is what an Overlap has asked the environment for, for the next update; otherwise nil.
 	Fetched []float32
-	// StageRecord, where set, puts an algorithm's own rows of a transition into Transfer; an error refuses the transition.
-	// AfterRecord writes its own fields of the step being recorded, when all has been sent.
+	// StageRecord, where set, puts an algorithm's own rows of a transition into Transfer; an error refuses the
+	// transition. AfterRecord writes its own fields of the step being recorded, when all has been sent.
 	StageRecord func(t agents.Transition) error
 	AfterRecord func(s *tensor.Scope)
 
@@ -218,7 +218,7 @@ func New(o Options) (c *Core, err error) {
 	if c.stream, err = tensor.NewStream(device); err != nil {
 		return nil, err
 	}
-	c.scratch = append([]string{"returns", "advantages"}, o.Scratch...)
+	c.scratch = append([]string{"returns", "advantages", "log_prob_before"}, o.Scratch...)
 	for _, k := range c.critics { // an update computes these values of the whole rollout at once
 		if !c.stepwise(k) {
 			c.scratch = append(c.scratch, k.Values)
@@ -291,6 +291,9 @@ func (c *Core) allocate() error {
 	}
 	if len(c.hiddens) > 0 { // where memories begin anew behind a step
 		fields = append(fields, memory.Field{Name: "ended", Width: 1})
+	}
+	if c.Config.Overlap {
+		fields = append(fields, memory.Field{Name: "log_prob_before", Width: 1})
 	}
 	fields = append(append(fields, c.distributionFields()...), c.fields...)
 	var err error

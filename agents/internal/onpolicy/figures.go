@@ -48,10 +48,10 @@ func (c *Core) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
 	}
 }
 
-// Conclude ends the learning of an update: it reads all its figures from the device at once and tracks them. They are the
-// means of the meter, each sum divided by count (0: by the number of minibatches), the scalars in more, the standard
-// deviation, and the learning rate where a schedule changes it. A mean that is not finite, and a parameter that has become
-// infinite or NaN, is a DivergedError; the sum of all parameters shows that in one operation.
+// Conclude ends the learning of an update: it reads all its figures from the device at once and tracks them. They are
+// the means of the meter, each sum divided by count (0: by the number of minibatches), the scalars in more, the
+// standard deviation, and the learning rate where a schedule changes it. A mean that is not finite, and a parameter
+// that has become infinite or NaN, is a DivergedError; the sum of all parameters shows that in one operation.
 func (c *Core) Conclude(s *tensor.Scope, m *Meter, count int, more map[string]tensor.Tensor) error {
 	names := slices.Sorted(maps.Keys(more))
 	scalars := []tensor.Tensor{s.Sum(c.Flat.Values)}

@@ -17,11 +17,15 @@ type Batch struct {
 	// Inputs are observations (n, O) and states (n, S), standardised for the networks.
 	Inputs models.Inputs
 	// Actions is (n, A), as the policy drew them. The others are (n, 1): the log-probability of the actions when they
-	// were drawn, the values predicted then and the returns, both standardised, and the normalised advantages.
+	// were drawn, the values predicted then and the returns, both standardised, and the normalised advantages. With
+	// overlap the log-probability is that under the policy that the update begins with, and the advantages are weighed
+	// (see weighed).
 	Actions, LogProb, Values, Returns, Advantages tensor.Tensor
 	// Extra holds further fields of the rollout, in the order in which Epoch was asked for them.
 	Extra []tensor.Tensor
 
+	// importance (n, 1) is w, by which Advantages are multiplied, with overlap; otherwise a zero Tensor.
+	importance tensor.Tensor
 	// order (n) says which rows of the rollout these are, and mean and stdDev (n, A) what the rollout has of the
 	// distributions of their actions, where the closed form of the divergence needs it (gaussianDivergence).
 	order, mean, stdDev tensor.Tensor
@@ -83,7 +87,7 @@ func byEnvironment(s *tensor.Scope, t, n int64) tensor.Tensor {
 // shuffled draws the order of an epoch once and cuts it into mini_batches parts of about equal size.
 func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
 	order, rows := c.pick(s)
-	all := c.batch(rows, extra)
+	all := c.batch(s, rows, extra)
 	all.order = order
 	if !c.packed() {
 		all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
@@ -100,7 +104,7 @@ func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
 			if c.packed() {
 				b.Inputs = c.unpacked(s, own, b.Inputs)
 			}
-			b.Advantages = c.normalise(s, b.Advantages, b.Advantages, "minibatch")
+			b.Advantages = c.weighed(s, b)
 			if s.Err() != nil || !yield(b) {
 				return
 			}
@@ -118,14 +122,14 @@ func (c *Core) asSkrl(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 		_, rows = c.pick(s)
 		split = memory.Split
 	}
-	all := c.batch(rows, extra)
+	all := c.batch(s, rows, extra)
 	return func(yield func(Batch) bool) {
 		own, done := c.numbers(s)
 		defer done()
 		for i, span := range split(n, int64(c.MiniBatches())) {
 			b := all.rows(s, i, span)
 			b.Inputs = c.learnedInputs(s, own, epoch, b.Inputs)
-			b.Advantages = c.normalise(s, b.Advantages, b.Advantages, "minibatch")
+			b.Advantages = c.weighed(s, b)
 			if s.Err() != nil || !yield(b) {
 				return
 			}
@@ -175,7 +179,7 @@ func (c *Core) learnedInputs(s, own *tensor.Scope, epoch int, raw models.Inputs)
 }
 
 // batch returns all rows of the rollout, each field as rows returns it. The inputs are not standardised.
-func (c *Core) batch(rows func(field string) tensor.Tensor, extra []string) Batch {
+func (c *Core) batch(s *tensor.Scope, rows func(field string) tensor.Tensor, extra []string) Batch {
 	all := Batch{Actions: rows("actions"), LogProb: rows("log_prob"), Values: rows("values"), Returns: rows("returns")}
 	all.Advantages, all.Inputs.Observations = rows("advantages"), rows("observations")
 	if c.spaces.State.Width() > 0 {
@@ -183,6 +187,10 @@ func (c *Core) batch(rows func(field string) tensor.Tensor, extra []string) Batc
 	}
 	for _, name := range extra {
 		all.Extra = append(all.Extra, rows(name))
+	}
+	if c.Config.Overlap {
+		before := rows("log_prob_before")
+		all.LogProb, all.importance = before, s.Exp(s.Sub(before, all.LogProb))
 	}
 	if c.gaussianKL {
 		all.mean, all.stdDev = rows("mean"), rows("std_dev")
@@ -199,7 +207,7 @@ func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
 		return s.Narrow(t, 0, span.Start, span.Len)
 	}
 	out := Batch{Index: index, Rows: span.Len, Actions: cut(b.Actions), LogProb: cut(b.LogProb), Values: cut(b.Values),
-		Returns: cut(b.Returns), Advantages: cut(b.Advantages), order: cut(b.order), mean: cut(b.mean), stdDev: cut(b.stdDev)}
+		Returns: cut(b.Returns), Advantages: cut(b.Advantages), importance: cut(b.importance), order: cut(b.order), mean: cut(b.mean), stdDev: cut(b.stdDev)}
 	out.Inputs = models.Inputs{Observations: cut(b.Inputs.Observations), States: cut(b.Inputs.States)}
 	for _, t := range b.Extra {
 		out.Extra = append(out.Extra, cut(t))

@@ -206,9 +206,9 @@ func (r *reader) memories(c *Core) [][2]int64 {
 // random checks the states of the random sequences, the device's in the array generator, by setting others to them, and
 // returns what continues the device's.
 //
-// The state of a device's generator is understood by the same kind of device alone. An agent on another kind, such as one on
-// the CPU that evaluates what was trained on CUDA, begins a sequence whose seed is a hash of the state: every restore of the
-// checkpoint gives the same one.
+// The state of a device's generator is understood by the same kind of device alone. An agent on another kind, such as
+// one on the CPU that evaluates what was trained on CUDA, begins a sequence whose seed is a hash of the state: every
+// restore of the checkpoint gives the same one.
 func (r *reader) random(c *Core, generator string, pcg []byte) (drawOn func() error) {
 	state := r.bytes(generator)
 	if r.err != nil {

@@ -30,7 +30,11 @@ func (c *Core) Attempt(ctx context.Context, update func(s *tensor.Scope) error) 
 		if err := s.Err(); err != nil {
 			return err
 		}
-		err := update(s)
+		c.evaluateBefore(s)
+		err := s.Err()
+		if err == nil {
+			err = update(s)
+		}
 		if err != nil {
 			c.rollback()
 		}

@@ -56,17 +56,23 @@ func (c *Core) checkSequences(n int) error {
 // by environment (mini_batch_order); each has about equally many. The rows of a minibatch are time-major. skrl, 2.1
 // too, takes the sequences environment by environment, and steps by themselves in the order of time.
 func (c *Core) wholeSequences(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
-	n, l, count := int64(c.numEnvs), int64(c.sequence()), int64(c.sequences())
+	n, count := int64(c.numEnvs), int64(c.sequences())
 	spans := memory.Split(count, int64(c.MiniBatches()))
 	var order tensor.Tensor // of sequences
 	switch {
 	case !c.Config.Skrl() && c.Config.MiniBatchOrder == "random":
 		order = c.Shuffle(s, count)
-	case l == 1 && c.Config.Skrl():
+	case c.sequence() == 1 && c.Config.Skrl():
 		order, spans = s.Arange(count), memory.Chunks(count, int64(c.MiniBatches()))
 	default:
 		order = byEnvironment(s, count/n, n)
 	}
+	return c.inSequences(s, order, spans, epoch, extra)
+}
+
+// inSequences yields minibatches of the given spans of the sequences in the given order.
+func (c *Core) inSequences(s *tensor.Scope, order tensor.Tensor, spans []memory.Span, epoch int, extra []string) iter.Seq[Batch] {
+	l, count := int64(c.sequence()), int64(c.sequences())
 	// The rows of each minibatch, step by step.
 	first := s.IndexSelect(c.firstRows, 0, order)
 	parts := make([]tensor.Tensor, len(spans))
@@ -75,7 +81,7 @@ func (c *Core) wholeSequences(s *tensor.Scope, epoch int, extra []string) iter.S
 	}
 	rows := s.Cat(0, parts...)
 	pick := func(name string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(name), 0, rows) }
-	all, ended := c.batch(pick, extra), pick("ended")
+	all, ended := c.batch(s, pick, extra), pick("ended")
 	all.order = rows
 	if !c.Config.Skrl() && !c.packed() {
 		all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
@@ -98,7 +104,7 @@ func (c *Core) wholeSequences(s *tensor.Scope, epoch int, extra []string) iter.S
 			case c.packed():
 				b.Inputs = c.unpacked(s, own, b.Inputs)
 			}
-			b.Advantages = c.normalise(s, b.Advantages, b.Advantages, "minibatch")
+			b.Advantages = c.weighed(s, b)
 			b.hidden = map[string]models.Hidden{}
 			for k, h := range c.hiddens {
 				b.hidden[h.name] = models.Hidden{Length: int(l), State: s.Narrow(states[k], 0, span.Start, span.Len),
@@ -120,7 +126,7 @@ func (b *Batch) only(s *tensor.Scope, rows tensor.Tensor) {
 		return
 	}
 	b.learned, b.Rows = rows, tensor.Size(rows, 0)
-	for _, t := range []*tensor.Tensor{&b.LogProb, &b.Values, &b.Returns, &b.Advantages, &b.order, &b.mean, &b.stdDev} {
+	for _, t := range []*tensor.Tensor{&b.LogProb, &b.Values, &b.Returns, &b.Advantages, &b.importance, &b.order, &b.mean, &b.stdDev} {
 		*t = pickRows(s, *t, rows)
 	}
 	for i, t := range b.Extra {

@@ -25,9 +25,9 @@ func between(t *testing.T, f func() error) traffic {
 	return traffic{c.Reads, c.Writes, c.Blocking}
 }
 
-// A rollout step is one copy to the device and one back, whatever ends in it, and so is a step of evaluation. An update reads
-// its figures at its end and nothing before, but what a schedule asks for; AMP's writes new reference motion. No write
-// waits.
+// A rollout step is one copy to the device and one back, whatever ends in it, and so is a step of evaluation. An update
+// reads its figures at its end and nothing before, but what a schedule asks for; AMP's writes new reference motion. No
+// write waits.
 func TestBudgets(t *testing.T) {
 	stopped := variant{name: "ppo, stopped by the divergence", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"kl_threshold": 1e3}}
 	for _, v := range append([]variant{stopped}, variants...) {

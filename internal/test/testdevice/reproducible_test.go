@@ -11,9 +11,9 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// A run is the same bit for bit whatever its threads did before: libtorch adds gradients up in the order in which nodes of
-// the graph were numbered, and it numbers them by thread. The gradient of a gradient has nodes that the device's own thread
-// makes: it has numbered more of them than the thread of the first runs, and fewer than that of the second.
+// A run is the same bit for bit whatever its threads did before: libtorch adds gradients up in the order in which nodes
+// of the graph were numbered, and it numbers them by thread. The gradient of a gradient has nodes that the device's own
+// thread makes: it has numbered more of them than the thread of the first runs, and fewer than that of the second.
 func TestReproducible(t *testing.T) {
 	runs := func(before int) (snaps []*checkpoint.Snapshot) {
 		done := make(chan bool)
@@ -57,8 +57,8 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// A checkpoint crosses kinds of devices: what was trained on one is evaluated and goes on on the other, with random numbers
-// that are the same in every restore.
+// A checkpoint crosses kinds of devices: what was trained on one is evaluated and goes on on the other, with random
+// numbers that are the same in every restore.
 func TestCheckpointsCrossDevices(t *testing.T) {
 	for _, v := range variants {
 		t.Run(v.name, func(t *testing.T) {

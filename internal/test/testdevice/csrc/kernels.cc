@@ -63,7 +63,7 @@ at::Tensor veil(const at::Tensor& t, int64_t device) {
   return out;
 }
 
-// --- memory and copies ----------------------------------------------------------------------------------------------------
+// --- memory and copies ----------------------------------------------------------------------------------------------
 
 at::Tensor empty(at::IntArrayRef size, opt<at::ScalarType> dtype, opt<at::Layout>, opt<at::Device> d, opt<bool> pin, opt<at::MemoryFormat> format) {
   TORCH_CHECK(!pin.value_or(false), "test device: only memory of the CPU can be pinned");
@@ -126,7 +126,7 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
   return at::_local_scalar_dense(unveil(self));
 }
 
-// --- views ------------------------------------------------------------------------------------------------------------------
+// --- views ----------------------------------------------------------------------------------------------------------
 
 at::Tensor as_strided(const at::Tensor& self, at::IntArrayRef size, at::IntArrayRef stride, opt<int64_t> offset) {
   return at::native::as_strided_tensorimpl(self, size, stride, offset);
@@ -142,7 +142,7 @@ at::Tensor& set_storage(at::Tensor& self, at::Storage storage, int64_t offset, a
   return at::native::multinomial(self, n, replacement, std::move(g));
 }
 
-// --- convolutions, of which libtorch asks backends by operators of their own ------------------------------------------------
+// --- convolutions, of which libtorch asks backends by operators of their own ----------------------------------------
 
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& w, const opt<at::Tensor>& b, at::IntArrayRef stride, at::IntArrayRef padding,
                        at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding, int64_t groups) {
@@ -163,7 +163,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Te
   return {veil(gx, device), veil(gw, device), veil(gb, device)};
 }
 
-// --- everything else ----------------------------------------------------------------------------------------------------------
+// --- everything else ------------------------------------------------------------------------------------------------
 
 // The host waits for the shape or the value of their results on CUDA.
 bool waits(const std::string& name) {

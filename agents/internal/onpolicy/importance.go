@@ -1,0 +1,63 @@
+package onpolicy
+
+import (
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// With overlap, the policy that acted, π_acted, is not the one that the update begins with, π_before, and the surrogate
+// is
+//
+//	E[min(ρ·A, clip(ρ, w·(1 − ε), w·(1 + ε))·A)],  ρ = π / π_acted,  w = π_before / π_acted
+//
+// (Hilton, Cobbe and Schulman 2022, eq. 2): the ratio weighs actions by the policy that drew them, and the band around
+// w keeps the update near the policy that it begins with. A band around 1 would keep it near π_acted, and so undo the
+// update before. Because w is positive, this is the usual surrogate of the ratio π / π_before with the advantages w·A;
+// clip fraction and divergence are of that ratio.
+
+// evaluateBefore stores what the policy that the update begins with says of the rollout's actions, where another one
+// has drawn them: log-probabilities, and for the closed form of the divergence mean and standard deviation in the place
+// of those recorded.
+func (c *Core) evaluateBefore(s *tensor.Scope) {
+	if !c.Config.Overlap || s.Err() != nil {
+		return
+	}
+	if len(c.hiddens) > 0 {
+		count := int64(c.sequences())
+		for b := range c.inSequences(s, s.Arange(count), memory.Split(count, int64(c.MiniBatches())), 0, nil) {
+			e := c.Policy.Evaluate(s, b.Of(layout.Policy), b.Actions)
+			e.LogProb, e.Mean, e.StdDev = b.Learned(s, e.LogProb), b.Learned(s, e.Mean), b.Learned(s, e.StdDev)
+			c.storeBefore(s, e, func(field string, x tensor.Tensor) { s.IndexCopy(c.Rollout.Rows(field), b.order, x) })
+		}
+		return
+	}
+	c.Portions(s, c.packed(), int64(c.Rollout.Steps()*c.Rollout.Envs()), func(s *tensor.Scope, span memory.Span) {
+		cut := func(field string) tensor.Tensor { return s.Narrow(c.Rollout.Rows(field), 0, span.Start, span.Len) }
+		var state tensor.Tensor
+		if c.spaces.State.Width() > 0 {
+			state = cut("states")
+		}
+		e := c.Policy.Evaluate(s, c.Inputs(s, cut("observations"), state), cut("actions"))
+		c.storeBefore(s, e, func(field string, x tensor.Tensor) { s.Copy(cut(field), x) })
+	})
+}
+
+// storeBefore hands what evaluateBefore keeps of an evaluation to store.
+func (c *Core) storeBefore(s *tensor.Scope, e models.Evaluation, store func(field string, x tensor.Tensor)) {
+	store("log_prob_before", e.LogProb)
+	if c.gaussianKL && s.Err() == nil {
+		store("mean", e.Mean)
+		store("std_dev", s.Expand(e.StdDev, tensor.Shape(e.Mean)...))
+	}
+}
+
+// weighed returns the advantages of a minibatch, normalised where advantage_normalization is "minibatch", times w.
+func (c *Core) weighed(s *tensor.Scope, b Batch) tensor.Tensor {
+	a := c.normalise(s, b.Advantages, b.Advantages, "minibatch")
+	if b.importance.T == nil {
+		return a
+	}
+	return s.Mul(a, b.importance)
+}
