@@ -162,10 +162,16 @@ class Pool {
     const std::function<void(int64_t)>* task = nullptr;
     std::exception_ptr failed;
 
-    static void pause() {
+    // Looks out for a state for some fifty microseconds. A virtual machine takes many pauses in a row for a reason to give the
+    // core to somebody else, so there is one only now and then.
+    bool await(int wanted) {
+      for (int i = 0; i < 1 << 17; i++) {
+        if (state.load(std::memory_order_acquire) == wanted) return true;
 #if defined(__x86_64__)
-      __builtin_ia32_pause();
+        if (i % 128 == 127) __builtin_ia32_pause();
 #endif
+      }
+      return false;
     }
     void give(int64_t p, const std::function<void(int64_t)>* f) {
       part = p;
@@ -181,7 +187,7 @@ class Pool {
       return state.compare_exchange_strong(expected, idle);
     }
     std::exception_ptr wait() {
-      for (int64_t i = 0; state.load(std::memory_order_acquire) != done; i++) i < 4096 ? pause() : std::this_thread::yield();
+      while (!await(done)) std::this_thread::yield();
       state.store(idle, std::memory_order_relaxed);
       return failed;
     }
@@ -195,8 +201,7 @@ class Pool {
     }
     void work() {
       for (;;) {
-        for (int i = 0; i < 4096 && state.load(std::memory_order_relaxed) != offered; i++) pause();
-        if (state.load(std::memory_order_relaxed) != offered) {
+        if (!await(offered)) {
           std::unique_lock<std::mutex> lock(mutex);
           asleep.store(true);
           wake.wait(lock, [&] { return state.load() == offered; });

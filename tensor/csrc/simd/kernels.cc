@@ -386,7 +386,7 @@ void multiply(const Product& x) {
   if (x.n == 1 && x.a_col == 1 && (x.b_row == 1 || x.k == 1)) return dots(x);
   const bool whole = x.k * x.n <= SMALL;  // B need not be cut into blocks
   const int64_t nc = whole ? x.n : NC, kc = whole ? x.k : KC;
-  const bool packed = !whole || x.b_col != 1;
+  const bool packed = x.b_col != 1 || (!whole && x.b_row > 256);
   // Rows of A that are a large power of two apart fall into the same lines of the cache: they are copied beside each other.
   const bool far_columns = x.a_row == 1 && x.a_col >= 128 && x.m > 1, far_rows = !far_columns && x.a_col == 1 && x.a_row >= 256 && x.m > 1;
   for (int64_t jc = 0; jc < x.n; jc += nc) {
