@@ -458,11 +458,17 @@ void curve(int32_t op, float* g, const float* h, const float* v, int64_t n) {
   GORL_BY_ACTIVATION(op, GORL_CURVE_ALL)
 }
 void add_columns(float* sums, const float* rows, int64_t n, int64_t width) {
-  walk(width, [&](int64_t j, int64_t left) {
-    V s = some(sums + j, left);
-    for (int64_t i = 0; i < n; i++) s += some(rows + i * width + j, left);
-    put(sums + j, s, left);
-  });
+  // Four rows at a time: memory is read in order, and the sums, which stay in the first-level cache, a quarter as often.
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const float* r = rows + i * width;
+    walk(width, [&](int64_t j, int64_t left) {
+      const V s = (some(r + j, left) + some(r + width + j, left)) + (some(r + 2 * width + j, left) + some(r + 3 * width + j, left));
+      put(sums + j, some(sums + j, left) + s, left);
+    });
+  }
+  for (; i < n; i++)
+    walk(width, [&](int64_t j, int64_t left) { put(sums + j, some(sums + j, left) + some(rows + i * width + j, left), left); });
 }
 void axpy(float* y, float alpha, const float* x, int64_t n) {
   walk(n, [&](int64_t i, int64_t left) { put(y + i, some(y + i, left) + all(alpha) * some(x + i, left), left); });
