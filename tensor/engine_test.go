@@ -154,3 +154,11 @@ func TestEngineBesideLibtorch(t *testing.T) {
 	})
 	wantNear(t, "gradient", detour, alone, 1e-5)
 }
+
+// A single row that is cut out of a longer one keeps the longer one's stride.
+func TestBitcastOfCutRow(t *testing.T) {
+	s := scope(t)
+	bytes := tensor.From(s, make([]uint8, 2*49), 2, 49)
+	cut := s.Contiguous(s.Narrow(s.Narrow(bytes, 0, 0, 1), 1, 0, 48))
+	wantTensor(t, "Bitcast", s, s.Bitcast(cut, tensor.Float32), []int64{1, 12}, make([]float64, 12), 0)
+}

@@ -165,7 +165,20 @@ gorl_err gorl_gather(gorl_t a, int64_t dim, gorl_t index, int grad, gorl_t* out)
 gorl_err gorl_reshape(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).reshape(sizes_of(sizes, n))); GORL_END }
 gorl_err gorl_expand(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).expand(sizes_of(sizes, n))); GORL_END }
 gorl_err gorl_transpose(gorl_t a, int64_t d0, int64_t d1, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).transpose(d0, d1)); GORL_END }
-gorl_err gorl_bitcast(gorl_t a, int32_t dtype, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).view(scalar_of(dtype))); GORL_END }
+gorl_err gorl_bitcast(gorl_t a, int32_t dtype, int grad, gorl_t* out) {
+  GORL_BEGIN(grad)
+  const at::Tensor& t = T(a);
+  // A single row that was cut out of a longer one is contiguous, but keeps the longer one's stride, which libtorch refuses.
+  if (t.dim() > 1 && t.is_contiguous() && t.size(0) == 1) {
+    auto row = t.reshape({-1}).view(scalar_of(dtype));
+    auto sizes = t.sizes().vec();
+    sizes.back() = sizes.back() * t.element_size() / row.element_size();
+    *out = wrap(row.reshape(sizes));
+    return nullptr;
+  }
+  *out = wrap(t.view(scalar_of(dtype)));
+  GORL_END
+}
 gorl_err gorl_permute(gorl_t a, const int64_t* dims, int32_t n, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).permute(sizes_of(dims, n))); GORL_END }
 
 gorl_err gorl_conv2d(gorl_t x, gorl_t w, gorl_t b, const int64_t* g, int32_t lower, int grad, gorl_t* out) {
