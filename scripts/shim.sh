@@ -104,6 +104,7 @@ identity() {
 base=$(identity | hash)
 
 # --- the libraries -------------------------------------------------------------------
+
 # simd FOLDER: compiles the engine's inner loops once for each instruction set, whatever this
 # processor has: the best one is chosen at run time.
 simd() {
@@ -130,12 +131,12 @@ simd() {
 library() {
 	local name=$1 folder=$2 key unit
 	shift 2
-	key=$({ echo "$base" "$@"; (cd "$folder" && find . -name '*.cc' -o -name '*.h' | LC_ALL=C sort | xargs sha256sum); } | hash)
+	key=$({ echo "$base" "$@"; declare -f simd; (cd "$folder" && find . -name '*.cc' -o -name '*.h' | LC_ALL=C sort | xargs sha256sum); } | hash)
 	if [ -f "$out/lib$name.so" ] && [ "$(cat "$out/.$name.key" 2>/dev/null)" = "$key" ]; then
 		say "lib$name.so is up to date"
 		return
 	fi
-	say "building lib$name.so (about a quarter of a minute)"
+	say "building lib$name.so (less than a minute)"
 	unit=$work/$name.cc
 	for source in "$folder"/*.cc; do
 		printf '#include "%s"\n' "$source"

@@ -66,7 +66,8 @@ func testStreamErrors(t *testing.T, d tensor.Device) {
 	stream.Close()
 }
 
-// Nobody waits for what is written to a device; it arrives nevertheless, in order, whatever becomes of the slice.
+// Write returns before a device has the values. They arrive in the order of the calls, also where the caller changes the slice
+// after Write has returned.
 func TestWritesArrive(t *testing.T) { onDevices(t, testWritesArrive) }
 
 func testWritesArrive(t *testing.T, d tensor.Device) {

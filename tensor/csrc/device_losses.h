@@ -1,7 +1,7 @@
 // The losses on other devices than the CPU, where a kernel's launch costs more than what it computes: the gradient comes
 // with the loss, in a few kernels more, instead of one for each operation's derivative.
 #pragma once
-#include "handle.h"
+#include "node.h"
 
 namespace gorl {
 
@@ -18,8 +18,6 @@ struct Given : torch::autograd::Function<Given> {
 };
 
 inline bool elsewhere(const at::Tensor& t) { return !t.device().is_cpu() && t.scalar_type() == at::kFloat; }
-
-inline bool followed_by(const at::Tensor& a, const at::Tensor& b) { return a.requires_grad() || b.requires_grad(); }
 
 // now, old and advantage are (n, 1); x and y are the free and the limited objective.
 inline void device_surrogate(const at::Tensor& now, const at::Tensor& old, const at::Tensor& advantage, double clip, at::Tensor* loss,

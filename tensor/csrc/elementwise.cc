@@ -47,7 +47,7 @@ at::Tensor combine(const at::Tensor& a, float x, const at::Tensor* b, float y, f
   return out;
 }
 
-// An elementwise product, and a square where both factors are the same tensor.
+// An elementwise product.
 struct Times : Op {
   at::Tensor a, b;
   Times(const at::Tensor& a_, const at::Tensor& b_) : Op(torch::autograd::collect_next_edges(a_, b_)), a(bare_of(a_)), b(bare_of(b_)) {}
@@ -77,11 +77,13 @@ struct Map : Op {
   at::Tensor a, y;
   Slope slope;
   Map(const at::Tensor& a_, const at::Tensor& y_, Slope slope_)
-      : Op(torch::autograd::collect_next_edges(a_)), a(bare_of(a_)), y(alias(y_, y_.sizes())), slope(slope_) {}
+      : Op(torch::autograd::collect_next_edges(a_)), a(bare_of(a_)), y(bare_of(y_)), slope(slope_) {}
   variable_list backward(const variable_list& grads) override {
     const auto g = grads[0].contiguous();
     auto out = make(a.sizes());
-    for (int64_t i = 0; i < a.numel(); i++) data(out)[i] = slope(data(g)[i], data(a)[i], data(y)[i]);
+    const float *gi = data(g), *ai = data(a), *yi = data(y);
+    float* o = data(out);
+    for (int64_t i = 0; i < a.numel(); i++) o[i] = slope(gi[i], ai[i], yi[i]);
     return {out};
   }
   void release() override { a.reset(), y.reset(); }
@@ -97,7 +99,7 @@ at::Tensor map(const at::Tensor& a, F f, Slope slope) {
   return out;
 }
 
-// Bounds of a clamp are those of its node.
+// Limits to [lo, hi]. The gradient passes where the element is within the limits.
 struct Clamp : Op {
   at::Tensor a;
   float lo, hi;
@@ -105,7 +107,9 @@ struct Clamp : Op {
   variable_list backward(const variable_list& grads) override {
     const auto g = grads[0].contiguous();
     auto out = make(a.sizes());
-    for (int64_t i = 0; i < a.numel(); i++) data(out)[i] = data(a)[i] >= lo && data(a)[i] <= hi ? data(g)[i] : 0.f;
+    const float *gi = data(g), *ai = data(a);
+    float* o = data(out);
+    for (int64_t i = 0; i < a.numel(); i++) o[i] = ai[i] >= lo && ai[i] <= hi ? gi[i] : 0.f;
     return {out};
   }
   void release() override { a.reset(); }
@@ -129,7 +133,9 @@ struct Sum : Op {
   variable_list backward(const variable_list& grads) override {
     const auto g = grads[0].contiguous();
     auto out = make(sizes);
-    for (int64_t i = 0; i < out.numel(); i++) data(out)[i] = share * data(g)[i / width];
+    const float* gi = data(g);
+    float* o = data(out);
+    for (int64_t i = 0; i < out.numel(); i += width) std::fill_n(o + i, width, share * *gi++);
     return {out};
   }
   void release() override {}
@@ -139,7 +145,7 @@ struct Sum : Op {
 
 at::Tensor fast_unary(int32_t op, const at::Tensor& a) {
   if (!engine() || !plain(a)) return {};
-  if (op == GORL_DETACH) return alias(a, a.sizes());
+  if (op == GORL_DETACH) return bare_of(a);
   if (recording() && !ours(a)) return {};
   switch (op) {
     case GORL_NEG: return combine(a, -1, nullptr, 0, 0);
@@ -190,10 +196,11 @@ at::Tensor fast_reduce(int32_t op, const at::Tensor& a, at::IntArrayRef dims, bo
   else sizes.pop_back();
   auto out = make(sizes);
   const float* p = data(a);
+  float* o = data(out);
   for (int64_t i = 0; i < a.numel() / width; i++) {
     double sum = 0;
     for (int64_t j = 0; j < width; j++) sum += p[i * width + j];
-    data(out)[i] = static_cast<float>(op == GORL_MEAN ? sum / static_cast<double>(width) : sum);
+    o[i] = static_cast<float>(op == GORL_MEAN ? sum / static_cast<double>(width) : sum);
   }
   if (recording() && a.requires_grad()) track(out, node<Sum>(a, width, op == GORL_MEAN ? 1 / static_cast<float>(width) : 1.f));
   return out;

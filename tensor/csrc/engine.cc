@@ -103,11 +103,11 @@ at::Tensor make(at::IntArrayRef sizes) {
   return out;
 }
 
-at::Tensor alias(const at::Tensor& t, at::IntArrayRef sizes, int64_t offset) {
+at::Tensor alias(const at::Tensor& t, at::IntArrayRef sizes, int64_t offset, at::ScalarType type) {
   auto* impl = t.unsafeGetTensorImpl();
-  auto out = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(impl->storage()), impl->key_set(), impl->dtype());
+  auto out = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(impl->storage()), impl->key_set(), c10::scalarTypeToTypeMeta(type));
   auto* made = out.unsafeGetTensorImpl();
-  made->set_storage_offset(impl->storage_offset() + offset);
+  made->set_storage_offset(impl->storage_offset() * static_cast<int64_t>(impl->itemsize()) / static_cast<int64_t>(c10::elementSize(type)) + offset);
   made->set_sizes_contiguous(sizes);
   return out;
 }

@@ -21,8 +21,10 @@ bool engine();
 
 // A new float32 tensor on the CPU, not initialised.
 at::Tensor make(at::IntArrayRef sizes);
-// A tensor of other sizes in the memory of a contiguous one, from an element on. Autograd does not follow it.
-at::Tensor alias(const at::Tensor& t, at::IntArrayRef sizes, int64_t offset = 0);
+// A tensor of other sizes, and perhaps another type, in the memory of a contiguous one on the CPU, from an element (of its own
+// type) on. Autograd does not follow it.
+at::Tensor alias(const at::Tensor& t, at::IntArrayRef sizes, int64_t offset, at::ScalarType type);
+inline at::Tensor alias(const at::Tensor& t, at::IntArrayRef sizes, int64_t offset = 0) { return alias(t, sizes, offset, t.scalar_type()); }
 // The same tensor, which autograd does not follow.
 inline at::Tensor bare_of(const at::Tensor& t) { return alias(t, t.sizes()); }
 // A float32 scalar on the CPU.

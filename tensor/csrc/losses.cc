@@ -171,7 +171,7 @@ gorl_err gorl_surrogate(gorl_t now, gorl_t old, gorl_t advantage, double clip, g
     *fraction = wrap(scalar(outside * k));
     return nullptr;
   }
-  if (elsewhere(p) && !followed_by(q, a)) {
+  if (elsewhere(p) && !followed(q, a)) {
     at::Tensor value, kl, share;
     device_surrogate(p, q, a, clip, &value, &kl, &share);
     *loss = wrap(value);
@@ -216,7 +216,7 @@ gorl_err gorl_value_loss(gorl_t predicted, gorl_t old, gorl_t returns, double cl
     *out = wrap(loss_of(sum / static_cast<double>(n), v, std::move(gradient)));
     return nullptr;
   }
-  if (elsewhere(v) && !followed_by(o, r)) {
+  if (elsewhere(v) && !followed(o, r)) {
     *out = wrap(device_value_loss(v, o, r, clip, kind));
     return nullptr;
   }

@@ -168,12 +168,12 @@ gorl_err gorl_transpose(gorl_t a, int64_t d0, int64_t d1, int grad, gorl_t* out)
 gorl_err gorl_bitcast(gorl_t a, int32_t dtype, int grad, gorl_t* out) {
   GORL_BEGIN(grad)
   const at::Tensor& t = T(a);
-  // A single row that was cut out of a longer one is contiguous, but keeps the longer one's stride, which libtorch refuses.
-  if (t.dim() > 1 && t.is_contiguous() && t.size(0) == 1) {
-    auto row = t.reshape({-1}).view(scalar_of(dtype));
+  // A dimension of one element keeps any stride, which libtorch may refuse: contiguous memory is read as one row.
+  if (t.dim() > 1 && t.is_contiguous()) {
+    auto row = t.view({-1}).view(scalar_of(dtype));
     auto sizes = t.sizes().vec();
     sizes.back() = sizes.back() * t.element_size() / row.element_size();
-    *out = wrap(row.reshape(sizes));
+    *out = wrap(row.view(sizes));
     return nullptr;
   }
   *out = wrap(t.view(scalar_of(dtype)));

@@ -188,7 +188,7 @@ struct Perceptron : Op {
   Net net;
   at::Tensor x, hidden, y;
   Perceptron(Net net_, const at::Tensor& x_, at::Tensor hidden_, const at::Tensor& y_)
-      : Op(torch::autograd::collect_next_edges(x_)), net(std::move(net_)), x(bare_of(x_)), hidden(std::move(hidden_)), y(alias(y_, y_.sizes())) {}
+      : Op(torch::autograd::collect_next_edges(x_)), net(std::move(net_)), x(bare_of(x_)), hidden(std::move(hidden_)), y(bare_of(y_)) {}
   variable_list backward(const variable_list& grads) override {
     const int64_t n = x.size(0), parts = parts_of(n, 2 * n * net.weights);
     const auto dy = grads[0].contiguous();

@@ -1,5 +1,5 @@
 // Buffers through which a device gets what the host has for it in one copy: see transfer.go.
-#include "handle.h"
+#include "engine.h"
 
 using namespace gorl;
 
@@ -20,11 +20,11 @@ gorl_err gorl_transfer_send(gorl_t host, gorl_t there, int64_t bytes) {
 }
 gorl_err gorl_transfer_part(gorl_t memory, int64_t offset, const int64_t* sizes, int32_t n, int32_t dtype, gorl_t* out) {
   GORL_BEGIN(0)
-  auto size = sizes_of(sizes, n);
-  int64_t elements = 1;
-  for (auto d : size) elements *= d;
+  const auto size = sizes_of(sizes, n);
   const auto type = scalar_of(dtype);
-  const auto bytes = elements * static_cast<int64_t>(c10::elementSize(type));
-  *out = wrap(T(memory).narrow(0, offset, bytes).view(type).view(size));
+  const auto width = static_cast<int64_t>(c10::elementSize(type)), bytes = c10::multiply_integers(size) * width;
+  TORCH_CHECK(offset % width == 0 && offset + bytes <= T(memory).numel(), "the part at ", offset, " of ", bytes, " bytes does not lie in the transfer");
+  // Every step takes some parts: on the CPU they are made without the dispatcher.
+  *out = wrap(T(memory).device().is_cpu() ? alias(T(memory), size, offset / width, type) : T(memory).narrow(0, offset, bytes).view(type).view(size));
   GORL_END
 }

@@ -1,9 +1,7 @@
 package onpolicy
 
 import (
-	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -11,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -332,110 +328,4 @@ func (v *Overlap) Close() error {
 	}
 	_ = v.actor.Close()
 	return v.Complete.Close()
-}
-
-// Snapshot implements [agents.Snapshotter], once no update is in progress. It is the learner's, with the actor's
-// rollout in progress and random states. With buffers it has the actor's parameters and statistics as well, unless the
-// rollout is full: they are the newest ones then at the next step. Where an update has failed and the actor has gone
-// on, the rollout of that update is saved in the place of the actor's.
-func (v *Overlap) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
-	v.join()
-	if !v.behind {
-		if err := v.exchange(); err != nil {
-			return nil, err
-		}
-	}
-	v.core.Timestep = v.actor.Timestep
-	snap, err := v.Complete.Snapshot(opt)
-	if !v.behind {
-		if err := v.exchange(); err != nil {
-			return nil, err
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	w := writer{snap: snap}
-	state, err := v.actor.Gen.State()
-	w.fail(err)
-	snap.Arrays[layout.ActingGenerator] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
-	pcg, err := v.actor.pcg.MarshalBinary()
-	w.fail(err)
-	snap.Values[layout.ActingRandom] = base64.StdEncoding.EncodeToString(pcg)
-	if opt.Buffers && v.actor.Rollout != nil && !v.behind && !v.actor.Rollout.Full() {
-		w.entries(layout.Acting(""), v.actor.Flat, v.actor.Flat.Values)
-		for _, s := range v.actor.allScalers() {
-			if s.RunningStandardScaler != nil {
-				w.float64s(layout.Acting(layout.Statistic(s.name, layout.RunningMean)), s.Mean)
-				w.float64s(layout.Acting(layout.Statistic(s.name, layout.RunningVariance)), s.Variance)
-				w.float64s(layout.Acting(layout.Statistic(s.name, layout.CurrentCount)), s.Count)
-			}
-		}
-	}
-	return snap, w.err
-}
-
-// Restore implements [agents.Snapshotter]. Where the snapshot does not say with what the actor acts, it acts with the
-// restored parameters until the next update begins.
-func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
-	v.join()
-	if err := v.exchange(); err != nil {
-		return err
-	}
-	defer func() { err = cmp.Or(err, v.exchange()) }()
-	r := reader{snap: snap, name: strings.ToLower(v.core.name)}
-	pcg, drawOn := r.acting(v.actor)
-	if r.err != nil {
-		return r.err
-	}
-	if err := v.Complete.Restore(snap); err != nil {
-		return err
-	}
-	if err := cmp.Or(v.refresh(), v.handMemories()); err != nil {
-		return err
-	}
-	for _, w := range r.writes {
-		if err := w(); err != nil {
-			return err
-		}
-	}
-	if pcg != nil {
-		if err := cmp.Or(v.actor.pcg.UnmarshalBinary(pcg), drawOn()); err != nil {
-			return err
-		}
-	}
-	v.actor.Timestep, v.actor.acted = v.core.Timestep, false
-	if v.actor.Rollout != nil { // the learner's, until the two are exchanged again
-		v.actor.Rollout.Clear()
-	}
-	v.core.Fetched, v.behind, v.err = nil, false, nil
-	v.rate = v.core.LearningRate()
-	return nil
-}
-
-// acting reads with what the actor acts: its random states, nil where the snapshot has none, and as writes parameters
-// and statistics, where it has any.
-func (r *reader) acting(c *Core) (pcg []byte, drawOn func() error) {
-	_, has := r.snap.Arrays[layout.ActingGenerator]
-	if text, err := r.snap.Text(layout.ActingRandom); err == nil || has {
-		r.fail(err)
-		pcg, err = base64.StdEncoding.DecodeString(text)
-		r.fail(err)
-		drawOn = r.random(c, layout.ActingGenerator, pcg)
-	}
-	for name := range r.snap.Arrays {
-		if !strings.HasPrefix(name, layout.Acting("")) {
-			continue
-		}
-		r.entries(layout.Acting(""), c.Flat, c.Flat.Values)
-		for _, s := range c.allScalers() {
-			if s.RunningStandardScaler != nil {
-				r.float64s(layout.Acting(layout.Statistic(s.name, layout.RunningMean)), s.Mean)
-				r.float64s(layout.Acting(layout.Statistic(s.name, layout.RunningVariance)), s.Variance)
-				r.float64s(layout.Acting(layout.Statistic(s.name, layout.CurrentCount)), s.Count)
-			}
-		}
-		break
-	}
-	return pcg, drawOn
 }

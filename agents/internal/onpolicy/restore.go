@@ -45,13 +45,7 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 		steps[i] = r.integer(layout.OptimizerSteps, o.name)
 	}
 	cursors := r.memories(c)
-	for _, s := range c.allScalers() {
-		if s.RunningStandardScaler != nil {
-			r.float64s(layout.Statistic(s.name, layout.RunningMean), s.Mean)
-			r.float64s(layout.Statistic(s.name, layout.RunningVariance), s.Variance)
-			r.float64s(layout.Statistic(s.name, layout.CurrentCount), s.Count)
-		}
-	}
+	r.statistics("", c)
 	timestep, updates, rollout := r.integer(layout.Timestep), r.integer(layout.Updates), r.integer(layout.RolloutSteps)
 	// A rollout in progress fits only an agent with the same rollouts and number of environments.
 	if rollout > int64(c.Config.Rollouts) || rollout > 0 && c.Rollout == nil {
@@ -201,6 +195,17 @@ func (r *reader) memories(c *Core) [][2]int64 {
 		at = append(at, [2]int64{length, next})
 	}
 	return at
+}
+
+// statistics reads those of the agent's scalers, under names that begin with prefix.
+func (r *reader) statistics(prefix string, c *Core) {
+	for _, s := range c.allScalers() {
+		if s.RunningStandardScaler != nil {
+			r.float64s(prefix+layout.Statistic(s.name, layout.RunningMean), s.Mean)
+			r.float64s(prefix+layout.Statistic(s.name, layout.RunningVariance), s.Variance)
+			r.float64s(prefix+layout.Statistic(s.name, layout.CurrentCount), s.Count)
+		}
+	}
 }
 
 // random checks the states of the random sequences, the device's in the array generator, by setting others to them, and

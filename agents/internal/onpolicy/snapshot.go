@@ -32,13 +32,7 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		w.entries(layout.ExpAvgSq(o.name, ""), c.Flat, o.ExpAvgSq)
 		steps[o.name] = o.Steps
 	}
-	for _, s := range c.allScalers() {
-		if s.RunningStandardScaler != nil {
-			w.float64s(layout.Statistic(s.name, layout.RunningMean), s.Mean)
-			w.float64s(layout.Statistic(s.name, layout.RunningVariance), s.Variance)
-			w.float64s(layout.Statistic(s.name, layout.CurrentCount), s.Count)
-		}
-	}
+	w.statistics("", c)
 	state, err := c.Gen.State()
 	w.fail(err)
 	snap.Arrays[layout.RandomGenerator] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
@@ -128,6 +122,17 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 	}
 	snap.Values = values
 	return snap, w.err
+}
+
+// statistics writes those of the agent's scalers, under names that begin with prefix.
+func (w *writer) statistics(prefix string, c *Core) {
+	for _, s := range c.allScalers() {
+		if s.RunningStandardScaler != nil {
+			w.float64s(prefix+layout.Statistic(s.name, layout.RunningMean), s.Mean)
+			w.float64s(prefix+layout.Statistic(s.name, layout.RunningVariance), s.Variance)
+			w.float64s(prefix+layout.Statistic(s.name, layout.CurrentCount), s.Count)
+		}
+	}
 }
 
 // recorded lists the fields of the rollout that steps record. Those that an update computes are not part of a snapshot.
