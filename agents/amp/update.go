@@ -47,7 +47,7 @@ func (a *learner) Update(ctx context.Context) error {
 			}
 		}
 
-		more := map[string]tensor.Tensor{"Reward / Style reward (mean)": s.Mean(a.ValidOf(s, style))}
+		more := map[string]tensor.Tensor{"Reward / Style reward (mean)": a.Mean(s, a.ValidOf(s, style))}
 		if err := a.Conclude(s, meter, 0, more); err != nil {
 			return err
 		}

@@ -74,7 +74,9 @@ func (c *Core) Average(s *tensor.Scope, b Batch, kl, moved *tensor.Tensor, figur
 	if s.Err() != nil {
 		return
 	}
-	s.AddTo(c.flags, s.Narrow(flags, 0, 0, int64(c.Group.Size())), 1)
+	// Only the first flags count: through the gradients, NaN gets to all ranks.
+	none := s.As(s.EqScalar(s.Sum(c.flags), 0), tensor.Float32)
+	s.AddTo(c.flags, s.Mul(s.Narrow(flags, 0, 0, int64(c.Group.Size())), none), 1)
 	if c.Config.Skrl() {
 		all = all[:2]
 	}
@@ -116,6 +118,16 @@ func (c *Core) learnReturns(s *tensor.Scope, returns tensor.Tensor) {
 		c.Group.Sum(s, moments)
 		c.VScaler.Merge(s, moments)
 	}
+}
+
+// Mean returns the mean of the numbers in x of all ranks, a scalar.
+func (c *Core) Mean(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
+	if !c.together() || s.Err() != nil {
+		return s.Mean(x)
+	}
+	sums := s.Stack(0, s.Scalar(float64(tensor.Numel(x))), s.Sum(x))
+	c.Group.Sum(s, sums)
+	return s.Div(s.Select(sums, 0, 1), s.Select(sums, 0, 0))
 }
 
 // deviation returns the mean and the unbiased standard deviation of the numbers in x of all ranks, (1) float32 each.
