@@ -23,8 +23,8 @@ func plan() *box {
 			),
 		),
 		abreast(frame("parts of agents", "models"), frame("policies without libtorch", "infer"),
-			frame("parts of agents", "memory", "preprocessors", "schedulers"),
-			frame("several processes", "distributed")),
+			frame("parts of agents", "distributed"),
+			frame("parts of agents", "memory", "preprocessors", "schedulers"), &box{w: 60}),
 		abreast(&box{}, frame("foundations", "tensor"), &box{}, frame("foundations", "spaces")),
 		frame("files", "checkpoint"),
 	)
@@ -33,7 +33,7 @@ func plan() *box {
 // colours are those of frames by what they are for, in the order of the legend.
 var colours = [][2]string{
 	{"programs", "#e3e6ea"}, {"populations", "#e4dcf5"}, {"training", "#d6e6fa"}, {"agents", "#d3efdc"},
-	{"environments, motion", "#cdebee"}, {"parts of agents", "#fbf0c4"}, {"several processes", "#dfe9b8"}, {"policies without libtorch", "#fde3cf"},
+	{"environments, motion", "#cdebee"}, {"parts of agents", "#fbf0c4"}, {"policies without libtorch", "#fde3cf"},
 	{"files", "#f7d9e3"}, {"foundations", "#e8e0d2"},
 }
 
