@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"time"
 
@@ -194,6 +195,15 @@ func (r rank) shareSnapshot(snap *checkpoint.Snapshot) (*checkpoint.Snapshot, er
 		return snap, err
 	}
 	return checkpoint.DecodeSafetensors(data)
+}
+
+// diverged notes an update whose losses are not finite: all ranks know, by the flags that travel with the gradients, and
+// none leaves the others.
+func (r *rank) diverged(err error) {
+	var d *agents.DivergedError
+	if r.Several() && errors.As(err, &d) {
+		r.stop = err
+	}
 }
 
 // left tells the other ranks why this one ends, unless all end for the same reason.
