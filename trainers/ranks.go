@@ -139,9 +139,12 @@ func (t *Trainer) exchange() error {
 			r.stop = fmt.Errorf("%w: rank %d: %s", ErrStop, from, report.Stop)
 		}
 	}
-	r.episodes, r.finished = nil, t.episodes.Finished()
+	t.knowEpisodes()
 	return nil
 }
+
+// knowEpisodes notes that the other ranks know the episodes counted so far, or have forgotten theirs as this one has.
+func (t *Trainer) knowEpisodes() { t.rank.episodes, t.rank.finished = nil, t.episodes.Finished() }
 
 // share returns what rank 0 has made of f, on all ranks; the others do not call it.
 func share[T any](r rank, f func() (T, error)) (x T, err error) {
