@@ -30,6 +30,7 @@ type launcher struct {
 	nodes                string // the machines' compressed list, of which the first has rank 0
 	id                   []string
 	attempt              string
+	caller               string // who says its name in a variable
 	addrName, portName   string // instead of MASTER_ADDR and MASTER_PORT
 	port                 int    // where that is not set; 0 makes one of the run's id
 	hint                 string // for who set one variable and not the other
@@ -61,7 +62,7 @@ var launchers = []launcher{
 	{
 		name: "RANK and WORLD_SIZE", claims: []string{"RANK", "WORLD_SIZE"}, either: true,
 		rank: "RANK", size: "WORLD_SIZE", localRank: "LOCAL_RANK", localSize: "LOCAL_WORLD_SIZE",
-		id: []string{EnvRun}, attempt: EnvAttempt, port: defaultPort,
+		id: []string{EnvRun}, attempt: EnvAttempt, caller: EnvLauncher, port: defaultPort,
 		hint: "set both, or " + EnvDistributed + "=kubernetes in the pods of an Indexed Job, or " + EnvDistributed + "=off to train alone",
 	},
 	{
@@ -160,7 +161,7 @@ func (l launcher) started(e environment) bool {
 
 // place reads the launcher's variables.
 func (l launcher) place(e environment) (p Place, err error) {
-	p = Place{LocalSize: 1, Launcher: l.name, Serve: e.get(envAgentStore) != "True"}
+	p = Place{LocalSize: 1, Launcher: cmp.Or(e.get(l.caller), l.name), Serve: e.get(envAgentStore) != "True"}
 	if p.Size, err = e.number(l.size, 1, 1<<20, l.hint); err != nil {
 		return p, err
 	}
