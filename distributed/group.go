@@ -223,6 +223,9 @@ func (g *Group) Place() Place {
 	return g.place
 }
 
+// Config returns how the ranks compute together.
+func (g *Group) Config() Config { return g.cfg }
+
 // Several reports whether there are other ranks.
 func (g *Group) Several() bool { return g.Size() > 1 }
 

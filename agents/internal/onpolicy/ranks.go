@@ -22,6 +22,9 @@ import (
 // shared is the most figures that travel with the gradients.
 const shared = 24
 
+// Ranks returns this rank's part of all that train the agent, nil where there is one.
+func (c *Core) Ranks() *distributed.Group { return c.Group }
+
 // behind is how many elements behind the gradients the ranks share: rows, figures and a flag for each rank.
 func (c *Core) behind() int64 {
 	if !c.Group.Several() {
