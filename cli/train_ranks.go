@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -64,7 +63,7 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 
 // trainRank trains one agent, as one of several processes where place says so.
 func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place distributed.Place, stdout, stderr io.Writer) error {
-	t, err := join(ctx, place, c)
+	t, err := join(ctx, place)
 	if err != nil {
 		return err
 	}
@@ -85,24 +84,12 @@ type together struct {
 	group *distributed.Group
 }
 
-// join meets the other ranks, and gives all of them one seed.
-func join(ctx context.Context, place distributed.Place, c runfile.Sections) (t together, err error) {
-	if t.place = place; place.Size <= 1 {
-		return t, nil
+// join meets the other ranks.
+func join(ctx context.Context, place distributed.Place) (t together, err error) {
+	if t.place = place; place.Size > 1 {
+		t.group, err = distributed.Join(ctx, place, distributed.DefaultConfig())
 	}
-	if t.group, err = distributed.Join(ctx, place, distributed.DefaultConfig()); err != nil {
-		return t, err
-	}
-	if c["seed"] == nil {
-		seed, err := t.group.BroadcastBytes(0, []byte(strconv.FormatInt(rand.Int64N(1<<31), 10)))
-		if err != nil {
-			return t, errors.Join(err, t.group.Close())
-		}
-		if c["seed"], err = strconv.Atoi(string(seed)); err != nil {
-			return t, errors.Join(err, t.group.Close())
-		}
-	}
-	return t, nil
+	return t, err
 }
 
 // leave ends this rank's part. The others are told of an error, and so is the agent of torchrun, where it is not another
@@ -115,6 +102,11 @@ func (t together) leave(err error) error {
 		t.group.Leave(err)
 	}
 	return errors.Join(err, t.group.Close(), tellAgent(err))
+}
+
+// stopped reports whether an error says that a signal has reached one of the ranks.
+func (t together) stopped(err error) bool {
+	return t.group.Several() && errors.Is(err, context.Canceled)
 }
 
 // tellAgent writes an error to the file that torchrun names, of which it shows the first one of all ranks.

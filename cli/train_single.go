@@ -100,7 +100,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		}
 	}
 	switch {
-	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !several(err):
+	case err != nil && (ctx.Err() != nil && errors.Is(err, ctx.Err()) || with.stopped(err)) && !several(err):
 		return f.stopped(run.dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), total))
 	case err != nil && begun && trainer.Dir() != "":
 		return fmt.Errorf("%w; once that is repaired, %s goes on from the newest checkpoint", err, f.goOn(run.dir))
@@ -140,7 +140,7 @@ func (f *trainFlags) trainer(
 ) (*trainers.Trainer, error) {
 	class, _ := c.Section("agent")["class"].(string)
 	var errPlace error
-	trainer, err := trainers.FromDict(c.Of(runfile.Trainers), env, func(cfg *trainers.Config) {
+	trainer, err := trainers.FromDictIn(run.with.group, c.Of(runfile.Trainers), env, func(cfg *trainers.Config) {
 		if cfg.Resume = cfg.Resume || f.resume != ""; f.resume != "" && cfg.Name == "" {
 			_, cfg.Name = split(f.resume) // place says so, too
 		}

@@ -69,7 +69,7 @@ var launchers = []launcher{
 		name: "Open MPI", claims: []string{"OMPI_COMM_WORLD_RANK"},
 		rank: "OMPI_COMM_WORLD_RANK", size: "OMPI_COMM_WORLD_SIZE",
 		localRank: "OMPI_COMM_WORLD_LOCAL_RANK", localSize: "OMPI_COMM_WORLD_LOCAL_SIZE",
-		id: []string{"PMIX_NAMESPACE", "OMPI_MCA_orte_ess_jobid"},
+		id: []string{"PMIX_NAMESPACE"},
 	},
 	{
 		// Slurm's srun --mpi=pmi2 sets PMI_RANK, too, and has a row that knows more.
