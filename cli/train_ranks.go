@@ -58,6 +58,9 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 	case errors.As(err, &failure) && failure.Status == ranks.StatusUsage:
 		return &commandline.StatusError{Status: commandline.WrongUse} // as it has said
 	}
+	if err != nil && failure == nil { // nothing was started
+		return wrong(err)
+	}
 	return err
 }
 
