@@ -59,9 +59,6 @@ func (p Place) Environ(environ []string) ([]string, error) {
 			list = append(list, variable)
 		}
 	}
-	if !p.Serve { // the one thing that the plain variables cannot say
-		list = append(list, envAgentStore+"=True")
-	}
 	return append(list,
 		fmt.Sprintf("RANK=%d", p.Rank), fmt.Sprintf("WORLD_SIZE=%d", p.Size),
 		fmt.Sprintf("LOCAL_RANK=%d", p.LocalRank), fmt.Sprintf("LOCAL_WORLD_SIZE=%d", p.LocalSize),
