@@ -99,10 +99,14 @@ func (s *bvhScanner) word() string {
 	return w
 }
 
-// rest returns what is left of the line.
-func (s *bvhScanner) rest() string {
-	text := strings.Join(s.words, " ")
-	s.words = nil
+// name returns what is left of the line, up to a brace.
+func (s *bvhScanner) name() string {
+	n := 0
+	for n < len(s.words) && s.words[n] != "{" {
+		n++
+	}
+	text := strings.Join(s.words[:n], " ")
+	s.words = s.words[n:]
 	return text
 }
 
@@ -190,12 +194,12 @@ func (s *bvhScanner) hierarchy() ([]bvhJoint, error) {
 			if len(joints) > 0 {
 				return nil, s.fail("a second ROOT; files of several characters are not read")
 			}
-			err = begin(s.rest(), false)
+			err = begin(s.name(), false)
 		case "JOINT":
 			if len(open) == 0 {
 				return nil, s.fail("JOINT outside of the ROOT's braces")
 			}
-			err = begin(s.rest(), false)
+			err = begin(s.name(), false)
 		case "END":
 			if err = s.expect("Site"); err == nil && len(open) == 0 {
 				err = s.fail("an End Site outside of the ROOT's braces")
