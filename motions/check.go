@@ -303,10 +303,10 @@ func (r *Report) feet(c *Clip) {
 	r.FeetLowest, r.FeetHighest = heights[worst], slices.Max(heights)
 	switch {
 	case under > 0:
-		r.fault("floor", worst, -r.FeetLowest, limitFloor, "feet are under the floor in %d of %d frames, deepest by %.1f cm in frame %d; Clip.OnFloor puts the clip on the floor",
+		r.fault("floor", worst, -r.FeetLowest, limitFloor, "feet are under the floor in %d of %d frames, deepest by %.1f cm in frame %d; Clip.OnFloor and Humanoid put it on the floor",
 			under, c.n, -100*r.FeetLowest, worst)
 	case r.FeetLowest > limitFloat:
-		r.fault("floor", worst, r.FeetLowest, limitFloat, "feet are never nearer to the floor than %.1f cm (frame %d); Clip.OnFloor puts the clip on the floor",
+		r.fault("floor", worst, r.FeetLowest, limitFloat, "feet are never nearer to the floor than %.1f cm (frame %d); Clip.OnFloor and Humanoid put it on the floor",
 			100*r.FeetLowest, worst)
 	}
 	frame := 0
@@ -408,13 +408,12 @@ func (r *Report) hinges(c *Clip) {
 	}
 }
 
-// Write prints the report for people.
+// Write prints the report for people, a line for each thing, after two spaces and its name.
 func (r *Report) Write(w io.Writer) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-10s  %s\n", name, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintf(&b, "%s: clip of reference motion\n", nameOr(r.Name))
 	line("frames", "%d at %.4g a second, %.3f s, loop %s", r.Frames, r.Rate, r.Duration, r.Loop)
 	if r.Skeleton != "" {
 		line("skeleton", "%s: %d bodies, %d joints", r.Skeleton, r.Bodies, r.Joints)
