@@ -35,8 +35,9 @@ func QuadrupedSkeleton() *Skeleton {
 		n := len(s.Bodies)
 		add(Body{Name: leg + "_hip", Parent: 0, Offset: [3]float64{front * .183, side * .047, 0}}, x, -.803, .803)
 		add(Body{Name: leg + "_thigh", Parent: n, Offset: [3]float64{0, side * .085, 0}}, y, -1.047, 4.189)
-		add(Body{Name: leg + "_calf", Parent: n + 1, Offset: [3]float64{0, 0, -quadrupedThigh},
-			Contacts: []Contact{{At: [3]float64{0, 0, -quadrupedShin}, Radius: quadrupedFoot}}}, y, -2.697, -.916)
+		add(Body{Name: leg + "_calf", Parent: n + 1, Offset: [3]float64{0, 0, -quadrupedThigh}}, y, -2.697, -.916)
+		s.Bodies = append(s.Bodies, Body{Name: leg + "_foot", Parent: n + 2, Offset: [3]float64{0, 0, -quadrupedShin},
+			Contacts: []Contact{{Radius: quadrupedFoot}}})
 	}
 	return s
 }

@@ -38,6 +38,51 @@ func BenchmarkWalkerStep(b *testing.B) {
 	b.Run("all workers", func(b *testing.B) { run(b, runtime.GOMAXPROCS(0), false) })
 }
 
+// BenchmarkHumanoidStep steps 64 humanoids that follow a clip with noise, as learning does: see [BenchmarkWalkerStep].
+func BenchmarkHumanoidStep(b *testing.B) { characterSteps(b, HumanoidBody()) }
+
+// BenchmarkQuadrupedStep does so with quadrupeds.
+func BenchmarkQuadrupedStep(b *testing.B) { characterSteps(b, QuadrupedBody()) }
+
+func characterSteps(b *testing.B, body CharacterBody) {
+	const n = 64
+	run := func(b *testing.B, workers int, reference bool) {
+		e := characterOf(b, CharacterConfig{Body: body, NumEnvs: n, Workers: workers, Residual: true})
+		e.batch.reference = reference
+		if _, err := e.Reset(1); err != nil {
+			b.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(1, 1))
+		actions := make([]float32, e.Model().NU()*n)
+		b.ResetTimer()
+		for range b.N {
+			for i := range actions {
+				actions[i] = float32(0.5 * rng.NormFloat64())
+			}
+			if _, err := e.Step(actions); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/environment-step")
+	}
+	b.Run("one worker", func(b *testing.B) { run(b, 1, false) })
+	b.Run("one worker, plain mj_step", func(b *testing.B) { run(b, 1, true) })
+	b.Run("all workers", func(b *testing.B) { run(b, runtime.GOMAXPROCS(0), false) })
+}
+
+// BenchmarkCharacterPicture draws one humanoid in perspective.
+func BenchmarkCharacterPicture(b *testing.B) {
+	e := characterOf(b, CharacterConfig{Body: HumanoidBody(), Residual: true})
+	if _, err := e.Reset(1); err != nil {
+		b.Fatal(err)
+	}
+	for range b.N {
+		if _, err := e.Render(0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkRender draws one picture of 320 × 320.
 func BenchmarkRender(b *testing.B) {
 	w, err := NewWalker(WalkerConfig{})

@@ -80,6 +80,7 @@ void gm_free_batch(gm_batch* b) {
   free(b->qvel);
   free(b->ctrl);
   free(b->status);
+  free(b->touch);
   free(b->work);
   free(b);
 }
@@ -98,8 +99,9 @@ gm_batch* gm_make_batch(const gm_model* g, int n, char* message) {
   b->qvel = doubles((size_t)n * m->nv);
   b->ctrl = doubles((size_t)n * m->nu);
   b->status = calloc(n, 1);
+  b->touch = calloc((size_t)n * m->nbody, 1);
   b->work = doubles((size_t)n * b->nwork);
-  if (!b->d || !b->qpos || !b->qvel || !b->ctrl || !b->status || !b->work) goto memory;
+  if (!b->d || !b->qpos || !b->qvel || !b->ctrl || !b->status || !b->touch || !b->work) goto memory;
   if (GUARD()) {
     UNGUARD();
     gm_take_message(message);
@@ -176,6 +178,9 @@ static int one(gm_batch* b, int i, int substeps, int reference) {
       diverged = advance(g, d, work);
     }
     if (diverged || bad(d->qpos, m->nq) || bad(d->qvel, m->nv)) return GM_DIVERGED;
+    // The row takes the positions as they are integrated: a quaternion that is normalised twice may differ in its last
+    // bit, and a simulation that is restored from the row is normalised once, as this one is now.
+    if (k == substeps - 1) memcpy(b->qpos + (size_t)i * m->nq, d->qpos, sizeof(double) * m->nq);
     if (!plain || (!reference && k == substeps - 1)) position_velocity(g, d);
   }
   int status = GM_OK;
@@ -190,6 +195,16 @@ static void put(gm_batch* b, int i) {
   mjData* d = b->d[i];
   memcpy(d->qpos, b->qpos + (size_t)i * m->nq, sizeof(double) * m->nq);
   memcpy(d->qvel, b->qvel + (size_t)i * m->nv, sizeof(double) * m->nv);
+}
+
+// touches notes which bodies of simulation i touch another one.
+static void touches(gm_batch* b, int i) {
+  const mjModel* m = b->model->m;
+  const mjData* d = b->d[i];
+  unsigned char* touch = b->touch + (size_t)i * m->nbody;
+  memset(touch, 0, m->nbody);
+  for (int c = 0; c < d->ncon; c++)
+    touch[m->geom_bodyid[d->contact[c].geom1]] = touch[m->geom_bodyid[d->contact[c].geom2]] = 1;
 }
 
 int gm_step(gm_batch* b, int first, int last, int substeps, int reference, char* message) {
@@ -209,9 +224,10 @@ int gm_step(gm_batch* b, int first, int last, int substeps, int reference, char*
       mj_resetData(m, b->d[i]);
       put(b, i);
       mj_step1(m, b->d[i]);
+      touches(b, i);
       continue;
     }
-    memcpy(b->qpos + (size_t)i * m->nq, b->d[i]->qpos, sizeof(double) * m->nq);
+    touches(b, i);
     memcpy(b->qvel + (size_t)i * m->nv, b->d[i]->qvel, sizeof(double) * m->nv);
   }
   UNGUARD();
@@ -232,6 +248,7 @@ int gm_reset(gm_batch* b, const int* which, int count, char* message) {
     put(b, i);
     b->status[i] = GM_OK;
     mj_forward(b->model->m, b->d[i]);
+    touches(b, i);
   }
   UNGUARD();
   return -1;
@@ -248,6 +265,7 @@ int gm_forward(gm_batch* b, int first, int last, char* message) {
   for (; i < last; i++) {
     put(b, i);
     position_velocity(b->model, b->d[i]);
+    touches(b, i);
   }
   UNGUARD();
   return -1;

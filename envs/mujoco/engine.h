@@ -34,6 +34,7 @@ typedef struct {
   double *qpos, *qvel;          // (n, nq), (n, nv): gathered after every step
   double *ctrl;                 // (n, nu): written to the simulations before every step
   unsigned char* status;        // (n): GM_* of the last step
+  unsigned char* touch;         // (n, nbody): 1 where the body touches another one
   double* work;                 // scratch of the fast integrator, one piece a simulation
   int nwork;
 } gm_batch;

@@ -10,12 +10,17 @@ import (
 	"math"
 	"slices"
 	"unsafe"
+
+	"gonum.org/v1/gonum/spatial/r3"
 )
 
 // RenderConfig says how pictures look: a view from the side, x to the right and z up, without perspective, that
-// follows the root along x. Zero values choose.
+// follows the root along x; or that of a [Camera]. Zero values choose.
 type RenderConfig struct {
-	// Width and Height are in pixels. Zero means 320.
+	// Camera looks in perspective, at shaded bodies that throw shadows, with marks where they touch the ground, and at the
+	// motion that they are compared with (see [ReferenceTask]) beside them. Nil: the view from the side.
+	Camera *Camera
+	// Width and Height are in pixels. Zero means 320, and 480 for the width of a camera's picture.
 	Width, Height int
 	// Span is the width of the view in metres. Zero: room around the model in its initial pose.
 	Span float64
@@ -33,6 +38,9 @@ func (c *RenderConfig) check() error {
 		return fmt.Errorf("mujoco: a view of %g m around %g m; both must be finite and the first not negative", c.Span,
 			c.CenterZ)
 	}
+	if c.Camera != nil {
+		return c.Camera.check()
+	}
 	return nil
 }
 
@@ -42,6 +50,7 @@ type drawing struct {
 	order  []int // geoms, farthest first
 	shapes []shape
 	pose   *Batch // one simulation, for RenderPose
+	scene  *scene // of a camera
 }
 
 // shape is what does not change of a geom.
@@ -49,7 +58,8 @@ type shape struct {
 	kind     C.int
 	size     [3]float64
 	color    color.RGBA
-	vertices []float32 // of meshes
+	vertices []float32 // of meshes, and three indices a triangle
+	faces    []int32
 }
 
 func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
@@ -68,6 +78,10 @@ func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
 			count := unsafe.Slice(m.m.mesh_vertnum, int(m.m.nmesh))[data[g]]
 			all := unsafe.Slice((*float32)(unsafe.Pointer(m.m.mesh_vert)), 3*int(m.m.nmeshvert))
 			s.vertices = slices.Clone(all[3*at : 3*(at+count)])
+			at = unsafe.Slice(m.m.mesh_faceadr, int(m.m.nmesh))[data[g]]
+			count = unsafe.Slice(m.m.mesh_facenum, int(m.m.nmesh))[data[g]]
+			faces := unsafe.Slice((*int32)(unsafe.Pointer(m.m.mesh_face)), 3*int(m.m.nmeshface))
+			s.faces = slices.Clone(faces[3*at : 3*(at+count)])
 		}
 		d.shapes = append(d.shapes, s)
 		d.order = append(d.order, g)
@@ -80,6 +94,11 @@ func newDrawing(m *Model, cfg RenderConfig) (*drawing, error) {
 	if err := pose.forward(0, 1); err != nil {
 		d.close()
 		return nil, err
+	}
+	if cfg.Camera != nil {
+		data := pose.data[0]
+		d.scene = newScene(cfg, d.shapes, floats(data.geom_xpos, 3*n), floats(data.geom_xmat, 9*n))
+		cfg = d.scene.cfg
 	}
 	d.canvas = newCanvas(d.frame(m, cfg))
 	return d, nil
@@ -138,6 +157,12 @@ func (e *Env) Render(i int) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t, ok := e.task.(ReferenceTask); ok && d.scene != nil && t.ReferencePose(&e.states[i], d.pose.QPos(0)) {
+		if err := d.pose.forward(0, 1); err != nil {
+			return nil, err
+		}
+		return d.perspective(e.model, e.batch.data[i], d.pose.data[0]), nil
+	}
 	return d.picture(e.model, e.batch.data[i]), nil
 }
 
@@ -180,8 +205,32 @@ func (d *drawing) close() {
 	_ = d.pose.Close() // freeing memory cannot fail
 }
 
+// perspective draws the model as it stands in data, and where reference is given as it stands there beside it.
+func (d *drawing) perspective(m *Model, data, reference *C.mjData) *image.RGBA {
+	n, s := len(d.shapes), d.scene
+	s.solids, s.touches = s.solids[:0], s.touches[:0]
+	root := r3.Vec{}
+	if m.NumBodies() > 1 {
+		x := floats(data.xpos, 3*m.NumBodies())
+		root = r3.Vec{X: x[3], Y: x[4]}
+	}
+	s.add(d.shapes, floats(data.geom_xpos, 3*n), floats(data.geom_xmat, 9*n), nil, r3.Vec{})
+	s.mark(data, r3.Vec{})
+	if reference != nil {
+		sin, cos := math.Sincos(s.camera.Azimuth * math.Pi / 180)
+		beside := r3.Scale(0.3*s.camera.Distance, r3.Vec{X: sin, Y: -cos})
+		s.add(d.shapes, floats(reference.geom_xpos, 3*n), floats(reference.geom_xmat, 9*n), &ghostColor, beside)
+		s.mark(reference, beside)
+		root = r3.Add(root, r3.Scale(0.5, beside))
+	}
+	return s.draw(root.X, root.Y, d.canvas)
+}
+
 // picture draws the model as it stands in data.
 func (d *drawing) picture(m *Model, data *C.mjData) *image.RGBA {
+	if d.scene != nil {
+		return d.perspective(m, data, nil)
+	}
 	n := len(d.shapes)
 	pos, mat := floats(data.geom_xpos, 3*n), floats(data.geom_xmat, 9*n)
 	root := 0.0

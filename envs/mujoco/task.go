@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"math/rand/v2"
+	"unsafe"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/spaces"
@@ -40,6 +41,12 @@ type MetricTask interface {
 	Metrics(s *State, out []float64)
 }
 
+// ReferenceTask is implemented by tasks whose characters are compared with a motion: pictures show it beside them.
+type ReferenceTask interface {
+	// ReferencePose writes the positions (NQ) of the motion at the moment of s, and reports whether there is one.
+	ReferencePose(s *State, qpos []float64) bool
+}
+
 // Spec describes a task.
 type Spec struct {
 	// Name is a short word, the prefix of batch metrics.
@@ -72,6 +79,8 @@ type State struct {
 	// SensorData holds the sensors' values; those of positions and velocities belong to QPos and QVel, those of
 	// accelerations and forces to the last substep.
 	SensorData []float64
+	// Touch (NumBodies) is 1 for a body that touches another one, the world among them, and 0 for the others.
+	Touch []byte
 	// ActuatorForce (NU) and QAcc (NV) are from the last substep.
 	ActuatorForce, QAcc []float64
 	// TimeStep is the duration of a control step in seconds.
@@ -89,7 +98,7 @@ func newStates(b *Batch, memory []float64, width int, dt float64) []State {
 			XPos: floats(d.xpos, 3*nb), XMat: floats(d.xmat, 9*nb),
 			SubtreeCOM: floats(d.subtree_com, 3*nb), SiteXPos: floats(d.site_xpos, 3*nsite),
 			SensorData: floats(d.sensordata, m.NumSensorValues()), ActuatorForce: floats(d.actuator_force, m.NU()),
-			QAcc:     floats(d.qacc, m.NV()),
+			Touch: row(unsafe.Slice((*byte)(unsafe.Pointer(b.c.touch)), b.n*nb), i, nb), QAcc: floats(d.qacc, m.NV()),
 			TimeStep: dt,
 		}
 	}

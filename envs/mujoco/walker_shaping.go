@@ -40,22 +40,8 @@ func (w *Walker) SetRewardShaping(values map[string]any, environments []int) err
 	if err := common.assign(values); err != nil {
 		return err
 	}
-	terms := w.task.terms
 	if environments == nil {
 		w.shaping = common
-		for i := range terms {
-			environments = append(environments, i)
-		}
 	}
-	for _, i := range environments {
-		if i < 0 || i >= len(terms) {
-			return fmt.Errorf("mujoco: walker: environment %d is not one of %d", i, len(terms))
-		}
-	}
-	for _, i := range environments {
-		if err := terms[i].assign(values); err != nil {
-			return err
-		}
-	}
-	return nil
+	return assignShaping(w.task.terms, environments, func(t *walkerTerms) error { return t.assign(values) })
 }

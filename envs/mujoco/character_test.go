@@ -1,0 +1,657 @@
+package mujoco
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/motions"
+)
+
+// marching is a clip for a body: it moves forward at 0.5 m/s, and every hinge swings by 0.1 rad about a standing pose.
+func marching(t testing.TB, b CharacterBody) *motions.Clip {
+	t.Helper()
+	m, err := ParseModel(b.XML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	d := &motions.Description{Columns: []motions.Column{{Name: "root_x", Kind: motions.Travel},
+		{Name: "root_y", Kind: motions.Travel}, {Name: "root_z", Kind: motions.Linear}, {Name: "root", Kind: motions.Rotation}}}
+	height := 0.89
+	if b.Name == "quadruped" {
+		height = 0.29
+	}
+	var stand []float64
+	for _, name := range m.Names(Joint)[1:] {
+		d.Columns = append(d.Columns, motions.Column{Name: name, Kind: motions.Hinge})
+		stand = append(stand, map[string]float64{"_thigh": 0.8, "_calf": -1.6}[name[max(0, strings.LastIndex(name, "_")):]])
+	}
+	const n = 30
+	cfg := motions.ClipConfig{Name: "marching", Loop: motions.LoopWrap, Description: d}
+	for k := range n {
+		yaw := 0.1 * math.Sin(2*math.Pi*float64(k)/n)
+		frame := []float64{0.5 * float64(k) / n, 0, height, math.Cos(yaw / 2), 0, 0, math.Sin(yaw / 2)}
+		for i, q := range stand {
+			frame = append(frame, q+0.1*math.Sin(2*math.Pi*float64(k)/n+float64(i)))
+		}
+		cfg.Frames, cfg.Durations = append(cfg.Frames, frame), append(cfg.Durations, 1.0/n)
+	}
+	clip, err := motions.NewClip(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clip
+}
+
+var bodies = map[string]func() CharacterBody{"humanoid": HumanoidBody, "quadruped": QuadrupedBody}
+
+func characterOf(t testing.TB, cfg CharacterConfig) *Character {
+	t.Helper()
+	if cfg.Motions == nil {
+		cfg.Motions = []*motions.Clip{marching(t, cfg.Body)}
+	}
+	c, err := NewCharacter(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// TestCharacterContract has every task of both bodies checked.
+func TestCharacterContract(t *testing.T) {
+	widths := map[string]int{"humanoid": 81, "quadruped": 49}
+	for name, body := range bodies {
+		for _, c := range []struct {
+			cfg  CharacterConfig
+			more int
+			rows int
+		}{
+			{CharacterConfig{}, 0, 2},
+			{CharacterConfig{Clock: true, History: 1}, 2, 1},
+			{CharacterConfig{Task: Track, Residual: true, History: 5}, 2 + 5, 5},
+			{CharacterConfig{Task: Command, Command: CommandConfig{MinSpeed: 0.2, MaxSpeed: 1, Turn: 1, Seconds: 0.2}}, 3, 2},
+		} {
+			c.cfg.Body, c.cfg.NumEnvs, c.cfg.EpisodeLength = body(), 5, 40
+			e := characterOf(t, c.cfg)
+			s := e.Spaces()
+			if s.Observation.Width() != widths[name]+c.more || s.AMPObservation.Width() != c.rows*widths[name] ||
+				s.Action.Width() != e.Model().NU() {
+				t.Errorf("%s, %s: spaces %v", name, c.cfg.Task, s)
+			}
+			if err := envs.Check(e, 200, 3); err != nil {
+				t.Errorf("%s, %s: %v", name, c.cfg.Task, err)
+			}
+		}
+	}
+}
+
+// TestCharacterRuns: a run depends neither on the number of workers nor on being interrupted by saving and restoring, and
+// allocates nothing.
+func TestCharacterRuns(t *testing.T) {
+	for name, body := range bodies {
+		for _, task := range []CharacterTask{Imitate, Track, Command} {
+			cfg := CharacterConfig{Body: body(), NumEnvs: 7, EpisodeLength: 30, Stagger: 10, Task: task, Residual: task == Track,
+				Command: CommandConfig{MaxSpeed: 1, Turn: 1, Seconds: 0.3}}
+			run := func(e *Character, seed uint64, steps int) []float32 {
+				rng := rand.New(rand.NewPCG(seed, 1))
+				actions := make([]float32, 7*e.Model().NU())
+				var out []float32
+				for range steps {
+					for i := range actions {
+						actions[i] = float32(rng.NormFloat64())
+					}
+					s, err := e.Step(actions)
+					if err != nil {
+						t.Fatal(err)
+					}
+					out = append(append(append(out, s.Observations...), s.AMPObservations...), s.Rewards...)
+					for _, k := range e.batchNames {
+						out = append(out, float32(s.Metrics[k]))
+					}
+				}
+				return out
+			}
+			var want []float32
+			for _, workers := range []int{1, 2, 5} {
+				cfg.Workers = workers
+				e := characterOf(t, cfg)
+				if _, err := e.Reset(4); err != nil {
+					t.Fatal(err)
+				}
+				run(e, 1, 25)
+				state, err := e.MarshalState()
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := run(e, 2, 60)
+				if want == nil {
+					want = got
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("%s, %s: %d workers give another run", name, task, workers)
+				}
+				fresh := characterOf(t, cfg)
+				if err := fresh.RestoreState(state); err != nil {
+					t.Fatal(err)
+				}
+				if back, err := fresh.MarshalState(); err != nil || !bytes.Equal(back, state) {
+					t.Errorf("%s, %s: saving after restoring gives another state: %v", name, task, err)
+				}
+				if !slices.Equal(run(fresh, 2, 60), want) {
+					t.Errorf("%s, %s: the restored run differs", name, task)
+				}
+			}
+		}
+	}
+}
+
+func TestCharacterStepDoesNotAllocate(t *testing.T) {
+	for name, body := range bodies {
+		e := characterOf(t, CharacterConfig{Body: body(), NumEnvs: 8, Workers: 2, Task: Track, Residual: true, Deviation: 100})
+		if _, err := e.Reset(1); err != nil {
+			t.Fatal(err)
+		}
+		actions, ended := make([]float32, 8*e.Model().NU()), 0
+		perStep := testing.AllocsPerRun(8, func() {
+			s, err := e.Step(actions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended += len(s.Episodes)
+		})
+		if ended != 0 || perStep != 0 {
+			t.Errorf("%s: %g allocations a step, %d episodes ended", name, perStep, ended)
+		}
+	}
+}
+
+// TestCharacterReset: episodes begin in the clip, and the AMP history is the clip's.
+func TestCharacterReset(t *testing.T) {
+	const n = 50
+	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: n, History: 3})
+	s, err := e.Reset(5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, task := slices.Clone(s.Observations), e.task
+	width, r := task.features(), &task.refs[0]
+	rows := map[int]bool{}
+	for i := range n {
+		o := first[i*width : (i+1)*width]
+		found := -1
+		for row := range r.rows {
+			f := r.features[row*r.width+2*width : (row+1)*r.width]
+			if math.Abs(float64(o[0]-f[0])-characterLift) < 1e-5 && farthest32(o[1:], f[1:]) < 1e-5 {
+				found = row
+			}
+		}
+		if found < 0 {
+			t.Fatalf("character %d does not begin in the clip", i)
+		}
+		rows[found] = true
+	}
+	if len(rows) < 30 {
+		t.Errorf("%d characters began in %d places", n, len(rows))
+	}
+	if s, err = e.Step(make([]float32, n*28)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		amp := s.AMPObservations[3*width*i : 3*width*(i+1)]
+		if !slices.Equal(amp[width:2*width], first[i*width:(i+1)*width]) {
+			t.Fatalf("character %d: the AMP history does not hold the first observation", i)
+		}
+		if d := farthest32(amp[:width], amp[width:2*width]); d > 0.5 || d == 0 {
+			t.Fatalf("character %d: the moment before the first one is %g away", i, d)
+		}
+	}
+}
+
+func farthest32(a, b []float32) float64 {
+	d := 0.0
+	for i := range a {
+		d = max(d, math.Abs(float64(a[i]-b[i])))
+	}
+	return d
+}
+
+// TestReferenceVelocities: the velocities that the simulation is given move it as the clip moves.
+func TestReferenceVelocities(t *testing.T) {
+	for name, body := range bodies {
+		e := characterOf(t, CharacterConfig{Body: body()})
+		r, m := &e.task.refs[0], e.Model()
+		state := func(at float64) moment {
+			s := moment{make([]float64, m.NQ()), make([]float64, m.NV())}
+			r.at(at, s)
+			return s
+		}
+		const h = 1e-4
+		a, b := state(0.1-h), state(0.1+h)
+		got := state(0.1).qvel
+		// Between frames a clip's velocities are interpolated differences: equal to about a tenth of the largest.
+		for i := range 3 {
+			if want := (b.qpos[i] - a.qpos[i]) / (2 * h); math.Abs(want-got[i]) > 0.02 {
+				t.Errorf("%s: velocity %d is %g, not %g", name, i, got[i], want)
+			}
+		}
+		if want := math.Remainder(heading(b.qpos[3:7])-heading(a.qpos[3:7]), 2*math.Pi) / (2 * h); math.Abs(want-got[5]) > 0.03 {
+			t.Errorf("%s: turning at %g, not %g", name, got[5], want)
+		}
+		for i := rootVelocities; i < m.NV(); i++ {
+			if want := (b.qpos[i+1] - a.qpos[i+1]) / (2 * h); math.Abs(want-got[i]) > 0.03 {
+				t.Errorf("%s: hinge %d moves at %g, not %g", name, i, got[i], want)
+			}
+		}
+	}
+}
+
+// TestHeadingFrame: turning and moving a character over the ground changes no feature.
+func TestHeadingFrame(t *testing.T) {
+	e := characterOf(t, CharacterConfig{Body: HumanoidBody()})
+	pose, err := NewBatch(e.Model(), 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pose.Close()
+	rng := rand.New(rand.NewPCG(1, 1))
+	features := func(q, v []float64) []float32 {
+		copy(pose.QPos(0), q)
+		copy(pose.QVel(0), v)
+		if err := pose.forward(0, 1); err != nil {
+			t.Fatal(err)
+		}
+		out := make([]float32, e.task.features())
+		e.task.writeFeatures(q, v, floats(pose.data[0].xpos, 3*e.Model().NumBodies()), out)
+		return out
+	}
+	q, v := make([]float64, 35), make([]float64, 34)
+	for i := range q {
+		q[i] = rng.NormFloat64()
+	}
+	for i := range v {
+		v[i] = rng.NormFloat64()
+	}
+	norm := math.Sqrt(q[3]*q[3] + q[4]*q[4] + q[5]*q[5] + q[6]*q[6])
+	for i := 3; i < 7; i++ {
+		q[i] /= norm
+	}
+	a := features(q, v)
+	const angle = 2.1
+	sin, cos := math.Sincos(angle)
+	q[0], q[1] = 5, -3
+	v[0], v[1] = cos*v[0]-sin*v[1], sin*v[0]+cos*v[1]
+	s2, c2 := math.Sincos(angle / 2)
+	w, x, y, z := q[3], q[4], q[5], q[6]
+	q[3], q[4], q[5], q[6] = c2*w-s2*z, c2*x-s2*y, c2*y+s2*x, c2*z+s2*w
+	if d := farthest32(a, features(q, v)); d > 1e-5 {
+		t.Errorf("a feature changes by %g", d)
+	}
+}
+
+// TestFallEndsTheEpisode: characters that thrash about fall, and an episode ends where a body that is no foot touches the floor.
+func TestFallEndsTheEpisode(t *testing.T) {
+	for name, body := range bodies {
+		b := body()
+		b.MinHeight, b.MaxTilt = -10, math.Pi
+		e := characterOf(t, CharacterConfig{Body: b, NumEnvs: 4, EpisodeLength: 500})
+		if _, err := e.Reset(1); err != nil {
+			t.Fatal(err)
+		}
+		actions, ended := make([]float32, 4*e.Model().NU()), 0
+		rng := rand.New(rand.NewPCG(1, 1))
+		for range 200 {
+			for i := range actions {
+				actions[i] = 5 * float32(rng.NormFloat64())
+			}
+			s, err := e.Step(actions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, ep := range s.Episodes {
+				ended++
+				if !s.Terminated[ep.Env] {
+					t.Errorf("%s: %+v did not fall", name, ep)
+				}
+			}
+			for i := range 4 {
+				touch := e.State(i).Touch
+				for id, bodyName := range e.Model().Names(Body) {
+					if id > 0 && touch[id] != 0 && !slices.Contains(b.Feet, bodyName) {
+						t.Fatalf("%s: %s touches the floor, and the episode goes on", name, bodyName)
+					}
+				}
+			}
+		}
+		if ended == 0 {
+			t.Errorf("%s: no character fell", name)
+		}
+	}
+}
+
+// TestCharacterSizes puts every geom into the floor and every joint beyond its limit: the models' sizes must hold it.
+func TestCharacterSizes(t *testing.T) {
+	for name, body := range bodies {
+		m, err := ParseModel(body().XML)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		b, err := NewBatch(m, 1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		q := b.QPos(0)
+		q[2] = -3
+		for i, joint := range m.Names(Joint)[1:] {
+			low, _, _, err := m.JointRange(joint)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q[7+i] = low - 0.1
+		}
+		if err := b.Reset(0); err != nil {
+			t.Fatal(err)
+		}
+		d := b.data[0]
+		t.Logf("%s: %d contacts, %d rows", name, d.ncon, d.nefc)
+		if want := map[string][2]int{"humanoid": {34, 164}, "quadruped": {24, 108}}[name]; int(d.ncon) != want[0] || int(d.nefc) != want[1] {
+			t.Errorf("%s: %d contacts and %d rows, not %v", name, d.ncon, d.nefc, want)
+		}
+		for range 20 {
+			if err := b.Step(1); err != nil || b.Status(0)&^Diverged != 0 {
+				t.Fatal(name, err, b.Status(0))
+			}
+		}
+	}
+}
+
+// TestHumanoidMasses holds the model to the table of masses that clips and gains were made for.
+func TestHumanoidMasses(t *testing.T) {
+	m, err := ParseModel(humanoidXML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	mass := floats(m.m.body_mass, m.NumBodies())
+	want := map[string]float64{"world": 0, "pelvis": 10, "torso": 12.01, "head": 3.88, "upper_arm": 1.5, "lower_arm": 1,
+		"hand": 0.5, "thigh": 4.5, "shin": 3, "foot": 1}
+	for i, name := range m.Names(Body) {
+		part := strings.TrimPrefix(strings.TrimPrefix(name, "left_"), "right_")
+		if w, ok := want[part]; !ok || math.Abs(mass[i]-w) > 0.005 {
+			t.Errorf("%s weighs %.3f kg, not %.3f", name, mass[i], w)
+		}
+	}
+}
+
+// TestCharacterStepEqualsMuJoCos holds the order of the step, which leaves bodies and contacts up to date, to mj_step's.
+func TestCharacterStepEqualsMuJoCos(t *testing.T) {
+	for name, body := range bodies {
+		var runs [2][]float64
+		for i := range runs {
+			b := body()
+			b.Feet, b.MinHeight, b.MaxTilt = nil, -10, math.Pi
+			e := characterOf(t, CharacterConfig{Body: b, NumEnvs: 6, EpisodeLength: 1000})
+			e.batch.reference = i == 1
+			if _, err := e.Reset(3); err != nil {
+				t.Fatal(err)
+			}
+			rng := rand.New(rand.NewPCG(1, 1))
+			actions := make([]float32, 6*e.Model().NU())
+			for range 60 {
+				for i := range actions {
+					actions[i] = float32(rng.NormFloat64())
+				}
+				if _, err := e.Step(actions); err != nil {
+					t.Fatal(err)
+				}
+				runs[i] = append(append(runs[i], e.batch.qpos...), e.batch.qvel...)
+			}
+		}
+		if d := farthest(runs[0], runs[1]); !(d <= 1e-9) {
+			t.Errorf("%s: the step leaves mj_step's trajectory by %g", name, d)
+		}
+	}
+}
+
+// TestTracking: the reward is the sum of its weights in the clip, and falls, at last to the end of the episode, with the
+// distance from it.
+func TestTracking(t *testing.T) {
+	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Task: Track})
+	if _, err := e.Reset(1); err != nil {
+		t.Fatal(err)
+	}
+	s, task := e.State(0), e.task
+	r, mem := &task.refs[0], task.memory(s)
+	mem[memoryTime], mem[memoryX], mem[memoryY] = r.time(40), 0, 0
+	r.at(mem[memoryTime], task.scratch[0])
+	place := func(change func(q, v []float64)) (float64, bool) {
+		r.at(mem[memoryTime], moment{s.QPos, s.QVel})
+		change(s.QPos, s.QVel)
+		if err := e.batch.forward(0, 1); err != nil {
+			t.Fatal(err)
+		}
+		return task.tracking(s, &task.terms[0])
+	}
+	best, lost := place(func(q, v []float64) {})
+	if math.Abs(best-1) > 1e-5 || lost {
+		t.Errorf("in the clip the reward is %g, lost: %t", best, lost)
+	}
+	for name, change := range map[string]func(q, v []float64){
+		"pose":          func(q, v []float64) { q[7+3] += 0.5 },
+		"velocity":      func(q, v []float64) { v[6] += 10 },
+		"root":          func(q, v []float64) { q[0] += 0.3 },
+		"root_velocity": func(q, v []float64) { v[1] += 1 },
+		"keys":          func(q, v []float64) { q[7+6] -= 0.4 },
+	} {
+		got, lost := place(change)
+		only := characterTerms{}
+		*only.fields()[name+".weight"] = 1
+		terms := task.terms[0]
+		task.terms[0] = only
+		*task.terms[0].fields()[name+".sharpness"] = *terms.fields()[name+".sharpness"]
+		alone, _ := place(change)
+		task.terms[0] = terms
+		if got > 0.97 || lost || alone > 0.9 {
+			t.Errorf("%s is changed: reward %g, its own term %g, lost: %t", name, got, alone, lost)
+		}
+	}
+	if _, lost := place(func(q, v []float64) { q[2] += 0.51 }); !lost {
+		t.Error("half a metre above the clip the episode goes on")
+	}
+}
+
+// TestCommand: commands lie in their bounds, change when they should, and are what is rewarded.
+func TestCommand(t *testing.T) {
+	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 40, Task: Command,
+		Command: CommandConfig{MinSpeed: 0.3, MaxSpeed: 0.9, Turn: 0.5, Seconds: 0.2}})
+	if _, err := e.Reset(2); err != nil {
+		t.Fatal(err)
+	}
+	low, high, changes := math.Inf(1), math.Inf(-1), 0
+	before := make([]float64, 40)
+	for i := range before {
+		mem := e.task.memory(e.State(i))
+		before[i] = mem[memorySpeed]
+		low, high = min(low, mem[memorySpeed]), max(high, mem[memorySpeed])
+	}
+	for k := range 12 {
+		s, err := e.Step(make([]float32, 40*12))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range before {
+			mem := e.task.memory(e.State(i))
+			if math.Abs(float64(s.Observations[52*i+51])-mem[memorySpeed]) > 1e-6 {
+				t.Fatalf("observed %g, wanted %g m/s", s.Observations[52*i+51], mem[memorySpeed])
+			}
+			if mem[memorySpeed] != before[i] && !s.Terminated[i] {
+				changes++
+				if (k+1)%6 != 0 && e.State(i).Steps == k+1 {
+					t.Fatalf("the command changed in step %d", k+1)
+				}
+			}
+			before[i] = mem[memorySpeed]
+			low, high = min(low, mem[memorySpeed]), max(high, mem[memorySpeed])
+		}
+	}
+	if low < 0.3 || high > 0.9 || high-low < 0.5 || changes < 60 {
+		t.Errorf("speeds of %g to %g m/s, %d changes", low, high, changes)
+	}
+	s, mem := e.State(0), e.task.memory(e.State(0))
+	sin, cos := math.Sincos(mem[memoryDirection])
+	s.QVel[0], s.QVel[1] = mem[memorySpeed]*cos, mem[memorySpeed]*sin
+	half := mem[memoryDirection] / 2
+	s.QPos[3], s.QPos[4], s.QPos[5], s.QPos[6] = math.Cos(half), 0, 0, math.Sin(half)
+	if r, _ := e.task.Reward(s); math.Abs(r-1) > 1e-9 {
+		t.Errorf("as commanded: reward %g", r)
+	}
+	s.QVel[0] += 0.5
+	if r, _ := e.task.Reward(s); math.Abs(r-0.25-0.75*math.Exp(-4*0.25)) > 1e-9 {
+		t.Errorf("half a metre a second beside the command: reward %g", r)
+	}
+}
+
+func TestCharacterShaping(t *testing.T) {
+	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 2, Task: Command})
+	tree := e.RewardShaping()
+	if err := e.SetRewardShaping(tree, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.SetRewardShaping(map[string]any{"command": map[string]any{"weight": 2.0}, "alive": 1}, []int{1}); err != nil {
+		t.Fatal(err)
+	}
+	if e.task.terms[0].command.weight != 0.75 || e.task.terms[1].command.weight != 2 || e.task.terms[1].alive != 1 {
+		t.Errorf("%+v", e.task.terms)
+	}
+	for _, bad := range []map[string]any{{"facing": map[string]any{"sharpness": -1.0}}, {"speed": 1.0}} {
+		if err := e.SetRewardShaping(bad, nil); err == nil {
+			t.Errorf("%v is accepted", bad)
+		}
+	}
+	if err := e.SetRewardShaping(tree, []int{2}); err == nil {
+		t.Error("environment 2 of 2")
+	}
+}
+
+func TestCharacterConfigErrors(t *testing.T) {
+	before := live()
+	march := []*motions.Clip{marching(t, HumanoidBody())}
+	held, err := motions.NewClip(motions.ClipConfig{Name: "held", Description: march[0].Description(),
+		Frames: [][]float64{march[0].Frame(0), march[0].Frame(1)}, Durations: []float64{0.02, 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := HumanoidBody()
+	lost.Feet = []string{"right_hoof"}
+	for _, c := range []struct {
+		cfg  CharacterConfig
+		want string
+	}{
+		{CharacterConfig{NumEnvs: -1}, "NumEnvs"},
+		{CharacterConfig{Motions: []*motions.Clip{}}, "Motions"},
+		{CharacterConfig{Motions: []*motions.Clip{marching(t, QuadrupedBody())}}, `"abdomen_x"`},
+		{CharacterConfig{Motions: []*motions.Clip{held}}, "lasts 0.02 s"},
+		{CharacterConfig{Motions: []*motions.Clip{held}, Residual: true}, "wraps"},
+		{CharacterConfig{Motions: []*motions.Clip{march[0], march[0]}, Task: Track}, "exactly one clip"},
+		{CharacterConfig{Task: "jump"}, `"jump"`},
+		{CharacterConfig{ActionScale: -1}, "ActionScale"},
+		{CharacterConfig{History: 65}, "History"},
+		{CharacterConfig{Deviation: math.NaN()}, "Deviation"},
+		{CharacterConfig{Command: CommandConfig{MinSpeed: 2, MaxSpeed: 1}}, "MinSpeed"},
+		{CharacterConfig{Command: CommandConfig{Turn: 4}}, "Turn"},
+		{CharacterConfig{Command: CommandConfig{Seconds: -1}}, "Seconds"},
+		{CharacterConfig{Body: lost}, `"right_hoof"`},
+		{CharacterConfig{Body: CharacterBody{XML: walkerXML}}, "free joint"},
+		{CharacterConfig{Render: RenderConfig{Camera: &Camera{FieldOfView: 190}}}, "FieldOfView"},
+	} {
+		if c.cfg.Motions == nil {
+			c.cfg.Motions = march
+		}
+		if _, err := NewHumanoid(c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.want, err)
+		}
+	}
+	if live() != before {
+		t.Errorf("%d C objects are left", live()-before)
+	}
+}
+
+// TestHumanoidFollowsAWalk: targets taken from DeepMimic's walk keep humanoids up for most of a second without any
+// learning, so the model, its actuators and the clip's signs agree.
+func TestHumanoidFollowsAWalk(t *testing.T) {
+	const n = 32
+	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Motions: []*motions.Clip{deepMimic(t, "humanoid3d_walk.txt")},
+		NumEnvs: n, Residual: true})
+	if _, err := e.Reset(1); err != nil {
+		t.Fatal(err)
+	}
+	var length, speed, joint, episodes float64
+	for range 150 {
+		s, err := e.Step(make([]float32, 28*n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ep := range s.Episodes {
+			episodes++
+			length, speed, joint = length+float64(ep.Length), speed+ep.Metrics["speed"], joint+ep.Metrics["joint_error"]
+		}
+	}
+	length, speed, joint = length/episodes, speed/episodes, joint/episodes
+	t.Logf("%g episodes, length %.1f, speed %.2f, joint error %.3f", episodes, length, speed, joint)
+	if length < 22 || speed < 0.5 || joint > 0.1 {
+		t.Error("humanoids that follow the walk fall at once")
+	}
+}
+
+// deepMimic reads a clip of the folder GORL_MOTIONS.
+func deepMimic(t *testing.T, name string) *motions.Clip {
+	t.Helper()
+	folder := os.Getenv("GORL_MOTIONS")
+	if folder == "" {
+		t.Skip("GORL_MOTIONS names no folder of clips")
+	}
+	data, err := os.ReadFile(filepath.Join(folder, "deepmimic", name))
+	if err != nil {
+		t.Skip(err)
+	}
+	var file struct{ Frames [][]float64 }
+	if err := json.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	cfg := motions.ClipConfig{Name: name, Loop: motions.LoopWrap, Description: marching(t, HumanoidBody()).Description()}
+	hinges := func(q []float64) []float64 {
+		w, x, y, z := q[0], q[1], -q[3], q[2]
+		return []float64{math.Atan2(-2*(y*z-w*x), 1-2*(x*x+y*y)), math.Asin(2 * (x*z + w*y)), math.Atan2(-2*(x*y-w*z), 1-2*(y*y+z*z))}
+	}
+	for k, f := range file.Frames {
+		row := []float64{f[1], -f[3], f[2] + 0.004, f[4], f[5], -f[7], f[6]}
+		for _, at := range []int{8, 12, 25, -29, 39, -43, 16, -20, 21, 30, -34, 35} {
+			if at < 0 {
+				row = append(row, -f[-at])
+			} else {
+				row = append(row, hinges(f[at:])...)
+			}
+		}
+		cfg.Frames = append(cfg.Frames, row)
+		d := f[0]
+		if k == len(file.Frames)-1 {
+			d = 0
+		}
+		cfg.Durations = append(cfg.Durations, d)
+	}
+	clip, err := motions.NewClip(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clip
+}

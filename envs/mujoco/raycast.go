@@ -1,0 +1,163 @@
+package mujoco
+
+// #include "engine.h"
+import "C"
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/gonum/spatial/r3"
+)
+
+// solid is a geom in a picture.
+type solid struct {
+	shape  *shape
+	pos    r3.Vec
+	mat    [9]float64 // row-major: its columns are the geom's axes
+	color  color.RGBA
+	radius float64 // of a ball around it
+}
+
+// local turns a vector of the world into the geom's frame.
+func (s *solid) local(v r3.Vec) r3.Vec {
+	m := &s.mat
+	return r3.Vec{X: m[0]*v.X + m[3]*v.Y + m[6]*v.Z, Y: m[1]*v.X + m[4]*v.Y + m[7]*v.Z, Z: m[2]*v.X + m[5]*v.Y + m[8]*v.Z}
+}
+
+// world turns a vector of the geom's frame into the world.
+func (s *solid) world(v r3.Vec) r3.Vec {
+	m := &s.mat
+	return r3.Vec{X: m[0]*v.X + m[1]*v.Y + m[2]*v.Z, Y: m[3]*v.X + m[4]*v.Y + m[5]*v.Z, Z: m[6]*v.X + m[7]*v.Y + m[8]*v.Z}
+}
+
+// reach is the radius of a ball around a geom's centre that holds it; 0 for planes and height fields.
+func (s *shape) reach() float64 {
+	a, b, c := s.size[0], s.size[1], s.size[2]
+	switch s.kind {
+	case C.mjGEOM_SPHERE:
+		return a
+	case C.mjGEOM_CAPSULE:
+		return a + b
+	case C.mjGEOM_CYLINDER:
+		return math.Hypot(a, b)
+	case C.mjGEOM_ELLIPSOID:
+		return max(a, b, c)
+	case C.mjGEOM_BOX:
+		return math.Sqrt(a*a + b*b + c*c)
+	case C.mjGEOM_MESH:
+		r := 0.0
+		for v := s.vertices; len(v) >= 3; v = v[3:] {
+			r = max(r, r3.Norm(vertex(v, 0)))
+		}
+		return r
+	}
+	return 0
+}
+
+func vertex(v []float32, i int32) r3.Vec {
+	return r3.Vec{X: float64(v[3*i]), Y: float64(v[3*i+1]), Z: float64(v[3*i+2])}
+}
+
+// hit returns how far along d from o a ray meets the geom first, in units of d's length, and the outward normal there.
+func (s *solid) hit(o, d r3.Vec) (t float64, normal r3.Vec, ok bool) {
+	o, d = s.local(r3.Sub(o, s.pos)), s.local(d)
+	a, b := s.shape.size[0], s.shape.size[1]
+	switch s.shape.kind {
+	case C.mjGEOM_SPHERE:
+		t, ok = hitBall(o, d, a)
+		normal = r3.Add(o, r3.Scale(t, d))
+	case C.mjGEOM_ELLIPSOID:
+		c := s.shape.size[2]
+		inverse := func(v r3.Vec) r3.Vec { return r3.Vec{X: v.X / a, Y: v.Y / b, Z: v.Z / c} }
+		t, ok = hitBall(inverse(o), inverse(d), 1)
+		normal = inverse(inverse(r3.Add(o, r3.Scale(t, d))))
+	case C.mjGEOM_CAPSULE:
+		t, normal, ok = hitTube(o, d, a, b)
+		for _, z := range [2]float64{-b, b} {
+			end := r3.Vec{X: o.X, Y: o.Y, Z: o.Z - z}
+			if u, yes := hitBall(end, d, a); yes && (!ok || u < t) {
+				t, normal, ok = u, r3.Add(end, r3.Scale(u, d)), true
+			}
+		}
+	case C.mjGEOM_CYLINDER:
+		t, normal, ok = hitTube(o, d, a, b)
+		for _, z := range [2]float64{-b, b} {
+			u := (z - o.Z) / d.Z
+			if p := r3.Add(o, r3.Scale(u, d)); u > 0 && p.X*p.X+p.Y*p.Y <= a*a && (!ok || u < t) {
+				t, normal, ok = u, r3.Vec{Z: z}, true
+			}
+		}
+	case C.mjGEOM_BOX:
+		t, normal, ok = hitBox(o, d, s.shape.size)
+	case C.mjGEOM_MESH:
+		t, normal, ok = hitMesh(o, d, s.shape)
+	}
+	if !ok {
+		return 0, normal, false
+	}
+	return t, r3.Unit(s.world(normal)), true
+}
+
+// hitBall meets the ball around the origin.
+func hitBall(o, d r3.Vec, radius float64) (float64, bool) {
+	a, b, c := r3.Dot(d, d), r3.Dot(o, d), r3.Dot(o, o)-radius*radius
+	root := b*b - a*c
+	if root < 0 {
+		return 0, false
+	}
+	t := (-b - math.Sqrt(root)) / a
+	return t, t > 0
+}
+
+// hitTube meets the side of the cylinder about z from −half to half.
+func hitTube(o, d r3.Vec, radius, half float64) (t float64, normal r3.Vec, ok bool) {
+	a, b, c := d.X*d.X+d.Y*d.Y, o.X*d.X+o.Y*d.Y, o.X*o.X+o.Y*o.Y-radius*radius
+	root := b*b - a*c
+	if root < 0 || a == 0 {
+		return 0, normal, false
+	}
+	t = (-b - math.Sqrt(root)) / a
+	p := r3.Add(o, r3.Scale(t, d))
+	return t, r3.Vec{X: p.X, Y: p.Y}, t > 0 && math.Abs(p.Z) <= half
+}
+
+// hitBox meets the box of the half sizes given.
+func hitBox(o, d r3.Vec, size [3]float64) (t float64, normal r3.Vec, ok bool) {
+	near, far, axis, side := math.Inf(-1), math.Inf(1), 0, 0.0
+	for i, p := range [3][2]float64{{o.X, d.X}, {o.Y, d.Y}, {o.Z, d.Z}} {
+		t0, t1 := (-size[i]-p[0])/p[1], (size[i]-p[0])/p[1]
+		s := -1.0
+		if t0 > t1 {
+			t0, t1, s = t1, t0, 1
+		}
+		if t0 > near {
+			near, axis, side = t0, i, s
+		}
+		far = min(far, t1)
+	}
+	var n [3]float64
+	n[axis] = side
+	return near, r3.Vec{X: n[0], Y: n[1], Z: n[2]}, near < far && near > 0
+}
+
+// hitMesh meets the nearest of the mesh's triangles.
+func hitMesh(o, d r3.Vec, s *shape) (t float64, normal r3.Vec, ok bool) {
+	for f := s.faces; len(f) >= 3; f = f[3:] {
+		a := vertex(s.vertices, f[0])
+		u, v := r3.Sub(vertex(s.vertices, f[1]), a), r3.Sub(vertex(s.vertices, f[2]), a)
+		n := r3.Cross(u, v)
+		steep := r3.Dot(d, n)
+		if steep >= 0 {
+			continue // seen from behind
+		}
+		from := r3.Sub(a, o)
+		at := r3.Dot(from, n) / steep
+		cross := r3.Cross(from, d)
+		y, z := r3.Dot(v, cross)/steep, -r3.Dot(u, cross)/steep
+		if at > 0 && y >= 0 && z >= 0 && y+z <= 1 && (!ok || at < t) {
+			t, normal, ok = at, n, true
+		}
+	}
+	return t, normal, ok
+}

@@ -1,0 +1,216 @@
+package mujoco
+
+// #include "engine.h"
+import "C"
+
+import (
+	"image"
+	"image/color"
+	"math"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"gonum.org/v1/gonum/spatial/r3"
+)
+
+const (
+	samples = 2  // rays a pixel, each way
+	tones   = 24 // of a colour in the light: few enough for a GIF
+)
+
+var (
+	groundLight = color.RGBA{0xd9, 0xdf, 0xe4, 0xff}
+	groundDark  = color.RGBA{0xc4, 0xcc, 0xd3, 0xff}
+	ghostColor  = color.RGBA{0xb4, 0xbb, 0xc0, 0xff}
+	touchColor  = color.RGBA{0xd0, 0x21, 0x2a, 0xff}
+	// sun is the direction towards the light.
+	sun = r3.Unit(r3.Vec{X: -0.35, Y: -0.45, Z: 1})
+)
+
+// scene is what is seen in perspective: geoms and marks on flat ground.
+type scene struct {
+	cfg     RenderConfig
+	camera  Camera
+	middle  float64 // height at which the camera looks
+	ground  float64 // height of the floor
+	floor   bool
+	solids  []solid
+	touches []r3.Vec // places where something touches the ground
+}
+
+// newScene frames a model of which data is the initial pose.
+func newScene(cfg RenderConfig, shapes []shape, pos, mat []float64) *scene {
+	if cfg.Width == 0 {
+		cfg.Width = 480
+	}
+	if cfg.Height == 0 {
+		cfg.Height = 320
+	}
+	s := &scene{cfg: cfg}
+	low, high := math.Inf(1), math.Inf(-1)
+	for g := range shapes {
+		if shapes[g].kind == C.mjGEOM_PLANE && mat[9*g+8] > 0.99 {
+			s.ground, s.floor = pos[3*g+2], true
+		}
+	}
+	s.add(shapes, pos, mat, nil, r3.Vec{})
+	var center r3.Vec
+	for i := range s.solids {
+		p := &s.solids[i]
+		low, high = min(low, p.pos.Z-p.radius), max(high, p.pos.Z+p.radius)
+		center = r3.Add(center, r3.Scale(1/float64(len(s.solids)), p.pos))
+	}
+	radius := 0.1
+	for i := range s.solids {
+		p := &s.solids[i]
+		radius = max(radius, r3.Norm(r3.Sub(p.pos, center))+p.radius)
+	}
+	if low > high {
+		low, high = 0, 2 // nothing to see
+	}
+	if s.floor {
+		high, low = s.ground+high-low, s.ground
+	}
+	s.middle = low + 0.47*(high-low)
+	s.camera = cfg.Camera.or(radius)
+	return s
+}
+
+// add puts a model's geoms into the scene, moved by shift; col is their colour, nil their own.
+func (s *scene) add(shapes []shape, pos, mat []float64, col *color.RGBA, shift r3.Vec) {
+	for g := range shapes {
+		p := solid{shape: &shapes[g], color: shapes[g].color, radius: shapes[g].reach(), mat: [9]float64(mat[9*g : 9*g+9]),
+			pos: r3.Add(shift, r3.Vec{X: pos[3*g], Y: pos[3*g+1], Z: pos[3*g+2]})}
+		if p.radius == 0 || p.color.A == 0 {
+			continue
+		}
+		if col != nil {
+			p.color = mix(p.color, *col, 0.75)
+		}
+		s.solids = append(s.solids, p)
+	}
+}
+
+// mark notes where data has contacts, moved by shift.
+func (s *scene) mark(data *C.mjData, shift r3.Vec) {
+	for _, c := range unsafe.Slice(data.contact, int(data.ncon)) {
+		s.touches = append(s.touches, r3.Add(shift, r3.Vec{X: float64(c.pos[0]), Y: float64(c.pos[1]), Z: float64(c.pos[2])}))
+	}
+}
+
+// draw looks at a place above the ground.
+func (s *scene) draw(x, y float64, text *canvas) *image.RGBA {
+	w, h := s.cfg.Width, s.cfg.Height
+	v := s.camera.at(r3.Vec{X: x, Y: y, Z: s.middle}, w, h)
+	img := image.NewRGBA(image.Rect(0, 0, w, h))
+	boxes := make([][4]float64, len(s.solids))
+	for i := range s.solids {
+		p := &s.solids[i]
+		if x0, y0, x1, y1, ok := v.box(p.pos, p.radius); ok {
+			boxes[i] = [4]float64{x0, y0, x1, y1}
+		}
+	}
+	var wait sync.WaitGroup
+	workers := min(h, runtime.GOMAXPROCS(0))
+	for k := range workers {
+		wait.Go(func() {
+			near := make([]int, 0, len(s.solids))
+			for py := k; py < h; py += workers {
+				near = near[:0]
+				for i, b := range boxes {
+					if b[1] < float64(py+1) && b[3] > float64(py) {
+						near = append(near, i)
+					}
+				}
+				for px := range w {
+					var r, g, b int
+					for sy := range samples {
+						for sx := range samples {
+							fx, fy := float64(px)+(float64(sx)+0.5)/samples, float64(py)+(float64(sy)+0.5)/samples
+							c := s.look(&v, fx, fy, near, boxes)
+							r, g, b = r+int(c.R), g+int(c.G), b+int(c.B)
+						}
+					}
+					const n = samples * samples
+					img.SetRGBA(px, py, color.RGBA{uint8((r + n/2) / n), uint8((g + n/2) / n), uint8((b + n/2) / n), 0xff})
+				}
+			}
+		})
+	}
+	wait.Wait()
+	text.img = img
+	text.title()
+	return text.finish()
+}
+
+// look is the colour seen at a place in the picture; near are the geoms whose boxes cross this line.
+func (s *scene) look(v *view, x, y float64, near []int, boxes [][4]float64) color.RGBA {
+	d := v.ray(x, y)
+	best, normal, seen := math.Inf(1), r3.Vec{}, -1
+	for _, i := range near {
+		if x < boxes[i][0] || x > boxes[i][2] {
+			continue
+		}
+		if t, n, ok := s.solids[i].hit(v.eye, d); ok && t < best {
+			best, normal, seen = t, n, i
+		}
+	}
+	if s.floor && d.Z < 0 {
+		if t := (s.ground - v.eye.Z) / d.Z; t > 0 && t < best {
+			return s.floorColor(r3.Add(v.eye, r3.Scale(t, d)), v, y)
+		}
+	}
+	if seen < 0 {
+		return s.sky(v, y)
+	}
+	// Light from the sun, from the sky, and a darker rim that sets limbs off from each other.
+	light := 0.5 + 0.2*normal.Z + 0.4*max(0, r3.Dot(normal, sun))
+	facing := -r3.Dot(normal, d) / r3.Norm(d)
+	light *= 0.65 + 0.35*min(1, 2*max(0, facing))
+	light = math.Round(light*tones) / tones
+	c := s.solids[seen].color
+	if light <= 1 {
+		return mix(color.RGBA{0x08, 0x0a, 0x10, 0xff}, c, light)
+	}
+	return mix(c, color.RGBA{0xff, 0xff, 0xff, 0xff}, min(1, light-1))
+}
+
+// sky is the colour above the horizon.
+func (s *scene) sky(v *view, y float64) color.RGBA {
+	const bands = 16
+	return mix(skyTop, skyBottom, math.Floor(bands*max(0, min(1, y/(2*v.cy))))/(bands-1))
+}
+
+// floorColor is that of the ground at a point: squares of a metre, shadows and marks of contacts.
+func (s *scene) floorColor(p r3.Vec, v *view, y float64) color.RGBA {
+	for _, t := range s.touches {
+		if dx, dy := p.X-t.X, p.Y-t.Y; dx*dx+dy*dy < 0.03*0.03 {
+			return touchColor
+		}
+	}
+	c := groundLight
+	unit := 1.0
+	if s.camera.Distance < 3 {
+		unit = 0.5
+	}
+	if (int(math.Floor(p.X/unit))+int(math.Floor(p.Y/unit)))&1 != 0 {
+		c = groundDark
+	}
+	for i := range s.solids {
+		q := &s.solids[i]
+		// The ball around the geom comes nearest to the ray towards the sun at the foot of the perpendicular.
+		d := r3.Sub(q.pos, p)
+		along := r3.Dot(d, sun)
+		if along+q.radius < 0 || r3.Dot(d, d)-along*along > q.radius*q.radius {
+			continue
+		}
+		if _, _, ok := q.hit(p, sun); ok {
+			c = mix(c, color.RGBA{0x20, 0x28, 0x30, 0xff}, 0.4)
+			break
+		}
+	}
+	far := r3.Norm(r3.Sub(p, v.eye)) / s.camera.Distance
+	const steps = 16
+	return mix(c, s.sky(v, y), math.Round(steps*max(0, min(1, (far-1.2)/2.8)))/steps)
+}
