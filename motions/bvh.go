@@ -32,11 +32,12 @@ func LoadBVH(path string, cfg BVHConfig) (*Clip, error) {
 }
 
 // ReadBVH reads motion capture in Biovision's text format: a skeleton (HIERARCHY) and frames (MOTION). The clip is on a
-// [Skeleton] of its own, turned to z up and x forward and in metres: a body for each joint and each end site (named after
-// its parent, with "/end"), and a ball joint, named as in the file, for each joint that turns. Rotation channels may come
-// in any order and number, for each joint another; their product is taken in the order in which they are listed. Only the
-// root travels: positions of other joints are ignored, and [Clip.Repairs] says so. Bodies with "foot" or "toe" in their
-// names touch the floor at their origin. The clip does not loop. A frame time that is a rounded 1/n is taken as that.
+// [Skeleton] of its own, turned to z up and x forward and in metres: a body for each joint and each end site (named
+// after its parent, with "/end"), and a ball joint, named as in the file, for each joint that turns. Rotation channels
+// may come in any order and number, for each joint another; their product is taken in the order in which they are
+// listed. Only the root travels: positions of other joints are ignored, and [Clip.Repairs] says so. Bodies with "foot"
+// or "toe" in their names touch the floor at their origin. The clip does not loop. A frame time that is a rounded 1/n
+// is taken as that.
 //
 // The name is the clip's, and errors begin with it; they name the line.
 func ReadBVH(r io.Reader, name string, cfg BVHConfig) (*Clip, error) {
