@@ -100,7 +100,7 @@ func (s *bvhScanner) word() string {
 	return w
 }
 
-// name returns what is left of the line, up to a brace.
+// name takes what is left of the line, up to a brace.
 func (s *bvhScanner) name() string {
 	n := 0
 	for n < len(s.words) && s.words[n] != "{" {
@@ -206,6 +206,7 @@ func (s *bvhScanner) hierarchy() ([]bvhJoint, error) {
 				err = s.fail("an End Site outside of the ROOT's braces")
 			}
 			if err == nil {
+				s.name() // some tools name ends
 				err = begin(joints[open[len(open)-1]].name+"/end", true)
 			}
 		case "OFFSET":

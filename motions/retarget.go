@@ -263,10 +263,10 @@ var humanoidNames = map[string][]string{
 	"torso":     {"torso", "spine3", "chest4", "chest3", "chest2", "upperchest", "spine2", "chest", "spine1", "spine"},
 	"head":      {"head", "neck"},
 	"upper_arm": {"upperarm", "arm", "uparm", "shoulder"},
-	"lower_arm": {"lowerarm", "forearm", "loarm", "elbow"},
+	"lower_arm": {"lowerarm", "forearm", "lowarm", "loarm", "elbow"},
 	"hand":      {"hand", "wrist"},
 	"thigh":     {"thigh", "upleg", "upperleg", "hip"},
-	"shin":      {"shin", "leg", "lowerleg", "loleg", "knee", "calf"},
+	"shin":      {"shin", "leg", "lowerleg", "lowleg", "loleg", "knee", "calf"},
 	"foot":      {"ankle", "foot"},
 }
 
