@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/test/golden"
 	"github.com/gorl-dev/gorl/models"
 )
@@ -27,6 +28,9 @@ type goldenCase struct {
 	Init map[string]golden.Tensor
 	// Updates follow each other.
 	Updates []goldenUpdate
+	// Ranks is how many ranks train the agent, 1 where there is one, and Group is this one's part.
+	Ranks int
+	Group *distributed.Group
 
 	// Recurrent is the stack of recurrent layers of policy and value network, where they have memory.
 	Recurrent models.RecurrentLayer

@@ -69,6 +69,7 @@ func goldenPPO(t *testing.T, c *goldenCase) {
 	policy, value := c.policy(t), c.network(t, "value")
 	a, err := ppo.New(ppo.Options{
 		Spaces: c.spaces(), NumEnvs: c.Envs, Dict: c.Config, Models: ppo.Models{Policy: policy, Value: value},
+		Group: c.Group,
 	})
 	must(t, err)
 	defer a.Close()
@@ -86,7 +87,7 @@ func goldenAMP(t *testing.T, c *goldenCase) {
 	policy, value, discriminator := c.policy(t), c.network(t, "value"), c.network(t, "discriminator")
 	a, err := amp.New(amp.Options{
 		Spaces: c.spaces(), NumEnvs: c.Envs, Dict: c.Config, Motions: stillness(c.AMPObservationSize),
-		Models: amp.Models{Policy: policy, Value: value, Discriminator: discriminator},
+		Models: amp.Models{Policy: policy, Value: value, Discriminator: discriminator}, Group: c.Group,
 	})
 	must(t, err)
 	defer a.Close()

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/models"
 )
 
@@ -115,6 +116,12 @@ type Overlapping interface {
 	Wait(ctx context.Context) error
 }
 
+// Distributed is implemented by agents that several processes may train together. Trainers ask it who else trains.
+type Distributed interface {
+	// Ranks returns this process's part, nil where it is alone.
+	Ranks() *distributed.Group
+}
+
 // Complete is an agent with every optional interface but Composite. PPO and AMP are such agents: their types embed it.
 type Complete interface {
 	Agent
@@ -128,6 +135,7 @@ type Complete interface {
 	Evolvable
 	Recurrent
 	Overlapping
+	Distributed
 	// LearningRate returns the policy's present learning rate, which a schedule may have changed.
 	LearningRate() float64
 }

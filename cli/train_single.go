@@ -189,22 +189,22 @@ func several(err error) bool {
 // stopwatch measures environment steps a second from a run's first step on.
 type stopwatch struct {
 	begun time.Time
-	at    int64
+	at    int64 // environment steps
 }
 
 func (w *stopwatch) step(t *trainers.Trainer) {
 	if w.begun.IsZero() {
-		w.begun, w.at = time.Now(), t.Timestep()
+		w.begun, w.at = time.Now(), t.Steps()
 	}
 }
 
 // rate is in environment steps a second, "-" where nothing was measured.
 func (w *stopwatch) rate(t *trainers.Trainer) string {
-	seconds, steps := time.Since(w.begun).Seconds(), t.Timestep()-w.at
+	seconds, steps := time.Since(w.begun).Seconds(), t.Steps()-w.at
 	if w.begun.IsZero() || steps == 0 || seconds <= 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.0f", float64(steps)*float64(t.Env().NumEnvs())/seconds)
+	return fmt.Sprintf("%.0f", float64(steps)/seconds)
 }
 
 // report ends a run with a table.
@@ -229,7 +229,7 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 	}
 	if err := tracking.Table(out,
 		[]string{"environment steps", "episodes", "return", "length", "best checkpoint", "environment steps/s"}, [][]string{{
-			fmt.Sprint(t.Timestep() * int64(t.Env().NumEnvs())), fmt.Sprint(t.Episodes()), figure("episode.return"), figure("episode.length"), best, watch.rate(t),
+			fmt.Sprint(t.Steps()), fmt.Sprint(t.Episodes()), figure("episode.return"), figure("episode.length"), best, watch.rate(t),
 		}}); err != nil {
 		return err
 	}

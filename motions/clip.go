@@ -39,6 +39,8 @@ type Clip struct {
 	turn        *turn     // nil: a loop adds no rotation
 	arrays      map[string]array
 	bodies      []string
+	skeleton    *Skeleton // nil: not known
+	repairs     []string
 }
 
 // Name is the clip's name; for a file, its base name without the ending.

@@ -2,10 +2,12 @@ package motions
 
 import (
 	"errors"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -69,6 +71,7 @@ func checkFile(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkReport(t, c)
 	t.Logf("%d frames of %d values, %.3f s, loop %v, raw %v, %d joints, %d bodies", c.NumFrames(), c.Width(), c.Duration(), c.Loop(), c.Raw(), len(c.Joints()), len(c.Bodies()))
 	pos, vel, next := make([]float64, c.w), make([]float64, c.v), make([]float64, c.w)
 	for k := range c.n { // on a frame, a sample is the frame (the last one of a wrapping clip is the next loop's first)
@@ -109,6 +112,39 @@ func checkFile(t *testing.T, path string) {
 	for i, x := range rows {
 		if !finite(float64(x)) {
 			t.Fatalf("value %d of the batch is %v", i, x)
+		}
+	}
+}
+
+// checkReport reports on a clip, and holds what the package says that it repairs to its word: the clip of a humanoid has
+// its feet no more than 1.5 cm under the floor, its bodies where its joints put them, no doubled frames, and the
+// velocities of its positions.
+func checkReport(t *testing.T, c *Clip) {
+	t.Helper()
+	r := Check(c)
+	var text strings.Builder
+	if err := r.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	t.Log(text.String())
+	if err := r.WritePicture(io.Discard); err != nil {
+		t.Error(err)
+	}
+	repaired := []string{"bodies", "doubled frames"}
+	if human, err := Humanoid(c); err == nil {
+		r = Check(human)
+		repaired = append(repaired, "floor", "velocities")
+		for k, h := range human.footHeights() {
+			if h < -0.015 {
+				t.Errorf("frame %d: a foot is %.3f m under the floor", k, -h)
+			}
+		}
+	} else if c.skeleton == nil {
+		repaired = nil // other programs' skeletons: what is wrong is reported
+	}
+	for _, kind := range repaired {
+		for _, f := range r.Has(kind) {
+			t.Errorf("%s: %s", kind, f.Text)
 		}
 	}
 }

@@ -14,8 +14,13 @@ import (
 // body_angular_velocities (N, B, 3) and body_rotations (N, B, 4; w first).
 //
 // The columns are the D degrees of freedom (hinges, by their names), then "body/x", "body/y", "body/z" for each
-// body, then "body/rotation" for each body. Velocities are the file's own. The clip does not loop, lasts
-// (N − 1)/fps seconds and is named after the file. Every array stays available through [Clip.Array].
+// body, then "body/rotation" for each body. The clip does not loop and is named after the file.
+//
+// Isaac Lab's own clips are repaired, and [Clip.Repairs] says how: frames that only repeat the one before are left out
+// (their 60 frames a second are 30), exponential maps in the joints' columns become hinge angles, velocities that
+// are not the positions' become their differences, and its humanoid is put on the floor. A file without these faults
+// keeps its numbers, its own velocities among them, and lasts (N − 1)/fps seconds. [Clip.Array] has every array as it is
+// in the file.
 func LoadIsaacLab(path string) (*Clip, error) {
 	file, err := npz.Open(path)
 	if err != nil {
@@ -35,7 +40,7 @@ func ReadIsaacLab(r io.ReaderAt, size int64, name string) (*Clip, error) {
 }
 
 func isaacLab(file *npz.File, name, origin string) (*Clip, error) {
-	m := isaacMotion{file: file, arrays: make(map[string]array)}
+	m := isaacMotion{file: file, repair: true, arrays: make(map[string]array)}
 	m.convert()
 	c := m.clip(name)
 	if m.err != nil {
@@ -47,6 +52,7 @@ func isaacLab(file *npz.File, name, origin string) (*Clip, error) {
 // isaacMotion is a file that is being read. It keeps its first error, after which arrays are empty.
 type isaacMotion struct {
 	file   *npz.File
+	repair bool
 	arrays map[string]array
 	err    error
 }
@@ -81,18 +87,20 @@ func (m *isaacMotion) clip(name string) *Clip {
 	if m.err != nil {
 		return nil
 	}
-	cfg := ClipConfig{Name: name, Description: isaacDescription(dofs, bodies)}
+	frames := isaacFrames{dofs: dofs, bodies: bodies, step: step}
 	for k := range n {
-		cfg.Durations = append(cfg.Durations, step)
-		cfg.Frames = append(cfg.Frames, row(k, n, parts[:3]))
-		cfg.Velocities = append(cfg.Velocities, row(k, n, parts[3:]))
+		frames.positions = append(frames.positions, row(k, n, parts[:3]))
+		frames.velocities = append(frames.velocities, row(k, n, parts[3:]))
 	}
-	c, err := newClip(cfg)
+	c, err := frames.clip(name, true)
+	if err == nil && m.repair {
+		c, err = frames.repaired(name)
+	}
 	if err != nil {
 		m.err = err
 		return nil
 	}
-	c.arrays, c.bodies = m.arrays, bodies
+	c.arrays = m.arrays
 	return c
 }
 

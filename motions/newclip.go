@@ -22,6 +22,8 @@ type ClipConfig struct {
 	Durations []float64
 	// Description says what the columns are. Nil: numbers of which nothing is known.
 	Description *Description
+	// Skeleton says what the rows move; the columns are then its own and Description stays nil. The clip keeps a copy.
+	Skeleton *Skeleton
 	// Velocities holds one row of velocities a frame. Nil: central differences, one-sided at the ends
 	// of a clip that does not wrap.
 	Velocities [][]float64
@@ -57,6 +59,16 @@ func newClip(cfg ClipConfig) (*Clip, error) {
 		return nil, fmt.Errorf("the weight must be positive and finite, and is %g", cfg.Weight)
 	}
 	d := rawDescription(w)
+	if cfg.Skeleton != nil {
+		if cfg.Description != nil {
+			return nil, errors.New("a clip has a Skeleton or a Description, not both")
+		}
+		if err := cfg.Skeleton.check(); err != nil {
+			return nil, err
+		}
+		cfg.Skeleton = cfg.Skeleton.clone()
+		cfg.Description = cfg.Skeleton.description()
+	}
 	if cfg.Description != nil {
 		d = cfg.Description.clone()
 		if err := d.check(); err != nil {
@@ -67,7 +79,7 @@ func newClip(cfg ClipConfig) (*Clip, error) {
 		}
 	}
 	c := &Clip{name: cfg.Name, loop: cfg.Loop, weight: weight, description: d, described: cfg.Description != nil, n: n,
-		w: w, v: d.VelocityWidth()}
+		w: w, v: d.VelocityWidth(), skeleton: cfg.Skeleton}
 	if err := c.setTimes(cfg.Durations); err != nil {
 		return nil, err
 	}

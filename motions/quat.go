@@ -59,3 +59,45 @@ func rotationVector(a, b quat) [3]float64 {
 	k := 2 * math.Atan2(s, q[0]) / s
 	return [3]float64{k * q[1], k * q[2], k * q[3]}
 }
+
+// turnAbout is the rotation by an angle about a unit axis.
+func turnAbout(axis [3]float64, angle float64) quat {
+	s, c := math.Sincos(angle / 2)
+	return quat{c, s * axis[0], s * axis[1], s * axis[2]}
+}
+
+// exponential is the rotation about v by its length.
+func exponential(v []float64) quat {
+	angle := math.Sqrt(v[0]*v[0] + v[1]*v[1] + v[2]*v[2])
+	if angle < 1e-12 {
+		return quat{1, v[0] / 2, v[1] / 2, v[2] / 2}
+	}
+	return turnAbout([3]float64{v[0] / angle, v[1] / angle, v[2] / angle}, angle)
+}
+
+// rotate turns a vector.
+func (a quat) rotate(v [3]float64) [3]float64 {
+	w, x, y, z := a[0], a[1], a[2], a[3]
+	tx, ty, tz := 2*(y*v[2]-z*v[1]), 2*(z*v[0]-x*v[2]), 2*(x*v[1]-y*v[0])
+	return [3]float64{v[0] + w*tx + y*tz - z*ty, v[1] + w*ty + z*tx - x*tz, v[2] + w*tz + x*ty - y*tx}
+}
+
+// angleTo is the angle of the rotation between a and b, in [0, π].
+func (a quat) angleTo(b quat) float64 {
+	v := rotationVector(a, b)
+	return norm(v)
+}
+
+// heading is the part of a rotation about z: the angle by which it turns the x axis, seen from above.
+func (a quat) heading() float64 {
+	x := a.rotate([3]float64{1, 0, 0})
+	return math.Atan2(x[1], x[0])
+}
+
+func norm(v [3]float64) float64 { return math.Sqrt(v[0]*v[0] + v[1]*v[1] + v[2]*v[2]) }
+
+func cross(a, b [3]float64) [3]float64 {
+	return [3]float64{a[1]*b[2] - a[2]*b[1], a[2]*b[0] - a[0]*b[2], a[0]*b[1] - a[1]*b[0]}
+}
+
+func dot(a, b [3]float64) float64 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] }

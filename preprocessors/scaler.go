@@ -68,6 +68,41 @@ func (r *RunningStandardScaler) Update(s *tensor.Scope, x tensor.Tensor) {
 	s.ScalerUpdate(x, r.Mean, r.Variance, r.Count, r.cfg.Unbiased, r.cfg.FreezeAfter)
 }
 
+// Moments returns what the rows of x (…, Size) amount to, (2·Size + 1) float64: their count n, the sums of their distances
+// from the present mean, and the sums of the squares of these. Moments of several batches, or of several processes with
+// the same statistics, are added up, and Merge learns from the sum what Update learns from all rows at once.
+func (r *RunningStandardScaler) Moments(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
+	if s.Err() != nil {
+		return tensor.Tensor{}
+	}
+	size := int64(r.size)
+	d := s.Sub(s.As(s.Reshape(x, tensor.Numel(x)/size, size), tensor.Float64), r.Mean)
+	count := s.Full(tensor.Float64, float64(tensor.Numel(x)/size), 1)
+	return s.Cat(0, count, s.Sum(d, 0), s.Sum(s.Square(d), 0))
+}
+
+// Merge merges the rows of which these are the moments into the statistics.
+func (r *RunningStandardScaler) Merge(s *tensor.Scope, moments tensor.Tensor) {
+	size := int64(r.size)
+	n, sum, square := s.Narrow(moments, 0, 0, 1), s.Narrow(moments, 0, 1, size), s.Narrow(moments, 0, 1+size, size)
+	delta := s.Div(sum, s.ClampMin(n, 1)) // of the mean; no rows change nothing
+	batch := s.Sub(square, s.Mul(delta, sum)) // Σ(x − mean of x)²
+	if r.cfg.Unbiased {
+		batch = s.Div(s.Mul(batch, n), s.AddScalar(n, -1))
+	}
+	total := s.Add(r.Count, n)
+	spread := s.Div(s.Mul(s.Mul(s.Square(delta), r.Count), n), total)
+	variance := s.Div(s.Add(s.Add(s.Mul(r.Variance, r.Count), batch), spread), total)
+	mean := s.Add(r.Mean, s.Div(s.Mul(delta, n), total))
+	if after := r.cfg.FreezeAfter; after > 0 { // decided on the device: the host does not wait for the count
+		frozen := s.GtScalar(r.Count, after)
+		mean, variance, total = s.Where(frozen, r.Mean, mean), s.Where(frozen, r.Variance, variance), s.Where(frozen, r.Count, total)
+	}
+	s.Copy(r.Mean, mean)
+	s.Copy(r.Variance, variance)
+	s.Copy(r.Count, total)
+}
+
 // Forward standardises the rows of x (…, Size): clamp((x − mean) / (√variance + ε), ±clip_threshold). Gradients do not
 // flow through it.
 func (r *RunningStandardScaler) Forward(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {

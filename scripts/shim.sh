@@ -48,6 +48,7 @@ common=(-fPIC)
 include=()
 link=(-Wl,--no-as-needed)
 streams=()
+nccl=()
 if [ -n "${LIBTORCH:-}" ]; then
 	torch=$(cd "$LIBTORCH" 2>/dev/null && pwd) || die "LIBTORCH=$LIBTORCH is not a folder"
 	[ -f "$torch/include/torch/csrc/api/include/torch/torch.h" ] ||
@@ -76,6 +77,12 @@ if [ -n "${LIBTORCH:-}" ]; then
 				streams=(-DWITH_CUDA "${try[@]}")
 				break 2
 			done
+		done
+		# NCCL's header lies in a package of its own beside PyPI's PyTorch, or in the system's.
+		for dir in "$torch"/../nvidia/nccl/include /usr/include "${CUDA_HOME:-/usr/local/cuda}/include"; do
+			[ -f "$dir/nccl.h" ] && [ ${#streams[@]} -gt 0 ] || continue
+			nccl=(-DUSE_C10D_NCCL "${streams[@]:1}" -isystem "$dir")
+			break
 		done
 		[ ${#streams[@]} -gt 0 ] || say "no complete CUDA toolkit found (set CUDA_HOME): building without gotorch's CUDA streams"
 	fi
@@ -180,7 +187,8 @@ if [ "${JOBS:-$(nproc)}" -lt 2 ] || [ "$(awk '/MemAvailable/ {print int($2 / 104
 	wait "$first"
 	first=
 fi
-library gorltorch "$csrc" -O3 -fno-math-errno -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc"
+library gorltorch "$csrc" -O3 -fno-math-errno -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc" \
+	-DUSE_C10D_GLOO -isystem "$csrc/gloo_declarations" ${nccl[@]+"${nccl[@]}"}
 [ -z "$first" ] || wait "$first"
 device=$root/internal/test/testdevice/csrc
 if [ -d "$device" ]; then library gorltestdevice "$device" -O1 -rdynamic -Wall -I"$device"; fi

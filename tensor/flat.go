@@ -34,6 +34,8 @@ type Entry struct {
 type Flat struct {
 	// Values and Grads are float32 vectors of equal length.
 	Values, Grads Tensor
+	// Shared is the gradients with some elements behind them, for what travels with them between ranks (see Pack).
+	Shared Tensor
 
 	entries []Entry
 	scope   *Scope
@@ -41,7 +43,10 @@ type Flat struct {
 
 // NewFlat moves parameters, in the given order, into flat memory on device d. The same tensor given twice (a trunk
 // that two networks share) is stored once, under its first name. Gradients start at zero.
-func NewFlat(params []Parameter, d Device) (*Flat, error) {
+func NewFlat(params []Parameter, d Device) (*Flat, error) { return NewSharedFlat(params, d, 0) }
+
+// NewSharedFlat is NewFlat with so many elements of Shared behind the gradients.
+func NewSharedFlat(params []Parameter, d Device, behind int64) (*Flat, error) {
 	f := &Flat{scope: NoGrad().On(d)}
 	seen := map[unsafe.Pointer]bool{}
 	names := map[string]bool{}
@@ -73,7 +78,8 @@ func NewFlat(params []Parameter, d Device) (*Flat, error) {
 	if total == 0 {
 		return nil, fmt.Errorf("tensor: NewFlat: there are no parameters")
 	}
-	f.Values, f.Grads = f.scope.Zeros(total), f.scope.Zeros(total)
+	f.Values, f.Shared = f.scope.Zeros(total), f.scope.Zeros(total+behind)
+	f.Grads = f.scope.Narrow(f.Shared, 0, 0, total)
 	if err := f.scope.Err(); err != nil {
 		f.scope.Close()
 		return nil, err

@@ -67,6 +67,23 @@ func (e *Episodes) Record(rewards []float32, terminated, truncated, invalid []bo
 	return nil
 }
 
+// Last returns the returns and lengths of the last n finished episodes, oldest first, of at most [EpisodeWindow].
+func (e *Episodes) Last(n int64) [][2]float64 {
+	n = min(n, e.finished, EpisodeWindow)
+	out := make([][2]float64, 0, n)
+	for i := e.finished - n; i < e.finished; i++ {
+		ep := e.window[i%EpisodeWindow]
+		out = append(out, [2]float64{ep.total, ep.length})
+	}
+	return out
+}
+
+// Add counts an episode that another process has seen, by its return and its length.
+func (e *Episodes) Add(total, length float64) {
+	e.window[e.finished%EpisodeWindow] = episode{total, length}
+	e.finished++
+}
+
 // Finished returns the number of episodes that have ended since the start or the last Reset.
 func (e *Episodes) Finished() int64 { return e.finished }
 

@@ -88,6 +88,12 @@ func (t *Trainer) tell(method func(Callback) error) error {
 
 // stopAsked returns the error by which a callback has asked for the run's end since the last call, nil for none.
 func (t *Trainer) stopAsked() (err error) {
+	if t.rank.Several() { // all ranks stop behind the same update
+		if errors.Is(t.rank.stop, ErrStop) {
+			return t.rank.stop
+		}
+		return nil
+	}
 	err, t.stop = t.stop, nil
 	return err
 }
@@ -131,7 +137,7 @@ type showing struct{ BaseCallback }
 
 func (showing) OnStep(t *Trainer, _ *envs.Step) error {
 	if t.bar != nil && t.timestep%8 == 0 { // often enough for the eye
-		t.bar.Set(t.timestep*int64(t.env.NumEnvs()), t.barText())
+		t.bar.Set(t.Steps(), t.barText())
 	}
 	return nil
 }

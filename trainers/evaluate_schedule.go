@@ -32,7 +32,9 @@ func (t *Trainer) evaluationDue() bool {
 
 // evaluateDue makes the evaluation of this timestep. An evaluation that is interrupted is made before the next step.
 func (t *Trainer) evaluateDue(ctx context.Context) error {
-	e, err := t.evaluateUndisturbed(ctx, EvaluateOptions{Episodes: t.cfg.EvaluationEpisodes, Seed: t.cfg.EvaluationSeed})
+	e, err := share(t.rank, func() (Evaluation, error) {
+		return t.evaluateUndisturbed(ctx, EvaluateOptions{Episodes: t.cfg.EvaluationEpisodes, Seed: t.cfg.EvaluationSeed})
+	})
 	if err != nil {
 		return fmt.Errorf("%w (at timestep %d)", err, t.timestep)
 	}

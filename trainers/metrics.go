@@ -5,8 +5,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/gorl-dev/gorl/checkpoint"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/gorl-dev/gorl/checkpoint"
 
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
@@ -241,8 +242,8 @@ func (t *Trainer) startBar() {
 	if name == "" {
 		name = t.agent.Name()
 	}
-	t.bar = t.cfg.Progress.Bar(name, int64(t.cfg.Timesteps)*int64(t.env.NumEnvs()))
-	t.bar.Set(t.timestep*int64(t.env.NumEnvs()), "")
+	t.bar = t.cfg.Progress.Bar(name, int64(t.cfg.Timesteps)*t.batch())
+	t.bar.Set(t.Steps(), "")
 }
 
 // barText returns the figures shown beside the bar.

@@ -120,24 +120,24 @@ func checkpointsIn(dir string) string { return filepath.Join(dir, "checkpoints")
 // resume restores the newest valid checkpoint, if there is one. Damaged ones are passed over and listed by Damaged.
 // Where all are damaged it is an error: training anew in the same folder could overwrite what might still be repaired.
 func (t *Trainer) resume() error {
-	// The newest one whose manifest and checksum are right.
-	latest, damaged, err := t.store.Latest()
-	t.damaged = damaged
-	if errors.Is(err, checkpoint.ErrNone) {
-		for _, d := range damaged {
-			if !errors.Is(d, checkpoint.ErrUncommitted) { // a save that was interrupted has lost nothing
-				return fmt.Errorf("trainers: no checkpoint in %s is valid; put a good one there, or remove the folder to begin anew: %w", t.store.Dir(), d)
-			}
+	latest := &checkpoint.Saved{Path: "rank 0's checkpoint"}
+	if t.rank.Rank() == 0 {
+		var err error
+		if latest, err = t.latest(); err != nil {
+			return err
 		}
-		return nil
 	}
-	if err != nil {
+	snap, err := t.rank.shareSnapshot(latest.Snapshot)
+	if err != nil || snap == nil {
 		return err
 	}
-	if err := t.Restore(latest.Snapshot); err != nil {
+	if err := t.Restore(snap); err != nil {
 		return fmt.Errorf("trainers: %s: %w", latest.Path, err)
 	}
 	t.saved = true // the newest checkpoint is of the present state
+	if t.store == nil {
+		return nil
+	}
 	// The best one may be later, where it was saved at an evaluation and the run was killed after it.
 	if saved, _, err := t.store.Best(); err == nil {
 		if best, ok := t.bestOf(saved.Snapshot); ok && (!t.hasBest || best > t.best) {
@@ -145,6 +145,21 @@ func (t *Trainer) resume() error {
 		}
 	}
 	return nil
+}
+
+// latest returns the newest checkpoint whose manifest and checksum are right, one without a snapshot where there is none.
+func (t *Trainer) latest() (*checkpoint.Saved, error) {
+	latest, damaged, err := t.store.Latest()
+	t.damaged = damaged
+	if errors.Is(err, checkpoint.ErrNone) {
+		for _, d := range damaged {
+			if !errors.Is(d, checkpoint.ErrUncommitted) { // a save that was interrupted has lost nothing
+				return nil, fmt.Errorf("trainers: no checkpoint in %s is valid; put a good one there, or remove the folder to begin anew: %w", t.store.Dir(), d)
+			}
+		}
+		return &checkpoint.Saved{}, nil
+	}
+	return latest, err
 }
 
 // bestOf returns the figure of the best checkpoint that a snapshot knows of, where it is of Config.Best.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
@@ -59,8 +60,18 @@ func FromYAML(data []byte, env envs.Env, adjust ...func(*Config)) (*Trainer, err
 // trainer's configuration last, to set what YAML cannot say, such as Progress. The caller closes the trainer's agent:
 // t.Agent().Close(). Where FromDict returns an error, nothing is left to close but env.
 func FromDict(dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trainer, error) {
+	return FromDictIn(nil, dict, env, adjust...)
+}
+
+// FromDictIn is [FromDict] for one of several processes that train one agent together, which call it with the same
+// dictionary and each with environments of its own. A seed that is drawn at random is rank 0's.
+func FromDictIn(group *distributed.Group, dict map[string]any, env envs.Env, adjust ...func(*Config)) (*Trainer, error) {
 	r, err := newRunner(dict, env)
 	if err != nil {
+		return nil, err
+	}
+	r.group = group
+	if r.seed, err = share(rank{Group: group}, func() (int64, error) { return r.seed, nil }); err != nil {
 		return nil, err
 	}
 	agent, err := r.agent()
@@ -112,6 +123,7 @@ type runner struct {
 	Trainer       map[string]any `yaml:"trainer"`
 
 	env     envs.Env
+	group   *distributed.Group
 	sp      spaces.Set
 	seed    int64
 	class   string         // the agent's

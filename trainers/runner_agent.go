@@ -42,7 +42,8 @@ func (r *runner) ppo() (agents.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.ppo(), Dict: r.Agent, Seed: r.seed})
+	a, err := ppo.New(ppo.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.ppo(), Dict: r.Agent, Seed: r.seed,
+		Group: r.group})
 	if err != nil {
 		return nil, fmt.Errorf("trainers: agent: %w", err)
 	}
@@ -72,7 +73,7 @@ func (r *runner) amp() (agents.Agent, error) {
 		return nil, err
 	}
 	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.amp(), Motions: motions, Dict: r.Agent,
-		Seed: r.seed})
+		Seed: r.seed, Group: r.group})
 	if err != nil {
 		return nil, fmt.Errorf("trainers: agent: %w", err)
 	}

@@ -27,6 +27,8 @@ func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
 // step is the training loop's body: act, step the environment, record, learn where a rollout is complete, and do what
 // is due.
 func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
+	ctx, done := t.patient(ctx)
+	defer done()
 	if err := t.settle(ctx); err != nil { // what an interruption of the step before has left
 		return nil, err
 	}
@@ -129,6 +131,9 @@ func (t *Trainer) update(ctx context.Context) error {
 	}
 	t.recorder.Track("Stats / Algorithm update time (ms)", ms(t.clock().Sub(start)))
 	t.trackAgent()
+	if err := t.exchange(); err != nil {
+		return err
+	}
 	return t.tell(func(c Callback) error { return c.OnUpdate(t) })
 }
 
@@ -170,6 +175,10 @@ func (t *Trainer) note(s *envs.Step) error {
 			continue
 		}
 		t.counted = append(t.counted, e)
+		if t.rank.Several() { // all ranks count it behind the next update
+			t.rank.episodes = append(t.rank.episodes, e)
+			continue
+		}
 		t.metrics.episode("", e)
 		if c, ok := agents.As[agents.Composite](t.agent); ok {
 			t.metrics.episode(layout.Member(c.AgentOf(e.Env))+".", e)

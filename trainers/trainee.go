@@ -69,7 +69,8 @@ func (t *Trainer) Trainee() *Trainee { return &Trainee{Trainer: t} }
 // Train advances by at least steps environment steps, rounded up to whole timesteps. A cancelled context stops it
 // between timesteps with the context's error. An update after the last of these timesteps is still made then, because a
 // population that resumes has no further steps to ask for before it measures the member.
-func (m *Trainee) Train(ctx context.Context, steps int64) error {
+func (m *Trainee) Train(ctx context.Context, steps int64) (err error) {
+	defer func() { m.left(err) }()
 	if err := m.cfg.single(); err != nil {
 		return err
 	}
@@ -77,10 +78,11 @@ func (m *Trainee) Train(ctx context.Context, steps int64) error {
 		return err
 	}
 	m.agent.SetTraining(true)
+	m.rank.stop, m.rank.asked = nil, ctx
 	// Steps are counted from the trainer's own counter, so that a restored snapshot's count goes on.
-	n := int64(m.env.NumEnvs())
+	n := m.batch()
 	for target := m.timestep*n + steps; m.timestep*n < target; {
-		if err := ctx.Err(); err != nil {
+		if err := m.cancelled(ctx); err != nil {
 			return err
 		}
 		if _, err := m.step(ctx); err != nil {
@@ -96,12 +98,9 @@ func (m *Trainee) Train(ctx context.Context, steps int64) error {
 // Plan is told by the population how many environment steps it will train this member in all. The agent spreads what
 // depends on the length of the run over them.
 func (m *Trainee) Plan(steps int64) {
-	n := int64(m.env.NumEnvs())
+	n := m.batch()
 	m.plan(int((steps + n - 1) / n))
 }
-
-// Steps returns the number of environment steps trained: timesteps × environments.
-func (m *Trainee) Steps() int64 { return m.timestep * int64(m.env.NumEnvs()) }
 
 // Reseed is called after Restore has put another member's weights into this one. It gives the agent a random sequence
 // of its own and begins figures anew, because those so far describe the other member. Episodes in progress go on, but

@@ -47,6 +47,7 @@ type Trainer struct {
 	made  *runner // the dictionary that it was made of; nil where it was made of none
 
 	stepper *stepper // of env
+	rank    rank     // where several processes train the agent
 
 	timestep   int64
 	now        *envs.Step  // what to act on; nil before the first reset
@@ -106,7 +107,11 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if err := saves(cfg, agent); err != nil {
 		return nil, err
 	}
-	t := &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now}
+	own, err := rankOf(agent, &cfg, env.NumEnvs())
+	if err != nil {
+		return nil, err
+	}
+	t := &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now, rank: own}
 	if cfg.evaluates() {
 		if err := t.undisturbed(); err != nil {
 			return nil, err
@@ -115,7 +120,6 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if err := bind(agent, env.NumEnvs()); err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
-	var err error
 	if t.parameters, err = newParameters(env); err != nil {
 		return nil, err
 	}
@@ -125,7 +129,7 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	t.running, t.stepper = newRunning(env.NumEnvs()), newStepper(env, cfg.StopTimeout)
 	t.callbacks = append(ownCallbacks(), cfg.Callbacks...)
 	t.plan(cfg.Timesteps)
-	if cfg.Resume {
+	if cfg.Resume && own.Rank() == 0 {
 		t.timestep = newest(cfg)
 	}
 	return t, nil
@@ -193,15 +197,16 @@ func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
 // An environment that panics ([envs.PanicError]), or returns no step or rows of wrong lengths, is an error with its
 // type.
 func (t *Trainer) Train(ctx context.Context) (err error) {
+	defer func() { t.left(err) }()
 	if err := t.Open(ctx); err != nil {
 		return err
 	}
 	defer func() { t.ended(err) }()
 	t.agent.SetTraining(true)
 	t.startBar()
-	t.stop = nil
+	t.stop, t.rank.stop, t.rank.asked = nil, nil, ctx
 	for t.timestep < int64(t.cfg.Timesteps) {
-		if err := ctx.Err(); err != nil {
+		if err := t.cancelled(ctx); err != nil {
 			return t.interrupted(err)
 		}
 		if _, err := t.step(ctx); errors.Is(err, ErrStop) {
@@ -218,7 +223,7 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 
 // complete finishes the files and the progress bar of a run that has come to its end, or was ended by a callback.
 func (t *Trainer) complete() error {
-	t.stop = nil
+	t.stop, t.rank.stop = nil, nil
 	if t.bar != nil {
 		t.bar.Finish(t.barText())
 	}

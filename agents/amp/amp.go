@@ -15,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
@@ -44,6 +45,10 @@ type Options struct {
 	Dict map[string]any
 	// Seed starts every random sequence of the agent. Same seed, same machine, same run.
 	Seed int64
+	// Group is this process's part where several train the agent (distributed.Join). All give the same settings, models
+	// and seed; parameters are then rank 0's everywhere, and each rank draws its own random numbers and has its own
+	// memories of motion. nil is one process.
+	Group *distributed.Group
 }
 
 // learner is the inside of an [Agent]: the core that all on-policy agents share, and what AMP adds to it.
@@ -88,7 +93,7 @@ func New(o Options) (agent *Agent, err error) {
 	a := &learner{cfg: cfg, discriminator: o.Models.Discriminator, motions: o.Motions}
 	a.rows = memory.NewPacking(o.Spaces.AMPObservation)
 	options := onpolicy.Options{Name: "AMP", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy,
-		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed,
+		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group,
 		Fields: []memory.Field{a.rows.Field("amp_observations"), {Name: "next_values", Width: 1},
 			{Name: "style_rewards", Width: 1}}}
 	options.Scratch = []string{"style_rewards", "style_returns"}

@@ -17,13 +17,7 @@ func (a *learner) standardise(s *tensor.Scope) {
 	}
 	policy := a.ValidRows(s, "amp_observations")
 	all := s.Cat(0, policy, a.motionSet.Sample(s, a.Gen, tensor.Size(policy, 0)))
-	a.Portions(s, a.rows.Packed(), 2*tensor.Size(policy, 0), func(s *tensor.Scope, span memory.Span) {
-		part := all
-		if a.rows.Packed() {
-			part = a.rows.Float32(s, s.Narrow(all, 0, span.Start, span.Len))
-		}
-		a.scaler.Update(s, part)
-	})
+	a.LearnScale(s, a.scaler, a.rows, all)
 }
 
 // sampler draws the rows of reference motion and of the policy's earlier motion that a minibatch compares, (n, M), not

@@ -47,7 +47,7 @@ func (a *learner) Update(ctx context.Context) error {
 			}
 		}
 
-		more := map[string]tensor.Tensor{"Reward / Style reward (mean)": s.Mean(a.ValidOf(s, style))}
+		more := map[string]tensor.Tensor{"Reward / Style reward (mean)": a.Mean(s, a.ValidOf(s, style))}
 		if err := a.Conclude(s, meter, 0, more); err != nil {
 			return err
 		}
@@ -132,9 +132,7 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		// PPO's clipped surrogate, as in ppo/update.go.
 		e, predicted := a.Evaluate(s, b)
 		policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
-		if stop, err := a.TooFar(s, kl); stop || err != nil {
-			return stop, err
-		}
+		moved := a.Divergence(s, b, e, kl)
 
 		// The critics' losses, and the entropy.
 		valueLoss := a.ValueLoss(s, predicted, b.Values, b.Returns)
@@ -145,18 +143,23 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		valueLoss = s.MulScalar(valueLoss, a.cfg.ValueLossScale)
 		entropy, entropyLoss := a.EntropyLoss(s, e)
 
-		// The discriminator's loss, and that for means out of bounds where it is on, and one step down the gradient of the
-		// sum.
+		// The discriminator's loss, and that for means out of bounds where it is on, and the gradient of the sum.
 		d := a.discriminate(s, b)
 		loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
-		a.minimise(s, loss)
+		a.Differentiate(s, loss)
+		a.Average(s, b, &kl, &moved, &policyLoss, &valueLoss, &entropyLoss, &boundsLoss, &clipped, &entropy, &d.loss,
+			&d.penalty, &d.motionRight, &d.policyRight, &d.motionLogit, &d.policyLogit)
 
-		// The learning rate may follow the divergence.
-		if kl, err = a.Adapt(s, b, e, kl); err != nil {
+		// One step down the gradient, unless the policy has moved too far. The learning rate may follow the divergence.
+		if stop, err := a.TooFar(s, kl); stop || err != nil {
+			return stop, err
+		}
+		a.step(s)
+		if err := a.Adapt(s, moved); err != nil {
 			return false, err
 		}
 		a.NoteStdDev(s, e)
-		meter.Add(s, policyLoss, valueLoss, entropyLoss, boundsLoss, d.loss, kl, clipped, entropy,
+		meter.Add(s, policyLoss, valueLoss, entropyLoss, boundsLoss, d.loss, moved, clipped, entropy,
 			s.Select(a.Optimizer.Norms, 0, 0), d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit)
 		if err := s.Err(); err != nil {
 			return false, err
@@ -174,10 +177,9 @@ func (a *learner) fields() []string {
 	return []string{"amp_observations", "style_values", "style_returns"}
 }
 
-// minimise makes one optimizer step of all networks down the gradient of loss, the discriminator's with its own
-// optimizer where it has one.
-func (a *learner) minimise(s *tensor.Scope, loss tensor.Tensor) {
-	if a.Minimise(s, loss) && a.separate != nil {
+// step makes one optimizer step of all networks, the discriminator's with its own optimizer where it has one.
+func (a *learner) step(s *tensor.Scope) {
+	if a.Step(s) && a.separate != nil {
 		a.separate.ClipGrad(s)
 		a.separate.Step(s)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -73,6 +74,9 @@ type Options struct {
 	Dict map[string]any
 	// Seed starts every random sequence of the agent. Same seed, same machine, same run.
 	Seed int64
+	// Group is this process's part where several train the agent (distributed.Join). All give the same settings, models
+	// and seed; parameters are then rank 0's everywhere, and each rank draws its own random numbers. nil is one process.
+	Group *distributed.Group
 }
 
 // learner is the inside of an [Agent]: the core that all on-policy agents share, and PPO's settings.
@@ -103,7 +107,7 @@ func New(o Options) (*Agent, error) {
 		return nil, err
 	}
 	options := onpolicy.Options{Name: "PPO", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Policy: o.Models.Policy,
-		Value: o.Models.Value, Seed: o.Seed}
+		Value: o.Models.Value, Seed: o.Seed, Group: o.Group}
 	core, err := onpolicy.New(options)
 	if err != nil {
 		return nil, err

@@ -350,7 +350,8 @@ func update(t *testing.T, b *Agent, rate *float64, period, divergence string) (r
 					copy(old.mean[row*width:], present.mean[i*width:(i+1)*width])
 					copy(old.std[row*width:], present.std[i*width:(i+1)*width])
 				}
-				l.Minimise(g, g.Add(g.Add(policyLoss, entropyLoss), valueLoss))
+				l.Differentiate(g, g.Add(g.Add(policyLoss, entropyLoss), valueLoss))
+				l.Step(g)
 				if err := g.Err(); err != nil {
 					return err
 				}

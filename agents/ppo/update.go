@@ -90,21 +90,25 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		// the reason to move a probability further than ε. kl estimates the divergence from the old policy,
 		// E[ratio − 1 − ln ratio]; clipped is the share of rows outside the band.
 		policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
-		if stop, err := a.TooFar(s, kl); stop || err != nil {
-			return stop, err
-		}
+		moved := a.Divergence(s, b, e, kl)
 
-		// c₁·L^VF and −c₂·H, the loss for means out of bounds, where it is on, and one step down the gradient of the sum.
+		// c₁·L^VF and −c₂·H, the loss for means out of bounds, where it is on, and the gradient of the sum. Several ranks
+		// take the mean of all their rows.
 		valueLoss := s.MulScalar(a.ValueLoss(s, predicted, b.Values, b.Returns), a.Config.ValueLossScale)
 		entropy, entropyLoss := a.EntropyLoss(s, e)
 		loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(policyLoss, entropyLoss), valueLoss))
-		a.Minimise(s, loss)
+		a.Differentiate(s, loss)
+		a.Average(s, b, &kl, &moved, &policyLoss, &valueLoss, &entropyLoss, &boundsLoss, &clipped, &entropy)
 
-		// The learning rate may follow the divergence.
-		if kl, err = a.Adapt(s, b, e, kl); err != nil {
+		// One step down the gradient, unless the policy has moved too far. The learning rate may follow the divergence.
+		if stop, err := a.TooFar(s, kl); stop || err != nil {
+			return stop, err
+		}
+		a.Step(s)
+		if err := a.Adapt(s, moved); err != nil {
 			return false, err
 		}
-		meter.Add(s, policyLoss, valueLoss, entropyLoss, boundsLoss, kl, clipped, entropy, s.Select(a.Optimizer.Norms, 0, 0))
+		meter.Add(s, policyLoss, valueLoss, entropyLoss, boundsLoss, moved, clipped, entropy, s.Select(a.Optimizer.Norms, 0, 0))
 		if err := s.Err(); err != nil {
 			return false, err
 		}

@@ -11,10 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-)
 
-// lastLines is the number of lines of a member's output that an error about it quotes.
-const lastLines = 12
+	"github.com/gorl-dev/gorl/internal/process"
+)
 
 // output appends what a member writes to its file, puts the file aside when it has become too large, and remembers the
 // last lines. Writing never fails: a full disk must not end a member that only wants to say so.
@@ -22,13 +21,12 @@ type output struct {
 	path  string
 	limit int64
 	keep  int
+	tail  process.Tail // in memory, so that the error about a member can quote it even where the file could not be written
 
-	mu     sync.Mutex
-	file   *os.File
-	size   int64    // of the file
-	tail   [][]byte // the last lines
-	unread []byte   // of a line that has not ended
-	err    error
+	mu   sync.Mutex
+	file *os.File
+	size int64 // of the file
+	err  error
 }
 
 // openOutput opens the file at path, and its folder where that is missing. limit is Config.LogSize, keep
@@ -61,9 +59,9 @@ func (o *output) open() error {
 // Write appends data to the file. It always reports success: the copying from the member's pipe would end with an
 // error, and the member would hang as soon as the pipe is full. What went wrong is returned by close.
 func (o *output) Write(data []byte) (int, error) {
+	_, _ = o.tail.Write(data)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.remember(data)
 	for rest := data; len(rest) > 0 && o.file != nil; {
 		part := rest
 		if room := o.limit - o.size; o.limit > 0 && room < int64(len(rest)) {
@@ -101,41 +99,6 @@ func (o *output) putAside() {
 		}
 	}
 	o.err = errors.Join(o.err, errors.Join(errs...), o.open())
-}
-
-// remember keeps the last lines in memory, so that the error about a member can quote them even where the file could
-// not be written.
-func (o *output) remember(data []byte) {
-	for {
-		line, rest, ended := bytes.Cut(data, []byte{'\n'})
-		o.unread = append(o.unread, line...)
-		if len(o.unread) > 1000 { // a progress bar that never breaks its line
-			o.unread = append(o.unread[:0], o.unread[len(o.unread)-500:]...)
-		}
-		if !ended {
-			return
-		}
-		o.tail = append(o.tail, bytes.Clone(o.unread))
-		if len(o.tail) > lastLines {
-			o.tail = o.tail[1:]
-		}
-		o.unread, data = o.unread[:0], rest
-	}
-}
-
-// last returns the last lines written, at most lastLines of them. A line that has not ended yet is included: a crash
-// often cuts off the one that tells the cause.
-func (o *output) last() []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var lines []string
-	for _, line := range o.tail {
-		lines = append(lines, string(line))
-	}
-	if len(o.unread) > 0 {
-		lines = append(lines, string(o.unread))
-	}
-	return lines[max(0, len(lines)-lastLines):]
 }
 
 // close closes the file and returns all errors since openOutput.

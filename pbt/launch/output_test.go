@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -43,29 +42,5 @@ func TestOutputIsPutAside(t *testing.T) {
 	}
 	if got, _ := os.ReadFile(path + ".1"); string(got) != "after\nhalf a line\nmore\n" {
 		t.Errorf("put aside is %q, want what was there and what was added", got)
-	}
-}
-
-func TestOutputRemembersTheLastLines(t *testing.T) {
-	o, err := openOutput(filepath.Join(t.TempDir(), "000.log"), 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer o.close()
-	for i := range 20 {
-		fmt.Fprintf(o, "line %d\n", i)
-	}
-	fmt.Fprint(o, "not en")
-	fmt.Fprint(o, "ded")
-	last := o.last()
-	if len(last) != lastLines || last[0] != "line 9" || last[lastLines-1] != "not ended" {
-		t.Errorf("the last lines are %q", last)
-	}
-	fmt.Fprint(o, strings.Repeat("progress\r", 10_000))
-	if last = o.last(); len(last[lastLines-1]) > 1000 {
-		t.Errorf("a line that never ends takes %d bytes", len(last[lastLines-1]))
-	}
-	if !slices.Contains(last, "line 19") {
-		t.Errorf("the last lines are %q", last)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -74,7 +75,7 @@ type runner struct {
 
 // runningMember is what belongs to one member beside its seat in the schedule.
 type runningMember struct {
-	process *process
+	process *process.Process
 	output  *output
 	local   int // its place among those that run, while it runs
 	// before is when the heartbeat was written that was there when the process started.
@@ -84,7 +85,7 @@ type runningMember struct {
 // ended tells that a member's process is gone.
 type ended struct {
 	member int
-	exit   exit
+	exit   process.Exit
 }
 
 // newRunner prepares a run: the folder with its lock and its canonical file, and the logs. Nothing is started yet, so
@@ -183,14 +184,14 @@ func (r *runner) loop(ctx context.Context) {
 			r.ended(e)
 		case <-done:
 			done = nil // a closed channel would be chosen again and again
-			r.stop(fmt.Sprintf("stopping: members have %v to save", r.f.Launcher.Grace), (*process).terminate)
+			r.stop(fmt.Sprintf("stopping: members have %v to save", r.f.Launcher.Grace), (*process.Process).Terminate)
 			r.graceOver = time.After(r.f.Launcher.Grace)
 		case <-kill:
 			kill = nil
-			r.stop("killing all members", (*process).kill)
+			r.stop("killing all members", (*process.Process).Kill)
 		// graceOver is nil, and never chosen, before members were asked to save.
 		case <-r.graceOver:
-			r.stop("killing members that have not ended", (*process).kill)
+			r.stop("killing members that have not ended", (*process.Process).Kill)
 		case <-ticker.C:
 		case <-wake:
 		}
@@ -223,14 +224,14 @@ func (r *runner) start(s start) {
 		where = fmt.Sprintf(" on GPU %s", r.visible[s.gpu])
 	}
 	env = append(env, fmt.Sprintf("%s=%d", EnvLocal, m.local))
-	p, err := startProcess(d.Command, env, m.output, d.Grace)
+	p, err := process.Start(process.Options{Argv: d.Command, Env: env, Stdout: m.output, Stderr: m.output, Grace: d.Grace})
 	if err != nil {
-		r.told(s.member, -1, err.Error())
+		r.told(s.member, -1, fmt.Sprintf("launch: %v", err))
 		return
 	}
 	m.process, m.before = p, r.beats[s.member].seen
-	r.event("member %d: started as process %d%s", s.member, p.command.Process.Pid, where)
-	go func() { r.exits <- ended{s.member, <-p.done} }()
+	r.event("member %d: started as process %d%s", s.member, p.PID(), where)
+	go func() { r.exits <- ended{s.member, <-p.Done()} }()
 }
 
 // place is the lowest number that no running member has.
@@ -252,7 +253,7 @@ func (r *runner) place() int {
 func (r *runner) ended(e ended) {
 	r.members[e.member].process = nil
 	r.look() // the last heartbeat of the member decides which one runs next
-	r.told(e.member, e.exit.status, e.exit.how)
+	r.told(e.member, e.exit.Status, e.exit.How)
 }
 
 // told tells the schedule how a process ended, and the user what follows. status is -1 where a signal ended the
@@ -273,7 +274,7 @@ func (r *runner) told(member, status int, how string) {
 
 // stop applies end, which terminates or kills, to all running members, and lets the schedule start no more. what is
 // the event shown to the user. Members whose process has ended are unaffected.
-func (r *runner) stop(what string, end func(*process)) {
+func (r *runner) stop(what string, end func(*process.Process)) {
 	r.event("%s", what)
 	r.schedule.stop()
 	for i := range r.members {
@@ -299,7 +300,7 @@ func (r *runner) result(cause error) error {
 		switch s.state {
 		case gaveUp:
 			text := fmt.Sprintf("launch: member %d gave up: %s", i, s.note)
-			if last := r.members[i].output.last(); len(last) > 0 {
+			if last := r.members[i].output.tail.Lines(); len(last) > 0 {
 				text += fmt.Sprintf("; the last lines of %s:\n\t%s", r.members[i].output.path, strings.Join(last, "\n\t"))
 			}
 			errs = append(errs, errors.New(text))

@@ -36,6 +36,19 @@ void gorl_stream_free(void* stream);
 gorl_err gorl_stream_enter(void* stream, void** stay); // what the calling thread asks of the device goes to the stream
 gorl_err gorl_stream_leave(void* stay);                // until it calls this
 
+// Processes that compute together (group.cc).
+gorl_err gorl_store_new(const char* host, int32_t* port, int32_t serve, int64_t timeout_ms, void** out); // port 0: any, when serving
+void gorl_store_free(void* store);
+gorl_err gorl_store_set(void* store, const char* key, const void* value, int64_t n);
+gorl_err gorl_store_get(void* store, const char* key, char** value, int64_t* n); // free *value by gorl_free_string; NULL where it is not set
+gorl_err gorl_group_new(const char* backend, void* store, const char* prefix, int32_t rank, int32_t size, const char* address, int64_t timeout_ms, void** out);
+void gorl_group_free(void* group);
+gorl_err gorl_group_all_reduce(void* group, gorl_t t);
+gorl_err gorl_group_broadcast(void* group, gorl_t t, int32_t root);
+gorl_err gorl_group_all_gather(void* group, gorl_t in, gorl_t out);
+gorl_err gorl_group_pack_(gorl_t buffer, int64_t gradients, double rows, const gorl_t* figures, int32_t n, int32_t rank);
+gorl_err gorl_group_unpack_(gorl_t buffer, int64_t gradients, int32_t n);
+
 // Facts. Of an undefined tensor (gotorch makes them) they are 0 or NULL; they never fail.
 int32_t gorl_dim(gorl_t a);
 void gorl_shape(gorl_t a, int64_t* out);

@@ -216,7 +216,14 @@ func (c *Core) NextValues(s *tensor.Scope, k *Critic) Masks {
 // where advantage_normalization is over, "rollout" or "minibatch"; otherwise a itself. One row has no deviation, and a
 // stays as it is.
 func (c *Core) normalise(s *tensor.Scope, a, of tensor.Tensor, over string) tensor.Tensor {
-	if c.Config.AdvantageNormalization != over || s.Err() != nil || tensor.Size(of, 0) == 1 && tensor.Size(of, 1) == 1 {
+	if c.Config.AdvantageNormalization != over || s.Err() != nil {
+		return a
+	}
+	if c.together() {
+		mean, std := c.deviation(s, of)
+		return s.Div(s.Sub(a, mean), s.AddScalar(std, 1e-8))
+	}
+	if tensor.Numel(of) == 1 {
 		return a
 	}
 	return s.Div(s.Sub(a, s.Mean(of)), s.AddScalar(s.Std(of), 1e-8))
@@ -234,7 +241,7 @@ func (c *Core) StoreTargets(s *tensor.Scope, returns, advantages tensor.Tensor) 
 		s.Copy(values, c.VScaler.Forward(s, values))
 		c.VScaler.Update(s, returns)
 	} else {
-		c.VScaler.Update(s, c.ValidOf(s, returns))
+		c.learnReturns(s, c.ValidOf(s, returns))
 		s.Copy(values, c.VScaler.Forward(s, values))
 	}
 	s.Copy(r.Tensor("returns"), c.VScaler.Forward(s, returns))

@@ -4,6 +4,7 @@
 package onpolicy
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
@@ -58,6 +60,8 @@ type Options struct {
 	Fields  []memory.Field
 	Scratch []string
 	Seed    int64
+	// Group is this rank's part of all that train the agent, nil where there is one.
+	Group *distributed.Group
 	// SeparateFrom is the index of the first network that the shared optimizer does not step; 0 means that it steps all.
 	SeparateFrom int
 }
@@ -77,6 +81,8 @@ type Core struct {
 	Scheduler schedulers.Scheduler
 	// The scalers standardise observations, states and returns; nil ones leave them as they are.
 	ObservationScaler, StateScaler, VScaler *preprocessors.RunningStandardScaler
+	// Group is this rank's part of all that train the agent, nil where there is one.
+	Group *distributed.Group
 	// Rollout holds the T timesteps to learn from; nil before Bind.
 	Rollout *memory.Rollout
 	// Gen and Rng are the agent's random sequences on the device and on the host.
@@ -137,6 +143,7 @@ type Core struct {
 	stdDev    tensor.Tensor
 	hasStdDev bool
 	undo      undo
+	flags     tensor.Tensor   // (ranks), how often the losses of each were not finite in this update
 	gradients *gradientScaler // with mixed precision in float16, otherwise nil
 
 	period     string // when a schedule that looks at the divergence steps, "" where there is none
@@ -198,9 +205,9 @@ func New(o Options) (c *Core, err error) {
 	}
 	c = &Core{
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, name: o.Name, spaces: o.Spaces, fields: o.Fields,
-		training: true, Figures: NewTracker(), Precision: precision,
+		training: true, Figures: NewTracker(), Precision: precision, Group: o.Group,
 		resident: tensor.NoGrad().On(device), step: tensor.NoGrad().On(device).Layers(precision),
-		pcg: rand.NewPCG(uint64(o.Seed), pcgStream), Transfer: tensor.NewTransfer(device),
+		pcg: rand.NewPCG(uint64(ownSeed(o.Group, o.Seed)), pcgStream), Transfer: tensor.NewTransfer(device),
 	}
 	c.Rng = rand.New(c.pcg)
 	if precision == tensor.Float16 {
@@ -224,16 +231,19 @@ func New(o Options) (c *Core, err error) {
 			c.scratch = append(c.scratch, k.Values)
 		}
 	}
-	if c.Gen, err = tensor.NewGenerator(o.Seed^generatorStream, device); err != nil {
+	if c.Gen, err = tensor.NewGenerator(ownSeed(o.Group, o.Seed)^generatorStream, device); err != nil {
 		return nil, err
 	}
 	if err = c.flatten(o.SeparateFrom); err != nil {
 		return nil, err
 	}
+	if err = c.shareParameters(); err != nil {
+		return nil, err
+	}
 	if err = c.scalers(); err != nil {
 		return nil, err
 	}
-	if err = c.checkChoices(); err != nil {
+	if err = cmp.Or(c.checkChoices(), c.checkRanks()); err != nil {
 		return nil, err
 	}
 	if err = c.probe(); err != nil {
@@ -372,6 +382,7 @@ func (c *Core) SetStochastic(on bool) { c.sampling = on }
 
 // Reseed starts both random sequences anew, as New does.
 func (c *Core) Reseed(seed int64) error {
+	seed = ownSeed(c.Group, seed)
 	c.pcg.Seed(uint64(seed), pcgStream)
 	return c.Gen.Seed(seed ^ generatorStream)
 }

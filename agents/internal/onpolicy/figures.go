@@ -61,8 +61,15 @@ func (c *Core) Conclude(s *tensor.Scope, m *Meter, count int, more map[string]te
 	if c.hasStdDev {
 		scalars, names = append(scalars, c.stdDev), append(names, "Policy / Standard deviation")
 	}
+	flags := len(scalars) // of the ranks, behind the other figures
+	for r := range c.notFinite() {
+		scalars = append(scalars, s.Select(c.flags, 0, int64(r)))
+	}
 	x, err := m.read(s, scalars...)
 	if err != nil {
+		return err
+	}
+	if err := c.blame(x[len(m.names)+flags:]); err != nil {
 		return err
 	}
 	means, err := m.means(c.name, count, x)

@@ -31,7 +31,7 @@ func (c *Core) flatten(separateFrom int) error {
 		}
 	}
 	var err error
-	if c.Flat, err = tensor.NewFlat(params, c.Device); err != nil {
+	if c.Flat, err = tensor.NewSharedFlat(params, c.Device, c.behind()); err != nil {
 		return err
 	}
 	var groups []tensor.Group

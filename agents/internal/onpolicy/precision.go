@@ -36,10 +36,14 @@ const growthInterval = 2000
 
 func newGradientScaler() *gradientScaler { return &gradientScaler{scale: 1 << 16} }
 
-// backward differentiates loss, a scalar, into gradients, and reports whether they are finite. It waits for the device.
-func (g *gradientScaler) backward(s *tensor.Scope, loss, gradients tensor.Tensor) (finite bool) {
+// backward differentiates loss, a scalar, into gradients.
+func (g *gradientScaler) backward(s *tensor.Scope, loss, gradients tensor.Tensor) {
 	s.Backward(s.MulScalar(loss, g.scale))
 	s.Scale(gradients, 1/g.scale)
+}
+
+// finite reports whether gradients are finite, and sets the scale of the next loss by that. It waits for the device.
+func (g *gradientScaler) finite(s *tensor.Scope, gradients tensor.Tensor) bool {
 	sum := s.Sum(gradients)
 	if s.Err() != nil {
 		return false

@@ -88,6 +88,11 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 		if err := drawOn(); err != nil {
 			return err
 		}
+		if c.Group.Rank() > 0 { // the random numbers are those of rank 0, which saved; go on with others
+			if err := c.Reseed(int64(c.Rng.Uint64() >> 1)); err != nil {
+				return err
+			}
+		}
 		for _, w := range r.writes {
 			if err := w(); err != nil {
 				return err

@@ -76,6 +76,9 @@ func (c *Core) begin(s *tensor.Scope) {
 		was := s.Clone(field)
 		c.OnRollback(func(undo *tensor.Scope) { undo.Copy(field, was) })
 	}
+	if c.Group.Several() {
+		s.Fill(c.flags, 0)
+	}
 	if c.gradients != nil {
 		was := *c.gradients
 		c.OnRollback(func(*tensor.Scope) { *c.gradients = was })

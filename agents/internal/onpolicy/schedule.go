@@ -75,23 +75,28 @@ func (c *Core) meanKL(meter *Meter) float64 {
 	return sum / float64(len(c.seenKL))
 }
 
-// Adapt ends a minibatch. It returns the divergence, a scalar, that the schedule follows and that is tracked: kl,
-// which is the surrogate's estimate, or the closed form where KLAdaptiveLR asks for it. A schedule that steps at
-// every minibatch does so here, by this divergence, which waits for the device.
-func (c *Core) Adapt(s *tensor.Scope, b Batch, e models.Evaluation, kl tensor.Tensor) (tensor.Tensor, error) {
+// Divergence returns the divergence of a minibatch, a scalar, that the schedule follows and that is tracked: kl, which
+// is the surrogate's estimate, or the closed form where KLAdaptiveLR asks for it.
+func (c *Core) Divergence(s *tensor.Scope, b Batch, e models.Evaluation, kl tensor.Tensor) tensor.Tensor {
 	if c.gaussianKL {
-		kl = c.gaussianDivergence(s, b, e)
+		return c.gaussianDivergence(s, b, e)
 	}
+	return kl
+}
+
+// Adapt ends a minibatch: a schedule that steps at every one does so here, by the divergence moved, which waits for the
+// device.
+func (c *Core) Adapt(s *tensor.Scope, moved tensor.Tensor) error {
 	if err := s.Err(); err != nil || c.period != schedulers.EveryMinibatch {
-		return kl, err
+		return err
 	}
-	x, err := tensor.Item(kl)
+	x, err := tensor.Item(moved)
 	if err != nil {
-		return kl, err
+		return err
 	}
 	c.Scheduler.Step(x)
 	c.ApplyRates()
-	return kl, nil
+	return nil
 }
 
 // gaussianDivergence returns the divergence KL(now ‖ before) of a minibatch in closed form, with rl_games' small

@@ -96,6 +96,10 @@ func (c *Core) inSequences(s *tensor.Scope, order tensor.Tensor, spans []memory.
 		for i, span := range spans {
 			b := all.rows(s, i, memory.Span{Start: span.Start * l, Len: span.Len * l})
 			if b.only(s, c.learnable(s, parts[i])); b.Rows == 0 {
+				if c.Group.Several() { // the other ranks wait for this one in every minibatch
+					s.Fail(fmt.Errorf("%s: minibatch %d of rank %d has no row to learn from, because none of its steps shows a transition; lower \"mini_batches\"", strings.ToLower(c.name), i, c.Group.Rank()))
+					return
+				}
 				continue
 			}
 			switch {

@@ -55,14 +55,20 @@ func (c *Core) BoundsLoss(s *tensor.Scope, e models.Evaluation, loss tensor.Tens
 	return s.Add(loss, bounds), bounds
 }
 
-// Minimise makes one optimizer step down the gradient of loss, a scalar: zero the gradients, differentiate, clip the
-// gradient's norm (grad_norm_clip), step. It reports whether it made the step: in float16 one whose gradient is infinite
-// is left out (see gradientScaler).
-func (c *Core) Minimise(s *tensor.Scope, loss tensor.Tensor) (stepped bool) {
+// Differentiate computes the gradients of loss, a scalar. In float16 the loss is scaled meanwhile (see gradientScaler).
+func (c *Core) Differentiate(s *tensor.Scope, loss tensor.Tensor) {
 	c.Flat.ZeroGrad(s)
 	if c.gradients == nil {
 		s.Backward(loss)
-	} else if !c.gradients.backward(s, loss, c.Flat.Grads) {
+	} else {
+		c.gradients.backward(s, loss, c.Flat.Grads)
+	}
+}
+
+// Step makes one optimizer step down the gradients: clip their norm (grad_norm_clip), step. It reports whether it made
+// the step: in float16 one whose gradient is infinite is left out.
+func (c *Core) Step(s *tensor.Scope) (stepped bool) {
+	if c.gradients != nil && !c.gradients.finite(s, c.Flat.Grads) {
 		return false
 	}
 	c.Optimizer.ClipGrad(s)
@@ -105,20 +111,37 @@ func (c *Core) Finish(s *tensor.Scope) error {
 	return nil
 }
 
-// learnScale lets a scaler learn from a field of the rollout, from pictures in portions.
+// learnScale lets a scaler learn from a field of the rollout.
 func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandardScaler, kept *memory.Packing, field string) {
-	if scaler == nil {
+	if scaler != nil {
+		c.LearnScale(s, scaler, kept, c.ValidRows(s, field))
+	}
+}
+
+// LearnScale lets a scaler learn from rows (n, width), from pictures in portions, and where there are several ranks from
+// the rows of all of them.
+func (c *Core) LearnScale(s *tensor.Scope, scaler *preprocessors.RunningStandardScaler, kept *memory.Packing, rows tensor.Tensor) {
+	together := c.together()
+	if s.Err() != nil || tensor.Size(rows, 0) == 0 && !together {
 		return
 	}
-	rows := c.ValidRows(s, field)
-	if s.Err() != nil || tensor.Size(rows, 0) == 0 {
-		return
+	var moments tensor.Tensor
+	if together {
+		moments = s.Full(tensor.Float64, 0, int64(2*scaler.Size()+1))
 	}
 	c.Portions(s, kept.Packed(), tensor.Size(rows, 0), func(s *tensor.Scope, span memory.Span) {
 		part := rows
 		if kept.Packed() {
 			part = kept.Float32(s, s.Narrow(rows, 0, span.Start, span.Len))
 		}
-		scaler.Update(s, part)
+		if together {
+			s.AddTo(moments, scaler.Moments(s, part), 1)
+		} else {
+			scaler.Update(s, part)
+		}
 	})
+	if together {
+		c.Group.Sum(s, moments)
+		scaler.Merge(s, moments)
+	}
 }

@@ -8,12 +8,6 @@ import (
 	"syscall"
 )
 
-// terminate asks the process group to end. The error of a group that has ended already is ignored.
-func (p *process) terminate() { _ = syscall.Kill(-p.command.Process.Pid, syscall.SIGTERM) }
-
-// kill ends the process group at once.
-func (p *process) kill() { _ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) }
-
 // requeueSignals ask a member to save and to go back into its queue: what Slurm sends before a job's time is up.
 var requeueSignals = []os.Signal{syscall.SIGUSR1}
 

@@ -1,0 +1,149 @@
+package onpolicy
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Several ranks train one agent: each acts in environments of its own and computes the gradients of its own minibatches,
+// and all make the same optimizer step by the mean over the rows of all of them. Whatever decides something travels with
+// the gradients, in one sum a minibatch: the divergence, by which a schedule or kl_threshold acts; the losses; the count
+// of rows; and a flag for each rank whose losses are not finite. So all ranks decide alike, and none waits for another
+// that has left the loop. Scalers and the statistics of advantages are those of all ranks' rows.
+//
+// skrl's modes compute as skrl does: the mean of the ranks' means, and scalers, advantages and tracked losses of each
+// rank's own.
+
+// shared is the most figures that travel with the gradients.
+const shared = 24
+
+// Ranks returns this rank's part of all that train the agent, nil where there is one.
+func (c *Core) Ranks() *distributed.Group { return c.Group }
+
+// behind is how many elements behind the gradients the ranks share: rows, figures and a flag for each rank.
+func (c *Core) behind() int64 {
+	if !c.Group.Several() {
+		return 0
+	}
+	return int64(1 + shared + c.Group.Size())
+}
+
+// together reports whether statistics are of all ranks' rows.
+func (c *Core) together() bool { return c.Group.Several() && !c.Config.Skrl() }
+
+// ownSeed is the seed of a rank's own random numbers.
+func ownSeed(g *distributed.Group, seed int64) int64 { return seed + int64(g.Rank()) }
+
+// checkRanks refuses settings that several ranks cannot have.
+func (c *Core) checkRanks() error {
+	if c.Group.Several() && c.Config.Overlap {
+		return fmt.Errorf("%s: \"overlap\" is true, and %d ranks train the agent; set it to false", strings.ToLower(c.name), c.Group.Size())
+	}
+	return nil
+}
+
+// shareParameters gives all ranks the parameters of rank 0.
+func (c *Core) shareParameters() error {
+	if !c.Group.Several() {
+		return nil
+	}
+	c.Group.Broadcast(c.resident, c.Flat.Values, 0)
+	c.flags = c.resident.Zeros(int64(c.Group.Size()))
+	return c.resident.Err()
+}
+
+// Average replaces the gradients of a minibatch, its divergences and its other figures, all scalars, by their means over
+// the rows of all ranks. skrl's modes count ranks instead of rows, and each keeps its own figures but the divergence.
+func (c *Core) Average(s *tensor.Scope, b Batch, kl, moved *tensor.Tensor, figures ...*tensor.Tensor) {
+	if !c.Group.Several() || s.Err() != nil {
+		return
+	}
+	rows, all := b.Rows, append([]*tensor.Tensor{kl, moved}, figures...)
+	if c.Config.Skrl() {
+		rows = 1
+	}
+	values := make([]tensor.Tensor, len(all))
+	for i, x := range all {
+		values[i] = s.Detach(*x)
+	}
+	c.Flat.Pack(s, rows, c.Group.Rank(), values...)
+	c.Group.Sum(s, c.Flat.Shared)
+	means, flags := c.Flat.Unpack(s, len(all))
+	if s.Err() != nil {
+		return
+	}
+	// Only the first flags count: through the gradients, NaN gets to all ranks.
+	none := s.As(s.EqScalar(s.Sum(c.flags), 0), tensor.Float32)
+	s.AddTo(c.flags, s.Mul(s.Narrow(flags, 0, 0, int64(c.Group.Size())), none), 1)
+	if c.Config.Skrl() {
+		all = all[:2]
+	}
+	for i, x := range all {
+		*x = means[i]
+	}
+}
+
+// notFinite returns the ranks whose flags Conclude reads.
+func (c *Core) notFinite() int {
+	if !c.Group.Several() {
+		return 0
+	}
+	return c.Group.Size()
+}
+
+// blame returns an error that names the ranks whose flag was raised in this update.
+func (c *Core) blame(flags []float64) error {
+	var ranks []string
+	for r, raised := range flags {
+		if raised > 0 {
+			ranks = append(ranks, strconv.Itoa(r))
+		}
+	}
+	if len(ranks) == 0 {
+		return nil
+	}
+	return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the losses of rank %s are not finite", strings.Join(ranks, ", "))}
+}
+
+// learnReturns lets the value scaler learn from returns (n, 1), those of all ranks.
+func (c *Core) learnReturns(s *tensor.Scope, returns tensor.Tensor) {
+	if !c.together() {
+		c.VScaler.Update(s, returns)
+		return
+	}
+	if c.VScaler != nil {
+		moments := c.VScaler.Moments(s, returns)
+		c.Group.Sum(s, moments)
+		c.VScaler.Merge(s, moments)
+	}
+}
+
+// Mean returns the mean of the numbers in x of all ranks, a scalar.
+func (c *Core) Mean(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
+	if !c.together() || s.Err() != nil {
+		return s.Mean(x)
+	}
+	sums := s.Stack(0, s.Scalar(float64(tensor.Numel(x))), s.Sum(x))
+	c.Group.Sum(s, sums)
+	return s.Div(s.Select(sums, 0, 1), s.Select(sums, 0, 0))
+}
+
+// deviation returns the mean and the unbiased standard deviation of the numbers in x of all ranks, (1) float32 each.
+func (c *Core) deviation(s *tensor.Scope, x tensor.Tensor) (mean, std tensor.Tensor) {
+	if s.Err() != nil {
+		return tensor.Tensor{}, tensor.Tensor{}
+	}
+	n := tensor.Numel(x)
+	all := s.As(s.Reshape(x, n), tensor.Float64)
+	sums := s.Stack(0, s.Full(tensor.Float64, float64(n)), s.Sum(all), s.Sum(s.Square(all)))
+	c.Group.Sum(s, sums)
+	count, sum, square := s.Narrow(sums, 0, 0, 1), s.Narrow(sums, 0, 1, 1), s.Narrow(sums, 0, 2, 1)
+	m := s.Div(sum, count)
+	v := s.Div(s.Sub(square, s.Mul(m, sum)), s.AddScalar(count, -1))
+	return s.As(m, tensor.Float32), s.As(s.Sqrt(v), tensor.Float32)
+}

@@ -1,0 +1,42 @@
+package distributed
+
+import (
+	"fmt"
+	"time"
+)
+
+// Config says how ranks compute together.
+type Config struct {
+	// Backend is the library that adds up tensors on CUDA devices: "nccl", or "gloo", which copies them to the host and
+	// back and so works wherever there are several processes on one GPU. "auto" is nccl where Device is one of CUDA. Tensors
+	// on the CPU always take gloo.
+	Backend string `yaml:"backend" config:"oneof=auto gloo nccl"`
+	// Timeout is how long a rank waits for the others in each operation, such as the sum of the gradients; then it ends with
+	// an error that names those that are missing. Default 10 minutes.
+	//
+	// It must be longer than what one rank alone may do meanwhile: rank 0 saves, draws and evaluates, and environments on
+	// busy machines are late. A shorter one notices a rank that hangs sooner.
+	Timeout time.Duration `yaml:"timeout" config:"gt=0"`
+	// JoinTimeout is how long a rank waits for the others to start. Default 5 minutes.
+	//
+	// Larger where a queue starts machines one after the other; smaller where a missing rank should be noticed at once.
+	JoinTimeout time.Duration `yaml:"join_timeout" config:"gt=0"`
+}
+
+// DefaultConfig returns the defaults named in [Config].
+func DefaultConfig() Config {
+	return Config{Backend: "auto", Timeout: 10 * time.Minute, JoinTimeout: 5 * time.Minute}
+}
+
+// Validate returns an error that names the first field with a value that makes no sense.
+func (c Config) Validate() error {
+	switch {
+	case c.Backend != "auto" && c.Backend != "gloo" && c.Backend != "nccl":
+		return fmt.Errorf("distributed: \"backend\" is %q; want auto, gloo or nccl", c.Backend)
+	case c.Timeout <= 0:
+		return fmt.Errorf("distributed: \"timeout\" is %v; want a positive duration such as 10m", c.Timeout)
+	case c.JoinTimeout <= 0:
+		return fmt.Errorf("distributed: \"join_timeout\" is %v; want a positive duration such as 5m", c.JoinTimeout)
+	}
+	return nil
+}

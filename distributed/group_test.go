@@ -1,0 +1,152 @@
+package distributed
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// inRanks runs f on every rank of a group of goroutines, and returns their errors.
+func inRanks(t *testing.T, size int, cfg Config, f func(g *Group) error) []error {
+	t.Helper()
+	groups, err := Local(size, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make([]error, size)
+	var wait sync.WaitGroup
+	for r, g := range groups {
+		wait.Go(func() {
+			defer g.Close()
+			errs[r] = f(g)
+		})
+	}
+	wait.Wait()
+	return errs
+}
+
+func TestSum(t *testing.T) {
+	for _, size := range []int{1, 2, 4} {
+		for _, n := range []int64{1, 1000, 100_003} {
+			results := make([][]float32, size)
+			for _, err := range inRanks(t, size, DefaultConfig(), func(g *Group) error {
+				s := tensor.NoGrad()
+				defer s.Close()
+				x := s.AddScalar(s.MulScalar(s.Arange(n), 0.1), float64(g.Rank())/3)
+				x = s.To(x, tensor.Float32, tensor.CPU)
+				g.Sum(s, x)
+				if err := s.Err(); err != nil {
+					return err
+				}
+				results[g.Rank()] = make([]float32, n)
+				return tensor.Read(x, results[g.Rank()])
+			}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, x := range results[0] {
+				want := float64(size)*0.1*float64(i) + float64(size*(size-1))/6
+				if d := float64(x) - want; d > 1e-5*(1+want) || d < -1e-5*(1+want) {
+					t.Fatalf("%d ranks: element %d of %d is %g, want %g", size, i, n, x, want)
+				}
+			}
+			for r := range results {
+				if diff := cmp.Diff(results[0], results[r]); diff != "" {
+					t.Fatalf("%d ranks: rank %d has another sum of %d than rank 0:\n%s", size, r, n, diff)
+				}
+			}
+		}
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for _, err := range inRanks(t, 3, DefaultConfig(), func(g *Group) error {
+		got, err := g.GatherBytes([]byte(strings.Repeat("x", 2*g.Rank())))
+		if err != nil {
+			return err
+		}
+		if diff := cmp.Diff([][]byte{{}, []byte("xx"), []byte("xxxx")}, got); diff != "" {
+			return fmt.Errorf("gathered (-want +got):\n%s", diff)
+		}
+		if got, err = g.GatherBytes(nil); err != nil || len(got) != 3 {
+			return fmt.Errorf("gathered nothing as %v: %w", got, err)
+		}
+		one, err := g.BroadcastBytes(1, fmt.Appendf(nil, "of rank %d", g.Rank()))
+		if string(one) != "of rank 1" {
+			return fmt.Errorf("rank %d has %q: %w", g.Rank(), one, err)
+		}
+		none, err := g.BroadcastBytes(0, nil)
+		if len(none) != 0 || err != nil {
+			return fmt.Errorf("rank %d has %q: %w", g.Rank(), none, err)
+		}
+		return nil
+	}) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A rank that leaves is named by the others, with its reason, wherever it is among them.
+func TestLeave(t *testing.T) {
+	for _, leaver := range []int{0, 1, 2} {
+		errs := inRanks(t, 3, DefaultConfig(), func(g *Group) error {
+			s := tensor.NoGrad()
+			defer s.Close()
+			x := s.Ones(1000)
+			g.Sum(s, x)
+			if g.Rank() == leaver {
+				g.Leave(errors.New("the simulator has crashed"))
+				return nil
+			}
+			g.Sum(s, x)
+			return s.Err()
+		})
+		for r, err := range errs {
+			if r == leaver {
+				continue
+			}
+			var peer *PeerError
+			if !errors.As(err, &peer) || !cmp.Equal(peer.Ranks, []int{leaver}) || peer.Reason != "the simulator has crashed" {
+				t.Errorf("rank %d: %v", r, err)
+			}
+		}
+	}
+}
+
+// A rank that does not come in time is named, and so is one that ends without a word.
+func TestSilent(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Timeout = 500 * time.Millisecond
+	release := make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Add(2)
+	go func() { waiting.Wait(); close(release) }()
+	errs := inRanks(t, 3, cfg, func(g *Group) error {
+		s := tensor.NoGrad()
+		defer s.Close()
+		x := s.Ones(1000)
+		g.Sum(s, x)
+		if g.Rank() == 1 {
+			<-release
+			return nil
+		}
+		defer waiting.Done()
+		g.Sum(s, x)
+		return s.Err()
+	})
+	for _, r := range []int{0, 2} {
+		var peer *PeerError
+		if !errors.As(errs[r], &peer) || !cmp.Equal(peer.Ranks, []int{1}) || !strings.Contains(errs[r].Error(), "rank 1 has died") {
+			t.Errorf("rank %d: %v", r, errs[r])
+		}
+	}
+}

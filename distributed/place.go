@@ -1,0 +1,70 @@
+package distributed
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+)
+
+// Place says which rank of how many this process is, and where the ranks meet. [Detect] reads it from the environment
+// that a launcher gives its processes; [Join] makes a group of it.
+type Place struct {
+	// Rank is this process' number among all, from 0 and below Size.
+	Rank, Size int
+	// LocalRank is its number among the LocalSize ranks on this machine, which decides for instance which GPU it takes.
+	LocalRank, LocalSize int
+	// Address is the "host:port" at which the ranks meet, at rank 0's machine.
+	Address string
+	// Serve says that rank 0 opens that port itself. It is false where the agent of torchrun listens there already.
+	Serve bool
+	// Run keeps runs apart that meet at one address, as the prefix of all keys: the run's id, "/", and Attempt.
+	Run string
+	// Attempt is how often all ranks have been started again: torchrun's restarts, Slurm's requeues.
+	Attempt int
+	// Launcher says for people who started the ranks, for instance "torchrun".
+	Launcher string
+}
+
+// ID is Run without the attempt: it names the same run after a restart of its ranks.
+func (p Place) ID() string { return strings.TrimSuffix(p.Run, "/"+strconv.Itoa(p.Attempt)) }
+
+// String names the rank for people: "rank 1 of 4".
+func (p Place) String() string { return fmt.Sprintf("rank %d of %d", p.Rank, p.Size) }
+
+// The environment by which programs tell a rank its place, beside torch's RANK, WORLD_SIZE, LOCAL_RANK,
+// LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
+const (
+	// EnvRun is the id of a run, the same in all its ranks and attempts.
+	EnvRun = "GORL_RUN_ID"
+	// EnvAttempt is Place.Attempt.
+	EnvAttempt = "GORL_ATTEMPT"
+	// EnvDistributed chooses who is asked for the place: "off" makes a process train alone whatever its environment says,
+	// "kubernetes" takes the variables of an Indexed Job, which other programs in pods have, too.
+	EnvDistributed = "GORL_DISTRIBUTED"
+)
+
+// Environ returns environ, as of os.Environ, with the variables from which [Detect] reads this place, and without those
+// of torchrun and of an outer launcher that would say something else.
+func (p Place) Environ(environ []string) ([]string, error) {
+	host, port, err := net.SplitHostPort(p.Address)
+	if err != nil {
+		return nil, fmt.Errorf("distributed: the ranks' address is %q; want host:port: %w", p.Address, err)
+	}
+	var list []string
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		if !strings.HasPrefix(name, "TORCHELASTIC_") && !strings.HasPrefix(name, "PET_") && name != EnvDistributed {
+			list = append(list, variable)
+		}
+	}
+	if !p.Serve { // the one thing that the plain variables cannot say
+		list = append(list, envAgentStore+"=True")
+	}
+	return append(list,
+		fmt.Sprintf("RANK=%d", p.Rank), fmt.Sprintf("WORLD_SIZE=%d", p.Size),
+		fmt.Sprintf("LOCAL_RANK=%d", p.LocalRank), fmt.Sprintf("LOCAL_WORLD_SIZE=%d", p.LocalSize),
+		"MASTER_ADDR="+host, "MASTER_PORT="+port,
+		EnvRun+"="+p.ID(), fmt.Sprintf("%s=%d", EnvAttempt, p.Attempt),
+	), nil
+}

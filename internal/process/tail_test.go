@@ -1,0 +1,31 @@
+package process_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/process"
+)
+
+func TestTail(t *testing.T) {
+	var tail process.Tail
+	for i := range 20 {
+		fmt.Fprintf(&tail, "line %d\n", i)
+	}
+	fmt.Fprint(&tail, "not en")
+	fmt.Fprint(&tail, "ded")
+	const n = process.TailLines
+	last := tail.Lines()
+	if len(last) != n || last[0] != "line 9" || last[n-1] != "not ended" {
+		t.Errorf("the last lines are %q", last)
+	}
+	fmt.Fprint(&tail, strings.Repeat("progress\r", 10_000))
+	if last = tail.Lines(); len(last[n-1]) > 1000 {
+		t.Errorf("a line that never ends takes %d bytes", len(last[n-1]))
+	}
+	if !slices.Contains(last, "line 19") {
+		t.Errorf("the last lines are %q", last)
+	}
+}

@@ -1,0 +1,75 @@
+package motions
+
+import "math"
+
+// angles writes the values of a body's joints at which they turn it by q against its parent: the quaternion of a ball
+// joint, the angle of one hinge (what of q lies about its axis), of two hinges (what of q lies in their turns), or of
+// three at right angles to each other, which reach every rotation. near is the row before, or nil: hinges take the
+// solution nearest to it, so that an angle does not jump by a full turn from frame to frame.
+//
+// Where three hinges are at right angles there are two solutions, (a, b, c) and (a + π, π − b, c + π); near the middle
+// hinge's quarter turn (gimbal lock) the outer two cannot be told apart, and only their sum is right.
+func (b *Body) angles(q quat, out, near []float64) {
+	switch joints := b.Joints; {
+	case len(joints) == 0:
+	case joints[0].Kind == Rotation:
+		if near != nil && q.dot(quatOf(near)) < 0 {
+			q = quat{-q[0], -q[1], -q[2], -q[3]}
+		}
+		copy(out, q[:])
+	case len(joints) == 1:
+		axis := joints[0].Axis
+		out[0] = math.Remainder(2*math.Atan2(q[1]*axis[0]+q[2]*axis[1]+q[3]*axis[2], q[0]), 2*math.Pi)
+		unwrap(out, near)
+	default:
+		e1, e2 := joints[0].Axis, joints[1].Axis
+		e3, sign := cross(e1, e2), 1.0
+		if len(joints) > 2 && dot(joints[2].Axis, e3) < 0 {
+			sign = -1 // a turn about the opposite of e3
+		}
+		x, y, z := q.rotate(e1), q.rotate(e2), q.rotate(e3)
+		r02, r12, r22 := dot(e1, z), dot(e2, z), dot(e3, z)
+		r00, r01 := dot(e1, x), dot(e1, y)
+		solution := [3]float64{math.Atan2(-r12, r22), math.Asin(max(-1, min(1, r02))), sign * math.Atan2(-r01, r00)}
+		copy(out, solution[:len(joints)])
+		unwrap(out, near)
+		if near == nil || len(joints) < 3 {
+			return
+		}
+		other := []float64{solution[0] + math.Pi, math.Pi - solution[1], solution[2] + math.Pi}
+		unwrap(other, near)
+		if distance(other, near) < distance(out, near) {
+			copy(out, other)
+		}
+	}
+}
+
+// unwrap moves angles by full turns to within half a turn of those in near.
+func unwrap(angles, near []float64) {
+	for i := range min(len(angles), len(near)) {
+		angles[i] = near[i] + math.Remainder(angles[i]-near[i], 2*math.Pi)
+	}
+}
+
+func distance(a, b []float64) float64 {
+	sum := 0.0
+	for i, x := range a {
+		sum += (x - b[i]) * (x - b[i])
+	}
+	return sum
+}
+
+// orthogonal reports whether hinges in a row can be solved for: at most three, each at right angles to the others.
+func (b *Body) orthogonal() bool {
+	if len(b.Joints) == 0 || b.Joints[0].Kind == Rotation {
+		return len(b.Joints) < 2
+	}
+	for i, j := range b.Joints {
+		for _, k := range b.Joints[:i] {
+			if j.Kind != Hinge || math.Abs(dot(j.Axis, k.Axis)) > 1e-6 {
+				return false
+			}
+		}
+	}
+	return len(b.Joints) <= 3
+}

@@ -1,0 +1,353 @@
+package motions
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/npz"
+)
+
+// stroll is a made-up humanoid motion on the floor: everything swings, each joint at its own phase, in 1/30 s.
+func stroll(t *testing.T, frames int) *Clip {
+	t.Helper()
+	s := HumanoidSkeleton()
+	cfg := ClipConfig{Name: "stroll", Skeleton: s}
+	for k := range frames {
+		at := float64(k) / 30
+		root := quat{1, 0, 0, 0}.mul(turnAbout([3]float64{0, 0, 1}, 0.2*math.Sin(2*at))).mul(turnAbout([3]float64{0, 1, 0}, 0.1*math.Sin(5*at)))
+		row := []float64{1.2 * at, 0.05 * math.Sin(3*at), 0.87 + 0.01*math.Sin(7*at), root[0], root[1], root[2], root[3]}
+		for i, j := range s.Joints() {
+			middle, half := (j.Lower+j.Upper)/2, (j.Upper-j.Lower)/2
+			row = append(row, max(-0.3, min(0.3, middle))+0.25*half*math.Sin(6*at+float64(i)))
+		}
+		cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./30)
+	}
+	c, err := NewClip(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = c.OnFloor(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// logarithm is the rotation vector of q.
+func logarithm(q quat) [3]float64 { return rotationVector(quat{1, 0, 0, 0}, q) }
+
+// asIsaac writes a humanoid clip as Isaac Lab's files hold it: exponential maps, every frame twice at 60 frames a second,
+// velocities of forward differences, and everything lower by sink metres.
+func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) map[string]*npz.Array {
+	t.Helper()
+	s := HumanoidSkeleton()
+	joints := s.Joints()
+	var dofNames, bodyNames []string
+	for _, j := range joints {
+		dofNames = append(dofNames, j.Name)
+	}
+	for _, b := range s.Bodies {
+		bodyNames = append(bodyNames, b.Name)
+	}
+	var dofs, places, turns, rates []float32
+	n, times := 0, 1
+	if twice {
+		times = 2
+	}
+	positions, rotations := make([]float64, 45), make([]float64, 60)
+	to32 := func(to *[]float32, values []float64) {
+		for _, x := range values {
+			*to = append(*to, float32(x))
+		}
+	}
+	for k := range c.NumFrames() {
+		row := append([]float64(nil), c.Frame(k)...)
+		row[2] -= sink
+		s.Forward(row, positions, rotations)
+		if exponentials {
+			at := 7
+			for _, b := range s.Bodies {
+				if len(b.Joints) == 3 {
+					v := logarithm(hingeRotation(row[at:]))
+					copy(row[at:], v[:])
+				}
+				at += len(b.Joints)
+			}
+		}
+		for range times {
+			to32(&dofs, row[7:])
+			to32(&places, positions)
+			to32(&turns, rotations)
+			n++
+		}
+	}
+	rate := float32(30 * times)
+	for i := range dofs {
+		next := dofs[min(i+28, len(dofs)-28+i%28)]
+		rates = append(rates, (next-dofs[i])*rate)
+	}
+	zeros := make([]float32, 45*n)
+	m := map[string]*npz.Array{}
+	for _, a := range []*npz.Array{
+		npz.New("fps", []int64{int64(rate)}), npz.NewString("dof_names", dofNames, 28), npz.NewString("body_names", bodyNames, 15),
+		npz.New("dof_positions", dofs, n, 28), npz.New("dof_velocities", rates, n, 28), npz.New("body_positions", places, n, 15, 3),
+		npz.New("body_rotations", turns, n, 15, 4), npz.New("body_linear_velocities", zeros, n, 15, 3), npz.New("body_angular_velocities", zeros, n, 15, 3),
+	} {
+		m[a.Name] = a
+	}
+	return m
+}
+
+func sameMotion(t *testing.T, got, want *Clip, tolerance float64) {
+	t.Helper()
+	if got.NumFrames() != want.NumFrames() || math.Abs(got.Duration()-want.Duration()) > 1e-6 || got.Width() != want.Width() {
+		t.Fatalf("%d frames of %d, %g s; want %d of %d, %g s", got.NumFrames(), got.Width(), got.Duration(), want.NumFrames(), want.Width(), want.Duration())
+	}
+	for k := range got.NumFrames() {
+		for i, x := range got.Frame(k) {
+			if math.Abs(x-want.Frame(k)[i]) > tolerance {
+				t.Fatalf("frame %d, %s is %g, want %g", k, got.description.field(i), x, want.Frame(k)[i])
+			}
+		}
+		for i, x := range got.FrameVelocity(k) {
+			if math.Abs(x-want.FrameVelocity(k)[i]) > 60*tolerance {
+				t.Fatalf("frame %d, velocity %d is %g, want %g", k, i, x, want.FrameVelocity(k)[i])
+			}
+		}
+	}
+}
+
+// Isaac Lab's files come back as the motion that they were made of.
+func TestRepairsIsaacLab(t *testing.T) {
+	want := stroll(t, 60)
+	for _, x := range []struct {
+		name                string
+		exponentials, twice bool
+		sink                float64
+		repairs             []string
+	}{
+		{"sound", false, false, 0, nil},
+		{"exponential maps", true, false, 0, []string{"exponential maps"}},
+		{"as shipped", true, true, 0.05, []string{"60 of 120 frames repeated", "the three numbers of 8 joints were exponential maps", "velocities were not", "feet up to 5.0 cm under the floor"}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			r := isaacFile(t, asIsaac(t, want, x.exponentials, x.twice, x.sink))
+			c, err := ReadIsaacLab(r, r.Size(), "stroll")
+			if err != nil {
+				t.Fatal(err)
+			}
+			repairs := c.Repairs()
+			for i, r := range x.repairs {
+				if len(repairs) != len(x.repairs) || !strings.Contains(repairs[i], r) {
+					t.Fatalf("repairs %q, want %q", repairs, x.repairs)
+				}
+			}
+			h, err := Humanoid(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expected := want
+			if x.sink > 0 {
+				by := make([]float64, want.NumFrames())
+				for k := range by {
+					by[k] = x.sink
+				}
+				if expected, err = want.lowered(by); err == nil {
+					expected, err = expected.OnFloor()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			sameMotion(t, h, expected, 1e-5)
+			if fmt.Sprint(h.Repairs()) != fmt.Sprint(repairs) {
+				t.Errorf("%q after %q", h.Repairs(), repairs)
+			}
+			if values, shape, ok := c.Array("dof_positions"); !ok || shape[0] != len(values)/28 || (x.twice && shape[0] != 120) {
+				t.Errorf("the file's own array: %v, %v", shape, ok)
+			}
+		})
+	}
+}
+
+// A clip whose pauses repeat frames now and then is not doubled, nor is one that stands still.
+func TestDoubledFrames(t *testing.T) {
+	rows := func(pattern ...float64) [][]float64 {
+		var out [][]float64
+		for _, x := range pattern {
+			out = append(out, []float64{x})
+		}
+		return out
+	}
+	for _, x := range []struct {
+		rows         [][]float64
+		every, first int
+	}{
+		{rows(1, 1, 2, 2, 3, 3, 4, 4, 5, 5), 2, 0},
+		{rows(1, 2, 2, 3, 3, 4, 4, 5, 5, 6), 2, 1},
+		{rows(1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4), 3, 0},
+		{rows(1, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9), 1, 0},
+		{rows(1, 1, 1, 1, 1, 1, 1, 1, 1, 1), 1, 0},
+		{rows(1, 1, 2, 2), 1, 0},
+	} {
+		if every, first := doubled(x.rows); every != x.every || (every > 1 && first != x.first) {
+			t.Errorf("%v: one in %d from %d, want %d from %d", x.rows, every, first, x.every, x.first)
+		}
+	}
+}
+
+// DeepMimic's humanoid stands where its own kinematics, y up, say: every joint's place, turned into z up.
+func TestHumanoidOfDeepMimic(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 1))
+	small := func() []float64 {
+		q := exponential([]float64{0.6 * rng.NormFloat64(), 0.6 * rng.NormFloat64(), 0.6 * rng.NormFloat64()})
+		return q[:]
+	}
+	var frames [][]float64
+	for range 5 {
+		f := append([]float64{rng.Float64(), 2 + rng.Float64(), rng.Float64()}, small()...) // high above the floor
+		f = append(append(f, small()...), small()...)                                       // chest, neck
+		for range 2 {
+			f = append(f, small()...)        // hip
+			f = append(f, -2*rng.Float64())  // knee
+			f = append(f, small()...)        // ankle
+			f = append(f, small()...)        // shoulder
+			f = append(f, 2.5*rng.Float64()) // elbow
+		}
+		frames = append(frames, f)
+	}
+	c, err := NewClip(ClipConfig{Name: "deep", Frames: frames, Durations: []float64{.1, .1, .1, .1, .1}, Description: humanoid3D()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Humanoid(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := h.Skeleton()
+	// joint, parent joint, offset (x forward, y up, z to the right), column of the frame
+	tree := []struct {
+		body   string
+		parent int
+		offset [3]float64
+		at     int
+	}{
+		{"pelvis", -1, [3]float64{}, 3}, {"torso", 0, [3]float64{0, .236151, 0}, 7}, {"head", 1, [3]float64{0, .223894, 0}, 11},
+		{"right_thigh", 0, [3]float64{0, 0, .084887}, 15}, {"right_shin", 3, [3]float64{0, -.421546, 0}, -19}, {"right_foot", 4, [3]float64{0, -.40987, 0}, 20},
+		{"right_upper_arm", 1, [3]float64{-.02405, .2435, .18311}, 24}, {"right_lower_arm", 6, [3]float64{0, -.274788, 0}, -28},
+		{"left_thigh", 0, [3]float64{0, 0, -.084887}, 29}, {"left_shin", 8, [3]float64{0, -.421546, 0}, -33}, {"left_foot", 9, [3]float64{0, -.40987, 0}, 34},
+		{"left_upper_arm", 1, [3]float64{-.02405, .2435, -.18311}, 38}, {"left_lower_arm", 11, [3]float64{0, -.274788, 0}, -42},
+	}
+	positions := make([]float64, 45)
+	for k := range c.NumFrames() {
+		f := c.Frame(k)
+		s.Forward(h.Frame(k), positions, nil)
+		lowered := f[1] - h.Frame(k)[2] // it was high above the floor
+		var place [13][3]float64
+		var turned [13]quat
+		for i, j := range tree {
+			q := quat{}
+			if j.at > 0 {
+				q = quatOf(f[j.at:])
+			} else {
+				q = turnAbout([3]float64{0, 0, 1}, f[-j.at])
+			}
+			if j.parent < 0 {
+				place[i], turned[i] = [3]float64{f[0], f[1], f[2]}, q
+			} else {
+				o := turned[j.parent].rotate(j.offset)
+				for d := range 3 {
+					place[i][d] = place[j.parent][d] + o[d]
+				}
+				turned[i] = turned[j.parent].mul(q)
+			}
+			b := s.Body(j.body)
+			near(t, j.body, positions[3*b:3*b+3], place[i][0], -place[i][2], place[i][1]-lowered)
+		}
+	}
+	if r := h.Repairs(); len(r) != 1 || !strings.Contains(r[0], "never nearer to the floor") {
+		t.Errorf("repairs %q", r)
+	}
+	again, err := Humanoid(h)
+	if err != nil || again != h {
+		t.Errorf("a humanoid's clip is its own: %v", err)
+	}
+	if _, err := Humanoid(spin(t, LoopNone)); err == nil || !strings.Contains(err.Error(), "motions: spin: this is neither DeepMimic's humanoid") {
+		t.Error(err)
+	}
+}
+
+// OnFloor leaves no foot under the floor, keeps a jump's height, and takes out a drift.
+func TestOnFloor(t *testing.T) {
+	s := chain()
+	clip := func(loop Loop, height func(at float64) float64) *Clip {
+		cfg := ClipConfig{Name: "hops", Loop: loop, Skeleton: s}
+		for k := range 90 {
+			row := []float64{0, 0, 0.62 + height(float64(k)/30), 1, 0, 0, 0, 1, 0, 0, 0, 0, 0} // the foot's ball is 0.72 below, less 0.3
+			row[2] += 0.1
+			cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./30)
+		}
+		c, err := NewClip(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	jump := func(at float64) float64 { // 0.6 s of flight from 1.2 s on
+		if x := at - 1.5; math.Abs(x) < 0.3 {
+			return 4.9 * (0.09 - x*x)
+		}
+		return 0
+	}
+	for name, f := range map[string]func(float64) float64{
+		"in the floor": func(at float64) float64 { return jump(at) - 0.1 },
+		"rising":       func(at float64) float64 { return jump(at) - 0.1 + 0.04*at },
+	} {
+		for _, loop := range []Loop{LoopNone, LoopWrap} {
+			if name == "rising" && loop == LoopWrap {
+				continue
+			}
+			c, err := clip(loop, f).OnFloor()
+			if err != nil {
+				t.Fatal(err)
+			}
+			heights := c.footHeights()
+			for k, h := range heights {
+				want := jump(float64(k) / 30)
+				if h < -1e-9 || math.Abs(h-want) > 0.012 {
+					t.Errorf("%s, %v: frame %d is %.4f m high, want %.4f", name, loop, k, h, want)
+				}
+			}
+		}
+	}
+	if _, err := spin(t, LoopNone).OnFloor(); err == nil || !strings.Contains(err.Error(), "no feet") {
+		t.Error(err)
+	}
+}
+
+func ExampleHumanoid() {
+	stand := `1, 0, 0, 0`
+	frame := func(x float64) string {
+		leg := stand + ", -0.2, " + stand + ", " + stand + ", 0" // hip, knee, ankle, shoulder, elbow
+		return fmt.Sprintf("[0.5, %g, 0.9, 0, %s, %s, %s, %s, %s]", x, stand, stand, stand, leg, leg)
+	}
+	clip, err := ReadDeepMimic(strings.NewReader(`{"Loop": "wrap", "Frames": [`+frame(0)+`, `+frame(0.6)+`]}`), "glide")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	human, err := Humanoid(clip)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	qpos, qvel := make([]float64, 7+28), make([]float64, 6+28)
+	human.State(0.25, qpos, qvel)
+	fmt.Printf("x %.1f m, right knee %.1f rad, %.1f m/s\n", qpos[0], qpos[7+17], qvel[0])
+	fmt.Println(human.Repairs())
+	// Output:
+	// x 0.3 m, right knee 0.2 rad, 1.2 m/s
+	// []
+}

@@ -1,0 +1,264 @@
+package motions
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"io"
+	"math"
+	"strings"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/gofont/goregular"
+	"golang.org/x/image/font/opentype"
+	"golang.org/x/image/math/fixed"
+	"golang.org/x/image/vector"
+)
+
+var (
+	inkColor   = color.RGBA{0x33, 0x3b, 0x44, 0xff}
+	paleColor  = color.RGBA{0xd6, 0xdc, 0xe2, 0xff}
+	rightColor = color.RGBA{0xc4, 0x4e, 0x2d, 0xff}
+	leftColor  = color.RGBA{0x2b, 0x6c, 0xb0, 0xff}
+	faultColor = color.RGBA{0xd0, 0x1c, 0x1c, 0xff}
+)
+
+// sheet is a picture of lines and text, in pixels.
+type sheet struct {
+	*image.RGBA
+	face font.Face
+}
+
+// WritePicture writes [Report.Picture] as a PNG.
+func (r *Report) WritePicture(w io.Writer) error {
+	if err := png.Encode(w, r.Picture()); err != nil {
+		return fmt.Errorf("motions: the picture of %s: %w", nameOr(r.Name), err)
+	}
+	return nil
+}
+
+// Picture draws a checked clip, 1000 pixels wide: the skeleton from its left side at moments spread over the clip (right
+// limbs red, left ones blue), the height of each foot's sole and the speed of the fastest joint over time, and the
+// faults, with red lines at their frames. A clip without a skeleton has the speeds and faults only.
+func (r *Report) Picture() image.Image {
+	parsed, err := opentype.Parse(goregular.TTF)
+	if err != nil {
+		panic("motions: the built-in font: " + err.Error())
+	}
+	face, err := opentype.NewFace(parsed, &opentype.FaceOptions{Size: 14, DPI: 72, Hinting: font.HintingFull})
+	if err != nil {
+		panic("motions: the built-in font: " + err.Error())
+	}
+	lines := r.lines()
+	height := 240 + 18*len(lines)
+	if r.clip.skeleton != nil {
+		height += 470
+	}
+	s := &sheet{image.NewRGBA(image.Rect(0, 0, 1000, height)), face}
+	draw.Draw(s, s.Bounds(), image.White, image.Point{}, draw.Src)
+	y := 24.0
+	s.text(20, y, inkColor, fmt.Sprintf("%s: %d frames, %.2f s, loop %s", nameOr(r.Name), r.Frames, r.Duration, r.Loop))
+	if r.clip.skeleton != nil {
+		s.figures(r.clip, image.Rect(20, 40, 980, 290))
+		s.curves(r, image.Rect(60, 320, 980, 480), "feet, cm", -3, r.footCurves())
+		y += 470
+	}
+	s.curves(r, image.Rect(60, int(y)+26, 980, int(y)+166), "joint, rad/s", 0, r.speedCurve())
+	y += 200
+	for i, line := range lines {
+		c := faultColor
+		if len(r.Faults) == 0 {
+			c = inkColor
+		}
+		s.text(20, y+18*float64(i), c, line)
+	}
+	return s.RGBA
+}
+
+// lines are the faults, broken to the picture's width.
+func (r *Report) lines() []string {
+	if len(r.Faults) == 0 {
+		return []string{"no faults found"}
+	}
+	var out []string
+	for _, f := range r.Faults {
+		line := f.Kind + ":"
+		for _, word := range strings.Fields(f.Text) {
+			if len(line)+len(word) > 130 {
+				out, line = append(out, line), "     "
+			}
+			line += " " + word
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// figures draws the skeleton at ten moments, from the left of the way that it goes.
+func (s *sheet) figures(c *Clip, box image.Rectangle) {
+	const moments = 10
+	n := len(c.skeleton.Bodies)
+	row, positions, rotations := make([]float64, c.w), make([]float64, 3*n), make([]float64, 4*n)
+	first, last := c.Frame(0), c.Frame(c.n-1)
+	heading := math.Atan2(last[1]-first[1], last[0]-first[0])
+	if math.Hypot(last[1]-first[1], last[0]-first[0]) < 0.1 {
+		heading = quatOf(first[3:]).heading()
+	}
+	sin, cos := math.Sincos(heading)
+	top := 0.5
+	for k := range c.n {
+		c.skeleton.Forward(c.Frame(k), positions, rotations)
+		for i := range n {
+			top = max(top, positions[3*i+2])
+		}
+	}
+	scale := float64(box.Dy()-20) / (top * 1.1)
+	floor := float64(box.Max.Y) - 14
+	s.line(float64(box.Min.X), floor, float64(box.Max.X), floor, 1.5, inkColor)
+	for m := range moments {
+		at := c.Duration() * float64(m) / moments
+		c.At(at, row, nil)
+		c.skeleton.Forward(row, positions, rotations)
+		middle := float64(box.Min.X) + (float64(m)+0.5)/moments*float64(box.Dx())
+		pixel := func(p [3]float64) (x, y float64) {
+			along := (p[0]-row[0])*cos + (p[1]-row[1])*sin
+			return middle + along*scale, floor - p[2]*scale
+		}
+		for i, b := range c.skeleton.Bodies {
+			place := [3]float64(positions[3*i : 3*i+3])
+			x, y := pixel(place)
+			col := sideColor(b.Name)
+			if b.Parent >= 0 {
+				px, py := pixel([3]float64(positions[3*b.Parent : 3*b.Parent+3]))
+				s.line(px, py, x, y, 3, col)
+			}
+			for _, contact := range b.Contacts {
+				o := quatOf(rotations[4*i:]).rotate(contact.At)
+				cx, cy := pixel([3]float64{place[0] + o[0], place[1] + o[1], place[2] + o[2]})
+				s.line(x, y, cx, cy, 1.5, col)
+				if place[2]+o[2]-contact.Radius < -limitFloor {
+					s.line(cx-4, cy, cx+4, cy, 3, faultColor)
+				}
+			}
+		}
+		s.text(middle-16, float64(box.Max.Y)+4, inkColor, fmt.Sprintf("%.2f s", at))
+	}
+}
+
+// sideColor tells right from left by the body's name.
+func sideColor(name string) color.RGBA {
+	lower := strings.ToLower(name)
+	switch {
+	case strings.HasPrefix(lower, "right") || strings.HasPrefix(lower, "r_") || strings.HasPrefix(name, "FR") || strings.HasPrefix(name, "RR"):
+		return rightColor
+	case strings.HasPrefix(lower, "left") || strings.HasPrefix(lower, "l_") || strings.HasPrefix(name, "FL") || strings.HasPrefix(name, "RL"):
+		return leftColor
+	}
+	return inkColor
+}
+
+// polyline is a named curve over the frames.
+type polyline struct {
+	values []float64 // one a frame, or a step
+	color  color.RGBA
+}
+
+// footCurves are the heights of all feet, in centimetres.
+func (r *Report) footCurves() []polyline {
+	c := r.clip
+	s := c.skeleton
+	n := len(s.Bodies)
+	positions, rotations := make([]float64, 3*n), make([]float64, 4*n)
+	var out []polyline
+	for _, i := range s.feet() {
+		line := polyline{color: sideColor(s.Bodies[i].Name)}
+		for k := range c.n {
+			s.Forward(c.Frame(k), positions, rotations)
+			line.values = append(line.values, 100*s.Bodies[i].lowest(positions[3*i:3*i+3], quatOf(rotations[4*i:])))
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func (r *Report) speedCurve() []polyline {
+	line := polyline{color: inkColor}
+	if r.clip.n < 2 {
+		return nil
+	}
+	for _, step := range r.clip.speeds() {
+		most := 0.0
+		for i, col := range r.clip.description.Columns {
+			if !r.clip.described || col.Kind == Hinge || col.Kind == Rotation {
+				most = max(most, step[i])
+			}
+		}
+		line.values = append(line.values, most)
+	}
+	return []polyline{line}
+}
+
+// curves draws lines over the frames, on an axis that begins at low or below, with the faults' frames.
+func (s *sheet) curves(r *Report, box image.Rectangle, label string, low float64, lines []polyline) {
+	high := 3.0
+	for _, l := range lines {
+		for _, v := range l.values {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	x := func(k float64) float64 {
+		return float64(box.Min.X) + k/float64(max(1, r.clip.n-1))*float64(box.Dx())
+	}
+	y := func(v float64) float64 { return float64(box.Max.Y) - (v-low)/(high-low)*float64(box.Dy()) }
+	for _, v := range []float64{low, 0, high} {
+		s.line(float64(box.Min.X), y(v), float64(box.Max.X), y(v), 1, paleColor)
+		if v == 0 || math.Abs(y(v)-y(0)) > 16 {
+			s.text(18, y(v)+5, inkColor, fmt.Sprintf("%.0f", v))
+		}
+	}
+	s.text(float64(box.Min.X), float64(box.Min.Y)-6, inkColor, label)
+	for _, f := range r.Faults {
+		if f.Frame >= 0 {
+			s.line(x(float64(f.Frame)), float64(box.Min.Y), x(float64(f.Frame)), float64(box.Max.Y), 1, faultColor)
+		}
+	}
+	for _, l := range lines {
+		for k := 1; k < len(l.values); k++ {
+			s.line(x(float64(k-1)), y(l.values[k-1]), x(float64(k)), y(l.values[k]), 1.6, l.color)
+		}
+	}
+}
+
+// line draws a straight line of a width.
+func (s *sheet) line(x0, y0, x1, y1, width float64, c color.Color) {
+	dx, dy := x1-x0, y1-y0
+	length := math.Hypot(dx, dy)
+	if length < 1e-6 {
+		dx, dy, length = 1, 0, 1
+	}
+	nx, ny := -dy/length*width/2, dx/length*width/2
+	left, top := math.Floor(min(x0, x1)-width), math.Floor(min(y0, y1)-width)
+	box := image.Rect(int(left), int(top), int(max(x0, x1)+width+2), int(max(y0, y1)+width+2))
+	if !box.Overlaps(s.Bounds()) || box.Dx() > 4000 || box.Dy() > 4000 {
+		return
+	}
+	raster := vector.NewRasterizer(box.Dx(), box.Dy())
+	for i, p := range [][2]float64{{x0 + nx, y0 + ny}, {x1 + nx, y1 + ny}, {x1 - nx, y1 - ny}, {x0 - nx, y0 - ny}} {
+		px, py := float32(p[0]-left), float32(p[1]-top)
+		if i == 0 {
+			raster.MoveTo(px, py)
+		} else {
+			raster.LineTo(px, py)
+		}
+	}
+	raster.ClosePath()
+	raster.Draw(s, box, image.NewUniform(c), image.Point{})
+}
+
+func (s *sheet) text(x, y float64, c color.Color, text string) {
+	d := font.Drawer{Dst: s, Src: image.NewUniform(c), Face: s.face,
+		Dot: fixed.Point26_6{X: fixed.Int26_6(x * 64), Y: fixed.Int26_6(y * 64)}}
+	d.DrawString(text)
+}

@@ -1,0 +1,196 @@
+package motions
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Skeleton is a tree of bodies whose root moves freely: what a row of a clip means in space. z is up and, in the zero
+// pose, the character faces x; lengths are metres, angles radians.
+//
+// A row of positions is MuJoCo's qpos of the same tree: the root's position (3), its rotation (4, w first), then every
+// joint of every body in order, one value for a hinge and a quaternion for a ball joint.
+type Skeleton struct {
+	Name string
+	// Bodies stand after their parents; the first is the root.
+	Bodies []Body
+}
+
+// Body is a rigid part of a [Skeleton].
+type Body struct {
+	Name string
+	// Parent is the index of the parent; -1 for the root.
+	Parent int
+	// Offset is where the body's origin is in its parent's frame. That of the root is not used.
+	Offset [3]float64
+	// Joints turn the body against its parent about its origin, one after the other: the first joint's rotation times
+	// the second's, and so on, as MuJoCo composes them. Without joints the body is fixed to its parent. The root has none.
+	Joints []Joint
+	// Contacts are the balls with which the body stands on the floor, the corners of a sole for instance. Bodies with
+	// contacts are feet.
+	Contacts []Contact
+}
+
+// Joint turns a body against its parent.
+type Joint struct {
+	Name string
+	// Kind is [Hinge], a turn about Axis, or [Rotation], a ball joint.
+	Kind Kind
+	// Axis is the unit axis of a hinge in the body's frame.
+	Axis [3]float64
+	// Lower and Upper are the limits of a hinge in radians. Both zero: none.
+	Lower, Upper float64
+}
+
+// Contact is a ball fixed to a body.
+type Contact struct {
+	// At is its centre in the body's frame.
+	At [3]float64
+	// Radius in metres; zero for a corner.
+	Radius float64
+}
+
+// Width is the number of positions of a row: 7 for the root, 1 for a hinge, 4 for a ball joint.
+func (s *Skeleton) Width() int { return s.description().Width() }
+
+// Joints returns all joints in the order of a row.
+func (s *Skeleton) Joints() []Joint {
+	var all []Joint
+	for _, b := range s.Bodies {
+		all = append(all, b.Joints...)
+	}
+	return all
+}
+
+// Body returns the index of the named body, -1 where there is none.
+func (s *Skeleton) Body(name string) int {
+	for i, b := range s.Bodies {
+		if b.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Forward computes where the bodies are, for a row of positions as [Clip.At] gives them: their origins (3 values a body)
+// and orientations (4 values a body, w first) in the world. Either result may be nil. It panics where a slice has
+// another length. It does not allocate where both results are given.
+func (s *Skeleton) Forward(row, positions, rotations []float64) {
+	n := len(s.Bodies)
+	if positions == nil {
+		positions = make([]float64, 3*n)
+	}
+	if rotations == nil {
+		rotations = make([]float64, 4*n)
+	}
+	if len(positions) != 3*n || len(rotations) != 4*n || len(row) < 7 {
+		panic("motions: Skeleton.Forward: want rows of the skeleton's width, 3 and 4 values a body")
+	}
+	at := 7
+	for i := range s.Bodies {
+		b := &s.Bodies[i]
+		p, q := positions[3*i:3*i+3], quat{}
+		if b.Parent < 0 {
+			copy(p, row[:3])
+			q = quatOf(row[3:])
+		} else {
+			q = quatOf(rotations[4*b.Parent:])
+			o := q.rotate(b.Offset)
+			for k := range p {
+				p[k] = positions[3*b.Parent+k] + o[k]
+			}
+		}
+		for j := range b.Joints {
+			joint := &b.Joints[j]
+			q = q.mul(joint.rotation(row[at:]))
+			at += joint.Kind.Width()
+		}
+		copy(rotations[4*i:], q[:])
+	}
+	if at != len(row) {
+		panic("motions: Skeleton.Forward: the row is not as wide as the skeleton's")
+	}
+}
+
+// rotation is the joint's turn at the values that begin a slice.
+func (j *Joint) rotation(values []float64) quat {
+	if j.Kind == Rotation {
+		return quatOf(values)
+	}
+	return turnAbout(j.Axis, values[0])
+}
+
+// limited reports whether a hinge has limits.
+func (j *Joint) limited() bool { return j.Kind == Hinge && (j.Lower != 0 || j.Upper != 0) }
+
+// feet returns the indices of the bodies with contacts.
+func (s *Skeleton) feet() []int {
+	var list []int
+	for i, b := range s.Bodies {
+		if len(b.Contacts) > 0 {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// lowest is the height of the lowest point of a body's contacts, where the body is at p and turned by q.
+func (b *Body) lowest(p []float64, q quat) float64 {
+	low := math.Inf(1)
+	for _, c := range b.Contacts {
+		low = min(low, p[2]+q.rotate(c.At)[2]-c.Radius)
+	}
+	return low
+}
+
+// description names the columns of a row.
+func (s *Skeleton) description() *Description {
+	d := &Description{Columns: []Column{{"root_x", Travel}, {"root_y", Travel}, {"root_z", Linear}, {rootRotation, Rotation}}}
+	for _, b := range s.Bodies {
+		for _, j := range b.Joints {
+			d.Columns = append(d.Columns, Column{j.Name, j.Kind})
+		}
+	}
+	return d
+}
+
+func (s *Skeleton) check() error {
+	if len(s.Bodies) == 0 {
+		return errors.New("the skeleton has no bodies")
+	}
+	names := map[string]bool{}
+	for i, b := range s.Bodies {
+		switch {
+		case b.Name == "" || names[b.Name]:
+			return fmt.Errorf("body %d of the skeleton: the name %q is empty or there twice", i, b.Name)
+		case (i == 0) != (b.Parent == -1) || b.Parent >= i || b.Parent < -1:
+			return fmt.Errorf("body %s: Parent must be -1 for the first body and an earlier body for the others, and is %d", b.Name,
+				b.Parent)
+		case i == 0 && len(b.Joints) > 0:
+			return fmt.Errorf("body %s: the root moves freely, so it has no joints of its own", b.Name)
+		}
+		names[b.Name] = true
+		for _, j := range b.Joints {
+			if j.Kind != Hinge && j.Kind != Rotation {
+				return fmt.Errorf("joint %s: Kind must be Hinge or Rotation, and is %s", j.Name, j.Kind)
+			}
+			if n := norm(j.Axis); j.Kind == Hinge && !(math.Abs(n-1) < 1e-6) {
+				return fmt.Errorf("joint %s: Axis must have length 1, and has %g", j.Name, n)
+			}
+			if j.Lower > j.Upper {
+				return fmt.Errorf("joint %s: Lower (%g) is above Upper (%g)", j.Name, j.Lower, j.Upper)
+			}
+		}
+	}
+	return s.description().check()
+}
+
+func (s *Skeleton) clone() *Skeleton {
+	other := &Skeleton{Name: s.Name, Bodies: append([]Body(nil), s.Bodies...)}
+	for i, b := range other.Bodies {
+		other.Bodies[i].Joints = append([]Joint(nil), b.Joints...)
+		other.Bodies[i].Contacts = append([]Contact(nil), b.Contacts...)
+	}
+	return other
+}

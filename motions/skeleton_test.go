@@ -1,0 +1,215 @@
+package motions
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// randomQuat is uniform over all rotations.
+func randomQuat(rng *rand.Rand) quat {
+	q := quat{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
+	n := math.Sqrt(q.dot(q))
+	for i := range q {
+		q[i] /= n
+	}
+	return q
+}
+
+// matrix is a rotation as a matrix, by the formula of textbooks.
+func matrix(q quat) [3][3]float64 {
+	w, x, y, z := q[0], q[1], q[2], q[3]
+	return [3][3]float64{{1 - 2*(y*y+z*z), 2 * (x*y - w*z), 2 * (x*z + w*y)}, {2 * (x*y + w*z), 1 - 2*(x*x+z*z), 2 * (y*z - w*x)},
+		{2 * (x*z - w*y), 2 * (y*z + w*x), 1 - 2*(x*x+y*y)}}
+}
+
+func TestRotateIsTheMatrix(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 50 {
+		q, v := randomQuat(rng), [3]float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
+		m, got := matrix(q), q.rotate(v)
+		for i := range 3 {
+			if math.Abs(dot(m[i], v)-got[i]) > 1e-12 {
+				t.Fatalf("%v %v: %v", q, v, got)
+			}
+		}
+	}
+}
+
+// Angles of hinges give the rotation back that they were made of, whatever the order and handedness of the axes, and
+// follow the row before over full turns.
+func TestHingeAngles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 1))
+	axes := [][3]float64{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {-1, 0, 0}, {0, -0.6, 0.8}, {0, 0.8, 0.6}}
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {2, 0, 1}, {1, 0, 2}, {3, 1, 2}, {0, 4, 5}, {5, 4, 0}, {1}, {4}, {0, 2}, {5, 0}} {
+		b := Body{Name: "b"}
+		for _, i := range order {
+			b.Joints = append(b.Joints, Joint{Kind: Hinge, Axis: axes[i]})
+		}
+		if !b.orthogonal() {
+			t.Fatalf("%v are at right angles", order)
+		}
+		for range 200 {
+			q, want := quat{1, 0, 0, 0}, make([]float64, len(order))
+			for i := range want {
+				want[i] = 12 * (rng.Float64() - 0.5)
+				if len(order) < 3 && i == 1 {
+					want[i] /= 5 // two hinges reach a part of the rotations, which one solution covers
+				}
+				q = q.mul(b.Joints[i].rotation(want[i:]))
+			}
+			near := append([]float64(nil), want...)
+			for i := range near {
+				near[i] += 0.2 * (rng.Float64() - 0.5)
+			}
+			got := make([]float64, len(order))
+			b.angles(q, got, near)
+			back := quat{1, 0, 0, 0}
+			for i := range got {
+				back = back.mul(b.Joints[i].rotation(got[i:]))
+			}
+			if a := back.angleTo(q); a > 1e-6 {
+				t.Fatalf("axes %v, angles %v: got %v, which is %g rad off", order, want, got, a)
+			}
+			if math.Abs(math.Cos(want[min(1, len(want)-1)])) < 0.1 {
+				continue // near gimbal lock other angles are as good
+			}
+			for i := range got {
+				if math.Abs(got[i]-want[i]) > 1e-6 {
+					t.Fatalf("axes %v: %v, want %v", order, got, want)
+				}
+			}
+		}
+	}
+}
+
+// chain is a root with a ball joint, two hinges on top of it, and a foot.
+func chain() *Skeleton {
+	return &Skeleton{Name: "chain", Bodies: []Body{
+		{Name: "root", Parent: -1},
+		{Name: "a", Parent: 0, Offset: [3]float64{0.1, 0.2, 0.3}, Joints: []Joint{{Name: "ball", Kind: Rotation}}},
+		{Name: "b", Parent: 1, Offset: [3]float64{0, 0, -0.5}, Joints: []Joint{{Name: "x", Kind: Hinge, Axis: [3]float64{1, 0, 0}}, {Name: "y", Kind: Hinge, Axis: [3]float64{0, 1, 0}}}},
+		{Name: "foot", Parent: 2, Offset: [3]float64{0.2, 0, -0.4}, Contacts: []Contact{{At: [3]float64{0, 0, -0.1}, Radius: 0.02}}},
+	}}
+}
+
+// Forward kinematics agree with matrices multiplied by hand.
+func TestForward(t *testing.T) {
+	s := chain()
+	rng := rand.New(rand.NewPCG(3, 1))
+	mul := func(a, b [3][3]float64) (c [3][3]float64) {
+		for i := range 3 {
+			for j := range 3 {
+				for k := range 3 {
+					c[i][j] += a[i][k] * b[k][j]
+				}
+			}
+		}
+		return c
+	}
+	turn := func(axis int, a float64) [3][3]float64 {
+		s, c := math.Sincos(a)
+		if axis == 0 {
+			return [3][3]float64{{1, 0, 0}, {0, c, -s}, {0, s, c}}
+		}
+		return [3][3]float64{{c, 0, s}, {0, 1, 0}, {-s, 0, c}}
+	}
+	for range 20 {
+		root, ball := randomQuat(rng), randomQuat(rng)
+		row := []float64{rng.Float64(), rng.Float64(), rng.Float64(), root[0], root[1], root[2], root[3], ball[0], ball[1], ball[2],
+			ball[3], rng.NormFloat64(), rng.NormFloat64()}
+		if len(row) != s.Width() {
+			t.Fatalf("width %d", s.Width())
+		}
+		r := matrix(root)
+		p := [3]float64{row[0], row[1], row[2]}
+		want := [][3]float64{p}
+		for i, local := range [][3][3]float64{matrix(ball), mul(turn(0, row[11]), turn(1, row[12])), {{1}, {0, 1}, {0, 0, 1}}} {
+			for k := range 3 {
+				p[k] += dot(r[k], s.Bodies[i+1].Offset)
+			}
+			r = mul(r, local)
+			want = append(want, p)
+		}
+		positions, rotations := make([]float64, 12), make([]float64, 16)
+		s.Forward(row, positions, rotations)
+		for i, w := range want {
+			near(t, s.Bodies[i].Name, positions[3*i:3*i+3], w[:]...)
+		}
+		got := matrix(quatOf(rotations[12:]))
+		for i := range 3 {
+			near(t, "orientation", got[i][:], r[i][:]...)
+		}
+		low := s.Bodies[3].lowest(positions[9:], quatOf(rotations[12:]))
+		near(t, "sole", []float64{low}, p[2]-0.1*r[2][2]-0.02)
+		if n := testing.AllocsPerRun(10, func() { s.Forward(row, positions, rotations) }); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	}
+}
+
+func TestSkeletonRejects(t *testing.T) {
+	for want, change := range map[string]func(*Skeleton){
+		"has no bodies":                    func(s *Skeleton) { s.Bodies = nil },
+		`the name "a" is empty or there`:   func(s *Skeleton) { s.Bodies[2].Name = "a" },
+		"body a: Parent must be":           func(s *Skeleton) { s.Bodies[1].Parent = 1 },
+		"body root: Parent must be":        func(s *Skeleton) { s.Bodies[0].Parent = 0 },
+		"body root: the root moves freely": func(s *Skeleton) { s.Bodies[0].Joints = s.Bodies[1].Joints },
+		"joint x: Axis must have length 1": func(s *Skeleton) { s.Bodies[2].Joints[0].Axis[0] = 2 },
+		"joint ball: Kind must be":         func(s *Skeleton) { s.Bodies[1].Joints[0].Kind = Travel },
+		"joint y: Lower (1) is above":      func(s *Skeleton) { s.Bodies[2].Joints[1].Lower = 1 },
+		`two columns are named "ball"`:     func(s *Skeleton) { s.Bodies[2].Joints[1].Name = "ball" },
+	} {
+		s := chain()
+		change(s)
+		_, err := NewClip(ClipConfig{Frames: [][]float64{make([]float64, 13)}, Durations: []float64{1}, Skeleton: s})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// MuJoCo integrates an angular velocity in the body's own frame: q(t + h) = q(t) · exp(w h).
+func TestStateIsMuJoCos(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 1))
+	root, ball := randomQuat(rng), randomQuat(rng)
+	w := []float64{0.3, -1.1, 0.7} // of the root in its own frame; of the ball 2w
+	cfg := ClipConfig{Name: "turning", Skeleton: chain()}
+	const h = 0.01
+	for k := range 20 {
+		by := float64(k) * h
+		q := root.mul(exponential([]float64{w[0] * by, w[1] * by, w[2] * by}))
+		b := ball.mul(exponential([]float64{2 * w[0] * by, 2 * w[1] * by, 2 * w[2] * by}))
+		cfg.Frames = append(cfg.Frames, []float64{2 * by, 0, 1, q[0], q[1], q[2], q[3], b[0], b[1], b[2], b[3], 3 * by, 0})
+		cfg.Durations = append(cfg.Durations, h)
+	}
+	c, err := NewClip(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	qpos, qvel := make([]float64, 13), make([]float64, 11)
+	c.State(0.084, qpos, qvel)
+	near(t, "qvel", qvel, 2, 0, 0, w[0], w[1], w[2], 2*w[0], 2*w[1], 2*w[2], 3, 0)
+	pos := make([]float64, 13)
+	c.At(0.084, pos, nil)
+	near(t, "qpos", qpos, pos...)
+	if c.Skeleton().Name != "chain" {
+		t.Error(c.Skeleton())
+	}
+	if _, err := NewClip(ClipConfig{Frames: cfg.Frames, Durations: cfg.Durations, Skeleton: chain(), Description: rawDescription(13)}); err == nil {
+		t.Error("a skeleton and a description")
+	}
+}
+
+func ExampleHumanoidSkeleton() {
+	s := HumanoidSkeleton()
+	row := make([]float64, s.Width())
+	row[2], row[3] = 0.89, 1 // stands upright
+	positions := make([]float64, 3*len(s.Bodies))
+	s.Forward(row, positions, nil)
+	i := s.Body("right_foot")
+	fmt.Printf("%d bodies, %d joints, right foot at (%.3f, %.3f, %.3f)\n", len(s.Bodies), len(s.Joints()), positions[3*i], positions[3*i+1], positions[3*i+2])
+	// Output: 15 bodies, 28 joints, right foot at (0.000, -0.085, 0.059)
+}

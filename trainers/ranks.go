@@ -1,0 +1,204 @@
+package trainers
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"fmt"
+	"time"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// Several ranks train one agent (package distributed), each with a trainer and environments of its own. They make the same
+// number of timesteps, and meet in every update. Behind it they tell each other which episodes have ended, so that all
+// have the same figures, and whether one of them is to stop, so that all stop at the same timestep. Rank 0 alone writes,
+// draws, evaluates and saves; all get the checkpoint that a run continues from, and the result of an evaluation, from it.
+
+// rank is a trainer's part in that. The zero value is one process alone.
+type rank struct {
+	*distributed.Group
+	asked    context.Context // of the present Train, nil outside
+	episodes []envs.Episode  // ended here since the last exchange
+	finished int64           // of those that t.episodes counts, how many the others know
+	stop     error           // why all ranks end the run at this timestep
+}
+
+// rankOf returns the part of a trainer of the agent.
+func rankOf(agent agents.Agent, cfg *Config, numEnvs int) (rank, error) {
+	a, ok := agents.As[agents.Distributed](agent)
+	if !ok || !a.Ranks().Several() {
+		return rank{}, nil
+	}
+	r := rank{Group: a.Ranks()}
+	if cfg.SaveBuffers {
+		return r, fmt.Errorf("trainers: \"save_buffers\" is true, and %d ranks train the agent, of which rank 0 saves what all have in common; set it to false", r.Size())
+	}
+	// Each rank's environments play episodes of their own: those that one process would play with the environments of all.
+	if cfg.Seed >= 0 {
+		cfg.Seed += int64(r.Rank() * numEnvs)
+	}
+	if r.Rank() > 0 {
+		cfg.Directory, cfg.Name, cfg.Trackers, cfg.Progress, cfg.OnRender = "", "", nil, nil, nil
+		cfg.WriteInterval, cfg.CheckpointInterval, cfg.Keep = agents.Interval{}, agents.Interval{}, 0
+	}
+	return r, nil
+}
+
+// batch returns how many environment steps a timestep has, of all ranks.
+func (t *Trainer) batch() int64 { return int64(t.env.NumEnvs() * t.rank.Size()) }
+
+// Steps returns the number of environment steps trained: timesteps × environments, of all ranks where there are several.
+func (t *Trainer) Steps() int64 { return t.timestep * t.batch() }
+
+// cancelled returns why a run ends before its next timestep: its context, or, where there are several ranks, that they
+// have agreed to stop.
+func (t *Trainer) cancelled(ctx context.Context) error {
+	if t.rank.Several() {
+		return t.rank.stop
+	}
+	return ctx.Err()
+}
+
+// patient returns the context of a timestep. With several ranks one that is cancelled waits for the next update, where
+// all stop, but no longer than an operation of the ranks may take.
+func (t *Trainer) patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !t.rank.Several() {
+		return ctx, func() {}
+	}
+	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		late := time.NewTimer(t.rank.Config().Timeout)
+		defer late.Stop()
+		select {
+		case <-late.C:
+			cancel(context.Cause(ctx))
+		case <-later.Done():
+		}
+	})
+	return later, func() { stop(); cancel(nil) }
+}
+
+// rankReport is what a rank tells the others behind an update.
+type rankReport struct {
+	Timestep int64
+	Episodes []envs.Episode
+	// Totals are return and length of the same episodes as tracking.Episodes counts them.
+	Totals [][2]float64
+	// Stop is why this rank is to stop, empty for no reason; Cancelled says that its context has ended.
+	Stop      string
+	Cancelled bool
+}
+
+// exchange tells the other ranks what has happened here since the last update, and hears the same of them.
+func (t *Trainer) exchange() error {
+	r := &t.rank
+	if !r.Several() {
+		return nil
+	}
+	own := rankReport{Timestep: t.timestep, Episodes: r.episodes, Totals: t.episodes.Last(t.episodes.Finished() - r.finished)}
+	if t.stop != nil {
+		own.Stop = t.stop.Error()
+	}
+	if r.asked != nil && r.asked.Err() != nil {
+		own.Stop, own.Cancelled = context.Cause(r.asked).Error(), true
+	}
+	text, err := encode(own)
+	if err != nil {
+		return err
+	}
+	all, err := r.GatherBytes(text)
+	if err != nil {
+		return fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
+	}
+	for from, text := range all {
+		var report rankReport
+		if err := decode(text, &report); err != nil {
+			return err
+		}
+		if report.Timestep != t.timestep {
+			return fmt.Errorf("trainers: rank %d is at timestep %d, this one at %d: all ranks must run the same program with the same settings", from, report.Timestep, t.timestep)
+		}
+		for _, e := range report.Episodes {
+			t.metrics.episode("", e)
+		}
+		if from != r.Rank() {
+			for _, x := range report.Totals {
+				t.episodes.Add(x[0], x[1])
+			}
+		}
+		switch {
+		case report.Stop == "" || r.stop != nil:
+		case report.Cancelled:
+			r.stop = fmt.Errorf("rank %d was stopped (%s): %w", from, report.Stop, context.Canceled)
+		default:
+			r.stop = fmt.Errorf("%w: rank %d: %s", ErrStop, from, report.Stop)
+		}
+	}
+	r.episodes, r.finished = nil, t.episodes.Finished()
+	return nil
+}
+
+// share returns what rank 0 has made of f, on all ranks; the others do not call it.
+func share[T any](r rank, f func() (T, error)) (x T, err error) {
+	if !r.Several() {
+		return f()
+	}
+	var text []byte
+	if r.Rank() == 0 {
+		if x, err = f(); err != nil {
+			return x, err
+		}
+		if text, err = encode(x); err != nil {
+			return x, err
+		}
+	}
+	if text, err = r.BroadcastBytes(0, text); err == nil && r.Rank() > 0 {
+		err = decode(text, &x)
+	}
+	return x, err
+}
+
+// encode and decode carry a value from rank to rank. JSON would not carry NaN.
+func encode(x any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(x); err != nil {
+		return nil, fmt.Errorf("trainers: what a rank tells the others: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func decode(b []byte, x any) error {
+	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(x); err != nil {
+		return fmt.Errorf("trainers: what another rank has told: %w", err)
+	}
+	return nil
+}
+
+// shareSnapshot returns rank 0's snapshot on all ranks; nil where it is nil.
+func (r rank) shareSnapshot(snap *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
+	if !r.Several() {
+		return snap, nil
+	}
+	var b bytes.Buffer
+	if r.Rank() == 0 && snap != nil {
+		if err := checkpoint.EncodeSafetensors(&b, snap); err != nil {
+			return nil, err
+		}
+	}
+	data, err := r.BroadcastBytes(0, b.Bytes())
+	if err != nil || r.Rank() == 0 || len(data) == 0 {
+		return snap, err
+	}
+	return checkpoint.DecodeSafetensors(data)
+}
+
+// left tells the other ranks why this one ends, unless all end for the same reason.
+func (t *Trainer) left(err error) {
+	if t.rank.Several() && err != nil && t.rank.stop == nil {
+		t.rank.Leave(err)
+	}
+}
