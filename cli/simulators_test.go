@@ -41,27 +41,23 @@ func standIn(t *testing.T) (folder string, environment map[string]any, set []str
 }
 
 // AMP with a file laid out as Isaac Lab's skrl files are, in the stand-in for Isaac Lab: the task rewards the speed alone,
-// and from the reference motion the fish learn to undulate, at 0.8 Hz. The trained policy swims outside of gorl's trainer.
-// Not every seed has found the gait after so few steps, so there are three attempts.
+// and from the reference motion the fish learn to undulate. The trained policy swims outside of gorl's trainer.
 func TestPeersIsaacLabAMP(t *testing.T) {
 	folder, settings, set := standIn(t)
 	t.Chdir(t.TempDir())
-	settings["id"], settings["num_envs"] = "isaaclab:Standin-Fish-AMP-Direct-v0", 32
-	for _, seed := range []string{"1", "2", "3"} {
-		gorl(t, 0, append([]string{"train", "-c", filepath.Join(folder, "isaaclab_tasks", "agents", "skrl_fish_amp_cfg.yaml"), "-q", "--out", "runs", "--name", "fish" + seed,
-			"--env", "isaaclab:Standin-Fish-AMP-Direct-v0", "--num-envs", "64", "--seed", seed}, set...)...)
-		gorl(t, 0, "export", "runs/fish"+seed, seed+".safetensors", "--checkpoint", "latest")
-		policy, err := infer.Load(seed + ".safetensors")
-		if err != nil {
-			t.Fatal(err)
-		}
-		swum := swim(t, settings, policy)
-		t.Logf("seed %s: %+v", seed, swum)
-		if swum.reward >= 0.85 && swum.frequency >= 0.6 && swum.frequency <= 0.95 {
-			return
-		}
+	gorl(t, 0, append([]string{"train", "-c", filepath.Join(folder, "isaaclab_tasks", "agents", "skrl_fish_amp_cfg.yaml"), "-q", "--out", "runs", "--name", "fish",
+		"--env", "isaaclab:Standin-Fish-AMP-Direct-v0", "--num-envs", "64"}, set...)...)
+	gorl(t, 0, "export", "runs/fish", "fish.safetensors", "--checkpoint", "latest")
+	policy, err := infer.Load("fish.safetensors")
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Error("want a reward ≥ 0.85 and 0.6 to 0.95 Hz with one of the seeds")
+	settings["id"], settings["num_envs"] = "isaaclab:Standin-Fish-AMP-Direct-v0", 32
+	swum := swim(t, settings, policy)
+	t.Logf("%+v", swum)
+	if swum.reward < 0.9 || swum.frequency < 0.7 || swum.frequency > 0.9 || swum.orbit > 0.3 {
+		t.Errorf("%+v; want a reward ≥ 0.9, 0.7 to 0.9 Hz, and an orbit error ≤ 0.3", swum)
+	}
 }
 
 // A population in the words of Isaac Lab's command line, with a file laid out as its rl_games files are: four members, each

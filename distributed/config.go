@@ -8,8 +8,10 @@ import (
 // Config says how ranks compute together.
 type Config struct {
 	// Backend is the library that adds up tensors on CUDA devices: "nccl", or "gloo", which copies them to the host and
-	// back and so works wherever there are several processes on one GPU. "auto" is nccl where Device is one of CUDA. Tensors
-	// on the CPU always take gloo.
+	// back, and so lets several ranks share one GPU. "auto" is nccl where gorl's libraries were built with it and the machine
+	// has a GPU for each of its ranks. Tensors on the CPU always take gloo.
+	//
+	// Set gloo where NCCL cannot connect the machines. All ranks must have the same.
 	Backend string `yaml:"backend" config:"oneof=auto gloo nccl"`
 	// Timeout is how long a rank waits for the others in each operation, such as the sum of the gradients; then it ends with
 	// an error that names those that are missing. Default 10 minutes.

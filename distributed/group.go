@@ -85,10 +85,18 @@ func (g *Group) connect(host string) error {
 	if g.cpu, err = tensor.NewRanks("gloo", g.store, g.key("gloo"), p.Rank, p.Size, own, g.cfg.Timeout); err != nil {
 		return err
 	}
-	if g.cfg.Backend == "nccl" {
+	if g.takesNCCL() {
 		g.cuda, err = tensor.NewRanks("nccl", g.store, g.key("nccl"), p.Rank, p.Size, own, g.cfg.Timeout)
 	}
 	return err
+}
+
+// takesNCCL reports whether tensors on CUDA devices are added up by NCCL.
+func (g *Group) takesNCCL() bool {
+	if g.cfg.Backend == "auto" {
+		return tensor.HasNCCL() && tensor.CUDADevices() >= g.place.LocalSize
+	}
+	return g.cfg.Backend == "nccl"
 }
 
 // meet waits until all ranks are at the store, so that those which are missing can be named.

@@ -150,3 +150,30 @@ func TestSilent(t *testing.T) {
 		}
 	}
 }
+
+// Two ranks with a GPU each add up by NCCL.
+func TestSumNCCL(t *testing.T) {
+	if !tensor.HasNCCL() || tensor.CUDADevices() < 2 {
+		t.Skip("needs two CUDA devices, and gorl's libraries built with NCCL")
+	}
+	cfg := DefaultConfig()
+	cfg.Backend = "nccl"
+	for _, err := range inRanks(t, 2, cfg, func(g *Group) error {
+		s := tensor.NoGrad().On(tensor.CUDA(g.Rank()))
+		defer s.Close()
+		x := s.Full(tensor.Float32, float64(1+g.Rank()), 1000)
+		g.Sum(s, x)
+		g.Broadcast(s, x, 1)
+		if err := s.Err(); err != nil {
+			return err
+		}
+		if got, err := tensor.Item(s.Sum(x)); got != 3000 {
+			return fmt.Errorf("rank %d: the sum is %g, want 3000: %w", g.Rank(), got, err)
+		}
+		return nil
+	}) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}

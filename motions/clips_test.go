@@ -22,7 +22,7 @@ func TestClips(t *testing.T) {
 	if _, err := os.Stat(beside); err == nil {
 		folders = append(folders, beside)
 	}
-	folders = append(folders, "testdata")
+	folders = append(folders, "testdata", "clips")
 	for _, folder := range folders {
 		if real, err := filepath.EvalSymlinks(folder); err == nil { // WalkDir does not enter a link
 			folder = real
@@ -33,8 +33,11 @@ func TestClips(t *testing.T) {
 				return err
 			}
 			switch filepath.Ext(path) {
-			case ".json", ".txt", ".npz":
+			case ".json", ".txt", ".npz", ".bvh", ".csv", ".pkl":
 			default:
+				return nil
+			}
+			if base := strings.ToUpper(entry.Name()); strings.HasPrefix(base, "LICENSE") || strings.HasPrefix(base, "README") {
 				return nil
 			}
 			if entry.IsDir() || path == filepath.Join("testdata", "gait.json") {
@@ -48,10 +51,10 @@ func TestClips(t *testing.T) {
 			t.Errorf("%s: %v", folder, err)
 		}
 		if found == 0 {
-			t.Errorf("%s holds no clips (.json, .txt, .npz)", folder)
+			t.Errorf("%s holds no clips (.json, .txt, .npz, .bvh, .csv, .pkl)", folder)
 		}
 	}
-	if len(folders) == 1 {
+	if len(folders) == 2 {
 		t.Run("more", func(t *testing.T) {
 			t.Skip("no further clips: GORL_MOTIONS names no folder, and there is none beside the repository")
 		})

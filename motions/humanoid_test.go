@@ -21,7 +21,8 @@ func stroll(t *testing.T, frames int) *Clip {
 		row := []float64{1.2 * at, 0.05 * math.Sin(3*at), 0.87 + 0.01*math.Sin(7*at), root[0], root[1], root[2], root[3]}
 		for i, j := range s.Joints() {
 			middle, half := (j.Lower+j.Upper)/2, (j.Upper-j.Lower)/2
-			row = append(row, max(-0.3, min(0.3, middle))+0.25*half*math.Sin(6*at+float64(i)))
+			middle = max(-0.3, min(0.3, middle))
+			row = append(row, middle+min(0.25*half, middle-j.Lower, j.Upper-middle)*math.Sin(6*at+float64(i)))
 		}
 		cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./30)
 	}

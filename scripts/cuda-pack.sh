@@ -11,7 +11,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 folder=${1:-$root/build/gorl-cuda}
-tests=(tensor agents agents/ppo agents/amp agents/internal/onpolicy models memory preprocessors trainers)
+tests=(tensor distributed agents agents/ppo agents/amp agents/internal/onpolicy models memory preprocessors trainers)
 
 say() { printf 'cuda-pack: %s\n' "$*"; }
 die() { printf 'cuda-pack: %s\n' "$*" >&2; exit 1; }

@@ -83,6 +83,9 @@ type Ranks struct {
 	rank   int
 }
 
+// HasNCCL reports whether gorl's libraries were built with NCCL.
+func HasNCCL() bool { return C.gorl_nccl_built() != 0 }
+
 // NewRanks makes this process one of size ranks, which meet in the store under keys that begin with prefix, and waits for
 // the others up to timeout, which is that of every operation as well. backend is "gloo", for tensors on the CPU, or
 // "nccl", for tensors on CUDA devices. address is a name or an address of this machine, which the other ranks connect to.

@@ -23,6 +23,7 @@ func plan() *box {
 			),
 		),
 		abreast(frame("parts of agents", "models"), frame("policies without libtorch", "infer"),
+			frame("parts of agents", "distributed"),
 			frame("parts of agents", "memory", "preprocessors", "schedulers"), &box{w: 60}),
 		abreast(&box{}, frame("foundations", "tensor"), &box{}, frame("foundations", "spaces")),
 		frame("files", "checkpoint"),

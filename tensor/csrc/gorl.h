@@ -42,6 +42,7 @@ void gorl_store_free(void* store);
 gorl_err gorl_store_set(void* store, const char* key, const void* value, int64_t n);
 gorl_err gorl_store_get(void* store, const char* key, char** value, int64_t* n); // free *value by gorl_free_string; NULL where it is not set
 gorl_err gorl_group_new(const char* backend, void* store, const char* prefix, int32_t rank, int32_t size, const char* address, int64_t timeout_ms, void** out);
+int32_t gorl_nccl_built(void); // whether groups can take nccl
 void gorl_group_free(void* group);
 gorl_err gorl_group_all_reduce(void* group, gorl_t t);
 gorl_err gorl_group_broadcast(void* group, gorl_t t, int32_t root);

@@ -104,6 +104,13 @@ gorl_err gorl_group_new(const char* backend, void* store, const char* prefix, in
   }
   GORL_END
 }
+int32_t gorl_nccl_built(void) {
+#ifdef USE_C10D_NCCL
+  return 1;
+#else
+  return 0;
+#endif
+}
 void gorl_group_free(void* group) { delete static_cast<Ranks*>(group); }
 gorl_err gorl_group_all_reduce(void* group, gorl_t t) {
   GORL_BEGIN(0) ranks_of(group).all_reduce(T(t)); GORL_END

@@ -39,6 +39,14 @@ func (c *Core) together() bool { return c.Group.Several() && !c.Config.Skrl() }
 // ownSeed is the seed of a rank's own random numbers.
 func ownSeed(g *distributed.Group, seed int64) int64 { return seed + int64(g.Rank()) }
 
+// ownDevice is the device of a rank: where the setting names no index, each rank of a machine has a GPU of its own.
+func ownDevice(g *distributed.Group, device string) string {
+	if g.Several() && (device == "cuda" || device == "auto" && tensor.CUDADevices() > 0) {
+		return fmt.Sprintf("cuda:%d", g.Place().LocalRank)
+	}
+	return device
+}
+
 // checkRanks refuses settings that several ranks cannot have.
 func (c *Core) checkRanks() error {
 	if c.Group.Several() && c.Config.Overlap {
