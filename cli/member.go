@@ -28,9 +28,9 @@ starts, and not for users. A configuration with a section pbt: has it in
   launcher: {command: [gorl, member]}
 
 and gorl-pbt run, slurm or kubernetes starts it for every member, with the member's
-number in its environment; launcher.ranks_per_member starts several processes for one.
-Environments, models and rules that a program registers
-are those of its members: name that program in place of gorl.`,
+number in its environment; launcher: {ranks_per_member: 2} makes it two processes for
+each. Environments, models and rules that a program registers are those of its members:
+name that program in place of gorl.`,
 		Example: "gorl member",
 		Args:    commandline.NoArguments,
 		RunE: func(*cobra.Command, []string) error {

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -297,9 +298,8 @@ agent: {class: PPO, rollouts: 16}
 		h := c.heartbeats("ranks")
 		return h[0] != nil && h[0].Iteration >= 2 && h[1] != nil && h[1].Iteration >= 2
 	})
-	c.run("scancel", "--signal=USR1", "--batch", job+"_1")
-	killed := c.rank(job, 0, "1")
-	c.run("kill", "-9", killed)
+	c.run("kill", "-9", c.process(job, 0, "gorl", "SLURM_PROCID=1"))
+	c.run("kill", "-USR1", c.process(job, 1, "slurm_script", "")) // as Slurm does a minute before the time is up
 	c.until(job, "ranks", "its end", func() bool { return c.over(job) })
 	c.whole("ranks", intervals, intervals*interval)
 	for index, want := range []string{"0", "1", "0", "0"} {
@@ -315,8 +315,8 @@ agent: {class: PPO, rollouts: 16}
 	}
 }
 
-// rank is the number of the process that is a rank of an array's task.
-func (c *cluster) rank(job string, index int, rank string) (pid string) {
+// process is the number of the process of an array's task that has a name, and a variable in its environment.
+func (c *cluster) process(job string, index int, program, variable string) (pid string) {
 	c.t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
@@ -324,13 +324,16 @@ func (c *cluster) rank(job string, index int, rank string) (pid string) {
 	}
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
-		text := "\x00" + string(data)
-		name, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "comm"))
-		if err == nil && string(name) == "gorl\n" && strings.Contains(text, "\x00SLURM_ARRAY_JOB_ID="+job+"\x00") &&
-			strings.Contains(text, fmt.Sprintf("\x00SLURM_ARRAY_TASK_ID=%d\x00", index)) && strings.Contains(text, "\x00SLURM_PROCID="+rank+"\x00") {
+		if err != nil { // it has ended
+			continue
+		}
+		set := strings.Split(string(data), "\x00")
+		name, err := os.ReadFile(filepath.Join(filepath.Dir(path), "comm"))
+		if err == nil && string(name) == program+"\n" && slices.Contains(set, "SLURM_ARRAY_JOB_ID="+job) &&
+			slices.Contains(set, fmt.Sprintf("SLURM_ARRAY_TASK_ID=%d", index)) && slices.Contains(set, variable) {
 			return filepath.Base(filepath.Dir(path))
 		}
 	}
-	c.t.Fatalf("there is no rank %s of task %d", rank, index)
+	c.t.Fatalf("task %d has no process %s with %s", index, program, variable)
 	return ""
 }
