@@ -24,6 +24,7 @@ type Group struct {
 	cuda  *tensor.Ranks // with NCCL, otherwise nil
 	lost  error         // why the group is of no more use
 	left  bool
+	mute  bool // a call of the store has not returned
 }
 
 // Join meets the other ranks at place and returns when all are there. A context that ends meanwhile ends the wait.
