@@ -7,13 +7,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/inspection"
 )
 
 func inspectCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inspect PATH...",
-		Short: "say what checkpoints, runs and populations hold",
+		Short: "say what checkpoints, runs, populations and clips hold",
 		Long: `
 Says what each PATH holds, and whether it is whole:
 
@@ -25,6 +26,9 @@ Says what each PATH holds, and whether it is whole:
   a population   its folder, the workspace of its processes, or a journal: where
                  the members stand, who copied whom, what the best weights went
                  through, all checkpoints, and the best closely
+  a clip         of reference motion: DeepMimic's JSON, npz of Isaac Lab, AMASS and
+                 gorl, BVH, MimicKit's .pkl, CSV: frames, skeleton, what was repaired
+                 when it was read, and what is wrong with it; --picture draws it
   another file   .pt (also skrl's), .npz, .safetensors: values and tensors
 
 Checkpoints are read whole and held against the SHA-256 of their manifests. One
@@ -35,19 +39,24 @@ gorl inspect runs/cartpole
 gorl inspect --tensors=false runs/cartpole/checkpoints/agent_2048
 gorl inspect --stats --key 'policy/*' runs/cartpole
 gorl inspect --json runs/cartpole | jq .checkpoint.trainer.metrics
-gorl inspect agent_20000.pt                    # of skrl`,
-		Args:              commandline.Arguments(1, 0, "a checkpoint, or the folder of a run or of a population"),
-		ValidArgsFunction: commandline.Files("safetensors", "json", "jsonl", "pt", "pth", "npz"),
+gorl inspect agent_20000.pt                    # of skrl
+gorl inspect --picture walk.png humanoid3d_walk.txt`,
+		Args:              commandline.Arguments(1, 0, "a checkpoint, a clip, or the folder of a run or of a population"),
+		ValidArgsFunction: commandline.Files("safetensors", "json", "jsonl", "pt", "pth", "npz", "bvh", "csv", "pkl", "txt"),
 	}
 	asJSON := c.Flags().Bool("json", false, "print one JSON object for each PATH")
 	tensors := c.Flags().Bool("tensors", true, "list the tensors")
 	stats := c.Flags().Bool("stats", false, "least, mean and greatest value of each tensor")
 	keys := c.Flags().StringArrayP("key", "k", nil,
 		"list the tensors whose names match this `pattern`, in which * stands for anything (may be repeated)")
+	picture := c.Flags().String("picture", "", "draw the clip as a PNG `file`: the character, its feet's heights, its faults")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		o := inspection.Options{Stats: *stats}
 		if len(*keys) > 0 {
 			o.Tensor = commandline.Globs(*keys)
+		}
+		if *picture != "" && len(args) != 1 {
+			return fmt.Errorf("--picture is for one clip, and there are %d paths", len(args))
 		}
 		damaged := 0
 		for i, path := range args {
@@ -59,6 +68,14 @@ gorl inspect agent_20000.pt                    # of skrl`,
 				return err
 			}
 			damaged += len(r.Damaged())
+			if *picture != "" {
+				if r.Clip == nil {
+					return fmt.Errorf("--picture: %s is no clip but a %s", path, r.Kind)
+				}
+				if err := durable.WriteFile(*picture, r.Clip.WritePicture); err != nil {
+					return err
+				}
+			}
 			if *asJSON {
 				if !*tensors && r.Checkpoint != nil {
 					r.Checkpoint.Tensors = nil

@@ -68,9 +68,9 @@ type Report struct {
 
 // Check says what is wrong with a clip: frames that only repeat others, velocities that are not the positions', single
 // steps far faster than those beside them, a loop whose end does not meet its beginning; and for a clip with a
-// [Skeleton], and for DeepMimic's and Isaac Lab's humanoid, feet more than 1.5 cm under the floor or never on it, feet that slide, three hinges near
-// gimbal lock, joints beyond their limits, and bodies that are not where their joints put them. [Report.Write] prints
-// it and [Report.Picture] draws it.
+// [Skeleton], and for DeepMimic's and Isaac Lab's humanoid, feet more than 1.5 cm under the floor or never on it, feet
+// that slide, three hinges near gimbal lock, joints beyond their limits, and bodies that are not where their joints put
+// them. [Report.Write] prints it and [Report.Picture] draws it.
 //
 // The clip is checked as it is. What reading it has repaired already stands in Repairs.
 func Check(c *Clip) *Report {
@@ -303,10 +303,10 @@ func (r *Report) feet(c *Clip) {
 	r.FeetLowest, r.FeetHighest = heights[worst], slices.Max(heights)
 	switch {
 	case under > 0:
-		r.fault("floor", worst, -r.FeetLowest, limitFloor, "feet are under the floor in %d of %d frames, deepest by %.1f cm in frame %d; Clip.OnFloor puts the clip on the floor",
+		r.fault("floor", worst, -r.FeetLowest, limitFloor, "feet are under the floor in %d of %d frames, deepest by %.1f cm in frame %d; Clip.OnFloor and Humanoid put it on the floor",
 			under, c.n, -100*r.FeetLowest, worst)
 	case r.FeetLowest > limitFloat:
-		r.fault("floor", worst, r.FeetLowest, limitFloat, "feet are never nearer to the floor than %.1f cm (frame %d); Clip.OnFloor puts the clip on the floor",
+		r.fault("floor", worst, r.FeetLowest, limitFloat, "feet are never nearer to the floor than %.1f cm (frame %d); Clip.OnFloor and Humanoid put it on the floor",
 			100*r.FeetLowest, worst)
 	}
 	frame := 0
@@ -315,18 +315,33 @@ func (r *Report) feet(c *Clip) {
 	}
 }
 
-// sliding is the mean horizontal speed of the contact nearest to the floor over all steps between frames in which a foot
-// stands, and the frame at which it is fastest.
+// sliding is [Skeleton.FootSliding] of the clip's frames.
 func (c *Clip) sliding() (mean float64, frame int) {
-	s := c.skeleton
+	return c.skeleton.sliding(c.rows(), func(k int) float64 { return c.FrameDuration(k) })
+}
+
+// FootSliding is how fast feet slide while they stand, in m/s, for rows of positions dt seconds apart: the mean
+// horizontal speed of the contact nearest to the floor over all steps in which it is at most 2.5 cm high before and
+// after. It is 0 where no foot stands in two rows one after the other, or no body has contacts.
+func (s *Skeleton) FootSliding(rows [][]float64, dt float64) float64 {
+	mean, _ := s.sliding(rows, func(int) float64 { return dt })
+	return mean
+}
+
+// sliding returns also the row at which feet slide fastest.
+func (s *Skeleton) sliding(rows [][]float64, duration func(k int) float64) (mean float64, row int) {
 	n := len(s.Bodies)
 	positions, rotations := make([]float64, 3*n), make([]float64, 4*n)
-	var before, now [][3]float64 // all contacts
+	feet := s.feet()
+	if len(feet) == 0 {
+		return 0, 0
+	}
+	var before, now [][3]float64 // all contacts' lowest points
 	sum, count, fastest := 0.0, 0.0, 0.0
-	for k := range c.n {
-		s.Forward(c.Frame(k), positions, rotations)
+	for k := range rows {
+		s.Forward(rows[k], positions, rotations)
 		now = now[:0]
-		for _, i := range s.feet() {
+		for _, i := range feet {
 			for _, contact := range s.Bodies[i].Contacts {
 				p := quatOf(rotations[4*i:]).rotate(contact.At)
 				now = append(now, [3]float64{p[0] + positions[3*i], p[1] + positions[3*i+1], p[2] + positions[3*i+2] - contact.Radius})
@@ -339,11 +354,11 @@ func (c *Clip) sliding() (mean float64, frame int) {
 					low = i
 				}
 			}
-			if max(now[low][2], before[low][2]) < limitNearest {
-				v := math.Hypot(now[low][0]-before[low][0], now[low][1]-before[low][1]) / c.FrameDuration(k-1)
+			if max(now[low][2], before[low][2]) <= limitNearest {
+				v := math.Hypot(now[low][0]-before[low][0], now[low][1]-before[low][1]) / duration(k-1)
 				sum, count = sum+v, count+1
 				if v > fastest {
-					fastest, frame = v, k-1
+					fastest, row = v, k-1
 				}
 			}
 		}
@@ -352,7 +367,7 @@ func (c *Clip) sliding() (mean float64, frame int) {
 	if count == 0 {
 		return 0, 0
 	}
-	return sum / count, frame
+	return sum / count, row
 }
 
 func (r *Report) hinges(c *Clip) {
@@ -393,20 +408,22 @@ func (r *Report) hinges(c *Clip) {
 	}
 }
 
-// Write prints the report for people.
+// Write prints the report for people, a line for each thing, after two spaces and its name.
 func (r *Report) Write(w io.Writer) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-10s  %s\n", name, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintf(&b, "%s: clip of reference motion\n", nameOr(r.Name))
 	line("frames", "%d at %.4g a second, %.3f s, loop %s", r.Frames, r.Rate, r.Duration, r.Loop)
 	if r.Skeleton != "" {
 		line("skeleton", "%s: %d bodies, %d joints", r.Skeleton, r.Bodies, r.Joints)
 		line("root", "%.3f to %.3f m high, %.2f m/s over the ground", r.Heights[0], r.Heights[1], r.Speed)
+	}
+	if r.clip.skeleton != nil && len(r.clip.skeleton.feet()) > 0 {
 		line("feet", "the lower sole %.1f to %.1f cm above the floor, sliding at %.2f m/s while it stands", math.Round(1000*r.FeetLowest)/10+0,
 			100*r.FeetHighest, r.Sliding)
-	} else {
+	}
+	if r.Skeleton == "" {
 		line("columns", "%d of %d joints and %d bodies; no skeleton is known, so feet, joints and bodies were not checked", r.Columns, r.Joints,
 			r.Bodies)
 	}

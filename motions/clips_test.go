@@ -22,7 +22,7 @@ func TestClips(t *testing.T) {
 	if _, err := os.Stat(beside); err == nil {
 		folders = append(folders, beside)
 	}
-	folders = append(folders, "testdata")
+	folders = append(folders, "testdata", "clips")
 	for _, folder := range folders {
 		if real, err := filepath.EvalSymlinks(folder); err == nil { // WalkDir does not enter a link
 			folder = real
@@ -33,8 +33,11 @@ func TestClips(t *testing.T) {
 				return err
 			}
 			switch filepath.Ext(path) {
-			case ".json", ".txt", ".npz":
+			case ".json", ".txt", ".npz", ".bvh", ".csv", ".pkl":
 			default:
+				return nil
+			}
+			if base := strings.ToUpper(entry.Name()); strings.HasPrefix(base, "LICENSE") || strings.HasPrefix(base, "README") {
 				return nil
 			}
 			if entry.IsDir() || path == filepath.Join("testdata", "gait.json") {
@@ -48,10 +51,10 @@ func TestClips(t *testing.T) {
 			t.Errorf("%s: %v", folder, err)
 		}
 		if found == 0 {
-			t.Errorf("%s holds no clips (.json, .txt, .npz)", folder)
+			t.Errorf("%s holds no clips (.json, .txt, .npz, .bvh, .csv, .pkl)", folder)
 		}
 	}
-	if len(folders) == 1 {
+	if len(folders) == 2 {
 		t.Run("more", func(t *testing.T) {
 			t.Skip("no further clips: GORL_MOTIONS names no folder, and there is none beside the repository")
 		})
@@ -116,8 +119,8 @@ func checkFile(t *testing.T, path string) {
 	}
 }
 
-// checkReport reports on a clip, and holds what the package says that it repairs to its word: the clip of a humanoid has
-// its feet no more than 1.5 cm under the floor, its bodies where its joints put them, no doubled frames, and the
+// checkReport reports on a clip, and holds what the package says that it repairs to its word: the clip of a humanoid
+// has its feet no more than 1.5 cm under the floor, its bodies where its joints put them, no doubled frames, and the
 // velocities of its positions.
 func checkReport(t *testing.T, c *Clip) {
 	t.Helper()
@@ -130,21 +133,25 @@ func checkReport(t *testing.T, c *Clip) {
 	if err := r.WritePicture(io.Discard); err != nil {
 		t.Error(err)
 	}
-	repaired := []string{"bodies", "doubled frames"}
-	if human, err := Humanoid(c); err == nil {
-		r = Check(human)
-		repaired = append(repaired, "floor", "velocities")
-		for k, h := range human.footHeights() {
-			if h < -0.015 {
-				t.Errorf("frame %d: a foot is %.3f m under the floor", k, -h)
+	sound := func(r *Report, kinds ...string) {
+		for _, kind := range kinds {
+			for _, f := range r.Has(kind) {
+				t.Errorf("%s: %s", kind, f.Text)
 			}
 		}
-	} else if c.skeleton == nil {
-		repaired = nil // other programs' skeletons: what is wrong is reported
 	}
-	for _, kind := range repaired {
-		for _, f := range r.Has(kind) {
-			t.Errorf("%s: %s", kind, f.Text)
+	sound(r, "bodies")
+	if len(c.Bodies()) > 0 { // Isaac Lab's
+		sound(r, "doubled frames", "velocities")
+	}
+	human, err := Humanoid(c)
+	if err != nil {
+		return
+	}
+	sound(Check(human), "floor", "velocities")
+	for k, h := range human.footHeights() {
+		if h < -0.015 {
+			t.Errorf("frame %d: a foot is %.3f m under the floor", k, -h)
 		}
 	}
 }

@@ -219,7 +219,7 @@ func TestLoadTellsCharactersFromClips(t *testing.T) {
 	if _, err := Load("testdata/arm_character.txt"); !errors.Is(err, ErrCharacter) || !strings.Contains(err.Error(), "arm_character.txt") {
 		t.Error(err)
 	}
-	if _, err := Load("testdata/README.md"); err == nil || !strings.Contains(err.Error(), "README.md: neither a DeepMimic clip") {
+	if _, err := Load("testdata/README.md"); err == nil || !strings.Contains(err.Error(), "README.md: not a clip: neither JSON (DeepMimic)") {
 		t.Error(err)
 	}
 }

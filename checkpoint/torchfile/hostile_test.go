@@ -357,3 +357,18 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A bare pickle of plain values is read; what asks for more is refused, tensors too, as there is no archive to hold them.
+func TestReadPickle(t *testing.T) {
+	v, err := ReadPickle([]byte("\x80\x04}X\x03\x00\x00\x00fpsK\x1es."))
+	if d, ok := v.(*Dict); err != nil || !ok || d.Len() != 1 {
+		t.Fatalf("%v, %v", v, err)
+	}
+	var e *Error
+	if _, err := ReadPickle([]byte("\x80\x02cos\nsystem\nX\x02\x00\x00\x00id\x85R.")); !errors.As(err, &e) || e.Kind != Hostile || e.Global != "os.system" {
+		t.Error(err)
+	}
+	if _, err := ReadPickle([]byte(rebuilt("K\x00", "K\x02\x85", "K\x01\x85"))); !errors.As(err, &e) || e.Kind != Damaged {
+		t.Error(err)
+	}
+}

@@ -63,6 +63,24 @@ func Read(r io.ReaderAt, size int64) (any, error) {
 	return v, nil
 }
 
+// ReadPickle reads a bare pickle of plain values, as Python's pickle.dump writes it, by the machine that reads PyTorch's
+// files: nothing is executed, and one that asks for more than numbers, strings, lists, tuples and dicts is refused as
+// [Hostile]. Tensors have no place in it.
+func ReadPickle(pickle []byte) (any, error) {
+	if len(pickle) > maxPickle {
+		return nil, damaged("it has %d bytes, where %d are allowed", len(pickle), maxPickle)
+	}
+	m := &machine{code: pickle, archive: &archive{map[string]*zip.File{}, map[string]*Storage{}}}
+	v, err := m.run()
+	if err != nil {
+		return nil, err
+	}
+	if err := check(v); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
 // archive is the zip file around a pickle.
 type archive struct {
 	records  map[string]*zip.File // by name without the leading folder

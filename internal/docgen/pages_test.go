@@ -46,7 +46,7 @@ var imports = map[string]string{
 	"agents": module + "/agents", "amp": module + "/agents/amp", "ppo": module + "/agents/ppo", "models": module + "/models",
 	"envs": module + "/envs", "catalog": module + "/envs/catalog", "classic": module + "/envs/classic", "mujoco": module + "/envs/mujoco", "wrappers": module + "/envs/wrappers", "gymnasium": module + "/envs/wrappers/gymnasium",
 	"strategy": module + "/pbt/strategy", "explore": module + "/pbt/explore", "journal": module + "/pbt/journal",
-	"motions": module + "/motions", "trainers": module + "/trainers", "pbt": module + "/pbt", "tracking": module + "/tracking", "trackers": module + "/tracking/trackers",
+	"motions": module + "/motions", "metrics": module + "/motions/metrics", "trainers": module + "/trainers", "pbt": module + "/pbt", "tracking": module + "/tracking", "trackers": module + "/tracking/trackers",
 	"plot": module + "/tracking/plot", "progress": module + "/tracking/progress",
 	"evolution": module + "/pbt/evolution", "checkpoint": module + "/checkpoint", "skrl": module + "/checkpoint/skrl", "infer": module + "/infer", "onnx": module + "/infer/onnx", "description": module + "/models/description", "tensor": module + "/tensor", "spaces": module + "/spaces", "memory": module + "/memory",
 }

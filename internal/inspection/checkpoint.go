@@ -74,7 +74,7 @@ func file(path string, o Options) (*Checkpoint, error) {
 		return ofTorch(path, o)
 	case ".npz":
 	default:
-		return nil, fmt.Errorf("inspection: %s: want a name that ends in .safetensors, .json, .jsonl, .pt or .npz, or a folder", path)
+		return nil, fmt.Errorf("inspection: %s: want a name that ends in .safetensors, .json, .jsonl, .pt or .npz, or that of a clip (.bvh, .csv, .pkl, .txt), or a folder", path)
 	}
 	snap, err := convert.Read(path)
 	if err != nil {

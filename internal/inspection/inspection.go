@@ -1,5 +1,6 @@
 // Package inspection describes what files and folders of training hold: checkpoints of gorl's and of skrl's, files of
-// PyTorch, NumPy and safetensors, runs and populations. It executes nothing that it reads, and writes no files.
+// PyTorch, NumPy and safetensors, runs, populations, and clips of reference motion. It executes nothing that it reads,
+// and writes no files.
 package inspection
 
 import (
@@ -7,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
@@ -29,6 +31,8 @@ type Report struct {
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 	// Population is what the journal tells.
 	Population *Population `json:"population,omitempty"`
+	// Clip is what a clip of reference motion is, and what is wrong with it.
+	Clip *motions.Report `json:"clip,omitempty"`
 }
 
 // Damaged are the checkpoints that are not what they should be.
@@ -42,8 +46,8 @@ func (r *Report) Damaged() (list []Stored) {
 }
 
 // Of describes a path: a checkpoint's data file or manifest, also without its extension; a .pt, .npz or .safetensors
-// file of any program; a journal; the folder of a run, of its checkpoints, of a population, or a population's
-// workspace.
+// file of any program; a clip of reference motion; a journal; the folder of a run, of its checkpoints, of a population,
+// or a population's workspace.
 func Of(path string, o Options) (*Report, error) {
 	path, info, err := meant(path)
 	if err != nil {
@@ -54,6 +58,9 @@ func Of(path string, o Options) (*Report, error) {
 	}
 	if filepath.Ext(path) == filepath.Ext(journal.File) {
 		return population(path, o)
+	}
+	if r, err := clip(path); r != nil || err != nil {
+		return r, err
 	}
 	c, err := file(path, o)
 	if err != nil {

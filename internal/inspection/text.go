@@ -38,6 +38,9 @@ func Write(w io.Writer, r *Report, tensors bool) error {
 	if r.Population != nil {
 		r.Population.write(&b)
 	}
+	if r.Clip != nil {
+		b.err = r.Clip.Write(&b)
+	}
 	writeStored(&b, r.Checkpoints)
 	if r.Checkpoint != nil {
 		if r.Checkpoints != nil {

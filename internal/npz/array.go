@@ -3,6 +3,7 @@
 package npz
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -15,7 +16,7 @@ type Array struct {
 	// Name is the array's name in its file, for errors.
 	Name string
 	// DType is NumPy's name of the element type: <f2 <f4 <f8 <i2 <i4 <i8 <u2 <u4 <u8 |i1 |u1 |b1 <Un (n code
-	// points of UTF-32).
+	// points of UTF-32) |Sn (n bytes).
 	DType string
 	// Shape is empty for a single value.
 	Shape []int
@@ -112,15 +113,23 @@ func convert[To, From number](values []From) []To {
 	return out
 }
 
-// Strings returns the elements of an array of <Un, without the zeros that pad them.
+// Strings returns the elements of an array of <Un or |Sn, without the zeros that pad them. Bytes must be UTF-8.
 func (a *Array) Strings() ([]string, error) {
 	t, err := parseType(a.DType)
-	if err != nil || t.kind != 'U' {
-		return nil, a.mismatch("a string type (<U)")
+	if err != nil || (t.kind != 'U' && t.kind != 'S') {
+		return nil, a.mismatch("a string type (<U or |S)")
 	}
 	out := make([]string, a.Len())
 	for i := range out {
 		raw := a.data[i*t.size : (i+1)*t.size]
+		if t.kind == 'S' {
+			raw = bytes.TrimRight(raw, "\x00")
+			if !utf8.Valid(raw) {
+				return nil, fmt.Errorf("npz: array %q: string %d is not UTF-8", a.Name, i)
+			}
+			out[i] = string(raw)
+			continue
+		}
 		for len(raw) > 0 && binary.LittleEndian.Uint32(raw[len(raw)-4:]) == 0 {
 			raw = raw[:len(raw)-4]
 		}

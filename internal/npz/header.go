@@ -9,7 +9,7 @@ import (
 
 // elementType is a parsed dtype.
 type elementType struct {
-	kind byte // f i u b U
+	kind byte // f i u b U S
 	size int  // bytes
 }
 
@@ -34,6 +34,12 @@ func parseType(s string) (elementType, error) {
 			return elementType{}, fmt.Errorf("dtype %q: strings are too long", s)
 		}
 		return elementType{kind, 4 * n}, nil
+	}
+	if kind == 'S' && order == '|' {
+		if n > 1<<20 {
+			return elementType{}, fmt.Errorf("dtype %q: strings are too long", s)
+		}
+		return elementType{kind, n}, nil
 	}
 	switch s {
 	case "<f2", "<f4", "<f8", "<i2", "<i4", "<i8", "<u2", "<u4", "<u8", "|i1", "|u1", "|b1":

@@ -282,3 +282,20 @@ func ExampleOpen() {
 	fmt.Println(array.DType, array.Shape, names[0], err)
 	// Output: <U8 [3] left_hip <nil>
 }
+
+// Strings of bytes, as Python 2 wrote them, are read; those that are no text are refused.
+func TestReadsByteStrings(t *testing.T) {
+	var b bytes.Buffer
+	if err := Write(&b, NewBytes("sex", "|S6", []byte("femalemale\x00\x00"), 2), NewBytes("odd", "|S1", []byte{0xff})); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Read(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.Arrays["sex"].Strings()
+	equal(t, "sex", got, err, "female", "male")
+	if _, err := f.Arrays["odd"].Strings(); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,102 @@
+package motions
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "make the built-in clips of Isaac Lab's files anew")
+
+// The built-in clips are sound loops.
+func TestBuiltin(t *testing.T) {
+	for name, want := range map[string]struct{ duration, speed float64 }{"humanoid_walk": {31. / 30, 1.53}, "humanoid_run": {23. / 30, 3.54}} {
+		c, err := Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Check(c)
+		if len(r.Faults) > 0 || r.FeetLowest < -0.001 || r.Skeleton != "humanoid" || r.Loop != "wrap" {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if math.Abs(c.Duration()-want.duration) > 1e-6 || math.Abs(r.Speed-want.speed) > 0.01 || math.Abs(c.LoopTravel()[1]) > 1e-3 {
+			t.Errorf("%s: %g s, %g m/s, travels %v", name, c.Duration(), r.Speed, c.LoopTravel()[:3])
+		}
+		for k, h := range c.footHeights() {
+			if name == "humanoid_walk" && (h < -0.015 || h > 0.025) {
+				t.Errorf("frame %d: the lower foot is %.3f m high", k, h)
+			}
+		}
+		data, err := clipFiles.ReadFile("clips/" + name + ".npz")
+		if err != nil || len(data) > 10<<10 {
+			t.Errorf("%s has %d bytes", name, len(data))
+		}
+	}
+	if text, err := clipFiles.ReadFile("clips/LICENSE.txt"); err != nil || !strings.Contains(string(text), "NSF EIA-0196217") {
+		t.Errorf("no licence with credit: %v", err)
+	}
+	if _, err := Builtin("moonwalk"); err == nil || !strings.Contains(err.Error(), `no built-in clip "moonwalk"; there are humanoid_run, humanoid_walk`) {
+		t.Error(err)
+	}
+}
+
+// The built-in clips are what this package makes of Isaac Lab's files, where these are.
+func TestBuiltinIsMadeOfIsaacLab(t *testing.T) {
+	folder := os.Getenv("GORL_MOTIONS")
+	if folder == "" {
+		folder = filepath.Join("..", "..", "shared", "motions")
+	}
+	for name, most := range map[string]float64{"humanoid_walk": 1.2, "humanoid_run": 0.9} {
+		path := filepath.Join(folder, "isaaclab", name+".npz")
+		if _, err := os.Stat(path); err != nil {
+			t.Skipf("Isaac Lab's clips are not here: %v", err)
+		}
+		c, err := Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err = Humanoid(c); err == nil {
+			c, _, err = c.BestLoop(most-0.3, most)
+		}
+		if err == nil {
+			c, err = c.Forwards()
+		}
+		if err == nil {
+			c, err = c.OnFloor()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			var file bytes.Buffer
+			err := c.Save(&file, "mocap.cs.cmu.edu, created with funding from NSF EIA-0196217; by way of Isaac Lab (BSD-3-Clause)")
+			if err == nil {
+				err = os.WriteFile(filepath.Join("clips", name+".npz"), file.Bytes(), 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		built, err := Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameMotion(t, built, c, 1e-5)
+	}
+}
+
+func ExampleBuiltin() {
+	walk, err := Builtin("humanoid_walk")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%d frames, %.2f s, %.2f m\n", walk.NumFrames(), walk.Duration(), walk.LoopTravel()[0])
+	// Output: 32 frames, 1.03 s, 1.58 m
+}

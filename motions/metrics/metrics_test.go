@@ -1,0 +1,262 @@
+package metrics
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/motions"
+)
+
+func close(t *testing.T, what string, got, want float64) {
+	t.Helper()
+	if math.Abs(got-want) > 1e-9 {
+		t.Errorf("%s is %v, want %v", what, got, want)
+	}
+}
+
+// allPaths is the least sum over all warping paths, and the mean over the one that has it, by trying every path.
+func allPaths(n, m int, cost func(i, j int) float64) (sum, mean float64) {
+	sum = math.Inf(1)
+	var walk func(i, j int, total float64, length int)
+	walk = func(i, j int, total float64, length int) {
+		total, length = total+cost(i, j), length+1
+		if i == n-1 && j == m-1 {
+			if total < sum {
+				sum, mean = total, total/float64(length)
+			}
+			return
+		}
+		for _, step := range [][2]int{{1, 1}, {1, 0}, {0, 1}} {
+			if a, b := i+step[0], j+step[1]; a < n && b < m {
+				walk(a, b, total, length)
+			}
+		}
+	}
+	walk(0, 0, 0, 0)
+	return sum, mean
+}
+
+func TestWarpAgainstAllPaths(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 60 {
+		n, m := 1+rng.IntN(6), 1+rng.IntN(6)
+		costs := make([]float64, n*m)
+		for i := range costs {
+			costs[i] = rng.Float64()
+		}
+		cost := func(i, j int) float64 { return costs[i*m+j] }
+		_, want := allPaths(n, m, cost)
+		close(t, fmt.Sprintf("the mean of %d by %d", n, m), Warp(n, m, cost), want)
+	}
+	if Warp(0, 3, nil) != 0 {
+		t.Error("no steps")
+	}
+}
+
+// track makes a track of three bodies that swing, of a walk at another pace and heading.
+func track(steps int, pace, heading float64) *Track {
+	t := &Track{}
+	sin, cos := math.Sincos(heading)
+	for k := range steps {
+		at := pace * float64(k) / 30
+		var row []float64
+		for b := range 3 {
+			x, y, z := at+0.3*float64(b)*math.Sin(5*at), 0.1*float64(b), 1-0.4*float64(b)+0.1*float64(b)*math.Cos(5*at)
+			row = append(row, cos*x-sin*y, sin*x+cos*y, z)
+		}
+		t.Positions, t.Headings = append(t.Positions, row), append(t.Headings, heading)
+	}
+	return t
+}
+
+// The pose error is equation 10 by brute force, is blind to pace, and is 0 for the motion itself wherever it is.
+func TestPoseError(t *testing.T) {
+	a, b := track(6, 1, 0), track(5, 1.7, 0.3)
+	cost := func(i, j int) float64 {
+		sum := 0.0
+		for n := range 3 {
+			square := 0.0
+			for d := range 3 {
+				x := a.Positions[i][3*n+d] - a.Positions[i][d]
+				y := b.Positions[j][3*n+d] - b.Positions[j][d]
+				square += (x - y) * (x - y)
+			}
+			sum += math.Sqrt(square)
+		}
+		return sum / 3
+	}
+	_, want := allPaths(6, 5, cost)
+	got, err := PoseError(a, b, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(t, "the pose error", got, want)
+	for _, heading := range []float64{0, 1, -2.5} {
+		same, err := PoseError(track(60, 1, 0), track(60, 1, heading), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(t, "the same motion, turned", same, 0)
+		turned, err := PoseError(track(60, 1, 0), track(60, 1, heading), true)
+		if err != nil || (turned > 0.01) != (heading != 0) {
+			t.Errorf("turned by %g: %g, %v", heading, turned, err)
+		}
+	}
+	slower, err := PoseError(track(60, 1, 0), track(72, 1/1.2, 0), true)
+	if err != nil || slower > 0.01 {
+		t.Errorf("a slower walk: %g, %v", slower, err)
+	}
+	other, err := PoseError(track(60, 1, 0), track(60, 0, 0), true)
+	if err != nil || other < 0.1 {
+		t.Errorf("standing still: %g, %v", other, err)
+	}
+}
+
+func TestRootVelocityError(t *testing.T) {
+	got, err := RootVelocityError(track(31, 1, 0), track(40, 1.5, 0), 1./30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(t, "half a metre a second too fast", got, 0.5)
+	got, err = RootVelocityError(track(31, 1, 0), track(31, 1, math.Pi/2), 1./30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(t, "to the side", got, math.Sqrt2)
+}
+
+func TestSuccess(t *testing.T) {
+	reference := track(90, 1, 0)
+	for _, x := range []struct {
+		episode *Track
+		ok      bool
+		failed  int
+	}{
+		{track(90, 1, 0), true, 0},
+		{track(50, 1, 0), false, 50}, // fell
+		{track(90, 0, 0), false, 15}, // stays behind by 1/30 m a step, and the arms' swing on top
+	} {
+		ok, failed, err := Success(reference, x.episode, 0.5)
+		if err != nil || ok != x.ok || (!ok && failed > x.failed+2) || (!ok && failed < x.failed-10) {
+			t.Errorf("%v at %d, %v; want %v at %d", ok, failed, err, x.ok, x.failed)
+		}
+	}
+}
+
+func TestCoverage(t *testing.T) {
+	clips := [][][]float64{{{0, 0, 7}, {1, 0, 7}}, {{10, 0, 7}, {11, 0, 7}}, {{0, 0.1, 7}, {1, 0.1, 7}}, {{20, 0.1, 7}}}
+	// The second feature varies by hundredths, the first by tens: standardised they count alike. The third does not vary.
+	c, err := Coverage(clips, [][]float64{{0.4, 0.001, 99}, {0.6, 0.099, -99}, {10.5, 0.02, 0}, {10.7, 0, 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0.25, 0.5, 0.25, 0} {
+		close(t, fmt.Sprintf("share %d", i), c.Shares[i], want)
+	}
+	close(t, "clips", c.Clips, 0.75)
+	close(t, "effective", c.Effective, math.Exp(1.5*math.Ln2))
+}
+
+func TestBadTracks(t *testing.T) {
+	good := track(3, 1, 0)
+	for want, f := range map[string]func() error{
+		"a track has no steps": func() error { _, err := PoseError(good, &Track{}, true); return err },
+		"step 0 has 6 values": func() error {
+			_, err := PoseError(good, &Track{Positions: [][]float64{make([]float64, 6)}}, true)
+			return err
+		},
+		"a track of 3 steps has 0":        func() error { _, err := PoseError(&Track{Positions: good.Positions}, good, false); return err },
+		"a velocity needs two steps":      func() error { _, err := RootVelocityError(good, track(1, 1, 0), 0.1); return err },
+		"needs clips and rows":            func() error { _, err := Coverage(nil, [][]float64{{1}}); return err },
+		"clip 1 has no rows":              func() error { _, err := Coverage([][][]float64{{{1}}, {}}, nil); return err },
+		"row 0 has 2 features, the first": func() error { _, err := Coverage([][][]float64{{{1}}}, [][]float64{{1, 2}}); return err },
+		"row 1 has 3 values; the skeleton humanoid has 35": func() error {
+			_, err := NewTrack(motions.HumanoidSkeleton(), [][]float64{make([]float64, 35), make([]float64, 3)})
+			return err
+		},
+		"the clip gait has no skeleton": func() error {
+			c, err := motions.Gait(motions.DefaultGaitConfig())
+			if err != nil {
+				return err
+			}
+			_, err = ClipTrack(c, 0, 0.1, 3)
+			return err
+		},
+	} {
+		if err := f(); err == nil || !strings.HasPrefix(err.Error(), "metrics: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// The walk repeated is the walk; the run is another motion.
+func TestClipTracks(t *testing.T) {
+	tracks := map[string]*Track{}
+	for _, name := range []string{"humanoid_walk", "humanoid_run"} {
+		c, err := motions.Builtin(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tracks[name], err = ClipTrack(c, 0.2, 1./30, 90); err != nil {
+			t.Fatal(err)
+		}
+		if len(tracks[name].Positions[0]) != 45 {
+			t.Fatal("bodies")
+		}
+	}
+	same, err := PoseError(tracks["humanoid_walk"], tracks["humanoid_walk"], true)
+	if err != nil || same != 0 {
+		t.Errorf("%g, %v", same, err)
+	}
+	other, err := PoseError(tracks["humanoid_walk"], tracks["humanoid_run"], false)
+	if err != nil || other < 0.1 {
+		t.Errorf("%g, %v", other, err)
+	}
+}
+
+func ExamplePoseError() {
+	walk, err := motions.Builtin("humanoid_walk")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	reference, err := ClipTrack(walk, 0, 1./30, 60)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	episode, err := ClipTrack(walk, 0.1, 1./30, 60) // what a policy did, say
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	e, err := PoseError(reference, episode, true)
+	fmt.Printf("%.3f m, %v\n", e, err)
+	// Output: 0.005 m, <nil>
+}
+
+func ExampleNewTrack() {
+	stand := make([]float64, 35)
+	stand[2], stand[3] = 0.89, 1
+	track, err := NewTrack(motions.HumanoidSkeleton(), [][]float64{stand, stand})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(track.Positions), len(track.Positions[0]), track.Headings)
+	// Output: 2 45 [0 0]
+}
+
+func ExampleCoverage() {
+	clips := [][][]float64{{{0, 0}, {0, 1}}, {{5, 0}, {5, 1}}} // two clips of two rows each
+	c, err := Coverage(clips, [][]float64{{0.1, 0.5}, {0.2, 0.9}, {4.8, 0.1}, {0.3, 0.1}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%v, %.0f %% of the clips, as many as %.2f\n", c.Shares, 100*c.Clips, c.Effective)
+	// Output: [0.75 0.25], 100 % of the clips, as many as 1.75
+}
