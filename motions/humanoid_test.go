@@ -249,7 +249,7 @@ func TestHumanoidOfDeepMimic(t *testing.T) {
 		var place [13][3]float64
 		var turned [13]quat
 		for i, j := range tree {
-			q := quat{}
+			var q quat
 			if j.at > 0 {
 				q = quatOf(f[j.at:])
 			} else {
