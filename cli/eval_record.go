@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"image"
+	"path/filepath"
+	"strings"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
@@ -67,7 +69,15 @@ func (f *film) take() error {
 	return nil
 }
 
-// write writes the film as a GIF.
+// strip is how many pictures a PNG shows, and how many of them a row.
+const strip, stripColumns = 12, 4
+
+// write writes the film as a GIF, or some of its pictures as a PNG.
 func (f *film) write(path string, fps float64) error {
+	if isPNG(path) {
+		return mujoco.SaveStrip(path, f.pictures, strip, stripColumns)
+	}
 	return mujoco.SaveGIF(path, len(f.pictures), fps, mujoco.Panel{Frame: func(i int) (image.Image, error) { return f.pictures[i], nil }})
 }
+
+func isPNG(path string) bool { return strings.EqualFold(filepath.Ext(path), ".png") }

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"image/gif"
+	"image/png"
 	"math"
 	"os"
 	"path/filepath"
@@ -232,6 +234,14 @@ func TestEvalTable(t *testing.T) {
 	stdout, _ := gorl(t, 0, "eval", "runs/pole", "-e", "3", "--record", "pole.GIF", "--fps", "50")
 	matches(t, stdout, `runs/pole/checkpoints/best/agent_\d+\.safetensors, timestep \d+: 3 episodes of CartPole, by the mean or most probable action, seed 1`,
 		`mean +std +min +median +max`, `\nreturn +[89]`, `\nlength +[89]`, `The first episode is in pole\.GIF`)
+	gorl(t, 0, "eval", "runs/pole", "-e", "1", "--record", "pole.png")
+	strip, err := os.ReadFile("pole.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if img, err := png.Decode(bytes.NewReader(strip)); err != nil || img.Bounds().Dx() != 4*300+3*4 {
+		t.Errorf("a strip of %v: %v", img.Bounds(), err)
+	}
 	file, err := os.Open("pole.GIF")
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 // Camera looks at a character in perspective, and follows its root over the ground. The zero value is a good one.
 type Camera struct {
 	// Azimuth is the direction in degrees, about the vertical, in which it looks: 0 is along x, so that a character that
-	// walks forward is seen from behind, and 90 along y, from its right. Zero means 60.
+	// walks forward is seen from behind, and 90 along y, from its right. Zero means 115.
 	Azimuth float64
 	// Elevation is the angle in degrees by which it looks down. Zero means 12.
 	Elevation float64
@@ -39,13 +39,13 @@ func (c Camera) or(radius float64) Camera {
 	for _, v := range []struct {
 		value *float64
 		zero  float64
-	}{{&c.Azimuth, 60}, {&c.Elevation, 12}, {&c.FieldOfView, 30}} {
+	}{{&c.Azimuth, 115}, {&c.Elevation, 12}, {&c.FieldOfView, 30}} {
 		if *v.value == 0 {
 			*v.value = v.zero
 		}
 	}
 	if c.Distance == 0 {
-		c.Distance = 1.35 * radius / math.Tan(c.FieldOfView*math.Pi/360)
+		c.Distance = 1.15 * radius / math.Tan(c.FieldOfView*math.Pi/360)
 	}
 	return c
 }

@@ -185,7 +185,7 @@ func (s *scene) sky(v *view, y float64) color.RGBA {
 // floorColor is that of the ground at a point: squares of a metre, shadows and marks of contacts.
 func (s *scene) floorColor(p r3.Vec, v *view, y float64) color.RGBA {
 	for _, t := range s.touches {
-		if dx, dy := p.X-t.X, p.Y-t.Y; dx*dx+dy*dy < 0.03*0.03 {
+		if dx, dy := p.X-t.X, p.Y-t.Y; dx*dx+dy*dy < 0.04*0.04 {
 			return touchColor
 		}
 	}
