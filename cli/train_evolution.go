@@ -24,9 +24,6 @@ import (
 
 // trainEvolution trains a population whose networks evolve.
 func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
-	if err := oneProcess(); err != nil {
-		return err
-	}
 	training := c.Section("training")
 	if f.given("timesteps") {
 		return commandline.Usagef("an evolution's length is in environment steps of each member: --set training.max_steps=N instead of --timesteps")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -85,20 +84,8 @@ func openAsync(ctx context.Context, o pbt.Options, s *preset.Settings) (*opened,
 // pace are the keys of pbt that say whether members which are processes wait for each other.
 var pace = []string{"synchronous", "synch"}
 
-// oneProcess refuses a process that a launcher such as torchrun has started as one of several.
-func oneProcess() error {
-	place, ok, err := distributed.Detect(os.Getenv)
-	if err != nil || !ok || place.Size == 1 {
-		return err
-	}
-	return commandline.Usagef("a population trains in one process here, and %s started this one as %v; members of several processes: launcher: {command: [%s, member], ranks_per_member: %d} and gorl-pbt run, slurm or kubernetes", place.Launcher, place, program, place.Size)
-}
-
 // trainPopulation trains a population of package pbt in this process.
 func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
-	if err := oneProcess(); err != nil {
-		return err
-	}
 	section := c.Section("pbt")
 	id, err := f.isaac.memberOf()
 	if err != nil {
