@@ -322,42 +322,68 @@ func TestCopyFails(t *testing.T) {
 	}
 }
 
-// A rank ends: the member is broken, which is neither published as its failure nor written to its journal.
+// A rank ends, while the member trains or while it takes over weights: the member is broken, which is neither published as
+// its failure nor written to its journal.
 func TestBroken(t *testing.T) {
-	store := workspace.NewMemory(2)
-	var l logs
-	follower, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	fault := func(rank int, call string) error {
-		if rank == 1 && call == "train 50" {
-			panic("the simulator is gone")
+	for _, what := range []string{"train 50", "restore 50"} {
+		store := workspace.NewMemory(2)
+		join := func(ctx context.Context, id int, build func(pbt.Member) (pbt.Trainee, error)) (events []journal.Event, err error) {
+			o := options()
+			o.New = build
+			w, err := pbt.Join(ctx, o, pbt.WorkerOptions{Member: id, Store: store})
+			if err != nil {
+				return nil, err
+			}
+			_, err = w.Train(ctx)
+			return w.Journal(), errors.Join(err, w.Close())
 		}
-		return nil
-	}
-	var events []journal.Event
-	errs := on(t, fakes(&l, fault), follower, func(ctx context.Context, build func(pbt.Member) (pbt.Trainee, error)) error {
-		o := options()
-		o.New = build
-		w, err := pbt.Join(ctx, o, pbt.WorkerOptions{Member: 0, Store: store})
-		if err != nil {
+		// The better member has published the weights that the other is to copy.
+		if _, err := join(t.Context(), 1, func(m pbt.Member) (pbt.Trainee, error) { return fakes(&logs{}, nil)(nil, m) }); err != nil {
+			t.Fatal(err)
+		}
+		fault := func(rank int, call string) error {
+			if rank == 1 && call == what {
+				panic("the simulator is gone")
+			}
+			return nil
+		}
+		var events []journal.Event
+		errs := on(t, fakes(&logs{}, fault), t.Context(), func(ctx context.Context, build func(pbt.Member) (pbt.Trainee, error)) (err error) {
+			events, err = join(ctx, 0, build)
 			return err
+		})
+		if !errors.Is(errs[0], pbt.ErrBroken) || !errors.Is(errs[1], pbt.ErrBroken) || !strings.Contains(errs[0].Error(), "simulator is gone") {
+			t.Errorf("%s: the errors are %v", what, errs)
 		}
-		_, err = w.Train(ctx)
-		events = w.Journal()
-		return errors.Join(err, w.Close())
-	})
-	if !errors.Is(errs[0], pbt.ErrBroken) || !errors.Is(errs[1], pbt.ErrBroken) || !strings.Contains(errs[0].Error(), "simulator is gone") {
-		t.Errorf("the errors are %v", errs)
+		if len(events) == 0 || events[len(events)-1].Kind != journal.Start {
+			t.Errorf("%s: the journal has %v", what, events)
+		}
+		view, err := store.View()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h := view.Members[0].Heartbeat; h == nil || h.Phase != workspace.Stopped {
+			t.Errorf("%s: peers see %+v", what, h)
+		}
 	}
-	if n := count(events, journal.Failed) + count(events, journal.ApplyFailed); n > 0 || len(events) == 0 {
-		t.Errorf("the journal has %v", events)
-	}
-	view, err := store.View()
+}
+
+// A rank that dies while the member waits for others is noticed all the same.
+func TestDiesMeanwhile(t *testing.T) {
+	groups, err := distributed.Local(2, distributed.DefaultConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h := view.Members[0].Heartbeat; h == nil || h.Phase != workspace.Stopped || len(view.Members[0].Records) > 0 {
-		t.Errorf("peers see %+v", view.Members[0])
+	defer groups[0].Close()
+	if err := groups[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = ranks.Lead(t.Context(), groups[0], fakes(&logs{}, nil), func(ctx context.Context, _ func(pbt.Member) (pbt.Trainee, error)) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	if !errors.Is(err, pbt.ErrBroken) || !strings.Contains(err.Error(), "rank 1") {
+		t.Errorf("the error is %v", err)
 	}
 }
 
