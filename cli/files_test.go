@@ -89,7 +89,12 @@ func load(t *testing.T, path string) *checkpoint.Saved {
 // TestExamples runs the examples of every help, in a folder with what they speak of.
 func TestExamples(t *testing.T) {
 	dir := t.TempDir()
+	clip, err := os.ReadFile(filepath.Join("..", "motions", "clips", "humanoid_walk.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(dir)
+	write(t, "walk.npz", string(clip))
 	for i, name := range []string{"cartpole", "slow", "fast"} {
 		train(t, "runs", name, int64(i+1), 1)
 	}
@@ -128,7 +133,7 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	}
-	if got := fmt.Sprint(ran); got != "map[convert:6 export:4 inspect:5 plot:5 version:1]" {
+	if got := fmt.Sprint(ran); got != "map[convert:6 export:4 inspect:6 plot:5 version:1]" {
 		t.Errorf("examples run: %s", got)
 	}
 }
