@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -78,7 +79,7 @@ func gorl(size string, stepping int) ([]measure, error) {
 	if !ok {
 		return nil, fmt.Errorf("benchmarks: unknown size %q: want rate, small, medium, large, gru, camera, walker, walker-overlap, humanoid, population or soak", size)
 	}
-	return update(sh)
+	return update(sh, nil)
 }
 
 // noise is reference motion of random numbers.
@@ -98,11 +99,11 @@ func normal(rng *rand.Rand, n int) []float32 {
 }
 
 // update times one update and one rollout step (act and record).
-func update(sh shape) ([]measure, error) {
+func update(sh shape, group *distributed.Group) ([]measure, error) {
 	sp := spaces.Set{Observation: spaces.Unbounded(sh.observations), Action: spaces.NewBox(-1, 1, sh.actions),
 		AMPObservation: spaces.Unbounded(sh.ampObservations)}
 	agent, err := amp.New(amp.Options{
-		Spaces: sp, NumEnvs: sh.envs, Models: amp.MLPs(sp, sh.hidden, "relu"), Motions: noise(sh.ampObservations), Seed: 1,
+		Spaces: sp, NumEnvs: sh.envs, Models: amp.MLPs(sp, sh.hidden, "relu"), Motions: noise(sh.ampObservations), Seed: 1, Group: group,
 		Dict: map[string]any{
 			"rollouts": sh.rollouts, "learning_epochs": sh.epochs, "mini_batches": sh.miniBatches, "grad_norm_clip": 1.0, "value_clip": 0.2,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler",
@@ -128,7 +129,7 @@ func update(sh shape) ([]measure, error) {
 func soak() ([]measure, error) {
 	sh := shapes["small"]
 	sh.repeats = max(1, soakUpdates/10)
-	if _, err := update(sh); err != nil {
+	if _, err := update(sh, nil); err != nil {
 		return nil, err
 	}
 	before, err := resident()
@@ -136,7 +137,7 @@ func soak() ([]measure, error) {
 		return nil, err
 	}
 	sh.repeats = soakUpdates
-	timed, err := update(sh)
+	timed, err := update(sh, nil)
 	if err != nil {
 		return nil, err
 	}

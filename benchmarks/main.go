@@ -4,6 +4,7 @@
 //
 //	go run ./benchmarks                                  # the table, as Markdown
 //	go run ./benchmarks -only gorl -sizes small          # gorl alone; with -mixed its layers compute in bfloat16
+//	go run ./benchmarks -ranks 2 -sizes small,large      # two ranks beside one process with two threads
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -28,10 +30,13 @@ func main() {
 	flag.BoolVar(&mixed, "mixed", false, "gorl's layers compute in bfloat16 (mixed_precision)")
 	flag.StringVar(&device, "device", "cpu", "gorl's and skrl's device")
 	flag.IntVar(&soakUpdates, "updates", 3000, "updates of the size soak, which watches the memory")
+	several := flag.Int("ranks", 0, "compare so many ranks, each with its share of the environments, to one process with so many threads")
 	measured := flag.String("measure", "", "only measure gorl at this size, in this process, and print lines of JSON")
 	flag.Parse()
 	var err error
-	if *measured != "" {
+	if *several > 0 {
+		err = compareRanks(strings.Split(*sizes, ","), *several, *rounds)
+	} else if *measured != "" {
 		err = printMeasures(*measured, *threads, *stepping)
 	} else {
 		err = compare(strings.Split(*sizes, ","), strings.Split(*threads, ","), *rounds, *stepping, *only == "gorl")
@@ -48,7 +53,13 @@ func printMeasures(size, threads string, stepping int) error {
 		return fmt.Errorf("benchmarks: -measure takes one number of -threads: %w", err)
 	}
 	tensor.SetThreads(n)
-	got, err := gorl(size, stepping)
+	measureSize := func() ([]measure, error) { return gorl(size, stepping) }
+	if place, several, err := distributed.Detect(os.Getenv); err != nil {
+		return err
+	} else if several {
+		measureSize = func() ([]measure, error) { return rankUpdate(size, place) }
+	}
+	got, err := measureSize()
 	if err != nil {
 		return err
 	}

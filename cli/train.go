@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/commandline"
@@ -33,6 +35,7 @@ type trainFlags struct {
 	numEnvs                                         int
 	quiet, check                                    bool
 	isaac                                           isaacFlags
+	ranks                                           rankFlags
 	given                                           func(flag string) bool
 	notes                                           []string // on a file of rl_games
 }
@@ -57,6 +60,8 @@ was drawn; tracked values for TensorBoard and as JSON lines; and checkpoints, th
 best one apart. A configuration whose name is taken gets the name with a number.
 
 Ctrl-C saves a checkpoint and ends with status 78; gorl train --resume RUN goes on.
+With --nproc several processes train the agent, also under torchrun, Slurm's srun and
+on Kubernetes (docs/distributed.md).
 Paths in a configuration are relative to the folder that gorl is started in.`,
 		Example: `
 gorl train --example cartpole > cartpole.yaml
@@ -64,6 +69,7 @@ gorl train --config cartpole.yaml
 gorl train -c cartpole.yaml --name fast --set agent.learning_rate=3e-3 --set models.mlp=[128,128]
 gorl train --config cartpole.yaml --check
 gorl train --config skrl_ppo_cfg.yaml --env gymnasium:Pendulum-v1 --num-envs 16
+gorl train --config cartpole.yaml --nproc 2
 gorl train --resume runs/cartpole --timesteps 10000`,
 		Args: func(_ *cobra.Command, args []string) error {
 			for _, arg := range args {
@@ -94,6 +100,9 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, and print the run's folder only")
 	flags.BoolVar(&f.check, "check", false, "check everything, print the configuration in effect, and do not train")
 	flags.StringVar(&f.example, "example", "", "print a configuration to begin with: "+strings.Join(exampleNames(), ", "))
+	flags.IntVar(&f.ranks.nproc, "nproc", 0, "`number` of processes on this machine that train the agent together, each with environments of its own")
+	flags.IntVar(&f.ranks.restarts, "max-restarts", defaultRestarts,
+		"`number` of times that the processes of --nproc are started again after one has failed")
 	f.isaac.register(flags)
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagDirname("resume")
@@ -115,18 +124,41 @@ func (f *trainFlags) run(ctx context.Context, stdin io.Reader, stdout, stderr io
 		_, err = stdout.Write(text)
 		return err
 	}
+	place, _, err := distributed.Detect(os.Getenv)
+	if err != nil {
+		return wrong(err)
+	}
+	launches, err := f.launches(place)
+	if err != nil {
+		return err
+	}
+	var text []byte
+	if launches && f.config == "-" { // every process reads it
+		if text, err = io.ReadAll(stdin); err != nil {
+			return err
+		}
+		stdin = bytes.NewReader(text)
+	}
 	c, err := f.configuration(stdin)
 	if err != nil {
 		return err
 	}
 	commandline.OutliveReaders()
-	switch c.Kind() {
-	case runfile.Population:
-		return f.trainPopulation(ctx, c, stdout, stderr)
-	case runfile.Evolution:
-		return f.trainEvolution(ctx, c, stdout, stderr)
+	kind := c.Kind()
+	if kind != runfile.Single && (launches || place.Size > 1) && !f.check {
+		return noRanks(kind)
 	}
-	return f.trainSingle(ctx, c, stdout, stderr)
+	switch {
+	case launches:
+		return f.startRanks(ctx, place, text, stdout, stderr)
+	case kind == runfile.Population:
+		return f.trainPopulation(ctx, c, stdout, stderr)
+	case kind == runfile.Evolution:
+		return f.trainEvolution(ctx, c, stdout, stderr)
+	case f.check:
+		place = distributed.Place{}
+	}
+	return f.trainRank(ctx, c, place, stdout, stderr)
 }
 
 // configuration reads the file and puts what the command line says over it.
@@ -266,6 +298,15 @@ func blame(err error) error {
 }
 
 // stopped is the error of a run that a signal has ended.
-func stopped(dir, where string) error {
-	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: %s train --resume %s", where, dir, program, shellword.Quote(dir))}
+func (f *trainFlags) stopped(dir, where string) error {
+	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: %s", where, dir, f.goOn(dir))}
+}
+
+// goOn is the command that goes on with a run.
+func (f *trainFlags) goOn(dir string) string {
+	several := ""
+	if f.ranks.nproc > 0 {
+		several = fmt.Sprintf("--nproc %d ", f.ranks.nproc)
+	}
+	return fmt.Sprintf("%s train %s--resume %s", program, several, shellword.Quote(dir))
 }

@@ -314,7 +314,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	display.Wait()
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !several(err):
-		return stopped(crowd.dir, p.where())
+		return f.stopped(crowd.dir, p.where())
 	case err != nil:
 		return err
 	case f.quiet:

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ import (
 )
 
 // trainSingle trains one agent.
-func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) (err error) {
+func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with together, stdout, stderr io.Writer) (err error) {
 	if f.given("timesteps") {
 		c.Section("trainer")["timesteps"] = int(f.timesteps)
 	}
@@ -41,7 +42,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 	}()
 	bars := progress.New(stderr, progress.Options{Silent: f.quiet || f.check})
 	defer bars.Wait()
-	run := singleRun{environment: settings}
+	run := singleRun{environment: settings, with: with}
 	trainer, err := f.trainer(c, env, &run, bars, func(err error) {
 		if f.quiet { // the display is silent then
 			fmt.Fprintln(stderr, "note:", err)
@@ -58,7 +59,7 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 		_, err := stdout.Write(run.text)
 		return err
 	}
-	if !run.resume && holdsRun(run.dir) {
+	if !run.resume && with.group.Rank() == 0 && holdsRun(run.dir) {
 		return commandline.Usagef("another run has taken the name %s just now; start this one again", run.dir)
 	}
 	switch err := trainer.Open(ctx); {
@@ -99,11 +100,10 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, stdout
 		}
 	}
 	switch {
-	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !several(err):
-		return stopped(run.dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), total))
+	case err != nil && (ctx.Err() != nil && errors.Is(err, ctx.Err()) || with.stopped(err)) && !several(err):
+		return f.stopped(run.dir, fmt.Sprintf("at timestep %d of %d", trainer.Timestep(), total))
 	case err != nil && begun && trainer.Dir() != "":
-		return fmt.Errorf("%w; once that is repaired, %s train --resume %s goes on from the newest checkpoint", err, program,
-			run.dir)
+		return fmt.Errorf("%w; once that is repaired, %s goes on from the newest checkpoint", err, f.goOn(run.dir))
 	case err != nil:
 		return err
 	case f.quiet:
@@ -123,6 +123,7 @@ func tell(stderr io.Writer, notes []string) {
 // singleRun is the run of one agent.
 type singleRun struct {
 	environment map[string]any // the section with all defaults
+	with        together
 	dir         string
 	resume      bool            // a run that is in dir already
 	cfg         trainers.Config // the trainer's
@@ -139,11 +140,13 @@ func (f *trainFlags) trainer(
 ) (*trainers.Trainer, error) {
 	class, _ := c.Section("agent")["class"].(string)
 	var errPlace error
-	trainer, err := trainers.FromDict(c.Of(runfile.Trainers), env, func(cfg *trainers.Config) {
+	trainer, err := trainers.FromDictIn(run.with.group, c.Of(runfile.Trainers), env, func(cfg *trainers.Config) {
 		if cfg.Resume = cfg.Resume || f.resume != ""; f.resume != "" && cfg.Name == "" {
 			_, cfg.Name = split(f.resume) // place says so, too
 		}
-		cfg.Directory, cfg.Name, errPlace = f.place(cfg.Directory, cfg.Name, strings.ToUpper(class), cfg.Resume)
+		var where agreed
+		where, errPlace = run.with.agree(func() (agreed, error) { return f.decide(run.with, *cfg, strings.ToUpper(class)) })
+		cfg.Directory, cfg.Name, cfg.Resume = where.Directory, where.Name, where.Resume
 		run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
 		cfg.Progress, cfg.CloseEnvironmentAtExit = progress, false
 		cfg.OnWarning = warn
@@ -171,13 +174,32 @@ func (f *trainFlags) trainer(
 	return trainer, err
 }
 
+// decide chooses the folder of a run: of one that an earlier attempt of these ranks has begun, or else as place does.
+func (f *trainFlags) decide(t together, cfg trainers.Config, class string) (a agreed, err error) {
+	if f.resume == "" {
+		directory := cmp.Or(f.out, cfg.Directory, "runs")
+		if name, err := t.begun(directory, cmp.Or(f.name, cfg.Name)); err != nil || name != "" {
+			return agreed{directory, name, true}, err
+		}
+	}
+	a.Resume = cfg.Resume
+	a.Directory, a.Name, err = f.place(cfg.Directory, cfg.Name, class, cfg.Resume)
+	return a, err
+}
+
 // write writes run.yaml, once.
 func (r *singleRun) write() error {
 	if r.written {
 		return nil
 	}
 	r.written = true
-	return writeRunFile(r.dir, r.text)
+	if r.with.group.Rank() > 0 {
+		return nil
+	}
+	if err := writeRunFile(r.dir, r.text); err != nil {
+		return err
+	}
+	return r.with.mark(r.dir)
 }
 
 // several reports whether an error joins others: an interruption, and that the run could not be saved.

@@ -30,15 +30,14 @@ type launcher struct {
 	nodes                string // the machines' compressed list, of which the first has rank 0
 	id                   []string
 	attempt              string
+	caller               string // who says its name in a variable
 	addrName, portName   string // instead of MASTER_ADDR and MASTER_PORT
-	port                 int    // where that is not set; 0 makes one of the run's id
+	taken                string // the variable that is True where another program listens at MASTER_PORT
+	port                 int    // where there is none; 0 makes one of the run's id
 	hint                 string // for who set one variable and not the other
 }
 
-const (
-	envAgentStore = "TORCHELASTIC_USE_AGENT_STORE"
-	envTasks      = "SLURM_STEP_TASKS_PER_NODE"
-)
+const envTasks = "SLURM_STEP_TASKS_PER_NODE"
 
 // defaultPort is that of torch's programs.
 const defaultPort = 29500
@@ -54,21 +53,24 @@ var launchers = []launcher{
 		rank: "RANK", size: "PET_NNODES", port: defaultPort,
 	},
 	{
+		// Its agent often listens at MASTER_PORT with a store of its own torch, which other versions of libtorch cannot
+		// talk to. Rank 0 then opens another port.
 		name: "torchrun", claims: []string{"TORCHELASTIC_RUN_ID", "RANK"},
 		rank: "RANK", size: "WORLD_SIZE", localRank: "LOCAL_RANK", localSize: "LOCAL_WORLD_SIZE",
-		id: []string{"TORCHELASTIC_RUN_ID"}, attempt: "TORCHELASTIC_RESTART_COUNT", port: defaultPort,
+		id: []string{"TORCHELASTIC_RUN_ID"}, attempt: "TORCHELASTIC_RESTART_COUNT",
+		taken: "TORCHELASTIC_USE_AGENT_STORE", port: defaultPort,
 	},
 	{
 		name: "RANK and WORLD_SIZE", claims: []string{"RANK", "WORLD_SIZE"}, either: true,
 		rank: "RANK", size: "WORLD_SIZE", localRank: "LOCAL_RANK", localSize: "LOCAL_WORLD_SIZE",
-		id: []string{EnvRun}, attempt: EnvAttempt, port: defaultPort,
+		id: []string{EnvRun}, attempt: EnvAttempt, caller: EnvLauncher, port: defaultPort,
 		hint: "set both, or " + EnvDistributed + "=kubernetes in the pods of an Indexed Job, or " + EnvDistributed + "=off to train alone",
 	},
 	{
 		name: "Open MPI", claims: []string{"OMPI_COMM_WORLD_RANK"},
 		rank: "OMPI_COMM_WORLD_RANK", size: "OMPI_COMM_WORLD_SIZE",
 		localRank: "OMPI_COMM_WORLD_LOCAL_RANK", localSize: "OMPI_COMM_WORLD_LOCAL_SIZE",
-		id: []string{"PMIX_NAMESPACE", "OMPI_MCA_orte_ess_jobid"},
+		id: []string{"PMIX_NAMESPACE"},
 	},
 	{
 		// Slurm's srun --mpi=pmi2 sets PMI_RANK, too, and has a row that knows more.
@@ -160,7 +162,7 @@ func (l launcher) started(e environment) bool {
 
 // place reads the launcher's variables.
 func (l launcher) place(e environment) (p Place, err error) {
-	p = Place{LocalSize: 1, Launcher: l.name, Serve: e.get(envAgentStore) != "True"}
+	p = Place{LocalSize: 1, Launcher: cmp.Or(e.get(l.caller), l.name), Serve: true}
 	if p.Size, err = e.number(l.size, 1, 1<<20, l.hint); err != nil {
 		return p, err
 	}
@@ -192,6 +194,10 @@ func (l launcher) place(e environment) (p Place, err error) {
 		id = p.Address
 	}
 	p.Run = fmt.Sprintf("%s/%d", id, p.Attempt)
+	if e.get(l.taken) == "True" {
+		host, _, _ := net.SplitHostPort(p.Address)
+		p.Address = net.JoinHostPort(host, strconv.Itoa(derivedPort(p.Run)))
+	}
 	return p, nil
 }
 

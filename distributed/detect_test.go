@@ -5,16 +5,21 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/distributed"
 )
 
-// environ reads variables of a text with one NAME=value a word.
+// environ reads variables of a text with one NAME=value a word, or a line.
 func environ(words string) func(string) string {
+	separates := unicode.IsSpace
+	if strings.Contains(words, "\n") { // values have spaces then
+		separates = func(r rune) bool { return r == '\n' }
+	}
 	values := map[string]string{}
-	for word := range strings.FieldsSeq(words) {
+	for word := range strings.FieldsFuncSeq(words, separates) {
 		name, value, _ := strings.Cut(word, "=")
 		values[name] = value
 	}
@@ -42,11 +47,11 @@ func TestDetect(t *testing.T) {
 		{"torchrun --standalone of 1.13", elastic + "MASTER_ADDR=vm MASTER_PORT=40211 TORCHELASTIC_RUN_ID=8f1c TORCHELASTIC_RESTART_COUNT=0 TORCHELASTIC_USE_AGENT_STORE=False",
 			place{1, 2, 1, 2, "vm:40211", true, "8f1c/0", 0, "torchrun"}},
 		{"torchrun whose agent listens, restarted", elastic + "MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 TORCHELASTIC_RUN_ID=none TORCHELASTIC_RESTART_COUNT=2 TORCHELASTIC_USE_AGENT_STORE=True",
-			place{1, 2, 1, 2, "127.0.0.1:29500", false, "127.0.0.1:29500/2", 2, "torchrun"}},
+			place{1, 2, 1, 2, "127.0.0.1:20137", true, "127.0.0.1:29500/2", 2, "torchrun"}},
 		{"variables set by hand", "RANK=1 WORLD_SIZE=2 MASTER_ADDR=fe80::1",
 			place{1, 2, 0, 1, "[fe80::1]:29500", true, "[fe80::1]:29500/0", 0, "RANK and WORLD_SIZE"}},
-		{"gorl train --nproc", "RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=41000 GORL_RUN_ID=x GORL_ATTEMPT=3",
-			place{0, 2, 0, 2, "127.0.0.1:41000", true, "x/3", 3, "RANK and WORLD_SIZE"}},
+		{"gorl train --nproc", "RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=41000 GORL_RUN_ID=x GORL_ATTEMPT=3 GORL_LAUNCHER=gorl",
+			place{0, 2, 0, 2, "127.0.0.1:41000", true, "x/3", 3, "gorl"}},
 		{"variables set by hand within a step of Slurm", slurmStep + "SLURM_PROCID=2 RANK=0 WORLD_SIZE=2 MASTER_ADDR=a",
 			place{0, 2, 0, 1, "a:29500", true, "a:29500/0", 0, "RANK and WORLD_SIZE"}},
 		{"Open MPI on one machine", ompi, place{1, 2, 1, 2, "127.0.0.1:24474", true, "2839347201/0", 0, "Open MPI"}},
@@ -65,7 +70,7 @@ func TestDetect(t *testing.T) {
 			place{2, 3, 0, 1, "job-master-0:23456", true, "job-master-0:23456/0", 0, "Kubeflow's PyTorchJob"}},
 		{"PyTorchJob of an early operator", pod, place{2, 3, 0, 1, "job-master-0:23456", true, "job-master-0:23456/0", 0, "RANK and WORLD_SIZE"}},
 		{"torchrun within a PyTorchJob", elastic + "PET_NODE_RANK=0 PET_NNODES=1 PET_NPROC_PER_NODE=2 MASTER_ADDR=m MASTER_PORT=23456 TORCHELASTIC_RUN_ID=none TORCHELASTIC_USE_AGENT_STORE=True",
-			place{1, 2, 1, 2, "m:23456", false, "m:23456/0", 0, "torchrun"}},
+			place{1, 2, 1, 2, "m:22067", true, "m:23456/0", 0, "torchrun"}},
 		{"Indexed Job", "GORL_DISTRIBUTED=kubernetes JOB_COMPLETION_INDEX=1 WORLD_SIZE=2 MASTER_ADDR=walker-0.walker",
 			place{1, 2, 0, 1, "walker-0.walker:29500", true, "walker-0.walker:29500/0", 0, "an Indexed Job"}},
 		{"Kubeflow's Trainer", "GORL_DISTRIBUTED=kubernetes PET_NODE_RANK=1 PET_NNODES=2 PET_NPROC_PER_NODE=gpu PET_MASTER_ADDR=job-node-0-0.job PET_MASTER_PORT=29400 JOB_COMPLETION_INDEX=1",
@@ -130,15 +135,14 @@ func TestDetectRefuses(t *testing.T) {
 // A place that is written into an environment is read from it again, whatever was in it before.
 func TestPlaceEnviron(t *testing.T) {
 	for _, p := range []distributed.Place{
-		{Rank: 3, Size: 4, LocalRank: 1, LocalSize: 2, Address: "[::1]:40000", Serve: true, Run: "a/b/2", Attempt: 2},
-		{Rank: 0, Size: 1, LocalSize: 1, Address: "host:1", Run: "none-of-it/0"},
+		{Rank: 3, Size: 4, LocalRank: 1, LocalSize: 2, Address: "[::1]:40000", Serve: true, Run: "a/b/2", Attempt: 2, Launcher: "somebody else"},
+		{Rank: 0, Size: 1, LocalSize: 1, Address: "host:1", Serve: true, Run: "none-of-it/0", Launcher: "RANK and WORLD_SIZE"},
 	} {
 		words, err := p.Environ(strings.Fields(elastic + pod + slurmStep + "TORCHELASTIC_RUN_ID=9 PET_NNODES=3 TORCHELASTIC_USE_AGENT_STORE=False GORL_DISTRIBUTED=kubernetes"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, ok, err := distributed.Detect(environ(strings.Join(words, " ")))
-		p.Launcher = "RANK and WORLD_SIZE"
+		got, ok, err := distributed.Detect(environ(strings.Join(words, "\n")))
 		if diff := cmp.Diff(p, got); !ok || err != nil || diff != "" {
 			t.Errorf("%v, %v (-want +got):\n%s", ok, err, diff)
 		}

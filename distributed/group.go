@@ -24,6 +24,8 @@ type Group struct {
 	cuda  *tensor.Ranks // with NCCL, otherwise nil
 	lost  error         // why the group is of no more use
 	left  bool
+	spent time.Duration
+	mute  bool // a call of the store has not returned
 }
 
 // Join meets the other ranks at place and returns when all are there. A context that ends meanwhile ends the wait.
@@ -234,6 +236,14 @@ func (g *Group) Place() Place {
 // Config returns how the ranks compute together.
 func (g *Group) Config() Config { return g.cfg }
 
+// Spent returns how long this rank has spent in operations so far, most of it waiting for the others.
+func (g *Group) Spent() time.Duration {
+	if g == nil {
+		return 0
+	}
+	return g.spent
+}
+
 // Several reports whether there are other ranks.
 func (g *Group) Several() bool { return g.Size() > 1 }
 
@@ -269,7 +279,9 @@ func (g *Group) operate(s *tensor.Scope, t tensor.Tensor, f func(*tensor.Ranks, 
 	if s.Err() != nil {
 		return
 	}
-	if err := f(ranks, here); err != nil {
+	begin := time.Now()
+	err := f(ranks, here)
+	if g.spent += time.Since(begin); err != nil {
 		s.Fail(g.fail(err))
 		return
 	}
@@ -347,6 +359,7 @@ func (g *Group) gather(s *tensor.Scope, own, all tensor.Tensor) ([]byte, error) 
 	if err := s.Err(); err != nil {
 		return nil, err
 	}
+	defer func(begin time.Time) { g.spent += time.Since(begin) }(time.Now())
 	if err := g.cpu.Gather(own, s.Reshape(all, append([]int64{int64(g.Size())}, tensor.Shape(own)...)...)); err != nil {
 		return nil, g.fail(err)
 	}

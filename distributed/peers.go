@@ -58,16 +58,42 @@ func numbered(ranks []int, one, several string) string {
 // fail makes the error of an operation that has failed, and of all later ones.
 func (g *Group) fail(op error) error {
 	g.closeRanks() // the others wait no longer for this rank
-	g.lost = g.blame(op)
+	answer := make(chan *PeerError, 1)
+	if g.ask(2*inquest, func() { answer <- g.blame(op) }) {
+		g.lost = <-answer
+	} else {
+		g.lost = g.unreachable(op)
+	}
 	return g.lost
+}
+
+// ask calls f, which reads or writes the store, and reports whether it has returned in time. libtorch's calls cannot be
+// cancelled, and wait for as long as TCP does where the network is gone; the store is then left as it is.
+func (g *Group) ask(within time.Duration, f func()) bool {
+	if g.mute {
+		return false
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	late := time.NewTimer(within)
+	defer late.Stop()
+	select {
+	case <-done:
+		return true
+	case <-late.C:
+		g.mute = true
+		return false
+	}
 }
 
 // blame finds out which ranks did not take part in an operation.
 func (g *Group) blame(op error) *PeerError {
 	e := &PeerError{Err: op}
-	served := 0 // the rank that is to blame where the store does not answer
 	if err := g.store.Set(g.key("alive", g.place.Rank), nil); err != nil {
-		return g.unreachable(op, served)
+		return g.unreachable(op)
 	}
 	for end := time.Now().Add(inquest); ; time.Sleep(5 * time.Millisecond) {
 		e.Ranks = e.Ranks[:0]
@@ -77,13 +103,13 @@ func (g *Group) blame(op error) *PeerError {
 			}
 			reason, left, err := g.store.Get(g.key("left", r))
 			if err != nil {
-				return g.unreachable(op, served)
+				return g.unreachable(op)
 			}
 			if left {
 				return &PeerError{Ranks: []int{r}, Reason: string(reason), Err: op}
 			}
 			if _, alive, err := g.store.Get(g.key("alive", r)); err != nil {
-				return g.unreachable(op, served)
+				return g.unreachable(op)
 			} else if !alive {
 				e.Ranks = append(e.Ranks, r)
 			}
@@ -94,13 +120,8 @@ func (g *Group) blame(op error) *PeerError {
 	}
 }
 
-// unreachable is the error where the store does not answer, which rank 0 serves.
-func (g *Group) unreachable(op error, rank int) *PeerError {
-	if !g.place.Serve {
-		return &PeerError{Err: fmt.Errorf("the store at %s does not answer: %w", g.place.Address, op)}
-	}
-	return &PeerError{Ranks: []int{rank}, Err: op}
-}
+// unreachable is the error where the store does not answer. Rank 0 serves it, or is on the machine that does.
+func (g *Group) unreachable(op error) *PeerError { return &PeerError{Ranks: []int{0}, Err: op} }
 
 // Leave ends this rank's part, and tells the others why: their operations fail with a [PeerError] that has the reason.
 // A group of one, and one that has failed already, is left as it is; call Close in any case.
@@ -110,7 +131,9 @@ func (g *Group) Leave(cause error) {
 	}
 	g.left = true
 	g.lost = fmt.Errorf("distributed: this rank has left the others: %w", cause)
-	_ = g.store.Set(g.key("left", g.place.Rank), []byte(reason(cause))) // the others notice either way
+	g.ask(inquest, func() {
+		_ = g.store.Set(g.key("left", g.place.Rank), []byte(reason(cause))) // the others notice either way
+	})
 	g.closeRanks()
 }
 
@@ -129,13 +152,15 @@ func (g *Group) Close() error {
 		return nil
 	}
 	g.closeRanks()
-	// Where operations have failed the others still read the store that rank 0 serves: let them.
-	if g.lost != nil && g.place.Serve && g.place.Rank == 0 {
-		for end := time.Now().Add(2 * inquest); time.Now().Before(end) && !g.allClosed(); time.Sleep(5 * time.Millisecond) {
+	g.ask(3*inquest, func() {
+		// Where operations have failed the others still read the store that rank 0 serves: let them.
+		if g.lost != nil && g.place.Serve && g.place.Rank == 0 {
+			for end := time.Now().Add(2 * inquest); time.Now().Before(end) && !g.allClosed(); time.Sleep(5 * time.Millisecond) {
+			}
+			return
 		}
-	} else if g.lost != nil {
 		_ = g.store.Set(g.key("closed", g.place.Rank), nil)
-	}
+	})
 	g.release()
 	return nil
 }
@@ -172,7 +197,7 @@ func (g *Group) closeRanks() {
 // release closes everything.
 func (g *Group) release() {
 	g.closeRanks()
-	if g.store != nil {
+	if g.store != nil && !g.mute {
 		g.store.Close()
 		g.store = nil
 	}

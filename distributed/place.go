@@ -37,8 +37,9 @@ func (p Place) String() string { return fmt.Sprintf("rank %d of %d", p.Rank, p.S
 const (
 	// EnvRun is the id of a run, the same in all its ranks and attempts.
 	EnvRun = "GORL_RUN_ID"
-	// EnvAttempt is Place.Attempt.
-	EnvAttempt = "GORL_ATTEMPT"
+	// EnvAttempt is Place.Attempt, and EnvLauncher Place.Launcher.
+	EnvAttempt  = "GORL_ATTEMPT"
+	EnvLauncher = "GORL_LAUNCHER"
 	// EnvDistributed chooses who is asked for the place: "off" makes a process train alone whatever its environment says,
 	// "kubernetes" takes the variables of an Indexed Job, which other programs in pods have, too.
 	EnvDistributed = "GORL_DISTRIBUTED"
@@ -58,13 +59,10 @@ func (p Place) Environ(environ []string) ([]string, error) {
 			list = append(list, variable)
 		}
 	}
-	if !p.Serve { // the one thing that the plain variables cannot say
-		list = append(list, envAgentStore+"=True")
-	}
 	return append(list,
 		fmt.Sprintf("RANK=%d", p.Rank), fmt.Sprintf("WORLD_SIZE=%d", p.Size),
 		fmt.Sprintf("LOCAL_RANK=%d", p.LocalRank), fmt.Sprintf("LOCAL_WORLD_SIZE=%d", p.LocalSize),
 		"MASTER_ADDR="+host, "MASTER_PORT="+port,
-		EnvRun+"="+p.ID(), fmt.Sprintf("%s=%d", EnvAttempt, p.Attempt),
+		EnvRun+"="+p.ID(), fmt.Sprintf("%s=%d", EnvAttempt, p.Attempt), EnvLauncher+"="+p.Launcher,
 	), nil
 }

@@ -23,8 +23,8 @@ func LoadAMASS(path string) (*Clip, error) {
 // mocap_framerate or mocap_frame_rate. Files with pickled objects are refused.
 //
 // The clip has a ball joint for each of the first 21 joints after the pelvis, by SMPL's names; hands and faces are left
-// out. The shape of the body is not in such a file, so the [Skeleton]'s bones are those of [HumanoidSkeleton]: angles are
-// the file's, places of hands and feet are near to it.
+// out. The shape of the body is not in such a file, so the [Skeleton]'s bones are those of [HumanoidSkeleton]: angles
+// are the file's, places of hands and feet are near to it.
 func ReadAMASS(r io.ReaderAt, size int64, name string) (*Clip, error) {
 	file, err := npz.Read(r, size)
 	if err != nil {
@@ -51,7 +51,8 @@ var smplJoints = []struct {
 	{"left_wrist", 18, [3]float64{0, .2589, 0}}, {"right_wrist", 19, [3]float64{0, -.2589, 0}},
 }
 
-// smplSkeleton is the tree of smplJoints. Heels are under the ankles, balls and toes of the feet around the foot's joint.
+// smplSkeleton is the tree of smplJoints. Heels are under the ankles, balls and toes of the feet around the foot's
+// joint.
 func smplSkeleton() *Skeleton {
 	s := &Skeleton{Name: "SMPL"}
 	for i, j := range smplJoints {
@@ -109,8 +110,9 @@ func amassClip(file *npz.File, name string) (*Clip, error) {
 		return nil, fmt.Errorf("mocap_framerate must be positive and finite, and is %g", rate)
 	}
 	cfg := ClipConfig{Name: name, Skeleton: smplSkeleton()}
-	// SMPL's zero pose has y up and faces z; the world of AMASS has z up. So the pelvis turns the one into the other, and
-	// the other joints' rotations are taken over with (x, y, z) becoming (z, x, y): a third of a turn about (1, 1, 1).
+	// SMPL's zero pose has y up and faces z; the world of AMASS has z up. So the pelvis turns the one into the other,
+	// and the other joints' rotations are taken over with (x, y, z) becoming (z, x, y): a third of a turn about (1, 1,
+	// 1).
 	turned := quat{0.5, 0.5, 0.5, 0.5}
 	for k := range n {
 		p, v := poses.values[k*width:(k+1)*width], trans.values[3*k:3*k+3]

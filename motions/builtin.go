@@ -13,8 +13,8 @@ var clipFiles embed.FS
 var builtinNames = []string{"humanoid_run", "humanoid_walk"}
 
 // Builtin returns a clip that comes with gorl, by name: "humanoid_walk", one loop of walking of 1.03 s at 1.53 m/s, or
-// "humanoid_run", one of running of 0.77 s at 3.54 m/s. Both are on [HumanoidSkeleton], go along x and wrap; they are Carnegie Mellon
-// University's motion capture, by way of Isaac Lab, cut to a loop and repaired.
+// "humanoid_run", one of running of 0.77 s at 3.54 m/s. Both are on [HumanoidSkeleton], go along x and wrap; they are
+// Carnegie Mellon University's motion capture, by way of Isaac Lab, cut to a loop and repaired.
 //
 // The data was obtained from mocap.cs.cmu.edu; the database was created with funding from NSF EIA-0196217. Isaac Lab's
 // licence (BSD-3-Clause) is beside the clips, in motions/clips/LICENSE.txt: programs that contain them reproduce it.

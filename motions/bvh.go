@@ -32,11 +32,12 @@ func LoadBVH(path string, cfg BVHConfig) (*Clip, error) {
 }
 
 // ReadBVH reads motion capture in Biovision's text format: a skeleton (HIERARCHY) and frames (MOTION). The clip is on a
-// [Skeleton] of its own, turned to z up and x forward and in metres: a body for each joint and each end site (named after
-// its parent, with "/end"), and a ball joint, named as in the file, for each joint that turns. Rotation channels may come
-// in any order and number, for each joint another; their product is taken in the order in which they are listed. Only the
-// root travels: positions of other joints are ignored, and [Clip.Repairs] says so. Bodies with "foot" or "toe" in their
-// names touch the floor at their origin. The clip does not loop. A frame time that is a rounded 1/n is taken as that.
+// [Skeleton] of its own, turned to z up and x forward and in metres: a body for each joint and each end site (named
+// after its parent, with "/end"), and a ball joint, named as in the file, for each joint that turns. Rotation channels
+// may come in any order and number, for each joint another; their product is taken in the order in which they are
+// listed. Only the root travels: positions of other joints are ignored, and [Clip.Repairs] says so. Bodies with "foot"
+// or "toe" in their names touch the floor at their origin. The clip does not loop. A frame time that is a rounded 1/n
+// is taken as that.
 //
 // The name is the clip's, and errors begin with it; they name the line.
 func ReadBVH(r io.Reader, name string, cfg BVHConfig) (*Clip, error) {
@@ -99,7 +100,7 @@ func (s *bvhScanner) word() string {
 	return w
 }
 
-// name returns what is left of the line, up to a brace.
+// name takes what is left of the line, up to a brace.
 func (s *bvhScanner) name() string {
 	n := 0
 	for n < len(s.words) && s.words[n] != "{" {
@@ -205,6 +206,7 @@ func (s *bvhScanner) hierarchy() ([]bvhJoint, error) {
 				err = s.fail("an End Site outside of the ROOT's braces")
 			}
 			if err == nil {
+				s.name() // some tools name ends
 				err = begin(joints[open[len(open)-1]].name+"/end", true)
 			}
 		case "OFFSET":

@@ -14,7 +14,7 @@ import (
 const legs = "HIERARCHY\r\nROOT Hips\r\n{\r\n\tOFFSET 0 0 0\r\n\tCHANNELS 6 Xposition Yposition Zposition Zrotation Yrotation Xrotation\r\n" +
 	"\tJOINT RightLeg\r\n\t{\r\n\t\tOFFSET -10 -40 0\r\n\t\tCHANNELS 3 Xrotation Yrotation Zrotation\r\n" +
 	"\t\tJOINT RightFoot\r\n\t\t{\r\n\t\t\tOFFSET 0 -40 2\r\n\t\t\tCHANNELS 6 Xposition Yposition Zposition Yrotation Zrotation Xrotation\r\n" +
-	"\t\t\tend site\r\n\t\t\t{\r\n\t\t\t\tOFFSET 0 -5 12\r\n\t\t\t}\r\n\t\t}\r\n\t}\r\n" +
+	"\t\t\tend site toes\r\n\t\t\t{\r\n\t\t\t\tOFFSET 0 -5 12\r\n\t\t\t}\r\n\t\t}\r\n\t}\r\n" +
 	"\tJOINT Spine\r\n\t{\r\n\t\tOFFSET 0 50 0\r\n\t\tCHANNELS 2 Zrotation Xrotation\r\n\t\tEnd Site\r\n\t\t{\r\n\t\t\tOFFSET 0 30 0\r\n\t\t}\r\n\t}\r\n}\r\n" +
 	"MOTION\r\nFrames: 3\r\nFrame Time: 0.0333333\r\n" +
 	"1 90 3 10 20 30  40 50 60  0 -40 2 70 80 -90  15 -25\r\n1 90 4 10 20 30  40 50 60  0 -40 2 70 80 -90  15 -25\r\n1 90 5 10 20 30  40 50 60  0 -40 2 70 80 -90  15 -25\r\n"

@@ -68,9 +68,9 @@ type Report struct {
 
 // Check says what is wrong with a clip: frames that only repeat others, velocities that are not the positions', single
 // steps far faster than those beside them, a loop whose end does not meet its beginning; and for a clip with a
-// [Skeleton], and for DeepMimic's and Isaac Lab's humanoid, feet more than 1.5 cm under the floor or never on it, feet that slide, three hinges near
-// gimbal lock, joints beyond their limits, and bodies that are not where their joints put them. [Report.Write] prints
-// it and [Report.Picture] draws it.
+// [Skeleton], and for DeepMimic's and Isaac Lab's humanoid, feet more than 1.5 cm under the floor or never on it, feet
+// that slide, three hinges near gimbal lock, joints beyond their limits, and bodies that are not where their joints put
+// them. [Report.Write] prints it and [Report.Picture] draws it.
 //
 // The clip is checked as it is. What reading it has repaired already stands in Repairs.
 func Check(c *Clip) *Report {
@@ -320,9 +320,9 @@ func (c *Clip) sliding() (mean float64, frame int) {
 	return c.skeleton.sliding(c.rows(), func(k int) float64 { return c.FrameDuration(k) })
 }
 
-// FootSliding is how fast feet slide while they stand, in m/s, for rows of positions dt seconds apart: the mean horizontal
-// speed of the contact nearest to the floor over all steps in which it is at most 2.5 cm high before and after. It is 0
-// where no foot stands in two rows one after the other, or no body has contacts.
+// FootSliding is how fast feet slide while they stand, in m/s, for rows of positions dt seconds apart: the mean
+// horizontal speed of the contact nearest to the floor over all steps in which it is at most 2.5 cm high before and
+// after. It is 0 where no foot stands in two rows one after the other, or no body has contacts.
 func (s *Skeleton) FootSliding(rows [][]float64, dt float64) float64 {
 	mean, _ := s.sliding(rows, func(int) float64 { return dt })
 	return mean

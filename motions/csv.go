@@ -17,8 +17,8 @@ type CSVConfig struct {
 	// WFirst says that the root's quaternion is w, x, y, z. Without it the order is x, y, z, w, as in the rows that
 	// Unitree made of LAFAN1.
 	WFirst bool
-	// Skeleton is what the rows move. Nil: the joints are hinges, named by the file's header or "joint_0" and so on, and
-	// where bodies are is not known.
+	// Skeleton is what the rows move. Nil: the joints are hinges, named by the file's header or "joint_0" and so on,
+	// and where bodies are is not known.
 	Skeleton *Skeleton
 	// Loop says what happens after the last row.
 	Loop Loop

@@ -31,8 +31,8 @@ func (c *Clip) errorf(format string, args ...any) error {
 
 // Resample returns the clip at a steady number of frames a second, interpolated as [Clip.At] does, with velocities of
 // the new frames' differences. The duration stays: the rate of a wrapping clip, and of one whose duration is no whole
-// number of frames, is the nearest that fits. The last frame of a wrapping clip is its first, one loop on. It fails where
-// the rate is not positive or makes more than a million frames.
+// number of frames, is the nearest that fits. The last frame of a wrapping clip is its first, one loop on. It fails
+// where the rate is not positive or makes more than a million frames.
 func (c *Clip) Resample(rate float64) (*Clip, error) {
 	steps := math.Round(c.Duration() * rate)
 	if !(rate > 0) || !(steps <= 1e6) {
@@ -54,8 +54,8 @@ func (c *Clip) Resample(rate float64) (*Clip, error) {
 	return out, err
 }
 
-// Cut returns the frames between two times in seconds, both included to a thousandth of a second, as a clip that does not loop. It fails
-// where fewer than two frames lie between.
+// Cut returns the frames between two times in seconds, both included to a thousandth of a second, as a clip that does
+// not loop. It fails where fewer than two frames lie between.
 func (c *Clip) Cut(from, to float64) (*Clip, error) {
 	first, last := -1, -1
 	for k := range c.n {
@@ -80,8 +80,8 @@ func (c *Clip) Cut(from, to float64) (*Clip, error) {
 
 // Closed returns the clip as one that wraps and whose last frame is its first: what the two differ by, distances
 // travelled aside, is taken out evenly over the clip. A clip whose last frame leads back to its first by a stretch of
-// its own is closed already. It fails for clips of unknown columns, and where the root ends turned by more than a quarter of a right angle
-// against its beginning: such clips turn, and do not close.
+// its own is closed already. It fails for clips of unknown columns, and where the root ends turned by more than a
+// quarter of a right angle against its beginning: such clips turn, and do not close.
 func (c *Clip) Closed() (*Clip, error) {
 	if !c.described || c.n < 2 {
 		return nil, c.errorf("only clips of known columns and at least two frames can be closed")
@@ -211,8 +211,9 @@ func (c *Clip) Forwards() (*Clip, error) {
 }
 
 // Mirror returns a clip with a skeleton as in a mirror, left and right exchanged: y becomes −y. Bodies are paired by
-// their names: right_ and left_, Right and Left, R_ and L_, FR and FL, RR and RL; others are their own pair. The bodies'
-// frames must be alike left and right, as they are in the skeletons of this package and in BVH files of most tools.
+// their names: right_ and left_, Right and Left, R_ and L_, FR and FL, RR and RL; others are their own pair. The
+// bodies' frames must be alike left and right, as they are in the skeletons of this package and in BVH files of most
+// tools.
 func (c *Clip) Mirror() (*Clip, error) {
 	s := c.skeleton
 	if s == nil {
@@ -292,9 +293,9 @@ func otherSide(name string) string {
 }
 
 // Blend mixes two wrapping clips of the same columns, a steady walk and a run for instance, phase by phase: the share f
-// in [0, 1] of b, the rest of a, of positions, of rotations along the shorter arc, and of durations. Both should begin at the same
-// moment of their cycle. The result has as many frames as the longer of the two has, and its last frame is its first, one
-// loop on.
+// in [0, 1] of b, the rest of a, of positions, of rotations along the shorter arc, and of durations. Both should begin
+// at the same moment of their cycle. The result has as many frames as the longer of the two has, and its last frame is
+// its first, one loop on.
 func Blend(a, b *Clip, f float64) (*Clip, error) {
 	if err := sameLayout(a, b); err != nil {
 		return nil, fmt.Errorf("motions: %s and %s cannot be blended: %w", nameOr(a.name), nameOr(b.name), err)

@@ -397,6 +397,37 @@ func TestRetargetSMPL(t *testing.T) {
 	}
 }
 
+// The names of several archives' skeletons are known.
+func TestBodyNames(t *testing.T) {
+	parts := []string{"pelvis", "torso", "head", "right_upper_arm", "right_lower_arm", "right_hand", "right_thigh", "right_shin", "right_foot"}
+	for _, names := range []string{
+		"Hips Spine2 Head RightArm RightForeArm RightHand RightUpLeg RightLeg RightFoot",             // LAFAN1
+		"Hips Chest4 Head RightShoulder RightElbow RightWrist RightHip RightKnee RightAnkle",         // 100STYLE
+		"pelvis spine3 head right_shoulder right_elbow right_wrist right_hip right_knee right_ankle", // SMPL
+		"mixamorig:Hips mixamorig:Spine2 mixamorig:Head mixamorig:RightArm mixamorig:RightForeArm mixamorig:RightHand mixamorig:RightUpLeg mixamorig:RightLeg mixamorig:RightFoot",
+		"Hips Chest Head RightUpArm RightLowArm RightHand RightUpLeg RightLowLeg RightFoot", // Biovision's example
+		"Hips Chest Head UpperArm_R LowerArm_R Hand_R UpperLeg_R LowerLeg_R Foot_R",         // Bandai Namco
+	} {
+		source := &Skeleton{Name: "source"}
+		for i, right := range strings.Fields(names) {
+			source.Bodies = append(source.Bodies, Body{Name: right, Parent: -1})
+			left := strings.NewReplacer("Right", "Left", "right", "left", "_R", "_L").Replace(right)
+			if i > 2 {
+				source.Bodies = append(source.Bodies, Body{Name: left})
+			}
+		}
+		got, err := BodyNames(source, HumanoidSkeleton())
+		if err != nil || len(got) != 15 {
+			t.Errorf("%s: %v, %v", names, got, err)
+		}
+		for i, part := range parts {
+			if want := strings.Fields(names)[i]; got[part] != want {
+				t.Errorf("%s is %s, want %s", part, got[part], want)
+			}
+		}
+	}
+}
+
 func ExampleClip_Retarget() {
 	clip, err := ReadBVH(strings.NewReader(legs), "legs", BVHConfig{Scale: 0.01})
 	if err != nil {
@@ -412,4 +443,24 @@ func ExampleClip_Retarget() {
 	}
 	fmt.Println(human.NumFrames(), human.Width())
 	// Output: 3 35
+}
+
+func ExampleBlend() {
+	slow, err := Trot(TrotConfig{Speed: 0.5})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fast, err := Trot(TrotConfig{Speed: 1.5})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	half, err := Blend(slow, fast, 0.5)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%.2f s, %.2f m/s\n", half.Duration(), half.LoopTravel()[0]/half.Duration())
+	// Output: 0.40 s, 0.94 m/s
 }

@@ -19,11 +19,12 @@ const (
 	stanceWindow = 0.15
 )
 
-// OnFloor returns a clip with a skeleton moved up and down so that its feet stand on the floor (z = 0) and none is below
-// it in any frame. First a steady rise or fall of the lower foot over a clip that does not wrap is taken out, then the
-// lowest height within a second (within half of the duration of a wrapping clip that is shorter than two), smoothed
-// over the same time, is taken off the root's height; then, likewise, what the lower foot is above the floor while it
-// stands. Flights up to a second stay as high as they were; a clip that climbs stairs does not.
+// OnFloor returns a clip with a skeleton moved up and down so that its feet stand on the floor (z = 0) and none is
+// below it in any frame. First a steady rise or fall of the lower foot over a clip that does not wrap is taken out,
+// then the lowest height within a second (within half of the duration of a wrapping clip that is shorter than two),
+// smoothed over the same time, is taken off the root's height; then, likewise, what the lower foot is above the floor
+// while it stands. Where another body is lower than the feet, as in a roll or a handstand, it counts instead. Flights
+// up to a second stay as high as they were; a clip that climbs stairs does not.
 //
 // It fails for clips without a skeleton, or where no body has contacts.
 func (c *Clip) OnFloor() (*Clip, error) {
@@ -38,6 +39,9 @@ func (c *Clip) onFloor() (*Clip, error) {
 	heights := c.footHeights()
 	if heights == nil {
 		return nil, errors.New("there are no feet to stand on: the clip needs a skeleton with contacts")
+	}
+	for k, other := range c.otherHeights() {
+		heights[k] = min(heights[k], other)
 	}
 	window := floorWindow
 	if c.loop == LoopWrap {
@@ -168,6 +172,26 @@ func (c *Clip) footHeights() []float64 {
 	return out
 }
 
+// bodyRadius is how far below its origin a body that is no foot is taken to reach, in metres.
+const bodyRadius = 0.05
+
+// otherHeights returns, for each frame, how high the lowest of the bodies is that are no feet: what a character lies,
+// kneels or stands on its hands with.
+func (c *Clip) otherHeights() []float64 {
+	positions := make([]float64, 3*len(c.skeleton.Bodies))
+	out := make([]float64, c.n)
+	for k := range out {
+		c.skeleton.Forward(c.Frame(k), positions, nil)
+		out[k] = math.Inf(1)
+		for i, b := range c.skeleton.Bodies {
+			if len(b.Contacts) == 0 {
+				out[k] = min(out[k], positions[3*i+2]-bodyRadius)
+			}
+		}
+	}
+	return out
+}
+
 // rows returns a copy of all frames.
 func (c *Clip) rows() [][]float64 {
 	rows := make([][]float64, c.n)
@@ -177,7 +201,8 @@ func (c *Clip) rows() [][]float64 {
 	return rows
 }
 
-// within joins, for each frame, the values of all frames at most half a window away, across the seam of a wrapping clip.
+// within joins, for each frame, the values of all frames at most half a window away, across the seam of a wrapping
+// clip.
 func (c *Clip) within(values []float64, window float64, join func(a, b float64) float64) []float64 {
 	out := make([]float64, c.n)
 	half := window/2 + 1e-9

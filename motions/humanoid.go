@@ -8,9 +8,9 @@ import (
 )
 
 // HumanoidSkeleton returns the humanoid of 28 joints and 15 bodies that the clips of Isaac Lab and DeepMimic were made
-// for (IsaacGymEnvs' amp_humanoid; DeepMimic's has the same bones): 0.88 m from the sole to the pelvis, arms down in the
-// zero pose. Three hinges x, y, z, in this order, make the abdomen, the neck, shoulders, hips and ankles; elbows and
-// knees are one hinge about y. A positive turn about y bends the knee, takes the hip back and points the toes down;
+// for (IsaacGymEnvs' amp_humanoid; DeepMimic's has the same bones): 0.88 m from the sole to the pelvis, arms down in
+// the zero pose. Three hinges x, y, z, in this order, make the abdomen, the neck, shoulders, hips and ankles; elbows
+// and knees are one hinge about y. A positive turn about y bends the knee, takes the hip back and points the toes down;
 // elbows bend by negative ones. The soles are rectangles 0.05 m below the ankle.
 func HumanoidSkeleton() *Skeleton {
 	s := &Skeleton{Name: "humanoid"}

@@ -39,8 +39,8 @@ func stroll(t *testing.T, frames int) *Clip {
 // logarithm is the rotation vector of q.
 func logarithm(q quat) [3]float64 { return rotationVector(quat{1, 0, 0, 0}, q) }
 
-// asIsaac writes a humanoid clip as Isaac Lab's files hold it: exponential maps, every frame twice at 60 frames a second,
-// velocities of forward differences, and everything lower by sink metres.
+// asIsaac writes a humanoid clip as Isaac Lab's files hold it: exponential maps, every frame twice at 60 frames a
+// second, velocities of forward differences, and everything lower by sink metres.
 func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) map[string]*npz.Array {
 	t.Helper()
 	s := HumanoidSkeleton()
@@ -322,6 +322,26 @@ func TestOnFloor(t *testing.T) {
 				}
 			}
 		}
+	}
+	// Two seconds upside down are no reason to sink: the head stands then.
+	cfg := ClipConfig{Name: "headstand", Skeleton: HumanoidSkeleton()}
+	for k := range 120 {
+		row := make([]float64, 35)
+		row[2], row[3] = 0.85, 1
+		if k >= 30 && k < 90 {
+			row[2], row[3], row[4] = 0.5, 0, 1 // the shoulders are 0.48 from the pelvis, farther than the head's origin
+		}
+		cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./30)
+	}
+	c, err := NewClip(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err = c.OnFloor(); err != nil {
+		t.Fatal(err)
+	}
+	if stands, upside := c.Frame(5)[2], c.Frame(60)[2]; math.Abs(stands-0.8814) > 0.01 || math.Abs(upside-0.5297) > 0.01 {
+		t.Errorf("it stands %.3f m high, and on its head %.3f", stands, upside)
 	}
 	if _, err := spin(t, LoopNone).OnFloor(); err == nil || !strings.Contains(err.Error(), "no feet") {
 		t.Error(err)

@@ -17,10 +17,10 @@ import (
 // body, then "body/rotation" for each body. The clip does not loop and is named after the file.
 //
 // Isaac Lab's own clips are repaired, and [Clip.Repairs] says how: frames that only repeat the one before are left out
-// (their 60 frames a second are 30), exponential maps in the joints' columns become hinge angles, velocities that
-// are not the positions' become their differences, and its humanoid is put on the floor. A file without these faults
-// keeps its numbers, its own velocities among them, and lasts (N − 1)/fps seconds. [Clip.Array] has every array as it is
-// in the file.
+// (their 60 frames a second are 30), exponential maps in the joints' columns become hinge angles, velocities that are
+// not the positions' become their differences, and its humanoid is put on the floor. A file without these faults keeps
+// its numbers, its own velocities among them, and lasts (N − 1)/fps seconds. [Clip.Array] has every array as it is in
+// the file.
 func LoadIsaacLab(path string) (*Clip, error) {
 	file, err := npz.Open(path)
 	if err != nil {

@@ -16,8 +16,8 @@ type isaacFrames struct {
 	repairs               []string
 }
 
-// repaired sets right what Isaac Lab's own clips have wrong. They came through a tool that doubled their frames and that
-// writes the joints of a body as one exponential map:
+// repaired sets right what Isaac Lab's own clips have wrong. They came through a tool that doubled their frames and
+// that writes the joints of a body as one exponential map:
 //
 //   - Frames that repeat the one before, in a regular pattern, are left out, and the time step is that of the others.
 //   - Where three joints NAME_x, NAME_y, NAME_z hold an exponential map, which the bodies' rotations show, they become the
@@ -41,7 +41,8 @@ func (m *isaacFrames) note(format string, args ...any) {
 	m.repairs = append(m.repairs, fmt.Sprintf(format, args...))
 }
 
-// doubled returns every how many frames the motion goes on, and at which frame it first does; (1, 0) where frames differ.
+// doubled returns every how many frames the motion goes on, and at which frame it first does; (1, 0) where frames
+// differ.
 func doubled(rows [][]float64) (every, first int) {
 	same := make([]bool, len(rows))
 	for k := 1; k < len(rows); k++ {

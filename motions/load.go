@@ -9,8 +9,8 @@ import (
 )
 
 // Load reads a clip of any known format, with the format's default settings; the file's content decides which, not its
-// name: DeepMimic's JSON, npz of Isaac Lab, AMASS and gorl ([Clip.Save]), BVH, MimicKit's pickles, and CSV. A file that describes a character gives
-// [ErrCharacter].
+// name: DeepMimic's JSON, npz of Isaac Lab, AMASS and gorl ([Clip.Save]), BVH, MimicKit's pickles, and CSV. A file that
+// describes a character gives [ErrCharacter].
 func Load(path string) (*Clip, error) {
 	data, err := readPath(path)
 	if err != nil {

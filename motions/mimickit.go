@@ -19,12 +19,12 @@ func LoadMimicKit(path string, s *Skeleton) (*Clip, error) {
 
 // ReadMimicKit reads a motion of MimicKit: a pickle of fps, loop_mode (0 holds the end, 1 starts over) and frames, each
 // the root's position (3, z up), its rotation as an exponential map (3), and the joints in the skeleton's order, three
-// numbers of an exponential map for a ball joint and an angle for a hinge. The pickle is not executed; one that asks for
-// more than numbers, strings, lists and dictionaries is refused.
+// numbers of an exponential map for a ball joint and an angle for a hinge. The pickle is not executed; one that asks
+// for more than numbers, strings, lists and dictionaries is refused.
 //
-// s is the skeleton that the motion is of; where three hinges of it make a ball joint there, the exponential map becomes
-// their angles. Nil: MimicKit's humanoid where frames have 34 numbers ([HumanoidSkeleton] with arms that
-// point sideways in the zero pose and elbows about z: [Clip.Retarget] carries clips over), hinges "joint_0" and so on
+// s is the skeleton that the motion is of; where three hinges of it make a ball joint there, the exponential map
+// becomes their angles. Nil: MimicKit's humanoid where frames have 34 numbers ([HumanoidSkeleton] with arms that point
+// sideways in the zero pose and elbows about z: [Clip.Retarget] carries clips over), hinges "joint_0" and so on
 // otherwise. The name is the clip's, and errors begin with it.
 func ReadMimicKit(r io.Reader, name string, s *Skeleton) (*Clip, error) {
 	data, err := readLimited(r)

@@ -39,9 +39,9 @@ func (r *Report) WritePicture(w io.Writer) error {
 	return nil
 }
 
-// Picture draws a checked clip, 1000 pixels wide: the skeleton from its left side at moments spread over the clip (right
-// limbs red, left ones blue), the height of each foot's sole and the speed of the fastest joint over time, and the
-// faults, with red lines at their frames. A clip without a skeleton has the speeds and faults only.
+// Picture draws a checked clip, 1000 pixels wide: the skeleton from its left side at moments spread over the clip
+// (right limbs red, left ones blue), the height of each foot's sole and the speed of the fastest joint over time, and
+// the faults, with red lines at their frames. A clip without a skeleton has the speeds and faults only.
 func (r *Report) Picture() image.Image {
 	parsed, err := opentype.Parse(goregular.TTF)
 	if err != nil {

@@ -13,10 +13,10 @@ const (
 	quadrupedFoot  = 0.02 // the foot's radius
 )
 
-// QuadrupedSkeleton returns a quadruped of the sizes of Unitree's A1: a trunk and four legs of three hinges each, in the
-// order FR, FL, RR, RL (front right and so on), hip about x, thigh and calf about y, as on the robot. The legs hang down straight in the
-// zero pose, in which the feet's lower ends are 0.42 m below the trunk; it stands with thighs at 0.9 and calves at −1.8 rad,
-// 0.27 m high.
+// QuadrupedSkeleton returns a quadruped of the sizes of Unitree's A1: a trunk and four legs of three hinges each, in
+// the order FR, FL, RR, RL (front right and so on), hip about x, thigh and calf about y, as on the robot. The legs hang
+// down straight in the zero pose, in which the feet's lower ends are 0.42 m below the trunk; it stands with thighs at
+// 0.9 and calves at −1.8 rad, 0.27 m high.
 func QuadrupedSkeleton() *Skeleton {
 	s := &Skeleton{Name: "quadruped", Bodies: []Body{{Name: "trunk", Parent: -1}}}
 	add := func(b Body, axis [3]float64, lower, upper float64) {
@@ -46,13 +46,14 @@ func QuadrupedSkeleton() *Skeleton {
 type TrotConfig struct {
 	// Speed is the speed forwards in m/s, at most 2; negative values go backwards.
 	Speed float64
-	// CycleTime is the seconds that a leg takes from one touch of the ground to the next. Zero: 0.5 s at rest and shorter
-	// at higher speeds, 0.35 s at 1.5 m/s.
+	// CycleTime is the seconds that a leg takes from one touch of the ground to the next. Zero: 0.5 s at rest and
+	// shorter at higher speeds, 0.35 s at 1.5 m/s.
 	CycleTime float64
-	// Pairs is by how much of a cycle the legs FL and RR are ahead of FR and RL, which move together: 0.5 is a trot. Zero: 0.5.
+	// Pairs is by how much of a cycle the legs FL and RR are ahead of FR and RL, which move together: 0.5 is a trot.
+	// Zero: 0.5.
 	Pairs float64
-	// Hind is by how much of a cycle each hind leg is behind the front leg across from it. Zero: 0 up to 0.5 m/s and from there up to 0.05 at 1.5 m/s,
-	// as running dogs put the hind foot down later.
+	// Hind is by how much of a cycle each hind leg is behind the front leg across from it. Zero: 0 up to 0.5 m/s and
+	// from there up to 0.05 at 1.5 m/s, as running dogs put the hind foot down later.
 	Hind float64
 	// Duty is the part of the cycle that a foot is on the ground. Zero: 0.65 at rest down to 0.5 at 1 m/s and above.
 	Duty float64
@@ -93,9 +94,10 @@ func (cfg TrotConfig) LegPhases() [4]float64 {
 }
 
 // Trot makes a gait of [QuadrupedSkeleton] at a steady speed, as a wrapping clip of one cycle, whose last frame is its
-// first. FL and RR swing while FR and RL stand and the other way round, by the phases of [TrotConfig.LegPhases]; at higher
-// speeds steps are quicker, stand shorter and the hind feet follow a little later. Feet that stand move straight back as fast as the trunk goes
-// forward, so they do not slide; feet that swing go along a smooth arc. Angles follow by the legs' inverse kinematics.
+// first. FL and RR swing while FR and RL stand and the other way round, by the phases of [TrotConfig.LegPhases]; at
+// higher speeds steps are quicker, stand shorter and the hind feet follow a little later. Feet that stand move straight
+// back as fast as the trunk goes forward, so they do not slide; feet that swing go along a smooth arc. Angles follow by
+// the legs' inverse kinematics.
 //
 // It fails, naming the setting, where a setting is out of range or a leg too short for the step.
 func Trot(cfg TrotConfig) (*Clip, error) {
@@ -147,8 +149,8 @@ func trot(cfg TrotConfig) (*Clip, error) {
 	return newClip(clip)
 }
 
-// foot is where a foot is against its hip, in front and above, at a phase of its own cycle, which begins as it touches the
-// ground. While it swings its place is a polynomial that leaves and meets the ground as fast as the ground passes.
+// foot is where a foot is against its hip, in front and above, at a phase of its own cycle, which begins as it touches
+// the ground. While it swings its place is a polynomial that leaves and meets the ground as fast as the ground passes.
 func (cfg *TrotConfig) foot(phase float64) (x, z float64) {
 	phase -= math.Floor(phase)
 	stride := cfg.Speed * cfg.CycleTime * cfg.Duty // how far the foot goes back while it stands

@@ -98,3 +98,16 @@ func ExampleTrot() {
 	// 1.0 m/s: FL 0.500, RR 0.475, RL 0.975
 	// 1.5 m/s: FL 0.500, RR 0.450, RL 0.950
 }
+
+func ExampleQuadrupedSkeleton() {
+	s := QuadrupedSkeleton()
+	row := []float64{0, 0, 0.27, 1, 0, 0, 0}
+	for range 4 {
+		row = append(row, 0, 0.9, -1.8) // hip, thigh, calf
+	}
+	positions := make([]float64, 3*len(s.Bodies))
+	s.Forward(row, positions, nil)
+	i := s.Body("FR_foot")
+	fmt.Printf("%d joints, front right foot at (%.3f, %.3f, %.3f)\n", len(s.Joints()), positions[3*i], positions[3*i+1], positions[3*i+2])
+	// Output: 12 joints, front right foot at (0.183, -0.132, 0.021)
+}

@@ -424,3 +424,14 @@ func ExampleReadCSV() {
 	fmt.Println(clip.Joints(), clip.Duration(), clip.Frame(1))
 	// Output: [joint_0] 0.02 [0.1 0 0.8 1 0 0 0 0.2]
 }
+
+func ExampleReadMimicKit() {
+	file := pickled(map[string]any{"fps": 30, "loop_mode": 0, "frames": [][]float64{{0, 0, 0.9, 0, 0, 0, 0.5}, {0.1, 0, 0.9, 0, 0, 0, 0.6}}})
+	clip, err := ReadMimicKit(bytes.NewReader(file), "step", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(clip.NumFrames(), clip.Joints(), clip.Frame(1))
+	// Output: 2 [joint_0] [0.1 0 0.9 1 0 0 0 0.6]
+}

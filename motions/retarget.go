@@ -13,15 +13,16 @@ type RetargetConfig struct {
 	// Bodies names, for bodies of the target, the body of the source that they follow. Bodies that are not named keep
 	// the target's zero pose against their parents. Nil: [BodyNames], which knows the names of many humanoids.
 	Bodies map[string]string
-	// Rest is a row of the source in which it stands straight, looking forward, in a pose that the target's limbs can be
-	// turned to: a T-pose, or with arms down. Nil: its zero pose. Files whose zero pose is neither (LAFAN1's) need it.
+	// Rest is a row of the source in which it stands straight, looking forward, in a pose that the target's limbs can
+	// be turned to: a T-pose, or with arms down. Nil: its zero pose. Files whose zero pose is neither (LAFAN1's) need
+	// it.
 	Rest []float64
 }
 
-// Retarget carries a clip with a skeleton over to another. Every named body of the target turns as its body of the source
-// turns, from the rest pose on, in which limbs that point elsewhere than the target's (arms in a T-pose) are turned to fit.
-// The root's way is scaled by the legs' lengths. Hinges take what of the rotation they can reach, and joints stay within
-// their limits; [Clip.Repairs] says how many had to be held there. The result stands on the floor.
+// Retarget carries a clip with a skeleton over to another. Every named body of the target turns as its body of the
+// source turns, from the rest pose on, in which limbs that point elsewhere than the target's (arms in a T-pose) are
+// turned to fit. The root's way is scaled by the legs' lengths. Hinges take what of the rotation they can reach, and
+// joints stay within their limits; [Clip.Repairs] says how many had to be held there. The result stands on the floor.
 //
 // It fails for clips without a skeleton, for names that are not there, and for target joints that are not balls or
 // hinges at right angles.
@@ -229,7 +230,8 @@ func (r *retargeting) row(from, near []float64) []float64 {
 	return row
 }
 
-// hold moves hinges to the full turn nearest to their ranges, for the whole clip at once, and then keeps them within their limits; it returns how many joints needed that.
+// hold moves hinges to the full turn nearest to their ranges, for the whole clip at once, and then keeps them within
+// their limits; it returns how many joints needed that.
 func (r *retargeting) hold(rows [][]float64) int {
 	held, at := 0, 7
 	for _, j := range r.target.Joints() {
@@ -261,16 +263,16 @@ var humanoidNames = map[string][]string{
 	"torso":     {"torso", "spine3", "chest4", "chest3", "chest2", "upperchest", "spine2", "chest", "spine1", "spine"},
 	"head":      {"head", "neck"},
 	"upper_arm": {"upperarm", "arm", "uparm", "shoulder"},
-	"lower_arm": {"lowerarm", "forearm", "loarm", "elbow"},
+	"lower_arm": {"lowerarm", "forearm", "lowarm", "loarm", "elbow"},
 	"hand":      {"hand", "wrist"},
 	"thigh":     {"thigh", "upleg", "upperleg", "hip"},
-	"shin":      {"shin", "leg", "lowerleg", "loleg", "knee", "calf"},
+	"shin":      {"shin", "leg", "lowerleg", "lowleg", "loleg", "knee", "calf"},
 	"foot":      {"ankle", "foot"},
 }
 
 // BodyNames returns, for the bodies of [HumanoidSkeleton] or another target with its names, the bodies of a source that
-// are the same part of the body, by the names that SMPL, CMU, LAFAN1, Mixamo, 100STYLE and others use. Bodies of the same
-// name go with each other whatever it is. It fails where a thigh, shin or upper arm of the target has no pair.
+// are the same part of the body, by the names that SMPL, CMU, LAFAN1, Mixamo, 100STYLE and others use. Bodies of the
+// same name go with each other whatever it is. It fails where a thigh, shin or upper arm of the target has no pair.
 func BodyNames(source, target *Skeleton) (map[string]string, error) {
 	known := map[string]string{} // plain name, with side, to the source's
 	for _, b := range source.Bodies {

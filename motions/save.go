@@ -9,10 +9,11 @@ import (
 	"github.com/gorl-dev/gorl/internal/npz"
 )
 
-// Save writes a clip on [HumanoidSkeleton] or [QuadrupedSkeleton] as a compact npz file, which [Load] reads: qpos (N, W),
-// the rows; fps, for frames that are evenly apart; duration in seconds; loop, "none" or "wrap"; skeleton, its name; joints, the joints' names;
-// and credit, a text on where the motion is from. Velocities are not in it: reading makes central differences. It fails
-// for clips on other skeletons, and for frames that are unevenly apart ([Clip.Resample] evens them).
+// Save writes a clip on [HumanoidSkeleton] or [QuadrupedSkeleton] as a compact npz file, which [Load] reads: qpos (N,
+// W), the rows; fps, for frames that are evenly apart; duration in seconds; loop, "none" or "wrap"; skeleton, its name;
+// joints, the joints' names; and credit, a text on where the motion is from. Velocities are not in it: reading makes
+// central differences. It fails for clips on other skeletons, and for frames that are unevenly apart ([Clip.Resample]
+// evens them).
 func (c *Clip) Save(w io.Writer, credit string) error {
 	if err := c.save(w, credit); err != nil {
 		return fmt.Errorf("motions: %s: %w", nameOr(c.name), err)

@@ -25,7 +25,8 @@ type Body struct {
 	// Offset is where the body's origin is in its parent's frame. That of the root is not used.
 	Offset [3]float64
 	// Joints turn the body against its parent about its origin, one after the other: the first joint's rotation times
-	// the second's, and so on, as MuJoCo composes them. Without joints the body is fixed to its parent. The root has none.
+	// the second's, and so on, as MuJoCo composes them. Without joints the body is fixed to its parent. The root has
+	// none.
 	Joints []Joint
 	// Contacts are the balls with which the body stands on the floor, the corners of a sole for instance. Bodies with
 	// contacts are feet.
@@ -73,8 +74,8 @@ func (s *Skeleton) Body(name string) int {
 	return -1
 }
 
-// Forward computes where the bodies are, for a row of positions as [Clip.At] gives them: their origins (3 values a body)
-// and orientations (4 values a body, w first) in the world. Either result may be nil. It panics where a slice has
+// Forward computes where the bodies are, for a row of positions as [Clip.At] gives them: their origins (3 values a
+// body) and orientations (4 values a body, w first) in the world. Either result may be nil. It panics where a slice has
 // another length. It does not allocate where both results are given.
 func (s *Skeleton) Forward(row, positions, rotations []float64) {
 	n := len(s.Bodies)

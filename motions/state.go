@@ -11,9 +11,9 @@ func (c *Clip) Skeleton() *Skeleton {
 
 // State writes the state of a clip with a [Skeleton] at time t as MuJoCo has it: qpos (W values: the root's position
 // and rotation, then the joints) and qvel (V values: the root's velocity in the world, its angular velocity in its own
-// frame, then the joints' velocities, those of ball joints in the body's frame). It differs from [Clip.At] in the frame of
-// angular velocities. Either slice may be nil. State panics where a slice has another length or the clip no skeleton. It
-// allocates only where qvel is wanted without qpos.
+// frame, then the joints' velocities, those of ball joints in the body's frame). It differs from [Clip.At] in the frame
+// of angular velocities. Either slice may be nil. State panics where a slice has another length or the clip no
+// skeleton. It allocates only where qvel is wanted without qpos.
 func (c *Clip) State(t float64, qpos, qvel []float64) {
 	if c.skeleton == nil {
 		panic("motions: Clip.State: " + nameOr(c.name) + " has no skeleton")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests population based training under a real Slurm: installs Debian's packages where
+# Tests populations and ranks under a real Slurm: installs Debian's packages where
 # they are missing, starts a cluster of one node on the loopback device, as root, in a
 # temporary folder and without touching a Slurm that may run here already, runs the
 # command given as arguments (by default the Go tests with build tag slurm), and always
@@ -15,7 +15,7 @@ if [ "$(id -u)" != 0 ]; then
 	command -v sudo >/dev/null || die "a cluster needs root, and there is no sudo"
 	exec sudo --preserve-env=PATH,HOME,GOPATH,GOCACHE,GOMODCACHE,GOFLAGS "$PWD/scripts/slurm.sh" "$@"
 fi
-[ $# -gt 0 ] || set -- go test -tags slurm -run '^TestSlurm' -count=1 -v -timeout 10m ./cmd/gorl-pbt
+[ $# -gt 0 ] || set -- go test -tags slurm -run '^TestSlurm' -count=1 -v -timeout 10m -p 1 ./cmd/gorl-pbt ./cli
 
 # --- 1. packages -------------------------------------------------------------------
 missing=()

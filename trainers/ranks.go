@@ -24,6 +24,7 @@ type rank struct {
 	asked    context.Context // of the present Train, nil outside
 	episodes []envs.Episode  // ended here since the last exchange
 	finished int64           // of those that t.episodes counts, how many the others know
+	spent    time.Duration   // in operations of the ranks before the last update's end
 	stop     error           // why all ranks end the run at this timestep
 }
 

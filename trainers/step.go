@@ -134,6 +134,10 @@ func (t *Trainer) update(ctx context.Context) error {
 	if err := t.exchange(); err != nil {
 		return err
 	}
+	if t.rank.Several() {
+		t.recorder.Track("Stats / Waiting for other ranks (ms)", ms(t.rank.Spent()-t.rank.spent))
+		t.rank.spent = t.rank.Spent()
+	}
 	return t.tell(func(c Callback) error { return c.OnUpdate(t) })
 }
 

@@ -1,5 +1,6 @@
 // Package inspection describes what files and folders of training hold: checkpoints of gorl's and of skrl's, files of
-// PyTorch, NumPy and safetensors, runs, populations, and clips of reference motion. It executes nothing that it reads, and writes no files.
+// PyTorch, NumPy and safetensors, runs, populations, and clips of reference motion. It executes nothing that it reads,
+// and writes no files.
 package inspection
 
 import (
@@ -45,8 +46,8 @@ func (r *Report) Damaged() (list []Stored) {
 }
 
 // Of describes a path: a checkpoint's data file or manifest, also without its extension; a .pt, .npz or .safetensors
-// file of any program; a clip of reference motion; a journal; the folder of a run, of its checkpoints, of a population, or a population's
-// workspace.
+// file of any program; a clip of reference motion; a journal; the folder of a run, of its checkpoints, of a population,
+// or a population's workspace.
 func Of(path string, o Options) (*Report, error) {
 	path, info, err := meant(path)
 	if err != nil {

@@ -73,8 +73,9 @@ func check(reference, episode *Track) error {
 // dynamic time warping that makes the sum of these means least. Reference and episode are whole: a looping clip is
 // repeated to the episode's length, from the phase of its first step on ([ClipTrack]).
 //
-// Without heading (withHeading false) both are turned so that the roots face x first, so that a policy that goes another way than the
-// clip is not worse for it; the paper's figure has the heading in it. It fails where the tracks' bodies differ, or headings are missing.
+// Without heading (withHeading false) both are turned so that the roots face x first, so that a policy that goes
+// another way than the clip is not worse for it; the paper's figure has the heading in it. It fails where the tracks'
+// bodies differ, or headings are missing.
 func PoseError(reference, episode *Track, withHeading bool) (float64, error) {
 	if err := check(reference, episode); err != nil {
 		return 0, err
@@ -120,9 +121,10 @@ func meanDistance(a, b []float64) float64 {
 	return 3 * sum / float64(len(a))
 }
 
-// Warp is dynamic time warping (Sakoe and Chiba 1978): of all paths from (0, 0) to (n − 1, m − 1) whose steps go one on in i, in
-// j, or in both, the one with the least sum of costs; the result is the mean cost over it, 0 where n or m is 0. Of paths with
-// equal sums the one that goes on in both first counts. It takes n·m calls of cost and memory for two rows.
+// Warp is dynamic time warping (Sakoe and Chiba 1978): of all paths from (0, 0) to (n − 1, m − 1) whose steps go one on
+// in i, in j, or in both, the one with the least sum of costs; the result is the mean cost over it, 0 where n or m is
+// 0. Of paths with equal sums the one that goes on in both first counts. It takes n·m calls of cost and memory for two
+// rows.
 func Warp(n, m int, cost func(i, j int) float64) float64 {
 	if n < 1 || m < 1 {
 		return 0
@@ -184,8 +186,9 @@ func RootVelocityError(reference, episode *Track, dt float64) (float64, error) {
 	return sum / float64(steps), nil
 }
 
-// Success reports whether an episode keeps to its reference: it is as long, and the mean distance of its bodies from the
-// reference's, in the world, is never above limit metres (0.5 is usual). Otherwise failed is the first step that is missing or too far away.
+// Success reports whether an episode keeps to its reference: it is as long, and the mean distance of its bodies from
+// the reference's, in the world, is never above limit metres (0.5 is usual). Otherwise failed is the first step that is
+// missing or too far away.
 func Success(reference, episode *Track, limit float64) (ok bool, failed int, err error) {
 	if err := check(reference, episode); err != nil {
 		return false, 0, err
@@ -204,15 +207,15 @@ type Covered struct {
 	Shares []float64
 	// Clips is the share of clips with at least one vote.
 	Clips float64
-	// Effective is the number of clips that would have the same entropy of shares if all had the same share: from 1 (one
-	// clip has all votes) to their number.
+	// Effective is the number of clips that would have the same entropy of shares if all had the same share: from 1
+	// (one clip has all votes) to their number.
 	Effective float64
 }
 
 // Coverage lets every row of a policy's motion vote for the clip with the row nearest to it, as the figures of the ASE
-// paper do: clips holds the rows of each clip, rows those of the policy, of the same features (two states one after the other, for
-// transitions). Distances are Euclidean, in features that are standardised over all rows of the clips; features that do not vary
-// there are left out. It fails where rows are missing or differ in width.
+// paper do: clips holds the rows of each clip, rows those of the policy, of the same features (two states one after the
+// other, for transitions). Distances are Euclidean, in features that are standardised over all rows of the clips;
+// features that do not vary there are left out. It fails where rows are missing or differ in width.
 func Coverage(clips [][][]float64, rows [][]float64) (*Covered, error) {
 	var all [][]float64
 	for i, c := range clips {

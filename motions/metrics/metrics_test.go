@@ -237,3 +237,26 @@ func ExamplePoseError() {
 	fmt.Printf("%.3f m, %v\n", e, err)
 	// Output: 0.005 m, <nil>
 }
+
+func ExampleNewTrack() {
+	stand := make([]float64, 35)
+	stand[2], stand[3] = 0.89, 1
+	track, err := NewTrack(motions.HumanoidSkeleton(), [][]float64{stand, stand})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(track.Positions), len(track.Positions[0]), track.Headings)
+	// Output: 2 45 [0 0]
+}
+
+func ExampleCoverage() {
+	clips := [][][]float64{{{0, 0}, {0, 1}}, {{5, 0}, {5, 1}}} // two clips of two rows each
+	c, err := Coverage(clips, [][]float64{{0.1, 0.5}, {0.2, 0.9}, {4.8, 0.1}, {0.3, 0.1}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%v, %.0f %% of the clips, as many as %.2f\n", c.Shares, 100*c.Clips, c.Effective)
+	// Output: [0.75 0.25], 100 % of the clips, as many as 1.75
+}

@@ -1,0 +1,342 @@
+//go:build linux
+
+package cli
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+)
+
+var kills = flag.Int("kills", 2, "how often tests of ranks kill one")
+
+// beGorl makes the tests' program the command gorl, also as a rank that a launcher starts.
+const beGorl = "GORL_CLI_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beGorl) != "" {
+		Main()
+	}
+	os.Exit(m.Run())
+}
+
+// pair is a configuration that two ranks train in a moment.
+var pair = strings.Replace(short, ", save_buffers: true", "", 1)
+
+// launched is a launcher with its ranks, in a folder of its own.
+type launched struct {
+	*testing.T
+	command *exec.Cmd
+	mark    string // in the environment of all its processes
+	ended   chan struct{}
+}
+
+// start starts words in the test's folder, with gorl in place of GORL.
+func start(t *testing.T, words ...string) *launched {
+	t.Helper()
+	for i := range words {
+		if words[i] == "GORL" {
+			words[i] = os.Args[0]
+		}
+	}
+	l := &launched{T: t, command: exec.Command(words[0], words[1:]...), ended: make(chan struct{})}
+	l.mark = fmt.Sprintf("GORL_TEST_MARK=%d-%d", os.Getpid(), rand.Int64())
+	l.command.Env = append(os.Environ(), beGorl+"=1", l.mark, "OMP_NUM_THREADS=1")
+	// In a group of its own, so that a test that ends early leaves nothing behind.
+	l.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	for name, to := range map[string]*io.Writer{"stdout": &l.command.Stdout, "stderr": &l.command.Stderr} {
+		file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		*to = file
+	}
+	if err := l.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(l.ended)
+		_ = l.command.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = l.command.Process.Kill()
+		<-l.ended
+		for _, pid := range l.processes() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if t.Failed() {
+			t.Logf("the launcher said\n%s%s", text("stdout"), text("stderr"))
+		}
+	})
+	return l
+}
+
+// text is what is in a file.
+func text(name string) string {
+	data, _ := os.ReadFile(name)
+	return string(data)
+}
+
+// processes are the ranks that run, by rank; the launcher and others that have none are numbered from -1 downwards.
+func (l *launched) processes() map[int]int {
+	found := map[int]int{}
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range files {
+		values := strings.Split(text(file), "\x00")
+		if !slices.Contains(values, l.mark) {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		rank := -1 - len(found)
+		for _, v := range values {
+			if n, err := strconv.Atoi(strings.TrimPrefix(v, "RANK=")); err == nil {
+				rank = n
+			}
+		}
+		found[rank] = pid
+	}
+	return found
+}
+
+// until waits for something, and fails when the launcher ends before.
+func (l *launched) until(what string, happened func() bool) {
+	l.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !happened(); time.Sleep(time.Duration(1+rand.IntN(20)) * time.Millisecond) {
+		select {
+		case <-l.ended:
+			if !happened() {
+				l.Fatalf("before %s, the launcher ended: %v", what, l.command.ProcessState)
+			}
+			return
+		default:
+		}
+		if time.Now().After(deadline) {
+			l.Fatalf("%s has not happened in two minutes", what)
+		}
+	}
+}
+
+// end waits for the launcher's end with a status, and that it has left no process behind.
+func (l *launched) end(status int) {
+	l.Helper()
+	select {
+	case <-l.ended:
+	case <-time.After(2 * time.Minute):
+		l.Fatal("the launcher does not end")
+	}
+	if got := l.command.ProcessState.ExitCode(); got != status {
+		l.Errorf("the launcher ended with %v, want status %d", l.command.ProcessState, status)
+	}
+	if left := l.processes(); len(left) > 0 {
+		l.Errorf("processes are left: %v", left)
+	}
+}
+
+// newestOf is the timestep of the newest checkpoint of a run, -1 where there is none.
+func newestOf(run string) int {
+	at := -1
+	names, _ := filepath.Glob(filepath.Join("runs", run, "checkpoints", "agent_*.json"))
+	for _, name := range names {
+		if n, err := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(filepath.Base(name))); err == nil {
+			at = max(at, n)
+		}
+	}
+	return at
+}
+
+// runs are the folders in runs.
+func runs(t *testing.T) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir("runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// Two processes train one run, in one folder, and go on with it.
+func TestRanksTrain(t *testing.T) {
+	here(t, "pair.yaml", pair)
+	l := start(t, "GORL", "train", "-c", "pair.yaml", "--nproc", "2", "-q")
+	l.end(0)
+	if got := text("stdout"); got != "runs/pole\n" || newestOf("pole") != 96 {
+		t.Errorf("it wrote %q, and its newest checkpoint is of timestep %d; want that of 96", got, newestOf("pole"))
+	}
+	var r ranksRun
+	if err := json.Unmarshal([]byte(text("runs/pole/"+ranksFile)), &r); err != nil || r.Size != 2 || r.Run == "" {
+		t.Errorf("%v, %s has %+v", err, ranksFile, r)
+	}
+	// The configuration may come from the standard input, and has the same seed in run.yaml as the one that was drawn.
+	start(t, "sh", "-c", `"$0" train -c - --nproc 2 <pair.yaml`, os.Args[0]).end(0)
+	matches(t, text("stdout"), `\n +768 +\d+ .*timestep \d+`, "The run is in runs/pole-2")
+	if got := runs(t); len(got) != 2 {
+		t.Errorf("there are the runs %q, want 2", got)
+	}
+	start(t, "GORL", "train", "--resume", "runs/pole", "--timesteps", "128", "--nproc", "2").end(0)
+	if newestOf("pole") != 128 {
+		t.Errorf("the newest checkpoint is of timestep %d, want 128", newestOf("pole"))
+	}
+	// Evaluation, inspection and one process alone take what ranks have written.
+	gorl(t, 0, "train", "--resume", "runs/pole", "--timesteps", "160", "-q")
+	gorl(t, 0, "eval", "runs/pole", "--episodes", "2")
+}
+
+// A rank that is killed at a random moment is started again with all others, and the run goes on from its newest
+// checkpoint. Ctrl-C ends all ranks saved. go test -run Killed -kills 50 does it often.
+func TestRanksKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes some ten seconds for every kill")
+	}
+	here(t, "pair.yaml", pair)
+	l := start(t, "GORL", "train", "-c", "pair.yaml", "--nproc", "2", "--max-restarts", "1000", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=32")
+	l.killsRanks("pole")
+	if err := l.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	l.end(commandline.Stopped)
+	matches(t, text("stderr"), fmt.Sprintf(`starting all ranks again \(restart %d of 1000\)`, *kills), `rank 0: \S+: stopped at timestep \d+ of 10000000; the run is saved in runs/pole. Go on with: \S+ train --nproc 2 --resume runs/pole`)
+	if strings.Contains(text("stderr"), "rank 1: "+program+": stopped") {
+		t.Error("rank 1 repeats what rank 0 says")
+	}
+}
+
+// killsRanks kills one rank after another, each at a random moment after the run has got on since the last.
+func (l *launched) killsRanks(run string) {
+	l.Helper()
+	last := -1
+	for range *kills {
+		l.until(fmt.Sprintf("a checkpoint after that of timestep %d", last), func() bool { return newestOf(run) > last })
+		rank, victim := rand.IntN(2), 0
+		l.until("the victim runs", func() bool { victim = l.processes()[rank]; return victim != 0 })
+		last = newestOf(run)
+		if err := syscall.Kill(victim, syscall.SIGKILL); err != nil {
+			l.Fatal(err)
+		}
+		l.until("it is started again", func() bool { pid := l.processes()[rank]; return pid != 0 && pid != victim })
+		if at := newestOf(run); at < last {
+			l.Errorf("the newest checkpoint was of timestep %d, and is of %d", last, at)
+		}
+	}
+	l.until("the run goes on", func() bool { return newestOf(run) > last })
+	if got := runs(l.T); len(got) != 1 {
+		l.Errorf("there are the runs %q, want one", got)
+	}
+}
+
+// torchrun starts ranks and starts them again, with and without a store of its own at the port that it names.
+func TestTorchrun(t *testing.T) {
+	folder := os.Getenv("GORL_PYTORCH")
+	if folder == "" {
+		t.Skip("needs GORL_PYTORCH, the folder of `make pytorch`, whose PyTorch has torchrun")
+	}
+	for name, flags := range map[string][]string{
+		"static":     {"--master-addr=127.0.0.1", "--master-port=" + strconv.Itoa(20000+rand.IntN(10000))},
+		"standalone": {"--standalone"},
+		"own store":  {"--standalone", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			here(t, "pair.yaml", pair)
+			words := []string{"env"}
+			if i := len(flags) - 1; strings.Contains(flags[i], "TORCH") {
+				words, flags = append(words, flags[i]), flags[:i]
+			}
+			words = append(words, filepath.Join(folder, "bin", "python"), "-m", "torch.distributed.run", "--no-python", "--nproc-per-node=2", "--max-restarts=1000")
+			l := start(t, slices.Concat(words, flags, []string{os.Args[0], "train", "-c", "pair.yaml", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=32"})...)
+			l.killsRanks("pole")
+			if err := l.command.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			l.end(1) // torchrun's, after a signal
+			matches(t, text("stderr"), `stopped at timestep \d+ of 10000000; the run is saved in runs/pole`)
+		})
+	}
+	// torchrun shows the error of the rank that failed.
+	here(t, "pair.yaml", pair)
+	start(t, filepath.Join(folder, "bin", "python"), "-m", "torch.distributed.run", "--no-python", "--nproc-per-node=2", "--standalone",
+		"GORL", "train", "-c", "pair.yaml", "-s", "agent.learning_rate=1e30").end(1)
+	matches(t, text("stderr"), `traceback : trainers: update at timestep \d+: PPO diverged`)
+}
+
+// mpirun starts ranks, whose place Open MPI's variables tell.
+func TestMPIRun(t *testing.T) {
+	if _, err := exec.LookPath("mpirun"); err != nil {
+		t.Skip("needs Open MPI's mpirun")
+	}
+	here(t, "pair.yaml", pair)
+	start(t, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "GORL", "train", "-c", "pair.yaml", "-q").end(0)
+	if got := text("stdout"); got != "runs/pole\n" || newestOf("pole") != 96 {
+		t.Errorf("it wrote %q, and its newest checkpoint is of timestep %d; want that of 96", got, newestOf("pole"))
+	}
+}
+
+// A program on each of two machines starts the ranks of that machine.
+func TestRanksOfTwoMachines(t *testing.T) {
+	here(t, "pair.yaml", pair)
+	port := strconv.Itoa(20000 + rand.IntN(10000))
+	var machines []*launched
+	for rank := range 2 {
+		machines = append(machines, start(t, "env", fmt.Sprintf("RANK=%d", rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+port,
+			os.Args[0], "train", "-c", "pair.yaml", "--nproc", "2"))
+	}
+	for _, l := range machines {
+		l.end(0)
+	}
+	matches(t, text("stdout"), `^environment steps[^\n]*\n[^\n]*\n +1536 `) // four ranks of four environments for 96 timesteps, once
+	if got := runs(t); len(got) != 1 {
+		t.Errorf("there are the runs %q, want one", got)
+	}
+}
+
+// What is wrong is said once, and nothing is started again.
+func TestRanksRefuse(t *testing.T) {
+	here(t, "pair.yaml", pair)
+	write(t, "population.yaml", populations["isaaclab"].text)
+	for _, x := range []struct {
+		env  string
+		args string
+		want string
+	}{
+		{"", "-c pair.yaml --nproc 0", "--nproc is 0"},
+		{"", "-c pair.yaml --max-restarts 2", "--max-restarts is for --nproc"},
+		{"", "-c pair.yaml --nproc 2 --max-restarts=-1", "--max-restarts is -1"},
+		{"", "-c pair.yaml --nproc 2 -s agent.rolouts=3", "rolouts"},
+		{"", "-c population.yaml --nproc 2", "a population that trains in one process has no ranks"},
+		{"RANK=1", "-c pair.yaml", "WORLD_SIZE is not set"},
+		{"GORL_DISTRIBUTED=on", "-c pair.yaml", `GORL_DISTRIBUTED is "on"; want off or kubernetes`},
+		{"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a", "-c population.yaml", "has no ranks"},
+		{"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a", "-c pair.yaml --nproc 2 --max-restarts 1", "restarts of ranks on several machines are for RANK and WORLD_SIZE to do"},
+	} {
+		os.Remove("stderr")
+		l := start(t, slices.Concat([]string{"env"}, strings.Fields(x.env), []string{os.Args[0], "train"}, strings.Fields(x.args))...)
+		l.end(commandline.WrongUse)
+		if got := text("stderr"); !strings.Contains(got, x.want) {
+			t.Errorf("%s gorl train %s says %q, want %q", x.env, x.args, got, x.want)
+		}
+	}
+	absent(t, "runs")
+	// Within a launcher's environment --check and what is switched off train alone.
+	t.Setenv("RANK", "0")
+	t.Setenv("WORLD_SIZE", "2")
+	t.Setenv("MASTER_ADDR", "127.0.0.1")
+	gorl(t, 0, "train", "-c", "pair.yaml", "--check")
+	t.Setenv("GORL_DISTRIBUTED", "off")
+	gorl(t, 0, "train", "-c", "pair.yaml", "-q")
+}

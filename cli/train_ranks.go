@@ -1,0 +1,213 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/distributed/ranks"
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/runfile"
+)
+
+// rankFlags say how many processes train one agent on this machine.
+type rankFlags struct {
+	nproc, restarts int
+}
+
+// defaultRestarts is how often ranks are started again where nobody says it.
+const defaultRestarts = 3
+
+// launches reports whether this process starts ranks, rather than being one or training alone.
+func (f *trainFlags) launches(place distributed.Place) (bool, error) {
+	switch {
+	case f.given("nproc") && f.ranks.nproc < 1:
+		return false, commandline.Usagef("--nproc is %d; want the number of processes on this machine", f.ranks.nproc)
+	case f.given("max-restarts") && f.ranks.nproc == 0:
+		return false, commandline.Usagef("--max-restarts is for --nproc; torchrun has a flag of that name, too, before the program")
+	case f.ranks.restarts < 0:
+		return false, commandline.Usagef("--max-restarts is %d; want 0 or more", f.ranks.restarts)
+	}
+	return f.ranks.nproc > 0 && !f.check && place.Launcher != ranks.Launcher, nil
+}
+
+// startRanks starts this command once for every rank and waits for all.
+func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, stdin []byte, stdout, stderr io.Writer) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	o := ranks.Options{Count: f.ranks.nproc, MaxRestarts: f.ranks.restarts, Within: place, Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	if place.Size > 1 && !f.given("max-restarts") { // what has started the machines' processes starts them again
+		o.MaxRestarts = 0
+	}
+	err = ranks.Run(ctx, append([]string{self}, os.Args[1:]...), o)
+	var failure *ranks.Failure
+	switch {
+	case errors.Is(err, ranks.ErrStopped):
+		return &commandline.StatusError{Status: commandline.Stopped} // rank 0 has said where
+	case errors.As(err, &failure) && failure.Status == ranks.StatusUsage:
+		return &commandline.StatusError{Status: commandline.WrongUse} // as it has said
+	}
+	if err != nil && failure == nil { // nothing was started
+		return wrong(err)
+	}
+	return err
+}
+
+// trainRank trains one agent, as one of several processes where place says so.
+func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place distributed.Place, stdout, stderr io.Writer) error {
+	t, err := join(ctx, place)
+	if err != nil {
+		return err
+	}
+	if t.group.Rank() > 0 { // rank 0 speaks for all, but for errors
+		f.quiet, stdout, stderr = true, io.Discard, io.Discard
+	}
+	err = t.leave(f.trainSingle(ctx, c, t, stdout, stderr))
+	var stopped *commandline.StoppedError
+	if t.group.Rank() > 0 && errors.As(err, &stopped) {
+		return &commandline.StatusError{Status: commandline.Stopped}
+	}
+	return err
+}
+
+// together is this process' part in a run of several ranks; its group is nil where it trains alone.
+type together struct {
+	place distributed.Place
+	group *distributed.Group
+}
+
+// join meets the other ranks.
+func join(ctx context.Context, place distributed.Place) (t together, err error) {
+	if t.place = place; place.Size > 1 {
+		t.group, err = distributed.Join(ctx, place, distributed.DefaultConfig())
+	}
+	return t, err
+}
+
+// leave ends this rank's part. The others are told of an error, and so is the agent of torchrun, where it is not another
+// rank's.
+func (t together) leave(err error) error {
+	if t.group == nil {
+		return err
+	}
+	if err != nil {
+		t.group.Leave(err)
+	}
+	return errors.Join(err, t.group.Close(), tellAgent(err))
+}
+
+// stopped reports whether an error says that a signal has reached one of the ranks.
+func (t together) stopped(err error) bool {
+	return t.group.Several() && errors.Is(err, context.Canceled)
+}
+
+// tellAgent writes an error to the file that torchrun names, of which it shows the first one of all ranks.
+func tellAgent(err error) error {
+	path := os.Getenv("TORCHELASTIC_ERROR_FILE")
+	var peer *distributed.PeerError
+	var stopped *commandline.StoppedError
+	if err == nil || path == "" || errors.As(err, &peer) || errors.As(err, &stopped) {
+		return nil
+	}
+	type extra struct {
+		Stack string `json:"py_callstack"`
+		Time  string `json:"timestamp"`
+	}
+	type message struct {
+		Message string `json:"message"`
+		Extra   extra  `json:"extraInfo"`
+	}
+	text, wrong := json.Marshal(map[string]message{"message": {Message: err.Error(),
+		Extra: extra{Stack: err.Error(), Time: strconv.FormatInt(time.Now().Unix(), 10)}}})
+	if wrong != nil {
+		return wrong
+	}
+	return os.WriteFile(path, text, 0o666)
+}
+
+// agreed is where a run is, as rank 0 says.
+type agreed struct {
+	Directory, Name string
+	Resume          bool
+}
+
+// agree returns rank 0's answer. decide, which rank 0 alone calls, chooses the run's folder; the others have nothing to
+// go by, as rank 0 may have taken the name already, and the time is another.
+func (t together) agree(decide func() (agreed, error)) (a agreed, err error) {
+	if t.group.Rank() == 0 {
+		if a, err = decide(); err != nil {
+			t.group.Leave(err)
+			return a, err
+		}
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		return a, err
+	}
+	if text, err = t.group.BroadcastBytes(0, text); err != nil {
+		return a, err
+	}
+	return a, json.Unmarshal(text, &a)
+}
+
+// ranksFile is the name of the file in a run's folder by which ranks that are started again find their run.
+const ranksFile = "ranks.json"
+
+// ranksRun is what that file holds.
+type ranksRun struct {
+	Run      string `json:"run"` // Place.ID
+	Launcher string `json:"launcher"`
+	Size     int    `json:"size"`
+}
+
+// begun is the name of the run that an earlier attempt of these ranks has begun in a folder of runs, under this name or
+// with a number behind it; "" where there is none.
+func (t together) begun(directory, name string) (string, error) {
+	if t.place.Attempt == 0 {
+		return "", nil
+	}
+	beside := filepath.Dir(filepath.Join(directory, cmp.Or(name, "any")))
+	entries, err := os.ReadDir(beside)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(beside, e.Name(), ranksFile))
+		var r ranksRun
+		if err == nil && json.Unmarshal(text, &r) == nil && r.Run == t.place.ID() {
+			return filepath.Rel(directory, filepath.Join(beside, e.Name()))
+		}
+	}
+	return "", err
+}
+
+// mark writes the file by which a later attempt finds the run, where a launcher has started this process.
+func (t together) mark(dir string) error {
+	if t.place.Size == 0 || t.group.Rank() > 0 {
+		return nil
+	}
+	return durable.WriteFile(filepath.Join(dir, ranksFile), func(w io.Writer) error {
+		return json.NewEncoder(w).Encode(ranksRun{Run: t.place.ID(), Launcher: t.place.Launcher, Size: t.place.Size})
+	})
+}
+
+// noRanks is the error of several processes that are to train what is no single agent.
+func noRanks(kind runfile.Kind) error {
+	what := "a population that trains in one process"
+	if kind == runfile.Evolution {
+		what = "an evolution"
+	}
+	return commandline.Usagef("%s has no ranks: start it once, without --nproc; where a launcher's variables are left in the environment, set %s=off",
+		what, distributed.EnvDistributed)
+}

@@ -1,0 +1,291 @@
+// Package ranks starts the ranks of a run as processes on this machine, watches them, and starts all of them again when
+// one fails. It does for gorl's programs on one machine what torchrun does: the processes find their places by
+// [distributed.Detect].
+package ranks
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/internal/process"
+)
+
+// Launcher is the Place.Launcher of ranks that Run has started.
+const Launcher = "gorl's launcher"
+
+// The exit statuses of a rank that mean something to Run, beside 0: it is through.
+const (
+	// StatusUsage says that the program was called wrongly. Starting it again would not help.
+	StatusUsage = 2
+	// StatusStopped says that a signal has stopped the rank, which has saved and can go on.
+	StatusStopped = 78
+)
+
+// ErrStopped is wrapped by the error of Run where its context ended, or a signal stopped the ranks, and all have ended
+// well.
+var ErrStopped = errors.New("the ranks were stopped")
+
+// Options say how many ranks run, and what follows when one fails.
+type Options struct {
+	// Count is the number of ranks on this machine.
+	Count int
+	// MaxRestarts is how often all ranks are started again after one has failed. It must be 0 where Within has several
+	// machines: what starts these programs there has to start them again.
+	//
+	// Larger lets a run survive more failures, such as a rank that the system kills for want of memory; smaller ends one
+	// sooner that fails again and again.
+	MaxRestarts int
+	// Grace is how long the other ranks have, after one has failed, to end by themselves before they are killed; 30 s
+	// where it is 0.
+	Grace time.Duration
+	// Within is the place of this process where several machines take part, each with a process that calls Run with the
+	// same Count: this one's ranks come after those of the processes before it. Its zero value is this machine alone.
+	Within distributed.Place
+	// Stdin is what every rank reads.
+	Stdin []byte
+	// Stdout and Stderr receive what rank 0 writes, as it is where they are of type *os.File and Stdout, or a terminal.
+	// Everything else goes to Stderr by lines, with the rank before each. Nothing is shown where they are nil.
+	Stdout, Stderr io.Writer
+}
+
+// Failure is the error of a run that ended because a rank failed: the first one that did.
+type Failure struct {
+	// Rank is that rank, of Size.
+	Rank, Size int
+	// Status is its exit status; -1 where a signal ended it, or it could not be started.
+	Status int
+	// How is the status in words.
+	How string
+	// Lines are the last ones that it wrote, where they did not go to a terminal.
+	Lines []string
+	// Restarts is how often the ranks had been started again.
+	Restarts int
+}
+
+// Error names the rank and its status, and quotes its last lines.
+func (f *Failure) Error() string {
+	text := fmt.Sprintf("rank %d of %d: %s", f.Rank, f.Size, f.How)
+	if f.Restarts > 0 {
+		text += fmt.Sprintf(" in attempt %d", f.Restarts+1)
+	}
+	if len(f.Lines) > 0 {
+		text += "; its last lines:\n\t" + strings.Join(f.Lines, "\n\t")
+	}
+	return text
+}
+
+// Run starts argv once for every rank and returns when all have ended: nil where all are through (status 0). When a rank
+// fails the others are asked to end by SIGTERM, killed after Grace, and all are started again, up to MaxRestarts times,
+// with [distributed.Place.Attempt] one higher; programs go on from their newest checkpoint then. Then the error is a
+// *[Failure]. A rank that was called wrongly ([StatusUsage]) is not started again.
+//
+// When ctx ends, all ranks get SIGTERM once, save, and end; the error wraps [ErrStopped]. On Linux the ranks end with
+// this process, however it ends.
+func Run(ctx context.Context, argv []string, o Options) error {
+	if err := o.check(argv); err != nil {
+		return err
+	}
+	stderr := &shared{w: o.Stderr}
+	id := rand.Text()
+	for restarts := 0; ; restarts++ {
+		first, err := o.first(id, restarts)
+		if err != nil {
+			return err
+		}
+		a := &attempt{o: o, argv: argv, first: first, stderr: stderr, exits: make(chan ended)}
+		err = a.run(ctx)
+		var f *Failure
+		if !errors.As(err, &f) {
+			return err
+		}
+		f.Restarts = restarts
+		if ctx.Err() != nil || a.stopped || restarts == o.MaxRestarts || f.Status == StatusUsage {
+			return err
+		}
+		fmt.Fprintf(stderr, "rank %d of %d: %s; starting all ranks again (restart %d of %d)\n", f.Rank, f.Size, f.How, restarts+1,
+			o.MaxRestarts)
+	}
+}
+
+// check refuses what makes no sense before anything is started, and fills in defaults.
+func (o *Options) check(argv []string) error {
+	if o.Within.Size == 0 {
+		o.Within = distributed.Place{Size: 1, LocalSize: 1, Serve: true}
+	}
+	if o.Grace == 0 {
+		o.Grace = 30 * time.Second
+	}
+	for _, w := range []*io.Writer{&o.Stdout, &o.Stderr} {
+		if *w == nil {
+			*w = io.Discard
+		}
+	}
+	switch {
+	case len(argv) == 0:
+		return errors.New("ranks: there is no program to start")
+	case o.Count < 1:
+		return fmt.Errorf("ranks: the number of ranks is %d; want 1 or more", o.Count)
+	case o.MaxRestarts < 0:
+		return fmt.Errorf("ranks: the number of restarts is %d; want 0 or more", o.MaxRestarts)
+	case o.Within.Size > 1 && o.Within.LocalSize > 1:
+		return fmt.Errorf("ranks: %s has started %d processes on this machine already; start one, or no ranks beneath them",
+			o.Within.Launcher, o.Within.LocalSize)
+	case o.Within.Size > 1 && o.MaxRestarts > 0:
+		return fmt.Errorf("ranks: restarts of ranks on several machines are for %s to do, which started this process; want 0 restarts",
+			o.Within.Launcher)
+	}
+	if _, err := exec.LookPath(argv[0]); err != nil {
+		return fmt.Errorf("ranks: %w", err)
+	}
+	return nil
+}
+
+// first is the place of the first rank on this machine. On one machine the ranks meet at a port that is free now.
+func (o Options) first(id string, restarts int) (distributed.Place, error) {
+	p := o.Within
+	if p.Size == 1 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return p, fmt.Errorf("ranks: %w", err)
+		}
+		p.Address, p.Serve = l.Addr().String(), true
+		p.Attempt, p.Run = restarts, fmt.Sprintf("%s/%d", id, restarts)
+		l.Close()
+	}
+	p.Rank, p.Size = p.Rank*o.Count, p.Size*o.Count
+	p.LocalRank, p.LocalSize, p.Launcher = 0, o.Count, Launcher
+	return p, nil
+}
+
+// attempt is all ranks on this machine from one start to their end.
+type attempt struct {
+	o       Options
+	argv    []string
+	first   distributed.Place
+	stderr  *shared
+	exits   chan ended
+	running []*process.Process // nil where one has ended
+	tails   []process.Tail
+	stopped bool // by a signal, at least one rank
+}
+
+// ended tells that a rank's process is gone.
+type ended struct {
+	local int
+	exit  process.Exit
+}
+
+// terminated is the exit of a program that SIGTERM has reached before it listened.
+var terminated = process.Exit{Status: -1, How: "ended by signal: terminated"}
+
+// run starts the ranks and waits for all of them.
+func (a *attempt) run(ctx context.Context) error {
+	a.running, a.tails = make([]*process.Process, a.o.Count), make([]process.Tail, a.o.Count)
+	var failure *Failure
+	left := 0
+	var over <-chan time.Time // when ranks that were asked to end are killed
+	end := func() {
+		a.each((*process.Process).Terminate)
+		over = time.After(a.o.Grace)
+	}
+	for i := range a.running {
+		if err := a.start(i); err != nil {
+			failure = a.failure(i, process.Exit{Status: -1, How: err.Error()})
+			end()
+			break
+		}
+		left++
+	}
+	for done := ctx.Done(); left > 0; {
+		select {
+		case e := <-a.exits:
+			left--
+			a.running[e.local] = nil
+			switch {
+			case e.exit.Status == 0:
+			case e.exit.Status == StatusStopped, ctx.Err() != nil && e.exit == terminated:
+				if failure != nil { // it was asked to end
+					break
+				}
+				if !a.stopped && ctx.Err() == nil { // somebody has sent a signal to this rank
+					end()
+				}
+				a.stopped = true
+			case failure == nil:
+				failure = a.failure(e.local, e.exit)
+				end()
+			}
+		case <-done:
+			done = nil // a closed channel would be chosen again and again
+			a.each((*process.Process).Terminate)
+		case <-over:
+			a.each((*process.Process).Kill)
+		}
+	}
+	switch {
+	case failure != nil:
+		return failure
+	case a.stopped && ctx.Err() != nil:
+		return fmt.Errorf("%w (%w)", ErrStopped, context.Cause(ctx))
+	case a.stopped:
+		return ErrStopped
+	}
+	return nil
+}
+
+// each applies end to all ranks that run.
+func (a *attempt) each(end func(*process.Process)) {
+	for _, p := range a.running {
+		if p != nil {
+			end(p)
+		}
+	}
+}
+
+// start starts a rank.
+func (a *attempt) start(local int) error {
+	place := a.first
+	place.Rank, place.LocalRank = place.Rank+local, local
+	env, err := place.Environ(os.Environ())
+	if err != nil {
+		return err
+	}
+	lines := a.stderr.prefixed(fmt.Sprintf("rank %d: ", place.Rank))
+	o := process.Options{Argv: a.argv, Env: env, Stdin: a.o.Stdin, Grace: a.o.Grace}
+	both := io.MultiWriter(lines, &a.tails[local])
+	o.Stdout, o.Stderr = both, both
+	if place.Rank == 0 {
+		if o.Stdout = a.o.Stdout; isFile(o.Stdout) == nil {
+			o.Stdout = io.MultiWriter(o.Stdout, &a.tails[local])
+		}
+		if isTerminal(a.o.Stderr) {
+			o.Stderr = a.o.Stderr
+		}
+	}
+	p, err := process.Start(o)
+	if err != nil {
+		return err
+	}
+	a.running[local] = p
+	go func() {
+		exit := <-p.Done()
+		lines.end()
+		a.exits <- ended{local, exit}
+	}()
+	return nil
+}
+
+// failure is the error of a rank.
+func (a *attempt) failure(local int, exit process.Exit) *Failure {
+	return &Failure{Rank: a.first.Rank + local, Size: a.first.Size, Status: exit.Status, How: exit.String(),
+		Lines: a.tails[local].Lines()}
+}

@@ -1,0 +1,327 @@
+package ranks_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/distributed/ranks"
+)
+
+// TestMain runs the tests, or makes the tests' own program a rank, or a launcher of ranks, where a test starts it so.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "rank":
+			os.Exit(rank(os.Args[2:]))
+		case "launcher":
+			err := ranks.Run(context.Background(), append([]string{os.Args[0], "rank"}, os.Args[2:]...), ranks.Options{Count: 2, Stderr: os.Stderr})
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// rank does what its words say, one after the other. A word with "0:" before it is for that rank only, with "a0:" for
+// that attempt only.
+func rank(script []string) int {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM)
+	p, ok, err := distributed.Detect(os.Getenv)
+	if err != nil || !ok {
+		fmt.Fprintln(os.Stderr, "no rank:", err)
+		return 1
+	}
+	for _, word := range script {
+		for {
+			of, rest, ok := strings.Cut(word, ":")
+			if !ok {
+				break
+			}
+			if of != strconv.Itoa(p.Rank) && of != fmt.Sprintf("a%d", p.Attempt) {
+				word = ""
+				break
+			}
+			word = rest
+		}
+		verb, arg, _ := strings.Cut(word, "=")
+		switch verb {
+		case "place":
+			host, _, _ := strings.Cut(p.Address, ":")
+			fmt.Printf("%v, %d of %d here, attempt %d, %s, serves %v, by %s\n", p, p.LocalRank, p.LocalSize, p.Attempt, host, p.Serve, p.Launcher)
+		case "say":
+			fmt.Println(arg)
+		case "cry":
+			fmt.Fprintln(os.Stderr, arg)
+		case "cat":
+			text, err := io.ReadAll(os.Stdin)
+			fmt.Printf("%q %v\n", text, err)
+		case "stubborn":
+			signal.Ignore(syscall.SIGTERM)
+		case "hold": // opens a named pipe as a sign of life
+			pipe, err := os.OpenFile(arg, os.O_WRONLY, 0)
+			if err != nil {
+				panic(err)
+			}
+			fmt.Fprintln(pipe, p.Rank, os.Getpid())
+			held = append(held, pipe)
+		case "wait":
+			<-signals
+			fmt.Fprintln(os.Stderr, "saved")
+			return ranks.StatusStopped
+		case "kill":
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		case "exit":
+			status, err := strconv.Atoi(arg)
+			if err != nil {
+				panic(err)
+			}
+			return status
+		}
+	}
+	return 0
+}
+
+var held []*os.File
+
+// output may be written by several.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+// sorted are the lines.
+func (o *output) sorted() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	lines := strings.SplitAfter(o.b.String(), "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+// run runs ranks that do what the words say.
+func run(t *testing.T, ctx context.Context, o ranks.Options, script ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, messages output
+	if o.Stdout == nil {
+		o.Stdout = &out
+	}
+	o.Stderr = &messages
+	err = ranks.Run(ctx, append([]string{os.Args[0], "rank"}, script...), o)
+	return out.sorted(), messages.sorted(), err
+}
+
+func TestRanksFindTheirPlaces(t *testing.T) {
+	t.Setenv("TORCHELASTIC_RUN_ID", "of somebody else")
+	stdout, stderr, err := run(t, t.Context(), ranks.Options{Count: 3, Stdin: []byte("a: 1\n")}, "place", "cat", "1:cry=half\na line")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "\"a: 1\\n\" <nil>\nrank 0 of 3, 0 of 3 here, attempt 0, 127.0.0.1, serves true, by gorl's launcher\n"; stdout != want {
+		t.Errorf("rank 0 says %q, want %q", stdout, want)
+	}
+	want := `rank 1: "a: 1\n" <nil>
+rank 1: a line
+rank 1: half
+rank 1: rank 1 of 3, 1 of 3 here, attempt 0, 127.0.0.1, serves true, by gorl's launcher
+rank 2: "a: 1\n" <nil>
+rank 2: rank 2 of 3, 2 of 3 here, attempt 0, 127.0.0.1, serves true, by gorl's launcher
+`
+	if stderr != want {
+		t.Errorf("the others say\n%swant\n%s", stderr, want)
+	}
+}
+
+// A launcher on each of several machines starts the ranks of that machine.
+func TestRanksOfSeveralMachines(t *testing.T) {
+	within := distributed.Place{Rank: 1, Size: 2, LocalSize: 1, Address: "10.1.2.3:7000", Serve: true, Run: "7.0/3", Attempt: 3}
+	_, stderr, err := run(t, t.Context(), ranks.Options{Count: 2, Within: within}, "place")
+	want := `rank 2: rank 2 of 4, 0 of 2 here, attempt 3, 10.1.2.3, serves true, by gorl's launcher
+rank 3: rank 3 of 4, 1 of 2 here, attempt 3, 10.1.2.3, serves true, by gorl's launcher
+`
+	if err != nil || stderr != want {
+		t.Errorf("%v,\n%swant\n%s", err, stderr, want)
+	}
+}
+
+// When a rank fails all are ended and started again.
+func TestRanksStartAgain(t *testing.T) {
+	stdout, stderr, err := run(t, t.Context(), ranks.Options{Count: 2, MaxRestarts: 2}, "a0:1:exit=9", "a1:0:kill", "a0:wait", "a1:wait", "place")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(stdout, "rank 0 of 2, 0 of 2 here, attempt 2") {
+		t.Errorf("rank 0 says %q", stdout)
+	}
+	for _, part := range []string{"rank 1 of 2: exit status 9; starting all ranks again (restart 1 of 2)\n", "rank 0 of 2: ended by signal: killed; starting all ranks again (restart 2 of 2)\n", "rank 1: rank 1 of 2, 1 of 2 here, attempt 2"} {
+		if !strings.Contains(stderr, part) {
+			t.Errorf("the others' output lacks %q:\n%s", part, stderr)
+		}
+	}
+}
+
+// The error names the first rank that failed, quotes it, and has its status.
+func TestRanksGiveUp(t *testing.T) {
+	var failure *ranks.Failure
+	_, _, err := run(t, t.Context(), ranks.Options{Count: 3, MaxRestarts: 1}, "1:cry=out of luck", "1:exit=9", "wait")
+	if !errors.As(err, &failure) || failure.Rank != 1 || failure.Status != 9 || failure.Restarts != 1 || err.Error() != "rank 1 of 3: exit status 9 in attempt 2; its last lines:\n\tout of luck" {
+		t.Errorf("the error is %v", err)
+	}
+	// One that was called wrongly would be again.
+	_, stderr, err := run(t, t.Context(), ranks.Options{Count: 2, MaxRestarts: 3}, "0:exit=2", "wait")
+	if !errors.As(err, &failure) || failure.Rank != 0 || failure.Status != ranks.StatusUsage || failure.Restarts != 0 || strings.Contains(stderr, "again") {
+		t.Errorf("after wrong use the error is %v, and the output\n%s", err, stderr)
+	}
+}
+
+// A rank that does not end when others have failed is killed.
+func TestRanksKillWhoStays(t *testing.T) {
+	path, ready, gone := alive(t, 2)
+	go func() { _ = syscall.Kill(ready()[0], syscall.SIGKILL) }()
+	_, _, err := run(t, t.Context(), ranks.Options{Count: 2, Grace: time.Millisecond}, "1:stubborn", "hold="+path, "wait")
+	var failure *ranks.Failure
+	if !errors.As(err, &failure) || failure.Rank != 0 || failure.Status != -1 {
+		t.Errorf("the error is %v", err)
+	}
+	gone()
+}
+
+// alive makes a named pipe for n ranks to hold. ready returns their process numbers, by rank, when all do, gone when none does any
+// more.
+func alive(t *testing.T, n int) (path string, ready func() []int, gone func()) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, ended := make(chan []int, 1), make(chan error, 1)
+	go func() {
+		file, err := os.Open(path)
+		if err != nil {
+			ended <- err
+			return
+		}
+		defer file.Close()
+		r := bufio.NewReader(file)
+		pids := make([]int, n)
+		for range n {
+			var rank, pid int
+			if _, err := fmt.Fscanln(r, &rank, &pid); err != nil {
+				ended <- err
+				return
+			}
+			pids[rank] = pid
+		}
+		found <- pids
+		_, err = io.Copy(io.Discard, r)
+		ended <- err
+	}()
+	return path, func() []int { return <-found }, func() {
+		t.Helper()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// When the context ends, all ranks are asked once, save, and end.
+func TestRanksStop(t *testing.T) {
+	path, ready, gone := alive(t, 2)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		ready()
+		cancel(errors.New("enough"))
+	}()
+	_, stderr, err := run(t, ctx, ranks.Options{Count: 2, MaxRestarts: 3}, "hold="+path, "wait")
+	if !errors.Is(err, ranks.ErrStopped) || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("the error is %v", err)
+	}
+	if stderr != "rank 0: saved\nrank 1: saved\n" {
+		t.Errorf("the output is\n%s", stderr)
+	}
+	gone()
+}
+
+// A signal that somebody sends to one rank stops all.
+func TestRanksStopTogether(t *testing.T) {
+	path, ready, gone := alive(t, 2)
+	go func() { _ = syscall.Kill(ready()[1], syscall.SIGTERM) }()
+	if _, stderr, err := run(t, t.Context(), ranks.Options{Count: 2, MaxRestarts: 3}, "hold="+path, "wait"); !errors.Is(err, ranks.ErrStopped) || strings.Contains(stderr, "again") {
+		t.Errorf("%v,\n%s", err, stderr)
+	}
+	gone()
+}
+
+// Nothing is left of the ranks when the launcher is killed.
+func TestRanksEndWithTheirLauncher(t *testing.T) {
+	path, ready, gone := alive(t, 2)
+	launcher := exec.Command(os.Args[0], "launcher", "stubborn", "hold="+path, "wait")
+	if err := launcher.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if pids := ready(); len(pids) != 2 {
+		t.Errorf("there are %v", pids)
+	}
+	if err := launcher.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = launcher.Wait()
+	gone()
+}
+
+func TestRanksRefuse(t *testing.T) {
+	two := distributed.Place{Rank: 0, Size: 2, LocalSize: 2, Address: "a:1", Launcher: "torchrun"}
+	apart := two
+	apart.LocalSize = 1
+	for want, o := range map[string]ranks.Options{
+		"the number of ranks is 0":                       {},
+		"the number of restarts is -1":                   {Count: 1, MaxRestarts: -1},
+		"torchrun has started 2 processes":               {Count: 2, Within: two},
+		"several machines are for torchrun to do":        {Count: 2, Within: apart, MaxRestarts: 1},
+		`no-such-program": executable file not found in`: {Count: 1},
+	} {
+		argv := []string{os.Args[0], "rank"}
+		if strings.HasPrefix(want, "no-such") {
+			argv[0] = "no-such-program"
+		}
+		if err := ranks.Run(t.Context(), argv, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", o, err, want)
+		}
+	}
+	if err := ranks.Run(t.Context(), nil, ranks.Options{Count: 1}); err == nil {
+		t.Error("nothing was started without an error")
+	}
+}
+
+func ExampleRun() {
+	// Usually the program itself, with its own arguments: os.Executable and os.Args[1:].
+	err := ranks.Run(context.Background(), []string{"sh", "-c", `test $RANK != 0 || echo "one of $WORLD_SIZE"`},
+		ranks.Options{Count: 2, Stdout: os.Stdout, Stderr: os.Stderr})
+	fmt.Println(err)
+	// Output:
+	// one of 2
+	// <nil>
+}
