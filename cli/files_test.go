@@ -91,12 +91,7 @@ func load(t *testing.T, path string) *checkpoint.Saved {
 // TestExamples runs the examples of every help, in a folder with what they speak of.
 func TestExamples(t *testing.T) {
 	dir := t.TempDir()
-	clip, err := os.ReadFile(filepath.Join("..", "motions", "clips", "humanoid_walk.npz"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Chdir(dir)
-	write(t, "walk.npz", string(clip))
 	for i, name := range []string{"cartpole", "slow", "fast"} {
 		train(t, "runs", name, int64(i+1), 1)
 	}

@@ -40,7 +40,7 @@ gorl inspect --tensors=false runs/cartpole/checkpoints/agent_2048
 gorl inspect --stats --key 'policy/*' runs/cartpole
 gorl inspect --json runs/cartpole | jq .checkpoint.trainer.metrics
 gorl inspect agent_20000.pt                    # of skrl
-gorl inspect --picture walk.png walk.npz          # a clip`,
+gorl inspect --picture walk.png humanoid3d_walk.txt`,
 		Args:              commandline.Arguments(1, 0, "a checkpoint, a clip, or the folder of a run or of a population"),
 		ValidArgsFunction: commandline.Files("safetensors", "json", "jsonl", "pt", "pth", "npz", "bvh", "csv", "pkl", "txt"),
 	}
