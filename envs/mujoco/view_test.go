@@ -1,0 +1,257 @@
+package mujoco
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/spatial/r3"
+
+	"github.com/gorl-dev/gorl/motions"
+)
+
+// commanded makes a humanoid that takes another command every two steps.
+func commanded(t *testing.T, task CharacterTask) *Character {
+	t.Helper()
+	clip, err := motions.Builtin("humanoid_walk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := NewHumanoid(CharacterConfig{NumEnvs: 2, Motions: []*motions.Clip{clip}, Task: task, Clock: task == Track,
+		Command: CommandConfig{MinSpeed: 1, MaxSpeed: 2, Turn: 1, Seconds: 0.06}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { env.Close() })
+	if _, err := env.Reset(0); err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+// momentum is that of all bodies of a simulation, Σ m v of their centres of mass, by two positions an instant apart.
+func momentum(t *testing.T, e *Env, i int) r3.Vec {
+	t.Helper()
+	m := e.model
+	probe, err := NewBatch(m, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer probe.Close()
+	const h = 1e-7
+	s := e.State(i)
+	centre := func(at float64) r3.Vec {
+		q := probe.QPos(0)
+		copy(q, s.QPos)
+		for k := range 3 {
+			q[k] += at * s.QVel[k]
+		}
+		w := [3]float64{s.QVel[3], s.QVel[4], s.QVel[5]} // in the root's own frame
+		if n := math.Sqrt(w[0]*w[0] + w[1]*w[1] + w[2]*w[2]); n > 0 {
+			sin, cos := math.Sincos(at * n / 2)
+			a, b := s.QPos[3:7], [4]float64{cos, sin * w[0] / n, sin * w[1] / n, sin * w[2] / n}
+			q[3] = a[0]*b[0] - a[1]*b[1] - a[2]*b[2] - a[3]*b[3]
+			q[4] = a[0]*b[1] + a[1]*b[0] + a[2]*b[3] - a[3]*b[2]
+			q[5] = a[0]*b[2] - a[1]*b[3] + a[2]*b[0] + a[3]*b[1]
+			q[6] = a[0]*b[3] + a[1]*b[2] - a[2]*b[1] + a[3]*b[0]
+		}
+		for k := 7; k < m.NQ(); k++ {
+			q[k] += at * s.QVel[k-1]
+		}
+		if err := probe.forward(0, 1); err != nil {
+			t.Fatal(err)
+		}
+		com := floats(probe.data[0].subtree_com, 3)
+		return r3.Vec{X: com[0], Y: com[1], Z: com[2]}
+	}
+	return r3.Scale(m.Mass()/(2*h), r3.Sub(centre(h), centre(-h)))
+}
+
+// A push changes the momentum of the whole model by the impulse, wherever it is applied, and only there and then.
+func TestPushIsAnImpulse(t *testing.T) {
+	env := commanded(t, Imitate)
+	if mass := env.Model().Mass(); math.Abs(mass-48.9) > 0.05 {
+		t.Errorf("the mass is %g kg", mass)
+	}
+	for _, body := range []string{"pelvis", "head", "right_hand"} {
+		id, err := env.Model().ID(Body, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := slices.Clone(env.State(1).QVel)
+		before := momentum(t, env.Env, 0)
+		if err := env.Push(0, id, [3]float64{3, -20, 7}); err != nil {
+			t.Fatal(err)
+		}
+		if d := r3.Sub(momentum(t, env.Env, 0), before); r3.Norm(r3.Sub(d, r3.Vec{X: 3, Y: -20, Z: 7})) > 1e-3 {
+			t.Errorf("a push of the %s changes the momentum by %v", body, d)
+		}
+		if !slices.Equal(other, env.State(1).QVel) {
+			t.Error("the other environment is pushed too")
+		}
+	}
+	// It goes on from there: nothing of the push stays on.
+	state, err := env.MarshalState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	actions := make([]float32, 2*28)
+	if _, err := env.Step(actions); err != nil {
+		t.Fatal(err)
+	}
+	after := slices.Clone(env.State(0).QPos)
+	if err := env.RestoreState(state); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := env.Step(actions); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(after, env.State(0).QPos) {
+		t.Error("a restored environment goes on otherwise after a push")
+	}
+}
+
+// A walker moves in its plane alone, whatever it is pushed by.
+func TestPushInThePlane(t *testing.T) {
+	env, err := NewWalker(WalkerConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer env.Close()
+	if _, err := env.Reset(0); err != nil {
+		t.Fatal(err)
+	}
+	before := slices.Clone(env.State(0).QVel)
+	if err := env.Push(0, 1, [3]float64{0, 100, 0}); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range env.State(0).QVel {
+		if math.Abs(v-before[i]) > 1e-9 {
+			t.Errorf("a push across the plane changes velocity %d by %g", i, v-before[i])
+		}
+	}
+	if err := env.Push(0, 1, [3]float64{10, 0, 0}); err != nil {
+		t.Fatal(err)
+	}
+	if v := env.State(0).QVel[0] - before[0]; !(v > 10/env.Model().Mass()/2) {
+		t.Errorf("a push forward changes the speed by %g m/s", v)
+	}
+	for _, x := range []struct {
+		i, body int
+		p       float64
+		words   string
+	}{{1, 1, 0, "environment 1 of 1"}, {0, 0, 0, "bodies 1 to 7"}, {0, 8, 0, "bodies 1 to 7"}, {0, 1, math.NaN(), "finite"}} {
+		if err := env.Push(x.i, x.body, [3]float64{x.p, 0, 0}); err == nil || !strings.Contains(err.Error(), x.words) {
+			t.Errorf("Push(%d, %d, %g): %v", x.i, x.body, x.p, err)
+		}
+	}
+}
+
+// Shapes are the model's geoms, and poses where MuJoCo has them; a reference's are where its clip has them.
+func TestShapesAndPoses(t *testing.T) {
+	env := commanded(t, Track)
+	shapes, err := env.Shapes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := env.Model().ID(Geom, "head")
+	if err != nil {
+		t.Fatal(err)
+	}
+	foot, err := env.Model().ID(Geom, "left_foot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := shapes[head]; s.Kind != "sphere" || s.Size[0] != 0.095 || s.Color.A != 255 || s.Color.R != 92 {
+		t.Errorf("the head is %+v", s)
+	}
+	if s := shapes[foot]; s.Kind != "box" || s.Size != [3]float64{0.0885, 0.045, 0.0275} {
+		t.Errorf("the foot is %+v", s)
+	}
+	poses, err := env.Poses(1, nil)
+	if err != nil || len(poses) != 7*len(shapes) {
+		t.Fatal(len(poses), err)
+	}
+	// The head is 0.175 m above its body, and turned as that is.
+	body, err := env.Model().ID(Body, "head")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, p := env.State(1), poses[7*head:7*head+7]
+	q := []float64{float64(p[3]), float64(p[4]), float64(p[5]), float64(p[6])}
+	x, y, z := rotate(q, 0, 0, 0.175)
+	for k, d := range []float64{x, y, z} {
+		if got, want := float64(p[k]), s.XPos[3*body+k]+d; math.Abs(got-want) > 1e-6 {
+			t.Errorf("coordinate %d of the head is %g, want %g", k, got, want)
+		}
+	}
+	if ax, ay, az := rotate(q, 1, 0, 0); math.Abs(ax-s.XMat[9*body])+math.Abs(ay-s.XMat[9*body+3])+math.Abs(az-s.XMat[9*body+6]) > 1e-6 {
+		t.Errorf("the head's x axis is %g %g %g, want %v", ax, ay, az, s.XMat[9*body:9*body+9])
+	}
+	// At the beginning of an episode the clip is where the character is, but for its lift.
+	ghost, ok, err := env.ReferencePoses(1, nil)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	for k, v := range ghost {
+		want := float64(poses[k])
+		if k%7 == 2 && k > 7 {
+			want -= characterLift
+		}
+		if math.Abs(float64(v)-want) > 1e-6 {
+			t.Errorf("number %d of the reference is %g, want %g", k, v, want)
+		}
+	}
+	if _, ok, err := commanded(t, Imitate).ReferencePoses(0, nil); ok || err != nil {
+		t.Errorf("without a clock there is a reference: %v %v", ok, err)
+	}
+	env.Close()
+	if _, err := env.Poses(0, nil); err == nil {
+		t.Error("a closed environment has poses")
+	}
+}
+
+// A command that is set holds to the end of the episode, and is what the policy sees and the reward asks for.
+func TestSetCommand(t *testing.T) {
+	env := commanded(t, Command)
+	actions := make([]float32, 2*28)
+	if err := env.SetCommand(0, 0.75, 1.25); err != nil {
+		t.Fatal(err)
+	}
+	other, _ := env.Commanded(1)
+	for range 6 {
+		step, err := env.Step(actions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, ok := env.Commanded(0)
+		if want := (Commanded{0.75, 1.25, 1, 2}); !ok || c != want {
+			t.Errorf("the command is %+v, want %+v", c, want)
+		}
+		o := step.Observations[:len(step.Observations)/2]
+		ahead := heading(env.State(0).QPos[3:7])
+		for k, want := range []float64{math.Cos(0.75 - ahead), math.Sin(0.75 - ahead), 1.25} {
+			if got := float64(o[len(o)-3+k]); math.Abs(got-want) > 1e-6 {
+				t.Errorf("the observation has %g, want %g", got, want)
+			}
+		}
+	}
+	if c, _ := env.Commanded(1); c == other {
+		t.Error("the other environment's command has not changed")
+	}
+	if _, err := env.Reset(1); err != nil {
+		t.Fatal(err)
+	}
+	if c, _ := env.Commanded(0); c.Direction == 0.75 {
+		t.Error("the command outlives its episode")
+	}
+	for _, x := range [][2]float64{{math.NaN(), 1}, {0, -1}, {0, math.Inf(1)}} {
+		if err := env.SetCommand(0, x[0], x[1]); err == nil {
+			t.Errorf("a command of %v is accepted", x)
+		}
+	}
+	if err := commanded(t, Imitate).SetCommand(0, 0, 1); err == nil || !strings.Contains(err.Error(), "no commands") {
+		t.Errorf("a command without the task: %v", err)
+	}
+}
