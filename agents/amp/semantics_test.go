@@ -3,6 +3,7 @@ package amp
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -42,6 +43,27 @@ func TestStyleReward(t *testing.T) {
 				near(t, "style reward", float64(r), formula(float64(logits[i])), 1e-4)
 			}
 		})
+	}
+}
+
+// StyleRewards are those that an update would give, and learn nothing.
+func TestStyleRewards(t *testing.T) {
+	a := newAgent(t, plain, 2, nil)
+	agenttest.Close(t, a)
+	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(2, 5)...), 3)
+	agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(2, 7)...))
+	s := tensor.NoGrad().On(a.learner.Device)
+	defer s.Close()
+	rows := tensortest.Float32s(t, s, a.learner.Rollout.Rows("amp_observations"))
+	want := tensortest.Float32s(t, s, a.learner.reward(s))
+	for range 2 {
+		got, err := a.StyleRewards(rows)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("StyleRewards: %v, %v, want %v", got, err, want)
+		}
+	}
+	if _, err := a.StyleRewards(rows[1:]); err == nil {
+		t.Error("a row that is not whole is accepted")
 	}
 }
 

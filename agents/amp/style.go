@@ -1,0 +1,27 @@
+package amp
+
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// StyleRewards returns the style reward of each of n AMP observations (n × M), as an update would reward them by the
+// discriminator and the running statistics that there are now, before style_reward_scale. Nothing is learned. The slice is
+// the caller's. Rows of another width are an error.
+func (a *Agent) StyleRewards(ampObservations []float32) ([]float32, error) {
+	l := a.learner
+	width := l.Spaces().AMPObservation.Width()
+	if len(ampObservations) == 0 || len(ampObservations)%width != 0 {
+		return nil, fmt.Errorf("amp: %d values of AMP observations; want rows of %d", len(ampObservations), width)
+	}
+	s := tensor.NoGrad().On(l.Device)
+	defer s.Close()
+	rows := tensor.From(s, ampObservations, int64(len(ampObservations)/width), int64(width))
+	rewards := l.styleReward(s, l.discriminator.Forward(s, models.Inputs{Observations: l.scaler.Forward(s, rows)}))
+	if err := s.Err(); err != nil {
+		return nil, fmt.Errorf("amp: style rewards: %w", err)
+	}
+	return tensor.Float32s(rewards)
+}
