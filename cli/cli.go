@@ -51,7 +51,7 @@ own, gorl-pbt.`,
 }
 
 // call is gorl before one of its subcommands.
-var call = regexp.MustCompile(`\bgorl (train|eval|inspect|convert|export|plot|list|init|member|version)\b`)
+var call = regexp.MustCompile(`\bgorl (train|eval|inspect|convert|export|plot|list|init|view|member|version)\b`)
 
 // called puts the program's name into calls of gorl.
 func called(text string) string { return call.ReplaceAllString(text, program+" $1") }
@@ -59,7 +59,7 @@ func called(text string) string { return call.ReplaceAllString(text, program+" $
 // subcommands are gorl's.
 func subcommands() []*cobra.Command {
 	return []*cobra.Command{
-		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(), listCommand(), initCommand(), memberCommand(),
+		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(), listCommand(), initCommand(), viewCommand(), memberCommand(),
 		commandline.VersionCommand(program),
 	}
 }

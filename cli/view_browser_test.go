@@ -1,0 +1,273 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"image"
+	"image/png"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+)
+
+// shots is where TestViewInBrowser leaves what it sees, to be looked at.
+var shots = flag.String("shots", "", "folder for the screenshots of TestViewInBrowser")
+
+// browser is a headless Chromium with one page, driven by its DevTools protocol.
+type browser struct {
+	*testing.T
+	conn    *websocket.Conn
+	session string
+	id      int
+}
+
+// chromium starts one. The test is skipped where there is none.
+func chromium(t *testing.T) *browser {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("needs Chromium (on Debian the package chromium)")
+	}
+	folder, err := os.MkdirTemp("", "chromium") // not the test's, as its last process may still write when it is removed
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &browser{T: t}
+	cmd := exec.CommandContext(ctx, path, "--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--use-angle=swiftshader",
+		"--enable-unsafe-swiftshader", "--disable-dev-shm-usage", "--no-first-run", "--user-data-dir="+folder, "about:blank")
+	cmd.WaitDelay = 10 * time.Second
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if b.conn == nil || wsjson.Write(ctx, b.conn, map[string]any{"id": b.id + 1, "method": "Browser.close"}) != nil {
+			cancel()
+		}
+		_ = cmd.Wait() // it may be killed
+		cancel()
+		_ = os.RemoveAll(folder)
+	})
+	lines := bufio.NewScanner(said)
+	for lines.Scan() {
+		_, url, ok := strings.Cut(lines.Text(), "DevTools listening on ")
+		if !ok {
+			continue
+		}
+		if b.conn, _, err = websocket.Dial(t.Context(), url, nil); err != nil {
+			t.Fatal(err)
+		}
+		b.conn.SetReadLimit(64 << 20)
+		go func() { // it must not fill the pipe
+			for lines.Scan() {
+			}
+		}()
+		var target struct{ TargetID string }
+		b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+		var attached struct{ SessionID string }
+		b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
+		b.session = attached.SessionID
+		width, height := 560, 480 // is drawn without a GPU
+		if *shots != "" {
+			width, height = 1000, 600
+		}
+		b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+		return b
+	}
+	t.Fatal("Chromium does not say where it listens")
+	return nil
+}
+
+// call calls a method and reads its result. Events are passed over.
+func (b *browser) call(method string, params, result any) {
+	b.Helper()
+	b.id++
+	request := map[string]any{"id": b.id, "method": method, "params": params}
+	if b.session != "" {
+		request["sessionId"] = b.session
+	}
+	if err := wsjson.Write(b.Context(), b.conn, request); err != nil {
+		b.Fatal(err)
+	}
+	for {
+		var answer struct {
+			ID     int
+			Result json.RawMessage
+			Error  *struct{ Message string }
+		}
+		if err := wsjson.Read(b.Context(), b.conn, &answer); err != nil {
+			b.Fatal(err)
+		}
+		switch {
+		case answer.ID != b.id:
+			continue
+		case answer.Error != nil:
+			b.Fatalf("%s: %s", method, answer.Error.Message)
+		case result != nil:
+			if err := json.Unmarshal(answer.Result, result); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return
+	}
+}
+
+// do evaluates a script, whose promise it waits for, and reads its value.
+func (b *browser) do(script string, value any) {
+	b.Helper()
+	var answer struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails *struct {
+			Text      string
+			Exception struct{ Description string }
+		}
+	}
+	b.call("Runtime.evaluate", map[string]any{"expression": "(async () => {" + script + "})()", "awaitPromise": true, "returnByValue": true}, &answer)
+	if e := answer.ExceptionDetails; e != nil {
+		b.Fatalf("%s: %s %s", script, e.Text, e.Exception.Description)
+	}
+	if value != nil {
+		if err := json.Unmarshal(answer.Result.Value, value); err != nil {
+			b.Fatalf("%s: %v", script, err)
+		}
+	}
+}
+
+// press presses a key.
+func (b *browser) press(key string) {
+	b.Helper()
+	for _, kind := range []string{"keyDown", "keyUp"} {
+		b.call("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": key, "text": key}, nil)
+	}
+}
+
+// shot is what the page shows now.
+func (b *browser) shot(name string) image.Image {
+	b.Helper()
+	var answer struct{ Data string }
+	b.call("Page.captureScreenshot", map[string]any{"format": "png"}, &answer)
+	data, err := base64.StdEncoding.DecodeString(answer.Data)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if *shots != "" {
+		if err := os.WriteFile(filepath.Join(*shots, name+".png"), data, 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	picture, err := png.Decode(bytes.NewReader(data))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return picture
+}
+
+// differing is the number of pixels in the right two thirds, where no figures stand, that differ visibly.
+func differing(a, b image.Image) (n int) {
+	for y := a.Bounds().Min.Y; y < a.Bounds().Max.Y*3/4; y++ {
+		for x := a.Bounds().Max.X / 3; x < a.Bounds().Max.X; x++ {
+			r0, g0, b0, _ := a.At(x, y).RGBA()
+			r1, g1, b1, _ := b.At(x, y).RGBA()
+			if max(r0, r1)-min(r0, r1)+max(g0, g1)-min(g0, g1)+max(b0, b1)-min(b0, b1) > 0x2000 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// A page in Chromium shows a walker and a humanoid that were trained: pictures stay while they pause and change while they
+// move, a push by its key and by a button moves the character, and the page says when the server is gone.
+func TestViewInBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a browser draws for a minute")
+	}
+	b := chromium(t)
+	here(t, "walk.yaml", walks)
+	write(t, "human.yaml", strings.NewReplacer("id: CartPole", "id: Humanoid, task: track, residual: true", "name: pole", "name: human").Replace(short))
+	for _, x := range []struct {
+		run   string
+		ghost bool
+	}{{"walk", false}, {"human", true}} {
+		gorl(t, 0, "train", "-c", x.run+".yaml", "-q", "--seed", "2")
+		url, stop := viewed(t, "runs/"+x.run, "--checkpoint", "latest")
+		b.call("Page.navigate", map[string]any{"url": url}, nil)
+		b.do(`window.errors = []; addEventListener('error', e => errors.push(e.message));
+			while (!window.viewer?.frame) await new Promise(r => requestAnimationFrame(r));`, nil)
+		press := func(key, want string) { // and wait for what it does, and for pictures of it
+			b.press(key)
+			b.do(`while (!(`+want+`)) await viewer.next();
+				for (let i = 0; i < 3; i++) await new Promise(r => requestAnimationFrame(r));`, nil)
+		}
+		press(" ", "viewer.frame.paused")
+		press("r", "viewer.frame.time === 0")
+		first := b.shot(x.run)
+		if n := differing(first, b.shot(x.run+"-paused")); n > 0 {
+			t.Errorf("%s: while it is paused %d pixels change", x.run, n)
+		}
+		type frame struct {
+			Episode, Steps int
+			Root           [3]float64
+			Ghost          []float64
+		}
+		step := func() (f frame) {
+			b.do(`return viewer.frame`, &f)
+			press(".", fmt.Sprintf("viewer.frame.steps > %d", f.Steps))
+			b.do(`return viewer.frame`, &f)
+			return f
+		}
+		start := step()
+		if (start.Ghost != nil) != x.ghost {
+			t.Errorf("%s: there is a ghost: %v", x.run, start.Ghost != nil)
+		}
+		// The button → pushes to the right of the picture, which is forward, and the key P away from the viewer.
+		before := step()
+		b.do(`document.querySelector('[data-push=right]').click()`, nil)
+		forward := step()
+		b.press("p")
+		after := step()
+		if after.Episode != start.Episode || after.Steps != start.Steps+3 {
+			t.Fatalf("%s: from %+v by three steps to %+v", x.run, start, after)
+		}
+		longer := func(a, b, c frame, x, y float64) float64 { // the way from b to c than that from a to b, along a direction
+			return x*(c.Root[0]-2*b.Root[0]+a.Root[0]) + y*(c.Root[1]-2*b.Root[1]+a.Root[1])
+		}
+		if d := longer(start, before, forward, 1, 0); !(d > 0.003) {
+			t.Errorf("%s: the push to the right lengthens the way of a step by %g m", x.run, d)
+		}
+		sin, cos := math.Sincos(115 * math.Pi / 180) // the camera's azimuth
+		if d := longer(before, forward, after, cos, sin); !(d > 0.0005) {
+			t.Errorf("%s: the push away lengthens the way of a step by %g m", x.run, d)
+		}
+		if n := differing(first, b.shot(x.run+"-pushed")); n < 300 {
+			t.Errorf("%s: after three steps only %d pixels differ", x.run, n)
+		}
+		press(" ", fmt.Sprintf("viewer.frame.steps > %d", after.Steps+5))
+		b.shot(x.run + "-moving")
+		var errors []string
+		if b.do(`return errors`, &errors); len(errors) > 0 {
+			t.Errorf("%s: the page's errors: %q", x.run, errors)
+		}
+		if status, said := stop(); status != 0 {
+			t.Errorf("gorl view ends with status %d: %s", status, said)
+		}
+		b.do(`while (document.getElementById('gone').hidden) await new Promise(r => requestAnimationFrame(r));`, nil)
+		b.shot(x.run + "-gone")
+	}
+}

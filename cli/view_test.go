@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+
+	"github.com/gorl-dev/gorl/envs/catalog"
+	"github.com/gorl-dev/gorl/envs/view"
+	"github.com/gorl-dev/gorl/internal/commandline"
+)
+
+// walks is a run of a walker that trains in a moment.
+var walks = strings.NewReplacer("id: CartPole", "id: Walker", "PPO", "AMP", "name: pole", "name: walk").Replace(short)
+
+// viewed starts gorl view, and returns its address and what ends it and returns its status and messages.
+func viewed(t *testing.T, args ...string) (url string, stop func() (int, string)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	read, write := io.Pipe()
+	var stderr bytes.Buffer
+	status := make(chan int, 1)
+	go func() {
+		status <- commandline.Execute(ctx, command(), append([]string{"view"}, args...), write, &stderr)
+		write.Close()
+	}()
+	stop = func() (int, string) {
+		cancel()
+		s := <-status
+		status <- s
+		return s, stderr.String()
+	}
+	t.Cleanup(func() { stop() })
+	url, err := bufio.NewReader(read).ReadString('\n')
+	if err != nil {
+		s, said := stop()
+		t.Fatalf("gorl view ends with status %d: %s", s, said)
+	}
+	return strings.TrimSpace(url), stop
+}
+
+// frames reads messages until a frame is as wanted, and returns it and the scene.
+func frames(t *testing.T, url string, request *view.Request, want func(*view.Frame) bool) (scene view.Scene, f view.Frame) {
+	t.Helper()
+	conn, _, err := websocket.Dial(t.Context(), url+"/socket", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	conn.SetReadLimit(1 << 20)
+	if request != nil {
+		if err := wsjson.Write(t.Context(), conn, request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for {
+		var m struct {
+			Scene *view.Scene
+			Frame json.RawMessage
+		}
+		if err := wsjson.Read(t.Context(), conn, &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Scene != nil {
+			scene = *m.Scene
+			continue
+		}
+		f = view.Frame{}
+		if err := json.Unmarshal(m.Frame, &f); err != nil {
+			t.Fatal(err)
+		}
+		if want(&f) {
+			return scene, f
+		}
+	}
+}
+
+// A run is shown by its checkpoint, with the discriminator's reward, on a page; a signal ends it well.
+func TestViewRun(t *testing.T) {
+	here(t, "walk.yaml", walks)
+	gorl(t, 0, "train", "-c", "walk.yaml", "-q", "--seed", "2")
+	url, stop := viewed(t, "runs/walk", "--checkpoint", "latest", "--set", "episode_length=10")
+	answer, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if err != nil || answer.StatusCode != 200 || !strings.Contains(string(page), "page.js") {
+		t.Errorf("the page: status %d, %v, %.100s", answer.StatusCode, err, page)
+	}
+	scene, f := frames(t, url, nil, func(f *view.Frame) bool { return f.Episode == 2 && f.Time > 0.01 })
+	if scene.Title != "runs/walk, timestep 96" || len(scene.Shapes) != 8 || scene.Step < 0.0199 || scene.Step > 0.0201 {
+		t.Errorf("the scene is %+v", scene)
+	}
+	if style, ok := f.Figures["style reward"]; !ok || style < 0 || style > 9.3 {
+		t.Errorf("the figures are %v", f.Figures)
+	}
+	if f.Last == nil || f.Last.Time > 0.21 {
+		t.Errorf("the last episode is %+v", f.Last)
+	}
+	if status, said := stop(); status != 0 || said != "" {
+		t.Errorf("it ends with status %d: %s", status, said)
+	}
+	// One of PPO has no such reward; its wrappers have the statistics that it learned.
+	gorl(t, 0, "train", "-c", "walk.yaml", "-q", "--set", "agent.class=PPO", "--set", "models.mlp=[8]", "--set", "trainer.name=plain", "--set",
+		"environment.wrappers=[normalize_observation]")
+	url, stop = viewed(t, "runs/plain", "--stochastic")
+	_, f = frames(t, url, &view.Request{Do: "reset"}, func(f *view.Frame) bool { return f.Episode >= 2 && f.Time > 0.01 })
+	if _, ok := f.Figures["style reward"]; ok {
+		t.Error("PPO has a style reward")
+	}
+	if status, said := stop(); status != 0 {
+		t.Errorf("it ends with status %d: %s", status, said)
+	}
+}
+
+// An environment is shown without a run, whatever its capitals, and stands still without a page.
+func TestViewEnvironment(t *testing.T) {
+	poses := map[string][]float32{}
+	for _, actions := range []string{"zero", "random"} {
+		url, stop := viewed(t, "--env", "humanoid", "--actions", actions, "--seed", "3")
+		frames(t, url, &view.Request{Do: "pause"}, func(f *view.Frame) bool { return f.Paused })
+		_, f := frames(t, url, &view.Request{Do: "reset"}, func(f *view.Frame) bool { return f.Episode == 2 })
+		if !f.Paused {
+			t.Errorf("it does not pause: %+v", f)
+		}
+		_, f = frames(t, url, &view.Request{Do: "step"}, func(f *view.Frame) bool { return f.Time > 0 })
+		poses[actions] = f.Poses
+		if status, said := stop(); status != 0 {
+			t.Errorf("it ends with status %d: %s", status, said)
+		}
+	}
+	env, err := catalog.New(map[string]any{"id": "Walker"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer env.Close()
+	for acts, moves := range map[string]bool{"zero": false, "random": true} {
+		act := (&viewFlags{acts: &acts}).without(env)
+		actions, err := act(nil)
+		first := slices.Clone(actions)
+		again, e := act(nil)
+		if err != nil || e != nil || env.Spaces().Action.Check(again, 1) != nil || slices.Equal(first, again) == moves {
+			t.Errorf("%s: %v, %v", acts, first, again)
+		}
+	}
+	if len(poses["zero"]) != 7*19 || len(poses["random"]) != 7*19 {
+		t.Errorf("%d and %d numbers of poses", len(poses["zero"]), len(poses["random"]))
+	}
+}
+
+func TestViewWrongUse(t *testing.T) {
+	here(t, "short.yaml", short)
+	gorl(t, 0, "train", "-c", "short.yaml", "-q")
+	for args, words := range map[string]string{
+		"":                            "a checkpoint or --env ID",
+		"runs/pole --env Walker":      "a checkpoint or --env ID",
+		"runs/none":                   "runs/none",
+		"runs/pole --actions random":  "--actions is for --env",
+		"runs/pole":                   "no character of package mujoco",
+		"--env CartPole":              "no character of package mujoco",
+		"--env Wolker":                `did you mean "Walker"`,
+		"--env Walker --set speed=1":  `unknown key "speed"`,
+		"--env Walker --actions none": "none",
+		"--env Walker --seed -1":      "--seed is -1",
+		"--env Walker --port 70000":   "70000",
+	} {
+		if _, stderr := gorl(t, commandline.WrongUse, append([]string{"view"}, strings.Fields(args)...)...); !strings.Contains(stderr, words) {
+			t.Errorf("gorl view %s says %q, want %q", args, stderr, words)
+		}
+	}
+}

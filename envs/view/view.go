@@ -1,0 +1,147 @@
+// Package view shows a character of package mujoco in the browser, while it moves: [New] makes a viewer of an environment
+// and of what acts in it, and [Viewer.Serve] a local web server with the page, which draws with three.js and needs no
+// network. Poses go to the page over a WebSocket; the page pauses, slows down, resets, pushes and commands.
+//
+// [Scene], [Frame] and [Request] are the messages, each as one JSON object: the server sends {"scene": ...} once, and then
+// {"frame": ...} after every control step and after every request.
+package view
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/mujoco"
+)
+
+//go:embed page
+var page embed.FS
+
+// Character is what an environment must be to be viewed, as [mujoco.Env] is and all that embed it.
+type Character interface {
+	Model() *mujoco.Model
+	State(i int) *mujoco.State
+	Shapes() ([]mujoco.Shape, error)
+	Poses(i int, dst []float32) ([]float32, error)
+	ReferencePoses(i int, dst []float32) (poses []float32, ok bool, err error)
+	Push(i, body int, impulse [3]float64) error
+	Commanded(i int) (mujoco.Commanded, bool)
+	SetCommand(i int, direction, speed float64) error
+}
+
+// Config says what is viewed.
+type Config struct {
+	// Env is one environment (NumEnvs 1), as its wrappers made it, around a character of package mujoco. The viewer steps
+	// and resets it from [Viewer.Run] and does not close it.
+	Env envs.Env
+	// Act returns the actions that follow what Reset or Step returned; Rewards are nil after a Reset.
+	Act func(step *envs.Step) ([]float32, error)
+	// Figures returns further figures of a step by name, for people to read. Nil: none.
+	Figures func(step *envs.Step) (map[string]float64, error)
+	// Title is written into the page, for instance what acts.
+	Title string
+	// Seed seeds the first reset; it must not be negative.
+	Seed int64
+}
+
+// Viewer steps an environment in real time and shows it to the pages that are open. While none is, it stands still.
+type Viewer struct {
+	cfg       Config
+	character Character
+	scene     []byte // the message
+	requests  chan Request
+	joins     chan *client
+	leaves    chan *client
+	ending    chan struct{} // closed when Run ends
+	commands  bool          // the task has some
+	// ticker sends when a step is due, and changes the time between steps; tests have their own.
+	ticker func(time.Duration) (due <-chan time.Time, change func(time.Duration), stop func())
+}
+
+// New makes a viewer. An environment that is not one character of package mujoco, and a missing Act, are errors.
+func New(cfg Config) (*Viewer, error) {
+	switch {
+	case cfg.Env == nil || cfg.Act == nil:
+		return nil, errors.New("view: Env and Act must be given")
+	case cfg.Seed < 0:
+		return nil, fmt.Errorf("view: Seed is %d; it must not be negative", cfg.Seed)
+	case cfg.Env.NumEnvs() != 1:
+		return nil, fmt.Errorf("view: the environment is a batch of %d; a viewer shows one (num_envs: 1)", cfg.Env.NumEnvs())
+	}
+	c, ok := envs.As[Character](cfg.Env)
+	if !ok {
+		return nil, fmt.Errorf("view: the environment (%T) is no character of package mujoco, such as Walker or Humanoid: there is nothing to show in space", cfg.Env)
+	}
+	v := &Viewer{cfg: cfg, character: c, requests: make(chan Request), joins: make(chan *client),
+		leaves: make(chan *client), ending: make(chan struct{}), ticker: realTime}
+	_, v.commands = c.Commanded(0)
+	shapes, err := c.Shapes()
+	if err != nil {
+		return nil, fmt.Errorf("view: %w", err)
+	}
+	v.scene, err = encode(message{Scene: &Scene{Title: cfg.Title, Shapes: shapes, Step: c.State(0).TimeStep,
+		Mass: c.Model().Mass()}})
+	return v, err
+}
+
+func realTime(d time.Duration) (due <-chan time.Time, change func(time.Duration), stop func()) {
+	t := time.NewTicker(d)
+	return t.C, t.Reset, t.Stop
+}
+
+// Handler serves the page at / and the WebSocket at /socket, to readers on this machine: requests that name another host,
+// WebSockets of pages from elsewhere, and methods other than GET and HEAD are refused. It shows what [Viewer.Run] does.
+func (v *Viewer) Handler() http.Handler {
+	files, err := fs.Sub(page, "page")
+	if err != nil {
+		panic(err) // the folder is part of the program
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", http.FileServerFS(files))
+	mux.HandleFunc("/socket", v.socket)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !local(r.Host): // a name of somebody else's that points to this machine
+			http.Error(w, "this server is for this machine alone; open it as 127.0.0.1", http.StatusForbidden)
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			http.Error(w, "only GET and HEAD", http.StatusMethodNotAllowed)
+		default:
+			mux.ServeHTTP(w, r)
+		}
+	})
+}
+
+// local reports whether a request's host is this machine.
+func local(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// Serve runs the viewer and its web server on l until the context ends, which is no error, or something fails. Pages that
+// are open are told, and l is closed.
+func (v *Viewer) Serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server := &http.Server{Handler: v.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() {
+		served <- server.Serve(l)
+		cancel()
+	}()
+	err := v.Run(ctx)
+	err = errors.Join(err, server.Close())
+	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, fmt.Errorf("view: %w", e))
+	}
+	return err
+}
