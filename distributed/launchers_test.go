@@ -1,6 +1,9 @@
 package distributed
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -48,4 +51,20 @@ func FuzzDetect(f *testing.F) {
 			t.Errorf("%+v of %v", p, values)
 		}
 	})
+}
+
+// The guide's tables have the variables of every launcher.
+func TestGuideNamesVariables(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "distributed.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range slices.Concat(launchers, podLaunchers) {
+		named := slices.Concat(l.id, []string{l.rank, l.size, l.localRank, l.localSize, l.tasks, l.node, l.nodes, l.attempt, l.taken, l.addrName, l.portName})
+		for _, name := range named {
+			if name != "" && !strings.Contains(string(page), "`"+name+"`") {
+				t.Errorf("docs/distributed.md has no %s, of %s", name, l.name)
+			}
+		}
+	}
 }
