@@ -15,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/distributed/ranks"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
 )
@@ -66,7 +67,7 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 
 // trainRank trains one agent, as one of several processes where place says so.
 func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place distributed.Place, stdout, stderr io.Writer) error {
-	t, err := join(ctx, place)
+	t, err := join(ctx, place, c.Section("distributed"))
 	if err != nil {
 		return err
 	}
@@ -87,10 +88,17 @@ type together struct {
 	group *distributed.Group
 }
 
-// join meets the other ranks.
-func join(ctx context.Context, place distributed.Place) (t together, err error) {
+// join reads the section distributed, and meets the other ranks.
+func join(ctx context.Context, place distributed.Place, section map[string]any) (t together, err error) {
+	cfg := distributed.DefaultConfig()
+	if err := config.Merge(&cfg, section, config.Options{Prefix: "distributed"}); err != nil {
+		return t, wrong(err)
+	}
+	if err := cfg.Validate(); err != nil {
+		return t, wrong(err)
+	}
 	if t.place = place; place.Size > 1 {
-		t.group, err = distributed.Join(ctx, place, distributed.DefaultConfig())
+		t.group, err = distributed.Join(ctx, place, cfg)
 	}
 	return t, err
 }

@@ -3,6 +3,7 @@
 //
 //	seed, models, memory, motion_dataset, reply_buffer, agent, trainer   package trainers
 //	environment                                                          package envs/catalog
+//	distributed                                                          package distributed
 //	preset, strict, pbt                                                  package pbt/preset
 //	launcher                                                             package pbt/launch
 //	network, mutation, selection_strategy, training                      package pbt/evolution
@@ -36,6 +37,7 @@ const (
 	Launchers
 	Evolutions
 	Members
+	Ranks
 )
 
 // known are all sections in the order in which they are written.
@@ -57,6 +59,7 @@ var known = []struct {
 	{"replay_buffer", Trainers}, // another name of reply_buffer
 	{"agent", Trainers | Agents},
 	{"trainer", Trainers | Agents},
+	{"distributed", Ranks},
 	{"network", Evolutions},
 	{"mutation", Evolutions},
 	{"selection_strategy", Evolutions},
@@ -70,6 +73,7 @@ var lacking = map[Reader]string{
 	Populations: "it belongs to a population; give the section pbt too",
 	Launchers:   "it belongs to a population; give the section pbt too",
 	Evolutions:  "it belongs to an evolution, which has no section pbt and is trained by gorl train",
+	Ranks:       "it belongs to a run of one agent, which several processes may train",
 	Members:     "it belongs to a member program of your own (pbt/launch.Main)",
 }
 
