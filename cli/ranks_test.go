@@ -234,9 +234,11 @@ func (l *launched) killsRanks(run string) {
 			l.Fatal(err)
 		}
 		l.until("it is started again", func() bool { pid := l.processes()[rank]; return pid != 0 && pid != victim })
-		if at := newestOf(run); at < last {
+		at := newestOf(run) // no other process saves now
+		if at < last {
 			l.Errorf("the newest checkpoint was of timestep %d, and is of %d", last, at)
 		}
+		last = at
 	}
 	l.until("the run goes on", func() bool { return newestOf(run) > last })
 	if got := runs(l.T); len(got) != 1 {
