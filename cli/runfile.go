@@ -37,7 +37,7 @@ var values = []string{"seed", "preset", "strict"}
 
 // check refuses sections that nothing reads, and reports those without which nothing can begin.
 func check(c runfile.Sections) error {
-	readers := runfile.Environments | runfile.Trainers | runfile.Ranks
+	readers := runfile.Environments | runfile.Trainers
 	switch c.Kind() {
 	case runfile.Single:
 		readers |= runfile.Ranks
