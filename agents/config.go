@@ -17,8 +17,11 @@ const (
 	SKRL21 = "skrl-2.1" // skrl 2.1.1
 )
 
-// RunningStandardScaler is the name of the only preprocessor, as in skrl.
-const RunningStandardScaler = "RunningStandardScaler"
+// The names of preprocessors: skrl's only one, and that of differences (package preprocessors).
+const (
+	RunningStandardScaler = "RunningStandardScaler"
+	RunningMeanAbsScaler  = "RunningMeanAbsScaler"
+)
 
 // OnPolicy are the settings that PPO and AMP share; both embed it. Keys, names and meanings are those of skrl's
 // documentation. Where skrl is mistaken the default differs, see docs/skrl-differences.md; Compatibility brings its
@@ -393,20 +396,27 @@ func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, 
 func ScalerConfig(prefix string, kwargs map[string]any, size int, unbiased bool) (preprocessors.ScalerConfig, error) {
 	cfg := preprocessors.DefaultScalerConfig()
 	cfg.Unbiased = unbiased
+	err := MergeScalerConfig(prefix, kwargs, size, &cfg)
+	return cfg, err
+}
+
+// MergeScalerConfig merges a preprocessor's kwargs over cfg, a pointer to the settings of its kind, as [ScalerConfig]
+// does.
+func MergeScalerConfig[T any](prefix string, kwargs map[string]any, size int, cfg *T) error {
 	own := map[string]any{}
 	for k, v := range kwargs {
 		switch k {
 		case "device":
 		case "size":
 			if n, ok := v.(int); ok && n != size {
-				return cfg, fmt.Errorf("%s.size is %d, but the rows have %d values", prefix, n, size)
+				return fmt.Errorf("%s.size is %d, but the rows have %d values", prefix, n, size)
 			}
 		default:
 			own[k] = v
 		}
 	}
-	if err := config.Merge(&cfg, own, config.Options{Prefix: prefix}); err != nil {
-		return cfg, err
+	if err := config.Merge(cfg, own, config.Options{Prefix: prefix}); err != nil {
+		return err
 	}
-	return cfg, config.Check(cfg, prefix)
+	return config.Check(*cfg, prefix)
 }

@@ -53,6 +53,7 @@ func conformance() []suite {
 		"learning_rate_scheduler":        "KLAdaptiveLR",
 		"learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch", "divergence": "gaussian"}}
 	overlap := map[string]any{"overlap": true}
+	differential := map[string]any{"discriminator_mode": "differential", "amp_observation_preprocessor": "RunningMeanAbsScaler"}
 	return []suite{
 		{name: "PPO/overlap", ppo: ppoMLPs, spaces: states, settings: overlap},
 		{name: "PPO/overlap/pictures", ppo: ppoCNNs, spaces: seen, settings: overlap},
@@ -92,6 +93,8 @@ func conformance() []suite {
 			"discriminator_loss": "wasserstein", "separate_critics": true,
 			"discriminator_gradient_penalty_samples": "interpolated", "replay_admission_probability": 0.3,
 		}},
+		{name: "AMP/differential", amp: ampMLPs, spaces: plain, settings: differential},
+		{name: "AMP/differential/overlap", amp: ampMLPs, spaces: plain, settings: both(overlap, differential)},
 		{name: "AMP/evolvable/one part", amp: ampEvolvable(discriminator), spaces: plain},
 		{name: "AMP/evolvable/two parts", amp: ampEvolvable(parted), spaces: plain},
 	}

@@ -2,7 +2,9 @@
 // discriminator gives for motion that cannot be told from reference clips.
 //
 // Make an agent with [New] from an environment's spaces, models (see [MLPs]), a source of reference motion and
-// settings; a trainer drives it. The whole algorithm is in update.go.
+// settings; a trainer drives it. The algorithm is in update.go, the discriminator's loss in discriminator.go.
+//
+// With discriminator_mode "differential" it is ADD (Zhang et al. 2025), see differential.go.
 package amp
 
 import (
@@ -37,7 +39,7 @@ type Options struct {
 	NumEnvs int
 	// Models are the networks, for instance from [MLPs].
 	Models Models
-	// Motions shows the reference motion; an environment often does.
+	// Motions shows the reference motion; an environment often does. With discriminator_mode "differential" nobody asks it.
 	Motions MotionSource
 	// Config are the settings to start from, nil for [DefaultConfig]. The agent keeps a copy.
 	Config *Config
@@ -59,11 +61,11 @@ type learner struct {
 	styleValue     models.Network // nil with one critic; styleEstimator has the fields of its estimates
 	styleEstimator *onpolicy.Critic
 	motions        MotionSource
-	scaler         *preprocessors.RunningStandardScaler // of AMP observations; nil for none
-	motionSet      *memory.Replay                       // the reference motion that minibatches draw from
-	replay         *memory.Replay                       // the policy's earlier motion
-	rows           *memory.Packing                      // how both, and the rollout, keep rows
-	separate       *tensor.Optimizer                    // the discriminator's own; nil where it shares the policy's
+	scaler         preprocessors.Scaler // of AMP observations; nil for none
+	motionSet      *memory.Replay       // the reference motion that minibatches draw from; nil with differences
+	replay         *memory.Replay       // the policy's earlier motion
+	rows           *memory.Packing      // how both, and the rollout, keep rows
+	separate       *tensor.Optimizer    // the discriminator's own; nil where it shares the policy's
 	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
 	Draw sampler
 }
@@ -73,7 +75,7 @@ type learner struct {
 func New(o Options) (agent *Agent, err error) {
 	cfg, err := o.config()
 	if err == nil {
-		err = o.check()
+		err = o.check(cfg)
 	}
 	remake := o.Models.Make
 	switch made := remake != nil && o.Models.none(); {
@@ -169,7 +171,9 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 		return nil, err
 	}
 	both.Actor().StageRecord, both.Actor().AfterRecord = recording(both.Actor(), style)
-	both.Fetch = func() ([]float32, error) { return a.reference(a.cfg.AMPBatchSize) }
+	if !a.differential() {
+		both.Fetch = func() ([]float32, error) { return a.reference(a.cfg.AMPBatchSize) }
+	}
 	return both, nil
 }
 
@@ -184,7 +188,7 @@ func (o Options) config() (*Config, error) {
 }
 
 // check refuses spaces without an AMP observation, and missing reference motion.
-func (o Options) check() error {
+func (o Options) check(cfg *Config) error {
 	if err := o.Spaces.Validate(); err != nil {
 		return err
 	}
@@ -193,7 +197,12 @@ func (o Options) check() error {
 		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a Box, alone or "+
 			"within a Dict or Tuple", o.Spaces.AMPObservation)
 	}
-	if o.Motions == nil {
+	if cfg.DiscriminatorMode == differential {
+		if memory.NewPacking(o.Spaces.AMPObservation).Packed() {
+			return fmt.Errorf("amp: \"discriminator_mode\" is \"differential\", but the AMP observation space %v has pictures, which are no differences",
+				o.Spaces.AMPObservation)
+		}
+	} else if o.Motions == nil {
 		return errors.New("amp: Options.Motions is missing: AMP needs reference motion to imitate")
 	}
 	return nil
@@ -202,24 +211,16 @@ func (o Options) check() error {
 // prepare makes the discriminator's scaler, memories and optimizer, fills the motion dataset, and runs discriminator
 // and second critic once, so that a width that does not fit is an error of New.
 func (a *learner) prepare() error {
-	width := a.Spaces().AMPObservation.Width()
-	if a.cfg.AMPObservationPreprocessor != "" {
-		cfg, err := agents.ScalerConfig("amp: amp_observation_preprocessor_kwargs", a.cfg.AMPObservationPreprocessorKwargs,
-			width, a.cfg.Skrl())
-		if err != nil {
-			return err
-		}
-		a.cfg.AMPObservationPreprocessorKwargs = config.Dict(cfg)
-		if a.scaler, err = preprocessors.NewRunningStandardScaler(width, cfg, a.Device); err != nil {
-			return err
-		}
-	}
-	a.AddScaler(layout.AMPObservationScaler, a.scaler)
-	var err error
-	if a.motionSet, err = a.rows.NewReplay(a.cfg.MotionDatasetSize, a.Device); err != nil {
+	if err := a.makeScaler(); err != nil {
 		return err
 	}
-	a.AddReplay("motion_dataset", a.motionSet)
+	var err error
+	if !a.differential() {
+		if a.motionSet, err = a.rows.NewReplay(a.cfg.MotionDatasetSize, a.Device); err != nil {
+			return err
+		}
+		a.AddReplay("motion_dataset", a.motionSet)
+	}
 	if a.replay, err = a.rows.NewReplay(a.cfg.ReplayBufferSize, a.Device); err != nil {
 		return err
 	}
@@ -240,7 +241,7 @@ func (a *learner) prepare() error {
 	if err := a.collect(s, a.cfg.MotionDatasetSize); err != nil {
 		return err
 	}
-	logits := a.discriminator.Forward(s, models.Inputs{Observations: s.Zeros(1, int64(width))})
+	logits := a.logits(s, s.Zeros(1, int64(a.Spaces().AMPObservation.Width())))
 	if err := s.Err(); err != nil {
 		return fmt.Errorf("amp: the discriminator does not fit AMP observations %v: %w", a.Spaces().AMPObservation, err)
 	}
@@ -250,9 +251,42 @@ func (a *learner) prepare() error {
 	return a.probeStyleValue(s)
 }
 
+// makeScaler makes the scaler of AMP observations that the settings ask for, whose settings they then have with all
+// defaults.
+func (a *learner) makeScaler() (err error) {
+	c, width := a.cfg, a.Spaces().AMPObservation.Width()
+	const prefix = "amp: amp_observation_preprocessor_kwargs"
+	switch c.AMPObservationPreprocessor {
+	case agents.RunningStandardScaler:
+		cfg, err := agents.ScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, c.Skrl())
+		if err != nil {
+			return err
+		}
+		c.AMPObservationPreprocessorKwargs = config.Dict(cfg)
+		a.scaler, err = preprocessors.NewRunningStandardScaler(width, cfg, a.Device)
+		if err != nil {
+			return err
+		}
+	case agents.RunningMeanAbsScaler:
+		cfg := preprocessors.DefaultMeanAbsConfig()
+		if err := agents.MergeScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, &cfg); err != nil {
+			return err
+		}
+		c.AMPObservationPreprocessorKwargs = config.Dict(cfg)
+		if a.scaler, err = preprocessors.NewRunningMeanAbsScaler(width, cfg, a.Device); err != nil {
+			return err
+		}
+	}
+	a.AddScaler(layout.AMPObservationScaler, a.scaler)
+	return nil
+}
+
 // collect adds n rows of reference motion to the motion dataset, where they replace the oldest: those that were fetched
-// before the update, or else new ones of the source.
+// before the update, or else new ones of the source. With differences there are none to collect.
 func (a *learner) collect(s *tensor.Scope, n int) error {
+	if a.differential() {
+		return nil
+	}
 	rows := a.Fetched
 	if rows == nil {
 		var err error
@@ -291,6 +325,9 @@ func (a *learner) reference(n int) ([]float32, error) {
 // put them back.
 func (a *learner) keepMotions(s *tensor.Scope, n int64) {
 	m := a.motionSet
+	if m == nil {
+		return
+	}
 	length, next := m.Len(), m.Next()
 	n = min(n, m.Capacity())
 	first := min(n, m.Capacity()-next) // the others are at the beginning of the circle

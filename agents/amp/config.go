@@ -17,11 +17,13 @@ import (
 type Config struct {
 	agents.OnPolicy `yaml:",inline"`
 
-	// AMPObservationPreprocessor standardises what the discriminator sees: "RunningStandardScaler" or empty. Its
-	// statistics learn once an update, from as many rows of the policy as of the reference motion.
+	// AMPObservationPreprocessor scales what the discriminator sees: "RunningStandardScaler" standardises,
+	// "RunningMeanAbsScaler" divides by the mean of absolute values and leaves 0 where it is, empty is none. Its statistics
+	// learn once an update, from as many rows of the policy as of the reference motion; with DiscriminatorMode
+	// "differential", which cannot have the first, from the policy's.
 	//
 	// Worth having wherever the columns of AMP observations differ in size: positions beside velocities, for instance.
-	AMPObservationPreprocessor       string         `yaml:"amp_observation_preprocessor" config:"oneof=|RunningStandardScaler"`
+	AMPObservationPreprocessor       string         `yaml:"amp_observation_preprocessor" config:"oneof=|RunningStandardScaler|RunningMeanAbsScaler"`
 	AMPObservationPreprocessorKwargs map[string]any `yaml:"amp_observation_preprocessor_kwargs"`
 
 	// TaskRewardScale and StyleRewardScale weigh the environment's reward and the discriminator's.
@@ -60,6 +62,14 @@ type Config struct {
 	// A larger value makes the discriminator learn faster relative to the policy. Lower it where its accuracy on both
 	// sides reaches 1 at once: the style reward then says nothing.
 	DiscriminatorLossScale float64 `yaml:"discriminator_loss_scale" config:"min=0"`
+	// DiscriminatorMode says what the discriminator compares. "motion" (AMP) is the policy's rows with rows of reference
+	// motion. "differential" (ADD, Zhang et al. 2025) is for environments whose AMP observation is the difference between the
+	// reference at the same time and the character: it compares them with a row of zeros, and asks for no reference motion.
+	// In a dictionary it brings the defaults of [DifferentialConfig] with it.
+	//
+	// Choose "motion" where the character should move in the style of clips and when it does what is its own affair,
+	// "differential" where it should follow a clip in time, without weights of a tracking reward to tune.
+	DiscriminatorMode string `yaml:"discriminator_mode" config:"oneof=motion|differential"`
 	// DiscriminatorLoss is "bce" (skrl, ASE), "lsgan" (Peng et al. 2021, eq. 6 and 7) or "wasserstein" (a bounded critic).
 	//
 	// Start with "bce", whose reward grows with the discriminator's certainty. That of "lsgan" lies between 0 and 1, and
@@ -110,7 +120,7 @@ func DefaultConfig() Config {
 	c := Config{
 		OnPolicy: agents.DefaultOnPolicy(), TaskRewardScale: 0, StyleRewardScale: 2, AMPBatchSize: 512, MotionDatasetSize: 20_000,
 		ReplayBufferSize: 100_000, ReplayAdmissionProbability: 1, DiscriminatorBatchSize: -1, DiscriminatorLossScale: 5,
-		DiscriminatorLoss: "bce", WassersteinEta: 0.3, DiscriminatorLogitRegularizationScale: 0.05, DiscriminatorGradientPenaltyScale: 5,
+		DiscriminatorMode: "motion", DiscriminatorLoss: "bce", WassersteinEta: 0.3, DiscriminatorLogitRegularizationScale: 0.05, DiscriminatorGradientPenaltyScale: 5,
 		DiscriminatorGradientPenaltySamples: "motion", DiscriminatorWeightDecayScale: 1e-4, DiscriminatorOptimizer: "shared",
 		DiscriminatorLearningRate: 5e-5, DiscriminatorGradNormClip: 0.5,
 	}
@@ -146,9 +156,12 @@ func (c *Config) Validate() error {
 	if c.TaskRewardScale == 0 && c.StyleRewardScale == 0 {
 		return fmt.Errorf("amp: \"task_reward_scale\" and \"style_reward_scale\" are both 0: there would be nothing to learn")
 	}
-	if c.Skrl() && (c.DiscriminatorLoss != "bce" || c.DiscriminatorGradientPenaltySamples != "motion" ||
-		c.SeparateCritics || c.DiscriminatorOptimizer != "shared") {
-		return fmt.Errorf("amp: \"compatibility\" is %q, which has only the bce loss, its penalty at motion rows, one critic and one optimizer", c.Compatibility)
+	if err := c.validateMode(); err != nil {
+		return err
+	}
+	if c.Skrl() && (c.DiscriminatorMode != "motion" || c.AMPObservationPreprocessor == agents.RunningMeanAbsScaler ||
+		c.DiscriminatorLoss != "bce" || c.DiscriminatorGradientPenaltySamples != "motion" || c.SeparateCritics || c.DiscriminatorOptimizer != "shared") {
+		return fmt.Errorf("amp: \"compatibility\" is %q, which has only the discriminator of motion, the RunningStandardScaler, the bce loss, its penalty at motion rows, one critic and one optimizer", c.Compatibility)
 	}
 	return c.OnPolicy.Validate("amp", c.networks())
 }
@@ -172,9 +185,13 @@ func (c *Config) Tunable() map[string]*float64 {
 }
 
 // FromDict merges a dictionary of settings, as in skrl's documentation (1.4's names or 2.0's), over the defaults. With
-// "compatibility" the defaults are those of that release of skrl. All problems are reported together.
+// "compatibility" the defaults are those of that release of skrl, with "discriminator_mode" "differential" those of
+// [DifferentialConfig]. All problems are reported together.
 func FromDict(dict map[string]any, sp spaces.Set) (Config, error) {
 	c := DefaultConfig()
+	if dict["discriminator_mode"] == differential {
+		c = DifferentialConfig()
+	}
 	if v := dict["compatibility"]; v == agents.SKRL2 || v == agents.SKRL21 {
 		c.TimeLimitBootstrap = false
 	}

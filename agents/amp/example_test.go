@@ -139,3 +139,10 @@ func ExampleRecurrent() {
 	m.StyleValue.Close()
 	// Output: 32 32 32 0
 }
+
+// ADD: the environment's AMP observations are differences to the reference, and nothing shows motion.
+func ExampleDifferentialConfig() {
+	cfg := amp.DifferentialConfig()
+	fmt.Println(cfg.DiscriminatorMode, cfg.AMPObservationPreprocessor, cfg.DiscriminatorGradientPenaltyScale)
+	// Output: differential RunningMeanAbsScaler 2
+}

@@ -15,9 +15,19 @@ func (a *learner) standardise(s *tensor.Scope) {
 	if a.scaler == nil || a.cfg.Skrl() {
 		return
 	}
-	policy := a.ValidRows(s, "amp_observations")
-	all := s.Cat(0, policy, a.motionSet.Sample(s, a.Gen, tensor.Size(policy, 0)))
-	a.LearnScale(s, a.scaler, a.rows, all)
+	rows := a.ValidRows(s, "amp_observations")
+	if !a.differential() {
+		rows = s.Cat(0, rows, a.motionSet.Sample(s, a.Gen, tensor.Size(rows, 0)))
+	}
+	a.LearnScale(s, a.scaler, a.rows, rows)
+}
+
+// scaled returns rows (n, M), which are numbers, as the discriminator sees them.
+func (a *learner) scaled(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+	if a.scaler == nil {
+		return rows
+	}
+	return a.scaler.Forward(s, rows)
 }
 
 // sampler draws the rows of reference motion and of the policy's earlier motion that a minibatch compares, (n, M), not
@@ -32,7 +42,7 @@ type sampler interface {
 }
 
 // samples returns what the discriminator compares in a minibatch, standardised, (n, M) each: the policy's motion now,
-// its earlier motion (the present one while there is none), and the reference.
+// its earlier motion (the present one while there is none), and the reference. That of differences is one row of zeros.
 func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, replay, motion tensor.Tensor) {
 	policy = b.Extra[0]
 	motion, replay = a.Draw.MotionRows(s, b.Index, n), a.Draw.ReplayRows(s, b.Index, n)
@@ -44,10 +54,10 @@ func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, r
 			t = s.Narrow(t, 0, 0, limit)
 		}
 		t = a.rows.Float32(s, t)
-		if a.cfg.Skrl() {
+		if a.cfg.Skrl() && a.scaler != nil {
 			a.scaler.Update(s, t)
 		}
-		return a.scaler.Forward(s, t)
+		return a.scaled(s, t)
 	}
 	policy, replay = first(policy), first(replay)
 	motion = first(motion)
@@ -65,6 +75,9 @@ func (r random) Begin(*tensor.Scope, int) {}
 
 // MotionRows implements sampler.
 func (r random) MotionRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
+	if r.a.differential() {
+		return s.Zeros(1, int64(r.a.Spaces().AMPObservation.Width()))
+	}
 	return r.a.motionSet.Sample(s, r.a.Gen, n)
 }
 

@@ -6,7 +6,6 @@ import (
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -65,7 +64,7 @@ func (a *learner) reward(s *tensor.Scope) tensor.Tensor {
 		if a.rows.Packed() {
 			rows, rewards = a.rows.Float32(s, s.Narrow(all, 0, span.Start, span.Len)), s.Narrow(to, 0, span.Start, span.Len)
 		}
-		s.Copy(rewards, a.styleReward(s, a.discriminator.Forward(s, models.Inputs{Observations: a.scaler.Forward(s, rows)})))
+		s.Copy(rewards, a.styleReward(s, a.logits(s, a.scaled(s, rows))))
 	})
 	return a.Rollout.Tensor("style_rewards")
 }
@@ -183,103 +182,4 @@ func (a *learner) step(s *tensor.Scope) {
 		a.separate.ClipGrad(s)
 		a.separate.Step(s)
 	}
-}
-
-// verdict is the discriminator's loss on a minibatch, with the gradient penalty in it, its accuracy on either side and
-// its mean logits, all scalars.
-type verdict struct {
-	loss, penalty, motionRight, policyRight, motionLogit, policyLogit tensor.Tensor
-}
-
-// discriminate computes the discriminator's loss on up to n rows each of the policy's motion, now and earlier, and of
-// the reference: to tell them apart, with a penalty on the gradient by its input, which keeps the style reward smooth
-// (Peng et al. 2021, eq. 8), and penalties on weights.
-func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
-	c := a.cfg
-	n := b.Rows
-	if c.DiscriminatorBatchSize > 0 {
-		n = min(n, int64(c.DiscriminatorBatchSize))
-	}
-	policy, replay, motion := a.samples(s, b, n)
-	fake := a.discriminator.Forward(s, models.Inputs{Observations: s.Cat(0, policy, replay)})
-	real, penalty := a.gradientPenalty(s, policy, motion)
-	loss := s.Add(a.adversarial(s, fake, real), s.MulScalar(penalty, c.DiscriminatorGradientPenaltyScale))
-
-	v := verdict{loss: s.MulScalar(a.regularise(s, loss), c.DiscriminatorLossScale), penalty: penalty}
-	v.motionRight, v.motionLogit = s.PositiveShare(real)
-	v.policyRight, v.policyLogit = s.PositiveShare(fake)
-	v.policyRight = s.ScalarSub(1, v.policyRight)
-	return v
-}
-
-// adversarial returns the loss that tells the logits of the policy's rows (fake, (m, 1)) from those of the reference's
-// (real, (n, 1)), a scalar.
-func (a *learner) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Tensor {
-	switch a.cfg.DiscriminatorLoss {
-	case "lsgan": // ½(E[(d_fake + 1)²] + E[(d_real − 1)²])
-		return s.MulScalar(s.Add(s.Mean(s.Square(s.AddScalar(fake, 1))), s.Mean(s.Square(s.AddScalar(real, -1)))), 0.5)
-	case "wasserstein": // E[tanh(η·d_fake)] − E[tanh(η·d_real)]
-		bound := func(d tensor.Tensor) tensor.Tensor { return s.Mean(s.Tanh(s.MulScalar(d, a.cfg.WassersteinEta))) }
-		return s.Sub(bound(fake), bound(real))
-	}
-	// ½(E[softplus(d_fake)] + E[softplus(−d_real)]): binary cross-entropy against 0 and 1
-	return s.CrossEntropy(fake, real)
-}
-
-// gradientPenalty returns the logits of the reference's rows (n, 1) and the gradient penalty, a scalar: E[‖∂d/∂x‖²] at
-// the samples that discriminator_gradient_penalty_samples names, or, for the wasserstein loss, E[(‖∂d/∂x‖ − 1)²].
-// Perceptrons compute both in one operation (models.Critic); other networks go through penaltyByAutograd.
-func (a *learner) gradientPenalty(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
-	c := a.cfg
-	if c.DiscriminatorGradientPenaltyScale == 0 {
-		return a.discriminator.Forward(s, models.Inputs{Observations: motion}), s.Scalar(0)
-	}
-	critic, fast := a.discriminator.(models.Critic)
-	fast = fast && c.DiscriminatorLoss != "wasserstein"
-	if c.DiscriminatorGradientPenaltySamples == "motion" {
-		if fast {
-			return critic.ForwardPenalty(s, models.Inputs{Observations: motion})
-		}
-		return a.penaltyByAutograd(s, motion)
-	}
-	at := s.Cat(0, motion, policy)
-	if c.DiscriminatorGradientPenaltySamples == "interpolated" {
-		share := s.Rand(a.Gen, tensor.Size(motion, 0), 1)
-		at = s.Add(s.Mul(motion, share), s.Mul(policy, s.ScalarSub(1, share)))
-	}
-	real = a.discriminator.Forward(s, models.Inputs{Observations: motion})
-	if fast {
-		_, penalty = critic.ForwardPenalty(s, models.Inputs{Observations: at})
-	} else {
-		_, penalty = a.penaltyByAutograd(s, at)
-	}
-	return real, penalty
-}
-
-// penaltyByAutograd returns logits and gradient penalty at rows (n, M) by differentiating twice, which any network
-// allows: the penalty is itself a function of the weights, so the first derivative is computed with a graph of its own.
-func (a *learner) penaltyByAutograd(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
-	at = s.RequireGrad(s.Detach(at))
-	logits = a.discriminator.Forward(s, models.Inputs{Observations: at})
-	square := s.Sum(s.Square(s.Grad(s.Sum(logits), true, at)[0]), -1)
-	if a.cfg.DiscriminatorLoss == "wasserstein" {
-		return logits, s.Mean(s.Square(s.AddScalar(s.Sqrt(s.AddScalar(square, 1e-12)), -1)))
-	}
-	return logits, s.Mean(square)
-}
-
-// regularise adds the penalties on weights to the discriminator's loss: Σw² of the output layer and of all linear
-// layers, each with its scale.
-func (a *learner) regularise(s *tensor.Scope, loss tensor.Tensor) tensor.Tensor {
-	c := a.cfg
-	if c.DiscriminatorLogitRegularizationScale == 0 && c.DiscriminatorWeightDecayScale == 0 {
-		return loss
-	}
-	weights := a.discriminator.(models.Linears).LinearWeights()
-	scales := make([]float64, len(weights))
-	for i := range scales {
-		scales[i] = c.DiscriminatorWeightDecayScale
-	}
-	scales[len(scales)-1] += c.DiscriminatorLogitRegularizationScale
-	return s.Add(loss, s.SumSquares(scales, weights...))
 }

@@ -70,6 +70,9 @@ func New(snap *checkpoint.Snapshot, opt Options) (*Checkpoint, error) {
 	}
 	c.Modules = append(c.Modules, Module{layout.Optimizer, adam.dict()})
 	for _, name := range layout.Scalers() {
+		if _, other := snap.Arrays[layout.Statistic(name, layout.RunningMeanAbs)]; other {
+			return nil, fmt.Errorf("skrl: the agent's %s is a RunningMeanAbsScaler, which skrl does not have", name)
+		}
 		if !hasScaler(snap, name) {
 			continue
 		}
