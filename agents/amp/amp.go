@@ -64,6 +64,8 @@ type learner struct {
 	scaler         preprocessors.Scaler // of AMP observations; nil for none
 	motionSet      *memory.Replay       // the reference motion that minibatches draw from; nil with differences
 	replay         *memory.Replay       // the policy's earlier motion
+	mask           tensor.Tensor        // (M), 0 where the discriminator sees nothing; a zero Tensor for no mask
+	maskScope      *tensor.Scope        // owns it
 	rows           *memory.Packing      // how both, and the rollout, keep rows
 	separate       *tensor.Optimizer    // the discriminator's own; nil where it shares the policy's
 	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
@@ -211,7 +213,7 @@ func (o Options) check(cfg *Config) error {
 // prepare makes the discriminator's scaler, memories and optimizer, fills the motion dataset, and runs discriminator
 // and second critic once, so that a width that does not fit is an error of New.
 func (a *learner) prepare() error {
-	if err := a.makeScaler(); err != nil {
+	if err := cmp.Or(a.makeScaler(), a.makeMask()); err != nil {
 		return err
 	}
 	var err error
@@ -370,6 +372,14 @@ func recording(c *onpolicy.Core, style *onpolicy.Critic) (stage func(t agents.Tr
 		}
 	}
 	return stage, record
+}
+
+// Close releases what the agent holds. It may be called twice.
+func (a *learner) Close() error {
+	if a.maskScope != nil {
+		a.maskScope.Close()
+	}
+	return a.Core.Close()
 }
 
 // Hyperparameters returns the settings that may change while training, by their keys.

@@ -53,6 +53,21 @@ type Config struct {
 	// A smaller value keeps older rows for longer in a buffer of the same size.
 	ReplayAdmissionProbability float64 `yaml:"replay_admission_probability" config:"gt=0,max=1"`
 
+	// AMPObservationFrames is K, of how many frames an AMP observation is made, which have the same features each, one frame
+	// behind the other (newest first, as everywhere in gorl). Only DiscriminatorMaskedFeatures asks for it: how many frames
+	// there are is the environment's.
+	//
+	// A longer window lets the discriminator judge rhythm beside poses, and may leave velocities out, which it can see
+	// from the poses (10 frames in MimicKit, 2 in skrl and Isaac Lab).
+	AMPObservationFrames int `yaml:"amp_observation_frames" config:"min=1"`
+	// DiscriminatorMaskedFeatures are the features of a frame that the discriminator does not see, in no frame: their
+	// indices from 0 and ranges of them, with commas between, for instance "0-2, 9". Empty is none. Its inputs are as many
+	// as before, and what is masked is 0 there.
+	//
+	// Mask what the clips have wrong, or what the task must be free to do otherwise: the direction of travel, a held
+	// object, hands. With a mask the gradient penalty is computed by differentiating twice, which is slower.
+	DiscriminatorMaskedFeatures string `yaml:"discriminator_masked_features"`
+
 	// DiscriminatorBatchSize limits the rows of policy, replay and motion in a minibatch; not positive means no limit.
 	//
 	// Fewer rows are faster. A discriminator needs less data than the policy; some hundreds of rows are enough.
@@ -119,7 +134,7 @@ type Config struct {
 func DefaultConfig() Config {
 	c := Config{
 		OnPolicy: agents.DefaultOnPolicy(), TaskRewardScale: 0, StyleRewardScale: 2, AMPBatchSize: 512, MotionDatasetSize: 20_000,
-		ReplayBufferSize: 100_000, ReplayAdmissionProbability: 1, DiscriminatorBatchSize: -1, DiscriminatorLossScale: 5,
+		ReplayBufferSize: 100_000, ReplayAdmissionProbability: 1, AMPObservationFrames: 1, DiscriminatorBatchSize: -1, DiscriminatorLossScale: 5,
 		DiscriminatorMode: "motion", DiscriminatorLoss: "bce", WassersteinEta: 0.3, DiscriminatorLogitRegularizationScale: 0.05, DiscriminatorGradientPenaltyScale: 5,
 		DiscriminatorGradientPenaltySamples: "motion", DiscriminatorWeightDecayScale: 1e-4, DiscriminatorOptimizer: "shared",
 		DiscriminatorLearningRate: 5e-5, DiscriminatorGradNormClip: 0.5,
@@ -157,6 +172,9 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("amp: \"task_reward_scale\" and \"style_reward_scale\" are both 0: there would be nothing to learn")
 	}
 	if err := c.validateMode(); err != nil {
+		return err
+	}
+	if _, err := parseFeatures(c.DiscriminatorMaskedFeatures); err != nil {
 		return err
 	}
 	if c.Skrl() && (c.DiscriminatorMode != "motion" || c.AMPObservationPreprocessor == agents.RunningMeanAbsScaler ||

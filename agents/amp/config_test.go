@@ -80,6 +80,13 @@ func TestRefuses(t *testing.T) {
 		"differences of pictures": {func(o *Options) {
 			o.Spaces.AMPObservation, o.Dict = spaces.NewPicture(4, 4, 1), map[string]any{"discriminator_mode": "differential"}
 		}, `discriminator_mode|pictures`},
+		"frames that do not fit": {config(map[string]any{"amp_observation_frames": 2}), `"amp_observation_frames" is 2|3 values`},
+		"masked text":            {config(map[string]any{"discriminator_masked_features": "1, x"}), `"discriminator_masked_features"|" x"|3-7`},
+		"masked backwards":       {config(map[string]any{"discriminator_masked_features": "2-1"}), `"discriminator_masked_features"|"2-1"`},
+		"masked beyond":          {config(map[string]any{"discriminator_masked_features": "1-3"}), `"discriminator_masked_features"|0 to 2`},
+		"masked in another frame": {config(map[string]any{"discriminator_masked_features": "1", "amp_observation_frames": 3}),
+			`"discriminator_masked_features"|0 to 0`},
+		"all masked":          {config(map[string]any{"discriminator_masked_features": "0-1, 2"}), `nothing to see`},
 		"old and new name":    {config(map[string]any{"task_reward_weight": 0.3, "task_reward_scale": 0.5}), `task_reward_weight|task_reward_scale`},
 		"old and new product": {config(map[string]any{"style_reward_weight": 0.3, "style_reward_scale": 0.5}), `style_reward_weight|style_reward_scale`},
 		"old and new factor":  {config(map[string]any{"discriminator_reward_scale": 3, "style_reward_scale": 0.5}), `discriminator_reward_scale|style_reward_scale`},

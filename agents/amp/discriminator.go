@@ -12,8 +12,11 @@ type verdict struct {
 	loss, penalty, motionRight, policyRight, motionLogit, policyLogit tensor.Tensor
 }
 
-// logits are the discriminator's, (n, 1), of standardised rows (n, M).
+// logits are the discriminator's, (n, 1), of standardised rows (n, M), of which it does not see what is masked.
 func (a *learner) logits(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+	if a.mask.T != nil {
+		rows = s.Mul(rows, a.mask)
+	}
 	return a.discriminator.Forward(s, models.Inputs{Observations: rows})
 }
 
@@ -75,12 +78,12 @@ func (a *learner) gradientPenalty(s *tensor.Scope, policy, motion tensor.Tensor)
 }
 
 // penalised returns logits (n, 1) and the gradient penalty, a scalar, at rows (n, M). Perceptrons compute both in one
-// operation (models.Critic); other networks go through penaltyByAutograd.
+// operation (models.Critic); other networks, and those with a mask before them, go through penaltyByAutograd.
 func (a *learner) penalised(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
 	if a.cfg.DiscriminatorGradientPenaltyScale == 0 {
 		return a.logits(s, at), s.Scalar(0)
 	}
-	if critic, fast := a.discriminator.(models.Critic); fast && a.cfg.DiscriminatorLoss != "wasserstein" {
+	if critic, fast := a.discriminator.(models.Critic); fast && a.mask.T == nil && a.cfg.DiscriminatorLoss != "wasserstein" {
 		return critic.ForwardPenalty(s, models.Inputs{Observations: at})
 	}
 	return a.penaltyByAutograd(s, at)
