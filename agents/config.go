@@ -125,6 +125,12 @@ type OnPolicy struct {
 	// A larger β₁ averages the direction over more minibatches; a larger β₂ does so for the size of the steps. Only adam
 	// and adamw have them.
 	AdamBetas [2]float64 `yaml:"adam_betas" config:"min=0,lt=1"`
+	// SGDMomentum is μ of sgd: each step goes down the sum of all gradients so far, those of k steps ago times μ^k. Default
+	// 0; DeepMimic and MimicKit use 0.9. Only sgd has it.
+	//
+	// A larger value makes steps longer, up to 1 / (1 − μ) times, and averages their direction: lower the learning rate
+	// by as much.
+	SGDMomentum float64 `yaml:"sgd_momentum" config:"min=0,lt=1"`
 
 	// ObservationPreprocessor, StatePreprocessor and ValuePreprocessor are "RunningStandardScaler" or empty for none; the
 	// Kwargs are preprocessors.ScalerConfig's (epsilon, clip_threshold, ...).
@@ -326,6 +332,10 @@ func (c *OnPolicy) Validate(prefix string, networks int) error {
 	if l := c.SequenceLength; l > 0 && c.Rollouts%l != 0 {
 		return fmt.Errorf("%s: \"sequence_length\" is %d, which does not divide \"rollouts\" (%d): "+
 			"a rollout is made of whole sequences", prefix, l, c.Rollouts)
+	}
+	if c.SGDMomentum > 0 && c.Optimizer != "sgd" {
+		return fmt.Errorf("%s: \"sgd_momentum\" is %g, but \"optimizer\" is %q, which has no such momentum: set \"optimizer\" to \"sgd\"",
+			prefix, c.SGDMomentum, c.Optimizer)
 	}
 	if c.Skrl() && (c.BoundsLossScale > 0 || c.MiniBatchOrder != "random") {
 		return fmt.Errorf("%s: \"compatibility\" is %q, which has neither \"bounds_loss_scale\" nor \"mini_batch_order\"", prefix,

@@ -65,7 +65,7 @@ func (c *Core) flatten(separateFrom int) error {
 // OptimizerConfig returns the optimizer's rule as the configuration has it.
 func (c *Core) OptimizerConfig() tensor.OptimizerConfig {
 	return tensor.OptimizerConfig{Kind: c.Config.Optimizer, Betas: c.Config.AdamBetas[:], Eps: c.Config.AdamEpsilon,
-		WeightDecay: c.Config.WeightDecay}
+		WeightDecay: c.Config.WeightDecay, Momentum: c.Config.SGDMomentum}
 }
 
 // Segment returns the range of a network's parameters in flat memory, and an empty one for a name that it does not
