@@ -4,7 +4,8 @@
 // Make an agent with [New] from an environment's spaces, models (see [MLPs]), a source of reference motion and
 // settings; a trainer drives it. The algorithm is in update.go, the discriminator's loss in discriminator.go.
 //
-// With discriminator_mode "differential" it is ADD (Zhang et al. 2025), see differential.go.
+// With discriminator_mode "differential" it is ADD (Zhang et al. 2025), see differential.go; with latent_size it is ASE
+// (Peng et al. 2022), see skills.go.
 package amp
 
 import (
@@ -60,6 +61,7 @@ type learner struct {
 	discriminator  models.Network
 	styleValue     models.Network // nil with one critic; styleEstimator has the fields of its estimates
 	styleEstimator *onpolicy.Critic
+	encoder        models.Network // nil without latents
 	motions        MotionSource
 	scaler         preprocessors.Scaler // of AMP observations; nil for none
 	motionSet      *memory.Replay       // the reference motion that minibatches draw from; nil with differences
@@ -116,6 +118,13 @@ func New(o Options) (agent *Agent, err error) {
 	} else if o.Models.StyleValue != nil {
 		o.Models.StyleValue.Close()
 	}
+	switch {
+	case cfg.LatentSize > 0:
+		a.encoder = o.Models.Encoder
+		options.Extra = append(options.Extra, network(layout.Encoder, a.encoder))
+	case o.Models.Encoder != nil:
+		o.Models.Encoder.Close()
+	}
 	options.Extra = append(options.Extra, network(layout.Discriminator, a.discriminator))
 	if cfg.DiscriminatorOptimizer == "separate" {
 		options.SeparateFrom = 1 + len(options.Extra)
@@ -147,7 +156,7 @@ func New(o Options) (agent *Agent, err error) {
 }
 
 // overlapped returns the agent that acts while it learns: a with networks of its own to act with, of which the
-// discriminator is none.
+// discriminator is none, nor the encoder.
 func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (Models, error)) (agents.Complete, error) {
 	m, err := remake(options.Seed)
 	if err == nil {
@@ -158,6 +167,9 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 		return nil, err
 	}
 	m.Discriminator.Close()
+	if m.Encoder != nil {
+		m.Encoder.Close()
+	}
 	options.Policy, options.Value, options.Extra, options.Critics, options.SeparateFrom = m.Policy, m.Value, nil, nil, 0
 	var style *onpolicy.Critic
 	switch {
@@ -192,6 +204,9 @@ func (o Options) config() (*Config, error) {
 // check refuses spaces without an AMP observation, and missing reference motion.
 func (o Options) check(cfg *Config) error {
 	if err := o.Spaces.Validate(); err != nil {
+		return err
+	}
+	if err := cfg.checkLatents(o.Spaces); err != nil {
 		return err
 	}
 	isBox := func(e spaces.Entry) bool { return e.Space.Kind == spaces.Box }
@@ -250,7 +265,7 @@ func (a *learner) prepare() error {
 	if got := tensor.Shape(logits); len(got) != 2 || got[1] != 1 {
 		return fmt.Errorf("amp: the discriminator's output has shape %v, want (N, 1)", got)
 	}
-	return a.probeStyleValue(s)
+	return cmp.Or(a.probeStyleValue(s), a.probeEncoder(s))
 }
 
 // makeScaler makes the scaler of AMP observations that the settings ask for, whose settings they then have with all
@@ -405,7 +420,13 @@ func (a *learner) SetHyperparameters(values map[string]float64) error {
 }
 
 // meters are the figures of every minibatch, in the order in which learn adds them.
-var meters = []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Loss / Bounds loss",
-	"Loss / Discriminator loss", "Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm",
-	"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
-	"Discriminator / Logit (motion)", "Discriminator / Logit (policy)"}
+func (a *learner) meters() []string {
+	list := []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Loss / Bounds loss",
+		"Loss / Discriminator loss", "Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm",
+		"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
+		"Discriminator / Logit (motion)", "Discriminator / Logit (policy)"}
+	if a.latents() {
+		list = append(list, "Loss / Encoder loss", "Loss / Diversity loss")
+	}
+	return list
+}

@@ -54,8 +54,8 @@ type Config struct {
 	ReplayAdmissionProbability float64 `yaml:"replay_admission_probability" config:"gt=0,max=1"`
 
 	// AMPObservationFrames is K, of how many frames an AMP observation is made, which have the same features each, one frame
-	// behind the other (newest first, as everywhere in gorl). Only DiscriminatorMaskedFeatures asks for it: how many frames
-	// there are is the environment's.
+	// behind the other. Only DiscriminatorMaskedFeatures asks for it: how many frames there are, and in which order, is the
+	// environment's.
 	//
 	// A longer window lets the discriminator judge rhythm beside poses, and may leave velocities out, which it can see
 	// from the poses (10 frames in MimicKit, 2 in skrl and Isaac Lab).
@@ -127,6 +127,28 @@ type Config struct {
 	//
 	// It costs one more network. It pays off where the two rewards differ much in size or in how far they look ahead.
 	SeparateCritics bool `yaml:"separate_critics"`
+
+	// LatentSize is the number of dimensions L of the latent skills of ASE (Peng et al. 2022): the last L values of an
+	// observation are a point on the unit sphere, which wrappers.NewSkills adds, and an encoder (Models.Encoder) learns to
+	// tell it from the motion. 0 is AMP without skills.
+	//
+	// A larger size has room for more different motions, and takes longer to fill: 64 for half an hour of clips, less for
+	// a few.
+	LatentSize int `yaml:"latent_size" config:"min=0"`
+	// EncoderRewardScale weighs the reward for motion whose latent the encoder can tell, beside TaskRewardScale and
+	// StyleRewardScale.
+	//
+	// A larger value makes motions of different latents differ more, at the cost of their likeness to the clips. Only
+	// LatentSize has it.
+	EncoderRewardScale float64 `yaml:"encoder_reward_scale" config:"min=0"`
+	// EncoderLossScale weighs the encoder's loss.
+	//
+	// A larger value makes the encoder learn faster relative to the policy, where they share an optimizer.
+	EncoderLossScale float64 `yaml:"encoder_loss_scale" config:"min=0"`
+	// DiversityLossScale weighs the loss for actions that do not differ as their latents do.
+	//
+	// Raise it where all latents lead to the same motion, lower it where actions jump. 0 is none.
+	DiversityLossScale float64 `yaml:"diversity_loss_scale" config:"min=0"`
 }
 
 // DefaultConfig returns skrl's defaults for AMP, except that truncated episodes bootstrap (time_limit_bootstrap). What
@@ -137,7 +159,8 @@ func DefaultConfig() Config {
 		ReplayBufferSize: 100_000, ReplayAdmissionProbability: 1, AMPObservationFrames: 1, DiscriminatorBatchSize: -1, DiscriminatorLossScale: 5,
 		DiscriminatorMode: "motion", DiscriminatorLoss: "bce", WassersteinEta: 0.3, DiscriminatorLogitRegularizationScale: 0.05, DiscriminatorGradientPenaltyScale: 5,
 		DiscriminatorGradientPenaltySamples: "motion", DiscriminatorWeightDecayScale: 1e-4, DiscriminatorOptimizer: "shared",
-		DiscriminatorLearningRate: 5e-5, DiscriminatorGradNormClip: 0.5,
+		DiscriminatorLearningRate: 5e-5, DiscriminatorGradNormClip: 0.5, EncoderRewardScale: 1, EncoderLossScale: 5,
+		DiversityLossScale: 0.01,
 	}
 	c.LearningEpochs = 6
 	c.LearningRate = []float64{5e-5}
@@ -160,6 +183,9 @@ func (c *Config) networks() int {
 	if c.SeparateCritics {
 		n++
 	}
+	if c.LatentSize > 0 {
+		n++
+	}
 	return n
 }
 
@@ -178,8 +204,9 @@ func (c *Config) Validate() error {
 		return err
 	}
 	if c.Skrl() && (c.DiscriminatorMode != "motion" || c.AMPObservationPreprocessor == agents.RunningMeanAbsScaler ||
-		c.DiscriminatorLoss != "bce" || c.DiscriminatorGradientPenaltySamples != "motion" || c.SeparateCritics || c.DiscriminatorOptimizer != "shared") {
-		return fmt.Errorf("amp: \"compatibility\" is %q, which has only the discriminator of motion, the RunningStandardScaler, the bce loss, its penalty at motion rows, one critic and one optimizer", c.Compatibility)
+		c.DiscriminatorLoss != "bce" || c.DiscriminatorGradientPenaltySamples != "motion" || c.SeparateCritics ||
+		c.LatentSize > 0 || c.DiscriminatorOptimizer != "shared") {
+		return fmt.Errorf("amp: \"compatibility\" is %q, which has only the discriminator of motion, the RunningStandardScaler, the bce loss, its penalty at motion rows, one critic, no latents and one optimizer", c.Compatibility)
 	}
 	return c.OnPolicy.Validate("amp", c.networks())
 }
@@ -196,6 +223,9 @@ func (c *Config) Tunable() map[string]*float64 {
 		"discriminator_learning_rate":              &c.DiscriminatorLearningRate,
 		"discriminator_grad_norm_clip":             &c.DiscriminatorGradNormClip,
 		"replay_admission_probability":             &c.ReplayAdmissionProbability,
+		"encoder_reward_scale":                     &c.EncoderRewardScale,
+		"encoder_loss_scale":                       &c.EncoderLossScale,
+		"diversity_loss_scale":                     &c.DiversityLossScale,
 	} {
 		t[k] = p
 	}

@@ -27,8 +27,12 @@ func (a *learner) Update(ctx context.Context) error {
 		}
 		a.standardise(s)
 		style := a.reward(s)
-		a.estimate(s, style)
-		meter := onpolicy.NewMeter(s, meters...)
+		var skill tensor.Tensor // what the encoder adds to the reward
+		if a.latents() {
+			skill = a.encoderReward(s)
+		}
+		a.estimate(s, style, skill)
+		meter := onpolicy.NewMeter(s, a.meters()...)
 		if err := s.Err(); err != nil {
 			return err
 		}
@@ -47,6 +51,9 @@ func (a *learner) Update(ctx context.Context) error {
 		}
 
 		more := map[string]tensor.Tensor{"Reward / Style reward (mean)": a.Mean(s, a.ValidOf(s, style))}
+		if a.latents() {
+			more["Reward / Encoder reward (mean)"] = a.Mean(s, a.ValidOf(s, skill))
+		}
 		if err := a.Conclude(s, meter, 0, more); err != nil {
 			return err
 		}
@@ -83,14 +90,17 @@ func (a *learner) styleReward(s *tensor.Scope, logits tensor.Tensor) tensor.Tens
 
 // estimate turns task and style rewards into advantages and returns, (T, N, 1), as PPO's estimate does: with one critic
 // for their weighted sum (Peng et al. 2021, eq. 4), or with one each, whose advantages are then added by the same
-// weights.
-func (a *learner) estimate(s *tensor.Scope, style tensor.Tensor) {
+// weights. With latents the encoder's reward, skill, is part of the sum.
+func (a *learner) estimate(s *tensor.Scope, style, skill tensor.Tensor) {
 	r, c := a.Rollout, a.cfg
 	task := r.Tensor("rewards")
 	gae := func(rewards, values tensor.Tensor, m onpolicy.Masks) tensor.Tensor {
 		return s.GAE(rewards, values, m.Next, m.Bootstrap, m.Chain, c.DiscountFactor, c.GAELambda)
 	}
 	combined := s.Add(s.MulScalar(task, c.TaskRewardScale), s.MulScalar(style, c.StyleRewardScale))
+	if skill.T != nil {
+		combined = s.Add(combined, s.MulScalar(skill, c.EncoderRewardScale))
+	}
 	switch {
 	case c.Skrl():
 		m := a.NextValues(s, a.Estimator)
@@ -145,9 +155,16 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		// The discriminator's loss, and that for means out of bounds where it is on, and the gradient of the sum.
 		d := a.discriminate(s, b)
 		loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
+		figures := []*tensor.Tensor{&policyLoss, &valueLoss, &entropyLoss, &boundsLoss, &clipped, &entropy, &d.loss,
+			&d.penalty, &d.motionRight, &d.policyRight, &d.motionLogit, &d.policyLogit}
+		var encoderLoss, diversityLoss tensor.Tensor
+		if a.latents() {
+			encoderLoss, diversityLoss = a.skillLosses(s, b, e)
+			loss = s.Add(loss, s.Add(s.MulScalar(encoderLoss, a.cfg.EncoderLossScale), s.MulScalar(diversityLoss, a.cfg.DiversityLossScale)))
+			figures = append(figures, &encoderLoss, &diversityLoss)
+		}
 		a.Differentiate(s, loss)
-		a.Average(s, b, &kl, &moved, &policyLoss, &valueLoss, &entropyLoss, &boundsLoss, &clipped, &entropy, &d.loss,
-			&d.penalty, &d.motionRight, &d.policyRight, &d.motionLogit, &d.policyLogit)
+		a.Average(s, b, &kl, &moved, figures...)
 
 		// One step down the gradient, unless the policy has moved too far. The learning rate may follow the divergence.
 		if stop, err := a.TooFar(s, kl); stop || err != nil {
@@ -158,8 +175,12 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 			return false, err
 		}
 		a.NoteStdDev(s, e)
-		meter.Add(s, policyLoss, valueLoss, entropyLoss, boundsLoss, d.loss, moved, clipped, entropy,
-			s.Select(a.Optimizer.Norms, 0, 0), d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit)
+		tracked := []tensor.Tensor{policyLoss, valueLoss, entropyLoss, boundsLoss, d.loss, moved, clipped, entropy,
+			s.Select(a.Optimizer.Norms, 0, 0), d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit}
+		if a.latents() {
+			tracked = append(tracked, encoderLoss, diversityLoss)
+		}
+		meter.Add(s, tracked...)
 		if err := s.Err(); err != nil {
 			return false, err
 		}
@@ -170,6 +191,9 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 // fields lists the fields of the rollout that a minibatch needs beside PPO's, in the order in which Batch.Extra has
 // them.
 func (a *learner) fields() []string {
+	if a.latents() {
+		return []string{"amp_observations", "observations"}
+	}
 	if a.styleValue == nil {
 		return []string{"amp_observations"}
 	}

@@ -47,6 +47,9 @@ const (
 	Discriminator = "discriminator"
 )
 
+// Encoder is AMP's network that tells a latent skill from motion, with latent_size. skrl has none.
+const Encoder = "encoder"
+
 // Networks returns the names above in their order.
 func Networks() []string { return []string{Policy, Value, StyleValue, Discriminator} }
 
