@@ -47,7 +47,7 @@ test-engine: setup ## test tensors and agents without the engine, with the kerne
 	GORL_THREADS=2 $(GO) test -count=1 ./tensor ./agents/ppo ./agents/amp
 
 .PHONY: test-slurm
-test-slurm: setup ## test populations under a throwaway Slurm on this machine (needs root; installs Debian's Slurm)
+test-slurm: setup ## test populations and ranks under a throwaway Slurm on this machine (needs root; installs Debian's Slurm)
 	@scripts/slurm.sh
 
 .PHONY: race
@@ -63,8 +63,9 @@ test-simulators: setup ## test the bridge to EnvPool and mjlab, where `make simu
 	@scripts/test-peers.sh $(SIMULATORS) simulators
 
 .PHONY: test-pytorch
-test-pytorch: cuda-pack ## run gorl's check for CUDA machines on PyPI's PyTorch 2.x and the CPU, where `make pytorch` has been run
+test-pytorch: cuda-pack ## run gorl's check for CUDA machines on PyPI's PyTorch 2.x and the CPU, and ranks under its torchrun, where `make pytorch` has been run
 	PYTHON=$(PYTORCH)/bin/python DEVICE=cpu UPDATES=60 ROUNDS=1 SIZES=small MIXED_SIZES=small build/gorl-cuda/check.sh
+	GORL_PYTORCH=$(PYTORCH) $(GO) test -run '^TestTorchrun$$' -count=1 -v ./cli
 
 .PHONY: learn
 learn: setup ## learning tests: do the agents reach known returns? (minutes)

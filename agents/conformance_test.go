@@ -114,7 +114,9 @@ func overlaps(settings map[string]any) bool { return settings["overlap"] == true
 
 func ppoMLPs(sp spaces.Set) ppo.Models { return ppo.MLPs(sp, []int{8}, "tanh") }
 func ampMLPs(sp spaces.Set) amp.Models { return amp.MLPs(sp, []int{8}, "tanh") }
-func ampSkills(sp spaces.Set) amp.Models { return amp.WithEncoder(ampMLPs(sp), sp, 2, []int{6}, "tanh") }
+func ampSkills(sp spaces.Set) amp.Models {
+	return amp.WithEncoder(ampMLPs(sp), sp, 2, []int{6}, "tanh")
+}
 
 // cnn is a small convolutional network.
 var cnn = models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2, Kernel: 2, Stride: 2}},

@@ -249,7 +249,7 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "print_stats", "True", "trainer.disable_progressbar", ""},
 	{"rl_games", "train_dir", "runs", "trainer.directory", ""},
 	{"rl_games", "mixed_precision", "False", "mixed_precision", "in bfloat16; mixed_precision_dtype: float16 scales losses"},
-	{"rl_games", "multi_gpu", "False", "", "one device an agent; a population uses several"},
+	{"rl_games", "multi_gpu", "False", "", "the launcher says how many processes train the agent"},
 	{"rl_games", "ppo", "True", "class", "PPO"},
 	{"rl_games", "central_value_config", "None", "models.value", "with input: STATES"},
 	{"rl_games", "use_action_masks", "False", "", "all actions of the space can be chosen"},

@@ -63,6 +63,8 @@ func gorl(size string, stepping int) ([]measure, error) {
 	switch size {
 	case "walker", "walker-overlap":
 		return walker(stepping, size == "walker-overlap")
+	case "humanoid":
+		return humanoid(stepping)
 	case "population":
 		return population()
 	case "rate":
@@ -75,7 +77,7 @@ func gorl(size string, stepping int) ([]measure, error) {
 	}
 	sh, ok := shapes[size]
 	if !ok {
-		return nil, fmt.Errorf("benchmarks: unknown size %q: want rate, small, medium, large, gru, camera, walker, walker-overlap, population or soak", size)
+		return nil, fmt.Errorf("benchmarks: unknown size %q: want rate, small, medium, large, gru, camera, walker, walker-overlap, humanoid, population or soak", size)
 	}
 	return update(sh, nil)
 }

@@ -23,7 +23,7 @@ import (
 
 func main() {
 	only := flag.String("only", "", "gorl: without skrl")
-	sizes := flag.String("sizes", "rate,small,medium,large,gru,camera,walker,walker-overlap,population", "which sizes, comma-separated")
+	sizes := flag.String("sizes", "rate,small,medium,large,gru,camera,walker,walker-overlap,humanoid,population", "which sizes, comma-separated")
 	threads := flag.String("threads", "1,2", "compute threads of all sides: the table has every number, comma-separated")
 	rounds := flag.Int("rounds", 3, "how often the sides take turns; the table has the medians")
 	stepping := flag.Int("stepping-threads", runtime.NumCPU(), "threads that step MuJoCo, on all sides")

@@ -84,7 +84,7 @@ func findPython(variable, task string) string {
 // runs reports whether the side has a size. skrl_networks.py knows the CPU only.
 func (s side) runs(size string) bool {
 	_, network := networks[size]
-	return s.python == "" || !slices.Contains([]string{"rate", "population", "soak"}, size) && (device == "cpu" || !network)
+	return s.python == "" || !slices.Contains([]string{"rate", "humanoid", "population", "soak"}, size) && (device == "cpu" || !network)
 }
 
 // measure runs a side in a process of its own.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/test/commandtest"
+	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -102,6 +104,15 @@ func TestExamples(t *testing.T) {
 	must(t, "convert", "--to", "skrl", "runs/cartpole", "agent_20000.pt")
 	must(t, "convert", "--to", "skrl", "--plain-names", "runs/slow", "theirs.pt")
 	write(t, "rl_games_ppo_cfg.yaml", games)
+	walk, err := motions.Builtin("humanoid_walk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clip bytes.Buffer
+	if err := walk.Save(&clip, ""); err != nil { // what a file holds decides, not its name
+		t.Fatal(err)
+	}
+	write(t, "humanoid3d_walk.txt", clip.String())
 	ran := map[string]int{}
 	for _, c := range []string{"inspect", "convert", "export", "plot", "version"} {
 		found, _, err := command().Find([]string{c})
@@ -128,7 +139,7 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	}
-	if got := fmt.Sprint(ran); got != "map[convert:6 export:4 inspect:5 plot:5 version:1]" {
+	if got := fmt.Sprint(ran); got != "map[convert:6 export:4 inspect:6 plot:5 version:1]" {
 		t.Errorf("examples run: %s", got)
 	}
 }

@@ -9,10 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/launch"
+	"github.com/gorl-dev/gorl/pbt/ranks"
 )
 
 func memberCommand() *cobra.Command {
@@ -26,8 +28,9 @@ starts, and not for users. A configuration with a section pbt: has it in
   launcher: {command: [gorl, member]}
 
 and gorl-pbt run, slurm or kubernetes starts it for every member, with the member's
-number in its environment. Environments, models and rules that a program registers
-are those of its members: name that program in place of gorl.`,
+number in its environment; launcher: {ranks_per_member: 2} makes it two processes for
+each. Environments, models and rules that a program registers are those of its members:
+name that program in place of gorl.`,
 		Example: "gorl member",
 		Args:    commandline.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
@@ -60,10 +63,20 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 		}
 		err = errors.Join(err, tracked.close(ended))
 	}()
-	g := launch.Program{New: func(m pbt.Member) (pbt.Trainee, error) {
-		trainee, own, err := member(c, m.Seed)
-		if err != nil || tracked != nil {
-			return trainee, err
+	program := launch.Program{Adjust: func(o *pbt.Options, _ *pbt.WorkerOptions) {
+		tell := o.Progress
+		o.Progress = func(u pbt.Update) {
+			tell(u)
+			tracked.update(u)
+		}
+	}}
+	return ranks.Train(ctx, p, program, distributed.DefaultConfig(), func(g *distributed.Group, m pbt.Member) (ranks.Trainee, error) {
+		trainee, own, err := member(g, c, m.Seed)
+		if err != nil {
+			return nil, err
+		}
+		if g.Rank() > 0 || tracked != nil {
+			return trainee, nil
 		}
 		full := maps.Clone(c)
 		maps.Copy(full, own)
@@ -76,14 +89,7 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 			return nil, errors.Join(err, trainee.Close())
 		}
 		return trainee, nil
-	}, Adjust: func(o *pbt.Options, _ *pbt.WorkerOptions) {
-		tell := o.Progress
-		o.Progress = func(u pbt.Update) {
-			tell(u)
-			tracked.update(u)
-		}
-	}}
-	return g.Train(ctx, p)
+	})
 }
 
 // trainAlone trains one member of a population without a launcher: the others are processes that are started likewise,

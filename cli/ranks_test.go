@@ -142,8 +142,11 @@ func (l *launched) end(status int) {
 	if got := l.command.ProcessState.ExitCode(); got != status {
 		l.Errorf("the launcher ended with %v, want status %d", l.command.ProcessState, status)
 	}
-	if left := l.processes(); len(left) > 0 {
-		l.Errorf("processes are left: %v", left)
+	// What a launcher has ended may take a moment to go.
+	for deadline := time.Now().Add(20 * time.Second); len(l.processes()) > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			l.Fatalf("processes are left: %v", l.processes())
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
@@ -132,7 +133,7 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 		o.ProgressSteps = min(8192, o.IntervalSteps)
 	}
 	o.New = func(m pbt.Member) (pbt.Trainee, error) {
-		trainee, _, err := member(c, m.Seed)
+		trainee, _, err := member(nil, c, m.Seed)
 		return trainee, err
 	}
 	full, warnings, err := populationInEffect(c, settings)
@@ -175,7 +176,7 @@ func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.
 		return nil, nil, err
 	}
 	full["environment"] = environment
-	trainee, own, err := member(c, settings.Options.Seed)
+	trainee, own, err := member(nil, c, settings.Options.Seed)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -198,9 +199,9 @@ func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.
 	return full, trainee.Notes(), trainee.Close()
 }
 
-// member builds the trainer of a population's member, and returns its sections with every default in them. The population
+// member builds the trainer of a population's member, or of one of its ranks, and returns its sections with every default in them. The population
 // saves; trainers write nothing themselves, and of the settings of theirs only those that say something of a member count.
-func member(c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections, error) {
+func member(g *distributed.Group, c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections, error) {
 	given := c
 	local, err := launch.Localised(given)
 	if err != nil {
@@ -212,7 +213,7 @@ func member(c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections
 		return nil, nil, err
 	}
 	alone, list := false, []trackers.Tracker{}
-	trainer, err := trainers.FromDict(c.Member(seed), env, func(cfg *trainers.Config) {
+	trainer, err := trainers.FromDictIn(g, c.Member(seed), env, func(cfg *trainers.Config) {
 		alone = cfg.EvaluationInterval != (agents.Interval{})
 		list = append(list, cfg.Trackers...) // the population's, whatever program trains it
 		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers, StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best}

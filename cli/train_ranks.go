@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -204,10 +205,11 @@ func (t together) mark(dir string) error {
 
 // noRanks is the error of several processes that are to train what is no single agent.
 func noRanks(kind runfile.Kind) error {
-	what := "a population that trains in one process"
-	if kind == runfile.Evolution {
-		what = "an evolution"
+	what, instead := "an evolution", ""
+	if kind == runfile.Population {
+		what = "a population that trains in one process"
+		instead = fmt.Sprintf(" (gorl-pbt trains members of several processes: launcher: {command: [%s, member], ranks_per_member: 2})", program)
 	}
-	return commandline.Usagef("%s has no ranks: start it once, without --nproc; where a launcher's variables are left in the environment, set %s=off",
-		what, distributed.EnvDistributed)
+	return commandline.Usagef("%s has no ranks: start it once, without --nproc%s; where a launcher's variables are left in the environment, set %s=off",
+		what, instead, distributed.EnvDistributed)
 }

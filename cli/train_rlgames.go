@@ -19,7 +19,7 @@ import (
 // docs/reference/rl-games.md has them.
 type isaacFlags struct {
 	task, checkpoint               string
-	headless, track                bool
+	headless, distributed, track   bool
 	wandbName, wandbEntity, wandbP string
 	maxIterations                  int
 	sigma                          float64
@@ -30,13 +30,14 @@ func (f *isaacFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.task, "task", "", "Isaac Lab's name of --env isaaclab:`TASK`")
 	flags.StringVar(&f.checkpoint, "checkpoint", "", "refused: gorl does not read `file`s of rl_games' weights")
 	flags.BoolVar(&f.headless, "headless", false, "nothing: simulators open no window in any case")
+	flags.BoolVar(&f.distributed, "distributed", false, "nothing: the launcher's variables say which rank a process is")
 	flags.BoolVar(&f.track, "track", false, "send figures to Weights & Biases: the tracker wandb")
 	flags.StringVar(&f.wandbName, "wandb-name", "", "its `name` of the run")
 	flags.StringVar(&f.wandbEntity, "wandb-entity", "", "its `entity`")
 	flags.StringVar(&f.wandbP, "wandb-project-name", "", "its `project`")
 	flags.IntVar(&f.maxIterations, "max-iterations", 0, "`number` of updates, instead of the configuration's timesteps")
 	flags.Float64Var(&f.sigma, "sigma", 0, "`number` that log σ begins with, of a file of rl_games")
-	for _, name := range []string{"task", "checkpoint", "headless", "track", "wandb-name", "wandb-entity", "wandb-project-name",
+	for _, name := range []string{"task", "checkpoint", "headless", "distributed", "track", "wandb-name", "wandb-entity", "wandb-project-name",
 		"max-iterations", "sigma"} {
 		_ = flags.MarkHidden(name)
 	}

@@ -421,6 +421,8 @@ func TestTrainExamples(t *testing.T) {
 		"pendulum":   {"--timesteps", "256"},
 		"sb3":        {"--timesteps", "2048", "--set", "agent.learning_epochs=1"},
 		"walker":     {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
+		"humanoid":   {"--timesteps", "64", "--set", "environment.num_envs=8"},
+		"quadruped":  {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
 		"population": {"--set", "pbt.total_steps=8192", "--set", "pbt.interval_steps=4096"},
 		"evolution":  {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512"},
 		"walker-population": {"--set", "pbt.total_steps=1024", "--set", "pbt.interval_steps=512", "--set", "environment.num_envs=8",
@@ -437,7 +439,7 @@ func TestTrainExamples(t *testing.T) {
 		}
 		stdout, _ = gorl(t, 0, "eval", "runs/"+name, "--episodes", "2")
 		matches(t, stdout, `\nreturn +-?\d`, `\nlength +\d`)
-		if strings.HasPrefix(name, "walker") {
+		if strings.HasPrefix(name, "walker") || name == "humanoid" || name == "quadruped" {
 			matches(t, stdout, `\nspeed +-?\d`, `\njoint_error +\d`)
 		}
 	}

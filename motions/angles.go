@@ -8,7 +8,7 @@ import "math"
 // solution nearest to it, so that an angle does not jump by a full turn from frame to frame.
 //
 // Where three hinges are at right angles there are two solutions, (a, b, c) and (a + π, π − b, c + π); near the middle
-// hinge's quarter turn (gimbal lock) the outer two cannot be told apart, and only their sum is right.
+// hinge's quarter turn (gimbal lock) the outer two cannot be told apart: in it the first stays where near has it.
 func (b *Body) angles(q quat, out, near []float64) {
 	switch joints := b.Joints; {
 	case len(joints) == 0:
@@ -31,6 +31,13 @@ func (b *Body) angles(q quat, out, near []float64) {
 		r02, r12, r22 := dot(e1, z), dot(e2, z), dot(e3, z)
 		r00, r01 := dot(e1, x), dot(e1, y)
 		solution := [3]float64{math.Atan2(-r12, r22), math.Asin(max(-1, min(1, r02))), sign * math.Atan2(-r01, r00)}
+		if math.Hypot(r12, r22) < 1e-6 { // locked: the first hinge stays where it was, the third does all
+			solution[0] = 0
+			if near != nil {
+				solution[0] = near[0]
+			}
+			solution[2] = sign * (math.Atan2(dot(e2, x), dot(e2, y)) - math.Copysign(solution[0], r02*solution[0]))
+		}
 		copy(out, solution[:len(joints)])
 		unwrap(out, near)
 		if near == nil || len(joints) < 3 {

@@ -161,6 +161,11 @@ func (c *Clip) speeds() [][]float64 {
 	return out
 }
 
+// moves reports whether a column is a joint or a place; others may be anything, velocities for instance.
+func (c *Clip) moves(col Column) bool {
+	return c.described && (col.Kind != Linear || c.skeleton != nil || strings.HasSuffix(col.Name, "/z"))
+}
+
 // jumps finds single steps far faster than those on both sides, and ends that do not meet.
 func (r *Report) jumps(c *Clip) {
 	speeds := c.speeds()
@@ -180,7 +185,7 @@ func (r *Report) jumps(c *Clip) {
 					beside, n = beside+speeds[other][i], n+1
 				}
 			}
-			if n == 2 && v > limitJump && v > limitSpike*beside/n && c.described {
+			if n == 2 && v > limitJump && v > limitSpike*beside/n && c.moves(columns[i]) {
 				count++
 				if v > worst {
 					frame, column, worst = k, i, v

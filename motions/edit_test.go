@@ -371,6 +371,57 @@ Frame Time: 0.05
 	}
 }
 
+// A skeleton whose zero pose lies flat, as LAFAN1's do, needs a rest pose, and with one is carried over as any other.
+func TestRetargetNeedsARestPose(t *testing.T) {
+	human := stroll(t, 20)
+	flat := human.Skeleton()
+	flat.Name = "flat"
+	by := turnAbout([3]float64{0, 1, 0}, math.Pi/2) // the zero pose of the root lies on its face
+	for i := range flat.Bodies {
+		flat.Bodies[i].Offset = by.rotate(flat.Bodies[i].Offset)
+		if n := len(flat.Bodies[i].Joints); n > 0 {
+			flat.Bodies[i].Joints = []Joint{{Name: flat.Bodies[i].Name, Kind: Rotation}}
+		}
+	}
+	rest := flat.zero()
+	up := by.conj()
+	standing := turnAbout([3]float64{0, 0, 1}, 0.7).mul(up) // it may look anywhere
+	copy(rest[3:], standing[:])
+	var rows [][]float64
+	for k := range human.NumFrames() {
+		f := human.Frame(k)
+		root := quatOf(f[3:]).mul(up)
+		row := append(append([]float64{}, f[:3]...), root[:]...)
+		at := 7
+		for _, b := range human.Skeleton().Bodies {
+			if n := len(b.Joints); n > 0 {
+				q := by.mul(b.rotation(f[at:])).mul(up)
+				row = append(row, q[:]...)
+				at += n
+			}
+		}
+		rows = append(rows, row)
+	}
+	c, err := NewClip(ClipConfig{Name: "flat", Skeleton: flat, Frames: rows, Durations: human.durations()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Retarget(HumanoidSkeleton(), RetargetConfig{}); err == nil || !strings.Contains(err.Error(), "in the zero pose of flat, head is not where it is in a body that stands") {
+		t.Error(err)
+	}
+	back, err := c.Retarget(HumanoidSkeleton(), RetargetConfig{Rest: rest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range back.NumFrames() { // the clip may be put on the floor anew
+		for i, x := range back.Frame(k)[7:] {
+			if math.Abs(x-human.Frame(k)[7+i]) > 1e-6 {
+				t.Fatalf("frame %d, joint %d is %g, want %g", k, i, x, human.Frame(k)[7+i])
+			}
+		}
+	}
+}
+
 // SMPL's names and T-pose are known.
 func TestRetargetSMPL(t *testing.T) {
 	s := smplSkeleton()
@@ -383,6 +434,9 @@ func TestRetargetSMPL(t *testing.T) {
 	h, err := c.Retarget(HumanoidSkeleton(), RetargetConfig{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if again, err := Humanoid(c); err != nil || fmt.Sprint(again.rows()) != fmt.Sprint(h.rows()) {
+		t.Errorf("Humanoid retargets: %v", err)
 	}
 	for i, j := range h.Skeleton().Joints() {
 		want := map[string]float64{"right_shoulder_x": -math.Pi / 2, "left_shoulder_x": math.Pi / 2}[j.Name]

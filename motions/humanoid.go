@@ -65,10 +65,12 @@ func hingeY(name string, lower, upper float64) Joint {
 
 // Humanoid returns a clip on [HumanoidSkeleton]: rows of 7 + 28 positions, MuJoCo's qpos, with velocities by central
 // differences. [Clip.State] gives qpos and qvel. It takes clips of DeepMimic's humanoid (y up, 43 values a frame), of
-// Isaac Lab's (28 joints, 15 bodies), and clips that are on the skeleton already, which it returns as they are.
+// Isaac Lab's (28 joints, 15 bodies), clips that are on the skeleton already, which it returns as they are, and clips on
+// other skeletons whose bodies' names are known (BVH, AMASS, MimicKit): those are retargeted from their zero pose on
+// ([Clip.Retarget], [BodyNames]).
 //
 // Where feet are more than 1.5 cm under the floor, or always above it, the clip is put on the floor ([Clip.OnFloor]);
-// [Clip.Repairs] says so. It fails for clips of other skeletons: [Clip.Retarget] carries those over.
+// [Clip.Repairs] says so. It fails for clips of other characters, and of joints without a skeleton.
 func Humanoid(c *Clip) (*Clip, error) {
 	out, err := humanoid(c)
 	if err != nil {
@@ -77,7 +79,7 @@ func Humanoid(c *Clip) (*Clip, error) {
 	return out, nil
 }
 
-var errOtherSkeleton = errors.New("this is neither DeepMimic's humanoid (43 values a frame) nor Isaac Lab's (28 joints and 15 bodies)")
+var errOtherSkeleton = errors.New("this is neither DeepMimic's humanoid (43 values a frame), nor Isaac Lab's (28 joints and 15 bodies), nor a clip with a skeleton")
 
 func humanoid(c *Clip) (*Clip, error) {
 	s := HumanoidSkeleton()
@@ -89,6 +91,8 @@ func humanoid(c *Clip) (*Clip, error) {
 		rows = deepMimicRows(c, s)
 	case isIsaacHumanoid(c, s):
 		rows = isaacRows(c)
+	case c.skeleton != nil:
+		return c.retarget(s, RetargetConfig{})
 	default:
 		return nil, errOtherSkeleton
 	}

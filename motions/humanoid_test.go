@@ -52,7 +52,7 @@ func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) map[
 	for _, b := range s.Bodies {
 		bodyNames = append(bodyNames, b.Name)
 	}
-	var dofs, places, turns, rates []float32
+	var dofs, places, turns, rates, linear, angular []float32
 	n, times := 0, 1
 	if twice {
 		times = 2
@@ -89,12 +89,29 @@ func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) map[
 		next := dofs[min(i+28, len(dofs)-28+i%28)]
 		rates = append(rates, (next-dofs[i])*rate)
 	}
-	zeros := make([]float32, 45*n)
+	for k := range n { // of the bodies, as a smooth tool has them
+		a, b := max(0, k-times), min(n-1, k+times)
+		h := float64(b-a) / float64(rate)
+		for i := range 45 {
+			linear = append(linear, float32(float64(places[45*b+i]-places[45*a+i])/h))
+		}
+		for i := range 15 {
+			q := func(k int) (q quat) {
+				for j := range q {
+					q[j] = float64(turns[60*k+4*i+j])
+				}
+				return q
+			}
+			for _, x := range rotationVector(q(a), q(b)) {
+				angular = append(angular, float32(x/h))
+			}
+		}
+	}
 	m := map[string]*npz.Array{}
 	for _, a := range []*npz.Array{
 		npz.New("fps", []int64{int64(rate)}), npz.NewString("dof_names", dofNames, 28), npz.NewString("body_names", bodyNames, 15),
 		npz.New("dof_positions", dofs, n, 28), npz.New("dof_velocities", rates, n, 28), npz.New("body_positions", places, n, 15, 3),
-		npz.New("body_rotations", turns, n, 15, 4), npz.New("body_linear_velocities", zeros, n, 15, 3), npz.New("body_angular_velocities", zeros, n, 15, 3),
+		npz.New("body_rotations", turns, n, 15, 4), npz.New("body_linear_velocities", linear, n, 15, 3), npz.New("body_angular_velocities", angular, n, 15, 3),
 	} {
 		m[a.Name] = a
 	}
@@ -131,7 +148,7 @@ func TestRepairsIsaacLab(t *testing.T) {
 	}{
 		{"sound", false, false, 0, nil},
 		{"exponential maps", true, false, 0, []string{"exponential maps"}},
-		{"as shipped", true, true, 0.05, []string{"60 of 120 frames repeated", "the three numbers of 8 joints were exponential maps", "velocities were not", "feet up to 5.0 cm under the floor"}},
+		{"as shipped", true, true, 0.05, []string{"60 of 120 frames repeated", "the three numbers of 8 joints were exponential maps", "velocities of joints were not", "feet up to 5.0 cm under the floor"}},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			r := isaacFile(t, asIsaac(t, want, x.exponentials, x.twice, x.sink))
@@ -170,6 +187,23 @@ func TestRepairsIsaacLab(t *testing.T) {
 				t.Errorf("the file's own array: %v, %v", shape, ok)
 			}
 		})
+	}
+}
+
+// Bodies whose velocities are not theirs are noticed, too.
+func TestRepairsVelocitiesOfBodies(t *testing.T) {
+	m := asIsaac(t, stroll(t, 30), false, false, 0)
+	m["body_linear_velocities"] = npz.New("body_linear_velocities", make([]float32, 30*45), 30, 15, 3)
+	r := isaacFile(t, m)
+	c, err := ReadIsaacLab(r, r.Size(), "stroll")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if repairs := c.Repairs(); len(repairs) != 1 || !strings.Contains(repairs[0], "velocities of bodies were not") {
+		t.Errorf("%q", repairs)
+	}
+	if f := Check(c).Has("velocities"); len(f) > 0 {
+		t.Errorf("%+v", f)
 	}
 }
 
@@ -249,7 +283,7 @@ func TestHumanoidOfDeepMimic(t *testing.T) {
 		var place [13][3]float64
 		var turned [13]quat
 		for i, j := range tree {
-			q := quat{}
+			var q quat
 			if j.at > 0 {
 				q = quatOf(f[j.at:])
 			} else {

@@ -166,27 +166,33 @@ func (m *isaacFrames) fit(at int) (asMap, asHinges float64) {
 }
 
 // velocityLimit is how far velocities may be from the positions' differences, as a share of these, both as root mean
-// squares over all joints and frames. Smoothed velocities stay below it.
+// squares over all frames and joints, or bodies. Smoothed velocities stay below it.
 const velocityLimit = 0.3
 
-// checkVelocities drops the velocities where they are not the joints'.
+// checkVelocities drops the velocities where they are not those of the joints or of the bodies.
 func (m *isaacFrames) checkVelocities() error {
 	c, err := m.clip("", false)
 	if err != nil || c.n < 3 {
 		return err
 	}
-	off, size := 0.0, 0.0
-	for k, row := range m.velocities {
-		for i, v := range c.FrameVelocity(k)[:len(m.dofs)] {
-			off += (v - row[i]) * (v - row[i])
-			size += v * v
+	d := len(m.dofs)
+	for _, part := range []struct {
+		of          string
+		first, last int
+	}{{"joints", 0, d}, {"bodies", d, c.v}} {
+		off, size := 0.0, 0.0
+		for k, row := range m.velocities {
+			for i, v := range c.FrameVelocity(k)[part.first:part.last] {
+				off += (v - row[part.first+i]) * (v - row[part.first+i])
+				size += v * v
+			}
 		}
-	}
-	if off > velocityLimit*velocityLimit*size {
-		n := float64(c.n * len(m.dofs))
-		m.note("velocities were not those of the positions, by %.2g of %.2g rad/s (root mean squares): computed anew",
-			math.Sqrt(off/n), math.Sqrt(size/n))
-		m.velocities = nil
+		if off > velocityLimit*velocityLimit*size && off > 1e-12 {
+			m.note("velocities of %s were not those of the positions, by %.0f %% (root mean squares): all were computed anew", part.of,
+				100*math.Sqrt(off/max(size, 1e-12)))
+			m.velocities = nil
+			return nil
+		}
 	}
 	return nil
 }

@@ -77,6 +77,9 @@ func (c *Clip) retarget(target *Skeleton, cfg RetargetConfig) (*Clip, error) {
 		return nil, fmt.Errorf("RetargetConfig.Rest has %d values; a row of the source has %d", len(rest), source.Width())
 	}
 	r.prepare(rest)
+	if err := r.stands(); err != nil && cfg.Rest == nil {
+		return nil, err
+	}
 	rows := make([][]float64, c.n)
 	for k := range rows {
 		var near []float64
@@ -123,7 +126,7 @@ func (r *retargeting) prepare(rest []float64) {
 	r.source.Forward(rest, r.positions, r.rotations)
 	positions := make([]float64, 3*len(r.target.Bodies))
 	r.target.Forward(r.target.zero(), positions, nil)
-	facing := turnAbout([3]float64{0, 0, 1}, quatOf(rest[3:]).heading())
+	facing := turnAbout([3]float64{0, 0, 1}, r.heading(quatOf(rest[3:])))
 	r.turned = make([]quat, len(r.target.Bodies))
 	aligned := make([]quat, len(r.target.Bodies)) // hands go on as the arm does
 	for i, from := range r.follows {
@@ -146,6 +149,39 @@ func (r *retargeting) prepare(rest []float64) {
 		r.turned[i] = quatOf(r.rotations[4*from:]).conj().mul(align)
 	}
 	r.scale = r.target.legs(r.target.zero()) / max(1e-6, r.source.legs(rest))
+}
+
+// heading is the angle about z of where the source looks in its rest pose: square to the line from its right hip to its
+// left one; where these are not known, where the root's x axis points.
+func (r *retargeting) heading(root quat) float64 {
+	left, right := r.target.Body("left_thigh"), r.target.Body("right_thigh")
+	if left < 0 || right < 0 || r.follows[left] < 0 || r.follows[right] < 0 {
+		return root.heading()
+	}
+	across := direction(r.positions, r.follows[right], r.follows[left])
+	if math.Hypot(across[0], across[1]) < 0.5 {
+		return root.heading()
+	}
+	return math.Atan2(-across[0], across[1])
+}
+
+// stands reports whether the rest pose of the source, which [retargeting.prepare] has placed, is one: the head above the
+// root and the feet below it.
+func (r *retargeting) stands() error {
+	for i, b := range r.target.Bodies {
+		up := 0.0
+		switch _, part := sideOf(b.Name); part {
+		case "head":
+			up = 1
+		case "foot":
+			up = -1
+		}
+		if from := r.follows[i]; up != 0 && from >= 0 && up*direction(r.positions, r.follows[0], from)[2] < 0.5 {
+			return fmt.Errorf("in the zero pose of %s, %s is not where it is in a body that stands; give a row in which it stands as RetargetConfig.Rest",
+				r.source.Name, r.source.Bodies[from].Name)
+		}
+	}
+	return nil
 }
 
 // child is the one body below i that follows another, −1 where there is none or more than one.

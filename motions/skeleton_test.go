@@ -85,6 +85,24 @@ func TestHingeAngles(t *testing.T) {
 	}
 }
 
+// In gimbal lock the first hinge stays where it was, and the rotation is right.
+func TestGimbalLock(t *testing.T) {
+	for _, handed := range []float64{1, -1} {
+		b := Body{Joints: triple("j", [6]float64{})}
+		b.Joints[2].Axis[2] = handed
+		for _, middle := range []float64{math.Pi / 2, -math.Pi / 2} {
+			for _, first := range []float64{0.3, -1.2} {
+				q := b.rotation([]float64{0.9, middle, -0.4})
+				out := make([]float64, 3)
+				b.angles(q, out, []float64{first, middle, 0})
+				if off := b.rotation(out).angleTo(q); off > 1e-6 || math.Abs(out[0]-first) > 1e-9 {
+					t.Errorf("%v is %g rad off; the first hinge was at %g", out, off, first)
+				}
+			}
+		}
+	}
+}
+
 // chain is a root with a ball joint, two hinges on top of it, and a foot.
 func chain() *Skeleton {
 	return &Skeleton{Name: "chain", Bodies: []Body{

@@ -19,6 +19,10 @@ var (
 	// ErrRestart is returned, wrapped, by [Worker.Train] where WorkerOptions.RestartProcess is set and a hyperparameter
 	// asks for a new process: everything is saved, and the member is to be joined again at once.
 	ErrRestart = errors.New("the process must be started again for the new hyperparameters to take effect")
+	// ErrBroken is returned, wrapped, by a trainee or Options.New where no other call can bring the member back in this
+	// process, for instance because another process that trains it, too, has died. [Worker.Train] then returns it: nothing
+	// is published or saved any more, and a process that joins the member goes on from its private state.
+	ErrBroken = errors.New("the member cannot go on in this process")
 )
 
 // phase is the part of an interval that a worker is in. It is saved, so that a process that continues after a crash
@@ -176,7 +180,8 @@ func Join(ctx context.Context, opt Options, cfg WorkerOptions) (*Worker, error) 
 // fail publishes, as far as possible, that the member could not be joined, so that peers do not wait for it.
 func (w *Worker) fail(cause error) {
 	// Without a lease the member is another process's; with other options it is well, and only these options are wrong.
-	if w.heartbeat.stop == nil || errors.Is(cause, errOtherPopulation) {
+	// And a member that is broken is joined again by another process.
+	if w.heartbeat.stop == nil || errors.Is(cause, errOtherPopulation) || errors.Is(cause, ErrBroken) {
 		return
 	}
 	w.heartbeat.update(func(h *workspace.Heartbeat) {

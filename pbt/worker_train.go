@@ -15,8 +15,9 @@ import (
 //
 // When the context is cancelled the member stops, its private state is saved, and the error is the context's cause;
 // calling Train again, or Join with the same options, continues. Other errors wrap ErrYield and ErrRestart, both after
-// saving; [workspace.ErrLeaseLost], after which nothing is written any more; and ErrNoHealthyMember, where this member
-// has diverged and so have all peers that might have rescued it: its last good state stays as it was.
+// saving; ErrBroken, where the last saved state stays as it was; [workspace.ErrLeaseLost], after which nothing is written
+// any more; and ErrNoHealthyMember, where this member has diverged and so have all peers that might have rescued it: its
+// last good state stays as it was.
 //
 // A member whose training fails or panics, or whose weights or objective are not finite, publishes that, and copies a
 // peer at the interval's end, if the strategy says so; it waits for a healthy peer as long as there may be one.
@@ -53,7 +54,7 @@ func (w *Worker) Train(ctx context.Context) (*Result, error) {
 		}
 	case errors.Is(err, ErrYield):
 		return nil, errors.Join(err, w.beat(workspace.Yielded))
-	case errors.Is(err, ErrRestart):
+	case errors.Is(err, ErrRestart), errors.Is(err, ErrBroken):
 		err = errors.Join(err, w.beat(workspace.Stopped))
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		err = fmt.Errorf("pbt: member %d stopped in interval %d of %d: %w", w.cfg.Member, w.iteration, w.opt.lastIteration(),
@@ -147,6 +148,9 @@ func (w *Worker) train(ctx context.Context) error {
 		}
 		m.snapshot = nil
 		err := guarded(func() error { return m.advance(ctx, w.iteration, stop, end) })
+		if errors.Is(err, ErrBroken) {
+			return err
+		}
 		if err != nil {
 			m.fail(w.iteration, err)
 			break

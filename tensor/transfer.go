@@ -10,7 +10,6 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"unsafe"
 )
 
@@ -33,7 +32,8 @@ type Part struct {
 	at    int // its first byte
 	size  int // in bytes
 	dtype DType
-	shape []int64
+	shape [4]int64 // an array, because every timestep makes some parts
+	dims  int
 }
 
 // NewTransfer returns a transfer to device d. It grows with what is put into it.
@@ -73,15 +73,18 @@ func (t *Transfer) reserve(n int) (at int, err error) {
 	return at, nil
 }
 
-// Reserve adds a part of the given shape and returns it with its memory, for the caller to fill before the transfer is
-// sent and before the next part is added.
+// Reserve adds a part of the given shape, of at most four dimensions, and returns it with its memory, for the caller to
+// fill before the transfer is sent and before the next part is added.
 func Reserve[T Element](t *Transfer, shape ...int64) (Part, []T, error) {
 	n := int64(1)
 	for _, d := range shape {
 		n *= d
 	}
 	var zero T
-	p := Part{from: t, begun: t.begun, size: int(n) * int(unsafe.Sizeof(zero)), dtype: typeFor[T](), shape: slices.Clone(shape)}
+	p := Part{from: t, begun: t.begun, size: int(n) * int(unsafe.Sizeof(zero)), dtype: typeFor[T](), dims: len(shape)}
+	if copy(p.shape[:], shape) < len(shape) {
+		return p, nil, fmt.Errorf("tensor: Reserve: %d dimensions; a part has at most %d", len(shape), len(p.shape))
+	}
 	var err error
 	if p.at, err = t.reserve(p.size); err != nil || n == 0 {
 		return p, nil, err
@@ -122,7 +125,7 @@ func (p Part) Tensor(s *Scope) Tensor {
 		s.Fail(errors.New("tensor: Part: the transfer has begun anew since the part was put into it"))
 		return Tensor{}
 	}
-	n, dims := ints(p.shape)
+	n, dims := ints(p.shape[:p.dims])
 	return s.result("Part", func(out *C.gorl_t) C.gorl_err {
 		return C.gorl_transfer_part(handle("Part", p.from.there), C.int64_t(p.at), n, dims, C.int32_t(p.dtype), out)
 	})

@@ -125,6 +125,7 @@ func (t *Trainer) pause(ctx context.Context) (resume func() error, err error) {
 				return err
 			}
 			t.episodes.Reset()
+			t.knowEpisodes()
 			return t.reset(ctx, -1)
 		}, t.parameters.all()
 	}

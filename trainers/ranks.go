@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"time"
 
@@ -139,9 +140,12 @@ func (t *Trainer) exchange() error {
 			r.stop = fmt.Errorf("%w: rank %d: %s", ErrStop, from, report.Stop)
 		}
 	}
-	r.episodes, r.finished = nil, t.episodes.Finished()
+	t.knowEpisodes()
 	return nil
 }
+
+// knowEpisodes notes that the other ranks know the episodes counted so far, or have forgotten theirs as this one has.
+func (t *Trainer) knowEpisodes() { t.rank.episodes, t.rank.finished = nil, t.episodes.Finished() }
 
 // share returns what rank 0 has made of f, on all ranks; the others do not call it.
 func share[T any](r rank, f func() (T, error)) (x T, err error) {
@@ -195,6 +199,15 @@ func (r rank) shareSnapshot(snap *checkpoint.Snapshot) (*checkpoint.Snapshot, er
 		return snap, err
 	}
 	return checkpoint.DecodeSafetensors(data)
+}
+
+// diverged notes an update whose losses are not finite: all ranks know, by the flags that travel with the gradients, and
+// none leaves the others.
+func (r *rank) diverged(err error) {
+	var d *agents.DivergedError
+	if r.Several() && errors.As(err, &d) {
+		r.stop = err
+	}
 }
 
 // left tells the other ranks why this one ends, unless all end for the same reason.

@@ -24,6 +24,7 @@ import (
 // onRanks runs f on two ranks, goroutines with a group each, and returns their errors.
 func onRanks(t *testing.T, f func(g *distributed.Group) error) (errs [2]error) {
 	t.Helper()
+	t.Chdir(t.TempDir()) // where runs are written that have no folder
 	cfg := distributed.DefaultConfig()
 	cfg.Timeout = time.Minute
 	groups, err := distributed.Local(2, cfg)

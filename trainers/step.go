@@ -127,6 +127,7 @@ func (t *Trainer) update(ctx context.Context) error {
 	start := t.clock()
 	t.saved = false // the newest checkpoint is of the weights before
 	if err := t.agent.Update(ctx); err != nil {
+		t.rank.diverged(err)
 		return fmt.Errorf("trainers: update at timestep %d: %w", t.timestep, err)
 	}
 	t.recorder.Track("Stats / Algorithm update time (ms)", ms(t.clock().Sub(start)))

@@ -51,6 +51,7 @@ func (t *Trainer) restoreTracked(snap *checkpoint.Snapshot, whole bool) {
 	if t.episodes.SetState(running) != nil {
 		_ = t.episodes.SetState(s)
 	}
+	t.knowEpisodes()
 }
 
 // finite reports whether all numbers are.

@@ -115,6 +115,7 @@ func (m *Trainee) Reseed(seed int64) error {
 	// The figures so far describe the other member's past.
 	m.metrics = metrics{}
 	m.episodes.Reset()
+	m.knowEpisodes()
 	m.running.takenOver()
 	return nil
 }

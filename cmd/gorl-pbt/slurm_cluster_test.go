@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +39,7 @@ func newCluster(t *testing.T) *cluster {
 	if err := os.Mkdir(c.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("go", "build", "-o", c.programs, ".", "../../snippets/pbt_processes")
+	build := exec.Command("go", "build", "-o", c.programs, ".", "../gorl", "../../snippets/pbt_processes")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -62,12 +63,17 @@ func (c *cluster) run(name string, args ...string) string {
 // submit submits four PPO agents with gorl-pbt and returns the array's job.
 func (c *cluster) submit(workspace, pbtKeys, launcherKeys string) (job string) {
 	c.t.Helper()
-	path := filepath.Join(c.dir, workspace+".yaml")
-	text := fmt.Sprintf(`
+	return c.submitFile(workspace, fmt.Sprintf(`
 pbt: {directory: runs, workspace: %s, num_policies: 4, threshold_std: 0.1, threshold_abs: 0.1,
   mutation_rate: 1, mutation: {learning_rate: mutate_float}, sample: {learning_rate: [1e-4, 1e-3]}, %s}
 launcher: {name: %s, command: [%q, -envs, "4", -rollouts, "64"], env: {GREETING: "it's $HOME"}, %s}
-`, workspace, pbtKeys, workspace, filepath.Join(c.programs, "pbt_processes"), launcherKeys)
+`, workspace, pbtKeys, workspace, filepath.Join(c.programs, "pbt_processes"), launcherKeys))
+}
+
+// submitFile submits the population of a file's text.
+func (c *cluster) submitFile(workspace, text string) (job string) {
+	c.t.Helper()
+	path := filepath.Join(c.dir, workspace+".yaml")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		c.t.Fatal(err)
 	}
@@ -273,4 +279,61 @@ func TestSlurmRestarts(t *testing.T) {
 	if state != "FAILED" || restarts != "0" || !strings.Contains(log, "restart 1 of 1 in 1 s") || !strings.Contains(log, "gave up after 2 failures") {
 		t.Errorf("task 3 is %s after %s restarts, want FAILED after two tries in one job:\n%s", state, restarts, log)
 	}
+}
+
+// Members of two ranks: the tasks of a step train one member together, stop together when its time is nearly up, and go on
+// together when Slurm starts the job again; a rank that is killed ends the others, and all are started again in the job.
+func TestSlurmRanks(t *testing.T) {
+	c := newCluster(t)
+	const intervals, interval = 8, 2048
+	job := c.submitFile("ranks", fmt.Sprintf(`
+environment: {id: CartPole, num_envs: 4}
+pbt: {directory: runs, workspace: ranks, num_policies: 4, objective: episode.return, threshold_std: 0, threshold_abs: 0,
+  mutation_rate: 1, mutation: {learning_rate: mutate_float}, interval_steps: %d, total_steps: %d, seed: 1}
+launcher: {name: ranks, command: [%q, member], ranks_per_member: 2, slurm: {cpus_per_member: 2}, restarts: {backoff: 1s}}
+models: {mlp: [16]}
+agent: {class: PPO, rollouts: 16}
+`, interval, intervals*interval, filepath.Join(c.programs, "gorl")))
+	c.until(job, "ranks", "members 0 and 1 are in their second interval", func() bool {
+		h := c.heartbeats("ranks")
+		return h[0] != nil && h[0].Iteration >= 2 && h[1] != nil && h[1].Iteration >= 2
+	})
+	c.run("kill", "-9", c.process(job, 0, "gorl", "SLURM_PROCID=1"))
+	c.run("kill", "-USR1", c.process(job, 1, "slurm_script", "")) // as Slurm does a minute before the time is up
+	c.until(job, "ranks", "its end", func() bool { return c.over(job) })
+	c.whole("ranks", intervals, intervals*interval)
+	for index, want := range []string{"0", "1", "0", "0"} {
+		state, restarts := c.task(job, index)
+		if state != "COMPLETED" || restarts != want {
+			t.Errorf("task %d is %s after %s restarts, want COMPLETED after %s:\n%s", index, state, restarts, want, c.log(job, "ranks", index))
+		}
+	}
+	for index, want := range []string{"restart 1 of 5 in 1 s", "signal: user defined signal 1"} {
+		if log := c.log(job, "ranks", index); !strings.Contains(log, want) || !strings.Contains(log, fmt.Sprintf("member %d continues in interval", index)) {
+			t.Errorf("the log of member %d lacks %q, or that it continues:\n%s", index, want, log)
+		}
+	}
+}
+
+// process is the number of the process of an array's task that has a name, and a variable in its environment.
+func (c *cluster) process(job string, index int, program, variable string) (pid string) {
+	c.t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil { // it has ended
+			continue
+		}
+		set := strings.Split(string(data), "\x00")
+		name, err := os.ReadFile(filepath.Join(filepath.Dir(path), "comm"))
+		if err == nil && string(name) == program+"\n" && slices.Contains(set, "SLURM_ARRAY_JOB_ID="+job) &&
+			slices.Contains(set, fmt.Sprintf("SLURM_ARRAY_TASK_ID=%d", index)) && slices.Contains(set, variable) {
+			return filepath.Base(filepath.Dir(path))
+		}
+	}
+	c.t.Fatalf("task %d has no process %s with %s", index, program, variable)
+	return ""
 }

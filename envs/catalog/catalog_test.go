@@ -202,7 +202,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{"{}", []string{`"id" is null`, "CartPole", "gymnasium:<id>"}},
 		{"{id: 3}", []string{`"id" is 3`}},
-		{"{id: Cartpole}", []string{`"id" is "Cartpole"`, "Acrobot, CartPole, CartPolePixels, MountainCar", `did you mean "CartPole"`}},
+		{"{id: Cartpole}", []string{`"id" is "Cartpole"`, "Acrobot, CartPole, CartPolePixels, Humanoid, MountainCar", `did you mean "CartPole"`}},
 		{"{id: CartPole-v1}", []string{`did you mean "gymnasium:CartPole-v1"`}},
 		{"{id: 'CartPole:x'}", []string{"there is no such environment"}},
 		{"{id: CartPole, num_env: 4}", []string{"catalog: CartPole", `unknown key "num_env" (given 4)`, `did you mean "num_envs"`}},

@@ -18,6 +18,7 @@ func TestTablesMatchTheCode(t *testing.T) {
 		docgen.Listed{Name: "catalog pixels settings", Defaults: pixelsDefaults(), Common: classicDefaults()},
 		docgen.Listed{Name: "catalog t-maze settings", Defaults: mazeDefaults(), Common: classicDefaults()},
 		docgen.Listed{Name: "catalog walker settings", Defaults: walkerDefaults(), Common: Defaults()},
+		docgen.Listed{Name: "catalog character settings", Defaults: characterDefaults(), Common: Defaults()},
 		docgen.Listed{Name: "catalog python settings", Defaults: pythonDefaults(gymnasiumStart, gymnasiumStep), Common: Defaults()},
 		docgen.Listed{Name: "catalog gymnasium settings", Defaults: gymnasiumDefaults(), Common: pythonDefaults(gymnasiumStart, gymnasiumStep)},
 		docgen.Listed{Name: "catalog simulator settings", Defaults: simulatorDefaults(), Common: pythonDefaults(gymnasiumStart, gymnasiumStep)},

@@ -34,8 +34,8 @@ func (c *Camera) check() error {
 	return nil
 }
 
-// or returns the camera with zero values replaced, for a model whose parts lie within radius metres of its middle.
-func (c Camera) or(radius float64) Camera {
+// or returns the camera with zero values replaced, for a picture that shows half metres above and below its middle.
+func (c Camera) or(half float64) Camera {
 	for _, v := range []struct {
 		value *float64
 		zero  float64
@@ -45,7 +45,7 @@ func (c Camera) or(radius float64) Camera {
 		}
 	}
 	if c.Distance == 0 {
-		c.Distance = 1.15 * radius / math.Tan(c.FieldOfView*math.Pi/360)
+		c.Distance = half / math.Tan(c.FieldOfView*math.Pi/360)
 	}
 	return c
 }

@@ -106,6 +106,9 @@ type CharacterConfig struct {
 	ActionScale float64
 	// History is the number of control steps that an AMP observation holds. Zero means 2.
 	History int
+	// HideRoot leaves the root's features out of AMP observations. A generated gait's trunk glides as no physical one does,
+	// and a discriminator that sees it need look no further.
+	HideRoot bool
 	// Deviation is the distance in metres between the root, or a key body seen from the root, and the clip's at this moment
 	// at which the task [Track] terminates. Small ones waste no time far from the clip; large ones allow recoveries. Zero
 	// means 0.5.
@@ -121,7 +124,8 @@ type CharacterConfig struct {
 // vertical so that the root's x axis points ahead. An observation is the features; then, with a clock, sine and cosine of
 // the clip's phase; then in the task [Track] the clip's root less this one (3, heading frame) and sine and cosine of the
 // angle between their headings; then in the task [Command] the direction wanted (2, heading frame) and the speed in m/s.
-// An AMP observation is the features of the last History control steps, the oldest first.
+// An AMP observation is the features of the last History control steps, the oldest first, without the root's with
+// HideRoot.
 //
 // Actions, clipped to [−5, 5], move the targets of position actuators, see CharacterConfig.ActionScale. An episode begins
 // at a random moment of a clip. It terminates when another body than a foot touches the floor, or the root is too low or
@@ -138,15 +142,40 @@ type Character struct {
 	shaping characterTerms // that were last set for all environments
 }
 
-// NewHumanoid makes humanoids, [HumanoidBody], where cfg.Body is not given.
-func NewHumanoid(cfg CharacterConfig) (*Character, error) { return newCharacter(cfg, HumanoidBody()) }
-
-// NewQuadruped makes quadrupeds, [QuadrupedBody], where cfg.Body is not given.
-func NewQuadruped(cfg CharacterConfig) (*Character, error) { return newCharacter(cfg, QuadrupedBody()) }
-
-func newCharacter(cfg CharacterConfig, body CharacterBody) (*Character, error) {
+// NewHumanoid makes humanoids, [HumanoidBody], where cfg.Body is not given. Without Motions they learn from
+// the walk that [motions.Builtin] has.
+func NewHumanoid(cfg CharacterConfig) (*Character, error) {
 	if cfg.Body.XML == "" {
-		cfg.Body = body
+		cfg.Body = HumanoidBody()
+	}
+	if cfg.Motions == nil {
+		clip, err := motions.Builtin("humanoid_walk")
+		if err != nil {
+			return nil, fmt.Errorf("mujoco: humanoid: %w", err)
+		}
+		cfg.Motions = []*motions.Clip{clip}
+	}
+	return NewCharacter(cfg)
+}
+
+// NewQuadruped makes quadrupeds, [QuadrupedBody], where cfg.Body is not given. Without Motions they learn from generated
+// trots ([motions.Trot]) of 0.3, 0.6 and 0.9 m/s, or where one clip is needed of the middle one.
+func NewQuadruped(cfg CharacterConfig) (*Character, error) {
+	if cfg.Body.XML == "" {
+		cfg.Body = QuadrupedBody()
+	}
+	if cfg.Motions == nil {
+		speeds := []float64{0.3, 0.6, 0.9}
+		if cfg.Clock || cfg.Residual || cfg.Task == Track {
+			speeds = speeds[1:2]
+		}
+		for _, speed := range speeds {
+			clip, err := motions.Trot(motions.TrotConfig{Speed: speed})
+			if err != nil {
+				return nil, fmt.Errorf("mujoco: quadruped: %w", err)
+			}
+			cfg.Motions = append(cfg.Motions, clip)
+		}
 	}
 	return NewCharacter(cfg)
 }

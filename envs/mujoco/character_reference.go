@@ -126,7 +126,7 @@ func meanSpeed(clip *motions.Clip) float64 {
 
 // tabulate makes the tables of a clip, with a simulation that says where bodies are.
 func (c *characterTask) tabulate(clip *motions.Clip, pose *Batch) (reference, error) {
-	f, history := c.features(), float64(c.cfg.History-1)*c.dt
+	f, history := c.style(), float64(c.cfg.History-1)*c.dt
 	span := clip.Duration()
 	if clip.Loop() != motions.LoopWrap {
 		if span -= history; span < 0 {
@@ -137,6 +137,7 @@ func (c *characterTask) tabulate(clip *motions.Clip, pose *Batch) (reference, er
 	r := reference{clip: clip, rows: max(1, int(math.Round(span/c.dt*rowsAStep))), width: c.cfg.History * f, numKeys: len(c.keys)}
 	r.spacing = span / float64(r.rows)
 	r.features, r.keys = make([]float32, r.rows*r.width), make([]float64, 3*r.rows*r.numKeys)
+	all := make([]float32, c.features())
 	xpos := floats(pose.data[0].xpos, 3*pose.model.NumBodies())
 	for row := range r.rows {
 		for k := range c.cfg.History {
@@ -144,12 +145,12 @@ func (c *characterTask) tabulate(clip *motions.Clip, pose *Batch) (reference, er
 			if err := pose.forward(0, 1); err != nil {
 				return reference{}, err
 			}
-			out := r.features[row*r.width+k*f : row*r.width+(k+1)*f]
-			c.writeFeatures(pose.QPos(0), pose.QVel(0), xpos, out)
+			c.writeFeatures(pose.QPos(0), pose.QVel(0), xpos, all)
+			copy(r.features[row*r.width+k*f:row*r.width+(k+1)*f], all[len(all)-f:])
 			if k > 0 {
 				continue
 			}
-			for i, v := range out[f-3*r.numKeys:] {
+			for i, v := range all[len(all)-3*r.numKeys:] {
 				r.keys[3*row*r.numKeys+i] = float64(v)
 			}
 			if row%rowsAStep == 0 {

@@ -13,6 +13,7 @@ import (
 const (
 	rootPositions  = 7 // x, y, z, and a quaternion, w first
 	rootVelocities = 6
+	rootFeatures   = 13    // height, two axes, two velocities
 	characterLift  = 0.005 // m above the clip at reset, so that no foot begins in the floor
 	maxAction      = 5
 )
@@ -87,13 +88,21 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	set := spaces.Set{
 		Observation:    spaces.Unbounded(c.observation()),
 		Action:         spaces.NewBox(-maxAction, maxAction, hinges),
-		AMPObservation: spaces.Unbounded(c.cfg.History * c.features()),
+		AMPObservation: spaces.Unbounded(c.cfg.History * c.style()),
 	}
-	return Spec{Name: b.Name, Spaces: set, Memory: (c.cfg.History-1)*c.features() + memorySize}, nil
+	return Spec{Name: b.Name, Spaces: set, Memory: (c.cfg.History-1)*c.style() + memorySize}, nil
 }
 
 // features is the number of features of a moment.
-func (c *characterTask) features() int { return 1 + 6 + 6 + 2*(c.nq-rootPositions) + 3*len(c.keys) }
+func (c *characterTask) features() int { return rootFeatures + 2*(c.nq-rootPositions) + 3*len(c.keys) }
+
+// style is the number of those features, the last ones, that AMP observations have.
+func (c *characterTask) style() int {
+	if c.cfg.HideRoot {
+		return c.features() - rootFeatures
+	}
+	return c.features()
+}
 
 // observation is the width of an observation.
 func (c *characterTask) observation() int {
@@ -243,17 +252,17 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 	width, mem := c.features(), c.memory(s)
 	o := out.Observation
 	c.writeFeatures(s.QPos, s.QVel, s.XPos, o[:width])
-	history := s.Memory[:len(s.Memory)-memorySize]
+	history, style := s.Memory[:len(s.Memory)-memorySize], o[width-c.style():width]
 	if out.AMPObservation != nil {
 		for i, v := range history {
 			out.AMPObservation[i] = float32(v)
 		}
-		copy(out.AMPObservation[len(history):], o[:width])
+		copy(out.AMPObservation[len(history):], style)
 	}
 	if len(history) > 0 {
-		copy(history, history[width:])
-		for i, v := range o[:width] {
-			history[len(history)-width+i] = float64(v)
+		copy(history, history[len(style):])
+		for i, v := range style {
+			history[len(history)-len(style)+i] = float64(v)
 		}
 	}
 	if out.AMPObservation != nil && c.cfg.Command.Seconds > 0 {
@@ -370,7 +379,7 @@ func (c *characterTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float3
 	if n <= 0 {
 		return nil, fmt.Errorf("mujoco: character: %d reference motions; ask for at least one", n)
 	}
-	out := make([]float32, 0, n*c.cfg.History*c.features())
+	out := make([]float32, 0, n*c.cfg.History*c.style())
 	for range n {
 		x, k := rng.Float64()*c.weights[len(c.weights)-1], 0
 		for k < len(c.weights)-1 && c.weights[k] <= x {

@@ -2,7 +2,6 @@ package mujoco
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -78,12 +77,16 @@ func TestCharacterContract(t *testing.T) {
 			{CharacterConfig{}, 0, 2},
 			{CharacterConfig{Clock: true, History: 1}, 2, 1},
 			{CharacterConfig{Task: Track, Residual: true, History: 5}, 2 + 5, 5},
+			{CharacterConfig{HideRoot: true, History: 3}, 0, 3},
 			{CharacterConfig{Task: Command, Command: CommandConfig{MinSpeed: 0.2, MaxSpeed: 1, Turn: 1, Seconds: 0.2}}, 3, 2},
 		} {
 			c.cfg.Body, c.cfg.NumEnvs, c.cfg.EpisodeLength = body(), 5, 40
 			e := characterOf(t, c.cfg)
-			s := e.Spaces()
-			if s.Observation.Width() != widths[name]+c.more || s.AMPObservation.Width() != c.rows*widths[name] ||
+			s, style := e.Spaces(), widths[name]
+			if c.cfg.HideRoot {
+				style -= 13
+			}
+			if s.Observation.Width() != widths[name]+c.more || s.AMPObservation.Width() != c.rows*style ||
 				s.Action.Width() != e.Model().NU() {
 				t.Errorf("%s, %s: spaces %v", name, c.cfg.Task, s)
 			}
@@ -176,21 +179,34 @@ func TestCharacterStepDoesNotAllocate(t *testing.T) {
 
 // TestCharacterReset: episodes begin in the clip, and the AMP history is the clip's.
 func TestCharacterReset(t *testing.T) {
+	for _, hide := range []bool{false, true} {
+		characterReset(t, characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: 50, History: 3, HideRoot: hide}))
+	}
+}
+
+func characterReset(t *testing.T, e *Character) {
 	const n = 50
-	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: n, History: 3})
 	s, err := e.Reset(5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, task := slices.Clone(s.Observations), e.task
-	width, r := task.features(), &task.refs[0]
+	task := e.task
+	width, r := task.style(), &task.refs[0]
+	var first []float32
+	for i := range n {
+		first = append(first, s.Observations[(i+1)*task.features()-width:(i+1)*task.features()]...)
+	}
+	lift := characterLift
+	if width < task.features() {
+		lift = 0
+	}
 	rows := map[int]bool{}
 	for i := range n {
 		o := first[i*width : (i+1)*width]
 		found := -1
 		for row := range r.rows {
 			f := r.features[row*r.width+2*width : (row+1)*r.width]
-			if math.Abs(float64(o[0]-f[0])-characterLift) < 1e-5 && farthest32(o[1:], f[1:]) < 1e-5 {
+			if math.Abs(float64(o[0]-f[0])-lift) < 1e-5 && farthest32(o[1:], f[1:]) < 1e-5 {
 				found = row
 			}
 		}
@@ -586,30 +602,51 @@ func TestCharacterConfigErrors(t *testing.T) {
 	}
 }
 
-// TestHumanoidFollowsAWalk: targets taken from DeepMimic's walk keep humanoids up for most of a second without any
-// learning, so the model, its actuators and the clip's signs agree.
-func TestHumanoidFollowsAWalk(t *testing.T) {
-	const n = 32
-	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Motions: []*motions.Clip{deepMimic(t, "humanoid3d_walk.txt")},
-		NumEnvs: n, Residual: true})
-	if _, err := e.Reset(1); err != nil {
-		t.Fatal(err)
-	}
-	var length, speed, joint, episodes float64
-	for range 150 {
-		s, err := e.Step(make([]float32, 28*n))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, ep := range s.Episodes {
-			episodes++
-			length, speed, joint = length+float64(ep.Length), speed+ep.Metrics["speed"], joint+ep.Metrics["joint_error"]
-		}
-	}
-	length, speed, joint = length/episodes, speed/episodes, joint/episodes
-	t.Logf("%g episodes, length %.1f, speed %.2f, joint error %.3f", episodes, length, speed, joint)
-	if length < 22 || speed < 0.5 || joint > 0.1 {
-		t.Error("humanoids that follow the walk fall at once")
+// TestCharactersFollowClips: targets taken from the clips that come with gorl, and from DeepMimic's walk, keep characters
+// up for a while without any learning, so the models, their actuators and the clips' signs agree.
+func TestCharactersFollowClips(t *testing.T) {
+	for name, c := range map[string]struct {
+		make          func(CharacterConfig) (*Character, error)
+		clip          func(t *testing.T) []*motions.Clip
+		length, speed float64
+	}{
+		"humanoid":  {NewHumanoid, nil, 15, 0.3},
+		"quadruped": {NewQuadruped, nil, 100, 0.3},
+		"DeepMimic": {NewHumanoid, func(t *testing.T) []*motions.Clip {
+			return []*motions.Clip{deepMimic(t, "humanoid3d_walk.txt")}
+		}, 22, 0.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := CharacterConfig{NumEnvs: 32, Residual: true}
+			if c.clip != nil {
+				cfg.Motions = c.clip(t)
+			}
+			e, err := c.make(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			if _, err := e.Reset(1); err != nil {
+				t.Fatal(err)
+			}
+			actions := make([]float32, 32*e.Model().NU())
+			var length, speed, joint, episodes float64
+			for range 310 {
+				s, err := e.Step(actions)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, ep := range s.Episodes {
+					episodes++
+					length, speed, joint = length+float64(ep.Length), speed+ep.Metrics["speed"], joint+ep.Metrics["joint_error"]
+				}
+			}
+			length, speed, joint = length/episodes, speed/episodes, joint/episodes
+			t.Logf("%g episodes, length %.1f, speed %.2f, joint error %.3f", episodes, length, speed, joint)
+			if length < c.length || speed < c.speed || joint > 0.15 {
+				t.Error("characters that follow the clip fall at once")
+			}
+		})
 	}
 }
 
@@ -620,37 +657,11 @@ func deepMimic(t *testing.T, name string) *motions.Clip {
 	if folder == "" {
 		t.Skip("GORL_MOTIONS names no folder of clips")
 	}
-	data, err := os.ReadFile(filepath.Join(folder, "deepmimic", name))
+	clip, err := motions.Load(filepath.Join(folder, "deepmimic", name))
 	if err != nil {
 		t.Skip(err)
 	}
-	var file struct{ Frames [][]float64 }
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatal(err)
-	}
-	cfg := motions.ClipConfig{Name: name, Loop: motions.LoopWrap, Description: marching(t, HumanoidBody()).Description()}
-	hinges := func(q []float64) []float64 {
-		w, x, y, z := q[0], q[1], -q[3], q[2]
-		return []float64{math.Atan2(-2*(y*z-w*x), 1-2*(x*x+y*y)), math.Asin(2 * (x*z + w*y)), math.Atan2(-2*(x*y-w*z), 1-2*(y*y+z*z))}
-	}
-	for k, f := range file.Frames {
-		row := []float64{f[1], -f[3], f[2] + 0.004, f[4], f[5], -f[7], f[6]}
-		for _, at := range []int{8, 12, 25, -29, 39, -43, 16, -20, 21, 30, -34, 35} {
-			if at < 0 {
-				row = append(row, -f[-at])
-			} else {
-				row = append(row, hinges(f[at:])...)
-			}
-		}
-		cfg.Frames = append(cfg.Frames, row)
-		d := f[0]
-		if k == len(file.Frames)-1 {
-			d = 0
-		}
-		cfg.Durations = append(cfg.Durations, d)
-	}
-	clip, err := motions.NewClip(cfg)
-	if err != nil {
+	if clip, err = motions.Humanoid(clip); err != nil {
 		t.Fatal(err)
 	}
 	return clip

@@ -218,7 +218,7 @@ func (d *drawing) perspective(m *Model, data, reference *C.mjData) *image.RGBA {
 	s.mark(data, r3.Vec{})
 	if reference != nil {
 		sin, cos := math.Sincos(s.camera.Azimuth * math.Pi / 180)
-		beside := r3.Scale(0.38*s.camera.Distance, r3.Vec{X: sin, Y: -cos})
+		beside := r3.Scale(s.beside, r3.Vec{X: sin, Y: -cos})
 		s.add(d.shapes, floats(reference.geom_xpos, 3*n), floats(reference.geom_xmat, 9*n), &ghostColor, beside)
 		s.mark(reference, beside)
 		root = r3.Add(root, r3.Scale(0.5, beside))

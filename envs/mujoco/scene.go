@@ -33,6 +33,7 @@ type scene struct {
 	cfg     RenderConfig
 	camera  Camera
 	middle  float64 // height at which the camera looks
+	beside  float64 // m between a character and its reference
 	ground  float64 // height of the floor
 	floor   bool
 	solids  []solid
@@ -61,10 +62,10 @@ func newScene(cfg RenderConfig, shapes []shape, pos, mat []float64) *scene {
 		low, high = min(low, p.pos.Z-p.radius), max(high, p.pos.Z+p.radius)
 		center = r3.Add(center, r3.Scale(1/float64(len(s.solids)), p.pos))
 	}
-	radius := 0.1
+	width := 0.1
 	for i := range s.solids {
 		p := &s.solids[i]
-		radius = max(radius, r3.Norm(r3.Sub(p.pos, center))+p.radius)
+		width = max(width, math.Hypot(p.pos.X-center.X, p.pos.Y-center.Y)+p.radius)
 	}
 	if low > high {
 		low, high = 0, 2 // nothing to see
@@ -73,7 +74,8 @@ func newScene(cfg RenderConfig, shapes []shape, pos, mat []float64) *scene {
 		high, low = s.ground+high-low, s.ground
 	}
 	s.middle = low + 0.47*(high-low)
-	s.camera = cfg.Camera.or(radius)
+	s.beside = max(2.7*width, 0.55*(high-low))
+	s.camera = cfg.Camera.or(max(0.65*(high-low), (0.5*s.beside+1.4*width)*float64(cfg.Height)/float64(cfg.Width)))
 	return s
 }
 

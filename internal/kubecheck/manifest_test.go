@@ -60,6 +60,16 @@ func manifests(t *testing.T, config string) []byte {
 // decode reads the two documents strictly: an unknown or doubled field is an error.
 func decode(t *testing.T, text []byte) (*corev1.ConfigMap, *batchv1.Job) {
 	t.Helper()
+	config, service, job := decodeAll(t, text)
+	if service != nil {
+		t.Errorf("there is a Service, which members of one rank do not need:\n%s", text)
+	}
+	return config, job
+}
+
+// decodeAll is decode with a Service, nil where there is none.
+func decodeAll(t *testing.T, text []byte) (*corev1.ConfigMap, *corev1.Service, *batchv1.Job) {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{batchv1.AddToScheme, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -69,6 +79,7 @@ func decode(t *testing.T, text []byte) (*corev1.ConfigMap, *batchv1.Job) {
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 	documents := kubeyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(text)))
 	var config *corev1.ConfigMap
+	var service *corev1.Service
 	var job *batchv1.Job
 	for {
 		buffer := make([]byte, 1<<20)
@@ -105,6 +116,8 @@ func decode(t *testing.T, text []byte) (*corev1.ConfigMap, *batchv1.Job) {
 		switch object := object.(type) {
 		case *corev1.ConfigMap:
 			config = object
+		case *corev1.Service:
+			service = object
 		case *batchv1.Job:
 			job = object
 		default:
@@ -114,7 +127,7 @@ func decode(t *testing.T, text []byte) (*corev1.ConfigMap, *batchv1.Job) {
 	if config == nil || job == nil {
 		t.Fatalf("want a ConfigMap and a Job:\n%s", text)
 	}
-	return config, job
+	return config, service, job
 }
 
 // lost lists what is in a and not, or differently, in b.
@@ -338,6 +351,47 @@ func TestManifestSaysWhatTheFileSays(t *testing.T) {
 		if !ok {
 			t.Errorf("the manifest lacks %s", what)
 		}
+	}
+}
+
+// Members of several ranks: a pod for each rank, which the headless Service gives names.
+func TestRanks(t *testing.T) {
+	const n = 3
+	text := strings.Replace(strings.Replace(full, "max_parallel: 4", fmt.Sprintf("ranks_per_member: %d", n), 1), "  slice: 5\n", "", 1)
+	config, service, job := decodeAll(t, manifests(t, text))
+	for _, p := range problems(config, job) {
+		t.Error(p)
+	}
+	if service == nil {
+		t.Fatal("there is no Service")
+	}
+	for _, p := range validation.IsDNS1035Label(service.Name) {
+		t.Errorf("Service %q: %s", service.Name, p)
+	}
+	pod := job.Spec.Template
+	for key, value := range service.Spec.Selector {
+		if pod.Labels[key] != value {
+			t.Errorf("the Service selects %s=%s, and pods have %q", key, value, pod.Labels[key])
+		}
+	}
+	env := map[string]string{}
+	for _, e := range pod.Spec.Containers[0].Env {
+		env[e.Name] = e.Value
+	}
+	for what, ok := range map[string]bool{
+		"a pod for each rank":                 *job.Spec.Completions == 8*n && *job.Spec.Parallelism == 8*n,
+		"a Service without an address":        service.Spec.ClusterIP == corev1.ClusterIPNone && len(service.Spec.Selector) > 0,
+		"names of pods that are not ready":    service.Spec.PublishNotReadyAddresses,
+		"a Service in the Job's namespace":    service.Namespace == job.Namespace,
+		"the Service's name as the subdomain": pod.Spec.Subdomain == service.Name && service.Name == job.Name,
+		"the number of ranks":                 env["GORL_PBT_RANKS"] == fmt.Sprint(n) && env["GORL_PBT_SERVICE"] == service.Name,
+	} {
+		if !ok {
+			t.Errorf("the manifest lacks %s", what)
+		}
+	}
+	if _, ok := env["GORL_PBT_POLICY_IDX"]; ok {
+		t.Error("the index of a pod would be the member's number")
 	}
 }
 

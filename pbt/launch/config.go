@@ -36,12 +36,17 @@ type Config struct {
 	//
 	// More members search more widely, and each takes the compute of one run.
 	NumPolicies int `yaml:"num_policies" config:"min=0,max=65536"`
+	// RanksPerMember is the number of processes that train one member together, each with environments of its own; the
+	// member program must be one that can, as `gorl member` is.
+	//
+	// More train a member sooner, on as many GPUs; with fewer, more members run at a time.
+	RanksPerMember int `yaml:"ranks_per_member" config:"min=1,max=4096"`
 	// MaxParallel is the greatest number of members that run at a time. Lower it where memory or processors do not suffice
 	// for all; the members then take turns. 0 runs as many as the GPUs have room for where MembersPerGPU is given, else
 	// all.
 	MaxParallel int `yaml:"max_parallel" config:"min=0"`
 	// GPUs is the number of devices to divide members among, the first of CUDA_VISIBLE_DEVICES where that is set. 0
-	// leaves CUDA_VISIBLE_DEVICES as it is, so that every member sees all devices.
+	// leaves CUDA_VISIBLE_DEVICES as it is, so that every member sees all devices. A member of several ranks gets as many.
 	GPUs int `yaml:"gpus" config:"min=0"`
 	// MembersPerGPU is the greatest number of members on one GPU at a time; 0: as many as MaxParallel needs. More members
 	// share the device's memory and slow each other down.
@@ -110,9 +115,9 @@ type Restarts struct {
 type SlurmConfig struct {
 	// Partition is the partition; Slurm's default if empty.
 	Partition string `yaml:"partition"`
-	// GPUsPerMember is the number of GPUs that each member gets; 0 asks for none.
+	// GPUsPerMember is the number of GPUs that each member gets; 0 asks for none. Several ranks take one each.
 	GPUsPerMember int `yaml:"gpus_per_member" config:"min=0"`
-	// CPUsPerMember is the number of processors of each member.
+	// CPUsPerMember is the number of processors of each member, which its ranks divide.
 	//
 	// More processors let a member step its environments in parallel; fewer let the cluster place more members at a
 	// time.
@@ -124,8 +129,8 @@ type SlurmConfig struct {
 	Time string `yaml:"time"`
 	// Nodes is the number of nodes of one member.
 	//
-	// Slurm runs the member on the first node only. More than 1 suits a program that starts its own processes on the
-	// other nodes.
+	// Ranks are divided evenly among the nodes. A member of one rank runs on the first node only; more than 1 then suits a
+	// program that starts its own processes on the other nodes.
 	Nodes int `yaml:"nodes" config:"min=1"`
 	// Extra are further options of sbatch, one each, e.g. "--account=robots".
 	Extra []string `yaml:"extra"`
@@ -139,7 +144,7 @@ type KubernetesConfig struct {
 	Image string `yaml:"image"`
 	// Namespace is the namespace; that of kubectl's context if empty.
 	Namespace string `yaml:"namespace"`
-	// Resources are requests and limits of a member, e.g. {cpu: 4, memory: 16Gi, nvidia.com/gpu: 1}.
+	// Resources are requests and limits of a member, or of each of its ranks, e.g. {cpu: 4, memory: 16Gi, nvidia.com/gpu: 1}.
 	Resources Vars `yaml:"resources"`
 	// Claim is the PersistentVolumeClaim that all pods share; its access mode must be ReadWriteMany where they run on
 	// several nodes.
@@ -176,7 +181,7 @@ type Toleration struct {
 // DefaultConfig is what holds where a file says nothing.
 func DefaultConfig() Config {
 	return Config{
-		Name: "gorl-pbt", Slice: 1, LogSize: 16 << 20, LogFiles: 3, Grace: 30 * time.Second,
+		Name: "gorl-pbt", RanksPerMember: 1, Slice: 1, LogSize: 16 << 20, LogFiles: 3, Grace: 30 * time.Second,
 		Restarts:   Restarts{Max: 5, Window: 10 * time.Minute, Backoff: time.Second, MaxBackoff: time.Minute, Jitter: 0.25},
 		Slurm:      SlurmConfig{CPUsPerMember: 1, Nodes: 1},
 		Kubernetes: KubernetesConfig{MountPath: "/data"},
@@ -201,9 +206,16 @@ func (c Config) Validate() error {
 		wrong(`"members_per_gpu" is %d without "gpus": say how many GPUs there are`, c.MembersPerGPU)
 	}
 	// The GPUs would silently run fewer members than max_parallel asks for.
-	if c.GPUs > 0 && c.MembersPerGPU > 0 && c.MaxParallel > c.GPUs*c.MembersPerGPU {
+	if c.GPUs > 0 && c.MembersPerGPU > 0 && c.MaxParallel > c.room() {
 		wrong(`"max_parallel" is %d, and %d GPUs have room for %d members each: make it at most %d`, c.MaxParallel, c.GPUs,
-			c.MembersPerGPU, c.GPUs*c.MembersPerGPU)
+			c.MembersPerGPU, c.room())
+	}
+	if c.GPUs > 0 && c.GPUs < c.RanksPerMember {
+		wrong(`"gpus" is %d and "ranks_per_member" %d: every rank of a member takes a GPU; leave "gpus" out where they share one`,
+			c.GPUs, c.RanksPerMember)
+	}
+	if c.RanksPerMember > 1 {
+		errs = append(errs, c.checkRanks())
 	}
 	// The tags of the fields bound numbers only, so times are checked here.
 	for _, t := range []struct {
@@ -244,12 +256,43 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// checkRanks checks what else several ranks ask for.
+func (c Config) checkRanks() error {
+	var errs []error
+	for _, x := range []struct {
+		key   string
+		value int
+		by    string
+	}{
+		{"ranks_per_member", c.RanksPerMember, "ranks are divided evenly among the nodes"},
+		{"slurm.gpus_per_member", c.Slurm.GPUsPerMember, "GPUs are divided evenly among the nodes"},
+	} {
+		if n := c.Slurm.Nodes; n > 0 && x.value%n != 0 {
+			errs = append(errs, fmt.Errorf(`launch: %q is %d and "slurm.nodes" %d: want a multiple, as %s`, x.key, x.value, n, x.by))
+		}
+	}
+	for _, vars := range []struct {
+		key string
+		v   Vars
+	}{{"env", c.Env}, {"kubernetes.env", c.Kubernetes.Env}} {
+		for _, name := range rankVariables {
+			if _, set := vars.v[name]; set {
+				errs = append(errs, fmt.Errorf(`launch: %q sets %s, by which the ranks of a member find each other; leave it out`, vars.key, name))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// room is the number of members that the GPUs have room for.
+func (c Config) room() int { return c.GPUs * c.MembersPerGPU / max(1, c.RanksPerMember) }
+
 // parallel is the number of members that may run at a time: MaxParallel or, where that is 0, the room on the GPUs or,
 // where that is unknown too, all. It never exceeds the number of members.
 func (c Config) parallel() int {
 	n := c.MaxParallel
 	if n == 0 && c.GPUs > 0 && c.MembersPerGPU > 0 {
-		n = c.GPUs * c.MembersPerGPU
+		n = c.room()
 	}
 	if n == 0 || n > c.NumPolicies {
 		n = c.NumPolicies
@@ -263,7 +306,7 @@ func (c Config) perGPU() int {
 	if c.MembersPerGPU > 0 || c.GPUs == 0 {
 		return c.MembersPerGPU
 	}
-	return (c.parallel() + c.GPUs - 1) / c.GPUs
+	return (c.parallel()*c.RanksPerMember + c.GPUs - 1) / c.GPUs
 }
 
 // slice is the value of EnvSlice: Slice where members take turns; 0, which means that they never yield, where all fit

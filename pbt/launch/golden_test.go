@@ -26,10 +26,13 @@ func drive(t *testing.T, settings string, happened []string) string {
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	var out strings.Builder
 	on := func(st start) string {
-		if st.gpu == noGPU {
+		switch len(st.gpus) {
+		case 0:
 			return fmt.Sprintf(" start %d", st.member)
+		case 1:
+			return fmt.Sprintf(" start %d on GPU %d", st.member, st.gpus[0])
 		}
-		return fmt.Sprintf(" start %d on GPU %d", st.member, st.gpu)
+		return fmt.Sprintf(" start %d on GPUs %v", st.member, st.gpus)
 	}
 	for _, text := range happened {
 		at, text, _ := strings.Cut(text, " ")

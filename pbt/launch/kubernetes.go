@@ -6,6 +6,7 @@ package launch
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,7 +26,9 @@ var (
 	// have depends on the kind of object.
 	label     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 	subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-	quantity  = regexp.MustCompile(`^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$`)
+	// serviceName begins the name of a Service.
+	serviceName = regexp.MustCompile(`^[a-z]`)
+	quantity    = regexp.MustCompile(`^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$`)
 )
 
 // maxNameForJob leaves room for the index and the random letters of a pod's name, which must be a DNS label.
@@ -36,7 +39,9 @@ const maxNameForJob = 52
 const maxConfigMap = 1<<20 - 1<<12
 
 // Kubernetes returns the manifests of a population: a ConfigMap with its canonical file, and an Indexed Job whose pods
-// are its members, for kubectl apply. A pod that yields, asks for a restart, or is stopped after saving is started anew
+// are its members, for kubectl apply. Where members have several ranks each of them is a pod, and a headless Service gives
+// the pods names by which they find rank 0 of their member; all members then run at a time, because Kubernetes could not let
+// whole members take turns. A pod that yields, asks for a restart, or is stopped after saving is started anew
 // without that counting as a failure; one that fails is started again up to Restarts.Max times in all. Kubernetes lets
 // a pod's successor wait, up to six minutes, so where members take turns their slices should be long. It needs
 // Kubernetes 1.33, or 1.29 with the feature gate JobBackoffLimitPerIndex.
@@ -56,10 +61,19 @@ func Kubernetes(f *File) ([]byte, error) {
 	config := kubeObject{APIVersion: "v1", Kind: "ConfigMap", Metadata: f.metadata(name + "-config"),
 		Data: map[string]string{ConfigFile: string(canonical)}}
 	job := kubeObject{APIVersion: "batch/v1", Kind: "Job", Metadata: f.metadata(name), Spec: f.jobSpec()}
+	objects := []kubeObject{config, job}
+	if f.Launcher.RanksPerMember > 1 {
+		objects = []kubeObject{config, f.service(), job}
+	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := errors.Join(encoder.Encode(config), encoder.Encode(job), encoder.Close()); err != nil {
+	for _, object := range objects {
+		if err := encoder.Encode(object); err != nil {
+			return nil, fmt.Errorf("launch: %w", err)
+		}
+	}
+	if err := encoder.Close(); err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
 	return out.Bytes(), nil
@@ -90,6 +104,14 @@ func (f *File) checkKubernetes() error {
 		}
 		if !o.form.MatchString(o.value) || len(o.value) > o.longest {
 			wrong(`"kubernetes.%s" is %q: want at most %d lower-case letters, digits and "-"`, o.key, o.value, o.longest)
+		}
+	}
+	if d.RanksPerMember > 1 {
+		if n := min(d.parallel(), cmp.Or(k.Parallelism, d.NumPolicies)); n < d.NumPolicies {
+			wrong(`"ranks_per_member" is %d, and %d of %d members run at a time: Kubernetes cannot let whole members take turns; leave "max_parallel" and "kubernetes.parallelism" out`, d.RanksPerMember, n, d.NumPolicies)
+		}
+		if !serviceName.MatchString(d.Name) {
+			wrong(`"launcher.name" is %q: with "ranks_per_member" it names a Service, too, and begins with a letter`, d.Name)
 		}
 	}
 	if k.Image == "" || strings.ContainsAny(k.Image, " \t\r\n") {
@@ -140,6 +162,7 @@ func (f *File) jobSpec() *kubeJob {
 	if parallelism < d.NumPolicies {
 		slice = d.Slice
 	}
+	n := d.RanksPerMember
 	container := kubeContainer{
 		Name: "member", Image: k.Image, Env: d.podEnv(slice),
 		VolumeMounts: []kubeMount{{Name: "population", MountPath: k.MountPath},
@@ -164,8 +187,11 @@ func (f *File) jobSpec() *kubeJob {
 	}
 	// Failures count for each index alone, and as many indexes may fail as there are: one member that fails for good
 	// must not end the others. Of the rules the first that matches counts.
+	if n > 1 {
+		pod.Subdomain = d.Name
+	}
 	return &kubeJob{
-		Completions: d.NumPolicies, Parallelism: parallelism, CompletionMode: "Indexed", BackoffLimitPerIndex: d.Restarts.Max, MaxFailedIndexes: d.NumPolicies,
+		Completions: d.NumPolicies * n, Parallelism: parallelism * n, CompletionMode: "Indexed", BackoffLimitPerIndex: d.Restarts.Max, MaxFailedIndexes: d.NumPolicies * n,
 		PodFailurePolicy: kubeFailurePolicy{Rules: []kubeFailureRule{
 			{Action: "Ignore", OnExitCodes: &kubeExitCodes{ContainerName: "member", Operator: "In",
 				Values: []int{StatusYielded, StatusRestart, StatusStopped}}},
@@ -173,6 +199,13 @@ func (f *File) jobSpec() *kubeJob {
 		}},
 		Template: kubeTemplate{Metadata: kubeMeta{Labels: f.metadata("").Labels}, Spec: pod},
 	}
+}
+
+// service gives the pods of a Job names, <job>-<index>.<service>: Kubernetes makes the first part their host's name. They
+// have them before they are ready, since they become ready by meeting.
+func (f *File) service() kubeObject {
+	return kubeObject{APIVersion: "v1", Kind: "Service", Metadata: f.metadata(f.Launcher.Name),
+		Spec: &kubeService{ClusterIP: "None", PublishNotReadyAddresses: true, Selector: f.metadata("").Labels}}
 }
 
 // escapeDollars keeps Kubernetes from replacing $(NAME) in a text: to it, $$ is a dollar sign.
@@ -190,8 +223,12 @@ func (c Config) podEnv(slice int64) []kubeEnv {
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		env = append(env, kubeEnv{Name: name, Value: escapeDollars(vars[name])})
 	}
+	env = append(env, kubeEnv{Name: EnvConfig, Value: configFolder + "/" + ConfigFile})
+	if c.RanksPerMember > 1 { // the index is a rank's, of which the process makes its member's number
+		return append(env, kubeEnv{Name: EnvSlice, Value: fmt.Sprint(slice)},
+			kubeEnv{Name: EnvRanks, Value: fmt.Sprint(c.RanksPerMember)}, kubeEnv{Name: envService, Value: c.Name})
+	}
 	return append(env,
-		kubeEnv{Name: EnvConfig, Value: configFolder + "/" + ConfigFile},
 		kubeEnv{Name: EnvMember, ValueFrom: &kubeSource{FieldRef: kubeField{FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}},
 		kubeEnv{Name: EnvSlice, Value: fmt.Sprint(slice)},
 	)

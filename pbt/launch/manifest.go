@@ -4,13 +4,20 @@ package launch
 // write them. They are declared here, and not imported, so that gorl does not depend on Kubernetes' client libraries.
 // The test in internal/kubecheck compares the manifests with the API's own types. kubernetes.go fills them in.
 
-// kubeObject is a ConfigMap, which has Data, or a Job, which has Spec.
+// kubeObject is a ConfigMap, which has Data, or a Job or a Service, which have Spec: a *kubeJob or a *kubeService.
 type kubeObject struct {
 	APIVersion string            `yaml:"apiVersion"`
 	Kind       string            `yaml:"kind"`
 	Metadata   kubeMeta          `yaml:"metadata"`
 	Data       map[string]string `yaml:"data,omitempty"`
-	Spec       *kubeJob          `yaml:"spec,omitempty"`
+	Spec       any               `yaml:"spec,omitempty"`
+}
+
+// kubeService is a headless Service: names for pods, and no address of its own.
+type kubeService struct {
+	ClusterIP                string            `yaml:"clusterIP"`
+	PublishNotReadyAddresses bool              `yaml:"publishNotReadyAddresses"`
+	Selector                 map[string]string `yaml:"selector"`
 }
 
 // kubeMeta names an object. Labels let people select all of a population's objects at once.
@@ -20,7 +27,7 @@ type kubeMeta struct {
 	Labels    map[string]string `yaml:"labels,omitempty"`
 }
 
-// kubeJob is an Indexed Job: every index from 0 to Completions-1 is a member, and has one pod at a time.
+// kubeJob is an Indexed Job: every index from 0 to Completions-1 is a member, or one of its ranks, and has one pod at a time.
 type kubeJob struct {
 	// CompletionMode is Indexed, so that pods know their member.
 	CompletionMode string `yaml:"completionMode"`
@@ -71,6 +78,7 @@ type kubePod struct {
 	RestartPolicy                 string          `yaml:"restartPolicy"`
 	TerminationGracePeriodSeconds int64           `yaml:"terminationGracePeriodSeconds"`
 	ServiceAccountName            string          `yaml:"serviceAccountName,omitempty"`
+	Subdomain                     string          `yaml:"subdomain,omitempty"`
 	NodeSelector                  Vars            `yaml:"nodeSelector,omitempty"`
 	Tolerations                   []Toleration    `yaml:"tolerations,omitempty"`
 	Containers                    []kubeContainer `yaml:"containers"`

@@ -27,7 +27,17 @@ const (
 	EnvMember = "GORL_PBT_POLICY_IDX"
 	// EnvSlice is the number of intervals to train before yielding; 0 or absent: until the end.
 	EnvSlice = "GORL_PBT_SLICE"
+	// EnvRanks is the number of processes that train the member together; absent: one. Which of them a process is says the
+	// environment of torch's programs, RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or
+	// that of Slurm's srun.
+	EnvRanks = "GORL_PBT_RANKS"
 )
+
+// rankVariables are those by which a launcher tells the ranks of a member their places.
+var rankVariables = []string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
+
+// envService is the name of the Service and the Job of a population's pods, where members have several ranks.
+const envService = "GORL_PBT_SERVICE"
 
 // envCompletionIndex is the member in a pod of an Indexed Job, where Kubernetes sets it.
 const envCompletionIndex = "JOB_COMPLETION_INDEX"
@@ -58,6 +68,8 @@ type Process struct {
 	Member int
 	// Slice is the number of intervals after which the process yields; 0 never.
 	Slice int64
+	// Ranks is the number of processes that train the member together; 0 means 1. Package pbt/ranks knows more.
+	Ranks int
 }
 
 // FromEnvironment reads the environment that a member is started with. ok is false where this process was not started
@@ -83,6 +95,15 @@ func fromEnvironment(getenv func(string) string) (p Process, ok bool, err error)
 	if p.Member, err = strconv.Atoi(member); err != nil || p.Member < 0 || p.Member >= maxMembers {
 		return Process{}, true, fmt.Errorf("launch: %s is %q; give the member's number, 0 to %d", name, member, maxMembers-1)
 	}
+	if ranks := getenv(EnvRanks); ranks != "" {
+		if p.Ranks, err = strconv.Atoi(ranks); err != nil || p.Ranks < 1 || p.Ranks > maxMembers {
+			return Process{}, true, fmt.Errorf("launch: %s is %q; give the number of the member's processes, 1 or more", EnvRanks,
+				ranks)
+		}
+		if name == envCompletionIndex { // the Job's pods are the ranks
+			p.Member /= p.Ranks
+		}
+	}
 	if slice := getenv(EnvSlice); slice != "" {
 		if p.Slice, err = strconv.ParseInt(slice, 10, 64); err != nil || p.Slice < 0 {
 			return Process{}, true, fmt.Errorf("launch: %s is %q; give a number of intervals, 0 for no end", EnvSlice, slice)
@@ -91,7 +112,21 @@ func fromEnvironment(getenv func(string) string) (p Process, ok bool, err error)
 	return p, true, nil
 }
 
+// podRanks tells the pods of an Indexed Job which ranks of their member they are: a member has RanksPerMember pods in a
+// row, of which the first has rank 0 and is known to the others by its name in the Service.
+func podRanks(getenv func(string) string) Vars {
+	ranks, err := strconv.Atoi(getenv(EnvRanks))
+	index, err2 := strconv.Atoi(getenv(envCompletionIndex))
+	service := getenv(envService)
+	if errors.Join(err, err2) != nil || ranks < 2 || service == "" || getenv(EnvMember) != "" {
+		return nil
+	}
+	return Vars{"RANK": strconv.Itoa(index % ranks), "WORLD_SIZE": strconv.Itoa(ranks),
+		"MASTER_ADDR": fmt.Sprintf("%s-%d.%s", service, index-index%ranks, service)}
+}
+
 // ErrStopped is wrapped by the error of Run when its context ended: the population can be continued by the same call.
+// A member's function may return it, too, see [Member].
 var ErrStopped = errors.New("stopped; run the same again to continue")
 
 // Member runs a member process: it reads the environment that a launcher sets, runs train, and returns the exit status
@@ -99,8 +134,8 @@ var ErrStopped = errors.New("stopped; run the same again to continue")
 //
 // SIGINT and SIGTERM end the context, and so does SIGUSR1, which under Slurm also puts the job back into its queue once
 // train has returned; context.Cause is then a *SignalError. train is to save and return the context's error, or an
-// error that wraps pbt.ErrYield or pbt.ErrRestart; nil says that the member is trained to its end. Other errors are
-// written to the standard error. In a pod of Kubernetes, which would wait before it starts another, a restart is done
+// error that wraps pbt.ErrYield or pbt.ErrRestart; nil says that the member is trained to its end. An error that wraps
+// ErrStopped says that it was stopped in another way, for instance one of its ranks elsewhere. Other errors are written to the standard error. In a pod of Kubernetes, which would wait before it starts another, a restart is done
 // on the spot.
 func Member(train func(ctx context.Context, p Process) error) (status int) {
 	p, ok, err := FromEnvironment()
@@ -110,6 +145,12 @@ func Member(train func(ctx context.Context, p Process) error) (status int) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return statusUsage
+	}
+	for name, value := range podRanks(os.Getenv) {
+		if err := os.Setenv(name, value); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return statusUsage
+		}
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, append([]os.Signal{os.Interrupt, syscall.SIGTERM}, requeueSignals...)...)
@@ -157,7 +198,9 @@ func member(signals <-chan os.Signal, stderr io.Writer, getenv func(string) stri
 			}
 			// Only after train has returned is the state saved. Slurm ends this job when it puts it back into the
 			// queue, so asking earlier would cut the saving off.
-			if status == StatusStopped && requeue && getenv("SLURM_JOB_ID") != "" {
+			// The ranks of a member are one job, which rank 0 puts back.
+			rank := getenv("SLURM_PROCID")
+			if status == StatusStopped && requeue && getenv("SLURM_JOB_ID") != "" && (rank == "" || rank == "0") {
 				if err := requeueJob(getenv); err != nil {
 					fmt.Fprintln(stderr, err)
 				}
@@ -177,6 +220,10 @@ func statusOf(ctx context.Context, err error) int {
 		return StatusYielded
 	case errors.Is(err, pbt.ErrRestart):
 		return StatusRestart
+	case errors.Is(err, pbt.ErrBroken):
+		return 1
+	case errors.Is(err, ErrStopped):
+		return StatusStopped
 	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
 		return StatusStopped
 	}

@@ -39,7 +39,8 @@ type Options struct {
 const refresh = time.Second
 
 // Run runs a population's members on this machine until all are finished, and restarts those that fail. Every member
-// is a process group of its own, writes to a file of its own, and ends with this process, however that ends.
+// is a process group of its own, or several where it has ranks, which end together; it writes to a file of its own, and
+// ends with this process, however that ends.
 //
 // When the context ends, members are asked to save and killed after Config.Grace; the error then wraps ErrStopped
 // and the context's cause, and the same call continues. Members that failed too often make an error that quotes their
@@ -75,17 +76,17 @@ type runner struct {
 
 // runningMember is what belongs to one member beside its seat in the schedule.
 type runningMember struct {
-	process *process.Process
-	output  *output
-	local   int // its place among those that run, while it runs
+	ranks  ranks
+	output *output
+	local  int // its place among those that run, while it runs
 	// before is when the heartbeat was written that was there when the process started.
 	before time.Time
 }
 
 // ended tells that a member's process is gone.
 type ended struct {
-	member int
-	exit   process.Exit
+	member, rank int
+	exit         process.Exit
 }
 
 // newRunner prepares a run: the folder with its lock and its canonical file, and the logs. Nothing is started yet, so
@@ -170,6 +171,9 @@ func (r *runner) loop(ctx context.Context) {
 		for _, s := range r.schedule.due(now) {
 			r.start(s)
 		}
+		for i := range r.members {
+			r.members[i].ranks.killLate(now)
+		}
 		r.display.show(r.rows())
 		if r.schedule.over() {
 			return
@@ -208,7 +212,7 @@ func (r *runner) look() {
 	}
 }
 
-// start starts a member's process. Its environment is that of this process, then the file's env, then what the
+// start starts a member's processes. Their environment is that of this process, then the file's env, then what the
 // launcher tells the member; of a name given twice the last one counts, so a launcher within a launcher works too. A
 // process that cannot be started counts as one that failed.
 func (r *runner) start(s start) {
@@ -218,27 +222,33 @@ func (r *runner) start(s start) {
 		fmt.Sprintf("%s=%d", EnvSlice, d.slice()))
 	where := ""
 	m.local = r.place()
-	if s.gpu >= 0 {
-		m.local = 0 // of the one that it sees
-		env = append(env, "CUDA_VISIBLE_DEVICES="+r.visible[s.gpu])
-		where = fmt.Sprintf(" on GPU %s", r.visible[s.gpu])
+	if len(s.gpus) > 0 {
+		m.local = 0 // of those that it sees
+		names := make([]string, len(s.gpus))
+		for i, gpu := range s.gpus {
+			names[i] = r.visible[gpu]
+		}
+		env = append(env, "CUDA_VISIBLE_DEVICES="+strings.Join(names, ","))
+		where = " on " + numbered("GPU", names)
 	}
-	env = append(env, fmt.Sprintf("%s=%d", EnvLocal, m.local))
-	p, err := process.Start(process.Options{Argv: d.Command, Env: env, Stdout: m.output, Stderr: m.output, Grace: d.Grace})
-	if err != nil {
-		r.told(s.member, -1, fmt.Sprintf("launch: %v", err))
-		return
+	m.before = r.beats[s.member].seen
+	var err error
+	if m.ranks, err = r.startRanks(s.member, env); err != nil {
+		how := fmt.Sprintf("launch: %v", err)
+		if !m.ranks.running() {
+			r.told(s.member, -1, how)
+			return
+		}
+		m.ranks.fail(process.Exit{Status: -1, How: how}, d.Grace)
 	}
-	m.process, m.before = p, r.beats[s.member].seen
-	r.event("member %d: started as process %d%s", s.member, p.PID(), where)
-	go func() { r.exits <- ended{s.member, <-p.Done()} }()
+	r.event("member %d: started as %s%s", s.member, numbered("process", m.ranks.pids()), where)
 }
 
 // place is the lowest number that no running member has.
 func (r *runner) place() int {
 	taken := map[int]bool{}
 	for i := range r.members {
-		if r.members[i].process != nil {
+		if r.members[i].ranks.running() {
 			taken[r.members[i].local] = true
 		}
 	}
@@ -251,9 +261,14 @@ func (r *runner) place() int {
 
 // ended takes note of a process that is gone, and starts the next one where the schedule says so.
 func (r *runner) ended(e ended) {
-	r.members[e.member].process = nil
+	ranks := &r.members[e.member].ranks
+	ranks.ended(e.rank, e.exit, r.f.Launcher.Grace)
+	if ranks.running() {
+		return
+	}
 	r.look() // the last heartbeat of the member decides which one runs next
-	r.told(e.member, e.exit.Status, e.exit.How)
+	exit := ranks.exit()
+	r.told(e.member, exit.Status, exit.How)
 }
 
 // told tells the schedule how a process ended, and the user what follows. status is -1 where a signal ended the
@@ -278,9 +293,7 @@ func (r *runner) stop(what string, end func(*process.Process)) {
 	r.event("%s", what)
 	r.schedule.stop()
 	for i := range r.members {
-		if p := r.members[i].process; p != nil {
-			end(p)
-		}
+		r.members[i].ranks.each(end)
 	}
 }
 
@@ -382,9 +395,11 @@ func (r *runner) rows() []Row {
 			if last.beat != nil && last.seen.After(r.members[i].before) {
 				row.Phase, row.Note = string(last.beat.Phase), last.beat.Note
 			}
-			if seat.gpu >= 0 {
-				row.GPU = r.visible[seat.gpu]
+			var names []string
+			for _, gpu := range seat.gpus {
+				names = append(names, r.visible[gpu])
 			}
+			row.GPU = strings.Join(names, ",")
 		}
 		rows[i] = row
 	}

@@ -26,13 +26,10 @@ const (
 // next counts as a failure. A setting that never takes effect would otherwise restart its process for ever.
 const maxIdleRestarts = 3
 
-// noGPU is that of members that see all GPUs or none.
-const noGPU = -1
-
 // seat is one member as the schedule knows it.
 type seat struct {
 	state     state
-	gpu       int // of the running process
+	gpus      []int // of the running process, one for each rank; none where it sees all or there are none
 	notBefore time.Time
 	at        progress // by its heartbeat; known once there was one
 	known     bool
@@ -64,7 +61,7 @@ type schedule struct {
 func newSchedule(d Config) *schedule {
 	s := &schedule{d: d, seats: make([]seat, d.NumPolicies), random: rand.New(rand.NewPCG(uint64(d.Seed), 0x6c61756e6368))}
 	for i := range s.seats {
-		s.seats[i] = seat{state: ready, gpu: noGPU}
+		s.seats[i] = seat{state: ready}
 	}
 	return s
 }
@@ -72,7 +69,7 @@ func newSchedule(d Config) *schedule {
 // start is one member to start.
 type start struct {
 	member int
-	gpu    int
+	gpus   []int // one for each rank; none where members see all GPUs or there are none
 }
 
 // due takes the members to start now from those that wait and counts them as running: the least trained first, among
@@ -87,11 +84,11 @@ func (s *schedule) due(now time.Time) []start {
 				next = i
 			}
 		}
-		gpu, ok := s.chooseGPU()
+		gpus, ok := s.chooseGPUs()
 		if next < 0 || !ok {
 			break
 		}
-		starts = append(starts, s.begin(next, gpu))
+		starts = append(starts, s.begin(next, gpus))
 	}
 	return starts
 }
@@ -104,31 +101,39 @@ func (s *schedule) before(i, j int) bool {
 	return cmp.Or(cmp.Compare(a.at.steps, b.at.steps), cmp.Compare(a.turn, b.turn), cmp.Compare(i, j)) < 0
 }
 
-// begin counts a member as running on a GPU.
-func (s *schedule) begin(member, gpu int) start {
+// begin counts a member as running on some GPUs.
+func (s *schedule) begin(member int, gpus []int) start {
 	p := &s.seats[member]
 	s.starts++
-	p.state, p.gpu, p.turn, p.startedAt, p.note = running, gpu, s.starts, p.at, ""
-	return start{member: member, gpu: gpu}
+	p.state, p.gpus, p.turn, p.startedAt, p.note = running, gpus, s.starts, p.at, ""
+	return start{member: member, gpus: gpus}
 }
 
-// chooseGPU returns the GPU with the most free slots, of equals the lowest number, so that members spread over the
-// devices. ok is false where no slot is free. Without GPUs there is always room, and gpu is noGPU.
-func (s *schedule) chooseGPU() (gpu int, ok bool) {
+// chooseGPUs returns as many GPUs as a member has ranks: those with the most free slots, of equals the lowest numbers, so
+// that members spread over the devices. ok is false where fewer have a free slot. Without GPUs there is always room, and
+// the list is empty.
+func (s *schedule) chooseGPUs() (gpus []int, ok bool) {
 	if s.d.GPUs == 0 {
-		return noGPU, true
+		return nil, true
 	}
 	free := make([]int, s.d.GPUs)
 	for i := range free {
 		free[i] = s.d.perGPU()
 	}
 	for _, p := range s.seats {
-		if p.state == running && p.gpu >= 0 {
-			free[p.gpu]--
+		for _, gpu := range p.gpus {
+			free[gpu]--
 		}
 	}
-	gpu = slices.Index(free, slices.Max(free))
-	return gpu, free[gpu] > 0
+	for range s.d.RanksPerMember {
+		gpu := slices.Index(free, slices.Max(free))
+		if free[gpu] <= 0 {
+			return nil, false
+		}
+		gpus = append(gpus, gpu)
+		free[gpu] = 0 // each rank takes another
+	}
+	return gpus, true
 }
 
 // count returns the number of members in a state.
@@ -156,8 +161,8 @@ func (s *schedule) beat(member int, at progress) {
 // exit status; -1, with a description in how, where a signal ended it or it could not be started.
 func (s *schedule) exited(member, status int, how string, now time.Time) (again start, ok bool) {
 	p := &s.seats[member]
-	gpu := p.gpu
-	p.state, p.gpu = ready, noGPU
+	gpus := p.gpus
+	p.state, p.gpus = ready, nil
 	if status == StatusFinished {
 		p.state, p.note = finished, ""
 		return start{}, false
@@ -194,7 +199,7 @@ func (s *schedule) exited(member, status int, how string, now time.Time) (again 
 		}
 		// The member keeps its GPU and does not queue: its turn is not over.
 		if p.idleAgain++; p.idleAgain <= maxIdleRestarts {
-			return s.begin(member, gpu), true
+			return s.begin(member, gpus), true
 		}
 		how = fmt.Sprintf("asked %d times to be restarted without getting on between", p.idleAgain)
 	}

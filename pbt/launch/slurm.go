@@ -22,7 +22,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/shellword"
 )
 
-// SlurmJob is a population as a job array: every array task is one member. Slurm queues the tasks, which need not run
+// SlurmJob is a population as a job array: every array task is one member, with a task of srun for each of its ranks where
+// it has several. Slurm queues the tasks, which need not run
 // at the same time, and no launcher has to stay alive for them.
 //
 // Back-off times are those of the launcher, but in whole seconds and without jitter, and failures are counted in each
@@ -92,10 +93,15 @@ func (c Config) slurmOptions(here, logs string) ([]string, error) {
 		"--chdir=" + quoteOption(here),
 		// Slurm replaces %A and %a; a percent sign of the path's own is doubled.
 		"--output=" + quoteOption(strings.ReplaceAll(logs, "%", "%%")+"/%A_%a.log"),
-		fmt.Sprintf("--nodes=%d", s.Nodes), fmt.Sprintf("--cpus-per-task=%d", s.CPUsPerMember),
+		fmt.Sprintf("--nodes=%d", s.Nodes), fmt.Sprintf("--cpus-per-task=%d", c.cpusPerRank()),
 	}
-	if s.GPUsPerMember > 0 {
-		options = append(options, fmt.Sprintf("--gres=gpu:%d", s.GPUsPerMember))
+	gpus := s.GPUsPerMember
+	if n := c.RanksPerMember; n > 1 {
+		options = append(options, fmt.Sprintf("--ntasks=%d", n), fmt.Sprintf("--ntasks-per-node=%d", n/s.Nodes))
+		gpus /= s.Nodes // of each node
+	}
+	if gpus > 0 {
+		options = append(options, fmt.Sprintf("--gres=gpu:%d", gpus))
 	}
 	for _, o := range []struct{ name, value string }{{"partition", s.Partition}, {"mem", s.Memory}, {"time", s.Time}} {
 		if o.value == "" {
@@ -114,6 +120,23 @@ func (c Config) slurmOptions(here, logs string) ([]string, error) {
 		options = append(options, o)
 	}
 	return options, nil
+}
+
+// cpusPerRank are the processors of each rank.
+func (c Config) cpusPerRank() int {
+	return (c.Slurm.CPUsPerMember + c.RanksPerMember - 1) / c.RanksPerMember
+}
+
+// slurmCommand is the member program as the batch script runs it. Several ranks are the tasks of a step. srun waits for
+// all of them, and ends with the highest of their exit statuses: they end alike, unless one has failed, which the others
+// notice and then end, too.
+func (c Config) slurmCommand() string {
+	command := quoteWords(c.Command)
+	if c.RanksPerMember == 1 {
+		return command
+	}
+	return fmt.Sprintf("srun --ntasks=%d --cpus-per-task=%d --kill-on-bad-exit=0 --wait=0 %s", c.RanksPerMember, c.cpusPerRank(),
+		command)
 }
 
 // quoteOption writes a value so that sbatch reads it whole from its line of a script: in double quotes, within which a
@@ -153,11 +176,14 @@ func (c Config) batchScript(options []string, config string) string {
 	line("export %s=%s", EnvConfig, shellword.Quote(config))
 	line(`export %s="$SLURM_ARRAY_TASK_ID"`, EnvMember)
 	line("export %s=%d", EnvSlice, c.slice())
+	if c.RanksPerMember > 1 {
+		line("export %s=%d", EnvRanks, c.RanksPerMember)
+	}
 	for _, s := range c.Slurm.Setup {
 		line("%s", s)
 	}
 	b.WriteString(strings.NewReplacer(
-		"@COMMAND@", quoteWords(c.Command),
+		"@COMMAND@", c.slurmCommand(),
 		"@MAX@", strconv.Itoa(c.Restarts.Max),
 		"@BACKOFF@", seconds(c.Restarts.Backoff.Seconds()),
 		"@MAXBACKOFF@", seconds(c.Restarts.MaxBackoff.Seconds()),

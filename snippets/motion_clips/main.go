@@ -1,5 +1,5 @@
 // Command motion_clips reads reference motion, shows what is in it, and makes of it what an AMP agent imitates. Name
-// clip files of DeepMimic (JSON) or Isaac Lab (npz) on the command line; without any it makes the built-in gait.
+// clip files (DeepMimic, Isaac Lab, BVH, AMASS, MimicKit, CSV) on the command line; without any it makes the gait.
 //
 //	go run ./snippets/motion_clips humanoid3d_walk.txt
 package main

@@ -198,7 +198,7 @@ var keys = slices.Concat([]key{
 	idle("config.env_config", "the environment is described in `environment`"),
 	idle("config.device", "`agent.device`, or `--device`"),
 	idle("config.device_name", "`agent.device`, or `--device`"),
-	only("config.multi_gpu", boolean, "an agent of gorl's learns on one device", false),
+	idle("config.multi_gpu", "`gorl train --nproc 2`, or a launcher such as torchrun, says how many processes train the agent"),
 	only("config.ppo", boolean, "without PPO's clip it is A2C", true),
 	idle("config.mixed_precision", "it makes GPUs faster and does not change what is computed; `agent.mixed_precision` is gorl's"),
 	honoured("config.normalize_input", boolean, false, "`observation_preprocessor: RunningStandardScaler`"),

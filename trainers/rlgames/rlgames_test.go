@@ -146,7 +146,7 @@ trainer: {timesteps: 8000, checkpoint_interval: 800, stop_at_episode_return: 200
 	if diff := cmp.Diff(want, c.Sections); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	idle := []string{"these keys have no meaning for gorl: config.device, config.env_name, config.mixed_precision, config.num_actors, " +
+	idle := []string{"these keys have no meaning for gorl: config.device, config.env_name, config.mixed_precision, config.multi_gpu, config.num_actors, " +
 		"config.save_best_after, load_path, network.mlp.regularizer"}
 	if diff := cmp.Diff(idle, c.Notes); diff != "" {
 		t.Errorf("notes: -want +got:\n%s", diff)
@@ -257,7 +257,6 @@ var changes = []change{
 	{set: "config.name=x", want: map[string]string{"trainer.name": "x"}},
 	{set: "config.full_experiment_name=y", want: map[string]string{"trainer.name": "y"}},
 	{set: "config.train_dir=/tmp/all", want: map[string]string{"trainer.directory": "/tmp/all"}},
-	{set: "config.multi_gpu=True", err: `"params.config.multi_gpu" is true: an agent of gorl's learns on one device`},
 	{set: "config.ppo=False", err: "without PPO's clip"},
 	{set: "config.normalize_input=False", want: map[string]string{"agent.observation_preprocessor": "null"}},
 	{set: "config.normalize_value=False", want: map[string]string{"agent.value_preprocessor": "null"}},

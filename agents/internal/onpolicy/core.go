@@ -191,7 +191,7 @@ func New(o Options) (c *Core, err error) {
 		return nil, fmt.Errorf("%s: NumEnvs is %d; want a positive number, or 0 to learn it from the trainer",
 			strings.ToLower(o.Name), o.NumEnvs)
 	}
-	device, err := tensor.ParseDevice(ownDevice(o.Group, cfg.Device))
+	device, err := tensor.ParseDevice(ownDevice(o.Group, cfg.Device, tensor.CUDADevices()))
 	if err != nil {
 		return nil, fmt.Errorf("%s: \"device\": %w", strings.ToLower(o.Name), err)
 	}

@@ -39,12 +39,13 @@ func (c *Core) together() bool { return c.Group.Several() && !c.Config.Skrl() }
 // ownSeed is the seed of a rank's own random numbers.
 func ownSeed(g *distributed.Group, seed int64) int64 { return seed + int64(g.Rank()) }
 
-// ownDevice is the device of a rank: where the setting names no index, each rank of a machine has a GPU of its own.
-func ownDevice(g *distributed.Group, device string) string {
-	if g.Several() && (device == "cuda" || device == "auto" && tensor.CUDADevices() > 0) {
-		return fmt.Sprintf("cuda:%d", g.Place().LocalRank)
+// ownDevice is the device of a rank on a machine with so many GPUs: where the setting names no index, each rank has one of
+// its own, while there are any. Slurm may show each task its own GPU alone, which is then the first of one.
+func ownDevice(g *distributed.Group, device string, gpus int) string {
+	if !g.Several() || device != "cuda" && (device != "auto" || gpus == 0) {
+		return device
 	}
-	return device
+	return fmt.Sprintf("cuda:%d", g.Place().LocalRank%max(gpus, 1))
 }
 
 // checkRanks refuses settings that several ranks cannot have.

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// walkers writes the file of a population of two members with two ranks each, which learn to walk by AMP. gorl is the member
+// program.
+func walkers(t *testing.T, intervals int) (path, dir string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds gorl and starts processes that train")
+	}
+	dir = t.TempDir()
+	gorl := filepath.Join(dir, "gorl")
+	if out, err := exec.Command("go", "build", "-o", gorl, "../gorl").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	path = filepath.Join(dir, "walkers.yaml")
+	text := fmt.Sprintf(`
+environment: {id: Walker, num_envs: 4}
+pbt: {directory: %q, workspace: w, num_policies: 2, objective: episode.return, threshold_std: 0, threshold_abs: 0, synchronous: true,
+  mutation_rate: 1, mutation: {learning_rate: mutate_float}, interval_steps: 512, total_steps: %d, seed: 1}
+launcher: {command: [%q, member], ranks_per_member: 2, restarts: {backoff: 10ms}}
+models: {mlp: [32, 32]}
+agent: {class: AMP, rollouts: 16, learning_epochs: 1, mini_batches: 2, amp_batch_size: 64, motion_dataset_size: 200, reply_buffer_size: 200}
+`, dir, 512*intervals, gorl)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path, filepath.Join(dir, "w")
+}
+
+// text is a file's.
+func text(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// events are a population's journal, in which every member must have gone through all intervals once.
+func events(t *testing.T, dir string, intervals int) []journal.Event {
+	t.Helper()
+	all, err := journal.ReadWorkspace(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for member := range 2 {
+		var seen []int64
+		for _, e := range all {
+			switch {
+			case e.Member != member:
+			case e.Kind == journal.Keep, e.Kind == journal.Replace, e.Kind == journal.Final:
+				seen = append(seen, e.Iteration)
+			case e.Kind != journal.Start:
+				t.Errorf("member %d: %s in interval %d: %s", member, e.Kind, e.Iteration, e.Cause)
+			}
+		}
+		for i := range intervals {
+			if len(seen) != intervals || seen[i] != int64(i+1) {
+				t.Errorf("the journal of member %d has the intervals %v, want each of 1 to %d once", member, seen, intervals)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// started are the process numbers of a member's starts, by the launcher's log.
+func started(t *testing.T, dir string, member int) (starts [][]string) {
+	t.Helper()
+	for _, m := range regexp.MustCompile(fmt.Sprintf(`member %d: started as processes (\d+), (\d+)`, member)).
+		FindAllStringSubmatch(text(t, filepath.Join(dir, "logs", "launcher.log")), -1) {
+		starts = append(starts, m[1:])
+	}
+	return starts
+}
+
+// A member of two ranks takes over another's weights in place: the processes that were started first train to the end, and
+// the journal says what that of members of one rank does.
+func TestRanksReplaceInPlace(t *testing.T) {
+	const intervals = 5
+	path, dir := walkers(t, intervals)
+	status, out, errs := use(t.Context(), "run", "--config", path)
+	if status != 0 {
+		t.Fatalf("status %d\n%s%s", status, out, errs)
+	}
+	replaced := 0
+	for _, e := range events(t, dir, intervals) {
+		if e.Kind == journal.Replace {
+			replaced++
+			if e.Rebuilt || e.Before["learning_rate"] == e.After["learning_rate"] {
+				t.Errorf("the replacement of member %d in interval %d is not in place, or without mutation: %+v", e.Member, e.Iteration, e)
+			}
+		}
+		if e.Kind == journal.Final && e.Steps != 512*intervals {
+			t.Errorf("member %d ends after %d environment steps, want %d of both ranks", e.Member, e.Steps, 512*intervals)
+		}
+	}
+	if replaced == 0 {
+		t.Error("no member was replaced")
+	}
+	for member := range 2 {
+		if starts := started(t, dir, member); len(starts) != 1 {
+			t.Errorf("member %d was started as %v, want once", member, starts)
+		}
+		if log := text(t, filepath.Join(dir, "logs", fmt.Sprintf("%03d.log", member))); strings.Contains(log, "continues in interval") || strings.Count(log, ": start") != 1 {
+			t.Errorf("member %d did not train in one go:\n%s", member, log)
+		}
+	}
+}
+
+// A rank is killed: its member goes on from its private state in new processes, and nothing is lost or left.
+func TestRankKilled(t *testing.T) {
+	const intervals = 12
+	path, dir := walkers(t, intervals)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	done := make(chan string)
+	go func() {
+		status, out, errs := use(ctx, "run", "--config", path)
+		done <- fmt.Sprintf("status %d\n%s%s", status, out, errs)
+	}()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for training := false; !training; {
+		select {
+		case said := <-done:
+			t.Fatalf("it ended before a rank was killed: %s", said)
+		case <-ticker.C:
+		}
+		if store, err := workspace.OpenFolder(dir, 2, workspace.FolderOptions{ReadOnly: true}); err == nil {
+			view, err := store.View()
+			training = err == nil && view.Members[0].Heartbeat != nil && view.Members[0].Heartbeat.Iteration >= 3
+		}
+	}
+	pid, err := strconv.Atoi(started(t, dir, 0)[0][1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if said := <-done; !strings.HasPrefix(said, "status 0") {
+		t.Fatal(said)
+	}
+	events(t, dir, intervals)
+	if log := text(t, filepath.Join(dir, "logs", "launcher.log")); !strings.Contains(log, "member 0: rank 1: ended by signal: killed; restart 1 of 5") {
+		t.Errorf("the launcher's log is\n%s", log)
+	}
+	if log := text(t, filepath.Join(dir, "logs", "000.log")); !strings.Contains(log, "member 0 continues in interval") || strings.Count(log, ": start") != 1 {
+		t.Errorf("member 0 did not go on from its state:\n%s", log)
+	}
+	if starts := started(t, dir, 0); len(starts) != 2 || slices.Contains(starts[1], starts[0][0]) || len(started(t, dir, 1)) != 1 {
+		t.Errorf("member 0 was started as %v, want twice as others, and member 1 once", starts)
+	}
+	for member := range 2 {
+		for _, start := range started(t, dir, member) {
+			for _, pid := range start {
+				if _, err := os.Stat("/proc/" + pid); err == nil {
+					t.Errorf("process %s of member %d is left", pid, member)
+				}
+			}
+		}
+	}
+}

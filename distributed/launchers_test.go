@@ -1,0 +1,70 @@
+package distributed
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Lists of machines and of tasks, as scontrol show hostnames and sinfo write and read them.
+func TestSlurmLists(t *testing.T) {
+	for list, want := range map[string]string{
+		"a": "a", "a,b": "a", "n07": "n07", "n[07-12,20],m1": "n07", "n[3]": "n3", "r[1-2]n[03,05]x": "r1n03x", "n[5,1-3]": "n5", "a.b-c[1]": "a.b-c1",
+		"": "", ",a": "", "n[1": "", "n1]": "", "n[]": "", "n[a]": "", "n[2-1]": "", "n[1-]": "", "n[1,]": "", "[[1]]": "", "(null)": "", "a b": "",
+	} {
+		got, err := firstHost(list)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("the first of %q is %q, %v; want %q", list, got, err, want)
+		}
+	}
+	for _, x := range []struct {
+		list string
+		node int
+		want int // 0 for an error
+	}{
+		{"2", 0, 2}, {"2(x3),1", 2, 2}, {"2(x3),1", 3, 1}, {"1,4(x2)", 1, 4}, {"2147483647(x2147483647)", 5, 2147483647},
+		{"2(x3),1", 4, 0}, {"", 0, 0}, {"0", 0, 0}, {"2(x0)", 0, 0}, {"2(x3", 0, 0}, {"2(3)", 0, 0}, {"-1", 0, 0}, {"2,,1", 1, 0}, {"9999999999", 0, 0},
+	} {
+		got, err := tasksOn(x.list, x.node)
+		if got != x.want || (err == nil) != (x.want > 0) {
+			t.Errorf("%q has %d tasks on node %d, %v; want %d", x.list, got, x.node, err, x.want)
+		}
+	}
+}
+
+// Whatever stands in an environment, the place makes sense or there is an error.
+func FuzzDetect(f *testing.F) {
+	f.Add("n[01-04,7],m", "2(x3),1", "3", "0", "4", "10")
+	f.Add("r[1-2]n[03,05]x", "1", "0", "0", "1", "")
+	f.Fuzz(func(t *testing.T, nodes, tasks, node, local, size, rank string) {
+		values := map[string]string{
+			"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": nodes, envTasks: tasks, "SLURM_NODEID": node, "SLURM_LOCALID": local,
+			"SLURM_STEP_NUM_TASKS": size, "SLURM_PROCID": rank,
+		}
+		p, ok, err := Detect(func(name string) string { return values[name] })
+		if err != nil || !ok {
+			return
+		}
+		if p.Rank < 0 || p.Rank >= p.Size || p.LocalRank < 0 || p.LocalRank >= p.LocalSize || strings.ContainsAny(p.Address, "[]()/ \n") {
+			t.Errorf("%+v of %v", p, values)
+		}
+	})
+}
+
+// The guide's tables have the variables of every launcher.
+func TestGuideNamesVariables(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "distributed.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range slices.Concat(launchers, podLaunchers) {
+		named := slices.Concat(l.id, []string{l.rank, l.size, l.localRank, l.localSize, l.tasks, l.node, l.nodes, l.attempt, l.taken, l.addrName, l.portName})
+		for _, name := range named {
+			if name != "" && !strings.Contains(string(page), "`"+name+"`") {
+				t.Errorf("docs/distributed.md has no %s, of %s", name, l.name)
+			}
+		}
+	}
+}

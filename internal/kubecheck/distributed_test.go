@@ -1,0 +1,91 @@
+package kubecheck
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	kubeflowv1 "github.com/kubeflow/training-operator/pkg/apis/kubeflow.org/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+)
+
+// documented are the manifests of docs/distributed.md, by kind, decoded strictly.
+func documented(t *testing.T) map[string]runtime.Object {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "distributed.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{batchv1.AddToScheme, corev1.AddToScheme, kubeflowv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
+	found := map[string]runtime.Object{}
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(page, -1) {
+		for _, document := range bytes.Split(block[1], []byte("\n---\n")) {
+			object, kind, err := decoder.Decode(document, nil, nil)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, document)
+			}
+			found[kind.Kind] = object
+		}
+	}
+	return found
+}
+
+// The manifests of the guide are what the API takes. What pods make of the variables that they then get is tested by
+// TestDetect of package distributed.
+func TestDistributedManifests(t *testing.T) {
+	found := documented(t)
+	pytorch, ok1 := found["PyTorchJob"].(*kubeflowv1.PyTorchJob)
+	job, ok2 := found["Job"].(*batchv1.Job)
+	service, ok3 := found["Service"].(*corev1.Service)
+	if !ok1 || !ok2 || !ok3 || len(found) != 3 {
+		t.Fatalf("there are %v", found)
+	}
+
+	kubeflowv1.SetDefaults_PyTorchJob(pytorch)
+	master, workers := pytorch.Spec.PyTorchReplicaSpecs["Master"], pytorch.Spec.PyTorchReplicaSpecs["Worker"]
+	replicas := int(*master.Replicas + *workers.Replicas)
+	var port int32
+	for _, p := range master.Template.Spec.Containers[0].Ports {
+		if p.Name == kubeflowv1.PyTorchJobDefaultPortName {
+			port = p.ContainerPort
+		}
+	}
+	if *master.Replicas != 1 || replicas != 4 || port == 0 || master.RestartPolicy != kubeflowv1.RestartPolicyOnFailure {
+		t.Errorf("%d masters, %d pods, port %d, restarts %s", *master.Replicas, replicas, port, master.RestartPolicy)
+	}
+	pod := job.Spec.Template.Spec
+	env := map[string]string{}
+	for _, e := range pod.Containers[0].Env {
+		env[e.Name] = e.Value
+	}
+	for what, ok := range map[string]bool{
+		"pods know how many they are":         env["WORLD_SIZE"] == fmt.Sprint(*job.Spec.Completions),
+		"pods know the first":                 env["MASTER_ADDR"] == job.Name+"-0."+service.Name,
+		"gorl asks Kubernetes":                env["GORL_DISTRIBUTED"] == "kubernetes" && len(env) == 3,
+		"it is indexed":                       *job.Spec.CompletionMode == batchv1.IndexedCompletion,
+		"all pods run at a time":              *job.Spec.Parallelism == *job.Spec.Completions,
+		"pods have names in the service":      pod.Subdomain == service.Name,
+		"the service has no address":          service.Spec.ClusterIP == corev1.ClusterIPNone,
+		"the service takes the job's pods":    service.Spec.Selector["job-name"] == job.Name,
+		"pods are found before they are well": service.Spec.PublishNotReadyAddresses,
+		"failed pods are started again":       pod.RestartPolicy == corev1.RestartPolicyOnFailure && *job.Spec.BackoffLimit >= *job.Spec.Completions,
+		"both say the same":                   strings.Join(pod.Containers[0].Command, " ") == strings.Join(master.Template.Spec.Containers[0].Command, " "),
+	} {
+		if !ok {
+			t.Errorf("it is not so that %s", what)
+		}
+	}
+}
