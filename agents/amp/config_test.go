@@ -93,6 +93,9 @@ func TestRefuses(t *testing.T) {
 			other.AMPObservation = spaces.Unbounded(7)
 			o.Models, o.Dict = WithEncoder(o.Models, other, 2, []int{4}, "tanh"), map[string]any{"latent_size": 2}
 		}, `encoder does not fit`},
+		"encoder of no models": {func(o *Options) {
+			o.Models, o.Dict = WithEncoder(Models{}, plain, 2, []int{4}, "tanh"), map[string]any{"latent_size": 2}
+		}, `WithEncoder|Make`},
 		"latents and memory": {func(o *Options) {
 			o.Models = WithEncoder(Recurrent(plain, models.GRU(4), []int{8}, "tanh"), plain, 2, []int{4}, "tanh")
 			o.Dict = map[string]any{"latent_size": 2}

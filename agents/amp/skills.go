@@ -17,15 +17,16 @@ import (
 // with it, for telling z from the motion, and a loss keeps different z from leading to the same actions.
 
 // WithEncoder returns models with an encoder for latents of the given size: a perceptron of AMP observations with the
-// given hidden layers.
+// given hidden layers. m are models that build themselves (Models.Make), as those of [MLPs] do; networks of your own have
+// theirs in Models.Encoder.
 func WithEncoder(m Models, sp spaces.Set, latent int, hidden []int, activation string) Models {
-	given := m
 	return made(func(out *Models, seed int64) (err error) {
-		*out = given
-		if given.Make != nil {
-			if *out, err = given.Make(seed); err != nil {
-				return err
-			}
+		if m.Make == nil {
+			m.close()
+			return errors.New("amp: WithEncoder needs models with Make; give networks of your own their Encoder")
+		}
+		if *out, err = m.Make(seed); err != nil {
+			return err
 		}
 		encoder, err := models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width(), Outputs: latent, Hidden: hidden,
 			Activation: activation}, seed+6)
