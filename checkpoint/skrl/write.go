@@ -21,8 +21,7 @@ type Options struct {
 	// LearningRate is the optimizer's; 0 takes the agent's current one.
 	LearningRate float64
 	// WithoutRest leaves out what skrl's agents have no place for: the second critic of separate_critics, and a
-	// RunningMeanAbsScaler. Otherwise that
-	// is an error.
+	// RunningMeanAbsScaler. Otherwise they are an error.
 	WithoutRest bool
 }
 
