@@ -70,7 +70,11 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 			tracked.update(u)
 		}
 	}}
-	return ranks.Train(ctx, p, program, distributed.DefaultConfig(), func(g *distributed.Group, m pbt.Member) (ranks.Trainee, error) {
+	ranked, err := distributed.FromDict(c.Section("distributed"))
+	if err != nil {
+		return err
+	}
+	return ranks.Train(ctx, p, program, ranked, func(g *distributed.Group, m pbt.Member) (ranks.Trainee, error) {
 		trainee, own, err := member(g, c, m.Seed)
 		if err != nil {
 			return nil, err

@@ -37,8 +37,10 @@ var values = []string{"seed", "preset", "strict"}
 
 // check refuses sections that nothing reads, and reports those without which nothing can begin.
 func check(c runfile.Sections) error {
-	readers := runfile.Environments | runfile.Trainers
+	readers := runfile.Environments | runfile.Trainers | runfile.Ranks
 	switch c.Kind() {
+	case runfile.Single:
+		readers |= runfile.Ranks
 	case runfile.Population:
 		readers |= runfile.Populations | runfile.Launchers
 	case runfile.Evolution:
