@@ -3,10 +3,44 @@ package amp
 import (
 	"math"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
+
+// makeScaler makes the scaler of AMP observations that the settings ask for, whose settings they then have with all
+// defaults.
+func (a *learner) makeScaler() (err error) {
+	c, width := a.cfg, a.Spaces().AMPObservation.Width()
+	const prefix = "amp: amp_observation_preprocessor_kwargs"
+	switch c.AMPObservationPreprocessor {
+	case agents.RunningStandardScaler:
+		cfg, err := agents.ScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, c.Skrl())
+		if err != nil {
+			return err
+		}
+		c.AMPObservationPreprocessorKwargs = config.Dict(cfg)
+		a.scaler, err = preprocessors.NewRunningStandardScaler(width, cfg, a.Device)
+		if err != nil {
+			return err
+		}
+	case agents.RunningMeanAbsScaler:
+		cfg := preprocessors.DefaultMeanAbsConfig()
+		if err := agents.MergeScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, &cfg); err != nil {
+			return err
+		}
+		c.AMPObservationPreprocessorKwargs = config.Dict(cfg)
+		if a.scaler, err = preprocessors.NewRunningMeanAbsScaler(width, cfg, a.Device); err != nil {
+			return err
+		}
+	}
+	a.AddScaler(layout.AMPObservationScaler, a.scaler)
+	return nil
+}
 
 // standardise lets the discriminator's scaler learn from the rollout and as much reference motion, once an update, so
 // that the reward and all minibatches see the same statistics. (skrl's learns three times in every minibatch of
