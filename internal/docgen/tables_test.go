@@ -53,6 +53,7 @@ var tables = []struct {
 	{"reference/ppo.md", "exponential settings", schedulers.ExponentialConfig{Limits: limits}, nil},
 	{"reference/ppo.md", "constant settings", schedulers.ConstantConfig{Factor: 1, Limits: limits}, nil},
 	{"reference/amp.md", "amp settings", amp.DefaultConfig(), ppo.DefaultConfig()},
+	{"reference/amp.md", "mean abs settings", preprocessors.DefaultMeanAbsConfig(), nil},
 	{"reference/training.md", "trainer settings", trainers.DefaultConfig(), nil},
 	{"reference/training.md", "distributed settings", distributed.DefaultConfig(), nil},
 	{"reference/training.md", "wandb settings", trackers.DefaultWandB(), nil},
