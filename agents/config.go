@@ -17,8 +17,11 @@ const (
 	SKRL21 = "skrl-2.1" // skrl 2.1.1
 )
 
-// RunningStandardScaler is the name of the only preprocessor, as in skrl.
-const RunningStandardScaler = "RunningStandardScaler"
+// The names of preprocessors: skrl's only one, and that of differences (package preprocessors).
+const (
+	RunningStandardScaler = "RunningStandardScaler"
+	RunningMeanAbsScaler  = "RunningMeanAbsScaler"
+)
 
 // OnPolicy are the settings that PPO and AMP share; both embed it. Keys, names and meanings are those of skrl's
 // documentation. Where skrl is mistaken the default differs, see docs/skrl-differences.md; Compatibility brings its
@@ -122,6 +125,12 @@ type OnPolicy struct {
 	// A larger β₁ averages the direction over more minibatches; a larger β₂ does so for the size of the steps. Only adam
 	// and adamw have them.
 	AdamBetas [2]float64 `yaml:"adam_betas" config:"min=0,lt=1"`
+	// SGDMomentum is μ of sgd: each step goes down the sum of all gradients so far, those of k steps ago times μ^k. Default
+	// 0; DeepMimic and MimicKit use 0.9. Only sgd has it.
+	//
+	// A larger value makes steps longer, up to 1 / (1 − μ) times, and averages their direction: lower the learning rate
+	// by as much.
+	SGDMomentum float64 `yaml:"sgd_momentum" config:"min=0,lt=1"`
 
 	// ObservationPreprocessor, StatePreprocessor and ValuePreprocessor are "RunningStandardScaler" or empty for none; the
 	// Kwargs are preprocessors.ScalerConfig's (epsilon, clip_threshold, ...).
@@ -324,6 +333,10 @@ func (c *OnPolicy) Validate(prefix string, networks int) error {
 		return fmt.Errorf("%s: \"sequence_length\" is %d, which does not divide \"rollouts\" (%d): "+
 			"a rollout is made of whole sequences", prefix, l, c.Rollouts)
 	}
+	if c.SGDMomentum > 0 && c.Optimizer != "sgd" {
+		return fmt.Errorf("%s: \"sgd_momentum\" is %g, but \"optimizer\" is %q, which has no such momentum: set \"optimizer\" to \"sgd\"",
+			prefix, c.SGDMomentum, c.Optimizer)
+	}
 	if c.Skrl() && (c.BoundsLossScale > 0 || c.MiniBatchOrder != "random") {
 		return fmt.Errorf("%s: \"compatibility\" is %q, which has neither \"bounds_loss_scale\" nor \"mini_batch_order\"", prefix,
 			c.Compatibility)
@@ -393,20 +406,27 @@ func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, 
 func ScalerConfig(prefix string, kwargs map[string]any, size int, unbiased bool) (preprocessors.ScalerConfig, error) {
 	cfg := preprocessors.DefaultScalerConfig()
 	cfg.Unbiased = unbiased
+	err := MergeScalerConfig(prefix, kwargs, size, &cfg)
+	return cfg, err
+}
+
+// MergeScalerConfig merges a preprocessor's kwargs over cfg, a pointer to the settings of its kind, as [ScalerConfig]
+// does.
+func MergeScalerConfig[T any](prefix string, kwargs map[string]any, size int, cfg *T) error {
 	own := map[string]any{}
 	for k, v := range kwargs {
 		switch k {
 		case "device":
 		case "size":
 			if n, ok := v.(int); ok && n != size {
-				return cfg, fmt.Errorf("%s.size is %d, but the rows have %d values", prefix, n, size)
+				return fmt.Errorf("%s.size is %d, but the rows have %d values", prefix, n, size)
 			}
 		default:
 			own[k] = v
 		}
 	}
-	if err := config.Merge(&cfg, own, config.Options{Prefix: prefix}); err != nil {
-		return cfg, err
+	if err := config.Merge(cfg, own, config.Options{Prefix: prefix}); err != nil {
+		return err
 	}
-	return cfg, config.Check(cfg, prefix)
+	return config.Check(*cfg, prefix)
 }

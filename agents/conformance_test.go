@@ -53,6 +53,7 @@ func conformance() []suite {
 		"learning_rate_scheduler":        "KLAdaptiveLR",
 		"learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch", "divergence": "gaussian"}}
 	overlap := map[string]any{"overlap": true}
+	differential := map[string]any{"discriminator_mode": "differential", "amp_observation_preprocessor": "RunningMeanAbsScaler"}
 	return []suite{
 		{name: "PPO/overlap", ppo: ppoMLPs, spaces: states, settings: overlap},
 		{name: "PPO/overlap/pictures", ppo: ppoCNNs, spaces: seen, settings: overlap},
@@ -92,6 +93,10 @@ func conformance() []suite {
 			"discriminator_loss": "wasserstein", "separate_critics": true,
 			"discriminator_gradient_penalty_samples": "interpolated", "replay_admission_probability": 0.3,
 		}},
+		{name: "AMP/differential", amp: ampMLPs, spaces: plain, settings: differential},
+		{name: "AMP/differential/overlap", amp: ampMLPs, spaces: plain, settings: both(overlap, differential)},
+		{name: "AMP/skills", amp: ampSkills, spaces: plain, settings: map[string]any{"latent_size": 2, "discriminator_masked_features": "1"}},
+		{name: "AMP/skills/overlap", amp: ampSkills, spaces: plain, settings: both(overlap, map[string]any{"latent_size": 2})},
 		{name: "AMP/evolvable/one part", amp: ampEvolvable(discriminator), spaces: plain},
 		{name: "AMP/evolvable/two parts", amp: ampEvolvable(parted), spaces: plain},
 	}
@@ -109,6 +114,9 @@ func overlaps(settings map[string]any) bool { return settings["overlap"] == true
 
 func ppoMLPs(sp spaces.Set) ppo.Models { return ppo.MLPs(sp, []int{8}, "tanh") }
 func ampMLPs(sp spaces.Set) amp.Models { return amp.MLPs(sp, []int{8}, "tanh") }
+func ampSkills(sp spaces.Set) amp.Models {
+	return amp.WithEncoder(ampMLPs(sp), sp, 2, []int{6}, "tanh")
+}
 
 // cnn is a small convolutional network.
 var cnn = models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2, Kernel: 2, Stride: 2}},

@@ -223,16 +223,20 @@ func onRanks(t *testing.T, size int, f func(g *distributed.Group) error) []error
 // update parameters, moments and scalers are the same but for rounding, and after fifty, through which rounding grows,
 // the tracked losses. All ranks have the same of everything, bit for bit, although their networks began differently.
 func TestRanks(t *testing.T) {
-	for _, algorithm := range []string{"ppo", "amp"} {
+	for name, algorithm := range map[string]string{"ppo": "ppo", "amp": "amp", "amp/differential": "amp"} {
+		var dict map[string]any
+		if name == "amp/differential" {
+			dict = map[string]any{"discriminator_mode": "differential", "amp_observation_preprocessor": "RunningMeanAbsScaler"}
+		}
 		for _, size := range []int{2, 4} {
-			t.Run(fmt.Sprintf("%s/%d", algorithm, size), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%d", name, size), func(t *testing.T) {
 				const updates = 50
 				type record struct {
 					snaps   [updates]*checkpoint.Snapshot
 					tracked [updates]map[string]float64
 				}
 				train := func(g *distributed.Group, out *record) error {
-					p, err := newPart(algorithm, g, size, int64(11+100*g.Rank()), nil)
+					p, err := newPart(algorithm, g, size, int64(11+100*g.Rank()), dict)
 					if err != nil {
 						return err
 					}

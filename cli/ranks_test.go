@@ -234,9 +234,11 @@ func (l *launched) killsRanks(run string) {
 			l.Fatal(err)
 		}
 		l.until("it is started again", func() bool { pid := l.processes()[rank]; return pid != 0 && pid != victim })
-		if at := newestOf(run); at < last {
+		at := newestOf(run) // no other process saves now
+		if at < last {
 			l.Errorf("the newest checkpoint was of timestep %d, and is of %d", last, at)
 		}
+		last = at
 	}
 	l.until("the run goes on", func() bool { return newestOf(run) > last })
 	if got := runs(l.T); len(got) != 1 {
@@ -321,6 +323,9 @@ func TestRanksRefuse(t *testing.T) {
 		{"", "-c pair.yaml --max-restarts 2", "--max-restarts is for --nproc"},
 		{"", "-c pair.yaml --nproc 2 --max-restarts=-1", "--max-restarts is -1"},
 		{"", "-c pair.yaml --nproc 2 -s agent.rolouts=3", "rolouts"},
+		{"", "-c pair.yaml -s distributed.timeout=-1s", `distributed: "timeout" is "-1s"`},
+		{"", "-c pair.yaml -s distributed.timout=1s", "timout"},
+		{"", "-c population.yaml -s distributed.timeout=1s", "it belongs to a run of one agent"},
 		{"", "-c population.yaml --nproc 2", "a population that trains in one process has no ranks"},
 		{"RANK=1", "-c pair.yaml", "WORLD_SIZE is not set"},
 		{"GORL_DISTRIBUTED=on", "-c pair.yaml", `GORL_DISTRIBUTED is "on"; want off or kubernetes`},

@@ -39,6 +39,8 @@ var values = []string{"seed", "preset", "strict"}
 func check(c runfile.Sections) error {
 	readers := runfile.Environments | runfile.Trainers
 	switch c.Kind() {
+	case runfile.Single:
+		readers |= runfile.Ranks
 	case runfile.Population:
 		readers |= runfile.Populations | runfile.Launchers
 	case runfile.Evolution:

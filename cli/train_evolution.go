@@ -152,7 +152,7 @@ func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, 
 		return a, nil
 	case "AMP":
 		motions, ok := envs.As[envs.MotionSource](env)
-		if !ok {
+		if !ok && settings["discriminator_mode"] != "differential" {
 			return nil, fmt.Errorf("agent.class is AMP, but the environment has no reference motion")
 		}
 		if restoring == nil {

@@ -67,7 +67,7 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 
 // trainRank trains one agent, as one of several processes where place says so.
 func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place distributed.Place, stdout, stderr io.Writer) error {
-	t, err := join(ctx, place)
+	t, err := join(ctx, c, place)
 	if err != nil {
 		return err
 	}
@@ -89,9 +89,14 @@ type together struct {
 }
 
 // join meets the other ranks.
-func join(ctx context.Context, place distributed.Place) (t together, err error) {
-	if t.place = place; place.Size > 1 {
-		t.group, err = distributed.Join(ctx, place, distributed.DefaultConfig())
+func join(ctx context.Context, c runfile.Sections, place distributed.Place) (t together, err error) {
+	t.place = place
+	cfg, err := distributed.FromDict(c.Section("distributed"))
+	if err != nil {
+		return t, wrong(err)
+	}
+	if place.Size > 1 {
+		t.group, err = distributed.Join(ctx, place, cfg)
 	}
 	return t, err
 }

@@ -166,6 +166,9 @@ func (f *trainFlags) trainer(
 	}
 	full := runfile.Sections(trainer.Dict())
 	full["environment"] = run.environment
+	if ranked := c.Section("distributed"); len(ranked) > 0 {
+		full["distributed"] = ranked
+	}
 	section := full.Section("trainer")
 	section["resume"] = false // which would not be the same run again
 	section["close_environment_at_exit"] = run.cfg.CloseEnvironmentAtExit

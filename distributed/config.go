@@ -3,6 +3,8 @@ package distributed
 import (
 	"fmt"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // Config says how ranks compute together.
@@ -12,7 +14,7 @@ type Config struct {
 	// has a GPU for each of its ranks. Tensors on the CPU always take gloo.
 	//
 	// Set gloo where NCCL cannot connect the machines. All ranks must have the same.
-	Backend string `yaml:"backend" config:"oneof=auto gloo nccl"`
+	Backend string `yaml:"backend" config:"oneof=auto|gloo|nccl"`
 	// Timeout is how long a rank waits for the others in each operation, such as the sum of the gradients; then it ends with
 	// an error that names those that are missing. Default 10 minutes.
 	//
@@ -28,6 +30,15 @@ type Config struct {
 // DefaultConfig returns the defaults named in [Config].
 func DefaultConfig() Config {
 	return Config{Backend: "auto", Timeout: 10 * time.Minute, JoinTimeout: 5 * time.Minute}
+}
+
+// FromDict returns the settings of a dictionary, as the section distributed of a run's file has them, over the defaults.
+func FromDict(dict map[string]any) (Config, error) {
+	cfg := DefaultConfig()
+	if err := config.Merge(&cfg, dict, config.Options{Prefix: "distributed"}); err != nil {
+		return cfg, err
+	}
+	return cfg, cfg.Validate()
 }
 
 // Validate returns an error that names the first field with a value that makes no sense.

@@ -162,7 +162,7 @@ func (l launcher) started(e environment) bool {
 
 // place reads the launcher's variables.
 func (l launcher) place(e environment) (p Place, err error) {
-	p = Place{LocalSize: 1, Launcher: cmp.Or(e.get(l.caller), l.name), Serve: true}
+	p = Place{LocalSize: 1, Launcher: cmp.Or(e.get(l.caller), l.name)}
 	if p.Size, err = e.number(l.size, 1, 1<<20, l.hint); err != nil {
 		return p, err
 	}

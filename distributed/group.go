@@ -67,7 +67,7 @@ func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 // join opens the store and the connections to all other ranks.
 func (g *Group) join(host string, port int) (err error) {
 	p := g.place
-	if g.store, err = tensor.NewStore(host, port, p.Serve && p.Rank == 0, g.cfg.JoinTimeout); err != nil {
+	if g.store, err = tensor.NewStore(host, port, p.Rank == 0, g.cfg.JoinTimeout); err != nil {
 		return err
 	}
 	return g.connect(host)
@@ -182,7 +182,7 @@ func Local(size int, cfg Config) (groups []*Group, err error) {
 	done := make(chan int)
 	for r := range size {
 		g := &Group{cfg: cfg, store: first, place: Place{Rank: r, Size: size, LocalRank: r, LocalSize: size,
-			Address: fmt.Sprintf("127.0.0.1:%d", first.Port), Serve: true, Launcher: "Local"}}
+			Address: fmt.Sprintf("127.0.0.1:%d", first.Port), Launcher: "Local"}}
 		go func() {
 			defer func() { done <- r }()
 			all[r].g = g

@@ -32,7 +32,7 @@ func addUp(rank string) int {
 	cfg := DefaultConfig()
 	cfg.Timeout, cfg.JoinTimeout = 2*time.Second, 20*time.Second
 	r, _ := strconv.Atoi(rank)
-	g, err := Join(context.Background(), Place{Rank: r, Size: 2, LocalSize: 1, Address: "10.79.0.1:29517", Serve: true, Run: "network"}, cfg)
+	g, err := Join(context.Background(), Place{Rank: r, Size: 2, LocalSize: 1, Address: "10.79.0.1:29517", Run: "network"}, cfg)
 	if err != nil {
 		fmt.Println(err)
 		return 1

@@ -120,7 +120,7 @@ func (g *Group) blame(op error) *PeerError {
 	}
 }
 
-// unreachable is the error where the store does not answer. Rank 0 serves it, or is on the machine that does.
+// unreachable is the error where the store does not answer. Rank 0 serves it.
 func (g *Group) unreachable(op error) *PeerError { return &PeerError{Ranks: []int{0}, Err: op} }
 
 // Leave ends this rank's part, and tells the others why: their operations fail with a [PeerError] that has the reason.
@@ -154,7 +154,7 @@ func (g *Group) Close() error {
 	g.closeRanks()
 	g.ask(3*inquest, func() {
 		// Where operations have failed the others still read the store that rank 0 serves: let them.
-		if g.lost != nil && g.place.Serve && g.place.Rank == 0 {
+		if g.lost != nil && g.place.Rank == 0 {
 			for end := time.Now().Add(2 * inquest); time.Now().Before(end) && !g.allClosed(); time.Sleep(5 * time.Millisecond) {
 			}
 			return

@@ -16,8 +16,6 @@ type Place struct {
 	LocalRank, LocalSize int
 	// Address is the "host:port" at which the ranks meet, at rank 0's machine.
 	Address string
-	// Serve says that rank 0 opens that port itself. It is false where the agent of torchrun listens there already.
-	Serve bool
 	// Run keeps runs apart that meet at one address, as the prefix of all keys: the run's id, "/", and Attempt.
 	Run string
 	// Attempt is how often all ranks have been started again: torchrun's restarts, Slurm's requeues.

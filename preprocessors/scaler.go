@@ -81,11 +81,16 @@ func (r *RunningStandardScaler) Moments(s *tensor.Scope, x tensor.Tensor) tensor
 	return s.Cat(0, count, s.Sum(d, 0), s.Sum(s.Square(d), 0))
 }
 
+// ZeroMoments implements [Scaler].
+func (r *RunningStandardScaler) ZeroMoments(s *tensor.Scope) tensor.Tensor {
+	return s.Full(tensor.Float64, 0, int64(2*r.size+1))
+}
+
 // Merge merges the rows of which these are the moments into the statistics.
 func (r *RunningStandardScaler) Merge(s *tensor.Scope, moments tensor.Tensor) {
 	size := int64(r.size)
 	n, sum, square := s.Narrow(moments, 0, 0, 1), s.Narrow(moments, 0, 1, size), s.Narrow(moments, 0, 1+size, size)
-	delta := s.Div(sum, s.ClampMin(n, 1)) // of the mean; no rows change nothing
+	delta := s.Div(sum, s.ClampMin(n, 1))     // of the mean; no rows change nothing
 	batch := s.Sub(square, s.Mul(delta, sum)) // Σ(x − mean of x)²
 	if r.cfg.Unbiased {
 		batch = s.Div(s.Mul(batch, n), s.AddScalar(n, -1))

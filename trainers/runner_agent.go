@@ -54,7 +54,7 @@ func (r *runner) ppo() (agents.Agent, error) {
 
 func (r *runner) amp() (agents.Agent, error) {
 	motions, ok := envs.As[envs.MotionSource](r.env)
-	if !ok {
+	if !ok && r.Agent["discriminator_mode"] != "differential" {
 		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment (%T) has no reference motion; it must have the method "+
 			"CollectReferenceMotions (one of Gymnasium: the setting reference_motions, or a method collect_reference_motions in Python)", r.env)
 	}

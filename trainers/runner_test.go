@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -306,6 +308,39 @@ func TestFromDictAdjust(t *testing.T) {
 	trained(t, tr, err)
 	if steps != 24 {
 		t.Errorf("%d steps, want 24", steps)
+	}
+}
+
+// follower is a pendulum whose AMP observation is the difference to one that hangs still. It has no reference motion.
+type follower struct{ envs.Env }
+
+func (f follower) Spaces() spaces.Set {
+	sp := f.Env.Spaces()
+	sp.AMPObservation = sp.Observation
+	return sp
+}
+
+func (f follower) Step(actions []float32) (*envs.Step, error) {
+	s, err := f.Env.Step(actions)
+	if err != nil {
+		return nil, err
+	}
+	out := *s
+	out.AMPObservations = slices.Clone(s.Observations)
+	return &out, nil
+}
+
+// Differences need no reference motion of the environment, motion does.
+func TestDifferentialFromDict(t *testing.T) {
+	checkLiveTensors(t)
+	settings := map[string]any{"class": "AMP", "rollouts": 8, "discriminator_mode": "differential",
+		"experiment": map[string]any{"directory": t.TempDir()}}
+	dict := map[string]any{"models": map[string]any{"mlp": []any{8}}, "agent": settings, "trainer": map[string]any{"timesteps": 24}}
+	tr, err := trainers.FromDict(dict, follower{pendulum(t)})
+	trained(t, tr, err)
+	settings["discriminator_mode"] = "motion"
+	if _, err := trainers.FromDict(dict, follower{pendulum(t)}); err == nil || !strings.Contains(err.Error(), "has no reference motion") {
+		t.Errorf("without reference motion: %v", err)
 	}
 }
 

@@ -2,7 +2,10 @@
 // discriminator gives for motion that cannot be told from reference clips.
 //
 // Make an agent with [New] from an environment's spaces, models (see [MLPs]), a source of reference motion and
-// settings; a trainer drives it. The whole algorithm is in update.go.
+// settings; a trainer drives it. The algorithm is in update.go, the discriminator's loss in discriminator.go.
+//
+// With discriminator_mode "differential" it is ADD (Zhang et al. 2025), see differential.go; with latent_size it is ASE
+// (Peng et al. 2022), see skills.go.
 package amp
 
 import (
@@ -16,7 +19,6 @@ import (
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/distributed"
-	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
@@ -37,7 +39,7 @@ type Options struct {
 	NumEnvs int
 	// Models are the networks, for instance from [MLPs].
 	Models Models
-	// Motions shows the reference motion; an environment often does.
+	// Motions shows the reference motion; an environment often does. With discriminator_mode "differential" nobody asks it.
 	Motions MotionSource
 	// Config are the settings to start from, nil for [DefaultConfig]. The agent keeps a copy.
 	Config *Config
@@ -58,12 +60,15 @@ type learner struct {
 	discriminator  models.Network
 	styleValue     models.Network // nil with one critic; styleEstimator has the fields of its estimates
 	styleEstimator *onpolicy.Critic
+	encoder        models.Network // nil without latents
 	motions        MotionSource
-	scaler         *preprocessors.RunningStandardScaler // of AMP observations; nil for none
-	motionSet      *memory.Replay                       // the reference motion that minibatches draw from
-	replay         *memory.Replay                       // the policy's earlier motion
-	rows           *memory.Packing                      // how both, and the rollout, keep rows
-	separate       *tensor.Optimizer                    // the discriminator's own; nil where it shares the policy's
+	scaler         preprocessors.Scaler // of AMP observations; nil for none
+	motionSet      *memory.Replay       // the reference motion that minibatches draw from; nil with differences
+	replay         *memory.Replay       // the policy's earlier motion
+	mask           tensor.Tensor        // (M), 0 where the discriminator sees nothing; a zero Tensor for no mask
+	maskScope      *tensor.Scope        // owns it
+	rows           *memory.Packing      // how both, and the rollout, keep rows
+	separate       *tensor.Optimizer    // the discriminator's own; nil where it shares the policy's
 	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
 	Draw sampler
 }
@@ -73,7 +78,7 @@ type learner struct {
 func New(o Options) (agent *Agent, err error) {
 	cfg, err := o.config()
 	if err == nil {
-		err = o.check()
+		err = o.check(cfg)
 	}
 	remake := o.Models.Make
 	switch made := remake != nil && o.Models.none(); {
@@ -112,6 +117,13 @@ func New(o Options) (agent *Agent, err error) {
 	} else if o.Models.StyleValue != nil {
 		o.Models.StyleValue.Close()
 	}
+	switch {
+	case cfg.LatentSize > 0:
+		a.encoder = o.Models.Encoder
+		options.Extra = append(options.Extra, network(layout.Encoder, a.encoder))
+	case o.Models.Encoder != nil:
+		o.Models.Encoder.Close()
+	}
 	options.Extra = append(options.Extra, network(layout.Discriminator, a.discriminator))
 	if cfg.DiscriminatorOptimizer == "separate" {
 		options.SeparateFrom = 1 + len(options.Extra)
@@ -143,7 +155,7 @@ func New(o Options) (agent *Agent, err error) {
 }
 
 // overlapped returns the agent that acts while it learns: a with networks of its own to act with, of which the
-// discriminator is none.
+// discriminator is none, nor the encoder.
 func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (Models, error)) (agents.Complete, error) {
 	m, err := remake(options.Seed)
 	if err == nil {
@@ -154,6 +166,9 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 		return nil, err
 	}
 	m.Discriminator.Close()
+	if m.Encoder != nil {
+		m.Encoder.Close()
+	}
 	options.Policy, options.Value, options.Extra, options.Critics, options.SeparateFrom = m.Policy, m.Value, nil, nil, 0
 	var style *onpolicy.Critic
 	switch {
@@ -169,7 +184,9 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 		return nil, err
 	}
 	both.Actor().StageRecord, both.Actor().AfterRecord = recording(both.Actor(), style)
-	both.Fetch = func() ([]float32, error) { return a.reference(a.cfg.AMPBatchSize) }
+	if !a.differential() {
+		both.Fetch = func() ([]float32, error) { return a.reference(a.cfg.AMPBatchSize) }
+	}
 	return both, nil
 }
 
@@ -184,8 +201,11 @@ func (o Options) config() (*Config, error) {
 }
 
 // check refuses spaces without an AMP observation, and missing reference motion.
-func (o Options) check() error {
+func (o Options) check(cfg *Config) error {
 	if err := o.Spaces.Validate(); err != nil {
+		return err
+	}
+	if err := cfg.checkLatents(o.Spaces); err != nil {
 		return err
 	}
 	isBox := func(e spaces.Entry) bool { return e.Space.Kind == spaces.Box }
@@ -193,7 +213,12 @@ func (o Options) check() error {
 		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a Box, alone or "+
 			"within a Dict or Tuple", o.Spaces.AMPObservation)
 	}
-	if o.Motions == nil {
+	if cfg.DiscriminatorMode == differential {
+		if memory.NewPacking(o.Spaces.AMPObservation).Packed() {
+			return fmt.Errorf("amp: \"discriminator_mode\" is \"differential\", but the AMP observation space %v has pictures, which are no differences",
+				o.Spaces.AMPObservation)
+		}
+	} else if o.Motions == nil {
 		return errors.New("amp: Options.Motions is missing: AMP needs reference motion to imitate")
 	}
 	return nil
@@ -202,24 +227,16 @@ func (o Options) check() error {
 // prepare makes the discriminator's scaler, memories and optimizer, fills the motion dataset, and runs discriminator
 // and second critic once, so that a width that does not fit is an error of New.
 func (a *learner) prepare() error {
-	width := a.Spaces().AMPObservation.Width()
-	if a.cfg.AMPObservationPreprocessor != "" {
-		cfg, err := agents.ScalerConfig("amp: amp_observation_preprocessor_kwargs", a.cfg.AMPObservationPreprocessorKwargs,
-			width, a.cfg.Skrl())
-		if err != nil {
-			return err
-		}
-		a.cfg.AMPObservationPreprocessorKwargs = config.Dict(cfg)
-		if a.scaler, err = preprocessors.NewRunningStandardScaler(width, cfg, a.Device); err != nil {
-			return err
-		}
-	}
-	a.AddScaler(layout.AMPObservationScaler, a.scaler)
-	var err error
-	if a.motionSet, err = a.rows.NewReplay(a.cfg.MotionDatasetSize, a.Device); err != nil {
+	if err := cmp.Or(a.makeScaler(), a.makeMask()); err != nil {
 		return err
 	}
-	a.AddReplay("motion_dataset", a.motionSet)
+	var err error
+	if !a.differential() {
+		if a.motionSet, err = a.rows.NewReplay(a.cfg.MotionDatasetSize, a.Device); err != nil {
+			return err
+		}
+		a.AddReplay("motion_dataset", a.motionSet)
+	}
 	if a.replay, err = a.rows.NewReplay(a.cfg.ReplayBufferSize, a.Device); err != nil {
 		return err
 	}
@@ -240,71 +257,14 @@ func (a *learner) prepare() error {
 	if err := a.collect(s, a.cfg.MotionDatasetSize); err != nil {
 		return err
 	}
-	logits := a.discriminator.Forward(s, models.Inputs{Observations: s.Zeros(1, int64(width))})
+	logits := a.logits(s, s.Zeros(1, int64(a.Spaces().AMPObservation.Width())))
 	if err := s.Err(); err != nil {
 		return fmt.Errorf("amp: the discriminator does not fit AMP observations %v: %w", a.Spaces().AMPObservation, err)
 	}
 	if got := tensor.Shape(logits); len(got) != 2 || got[1] != 1 {
 		return fmt.Errorf("amp: the discriminator's output has shape %v, want (N, 1)", got)
 	}
-	return a.probeStyleValue(s)
-}
-
-// collect adds n rows of reference motion to the motion dataset, where they replace the oldest: those that were fetched
-// before the update, or else new ones of the source.
-func (a *learner) collect(s *tensor.Scope, n int) error {
-	rows := a.Fetched
-	if rows == nil {
-		var err error
-		if rows, err = a.reference(n); err != nil {
-			return err
-		}
-	}
-	transfer := tensor.NewTransfer(a.Device) // not the agent's, which may have the next observations
-	defer transfer.Close()
-	sent, err := a.rows.Stage(transfer, rows)
-	if err != nil {
-		return fmt.Errorf("amp: reference motion: %w", err)
-	}
-	transfer.Send(s)
-	a.motionSet.Add(s, sent.Tensor(s))
-	return s.Err()
-}
-
-// reference asks the source for n rows of reference motion, and checks them.
-func (a *learner) reference(n int) ([]float32, error) {
-	width := a.Spaces().AMPObservation.Width()
-	rows, err := a.motions.CollectReferenceMotions(n, a.Rng)
-	if err != nil {
-		return nil, fmt.Errorf("amp: reference motion: %w", err)
-	}
-	if len(rows) != n*width {
-		return nil, fmt.Errorf("amp: CollectReferenceMotions(%d) returned %d values, want %d rows of the AMP observation space's %d", n, len(rows), n, width)
-	}
-	if err := a.Spaces().AMPObservation.Check(rows, n); err != nil {
-		return nil, fmt.Errorf("amp: reference motion: %w", err)
-	}
-	return rows, nil
-}
-
-// keepMotions copies the n rows of the motion dataset that the update's collect will replace, so that a rollback can
-// put them back.
-func (a *learner) keepMotions(s *tensor.Scope, n int64) {
-	m := a.motionSet
-	length, next := m.Len(), m.Next()
-	n = min(n, m.Capacity())
-	first := min(n, m.Capacity()-next) // the others are at the beginning of the circle
-	spans := []tensor.Tensor{s.Narrow(m.Data(), 0, next, first), s.Narrow(m.Data(), 0, 0, n-first)}
-	old := []tensor.Tensor{s.Clone(spans[0]), s.Clone(spans[1])}
-	if s.Err() != nil {
-		return
-	}
-	a.OnRollback(func(undo *tensor.Scope) {
-		for i, span := range spans {
-			undo.Copy(span, old[i])
-		}
-		undo.Fail(m.SetCursor(length, next))
-	})
+	return cmp.Or(a.probeStyleValue(s), a.probeEncoder(s))
 }
 
 // recording returns what adds the step's AMP observations (N, M) to the rollout of a core: stage puts them into its
@@ -335,6 +295,14 @@ func recording(c *onpolicy.Core, style *onpolicy.Critic) (stage func(t agents.Tr
 	return stage, record
 }
 
+// Close releases what the agent holds. It may be called twice.
+func (a *learner) Close() error {
+	if a.maskScope != nil {
+		a.maskScope.Close()
+	}
+	return a.Core.Close()
+}
+
 // Hyperparameters returns the settings that may change while training, by their keys.
 func (a *learner) Hyperparameters() map[string]float64 { return agents.Values(a.cfg.Tunable()) }
 
@@ -358,7 +326,13 @@ func (a *learner) SetHyperparameters(values map[string]float64) error {
 }
 
 // meters are the figures of every minibatch, in the order in which learn adds them.
-var meters = []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Loss / Bounds loss",
-	"Loss / Discriminator loss", "Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm",
-	"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
-	"Discriminator / Logit (motion)", "Discriminator / Logit (policy)"}
+func (a *learner) meters() []string {
+	list := []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Loss / Bounds loss",
+		"Loss / Discriminator loss", "Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm",
+		"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
+		"Discriminator / Logit (motion)", "Discriminator / Logit (policy)"}
+	if a.latents() {
+		list = append(list, "Loss / Encoder loss", "Loss / Diversity loss")
+	}
+	return list
+}

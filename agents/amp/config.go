@@ -17,11 +17,13 @@ import (
 type Config struct {
 	agents.OnPolicy `yaml:",inline"`
 
-	// AMPObservationPreprocessor standardises what the discriminator sees: "RunningStandardScaler" or empty. Its
-	// statistics learn once an update, from as many rows of the policy as of the reference motion.
+	// AMPObservationPreprocessor scales what the discriminator sees: "RunningStandardScaler" standardises,
+	// "RunningMeanAbsScaler" divides by the mean of absolute values and leaves 0 where it is, empty is none. Its statistics
+	// learn once an update, from as many rows of the policy as of the reference motion; with DiscriminatorMode
+	// "differential", which cannot have the first, from the policy's.
 	//
 	// Worth having wherever the columns of AMP observations differ in size: positions beside velocities, for instance.
-	AMPObservationPreprocessor       string         `yaml:"amp_observation_preprocessor" config:"oneof=|RunningStandardScaler"`
+	AMPObservationPreprocessor       string         `yaml:"amp_observation_preprocessor" config:"oneof=|RunningStandardScaler|RunningMeanAbsScaler"`
 	AMPObservationPreprocessorKwargs map[string]any `yaml:"amp_observation_preprocessor_kwargs"`
 
 	// TaskRewardScale and StyleRewardScale weigh the environment's reward and the discriminator's.
@@ -51,6 +53,21 @@ type Config struct {
 	// A smaller value keeps older rows for longer in a buffer of the same size.
 	ReplayAdmissionProbability float64 `yaml:"replay_admission_probability" config:"gt=0,max=1"`
 
+	// AMPObservationFrames is K, of how many frames an AMP observation is made, which have the same features each, one frame
+	// behind the other. Only DiscriminatorMaskedFeatures asks for it: how many frames there are, and in which order, is the
+	// environment's.
+	//
+	// A longer window lets the discriminator judge rhythm beside poses, and may leave velocities out, which it can see
+	// from the poses (10 frames in MimicKit, 2 in skrl and Isaac Lab).
+	AMPObservationFrames int `yaml:"amp_observation_frames" config:"min=1"`
+	// DiscriminatorMaskedFeatures are the features of a frame that the discriminator does not see, in no frame: their
+	// indices from 0 and ranges of them, with commas between, for instance "0-2, 9". Empty is none. Its inputs are as many
+	// as before, and what is masked is 0 there.
+	//
+	// Mask what the clips have wrong, or what the task must be free to do otherwise: the direction of travel, a held
+	// object, hands. With a mask the gradient penalty is computed by differentiating twice, which is slower.
+	DiscriminatorMaskedFeatures string `yaml:"discriminator_masked_features"`
+
 	// DiscriminatorBatchSize limits the rows of policy, replay and motion in a minibatch; not positive means no limit.
 	//
 	// Fewer rows are faster. A discriminator needs less data than the policy; some hundreds of rows are enough.
@@ -60,6 +77,14 @@ type Config struct {
 	// A larger value makes the discriminator learn faster relative to the policy. Lower it where its accuracy on both
 	// sides reaches 1 at once: the style reward then says nothing.
 	DiscriminatorLossScale float64 `yaml:"discriminator_loss_scale" config:"min=0"`
+	// DiscriminatorMode says what the discriminator compares. "motion" (AMP) is the policy's rows with rows of reference
+	// motion. "differential" (ADD, Zhang et al. 2025) is for environments whose AMP observation is the difference between the
+	// reference at the same time and the character: it compares them with a row of zeros, and asks for no reference motion.
+	// In a dictionary it brings the defaults of [DifferentialConfig] with it.
+	//
+	// Choose "motion" where the character should move in the style of clips and when it does what is its own affair,
+	// "differential" where it should follow a clip in time, without weights of a tracking reward to tune.
+	DiscriminatorMode string `yaml:"discriminator_mode" config:"oneof=motion|differential"`
 	// DiscriminatorLoss is "bce" (skrl, ASE), "lsgan" (Peng et al. 2021, eq. 6 and 7) or "wasserstein" (a bounded critic).
 	//
 	// Start with "bce", whose reward grows with the discriminator's certainty. That of "lsgan" lies between 0 and 1, and
@@ -102,6 +127,28 @@ type Config struct {
 	//
 	// It costs one more network. It pays off where the two rewards differ much in size or in how far they look ahead.
 	SeparateCritics bool `yaml:"separate_critics"`
+
+	// LatentSize is the number of dimensions L of the latent skills of ASE (Peng et al. 2022): the last L values of an
+	// observation are a point on the unit sphere, which wrappers.NewSkills adds, and an encoder (Models.Encoder) learns to
+	// tell it from the motion. 0 is AMP without skills.
+	//
+	// A larger size has room for more different motions, and takes longer to fill: 64 for half an hour of clips, less for
+	// a few.
+	LatentSize int `yaml:"latent_size" config:"min=0"`
+	// EncoderRewardScale weighs the reward for motion whose latent the encoder can tell, beside TaskRewardScale and
+	// StyleRewardScale.
+	//
+	// A larger value makes motions of different latents differ more, at the cost of their likeness to the clips. Only
+	// LatentSize has it.
+	EncoderRewardScale float64 `yaml:"encoder_reward_scale" config:"min=0"`
+	// EncoderLossScale weighs the encoder's loss.
+	//
+	// A larger value makes the encoder learn faster relative to the policy, where they share an optimizer.
+	EncoderLossScale float64 `yaml:"encoder_loss_scale" config:"min=0"`
+	// DiversityLossScale weighs the loss for actions that do not differ as their latents do.
+	//
+	// Raise it where all latents lead to the same motion, lower it where actions jump. 0 is none.
+	DiversityLossScale float64 `yaml:"diversity_loss_scale" config:"min=0"`
 }
 
 // DefaultConfig returns skrl's defaults for AMP, except that truncated episodes bootstrap (time_limit_bootstrap). What
@@ -109,10 +156,11 @@ type Config struct {
 func DefaultConfig() Config {
 	c := Config{
 		OnPolicy: agents.DefaultOnPolicy(), TaskRewardScale: 0, StyleRewardScale: 2, AMPBatchSize: 512, MotionDatasetSize: 20_000,
-		ReplayBufferSize: 100_000, ReplayAdmissionProbability: 1, DiscriminatorBatchSize: -1, DiscriminatorLossScale: 5,
-		DiscriminatorLoss: "bce", WassersteinEta: 0.3, DiscriminatorLogitRegularizationScale: 0.05, DiscriminatorGradientPenaltyScale: 5,
+		ReplayBufferSize: 100_000, ReplayAdmissionProbability: 1, AMPObservationFrames: 1, DiscriminatorBatchSize: -1, DiscriminatorLossScale: 5,
+		DiscriminatorMode: "motion", DiscriminatorLoss: "bce", WassersteinEta: 0.3, DiscriminatorLogitRegularizationScale: 0.05, DiscriminatorGradientPenaltyScale: 5,
 		DiscriminatorGradientPenaltySamples: "motion", DiscriminatorWeightDecayScale: 1e-4, DiscriminatorOptimizer: "shared",
-		DiscriminatorLearningRate: 5e-5, DiscriminatorGradNormClip: 0.5,
+		DiscriminatorLearningRate: 5e-5, DiscriminatorGradNormClip: 0.5, EncoderRewardScale: 1, EncoderLossScale: 5,
+		DiversityLossScale: 0.01,
 	}
 	c.LearningEpochs = 6
 	c.LearningRate = []float64{5e-5}
@@ -135,6 +183,9 @@ func (c *Config) networks() int {
 	if c.SeparateCritics {
 		n++
 	}
+	if c.LatentSize > 0 {
+		n++
+	}
 	return n
 }
 
@@ -146,9 +197,16 @@ func (c *Config) Validate() error {
 	if c.TaskRewardScale == 0 && c.StyleRewardScale == 0 {
 		return fmt.Errorf("amp: \"task_reward_scale\" and \"style_reward_scale\" are both 0: there would be nothing to learn")
 	}
-	if c.Skrl() && (c.DiscriminatorLoss != "bce" || c.DiscriminatorGradientPenaltySamples != "motion" ||
-		c.SeparateCritics || c.DiscriminatorOptimizer != "shared") {
-		return fmt.Errorf("amp: \"compatibility\" is %q, which has only the bce loss, its penalty at motion rows, one critic and one optimizer", c.Compatibility)
+	if err := c.validateMode(); err != nil {
+		return err
+	}
+	if _, err := parseFeatures(c.DiscriminatorMaskedFeatures); err != nil {
+		return err
+	}
+	if c.Skrl() && (c.DiscriminatorMode != "motion" || c.AMPObservationPreprocessor == agents.RunningMeanAbsScaler ||
+		c.DiscriminatorLoss != "bce" || c.DiscriminatorGradientPenaltySamples != "motion" || c.SeparateCritics ||
+		c.LatentSize > 0 || c.DiscriminatorOptimizer != "shared") {
+		return fmt.Errorf("amp: \"compatibility\" is %q, which has only the discriminator of motion, the RunningStandardScaler, the bce loss, its penalty at motion rows, one critic, no latents and one optimizer", c.Compatibility)
 	}
 	return c.OnPolicy.Validate("amp", c.networks())
 }
@@ -165,6 +223,9 @@ func (c *Config) Tunable() map[string]*float64 {
 		"discriminator_learning_rate":              &c.DiscriminatorLearningRate,
 		"discriminator_grad_norm_clip":             &c.DiscriminatorGradNormClip,
 		"replay_admission_probability":             &c.ReplayAdmissionProbability,
+		"encoder_reward_scale":                     &c.EncoderRewardScale,
+		"encoder_loss_scale":                       &c.EncoderLossScale,
+		"diversity_loss_scale":                     &c.DiversityLossScale,
 	} {
 		t[k] = p
 	}
@@ -172,9 +233,13 @@ func (c *Config) Tunable() map[string]*float64 {
 }
 
 // FromDict merges a dictionary of settings, as in skrl's documentation (1.4's names or 2.0's), over the defaults. With
-// "compatibility" the defaults are those of that release of skrl. All problems are reported together.
+// "compatibility" the defaults are those of that release of skrl, with "discriminator_mode" "differential" those of
+// [DifferentialConfig]. All problems are reported together.
 func FromDict(dict map[string]any, sp spaces.Set) (Config, error) {
 	c := DefaultConfig()
+	if dict["discriminator_mode"] == differential {
+		c = DifferentialConfig()
+	}
 	if v := dict["compatibility"]; v == agents.SKRL2 || v == agents.SKRL21 {
 		c.TimeLimitBootstrap = false
 	}

@@ -69,15 +69,58 @@ func TestRefuses(t *testing.T) {
 		"skrl with two critics": {config(map[string]any{"compatibility": "skrl-2.0", "separate_critics": true}), `skrl-2.0|critic`},
 		"skrl with optimizers":  {config(map[string]any{"compatibility": "skrl-2.0", "discriminator_optimizer": "separate"}), `skrl-2.0|optimizer`},
 		"skrl with samples":     {config(map[string]any{"compatibility": "skrl-2.0", "discriminator_gradient_penalty_samples": "both"}), `skrl-2.0|motion`},
-		"old and new name":      {config(map[string]any{"task_reward_weight": 0.3, "task_reward_scale": 0.5}), `task_reward_weight|task_reward_scale`},
-		"old and new product":   {config(map[string]any{"style_reward_weight": 0.3, "style_reward_scale": 0.5}), `style_reward_weight|style_reward_scale`},
-		"old and new factor":    {config(map[string]any{"discriminator_reward_scale": 3, "style_reward_scale": 0.5}), `discriminator_reward_scale|style_reward_scale`},
-		"old and new scaler":    {config(map[string]any{"amp_state_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": nil}), `amp_state_preprocessor|amp_observation_preprocessor`},
-		"negative weight":       {config(map[string]any{"style_reward_weight": -1}), `style_reward_weight`},
-		"preprocessor size":     {config(map[string]any{"amp_observation_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor_kwargs": map[string]any{"size": 9}}), `size is 9`},
-		"bad dictionary":        {func(o *Options) { c := DefaultConfig(); o.Config, o.Dict = &c, map[string]any{"amp_batch_size": 0} }, `"amp_batch_size"`},
-		"empty settings":        {func(o *Options) { o.Config, o.Dict = &Config{}, nil }, `rollouts`},
-		"no motions":            {func(o *Options) { o.Motions = nil }, `Motions is missing`},
+		"skrl with differences": {config(map[string]any{"compatibility": "skrl-2.0", "discriminator_mode": "differential"}), `skrl-2.0|motion`},
+		"unknown mode":          {config(map[string]any{"discriminator_mode": "difference"}), `"discriminator_mode"|differential`},
+		"centred differences": {config(map[string]any{"discriminator_mode": "differential",
+			"amp_observation_preprocessor": "RunningStandardScaler"}), `RunningMeanAbsScaler|0 must stay 0`},
+		"interpolated differences": {config(map[string]any{"discriminator_mode": "differential",
+			"discriminator_gradient_penalty_samples": "interpolated"}), `discriminator_gradient_penalty_samples|both`},
+		"kwargs of another scaler": {config(map[string]any{"discriminator_mode": "differential",
+			"amp_observation_preprocessor_kwargs": map[string]any{"epsilon": 1e-8}}), `epsilon`},
+		"differences of pictures": {func(o *Options) {
+			o.Spaces.AMPObservation, o.Dict = spaces.NewPicture(4, 4, 1), map[string]any{"discriminator_mode": "differential"}
+		}, `discriminator_mode|pictures`},
+		"latents without encoder": {config(map[string]any{"latent_size": 2}), `latent_size|amp.WithEncoder`},
+		"latent of a line":        {config(map[string]any{"latent_size": 1}), `"latent_size" is 1`},
+		"latent wider than rows":  {config(map[string]any{"latent_size": 4}), `"latent_size" is 4|wrappers.NewSkills`},
+		"latents and two critics": {config(map[string]any{"latent_size": 2, "separate_critics": true}), `"latent_size"|"separate_critics"`},
+		"skrl with latents":       {config(map[string]any{"latent_size": 2, "compatibility": "skrl-2.0"}), `skrl-2.0|no latents`},
+		"encoder of another size": {func(o *Options) {
+			o.Models, o.Dict = WithEncoder(o.Models, plain, 3, []int{4}, "tanh"), map[string]any{"latent_size": 2}
+		}, `encoder|(N, 2)`},
+		"encoder of other rows": {func(o *Options) {
+			other := plain
+			other.AMPObservation = spaces.Unbounded(7)
+			o.Models, o.Dict = WithEncoder(o.Models, other, 2, []int{4}, "tanh"), map[string]any{"latent_size": 2}
+		}, `encoder does not fit`},
+		"encoder of no models": {func(o *Options) {
+			o.Models, o.Dict = WithEncoder(Models{}, plain, 2, []int{4}, "tanh"), map[string]any{"latent_size": 2}
+		}, `WithEncoder|Make`},
+		"latents and memory": {func(o *Options) {
+			o.Models = WithEncoder(Recurrent(plain, models.GRU(4), []int{8}, "tanh"), plain, 2, []int{4}, "tanh")
+			o.Dict = map[string]any{"latent_size": 2}
+		}, `latent_size|without memory`},
+		"diversity of choices": {func(o *Options) {
+			o.Spaces.Action = spaces.NewDiscrete(3)
+			o.Models = WithEncoder(MLPs(o.Spaces, []int{8}, "tanh"), plain, 2, []int{4}, "tanh")
+			o.Dict = map[string]any{"latent_size": 2}
+		}, `diversity_loss_scale|Gaussian`},
+		"frames that do not fit": {config(map[string]any{"amp_observation_frames": 2}), `"amp_observation_frames" is 2|3 values`},
+		"masked text":            {config(map[string]any{"discriminator_masked_features": "1, x"}), `"discriminator_masked_features"|" x"|3-7`},
+		"masked backwards":       {config(map[string]any{"discriminator_masked_features": "2-1"}), `"discriminator_masked_features"|"2-1"`},
+		"masked beyond":          {config(map[string]any{"discriminator_masked_features": "1-3"}), `"discriminator_masked_features"|0 to 2`},
+		"masked in another frame": {config(map[string]any{"discriminator_masked_features": "1", "amp_observation_frames": 3}),
+			`"discriminator_masked_features"|0 to 0`},
+		"all masked":          {config(map[string]any{"discriminator_masked_features": "0-1, 2"}), `nothing to see`},
+		"old and new name":    {config(map[string]any{"task_reward_weight": 0.3, "task_reward_scale": 0.5}), `task_reward_weight|task_reward_scale`},
+		"old and new product": {config(map[string]any{"style_reward_weight": 0.3, "style_reward_scale": 0.5}), `style_reward_weight|style_reward_scale`},
+		"old and new factor":  {config(map[string]any{"discriminator_reward_scale": 3, "style_reward_scale": 0.5}), `discriminator_reward_scale|style_reward_scale`},
+		"old and new scaler":  {config(map[string]any{"amp_state_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": nil}), `amp_state_preprocessor|amp_observation_preprocessor`},
+		"negative weight":     {config(map[string]any{"style_reward_weight": -1}), `style_reward_weight`},
+		"preprocessor size":   {config(map[string]any{"amp_observation_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor_kwargs": map[string]any{"size": 9}}), `size is 9`},
+		"bad dictionary":      {func(o *Options) { c := DefaultConfig(); o.Config, o.Dict = &c, map[string]any{"amp_batch_size": 0} }, `"amp_batch_size"`},
+		"empty settings":      {func(o *Options) { o.Config, o.Dict = &Config{}, nil }, `rollouts`},
+		"no motions":          {func(o *Options) { o.Motions = nil }, `Motions is missing`},
 		"failing motions": {func(o *Options) {
 			o.Motions = source(func(int) ([]float32, error) { return nil, errors.New("no clip") })
 		}, `no clip`},

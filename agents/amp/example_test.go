@@ -139,3 +139,24 @@ func ExampleRecurrent() {
 	m.StyleValue.Close()
 	// Output: 32 32 32 0
 }
+
+// ADD: the environment's AMP observations are differences to the reference, and nothing shows motion.
+func ExampleDifferentialConfig() {
+	cfg := amp.DifferentialConfig()
+	fmt.Println(cfg.DiscriminatorMode, cfg.AMPObservationPreprocessor, cfg.DiscriminatorGradientPenaltyScale)
+	// Output: differential RunningMeanAbsScaler 2
+}
+
+// ASE: the models of a policy that acts by latent skills, which wrappers.NewSkills adds to the observations.
+func ExampleWithEncoder() {
+	sp := spaces.Set{Observation: spaces.Unbounded(20 + 8), Action: spaces.NewBox(-1, 1, 6), AMPObservation: spaces.Unbounded(2)}
+	networks := amp.WithEncoder(amp.MLPs(sp, []int{64}, "elu"), sp, 8, []int{64}, "elu")
+	agent, err := amp.New(amp.Options{Spaces: sp, Models: networks, Motions: swing{}, Dict: map[string]any{"latent_size": 8}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	fmt.Println(agent.Settings().EncoderLossScale)
+	// Output: 5
+}

@@ -20,6 +20,9 @@ type Models struct {
 	Discriminator models.Network
 	// StyleValue is the second critic of separate_critics.
 	StyleValue models.Network
+	// Encoder computes a latent (n, latent_size) from AMP observations, of which the agent takes the direction alone; see
+	// [WithEncoder]. Only latent_size has one.
+	Encoder models.Network
 	// Make builds them from the agent's seed, where they are not given.
 	Make func(seed int64) (Models, error)
 }
@@ -120,7 +123,7 @@ func made(fill func(m *Models, seed int64) error) Models {
 
 // none reports whether no network is given, so that Make is asked for them.
 func (m Models) none() bool {
-	return m.Policy == nil && m.Value == nil && m.Discriminator == nil && m.StyleValue == nil
+	return m.Policy == nil && m.Value == nil && m.Discriminator == nil && m.StyleValue == nil && m.Encoder == nil
 }
 
 // close closes the networks that there are.
@@ -128,7 +131,7 @@ func (m Models) close() {
 	if m.Policy != nil {
 		m.Policy.Close()
 	}
-	for _, n := range []models.Network{m.Value, m.Discriminator, m.StyleValue} {
+	for _, n := range []models.Network{m.Value, m.Discriminator, m.StyleValue, m.Encoder} {
 		if n != nil {
 			n.Close()
 		}
@@ -147,6 +150,8 @@ func (m Models) check(cfg *Config) error {
 		return errors.New("amp: Options.Models needs a Policy, a Value network and a Discriminator; amp.MLPs makes them")
 	case cfg.SeparateCritics && m.StyleValue == nil:
 		return errors.New("amp: separate_critics needs Options.Models.StyleValue")
+	case cfg.LatentSize > 0 && m.Encoder == nil:
+		return errors.New("amp: latent_size needs Options.Models.Encoder; amp.WithEncoder makes it")
 	}
 	if cfg.DiscriminatorLogitRegularizationScale > 0 || cfg.DiscriminatorWeightDecayScale > 0 {
 		if _, ok := m.Discriminator.(models.Linears); !ok {

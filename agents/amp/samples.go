@@ -3,10 +3,44 @@ package amp
 import (
 	"math"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
+
+// makeScaler makes the scaler of AMP observations that the settings ask for, whose settings they then have with all
+// defaults.
+func (a *learner) makeScaler() (err error) {
+	c, width := a.cfg, a.Spaces().AMPObservation.Width()
+	const prefix = "amp: amp_observation_preprocessor_kwargs"
+	switch c.AMPObservationPreprocessor {
+	case agents.RunningStandardScaler:
+		cfg, err := agents.ScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, c.Skrl())
+		if err != nil {
+			return err
+		}
+		c.AMPObservationPreprocessorKwargs = config.Dict(cfg)
+		a.scaler, err = preprocessors.NewRunningStandardScaler(width, cfg, a.Device)
+		if err != nil {
+			return err
+		}
+	case agents.RunningMeanAbsScaler:
+		cfg := preprocessors.DefaultMeanAbsConfig()
+		if err := agents.MergeScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, &cfg); err != nil {
+			return err
+		}
+		c.AMPObservationPreprocessorKwargs = config.Dict(cfg)
+		if a.scaler, err = preprocessors.NewRunningMeanAbsScaler(width, cfg, a.Device); err != nil {
+			return err
+		}
+	}
+	a.AddScaler(layout.AMPObservationScaler, a.scaler)
+	return nil
+}
 
 // standardise lets the discriminator's scaler learn from the rollout and as much reference motion, once an update, so
 // that the reward and all minibatches see the same statistics. (skrl's learns three times in every minibatch of
@@ -15,9 +49,19 @@ func (a *learner) standardise(s *tensor.Scope) {
 	if a.scaler == nil || a.cfg.Skrl() {
 		return
 	}
-	policy := a.ValidRows(s, "amp_observations")
-	all := s.Cat(0, policy, a.motionSet.Sample(s, a.Gen, tensor.Size(policy, 0)))
-	a.LearnScale(s, a.scaler, a.rows, all)
+	rows := a.ValidRows(s, "amp_observations")
+	if !a.differential() {
+		rows = s.Cat(0, rows, a.motionSet.Sample(s, a.Gen, tensor.Size(rows, 0)))
+	}
+	a.LearnScale(s, a.scaler, a.rows, rows)
+}
+
+// scaled returns rows (n, M), which are numbers, as the discriminator sees them.
+func (a *learner) scaled(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+	if a.scaler == nil {
+		return rows
+	}
+	return a.scaler.Forward(s, rows)
 }
 
 // sampler draws the rows of reference motion and of the policy's earlier motion that a minibatch compares, (n, M), not
@@ -32,7 +76,7 @@ type sampler interface {
 }
 
 // samples returns what the discriminator compares in a minibatch, standardised, (n, M) each: the policy's motion now,
-// its earlier motion (the present one while there is none), and the reference.
+// its earlier motion (the present one while there is none), and the reference. That of differences is one row of zeros.
 func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, replay, motion tensor.Tensor) {
 	policy = b.Extra[0]
 	motion, replay = a.Draw.MotionRows(s, b.Index, n), a.Draw.ReplayRows(s, b.Index, n)
@@ -44,10 +88,10 @@ func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, r
 			t = s.Narrow(t, 0, 0, limit)
 		}
 		t = a.rows.Float32(s, t)
-		if a.cfg.Skrl() {
+		if a.cfg.Skrl() && a.scaler != nil {
 			a.scaler.Update(s, t)
 		}
-		return a.scaler.Forward(s, t)
+		return a.scaled(s, t)
 	}
 	policy, replay = first(policy), first(replay)
 	motion = first(motion)
@@ -65,6 +109,9 @@ func (r random) Begin(*tensor.Scope, int) {}
 
 // MotionRows implements sampler.
 func (r random) MotionRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
+	if r.a.differential() {
+		return s.Zeros(1, int64(r.a.Spaces().AMPObservation.Width()))
+	}
 	return r.a.motionSet.Sample(s, r.a.Gen, n)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -51,7 +52,7 @@ func TestStyleRewards(t *testing.T) {
 	a := newAgent(t, plain, 2, nil)
 	agenttest.Close(t, a)
 	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(2, 5)...), 3)
-	agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(2, 7)...))
+	agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(3, 5)...))
 	s := tensor.NoGrad().On(a.learner.Device)
 	defer s.Close()
 	rows := tensortest.Float32s(t, s, a.learner.Rollout.Rows("amp_observations"))
@@ -415,7 +416,7 @@ func TestScalerLearnsOnce(t *testing.T) {
 	a := newAgent(t, plain, 1, nil)
 	agenttest.Close(t, a)
 	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
-	count, err := tensor.Float64s(a.learner.scaler.Count)
+	count, err := tensor.Float64s(a.learner.scaler.(*preprocessors.RunningStandardScaler).Count)
 	if err != nil || count[0] != 1+2*2*24 {
 		t.Errorf("the scaler has seen %v rows (%v), want 97", count, err)
 	}

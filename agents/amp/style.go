@@ -3,7 +3,6 @@ package amp
 import (
 	"fmt"
 
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -19,7 +18,7 @@ func (a *Agent) StyleRewards(ampObservations []float32) ([]float32, error) {
 	s := tensor.NoGrad().On(l.Device)
 	defer s.Close()
 	rows := tensor.From(s, ampObservations, int64(len(ampObservations)/width), int64(width))
-	rewards := l.styleReward(s, l.discriminator.Forward(s, models.Inputs{Observations: l.scaler.Forward(s, rows)}))
+	rewards := l.styleReward(s, l.logits(s, l.scaled(s, rows)))
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("amp: style rewards: %w", err)
 	}

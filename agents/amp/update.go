@@ -6,7 +6,6 @@ import (
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/memory"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -28,8 +27,12 @@ func (a *learner) Update(ctx context.Context) error {
 		}
 		a.standardise(s)
 		style := a.reward(s)
-		a.estimate(s, style)
-		meter := onpolicy.NewMeter(s, meters...)
+		var skill tensor.Tensor // what the encoder adds to the reward
+		if a.latents() {
+			skill = a.encoderReward(s)
+		}
+		a.estimate(s, style, skill)
+		meter := onpolicy.NewMeter(s, a.meters()...)
 		if err := s.Err(); err != nil {
 			return err
 		}
@@ -48,6 +51,9 @@ func (a *learner) Update(ctx context.Context) error {
 		}
 
 		more := map[string]tensor.Tensor{"Reward / Style reward (mean)": a.Mean(s, a.ValidOf(s, style))}
+		if a.latents() {
+			more["Reward / Encoder reward (mean)"] = a.Mean(s, a.ValidOf(s, skill))
+		}
 		if err := a.Conclude(s, meter, 0, more); err != nil {
 			return err
 		}
@@ -65,7 +71,7 @@ func (a *learner) reward(s *tensor.Scope) tensor.Tensor {
 		if a.rows.Packed() {
 			rows, rewards = a.rows.Float32(s, s.Narrow(all, 0, span.Start, span.Len)), s.Narrow(to, 0, span.Start, span.Len)
 		}
-		s.Copy(rewards, a.styleReward(s, a.discriminator.Forward(s, models.Inputs{Observations: a.scaler.Forward(s, rows)})))
+		s.Copy(rewards, a.styleReward(s, a.logits(s, a.scaled(s, rows))))
 	})
 	return a.Rollout.Tensor("style_rewards")
 }
@@ -84,14 +90,17 @@ func (a *learner) styleReward(s *tensor.Scope, logits tensor.Tensor) tensor.Tens
 
 // estimate turns task and style rewards into advantages and returns, (T, N, 1), as PPO's estimate does: with one critic
 // for their weighted sum (Peng et al. 2021, eq. 4), or with one each, whose advantages are then added by the same
-// weights.
-func (a *learner) estimate(s *tensor.Scope, style tensor.Tensor) {
+// weights. With latents the encoder's reward, skill, is part of the sum.
+func (a *learner) estimate(s *tensor.Scope, style, skill tensor.Tensor) {
 	r, c := a.Rollout, a.cfg
 	task := r.Tensor("rewards")
 	gae := func(rewards, values tensor.Tensor, m onpolicy.Masks) tensor.Tensor {
 		return s.GAE(rewards, values, m.Next, m.Bootstrap, m.Chain, c.DiscountFactor, c.GAELambda)
 	}
 	combined := s.Add(s.MulScalar(task, c.TaskRewardScale), s.MulScalar(style, c.StyleRewardScale))
+	if skill.T != nil {
+		combined = s.Add(combined, s.MulScalar(skill, c.EncoderRewardScale))
+	}
 	switch {
 	case c.Skrl():
 		m := a.NextValues(s, a.Estimator)
@@ -146,9 +155,16 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 		// The discriminator's loss, and that for means out of bounds where it is on, and the gradient of the sum.
 		d := a.discriminate(s, b)
 		loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
+		figures := []*tensor.Tensor{&policyLoss, &valueLoss, &entropyLoss, &boundsLoss, &clipped, &entropy, &d.loss,
+			&d.penalty, &d.motionRight, &d.policyRight, &d.motionLogit, &d.policyLogit}
+		var encoderLoss, diversityLoss tensor.Tensor
+		if a.latents() {
+			encoderLoss, diversityLoss = a.skillLosses(s, b, e)
+			loss = s.Add(loss, s.Add(s.MulScalar(encoderLoss, a.cfg.EncoderLossScale), s.MulScalar(diversityLoss, a.cfg.DiversityLossScale)))
+			figures = append(figures, &encoderLoss, &diversityLoss)
+		}
 		a.Differentiate(s, loss)
-		a.Average(s, b, &kl, &moved, &policyLoss, &valueLoss, &entropyLoss, &boundsLoss, &clipped, &entropy, &d.loss,
-			&d.penalty, &d.motionRight, &d.policyRight, &d.motionLogit, &d.policyLogit)
+		a.Average(s, b, &kl, &moved, figures...)
 
 		// One step down the gradient, unless the policy has moved too far. The learning rate may follow the divergence.
 		if stop, err := a.TooFar(s, kl); stop || err != nil {
@@ -159,8 +175,12 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 			return false, err
 		}
 		a.NoteStdDev(s, e)
-		meter.Add(s, policyLoss, valueLoss, entropyLoss, boundsLoss, d.loss, moved, clipped, entropy,
-			s.Select(a.Optimizer.Norms, 0, 0), d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit)
+		tracked := []tensor.Tensor{policyLoss, valueLoss, entropyLoss, boundsLoss, d.loss, moved, clipped, entropy,
+			s.Select(a.Optimizer.Norms, 0, 0), d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit}
+		if a.latents() {
+			tracked = append(tracked, encoderLoss, diversityLoss)
+		}
+		meter.Add(s, tracked...)
 		if err := s.Err(); err != nil {
 			return false, err
 		}
@@ -171,6 +191,9 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 // fields lists the fields of the rollout that a minibatch needs beside PPO's, in the order in which Batch.Extra has
 // them.
 func (a *learner) fields() []string {
+	if a.latents() {
+		return []string{"amp_observations", "observations"}
+	}
 	if a.styleValue == nil {
 		return []string{"amp_observations"}
 	}
@@ -183,103 +206,4 @@ func (a *learner) step(s *tensor.Scope) {
 		a.separate.ClipGrad(s)
 		a.separate.Step(s)
 	}
-}
-
-// verdict is the discriminator's loss on a minibatch, with the gradient penalty in it, its accuracy on either side and
-// its mean logits, all scalars.
-type verdict struct {
-	loss, penalty, motionRight, policyRight, motionLogit, policyLogit tensor.Tensor
-}
-
-// discriminate computes the discriminator's loss on up to n rows each of the policy's motion, now and earlier, and of
-// the reference: to tell them apart, with a penalty on the gradient by its input, which keeps the style reward smooth
-// (Peng et al. 2021, eq. 8), and penalties on weights.
-func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
-	c := a.cfg
-	n := b.Rows
-	if c.DiscriminatorBatchSize > 0 {
-		n = min(n, int64(c.DiscriminatorBatchSize))
-	}
-	policy, replay, motion := a.samples(s, b, n)
-	fake := a.discriminator.Forward(s, models.Inputs{Observations: s.Cat(0, policy, replay)})
-	real, penalty := a.gradientPenalty(s, policy, motion)
-	loss := s.Add(a.adversarial(s, fake, real), s.MulScalar(penalty, c.DiscriminatorGradientPenaltyScale))
-
-	v := verdict{loss: s.MulScalar(a.regularise(s, loss), c.DiscriminatorLossScale), penalty: penalty}
-	v.motionRight, v.motionLogit = s.PositiveShare(real)
-	v.policyRight, v.policyLogit = s.PositiveShare(fake)
-	v.policyRight = s.ScalarSub(1, v.policyRight)
-	return v
-}
-
-// adversarial returns the loss that tells the logits of the policy's rows (fake, (m, 1)) from those of the reference's
-// (real, (n, 1)), a scalar.
-func (a *learner) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Tensor {
-	switch a.cfg.DiscriminatorLoss {
-	case "lsgan": // ½(E[(d_fake + 1)²] + E[(d_real − 1)²])
-		return s.MulScalar(s.Add(s.Mean(s.Square(s.AddScalar(fake, 1))), s.Mean(s.Square(s.AddScalar(real, -1)))), 0.5)
-	case "wasserstein": // E[tanh(η·d_fake)] − E[tanh(η·d_real)]
-		bound := func(d tensor.Tensor) tensor.Tensor { return s.Mean(s.Tanh(s.MulScalar(d, a.cfg.WassersteinEta))) }
-		return s.Sub(bound(fake), bound(real))
-	}
-	// ½(E[softplus(d_fake)] + E[softplus(−d_real)]): binary cross-entropy against 0 and 1
-	return s.CrossEntropy(fake, real)
-}
-
-// gradientPenalty returns the logits of the reference's rows (n, 1) and the gradient penalty, a scalar: E[‖∂d/∂x‖²] at
-// the samples that discriminator_gradient_penalty_samples names, or, for the wasserstein loss, E[(‖∂d/∂x‖ − 1)²].
-// Perceptrons compute both in one operation (models.Critic); other networks go through penaltyByAutograd.
-func (a *learner) gradientPenalty(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
-	c := a.cfg
-	if c.DiscriminatorGradientPenaltyScale == 0 {
-		return a.discriminator.Forward(s, models.Inputs{Observations: motion}), s.Scalar(0)
-	}
-	critic, fast := a.discriminator.(models.Critic)
-	fast = fast && c.DiscriminatorLoss != "wasserstein"
-	if c.DiscriminatorGradientPenaltySamples == "motion" {
-		if fast {
-			return critic.ForwardPenalty(s, models.Inputs{Observations: motion})
-		}
-		return a.penaltyByAutograd(s, motion)
-	}
-	at := s.Cat(0, motion, policy)
-	if c.DiscriminatorGradientPenaltySamples == "interpolated" {
-		share := s.Rand(a.Gen, tensor.Size(motion, 0), 1)
-		at = s.Add(s.Mul(motion, share), s.Mul(policy, s.ScalarSub(1, share)))
-	}
-	real = a.discriminator.Forward(s, models.Inputs{Observations: motion})
-	if fast {
-		_, penalty = critic.ForwardPenalty(s, models.Inputs{Observations: at})
-	} else {
-		_, penalty = a.penaltyByAutograd(s, at)
-	}
-	return real, penalty
-}
-
-// penaltyByAutograd returns logits and gradient penalty at rows (n, M) by differentiating twice, which any network
-// allows: the penalty is itself a function of the weights, so the first derivative is computed with a graph of its own.
-func (a *learner) penaltyByAutograd(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
-	at = s.RequireGrad(s.Detach(at))
-	logits = a.discriminator.Forward(s, models.Inputs{Observations: at})
-	square := s.Sum(s.Square(s.Grad(s.Sum(logits), true, at)[0]), -1)
-	if a.cfg.DiscriminatorLoss == "wasserstein" {
-		return logits, s.Mean(s.Square(s.AddScalar(s.Sqrt(s.AddScalar(square, 1e-12)), -1)))
-	}
-	return logits, s.Mean(square)
-}
-
-// regularise adds the penalties on weights to the discriminator's loss: Σw² of the output layer and of all linear
-// layers, each with its scale.
-func (a *learner) regularise(s *tensor.Scope, loss tensor.Tensor) tensor.Tensor {
-	c := a.cfg
-	if c.DiscriminatorLogitRegularizationScale == 0 && c.DiscriminatorWeightDecayScale == 0 {
-		return loss
-	}
-	weights := a.discriminator.(models.Linears).LinearWeights()
-	scales := make([]float64, len(weights))
-	for i := range scales {
-		scales[i] = c.DiscriminatorWeightDecayScale
-	}
-	scales[len(scales)-1] += c.DiscriminatorLogitRegularizationScale
-	return s.Add(loss, s.SumSquares(scales, weights...))
 }

@@ -57,6 +57,8 @@ func TestRefuses(t *testing.T) {
 		"preprocessor size":       {config(map[string]any{"observation_preprocessor": "RunningStandardScaler", "observation_preprocessor_kwargs": map[string]any{"size": 7}}), `size is 7|4`},
 		"preprocessor kwarg":      {config(map[string]any{"observation_preprocessor": "RunningStandardScaler", "observation_preprocessor_kwargs": map[string]any{"epsilom": 1}}), `epsilom|epsilon`},
 		"unknown optimizer":       {config(map[string]any{"optimizer": "adm"}), `"optimizer"|adam`},
+		"momentum of adam":        {config(map[string]any{"sgd_momentum": 0.9}), `"sgd_momentum" is 0.9|"optimizer"|sgd`},
+		"momentum of 1":           {config(map[string]any{"optimizer": "sgd", "sgd_momentum": 1}), `"sgd_momentum"`},
 		"unknown compatibility":   {config(map[string]any{"compatibility": "skrl-1.4"}), `"compatibility"|skrl-2.0`},
 		"unknown device":          {config(map[string]any{"device": "gpu"}), `"device"`},
 		"old and new name":        {config(map[string]any{"lambda": 0.9, "gae_lambda": 0.95}), `"lambda"|"gae_lambda"`},

@@ -47,6 +47,9 @@ const (
 	Discriminator = "discriminator"
 )
 
+// Encoder is AMP's network that tells a latent skill from motion, with latent_size. skrl has none.
+const Encoder = "encoder"
+
 // Networks returns the names above in their order.
 func Networks() []string { return []string{Policy, Value, StyleValue, Discriminator} }
 
@@ -56,7 +59,8 @@ const (
 	DiscriminatorOptimizer = "discriminator_optimizer" // with discriminator_optimizer: separate
 )
 
-// The running scalers of gorl's agents. Statistics has what is stored of each.
+// The running scalers of gorl's agents. Statistics has what is stored of each that standardises; one that divides by the
+// mean of absolute values (preprocessors.RunningMeanAbsScaler) has RunningMeanAbs and CurrentCount.
 const (
 	ObservationScaler    = "observation_preprocessor"
 	StateScaler          = "state_preprocessor"
@@ -65,6 +69,7 @@ const (
 
 	RunningMean     = "running_mean"
 	RunningVariance = "running_variance"
+	RunningMeanAbs  = "running_mean_abs"
 	CurrentCount    = "current_count"
 )
 
@@ -73,7 +78,7 @@ func Scalers() []string {
 	return []string{ObservationScaler, StateScaler, ValueScaler, AMPObservationScaler}
 }
 
-// Statistics returns the names of a scaler's statistics.
+// Statistics returns the names of the statistics of a scaler that standardises.
 func Statistics() []string { return []string{RunningMean, RunningVariance, CurrentCount} }
 
 // Arrays whose names are fixed.
@@ -165,7 +170,7 @@ func Statistic(scaler, statistic string) string { return scaler + "/" + statisti
 // IsStatistic reports whether an array is a statistic of a scaler, whatever agent has it.
 func IsStatistic(array string) bool {
 	scaler, statistic, _ := strings.Cut(array, "/")
-	return strings.HasSuffix(scaler, "_preprocessor") && slices.Contains(Statistics(), statistic)
+	return strings.HasSuffix(scaler, "_preprocessor") && (statistic == RunningMeanAbs || slices.Contains(Statistics(), statistic))
 }
 
 const rollout = "rollout/"

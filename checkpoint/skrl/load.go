@@ -170,6 +170,10 @@ func (l *loader) schedule(rate float64) {
 
 func (l *loader) scalers() error {
 	for _, name := range layout.Scalers() {
+		if _, other := l.like.Arrays[layout.Statistic(name, layout.RunningMeanAbs)]; other { // skrl has none of these
+			l.left.Missing = append(l.left.Missing, name)
+			continue
+		}
 		if !hasScaler(l.like, name) {
 			continue
 		}

@@ -428,6 +428,28 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// A scaler that skrl does not have is refused, or left out where that is asked for.
+func TestOtherScaler(t *testing.T) {
+	k := kinds(t)["amp"]
+	a, err := amp.New(amp.Options{Spaces: k.spaces(), Models: amp.MLPs(k.spaces(), k.Hidden, "elu"),
+		Dict: map[string]any{"discriminator_mode": "differential"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	s := snapshot(t, a)
+	if _, err := skrl.New(s, skrl.Options{}); err == nil || !strings.Contains(err.Error(), "RunningMeanAbsScaler") {
+		t.Error(err)
+	}
+	c, err := skrl.New(s, skrl.Options{WithoutRest: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Module("amp_observation_preprocessor") != nil {
+		t.Error("the scaler is in the file")
+	}
+}
+
 // Two critics: the second is left out where that is asked for, and everything else is there.
 func TestWithoutRest(t *testing.T) {
 	k := kinds(t)["amp"]

@@ -20,8 +20,8 @@ type Options struct {
 	Version string
 	// LearningRate is the optimizer's; 0 takes the agent's current one.
 	LearningRate float64
-	// WithoutRest leaves out what skrl's agents have no place for: the second critic of separate_critics. Otherwise that
-	// is an error.
+	// WithoutRest leaves out what skrl's agents have no place for: the second critic of separate_critics, and a
+	// RunningMeanAbsScaler. Otherwise they are an error.
 	WithoutRest bool
 }
 
@@ -70,6 +70,9 @@ func New(snap *checkpoint.Snapshot, opt Options) (*Checkpoint, error) {
 	}
 	c.Modules = append(c.Modules, Module{layout.Optimizer, adam.dict()})
 	for _, name := range layout.Scalers() {
+		if _, other := snap.Arrays[layout.Statistic(name, layout.RunningMeanAbs)]; other && !opt.WithoutRest {
+			return nil, fmt.Errorf("skrl: the agent's %s is a RunningMeanAbsScaler, which skrl does not have", name)
+		}
 		if !hasScaler(snap, name) {
 			continue
 		}

@@ -119,7 +119,7 @@ func Run(ctx context.Context, argv []string, o Options) error {
 // check refuses what makes no sense before anything is started, and fills in defaults.
 func (o *Options) check(argv []string) error {
 	if o.Within.Size == 0 {
-		o.Within = distributed.Place{Size: 1, LocalSize: 1, Serve: true}
+		o.Within = distributed.Place{Size: 1, LocalSize: 1}
 	}
 	if o.Grace == 0 {
 		o.Grace = 30 * time.Second
@@ -157,7 +157,7 @@ func (o Options) first(id string, restarts int) (distributed.Place, error) {
 		if err != nil {
 			return p, fmt.Errorf("ranks: %w", err)
 		}
-		p.Address, p.Serve = l.Addr().String(), true
+		p.Address = l.Addr().String()
 		p.Attempt, p.Run = restarts, fmt.Sprintf("%s/%d", id, restarts)
 		l.Close()
 	}

@@ -64,7 +64,7 @@ func rank(script []string) int {
 		switch verb {
 		case "place":
 			host, _, _ := strings.Cut(p.Address, ":")
-			fmt.Printf("%v, %d of %d here, attempt %d, %s, serves %v, by %s\n", p, p.LocalRank, p.LocalSize, p.Attempt, host, p.Serve, p.Launcher)
+			fmt.Printf("%v, %d of %d here, attempt %d, %s, by %s\n", p, p.LocalRank, p.LocalSize, p.Attempt, host, p.Launcher)
 		case "say":
 			fmt.Println(arg)
 		case "cry":
@@ -140,15 +140,15 @@ func TestRanksFindTheirPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "\"a: 1\\n\" <nil>\nrank 0 of 3, 0 of 3 here, attempt 0, 127.0.0.1, serves true, by gorl's launcher\n"; stdout != want {
+	if want := "\"a: 1\\n\" <nil>\nrank 0 of 3, 0 of 3 here, attempt 0, 127.0.0.1, by gorl's launcher\n"; stdout != want {
 		t.Errorf("rank 0 says %q, want %q", stdout, want)
 	}
 	want := `rank 1: "a: 1\n" <nil>
 rank 1: a line
 rank 1: half
-rank 1: rank 1 of 3, 1 of 3 here, attempt 0, 127.0.0.1, serves true, by gorl's launcher
+rank 1: rank 1 of 3, 1 of 3 here, attempt 0, 127.0.0.1, by gorl's launcher
 rank 2: "a: 1\n" <nil>
-rank 2: rank 2 of 3, 2 of 3 here, attempt 0, 127.0.0.1, serves true, by gorl's launcher
+rank 2: rank 2 of 3, 2 of 3 here, attempt 0, 127.0.0.1, by gorl's launcher
 `
 	if stderr != want {
 		t.Errorf("the others say\n%swant\n%s", stderr, want)
@@ -157,10 +157,10 @@ rank 2: rank 2 of 3, 2 of 3 here, attempt 0, 127.0.0.1, serves true, by gorl's l
 
 // A launcher on each of several machines starts the ranks of that machine.
 func TestRanksOfSeveralMachines(t *testing.T) {
-	within := distributed.Place{Rank: 1, Size: 2, LocalSize: 1, Address: "10.1.2.3:7000", Serve: true, Run: "7.0/3", Attempt: 3}
+	within := distributed.Place{Rank: 1, Size: 2, LocalSize: 1, Address: "10.1.2.3:7000", Run: "7.0/3", Attempt: 3}
 	_, stderr, err := run(t, t.Context(), ranks.Options{Count: 2, Within: within}, "place")
-	want := `rank 2: rank 2 of 4, 0 of 2 here, attempt 3, 10.1.2.3, serves true, by gorl's launcher
-rank 3: rank 3 of 4, 1 of 2 here, attempt 3, 10.1.2.3, serves true, by gorl's launcher
+	want := `rank 2: rank 2 of 4, 0 of 2 here, attempt 3, 10.1.2.3, by gorl's launcher
+rank 3: rank 3 of 4, 1 of 2 here, attempt 3, 10.1.2.3, by gorl's launcher
 `
 	if err != nil || stderr != want {
 		t.Errorf("%v,\n%swant\n%s", err, stderr, want)

@@ -186,3 +186,14 @@ func ExampleNewRecord() {
 	// episode-000000.gif
 	// episode-000000.jsonl
 }
+
+// A policy for skills: the last 8 values of an observation are the latent to act by.
+func ExampleNewSkills() {
+	env, err := wrappers.NewSkills(pendulums(4), wrappers.SkillsOptions{Size: 8, MinSteps: 10, MaxSteps: 150, Seed: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer env.Close()
+	fmt.Println(env.Spaces().Observation.Width())
+	// Output: 11
+}

@@ -65,6 +65,7 @@ func TestStateContinuesExactly(t *testing.T) {
 	for name, create := range map[string]func(seed int64) envs.Env{
 		"probes": func(seed int64) envs.Env { return probes(t, 5, wrappers.ParallelOptions{Seed: seed}, nil) },
 		"layers": func(seed int64) envs.Env { return layers(t, seed) },
+		"skills": func(seed int64) envs.Env { return skills(t, seed) },
 	} {
 		a, fresh, used := create(1), create(2), create(3)
 		must(t)(a.Reset(-1))
@@ -106,6 +107,7 @@ func TestRestoreRefusesBadStates(t *testing.T) {
 	for name, create := range map[string]func(seed int64) envs.Env{
 		"probes": func(seed int64) envs.Env { return probes(t, 5, wrappers.ParallelOptions{Seed: seed}, nil) },
 		"layers": func(seed int64) envs.Env { return layers(t, seed) },
+		"skills": func(seed int64) envs.Env { return skills(t, seed) },
 	} {
 		env := create(4)
 		must(t)(env.Reset(-1))
@@ -187,10 +189,14 @@ func FuzzRestoreState(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		if _, err := statistics.Reset(-1); err != nil {
+		skills, err := wrappers.NewSkills(statistics, wrappers.SkillsOptions{Size: 2})
+		if err != nil {
 			f.Fatal(err)
 		}
-		return statistics
+		if _, err := skills.Reset(-1); err != nil {
+			f.Fatal(err)
+		}
+		return skills
 	}
 	env := create()
 	f.Cleanup(func() { _ = env.Close() })

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/docgen"
 	"github.com/gorl-dev/gorl/models"
@@ -52,7 +53,9 @@ var tables = []struct {
 	{"reference/ppo.md", "exponential settings", schedulers.ExponentialConfig{Limits: limits}, nil},
 	{"reference/ppo.md", "constant settings", schedulers.ConstantConfig{Factor: 1, Limits: limits}, nil},
 	{"reference/amp.md", "amp settings", amp.DefaultConfig(), ppo.DefaultConfig()},
+	{"reference/amp.md", "mean abs settings", preprocessors.DefaultMeanAbsConfig(), nil},
 	{"reference/training.md", "trainer settings", trainers.DefaultConfig(), nil},
+	{"reference/training.md", "distributed settings", distributed.DefaultConfig(), nil},
 	{"reference/training.md", "wandb settings", trackers.DefaultWandB(), nil},
 	{"reference/training.md", "mlflow settings", trackers.DefaultMLflow(), nil},
 	{"reference/pbt-cluster.md", "launcher settings", launch.DefaultConfig(), nil},

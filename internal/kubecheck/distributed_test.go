@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// documented are the manifests of docs/distributed.md, by kind, decoded strictly.
+// documented are the manifests of docs/distributed.md, the blocks that begin with apiVersion, by kind, decoded strictly.
 func documented(t *testing.T) map[string]runtime.Object {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "distributed.md"))
@@ -31,7 +31,7 @@ func documented(t *testing.T) map[string]runtime.Object {
 	}
 	decoder := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 	found := map[string]runtime.Object{}
-	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(page, -1) {
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(apiVersion.*?)```").FindAllSubmatch(page, -1) {
 		for _, document := range bytes.Split(block[1], []byte("\n---\n")) {
 			object, kind, err := decoder.Decode(document, nil, nil)
 			if err != nil {

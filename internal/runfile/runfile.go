@@ -3,6 +3,7 @@
 //
 //	seed, models, memory, motion_dataset, reply_buffer, agent, trainer   package trainers
 //	environment                                                          package envs/catalog
+//	distributed                                                          package distributed
 //	preset, strict, pbt                                                  package pbt/preset
 //	launcher                                                             package pbt/launch
 //	network, mutation, selection_strategy, training                      package pbt/evolution
@@ -36,6 +37,7 @@ const (
 	Launchers
 	Evolutions
 	Members
+	Ranks
 )
 
 // known are all sections in the order in which they are written.
@@ -45,6 +47,7 @@ var known = []struct {
 }{
 	{"seed", Trainers | Populations | Evolutions},
 	{"environment", Environments},
+	{"distributed", Ranks},
 	{"preset", Populations},
 	{"strict", Populations | Evolutions},
 	{"pbt", Populations | Launchers},
@@ -70,6 +73,7 @@ var lacking = map[Reader]string{
 	Populations: "it belongs to a population; give the section pbt too",
 	Launchers:   "it belongs to a population; give the section pbt too",
 	Evolutions:  "it belongs to an evolution, which has no section pbt and is trained by gorl train",
+	Ranks:       "it belongs to a run of one agent, which several processes may train",
 	Members:     "it belongs to a member program of your own (pbt/launch.Main)",
 }
 

@@ -402,7 +402,9 @@ func (c *Core) Close() error {
 		c.Flat.Close()
 	}
 	for _, s := range c.allScalers() {
-		s.Close()
+		if s.Scaler != nil {
+			s.Close()
+		}
 	}
 	if c.Rollout != nil {
 		c.Rollout.Close()

@@ -193,10 +193,9 @@ func (v *Overlap) refresh() error {
 	s.Copy(v.actor.Flat.Values, s.Narrow(v.core.Flat.Values, 0, 0, v.actor.Flat.Len()))
 	from, to := v.core.allScalers(), v.actor.allScalers()
 	for i := range to {
-		if a, b := to[i].RunningStandardScaler, from[i].RunningStandardScaler; a != nil {
-			s.Copy(a.Mean, b.Mean)
-			s.Copy(a.Variance, b.Variance)
-			s.Copy(a.Count, b.Count)
+		learned := from[i].statistics()
+		for j, x := range to[i].statistics() {
+			s.Copy(x.Tensor, learned[j].Tensor)
 		}
 	}
 	return s.Err()

@@ -5,11 +5,8 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/memory"
-	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/schedulers"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -68,7 +65,7 @@ func (c *Core) flatten(separateFrom int) error {
 // OptimizerConfig returns the optimizer's rule as the configuration has it.
 func (c *Core) OptimizerConfig() tensor.OptimizerConfig {
 	return tensor.OptimizerConfig{Kind: c.Config.Optimizer, Betas: c.Config.AdamBetas[:], Eps: c.Config.AdamEpsilon,
-		WeightDecay: c.Config.WeightDecay}
+		WeightDecay: c.Config.WeightDecay, Momentum: c.Config.SGDMomentum}
 }
 
 // Segment returns the range of a network's parameters in flat memory, and an empty one for a name that it does not
@@ -144,51 +141,6 @@ func (c *Core) ApplyRates() {
 
 // LearningRate returns the policy's present learning rate.
 func (c *Core) LearningRate() float64 { return c.Optimizer.Groups[0].LearningRate }
-
-// scalers makes the scalers that the configuration asks for, whose settings it then has with all defaults.
-func (c *Core) scalers() error {
-	make := func(key, kind string, kwargs *map[string]any, size int) (*preprocessors.RunningStandardScaler, error) {
-		if kind == "" || size == 0 {
-			return nil, nil
-		}
-		prefix := fmt.Sprintf("%s: %s_kwargs", strings.ToLower(c.name), key)
-		cfg, err := agents.ScalerConfig(prefix, *kwargs, size, c.Config.Skrl())
-		if err != nil {
-			return nil, err
-		}
-		*kwargs = config.Dict(cfg)
-		return preprocessors.NewRunningStandardScaler(size, cfg, c.Device)
-	}
-	var err error
-	if c.ObservationScaler, err = make("observation_preprocessor", c.Config.ObservationPreprocessor,
-		&c.Config.ObservationPreprocessorKwargs, c.spaces.Observation.Width()); err != nil {
-		return err
-	}
-	if c.StateScaler, err = make("state_preprocessor", c.Config.StatePreprocessor, &c.Config.StatePreprocessorKwargs,
-		c.spaces.State.Width()); err != nil {
-		return err
-	}
-	c.VScaler, err = make("value_preprocessor", c.Config.ValuePreprocessor, &c.Config.ValuePreprocessorKwargs, 1)
-	return err
-}
-
-// scaler is a running scaler with its name in snapshots; the scaler is nil where the configuration has none.
-type scaler struct {
-	name string
-	*preprocessors.RunningStandardScaler
-}
-
-// allScalers returns the scalers of observations, states and values, and those that the algorithm has added.
-func (c *Core) allScalers() []scaler {
-	all := []scaler{{"observation_preprocessor", c.ObservationScaler}, {"state_preprocessor", c.StateScaler},
-		{"value_preprocessor", c.VScaler}}
-	return append(all, c.extraScalers...)
-}
-
-// AddScaler registers an algorithm's own scaler (which may be nil) for snapshots, Rollback and Close.
-func (c *Core) AddScaler(name string, s *preprocessors.RunningStandardScaler) {
-	c.extraScalers = append(c.extraScalers, scaler{name, s})
-}
 
 // namedOptimizer is an optimizer with its name in snapshots, and its moments as they were when the update began.
 type namedOptimizer struct {

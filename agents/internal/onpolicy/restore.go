@@ -205,10 +205,8 @@ func (r *reader) memories(c *Core) [][2]int64 {
 // statistics reads those of the agent's scalers, under names that begin with prefix.
 func (r *reader) statistics(prefix string, c *Core) {
 	for _, s := range c.allScalers() {
-		if s.RunningStandardScaler != nil {
-			r.float64s(prefix+layout.Statistic(s.name, layout.RunningMean), s.Mean)
-			r.float64s(prefix+layout.Statistic(s.name, layout.RunningVariance), s.Variance)
-			r.float64s(prefix+layout.Statistic(s.name, layout.CurrentCount), s.Count)
+		for _, x := range s.statistics() {
+			r.float64s(prefix+layout.Statistic(s.name, x.name), x.Tensor)
 		}
 	}
 }

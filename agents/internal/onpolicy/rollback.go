@@ -64,11 +64,9 @@ func (c *Core) begin(s *tensor.Scope) {
 		u.schedule = c.Scheduler.State()
 	}
 	for _, x := range c.allScalers() {
-		var copies [3]tensor.Tensor
-		if x.RunningStandardScaler != nil {
-			copies = [3]tensor.Tensor{s.Clone(x.Mean), s.Clone(x.Variance), s.Clone(x.Count)}
+		for _, of := range x.statistics() {
+			u.statistics = append(u.statistics, s.Clone(of.Tensor))
 		}
-		u.statistics = append(u.statistics, copies)
 	}
 	c.undo = u
 	for _, f := range c.distributionFields() {
@@ -99,11 +97,11 @@ func (c *Core) rollback() {
 	u := c.undo
 	s.Copy(c.Rollout.Tensor("rewards"), u.rewards)
 	s.Copy(c.Rollout.Tensor("values"), u.values)
-	for i, x := range c.allScalers() {
-		if x.RunningStandardScaler != nil {
-			s.Copy(x.Mean, u.statistics[i][0])
-			s.Copy(x.Variance, u.statistics[i][1])
-			s.Copy(x.Count, u.statistics[i][2])
+	i := 0
+	for _, x := range c.allScalers() {
+		for _, of := range x.statistics() {
+			s.Copy(of.Tensor, u.statistics[i])
+			i++
 		}
 	}
 	for _, f := range u.extra {
@@ -125,8 +123,8 @@ func (c *Core) rollback() {
 type undo struct {
 	generator, pcg  []byte
 	schedule        map[string]float64
-	statistics      [][3]tensor.Tensor // of each scaler: mean, variance, count
-	rewards, values tensor.Tensor      // fields of the rollout that an update overwrites
+	statistics      []tensor.Tensor // of all scalers, one after the other
+	rewards, values tensor.Tensor   // fields of the rollout that an update overwrites
 	extra           []func(s *tensor.Scope)
 }
 

@@ -127,10 +127,8 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 // statistics writes those of the agent's scalers, under names that begin with prefix.
 func (w *writer) statistics(prefix string, c *Core) {
 	for _, s := range c.allScalers() {
-		if s.RunningStandardScaler != nil {
-			w.float64s(prefix+layout.Statistic(s.name, layout.RunningMean), s.Mean)
-			w.float64s(prefix+layout.Statistic(s.name, layout.RunningVariance), s.Variance)
-			w.float64s(prefix+layout.Statistic(s.name, layout.CurrentCount), s.Count)
+		for _, x := range s.statistics() {
+			w.float64s(prefix+layout.Statistic(s.name, x.name), x.Tensor)
 		}
 	}
 }

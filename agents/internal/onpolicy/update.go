@@ -1,9 +1,7 @@
 package onpolicy
 
 import (
-	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
-	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -109,39 +107,4 @@ func (c *Core) Finish(s *tensor.Scope) error {
 	c.Updates++
 	c.Rollout.Clear()
 	return nil
-}
-
-// learnScale lets a scaler learn from a field of the rollout.
-func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandardScaler, kept *memory.Packing, field string) {
-	if scaler != nil {
-		c.LearnScale(s, scaler, kept, c.ValidRows(s, field))
-	}
-}
-
-// LearnScale lets a scaler learn from rows (n, width), from pictures in portions, and where there are several ranks from
-// the rows of all of them.
-func (c *Core) LearnScale(s *tensor.Scope, scaler *preprocessors.RunningStandardScaler, kept *memory.Packing, rows tensor.Tensor) {
-	together := c.together()
-	if s.Err() != nil || tensor.Size(rows, 0) == 0 && !together {
-		return
-	}
-	var moments tensor.Tensor
-	if together {
-		moments = s.Full(tensor.Float64, 0, int64(2*scaler.Size()+1))
-	}
-	c.Portions(s, kept.Packed(), tensor.Size(rows, 0), func(s *tensor.Scope, span memory.Span) {
-		part := rows
-		if kept.Packed() {
-			part = kept.Float32(s, s.Narrow(rows, 0, span.Start, span.Len))
-		}
-		if together {
-			s.AddTo(moments, scaler.Moments(s, part), 1)
-		} else {
-			scaler.Update(s, part)
-		}
-	})
-	if together {
-		c.Group.Sum(s, moments)
-		scaler.Merge(s, moments)
-	}
 }

@@ -1,0 +1,118 @@
+package amp
+
+import (
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// verdict is the discriminator's loss on a minibatch, with the gradient penalty in it, its accuracy on either side and
+// its mean logits, all scalars.
+type verdict struct {
+	loss, penalty, motionRight, policyRight, motionLogit, policyLogit tensor.Tensor
+}
+
+// logits are the discriminator's, (n, 1), of standardised rows (n, M), of which it does not see what is masked.
+func (a *learner) logits(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+	if a.mask.T != nil {
+		rows = s.Mul(rows, a.mask)
+	}
+	return a.discriminator.Forward(s, models.Inputs{Observations: rows})
+}
+
+// discriminate computes the discriminator's loss on up to n rows each of the policy's motion, now and earlier, and of
+// the reference (with discriminator_mode "differential" on the row of zeros instead): to tell them apart, with a penalty on the gradient by its input, which keeps the style reward smooth
+// (Peng et al. 2021, eq. 8), and penalties on weights.
+func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
+	c := a.cfg
+	n := b.Rows
+	if c.DiscriminatorBatchSize > 0 {
+		n = min(n, int64(c.DiscriminatorBatchSize))
+	}
+	policy, replay, motion := a.samples(s, b, n)
+	var fake, real, penalty tensor.Tensor
+	if a.differential() {
+		fake, real, penalty = a.differentialPenalty(s, s.Cat(0, policy, replay), motion)
+	} else {
+		fake = a.logits(s, s.Cat(0, policy, replay))
+		real, penalty = a.gradientPenalty(s, policy, motion)
+	}
+	loss := s.Add(a.adversarial(s, fake, real), s.MulScalar(penalty, c.DiscriminatorGradientPenaltyScale))
+
+	v := verdict{loss: s.MulScalar(a.regularise(s, loss), c.DiscriminatorLossScale), penalty: penalty}
+	v.motionRight, v.motionLogit = s.PositiveShare(real)
+	v.policyRight, v.policyLogit = s.PositiveShare(fake)
+	v.policyRight = s.ScalarSub(1, v.policyRight)
+	return v
+}
+
+// adversarial returns the loss that tells the logits of the policy's rows (fake, (m, 1)) from those of the reference's
+// (real, (n, 1)), a scalar.
+func (a *learner) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Tensor {
+	switch a.cfg.DiscriminatorLoss {
+	case "lsgan": // ½(E[(d_fake + 1)²] + E[(d_real − 1)²])
+		return s.MulScalar(s.Add(s.Mean(s.Square(s.AddScalar(fake, 1))), s.Mean(s.Square(s.AddScalar(real, -1)))), 0.5)
+	case "wasserstein": // E[tanh(η·d_fake)] − E[tanh(η·d_real)]
+		bound := func(d tensor.Tensor) tensor.Tensor { return s.Mean(s.Tanh(s.MulScalar(d, a.cfg.WassersteinEta))) }
+		return s.Sub(bound(fake), bound(real))
+	}
+	// ½(E[softplus(d_fake)] + E[softplus(−d_real)]): binary cross-entropy against 0 and 1
+	return s.CrossEntropy(fake, real)
+}
+
+// gradientPenalty returns the logits of the reference's rows (n, 1) and the gradient penalty, a scalar: E[‖∂d/∂x‖²] at
+// the samples that discriminator_gradient_penalty_samples names, or, for the wasserstein loss, E[(‖∂d/∂x‖ − 1)²].
+func (a *learner) gradientPenalty(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
+	c := a.cfg
+	if c.DiscriminatorGradientPenaltyScale == 0 || c.DiscriminatorGradientPenaltySamples == "motion" {
+		return a.penalised(s, motion)
+	}
+	at := s.Cat(0, motion, policy)
+	if c.DiscriminatorGradientPenaltySamples == "interpolated" {
+		share := s.Rand(a.Gen, tensor.Size(motion, 0), 1)
+		at = s.Add(s.Mul(motion, share), s.Mul(policy, s.ScalarSub(1, share)))
+	}
+	real = a.logits(s, motion)
+	_, penalty = a.penalised(s, at)
+	return real, penalty
+}
+
+// penalised returns logits (n, 1) and the gradient penalty, a scalar, at rows (n, M). Perceptrons compute both in one
+// operation (models.Critic); other networks, and those with a mask before them, go through penaltyByAutograd.
+func (a *learner) penalised(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
+	if a.cfg.DiscriminatorGradientPenaltyScale == 0 {
+		return a.logits(s, at), s.Scalar(0)
+	}
+	if critic, fast := a.discriminator.(models.Critic); fast && a.mask.T == nil && a.cfg.DiscriminatorLoss != "wasserstein" {
+		return critic.ForwardPenalty(s, models.Inputs{Observations: at})
+	}
+	return a.penaltyByAutograd(s, at)
+}
+
+// penaltyByAutograd returns logits and gradient penalty at rows (n, M) by differentiating twice, which any network
+// allows: the penalty is itself a function of the weights, so the first derivative is computed with a graph of its own.
+func (a *learner) penaltyByAutograd(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
+	at = s.RequireGrad(s.Detach(at))
+	logits = a.logits(s, at)
+	square := s.Sum(s.Square(s.Grad(s.Sum(logits), true, at)[0]), -1)
+	if a.cfg.DiscriminatorLoss == "wasserstein" {
+		return logits, s.Mean(s.Square(s.AddScalar(s.Sqrt(s.AddScalar(square, 1e-12)), -1)))
+	}
+	return logits, s.Mean(square)
+}
+
+// regularise adds the penalties on weights to the discriminator's loss: Σw² of the output layer and of all linear
+// layers, each with its scale.
+func (a *learner) regularise(s *tensor.Scope, loss tensor.Tensor) tensor.Tensor {
+	c := a.cfg
+	if c.DiscriminatorLogitRegularizationScale == 0 && c.DiscriminatorWeightDecayScale == 0 {
+		return loss
+	}
+	weights := a.discriminator.(models.Linears).LinearWeights()
+	scales := make([]float64, len(weights))
+	for i := range scales {
+		scales[i] = c.DiscriminatorWeightDecayScale
+	}
+	scales[len(scales)-1] += c.DiscriminatorLogitRegularizationScale
+	return s.Add(loss, s.SumSquares(scales, weights...))
+}

@@ -1,0 +1,70 @@
+package amp
+
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// collect adds n rows of reference motion to the motion dataset, where they replace the oldest: those that were fetched
+// before the update, or else new ones of the source. With differences there are none to collect.
+func (a *learner) collect(s *tensor.Scope, n int) error {
+	if a.differential() {
+		return nil
+	}
+	rows := a.Fetched
+	if rows == nil {
+		var err error
+		if rows, err = a.reference(n); err != nil {
+			return err
+		}
+	}
+	transfer := tensor.NewTransfer(a.Device) // not the agent's, which may have the next observations
+	defer transfer.Close()
+	sent, err := a.rows.Stage(transfer, rows)
+	if err != nil {
+		return fmt.Errorf("amp: reference motion: %w", err)
+	}
+	transfer.Send(s)
+	a.motionSet.Add(s, sent.Tensor(s))
+	return s.Err()
+}
+
+// reference asks the source for n rows of reference motion, and checks them.
+func (a *learner) reference(n int) ([]float32, error) {
+	width := a.Spaces().AMPObservation.Width()
+	rows, err := a.motions.CollectReferenceMotions(n, a.Rng)
+	if err != nil {
+		return nil, fmt.Errorf("amp: reference motion: %w", err)
+	}
+	if len(rows) != n*width {
+		return nil, fmt.Errorf("amp: CollectReferenceMotions(%d) returned %d values, want %d rows of the AMP observation space's %d", n, len(rows), n, width)
+	}
+	if err := a.Spaces().AMPObservation.Check(rows, n); err != nil {
+		return nil, fmt.Errorf("amp: reference motion: %w", err)
+	}
+	return rows, nil
+}
+
+// keepMotions copies the n rows of the motion dataset that the update's collect will replace, so that a rollback can
+// put them back.
+func (a *learner) keepMotions(s *tensor.Scope, n int64) {
+	m := a.motionSet
+	if m == nil {
+		return
+	}
+	length, next := m.Len(), m.Next()
+	n = min(n, m.Capacity())
+	first := min(n, m.Capacity()-next) // the others are at the beginning of the circle
+	spans := []tensor.Tensor{s.Narrow(m.Data(), 0, next, first), s.Narrow(m.Data(), 0, 0, n-first)}
+	old := []tensor.Tensor{s.Clone(spans[0]), s.Clone(spans[1])}
+	if s.Err() != nil {
+		return
+	}
+	a.OnRollback(func(undo *tensor.Scope) {
+		for i, span := range spans {
+			undo.Copy(span, old[i])
+		}
+		undo.Fail(m.SetCursor(length, next))
+	})
+}

@@ -1,0 +1,133 @@
+package amp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// ASE, adversarial skill embeddings (Peng et al. 2022, arXiv 2205.01906), is AMP for a policy π(a | s, z) that has many
+// motions in it, one for each latent z on the unit sphere of latent_size dimensions. The environment shows z: it is the
+// end of the observation, drawn anew from time to time (wrappers.NewSkills). An encoder μ is rewarded, and the policy
+// with it, for telling z from the motion, and a loss keeps different z from leading to the same actions.
+
+// WithEncoder returns models with an encoder for latents of the given size: a perceptron of AMP observations with the
+// given hidden layers. m are models that build themselves (Models.Make), as those of [MLPs] do; networks of your own have
+// theirs in Models.Encoder.
+func WithEncoder(m Models, sp spaces.Set, latent int, hidden []int, activation string) Models {
+	return made(func(out *Models, seed int64) (err error) {
+		if m.Make == nil {
+			m.close()
+			return errors.New("amp: WithEncoder needs models with Make; give networks of your own their Encoder")
+		}
+		if *out, err = m.Make(seed); err != nil {
+			return err
+		}
+		encoder, err := models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width(), Outputs: latent, Hidden: hidden,
+			Activation: activation}, seed+6)
+		if err != nil {
+			return fmt.Errorf("amp: encoder: %w", err)
+		}
+		out.Encoder = encoder
+		return nil
+	})
+}
+
+// latents reports whether observations end with one.
+func (a *learner) latents() bool { return a.cfg.LatentSize > 0 }
+
+// checkLatents refuses spaces that have no room for latents, and settings that do not go with them.
+func (c *Config) checkLatents(sp spaces.Set) error {
+	switch {
+	case c.LatentSize == 0:
+		return nil
+	case c.LatentSize == 1:
+		return errors.New("amp: \"latent_size\" is 1, which has two latents, -1 and 1; give it 2 dimensions at least")
+	case c.SeparateCritics:
+		return errors.New("amp: \"latent_size\" needs one critic; set \"separate_critics\" to false")
+	case sp.Observation.Kind != spaces.Box || memory.NewPacking(sp.Observation).Packed() || sp.Observation.Width() <= c.LatentSize:
+		return fmt.Errorf("amp: \"latent_size\" is %d, but the observation space is %v: it must be a vector whose last %d values are "+
+			"the latent, which wrappers.NewSkills adds", c.LatentSize, sp.Observation, c.LatentSize)
+	}
+	return nil
+}
+
+// probeEncoder runs the encoder once, so that a width that does not fit is an error of New.
+func (a *learner) probeEncoder(s *tensor.Scope) error {
+	if !a.latents() {
+		return nil
+	}
+	if len(a.HiddenSizes()) > 0 {
+		return errors.New("amp: \"latent_size\" needs networks without memory, which see the latent in every row")
+	}
+	out := a.encoder.Forward(s, models.Inputs{Observations: s.Zeros(1, int64(a.Spaces().AMPObservation.Width()))})
+	if err := s.Err(); err != nil {
+		return fmt.Errorf("amp: the encoder does not fit AMP observations %v: %w", a.Spaces().AMPObservation, err)
+	}
+	if got, want := tensor.Shape(out), int64(a.cfg.LatentSize); len(got) != 2 || got[1] != want {
+		return fmt.Errorf("amp: the encoder's output has shape %v, want (N, %d): \"latent_size\"", got, want)
+	}
+	in := a.ZeroInputs(s)
+	if a.cfg.DiversityLossScale > 0 && a.Core.Policy.Evaluate(s, in, a.Core.Policy.Mode(s, in)).Mean.T == nil {
+		return errors.New("amp: \"diversity_loss_scale\" needs a policy that says the mean of its actions, a Gaussian one; set it to 0")
+	}
+	return s.Err()
+}
+
+// latentOf returns the end of observations (n, O) as they were observed: z, (n, L).
+func (a *learner) latentOf(s *tensor.Scope, observations tensor.Tensor) tensor.Tensor {
+	l := int64(a.cfg.LatentSize)
+	return s.Narrow(observations, 1, int64(a.Spaces().Observation.Width())-l, l)
+}
+
+// likeness returns z·μ(x), (n, 1), of latents (n, L) and AMP observations as the discriminator sees them (n, M): the
+// logarithm of the encoder's von Mises-Fisher density q(z | x), but for a constant (Peng et al. 2022, eq. 12).
+func (a *learner) likeness(s *tensor.Scope, latents, rows tensor.Tensor) tensor.Tensor {
+	if a.mask.T != nil {
+		rows = s.Mul(rows, a.mask)
+	}
+	return s.SumKeep(s.Mul(latents, unit(s, a.encoder.Forward(s, models.Inputs{Observations: rows}))), -1)
+}
+
+// unit returns rows (n, L), each divided by its length.
+func unit(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+	return s.Div(rows, s.ClampMin(s.Sqrt(s.AddScalar(s.SumKeep(s.Square(rows), -1), 1e-12)), 1e-6))
+}
+
+// encoderReward returns max(0, z·μ(x)) of every step of the rollout, (T, N, 1).
+func (a *learner) encoderReward(s *tensor.Scope) tensor.Tensor {
+	r := a.Rollout
+	rows := a.scaled(s, a.rows.Float32(s, r.Rows("amp_observations")))
+	reward := s.ClampMin(a.likeness(s, a.latentOf(s, r.Rows("observations")), rows), 0)
+	return s.Reshape(reward, int64(r.Steps()), int64(r.Envs()), 1)
+}
+
+// skillLosses are those that latents add to a minibatch's, scalars: −E[z·μ(x)] of the encoder, and of the policy
+//
+//	E[(1 − r)²],  r = mean over the action's dimensions of (m(s, z′) − m(s, z))² / (½ − ½·z·z′ + 1e-5)
+//
+// where m is the mean action and z′ a fresh latent: different latents should lead to actions as different (Peng et al.
+// 2022, eq. 15, with the squared distance that their program takes).
+func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evaluation) (encoder, diversity tensor.Tensor) {
+	observations := b.Extra[1] // as they were observed
+	z := a.latentOf(s, observations)
+	rows := a.scaled(s, a.rows.Float32(s, b.Extra[0]))
+	encoder = s.Neg(s.Mean(a.likeness(s, z, rows)))
+	if a.cfg.DiversityLossScale == 0 {
+		return encoder, s.Scalar(0)
+	}
+	n, l := tensor.Size(z, 0), int64(a.cfg.LatentSize)
+	other := unit(s, s.Randn(a.Gen, n, l))
+	rest := s.Narrow(observations, 1, 0, int64(a.Spaces().Observation.Width())-l)
+	inputs := b.Inputs
+	inputs.Observations = a.Inputs(s, s.Cat(1, rest, other), tensor.Tensor{}).Observations
+	mean := a.Core.Policy.Evaluate(s, inputs, b.Actions).Mean
+	between := s.AddScalar(s.MulScalar(s.SumKeep(s.Mul(z, other), -1), -0.5), 0.5+1e-5)
+	moved := s.MulScalar(s.SumKeep(s.Square(s.Sub(mean, e.Mean)), -1), 1/float64(a.Spaces().Action.Width()))
+	return encoder, s.Mean(s.Square(s.ScalarSub(1, s.Div(moved, between))))
+}

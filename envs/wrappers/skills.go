@@ -1,0 +1,282 @@
+package wrappers
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/internal/statecodec"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// SkillsOptions are the settings of [NewSkills]. The zero value has the defaults.
+type SkillsOptions struct {
+	// Size is the number of dimensions of a latent, at least 2; 0 means 64. The agent's latent_size is the same.
+	Size int
+	// MinSteps and MaxSteps are between how many steps a latent is held, both included; 0 means 1 and 150. A longer time
+	// lets a skill unfold, a shorter one shows more changes from one to another.
+	MinSteps, MaxSteps int
+	// Seed begins the sequence that latents are drawn with, until a Reset gives another.
+	Seed int64
+}
+
+// Skills adds to every observation, and to every privileged state, a latent skill: a point drawn uniformly on the unit
+// sphere, held for a random number of steps and drawn anew behind them and where an episode ends (Peng et al. 2022,
+// ASE). A final observation has the latent of its episode. It is [envs.Stateful] where the environment inside is.
+type Skills struct {
+	keeper
+	options         SkillsOptions
+	set             spaces.Set
+	pcg             *rand.PCG
+	rng             *rand.Rand
+	latents         []float32 // (N, Size)
+	left            []int     // (N), steps until the next one is drawn
+	last            *envs.Step
+	step            envs.Step
+	observed, shown []float32
+	finals, ends    []float32
+}
+
+// NewSkills returns env with latents behind its observations, whose space must be a Box, and behind its states, whose
+// space must be a Box or None.
+func NewSkills(env envs.Env, o SkillsOptions) (*Skills, error) {
+	if env == nil {
+		return nil, errors.New("wrappers: NewSkills needs an environment, got nil")
+	}
+	for _, d := range []struct {
+		value    *int
+		standard int
+	}{{&o.Size, 64}, {&o.MinSteps, 1}, {&o.MaxSteps, 150}} {
+		if *d.value == 0 {
+			*d.value = d.standard
+		}
+	}
+	if o.Size < 2 || o.MinSteps < 1 || o.MaxSteps < o.MinSteps {
+		return nil, fmt.Errorf("wrappers: NewSkills: a latent of %d dimensions, held for %d to %d steps; want at least 2 dimensions, and 1 ≤ MinSteps ≤ MaxSteps",
+			o.Size, o.MinSteps, o.MaxSteps)
+	}
+	if _, err := observationBox(env, "NewSkills"); err != nil {
+		return nil, err
+	}
+	set, n := env.Spaces(), env.NumEnvs()
+	if set.State.Kind != spaces.Box && set.State.Kind != spaces.None {
+		return nil, fmt.Errorf("wrappers: NewSkills needs a Box of states or none, the state space is %v", set.State)
+	}
+	k := &Skills{keeper: keeper{inner{env}}, options: o, latents: make([]float32, n*o.Size), left: make([]int, n)}
+	set.Observation = longer(set.Observation, o.Size)
+	k.observed, k.finals = make([]float32, n*set.Observation.Width()), make([]float32, n*set.Observation.Width())
+	if set.State.Kind == spaces.Box {
+		set.State = longer(set.State, o.Size)
+		k.shown, k.ends = make([]float32, n*set.State.Width()), make([]float32, n*set.State.Width())
+	}
+	k.set = set
+	k.seed(o.Seed)
+	for i := range n {
+		k.draw(i)
+	}
+	return k, nil
+}
+
+// longer is a Box with so many more dimensions, of the range of a point on the unit sphere.
+func longer(space spaces.Space, size int) spaces.Space {
+	out, w := spaces.Unbounded(space.Width()+size), space.Width()
+	if space.Low == nil && space.High == nil {
+		return out
+	}
+	of := spaces.NewBox(-1, 1, w+size)
+	for j := range w {
+		of.Low[j], of.High[j] = float32(math.Inf(-1)), float32(math.Inf(1))
+	}
+	if space.Low != nil {
+		copy(of.Low, space.Low)
+	}
+	if space.High != nil {
+		copy(of.High, space.High)
+	}
+	return of
+}
+
+// seed begins a sequence of latents.
+func (k *Skills) seed(seed int64) {
+	k.pcg = rand.NewPCG(uint64(seed), 0x8bb84b93962eacc9)
+	k.rng = rand.New(k.pcg)
+}
+
+// draw gives environment i another latent and the time for which it is held.
+func (k *Skills) draw(i int) {
+	z := k.latents[i*k.options.Size:][:k.options.Size]
+	for j := range z {
+		z[j] = float32(k.rng.NormFloat64())
+	}
+	norm := length(z)
+	if norm == 0 { // as good as impossible
+		z[0], norm = 1, 1
+	}
+	for j := range z {
+		z[j] = float32(float64(z[j]) / norm)
+	}
+	k.left[i] = k.options.MinSteps + k.rng.IntN(k.options.MaxSteps-k.options.MinSteps+1)
+}
+
+// length is that of a vector.
+func length(z []float32) float64 {
+	sum := 0.0
+	for _, x := range z {
+		sum += float64(x) * float64(x)
+	}
+	return math.Sqrt(sum)
+}
+
+// Spaces are those of the environment inside with longer observations and states.
+func (k *Skills) Spaces() spaces.Set { return k.set }
+
+// Latents returns the present latents, (N, Size). They are the wrapper's.
+func (k *Skills) Latents() []float32 { return k.latents }
+
+// Reset resets the environment inside and draws latents for all. A seed that is not negative begins the sequence of
+// latents anew.
+func (k *Skills) Reset(seed int64) (*envs.Step, error) {
+	s, err := k.within.Reset(seed)
+	if err != nil {
+		return nil, err
+	}
+	if seed >= 0 {
+		k.seed(seed)
+	}
+	for i := range k.left {
+		k.draw(i)
+	}
+	return k.shows(s), nil
+}
+
+// Step steps the environment inside. Latents whose time is over, and those of episodes that have ended, are drawn anew.
+func (k *Skills) Step(actions []float32) (*envs.Step, error) {
+	s, err := k.within.Step(actions)
+	if err != nil {
+		return nil, err
+	}
+	if s.FinalObservations != nil {
+		k.join(k.finals, s.FinalObservations)
+	}
+	if s.FinalStates != nil {
+		k.join(k.ends, s.FinalStates)
+	}
+	for i := range k.left {
+		if k.left[i]--; k.left[i] <= 0 || s.Ended(i) {
+			k.draw(i)
+		}
+	}
+	return k.shows(s), nil
+}
+
+// shows is a step of the environment inside with the present latents; its final observations have theirs already.
+func (k *Skills) shows(s *envs.Step) *envs.Step {
+	k.last, k.step = s, *s
+	k.join(k.observed, s.Observations)
+	k.step.Observations = k.observed
+	if s.States != nil {
+		k.join(k.shown, s.States)
+		k.step.States = k.shown
+	}
+	if s.FinalObservations != nil {
+		k.step.FinalObservations = k.finals
+	}
+	if s.FinalStates != nil {
+		k.step.FinalStates = k.ends
+	}
+	return &k.step
+}
+
+// join writes rows with the latents behind each into out.
+func (k *Skills) join(out, rows []float32) {
+	n, size := len(k.left), k.options.Size
+	w := len(rows) / n
+	for i := range n {
+		row := out[i*(w+size):][:w+size]
+		copy(row, rows[i*w:][:w])
+		copy(row[w:], k.latents[i*size:][:size])
+	}
+}
+
+// Observe returns the present observations with the present latents.
+func (k *Skills) Observe() (*envs.Step, error) {
+	s := k.last
+	if in, ok := envs.As[envs.Observer](k.within); ok {
+		var err error
+		if s, err = in.Observe(); err != nil {
+			return nil, err
+		}
+	}
+	if s == nil {
+		return nil, errors.New("wrappers: skills: there is no observation before the first reset")
+	}
+	return k.shows(&envs.Step{Observations: s.Observations, States: s.States}), nil
+}
+
+// Supports reports whether the environment inside is [envs.Stateful]. It is an [envs.Observer] around any environment
+// but one that can restore its state and not show what follows.
+func (k *Skills) Supports(iface any) bool {
+	if _, ok := iface.(*envs.Observer); ok {
+		_, shows := envs.As[envs.Observer](k.within)
+		_, restores := envs.As[envs.Stateful](k.within)
+		return shows || !restores
+	}
+	return k.keeper.Supports(iface)
+}
+
+const skillsHeader = "gorl skills 1"
+
+// MarshalState returns the latents, for how long they are held, what draws them, and the state of the environment
+// inside.
+func (k *Skills) MarshalState() ([]byte, error) {
+	random, err := k.pcg.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	return k.marshal(skillsHeader, func(e *statecodec.Encoder) {
+		e.Int(len(k.left))
+		e.Int(k.options.Size)
+		e.Floats(k.latents)
+		for _, left := range k.left {
+			e.Int(left)
+		}
+		e.Bytes(random)
+	})
+}
+
+// RestoreState puts back what MarshalState returned, all or (on an error) nothing.
+func (k *Skills) RestoreState(b []byte) error {
+	latents, left := k.latents, make([]int, len(k.left))
+	pcg := new(rand.PCG)
+	err := k.restore(skillsHeader, b, func(d *statecodec.Decoder) {
+		if n, size := d.Int(), d.Int(); n != len(left) || size != k.options.Size {
+			d.Fail("it is of %d environments with latents of %d dimensions, here are %d of %d", n, size, len(left), k.options.Size)
+			return
+		}
+		latents = d.Floats(len(latents))
+		for i := range latents {
+			z := latents[i/k.options.Size*k.options.Size:][:k.options.Size]
+			if !(math.Abs(length(z)-1) < 1e-5) {
+				d.Fail("the latent of environment %d has length %g, want 1", i/k.options.Size, length(z))
+				return
+			}
+		}
+		for i := range left {
+			if left[i] = d.Int(); left[i] < 1 || left[i] > k.options.MaxSteps {
+				d.Fail("the latent of environment %d is held for %d steps more, of at most %d", i, left[i], k.options.MaxSteps)
+			}
+		}
+		if err := pcg.UnmarshalBinary(d.Bytes()); err != nil {
+			d.Fail("its random state: %v", err)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	copy(k.latents, latents)
+	copy(k.left, left)
+	k.pcg, k.rng = pcg, rand.New(pcg)
+	return nil
+}

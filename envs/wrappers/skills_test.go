@@ -1,0 +1,141 @@
+package wrappers_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+func skills(t testing.TB, seed int64) *wrappers.Skills {
+	t.Helper()
+	env, err := wrappers.NewSkills(probes(t, 5, wrappers.ParallelOptions{Seed: seed}, nil),
+		wrappers.SkillsOptions{Size: 3, MinSteps: 2, MaxSteps: 4, Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+// The latent stands behind observations and states, has length 1, is held for two to four steps, changes where an
+// episode ends, and is that of the episode in final observations. All else is the environment's.
+func TestSkills(t *testing.T) {
+	env, plain := skills(t, 1), probes(t, 5, wrappers.ParallelOptions{Seed: 1}, nil)
+	if err := envs.Check(skills(t, 1), 60, 2); err != nil {
+		t.Error(err)
+	}
+	latents := func(rows []float32, width int) (out [][]float32) {
+		for i := range 5 {
+			row := rows[i*(width+3):][:width+3]
+			out = append(out, slices.Clone(row[width:]))
+		}
+		return out
+	}
+	var held [5]int
+	var times []int
+	var last [][]float32
+	for k := range 400 {
+		var s, in *envs.Step
+		if k == 0 {
+			s, in = must(t)(env.Reset(7)), must(t)(plain.Reset(7))
+		} else {
+			s, in = must(t)(env.Step(make([]float32, 10))), must(t)(plain.Step(make([]float32, 10)))
+		}
+		now := latents(s.Observations, 3)
+		for i, z := range now {
+			if got := s.Observations[i*6:][:3]; !slices.Equal(got, in.Observations[i*3:][:3]) {
+				t.Fatalf("step %d: environment %d shows %v, want %v", k, i, got, in.Observations[i*3:][:3])
+			}
+			if states := latents(s.States, 1); !slices.Equal(states[i], z) || s.States[i*4] != in.States[i] {
+				t.Fatalf("step %d: the state of environment %d is %v", k, i, s.States[i*4:][:4])
+			}
+			sum := 0.0
+			for _, x := range z {
+				sum += float64(x) * float64(x)
+			}
+			if math.Abs(sum-1) > 1e-5 {
+				t.Fatalf("the latent %v has length %g", z, math.Sqrt(sum))
+			}
+			if k == 0 {
+				continue
+			}
+			held[i]++
+			changed := !slices.Equal(z, last[i])
+			if s.Ended(i) {
+				if final := latents(s.FinalObservations, 3); !changed || !slices.Equal(final[i], last[i]) {
+					t.Fatalf("step %d: an episode that had %v ended with %v, the next begins with %v", k, last[i], final[i], z)
+				}
+				if !slices.Equal(s.FinalObservations[i*6:][:3], in.FinalObservations[i*3:][:3]) {
+					t.Fatalf("step %d: another final observation", k)
+				}
+				held[i] = 0
+			} else if changed {
+				times = append(times, held[i])
+				held[i] = 0
+			}
+		}
+		last = now
+	}
+	if slices.Min(times) != 2 || slices.Max(times) != 4 {
+		t.Errorf("latents were held for %d to %d steps, want 2 to 4", slices.Min(times), slices.Max(times))
+	}
+}
+
+// Latents are uniform on the sphere: their mean is 0, and that of the square of each coordinate 1/3.
+func TestSkillsAreUniform(t *testing.T) {
+	env := skills(t, 3)
+	must(t)(env.Reset(3))
+	var mean, square [3]float64
+	const steps = 4000
+	for range steps {
+		must(t)(env.Step(make([]float32, 10)))
+		for i, z := range env.Latents() {
+			mean[i%3] += float64(z) / (5 * steps)
+			square[i%3] += float64(z) * float64(z) / (5 * steps)
+		}
+	}
+	for j := range 3 {
+		if math.Abs(mean[j]) > 0.03 || math.Abs(square[j]-1.0/3) > 0.03 {
+			t.Errorf("coordinate %d has mean %.3f and mean square %.3f, want 0 and 0.333", j, mean[j], square[j])
+		}
+	}
+}
+
+func TestSkillsErrors(t *testing.T) {
+	for want, make := range map[string]func() (*wrappers.Skills, error){
+		"got nil":      func() (*wrappers.Skills, error) { return wrappers.NewSkills(nil, wrappers.SkillsOptions{}) },
+		"2 dimensions": func() (*wrappers.Skills, error) { return wrappers.NewSkills(room(), wrappers.SkillsOptions{Size: 1}) },
+		"MinSteps ≤": func() (*wrappers.Skills, error) {
+			return wrappers.NewSkills(room(), wrappers.SkillsOptions{MinSteps: 9, MaxSteps: 8})
+		},
+		"needs a Box": func() (*wrappers.Skills, error) {
+			e := room()
+			e.choices = true
+			return wrappers.NewSkills(e, wrappers.SkillsOptions{})
+		},
+	} {
+		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+}
+
+// choiceTape is a tape that may observe a choice.
+type choiceTape struct {
+	tape
+	choices bool
+}
+
+func room() *choiceTape { return &choiceTape{tape: tape{n: 1, width: 2}} }
+
+func (e *choiceTape) Spaces() spaces.Set {
+	set := e.tape.Spaces()
+	if e.choices {
+		set.Observation = spaces.NewDiscrete(3)
+	}
+	return set
+}
