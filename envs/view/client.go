@@ -29,7 +29,7 @@ func (v *Viewer) socket(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the answer has been written
 	}
-	defer conn.CloseNow()
+	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(4096)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -40,7 +40,7 @@ func (v *Viewer) socket(w http.ResponseWriter, r *http.Request) {
 	select {
 	case v.joins <- c:
 	case <-v.ending:
-		conn.Close(websocket.StatusGoingAway, "the viewer has ended")
+		_ = conn.Close(websocket.StatusGoingAway, "the viewer has ended")
 		return
 	}
 	defer func() { v.leaves <- c }() // Run waits for it
@@ -55,7 +55,7 @@ func (v *Viewer) socket(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		case <-v.ending:
-			conn.Close(websocket.StatusGoingAway, "the viewer has ended")
+			_ = conn.Close(websocket.StatusGoingAway, "the viewer has ended")
 			return
 		case <-ctx.Done():
 			return
@@ -71,7 +71,7 @@ func (v *Viewer) listen(ctx context.Context, conn *websocket.Conn) {
 			return
 		}
 		if err := r.check(v.commands); err != nil {
-			conn.Close(websocket.StatusPolicyViolation, err.Error())
+			_ = conn.Close(websocket.StatusPolicyViolation, err.Error())
 			return
 		}
 		select {

@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -372,7 +373,7 @@ func TestActFails(t *testing.T) {
 	c := &client{frames: make(chan []byte, 1)}
 	v.joins <- c
 	go func() { <-v.ending; v.leaves <- c }()
-	if err := <-ended; err != io.ErrUnexpectedEOF {
+	if err := <-ended; !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("Run ends with %v", err)
 	}
 }
