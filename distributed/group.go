@@ -57,7 +57,7 @@ func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 		return g, nil
 	case <-ctx.Done():
 		go func() { // whenever the calls return
-			_ = <-done // nobody is left to hear it
+			<-done //nolint:errcheck // nobody is left to hear it
 			g.release()
 		}()
 		return nil, fmt.Errorf("distributed: rank %d waited for the others: %w", place.Rank, context.Cause(ctx))
