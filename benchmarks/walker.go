@@ -63,7 +63,7 @@ func population() ([]measure, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	p, err := pbt.New(pbt.Options{
 		Members: members, Objective: "episode.return", IntervalSteps: steps / 2, TotalSteps: steps, Seed: 1, Directory: folder,
 		Strategy: strategy.IsaacLab{ThresholdStd: 0.5, ThresholdAbs: 10},

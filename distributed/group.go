@@ -57,7 +57,7 @@ func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 		return g, nil
 	case <-ctx.Done():
 		go func() { // whenever the calls return
-			<-done
+			<-done //nolint:errcheck // nobody is left to hear it
 			g.release()
 		}()
 		return nil, fmt.Errorf("distributed: rank %d waited for the others: %w", place.Rank, context.Cause(ctx))
@@ -160,7 +160,7 @@ func ownAddress(host string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }() // it has sent nothing
 	return c.LocalAddr().(*net.UDPAddr).IP.String(), nil
 }
 

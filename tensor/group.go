@@ -33,7 +33,7 @@ func NewStore(host string, port int, serve bool, timeout time.Duration) (*Store,
 	defer C.free(unsafe.Pointer(h))
 	s := &Store{}
 	p := C.int32_t(port)
-	if msg := C.gorl_store_new(h, &p, C.int32_t(flag(serve)), milliseconds(timeout), &s.native); msg != nil {
+	if msg := C.gorl_store_new(h, &p, flag(serve), milliseconds(timeout), &s.native); msg != nil {
 		return nil, failure("NewStore", msg)
 	}
 	s.Port = int(p)

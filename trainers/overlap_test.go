@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/trainers"
@@ -132,7 +131,7 @@ func TestOverlapFromDict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = sequential(t, envs.Env(env), group, trainers.Config{Timesteps: 24, Seed: 1}).Train(context.Background())
+	err = sequential(t, env, group, trainers.Config{Timesteps: 24, Seed: 1}).Train(context.Background())
 	if err := errors.Join(err, group.Close(), env.Close()); err != nil {
 		t.Error(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
@@ -81,7 +80,7 @@ func TestMaskedFeaturesDoNotCount(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var tr agents.Transition = w.Step(actions)
+			tr := w.Step(actions)
 			for i := range tr.AMPObservations {
 				if i%3 != 1 {
 					tr.AMPObservations[i] += noise

@@ -159,7 +159,7 @@ func (o Options) first(id string, restarts int) (distributed.Place, error) {
 		}
 		p.Address = l.Addr().String()
 		p.Attempt, p.Run = restarts, fmt.Sprintf("%s/%d", id, restarts)
-		l.Close()
+		_ = l.Close() // rank 0 opens it again
 	}
 	p.Rank, p.Size = p.Rank*o.Count, p.Size*o.Count
 	p.LocalRank, p.LocalSize, p.Launcher = 0, o.Count, Launcher

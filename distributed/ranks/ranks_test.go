@@ -123,7 +123,7 @@ func (o *output) sorted() string {
 }
 
 // run runs ranks that do what the words say.
-func run(t *testing.T, ctx context.Context, o ranks.Options, script ...string) (stdout, stderr string, err error) {
+func run(ctx context.Context, t *testing.T, o ranks.Options, script ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, messages output
 	if o.Stdout == nil {
@@ -136,7 +136,7 @@ func run(t *testing.T, ctx context.Context, o ranks.Options, script ...string) (
 
 func TestRanksFindTheirPlaces(t *testing.T) {
 	t.Setenv("TORCHELASTIC_RUN_ID", "of somebody else")
-	stdout, stderr, err := run(t, t.Context(), ranks.Options{Count: 3, Stdin: []byte("a: 1\n")}, "place", "cat", "1:cry=half\na line")
+	stdout, stderr, err := run(t.Context(), t, ranks.Options{Count: 3, Stdin: []byte("a: 1\n")}, "place", "cat", "1:cry=half\na line")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ rank 2: rank 2 of 3, 2 of 3 here, attempt 0, 127.0.0.1, by gorl's launcher
 // A launcher on each of several machines starts the ranks of that machine.
 func TestRanksOfSeveralMachines(t *testing.T) {
 	within := distributed.Place{Rank: 1, Size: 2, LocalSize: 1, Address: "10.1.2.3:7000", Run: "7.0/3", Attempt: 3}
-	_, stderr, err := run(t, t.Context(), ranks.Options{Count: 2, Within: within}, "place")
+	_, stderr, err := run(t.Context(), t, ranks.Options{Count: 2, Within: within}, "place")
 	want := `rank 2: rank 2 of 4, 0 of 2 here, attempt 3, 10.1.2.3, by gorl's launcher
 rank 3: rank 3 of 4, 1 of 2 here, attempt 3, 10.1.2.3, by gorl's launcher
 `
@@ -169,7 +169,7 @@ rank 3: rank 3 of 4, 1 of 2 here, attempt 3, 10.1.2.3, by gorl's launcher
 
 // When a rank fails all are ended and started again.
 func TestRanksStartAgain(t *testing.T) {
-	stdout, stderr, err := run(t, t.Context(), ranks.Options{Count: 2, MaxRestarts: 2}, "a0:1:exit=9", "a1:0:kill", "a0:wait", "a1:wait", "place")
+	stdout, stderr, err := run(t.Context(), t, ranks.Options{Count: 2, MaxRestarts: 2}, "a0:1:exit=9", "a1:0:kill", "a0:wait", "a1:wait", "place")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,12 +186,12 @@ func TestRanksStartAgain(t *testing.T) {
 // The error names the first rank that failed, quotes it, and has its status.
 func TestRanksGiveUp(t *testing.T) {
 	var failure *ranks.Failure
-	_, _, err := run(t, t.Context(), ranks.Options{Count: 3, MaxRestarts: 1}, "1:cry=out of luck", "1:exit=9", "wait")
+	_, _, err := run(t.Context(), t, ranks.Options{Count: 3, MaxRestarts: 1}, "1:cry=out of luck", "1:exit=9", "wait")
 	if !errors.As(err, &failure) || failure.Rank != 1 || failure.Status != 9 || failure.Restarts != 1 || err.Error() != "rank 1 of 3: exit status 9 in attempt 2; its last lines:\n\tout of luck" {
 		t.Errorf("the error is %v", err)
 	}
 	// One that was called wrongly would be again.
-	_, stderr, err := run(t, t.Context(), ranks.Options{Count: 2, MaxRestarts: 3}, "0:exit=2", "wait")
+	_, stderr, err := run(t.Context(), t, ranks.Options{Count: 2, MaxRestarts: 3}, "0:exit=2", "wait")
 	if !errors.As(err, &failure) || failure.Rank != 0 || failure.Status != ranks.StatusUsage || failure.Restarts != 0 || strings.Contains(stderr, "again") {
 		t.Errorf("after wrong use the error is %v, and the output\n%s", err, stderr)
 	}
@@ -201,7 +201,7 @@ func TestRanksGiveUp(t *testing.T) {
 func TestRanksKillWhoStays(t *testing.T) {
 	path, ready, gone := alive(t, 2)
 	go func() { _ = syscall.Kill(ready()[0], syscall.SIGKILL) }()
-	_, _, err := run(t, t.Context(), ranks.Options{Count: 2, Grace: time.Millisecond}, "1:stubborn", "hold="+path, "wait")
+	_, _, err := run(t.Context(), t, ranks.Options{Count: 2, Grace: time.Millisecond}, "1:stubborn", "hold="+path, "wait")
 	var failure *ranks.Failure
 	if !errors.As(err, &failure) || failure.Rank != 0 || failure.Status != -1 {
 		t.Errorf("the error is %v", err)
@@ -255,7 +255,7 @@ func TestRanksStop(t *testing.T) {
 		ready()
 		cancel(errors.New("enough"))
 	}()
-	_, stderr, err := run(t, ctx, ranks.Options{Count: 2, MaxRestarts: 3}, "hold="+path, "wait")
+	_, stderr, err := run(ctx, t, ranks.Options{Count: 2, MaxRestarts: 3}, "hold="+path, "wait")
 	if !errors.Is(err, ranks.ErrStopped) || !strings.Contains(err.Error(), "enough") {
 		t.Errorf("the error is %v", err)
 	}
@@ -269,7 +269,7 @@ func TestRanksStop(t *testing.T) {
 func TestRanksStopTogether(t *testing.T) {
 	path, ready, gone := alive(t, 2)
 	go func() { _ = syscall.Kill(ready()[1], syscall.SIGTERM) }()
-	if _, stderr, err := run(t, t.Context(), ranks.Options{Count: 2, MaxRestarts: 3}, "hold="+path, "wait"); !errors.Is(err, ranks.ErrStopped) || strings.Contains(stderr, "again") {
+	if _, stderr, err := run(t.Context(), t, ranks.Options{Count: 2, MaxRestarts: 3}, "hold="+path, "wait"); !errors.Is(err, ranks.ErrStopped) || strings.Contains(stderr, "again") {
 		t.Errorf("%v,\n%s", err, stderr)
 	}
 	gone()

@@ -52,7 +52,7 @@ func (c *characterTask) readMotions(m *Model) error {
 	if err != nil {
 		return err
 	}
-	defer pose.Close()
+	defer func() { _ = pose.Close() }() // nothing of it is kept
 	names := m.Names(Joint)[1:]
 	low, high := make([]float64, len(names)), make([]float64, len(names))
 	for i := range names {

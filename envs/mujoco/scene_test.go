@@ -137,7 +137,7 @@ func TestPerspective(t *testing.T) {
 	n, x, y := count(img, func(r, g, b int) bool { return r > g+60 })
 	// The camera looks at half the height of the ball's upper edge, 6 m away.
 	focal := 100 / math.Tan(20*math.Pi/180)
-	if want := math.Pi * math.Pow(focal*0.25/6, 2); math.Abs(float64(n)-want) > 0.15*want {
+	if want := math.Pi * (focal * 0.25 / 6) * (focal * 0.25 / 6); math.Abs(float64(n)-want) > 0.15*want {
 		t.Errorf("the ball has %d pixels, not %.0f", n, want)
 	}
 	if math.Abs(x-149.5) > 1 || y > 99 {

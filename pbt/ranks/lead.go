@@ -85,7 +85,7 @@ func (l *leader) keepAlive(ended <-chan struct{}) {
 			continue
 		}
 		if l.lost == nil {
-			l.note(tell(l.group, command{Do: wait}))
+			_ = l.note(tell(l.group, command{Do: wait})) // the next command says it
 		}
 		l.mu.Unlock()
 	}

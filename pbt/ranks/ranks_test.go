@@ -24,6 +24,8 @@ import (
 )
 
 // on runs lead on rank 0 of two, goroutines with a group each, and follow on the other.
+//
+//nolint:revive // the context is the follower's, not the call's
 func on(t *testing.T, build ranks.Build, follower context.Context, lead func(ctx context.Context, build func(pbt.Member) (pbt.Trainee, error)) error) (errs [2]error) {
 	t.Helper()
 	cfg := distributed.DefaultConfig()
