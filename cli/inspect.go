@@ -3,12 +3,14 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/inspection"
+	clippicture "github.com/gorl-dev/gorl/motions/picture"
 )
 
 func inspectCommand() *cobra.Command {
@@ -49,13 +51,13 @@ gorl inspect --picture walk.png humanoid3d_walk.txt`,
 	stats := c.Flags().Bool("stats", false, "least, mean and greatest value of each tensor")
 	keys := c.Flags().StringArrayP("key", "k", nil,
 		"list the tensors whose names match this `pattern`, in which * stands for anything (may be repeated)")
-	picture := c.Flags().String("picture", "", "draw the clip as a PNG `file`: the character, its feet's heights, its faults")
+	png := c.Flags().String("picture", "", "draw the clip as a PNG `file`: the character, its feet's heights, its faults")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		o := inspection.Options{Stats: *stats}
 		if len(*keys) > 0 {
 			o.Tensor = commandline.Globs(*keys)
 		}
-		if *picture != "" && len(args) != 1 {
+		if *png != "" && len(args) != 1 {
 			return fmt.Errorf("--picture is for one clip, and there are %d paths", len(args))
 		}
 		damaged := 0
@@ -68,11 +70,11 @@ gorl inspect --picture walk.png humanoid3d_walk.txt`,
 				return err
 			}
 			damaged += len(r.Damaged())
-			if *picture != "" {
+			if *png != "" {
 				if r.Clip == nil {
 					return fmt.Errorf("--picture: %s is no clip but a %s", path, r.Kind)
 				}
-				if err := durable.WriteFile(*picture, r.Clip.WritePicture); err != nil {
+				if err := durable.WriteFile(*png, func(w io.Writer) error { return clippicture.Write(w, r.Clip) }); err != nil {
 					return err
 				}
 			}

@@ -8,9 +8,11 @@ import (
 	"strings"
 )
 
-// The limits of [Check].
+// FloorLimit is how many metres a foot may be under the floor for [Check].
+const FloorLimit = 0.015
+
+// The other limits of Check.
 const (
-	limitFloor   = 0.015              // metres that a foot may be under the floor
 	limitFloat   = 0.05               // metres that the lower foot may always be above it
 	limitSlide   = 0.5                // m/s, the mean speed of feet that stand
 	limitJump    = 10.0               // rad/s (or m/s, of positions) that a step needs to be a jump at all,
@@ -301,14 +303,14 @@ func (r *Report) feet(c *Clip) {
 		if h < heights[worst] {
 			worst = k
 		}
-		if h < -limitFloor {
+		if h < -FloorLimit {
 			under++
 		}
 	}
 	r.FeetLowest, r.FeetHighest = heights[worst], slices.Max(heights)
 	switch {
 	case under > 0:
-		r.fault("floor", worst, -r.FeetLowest, limitFloor, "feet are under the floor in %d of %d frames, deepest by %.1f cm in frame %d; Clip.OnFloor and Humanoid put it on the floor",
+		r.fault("floor", worst, -r.FeetLowest, FloorLimit, "feet are under the floor in %d of %d frames, deepest by %.1f cm in frame %d; Clip.OnFloor and Humanoid put it on the floor",
 			under, c.n, -100*r.FeetLowest, worst)
 	case r.FeetLowest > limitFloat:
 		r.fault("floor", worst, r.FeetLowest, limitFloat, "feet are never nearer to the floor than %.1f cm (frame %d); Clip.OnFloor and Humanoid put it on the floor",

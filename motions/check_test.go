@@ -3,7 +3,6 @@ package motions
 import (
 	"bytes"
 	"fmt"
-	"image/png"
 	"math"
 	"slices"
 	"strings"
@@ -171,44 +170,12 @@ func TestReportOfOthers(t *testing.T) {
 	}
 	for name, c := range map[string]*Clip{"spin": spin(t, LoopWrap), "raw": raw} {
 		r := Check(c)
-		var text, picture bytes.Buffer
+		var text bytes.Buffer
 		if err := r.Write(&text); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(text.String(), "no skeleton is known") {
 			t.Errorf("%s: %s", name, &text)
-		}
-		if err := r.WritePicture(&picture); err != nil {
-			t.Fatal(err)
-		}
-		if img, err := png.Decode(&picture); err != nil || img.Bounds().Dx() != 1000 {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// The picture shows what the report says: red where a foot is in the floor.
-func TestPictureMarksFaults(t *testing.T) {
-	cfg := sound(t)
-	for _, low := range []float64{0, 0.05} {
-		for _, f := range cfg.Frames {
-			f[2] -= low
-		}
-		c, err := NewClip(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		img := Check(c).Picture()
-		red := 0
-		for y := range img.Bounds().Dy() {
-			for x := range img.Bounds().Dx() {
-				if img.At(x, y) == faultColor {
-					red++
-				}
-			}
-		}
-		if (red > 0) != (low > 0) {
-			t.Errorf("%g m under the floor: %d red pixels", low, red)
 		}
 	}
 }

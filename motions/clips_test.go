@@ -2,7 +2,6 @@ package motions
 
 import (
 	"errors"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -130,9 +129,6 @@ func checkReport(t *testing.T, c *Clip) {
 		t.Fatal(err)
 	}
 	t.Log(text.String())
-	if err := r.WritePicture(io.Discard); err != nil {
-		t.Error(err)
-	}
 	sound := func(r *Report, kinds ...string) {
 		for _, kind := range kinds {
 			for _, f := range r.Has(kind) {

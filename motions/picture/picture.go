@@ -1,6 +1,8 @@
-package motions
+// Package picture draws what [motions.Check] has found out about a clip. Only programs that draw link it.
+package picture
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"image/color"
@@ -15,6 +17,10 @@ import (
 	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
 	"golang.org/x/image/vector"
+	"gonum.org/v1/gonum/num/quat"
+	"gonum.org/v1/gonum/spatial/r3"
+
+	"github.com/gorl-dev/gorl/motions"
 )
 
 var (
@@ -31,18 +37,20 @@ type sheet struct {
 	face font.Face
 }
 
-// WritePicture writes [Report.Picture] as a PNG.
-func (r *Report) WritePicture(w io.Writer) error {
-	if err := png.Encode(w, r.Picture()); err != nil {
-		return fmt.Errorf("motions: the picture of %s: %w", nameOr(r.Name), err)
+// Write writes the picture that Draw draws, as a PNG.
+func Write(w io.Writer, r *motions.Report) error {
+	if err := png.Encode(w, Draw(r)); err != nil {
+		return fmt.Errorf("motions: the picture of %s: %w", cmp.Or(r.Name, "clip"), err)
 	}
 	return nil
 }
 
-// Picture draws a checked clip, 1000 pixels wide: the skeleton from its left side at moments spread over the clip
+// Draw draws a checked clip, 1000 pixels wide: the skeleton from its left side at moments spread over the clip
 // (right limbs red, left ones blue), the height of each foot's sole and the speed of the fastest joint over time, and
 // the faults, with red lines at their frames. A clip without a skeleton has the speeds and faults only.
-func (r *Report) Picture() image.Image {
+func Draw(r *motions.Report) image.Image {
+	clip := r.Clip()
+	skeleton := clip.Skeleton()
 	parsed, err := opentype.Parse(goregular.TTF)
 	if err != nil {
 		panic("motions: the built-in font: " + err.Error())
@@ -51,21 +59,21 @@ func (r *Report) Picture() image.Image {
 	if err != nil {
 		panic("motions: the built-in font: " + err.Error())
 	}
-	lines := r.lines()
+	lines := faultLines(r)
 	height := 240 + 18*len(lines)
-	if r.clip.skeleton != nil {
+	if skeleton != nil {
 		height += 470
 	}
 	s := &sheet{image.NewRGBA(image.Rect(0, 0, 1000, height)), face}
 	draw.Draw(s, s.Bounds(), image.White, image.Point{}, draw.Src)
 	y := 24.0
-	s.text(20, y, inkColor, fmt.Sprintf("%s: %d frames, %.2f s, loop %s", nameOr(r.Name), r.Frames, r.Duration, r.Loop))
-	if r.clip.skeleton != nil {
-		s.figures(r.clip, image.Rect(20, 40, 980, 290))
-		s.curves(r, image.Rect(60, 320, 980, 480), "feet, cm", -3, r.footCurves())
+	s.text(20, y, inkColor, fmt.Sprintf("%s: %d frames, %.2f s, loop %s", cmp.Or(r.Name, "clip"), r.Frames, r.Duration, r.Loop))
+	if skeleton != nil {
+		s.figures(clip, skeleton, image.Rect(20, 40, 980, 290))
+		s.curves(r, image.Rect(60, 320, 980, 480), "feet, cm", -3, footCurves(r))
 		y += 470
 	}
-	s.curves(r, image.Rect(60, int(y)+26, 980, int(y)+166), "joint, rad/s", 0, r.speedCurve())
+	s.curves(r, image.Rect(60, int(y)+26, 980, int(y)+166), "joint, rad/s", 0, []polyline{{r.Speeds(), inkColor}})
 	y += 200
 	for i, line := range lines {
 		c := faultColor
@@ -77,8 +85,8 @@ func (r *Report) Picture() image.Image {
 	return s.RGBA
 }
 
-// lines are the faults, broken to the picture's width.
-func (r *Report) lines() []string {
+// faultLines are the faults, broken to the picture's width.
+func faultLines(r *motions.Report) []string {
 	if len(r.Faults) == 0 {
 		return []string{"no faults found"}
 	}
@@ -97,19 +105,20 @@ func (r *Report) lines() []string {
 }
 
 // figures draws the skeleton at ten moments, from the left of the way that it goes.
-func (s *sheet) figures(c *Clip, box image.Rectangle) {
+func (s *sheet) figures(c *motions.Clip, skeleton *motions.Skeleton, box image.Rectangle) {
 	const moments = 10
-	n := len(c.skeleton.Bodies)
-	row, positions, rotations := make([]float64, c.w), make([]float64, 3*n), make([]float64, 4*n)
-	first, last := c.Frame(0), c.Frame(c.n-1)
+	n := len(skeleton.Bodies)
+	row, positions, rotations := make([]float64, c.Width()), make([]float64, 3*n), make([]float64, 4*n)
+	first, last := c.Frame(0), c.Frame(c.NumFrames()-1)
 	heading := math.Atan2(last[1]-first[1], last[0]-first[0])
 	if math.Hypot(last[1]-first[1], last[0]-first[0]) < 0.1 {
-		heading = quatOf(first[3:]).heading()
+		forward := rotation(first[3:]).Rotate(r3.Vec{X: 1})
+		heading = math.Atan2(forward.Y, forward.X)
 	}
 	sin, cos := math.Sincos(heading)
 	top := 0.5
-	for k := range c.n {
-		c.skeleton.Forward(c.Frame(k), positions, rotations)
+	for k := range c.NumFrames() {
+		skeleton.Forward(c.Frame(k), positions, rotations)
 		for i := range n {
 			top = max(top, positions[3*i+2])
 		}
@@ -120,13 +129,13 @@ func (s *sheet) figures(c *Clip, box image.Rectangle) {
 	for m := range moments {
 		at := c.Duration() * float64(m) / moments
 		c.At(at, row, nil)
-		c.skeleton.Forward(row, positions, rotations)
+		skeleton.Forward(row, positions, rotations)
 		middle := float64(box.Min.X) + (float64(m)+0.5)/moments*float64(box.Dx())
 		pixel := func(p [3]float64) (x, y float64) {
 			along := (p[0]-row[0])*cos + (p[1]-row[1])*sin
 			return middle + along*scale, floor - p[2]*scale
 		}
-		for i, b := range c.skeleton.Bodies {
+		for i, b := range skeleton.Bodies {
 			place := [3]float64(positions[3*i : 3*i+3])
 			x, y := pixel(place)
 			col := sideColor(b.Name)
@@ -135,16 +144,21 @@ func (s *sheet) figures(c *Clip, box image.Rectangle) {
 				s.line(px, py, x, y, 3, col)
 			}
 			for _, contact := range b.Contacts {
-				o := quatOf(rotations[4*i:]).rotate(contact.At)
-				cx, cy := pixel([3]float64{place[0] + o[0], place[1] + o[1], place[2] + o[2]})
+				o := rotation(rotations[4*i:]).Rotate(r3.Vec{X: contact.At[0], Y: contact.At[1], Z: contact.At[2]})
+				cx, cy := pixel([3]float64{place[0] + o.X, place[1] + o.Y, place[2] + o.Z})
 				s.line(x, y, cx, cy, 1.5, col)
-				if place[2]+o[2]-contact.Radius < -limitFloor {
+				if place[2]+o.Z-contact.Radius < -motions.FloorLimit {
 					s.line(cx-4, cy, cx+4, cy, 3, faultColor)
 				}
 			}
 		}
 		s.text(middle-16, float64(box.Max.Y)+4, inkColor, fmt.Sprintf("%.2f s", at))
 	}
+}
+
+// rotation is a quaternion w, x, y, z.
+func rotation(q []float64) r3.Rotation {
+	return r3.Rotation(quat.Number{Real: q[0], Imag: q[1], Jmag: q[2], Kmag: q[3]})
 }
 
 // sideColor tells right from left by the body's name.
@@ -166,42 +180,21 @@ type polyline struct {
 }
 
 // footCurves are the heights of all feet, in centimetres.
-func (r *Report) footCurves() []polyline {
-	c := r.clip
-	s := c.skeleton
-	n := len(s.Bodies)
-	positions, rotations := make([]float64, 3*n), make([]float64, 4*n)
+func footCurves(r *motions.Report) []polyline {
 	var out []polyline
-	for _, i := range s.feet() {
-		line := polyline{color: sideColor(s.Bodies[i].Name)}
-		for k := range c.n {
-			s.Forward(c.Frame(k), positions, rotations)
-			line.values = append(line.values, 100*s.Bodies[i].lowest(positions[3*i:3*i+3], quatOf(rotations[4*i:])))
+	names, heights := r.Soles()
+	for i, name := range names {
+		line := polyline{color: sideColor(name)}
+		for _, h := range heights[i] {
+			line.values = append(line.values, 100*h)
 		}
 		out = append(out, line)
 	}
 	return out
 }
 
-func (r *Report) speedCurve() []polyline {
-	line := polyline{color: inkColor}
-	if r.clip.n < 2 {
-		return nil
-	}
-	for _, step := range r.clip.speeds() {
-		most := 0.0
-		for i, col := range r.clip.description.Columns {
-			if !r.clip.described || col.Kind == Hinge || col.Kind == Rotation {
-				most = max(most, step[i])
-			}
-		}
-		line.values = append(line.values, most)
-	}
-	return []polyline{line}
-}
-
 // curves draws lines over the frames, on an axis that begins at low or below, with the faults' frames.
-func (s *sheet) curves(r *Report, box image.Rectangle, label string, low float64, lines []polyline) {
+func (s *sheet) curves(r *motions.Report, box image.Rectangle, label string, low float64, lines []polyline) {
 	high := 3.0
 	for _, l := range lines {
 		for _, v := range l.values {
@@ -209,7 +202,7 @@ func (s *sheet) curves(r *Report, box image.Rectangle, label string, low float64
 		}
 	}
 	x := func(k float64) float64 {
-		return float64(box.Min.X) + k/float64(max(1, r.clip.n-1))*float64(box.Dx())
+		return float64(box.Min.X) + k/float64(max(1, r.Clip().NumFrames()-1))*float64(box.Dx())
 	}
 	y := func(v float64) float64 { return float64(box.Max.Y) - (v-low)/(high-low)*float64(box.Dy()) }
 	for _, v := range []float64{low, 0, high} {
