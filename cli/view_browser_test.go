@@ -70,7 +70,7 @@ func chromium(t *testing.T) *browser {
 		if !ok {
 			continue
 		}
-		if b.conn, _, err = websocket.Dial(t.Context(), url, nil); err != nil {
+		if b.conn, _, err = websocket.Dial(t.Context(), url, nil); err != nil { //nolint:bodyclose // Dial reads it to its end
 			t.Fatal(err)
 		}
 		b.conn.SetReadLimit(64 << 20)

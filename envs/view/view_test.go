@@ -96,7 +96,7 @@ func open(t *testing.T, cfg Config) *shown {
 		}
 		s.server.Close()
 	})
-	if s.conn, _, err = websocket.Dial(s.ctx, s.server.URL+"/socket", nil); err != nil {
+	if s.conn, _, err = websocket.Dial(s.ctx, s.server.URL+"/socket", nil); err != nil { //nolint:bodyclose // Dial reads it to its end
 		t.Fatal(err)
 	}
 	s.conn.SetReadLimit(1 << 20)

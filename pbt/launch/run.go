@@ -169,7 +169,7 @@ func (r *runner) loop(ctx context.Context) {
 		now := time.Now()
 		r.look()
 		for _, s := range r.schedule.due(now) {
-			r.start(s)
+			r.start(s, r.place())
 		}
 		for i := range r.members {
 			r.members[i].ranks.killLate(now)
@@ -214,14 +214,14 @@ func (r *runner) look() {
 
 // start starts a member's processes. Their environment is that of this process, then the file's env, then what the
 // launcher tells the member; of a name given twice the last one counts, so a launcher within a launcher works too. A
-// process that cannot be started counts as one that failed.
-func (r *runner) start(s start) {
+// process that cannot be started counts as one that failed. place is its number among those that run here.
+func (r *runner) start(s start, place int) {
 	d, m := r.f.Launcher, &r.members[s.member]
 	env := append(os.Environ(), d.Env.list()...)
 	env = append(env, EnvConfig+"="+r.config, fmt.Sprintf("%s=%d", EnvMember, s.member),
 		fmt.Sprintf("%s=%d", EnvSlice, d.slice()))
 	where := ""
-	m.local = r.place()
+	m.local = place
 	if len(s.gpus) > 0 {
 		m.local = 0 // of those that it sees
 		names := make([]string, len(s.gpus))
@@ -279,7 +279,7 @@ func (r *runner) told(member, status int, how string) {
 	switch {
 	case ok:
 		r.event("member %d: restarts for a setting that needs it", member)
-		r.start(again)
+		r.start(again, r.members[member].local) // which nobody has taken since
 	case seat.state == finished:
 		r.event("member %d: finished", member)
 	default:
