@@ -23,7 +23,6 @@ type Group struct {
 	cpu   *tensor.Ranks
 	cuda  *tensor.Ranks // with NCCL, otherwise nil
 	lost  error         // why the group is of no more use
-	left  bool
 	spent time.Duration
 	mute  bool // a call of the store has not returned
 }
@@ -57,7 +56,7 @@ func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 		return g, nil
 	case <-ctx.Done():
 		go func() { // whenever the calls return
-			<-done //nolint:errcheck // nobody is left to hear it
+			<-done //nolint:errcheck // the caller has returned
 			g.release()
 		}()
 		return nil, fmt.Errorf("distributed: rank %d waited for the others: %w", place.Rank, context.Cause(ctx))
@@ -73,8 +72,7 @@ func (g *Group) join(host string, port int) (err error) {
 	return g.connect(host)
 }
 
-// connect makes the ranks of an open store. The first operation is waited for as long as for joining, every other one for
-// Timeout.
+// connect makes the ranks of an open store, once all are there.
 func (g *Group) connect(host string) error {
 	own, err := ownAddress(host)
 	if err != nil {
@@ -101,34 +99,26 @@ func (g *Group) takesNCCL() bool {
 	return g.cfg.Backend == "nccl"
 }
 
-// meet waits until all ranks are at the store, so that those which are missing can be named.
+// meet waits until all ranks are at the store, so that an error can name those that are missing.
 func (g *Group) meet() error {
 	if err := g.store.Set(g.key("here", g.place.Rank), nil); err != nil {
 		return err
 	}
-	missing, err := g.await("here", g.cfg.JoinTimeout)
-	if len(missing) > 0 && err == nil {
-		err = fmt.Errorf("%s not there", are(missing))
-	}
-	return err
-}
-
-// await waits until all ranks have set a key, and returns those that have not within the time.
-func (g *Group) await(name string, within time.Duration) (missing []int, err error) {
-	end := time.Now().Add(within)
-	for {
-		missing = missing[:0]
-		for r := range g.place.Size {
-			if _, ok, err := g.store.Get(g.key(name, r)); err != nil {
-				return nil, err
-			} else if !ok {
+	for end := time.Now().Add(g.cfg.JoinTimeout); ; time.Sleep(5 * time.Millisecond) {
+		var missing []int
+		for r := range g.others() {
+			if _, here, err := g.store.Get(g.key("here", r)); err != nil {
+				return err
+			} else if !here {
 				missing = append(missing, r)
 			}
 		}
-		if len(missing) == 0 || time.Now().After(end) {
-			return missing, nil
+		if len(missing) == 0 {
+			return nil
 		}
-		time.Sleep(5 * time.Millisecond)
+		if time.Now().After(end) {
+			return fmt.Errorf("%s not there", are(missing))
+		}
 	}
 }
 

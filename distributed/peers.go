@@ -3,7 +3,6 @@ package distributed
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +27,7 @@ type PeerError struct {
 	Err error
 }
 
+// Error names the ranks, and says why they have ended where they have told.
 func (e *PeerError) Error() string {
 	switch {
 	case e.Reason != "":
@@ -38,6 +38,7 @@ func (e *PeerError) Error() string {
 	return fmt.Sprintf("distributed: %s died, or cannot be reached: %v", have(e.Ranks), e.Err)
 }
 
+// Unwrap returns Err.
 func (e *PeerError) Unwrap() error { return e.Err }
 
 // have is "rank 1 has" or "ranks 1 and 2 have", and are "rank 1 is" or "ranks 1 and 2 are".
@@ -97,10 +98,7 @@ func (g *Group) blame(op error) *PeerError {
 	}
 	for end := time.Now().Add(inquest); ; time.Sleep(5 * time.Millisecond) {
 		e.Ranks = e.Ranks[:0]
-		for r := range g.place.Size {
-			if r == g.place.Rank {
-				continue
-			}
+		for r := range g.others() {
 			reason, left, err := g.store.Get(g.key("left", r))
 			if err != nil {
 				return g.unreachable(op)
@@ -126,10 +124,9 @@ func (g *Group) unreachable(op error) *PeerError { return &PeerError{Ranks: []in
 // Leave ends this rank's part, and tells the others why: their operations fail with a [PeerError] that has the reason.
 // A group of one, and one that has failed already, is left as it is; call Close in any case.
 func (g *Group) Leave(cause error) {
-	if !g.Several() || g.lost != nil || g.left {
+	if !g.Several() || g.lost != nil {
 		return
 	}
-	g.left = true
 	g.lost = fmt.Errorf("distributed: this rank has left the others: %w", cause)
 	g.ask(inquest, func() {
 		_ = g.store.Set(g.key("left", g.place.Rank), []byte(reason(cause))) // the others notice either way
@@ -167,10 +164,12 @@ func (g *Group) Close() error {
 
 // allClosed reports whether all other ranks have closed their groups.
 func (g *Group) allClosed() bool {
-	return !slices.ContainsFunc(slices.Collect(g.others()), func(r int) bool {
-		_, ok, err := g.store.Get(g.key("closed", r))
-		return err == nil && !ok
-	})
+	for r := range g.others() {
+		if _, closed, err := g.store.Get(g.key("closed", r)); err == nil && !closed {
+			return false
+		}
+	}
+	return true
 }
 
 // others yields the other ranks.

@@ -51,7 +51,7 @@ func (s *Store) Set(key string, value []byte) error {
 	return nil
 }
 
-// Get reads the value of a key. It does not wait: ok is false where nobody has set the key yet.
+// Get reads the value of a key. It does not wait: ok is false where no process has set the key yet.
 func (s *Store) Get(key string) (value []byte, ok bool, err error) {
 	k := C.CString(key)
 	defer C.free(unsafe.Pointer(k))

@@ -21,14 +21,14 @@ func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
 		return nil, err
 	}
 	t.agent.SetTraining(true)
-	return t.step(ctx)
+	patient, done := t.patient(ctx)
+	defer done()
+	return t.step(patient)
 }
 
 // step is the training loop's body: act, step the environment, record, learn where a rollout is complete, and do what
 // is due.
 func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
-	ctx, done := t.patient(ctx)
-	defer done()
 	if err := t.settle(ctx); err != nil { // what an interruption of the step before has left
 		return nil, err
 	}

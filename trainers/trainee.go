@@ -79,13 +79,15 @@ func (m *Trainee) Train(ctx context.Context, steps int64) (err error) {
 	}
 	m.agent.SetTraining(true)
 	m.rank.stop, m.rank.asked = nil, ctx
+	patient, done := m.patient(ctx)
+	defer done()
 	// Steps are counted from the trainer's own counter, so that a restored snapshot's count goes on.
 	n := m.batch()
 	for target := m.timestep*n + steps; m.timestep*n < target; {
 		if err := m.cancelled(ctx); err != nil {
 			return err
 		}
-		if _, err := m.step(ctx); err != nil {
+		if _, err := m.step(patient); err != nil {
 			if ctx.Err() != nil && m.timestep*n >= target && m.agent.Ready() {
 				return errors.Join(err, m.settle(context.WithoutCancel(ctx)))
 			}

@@ -205,17 +205,19 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 	t.agent.SetTraining(true)
 	t.startBar()
 	t.stop, t.rank.stop, t.rank.asked = nil, nil, ctx
+	patient, done := t.patient(ctx)
+	defer done()
 	for t.timestep < int64(t.cfg.Timesteps) {
 		if err := t.cancelled(ctx); err != nil {
 			return t.interrupted(err)
 		}
-		if _, err := t.step(ctx); errors.Is(err, ErrStop) {
+		if _, err := t.step(patient); errors.Is(err, ErrStop) {
 			return t.complete()
 		} else if err != nil {
 			return t.failed(ctx, err)
 		}
 	}
-	if err := t.settle(ctx); err != nil { // what an interruption of the last step has left
+	if err := t.settle(patient); err != nil { // what an interruption of the last step has left
 		return t.failed(ctx, err)
 	}
 	return t.complete()

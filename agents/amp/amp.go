@@ -39,7 +39,7 @@ type Options struct {
 	NumEnvs int
 	// Models are the networks, for instance from [MLPs].
 	Models Models
-	// Motions shows the reference motion; an environment often does. With discriminator_mode "differential" nobody asks it.
+	// Motions shows the reference motion; an environment often does. With discriminator_mode "differential" it is not used.
 	Motions MotionSource
 	// Config are the settings to start from, nil for [DefaultConfig]. The agent keeps a copy.
 	Config *Config

@@ -21,8 +21,8 @@ func (a *learner) logits(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 }
 
 // discriminate computes the discriminator's loss on up to n rows each of the policy's motion, now and earlier, and of
-// the reference (with discriminator_mode "differential" on the row of zeros instead): to tell them apart, with a penalty on the gradient by its input, which keeps the style reward smooth
-// (Peng et al. 2021, eq. 8), and penalties on weights.
+// the reference, or with discriminator_mode "differential" the row of zeros: to tell them apart, with a penalty on the
+// gradient by its input, which keeps the style reward smooth (Peng et al. 2021, eq. 8), and penalties on weights.
 func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
 	c := a.cfg
 	n := b.Rows

@@ -241,7 +241,9 @@ func (c *Core) StoreTargets(s *tensor.Scope, returns, advantages tensor.Tensor) 
 		s.Copy(values, c.VScaler.Forward(s, values))
 		c.VScaler.Update(s, returns)
 	} else {
-		c.learnReturns(s, c.ValidOf(s, returns))
+		if c.VScaler != nil {
+			c.LearnScale(s, c.VScaler, nil, c.ValidOf(s, returns))
+		}
 		s.Copy(values, c.VScaler.Forward(s, values))
 	}
 	s.Copy(r.Tensor("returns"), c.VScaler.Forward(s, returns))

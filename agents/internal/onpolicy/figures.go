@@ -62,8 +62,10 @@ func (c *Core) Conclude(s *tensor.Scope, m *Meter, count int, more map[string]te
 		scalars, names = append(scalars, c.stdDev), append(names, "Policy / Standard deviation")
 	}
 	flags := len(scalars) // of the ranks, behind the other figures
-	for r := range c.notFinite() {
-		scalars = append(scalars, s.Select(c.flags, 0, int64(r)))
+	if c.Group.Several() {
+		for r := range c.Group.Size() {
+			scalars = append(scalars, s.Select(c.flags, 0, int64(r)))
+		}
 	}
 	x, err := m.read(s, scalars...)
 	if err != nil {

@@ -97,14 +97,6 @@ func (c *Core) Average(s *tensor.Scope, b Batch, kl, moved *tensor.Tensor, figur
 	}
 }
 
-// notFinite returns the ranks whose flags Conclude reads.
-func (c *Core) notFinite() int {
-	if !c.Group.Several() {
-		return 0
-	}
-	return c.Group.Size()
-}
-
 // blame returns an error that names the ranks whose flag was raised in this update.
 func (c *Core) blame(flags []float64) error {
 	var ranks []string
@@ -117,19 +109,6 @@ func (c *Core) blame(flags []float64) error {
 		return nil
 	}
 	return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the losses of rank %s are not finite", strings.Join(ranks, ", "))}
-}
-
-// learnReturns lets the value scaler learn from returns (n, 1), those of all ranks.
-func (c *Core) learnReturns(s *tensor.Scope, returns tensor.Tensor) {
-	if !c.together() {
-		c.VScaler.Update(s, returns)
-		return
-	}
-	if c.VScaler != nil {
-		moments := c.VScaler.Moments(s, returns)
-		c.Group.Sum(s, moments)
-		c.VScaler.Merge(s, moments)
-	}
 }
 
 // Mean returns the mean of the numbers in x of all ranks, a scalar.

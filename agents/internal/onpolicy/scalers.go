@@ -90,8 +90,8 @@ func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandard
 	}
 }
 
-// LearnScale lets a scaler learn from rows (n, width), from pictures in portions, and where there are several ranks from
-// the rows of all of them.
+// LearnScale lets a scaler learn from rows (…, width), and where there are several ranks from the rows of all of them. kept
+// says how the rows are kept: pictures are learned from in portions; nil is for rows that are numbers.
 func (c *Core) LearnScale(s *tensor.Scope, scaler preprocessors.Scaler, kept *memory.Packing, rows tensor.Tensor) {
 	together := c.together()
 	if s.Err() != nil || tensor.Size(rows, 0) == 0 && !together {
@@ -101,9 +101,10 @@ func (c *Core) LearnScale(s *tensor.Scope, scaler preprocessors.Scaler, kept *me
 	if together {
 		moments = scaler.ZeroMoments(s)
 	}
-	c.Portions(s, kept.Packed(), tensor.Size(rows, 0), func(s *tensor.Scope, span memory.Span) {
+	packed := kept != nil && kept.Packed()
+	c.Portions(s, packed, tensor.Size(rows, 0), func(s *tensor.Scope, span memory.Span) {
 		part := rows
-		if kept.Packed() {
+		if packed {
 			part = kept.Float32(s, s.Narrow(rows, 0, span.Start, span.Len))
 		}
 		if together {
