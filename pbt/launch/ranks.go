@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/process"
 )
 
-// ranks are the processes of one member: one, or several that train it together. They end together: where one fails, the
-// others are asked to end, since they could not go on without it.
+// ranks are the processes of one member: one, or several that train it together. They end together: where one fails,
+// the others are asked to end, since they could not go on without it.
 type ranks struct {
 	processes []*process.Process // by rank; nil where it has ended
 	first     process.Exit       // rank 0's
@@ -57,7 +57,7 @@ func fromOuterLauncher(variable string) bool {
 }
 
 // rankEnv tells one rank of a member its place, in the variables of torch's programs. attempt tells the members' starts
-// apart.
+// apart. It is what distributed.Place.Environ does, for launchers that do without libtorch.
 func rankEnv(d Config, member, rank, attempt int, address *net.TCPAddr) []string {
 	return []string{
 		fmt.Sprintf("%s=%d", EnvRanks, d.RanksPerMember), fmt.Sprintf("RANK=%d", rank),
@@ -68,8 +68,8 @@ func rankEnv(d Config, member, rank, attempt int, address *net.TCPAddr) []string
 	}
 }
 
-// freeAddress is an address of this machine at which nothing listens. Should another program take it before rank 0 does,
-// the member fails and is started again, with another one.
+// freeAddress is an address of this machine at which nothing listens. Should another program take it before rank 0
+// does, the member fails and is started again, with another one.
 func freeAddress() (*net.TCPAddr, error) {
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
