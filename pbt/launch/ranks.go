@@ -24,23 +24,21 @@ type ranks struct {
 func (r *runner) startRanks(member int, env []string) (ranks, error) {
 	d, output := r.f.Launcher, r.members[member].output
 	n := d.RanksPerMember
-	own := func(rank int) []string {
-		return append(slices.Clone(env), fmt.Sprintf("%s=%d", EnvLocal, r.members[member].local*n+rank))
-	}
+	var address *net.TCPAddr // where several meet
 	if n > 1 {
 		env = slices.DeleteFunc(env, fromOuterLauncher)
-		address, err := freeAddress()
-		if err != nil {
+		var err error
+		if address, err = freeAddress(); err != nil {
 			return ranks{}, err
-		}
-		alone := own
-		own = func(rank int) []string {
-			return append(alone(rank), rankEnv(d, member, rank, r.schedule.starts, address)...)
 		}
 	}
 	var started ranks
 	for rank := range n {
-		p, err := process.Start(process.Options{Argv: d.Command, Env: own(rank), Stdout: output, Stderr: output, Grace: d.Grace})
+		own := append(slices.Clone(env), fmt.Sprintf("%s=%d", EnvLocal, r.members[member].local*n+rank))
+		if n > 1 {
+			own = append(own, rankEnv(d, member, rank, r.schedule.starts, address)...)
+		}
+		p, err := process.Start(process.Options{Argv: d.Command, Env: own, Stdout: output, Stderr: output, Grace: d.Grace})
 		if err != nil {
 			return started, err
 		}
