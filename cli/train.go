@@ -60,8 +60,8 @@ was drawn; tracked values for TensorBoard and as JSON lines; and checkpoints, th
 best one apart. A configuration whose name is taken gets the name with a number.
 
 Ctrl-C saves a checkpoint and ends with status 78; gorl train --resume RUN goes on.
-With --nproc several processes train the agent, also under torchrun, Slurm's srun and
-on Kubernetes (docs/distributed.md).
+With --nproc several processes train the agent; torchrun, Slurm's srun, mpirun and
+Kubernetes can start them, too (docs/distributed.md).
 Paths in a configuration are relative to the folder that gorl is started in.`,
 		Example: `
 gorl train --example cartpole > cartpole.yaml

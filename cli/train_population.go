@@ -199,8 +199,9 @@ func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.
 	return full, trainee.Notes(), trainee.Close()
 }
 
-// member builds the trainer of a population's member, or of one of its ranks, and returns its sections with every default in them. The population
-// saves; trainers write nothing themselves, and of the settings of theirs only those that say something of a member count.
+// member builds the trainer of a population's member, or of one of its ranks, and returns its sections with every
+// default in them. The population saves; trainers write nothing themselves, and of their settings only those count that
+// say something of a member.
 func member(g *distributed.Group, c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections, error) {
 	given := c
 	local, err := launch.Localised(given)

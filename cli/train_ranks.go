@@ -25,7 +25,7 @@ type rankFlags struct {
 	nproc, restarts int
 }
 
-// defaultRestarts is how often ranks are started again where nobody says it.
+// defaultRestarts is the default of --max-restarts.
 const defaultRestarts = 3
 
 // launches reports whether this process starts ranks, rather than being one or training alone.
@@ -48,7 +48,7 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 		return err
 	}
 	o := ranks.Options{Count: f.ranks.nproc, MaxRestarts: f.ranks.restarts, Within: place, Stdin: stdin, Stdout: stdout, Stderr: stderr}
-	if place.Size > 1 && !f.given("max-restarts") { // what has started the machines' processes starts them again
+	if place.Size > 1 && !f.given("max-restarts") { // the launcher of the machines' processes starts them again
 		o.MaxRestarts = 0
 	}
 	err = ranks.Run(ctx, append([]string{self}, os.Args[1:]...), o)
@@ -71,7 +71,7 @@ func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place di
 	if err != nil {
 		return err
 	}
-	if t.group.Rank() > 0 { // rank 0 speaks for all, but for errors
+	if t.group.Rank() > 0 { // rank 0 prints for all ranks; errors are each rank's own
 		f.quiet, stdout, stderr = true, io.Discard, io.Discard
 	}
 	err = t.leave(f.trainSingle(ctx, c, t, stdout, stderr))
@@ -101,8 +101,8 @@ func join(ctx context.Context, c runfile.Sections, place distributed.Place) (t t
 	return t, err
 }
 
-// leave ends this rank's part. The others are told of an error, and so is the agent of torchrun, where it is not another
-// rank's.
+// leave ends this rank's part. It tells the other ranks of an error, and torchrun's agent of one that began in this
+// rank.
 func (t together) leave(err error) error {
 	if t.group == nil {
 		return err
@@ -118,7 +118,7 @@ func (t together) stopped(err error) bool {
 	return t.group.Several() && errors.Is(err, context.Canceled)
 }
 
-// tellAgent writes an error to the file that torchrun names, of which it shows the first one of all ranks.
+// tellAgent writes an error to the file that torchrun names. Of all ranks' files torchrun shows the first.
 func tellAgent(err error) error {
 	path := os.Getenv("TORCHELASTIC_ERROR_FILE")
 	var peer *distributed.PeerError
@@ -134,10 +134,10 @@ func tellAgent(err error) error {
 		Message string `json:"message"`
 		Extra   extra  `json:"extraInfo"`
 	}
-	text, wrong := json.Marshal(map[string]message{"message": {Message: err.Error(),
+	text, failed := json.Marshal(map[string]message{"message": {Message: err.Error(),
 		Extra: extra{Stack: err.Error(), Time: strconv.FormatInt(time.Now().Unix(), 10)}}})
-	if wrong != nil {
-		return wrong
+	if failed != nil {
+		return failed
 	}
 	return os.WriteFile(path, text, 0o666)
 }
@@ -148,8 +148,8 @@ type agreed struct {
 	Resume          bool
 }
 
-// agree returns rank 0's answer. decide, which rank 0 alone calls, chooses the run's folder; the others have nothing to
-// go by, as rank 0 may have taken the name already, and the time is another.
+// agree returns on all ranks what decide, which rank 0 alone calls, returns there: the run's folder. If every rank
+// decided, the answers would differ: rank 0 may have taken the name already, and names without one have the time.
 func (t together) agree(decide func() (agreed, error)) (a agreed, err error) {
 	if t.group.Rank() == 0 {
 		if a, err = decide(); err != nil {
@@ -208,7 +208,7 @@ func (t together) mark(dir string) error {
 	})
 }
 
-// noRanks is the error of several processes that are to train what is no single agent.
+// noRanks is the error where several processes were started for a population or an evolution.
 func noRanks(kind runfile.Kind) error {
 	what, instead := "an evolution", ""
 	if kind == runfile.Population {

@@ -15,8 +15,8 @@ import (
 // places. Where there are several names, the first that is set counts.
 type launcher struct {
 	name string
-	// claims are the variables of which all say that this launcher started the process, or with either one of them;
-	// unless are those of which one says that it did not.
+	// The launcher started the process where all variables of claims are set, or with either at least one of them, and
+	// none of unless.
 	claims []string
 	either bool
 	unless []string
@@ -24,17 +24,17 @@ type launcher struct {
 	also func(environment) bool
 
 	rank, size           string
-	localRank, localSize string // both or none are set
-	tasks                string // instead of localSize: those of each node, as Slurm writes them, for the node numbered nodes
-	node                 string
-	nodes                string // the machines' compressed list, of which the first has rank 0
-	id                   []string
+	localRank, localSize string   // both or none are set
+	tasks                string   // instead of localSize: the number of tasks on every node, as Slurm writes it
+	node                 string   // the number of this node in tasks
+	nodes                string   // the machines' compressed list, of which the first has rank 0
+	id                   []string // together they name the run
 	attempt              string
-	caller               string // who says its name in a variable
+	caller               string // in which the launcher says its name
 	addrName, portName   string // instead of MASTER_ADDR and MASTER_PORT
 	taken                string // the variable that is True where another program listens at MASTER_PORT
 	port                 int    // where there is none; 0 makes one of the run's id
-	hint                 string // for who set one variable and not the other
+	hint                 string // for the error where rank or size is missing or wrong
 }
 
 const envTasks = "SLURM_STEP_TASKS_PER_NODE"
@@ -257,8 +257,8 @@ func (l launcher) meet(e environment, p Place, id string) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-// derivedPort is a port that follows from the id of a run, so that all its ranks know it and runs on the same machine hardly
-// ever share one. It is below those that systems give to outgoing connections.
+// derivedPort is a port that follows from the id of a run, so that all its ranks know it and runs on the same machine
+// hardly ever share one. It is below those that systems give to outgoing connections.
 func derivedPort(id string) int {
 	h := fnv.New32a()
 	h.Write([]byte(id))
@@ -292,8 +292,8 @@ func (e environment) number(name string, low, high int, hint string) (int, error
 	return n, nil
 }
 
-// processes holds WORLD_SIZE against the number of pods where torchrun was to start several processes in each: it counts
-// these processes, or the pods, by the version of the operator.
+// processes holds WORLD_SIZE against the number of pods where torchrun was to start several processes in each: it
+// counts these processes, or the pods, by the version of the operator.
 func (e environment) processes(l launcher, pods int) error {
 	if l.size != "PET_NNODES" || e.get("WORLD_SIZE") == "" {
 		return nil

@@ -38,8 +38,8 @@ const (
 	// EnvAttempt is Place.Attempt, and EnvLauncher Place.Launcher.
 	EnvAttempt  = "GORL_ATTEMPT"
 	EnvLauncher = "GORL_LAUNCHER"
-	// EnvDistributed chooses who is asked for the place: "off" makes a process train alone whatever its environment says,
-	// "kubernetes" takes the variables of an Indexed Job, which other programs in pods have, too.
+	// EnvDistributed chooses the variables that [Detect] reads: none where it is "off", so that the process trains alone;
+	// those of Kubeflow's Trainer and of Indexed Jobs where it is "kubernetes", which other programs in pods have, too.
 	EnvDistributed = "GORL_DISTRIBUTED"
 )
 

@@ -8,9 +8,10 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/strategy"
-	"gonum.org/v1/gonum/stat"
 )
 
 // candidates returns the names under which trainees may report an objective, the most specific first.

@@ -18,8 +18,8 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// walkers writes the file of a population of two members with two ranks each, which learn to walk by AMP. gorl is the member
-// program.
+// walkers writes the file of a population of two members with two ranks each, which learn to walk by AMP. gorl is the
+// member program.
 func walkers(t *testing.T, intervals int) (path, dir string) {
 	t.Helper()
 	if testing.Short() {
@@ -93,8 +93,8 @@ func started(t *testing.T, dir string, member int) (starts [][]string) {
 	return starts
 }
 
-// A member of two ranks takes over another's weights in place: the processes that were started first train to the end, and
-// the journal says what that of members of one rank does.
+// A member of two ranks takes over another's weights in place: the processes that were started first train to the end,
+// and the journal says what that of members of one rank does.
 func TestRanksReplaceInPlace(t *testing.T) {
 	const intervals = 5
 	path, dir := walkers(t, intervals)

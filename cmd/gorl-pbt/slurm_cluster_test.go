@@ -281,8 +281,9 @@ func TestSlurmRestarts(t *testing.T) {
 	}
 }
 
-// Members of two ranks: the tasks of a step train one member together, stop together when its time is nearly up, and go on
-// together when Slurm starts the job again; a rank that is killed ends the others, and all are started again in the job.
+// Members of two ranks: the tasks of a step train one member together, stop together when its time is nearly up, and go
+// on together when Slurm starts the job again; a rank that is killed ends the others, and all are started again in the
+// job.
 func TestSlurmRanks(t *testing.T) {
 	c := newCluster(t)
 	const intervals, interval = 8, 2048

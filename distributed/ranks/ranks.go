@@ -52,8 +52,9 @@ type Options struct {
 	Within distributed.Place
 	// Stdin is what every rank reads.
 	Stdin []byte
-	// Stdout and Stderr receive what rank 0 writes, as it is where they are of type *os.File and Stdout, or a terminal.
-	// Everything else goes to Stderr by lines, with the rank before each. Nothing is shown where they are nil.
+	// Stdout receives the standard output of rank 0. Stderr receives all else that ranks write, by lines with the rank
+	// before each; where it is a terminal, rank 0 has it as its standard error, as for a progress bar. Nothing is shown
+	// where they are nil.
 	Stdout, Stderr io.Writer
 }
 
@@ -61,7 +62,7 @@ type Options struct {
 type Failure struct {
 	// Rank is that rank, of Size.
 	Rank, Size int
-	// Status is its exit status; -1 where a signal ended it, or it could not be started.
+	// Status is the rank's exit status; -1 where a signal ended it, or it could not be started.
 	Status int
 	// How is the status in words.
 	How string
@@ -216,7 +217,7 @@ func (a *attempt) run(ctx context.Context) error {
 				if failure != nil { // it was asked to end
 					break
 				}
-				if !a.stopped && ctx.Err() == nil { // somebody has sent a signal to this rank
+				if !a.stopped && ctx.Err() == nil { // this rank alone got a signal
 					end()
 				}
 				a.stopped = true

@@ -209,8 +209,8 @@ func TestRanksKillWhoStays(t *testing.T) {
 	gone()
 }
 
-// alive makes a named pipe for n ranks to hold. ready returns their process numbers, by rank, when all do, gone when none does any
-// more.
+// alive makes a named pipe for n ranks to hold. ready returns their process numbers, by rank, when all do, gone when
+// none does any more.
 func alive(t *testing.T, n int) (path string, ready func() []int, gone func()) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "pipe")
@@ -265,7 +265,7 @@ func TestRanksStop(t *testing.T) {
 	gone()
 }
 
-// A signal that somebody sends to one rank stops all.
+// A signal to one rank stops all.
 func TestRanksStopTogether(t *testing.T) {
 	path, ready, gone := alive(t, 2)
 	go func() { _ = syscall.Kill(ready()[1], syscall.SIGTERM) }()

@@ -16,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// documented are the manifests of docs/distributed.md, the blocks that begin with apiVersion, by kind, decoded strictly.
+// documented are the manifests of docs/distributed.md, the blocks that begin with apiVersion, by kind, decoded
+// strictly.
 func documented(t *testing.T) map[string]runtime.Object {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "distributed.md"))

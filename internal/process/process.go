@@ -59,8 +59,8 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exit status %d", e.Status)
 }
 
-// Start runs a program. On Linux the system kills it should this process end, in whatever way, so that a killed launcher
-// leaves nothing behind that trains unseen.
+// Start runs a program. On Linux the system kills it should this process end, in whatever way, so that a killed
+// launcher leaves nothing behind that trains unseen.
 func Start(o Options) (*Process, error) {
 	p := &Process{command: exec.Command(o.Argv[0], o.Argv[1:]...), grace: o.Grace, done: make(chan Exit, 1)}
 	p.command.Env, p.command.SysProcAttr = o.Env, ownGroup()

@@ -8,8 +8,8 @@ import (
 // TailLines is the number of lines that a [Tail] keeps.
 const TailLines = 12
 
-// Tail is a writer that remembers the last lines of what a process wrote, which an error about it quotes. It may be used
-// by several goroutines.
+// Tail is a writer that remembers the last lines of what a process wrote, which an error about it quotes. It may be
+// used by several goroutines.
 type Tail struct {
 	mu     sync.Mutex
 	lines  [][]byte

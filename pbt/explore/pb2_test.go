@@ -9,9 +9,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/gorl-dev/gorl/pbt/journal"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // cloud is n random points of d features with observations.

@@ -144,7 +144,8 @@ type KubernetesConfig struct {
 	Image string `yaml:"image"`
 	// Namespace is the namespace; that of kubectl's context if empty.
 	Namespace string `yaml:"namespace"`
-	// Resources are requests and limits of a member, or of each of its ranks, e.g. {cpu: 4, memory: 16Gi, nvidia.com/gpu: 1}.
+	// Resources are requests and limits of a member, or of each of its ranks, e.g. {cpu: 4, memory: 16Gi, nvidia.com/gpu:
+	// 1}.
 	Resources Vars `yaml:"resources"`
 	// Claim is the PersistentVolumeClaim that all pods share; its access mode must be ReadWriteMany where they run on
 	// several nodes.

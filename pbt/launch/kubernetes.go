@@ -39,11 +39,11 @@ const maxNameForJob = 52
 const maxConfigMap = 1<<20 - 1<<12
 
 // Kubernetes returns the manifests of a population: a ConfigMap with its canonical file, and an Indexed Job whose pods
-// are its members, for kubectl apply. Where members have several ranks each of them is a pod, and a headless Service gives
-// the pods names by which they find rank 0 of their member; all members then run at a time, because Kubernetes could not let
-// whole members take turns. A pod that yields, asks for a restart, or is stopped after saving is started anew
-// without that counting as a failure; one that fails is started again up to Restarts.Max times in all. Kubernetes lets
-// a pod's successor wait, up to six minutes, so where members take turns their slices should be long. It needs
+// are its members, for kubectl apply. Where members have several ranks each of them is a pod, and a headless Service
+// gives the pods names by which they find rank 0 of their member; all members then run at a time, because Kubernetes
+// could not let whole members take turns. A pod that yields, asks for a restart, or is stopped after saving is started
+// anew without that counting as a failure; one that fails is started again up to Restarts.Max times in all. Kubernetes
+// lets a pod's successor wait, up to six minutes, so where members take turns their slices should be long. It needs
 // Kubernetes 1.33, or 1.29 with the feature gate JobBackoffLimitPerIndex.
 func Kubernetes(f *File) ([]byte, error) {
 	if err := f.checkKubernetes(); err != nil {
@@ -185,11 +185,11 @@ func (f *File) jobSpec() *kubeJob {
 			{Name: "config", ConfigMap: &kubeConfigMap{Name: d.Name + "-config"}},
 		},
 	}
-	// Failures count for each index alone, and as many indexes may fail as there are: one member that fails for good
-	// must not end the others. Of the rules the first that matches counts.
 	if n > 1 {
 		pod.Subdomain = d.Name
 	}
+	// Failures count for each index alone, and as many indexes may fail as there are: one member that fails for good
+	// must not end the others. Of the rules the first that matches counts.
 	return &kubeJob{
 		Completions: d.NumPolicies * n, Parallelism: parallelism * n, CompletionMode: "Indexed", BackoffLimitPerIndex: d.Restarts.Max, MaxFailedIndexes: d.NumPolicies * n,
 		PodFailurePolicy: kubeFailurePolicy{Rules: []kubeFailureRule{
@@ -201,8 +201,8 @@ func (f *File) jobSpec() *kubeJob {
 	}
 }
 
-// service gives the pods of a Job names, <job>-<index>.<service>: Kubernetes makes the first part their host's name. They
-// have them before they are ready, since they become ready by meeting.
+// service gives the pods of a Job names, <job>-<index>.<service>: Kubernetes makes the first part their host's name.
+// They have them before they are ready, since they become ready by meeting.
 func (f *File) service() kubeObject {
 	return kubeObject{APIVersion: "v1", Kind: "Service", Metadata: f.metadata(f.Launcher.Name),
 		Spec: &kubeService{ClusterIP: "None", PublishNotReadyAddresses: true, Selector: f.metadata("").Labels}}

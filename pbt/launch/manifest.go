@@ -27,7 +27,8 @@ type kubeMeta struct {
 	Labels    map[string]string `yaml:"labels,omitempty"`
 }
 
-// kubeJob is an Indexed Job: every index from 0 to Completions-1 is a member, or one of its ranks, and has one pod at a time.
+// kubeJob is an Indexed Job: every index from 0 to Completions-1 is a member, or one of its ranks, and has one pod at a
+// time.
 type kubeJob struct {
 	// CompletionMode is Indexed, so that pods know their member.
 	CompletionMode string `yaml:"completionMode"`

@@ -27,9 +27,9 @@ const (
 	EnvMember = "GORL_PBT_POLICY_IDX"
 	// EnvSlice is the number of intervals to train before yielding; 0 or absent: until the end.
 	EnvSlice = "GORL_PBT_SLICE"
-	// EnvRanks is the number of processes that train the member together; absent: one. Which of them a process is says the
-	// environment of torch's programs, RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or
-	// that of Slurm's srun.
+	// EnvRanks is the number of processes that train the member together; absent: one. A process
+	// finds out which of them it is by the variables of torch's programs, RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
+	// MASTER_ADDR and MASTER_PORT, or by those of Slurm's srun.
 	EnvRanks = "GORL_PBT_RANKS"
 )
 
@@ -135,8 +135,9 @@ var ErrStopped = errors.New("stopped; run the same again to continue")
 // SIGINT and SIGTERM end the context, and so does SIGUSR1, which under Slurm also puts the job back into its queue once
 // train has returned; context.Cause is then a *SignalError. train is to save and return the context's error, or an
 // error that wraps pbt.ErrYield or pbt.ErrRestart; nil says that the member is trained to its end. An error that wraps
-// ErrStopped says that it was stopped in another way, for instance one of its ranks elsewhere. Other errors are written to the standard error. In a pod of Kubernetes, which would wait before it starts another, a restart is done
-// on the spot.
+// ErrStopped says that the member was stopped without a signal to this process, for instance by one to another of its
+// ranks. Other errors are written to the standard error. In a pod of Kubernetes, which would wait before it starts
+// another, a restart is done on the spot.
 func Member(train func(ctx context.Context, p Process) error) (status int) {
 	p, ok, err := FromEnvironment()
 	if err == nil && !ok {

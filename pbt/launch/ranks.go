@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/process"
 )
 
-// ranks are the processes of one member: one, or several that train it together. They end together: where one fails, the
-// others are asked to end, since they could not go on without it.
+// ranks are the processes of one member: one, or several that train it together. They end together: where one fails,
+// the others are asked to end, since they could not go on without it.
 type ranks struct {
 	processes []*process.Process // by rank; nil where it has ended
 	first     process.Exit       // rank 0's
@@ -24,23 +24,21 @@ type ranks struct {
 func (r *runner) startRanks(member int, env []string) (ranks, error) {
 	d, output := r.f.Launcher, r.members[member].output
 	n := d.RanksPerMember
-	own := func(rank int) []string {
-		return append(slices.Clone(env), fmt.Sprintf("%s=%d", EnvLocal, r.members[member].local*n+rank))
-	}
+	var address *net.TCPAddr // where several meet
 	if n > 1 {
 		env = slices.DeleteFunc(env, fromOuterLauncher)
-		address, err := freeAddress()
-		if err != nil {
+		var err error
+		if address, err = freeAddress(); err != nil {
 			return ranks{}, err
-		}
-		alone := own
-		own = func(rank int) []string {
-			return append(alone(rank), rankEnv(d, member, rank, r.schedule.starts, address)...)
 		}
 	}
 	var started ranks
 	for rank := range n {
-		p, err := process.Start(process.Options{Argv: d.Command, Env: own(rank), Stdout: output, Stderr: output, Grace: d.Grace})
+		own := append(slices.Clone(env), fmt.Sprintf("%s=%d", EnvLocal, r.members[member].local*n+rank))
+		if n > 1 {
+			own = append(own, rankEnv(d, member, rank, r.schedule.starts, address)...)
+		}
+		p, err := process.Start(process.Options{Argv: d.Command, Env: own, Stdout: output, Stderr: output, Grace: d.Grace})
 		if err != nil {
 			return started, err
 		}
@@ -57,7 +55,7 @@ func fromOuterLauncher(variable string) bool {
 }
 
 // rankEnv tells one rank of a member its place, in the variables of torch's programs. attempt tells the members' starts
-// apart.
+// apart. It is what distributed.Place.Environ does, for launchers that do without libtorch.
 func rankEnv(d Config, member, rank, attempt int, address *net.TCPAddr) []string {
 	return []string{
 		fmt.Sprintf("%s=%d", EnvRanks, d.RanksPerMember), fmt.Sprintf("RANK=%d", rank),
@@ -68,8 +66,8 @@ func rankEnv(d Config, member, rank, attempt int, address *net.TCPAddr) []string
 	}
 }
 
-// freeAddress is an address of this machine at which nothing listens. Should another program take it before rank 0 does,
-// the member fails and is started again, with another one.
+// freeAddress is an address of this machine at which nothing listens. Should another program take it before rank 0
+// does, the member fails and is started again, with another one.
 func freeAddress() (*net.TCPAddr, error) {
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

@@ -202,16 +202,6 @@ func (r *runner) loop(ctx context.Context) {
 	}
 }
 
-// look reads the heartbeats, and tells the schedule how far each member has trained.
-func (r *runner) look() {
-	heartbeats(r.store, r.beats)
-	for i, b := range r.beats {
-		if b.beat != nil {
-			r.schedule.beat(i, progress{b.beat.Steps, b.beat.Iteration})
-		}
-	}
-}
-
 // start starts a member's processes. Their environment is that of this process, then the file's env, then what the
 // launcher tells the member; of a name given twice the last one counts, so a launcher within a launcher works too. A
 // process that cannot be started counts as one that failed. place is its number among those that run here.
@@ -279,7 +269,7 @@ func (r *runner) told(member, status int, how string) {
 	switch {
 	case ok:
 		r.event("member %d: restarts for a setting that needs it", member)
-		r.start(again, r.members[member].local) // which nobody has taken since
+		r.start(again, r.members[member].local) // its place is still free
 	case seat.state == finished:
 		r.event("member %d: finished", member)
 	default:
@@ -345,26 +335,6 @@ func (r *runner) close() error {
 	return errors.Join(append(errs, r.unlock())...)
 }
 
-// beat is a member's last heartbeat and when it was written, by the folder's clock.
-type beat struct {
-	beat *workspace.Heartbeat
-	seen time.Time
-}
-
-// heartbeats reads the last heartbeats of all members. One that cannot be read just now stays as it was: a shared file
-// system fails now and then, and an old heartbeat only makes the table late.
-func heartbeats(store workspace.Store, last []beat) {
-	view, err := store.View()
-	if err != nil {
-		return
-	}
-	for _, p := range view.Members {
-		if p.Heartbeat != nil {
-			last[p.Member] = beat{p.Heartbeat, p.Seen}
-		}
-	}
-}
-
 // lockFolder makes sure that one launcher at a time works in dir: two would start every member twice, and each would
 // restart those that the other's leases turn away.
 func lockFolder(dir string) (unlock func() error, err error) {
@@ -376,32 +346,4 @@ func lockFolder(dir string) (unlock func() error, err error) {
 		return func() error { return nil }, fmt.Errorf("launch: %w", err)
 	}
 	return unlock, nil
-}
-
-// rows are the members as the launcher knows them. A running member whose last heartbeat is older than its process is
-// still starting: the heartbeat is that of an earlier turn.
-func (r *runner) rows() []Row {
-	rows := make([]Row, len(r.members))
-	for i := range rows {
-		seat, last := &r.schedule.seats[i], r.beats[i]
-		row := Row{Member: i, Phase: string(seat.state), Restarts: seat.restarts, Note: seat.note}
-		// The figures are those of the last heartbeat even if the member waits: it is where it will continue.
-		row.Beat = last.beat
-		switch seat.state {
-		case ready:
-			row.Phase = "waiting"
-		case running:
-			row.Phase = "starting"
-			if last.beat != nil && last.seen.After(r.members[i].before) {
-				row.Phase, row.Note = string(last.beat.Phase), last.beat.Note
-			}
-			var names []string
-			for _, gpu := range seat.gpus {
-				names = append(names, r.visible[gpu])
-			}
-			row.GPU = strings.Join(names, ",")
-		}
-		rows[i] = row
-	}
-	return rows
 }

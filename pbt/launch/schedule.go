@@ -109,9 +109,9 @@ func (s *schedule) begin(member int, gpus []int) start {
 	return start{member: member, gpus: gpus}
 }
 
-// chooseGPUs returns as many GPUs as a member has ranks: those with the most free slots, of equals the lowest numbers, so
-// that members spread over the devices. ok is false where fewer have a free slot. Without GPUs there is always room, and
-// the list is empty.
+// chooseGPUs returns as many GPUs as a member has ranks: those with the most free slots, of equals the lowest numbers,
+// so that members spread over the devices. ok is false where fewer have a free slot. Without GPUs there is always room,
+// and the list is empty.
 func (s *schedule) chooseGPUs() (gpus []int, ok bool) {
 	if s.d.GPUs == 0 {
 		return nil, true

@@ -22,9 +22,9 @@ import (
 	"github.com/gorl-dev/gorl/internal/shellword"
 )
 
-// SlurmJob is a population as a job array: every array task is one member, with a task of srun for each of its ranks where
-// it has several. Slurm queues the tasks, which need not run
-// at the same time, and no launcher has to stay alive for them.
+// SlurmJob is a population as a job array: every array task is one member, with a task of srun for each of its ranks
+// where it has several. Slurm queues the tasks, which need not run at the same time, and no launcher has to stay alive
+// for them.
 //
 // Back-off times are those of the launcher, but in whole seconds and without jitter, and failures are counted in each
 // run of a task anew.
@@ -128,8 +128,8 @@ func (c Config) cpusPerRank() int {
 }
 
 // slurmCommand is the member program as the batch script runs it. Several ranks are the tasks of a step. srun waits for
-// all of them, and ends with the highest of their exit statuses: they end alike, unless one has failed, which the others
-// notice and then end, too.
+// all of them, and ends with the highest of their exit statuses: they end alike, unless one has failed, which the
+// others notice and then end, too.
 func (c Config) slurmCommand() string {
 	command := quoteWords(c.Command)
 	if c.RanksPerMember == 1 {

@@ -73,7 +73,8 @@ func hear(g *distributed.Group) (c command, err error) {
 // broken is the error of a group that is of no more use.
 func broken(err error) error { return fmt.Errorf("%w: %w", pbt.ErrBroken, err) }
 
-// errPanic is the error of a rank whose trainee has panicked. How far it had come with the others nobody knows.
+// errPanic is the error of a rank whose trainee has panicked. It leaves the group: it may have stopped between two of
+// the operations that all ranks make together.
 var errPanic = errors.New("panic")
 
 // part makes this rank's part of a command, and hears from the others how theirs went. An error of any rank is
@@ -139,10 +140,10 @@ func carry(g *distributed.Group, t Trainee, c command, do func() error) error {
 	})
 }
 
-// make builds a rank's trainee. Ranks build together, so that one which fails leaves the others, which would wait for it.
+// make builds a rank's trainee. Ranks build together, so that one which fails leaves the others, which would wait for
+// it.
 func (b Build) make(g *distributed.Group, m pbt.Member) (t Trainee, err error) {
 	err = part(g, func() (func() error, error) {
-		var err error
 		if t, err = b(g, m); err != nil {
 			g.Leave(err)
 		}

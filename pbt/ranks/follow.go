@@ -10,9 +10,10 @@ import (
 	"github.com/gorl-dev/gorl/pbt/launch"
 )
 
-// Follow does on a rank above 0 what [Lead] does on rank 0, until that has ended, and returns an error of the same kind: nil
-// where the member is trained to its end, and errors that wrap pbt.ErrYield, pbt.ErrRestart or launch.ErrStopped where it
-// goes on in other processes. A context that ends makes all ranks stop behind their next update.
+// Follow does on a rank above 0 what [Lead] does on rank 0, until that has ended, and returns an error of the same
+// kind: nil where the member is trained to its end, and errors that wrap pbt.ErrYield, pbt.ErrRestart or
+// launch.ErrStopped where it goes on in other processes. A context that ends makes all ranks stop behind their next
+// update.
 func Follow(ctx context.Context, g *distributed.Group, b Build) (err error) {
 	trainees := map[int]Trainee{}
 	defer func() {
@@ -38,8 +39,8 @@ func Follow(ctx context.Context, g *distributed.Group, b Build) (err error) {
 	}
 }
 
-// follow carries out a command. Its errors are rank 0's to act on, which hears of them, but for one: that the group is
-// broken.
+// follow carries out a command. Rank 0 hears of its errors and acts on them; a follower acts only on one that wraps
+// pbt.ErrBroken.
 func follow(ctx context.Context, g *distributed.Group, b Build, trainees map[int]Trainee, c command) error {
 	snapshot, err := decoded(c.Snapshot)
 	if err != nil { // bytes that rank 0 has encoded
@@ -79,7 +80,7 @@ func follow(ctx context.Context, g *distributed.Group, b Build, trainees map[int
 	})
 }
 
-// ending is how rank 0 has ended, for the others to end alike: whoever starts them again looks at every rank's status.
+// ending is how rank 0 has ended. The other ranks end alike, because launchers look at the status of every rank.
 type ending int
 
 const (
@@ -90,8 +91,8 @@ const (
 	failed
 )
 
-// endings are the errors by which a member says so.
-var endings = []error{yielded: pbt.ErrYield, restarts: pbt.ErrRestart, stopped: launch.ErrStopped, failed: pbt.ErrBroken}
+// endings are the errors by which a member says so; all others mean failed.
+var endings = []error{yielded: pbt.ErrYield, restarts: pbt.ErrRestart, stopped: launch.ErrStopped}
 
 // endingOf is that of a member's error.
 func endingOf(err error) ending {
@@ -117,8 +118,8 @@ func (e ending) error(why string) error {
 	return fmt.Errorf("rank 0: %w", endings[e])
 }
 
-// stoppedBy makes err one of a member that was stopped, where it is because ctx has ended: by a signal, or because another
-// rank was stopped.
+// stoppedBy makes err one of a member that was stopped, where it is because ctx has ended: by a signal, or because
+// another rank was stopped.
 func stoppedBy(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || errors.Is(err, pbt.ErrBroken) || errors.Is(err, launch.ErrStopped) {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 )
 
-// Trainee is what several ranks train together: a trainee of a population whose Train meets the other ranks, and which has
-// all that a population may ask of one. *trainers.Trainee is one.
+// Trainee is what several ranks train together: a trainee of a population whose Train meets the other ranks, and which
+// has all that a population may ask of one. *trainers.Trainee is one.
 type Trainee interface {
 	pbt.Trainee
 	pbt.Reseeder
@@ -21,8 +21,8 @@ type Trainee interface {
 	pbt.Evaluator
 }
 
-// Build makes a rank's trainee, as pbt.Options.New does, in a group that its agent is part of. All ranks call it at once
-// with equal members. The group is nil where the member has one rank.
+// Build makes a rank's trainee, as pbt.Options.New does, in a group that its agent is part of. All ranks call it at
+// once with equal members. The group is nil where the member has one rank.
 type Build func(g *distributed.Group, m pbt.Member) (Trainee, error)
 
 // alive is the time between signs of life from rank 0 to the others, which would else give it up after Config.Timeout
@@ -40,12 +40,12 @@ type leader struct {
 	lost  error      // why no command reaches the others any more
 }
 
-// Lead calls member on rank 0 of a group that has several ranks, with a function for pbt.Options.New: all ranks build the
-// trainee that it returns, and whatever changes that trainee happens on all of them. The others call [Follow] meanwhile,
-// with the same build.
+// Lead calls member on rank 0 of a group that has several ranks, with a function for pbt.Options.New: all ranks build
+// the trainee that it returns, and whatever changes that trainee happens on all of them. The others call [Follow]
+// meanwhile, with the same build.
 //
-// An error of one rank is one of the trainee, undone on all ranks where Restore or SetHyperparameters promise it. Where a
-// rank has died, or cannot go on with the others, errors wrap [pbt.ErrBroken], and the context of member ends. That
+// An error of one rank is one of the trainee, undone on all ranks where Restore or SetHyperparameters promise it. Where
+// a rank has died, or cannot go on with the others, errors wrap [pbt.ErrBroken], and the context of member ends. That
 // context also ends, with a cause that wraps context.Canceled, where another rank was asked to stop.
 func Lead(ctx context.Context, g *distributed.Group, b Build,
 	member func(ctx context.Context, build func(m pbt.Member) (pbt.Trainee, error)) error) error {

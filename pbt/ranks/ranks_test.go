@@ -193,8 +193,8 @@ func count(events []journal.Event, kind journal.Kind) (n int) {
 	return n
 }
 
-// A population whose members have two ranks decides and writes what one whose members have one rank does, and both ranks
-// of a member are told the same, in the same order.
+// A population whose members have two ranks decides and writes what one whose members have one rank does, and both
+// ranks of a member are told the same, in the same order.
 func TestJournalAsOfOneRank(t *testing.T) {
 	var alone logs
 	want := populate(t, options(), func(_ int, member func(context.Context, func(pbt.Member) (pbt.Trainee, error)) error) error {
@@ -324,8 +324,8 @@ func TestCopyFails(t *testing.T) {
 	}
 }
 
-// A rank ends, while the member trains or while it takes over weights: the member is broken, which is neither published as
-// its failure nor written to its journal.
+// A rank ends, while the member trains or while it takes over weights: the member is broken, which is neither published
+// as its failure nor written to its journal.
 func TestBroken(t *testing.T) {
 	for _, what := range []string{"train 50", "restore 50"} {
 		store := workspace.NewMemory(2)
@@ -389,7 +389,7 @@ func TestDiesMeanwhile(t *testing.T) {
 	}
 }
 
-// How rank 0 ends, the others end, so that whoever starts them again sees one status.
+// The other ranks end as rank 0 does, so that a launcher sees one status.
 func TestEndAlike(t *testing.T) {
 	for _, want := range []error{nil, pbt.ErrYield, pbt.ErrRestart, launch.ErrStopped} {
 		errs := on(t, fakes(&logs{}, nil), t.Context(), func(context.Context, func(pbt.Member) (pbt.Trainee, error)) error { return want })

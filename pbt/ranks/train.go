@@ -11,9 +11,9 @@ import (
 	"github.com/gorl-dev/gorl/pbt/launch"
 )
 
-// Train trains the member that a launcher has started this process for, as a function for [launch.Member]: by program, whose
-// New it sets, and with as many ranks as the launcher says (launch.Process.Ranks). Rank 0 leads and the others follow; a
-// member of one rank is trained by program alone. It finds its place among the ranks by [distributed.Detect].
+// Train trains the member that a launcher has started this process for, as a function for [launch.Member]: by program,
+// whose New it sets, and with as many ranks as the launcher says (launch.Process.Ranks). Rank 0 leads and the others
+// follow; a member of one rank is trained by program alone. It finds its place among the ranks by [distributed.Detect].
 func Train(ctx context.Context, p launch.Process, program launch.Program, cfg distributed.Config, b Build) (err error) {
 	if p.Ranks <= 1 {
 		program.New = func(m pbt.Member) (pbt.Trainee, error) { return b(nil, m) }

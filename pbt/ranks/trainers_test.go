@@ -153,7 +153,8 @@ func TestReplaceInPlace(t *testing.T) {
 	}
 }
 
-// Another rank is asked to stop: all ranks stop behind the same update, and the member is saved as one that was stopped.
+// Another rank is asked to stop: all ranks stop behind the same update, and the member is saved as one that was
+// stopped.
 func TestOtherRankStops(t *testing.T) {
 	follower, cancel := context.WithCancel(t.Context())
 	defer cancel()

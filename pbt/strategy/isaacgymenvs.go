@@ -5,8 +5,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/gorl-dev/gorl/internal/number"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 // IsaacGymEnvs is the rule of the decentralised population based training of IsaacGymEnvs (DexPBT). The members are
