@@ -24,11 +24,7 @@ type BVHConfig struct {
 
 // LoadBVH reads the BVH file at path with [ReadBVH]. The clip is named after the file.
 func LoadBVH(path string, cfg BVHConfig) (*Clip, error) {
-	data, err := readPath(path)
-	if err != nil {
-		return nil, err
-	}
-	return parseBVH(data, clipName(path), path, cfg)
+	return loadWith(path, func(data []byte, name string) (*Clip, error) { return bvhClip(data, name, cfg) })
 }
 
 // ReadBVH reads motion capture in Biovision's text format: a skeleton (HIERARCHY) and frames (MOTION). The clip is on a
@@ -41,19 +37,7 @@ func LoadBVH(path string, cfg BVHConfig) (*Clip, error) {
 //
 // The name is the clip's, and errors begin with it; they name the line.
 func ReadBVH(r io.Reader, name string, cfg BVHConfig) (*Clip, error) {
-	data, err := readLimited(r)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", nameOr(name), err)
-	}
-	return parseBVH(data, name, nameOr(name), cfg)
-}
-
-func parseBVH(data []byte, name, origin string, cfg BVHConfig) (*Clip, error) {
-	c, err := bvhClip(data, name, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", origin, err)
-	}
-	return c, nil
+	return readWith(r, name, func(data []byte, name string) (*Clip, error) { return bvhClip(data, name, cfg) })
 }
 
 // bvhJoint is a joint or an end site of the file.

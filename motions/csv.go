@@ -26,30 +26,14 @@ type CSVConfig struct {
 
 // LoadCSV reads the file at path with [ReadCSV]. The clip is named after the file.
 func LoadCSV(path string, cfg CSVConfig) (*Clip, error) {
-	data, err := readPath(path)
-	if err != nil {
-		return nil, err
-	}
-	return parseCSV(data, clipName(path), path, cfg)
+	return loadWith(path, func(data []byte, name string) (*Clip, error) { return csvClip(data, name, cfg) })
 }
 
 // ReadCSV reads rows of the root's position (3, metres, z up), its quaternion (4) and the joints' angles in radians,
 // separated by commas, one row a frame. A first row that is no number is a header: names of all columns. Velocities are
 // central differences. The name is the clip's, and errors begin with it; they name the line.
 func ReadCSV(r io.Reader, name string, cfg CSVConfig) (*Clip, error) {
-	data, err := readLimited(r)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", nameOr(name), err)
-	}
-	return parseCSV(data, name, nameOr(name), cfg)
-}
-
-func parseCSV(data []byte, name, origin string, cfg CSVConfig) (*Clip, error) {
-	c, err := csvClip(data, name, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", origin, err)
-	}
-	return c, nil
+	return readWith(r, name, func(data []byte, name string) (*Clip, error) { return csvClip(data, name, cfg) })
 }
 
 // isCSV tells rows of at least eight numbers, with or without a header, from other text.
