@@ -86,10 +86,8 @@ func fromMaps(cfg ClipConfig, s *Skeleton) (*Clip, error) {
 		s = mimicKitHumanoid()
 	}
 	if s == nil {
-		cfg.Description = &Description{Columns: []Column{{"root_x", Travel}, {"root_y", Travel}, {"root_z", Linear}, {rootRotation, Rotation}}}
-		for i := 6; i < width; i++ {
-			cfg.Description.Columns = append(cfg.Description.Columns, Column{fmt.Sprintf("joint_%d", i-6), Hinge})
-		}
+		cfg.Description = &Description{Columns: freeRoot()}
+		cfg.Description.hinges(width - 6)
 	} else {
 		if err := s.check(); err != nil {
 			return nil, err

@@ -122,6 +122,15 @@ func (j *Joint) rotation(values []float64) quat {
 	return turnAbout(j.Axis, values[0])
 }
 
+// width is the number of positions of the body's joints.
+func (b *Body) width() int {
+	n := 0
+	for i := range b.Joints {
+		n += b.Joints[i].Kind.Width()
+	}
+	return n
+}
+
 // limited reports whether a hinge has limits.
 func (j *Joint) limited() bool { return j.Kind == Hinge && (j.Lower != 0 || j.Upper != 0) }
 
@@ -147,7 +156,7 @@ func (b *Body) lowest(p []float64, q quat) float64 {
 
 // description names the columns of a row.
 func (s *Skeleton) description() *Description {
-	d := &Description{Columns: []Column{{"root_x", Travel}, {"root_y", Travel}, {"root_z", Linear}, {rootRotation, Rotation}}}
+	d := &Description{Columns: freeRoot()}
 	for _, b := range s.Bodies {
 		for _, j := range b.Joints {
 			d.Columns = append(d.Columns, Column{j.Name, j.Kind})

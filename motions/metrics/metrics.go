@@ -42,7 +42,7 @@ func NewTrack(s *motions.Skeleton, rows [][]float64) (*Track, error) {
 func ClipTrack(c *motions.Clip, start, dt float64, steps int) (*Track, error) {
 	s := c.Skeleton()
 	if s == nil {
-		return nil, fmt.Errorf("metrics: the clip %s has no skeleton, so nobody knows where its bodies are", c.Name())
+		return nil, fmt.Errorf("metrics: the clip %s has no skeleton: carry it over to one with motions.Humanoid, or give NewClip one", c.Name())
 	}
 	rows := make([][]float64, steps)
 	for k := range rows {
