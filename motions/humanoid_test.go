@@ -202,7 +202,7 @@ func TestRepairsVelocitiesOfBodies(t *testing.T) {
 	if repairs := c.Repairs(); len(repairs) != 1 || !strings.Contains(repairs[0], "velocities of bodies were not") {
 		t.Errorf("%q", repairs)
 	}
-	if f := Check(c).Has("velocities"); len(f) > 0 {
+	if f := faultsOf(Check(c), "velocities"); len(f) > 0 {
 		t.Errorf("%+v", f)
 	}
 }

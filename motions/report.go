@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -54,11 +53,6 @@ type Report struct {
 
 func (r *Report) fault(kind string, frame int, value, limit float64, format string, args ...any) {
 	r.Faults = append(r.Faults, Fault{Kind: kind, Text: fmt.Sprintf(format, args...), Frame: frame, Value: value, Limit: limit})
-}
-
-// Has returns the faults of a kind.
-func (r *Report) Has(kind string) []Fault {
-	return slices.DeleteFunc(slices.Clone(r.Faults), func(f Fault) bool { return f.Kind != kind })
 }
 
 // Write prints the report for people, a line for each thing, after two spaces and its name.

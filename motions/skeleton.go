@@ -53,7 +53,13 @@ type Contact struct {
 }
 
 // Width is the number of positions of a row: 7 for the root, 1 for a hinge, 4 for a ball joint.
-func (s *Skeleton) Width() int { return s.description().Width() }
+func (s *Skeleton) Width() int {
+	n := 7
+	for i := range s.Bodies {
+		n += s.Bodies[i].width()
+	}
+	return n
+}
 
 // Joints returns all joints in the order of a row.
 func (s *Skeleton) Joints() []Joint {
