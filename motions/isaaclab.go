@@ -56,7 +56,8 @@ func isaacClip(file *npz.File, name string) (*Clip, error) {
 		frames.positions = append(frames.positions, row(k, n, parts[:3]))
 		frames.velocities = append(frames.velocities, row(k, n, parts[3:]))
 	}
-	if _, err := frames.clip(name, true); err != nil { // which counts the file's frames
+	// Before frames are left out, so that an error names the frame by its number in the file.
+	if _, err := frames.clip(name, true); err != nil {
 		return nil, err
 	}
 	c, err := frames.repaired(name)
