@@ -10,13 +10,7 @@ import (
 )
 
 // LoadAMASS reads the AMASS file at path with [ReadAMASS]. The clip is named after the file.
-func LoadAMASS(path string) (*Clip, error) {
-	file, err := npz.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %w", err)
-	}
-	return amass(file, clipName(path), path)
-}
+func LoadAMASS(path string) (*Clip, error) { return loadNpz(path, amassClip) }
 
 // ReadAMASS reads motion of the SMPL family of bodies as the AMASS archive stores it (npz): poses (N, 66 or more: 3
 // numbers of an exponential map for each joint, the pelvis first), trans (N, 3; metres, z up), and the frame rate as
@@ -26,11 +20,7 @@ func LoadAMASS(path string) (*Clip, error) {
 // out. The shape of the body is not in such a file, so the [Skeleton]'s bones are those of [HumanoidSkeleton]: angles
 // are the file's, places of hands and feet are near to it.
 func ReadAMASS(r io.ReaderAt, size int64, name string) (*Clip, error) {
-	file, err := npz.Read(r, size)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", nameOr(name), err)
-	}
-	return amass(file, name, nameOr(name))
+	return readNpz(r, size, name, amassClip)
 }
 
 // smplJoints are the joints of SMPL, SMPL-H and SMPL-X that they share, each with its parent and where it is from there
@@ -71,20 +61,11 @@ func smplSkeleton() *Skeleton {
 	return s
 }
 
-func amass(file *npz.File, name, origin string) (*Clip, error) {
-	c, err := amassClip(file, name)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", origin, err)
-	}
-	return c, nil
-}
-
 // isAMASS tells such a file from other npz files.
 func isAMASS(file *npz.File) bool { return file.Arrays["poses"] != nil && file.Arrays["trans"] != nil }
 
 func amassClip(file *npz.File, name string) (*Clip, error) {
-	m := isaacMotion{file: file, arrays: map[string]array{}}
-	m.convert()
+	m := numbersOf(file)
 	poses, trans := m.numbers("poses"), m.numbers("trans")
 	if m.err != nil {
 		return nil, m.err
@@ -104,7 +85,7 @@ func amassClip(file *npz.File, name string) (*Clip, error) {
 		}
 	}
 	if !ok {
-		return nil, errors.New("there is no mocap_framerate, so nobody knows how fast the motion is")
+		return nil, errors.New("there is no mocap_framerate: add it to the file, the number of frames a second")
 	}
 	if !(rate > 0) || !finite(rate) {
 		return nil, fmt.Errorf("mocap_framerate must be positive and finite, and is %g", rate)

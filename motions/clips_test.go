@@ -131,7 +131,7 @@ func checkReport(t *testing.T, c *Clip) {
 	t.Log(text.String())
 	sound := func(r *Report, kinds ...string) {
 		for _, kind := range kinds {
-			for _, f := range r.Has(kind) {
+			for _, f := range faultsOf(r, kind) {
 				t.Errorf("%s: %s", kind, f.Text)
 			}
 		}

@@ -26,30 +26,14 @@ type CSVConfig struct {
 
 // LoadCSV reads the file at path with [ReadCSV]. The clip is named after the file.
 func LoadCSV(path string, cfg CSVConfig) (*Clip, error) {
-	data, err := readPath(path)
-	if err != nil {
-		return nil, err
-	}
-	return parseCSV(data, clipName(path), path, cfg)
+	return loadWith(path, func(data []byte, name string) (*Clip, error) { return csvClip(data, name, cfg) })
 }
 
 // ReadCSV reads rows of the root's position (3, metres, z up), its quaternion (4) and the joints' angles in radians,
 // separated by commas, one row a frame. A first row that is no number is a header: names of all columns. Velocities are
 // central differences. The name is the clip's, and errors begin with it; they name the line.
 func ReadCSV(r io.Reader, name string, cfg CSVConfig) (*Clip, error) {
-	data, err := readLimited(r)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", nameOr(name), err)
-	}
-	return parseCSV(data, name, nameOr(name), cfg)
-}
-
-func parseCSV(data []byte, name, origin string, cfg CSVConfig) (*Clip, error) {
-	c, err := csvClip(data, name, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", origin, err)
-	}
-	return c, nil
+	return readWith(r, name, func(data []byte, name string) (*Clip, error) { return csvClip(data, name, cfg) })
 }
 
 // isCSV tells rows of at least eight numbers, with or without a header, from other text.
@@ -115,26 +99,22 @@ func csvClip(data []byte, name string, cfg CSVConfig) (*Clip, error) {
 		return nil, errors.New("there are no rows of numbers")
 	}
 	width := len(clip.Frames[0])
-	d := &Description{RotationsWLast: !cfg.WFirst, Columns: []Column{{"root_x", Travel}, {"root_y", Travel}, {"root_z", Linear}, {rootRotation, Rotation}}}
-	for i := 7; i < width; i++ {
-		column := Column{fmt.Sprintf("joint_%d", i-7), Hinge}
-		if header != nil {
-			column.Name = strings.TrimSpace(header[i])
+	if cfg.Skeleton == nil {
+		clip.Description = &Description{RotationsWLast: !cfg.WFirst, Columns: freeRoot()}
+		clip.Description.hinges(width - 7)
+		for i, col := range header[min(7, len(header)):] {
+			clip.Description.Columns[4+i].Name = strings.TrimSpace(col)
 		}
-		d.Columns = append(d.Columns, column)
-	}
-	if clip.Description = d; cfg.Skeleton == nil {
 		return newClip(clip)
 	}
 	if want := cfg.Skeleton.Width(); want != width {
 		return nil, fmt.Errorf("there are %d columns; the skeleton %s has %d positions", width, cfg.Skeleton.Name, want)
 	}
-	for i, row := range clip.Frames {
+	for _, row := range clip.Frames {
 		if !cfg.WFirst {
 			row[3], row[4], row[5], row[6] = row[6], row[3], row[4], row[5]
 		}
-		clip.Frames[i] = row
 	}
-	clip.Description, clip.Skeleton = nil, cfg.Skeleton
+	clip.Skeleton = cfg.Skeleton
 	return newClip(clip)
 }

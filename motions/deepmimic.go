@@ -23,11 +23,7 @@ func ReadDeepMimic(r io.Reader, name string) (*Clip, error) { return ReadDeepMim
 // ReadDeepMimicAs is [ReadDeepMimic] with a description of the values of a frame (less the duration), for
 // instance one that [LoadCharacter] read. Nil: known by their number, or raw.
 func ReadDeepMimicAs(r io.Reader, name string, d *Description) (*Clip, error) {
-	data, err := readLimited(r)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", nameOr(name), err)
-	}
-	return parseDeepMimic(data, name, nameOr(name), d)
+	return readWith(r, name, func(data []byte, name string) (*Clip, error) { return deepMimicClip(data, name, d) })
 }
 
 // LoadDeepMimic reads the file at path with [ReadDeepMimic]. The clip is named after the file.
@@ -35,22 +31,15 @@ func LoadDeepMimic(path string) (*Clip, error) { return LoadDeepMimicAs(path, ni
 
 // LoadDeepMimicAs reads the file at path with [ReadDeepMimicAs]. The clip is named after the file.
 func LoadDeepMimicAs(path string, d *Description) (*Clip, error) {
-	data, err := readPath(path)
+	return loadWith(path, func(data []byte, name string) (*Clip, error) { return deepMimicClip(data, name, d) })
+}
+
+func deepMimicClip(data []byte, name string, d *Description) (*Clip, error) {
+	doc, err := scanDocument(data)
 	if err != nil {
 		return nil, err
 	}
-	return parseDeepMimic(data, clipName(path), path, d)
-}
-
-func parseDeepMimic(data []byte, name, origin string, d *Description) (*Clip, error) {
-	doc, err := scanDocument(data)
-	if err == nil {
-		var c *Clip
-		if c, err = doc.clip(name, d); err == nil {
-			return c, nil
-		}
-	}
-	return nil, fmt.Errorf("motions: %s: %w", origin, err)
+	return doc.clip(name, d)
 }
 
 func (doc *document) clip(name string, d *Description) (*Clip, error) {

@@ -4,24 +4,23 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 )
 
 // remade is the clip with other rows at other times, and velocities of differences.
 func (c *Clip) remade(rows [][]float64, durations []float64, loop Loop) (*Clip, error) {
-	cfg := ClipConfig{Name: c.name, Loop: loop, Weight: c.weight, Frames: rows, Durations: durations}
+	cfg := ClipConfig{Loop: loop, Frames: rows, Durations: durations}
 	switch {
 	case c.skeleton != nil:
 		cfg.Skeleton = c.skeleton
 	case c.described:
 		cfg.Description = c.description
 	}
-	out, err := newClip(cfg)
+	out, err := c.like(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("motions: %s: %w", nameOr(c.name), err)
 	}
-	out.bodies, out.repairs = c.bodies, slices.Clone(c.repairs)
+	out.bodies = c.bodies
 	return out, nil
 }
 
@@ -47,11 +46,7 @@ func (c *Clip) Resample(rate float64) (*Clip, error) {
 		rows, durations = append(rows, row), append(durations, c.Duration()/float64(n))
 	}
 	durations[n] = 0
-	out, err := c.remade(rows, durations, c.loop)
-	if err == nil && c.turn != nil {
-		out.setTurn()
-	}
-	return out, err
+	return c.remade(rows, durations, c.loop)
 }
 
 // Cut returns the frames between two times in seconds, both included to a thousandth of a second, as a clip that does
@@ -203,11 +198,7 @@ func (c *Clip) Forwards() (*Clip, error) {
 		copy(row, p[:])
 		copy(row[3:], q[:])
 	}
-	out, err := c.remade(rows, c.durations(), c.loop)
-	if err == nil && c.turn != nil {
-		out.setTurn()
-	}
-	return out, err
+	return c.remade(rows, c.durations(), c.loop)
 }
 
 // Mirror returns a clip with a skeleton as in a mirror, left and right exchanged: y becomes −y. Bodies are paired by
@@ -223,9 +214,7 @@ func (c *Clip) Mirror() (*Clip, error) {
 	at := 7
 	for i, b := range s.Bodies {
 		begin[i] = at
-		for _, j := range b.Joints {
-			at += j.Kind.Width()
-		}
+		at += b.width()
 	}
 	pair := make([]int, len(s.Bodies))
 	for i, b := range s.Bodies {
@@ -247,19 +236,12 @@ func (c *Clip) Mirror() (*Clip, error) {
 		for i := range s.Bodies {
 			b := &s.Bodies[i]
 			q := s.Bodies[pair[i]].rotation(f[begin[pair[i]]:])
-			width := len(b.Joints)
-			if width > 0 && b.Joints[0].Kind == Rotation {
-				width = 4
-			}
+			width := b.width()
 			b.angles(quat{q[0], -q[1], q[2], -q[3]}, row[begin[i]:begin[i]+width], before(rows, k, begin[i], width))
 		}
 		rows[k] = row
 	}
-	out, err := c.remade(rows, c.durations(), c.loop)
-	if err == nil && c.turn != nil {
-		out.setTurn()
-	}
-	return out, err
+	return c.remade(rows, c.durations(), c.loop)
 }
 
 // rotation is the turn of all joints of a body against its parent.

@@ -6,9 +6,6 @@ import (
 	"math"
 )
 
-// floorLimit is how deep a foot may be in the floor, in metres, before a clip is put on it.
-const floorLimit = 0.015
-
 // floorWindow is the time in seconds within which a foot is expected to touch the floor: longer than a jump's flight.
 const floorWindow = 1.0
 
@@ -132,10 +129,10 @@ func (c *Clip) settled() (*Clip, error) {
 	var err error
 	note := ""
 	switch {
-	case low < -floorLimit:
+	case low < -FloorLimit:
 		out, err = c.onFloor()
 		note = fmt.Sprintf("feet up to %.1f cm under the floor: the root's height follows the lower foot", -100*low)
-	case low > floorLimit:
+	case low > FloorLimit:
 		for k := range heights {
 			heights[k] = low
 		}
@@ -150,26 +147,40 @@ func (c *Clip) settled() (*Clip, error) {
 	return out, err
 }
 
-// footHeights returns, for each frame, how high the lowest point of a foot is; nil where there are no feet.
-func (c *Clip) footHeights() []float64 {
+// soles returns the feet, and how high the lowest point of each is in every frame; nothing where the clip has no
+// skeleton.
+func (c *Clip) soles() (feet []int, heights [][]float64) {
 	if c.skeleton == nil {
-		return nil
+		return nil, nil
 	}
-	feet := c.skeleton.feet()
-	if len(feet) == 0 {
-		return nil
+	feet = c.skeleton.feet()
+	for range feet {
+		heights = append(heights, make([]float64, c.n))
 	}
 	n := len(c.skeleton.Bodies)
 	positions, rotations := make([]float64, 3*n), make([]float64, 4*n)
-	out := make([]float64, c.n)
-	for k := range out {
+	for k := range c.n {
 		c.skeleton.Forward(c.Frame(k), positions, rotations)
-		out[k] = math.Inf(1)
-		for _, i := range feet {
-			out[k] = min(out[k], c.skeleton.Bodies[i].lowest(positions[3*i:3*i+3], quatOf(rotations[4*i:])))
+		for f, i := range feet {
+			heights[f][k] = c.skeleton.Bodies[i].lowest(positions[3*i:3*i+3], quatOf(rotations[4*i:]))
 		}
 	}
-	return out
+	return feet, heights
+}
+
+// footHeights returns, for each frame, how high the lowest point of a foot is; nil where there are no feet.
+func (c *Clip) footHeights() []float64 {
+	_, heights := c.soles()
+	if len(heights) == 0 {
+		return nil
+	}
+	lowest := heights[0]
+	for _, other := range heights[1:] {
+		for k, h := range other {
+			lowest[k] = min(lowest[k], h)
+		}
+	}
+	return lowest
 }
 
 // bodyRadius is how far below its origin a body that is no foot is taken to reach, in metres.

@@ -105,8 +105,13 @@ func humanoid(c *Clip) (*Clip, error) {
 
 // with is the clip with other rows, of a skeleton, at the same times; velocities are differences.
 func (c *Clip) with(s *Skeleton, rows [][]float64) (*Clip, error) {
-	out, err := newClip(ClipConfig{Name: c.name, Loop: c.loop, Weight: c.weight, Frames: rows, Durations: c.durations(),
-		Skeleton: s})
+	return c.like(ClipConfig{Loop: c.loop, Frames: rows, Durations: c.durations(), Skeleton: s})
+}
+
+// like makes a clip that is named, weighed and repaired as c is, and that turns on from loop to loop where c does.
+func (c *Clip) like(cfg ClipConfig) (*Clip, error) {
+	cfg.Name, cfg.Weight = c.name, c.weight
+	out, err := newClip(cfg)
 	if err != nil {
 		return nil, err
 	}

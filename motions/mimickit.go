@@ -10,11 +10,7 @@ import (
 
 // LoadMimicKit reads the file at path with [ReadMimicKit]. The clip is named after the file.
 func LoadMimicKit(path string, s *Skeleton) (*Clip, error) {
-	data, err := readPath(path)
-	if err != nil {
-		return nil, err
-	}
-	return parseMimicKit(data, clipName(path), path, s)
+	return loadWith(path, func(data []byte, name string) (*Clip, error) { return mimicKitClip(data, name, s) })
 }
 
 // ReadMimicKit reads a motion of MimicKit: a pickle of fps, loop_mode (0 holds the end, 1 starts over) and frames, each
@@ -27,19 +23,7 @@ func LoadMimicKit(path string, s *Skeleton) (*Clip, error) {
 // sideways in the zero pose and elbows about z: [Clip.Retarget] carries clips over), hinges "joint_0" and so on
 // otherwise. The name is the clip's, and errors begin with it.
 func ReadMimicKit(r io.Reader, name string, s *Skeleton) (*Clip, error) {
-	data, err := readLimited(r)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", nameOr(name), err)
-	}
-	return parseMimicKit(data, name, nameOr(name), s)
-}
-
-func parseMimicKit(data []byte, name, origin string, s *Skeleton) (*Clip, error) {
-	c, err := mimicKitClip(data, name, s)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", origin, err)
-	}
-	return c, nil
+	return readWith(r, name, func(data []byte, name string) (*Clip, error) { return mimicKitClip(data, name, s) })
 }
 
 func mimicKitClip(data []byte, name string, s *Skeleton) (*Clip, error) {
@@ -102,10 +86,8 @@ func fromMaps(cfg ClipConfig, s *Skeleton) (*Clip, error) {
 		s = mimicKitHumanoid()
 	}
 	if s == nil {
-		cfg.Description = &Description{Columns: []Column{{"root_x", Travel}, {"root_y", Travel}, {"root_z", Linear}, {rootRotation, Rotation}}}
-		for i := 6; i < width; i++ {
-			cfg.Description.Columns = append(cfg.Description.Columns, Column{fmt.Sprintf("joint_%d", i-6), Hinge})
-		}
+		cfg.Description = &Description{Columns: freeRoot()}
+		cfg.Description.hinges(width - 6)
 	} else {
 		if err := s.check(); err != nil {
 			return nil, err

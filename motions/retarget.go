@@ -246,10 +246,7 @@ func (r *retargeting) row(from, near []float64) []float64 {
 			row = append(row, r.scale*p[0], r.scale*p[1], r.scale*p[2], world[0][0], world[0][1], world[0][2], world[0][3])
 			continue
 		}
-		width := 0
-		for _, j := range b.Joints {
-			width += j.Kind.Width()
-		}
+		width := b.width()
 		local := quat{1, 0, 0, 0}
 		if j := r.follows[i]; j >= 0 {
 			local = world[b.Parent].conj().mul(quatOf(r.rotations[4*j:]).mul(r.turned[i]))

@@ -21,10 +21,14 @@ func (c *Clip) Save(w io.Writer, credit string) error {
 	return nil
 }
 
+var errNotKnown = errors.New("only clips on HumanoidSkeleton or QuadrupedSkeleton can be saved")
+
 func (c *Clip) save(w io.Writer, credit string) error {
-	known := c.skeleton != nil && knownSkeleton(c.skeleton.Name) != nil
-	if !known || !slices.Equal(knownSkeleton(c.skeleton.Name).description().Columns, c.description.Columns) {
-		return errors.New("only clips on HumanoidSkeleton or QuadrupedSkeleton can be saved")
+	if c.skeleton == nil {
+		return errNotKnown
+	}
+	if s := knownSkeleton(c.skeleton.Name); s == nil || !slices.Equal(s.description().Columns, c.description.Columns) {
+		return errNotKnown
 	}
 	if c.n < 2 || !c.even() {
 		return errors.New("the frames must be evenly apart, and at least two")
@@ -33,10 +37,7 @@ func (c *Clip) save(w io.Writer, credit string) error {
 	for _, x := range c.positions {
 		rows = append(rows, float32(x))
 	}
-	var joints []string
-	for _, j := range c.skeleton.Joints() {
-		joints = append(joints, j.Name)
-	}
+	joints := c.Joints()
 	return npz.Write(w, npz.New("qpos", rows, c.n, c.w), npz.New("fps", []float64{1 / c.times[1]}),
 		npz.New("duration", []float64{c.Duration()}), npz.NewString("loop", []string{c.loop.String()}),
 		npz.NewString("skeleton", []string{c.skeleton.Name}), npz.NewString("joints", joints, len(joints)),
@@ -66,17 +67,8 @@ func knownSkeleton(name string) *Skeleton {
 // isOwn tells a file that Save wrote from other npz files.
 func isOwn(file *npz.File) bool { return file.Arrays["qpos"] != nil && file.Arrays["skeleton"] != nil }
 
-func ownFile(file *npz.File, name, origin string) (*Clip, error) {
-	c, err := ownClip(file, name)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", origin, err)
-	}
-	return c, nil
-}
-
 func ownClip(file *npz.File, name string) (*Clip, error) {
-	m := isaacMotion{file: file, arrays: map[string]array{}}
-	m.convert()
+	m := numbersOf(file)
 	rows, step, duration := m.numbers("qpos"), m.step(), m.numbers("duration")
 	text := func(key string) string {
 		a, ok := file.Arrays[key]

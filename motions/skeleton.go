@@ -53,7 +53,13 @@ type Contact struct {
 }
 
 // Width is the number of positions of a row: 7 for the root, 1 for a hinge, 4 for a ball joint.
-func (s *Skeleton) Width() int { return s.description().Width() }
+func (s *Skeleton) Width() int {
+	n := 7
+	for i := range s.Bodies {
+		n += s.Bodies[i].width()
+	}
+	return n
+}
 
 // Joints returns all joints in the order of a row.
 func (s *Skeleton) Joints() []Joint {
@@ -122,6 +128,15 @@ func (j *Joint) rotation(values []float64) quat {
 	return turnAbout(j.Axis, values[0])
 }
 
+// width is the number of positions of the body's joints.
+func (b *Body) width() int {
+	n := 0
+	for i := range b.Joints {
+		n += b.Joints[i].Kind.Width()
+	}
+	return n
+}
+
 // limited reports whether a hinge has limits.
 func (j *Joint) limited() bool { return j.Kind == Hinge && (j.Lower != 0 || j.Upper != 0) }
 
@@ -147,7 +162,7 @@ func (b *Body) lowest(p []float64, q quat) float64 {
 
 // description names the columns of a row.
 func (s *Skeleton) description() *Description {
-	d := &Description{Columns: []Column{{"root_x", Travel}, {"root_y", Travel}, {"root_z", Linear}, {rootRotation, Rotation}}}
+	d := &Description{Columns: freeRoot()}
 	for _, b := range s.Bodies {
 		for _, j := range b.Joints {
 			d.Columns = append(d.Columns, Column{j.Name, j.Kind})

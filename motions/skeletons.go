@@ -44,14 +44,13 @@ func humanoid3D() *Description {
 // quadrupedDescription is the twelve-joint quadruped of the LoopMode files: z is up, quaternions have w
 // last. The long form adds the feet's positions and the velocities of everything.
 func quadrupedDescription(width int) *Description {
-	d := &Description{RotationsWLast: true,
-		Columns: []Column{{"root_x", Travel}, {"root_y", Travel}, {"root_z", Linear}, {rootRotation, Rotation}}}
+	d := &Description{RotationsWLast: true, Columns: freeRoot()}
 	add := func(name string, n int, kind Kind) {
 		for i := range n {
 			d.Columns = append(d.Columns, Column{fmt.Sprintf("%s_%d", name, i), kind})
 		}
 	}
-	add("joint", 12, Hinge)
+	d.hinges(12)
 	if width == 61 {
 		add("foot_position", 12, Linear)
 		add("root_linear_velocity", 3, Linear)
@@ -60,4 +59,16 @@ func quadrupedDescription(width int) *Description {
 		add("foot_velocity", 12, Linear)
 	}
 	return d
+}
+
+// freeRoot is where a root is and how it is turned: z is up.
+func freeRoot() []Column {
+	return []Column{{"root_x", Travel}, {"root_y", Travel}, {"root_z", Linear}, {rootRotation, Rotation}}
+}
+
+// hinges appends n hinges "joint_0" and so on, for files that name none.
+func (d *Description) hinges(n int) {
+	for i := range n {
+		d.Columns = append(d.Columns, Column{fmt.Sprintf("joint_%d", i), Hinge})
+	}
 }

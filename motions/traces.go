@@ -8,19 +8,9 @@ func (r *Report) Clip() *Clip { return r.clip }
 // Soles returns the names of the feet, and the height of each one's sole in every frame, in metres; nothing where the
 // clip has no skeleton.
 func (r *Report) Soles() (names []string, heights [][]float64) {
-	s := r.clip.skeleton
-	if s == nil {
-		return nil, nil
-	}
-	n := len(s.Bodies)
-	positions, rotations := make([]float64, 3*n), make([]float64, 4*n)
-	for _, i := range s.feet() {
-		values := make([]float64, r.clip.n)
-		for k := range values {
-			s.Forward(r.clip.Frame(k), positions, rotations)
-			values[k] = s.Bodies[i].lowest(positions[3*i:3*i+3], quatOf(rotations[4*i:]))
-		}
-		names, heights = append(names, s.Bodies[i].Name), append(heights, values)
+	feet, heights := r.clip.soles()
+	for _, i := range feet {
+		names = append(names, r.clip.skeleton.Bodies[i].Name)
 	}
 	return names, heights
 }

@@ -52,15 +52,7 @@ func Read(r io.ReaderAt, size int64) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{code: pickle, archive: a, budget: maxExpansion*size + 1<<20}
-	v, err := m.run()
-	if err != nil {
-		return nil, err
-	}
-	if err := check(v); err != nil {
-		return nil, err
-	}
-	return v, nil
+	return (&machine{code: pickle, archive: a, budget: maxExpansion*size + 1<<20}).checked()
 }
 
 // ReadPickle reads a bare pickle of plain values, as Python's pickle.dump writes it, by the machine that reads PyTorch's
@@ -70,7 +62,11 @@ func ReadPickle(pickle []byte) (any, error) {
 	if len(pickle) > maxPickle {
 		return nil, damaged("it has %d bytes, where %d are allowed", len(pickle), maxPickle)
 	}
-	m := &machine{code: pickle, archive: &archive{map[string]*zip.File{}, map[string]*Storage{}}}
+	return (&machine{code: pickle, archive: &archive{map[string]*zip.File{}, map[string]*Storage{}}}).checked()
+}
+
+// checked runs the pickle and checks what it makes.
+func (m *machine) checked() (any, error) {
 	v, err := m.run()
 	if err != nil {
 		return nil, err

@@ -29,15 +29,13 @@ func parseType(s string) (elementType, error) {
 		return elementType{}, fmt.Errorf("dtype %q is big-endian; convert it with array.astype(%q) and save it again", s,
 			"<"+s[1:])
 	}
-	if kind == 'U' && order == '<' {
+	switch s[:2] {
+	case "<U", "|S":
 		if n > 1<<20 {
 			return elementType{}, fmt.Errorf("dtype %q: strings are too long", s)
 		}
-		return elementType{kind, 4 * n}, nil
-	}
-	if kind == 'S' && order == '|' {
-		if n > 1<<20 {
-			return elementType{}, fmt.Errorf("dtype %q: strings are too long", s)
+		if kind == 'U' {
+			n *= 4 // bytes of a code point
 		}
 		return elementType{kind, n}, nil
 	}

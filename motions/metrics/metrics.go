@@ -42,7 +42,7 @@ func NewTrack(s *motions.Skeleton, rows [][]float64) (*Track, error) {
 func ClipTrack(c *motions.Clip, start, dt float64, steps int) (*Track, error) {
 	s := c.Skeleton()
 	if s == nil {
-		return nil, fmt.Errorf("metrics: the clip %s has no skeleton, so nobody knows where its bodies are", c.Name())
+		return nil, fmt.Errorf("metrics: the clip %s has no skeleton: carry it over to one with motions.Humanoid, or give NewClip one", c.Name())
 	}
 	rows := make([][]float64, steps)
 	for k := range rows {
@@ -88,7 +88,7 @@ func PoseError(reference, episode *Track, withHeading bool) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return Warp(len(a), len(b), func(i, j int) float64 { return meanDistance(a[i], b[j]) }), nil
+	return warp(len(a), len(b), func(i, j int) float64 { return meanDistance(a[i], b[j]) }), nil
 }
 
 // relative takes the root's place off all bodies, and its heading.
@@ -121,11 +121,11 @@ func meanDistance(a, b []float64) float64 {
 	return 3 * sum / float64(len(a))
 }
 
-// Warp is dynamic time warping (Sakoe and Chiba 1978): of all paths from (0, 0) to (n − 1, m − 1) whose steps go one on
+// warp is dynamic time warping (Sakoe and Chiba 1978): of all paths from (0, 0) to (n − 1, m − 1) whose steps go one on
 // in i, in j, or in both, the one with the least sum of costs; the result is the mean cost over it, 0 where n or m is
 // 0. Of paths with equal sums the one that goes on in both first counts. It takes n·m calls of cost and memory for two
 // rows.
-func Warp(n, m int, cost func(i, j int) float64) float64 {
+func warp(n, m int, cost func(i, j int) float64) float64 {
 	if n < 1 || m < 1 {
 		return 0
 	}

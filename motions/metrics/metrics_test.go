@@ -49,9 +49,9 @@ func TestWarpAgainstAllPaths(t *testing.T) {
 		}
 		cost := func(i, j int) float64 { return costs[i*m+j] }
 		_, want := allPaths(n, m, cost)
-		close(t, fmt.Sprintf("the mean of %d by %d", n, m), Warp(n, m, cost), want)
+		close(t, fmt.Sprintf("the mean of %d by %d", n, m), warp(n, m, cost), want)
 	}
-	if Warp(0, 3, nil) != 0 {
+	if warp(0, 3, nil) != 0 {
 		t.Error("no steps")
 	}
 }
