@@ -95,8 +95,7 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 		NumEnvs: s.NumEnvs, Seed: s.Seed, Workers: s.Workers, EpisodeLength: s.EpisodeLength, Stagger: s.Stagger,
 		Task: mujoco.CharacterTask(s.Task), Residual: s.Residual, Clock: s.Clock, ActionScale: s.ActionScale, History: s.History,
 		HideRoot: s.HideRoot, Deviation: s.Deviation,
-		Command: mujoco.CommandConfig{MinSpeed: s.Command.MinSpeed, MaxSpeed: s.Command.MaxSpeed, Turn: s.Command.Turn,
-			Seconds: s.Command.Seconds},
+		Command: mujoco.CommandConfig(s.Command),
 		Render: mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title,
 			Camera: &mujoco.Camera{Azimuth: s.Render.Azimuth, Elevation: s.Render.Elevation, Distance: s.Render.Distance}},
 	}

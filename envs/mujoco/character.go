@@ -70,7 +70,8 @@ type CommandConfig struct {
 	// Turn bounds the angle in radians, drawn uniformly on both sides, by which a new command's direction differs from the
 	// last one's, and the first one's from the heading. Larger ones ask for sharper turns; 0 is always straight ahead.
 	Turn float64
-	// Seconds is the time after which another command is given. Shorter times ask for quicker reactions.
+	// Seconds is the time after which another command is given; 0 gives one an episode. Shorter times ask for quicker
+	// reactions.
 	Seconds float64
 }
 

@@ -3,6 +3,7 @@ package mujoco
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/motions"
 )
@@ -25,7 +26,7 @@ type reference struct {
 // time is when a row begins.
 func (r *reference) time(row int) float64 { return float64(row) * r.spacing }
 
-// at writes the clip's state at a time in the model's coordinates.
+// at writes the clip's state at a time in the model's coordinates, as [motions.Clip.State] does of clips with a skeleton.
 func (r *reference) at(t float64, m moment) {
 	r.clip.At(t, m.qpos, m.qvel)
 	q := m.qpos[3:7]
@@ -159,4 +160,27 @@ func (c *characterTask) tabulate(clip *motions.Clip, pose *Batch) (reference, er
 		}
 	}
 	return r, nil
+}
+
+// draw returns the number of a clip, drawn by weight.
+func (c *characterTask) draw(rng *rand.Rand) int {
+	last := len(c.weights) - 1
+	k := 0
+	for x := rng.Float64() * c.weights[last]; k < last && c.weights[k] <= x; k++ {
+	}
+	return k
+}
+
+// CollectReferenceMotions draws n rows, of a clip by weight and at a uniform time.
+func (c *characterTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
+	if n <= 0 {
+		return nil, fmt.Errorf("mujoco: character: %d reference motions; ask for at least one", n)
+	}
+	out := make([]float32, 0, n*c.cfg.History*c.style())
+	for range n {
+		r := &c.refs[c.draw(rng)]
+		row := rng.IntN(r.rows)
+		out = append(out, r.features[row*r.width:(row+1)*r.width]...)
+	}
+	return out, nil
 }

@@ -37,7 +37,7 @@ type characterTask struct {
 // moment is a clip's state in the coordinates of the model.
 type moment struct{ qpos, qvel []float64 }
 
-// characterMemory is where a character's memory, behind the features of its AMP history, holds what it does.
+// Where a character's memory holds what it does, behind the features of its AMP history.
 const (
 	memoryClip = iota
 	memoryTime // in the clip, s
@@ -93,40 +93,12 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	return Spec{Name: b.Name, Spaces: set, Memory: (c.cfg.History-1)*c.style() + memorySize}, nil
 }
 
-// features is the number of features of a moment.
-func (c *characterTask) features() int { return rootFeatures + 2*(c.nq-rootPositions) + 3*len(c.keys) }
-
-// style is the number of those features, the last ones, that AMP observations have.
-func (c *characterTask) style() int {
-	if c.cfg.HideRoot {
-		return c.features() - rootFeatures
-	}
-	return c.features()
-}
-
-// observation is the width of an observation.
-func (c *characterTask) observation() int {
-	n := c.features()
-	if c.cfg.Clock {
-		n += 2
-	}
-	switch c.cfg.Task {
-	case Track:
-		n += 5
-	case Command:
-		n += 3
-	}
-	return n
-}
-
 // memory returns what an environment remembers beside its history.
 func (c *characterTask) memory(s *State) []float64 { return s.Memory[len(s.Memory)-memorySize:] }
 
 // Reset starts at a random moment of a clip.
 func (c *characterTask) Reset(s *State, rng *rand.Rand) {
-	k := 0
-	for x := rng.Float64() * c.weights[len(c.weights)-1]; k < len(c.weights)-1 && c.weights[k] <= x; k++ {
-	}
+	k := c.draw(rng)
 	r, mem := &c.refs[k], c.memory(s)
 	row := rng.IntN(r.rows)
 	t := r.time(row) + float64(c.cfg.History-1)*c.dt
@@ -143,19 +115,15 @@ func (c *characterTask) Reset(s *State, rng *rand.Rand) {
 	c.command(mem)
 }
 
-// command draws a direction and a speed.
-func (c *characterTask) command(mem []float64) {
-	d := &c.cfg.Command
-	mem[memoryDirection] += d.Turn * (2*uniform(&mem[memoryRandom]) - 1)
-	mem[memorySpeed] = d.MinSpeed + (d.MaxSpeed-d.MinSpeed)*uniform(&mem[memoryRandom])
-	mem[memoryLeft] = math.Round(d.Seconds / c.dt)
-}
+// reference is the clip that an environment is in, by what it remembers.
+func (c *characterTask) reference(mem []float64) *reference { return &c.refs[int(mem[memoryClip])] }
 
-// uniform draws from [0, 1) by a linear congruential generator of 32 bits, whose state a float64 holds exactly.
-func uniform(state *float64) float64 {
-	x := uint32(*state)*1664525 + 1013904223
-	*state = float64(x)
-	return float64(x>>8) / (1 << 24)
+// follow writes the clip's state at this moment, where the environment has it, into the environment's scratch.
+func (c *characterTask) follow(s *State) {
+	mem, now := c.memory(s), c.scratch[s.Env]
+	c.reference(mem).at(mem[memoryTime], now)
+	now.qpos[0] -= mem[memoryX]
+	now.qpos[1] -= mem[memoryY]
 }
 
 // Act implements [Task].
@@ -163,9 +131,7 @@ func (c *characterTask) Act(s *State, action []float32) {
 	now, middle := &c.scratch[s.Env], c.middle
 	if mem := c.memory(s); c.cfg.Clock {
 		mem[memoryTime] += s.TimeStep
-		c.refs[int(mem[memoryClip])].at(mem[memoryTime], *now)
-		now.qpos[0] -= mem[memoryX]
-		now.qpos[1] -= mem[memoryY]
+		c.follow(s)
 		if c.cfg.Residual {
 			middle = now.qpos[rootPositions:]
 		}
@@ -173,78 +139,6 @@ func (c *characterTask) Act(s *State, action []float32) {
 	for i, a := range action {
 		s.Ctrl[i] = middle[i] + c.scale[i]*max(-maxAction, min(maxAction, float64(a)))
 	}
-}
-
-// Reward implements [Task].
-func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
-	t, b := &c.terms[s.Env], &c.cfg.Body
-	up := 1 - 2*(s.QPos[4]*s.QPos[4]+s.QPos[5]*s.QPos[5])
-	fallen := s.QPos[2] < b.MinHeight || up < math.Cos(b.MaxTilt)
-	if len(b.Feet) > 0 {
-		for body, touches := range s.Touch[1:] {
-			fallen = fallen || touches != 0 && !c.feet[body+1]
-		}
-	}
-	reward = t.alive
-	switch c.cfg.Task {
-	case Command:
-		mem := c.memory(s)
-		sin, cos := math.Sincos(mem[memoryDirection])
-		dx, dy := s.QVel[0]-mem[memorySpeed]*cos, s.QVel[1]-mem[memorySpeed]*sin
-		angle := math.Remainder(heading(s.QPos[3:7])-mem[memoryDirection], 2*math.Pi)
-		reward += t.command.of(dx*dx+dy*dy) + t.facing.of(angle*angle)
-	case Track:
-		tracking, lost := c.tracking(s, t)
-		reward += tracking
-		fallen = fallen || lost
-	}
-	return reward, fallen
-}
-
-// of is the term of a squared error.
-func (t *characterTerm) of(e float64) float64 { return t.weight * math.Exp(-t.sharpness*e) }
-
-// tracking is DeepMimic's reward for being where the clip is, and whether the character is too far from it.
-func (c *characterTask) tracking(s *State, t *characterTerms) (reward float64, lost bool) {
-	now := &c.scratch[s.Env]
-	var pose, velocity, place, linear, angular, keys float64
-	for i := rootPositions; i < c.nq; i++ {
-		d := s.QPos[i] - now.qpos[i]
-		pose += d * d
-	}
-	for i := rootVelocities; i < c.nv; i++ {
-		d := s.QVel[i] - now.qvel[i]
-		velocity += d * d
-	}
-	for i := range 3 {
-		d := s.QPos[i] - now.qpos[i]
-		place += d * d
-		d = s.QVel[i] - now.qvel[i]
-		linear += d * d
-		d = s.QVel[3+i] - now.qvel[3+i]
-		angular += d * d
-	}
-	turn := angleBetween(s.QPos[3:7], now.qpos[3:7])
-	limit := c.cfg.Deviation * c.cfg.Deviation
-	lost = place > limit
-	var p, q [3]float64
-	mem := c.memory(s)
-	for k, body := range c.keys {
-		c.refs[int(mem[memoryClip])].key(mem[memoryTime], k, &p)
-		c.keyPlace(s, body, &q)
-		d := (p[0]-q[0])*(p[0]-q[0]) + (p[1]-q[1])*(p[1]-q[1]) + (p[2]-q[2])*(p[2]-q[2])
-		keys += d
-		lost = lost || d > limit
-	}
-	return t.pose.of(pose) + t.velocity.of(velocity) + t.root.of(place+0.1*turn*turn) +
-		t.rootVelocity.of(linear+0.1*angular) + t.keys.of(keys), lost
-}
-
-// keyPlace writes where a body is, seen from the root in the heading frame.
-func (c *characterTask) keyPlace(s *State, body int, out *[3]float64) {
-	sin, cos := math.Sincos(heading(s.QPos[3:7]))
-	x, y := s.XPos[3*body]-s.QPos[0], s.XPos[3*body+1]-s.QPos[1]
-	out[0], out[1], out[2] = cos*x+sin*y, cos*y-sin*x, s.XPos[3*body+2]-s.QPos[2]
 }
 
 // Observe implements [Task].
@@ -272,8 +166,7 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 	}
 	o = o[width:]
 	if c.cfg.Clock {
-		r := &c.refs[int(mem[memoryClip])]
-		sin, cos := math.Sincos(2 * math.Pi * mem[memoryTime] / r.clip.Duration())
+		sin, cos := math.Sincos(2 * math.Pi * mem[memoryTime] / c.reference(mem).clip.Duration())
 		o[0], o[1] = float32(sin), float32(cos)
 		o = o[2:]
 	}
@@ -282,114 +175,16 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 	case Track:
 		now := &c.scratch[s.Env]
 		if out.AMPObservation == nil {
-			c.refs[int(mem[memoryClip])].at(mem[memoryTime], *now)
-			now.qpos[0] -= mem[memoryX]
-			now.qpos[1] -= mem[memoryY]
+			c.follow(s)
 		}
-		sin, cos := math.Sincos(ahead)
-		dx, dy := now.qpos[0]-s.QPos[0], now.qpos[1]-s.QPos[1]
-		o[0], o[1], o[2] = float32(cos*dx+sin*dy), float32(cos*dy-sin*dx), float32(now.qpos[2]-s.QPos[2])
-		sin, cos = math.Sincos(heading(now.qpos[3:7]) - ahead)
+		dx, dy := facing(s.QPos[3:7]).turn(now.qpos[0]-s.QPos[0], now.qpos[1]-s.QPos[1])
+		o[0], o[1], o[2] = float32(dx), float32(dy), float32(now.qpos[2]-s.QPos[2])
+		sin, cos := math.Sincos(heading(now.qpos[3:7]) - ahead)
 		o[3], o[4] = float32(sin), float32(cos)
 	case Command:
 		sin, cos := math.Sincos(mem[memoryDirection] - ahead)
 		o[0], o[1], o[2] = float32(cos), float32(sin), float32(mem[memorySpeed])
 	}
-}
-
-// writeFeatures writes the features of a moment; xpos (bodies, 3) belongs to qpos.
-func (c *characterTask) writeFeatures(qpos, qvel, xpos []float64, out []float32) {
-	sin, cos := math.Sincos(heading(qpos[3:7]))
-	vector := func(at int, x, y, z float64) {
-		out[at], out[at+1], out[at+2] = float32(cos*x+sin*y), float32(cos*y-sin*x), float32(z)
-	}
-	q := qpos[3:7]
-	out[0] = float32(qpos[2])
-	x, y, z := rotate(q, 1, 0, 0)
-	vector(1, x, y, z)
-	x, y, z = rotate(q, 0, 0, 1)
-	vector(4, x, y, z)
-	vector(7, qvel[0], qvel[1], qvel[2])
-	x, y, z = rotate(q, qvel[3], qvel[4], qvel[5]) // MuJoCo's free joints turn in their own frame
-	vector(10, x, y, z)
-	at := 13
-	for _, v := range qpos[rootPositions:] {
-		out[at] = float32(v)
-		at++
-	}
-	for _, v := range qvel[rootVelocities:] {
-		out[at] = float32(v)
-		at++
-	}
-	for _, body := range c.keys {
-		p := xpos[3*body : 3*body+3]
-		vector(at, p[0]-qpos[0], p[1]-qpos[1], p[2]-qpos[2])
-		at += 3
-	}
-}
-
-// MetricNames implements [MetricTask].
-func (c *characterTask) MetricNames() []string {
-	names := []string{"speed", "joint_error"}
-	if c.cfg.Task == Command {
-		names = append(names, "velocity_error")
-	}
-	return names
-}
-
-// Metrics implements [MetricTask].
-func (c *characterTask) Metrics(s *State, out []float64) {
-	mem := c.memory(s)
-	direction := heading(s.QPos[3:7])
-	if c.cfg.Task == Command {
-		direction = mem[memoryDirection]
-	}
-	sin, cos := math.Sincos(direction)
-	out[0] = cos*s.QVel[0] + sin*s.QVel[1]
-	joints := s.QPos[rootPositions:]
-	if c.cfg.Clock {
-		out[1] = apart(joints, c.scratch[s.Env].qpos[rootPositions:], math.Inf(1)) / float64(len(joints))
-	} else {
-		best := math.Inf(1)
-		for i := range c.refs {
-			for _, f := range c.refs[i].poses {
-				best = min(best, apart(joints, f, best))
-			}
-		}
-		out[1] = best / float64(len(joints))
-	}
-	if c.cfg.Task == Command {
-		out[2] = math.Hypot(s.QVel[0]-mem[memorySpeed]*cos, s.QVel[1]-mem[memorySpeed]*sin)
-	}
-}
-
-// apart is the sum of absolute differences; where it exceeds limit, some number that does.
-func apart(a, b []float64, limit float64) float64 {
-	sum := 0.0
-	for i, v := range a {
-		if sum += math.Abs(v - b[i]); sum > limit {
-			break
-		}
-	}
-	return sum
-}
-
-// CollectReferenceMotions draws n rows, of a clip by weight and at a uniform time.
-func (c *characterTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
-	if n <= 0 {
-		return nil, fmt.Errorf("mujoco: character: %d reference motions; ask for at least one", n)
-	}
-	out := make([]float32, 0, n*c.cfg.History*c.style())
-	for range n {
-		x, k := rng.Float64()*c.weights[len(c.weights)-1], 0
-		for k < len(c.weights)-1 && c.weights[k] <= x {
-			k++
-		}
-		r := &c.refs[k]
-		row := rng.IntN(r.rows)
-		out = append(out, r.features[row*r.width:(row+1)*r.width]...)
-	}
-	return out, nil
 }
 
 // ReferencePose implements [ReferenceTask]: with a clock the clip's pose at this moment. Where the clip's place is not
@@ -399,7 +194,7 @@ func (c *characterTask) ReferencePose(s *State, qpos []float64) bool {
 		return false
 	}
 	mem := c.memory(s)
-	c.refs[int(mem[memoryClip])].at(mem[memoryTime], moment{qpos, make([]float64, c.nv)})
+	c.reference(mem).clip.At(mem[memoryTime], qpos, nil)
 	if c.cfg.Task == Track {
 		qpos[0] -= mem[memoryX]
 		qpos[1] -= mem[memoryY]
@@ -410,22 +205,4 @@ func (c *characterTask) ReferencePose(s *State, qpos []float64) bool {
 	w, x, y, z := qpos[3], qpos[4], qpos[5], qpos[6]
 	qpos[3], qpos[4], qpos[5], qpos[6] = cos*w-sin*z, cos*x-sin*y, cos*y+sin*x, cos*z+sin*w
 	return true
-}
-
-// heading is the angle in radians about the vertical at which a rotation's x axis points.
-func heading(q []float64) float64 {
-	return math.Atan2(2*(q[1]*q[2]+q[0]*q[3]), 1-2*(q[2]*q[2]+q[3]*q[3]))
-}
-
-// rotate turns a vector by a unit quaternion.
-func rotate(q []float64, x, y, z float64) (float64, float64, float64) {
-	w, a, b, c := q[0], q[1], q[2], q[3]
-	tx, ty, tz := 2*(b*z-c*y), 2*(c*x-a*z), 2*(a*y-b*x)
-	return x + w*tx + b*tz - c*ty, y + w*ty + c*tx - a*tz, z + w*tz + a*ty - b*tx
-}
-
-// angleBetween is the angle in radians between two rotations.
-func angleBetween(a, b []float64) float64 {
-	dot := a[0]*b[0] + a[1]*b[1] + a[2]*b[2] + a[3]*b[3]
-	return 2 * math.Acos(min(1, math.Abs(dot)))
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -159,20 +157,27 @@ func TestCharacterRuns(t *testing.T) {
 
 func TestCharacterStepDoesNotAllocate(t *testing.T) {
 	for name, body := range bodies {
-		e := characterOf(t, CharacterConfig{Body: body(), NumEnvs: 8, Workers: 2, Task: Track, Residual: true, Deviation: 100})
-		if _, err := e.Reset(1); err != nil {
-			t.Fatal(err)
-		}
-		actions, ended := make([]float32, 8*e.Model().NU()), 0
-		perStep := testing.AllocsPerRun(8, func() {
-			s, err := e.Step(actions)
-			if err != nil {
+		for _, cfg := range []CharacterConfig{
+			{Task: Track, Residual: true, Deviation: 100},
+			{Task: Imitate, History: 3},
+			{Task: Command, Command: CommandConfig{MinSpeed: 1, MaxSpeed: 2, Seconds: 0.05}},
+		} {
+			cfg.Body, cfg.NumEnvs, cfg.Workers = body(), 8, 2
+			e := characterOf(t, cfg)
+			if _, err := e.Reset(1); err != nil {
 				t.Fatal(err)
 			}
-			ended += len(s.Episodes)
-		})
-		if ended != 0 || perStep != 0 {
-			t.Errorf("%s: %g allocations a step, %d episodes ended", name, perStep, ended)
+			actions, ended := make([]float32, 8*e.Model().NU()), 0
+			perStep := testing.AllocsPerRun(8, func() {
+				s, err := e.Step(actions)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ended += len(s.Episodes)
+			})
+			if ended != 0 || perStep != 0 {
+				t.Errorf("%s, %s: %g allocations a step, %d episodes ended", name, cfg.Task, perStep, ended)
+			}
 		}
 	}
 }
@@ -273,11 +278,7 @@ func TestReferenceVelocities(t *testing.T) {
 // TestHeadingFrame: turning and moving a character over the ground changes no feature.
 func TestHeadingFrame(t *testing.T) {
 	e := characterOf(t, CharacterConfig{Body: HumanoidBody()})
-	pose, err := NewBatch(e.Model(), 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pose.Close()
+	pose := batchOf(t, e.Model())
 	rng := rand.New(rand.NewPCG(1, 1))
 	features := func(q, v []float64) []float32 {
 		copy(pose.QPos(0), q)
@@ -353,212 +354,6 @@ func TestFallEndsTheEpisode(t *testing.T) {
 	}
 }
 
-// TestCharacterSizes puts every geom into the floor and every joint beyond its limit: the models' sizes must hold it.
-func TestCharacterSizes(t *testing.T) {
-	for name, body := range bodies {
-		m, err := ParseModel(body().XML)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
-		b, err := NewBatch(m, 1, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
-		q := b.QPos(0)
-		q[2] = -3
-		for i, joint := range m.Names(Joint)[1:] {
-			low, _, _, err := m.JointRange(joint)
-			if err != nil {
-				t.Fatal(err)
-			}
-			q[7+i] = low - 0.1
-		}
-		if err := b.Reset(0); err != nil {
-			t.Fatal(err)
-		}
-		d := b.data[0]
-		t.Logf("%s: %d contacts, %d rows", name, d.ncon, d.nefc)
-		if want := map[string][2]int{"humanoid": {34, 164}, "quadruped": {24, 108}}[name]; int(d.ncon) != want[0] || int(d.nefc) != want[1] {
-			t.Errorf("%s: %d contacts and %d rows, not %v", name, d.ncon, d.nefc, want)
-		}
-		for range 20 {
-			if err := b.Step(1); err != nil || b.Status(0)&^Diverged != 0 {
-				t.Fatal(name, err, b.Status(0))
-			}
-		}
-	}
-}
-
-// TestHumanoidMasses holds the model to the table of masses that clips and gains were made for.
-func TestHumanoidMasses(t *testing.T) {
-	m, err := ParseModel(humanoidXML)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	mass := floats(m.m.body_mass, m.NumBodies())
-	want := map[string]float64{"world": 0, "pelvis": 10, "torso": 12.01, "head": 3.88, "upper_arm": 1.5, "lower_arm": 1,
-		"hand": 0.5, "thigh": 4.5, "shin": 3, "foot": 1}
-	for i, name := range m.Names(Body) {
-		part := strings.TrimPrefix(strings.TrimPrefix(name, "left_"), "right_")
-		if w, ok := want[part]; !ok || math.Abs(mass[i]-w) > 0.005 {
-			t.Errorf("%s weighs %.3f kg, not %.3f", name, mass[i], w)
-		}
-	}
-}
-
-// TestCharacterStepEqualsMuJoCos holds the order of the step, which leaves bodies and contacts up to date, to mj_step's.
-func TestCharacterStepEqualsMuJoCos(t *testing.T) {
-	for name, body := range bodies {
-		var runs [2][]float64
-		for i := range runs {
-			b := body()
-			b.Feet, b.MinHeight, b.MaxTilt = nil, -10, math.Pi
-			e := characterOf(t, CharacterConfig{Body: b, NumEnvs: 6, EpisodeLength: 1000})
-			e.batch.reference = i == 1
-			if _, err := e.Reset(3); err != nil {
-				t.Fatal(err)
-			}
-			rng := rand.New(rand.NewPCG(1, 1))
-			actions := make([]float32, 6*e.Model().NU())
-			for range 60 {
-				for i := range actions {
-					actions[i] = float32(rng.NormFloat64())
-				}
-				if _, err := e.Step(actions); err != nil {
-					t.Fatal(err)
-				}
-				runs[i] = append(append(runs[i], e.batch.qpos...), e.batch.qvel...)
-			}
-		}
-		if d := farthest(runs[0], runs[1]); !(d <= 1e-9) {
-			t.Errorf("%s: the step leaves mj_step's trajectory by %g", name, d)
-		}
-	}
-}
-
-// TestTracking: the reward is the sum of its weights in the clip, and falls, at last to the end of the episode, with the
-// distance from it.
-func TestTracking(t *testing.T) {
-	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Task: Track})
-	if _, err := e.Reset(1); err != nil {
-		t.Fatal(err)
-	}
-	s, task := e.State(0), e.task
-	r, mem := &task.refs[0], task.memory(s)
-	mem[memoryTime], mem[memoryX], mem[memoryY] = r.time(40), 0, 0
-	r.at(mem[memoryTime], task.scratch[0])
-	place := func(change func(q, v []float64)) (float64, bool) {
-		r.at(mem[memoryTime], moment{s.QPos, s.QVel})
-		change(s.QPos, s.QVel)
-		if err := e.batch.forward(0, 1); err != nil {
-			t.Fatal(err)
-		}
-		return task.tracking(s, &task.terms[0])
-	}
-	best, lost := place(func(q, v []float64) {})
-	if math.Abs(best-1) > 1e-5 || lost {
-		t.Errorf("in the clip the reward is %g, lost: %t", best, lost)
-	}
-	for name, change := range map[string]func(q, v []float64){
-		"pose":          func(q, v []float64) { q[7+3] += 0.5 },
-		"velocity":      func(q, v []float64) { v[6] += 10 },
-		"root":          func(q, v []float64) { q[0] += 0.3 },
-		"root_velocity": func(q, v []float64) { v[1] += 1 },
-		"keys":          func(q, v []float64) { q[7+6] -= 0.4 },
-	} {
-		got, lost := place(change)
-		only := characterTerms{}
-		*only.fields()[name+".weight"] = 1
-		terms := task.terms[0]
-		task.terms[0] = only
-		*task.terms[0].fields()[name+".sharpness"] = *terms.fields()[name+".sharpness"]
-		alone, _ := place(change)
-		task.terms[0] = terms
-		if got > 0.97 || lost || alone > 0.9 {
-			t.Errorf("%s is changed: reward %g, its own term %g, lost: %t", name, got, alone, lost)
-		}
-	}
-	if _, lost := place(func(q, v []float64) { q[2] += 0.51 }); !lost {
-		t.Error("half a metre above the clip the episode goes on")
-	}
-}
-
-// TestCommand: commands lie in their bounds, change when they should, and are what is rewarded.
-func TestCommand(t *testing.T) {
-	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 40, Task: Command,
-		Command: CommandConfig{MinSpeed: 0.3, MaxSpeed: 0.9, Turn: 0.5, Seconds: 0.2}})
-	if _, err := e.Reset(2); err != nil {
-		t.Fatal(err)
-	}
-	low, high, changes := math.Inf(1), math.Inf(-1), 0
-	before := make([]float64, 40)
-	for i := range before {
-		mem := e.task.memory(e.State(i))
-		before[i] = mem[memorySpeed]
-		low, high = min(low, mem[memorySpeed]), max(high, mem[memorySpeed])
-	}
-	for k := range 12 {
-		s, err := e.Step(make([]float32, 40*12))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range before {
-			mem := e.task.memory(e.State(i))
-			if math.Abs(float64(s.Observations[52*i+51])-mem[memorySpeed]) > 1e-6 {
-				t.Fatalf("observed %g, wanted %g m/s", s.Observations[52*i+51], mem[memorySpeed])
-			}
-			if mem[memorySpeed] != before[i] && !s.Terminated[i] {
-				changes++
-				if (k+1)%6 != 0 && e.State(i).Steps == k+1 {
-					t.Fatalf("the command changed in step %d", k+1)
-				}
-			}
-			before[i] = mem[memorySpeed]
-			low, high = min(low, mem[memorySpeed]), max(high, mem[memorySpeed])
-		}
-	}
-	if low < 0.3 || high > 0.9 || high-low < 0.5 || changes < 60 {
-		t.Errorf("speeds of %g to %g m/s, %d changes", low, high, changes)
-	}
-	s, mem := e.State(0), e.task.memory(e.State(0))
-	sin, cos := math.Sincos(mem[memoryDirection])
-	s.QVel[0], s.QVel[1] = mem[memorySpeed]*cos, mem[memorySpeed]*sin
-	half := mem[memoryDirection] / 2
-	s.QPos[3], s.QPos[4], s.QPos[5], s.QPos[6] = math.Cos(half), 0, 0, math.Sin(half)
-	if r, _ := e.task.Reward(s); math.Abs(r-1) > 1e-9 {
-		t.Errorf("as commanded: reward %g", r)
-	}
-	s.QVel[0] += 0.5
-	if r, _ := e.task.Reward(s); math.Abs(r-0.25-0.75*math.Exp(-4*0.25)) > 1e-9 {
-		t.Errorf("half a metre a second beside the command: reward %g", r)
-	}
-}
-
-func TestCharacterShaping(t *testing.T) {
-	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 2, Task: Command})
-	tree := e.RewardShaping()
-	if err := e.SetRewardShaping(tree, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.SetRewardShaping(map[string]any{"command": map[string]any{"weight": 2.0}, "alive": 1}, []int{1}); err != nil {
-		t.Fatal(err)
-	}
-	if e.task.terms[0].command.weight != 0.75 || e.task.terms[1].command.weight != 2 || e.task.terms[1].alive != 1 {
-		t.Errorf("%+v", e.task.terms)
-	}
-	for _, bad := range []map[string]any{{"facing": map[string]any{"sharpness": -1.0}}, {"speed": 1.0}} {
-		if err := e.SetRewardShaping(bad, nil); err == nil {
-			t.Errorf("%v is accepted", bad)
-		}
-	}
-	if err := e.SetRewardShaping(tree, []int{2}); err == nil {
-		t.Error("environment 2 of 2")
-	}
-}
-
 func TestCharacterConfigErrors(t *testing.T) {
 	before := live()
 	march := []*motions.Clip{marching(t, HumanoidBody())}
@@ -600,69 +395,4 @@ func TestCharacterConfigErrors(t *testing.T) {
 	if live() != before {
 		t.Errorf("%d C objects are left", live()-before)
 	}
-}
-
-// TestCharactersFollowClips: targets taken from the clips that come with gorl, and from DeepMimic's walk, keep characters
-// up for a while without any learning, so the models, their actuators and the clips' signs agree.
-func TestCharactersFollowClips(t *testing.T) {
-	for name, c := range map[string]struct {
-		make          func(CharacterConfig) (*Character, error)
-		clip          func(t *testing.T) []*motions.Clip
-		length, speed float64
-	}{
-		"humanoid":  {NewHumanoid, nil, 15, 0.3},
-		"quadruped": {NewQuadruped, nil, 100, 0.3},
-		"DeepMimic": {NewHumanoid, func(t *testing.T) []*motions.Clip {
-			return []*motions.Clip{deepMimic(t, "humanoid3d_walk.txt")}
-		}, 22, 0.5},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cfg := CharacterConfig{NumEnvs: 32, Residual: true}
-			if c.clip != nil {
-				cfg.Motions = c.clip(t)
-			}
-			e, err := c.make(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
-			if _, err := e.Reset(1); err != nil {
-				t.Fatal(err)
-			}
-			actions := make([]float32, 32*e.Model().NU())
-			var length, speed, joint, episodes float64
-			for range 310 {
-				s, err := e.Step(actions)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, ep := range s.Episodes {
-					episodes++
-					length, speed, joint = length+float64(ep.Length), speed+ep.Metrics["speed"], joint+ep.Metrics["joint_error"]
-				}
-			}
-			length, speed, joint = length/episodes, speed/episodes, joint/episodes
-			t.Logf("%g episodes, length %.1f, speed %.2f, joint error %.3f", episodes, length, speed, joint)
-			if length < c.length || speed < c.speed || joint > 0.15 {
-				t.Error("characters that follow the clip fall at once")
-			}
-		})
-	}
-}
-
-// deepMimic reads a clip of the folder GORL_MOTIONS.
-func deepMimic(t *testing.T, name string) *motions.Clip {
-	t.Helper()
-	folder := os.Getenv("GORL_MOTIONS")
-	if folder == "" {
-		t.Skip("GORL_MOTIONS names no folder of clips")
-	}
-	clip, err := motions.Load(filepath.Join(folder, "deepmimic", name))
-	if err != nil {
-		t.Skip(err)
-	}
-	if clip, err = motions.Humanoid(clip); err != nil {
-		t.Fatal(err)
-	}
-	return clip
 }

@@ -55,6 +55,28 @@ func rollout(t *testing.T, xml string, n, steps, workers int, reference bool) []
 	return out
 }
 
+// modelOf is a model that lives as long as the test.
+func modelOf(t testing.TB, xml string) *Model {
+	t.Helper()
+	m, err := ParseModel(xml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// batchOf is one simulation of a model that lives as long as the test.
+func batchOf(t testing.TB, m *Model) *Batch {
+	t.Helper()
+	b, err := NewBatch(m, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
 func walkerOf(t testing.TB) *Walker {
 	t.Helper()
 	w, err := NewWalker(WalkerConfig{})
@@ -111,16 +133,7 @@ func TestPairsAreTheFloor(t *testing.T) {
 
 // TestWorstCase puts every joint beyond its limit and every capsule into the floor: the model's sizes must hold it.
 func TestWorstCase(t *testing.T) {
-	m, err := ParseModel(walkerXML)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	b, err := NewBatch(m, 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	b := batchOf(t, modelOf(t, walkerXML))
 	q := b.QPos(0)
 	q[1], q[2] = -3, math.Pi/2
 	copy(q[3:], []float64{-0.75, -0.1, 0.6, -0.75, -0.1, 0.6})

@@ -48,11 +48,7 @@ func TestWalkerFilm(t *testing.T) {
 	if err := WalkerFilm(path, towardsGait(w), FilmConfig{Seconds: 6, Seed: 3}); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := reopen(t, path)
 	if info, _ := f.Stat(); info.Size() > 2<<20 {
 		t.Errorf("the film has %d bytes", info.Size())
 	} else {

@@ -127,6 +127,9 @@ func (m *Model) NA() int { return int(m.m.na) }
 // NumBodies is the number of bodies, the world included.
 func (m *Model) NumBodies() int { return int(m.m.nbody) }
 
+// Mass is the mass of the whole model in kg.
+func (m *Model) Mass() float64 { return float64(*m.m.body_subtreemass) }
+
 // NumSensorValues is the width of the sensor data.
 func (m *Model) NumSensorValues() int { return int(m.m.nsensordata) }
 

@@ -147,21 +147,16 @@ func (d *drawing) frame(m *Model, cfg RenderConfig) RenderConfig {
 
 // Render returns a picture of environment i as it stands now. Each call makes a new picture.
 func (e *Env) Render(i int) (image.Image, error) {
-	if e.batch.c == nil {
-		return nil, errClosed
-	}
-	if i < 0 || i >= len(e.states) {
-		return nil, fmt.Errorf("mujoco: a picture of environment %d of %d", i, len(e.states))
-	}
-	d, err := e.draw()
+	d, err := e.viewed(i)
 	if err != nil {
 		return nil, err
 	}
-	if t, ok := e.task.(ReferenceTask); ok && d.scene != nil && t.ReferencePose(&e.states[i], d.pose.QPos(0)) {
-		if err := d.pose.forward(0, 1); err != nil {
+	if d.scene != nil {
+		if ok, err := e.pose(d, i); err != nil {
 			return nil, err
+		} else if ok {
+			return d.perspective(e.model, e.batch.data[i], d.pose.data[0]), nil
 		}
-		return d.perspective(e.model, e.batch.data[i], d.pose.data[0]), nil
 	}
 	return d.picture(e.model, e.batch.data[i]), nil
 }

@@ -94,6 +94,17 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// reopen opens a file until the end of the test.
+func reopen(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
 func savePNG(t *testing.T, path string, img image.Image) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -165,12 +176,7 @@ func TestSaveGIF(t *testing.T) {
 	if err := SaveGIF(path, 5, 30, Panel{frame}, Panel{frame}); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	g, err := gif.DecodeAll(f)
+	g, err := gif.DecodeAll(reopen(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"image/png"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -203,12 +202,7 @@ func TestSaveStrip(t *testing.T) {
 	if err := SaveStrip(path, pictures, 6, 4); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	img, err := png.Decode(f)
+	img, err := png.Decode(reopen(t, path))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,16 +16,8 @@ func TestSkeletonsAreTheModels(t *testing.T) {
 		xml      string
 		skeleton *motions.Skeleton
 	}{{humanoidXML, motions.HumanoidSkeleton()}, {quadrupedXML, motions.QuadrupedSkeleton()}} {
-		m, err := ParseModel(x.xml)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
-		b, err := NewBatch(m, 1, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
+		m := modelOf(t, x.xml)
+		b := batchOf(t, m)
 		s := x.skeleton
 		if s.Width() != m.NQ() || len(s.Bodies) != m.NumBodies()-1 {
 			t.Fatalf("%s: %d positions and %d bodies, the model has %d and %d", s.Name, s.Width(), len(s.Bodies), m.NQ(), m.NumBodies()-1)

@@ -1,18 +1,11 @@
 package mujoco
 
-/*
-#include "engine.h"
-
-// gm_push changes the velocities of simulation i by an impulse (3, N·s, in the world) at the centre of mass of a body:
-// by M⁻¹ Jᵀ p. work has room for nv numbers. It returns -1, or i where MuJoCo raised an error.
-int gm_push(gm_batch* b, int i, int body, const double* impulse, double* work, char* message);
-*/
+// #include "engine.h"
 import "C"
 
 import (
 	"fmt"
 	"image/color"
-	"math"
 	"unsafe"
 )
 
@@ -75,23 +68,37 @@ func (e *Env) ReferencePoses(i int, dst []float32) (poses []float32, ok bool, er
 	if err != nil {
 		return nil, false, err
 	}
-	t, ok := e.task.(ReferenceTask)
-	if !ok || !t.ReferencePose(&e.states[i], d.pose.QPos(0)) {
-		return dst, false, nil
-	}
-	if err := d.pose.forward(0, 1); err != nil {
-		return nil, false, err
+	if ok, err := e.pose(d, i); err != nil || !ok {
+		return dst, false, err
 	}
 	return d.poses(d.pose.data[0], dst), true, nil
 }
 
-// viewed checks an environment's number and returns the drawing that all share.
-func (e *Env) viewed(i int) (*drawing, error) {
+// pose puts the drawing's own simulation where the motion is that environment i is compared with. It returns false where
+// the task has none.
+func (e *Env) pose(d *drawing, i int) (bool, error) {
+	t, ok := e.task.(ReferenceTask)
+	if !ok || !t.ReferencePose(&e.states[i], d.pose.QPos(0)) {
+		return false, nil
+	}
+	return true, d.pose.forward(0, 1)
+}
+
+// has checks an environment's number.
+func (e *Env) has(i int) error {
 	if e.batch.c == nil {
-		return nil, errClosed
+		return errClosed
 	}
 	if i < 0 || i >= len(e.states) {
-		return nil, fmt.Errorf("mujoco: environment %d of %d", i, len(e.states))
+		return fmt.Errorf("mujoco: environment %d of %d", i, len(e.states))
+	}
+	return nil
+}
+
+// viewed checks an environment's number and returns the drawing that all share.
+func (e *Env) viewed(i int) (*drawing, error) {
+	if err := e.has(i); err != nil {
+		return nil, err
 	}
 	return e.draw()
 }
@@ -113,87 +120,4 @@ func (d *drawing) poses(data *C.mjData, dst []float32) []float32 {
 		}
 	}
 	return dst
-}
-
-// Push gives a body of environment i an impulse in N·s, x, y and z in the world, at its centre of mass: the velocities of
-// the whole model change at once as the masses and joints that hang on it demand (by M⁻¹Jᵀp, the limit of a short force),
-// and contacts answer in the next step. Nothing of it stays on. What the policy sees next is from before the push. The
-// root of a character is body 1. Numbers that are not finite and bodies that do not exist are errors, and nothing
-// happens.
-func (e *Env) Push(i, body int, impulse [3]float64) error {
-	if _, err := e.viewed(i); err != nil {
-		return err
-	}
-	if body < 1 || body >= e.model.NumBodies() {
-		return fmt.Errorf("mujoco: a push of body %d; the model has the bodies 1 to %d", body, e.model.NumBodies()-1)
-	}
-	for _, v := range impulse {
-		if v-v != 0 {
-			return fmt.Errorf("mujoco: a push of %g N·s; it must be finite", impulse)
-		}
-	}
-	if !e.started {
-		return fmt.Errorf("mujoco: Reset before a push")
-	}
-	work := make([]C.double, e.model.NV())
-	p := [3]C.double{C.double(impulse[0]), C.double(impulse[1]), C.double(impulse[2])}
-	failed := C.gm_push(e.batch.c, C.int(i), C.int(body), &p[0], &work[0], e.batch.message[0])
-	if err := e.batch.failure("push", 0, int(failed)); err != nil {
-		return err
-	}
-	return e.batch.forward(i, i+1)
-}
-
-// Mass is the mass of the whole model in kg.
-func (m *Model) Mass() float64 { return float64(*m.m.body_subtreemass) }
-
-// Commanded is the direction and speed that a character shall move in, see the task [Command].
-type Commanded struct {
-	// Direction is an angle in radians about the vertical, in the world: 0 is along x, π/2 along y.
-	Direction float64
-	// Speed is in m/s. MinSpeed and MaxSpeed bound those that the task draws, which a policy has learned.
-	Speed, MinSpeed, MaxSpeed float64
-}
-
-// commander is a task that is commanded.
-type commander interface {
-	commanded(s *State) (Commanded, bool)
-	setCommand(s *State, direction, speed float64)
-}
-
-// Commanded returns what environment i is told to do; ok is false where the task has no commands.
-func (e *Env) Commanded(i int) (c Commanded, ok bool) {
-	t, ok := e.task.(commander)
-	if !ok || i < 0 || i >= len(e.states) || e.batch.c == nil {
-		return Commanded{}, false
-	}
-	return t.commanded(&e.states[i])
-}
-
-// SetCommand tells environment i what to do until its episode ends, instead of what the task draws. The direction and the
-// speed are those of [Commanded]; the next observation after a step shows them. A task without commands, and numbers
-// that are not finite or a negative speed, are errors.
-func (e *Env) SetCommand(i int, direction, speed float64) error {
-	if _, err := e.viewed(i); err != nil {
-		return err
-	}
-	if _, ok := e.Commanded(i); !ok {
-		return fmt.Errorf("mujoco: the task %q has no commands; of characters that is the task %q", e.spec.Name, Command)
-	}
-	if direction-direction != 0 || !(speed >= 0) || math.IsInf(speed, 0) {
-		return fmt.Errorf("mujoco: a command of %g m/s in direction %g; both must be finite, the speed not negative", speed,
-			direction)
-	}
-	e.task.(commander).setCommand(&e.states[i], direction, speed)
-	return nil
-}
-
-func (c *characterTask) commanded(s *State) (Commanded, bool) {
-	mem, d := c.memory(s), &c.cfg.Command
-	return Commanded{mem[memoryDirection], mem[memorySpeed], d.MinSpeed, d.MaxSpeed}, c.cfg.Task == Command
-}
-
-func (c *characterTask) setCommand(s *State, direction, speed float64) {
-	mem := c.memory(s)
-	mem[memoryDirection], mem[memorySpeed], mem[memoryLeft] = direction, speed, math.Inf(1)
 }

@@ -7,18 +7,12 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/spatial/r3"
-
-	"github.com/gorl-dev/gorl/motions"
 )
 
 // commanded makes a humanoid that takes another command every two steps.
 func commanded(t *testing.T, task CharacterTask) *Character {
 	t.Helper()
-	clip, err := motions.Builtin("humanoid_walk")
-	if err != nil {
-		t.Fatal(err)
-	}
-	env, err := NewHumanoid(CharacterConfig{NumEnvs: 2, Motions: []*motions.Clip{clip}, Task: task, Clock: task == Track,
+	env, err := NewHumanoid(CharacterConfig{NumEnvs: 2, Task: task, Clock: task == Track,
 		Command: CommandConfig{MinSpeed: 1, MaxSpeed: 2, Turn: 1, Seconds: 0.06}})
 	if err != nil {
 		t.Fatal(err)
@@ -34,11 +28,7 @@ func commanded(t *testing.T, task CharacterTask) *Character {
 func momentum(t *testing.T, e *Env, i int) r3.Vec {
 	t.Helper()
 	m := e.model
-	probe, err := NewBatch(m, 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer probe.Close()
+	probe := batchOf(t, m)
 	const h = 1e-7
 	s := e.State(i)
 	centre := func(at float64) r3.Vec {

@@ -20,7 +20,6 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
-	"github.com/gorl-dev/gorl/motions"
 )
 
 // zero acts by zeros.
@@ -42,11 +41,7 @@ func walker(t testing.TB) *mujoco.Walker {
 // humanoid tracks the built-in walk, or walks by command.
 func humanoid(t testing.TB, task mujoco.CharacterTask) *mujoco.Character {
 	t.Helper()
-	clip, err := motions.Builtin("humanoid_walk")
-	if err != nil {
-		t.Fatal(err)
-	}
-	env, err := mujoco.NewHumanoid(mujoco.CharacterConfig{Motions: []*motions.Clip{clip}, Task: task, Residual: true,
+	env, err := mujoco.NewHumanoid(mujoco.CharacterConfig{Task: task, Residual: true,
 		Command: mujoco.CommandConfig{MinSpeed: 1, MaxSpeed: 2, Seconds: 0.05}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package wrappers
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -30,13 +29,12 @@ type NormalizeObservationOptions struct {
 // With one environment the numbers are those of Gymnasium's NormalizeObservation, with several and [SB3] those of
 // VecNormalize. It is [envs.Stateful] where the environment inside is.
 type NormalizeObservation struct {
-	keeper
+	latest
 	moments
 	set              spaces.Set
 	epsilon          float64
 	variant          Variant
 	frozen           bool
-	last             *envs.Step // of the environment inside; nil before the first
 	step             envs.Step
 	rows             [][]float32 // of a batch that is learnt from
 	batch            moments     // mean and variance of it
@@ -57,7 +55,7 @@ func NewNormalizeObservation(env envs.Env, o NormalizeObservationOptions) (*Norm
 	n, w := env.NumEnvs(), space.Width()
 	set := env.Spaces()
 	set.Observation = spaces.Unbounded(space.Shape...)
-	return &NormalizeObservation{keeper: keeper{inner{env}}, moments: newMoments(w), set: set,
+	return &NormalizeObservation{latest: latest{keeper: keeper{inner{env}}}, moments: newMoments(w), set: set,
 		epsilon: o.Epsilon, variant: o.Variant,
 		rows: make([][]float32, 0, n), batch: newMoments(w), deviation: make([]float64, w),
 		observed: make([]float32, n*w), finals: make([]float32, n*w)}, nil
@@ -192,28 +190,11 @@ func (o *NormalizeObservation) normalized(s *envs.Step) *envs.Step {
 
 // Observe returns the present observations normalised by the present statistics, and learns nothing from them.
 func (o *NormalizeObservation) Observe() (*envs.Step, error) {
-	s := o.last
-	if in, ok := envs.As[envs.Observer](o.within); ok {
-		var err error
-		if s, err = in.Observe(); err != nil {
-			return nil, err
-		}
-	}
-	if s == nil {
-		return nil, errors.New("wrappers: normalize_observation: there is no observation before the first reset")
+	s, err := o.present("normalize_observation")
+	if err != nil {
+		return nil, err
 	}
 	return o.normalized(&envs.Step{Observations: s.Observations, States: s.States}), nil
-}
-
-// Supports reports whether the environment inside is [envs.Stateful]. It is an [envs.Observer] around any environment
-// but one that can restore its state and not show what follows.
-func (o *NormalizeObservation) Supports(iface any) bool {
-	if _, ok := iface.(*envs.Observer); ok {
-		_, shows := envs.As[envs.Observer](o.within)
-		_, restores := envs.As[envs.Stateful](o.within)
-		return shows || !restores
-	}
-	return o.keeper.Supports(iface)
 }
 
 // StatisticsName is "normalize_observation".

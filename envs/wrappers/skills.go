@@ -26,14 +26,13 @@ type SkillsOptions struct {
 // sphere, held for a random number of steps and drawn anew behind them and where an episode ends (Peng et al. 2022,
 // ASE). A final observation has the latent of its episode. It is [envs.Stateful] where the environment inside is.
 type Skills struct {
-	keeper
+	latest
 	options         SkillsOptions
 	set             spaces.Set
 	pcg             *rand.PCG
 	rng             *rand.Rand
 	latents         []float32 // (N, Size)
 	left            []int     // (N), steps until the next one is drawn
-	last            *envs.Step
 	step            envs.Step
 	observed, shown []float32
 	finals, ends    []float32
@@ -64,7 +63,7 @@ func NewSkills(env envs.Env, o SkillsOptions) (*Skills, error) {
 	if set.State.Kind != spaces.Box && set.State.Kind != spaces.None {
 		return nil, fmt.Errorf("wrappers: NewSkills needs a Box of states or none, the state space is %v", set.State)
 	}
-	k := &Skills{keeper: keeper{inner{env}}, options: o, latents: make([]float32, n*o.Size), left: make([]int, n)}
+	k := &Skills{latest: latest{keeper: keeper{inner{env}}}, options: o, latents: make([]float32, n*o.Size), left: make([]int, n)}
 	set.Observation = longer(set.Observation, o.Size)
 	k.observed, k.finals = make([]float32, n*set.Observation.Width()), make([]float32, n*set.Observation.Width())
 	if set.State.Kind == spaces.Box {
@@ -202,28 +201,11 @@ func (k *Skills) join(out, rows []float32) {
 
 // Observe returns the present observations with the present latents.
 func (k *Skills) Observe() (*envs.Step, error) {
-	s := k.last
-	if in, ok := envs.As[envs.Observer](k.within); ok {
-		var err error
-		if s, err = in.Observe(); err != nil {
-			return nil, err
-		}
-	}
-	if s == nil {
-		return nil, errors.New("wrappers: skills: there is no observation before the first reset")
+	s, err := k.present("skills")
+	if err != nil {
+		return nil, err
 	}
 	return k.shows(&envs.Step{Observations: s.Observations, States: s.States}), nil
-}
-
-// Supports reports whether the environment inside is [envs.Stateful]. It is an [envs.Observer] around any environment
-// but one that can restore its state and not show what follows.
-func (k *Skills) Supports(iface any) bool {
-	if _, ok := iface.(*envs.Observer); ok {
-		_, shows := envs.As[envs.Observer](k.within)
-		_, restores := envs.As[envs.Stateful](k.within)
-		return shows || !restores
-	}
-	return k.keeper.Supports(iface)
 }
 
 const skillsHeader = "gorl skills 1"

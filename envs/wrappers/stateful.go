@@ -61,3 +61,32 @@ func (k keeper) restore(header string, b []byte, read func(d *statecodec.Decoder
 	}
 	return in.RestoreState(state)
 }
+
+// latest is embedded in the place of keeper by wrappers that observe by themselves, from the step inside that they saw
+// last where nothing inside can show what is present.
+type latest struct {
+	keeper
+	last *envs.Step // nil before the first
+}
+
+// present returns the present observations inside; who is the wrapper's name.
+func (l *latest) present(who string) (*envs.Step, error) {
+	if in, ok := envs.As[envs.Observer](l.within); ok {
+		return in.Observe()
+	}
+	if l.last == nil {
+		return nil, fmt.Errorf("wrappers: %s: there is no observation before the first reset", who)
+	}
+	return l.last, nil
+}
+
+// Supports reports whether the environment inside is [envs.Stateful]. The wrapper is an [envs.Observer] around any
+// environment but one that can restore its state and not show what follows.
+func (l *latest) Supports(iface any) bool {
+	if _, ok := iface.(*envs.Observer); ok {
+		_, shows := envs.As[envs.Observer](l.within)
+		_, restores := envs.As[envs.Stateful](l.within)
+		return shows || !restores
+	}
+	return l.keeper.Supports(iface)
+}

@@ -1,0 +1,93 @@
+package mujoco
+
+import "math"
+
+// features is the number of features of a moment.
+func (c *characterTask) features() int { return rootFeatures + 2*(c.nq-rootPositions) + 3*len(c.keys) }
+
+// style is the number of those features, the last ones, that AMP observations have.
+func (c *characterTask) style() int {
+	if c.cfg.HideRoot {
+		return c.features() - rootFeatures
+	}
+	return c.features()
+}
+
+// observation is the width of an observation.
+func (c *characterTask) observation() int {
+	n := c.features()
+	if c.cfg.Clock {
+		n += 2
+	}
+	switch c.cfg.Task {
+	case Track:
+		n += 5
+	case Command:
+		n += 3
+	}
+	return n
+}
+
+// writeFeatures writes the features of a moment; xpos (bodies, 3) belongs to qpos.
+func (c *characterTask) writeFeatures(qpos, qvel, xpos []float64, out []float32) {
+	q := qpos[3:7]
+	frame := facing(q)
+	vector := func(at int, x, y, z float64) {
+		x, y = frame.turn(x, y)
+		out[at], out[at+1], out[at+2] = float32(x), float32(y), float32(z)
+	}
+	out[0] = float32(qpos[2])
+	x, y, z := rotate(q, 1, 0, 0)
+	vector(1, x, y, z)
+	x, y, z = rotate(q, 0, 0, 1)
+	vector(4, x, y, z)
+	vector(7, qvel[0], qvel[1], qvel[2])
+	x, y, z = rotate(q, qvel[3], qvel[4], qvel[5]) // MuJoCo's free joints turn in their own frame
+	vector(10, x, y, z)
+	at := rootFeatures
+	for _, v := range qpos[rootPositions:] {
+		out[at] = float32(v)
+		at++
+	}
+	for _, v := range qvel[rootVelocities:] {
+		out[at] = float32(v)
+		at++
+	}
+	for _, body := range c.keys {
+		p := xpos[3*body : 3*body+3]
+		vector(at, p[0]-qpos[0], p[1]-qpos[1], p[2]-qpos[2])
+		at += 3
+	}
+}
+
+// heading is the angle in radians about the vertical at which a rotation's x axis points.
+func heading(q []float64) float64 {
+	return math.Atan2(2*(q[1]*q[2]+q[0]*q[3]), 1-2*(q[2]*q[2]+q[3]*q[3]))
+}
+
+// headingFrame is the sine and cosine of a heading.
+type headingFrame struct{ sin, cos float64 }
+
+// facing is the heading frame of a rotation.
+func facing(q []float64) headingFrame {
+	sin, cos := math.Sincos(heading(q))
+	return headingFrame{sin, cos}
+}
+
+// turn is a horizontal vector of the world as it is seen in the frame.
+func (f headingFrame) turn(x, y float64) (ahead, left float64) {
+	return f.cos*x + f.sin*y, f.cos*y - f.sin*x
+}
+
+// rotate turns a vector by a unit quaternion.
+func rotate(q []float64, x, y, z float64) (float64, float64, float64) {
+	w, a, b, c := q[0], q[1], q[2], q[3]
+	tx, ty, tz := 2*(b*z-c*y), 2*(c*x-a*z), 2*(a*y-b*x)
+	return x + w*tx + b*tz - c*ty, y + w*ty + c*tx - a*tz, z + w*tz + a*ty - b*tx
+}
+
+// angleBetween is the angle in radians between two rotations.
+func angleBetween(a, b []float64) float64 {
+	dot := a[0]*b[0] + a[1]*b[1] + a[2]*b[2] + a[3]*b[3]
+	return 2 * math.Acos(min(1, math.Abs(dot)))
+}

@@ -1,0 +1,151 @@
+package mujoco
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/motions"
+)
+
+// TestCharacterSizes puts every geom into the floor and every joint beyond its limit: the models' sizes must hold it.
+func TestCharacterSizes(t *testing.T) {
+	for name, body := range bodies {
+		m := modelOf(t, body().XML)
+		b := batchOf(t, m)
+		q := b.QPos(0)
+		q[2] = -3
+		for i, joint := range m.Names(Joint)[1:] {
+			low, _, _, err := m.JointRange(joint)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q[7+i] = low - 0.1
+		}
+		if err := b.Reset(0); err != nil {
+			t.Fatal(err)
+		}
+		d := b.data[0]
+		t.Logf("%s: %d contacts, %d rows", name, d.ncon, d.nefc)
+		if want := map[string][2]int{"humanoid": {34, 164}, "quadruped": {24, 108}}[name]; int(d.ncon) != want[0] || int(d.nefc) != want[1] {
+			t.Errorf("%s: %d contacts and %d rows, not %v", name, d.ncon, d.nefc, want)
+		}
+		for range 20 {
+			if err := b.Step(1); err != nil || b.Status(0)&^Diverged != 0 {
+				t.Fatal(name, err, b.Status(0))
+			}
+		}
+	}
+}
+
+// TestHumanoidMasses holds the model to the table of masses that clips and gains were made for.
+func TestHumanoidMasses(t *testing.T) {
+	m := modelOf(t, humanoidXML)
+	mass := floats(m.m.body_mass, m.NumBodies())
+	want := map[string]float64{"world": 0, "pelvis": 10, "torso": 12.01, "head": 3.88, "upper_arm": 1.5, "lower_arm": 1,
+		"hand": 0.5, "thigh": 4.5, "shin": 3, "foot": 1}
+	for i, name := range m.Names(Body) {
+		part := strings.TrimPrefix(strings.TrimPrefix(name, "left_"), "right_")
+		if w, ok := want[part]; !ok || math.Abs(mass[i]-w) > 0.005 {
+			t.Errorf("%s weighs %.3f kg, not %.3f", name, mass[i], w)
+		}
+	}
+}
+
+// TestCharacterStepEqualsMuJoCos holds the order of the step, which leaves bodies and contacts up to date, to mj_step's.
+func TestCharacterStepEqualsMuJoCos(t *testing.T) {
+	for name, body := range bodies {
+		var runs [2][]float64
+		for i := range runs {
+			b := body()
+			b.Feet, b.MinHeight, b.MaxTilt = nil, -10, math.Pi
+			e := characterOf(t, CharacterConfig{Body: b, NumEnvs: 6, EpisodeLength: 1000})
+			e.batch.reference = i == 1
+			if _, err := e.Reset(3); err != nil {
+				t.Fatal(err)
+			}
+			rng := rand.New(rand.NewPCG(1, 1))
+			actions := make([]float32, 6*e.Model().NU())
+			for range 60 {
+				for i := range actions {
+					actions[i] = float32(rng.NormFloat64())
+				}
+				if _, err := e.Step(actions); err != nil {
+					t.Fatal(err)
+				}
+				runs[i] = append(append(runs[i], e.batch.qpos...), e.batch.qvel...)
+			}
+		}
+		if d := farthest(runs[0], runs[1]); !(d <= 1e-9) {
+			t.Errorf("%s: the step leaves mj_step's trajectory by %g", name, d)
+		}
+	}
+}
+
+// TestCharactersFollowClips: targets taken from the clips that come with gorl, and from DeepMimic's walk, keep characters
+// up for a while without any learning, so the models, their actuators and the clips' signs agree.
+func TestCharactersFollowClips(t *testing.T) {
+	for name, c := range map[string]struct {
+		make          func(CharacterConfig) (*Character, error)
+		clip          func(t *testing.T) []*motions.Clip
+		length, speed float64
+	}{
+		"humanoid":  {NewHumanoid, nil, 15, 0.3},
+		"quadruped": {NewQuadruped, nil, 100, 0.3},
+		"DeepMimic": {NewHumanoid, func(t *testing.T) []*motions.Clip {
+			return []*motions.Clip{deepMimic(t, "humanoid3d_walk.txt")}
+		}, 22, 0.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := CharacterConfig{NumEnvs: 32, Residual: true}
+			if c.clip != nil {
+				cfg.Motions = c.clip(t)
+			}
+			e, err := c.make(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			if _, err := e.Reset(1); err != nil {
+				t.Fatal(err)
+			}
+			actions := make([]float32, 32*e.Model().NU())
+			var length, speed, joint, episodes float64
+			for range 310 {
+				s, err := e.Step(actions)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, ep := range s.Episodes {
+					episodes++
+					length, speed, joint = length+float64(ep.Length), speed+ep.Metrics["speed"], joint+ep.Metrics["joint_error"]
+				}
+			}
+			length, speed, joint = length/episodes, speed/episodes, joint/episodes
+			t.Logf("%g episodes, length %.1f, speed %.2f, joint error %.3f", episodes, length, speed, joint)
+			if length < c.length || speed < c.speed || joint > 0.15 {
+				t.Error("characters that follow the clip fall at once")
+			}
+		})
+	}
+}
+
+// deepMimic reads a clip of the folder GORL_MOTIONS.
+func deepMimic(t *testing.T, name string) *motions.Clip {
+	t.Helper()
+	folder := os.Getenv("GORL_MOTIONS")
+	if folder == "" {
+		t.Skip("GORL_MOTIONS names no folder of clips")
+	}
+	clip, err := motions.Load(filepath.Join(folder, "deepmimic", name))
+	if err != nil {
+		t.Skip(err)
+	}
+	if clip, err = motions.Humanoid(clip); err != nil {
+		t.Fatal(err)
+	}
+	return clip
+}

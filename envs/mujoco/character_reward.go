@@ -1,0 +1,113 @@
+package mujoco
+
+import "math"
+
+// Reward implements [Task].
+func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
+	t, b := &c.terms[s.Env], &c.cfg.Body
+	up := 1 - 2*(s.QPos[4]*s.QPos[4]+s.QPos[5]*s.QPos[5])
+	fallen := s.QPos[2] < b.MinHeight || up < math.Cos(b.MaxTilt)
+	if len(b.Feet) > 0 {
+		for body, touches := range s.Touch[1:] {
+			fallen = fallen || touches != 0 && !c.feet[body+1]
+		}
+	}
+	reward = t.alive
+	switch c.cfg.Task {
+	case Command:
+		mem := c.memory(s)
+		sin, cos := math.Sincos(mem[memoryDirection])
+		dx, dy := s.QVel[0]-mem[memorySpeed]*cos, s.QVel[1]-mem[memorySpeed]*sin
+		angle := math.Remainder(heading(s.QPos[3:7])-mem[memoryDirection], 2*math.Pi)
+		reward += t.command.of(dx*dx+dy*dy) + t.facing.of(angle*angle)
+	case Track:
+		tracking, lost := c.tracking(s, t)
+		reward += tracking
+		fallen = fallen || lost
+	}
+	return reward, fallen
+}
+
+// tracking is DeepMimic's reward for being where the clip is, and whether the character is too far from it.
+func (c *characterTask) tracking(s *State, t *characterTerms) (reward float64, lost bool) {
+	now := &c.scratch[s.Env]
+	var pose, velocity, place, linear, angular, keys float64
+	for i := rootPositions; i < c.nq; i++ {
+		d := s.QPos[i] - now.qpos[i]
+		pose += d * d
+	}
+	for i := rootVelocities; i < c.nv; i++ {
+		d := s.QVel[i] - now.qvel[i]
+		velocity += d * d
+	}
+	for i := range 3 {
+		d := s.QPos[i] - now.qpos[i]
+		place += d * d
+		d = s.QVel[i] - now.qvel[i]
+		linear += d * d
+		d = s.QVel[3+i] - now.qvel[3+i]
+		angular += d * d
+	}
+	turn := angleBetween(s.QPos[3:7], now.qpos[3:7])
+	limit := c.cfg.Deviation * c.cfg.Deviation
+	lost = place > limit
+	var p [3]float64
+	mem, frame := c.memory(s), facing(s.QPos[3:7])
+	clip := c.reference(mem)
+	for k, body := range c.keys {
+		clip.key(mem[memoryTime], k, &p)
+		x, y := frame.turn(s.XPos[3*body]-s.QPos[0], s.XPos[3*body+1]-s.QPos[1])
+		z := s.XPos[3*body+2] - s.QPos[2]
+		d := (p[0]-x)*(p[0]-x) + (p[1]-y)*(p[1]-y) + (p[2]-z)*(p[2]-z)
+		keys += d
+		lost = lost || d > limit
+	}
+	return t.pose.of(pose) + t.velocity.of(velocity) + t.root.of(place+0.1*turn*turn) +
+		t.rootVelocity.of(linear+0.1*angular) + t.keys.of(keys), lost
+}
+
+// MetricNames implements [MetricTask].
+func (c *characterTask) MetricNames() []string {
+	names := []string{"speed", "joint_error"}
+	if c.cfg.Task == Command {
+		names = append(names, "velocity_error")
+	}
+	return names
+}
+
+// Metrics implements [MetricTask].
+func (c *characterTask) Metrics(s *State, out []float64) {
+	mem := c.memory(s)
+	direction := heading(s.QPos[3:7])
+	if c.cfg.Task == Command {
+		direction = mem[memoryDirection]
+	}
+	sin, cos := math.Sincos(direction)
+	out[0] = cos*s.QVel[0] + sin*s.QVel[1]
+	joints := s.QPos[rootPositions:]
+	if c.cfg.Clock {
+		out[1] = apart(joints, c.scratch[s.Env].qpos[rootPositions:], math.Inf(1)) / float64(len(joints))
+	} else {
+		best := math.Inf(1)
+		for i := range c.refs {
+			for _, f := range c.refs[i].poses {
+				best = min(best, apart(joints, f, best))
+			}
+		}
+		out[1] = best / float64(len(joints))
+	}
+	if c.cfg.Task == Command {
+		out[2] = math.Hypot(s.QVel[0]-mem[memorySpeed]*cos, s.QVel[1]-mem[memorySpeed]*sin)
+	}
+}
+
+// apart is the sum of absolute differences; where it exceeds limit, some number that does.
+func apart(a, b []float64, limit float64) float64 {
+	sum := 0.0
+	for i, v := range a {
+		if sum += math.Abs(v - b[i]); sum > limit {
+			break
+		}
+	}
+	return sum
+}

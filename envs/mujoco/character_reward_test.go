@@ -1,0 +1,126 @@
+package mujoco
+
+import (
+	"math"
+	"testing"
+)
+
+// TestTracking: the reward is the sum of its weights in the clip, and falls, at last to the end of the episode, with the
+// distance from it.
+func TestTracking(t *testing.T) {
+	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Task: Track})
+	if _, err := e.Reset(1); err != nil {
+		t.Fatal(err)
+	}
+	s, task := e.State(0), e.task
+	r, mem := &task.refs[0], task.memory(s)
+	mem[memoryTime], mem[memoryX], mem[memoryY] = r.time(40), 0, 0
+	r.at(mem[memoryTime], task.scratch[0])
+	place := func(change func(q, v []float64)) (float64, bool) {
+		r.at(mem[memoryTime], moment{s.QPos, s.QVel})
+		change(s.QPos, s.QVel)
+		if err := e.batch.forward(0, 1); err != nil {
+			t.Fatal(err)
+		}
+		return task.tracking(s, &task.terms[0])
+	}
+	best, lost := place(func(q, v []float64) {})
+	if math.Abs(best-1) > 1e-5 || lost {
+		t.Errorf("in the clip the reward is %g, lost: %t", best, lost)
+	}
+	for name, change := range map[string]func(q, v []float64){
+		"pose":          func(q, v []float64) { q[7+3] += 0.5 },
+		"velocity":      func(q, v []float64) { v[6] += 10 },
+		"root":          func(q, v []float64) { q[0] += 0.3 },
+		"root_velocity": func(q, v []float64) { v[1] += 1 },
+		"keys":          func(q, v []float64) { q[7+6] -= 0.4 },
+	} {
+		got, lost := place(change)
+		only := characterTerms{}
+		*only.fields()[name+".weight"] = 1
+		terms := task.terms[0]
+		task.terms[0] = only
+		*task.terms[0].fields()[name+".sharpness"] = *terms.fields()[name+".sharpness"]
+		alone, _ := place(change)
+		task.terms[0] = terms
+		if got > 0.97 || lost || alone > 0.9 {
+			t.Errorf("%s is changed: reward %g, its own term %g, lost: %t", name, got, alone, lost)
+		}
+	}
+	if _, lost := place(func(q, v []float64) { q[2] += 0.51 }); !lost {
+		t.Error("half a metre above the clip the episode goes on")
+	}
+}
+
+// TestCommand: commands lie in their bounds, change when they should, and are what is rewarded.
+func TestCommand(t *testing.T) {
+	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 40, Task: Command,
+		Command: CommandConfig{MinSpeed: 0.3, MaxSpeed: 0.9, Turn: 0.5, Seconds: 0.2}})
+	if _, err := e.Reset(2); err != nil {
+		t.Fatal(err)
+	}
+	low, high, changes := math.Inf(1), math.Inf(-1), 0
+	before := make([]float64, 40)
+	for i := range before {
+		mem := e.task.memory(e.State(i))
+		before[i] = mem[memorySpeed]
+		low, high = min(low, mem[memorySpeed]), max(high, mem[memorySpeed])
+	}
+	for k := range 12 {
+		s, err := e.Step(make([]float32, 40*12))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range before {
+			mem := e.task.memory(e.State(i))
+			if math.Abs(float64(s.Observations[52*i+51])-mem[memorySpeed]) > 1e-6 {
+				t.Fatalf("observed %g, wanted %g m/s", s.Observations[52*i+51], mem[memorySpeed])
+			}
+			if mem[memorySpeed] != before[i] && !s.Terminated[i] {
+				changes++
+				if (k+1)%6 != 0 && e.State(i).Steps == k+1 {
+					t.Fatalf("the command changed in step %d", k+1)
+				}
+			}
+			before[i] = mem[memorySpeed]
+			low, high = min(low, mem[memorySpeed]), max(high, mem[memorySpeed])
+		}
+	}
+	if low < 0.3 || high > 0.9 || high-low < 0.5 || changes < 60 {
+		t.Errorf("speeds of %g to %g m/s, %d changes", low, high, changes)
+	}
+	s, mem := e.State(0), e.task.memory(e.State(0))
+	sin, cos := math.Sincos(mem[memoryDirection])
+	s.QVel[0], s.QVel[1] = mem[memorySpeed]*cos, mem[memorySpeed]*sin
+	half := mem[memoryDirection] / 2
+	s.QPos[3], s.QPos[4], s.QPos[5], s.QPos[6] = math.Cos(half), 0, 0, math.Sin(half)
+	if r, _ := e.task.Reward(s); math.Abs(r-1) > 1e-9 {
+		t.Errorf("as commanded: reward %g", r)
+	}
+	s.QVel[0] += 0.5
+	if r, _ := e.task.Reward(s); math.Abs(r-0.25-0.75*math.Exp(-4*0.25)) > 1e-9 {
+		t.Errorf("half a metre a second beside the command: reward %g", r)
+	}
+}
+
+func TestCharacterShaping(t *testing.T) {
+	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 2, Task: Command})
+	tree := e.RewardShaping()
+	if err := e.SetRewardShaping(tree, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.SetRewardShaping(map[string]any{"command": map[string]any{"weight": 2.0}, "alive": 1}, []int{1}); err != nil {
+		t.Fatal(err)
+	}
+	if e.task.terms[0].command.weight != 0.75 || e.task.terms[1].command.weight != 2 || e.task.terms[1].alive != 1 {
+		t.Errorf("%+v", e.task.terms)
+	}
+	for _, bad := range []map[string]any{{"facing": map[string]any{"sharpness": -1.0}}, {"speed": 1.0}} {
+		if err := e.SetRewardShaping(bad, nil); err == nil {
+			t.Errorf("%v is accepted", bad)
+		}
+	}
+	if err := e.SetRewardShaping(tree, []int{2}); err == nil {
+		t.Error("environment 2 of 2")
+	}
+}
