@@ -9,8 +9,26 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #endif
 
+#include <csignal>
+
 namespace gorl {
 namespace {
+// Threads that are started while it lives have SIGPIPE blocked. Gloo's threads write to sockets whose other end may be
+// gone, which is an error for them to report; on a thread that is not Go's the signal would end the process.
+class PipeSignalBlocked {
+ public:
+  PipeSignalBlocked() {
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, &before_);
+  }
+  ~PipeSignalBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
 // c10d's groups have had another base class since libtorch 2.0, so each kind is held by its own class.
 class Ranks {
  public:
@@ -54,6 +72,7 @@ using namespace gorl;
 
 gorl_err gorl_store_new(const char* host, int32_t* port, int32_t serve, int64_t timeout_ms, void** out) {
   GORL_BEGIN(0)
+  const PipeSignalBlocked blocked;
   c10d::TCPStoreOptions options;
   options.port = static_cast<uint16_t>(*port);
   options.isServer = serve != 0;
@@ -87,6 +106,7 @@ gorl_err gorl_store_get(void* store, const char* key, char** value, int64_t* n) 
 // address is that of this process, which the other ranks connect to.
 gorl_err gorl_group_new(const char* backend, void* store, const char* prefix, int32_t rank, int32_t size, const char* address, int64_t timeout_ms, void** out) {
   GORL_BEGIN(0)
+  const PipeSignalBlocked blocked;
   auto own = c10::make_intrusive<c10d::PrefixStore>(prefix, store_of(store));
   const auto timeout = std::chrono::milliseconds(timeout_ms);
   if (std::string(backend) == "nccl") {
