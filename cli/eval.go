@@ -159,6 +159,9 @@ func (f *evalFlags) environment(section map[string]any) {
 	if random, _ := full["random_episode_lengths"].(bool); random {
 		section["random_episode_lengths"] = false
 	}
+	if measure, has := full["measure"].(bool); has && !measure {
+		section["measure"] = true
+	}
 	if mode, drawn := full["render_mode"].(string); f.record != "" && drawn && mode == "" {
 		section["render_mode"] = "rgb_array"
 	}

@@ -32,6 +32,9 @@ type characterTask struct {
 	scale   []float64 // of its actions
 	terms   []characterTerms
 	scratch []moment // of each environment: the clip now
+	records []record // of each environment, with Measure
+
+	footBodies []int
 }
 
 // moment is a clip's state in the coordinates of the model.
@@ -71,6 +74,7 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 			return Spec{}, err
 		}
 		c.feet[id] = true
+		c.footBodies = append(c.footBodies, id)
 	}
 	for _, name := range b.Keys {
 		id, err := m.ID(Body, name)
@@ -84,6 +88,9 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	}
 	for range c.terms {
 		c.scratch = append(c.scratch, moment{make([]float64, c.nq), make([]float64, c.nv)})
+	}
+	if c.cfg.Measure {
+		c.records = make([]record, len(c.terms))
 	}
 	set := spaces.Set{
 		Observation:    spaces.Unbounded(c.observation()),
