@@ -32,6 +32,9 @@ type characterSettings struct {
 	// Residual adds actions to the clip's pose at this moment, instead of to the middle of its joint ranges. It needs one
 	// wrapping clip, and shows its phase to the policy.
 	Residual bool `yaml:"residual"`
+	// Lead is by how many seconds the pose that residual targets move about is ahead of this moment. The characters' actuators
+	// follow a target 0.1 s late, which this lead makes up for: quick motion needs it. A longer one is too early.
+	Lead float64 `yaml:"lead" config:"min=0"`
 	// Clock shows the clip's phase to the policy. Residual targets and the task track always do.
 	Clock bool `yaml:"clock"`
 	// ActionScale is the change of a joint's target by an action of 1, in units of half the clips' range of the joint plus
@@ -96,7 +99,7 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 	onto func(*motions.Clip) (*motions.Clip, error)) (envs.Env, error) {
 	cfg := mujoco.CharacterConfig{
 		NumEnvs: s.NumEnvs, Seed: s.Seed, Workers: s.Workers, EpisodeLength: s.EpisodeLength, Stagger: s.Stagger,
-		Task: mujoco.CharacterTask(s.Task), Residual: s.Residual, Clock: s.Clock, ActionScale: s.ActionScale, History: s.History,
+		Task: mujoco.CharacterTask(s.Task), Residual: s.Residual, Lead: s.Lead, Clock: s.Clock, ActionScale: s.ActionScale, History: s.History,
 		HideRoot: s.HideRoot, Deviation: s.Deviation, Measure: s.Measure,
 		Command: mujoco.CommandConfig(s.Command),
 		Render: mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title,

@@ -100,6 +100,10 @@ type CharacterConfig struct {
 	// Residual has actions added to the clip's pose at this moment, instead of to the middle of its joint ranges. The clip
 	// is then in the targets from the beginning. It needs one wrapping clip, and gives the policy a clock.
 	Residual bool
+	// Lead is by how many seconds the clip's pose that residual targets move about is ahead of this moment. Actuators whose
+	// damping is kd and gain kp follow a target kd/kp late: 0.1 s with the bodies of this package. With that lead a policy
+	// that does nothing swings its limbs in time, which quick motion needs; a longer one is too early. Zero: none.
+	Lead float64
 	// Clock shows the clip's phase to the policy, as sine and cosine. Residual and [Track] always do.
 	Clock bool
 	// ActionScale is the change of a joint's target by an action of 1, in units of half the clips' range of the joint plus
@@ -243,6 +247,10 @@ func (c *CharacterConfig) check() error {
 		return fmt.Errorf("ActionScale is %g; it must be positive and finite", c.ActionScale)
 	case c.History < 1 || c.History > 64:
 		return fmt.Errorf("History is %d; it must be between 1 and 64", c.History)
+	case !(c.Lead >= 0) || !finite(c.Lead):
+		return fmt.Errorf("Lead is %g; it must be a finite number of seconds from 0 on", c.Lead)
+	case c.Lead > 0 && !c.Residual:
+		return errors.New("Lead needs Residual: without it targets do not follow the clip")
 	case !(c.Deviation > 0):
 		return fmt.Errorf("Deviation is %g; it must be positive", c.Deviation)
 	}

@@ -31,8 +31,9 @@ type characterTask struct {
 	middle  []float64 // of each hinge's target
 	scale   []float64 // of its actions
 	terms   []characterTerms
-	scratch []moment // of each environment: the clip now
-	records []record // of each environment, with Measure
+	scratch []moment    // of each environment: the clip now
+	ahead   [][]float64 // of each environment: the clip's positions by Lead later
+	records []record    // of each environment, with Measure
 
 	footBodies []int
 }
@@ -88,6 +89,7 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	}
 	for range c.terms {
 		c.scratch = append(c.scratch, moment{make([]float64, c.nq), make([]float64, c.nv)})
+		c.ahead = append(c.ahead, make([]float64, c.nq))
 	}
 	if c.cfg.Measure {
 		c.records = make([]record, len(c.terms))
@@ -141,6 +143,10 @@ func (c *characterTask) Act(s *State, action []float32) {
 		c.follow(s)
 		if c.cfg.Residual {
 			middle = now.qpos[rootPositions:]
+			if c.cfg.Lead > 0 {
+				c.reference(mem).clip.At(mem[memoryTime]+c.cfg.Lead, c.ahead[s.Env], nil)
+				middle = c.ahead[s.Env][rootPositions:]
+			}
 		}
 	}
 	for i, a := range action {
