@@ -37,9 +37,12 @@ type characterSettings struct {
 	// ActionScale is the change of a joint's target by an action of 1, in units of half the clips' range of the joint plus
 	// 0.2 rad. Larger ones explore more, and fall more; with small ones a policy cannot recover.
 	ActionScale float64 `yaml:"action_scale" config:"gt=0"`
-	// History is the number of control steps that an AMP observation holds. A longer one shows more of the movement, and is
-	// easier to tell from the clip's.
-	History int `yaml:"history" config:"min=1,max=64"`
+	// History is the number of control steps that an AMP observation holds; 0 is 2, and 1 with difference. A longer one shows
+	// more of the movement, and is easier to tell from the clip's.
+	History int `yaml:"history" config:"min=0,max=64"`
+	// Difference makes AMP observations what the clip is at this moment less what the character is, for AMP's
+	// discriminator_mode differential. It needs residual, clock or the task track, and a history of 1.
+	Difference bool `yaml:"difference"`
 	// HideRoot leaves the root's height, rotation and velocities out of AMP observations. A generated gait's trunk glides as
 	// no physical one does, and a discriminator that sees it need look no further.
 	HideRoot bool `yaml:"hide_root"`
@@ -84,7 +87,7 @@ type characterRender struct {
 }
 
 func characterDefaults() characterSettings {
-	return characterSettings{Batch: Defaults(), Task: string(mujoco.Imitate), ActionScale: 0.4, History: 2, Deviation: 0.5,
+	return characterSettings{Batch: Defaults(), Task: string(mujoco.Imitate), ActionScale: 0.4, Deviation: 0.5,
 		EpisodeLength: 300, Render: characterRender{Width: 480, Height: 320, Azimuth: 115, Elevation: 12}}
 }
 
@@ -94,7 +97,7 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 	cfg := mujoco.CharacterConfig{
 		NumEnvs: s.NumEnvs, Seed: s.Seed, Workers: s.Workers, EpisodeLength: s.EpisodeLength, Stagger: s.Stagger,
 		Task: mujoco.CharacterTask(s.Task), Residual: s.Residual, Clock: s.Clock, ActionScale: s.ActionScale, History: s.History,
-		HideRoot: s.HideRoot, Deviation: s.Deviation,
+		Difference: s.Difference, HideRoot: s.HideRoot, Deviation: s.Deviation,
 		Command: mujoco.CommandConfig(s.Command),
 		Render: mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title,
 			Camera: &mujoco.Camera{Azimuth: s.Render.Azimuth, Elevation: s.Render.Elevation, Distance: s.Render.Distance}},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -105,8 +106,14 @@ type CharacterConfig struct {
 	// ActionScale is the change of a joint's target by an action of 1, in units of half the clips' range of the joint plus
 	// 0.2 rad. Larger ones explore more, and fall more; with small ones a policy cannot recover. Zero means 0.4.
 	ActionScale float64
-	// History is the number of control steps that an AMP observation holds. Zero means 2.
+	// History is the number of control steps that an AMP observation holds. Zero means 2, and 1 with Difference, which has
+	// no other.
 	History int
+	// Difference makes AMP observations what the clip is at this moment less what the character is, for a discriminator
+	// that compares them with zeros (ADD, amp.DifferentialConfig): the root's place, turn (axis times angle), linear and
+	// angular velocity (3 each), all in the clip's heading frame; the hinges' angles and velocities; and the key bodies'
+	// places less the root's (3 each), both in their own heading frames. It needs a clock.
+	Difference bool
 	// HideRoot leaves the root's features out of AMP observations. A generated gait's trunk glides as no physical one does,
 	// and a discriminator that sees it need look no further.
 	HideRoot bool
@@ -125,8 +132,8 @@ type CharacterConfig struct {
 // vertical so that the root's x axis points ahead. An observation is the features; then, with a clock, sine and cosine of
 // the clip's phase; then in the task [Track] the clip's root less this one (3, heading frame) and sine and cosine of the
 // angle between their headings; then in the task [Command] the direction wanted (2, heading frame) and the speed in m/s.
-// An AMP observation is the features of the last History control steps, the oldest first, without the root's with
-// HideRoot.
+// An AMP observation is the features of the last History control steps, the oldest first, or the Difference from the clip;
+// without the root's with HideRoot.
 //
 // Actions, clipped to [−5, 5], move the targets of position actuators, see CharacterConfig.ActionScale. An episode begins
 // at a random moment of a clip. It terminates when another body than a foot touches the floor, or the root is too low or
@@ -194,6 +201,9 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	}
 	if cfg.History == 0 {
 		cfg.History = 2
+		if cfg.Difference {
+			cfg.History = 1
+		}
 	}
 	if cfg.Deviation == 0 {
 		cfg.Deviation = 0.5
@@ -232,6 +242,12 @@ func (c *CharacterConfig) check() error {
 	case !(c.Deviation > 0):
 		return fmt.Errorf("Deviation is %g; it must be positive", c.Deviation)
 	}
+	if c.Difference && !c.Clock {
+		return errors.New("Difference compares with the clip at this moment and needs Clock, Residual or the task \"track\"")
+	}
+	if c.Difference && c.History != 1 {
+		return fmt.Errorf("History is %d; with Difference an AMP observation is of one moment", c.History)
+	}
 	if c.Clock && (len(c.Motions) != 1 || c.Motions[0].Loop() != motions.LoopWrap) {
 		return errors.New("Residual, Clock and the task \"track\" need exactly one clip, and one that wraps")
 	}
@@ -251,3 +267,12 @@ func (c *CharacterConfig) check() error {
 
 // Motions are the reference clips.
 func (c *Character) Motions() []*motions.Clip { return c.task.cfg.Motions }
+
+// Supports is as [Env.Supports], but with CharacterConfig.Difference there is no reference motion to draw: what AMP
+// observations are compared with is zeros.
+func (c *Character) Supports(iface any) bool {
+	if _, ok := iface.(*envs.MotionSource); ok && c.task.cfg.Difference {
+		return false
+	}
+	return c.Env.Supports(iface)
+}

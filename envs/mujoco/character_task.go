@@ -147,7 +147,11 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 	o := out.Observation
 	c.writeFeatures(s.QPos, s.QVel, s.XPos, o[:width])
 	history, style := s.Memory[:len(s.Memory)-memorySize], o[width-c.style():width]
-	if out.AMPObservation != nil {
+	switch {
+	case out.AMPObservation == nil:
+	case c.cfg.Difference:
+		c.writeDifference(s, out.AMPObservation)
+	default:
 		for i, v := range history {
 			out.AMPObservation[i] = float32(v)
 		}
