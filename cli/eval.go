@@ -159,6 +159,9 @@ func (f *evalFlags) environment(section map[string]any) {
 	if random, _ := full["random_episode_lengths"].(bool); random {
 		section["random_episode_lengths"] = false
 	}
+	if share, _ := full["failure_starts"].(float64); share > 0 { // a score must not depend on where it fails
+		section["failure_starts"] = 0
+	}
 	if mode, drawn := full["render_mode"].(string); f.record != "" && drawn && mode == "" {
 		section["render_mode"] = "rgb_array"
 	}

@@ -121,6 +121,16 @@ type CharacterConfig struct {
 	// at which the task [Track] terminates. Small ones waste no time far from the clip; large ones allow recoveries. Zero
 	// means 0.5.
 	Deviation float64
+	// FailureStarts is the share of episodes that begin where others terminated, in a clip and a part of it drawn in
+	// proportion to the terminations there (as in BeyondMimic, Liao et al. 2025); the others begin anywhere. A part is an
+	// eighth of its clip, or a second where that is shorter. A termination counts where the clip was, and without a clock
+	// where the episode began. Larger shares spend more on what fails, smaller ones keep what works from being forgotten;
+	// 0 is none.
+	FailureStarts float64
+	// FailureDecay is the factor by which the counts of terminations shrink in a step of all environments. Larger ones
+	// remember for longer (1/(1 − FailureDecay) steps) and are less subject to chance; smaller ones follow a policy that
+	// changes fast. Zero means 0.999.
+	FailureDecay float64
 	// Render says how pictures look. The zero value is good.
 	Render RenderConfig
 }
@@ -136,7 +146,7 @@ type CharacterConfig struct {
 // without the root's with HideRoot.
 //
 // Actions, clipped to [−5, 5], move the targets of position actuators, see CharacterConfig.ActionScale. An episode begins
-// at a random moment of a clip. It terminates when another body than a foot touches the floor, or the root is too low or
+// at a random moment of a clip, or with FailureStarts where others failed. It terminates when another body than a foot touches the floor, or the root is too low or
 // tilted too far, or in the task [Track] too far from the clip.
 //
 // Metrics of an episode are its "length", its mean "speed" ahead in m/s (in the task [Command]: in the direction wanted),
@@ -208,6 +218,9 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	if cfg.Deviation == 0 {
 		cfg.Deviation = 0.5
 	}
+	if cfg.FailureDecay == 0 {
+		cfg.FailureDecay = 0.999
+	}
 	cfg.Clock = cfg.Clock || cfg.Residual || cfg.Task == Track
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("mujoco: character: %w", err)
@@ -241,6 +254,10 @@ func (c *CharacterConfig) check() error {
 		return fmt.Errorf("History is %d; it must be between 1 and 64", c.History)
 	case !(c.Deviation > 0):
 		return fmt.Errorf("Deviation is %g; it must be positive", c.Deviation)
+	case !(c.FailureStarts >= 0 && c.FailureStarts <= 1):
+		return fmt.Errorf("FailureStarts is %g; it must be between 0 and 1", c.FailureStarts)
+	case !(c.FailureDecay > 0 && c.FailureDecay < 1):
+		return fmt.Errorf("FailureDecay is %g; it must be between 0 and 1", c.FailureDecay)
 	}
 	if c.Difference && !c.Clock {
 		return errors.New("Difference compares with the clip at this moment and needs Clock, Residual or the task \"track\"")

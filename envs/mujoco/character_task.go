@@ -18,8 +18,8 @@ const (
 	maxAction      = 5
 )
 
-// characterTask is the [Task] of [Character]. Its tables do not change; its terms only do between steps, and scratch
-// belongs to the environments.
+// characterTask is the [Task] of [Character]. Its tables do not change; its terms and the counts of its starts only do
+// between steps, and scratch belongs to the environments.
 type characterTask struct {
 	cfg     CharacterConfig
 	dt      float64 // of a control step
@@ -32,6 +32,7 @@ type characterTask struct {
 	scale   []float64 // of its actions
 	terms   []characterTerms
 	scratch []moment // of each environment: the clip now
+	starts  starts   // where episodes begin
 }
 
 // moment is a clip's state in the coordinates of the model.
@@ -82,6 +83,10 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	if err := c.readMotions(m); err != nil {
 		return Spec{}, err
 	}
+	c.starts = starts{clip: -1}
+	if c.cfg.FailureStarts > 0 {
+		c.starts = newStarts(c.refs, len(c.terms))
+	}
 	for range c.terms {
 		c.scratch = append(c.scratch, moment{make([]float64, c.nq), make([]float64, c.nv)})
 	}
@@ -96,11 +101,10 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 // memory returns what an environment remembers beside its history.
 func (c *characterTask) memory(s *State) []float64 { return s.Memory[len(s.Memory)-memorySize:] }
 
-// Reset starts at a random moment of a clip.
+// Reset starts in a clip.
 func (c *characterTask) Reset(s *State, rng *rand.Rand) {
-	k := c.draw(rng)
+	k, row := c.start(rng)
 	r, mem := &c.refs[k], c.memory(s)
-	row := rng.IntN(r.rows)
 	t := r.time(row) + float64(c.cfg.History-1)*c.dt
 	r.at(t, moment{s.QPos, s.QVel})
 	mem[memoryClip], mem[memoryTime], mem[memoryX], mem[memoryY] = float64(k), t, s.QPos[0], s.QPos[1]

@@ -18,6 +18,7 @@ type Env struct {
 	cfg     Config
 	task    Task
 	metered MetricTask // nil where the task has no metrics
+	shared  sharedTask // nil where the task shares nothing
 	spec    Spec
 	model   *Model
 	batch   *Batch
@@ -124,6 +125,7 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 			e.batchNames = append(e.batchNames, spec.Name+"/"+name)
 		}
 	}
+	e.shared, _ = task.(sharedTask)
 	for range batch.pool.workers() {
 		e.lists = append(e.lists, make([]C.int, 0, n))
 	}
@@ -135,6 +137,9 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 func (e *Env) seed(seed int64) {
 	for i, p := range e.pcg {
 		p.Seed(uint64(seed), uint64(i))
+	}
+	if e.shared != nil {
+		clear(e.shared.shared())
 	}
 }
 
@@ -216,6 +221,9 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 		return nil, e.batch.err
 	}
 	e.collect()
+	if e.shared != nil {
+		e.shared.stepped()
+	}
 	return &e.out, nil
 }
 
