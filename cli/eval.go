@@ -166,6 +166,9 @@ func (f *evalFlags) environment(section map[string]any) {
 	if share, _ := full["failure_starts"].(float64); share > 0 { // a score must not depend on where it fails
 		section["failure_starts"] = 0
 	}
+	if measure, has := full["measure"].(bool); has && !measure {
+		section["measure"] = true
+	}
 	if mode, drawn := full["render_mode"].(string); f.record != "" && drawn && mode == "" {
 		section["render_mode"] = "rgb_array"
 	}

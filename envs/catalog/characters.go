@@ -61,6 +61,9 @@ type characterSettings struct {
 	// Stagger shortens first episodes by a random number of steps below it, so that a batch does not come to its time
 	// limits all at once; 0 does not.
 	Stagger int `yaml:"stagger" config:"min=0"`
+	// Measure adds figures of whole episodes: the pose error of the AMP paper, success, the sliding of feet and others. They
+	// take time where an episode ends; gorl eval always has them.
+	Measure bool `yaml:"measure"`
 	// Workers is the number of goroutines that step; 0 means one a CPU. Results do not depend on it.
 	Workers int `yaml:"workers" config:"min=0"`
 	// Render says how pictures look.
@@ -105,7 +108,7 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 		NumEnvs: s.NumEnvs, Seed: s.Seed, Workers: s.Workers, EpisodeLength: s.EpisodeLength, Stagger: s.Stagger,
 		Task: mujoco.CharacterTask(s.Task), Residual: s.Residual, Clock: s.Clock, ActionScale: s.ActionScale, History: s.History,
 		Difference: s.Difference, HideRoot: s.HideRoot, Deviation: s.Deviation,
-		FailureStarts: s.FailureStarts, FailureDecay: s.FailureDecay,
+		FailureStarts: s.FailureStarts, FailureDecay: s.FailureDecay, Measure: s.Measure,
 		Command: mujoco.CommandConfig(s.Command),
 		Render: mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title,
 			Camera: &mujoco.Camera{Azimuth: s.Render.Azimuth, Elevation: s.Render.Elevation, Distance: s.Render.Distance}},

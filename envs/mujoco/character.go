@@ -131,6 +131,9 @@ type CharacterConfig struct {
 	// remember for longer (1/(1 − FailureDecay) steps) and are less subject to chance; smaller ones follow a policy that
 	// changes fast. Zero means 0.999.
 	FailureDecay float64
+	// Measure adds figures of whole episodes to those of their means, see [Character]. Each takes milliseconds where an
+	// episode ends: time well spent in an evaluation, and a part of the time in training.
+	Measure bool
 	// Render says how pictures look. The zero value is good.
 	Render RenderConfig
 }
@@ -152,7 +155,18 @@ type CharacterConfig struct {
 // Metrics of an episode are its "length", its mean "speed" ahead in m/s (in the task [Command]: in the direction wanted),
 // its mean "joint_error" in radians, the mean absolute difference of the hinges' angles to the clip at this moment, or
 // without a clock to the nearest frame of any clip, and in the task [Command] the "velocity_error" in m/s, the mean
-// distance of the root's horizontal velocity from the one wanted. Its reward can be shaped, see [envs.RewardShaper] and
+// distance of the root's horizontal velocity from the one wanted.
+//
+// With Measure an episode has these, too (package motions/metrics): "pose_error", the distance in metres of the bodies
+// from the clip's under dynamic time warping, as in the AMP paper, each seen from its root, with the heading only in the
+// task [Track]; "success", 1 where the episode did not terminate, and in the task [Track] its bodies stayed within 0.5 m
+// of the clip's, else 0; in the task [Track] the "root_velocity_error" in m/s; where clips have a skeleton
+// "foot_sliding" in m/s; where there are several feet and clips that wrap "phase_error", by how much of a cycle the
+// rhythm of a foot's height is off the clip's at most, seen from the first foot; and with several clips "coverage", the
+// share of them that some pose of the episode is nearest to, of which the one with the least pose error is the
+// reference. Figures that an episode is too short for are left out.
+//
+// Its reward can be shaped, see [envs.RewardShaper] and
 // docs/reference/environments.md.
 type Character struct {
 	*Env

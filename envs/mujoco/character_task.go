@@ -33,6 +33,9 @@ type characterTask struct {
 	terms   []characterTerms
 	scratch []moment // of each environment: the clip now
 	starts  starts   // where episodes begin
+	records []record // of each environment, with Measure
+
+	footBodies []int
 }
 
 // moment is a clip's state in the coordinates of the model.
@@ -72,6 +75,7 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 			return Spec{}, err
 		}
 		c.feet[id] = true
+		c.footBodies = append(c.footBodies, id)
 	}
 	for _, name := range b.Keys {
 		id, err := m.ID(Body, name)
@@ -89,6 +93,9 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	}
 	for range c.terms {
 		c.scratch = append(c.scratch, moment{make([]float64, c.nq), make([]float64, c.nv)})
+	}
+	if c.cfg.Measure {
+		c.records = make([]record, len(c.terms))
 	}
 	set := spaces.Set{
 		Observation:    spaces.Unbounded(c.observation()),

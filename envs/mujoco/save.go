@@ -130,6 +130,7 @@ func (e *Env) RestoreState(b []byte) error {
 		e.batch.data[i].time = C.double(s.time)
 		e.restoreParts(i, s.parts)
 	}
+	clear(e.seen)
 	copy(e.observation, observation)
 	copy(e.state, state)
 	if err := e.batch.forward(0, n); err != nil {
