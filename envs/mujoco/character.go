@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -109,8 +110,14 @@ type CharacterConfig struct {
 	// ActionScale is the change of a joint's target by an action of 1, in units of half the clips' range of the joint plus
 	// 0.2 rad. Larger ones explore more, and fall more; with small ones a policy cannot recover. Zero means 0.4.
 	ActionScale float64
-	// History is the number of control steps that an AMP observation holds. Zero means 2.
+	// History is the number of control steps that an AMP observation holds. Zero means 2, and 1 with Difference, which has
+	// no other.
 	History int
+	// Difference makes AMP observations what the clip is at this moment less what the character is, for a discriminator
+	// that compares them with zeros (ADD, amp.DifferentialConfig): the root's place, turn (axis times angle), linear and
+	// angular velocity (3 each), all in the clip's heading frame; the hinges' angles and velocities; and the key bodies'
+	// places less the root's (3 each), both in their own heading frames. It needs a clock.
+	Difference bool
 	// HideRoot leaves the root's features out of AMP observations. A generated gait's trunk glides as no physical one does,
 	// and a discriminator that sees it need look no further.
 	HideRoot bool
@@ -118,6 +125,16 @@ type CharacterConfig struct {
 	// at which the task [Track] terminates. Small ones waste no time far from the clip; large ones allow recoveries. Zero
 	// means 0.5.
 	Deviation float64
+	// FailureStarts is the share of episodes that begin where others terminated, in a clip and a part of it drawn in
+	// proportion to the terminations there (as in BeyondMimic, Liao et al. 2025); the others begin anywhere. A part is an
+	// eighth of its clip, or a second where that is shorter. A termination counts where the clip was, and without a clock
+	// where the episode began. Larger shares spend more on what fails, smaller ones keep what works from being forgotten;
+	// 0 is none.
+	FailureStarts float64
+	// FailureDecay is the factor by which the counts of terminations shrink in a step of all environments. Larger ones
+	// remember for longer (1/(1 − FailureDecay) steps) and are less subject to chance; smaller ones follow a policy that
+	// changes fast. Zero means 0.999.
+	FailureDecay float64
 	// Measure adds figures of whole episodes to those of their means, see [Character]. Each takes milliseconds where an
 	// episode ends: time well spent in an evaluation, and a part of the time in training.
 	Measure bool
@@ -132,11 +149,11 @@ type CharacterConfig struct {
 // vertical so that the root's x axis points ahead. An observation is the features; then, with a clock, sine and cosine of
 // the clip's phase; then in the task [Track] the clip's root less this one (3, heading frame) and sine and cosine of the
 // angle between their headings; then in the task [Command] the direction wanted (2, heading frame) and the speed in m/s.
-// An AMP observation is the features of the last History control steps, the oldest first, without the root's with
-// HideRoot.
+// An AMP observation is the features of the last History control steps, the oldest first, or the Difference from the clip;
+// without the root's with HideRoot.
 //
 // Actions, clipped to [−5, 5], move the targets of position actuators, see CharacterConfig.ActionScale. An episode begins
-// at a random moment of a clip. It terminates when another body than a foot touches the floor, or the root is too low or
+// at a random moment of a clip, or with FailureStarts where others failed. It terminates when another body than a foot touches the floor, or the root is too low or
 // tilted too far, or in the task [Track] too far from the clip.
 //
 // Metrics of an episode are its "length", its mean "speed" ahead in m/s (in the task [Command]: in the direction wanted),
@@ -212,9 +229,15 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 	}
 	if cfg.History == 0 {
 		cfg.History = 2
+		if cfg.Difference {
+			cfg.History = 1
+		}
 	}
 	if cfg.Deviation == 0 {
 		cfg.Deviation = 0.5
+	}
+	if cfg.FailureDecay == 0 {
+		cfg.FailureDecay = 0.999
 	}
 	cfg.Clock = cfg.Clock || cfg.Residual || cfg.Task == Track
 	if err := cfg.check(); err != nil {
@@ -253,6 +276,16 @@ func (c *CharacterConfig) check() error {
 		return errors.New("Lead needs Residual: without it targets do not follow the clip")
 	case !(c.Deviation > 0):
 		return fmt.Errorf("Deviation is %g; it must be positive", c.Deviation)
+	case !(c.FailureStarts >= 0 && c.FailureStarts <= 1):
+		return fmt.Errorf("FailureStarts is %g; it must be between 0 and 1", c.FailureStarts)
+	case !(c.FailureDecay > 0 && c.FailureDecay < 1):
+		return fmt.Errorf("FailureDecay is %g; it must be between 0 and 1", c.FailureDecay)
+	}
+	if c.Difference && !c.Clock {
+		return errors.New("Difference compares with the clip at this moment and needs Clock, Residual or the task \"track\"")
+	}
+	if c.Difference && c.History != 1 {
+		return fmt.Errorf("History is %d; with Difference an AMP observation is of one moment", c.History)
 	}
 	if c.Clock && (len(c.Motions) != 1 || c.Motions[0].Loop() != motions.LoopWrap) {
 		return errors.New("Residual, Clock and the task \"track\" need exactly one clip, and one that wraps")
@@ -273,3 +306,12 @@ func (c *CharacterConfig) check() error {
 
 // Motions are the reference clips.
 func (c *Character) Motions() []*motions.Clip { return c.task.cfg.Motions }
+
+// Supports is as [Env.Supports], but with CharacterConfig.Difference there is no reference motion to draw: what AMP
+// observations are compared with is zeros.
+func (c *Character) Supports(iface any) bool {
+	if _, ok := iface.(*envs.MotionSource); ok && c.task.cfg.Difference {
+		return false
+	}
+	return c.Env.Supports(iface)
+}

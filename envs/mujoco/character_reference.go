@@ -1,6 +1,7 @@
 package mujoco
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -190,6 +191,10 @@ func (c *characterTask) draw(rng *rand.Rand) int {
 
 // CollectReferenceMotions draws n rows, of a clip by weight and at a uniform time.
 func (c *characterTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
+	if c.cfg.Difference {
+		return nil, fmt.Errorf("mujoco: character: with Difference AMP observations are compared with zeros, and no reference "+
+			"motion: %w", errors.ErrUnsupported)
+	}
 	if n <= 0 {
 		return nil, fmt.Errorf("mujoco: character: %d reference motions; ask for at least one", n)
 	}

@@ -17,6 +17,7 @@ import (
 type Env struct {
 	cfg     Config
 	task    Task
+	shared  sharedTask  // nil where the task shares nothing
 	metered MetricTask  // nil where the task has no metrics
 	whole   EpisodeTask // nil where it has none of whole episodes
 	spec    Spec
@@ -129,6 +130,7 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 			e.batchNames = append(e.batchNames, spec.Name+"/"+name)
 		}
 	}
+	e.shared, _ = task.(sharedTask)
 	if t, ok := task.(EpisodeTask); ok {
 		if names := t.EpisodeMetricNames(); len(names) > 0 {
 			e.whole, e.wholeNames, e.ofWhole = t, names, make([]float64, n*len(names))
@@ -146,6 +148,9 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 func (e *Env) seed(seed int64) {
 	for i, p := range e.pcg {
 		p.Seed(uint64(seed), uint64(i))
+	}
+	if e.shared != nil {
+		clear(e.shared.shared())
 	}
 }
 
@@ -227,6 +232,9 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 		return nil, e.batch.err
 	}
 	e.collect()
+	if e.shared != nil {
+		e.shared.stepped()
+	}
 	return &e.out, nil
 }
 

@@ -58,6 +58,14 @@ type ReferenceTask interface {
 	ReferencePose(s *State, qpos []float64) bool
 }
 
+// sharedTask is a task that keeps numbers for all environments together, which change between steps only.
+type sharedTask interface {
+	// shared returns them, always as many. A seeded Reset makes them 0, and they are saved.
+	shared() []float64
+	// stepped brings them up to date when all environments have made a step.
+	stepped()
+}
+
 // Spec describes a task.
 type Spec struct {
 	// Name is a short word, the prefix of batch metrics.
