@@ -44,7 +44,8 @@ run.yaml, for processes of gorl-pbt the file that they read, or --config.
 
 Every environment of the batch plays the same number of episodes, at least one, so
 that short episodes do not weigh more. The environment is as the configuration
-makes it: what a curriculum or a population has changed in it is not taken over.`,
+makes it, with its curriculum where the checkpoint has it; what a population has
+changed in it is not taken over.`,
 		Example: `
 gorl eval runs/cartpole
 gorl eval runs/cartpole --episodes 1000 --checkpoint latest --seed 7
@@ -218,6 +219,9 @@ func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t
 		return nil, fmt.Errorf("%s does not fit the agent of %s: %w", saved.Path, saved.config, err)
 	}
 	if err := t.RestoreStatistics(saved.Snapshot); err != nil {
+		return nil, fmt.Errorf("%s does not fit the environment of %s: %w", saved.Path, saved.config, err)
+	}
+	if err := t.RestoreCurriculum(saved.Snapshot); err != nil {
 		return nil, fmt.Errorf("%s does not fit the environment of %s: %w", saved.Path, saved.config, err)
 	}
 	return t, restored.Reseed(f.seed)

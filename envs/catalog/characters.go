@@ -64,6 +64,10 @@ type characterSettings struct {
 	// Stagger shortens first episodes by a random number of steps below it, so that a batch does not come to its time
 	// limits all at once; 0 does not.
 	Stagger int `yaml:"stagger" config:"min=0"`
+	// Fade has the task track become imitate within so many control steps of each environment: what a character is told of
+	// its clip (residual targets, clock, the clip's place, the reward, the deviation allowed) goes linearly to nothing. A
+	// policy that tracks a clip learns by AMP to do without it. A longer one is easier to follow; 0 is never.
+	Fade int `yaml:"fade" config:"min=0"`
 	// Measure adds figures of whole episodes: the pose error of the AMP paper, success, the sliding of feet and others. They
 	// take time where an episode ends; gorl eval always has them.
 	Measure bool `yaml:"measure"`
@@ -109,7 +113,7 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 	onto func(*motions.Clip) (*motions.Clip, error)) (envs.Env, error) {
 	cfg := mujoco.CharacterConfig{
 		NumEnvs: s.NumEnvs, Seed: s.Seed, Workers: s.Workers, EpisodeLength: s.EpisodeLength, Stagger: s.Stagger,
-		Task: mujoco.CharacterTask(s.Task), Residual: s.Residual, Lead: s.Lead, Clock: s.Clock, ActionScale: s.ActionScale,
+		Task: mujoco.CharacterTask(s.Task), Residual: s.Residual, Lead: s.Lead, Fade: s.Fade, Clock: s.Clock, ActionScale: s.ActionScale,
 		History: s.History, Difference: s.Difference, HideRoot: s.HideRoot, Deviation: s.Deviation,
 		FailureStarts: s.FailureStarts, FailureDecay: s.FailureDecay, Measure: s.Measure,
 		Command: mujoco.CommandConfig(s.Command),

@@ -138,6 +138,12 @@ type CharacterConfig struct {
 	// Measure adds figures of whole episodes to those of their means, see [Character]. Each takes milliseconds where an
 	// episode ends: time well spent in an evaluation, and a part of the time in training.
 	Measure bool
+	// Fade has the task [Track] become [Imitate] within so many control steps of each environment: all that a character is
+	// told of its clip goes linearly to nothing. These are the part of Residual in its targets, clock, and place of the
+	// clip in observations, the reward for tracking, in favour of 1 a step, and the limit Deviation, which becomes
+	// infinite. A policy that tracks a clip, trained on by AMP, learns to do without it. A longer one is easier to follow.
+	// Zero: nothing fades.
+	Fade int
 	// Render says how pictures look. The zero value is good.
 	Render RenderConfig
 }
@@ -272,6 +278,12 @@ func (c *CharacterConfig) check() error {
 		return fmt.Errorf("History is %d; it must be between 1 and 64", c.History)
 	case !(c.Lead >= 0) || !finite(c.Lead):
 		return fmt.Errorf("Lead is %g; it must be a finite number of seconds from 0 on", c.Lead)
+	case c.Fade < 0:
+		return fmt.Errorf("Fade is %d; it must not be negative", c.Fade)
+	case c.Fade > 0 && c.Task != Track:
+		return fmt.Errorf("Fade is for the task %q, which becomes %q; the task is %q", Track, Imitate, c.Task)
+	case c.Fade > 0 && c.Difference:
+		return errors.New("Fade and Difference exclude each other: a difference needs the clip to the end")
 	case c.Lead > 0 && !c.Residual:
 		return errors.New("Lead needs Residual: without it targets do not follow the clip")
 	case !(c.Deviation > 0):
@@ -308,10 +320,13 @@ func (c *CharacterConfig) check() error {
 func (c *Character) Motions() []*motions.Clip { return c.task.cfg.Motions }
 
 // Supports is as [Env.Supports], but with CharacterConfig.Difference there is no reference motion to draw: what AMP
-// observations are compared with is zeros.
+// observations are compared with is zeros; and without CharacterConfig.Fade there is no curriculum.
 func (c *Character) Supports(iface any) bool {
 	if _, ok := iface.(*envs.MotionSource); ok && c.task.cfg.Difference {
 		return false
+	}
+	if _, ok := iface.(*envs.Curriculum); ok {
+		return c.task.cfg.Fade > 0
 	}
 	return c.Env.Supports(iface)
 }
