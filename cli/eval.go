@@ -28,6 +28,7 @@ type evalFlags struct {
 	seed                               int64
 	fps                                float64
 	stochastic, json                   bool
+	set                                []string
 }
 
 func evalCommand() *cobra.Command {
@@ -50,6 +51,7 @@ changed in it is not taken over.`,
 gorl eval runs/cartpole
 gorl eval runs/cartpole --episodes 1000 --checkpoint latest --seed 7
 gorl eval runs/walker --record walk.gif --fps 50
+gorl eval runs/humanoid --set episode_length=600
 gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 		Args: commandline.Arguments(1, 1, "the folder of a run, or a checkpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,6 +67,7 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	flags.BoolVar(&f.stochastic, "stochastic", false, "draw actions from the policy's distribution, as in training")
 	flags.StringVar(&f.record, "record", "", "write the first episode of the first environment to this `file` (GIF; MP4, which needs ffmpeg; or twelve pictures of it as PNG), which is replaced where it exists")
 	flags.Float64Var(&f.fps, "fps", 25, "pictures that --record shows a second, one a step, at most 50, as MP4 60")
+	flags.StringArrayVarP(&f.set, "set", "s", nil, "change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
@@ -104,6 +107,11 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 	c, err := readConfiguration(saved.config, stdin)
 	if err != nil {
 		return err
+	}
+	for _, assignment := range f.set {
+		if err := c.Set("environment." + assignment); err != nil {
+			return commandline.Usagef("--set %w", err)
+		}
 	}
 	if err := check(c); err != nil {
 		return commandline.Usagef("%s: %w", saved.config, err)
