@@ -25,6 +25,11 @@ func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 		reward += tracking
 		fallen = fallen || lost
 	}
+	if fell := c.starts.fell; fell != nil {
+		if fell[s.Env] = -1; fallen || s.Diverged {
+			fell[s.Env] = c.bin(c.memory(s))
+		}
+	}
 	return reward, fallen
 }
 

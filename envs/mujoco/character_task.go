@@ -18,8 +18,8 @@ const (
 	maxAction      = 5
 )
 
-// characterTask is the [Task] of [Character]. Its tables do not change; its terms only do between steps, and scratch
-// belongs to the environments.
+// characterTask is the [Task] of [Character]. Its tables do not change; its terms and the counts of its starts only do
+// between steps, and scratch belongs to the environments.
 type characterTask struct {
 	cfg     CharacterConfig
 	dt      float64 // of a control step
@@ -31,7 +31,12 @@ type characterTask struct {
 	middle  []float64 // of each hinge's target
 	scale   []float64 // of its actions
 	terms   []characterTerms
-	scratch []moment // of each environment: the clip now
+	scratch []moment    // of each environment: the clip now
+	ahead   [][]float64 // of each environment: the clip's positions by Lead later
+	starts  starts      // where episodes begin
+	records []record    // of each environment, with Measure
+
+	footBodies []int
 }
 
 // moment is a clip's state in the coordinates of the model.
@@ -71,6 +76,7 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 			return Spec{}, err
 		}
 		c.feet[id] = true
+		c.footBodies = append(c.footBodies, id)
 	}
 	for _, name := range b.Keys {
 		id, err := m.ID(Body, name)
@@ -82,8 +88,16 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	if err := c.readMotions(m); err != nil {
 		return Spec{}, err
 	}
+	c.starts = starts{clip: -1}
+	if c.cfg.FailureStarts > 0 {
+		c.starts = newStarts(c.refs, len(c.terms))
+	}
 	for range c.terms {
 		c.scratch = append(c.scratch, moment{make([]float64, c.nq), make([]float64, c.nv)})
+		c.ahead = append(c.ahead, make([]float64, c.nq))
+	}
+	if c.cfg.Measure {
+		c.records = make([]record, len(c.terms))
 	}
 	set := spaces.Set{
 		Observation:    spaces.Unbounded(c.observation()),
@@ -96,11 +110,10 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 // memory returns what an environment remembers beside its history.
 func (c *characterTask) memory(s *State) []float64 { return s.Memory[len(s.Memory)-memorySize:] }
 
-// Reset starts at a random moment of a clip.
+// Reset starts in a clip.
 func (c *characterTask) Reset(s *State, rng *rand.Rand) {
-	k := c.draw(rng)
+	k, row := c.start(rng)
 	r, mem := &c.refs[k], c.memory(s)
-	row := rng.IntN(r.rows)
 	t := r.time(row) + float64(c.cfg.History-1)*c.dt
 	r.at(t, moment{s.QPos, s.QVel})
 	mem[memoryClip], mem[memoryTime], mem[memoryX], mem[memoryY] = float64(k), t, s.QPos[0], s.QPos[1]
@@ -134,6 +147,10 @@ func (c *characterTask) Act(s *State, action []float32) {
 		c.follow(s)
 		if c.cfg.Residual {
 			middle = now.qpos[rootPositions:]
+			if c.cfg.Lead > 0 {
+				c.reference(mem).clip.At(mem[memoryTime]+c.cfg.Lead, c.ahead[s.Env], nil)
+				middle = c.ahead[s.Env][rootPositions:]
+			}
 		}
 	}
 	for i, a := range action {
@@ -147,7 +164,11 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 	o := out.Observation
 	c.writeFeatures(s.QPos, s.QVel, s.XPos, o[:width])
 	history, style := s.Memory[:len(s.Memory)-memorySize], o[width-c.style():width]
-	if out.AMPObservation != nil {
+	switch {
+	case out.AMPObservation == nil:
+	case c.cfg.Difference:
+		c.writeDifference(s, out.AMPObservation)
+	default:
 		for i, v := range history {
 			out.AMPObservation[i] = float32(v)
 		}
