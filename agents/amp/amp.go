@@ -67,6 +67,7 @@ type learner struct {
 	replay         *memory.Replay       // the policy's earlier motion
 	mask           tensor.Tensor        // (M), 0 where the discriminator sees nothing; a zero Tensor for no mask
 	maskScope      *tensor.Scope        // owns it
+	termination    *termination         // of episodes with a poor style; nil where the setting is off
 	rows           *memory.Packing      // how both, and the rollout, keep rows
 	separate       *tensor.Optimizer    // the discriminator's own; nil where it shares the policy's
 	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
@@ -137,6 +138,9 @@ func New(o Options) (agent *Agent, err error) {
 		}
 	}()
 	a.StageRecord, a.AfterRecord = recording(a.Core, a.styleEstimator)
+	if cfg.TerminationStyleReward > 0 {
+		a.terminates()
+	}
 	a.Draw = random{a}
 	if cfg.Skrl() {
 		a.Draw = &ahead{a: a}
