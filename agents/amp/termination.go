@@ -37,7 +37,7 @@ func (a *learner) terminates() {
 	a.AfterRecord = func(s *tensor.Scope) {
 		record(s)
 		rows := a.scaled(s, a.rows.Float32(s, a.Rollout.Row("amp_observations")))
-		style := a.styleReward(s, a.logits(s, rows))
+		style := a.styleReward(s, a.logits(s, beside(s, rows, a.told(s, a.Rollout.Row("observations")))))
 		if s.Err() == nil {
 			s.Fail(tensor.Read(style, w.style))
 		}
@@ -108,6 +108,7 @@ func (a *learner) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, er
 // Restore implements [agents.Snapshotter]. Counts of poor steps that the snapshot does not have, or has of another number
 // of environments, begin anew.
 func (a *learner) Restore(snap *checkpoint.Snapshot) error {
+	a.shown = nil
 	if a.termination == nil {
 		return a.Core.Restore(snap)
 	}

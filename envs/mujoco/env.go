@@ -254,10 +254,22 @@ func (e *Env) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) 
 	return nil, fmt.Errorf("mujoco: the task %q has no reference motion: %w", e.spec.Name, errors.ErrUnsupported)
 }
 
+// CollectOverlappingMotions asks the task, see [envs.OverlappingMotionSource].
+func (e *Env) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
+	if s, ok := e.task.(envs.OverlappingMotionSource); ok {
+		return s.CollectOverlappingMotions(n, rng)
+	}
+	return nil, fmt.Errorf("mujoco: the task %q has no reference motion in windows that overlap: %w", e.spec.Name, errors.ErrUnsupported)
+}
+
 // Supports reports whether the task has reference motion; everything else always works.
 func (e *Env) Supports(iface any) bool {
-	if _, ok := iface.(*envs.MotionSource); ok {
+	switch iface.(type) {
+	case *envs.MotionSource:
 		_, ok := e.task.(envs.MotionSource)
+		return ok
+	case *envs.OverlappingMotionSource:
+		_, ok := e.task.(envs.OverlappingMotionSource)
 		return ok
 	}
 	return true
