@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +44,8 @@ run.yaml, for processes of gorl-pbt the file that they read, or --config.
 
 Every environment of the batch plays the same number of episodes, at least one, so
 that short episodes do not weigh more. The environment is as the configuration
-makes it: what a curriculum or a population has changed in it is not taken over.`,
+makes it, with its curriculum where the checkpoint has it; what a population has
+changed in it is not taken over.`,
 		Example: `
 gorl eval runs/cartpole
 gorl eval runs/cartpole --episodes 1000 --checkpoint latest --seed 7
@@ -63,12 +63,12 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	flags.IntVar(&f.numEnvs, "num-envs", 0, "environments that play together (default: the configuration's, at most --episodes)")
 	flags.Int64Var(&f.seed, "seed", 1, "seed of the environments, and of --stochastic")
 	flags.BoolVar(&f.stochastic, "stochastic", false, "draw actions from the policy's distribution, as in training")
-	flags.StringVar(&f.record, "record", "", "write the first episode of the first environment to this `file` (GIF, or twelve pictures of it as PNG), which is replaced where it exists")
-	flags.Float64Var(&f.fps, "fps", 25, "pictures that --record shows a second, one a step, at most 50")
+	flags.StringVar(&f.record, "record", "", "write the first episode of the first environment to this `file` (GIF; MP4, which needs ffmpeg; or twelve pictures of it as PNG), which is replaced where it exists")
+	flags.Float64Var(&f.fps, "fps", 25, "pictures that --record shows a second, one a step, at most 50, as MP4 60")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
-	_ = c.MarkFlagFilename("record", "gif", "png")
+	_ = c.MarkFlagFilename("record", "gif", "mp4", "png")
 	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"}, cobra.ShellCompDirectiveDefault))
 	return c
 }
@@ -81,10 +81,15 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 		return commandline.Usagef("--num-envs is %d; want at least 1", f.numEnvs)
 	case f.seed < 0:
 		return commandline.Usagef("--seed is %d; want 0 or more", f.seed)
-	case !(f.fps > 0 && f.fps <= 50):
-		return commandline.Usagef("--fps is %g; want above 0, and at most 50", f.fps)
-	case f.record != "" && !strings.HasSuffix(strings.ToLower(f.record), ".gif") && !isPNG(f.record):
-		return commandline.Usagef("--record %s: pictures are written as .gif or .png", f.record)
+	case !(f.fps > 0 && f.fps <= 60) || f.fps > 50 && !isKind(f.record, ".mp4"):
+		return commandline.Usagef("--fps is %g; want above 0, and at most 50, as MP4 at most 60", f.fps)
+	case f.record != "" && !isKind(f.record, ".gif", ".mp4", ".png"):
+		return commandline.Usagef("--record %s: pictures are written as .gif, .mp4 or .png", f.record)
+	}
+	if isKind(f.record, ".mp4") {
+		if _, err := findFFmpeg(); err != nil {
+			return commandline.Usagef("--record %s: %w", f.record, err)
+		}
 	}
 	if info, err := os.Stat(filepath.Dir(f.record)); f.record != "" && (err != nil || !info.IsDir()) { // before all episodes are played
 		return commandline.Usagef("--record %s: there is no folder %s", f.record, filepath.Dir(f.record))
@@ -132,7 +137,7 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 		return err
 	}
 	if f.record != "" {
-		if err := film.write(f.record, f.fps); err != nil {
+		if err := film.write(ctx, f.record, f.fps); err != nil {
 			return err
 		}
 	}
@@ -158,6 +163,12 @@ func (f *evalFlags) environment(section map[string]any) {
 	// Only whole episodes are counted.
 	if random, _ := full["random_episode_lengths"].(bool); random {
 		section["random_episode_lengths"] = false
+	}
+	if share, _ := full["failure_starts"].(float64); share > 0 { // a score must not depend on where it fails
+		section["failure_starts"] = 0
+	}
+	if measure, has := full["measure"].(bool); has && !measure {
+		section["measure"] = true
 	}
 	if mode, drawn := full["render_mode"].(string); f.record != "" && drawn && mode == "" {
 		section["render_mode"] = "rgb_array"
@@ -208,6 +219,9 @@ func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t
 		return nil, fmt.Errorf("%s does not fit the agent of %s: %w", saved.Path, saved.config, err)
 	}
 	if err := t.RestoreStatistics(saved.Snapshot); err != nil {
+		return nil, fmt.Errorf("%s does not fit the environment of %s: %w", saved.Path, saved.config, err)
+	}
+	if err := t.RestoreCurriculum(saved.Snapshot); err != nil {
 		return nil, fmt.Errorf("%s does not fit the environment of %s: %w", saved.Path, saved.config, err)
 	}
 	return t, restored.Reseed(f.seed)

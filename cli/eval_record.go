@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"image"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -72,12 +74,18 @@ func (f *film) take() error {
 // strip is how many pictures a PNG shows, and how many of them a row.
 const strip, stripColumns = 12, 4
 
-// write writes the film as a GIF, or some of its pictures as a PNG.
-func (f *film) write(path string, fps float64) error {
-	if isPNG(path) {
+// write writes the film as a GIF or an MP4, or some of its pictures as a PNG.
+func (f *film) write(ctx context.Context, path string, fps float64) error {
+	switch {
+	case isKind(path, ".png"):
 		return mujoco.SaveStrip(path, f.pictures, strip, stripColumns)
+	case isKind(path, ".mp4"):
+		return saveMP4(ctx, path, f.pictures, fps)
 	}
 	return mujoco.SaveGIF(path, len(f.pictures), fps, mujoco.Panel{Frame: func(i int) (image.Image, error) { return f.pictures[i], nil }})
 }
 
-func isPNG(path string) bool { return strings.EqualFold(filepath.Ext(path), ".png") }
+// isKind reports whether a file's name ends in one of the kinds, in small letters or capitals.
+func isKind(path string, kinds ...string) bool {
+	return slices.Contains(kinds, strings.ToLower(filepath.Ext(path)))
+}

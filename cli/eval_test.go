@@ -294,7 +294,7 @@ func TestEvalWrongUse(t *testing.T) {
 		{"runs/pole --num-envs -1", commandline.WrongUse, "--num-envs is -1"},
 		{"runs/pole --seed -1", commandline.WrongUse, "--seed is -1"},
 		{"runs/pole --fps 100 --record a.gif", commandline.WrongUse, "--fps is 100"},
-		{"runs/pole --record a.mp4", commandline.WrongUse, "written as .gif"},
+		{"runs/pole --record a.avi", commandline.WrongUse, "written as .gif, .mp4 or .png"},
 		{"runs/pole --checkpoint 33", commandline.WrongUse, "there are those of 32, 64, 96"},
 		{"runs/pole --checkpoint last", commandline.WrongUse, "want best, latest, a timestep or a file"},
 		{"runs/pole/checkpoints/agent_32.safetensors --checkpoint latest", commandline.WrongUse, "is a checkpoint already"},

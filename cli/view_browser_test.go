@@ -192,8 +192,21 @@ func differing(a, b image.Image) (n int) {
 	return n
 }
 
-// A page in Chromium shows a walker and a humanoid that were trained: pictures stay while they pause and change while they
-// move, a push by its key and by a button moves the character, and the page says when the server is gone.
+// red is the number of pixels of the colour of contacts.
+func red(a image.Image) (n int) {
+	for y := a.Bounds().Min.Y; y < a.Bounds().Max.Y; y++ {
+		for x := a.Bounds().Min.X; x < a.Bounds().Max.X; x++ {
+			if r, g, b, _ := a.At(x, y).RGBA(); r>>8 > 0xc8 && r>>8 < 0xd8 && g>>8 < 0x29 && b>>8 < 0x32 {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// A page in Chromium shows a walker and a humanoid that were trained, and a humanoid with two clips: pictures stay while they
+// pause and change while they move, a push by its key and by a button moves the character, there are marks where it touches
+// the ground and nowhere else, the clip that is chosen begins, and the page says when the server is gone.
 func TestViewInBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a browser draws for a minute")
@@ -201,12 +214,21 @@ func TestViewInBrowser(t *testing.T) {
 	b := chromium(t)
 	here(t, "walk.yaml", walks)
 	write(t, "human.yaml", strings.NewReplacer("id: CartPole", "id: Humanoid, task: track, residual: true", "name: pole", "name: human").Replace(short))
+	clips := []string{"humanoid_walk", "humanoid_run"}
 	for _, x := range []struct {
 		run   string
+		args  []string
 		ghost bool
-	}{{"walk", false}, {"human", true}} {
-		gorl(t, 0, "train", "-c", x.run+".yaml", "-q", "--seed", "2")
-		url, stop := viewed(t, "runs/"+x.run, "--checkpoint", "latest")
+		clips []string
+	}{
+		{"walk", []string{"runs/walk", "--checkpoint", "latest"}, false, nil},
+		{"human", []string{"runs/human", "--checkpoint", "latest"}, true, nil},
+		{"clips", []string{"--env", "Humanoid", "--set", "motions=[" + strings.Join(clips, ", ") + "]"}, false, clips},
+	} {
+		if x.clips == nil {
+			gorl(t, 0, "train", "-c", x.run+".yaml", "-q", "--seed", "2")
+		}
+		url, stop := viewed(t, x.args...)
 		b.call("Page.navigate", map[string]any{"url": url}, nil)
 		b.do(`window.errors = []; addEventListener('error', e => errors.push(e.message));
 			while (!window.viewer?.frame) await new Promise(r => requestAnimationFrame(r));`, nil)
@@ -225,6 +247,8 @@ func TestViewInBrowser(t *testing.T) {
 			Episode, Steps int
 			Root           [3]float64
 			Ghost          []float64
+			Contacts       []float64
+			Clip           *struct{ Now, Chosen int }
 		}
 		step := func() (f frame) {
 			b.do(`return viewer.frame`, &f)
@@ -258,7 +282,45 @@ func TestViewInBrowser(t *testing.T) {
 		if n := differing(first, b.shot(x.run+"-pushed")); n < 300 {
 			t.Errorf("%s: after three steps only %d pixels differ", x.run, n)
 		}
-		press(" ", fmt.Sprintf("viewer.frame.steps > %d", after.Steps+5))
+		for _, touches := range []bool{false, true} {
+			press("r", "viewer.frame.time === 0")
+			var now frame
+			for b.do(`return viewer.frame`, &now); (len(now.Contacts) > 0) != touches; now = step() {
+				if now.Steps > after.Steps+200 {
+					t.Fatalf("%s: in 200 steps there is none with contacts: %v", x.run, touches)
+				}
+			}
+			if n := red(b.shot(fmt.Sprintf("%s-touches-%v", x.run, touches))); (n >= 10) != touches || !touches && n > 0 {
+				t.Errorf("%s: with contacts %v there are %d red pixels", x.run, touches, n)
+			}
+		}
+		var offered []string
+		b.do(`return [...document.querySelectorAll('#clip option')].slice(1).map(o => o.textContent)`, &offered)
+		if len(offered) != len(x.clips) {
+			t.Errorf("%s: the page offers the clips %q", x.run, offered)
+		}
+		for k := range x.clips {
+			b.do(fmt.Sprintf(`const clip = document.getElementById('clip'), before = viewer.frame.episode;
+				clip.value = '%d';
+				clip.dispatchEvent(new Event('change'));
+				while (viewer.frame.episode === before) await viewer.next();
+				for (let i = 0; i < 3; i++) await new Promise(r => requestAnimationFrame(r));`, k), nil)
+			var begun frame
+			var said string
+			b.do(`return viewer.frame`, &begun)
+			b.do(`return document.getElementById('table').textContent`, &said)
+			if begun.Clip == nil || begun.Clip.Now != k || begun.Clip.Chosen != k || !strings.Contains(said, x.clips[k]) || !strings.Contains(offered[k], x.clips[k]) {
+				t.Errorf("chosen %q: the episode begins in %v of %q, and the page says %q", x.clips[k], begun.Clip, offered, said)
+			}
+			chosen := b.shot(fmt.Sprintf("%s-chosen-%d", x.run, k))
+			step()
+			if n := differing(chosen, b.shot(fmt.Sprintf("%s-chosen-%d-moved", x.run, k))); n == 0 {
+				t.Errorf("%s: a step in clip %d changes no pixel", x.run, k)
+			}
+		}
+		var here frame
+		b.do(`return viewer.frame`, &here)
+		press(" ", fmt.Sprintf("viewer.frame.steps > %d", here.Steps+5))
 		b.shot(x.run + "-moving")
 		var errors []string
 		if b.do(`return errors`, &errors); len(errors) > 0 {

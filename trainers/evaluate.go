@@ -30,7 +30,8 @@ type Evaluation struct {
 	Episodes int
 	// Return and Length are the mean undiscounted return and number of steps.
 	Return, Length float64
-	// Metrics are the means of the environment's own episode figures, over the episodes that were played to their end.
+	// Metrics are the means of the environment's own episode figures, each over the episodes that have it: those that were
+	// played to their end, or fewer.
 	Metrics map[string]float64
 	// Each has the episodes themselves, in the order in which they ended. Env is the environment that played one.
 	Each []envs.Episode
@@ -67,7 +68,7 @@ func evaluate(ctx context.Context, s *stepper, agent agents.Agent, o EvaluateOpt
 	defer freeze(s.env)()
 
 	p := play{stepper: s, agent: agent, render: render, maxSteps: o.MaxSteps,
-		sum: Evaluation{Metrics: map[string]float64{}}}
+		sum: Evaluation{Metrics: map[string]float64{}}, having: map[string]int{}}
 	rounds, each := 1, (o.Episodes+n-1)/n
 	if o.MaxSteps > 0 { // all episodes of a round begin together, so that all can be cut together
 		rounds, each = each, 1
@@ -90,8 +91,8 @@ type play struct {
 	render   RenderFunc // nil for none
 	maxSteps int
 	steps    int64
-	sum      Evaluation // of the episodes so far
-	finished int        // those of them that came to their end
+	sum      Evaluation     // of the episodes so far
+	having   map[string]int // how many of them have a figure
 }
 
 // round resets the environments and plays each episodes of every one.
@@ -134,7 +135,6 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 			}
 			played[e.Env]++
 			left--
-			p.finished++
 			p.add(e)
 		}
 	}
@@ -153,6 +153,7 @@ func (p *play) add(e envs.Episode) {
 	p.sum.Length += float64(e.Length)
 	for name, x := range e.Metrics {
 		p.sum.Metrics[name] += x
+		p.having[name]++
 	}
 	e.Metrics = maps.Clone(e.Metrics)
 	p.sum.Each = append(p.sum.Each, e)
@@ -163,7 +164,7 @@ func (p *play) means() Evaluation {
 	e := p.sum
 	e.Return, e.Length = e.Return/float64(e.Episodes), e.Length/float64(e.Episodes)
 	for name := range e.Metrics {
-		e.Metrics[name] /= float64(p.finished)
+		e.Metrics[name] /= float64(p.having[name])
 	}
 	return e
 }

@@ -56,7 +56,8 @@ func (r *runner) amp() (agents.Agent, error) {
 	motions, ok := envs.As[envs.MotionSource](r.env)
 	if !ok && r.Agent["discriminator_mode"] != "differential" {
 		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment (%T) has no reference motion; it must have the method "+
-			"CollectReferenceMotions (one of Gymnasium: the setting reference_motions, or a method collect_reference_motions in Python)", r.env)
+			"CollectReferenceMotions (one of Gymnasium: the setting reference_motions, or a method collect_reference_motions in Python). "+
+			"Where its AMP observations are differences from a motion, set discriminator_mode to differential", r.env)
 	}
 	if r.sp.AMPObservation.Kind == spaces.None {
 		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment has no AMP observations for the discriminator")

@@ -5,12 +5,16 @@ import "math"
 // features is the number of features of a moment.
 func (c *characterTask) features() int { return rootFeatures + 2*(c.nq-rootPositions) + 3*len(c.keys) }
 
-// style is the number of those features, the last ones, that AMP observations have.
+// style is the number of those features, the last ones, that a moment of an AMP observation has, or of differences.
 func (c *characterTask) style() int {
-	if c.cfg.HideRoot {
-		return c.features() - rootFeatures
+	n, root := c.features(), rootFeatures
+	if c.cfg.Difference {
+		n, root = n+rootDifferences-rootFeatures, rootDifferences
 	}
-	return c.features()
+	if c.cfg.HideRoot {
+		n -= root
+	}
+	return n
 }
 
 // observation is the width of an observation.

@@ -21,6 +21,7 @@ type reference struct {
 	features []float32 // (rows, width): reference AMP observations
 	keys     []float64 // (rows, keys, 3): the key bodies at the beginning of the row
 	numKeys  int
+	bodies   []float64   // (control steps, bodies, 3), likewise, with Measure
 	poses    [][]float64 // the hinges, one row a control step
 }
 
@@ -37,12 +38,23 @@ func (r *reference) at(t float64, m moment) {
 
 // key writes where key body k is at a time, seen from the root in the heading frame. The clip wraps.
 func (r *reference) key(t float64, k int, out *[3]float64) {
-	x := t / r.spacing
-	row := math.Floor(x)
-	f := x - row
-	a := (int(row)%r.rows + r.rows) % r.rows
-	b := (a + 1) % r.rows
-	p, q := r.keys[3*(a*r.numKeys+k):], r.keys[3*(b*r.numKeys+k):]
+	interpolate(out, r.keys, 3*r.numKeys, 3*k, t/r.spacing, true)
+}
+
+// interpolate writes three numbers, from column at on, of a table with rows of some width, between two rows. Rows that it
+// does not have are those of the next loop where it wraps, and otherwise the first or the last.
+func interpolate(out *[3]float64, table []float64, width, at int, row float64, wraps bool) {
+	first := math.Floor(row)
+	f, rows := row-first, len(table)/width
+	a := int(first)
+	b := a + 1
+	if wraps {
+		a = (a%rows + rows) % rows
+		b = (a + 1) % rows
+	} else {
+		a, b = max(0, min(rows-1, a)), max(0, min(rows-1, b))
+	}
+	p, q := table[width*a+at:], table[width*b+at:]
 	for i := range out {
 		out[i] = p[i] + f*(q[i]-p[i])
 	}
@@ -73,6 +85,11 @@ func (c *characterTask) readMotions(m *Model) error {
 		r, err := c.tabulate(clip, pose)
 		if err != nil {
 			return err
+		}
+		if c.cfg.Measure {
+			if err := r.place(pose, c.dt); err != nil {
+				return err
+			}
 		}
 		c.refs = append(c.refs, r)
 		total += clip.Weight()
@@ -174,6 +191,10 @@ func (c *characterTask) draw(rng *rand.Rand) int {
 
 // CollectReferenceMotions draws n rows, of a clip by weight and at a uniform time.
 func (c *characterTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
+	if c.cfg.Difference {
+		return nil, fmt.Errorf("mujoco: character: with Difference AMP observations are compared with zeros, and no reference "+
+			"motion: %w", errors.ErrUnsupported)
+	}
 	if n <= 0 {
 		return nil, fmt.Errorf("mujoco: character: %d reference motions; ask for at least one", n)
 	}

@@ -18,8 +18,8 @@ const (
 	maxAction      = 5
 )
 
-// characterTask is the [Task] of [Character]. Its tables do not change; its terms only do between steps, and scratch
-// belongs to the environments.
+// characterTask is the [Task] of [Character]. Its tables do not change; its terms and the counts of its starts only do
+// between steps, and scratch belongs to the environments.
 type characterTask struct {
 	cfg     CharacterConfig
 	dt      float64 // of a control step
@@ -31,7 +31,13 @@ type characterTask struct {
 	middle  []float64 // of each hinge's target
 	scale   []float64 // of its actions
 	terms   []characterTerms
-	scratch []moment // of each environment: the clip now
+	scratch []moment    // of each environment: the clip now
+	ahead   [][]float64 // of each environment: the clip's positions by Lead later
+	starts  starts      // where episodes begin
+	faded   float64     // control steps so far, with Fade
+	records []record    // of each environment, with Measure
+
+	footBodies []int
 }
 
 // moment is a clip's state in the coordinates of the model.
@@ -71,6 +77,7 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 			return Spec{}, err
 		}
 		c.feet[id] = true
+		c.footBodies = append(c.footBodies, id)
 	}
 	for _, name := range b.Keys {
 		id, err := m.ID(Body, name)
@@ -82,8 +89,16 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	if err := c.readMotions(m); err != nil {
 		return Spec{}, err
 	}
+	c.starts = starts{clip: -1}
+	if c.cfg.FailureStarts > 0 {
+		c.starts = newStarts(c.refs, len(c.terms))
+	}
 	for range c.terms {
 		c.scratch = append(c.scratch, moment{make([]float64, c.nq), make([]float64, c.nv)})
+		c.ahead = append(c.ahead, make([]float64, c.nq))
+	}
+	if c.cfg.Measure {
+		c.records = make([]record, len(c.terms))
 	}
 	set := spaces.Set{
 		Observation:    spaces.Unbounded(c.observation()),
@@ -96,11 +111,10 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 // memory returns what an environment remembers beside its history.
 func (c *characterTask) memory(s *State) []float64 { return s.Memory[len(s.Memory)-memorySize:] }
 
-// Reset starts at a random moment of a clip.
+// Reset starts in a clip.
 func (c *characterTask) Reset(s *State, rng *rand.Rand) {
-	k := c.draw(rng)
+	k, row := c.start(rng)
 	r, mem := &c.refs[k], c.memory(s)
-	row := rng.IntN(r.rows)
 	t := r.time(row) + float64(c.cfg.History-1)*c.dt
 	r.at(t, moment{s.QPos, s.QVel})
 	mem[memoryClip], mem[memoryTime], mem[memoryX], mem[memoryY] = float64(k), t, s.QPos[0], s.QPos[1]
@@ -128,12 +142,18 @@ func (c *characterTask) follow(s *State) {
 
 // Act implements [Task].
 func (c *characterTask) Act(s *State, action []float32) {
-	now, middle := &c.scratch[s.Env], c.middle
+	middle := c.middle
 	if mem := c.memory(s); c.cfg.Clock {
 		mem[memoryTime] += s.TimeStep
 		c.follow(s)
-		if c.cfg.Residual {
-			middle = now.qpos[rootPositions:]
+		if told := c.told(); c.cfg.Residual && told > 0 {
+			ahead := c.ahead[s.Env]
+			c.reference(mem).clip.At(mem[memoryTime]+c.cfg.Lead, ahead, nil)
+			if middle = ahead[rootPositions:]; told < 1 {
+				for i, m := range c.middle {
+					middle[i] = told*middle[i] + (1-told)*m
+				}
+			}
 		}
 	}
 	for i, a := range action {
@@ -147,7 +167,11 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 	o := out.Observation
 	c.writeFeatures(s.QPos, s.QVel, s.XPos, o[:width])
 	history, style := s.Memory[:len(s.Memory)-memorySize], o[width-c.style():width]
-	if out.AMPObservation != nil {
+	switch {
+	case out.AMPObservation == nil:
+	case c.cfg.Difference:
+		c.writeDifference(s, out.AMPObservation)
+	default:
 		for i, v := range history {
 			out.AMPObservation[i] = float32(v)
 		}
@@ -165,6 +189,7 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 		}
 	}
 	o = o[width:]
+	clip := o // what it says of the clip fades
 	if c.cfg.Clock {
 		sin, cos := math.Sincos(2 * math.Pi * mem[memoryTime] / c.reference(mem).clip.Duration())
 		o[0], o[1] = float32(sin), float32(cos)
@@ -181,6 +206,11 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 		o[0], o[1], o[2] = float32(dx), float32(dy), float32(now.qpos[2]-s.QPos[2])
 		sin, cos := math.Sincos(heading(now.qpos[3:7]) - ahead)
 		o[3], o[4] = float32(sin), float32(cos)
+		if told := float32(c.told()); told < 1 {
+			for i := range clip {
+				clip[i] *= told
+			}
+		}
 	case Command:
 		sin, cos := math.Sincos(mem[memoryDirection] - ahead)
 		o[0], o[1], o[2] = float32(cos), float32(sin), float32(mem[memorySpeed])
@@ -190,7 +220,7 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 // ReferencePose implements [ReferenceTask]: with a clock the clip's pose at this moment. Where the clip's place is not
 // what counts, it stands where the character is and faces as it does.
 func (c *characterTask) ReferencePose(s *State, qpos []float64) bool {
-	if !c.cfg.Clock {
+	if !c.cfg.Clock || c.told() == 0 {
 		return false
 	}
 	mem := c.memory(s)

@@ -102,6 +102,9 @@ func TestCharacterRuns(t *testing.T) {
 		for _, task := range []CharacterTask{Imitate, Track, Command} {
 			cfg := CharacterConfig{Body: body(), NumEnvs: 7, EpisodeLength: 30, Stagger: 10, Task: task, Residual: task == Track,
 				Command: CommandConfig{MaxSpeed: 1, Turn: 1, Seconds: 0.3}}
+			if task != Imitate {
+				cfg.FailureStarts, cfg.FailureDecay = 0.7, 0.9
+			}
 			run := func(e *Character, seed uint64, steps int) []float32 {
 				rng := rand.New(rand.NewPCG(seed, 1))
 				actions := make([]float32, 7*e.Model().NU())
@@ -378,6 +381,8 @@ func TestCharacterConfigErrors(t *testing.T) {
 		{CharacterConfig{ActionScale: -1}, "ActionScale"},
 		{CharacterConfig{History: 65}, "History"},
 		{CharacterConfig{Deviation: math.NaN()}, "Deviation"},
+		{CharacterConfig{FailureStarts: 1.5}, "FailureStarts"},
+		{CharacterConfig{FailureDecay: 1}, "FailureDecay"},
 		{CharacterConfig{Command: CommandConfig{MinSpeed: 2, MaxSpeed: 1}}, "MinSpeed"},
 		{CharacterConfig{Command: CommandConfig{Turn: 4}}, "Turn"},
 		{CharacterConfig{Command: CommandConfig{Seconds: -1}}, "Seconds"},

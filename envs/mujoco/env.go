@@ -17,7 +17,9 @@ import (
 type Env struct {
 	cfg     Config
 	task    Task
-	metered MetricTask // nil where the task has no metrics
+	shared  sharedTask  // nil where the task shares nothing
+	metered MetricTask  // nil where the task has no metrics
+	whole   EpisodeTask // nil where it has none of whole episodes
 	spec    Spec
 	model   *Model
 	batch   *Batch
@@ -38,6 +40,9 @@ type Env struct {
 	names       []string  // of metrics, and with the task's name
 	batchNames  []string
 	metrics     []float64 // (N, metrics) of this step
+	wholeNames  []string  // of figures of whole episodes
+	ofWhole     []float64 // (N, whole names) of episodes that have ended
+	seen        []bool    // of each environment: the task has seen the running episode from its beginning
 	sums        []float64 // (N, metrics) over the running episode
 	done        []episodeEnd
 	lists       [][]C.int // of each worker: environments to reset
@@ -50,6 +55,7 @@ type Env struct {
 // episodeEnd is what a worker keeps of an episode until Step lists it.
 type episodeEnd struct {
 	ended  bool
+	whole  bool // the task has seen all of its steps
 	length int
 	ret    float64
 }
@@ -127,6 +133,13 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 			e.batchNames = append(e.batchNames, spec.Name+"/"+name)
 		}
 	}
+	e.shared, _ = task.(sharedTask)
+	if t, ok := task.(EpisodeTask); ok {
+		if names := t.EpisodeMetricNames(); len(names) > 0 {
+			e.whole, e.wholeNames, e.ofWhole = t, names, make([]float64, n*len(names))
+			e.seen = make([]bool, n)
+		}
+	}
 	for range batch.pool.workers() {
 		e.lists = append(e.lists, make([]C.int, 0, n))
 	}
@@ -138,6 +151,9 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 func (e *Env) seed(seed int64) {
 	for i, p := range e.pcg {
 		p.Seed(uint64(seed), uint64(i))
+	}
+	if e.shared != nil {
+		clear(e.shared.shared())
 	}
 }
 
@@ -221,6 +237,9 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 	}
 	clear(e.ends)
 	e.collect()
+	if e.shared != nil {
+		e.shared.stepped()
+	}
 	return &e.out, nil
 }
 

@@ -56,6 +56,11 @@ func (e *Env) MarshalState() ([]byte, error) {
 	}
 	enc.Floats(e.observation)
 	enc.Floats(e.state)
+	if e.shared != nil {
+		for _, v := range e.shared.shared() {
+			enc.Float(v)
+		}
+	}
 	return enc.State(), nil
 }
 
@@ -103,8 +108,17 @@ func (e *Env) RestoreState(b []byte) error {
 		}
 	}
 	observation, state := dec.Floats(len(e.observation)), dec.Floats(len(e.state))
+	var shared []float64
+	if e.shared != nil {
+		for range e.shared.shared() {
+			shared = append(shared, dec.Float())
+		}
+	}
 	if err := dec.End(); err != nil {
 		return fmt.Errorf("mujoco: %w", err)
+	}
+	if e.shared != nil {
+		copy(e.shared.shared(), shared)
 	}
 	for i := range all {
 		s := &all[i]
@@ -116,6 +130,7 @@ func (e *Env) RestoreState(b []byte) error {
 		e.batch.data[i].time = C.double(s.time)
 		e.restoreParts(i, s.parts)
 	}
+	clear(e.seen)
 	copy(e.observation, observation)
 	copy(e.state, state)
 	clear(e.ends)

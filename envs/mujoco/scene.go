@@ -9,7 +9,6 @@ import (
 	"math"
 	"runtime"
 	"sync"
-	"unsafe"
 
 	"gonum.org/v1/gonum/spatial/r3"
 )
@@ -96,7 +95,7 @@ func (s *scene) add(shapes []shape, pos, mat []float64, col *color.RGBA, shift r
 
 // mark notes where data has contacts, moved by shift.
 func (s *scene) mark(data *C.mjData, shift r3.Vec) {
-	for _, c := range unsafe.Slice(data.contact, int(data.ncon)) {
+	for _, c := range contacts(data) {
 		s.touches = append(s.touches, r3.Add(shift, r3.Vec{X: float64(c.pos[0]), Y: float64(c.pos[1]), Z: float64(c.pos[2])}))
 	}
 }

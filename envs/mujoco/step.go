@@ -3,7 +3,11 @@ package mujoco
 // #include "engine.h"
 import "C"
 
-import "github.com/gorl-dev/gorl/envs"
+import (
+	"math"
+
+	"github.com/gorl-dev/gorl/envs"
+)
 
 // stepPiece steps environments first to last-1: one call into C, and the task's part before and after it.
 func (e *Env) stepPiece(worker, first, last int) {
@@ -33,6 +37,9 @@ func (e *Env) stepPiece(worker, first, last int) {
 				e.sums[i*k+j] += v
 			}
 		}
+		if e.whole != nil {
+			e.whole.Follow(s)
+		}
 		e.done[i].ended = terminated || truncated
 		if !e.done[i].ended {
 			e.task.Observe(s, e.row(i, e.observation, e.state, true))
@@ -40,6 +47,9 @@ func (e *Env) stepPiece(worker, first, last int) {
 		}
 		e.task.Observe(s, e.row(i, e.final.FinalObservations, e.final.FinalStates, true))
 		e.done[i].length, e.done[i].ret = s.Steps, e.returns[i]
+		if e.done[i].whole = e.whole != nil && e.seen[i]; e.done[i].whole {
+			e.whole.EpisodeMetrics(s, terminated, row(e.ofWhole, i, len(e.wholeNames)))
+		}
 		list = append(list, C.int(i))
 	}
 	e.lists[worker] = list
@@ -67,6 +77,9 @@ func (e *Env) begin(worker int, list []C.int) {
 		clear(s.Ctrl)
 		clear(s.Memory)
 		e.returns[i] = 0
+		if e.whole != nil {
+			e.seen[i] = true
+		}
 		e.limit[i] = e.cfg.EpisodeLength
 		e.task.Reset(s, e.rng[i])
 	}
@@ -112,12 +125,19 @@ func (e *Env) collect() {
 		}
 		o.FinalObservations, o.FinalStates = e.final.FinalObservations, e.final.FinalStates
 		ep := envs.Episode{Env: i, Return: d.ret, Length: d.length}
-		if k > 0 {
-			ep.Metrics = make(map[string]float64, k+1)
+		if k > 0 || d.whole {
+			ep.Metrics = make(map[string]float64, k+len(e.wholeNames)+1)
 			ep.Metrics["length"] = float64(d.length)
 			for j, name := range e.names {
 				ep.Metrics[name] = e.sums[i*k+j] / float64(d.length)
 				e.sums[i*k+j] = 0
+			}
+		}
+		if d.whole {
+			for j, v := range row(e.ofWhole, i, len(e.wholeNames)) {
+				if !math.IsNaN(v) {
+					ep.Metrics[e.wholeNames[j]] = v
+				}
 			}
 		}
 		o.Episodes = append(o.Episodes, ep)

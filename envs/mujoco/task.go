@@ -41,10 +41,29 @@ type MetricTask interface {
 	Metrics(s *State, out []float64)
 }
 
+// EpisodeTask is implemented by tasks that have figures of whole episodes, which go into [envs.Episode.Metrics] beside the
+// means of a [MetricTask]. An episode in which a restored state was set has none.
+type EpisodeTask interface {
+	// EpisodeMetricNames returns the names, always the same. Where there are none, the other methods are not called.
+	EpisodeMetricNames() []string
+	// Follow sees the state that every step led to; s.Steps is 1 in an episode's first.
+	Follow(s *State)
+	// EpisodeMetrics writes the figures of the episode that ends in s, one a name. One that is NaN is left out.
+	EpisodeMetrics(s *State, terminated bool, out []float64)
+}
+
 // ReferenceTask is implemented by tasks whose characters are compared with a motion: pictures show it beside them.
 type ReferenceTask interface {
 	// ReferencePose writes the positions (NQ) of the motion at the moment of s, and reports whether there is one.
 	ReferencePose(s *State, qpos []float64) bool
+}
+
+// sharedTask is a task that keeps numbers for all environments together, which change between steps only.
+type sharedTask interface {
+	// shared returns them, always as many. A seeded Reset makes them 0, and they are saved.
+	shared() []float64
+	// stepped brings them up to date when all environments have made a step.
+	stepped()
 }
 
 // Spec describes a task.

@@ -74,6 +74,21 @@ func (e *Env) ReferencePoses(i int, dst []float32) (poses []float32, ok bool, er
 	return d.poses(d.pose.data[0], dst), true, nil
 }
 
+// Contacts appends the places in the world where geoms of environment i touch the ground or each other: x, y, z in metres
+// each.
+func (e *Env) Contacts(i int, dst []float32) ([]float32, error) {
+	if err := e.has(i); err != nil {
+		return nil, err
+	}
+	for _, c := range contacts(e.batch.data[i]) {
+		dst = append(dst, float32(c.pos[0]), float32(c.pos[1]), float32(c.pos[2]))
+	}
+	return dst, nil
+}
+
+// contacts are those of a simulation's last time step.
+func contacts(data *C.mjData) []C.mjContact { return unsafe.Slice(data.contact, int(data.ncon)) }
+
 // pose puts the drawing's own simulation where the motion is that environment i is compared with. It returns false where
 // the task has none.
 func (e *Env) pose(d *drawing, i int) (bool, error) {

@@ -70,7 +70,7 @@ func (v *Viewer) listen(ctx context.Context, conn *websocket.Conn) {
 		if err := wsjson.Read(ctx, conn, &r); err != nil {
 			return
 		}
-		if err := r.check(v.commands); err != nil {
+		if err := r.check(v.commands, v.numClips); err != nil {
 			_ = conn.Close(websocket.StatusPolicyViolation, err.Error())
 			return
 		}

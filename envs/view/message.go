@@ -16,6 +16,8 @@ type Scene struct {
 	// Step is the duration of a control step in seconds, and Mass the character's in kg.
 	Step float64 `json:"step"`
 	Mass float64 `json:"mass"`
+	// Clips are the names of the clips that episodes begin in, where there are several.
+	Clips []string `json:"clips,omitempty"`
 }
 
 // Frame is how things stand after a control step or a request.
@@ -40,8 +42,19 @@ type Frame struct {
 	Root  [3]float64 `json:"root"`
 	Poses []float32  `json:"poses"`
 	Ghost []float32  `json:"ghost,omitempty"`
+	// Contacts are the places where the character touches the ground, three numbers each (see mujoco.Env.Contacts).
+	Contacts []float32 `json:"contacts,omitempty"`
+	// Clip is where the episode began; nil where the scene has no Clips.
+	Clip *Clip `json:"clip,omitempty"`
 	// Command is what the character is told; nil where the task has no commands.
 	Command *mujoco.Commanded `json:"command,omitempty"`
+}
+
+// Clip says which of a scene's clips an episode began in, by number from 0.
+type Clip struct {
+	Now int `json:"now"`
+	// Chosen is the one that the page has chosen for all episodes, -1 where any may come.
+	Chosen int `json:"chosen"`
 }
 
 // Ended is an episode that has ended.
@@ -55,8 +68,8 @@ type Ended struct {
 // Request is what a page asks for.
 type Request struct {
 	// Do is "pause", "go", "step" (one control step, and pause), "reset", "rate" (with Rate), "push" (with Impulse),
-	// "command" (with Direction and Speed, until the next request) or "task" (commands are the task's again, from the next
-	// episode on).
+	// "command" (with Direction and Speed, until the next request), "task" (commands are the task's again, from the next
+	// episode on) or "clip" (with Clip: an episode begins in it, and coming ones do).
 	Do string `json:"do"`
 	// Rate is the speed at which time passes, from 0.05 to 4; 1 is real time.
 	Rate float64 `json:"rate"`
@@ -65,6 +78,8 @@ type Request struct {
 	// Direction is in radians, 0 along x, and Speed in m/s, at most 20.
 	Direction float64 `json:"direction"`
 	Speed     float64 `json:"speed"`
+	// Clip is the number of one of the scene's clips, or -1 for any.
+	Clip int `json:"clip"`
 }
 
 const (
@@ -74,7 +89,7 @@ const (
 )
 
 // check says what is wrong with a request.
-func (r *Request) check(commands bool) error {
+func (r *Request) check(commands bool, clips int) error {
 	switch r.Do {
 	case "pause", "go", "step", "reset":
 	case "rate":
@@ -93,6 +108,10 @@ func (r *Request) check(commands bool) error {
 		}
 		if !(r.Speed >= 0 && r.Speed <= maxSpeed) || math.IsInf(r.Direction, 0) {
 			return fmt.Errorf("a speed of %g m/s; want 0 to %d", r.Speed, maxSpeed)
+		}
+	case "clip":
+		if r.Clip < -1 || r.Clip >= clips {
+			return fmt.Errorf("there is no clip %d; want one of %d, or -1 for any", r.Clip, clips)
 		}
 	default:
 		return fmt.Errorf("there is no request %.20q", r.Do)

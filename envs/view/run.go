@@ -12,7 +12,7 @@ import (
 // Run steps the environment in real time until the context ends, which is no error, or something fails. It is called
 // once.
 func (v *Viewer) Run(ctx context.Context) (err error) {
-	s := &session{Viewer: v, clients: map[*client]bool{}, frame: Frame{Rate: 1}}
+	s := &session{Viewer: v, clients: map[*client]bool{}, frame: Frame{Rate: 1}, clip: -1}
 	defer func() { // pages are told before the program ends
 		close(v.ending)
 		for len(s.clients) > 0 {
@@ -62,6 +62,7 @@ type session struct {
 	now     *envs.Step // what Reset or Step returned last
 	frame   Frame
 	command *Request // that the page has given, for coming episodes too
+	clip    int      // that the page has chosen, or -1
 }
 
 // interval is the time between two steps.
@@ -143,6 +144,12 @@ func (s *session) serve(r *Request) error {
 		return s.character.SetCommand(0, r.Direction, r.Speed)
 	case "task":
 		s.command = nil
+	case "clip":
+		if err := s.clips.SetClip(r.Clip); err != nil {
+			return fmt.Errorf("view: %w", err)
+		}
+		s.clip = r.Clip
+		return s.serve(&Request{Do: "reset"})
 	}
 	return nil
 }
@@ -155,6 +162,16 @@ func (s *session) show() (err error) {
 	}
 	if f.Ghost, _, err = s.character.ReferencePoses(0, nil); err != nil {
 		return fmt.Errorf("view: %w", err)
+	}
+	if f.Contacts, err = s.character.Contacts(0, nil); err != nil {
+		return fmt.Errorf("view: %w", err)
+	}
+	if s.clips != nil {
+		now, err := s.clips.Clip(0)
+		if err != nil {
+			return fmt.Errorf("view: %w", err)
+		}
+		f.Clip = &Clip{Now: now, Chosen: s.clip}
 	}
 	f.Root = [3]float64(s.character.State(0).XPos[3:6])
 	if c, ok := s.character.Commanded(0); ok {

@@ -1,6 +1,6 @@
 // Package view shows a character of package mujoco in the browser, while it moves: [New] makes a viewer of an environment
 // and of what acts in it, and [Viewer.Serve] a local web server with the page, which draws with three.js and needs no
-// network. Poses go to the page over a WebSocket; the page pauses, slows down, resets, pushes and commands.
+// network. Poses go to the page over a WebSocket; the page pauses, slows down, resets, pushes and commands, and begins in another clip.
 //
 // [Scene], [Frame] and [Request] are the messages, each as one JSON object: the server sends {"scene": ...} once, and then
 // {"frame": ...} after every control step and after every request.
@@ -19,6 +19,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/motions"
 )
 
 //go:embed page
@@ -32,8 +33,16 @@ type Character interface {
 	Poses(i int, dst []float32) ([]float32, error)
 	ReferencePoses(i int, dst []float32) (poses []float32, ok bool, err error)
 	Push(i, body int, impulse [3]float64) error
+	Contacts(i int, dst []float32) ([]float32, error)
 	Commanded(i int) (mujoco.Commanded, bool)
 	SetCommand(i int, direction, speed float64) error
+}
+
+// chooser is a character that may be told in which clip to begin, as [mujoco.Character] is.
+type chooser interface {
+	Motions() []*motions.Clip
+	Clip(i int) (int, error)
+	SetClip(number int) error
 }
 
 // Config says what is viewed.
@@ -61,6 +70,8 @@ type Viewer struct {
 	leaves    chan *client
 	ending    chan struct{} // closed when Run ends
 	commands  bool          // the task has some
+	clips     chooser       // nil where there are no clips to choose from
+	numClips  int
 	// ticker sends when a step is due, and changes the time between steps; tests have their own.
 	ticker func(time.Duration) (due <-chan time.Time, change func(time.Duration), stop func())
 }
@@ -82,12 +93,19 @@ func New(cfg Config) (*Viewer, error) {
 	v := &Viewer{cfg: cfg, character: c, requests: make(chan Request), joins: make(chan *client),
 		leaves: make(chan *client), ending: make(chan struct{}), ticker: realTime}
 	_, v.commands = c.Commanded(0)
+	var clips []string
+	if m, ok := envs.As[chooser](cfg.Env); ok && len(m.Motions()) > 1 {
+		for _, clip := range m.Motions() {
+			clips = append(clips, clip.Name())
+		}
+		v.clips, v.numClips = m, len(clips)
+	}
 	shapes, err := c.Shapes()
 	if err != nil {
 		return nil, fmt.Errorf("view: %w", err)
 	}
 	v.scene, err = encode(message{Scene: &Scene{Title: cfg.Title, Shapes: shapes, Step: c.State(0).TimeStep,
-		Mass: c.Model().Mass()}})
+		Mass: c.Model().Mass(), Clips: clips}})
 	return v, err
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/motions"
 )
 
 // zero acts by zeros.
@@ -145,13 +146,13 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(scene), fmt.Sprint(&Scene{"a title", shapes, twin.State(0).TimeStep, twin.Model().Mass()}); got != want {
+	if got, want := fmt.Sprint(scene), fmt.Sprint(&Scene{"a title", shapes, twin.State(0).TimeStep, twin.Model().Mass(), nil}); got != want {
 		t.Errorf("the scene is\n%s, want\n%s", got, want)
 	}
 	if _, err := twin.Reset(3); err != nil {
 		t.Fatal(err)
 	}
-	f, sum := s.frame(), 0.0
+	f, sum, contacts := s.frame(), 0.0, 0
 	for k := range 5 {
 		poses, err := twin.Poses(0, nil)
 		if err != nil {
@@ -163,6 +164,13 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 		}
 		if !slices.Equal(f.Poses, poses) || !slices.Equal(f.Ghost, ghost) || len(poses) != 7*len(shapes) {
 			t.Errorf("frame %d has the poses %v, want %v", k, f.Poses, poses)
+		}
+		touching, err := twin.Contacts(0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if contacts += len(touching); !slices.Equal(f.Contacts, touching) || f.Clip != nil {
+			t.Errorf("frame %d has contacts at %v, want %v, and the clip %v", k, f.Contacts, touching, f.Clip)
 		}
 		if x := twin.State(0).XPos[3:6]; !slices.Equal(f.Root[:], x) {
 			t.Errorf("frame %d has the root at %v, want %v", k, f.Root, x)
@@ -180,6 +188,53 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 		if len(f.Figures) != 3 || f.Figures["humanoid/speed"] != step.Metrics["humanoid/speed"] || f.Figures["style reward"] != 0.25 {
 			t.Errorf("the figures are %v", f.Figures)
 		}
+	}
+	if contacts == 0 {
+		t.Error("nothing touches the ground")
+	}
+}
+
+// A clip that is chosen is the one that this episode and coming ones begin in, until it is any again.
+func TestChooseClip(t *testing.T) {
+	var clips []*motions.Clip
+	for _, speed := range []float64{0.3, 0.6, 0.9} {
+		clip, err := motions.Trot(motions.TrotConfig{Speed: speed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clips = append(clips, clip)
+	}
+	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{Motions: clips, EpisodeLength: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { env.Close() })
+	s := open(t, Config{Env: env, Act: zero(env)})
+	if scene := s.message().Scene; !slices.Equal(scene.Clips, []string{clips[0].Name(), clips[1].Name(), clips[2].Name()}) {
+		t.Errorf("the clips are %q", scene.Clips)
+	}
+	if f := s.frame(); f.Clip == nil || f.Clip.Chosen != -1 {
+		t.Errorf("at first the clip is %v", f.Clip)
+	}
+	for k, chosen := range []int{2, 0, 1} {
+		f := s.ask(Request{Do: "clip", Clip: chosen})
+		if *f.Clip != (Clip{chosen, chosen}) || f.Time != 0 || f.Episode != 2+7*k || f.Last == nil {
+			t.Errorf("chosen %d: episode %d, %g s after its beginning, in %v", chosen, f.Episode, f.Time, *f.Clip)
+		}
+		for range 12 {
+			if f := s.step(); *f.Clip != (Clip{chosen, chosen}) {
+				t.Fatalf("episode %d is in %v, not in %d", f.Episode, *f.Clip, chosen)
+			}
+		}
+	}
+	seen := map[int]bool{}
+	f := s.ask(Request{Do: "clip", Clip: -1})
+	for range 40 {
+		seen[f.Clip.Now] = true
+		f = s.ask(Request{Do: "reset"})
+	}
+	if len(seen) != 3 || f.Clip.Chosen != -1 {
+		t.Errorf("any clip is %v, the chosen one %d", seen, f.Clip.Chosen)
 	}
 }
 
@@ -315,6 +370,7 @@ func TestRefusedRequests(t *testing.T) {
 		{`{"do": "rate", "rate": 0}`, "the rate is 0"},
 		{`{"do": "push", "impulse": [1e6, 0, 0]}`, "at most 10000"},
 		{`{"do": "command", "speed": 1}`, "no commands"},
+		{`{"do": "clip", "clip": 0}`, "there is no clip 0"},
 		{`{"do": 1}`, ""},
 		{`{`, ""},
 	} {
@@ -331,7 +387,7 @@ func TestRefusedRequests(t *testing.T) {
 		}
 	}
 	commanded := Request{Do: "command", Speed: 21}
-	if err := commanded.check(true); err == nil {
+	if err := commanded.check(true, 0); err == nil {
 		t.Error("a speed of 21 m/s is accepted")
 	}
 }

@@ -29,7 +29,10 @@ scene.add(sun, sun.target);
 
 const ground = new THREE.Group(); // planes, which go with the character
 const body = new THREE.Group(), ghost = new THREE.Group();
-scene.add(ground, body, ghost);
+const marks = new THREE.Group(); // where the character touches the ground
+scene.add(ground, body, ghost, marks);
+const mark = { geometry: new THREE.CircleGeometry(1, 24), material: new THREE.MeshBasicMaterial({
+  color: 0xd0212a, fog: false, polygonOffset: true, polygonOffsetFactor: -2, polygonOffsetUnits: -2 }) }; // as red as in films
 
 // --- what the server sends ---
 
@@ -114,6 +117,8 @@ function begin(s) {
     other.userData = { index: i, from: { p: new THREE.Vector3(), q: new THREE.Quaternion() }, to: { p: new THREE.Vector3(), q: new THREE.Quaternion() } };
     ghost.add(other);
   });
+  $('clip-label').hidden = !s.clips;
+  $('clip').replaceChildren(new Option('any', -1), ...(s.clips ?? []).map((name, i) => new Option(i + 1 + ' ' + name, i)));
   const impulse = Math.max(1, Math.round(0.5 * s.mass)); // half a metre a second
   $('impulse').max = 6 * impulse;
   $('impulse').value = impulse;
@@ -151,9 +156,20 @@ function show(f) {
   }
   if (snap) root.from.copy(root.to);
   if (first) frameCamera();
+  touch(f.contacts ?? []);
   first = false;
   tell(f);
   for (const f of waiting.splice(0)) f(frame);
+}
+
+// touch puts a mark on the ground at every contact.
+function touch(contacts) {
+  for (let i = 0; 3 * i < contacts.length; i++) {
+    if (i === marks.children.length) marks.add(new THREE.Mesh(mark.geometry, mark.material));
+    marks.children[i].scale.setScalar(0.04 * size); // peeps out from under a foot
+    marks.children[i].position.set(contacts[3 * i], contacts[3 * i + 1], contacts[3 * i + 2] + 0.004);
+  }
+  marks.children.forEach((m, i) => { m.visible = 3 * i < contacts.length; });
 }
 
 // frameCamera looks at the character, and at the ghost beside it.
@@ -227,6 +243,7 @@ const number = x => Math.abs(x) >= 1000 ? x.toFixed(0) : x.toFixed(Math.abs(x) >
 
 function tell(f) {
   const rows = [['episode', f.episode], ['time', number(f.time) + ' s'], ['reward', number(f.reward)], ['return', number(f.return)]];
+  if (f.clip) rows.push(['clip', world.clips[f.clip.now]]);
   for (const name of Object.keys(f.figures ?? {}).sort()) rows.push([name.replace(/^.*\//, '').replaceAll('_', ' '), number(f.figures[name])]);
   if (f.last) rows.push(['last episode', number(f.last.time) + ' s' + (f.last.terminated ? ', terminated' : '')], ['its return', number(f.last.return)]);
   const table = $('table');
@@ -241,6 +258,7 @@ function tell(f) {
   $('pause').textContent = f.paused ? 'Go on' : 'Pause';
   $('rate').value = Math.log2(f.rate);
   $('rate-out').textContent = Number(f.rate.toPrecision(2)) + '×';
+  if (f.clip && document.activeElement !== $('clip')) $('clip').value = f.clip.chosen;
   $('command').hidden = !f.command;
   if (f.command && !$('command').contains(document.activeElement)) {
     const c = f.command;
@@ -285,6 +303,7 @@ for (const b of document.querySelectorAll('[data-push]')) b.onclick = () => push
 $('rate').oninput = () => ask({ do: 'rate', rate: Math.min(4, Math.max(0.05, 2 ** Number($('rate').value))) });
 $('impulse').oninput = () => label('impulse', 'N·s');
 $('direction').oninput = $('speed').oninput = command;
+$('clip').onchange = () => ask({ do: 'clip', clip: Number($('clip').value) });
 $('task').onclick = () => ask({ do: 'task' });
 for (const e of document.querySelectorAll('button, input, select')) e.addEventListener('change', () => e.blur()); // keys are for the page
 for (const e of document.querySelectorAll('button')) e.addEventListener('click', () => e.blur());

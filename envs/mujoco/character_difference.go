@@ -1,0 +1,59 @@
+package mujoco
+
+import "math"
+
+// rootDifferences is the number of those of the root: its place, turn, linear and angular velocity.
+const rootDifferences = 12
+
+// writeDifference writes the clip at this moment less the character, as CharacterConfig.Difference describes it. The
+// environment's scratch holds the clip.
+func (c *characterTask) writeDifference(s *State, out []float32) {
+	now, mem := &c.scratch[s.Env], c.memory(s)
+	here, there := facing(s.QPos[3:7]), facing(now.qpos[3:7])
+	if !c.cfg.HideRoot {
+		vector := func(at int, x, y, z float64) {
+			x, y = there.turn(x, y)
+			out[at], out[at+1], out[at+2] = float32(x), float32(y), float32(z)
+		}
+		vector(0, now.qpos[0]-s.QPos[0], now.qpos[1]-s.QPos[1], now.qpos[2]-s.QPos[2])
+		x, y, z := rotationVector(s.QPos[3:7], now.qpos[3:7])
+		vector(3, x, y, z)
+		vector(6, now.qvel[0]-s.QVel[0], now.qvel[1]-s.QVel[1], now.qvel[2]-s.QVel[2])
+		x, y, z = rotate(now.qpos[3:7], now.qvel[3], now.qvel[4], now.qvel[5]) // MuJoCo's free joints turn in their own frame
+		a, b, d := rotate(s.QPos[3:7], s.QVel[3], s.QVel[4], s.QVel[5])
+		vector(9, x-a, y-b, z-d)
+		out = out[rootDifferences:]
+	}
+	hinges := c.nq - rootPositions
+	for i := range hinges {
+		out[i] = float32(now.qpos[rootPositions+i] - s.QPos[rootPositions+i])
+		out[hinges+i] = float32(now.qvel[rootVelocities+i] - s.QVel[rootVelocities+i])
+	}
+	out = out[2*hinges:]
+	var p [3]float64
+	clip := c.reference(mem)
+	for k, body := range c.keys {
+		clip.key(mem[memoryTime], k, &p)
+		x, y := here.turn(s.XPos[3*body]-s.QPos[0], s.XPos[3*body+1]-s.QPos[1])
+		z := s.XPos[3*body+2] - s.QPos[2]
+		out[3*k], out[3*k+1], out[3*k+2] = float32(p[0]-x), float32(p[1]-y), float32(p[2]-z)
+	}
+}
+
+// rotationVector is the turn in the world that leads from one unit quaternion to another the shorter way: an axis times
+// an angle in radians.
+func rotationVector(from, to []float64) (x, y, z float64) {
+	w := to[0]*from[0] + to[1]*from[1] + to[2]*from[2] + to[3]*from[3]
+	x = to[1]*from[0] - to[0]*from[1] - to[2]*from[3] + to[3]*from[2]
+	y = to[2]*from[0] - to[0]*from[2] - to[3]*from[1] + to[1]*from[3]
+	z = to[3]*from[0] - to[0]*from[3] - to[1]*from[2] + to[2]*from[1]
+	sin := math.Sqrt(x*x + y*y + z*z)
+	scale := 2.0 // that of small angles
+	if sin > 1e-12 {
+		scale = 2 * math.Atan2(sin, math.Abs(w)) / sin
+	}
+	if w < 0 {
+		scale = -scale
+	}
+	return scale * x, scale * y, scale * z
+}

@@ -1,0 +1,261 @@
+package mujoco
+
+import (
+	"math"
+
+	"github.com/gorl-dev/gorl/motions"
+	"github.com/gorl-dev/gorl/motions/metrics"
+)
+
+// successLimit is the mean distance in metres of a character's bodies from the clip's at which it has lost it.
+const successLimit = 0.5
+
+// record is an episode of one environment so far, for the figures of CharacterConfig.Measure.
+type record struct {
+	steps  int
+	clip   int       // that the episode began in
+	start  float64   // time in it of the first step, s
+	x, y   float64   // of the clip's root, m, where the episode's is at 0
+	bodies []float64 // (steps, bodies, 3), in the world
+	qpos   []float64 // (steps, NQ)
+}
+
+// track returns where the episode's bodies were. Its rows are the record's.
+func (r *record) track(nb, nq int) *metrics.Track {
+	t := &metrics.Track{}
+	for k := range r.steps {
+		t.Positions = append(t.Positions, r.bodies[3*nb*k:3*nb*(k+1)])
+		t.Headings = append(t.Headings, heading(r.pose(k, nq)[3:7]))
+	}
+	return t
+}
+
+// pose is the state's positions in step k.
+func (r *record) pose(k, nq int) []float64 { return r.qpos[nq*k : nq*(k+1)] }
+
+// measured reports what can be said of whole episodes with these clips and this task.
+func (c *characterTask) measured() (names []string) {
+	if !c.cfg.Measure {
+		return nil
+	}
+	names = []string{"pose_error", "success"}
+	if c.cfg.Task == Track {
+		names = append(names, "root_velocity_error")
+	}
+	if c.skeleton() != nil {
+		names = append(names, "foot_sliding")
+	}
+	if len(c.cfg.Body.Feet) > 1 && c.wraps() {
+		names = append(names, "phase_error")
+	}
+	if len(c.refs) > 1 {
+		names = append(names, "coverage")
+	}
+	return names
+}
+
+// skeleton is that of the clips, nil where they have none of the model's width.
+func (c *characterTask) skeleton() *motions.Skeleton {
+	s := c.refs[0].clip.Skeleton()
+	if s == nil || s.Width() != c.nq {
+		return nil
+	}
+	return s
+}
+
+// wraps reports whether all clips begin again at their ends.
+func (c *characterTask) wraps() bool {
+	for i := range c.refs {
+		if c.refs[i].clip.Loop() != motions.LoopWrap {
+			return false
+		}
+	}
+	return true
+}
+
+// EpisodeMetricNames implements [EpisodeTask].
+func (c *characterTask) EpisodeMetricNames() []string { return c.measured() }
+
+// Follow implements [EpisodeTask].
+func (c *characterTask) Follow(s *State) {
+	r := &c.records[s.Env]
+	if s.Steps == 1 {
+		mem := c.memory(s)
+		*r = record{clip: int(mem[memoryClip]), start: mem[memoryTime], x: mem[memoryX], y: mem[memoryY],
+			bodies: r.bodies[:0], qpos: r.qpos[:0]}
+		if !c.cfg.Clock { // with a clock Act has gone on already
+			r.start += c.dt
+		}
+	}
+	r.steps++
+	r.bodies, r.qpos = append(r.bodies, s.XPos[3:]...), append(r.qpos, s.QPos...)
+}
+
+// EpisodeMetrics implements [EpisodeTask].
+func (c *characterTask) EpisodeMetrics(s *State, terminated bool, out []float64) {
+	r := &c.records[s.Env]
+	nb := len(s.XPos)/3 - 1
+	episode := r.track(nb, c.nq)
+	track := c.cfg.Task == Track && c.told() > 0
+	poseError, nearest, reference := math.Inf(1), 0, (*metrics.Track)(nil)
+	for i := range c.refs {
+		other := c.refs[i].track(c.startIn(i, r), c.dt, r, nb)
+		// A tracked clip also says where to face.
+		if d, err := metrics.PoseError(other, episode, track); err == nil && d < poseError {
+			poseError, nearest, reference = d, i, other
+		}
+	}
+	if reference == nil {
+		poseError = math.NaN()
+	}
+	for i, name := range c.measured() {
+		value := math.NaN()
+		switch name {
+		case "pose_error":
+			value = poseError
+		case "success":
+			value = 0
+			kept := !terminated
+			if track && reference != nil {
+				ok, _, err := metrics.Success(reference, episode, successLimit)
+				kept = kept && ok && err == nil
+			}
+			if kept {
+				value = 1
+			}
+		case "root_velocity_error":
+			if reference != nil && track {
+				value = orNaN(metrics.RootVelocityError(reference, episode, c.dt))
+			}
+		case "foot_sliding":
+			rows := make([][]float64, r.steps)
+			for k := range rows {
+				rows[k] = r.pose(k, c.nq)
+			}
+			value = c.skeleton().FootSliding(rows, c.dt)
+		case "phase_error":
+			if reference != nil {
+				value = c.phaseError(reference, episode, c.refs[nearest].clip.Duration())
+			}
+		case "coverage":
+			value = c.coverage(r)
+		}
+		out[i] = value
+	}
+}
+
+// orNaN is a figure, NaN where there is none.
+func orNaN(value float64, err error) float64 {
+	if err != nil {
+		return math.NaN()
+	}
+	return value
+}
+
+// startIn is the time in clip i at which an episode begins: the one in which it did, or of the nearest pose.
+func (c *characterTask) startIn(i int, r *record) float64 {
+	if i == r.clip {
+		return r.start
+	}
+	best, row := math.Inf(1), 0
+	for k, pose := range c.refs[i].poses {
+		if d := apart(r.pose(0, c.nq)[rootPositions:], pose, best); d < best {
+			best, row = d, k
+		}
+	}
+	return c.refs[i].time(row * rowsAStep)
+}
+
+// place makes the table of bodies, in about dt seconds a row, with a simulation that says where they are.
+func (r *reference) place(pose *Batch, dt float64) error {
+	rows := max(2, int(math.Round(r.clip.Duration()/dt))+1)
+	nb := pose.model.NumBodies()
+	xpos := floats(pose.data[0].xpos, 3*nb)
+	for k := range rows {
+		r.at(r.clip.Duration()*float64(k)/float64(rows-1), moment{pose.QPos(0), pose.QVel(0)})
+		if err := pose.forward(0, 1); err != nil {
+			return err
+		}
+		q := pose.QPos(0)
+		frame := facing(q[3:7])
+		for b := 1; b < nb; b++ {
+			x, y := frame.turn(xpos[3*b]-q[0], xpos[3*b+1]-q[1])
+			r.bodies = append(r.bodies, x, y, xpos[3*b+2]-q[2])
+		}
+	}
+	return nil
+}
+
+// track returns where the clip's bodies are from a time on, dt seconds apart, as many steps as the episode has, or until a
+// clip ends that does not wrap. Its root is where a character's would be that follows the clip.
+func (r *reference) track(start, dt float64, episode *record, nb int) *metrics.Track {
+	t, qpos, rows := &metrics.Track{}, make([]float64, r.clip.Width()), len(r.bodies)/(3*nb)
+	wraps := r.clip.Loop() == motions.LoopWrap
+	for k := range episode.steps {
+		now := start + float64(k)*dt
+		if k > 0 && !wraps && now > r.clip.Duration() {
+			break
+		}
+		r.clip.At(now, qpos, nil)
+		if wraps {
+			now -= r.clip.Duration() * math.Floor(now/r.clip.Duration())
+		}
+		places := make([]float64, 3*nb)
+		sin, cos := math.Sincos(heading(qpos[3:7]))
+		var p [3]float64
+		for b := range nb {
+			interpolate(&p, r.bodies, 3*nb, 3*b, now/r.clip.Duration()*float64(rows-1), false)
+			places[3*b] = qpos[0] - episode.x + cos*p[0] - sin*p[1]
+			places[3*b+1], places[3*b+2] = qpos[1]-episode.y+sin*p[0]+cos*p[1], qpos[2]+p[2]
+		}
+		t.Positions, t.Headings = append(t.Positions, places), append(t.Headings, heading(qpos[3:7]))
+	}
+	return t
+}
+
+// phaseError is the largest difference, in cycles, between the phases of a foot's height in the episode and in the
+// reference, both seen from the first foot. NaN where an episode is too short to have a rhythm.
+func (c *characterTask) phaseError(reference, episode *metrics.Track, cycle float64) float64 {
+	phases := func(t *metrics.Track) ([]float64, error) {
+		var signals [][]float64
+		for _, foot := range c.footBodies {
+			heights := make([]float64, len(t.Positions))
+			for k, row := range t.Positions {
+				heights[k] = row[3*(foot-1)+2]
+			}
+			signals = append(signals, heights)
+		}
+		phases, _, err := metrics.Phases(signals, c.dt, 0.6/cycle, 1.7/cycle)
+		return phases, err
+	}
+	want, err := phases(reference)
+	if err != nil {
+		return math.NaN()
+	}
+	got, err := phases(episode)
+	if err != nil {
+		return math.NaN()
+	}
+	worst := 0.0
+	for i := range want {
+		worst = max(worst, math.Abs(math.Remainder(got[i]-want[i], 1)))
+	}
+	return worst
+}
+
+// coverage is the share of the clips that some pose of the episode is nearest to.
+func (c *characterTask) coverage(r *record) float64 {
+	var clips [][][]float64
+	for i := range c.refs {
+		clips = append(clips, c.refs[i].poses)
+	}
+	rows := make([][]float64, r.steps)
+	for k := range rows {
+		rows[k] = r.pose(k, c.nq)[rootPositions:]
+	}
+	covered, err := metrics.Coverage(clips, rows)
+	if err != nil {
+		return math.NaN()
+	}
+	return covered.Clips
+}

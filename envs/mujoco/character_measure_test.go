@@ -1,0 +1,156 @@
+package mujoco
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/gorl-dev/gorl/motions"
+	"github.com/gorl-dev/gorl/motions/metrics"
+)
+
+// follows puts a character where a clip of its is for a number of steps from a time on, its root moved by (x, y) m each
+// second and its hinges by so many radians, and returns the figures of the episode.
+func follows(t *testing.T, c *Character, clip, steps int, start, x, hinges float64) map[string]float64 {
+	t.Helper()
+	s, task := c.State(0), c.task
+	mem := task.memory(s)
+	task.refs[clip].at(start, moment{s.QPos, s.QVel})
+	mem[memoryClip], mem[memoryTime], mem[memoryX], mem[memoryY] = float64(clip), start, s.QPos[0], s.QPos[1]
+	for k := 1; k <= steps; k++ {
+		now := start + float64(k)*task.dt
+		if task.cfg.Clock {
+			mem[memoryTime] = now
+		}
+		task.refs[clip].at(now, moment{s.QPos, s.QVel})
+		s.QPos[0] += x*float64(k)*task.dt - mem[memoryX]
+		s.QPos[1] -= mem[memoryY]
+		for i := rootPositions; i < len(s.QPos); i++ {
+			s.QPos[i] += hinges
+		}
+		if err := c.batch.forward(0, 1); err != nil {
+			t.Fatal(err)
+		}
+		s.Steps = k
+		task.Follow(s)
+	}
+	names := task.EpisodeMetricNames()
+	out, figures := make([]float64, len(names)), map[string]float64{}
+	task.EpisodeMetrics(s, false, out)
+	for i, name := range names {
+		figures[name] = out[i]
+	}
+	return figures
+}
+
+// A character that moves as its clip has no error, and one that does not has the error that was put in.
+func TestCharacterMeasure(t *testing.T) {
+	walk, err := motions.Builtin("humanoid_walk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const steps = 150
+	for _, start := range []float64{0, 0.4} {
+		c := characterOf(t, CharacterConfig{Body: HumanoidBody(), Motions: []*motions.Clip{walk}, Task: Track, Measure: true})
+		got := follows(t, c, 0, steps, start, 0, 0)
+		if !(got["pose_error"] < 0.002) || got["success"] != 1 || !(got["root_velocity_error"] < 1e-6) || !(got["phase_error"] < 0.005) {
+			t.Errorf("from %g s: the clip itself has the figures %v", start, got)
+		}
+		if len(got) != 5 || !(got["foot_sliding"] < 0.3) {
+			t.Errorf("figures %v", got)
+		}
+		got = follows(t, c, 0, steps, start, 0.25, 0)
+		if d := got["root_velocity_error"]; math.Abs(d-0.25) > 1e-6 || !(got["pose_error"] < 0.002) || got["success"] != 0 {
+			t.Errorf("a character that is 0.25 m/s too fast for five seconds has the figures %v", got)
+		}
+		got = follows(t, c, 0, steps, start, 0, 0.2)
+		var rows [][]float64
+		for k := range steps {
+			row := make([]float64, walk.Width())
+			walk.At(start+float64(k+1)*c.task.dt, row, nil)
+			for i := rootPositions; i < len(row); i++ {
+				row[i] += 0.2
+			}
+			rows = append(rows, row)
+		}
+		bent, err := metrics.NewTrack(walk.Skeleton(), rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reference, err := metrics.ClipTrack(walk, start+c.task.dt, c.task.dt, steps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := metrics.PoseError(reference, bent, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := got["pose_error"]; math.Abs(d-want) > 0.003 || want < 0.02 {
+			t.Errorf("hinges bent by 0.2 rad have a pose error of %g m, by the skeleton %g", d, want)
+		}
+	}
+}
+
+// Of several clips the nearest one counts, wherever the episode began.
+func TestCharacterMeasureClips(t *testing.T) {
+	c, err := NewQuadruped(CharacterConfig{Measure: true, Task: Command})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	got := follows(t, c, 2, 150, 0.1, 0, 0)
+	if !(got["pose_error"] < 0.002) || !(got["phase_error"] < 0.01) || got["coverage"] < 1.0/3-1e-9 {
+		t.Errorf("the third clip has the figures %v", got)
+	}
+	if _, has := got["root_velocity_error"]; has {
+		t.Error("root_velocity_error without a clip that is tracked")
+	}
+}
+
+// Figures of whole episodes are there where Step ends one, and not for one that was restored in its middle.
+func TestCharacterMeasureEpisodes(t *testing.T) {
+	c := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 3, Task: Track, Residual: true, EpisodeLength: 20, Deviation: 9,
+		Measure: true, Workers: 2})
+	if _, err := c.Reset(1); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	actions := make([]float32, 3*c.Spaces().Action.Width())
+	var state []byte
+	ended := func() (with, without int) {
+		for range 20 {
+			for i := range actions {
+				actions[i] = float32(0.1 * rng.NormFloat64())
+			}
+			step, err := c.Step(actions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range step.Episodes {
+				if _, has := e.Metrics["pose_error"]; has {
+					with++
+				} else {
+					without++
+				}
+				if e.Metrics["length"] != float64(e.Length) {
+					t.Errorf("metrics %v of an episode of %d steps", e.Metrics, e.Length)
+				}
+			}
+			if state == nil {
+				if state, err = c.MarshalState(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return with, without
+	}
+	if with, without := ended(); with < 3 || without != 0 {
+		t.Errorf("%d episodes with a pose error, %d without", with, without)
+	}
+	if err := c.RestoreState(state); err != nil {
+		t.Fatal(err)
+	}
+	if _, without := ended(); without != 3 {
+		t.Errorf("%d episodes without a pose error; want the three that were restored", without)
+	}
+}

@@ -1,0 +1,171 @@
+package mujoco
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/motions"
+)
+
+// began is the clip in which character i began its episode, and the part of it by its time, computed anew.
+func began(e *Character, i int) (clip, part int) {
+	mem := e.task.memory(&e.states[i])
+	clip = int(mem[memoryClip])
+	span, history := e.Motions()[clip].Duration(), float64(e.task.cfg.History-1)*e.task.dt
+	t := math.Mod(mem[memoryTime]-history+1e-9+span, span)
+	bins := max(8, int(math.Ceil(span)))
+	return clip, int(t / span * float64(bins))
+}
+
+// Episodes begin where others have terminated, in proportion, as often as FailureStarts says.
+func TestFailureStarts(t *testing.T) {
+	march := marching(t, HumanoidBody()) // wraps after a second
+	clips := []*motions.Clip{march, march}
+	for _, share := range []float64{0, 0.25, 1} {
+		const n = 4000
+		e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: n, Motions: clips, FailureStarts: share})
+		if share > 0 {
+			copy(e.task.starts.counts[3:4], []float64{3})
+			copy(e.task.starts.counts[8+6:], []float64{1})
+		}
+		if _, err := e.Reset(-1); err != nil {
+			t.Fatal(err)
+		}
+		var got [2][8]float64
+		for i := range n {
+			clip, part := began(e, i)
+			got[clip][part]++
+		}
+		for clip := range got {
+			for part, count := range got[clip] {
+				p := (1 - share) / 16
+				switch {
+				case clip == 0 && part == 3:
+					p += share * 3 / 4
+				case clip == 1 && part == 6:
+					p += share / 4
+				}
+				if sigma := math.Sqrt(n * p * (1 - p)); math.Abs(count-n*p) > 5*sigma {
+					t.Errorf("share %g: %g of %d begin in part %d of clip %d, want %g ± %g", share, count, n, part, clip, n*p, sigma)
+				}
+			}
+		}
+	}
+}
+
+// Terminations are counted where the clip was, shrink, and are forgotten by a seeded Reset.
+func TestFailureCounts(t *testing.T) {
+	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: 20, Task: Track, EpisodeLength: 25, FailureStarts: 0.5, FailureDecay: 0.9})
+	counts := func() []float64 { return e.task.starts.counts }
+	var runs [2][]float64
+	for k := range runs {
+		if _, err := e.Reset(7); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Max(counts()) != 0 {
+			t.Fatalf("after a seeded Reset the counts are %v", counts())
+		}
+		want, ended := make([]float64, 8), 0
+		rng := rand.New(rand.NewPCG(1, 1))
+		actions, where := make([]float32, 20*28), make([]int, 20)
+		for range 60 {
+			for i := range actions {
+				actions[i] = float32(rng.NormFloat64())
+			}
+			for i := range where { // the clip after the step
+				mem := e.task.memory(&e.states[i])
+				where[i] = int(8 * math.Mod(mem[memoryTime]+1e-6, 1))
+			}
+			s, err := e.Step(actions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for b := range want {
+				want[b] *= 0.9
+			}
+			for i, terminated := range s.Terminated {
+				if terminated {
+					want[where[i]]++
+					ended++
+				}
+			}
+			if d := apart(want, counts(), math.Inf(1)); d > 1e-9 {
+				t.Fatalf("the counts are %v, want %v", counts(), want)
+			}
+		}
+		if ended < 10 {
+			t.Errorf("only %d episodes terminated", ended)
+		}
+		runs[k] = slices.Clone(counts())
+		if _, err := e.Reset(-1); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(counts(), runs[k]) {
+			t.Error("a Reset without a seed changes the counts")
+		}
+	}
+	if !slices.Equal(runs[0], runs[1]) {
+		t.Errorf("the same seed and actions count %v and %v", runs[0], runs[1])
+	}
+}
+
+// A state with other counts is refused, and nothing changes.
+func TestFailureCountsAreTheStates(t *testing.T) {
+	with := characterOf(t, CharacterConfig{Body: HumanoidBody(), FailureStarts: 0.5})
+	without := characterOf(t, CharacterConfig{Body: HumanoidBody()})
+	for _, x := range [][2]*Character{{with, without}, {without, with}} {
+		for _, e := range x {
+			if _, err := e.Reset(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		state, err := x[0].MarshalState()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := x[1].RestoreState(state); err == nil || !strings.Contains(err.Error(), "not a valid") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// SetClip has episodes begin in one clip, until it is any again.
+func TestSetClip(t *testing.T) {
+	march := marching(t, HumanoidBody())
+	const n = 40
+	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: n, Motions: []*motions.Clip{march, march, march}})
+	clips := func() map[int]int {
+		t.Helper()
+		if _, err := e.Reset(-1); err != nil {
+			t.Fatal(err)
+		}
+		in := map[int]int{}
+		for i := range n {
+			clip, err := e.Clip(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in[clip]++
+		}
+		return in
+	}
+	for _, x := range []struct{ set, clips int }{{2, 1}, {0, 1}, {-1, 3}} {
+		if err := e.SetClip(x.set); err != nil {
+			t.Fatal(err)
+		}
+		if in := clips(); len(in) != x.clips || x.set >= 0 && in[x.set] != n {
+			t.Errorf("with clip %d set, episodes begin in %v", x.set, in)
+		}
+	}
+	for _, bad := range []int{-2, 3} {
+		if err := e.SetClip(bad); err == nil || !strings.Contains(err.Error(), "there is no clip") {
+			t.Errorf("SetClip(%d): %v", bad, err)
+		}
+	}
+	if _, err := e.Clip(n); err == nil {
+		t.Error("there is a clip of a character that does not exist")
+	}
+}
