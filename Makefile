@@ -75,6 +75,14 @@ learn: setup ## learning tests: do the agents reach known returns? (minutes)
 learn-walker: setup ## the AMP walker over three seeds, as docs/learning.md quotes it (long)
 	$(GO) test -tags learning -run LearnWalker -count=1 -v -timeout 120m ./snippets/...
 
+.PHONY: learn-humanoid
+learn-humanoid: setup ## a humanoid learns to walk like a clip, over three seeds, as docs/learning.md quotes it (half an hour)
+	$(GO) test -tags learning -run CharactersHumanoid -count=1 -v -timeout 120m ./cli
+
+.PHONY: learn-quadruped
+learn-quadruped: setup ## a quadruped learns a trot by AMP, with and without style reward, over three seeds (half an hour)
+	$(GO) test -tags learning -run CharactersQuadruped -count=1 -v -timeout 120m ./cli
+
 .PHONY: chaos
 chaos: setup ## kill processes while they save, publish and train: hundreds of times (minutes)
 	$(GO) test -run KillNine -count=1 ./checkpoint ./pbt/workspace -kills 200

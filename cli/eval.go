@@ -28,6 +28,7 @@ type evalFlags struct {
 	seed                               int64
 	fps                                float64
 	stochastic, json                   bool
+	set                                []string
 }
 
 func evalCommand() *cobra.Command {
@@ -44,11 +45,13 @@ run.yaml, for processes of gorl-pbt the file that they read, or --config.
 
 Every environment of the batch plays the same number of episodes, at least one, so
 that short episodes do not weigh more. The environment is as the configuration
-makes it: what a curriculum or a population has changed in it is not taken over.`,
+makes it, with its curriculum where the checkpoint has it; what a population has
+changed in it is not taken over.`,
 		Example: `
 gorl eval runs/cartpole
 gorl eval runs/cartpole --episodes 1000 --checkpoint latest --seed 7
 gorl eval runs/walker --record walk.gif --fps 50
+gorl eval runs/humanoid --set episode_length=600
 gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 		Args: commandline.Arguments(1, 1, "the folder of a run, or a checkpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,6 +67,7 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	flags.BoolVar(&f.stochastic, "stochastic", false, "draw actions from the policy's distribution, as in training")
 	flags.StringVar(&f.record, "record", "", "write the first episode of the first environment to this `file` (GIF; MP4, which needs ffmpeg; or twelve pictures of it as PNG), which is replaced where it exists")
 	flags.Float64Var(&f.fps, "fps", 25, "pictures that --record shows a second, one a step, at most 50, as MP4 60")
+	flags.StringArrayVarP(&f.set, "set", "s", nil, "change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
@@ -103,6 +107,11 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 	c, err := readConfiguration(saved.config, stdin)
 	if err != nil {
 		return err
+	}
+	for _, assignment := range f.set {
+		if err := c.Set("environment." + assignment); err != nil {
+			return commandline.Usagef("--set %w", err)
+		}
 	}
 	if err := check(c); err != nil {
 		return commandline.Usagef("%s: %w", saved.config, err)
@@ -218,6 +227,9 @@ func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t
 		return nil, fmt.Errorf("%s does not fit the agent of %s: %w", saved.Path, saved.config, err)
 	}
 	if err := t.RestoreStatistics(saved.Snapshot); err != nil {
+		return nil, fmt.Errorf("%s does not fit the environment of %s: %w", saved.Path, saved.config, err)
+	}
+	if err := t.RestoreCurriculum(saved.Snapshot); err != nil {
 		return nil, fmt.Errorf("%s does not fit the environment of %s: %w", saved.Path, saved.config, err)
 	}
 	return t, restored.Reseed(f.seed)

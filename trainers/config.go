@@ -63,6 +63,12 @@ type Config struct {
 	// The same program with Resume set therefore begins a run and continues it. Damaged checkpoints are passed over, see
 	// [Trainer.Damaged].
 	Resume bool `yaml:"resume"`
+	// WarmStart is the folder of a run, whose best checkpoint counts, or a checkpoint (.safetensors), of which a new run
+	// begins with the networks, the scalers and the statistics of wrappers, as [agents.WarmStart] says. A run that goes on
+	// from a checkpoint of its own ignores it. Empty begins with fresh networks.
+	//
+	// The models must be those of the checkpoint; the algorithm, the reward and all settings may differ.
+	WarmStart string `yaml:"warm_start"`
 	// Best names the figure of [Trainer.Metrics] by which the best checkpoint is chosen. Empty means "evaluation.return"
 	// where EvaluationInterval is set, otherwise "episode.return".
 	//

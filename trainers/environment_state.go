@@ -204,6 +204,18 @@ func (t *Trainer) readParameters(snap *checkpoint.Snapshot, whole bool) (s stand
 	return s, true, err
 }
 
+// RestoreCurriculum brings the environment's curriculum to where a snapshot has it, and restores nothing else: for
+// programs that evaluate an agent which they have restored themselves. It does nothing where the environment or the
+// snapshot has none. On an error nothing has changed.
+func (t *Trainer) RestoreCurriculum(snap *checkpoint.Snapshot) error {
+	c, ok := envs.As[envs.Curriculum](t.env)
+	if !ok {
+		return nil
+	}
+	_, err := t.restoreCurriculum(c, snap)
+	return err
+}
+
 // restoreCurriculum puts the curriculum back, where the snapshot has one, and returns what undoes it.
 func (t *Trainer) restoreCurriculum(c envs.Curriculum, snap *checkpoint.Snapshot) (undo func() error, err error) {
 	array, has := snap.Arrays[layout.EnvironmentCurriculum]

@@ -57,6 +57,11 @@ func (t *Trainer) Open(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if t.cfg.WarmStart != "" && t.timestep == 0 && !t.saved { // nothing was restored
+		if err := t.warmStart(); err != nil {
+			return err
+		}
+	}
 	// A checkpoint may have brought the episodes in progress. Otherwise they begin behind the statistics and with the
 	// parameters of the checkpoint, as if training had reset the environment when it was saved.
 	if t.now == nil {

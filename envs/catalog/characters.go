@@ -32,6 +32,9 @@ type characterSettings struct {
 	// Residual adds actions to the clip's pose at this moment, instead of to the middle of its joint ranges. It needs one
 	// wrapping clip, and shows its phase to the policy.
 	Residual bool `yaml:"residual"`
+	// Lead is by how many seconds the pose that residual targets move about is ahead of this moment. The characters' actuators
+	// follow a target 0.1 s late, which this lead makes up for: quick motion needs it. A longer one is too early.
+	Lead float64 `yaml:"lead" config:"min=0"`
 	// Clock shows the clip's phase to the policy. Residual targets and the task track always do.
 	Clock bool `yaml:"clock"`
 	// ActionScale is the change of a joint's target by an action of 1, in units of half the clips' range of the joint plus
@@ -61,6 +64,10 @@ type characterSettings struct {
 	// Stagger shortens first episodes by a random number of steps below it, so that a batch does not come to its time
 	// limits all at once; 0 does not.
 	Stagger int `yaml:"stagger" config:"min=0"`
+	// Fade has the task track become imitate within so many control steps of each environment: what a character is told of
+	// its clip (residual targets, clock, the clip's place, the reward, the deviation allowed) goes linearly to nothing. A
+	// policy that tracks a clip learns by AMP to do without it. A longer one is easier to follow; 0 is never.
+	Fade int `yaml:"fade" config:"min=0"`
 	// Measure adds figures of whole episodes: the pose error of the AMP paper, success, the sliding of feet and others. They
 	// take time where an episode ends; gorl eval always has them.
 	Measure bool `yaml:"measure"`
@@ -106,8 +113,8 @@ func newCharacter(s characterSettings, make func(mujoco.CharacterConfig) (*mujoc
 	onto func(*motions.Clip) (*motions.Clip, error)) (envs.Env, error) {
 	cfg := mujoco.CharacterConfig{
 		NumEnvs: s.NumEnvs, Seed: s.Seed, Workers: s.Workers, EpisodeLength: s.EpisodeLength, Stagger: s.Stagger,
-		Task: mujoco.CharacterTask(s.Task), Residual: s.Residual, Clock: s.Clock, ActionScale: s.ActionScale, History: s.History,
-		Difference: s.Difference, HideRoot: s.HideRoot, Deviation: s.Deviation,
+		Task: mujoco.CharacterTask(s.Task), Residual: s.Residual, Lead: s.Lead, Fade: s.Fade, Clock: s.Clock, ActionScale: s.ActionScale,
+		History: s.History, Difference: s.Difference, HideRoot: s.HideRoot, Deviation: s.Deviation,
 		FailureStarts: s.FailureStarts, FailureDecay: s.FailureDecay, Measure: s.Measure,
 		Command: mujoco.CommandConfig(s.Command),
 		Render: mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title,

@@ -101,6 +101,10 @@ type CharacterConfig struct {
 	// Residual has actions added to the clip's pose at this moment, instead of to the middle of its joint ranges. The clip
 	// is then in the targets from the beginning. It needs one wrapping clip, and gives the policy a clock.
 	Residual bool
+	// Lead is by how many seconds the clip's pose that residual targets move about is ahead of this moment. Actuators whose
+	// damping is kd and gain kp follow a target kd/kp late: 0.1 s with the bodies of this package. With that lead a policy
+	// that does nothing swings its limbs in time, which quick motion needs; a longer one is too early. Zero: none.
+	Lead float64
 	// Clock shows the clip's phase to the policy, as sine and cosine. Residual and [Track] always do.
 	Clock bool
 	// ActionScale is the change of a joint's target by an action of 1, in units of half the clips' range of the joint plus
@@ -134,6 +138,12 @@ type CharacterConfig struct {
 	// Measure adds figures of whole episodes to those of their means, see [Character]. Each takes milliseconds where an
 	// episode ends: time well spent in an evaluation, and a part of the time in training.
 	Measure bool
+	// Fade has the task [Track] become [Imitate] within so many control steps of each environment: all that a character is
+	// told of its clip goes linearly to nothing. These are the part of Residual in its targets, clock, and place of the
+	// clip in observations, the reward for tracking, in favour of 1 a step, and the limit Deviation, which becomes
+	// infinite. A policy that tracks a clip, trained on by AMP, learns to do without it. A longer one is easier to follow.
+	// Zero: nothing fades.
+	Fade int
 	// Render says how pictures look. The zero value is good.
 	Render RenderConfig
 }
@@ -266,6 +276,16 @@ func (c *CharacterConfig) check() error {
 		return fmt.Errorf("ActionScale is %g; it must be positive and finite", c.ActionScale)
 	case c.History < 1 || c.History > 64:
 		return fmt.Errorf("History is %d; it must be between 1 and 64", c.History)
+	case !(c.Lead >= 0) || !finite(c.Lead):
+		return fmt.Errorf("Lead is %g; it must be a finite number of seconds from 0 on", c.Lead)
+	case c.Fade < 0:
+		return fmt.Errorf("Fade is %d; it must not be negative", c.Fade)
+	case c.Fade > 0 && c.Task != Track:
+		return fmt.Errorf("Fade is for the task %q, which becomes %q; the task is %q", Track, Imitate, c.Task)
+	case c.Fade > 0 && c.Difference:
+		return errors.New("Fade and Difference exclude each other: a difference needs the clip to the end")
+	case c.Lead > 0 && !c.Residual:
+		return errors.New("Lead needs Residual: without it targets do not follow the clip")
 	case !(c.Deviation > 0):
 		return fmt.Errorf("Deviation is %g; it must be positive", c.Deviation)
 	case !(c.FailureStarts >= 0 && c.FailureStarts <= 1):
@@ -300,10 +320,13 @@ func (c *CharacterConfig) check() error {
 func (c *Character) Motions() []*motions.Clip { return c.task.cfg.Motions }
 
 // Supports is as [Env.Supports], but with CharacterConfig.Difference there is no reference motion to draw: what AMP
-// observations are compared with is zeros.
+// observations are compared with is zeros; and without CharacterConfig.Fade there is no curriculum.
 func (c *Character) Supports(iface any) bool {
 	if _, ok := iface.(*envs.MotionSource); ok && c.task.cfg.Difference {
 		return false
+	}
+	if _, ok := iface.(*envs.Curriculum); ok {
+		return c.task.cfg.Fade > 0
 	}
 	return c.Env.Supports(iface)
 }

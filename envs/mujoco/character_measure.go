@@ -96,7 +96,7 @@ func (c *characterTask) EpisodeMetrics(s *State, terminated bool, out []float64)
 	r := &c.records[s.Env]
 	nb := len(s.XPos)/3 - 1
 	episode := r.track(nb, c.nq)
-	track := c.cfg.Task == Track
+	track := c.cfg.Task == Track && c.told() > 0
 	poseError, nearest, reference := math.Inf(1), 0, (*metrics.Track)(nil)
 	for i := range c.refs {
 		other := c.refs[i].track(c.startIn(i, r), c.dt, r, nb)
@@ -124,7 +124,7 @@ func (c *characterTask) EpisodeMetrics(s *State, terminated bool, out []float64)
 				value = 1
 			}
 		case "root_velocity_error":
-			if reference != nil {
+			if reference != nil && track {
 				value = orNaN(metrics.RootVelocityError(reference, episode, c.dt))
 			}
 		case "foot_sliding":

@@ -21,9 +21,13 @@ func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 		angle := math.Remainder(heading(s.QPos[3:7])-mem[memoryDirection], 2*math.Pi)
 		reward += t.command.of(dx*dx+dy*dy) + t.facing.of(angle*angle)
 	case Track:
-		tracking, lost := c.tracking(s, t)
-		reward += tracking
-		fallen = fallen || lost
+		if told := c.told(); told > 0 {
+			tracking, lost := c.tracking(s, t, c.cfg.Deviation/told)
+			reward = told*(reward+tracking) + (1 - told)
+			fallen = fallen || lost
+		} else {
+			reward = 1
+		}
 	}
 	if fell := c.starts.fell; fell != nil {
 		if fell[s.Env] = -1; fallen || s.Diverged {
@@ -33,8 +37,8 @@ func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 	return reward, fallen
 }
 
-// tracking is DeepMimic's reward for being where the clip is, and whether the character is too far from it.
-func (c *characterTask) tracking(s *State, t *characterTerms) (reward float64, lost bool) {
+// tracking is DeepMimic's reward for being where the clip is, and whether the character is further from it than allowed.
+func (c *characterTask) tracking(s *State, t *characterTerms, allowed float64) (reward float64, lost bool) {
 	now := &c.scratch[s.Env]
 	var pose, velocity, place, linear, angular, keys float64
 	for i := rootPositions; i < c.nq; i++ {
@@ -54,7 +58,7 @@ func (c *characterTask) tracking(s *State, t *characterTerms) (reward float64, l
 		angular += d * d
 	}
 	turn := angleBetween(s.QPos[3:7], now.qpos[3:7])
-	limit := c.cfg.Deviation * c.cfg.Deviation
+	limit := allowed * allowed
 	lost = place > limit
 	var p [3]float64
 	mem, frame := c.memory(s), facing(s.QPos[3:7])
@@ -90,7 +94,7 @@ func (c *characterTask) Metrics(s *State, out []float64) {
 	sin, cos := math.Sincos(direction)
 	out[0] = cos*s.QVel[0] + sin*s.QVel[1]
 	joints := s.QPos[rootPositions:]
-	if c.cfg.Clock {
+	if c.cfg.Clock && c.told() > 0 {
 		out[1] = apart(joints, c.scratch[s.Env].qpos[rootPositions:], math.Inf(1)) / float64(len(joints))
 	} else {
 		best := math.Inf(1)

@@ -22,7 +22,7 @@ func TestTracking(t *testing.T) {
 		if err := e.batch.forward(0, 1); err != nil {
 			t.Fatal(err)
 		}
-		return task.tracking(s, &task.terms[0])
+		return task.tracking(s, &task.terms[0], task.cfg.Deviation)
 	}
 	best, lost := place(func(q, v []float64) {})
 	if math.Abs(best-1) > 1e-5 || lost {

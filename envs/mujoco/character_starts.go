@@ -76,8 +76,9 @@ func (c *characterTask) start(rng *rand.Rand) (clip, row int) {
 // shared implements sharedTask.
 func (c *characterTask) shared() []float64 { return c.starts.counts }
 
-// stepped implements sharedTask: it counts the terminations of a step.
+// stepped implements sharedTask: it counts the terminations of a step, and the step.
 func (c *characterTask) stepped() {
+	c.faded++
 	s := &c.starts
 	for i := range s.counts {
 		s.counts[i] *= c.cfg.FailureDecay

@@ -31,9 +31,11 @@ type characterTask struct {
 	middle  []float64 // of each hinge's target
 	scale   []float64 // of its actions
 	terms   []characterTerms
-	scratch []moment // of each environment: the clip now
-	starts  starts   // where episodes begin
-	records []record // of each environment, with Measure
+	scratch []moment    // of each environment: the clip now
+	ahead   [][]float64 // of each environment: the clip's positions by Lead later
+	starts  starts      // where episodes begin
+	faded   float64     // control steps so far, with Fade
+	records []record    // of each environment, with Measure
 
 	footBodies []int
 }
@@ -93,6 +95,7 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	}
 	for range c.terms {
 		c.scratch = append(c.scratch, moment{make([]float64, c.nq), make([]float64, c.nv)})
+		c.ahead = append(c.ahead, make([]float64, c.nq))
 	}
 	if c.cfg.Measure {
 		c.records = make([]record, len(c.terms))
@@ -139,12 +142,18 @@ func (c *characterTask) follow(s *State) {
 
 // Act implements [Task].
 func (c *characterTask) Act(s *State, action []float32) {
-	now, middle := &c.scratch[s.Env], c.middle
+	middle := c.middle
 	if mem := c.memory(s); c.cfg.Clock {
 		mem[memoryTime] += s.TimeStep
 		c.follow(s)
-		if c.cfg.Residual {
-			middle = now.qpos[rootPositions:]
+		if told := c.told(); c.cfg.Residual && told > 0 {
+			ahead := c.ahead[s.Env]
+			c.reference(mem).clip.At(mem[memoryTime]+c.cfg.Lead, ahead, nil)
+			if middle = ahead[rootPositions:]; told < 1 {
+				for i, m := range c.middle {
+					middle[i] = told*middle[i] + (1-told)*m
+				}
+			}
 		}
 	}
 	for i, a := range action {
@@ -180,6 +189,7 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 		}
 	}
 	o = o[width:]
+	clip := o // what it says of the clip fades
 	if c.cfg.Clock {
 		sin, cos := math.Sincos(2 * math.Pi * mem[memoryTime] / c.reference(mem).clip.Duration())
 		o[0], o[1] = float32(sin), float32(cos)
@@ -196,6 +206,11 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 		o[0], o[1], o[2] = float32(dx), float32(dy), float32(now.qpos[2]-s.QPos[2])
 		sin, cos := math.Sincos(heading(now.qpos[3:7]) - ahead)
 		o[3], o[4] = float32(sin), float32(cos)
+		if told := float32(c.told()); told < 1 {
+			for i := range clip {
+				clip[i] *= told
+			}
+		}
 	case Command:
 		sin, cos := math.Sincos(mem[memoryDirection] - ahead)
 		o[0], o[1], o[2] = float32(cos), float32(sin), float32(mem[memorySpeed])
@@ -205,7 +220,7 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 // ReferencePose implements [ReferenceTask]: with a clock the clip's pose at this moment. Where the clip's place is not
 // what counts, it stands where the character is and faces as it does.
 func (c *characterTask) ReferencePose(s *State, qpos []float64) bool {
-	if !c.cfg.Clock {
+	if !c.cfg.Clock || c.told() == 0 {
 		return false
 	}
 	mem := c.memory(s)

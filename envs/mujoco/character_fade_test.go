@@ -1,0 +1,103 @@
+package mujoco
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// With Fade a character that is told of its clip becomes one that is not: as one of the task Imitate it is not rewarded
+// for tracking, not ended far from its clip, and its targets move about the middles.
+func TestCharacterFade(t *testing.T) {
+	cfg := CharacterConfig{Body: HumanoidBody(), NumEnvs: 2, Task: Track, Residual: true, Fade: 8, EpisodeLength: 100}
+	e := characterOf(t, cfg)
+	plain := cfg
+	plain.Fade = 0
+	tracking := characterOf(t, plain)
+	plain.Task, plain.Residual = Imitate, false
+	imitating := characterOf(t, plain)
+	curriculum, ok := envs.As[envs.Curriculum](e)
+	if !ok {
+		t.Fatal("a character with Fade is no curriculum")
+	}
+	if _, ok := envs.As[envs.Curriculum](tracking); ok {
+		t.Error("a character without Fade is a curriculum")
+	}
+	width, actions := e.task.features(), make([]float32, 2*28)
+	// step begins the same episodes in all three, and takes one step.
+	step := func(e *Character) (*envs.Step, []float64) {
+		if _, err := e.Reset(3); err != nil {
+			t.Fatal(err)
+		}
+		s, err := e.Step(actions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, slices.Clone(e.State(0).Ctrl)
+	}
+	track, ofTrack := step(tracking)
+	_, ofImitate := step(imitating)
+	clip := func(s *envs.Step) []float32 { return s.Observations[width:e.task.observation()] }
+	for _, steps := range []float64{0, 2, 6, 8, 20} {
+		if err := curriculum.SetCurriculumState(fmt.Appendf(nil, `{"steps":%g}`, steps)); err != nil {
+			t.Fatal(err)
+		}
+		told := max(0, 1-steps/8)
+		got, ctrl := step(e)
+		for i := range ctrl {
+			if want := told*ofTrack[i] + (1-told)*ofImitate[i]; math.Abs(ctrl[i]-want) > 1e-9 {
+				t.Fatalf("after %g of 8 steps target %d is %g, want %g", steps, i, ctrl[i], want)
+			}
+		}
+		for i, v := range clip(got) {
+			if steps == 0 && math.Abs(float64(v-clip(track)[i])) > 1e-6 || told == 0 && v != 0 {
+				t.Fatalf("after %g of 8 steps the clip's part of the observation is %v, of the task track %v", steps, clip(got), clip(track))
+			}
+		}
+		if told == 0 && (got.Rewards[0] != 1 || got.Terminated[0]) {
+			t.Errorf("faded, the reward is %g, terminated %t", got.Rewards[0], got.Terminated[0])
+		}
+	}
+	state, err := curriculum.CurriculumState()
+	if err != nil || string(state) != `{"steps":21}` {
+		t.Errorf("the curriculum is %s, %v", state, err)
+	}
+	for _, wrong := range []string{"", "{", `{"steps":-1}`, `{"steps":"a"}`} {
+		if err := curriculum.SetCurriculumState([]byte(wrong)); err == nil {
+			t.Errorf("takes the curriculum %q", wrong)
+		}
+	}
+	if again, _ := curriculum.CurriculumState(); !slices.Equal(again, state) {
+		t.Errorf("what was refused has changed the curriculum to %s", again)
+	}
+	for _, c := range []CharacterConfig{{Fade: -1, Task: Track}, {Fade: 5}, {Fade: 5, Task: Track, Difference: true}, {Lead: 0.1}, {Lead: -1, Residual: true}} {
+		c.Body = HumanoidBody()
+		c.Motions = tracking.Motions()
+		if other, err := NewCharacter(c); err == nil {
+			other.Close()
+			t.Errorf("takes %+v", c)
+		}
+	}
+}
+
+// The targets of a residual character are the clip's pose Lead seconds later.
+func TestCharacterLead(t *testing.T) {
+	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), Residual: true, Lead: 0.1})
+	if _, err := e.Reset(1); err != nil {
+		t.Fatal(err)
+	}
+	before := e.task.memory(e.State(0))[memoryTime]
+	if _, err := e.Step(make([]float32, 12)); err != nil {
+		t.Fatal(err)
+	}
+	pose := make([]float64, e.task.nq)
+	e.Motions()[0].At(before+e.task.dt+0.1, pose, nil)
+	for i, v := range e.State(0).Ctrl {
+		if math.Abs(v-pose[rootPositions+i]) > 1e-9 {
+			t.Fatalf("target %d is %g, want %g", i, v, pose[rootPositions+i])
+		}
+	}
+}
