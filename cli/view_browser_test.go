@@ -294,6 +294,26 @@ func TestViewInBrowser(t *testing.T) {
 				t.Errorf("%s: with contacts %v there are %d red pixels", x.run, touches, n)
 			}
 		}
+		// A browser that is too slow to draw every frame does not fall behind.
+		press("r", "viewer.frame.time === 0")
+		var slow struct{ Way, Behind float64 }
+		b.do(`const request = window.requestAnimationFrame, start = viewer.frame.root[0];
+			let draw;
+			window.requestAnimationFrame = f => { draw = f; };
+			while (!draw) await new Promise(r => request(r));
+			for (let i = 0; i < 10; i++) {
+				const next = viewer.next();
+				document.getElementById('step').click();
+				await next;
+			}
+			draw();
+			const behind = viewer.frame.root[0] - viewer.shown[0];
+			window.requestAnimationFrame = request;
+			request(draw);
+			return { Way: viewer.frame.root[0] - start, Behind: behind };`, &slow)
+		if !(slow.Way > 0.15) || !(math.Abs(slow.Behind) < 0.2*slow.Way) {
+			t.Errorf("%s: ten frames later the root is %g m farther, and the picture of it %g m behind", x.run, slow.Way, slow.Behind)
+		}
 		var offered []string
 		b.do(`return [...document.querySelectorAll('#clip option')].slice(1).map(o => o.textContent)`, &offered)
 		if len(offered) != len(x.clips) {

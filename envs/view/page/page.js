@@ -136,6 +136,7 @@ function place(mesh, poses, snap) {
 
 function show(f) {
   const snap = first || f.episode !== frame?.episode;
+  if (blend < 0.5) advance(1); // frames come faster than pictures: do not fall behind
   frame = f;
   frames++;
   arrived = performance.now();
@@ -182,6 +183,7 @@ function frameCamera() {
   beside.set(Math.sin(AZIMUTH), -Math.cos(AZIMUTH), 0).multiplyScalar(0.62 * size);
   const reach = 0.76 * size * (frame.ghost ? 1.15 : 1) * Math.max(1, 1.3 / camera.aspect);
   const distance = reach / Math.tan(camera.fov * Math.PI / 360);
+  followed.copy(root.to);
   controls.target.copy(root.to).setZ(middle);
   if (frame.ghost) controls.target.addScaledVector(beside, 0.5);
   camera.position.copy(controls.target).add(new THREE.Vector3(-Math.cos(AZIMUTH) * Math.cos(ELEVATION),
@@ -204,19 +206,20 @@ function advance(t) {
   root.now.lerpVectors(root.from, root.to, t);
 }
 
-const last = new THREE.Vector3();
+const followed = new THREE.Vector3(); // where the root was when the camera followed it
+const here = new THREE.Vector3();
 
 function draw() {
   requestAnimationFrame(draw);
   if (frame && !first) {
-    last.copy(root.now);
     if (blend < 1) advance(Math.min(1, (performance.now() - arrived) / (1000 * world.step / frame.rate)));
     if ($('follow').checked) {
-      const dx = root.now.x - last.x, dy = root.now.y - last.y;
+      const dx = root.now.x - followed.x, dy = root.now.y - followed.y;
       camera.position.x += dx; camera.position.y += dy;
       controls.target.x += dx; controls.target.y += dy;
     }
-    ghost.position.copy($('ghost').value === 'beside' ? beside : last.set(0, 0, 0));
+    followed.copy(root.now);
+    ghost.position.copy($('ghost').value === 'beside' ? beside : here);
     for (const m of ground.children) {
       if (!m.userData.flat) continue;
       const tile = 2 * TILE, home = m.userData.home;
@@ -338,6 +341,7 @@ function connect() {
 // For programs that drive the page: next resolves with the next frame.
 const waiting = [];
 window.viewer = { next: () => new Promise(resolve => waiting.push(resolve)), get frame() { return frame; }, get frames() { return frames; },
+  get shown() { return root.now.toArray(); },
   get info() { return { ...renderer.info.render }; }, get camera() { return { position: camera.position.toArray(), target: controls.target.toArray() }; } };
 
 connect();
