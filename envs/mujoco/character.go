@@ -322,10 +322,10 @@ func (c *Character) Motions() []*motions.Clip { return c.task.cfg.Motions }
 // Supports is as [Env.Supports], but with CharacterConfig.Difference there is no reference motion to draw: what AMP
 // observations are compared with is zeros; and without CharacterConfig.Fade there is no curriculum.
 func (c *Character) Supports(iface any) bool {
-	if _, ok := iface.(*envs.MotionSource); ok && c.task.cfg.Difference {
-		return false
-	}
-	if _, ok := iface.(*envs.Curriculum); ok {
+	switch iface.(type) {
+	case *envs.MotionSource, *envs.OverlappingMotionSource:
+		return !c.task.cfg.Difference
+	case *envs.Curriculum:
 		return c.task.cfg.Fade > 0
 	}
 	return c.Env.Supports(iface)

@@ -190,6 +190,12 @@ func TestDifferenceSettings(t *testing.T) {
 		if _, ok := envs.As[envs.MotionSource](e); ok == difference {
 			t.Errorf("with Difference %v there is reference motion: %v", difference, ok)
 		}
+		if _, ok := envs.As[envs.OverlappingMotionSource](e); ok == difference {
+			t.Errorf("with Difference %v there are overlapping windows: %v", difference, ok)
+		}
+		if _, err := e.CollectOverlappingMotions(1, rand.New(rand.NewPCG(1, 1))); errors.Is(err, errors.ErrUnsupported) != difference {
+			t.Errorf("with Difference %v: %v", difference, err)
+		}
 		if _, err := e.CollectReferenceMotions(1, rand.New(rand.NewPCG(1, 1))); errors.Is(err, errors.ErrUnsupported) != difference {
 			t.Errorf("with Difference %v: %v", difference, err)
 		}

@@ -189,14 +189,22 @@ func (c *characterTask) draw(rng *rand.Rand) int {
 	return k
 }
 
-// CollectReferenceMotions draws n rows, of a clip by weight and at a uniform time.
-func (c *characterTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
+// drawable says why n rows of reference motion, or pairs of them, cannot be drawn.
+func (c *characterTask) drawable(n int) error {
 	if c.cfg.Difference {
-		return nil, fmt.Errorf("mujoco: character: with Difference AMP observations are compared with zeros, and no reference "+
+		return fmt.Errorf("mujoco: character: with Difference AMP observations are compared with zeros, and no reference "+
 			"motion: %w", errors.ErrUnsupported)
 	}
 	if n <= 0 {
-		return nil, fmt.Errorf("mujoco: character: %d reference motions; ask for at least one", n)
+		return fmt.Errorf("mujoco: character: %d reference motions; ask for at least one", n)
+	}
+	return nil
+}
+
+// CollectReferenceMotions draws n rows, of a clip by weight and at a uniform time.
+func (c *characterTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
+	if err := c.drawable(n); err != nil {
+		return nil, err
 	}
 	out := make([]float32, 0, n*c.cfg.History*c.style())
 	for range n {
@@ -207,11 +215,11 @@ func (c *characterTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float3
 	return out, nil
 }
 
-// CollectOverlappingMotions implements [envs.OverlappingMotionSource]: the second row begins 1 to History − 1 control steps behind the
-// first, where the clip does not end before.
+// CollectOverlappingMotions implements [envs.OverlappingMotionSource]: the second row begins 1 to History − 1 control steps
+// behind the first, where the clip does not end before.
 func (c *characterTask) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
-	if n <= 0 {
-		return nil, fmt.Errorf("mujoco: character: %d pairs of reference motions; ask for at least one", n)
+	if err := c.drawable(n); err != nil {
+		return nil, err
 	}
 	if c.cfg.History < 2 {
 		return nil, errors.New("mujoco: character: AMP observations of 1 control step overlap with no other; set History to 2 at least")
