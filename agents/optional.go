@@ -107,6 +107,18 @@ type Recurrent interface {
 	ResetHidden(environments ...int)
 }
 
+// Terminator is implemented by agents that may end episodes in training, because what an environment shows has become
+// worthless to learn from. Trainers hand what it says to the environment (envs.Terminator) before every step of training;
+// a training loop of one's own does the same.
+type Terminator interface {
+	// Terminates reports whether the agent's settings ask for it, so that the environment must be able to.
+	Terminates() bool
+	// Terminations says, (N), which environments' episodes the next step is to terminate, as the last Record came to; nil
+	// where there are none, and in evaluation. The slice is the agent's and overwritten by the next call. What the agent
+	// counts for it begins anew where an episode ends, and with ResetHidden.
+	Terminations() []bool
+}
+
 // Overlapping is implemented by agents whose updates may go on after Update has returned (OnPolicy.Overlap). Whatever
 // reads or changes what is learned waits for an update in progress by itself: Snapshot, Restore, SetHyperparameters, an
 // evaluation. Trainers call Wait where a run ends.
@@ -122,7 +134,7 @@ type Distributed interface {
 	Ranks() *distributed.Group
 }
 
-// Complete is an agent with every optional interface but Composite. PPO and AMP are such agents: their types embed it.
+// Complete is an agent with every optional interface but Composite and Terminator. PPO and AMP are such agents: their types embed it.
 type Complete interface {
 	Agent
 	Binder

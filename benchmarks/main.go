@@ -1,9 +1,12 @@
 // Command benchmarks times gorl, and skrl beside it where `make peers` has been run: one update, one rollout step,
 // training end to end. With `make pytorch` it does so on PyPI's PyTorch, too. All sides take turns in one run, each in
-// processes of its own. It is what docs/performance.md quotes.
+// processes of its own. It is what docs/performance.md quotes. It is run in the repository's folder: the sizes walker and
+// humanoid have skrl read the models in envs/mujoco, and step them by the library that `make peers` compiles from
+// benchmarks/peers/stepper.c.
 //
 //	go run ./benchmarks                                  # the table, as Markdown
 //	go run ./benchmarks -only gorl -sizes small          # gorl alone; with -mixed its layers compute in bfloat16
+//	go run ./benchmarks -sizes humanoid                  # characters in space: physics, acting, learning, end to end
 //	go run ./benchmarks -ranks 2 -sizes small,large      # two ranks beside one process with two threads
 package main
 

@@ -84,7 +84,7 @@ func findPython(variable, task string) string {
 // runs reports whether the side has a size. skrl_networks.py knows the CPU only.
 func (s side) runs(size string) bool {
 	_, network := networks[size]
-	return s.python == "" || !slices.Contains([]string{"rate", "humanoid", "population", "soak"}, size) && (device == "cpu" || !network)
+	return s.python == "" || !slices.Contains([]string{"rate", "population", "soak"}, size) && (device == "cpu" || !network)
 }
 
 // measure runs a side in a process of its own.
@@ -102,6 +102,14 @@ func (s side) measure(size, threads string, stepping int) ([]measure, error) {
 	case strings.HasPrefix(size, "walker"): // skrl knows no overlap
 		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_walker.py"), "--threads", threads, "--device", device,
 			"--stepping-threads", strconv.Itoa(stepping))
+	case size == "humanoid":
+		clip, err := writeClipTable()
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = os.Remove(clip) }()
+		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_humanoid.py"), "--threads", threads, "--device", device,
+			"--stepping-threads", strconv.Itoa(stepping), "--clip", clip)
 	case network:
 		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_networks.py"), size, "--threads", threads)
 	default:

@@ -141,3 +141,44 @@ def time_rounds(agent, size, observations, rewards, terminated, infos, repeats):
             updates.append((end - middle) * 1e3)
     for measure, values in (("update", updates), ("rollout_step", steps)):
         print(json.dumps({"library": "skrl", "size": size, "measure": measure, "value": statistics.median(values)}), flush=True)
+
+
+def time_training(agent, world, size, rollouts, updates, warm_up=3):
+    """Times training end to end and prints the environment steps a second as one JSON line.
+
+    world.observation is what the first actions are for; world.step(actions) returns the next observations, rewards,
+    terminations and truncations, all of NumPy, infos for record_transition, and the lengths of the episodes that ended.
+    """
+    device, observations = agent.device, torch.from_numpy(world.observation).to(agent.device)
+    lengths, stepping, updating = [], 0.0, 0.0
+    begin = time.perf_counter()
+    for update in range(updates + warm_up):
+        if update == warm_up:
+            begin, stepping, updating = time.perf_counter(), 0.0, 0.0
+        with torch.no_grad():
+            for step in range(rollouts):
+                actions, _ = agent.act(observations, None, timestep=step, timesteps=10**9)
+                start = time.perf_counter()
+                following, rewards, terminated, truncated, infos, ended = world.step(actions.cpu().numpy())
+                stepping += time.perf_counter() - start
+                lengths.extend(ended.tolist())
+                following = torch.from_numpy(following).to(device)
+                agent.record_transition(
+                    observations=observations, states=None, actions=actions,
+                    rewards=torch.from_numpy(rewards)[:, None].to(device), next_observations=following, next_states=None,
+                    terminated=torch.from_numpy(terminated)[:, None].to(device),
+                    truncated=torch.from_numpy(truncated)[:, None].to(device),
+                    infos={k: torch.from_numpy(v).to(device) for k, v in infos.items()}, timestep=step, timesteps=10**9,
+                )  # fmt: skip
+                observations = following
+        start = time.perf_counter()
+        agent.enable_models_training_mode(True)
+        agent.update(timestep=update, timesteps=10**9)
+        agent.enable_models_training_mode(False)
+        updating += time.perf_counter() - start
+    seconds = time.perf_counter() - begin
+    print(json.dumps({
+        "library": "skrl", "size": size, "measure": "steps_per_second", "value": len(observations) * rollouts * updates / seconds,
+        "stepping_share": stepping / seconds, "update_share": updating / seconds,
+        "episode_length": float(np.mean(lengths[-200:])) if lengths else None,
+    }), flush=True)  # fmt: skip

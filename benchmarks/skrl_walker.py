@@ -9,15 +9,13 @@ environment is vectorised NumPy. Prints one JSON line. Run it with the Python of
 
 import argparse
 import ctypes
-import json
 import pathlib
 import sys
-import time
 
 import numpy as np
 import torch
 
-from skrl_agent import amp_agent
+from skrl_agent import amp_agent, time_training
 
 HERE = pathlib.Path(__file__).resolve().parent
 CONTROL_STEP = 0.02  # seconds, five steps of the simulation
@@ -133,7 +131,7 @@ class Walker:
             observation = observation.copy()
             observation[ended] = self.observe(self.position[ended], self.velocity[ended])
         self.observation = observation
-        return observation, reward, terminated, truncated, pairs, lengths
+        return observation, reward, terminated, truncated, {"amp_obs": pairs}, lengths
 
 
 def main():
@@ -150,7 +148,7 @@ def main():
     device = arguments.device
     torch.manual_seed(0)
 
-    envs, rollouts, warm_up = arguments.envs, 32, 3
+    envs, rollouts = arguments.envs, 32
     walker = Walker(envs, arguments.stepping_threads, arguments.stepper, arguments.model)
     agent = amp_agent(
         envs=envs, observations=17, actions=6, amp_observations=34, hidden=[128, 64], activation=torch.nn.ELU,
@@ -165,41 +163,7 @@ def main():
             "task_reward_scale": 0.5, "style_reward_scale": 1.0, "time_limit_bootstrap": True,
         },
     )  # fmt: skip
-
-    observations = torch.from_numpy(walker.observation).to(device)
-    lengths, stepping, updating = [], 0.0, 0.0
-    begin = time.perf_counter()
-    for update in range(arguments.updates + warm_up):
-        if update == warm_up:
-            begin, stepping, updating = time.perf_counter(), 0.0, 0.0
-        with torch.no_grad():
-            for step in range(rollouts):
-                actions, _ = agent.act(observations, None, timestep=step, timesteps=10**9)
-                start = time.perf_counter()
-                following, rewards, terminated, truncated, pairs, ended = walker.step(actions.cpu().numpy())
-                stepping += time.perf_counter() - start
-                lengths.extend(ended.tolist())
-                following = torch.from_numpy(following).to(device)
-                agent.record_transition(
-                    observations=observations, states=None, actions=actions,
-                    rewards=torch.from_numpy(rewards)[:, None].to(device), next_observations=following, next_states=None,
-                    terminated=torch.from_numpy(terminated)[:, None].to(device),
-                    truncated=torch.from_numpy(truncated)[:, None].to(device),
-                    infos={"amp_obs": torch.from_numpy(pairs).to(device)}, timestep=step, timesteps=10**9,
-                )  # fmt: skip
-                observations = following
-        start = time.perf_counter()
-        agent.enable_models_training_mode(True)
-        agent.update(timestep=update, timesteps=10**9)
-        agent.enable_models_training_mode(False)
-        updating += time.perf_counter() - start
-    seconds = time.perf_counter() - begin
-    rate = envs * rollouts * arguments.updates / seconds
-    print(json.dumps({
-        "library": "skrl", "size": "walker", "measure": "steps_per_second", "value": rate,
-        "stepping_share": stepping / seconds, "update_share": updating / seconds,
-        "episode_length": float(np.mean(lengths[-200:])) if lengths else None,
-    }), flush=True)  # fmt: skip
+    time_training(agent, walker, "walker", rollouts, arguments.updates)
 
 
 if __name__ == "__main__":

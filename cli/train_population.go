@@ -217,7 +217,8 @@ func member(g *distributed.Group, c runfile.Sections, seed int64) (*trainers.Tra
 	trainer, err := trainers.FromDictIn(g, c.Member(seed), env, func(cfg *trainers.Config) {
 		alone = cfg.EvaluationInterval != (agents.Interval{})
 		list = append(list, cfg.Trackers...) // the population's, whatever program trains it
-		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers, StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best}
+		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers, StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best,
+			WarmStart: cfg.WarmStart}
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, env.Close())
@@ -229,7 +230,7 @@ func member(g *distributed.Group, c runfile.Sections, seed int64) (*trainers.Tra
 	full := runfile.Sections(trainer.Dict())
 	delete(full, "seed")
 	section, inEffect := maps.Clone(c.Section("trainer")), full.Section("trainer")
-	for _, key := range []string{"save_buffers", "stochastic_evaluation", "best"} {
+	for _, key := range []string{"save_buffers", "stochastic_evaluation", "best", "warm_start"} {
 		section[key] = inEffect[key]
 	}
 	section["trackers"] = list

@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/draw"
 	"image/gif"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -414,14 +415,16 @@ func TestTrainNotes(t *testing.T) {
 // Every example trains, shortened.
 func TestTrainExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for name, args := range map[string][]string{
-		"cartpole":   {"--timesteps", "64"},
-		"memory":     {"--timesteps", "64"},
-		"pixels":     {"--timesteps", "128", "--set", "agent.learning_epochs=1"},
-		"pendulum":   {"--timesteps", "256"},
-		"sb3":        {"--timesteps", "2048", "--set", "agent.learning_epochs=1"},
-		"walker":     {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
-		"humanoid":   {"--timesteps", "64", "--set", "environment.num_envs=8"},
+	examples := map[string][]string{
+		"cartpole": {"--timesteps", "64"},
+		"memory":   {"--timesteps", "64"},
+		"pixels":   {"--timesteps", "128", "--set", "agent.learning_epochs=1"},
+		"pendulum": {"--timesteps", "256"},
+		"sb3":      {"--timesteps", "2048", "--set", "agent.learning_epochs=1"},
+		"walker":   {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
+		"humanoid": {"--timesteps", "64", "--set", "environment.num_envs=8"},
+		"humanoid-amp": {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "environment.fade=40",
+			"--set", "agent.discriminator_batch_size=64"},
 		"quadruped":  {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
 		"population": {"--set", "pbt.total_steps=8192", "--set", "pbt.interval_steps=4096"},
 		"evolution":  {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512"},
@@ -429,7 +432,9 @@ func TestTrainExamples(t *testing.T) {
 			"--set", "agent.discriminator_batch_size=64"},
 		"walker-evolution": {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512", "--set", "environment.num_envs=8",
 			"--set", "agent.discriminator_batch_size=64", "--set", "mutation.probabilities.arch_mut=5"},
-	} {
+	}
+	for _, name := range slices.Sorted(maps.Keys(examples)) { // humanoid-amp goes on from humanoid
+		args := examples[name]
 		text, _ := gorl(t, 0, "train", "--example", name)
 		write(t, name+".yaml", text)
 		matches(t, text, `^# `, `(?m)^#   gorl eval runs/`+name)
@@ -439,7 +444,7 @@ func TestTrainExamples(t *testing.T) {
 		}
 		stdout, _ = gorl(t, 0, "eval", "runs/"+name, "--episodes", "2")
 		matches(t, stdout, `\nreturn +-?\d`, `\nlength +\d`)
-		if strings.HasPrefix(name, "walker") || name == "humanoid" || name == "quadruped" {
+		if strings.HasPrefix(name, "walker") || strings.HasPrefix(name, "humanoid") || name == "quadruped" {
 			matches(t, stdout, `\nspeed +-?\d`, `\njoint_error +\d`)
 		}
 	}

@@ -106,6 +106,14 @@ type MotionSource interface {
 	CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error)
 }
 
+// OverlappingMotionSource is implemented by environments (and clip libraries) that can show two windows of motion that
+// overlap.
+type OverlappingMotionSource interface {
+	// CollectOverlappingMotions returns n pairs of rows of reference AMP observations, n × 2M values, drawn with rng: one as
+	// CollectReferenceMotions draws it, and behind it one that begins a few steps later, within it.
+	CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error)
+}
+
 // Renderer is implemented by environments that can draw themselves.
 type Renderer interface {
 	// Render returns a picture of environment i as it stands now.

@@ -80,25 +80,62 @@ func (s *Source) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, erro
 
 // Fill draws as many rows as fit into out, whose length must be a multiple of M; it panics otherwise.
 func (s *Source) Fill(out []float32, rng *rand.Rand) {
-	m, f := s.Width(), s.cfg.Features.Width
+	m := s.Width()
 	if len(out)%m != 0 {
 		panic(fmt.Sprintf("motions: Source.Fill: %d values are no multiple of a row's %d", len(out), m))
 	}
-	first := s.library.clips[0]
-	pos, vel := make([]float64, first.w), make([]float64, first.v)
-	span := float64(s.cfg.History-1) * s.cfg.TimeStep
+	pos, vel := s.state()
 	for ; len(out) > 0; out = out[m:] {
-		c := s.library.Draw(rng)
-		begin, length := 0.0, c.Duration()
-		if c.loop == LoopWrap {
-			begin = -span // the window may reach over the seam
-		} else {
-			length = max(length-span, 0)
-		}
-		t := begin + rng.Float64()*length
-		for h := range s.cfg.History {
-			c.At(t+float64(h)*s.cfg.TimeStep, pos, vel)
-			s.cfg.Features.Write(pos, vel, out[h*f:(h+1)*f])
-		}
+		c, t := s.draw(float64(s.cfg.History-1)*s.cfg.TimeStep, rng)
+		s.window(c, t, pos, vel, out[:m])
+	}
+}
+
+// CollectOverlappingMotions draws n pairs of rows of a clip, n × 2M values, of which the second begins 1 to History − 1 time
+// steps behind the first, so that they overlap. Rows of one moment overlap with none, which is an error.
+func (s *Source) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
+	if n < 0 {
+		return nil, fmt.Errorf("motions: cannot draw %d pairs of rows", n)
+	}
+	if s.cfg.History < 2 {
+		return nil, fmt.Errorf("motions: rows of History %d have one moment, and overlap with no other; give History 2 at least", s.cfg.History)
+	}
+	m := s.Width()
+	out := make([]float32, 2*m*n)
+	pos, vel := s.state()
+	for i := range n {
+		later := 1 + rng.IntN(s.cfg.History-1)
+		c, t := s.draw(float64(s.cfg.History-1+later)*s.cfg.TimeStep, rng)
+		pair := out[2*m*i:][:2*m]
+		s.window(c, t, pos, vel, pair[:m])
+		s.window(c, t+float64(later)*s.cfg.TimeStep, pos, vel, pair[m:])
+	}
+	return out, nil
+}
+
+// state makes room for positions and velocities of a moment.
+func (s *Source) state() (pos, vel []float64) {
+	first := s.library.clips[0]
+	return make([]float64, first.w), make([]float64, first.v)
+}
+
+// draw returns a clip, drawn by weight, and a time in it from which it goes on for the given span in seconds, or wraps.
+func (s *Source) draw(span float64, rng *rand.Rand) (c *Clip, t float64) {
+	c = s.library.Draw(rng)
+	begin, length := 0.0, c.Duration()
+	if c.loop == LoopWrap {
+		begin = -span // the window may reach over the seam
+	} else {
+		length = max(length-span, 0)
+	}
+	return c, begin + rng.Float64()*length
+}
+
+// window writes the row of a clip that begins at a time.
+func (s *Source) window(c *Clip, t float64, pos, vel []float64, out []float32) {
+	f := s.cfg.Features.Width
+	for h := range s.cfg.History {
+		c.At(t+float64(h)*s.cfg.TimeStep, pos, vel)
+		s.cfg.Features.Write(pos, vel, out[h*f:(h+1)*f])
 	}
 }

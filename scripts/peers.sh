@@ -37,10 +37,11 @@ need() {
 		die "apt-get could not install ${missing[*]}; its message stands above"
 }
 versions() { "$1" -c 'import numpy, torch; print(f"torch=={torch.__version__}\nnumpy=={numpy.__version__}")'; }
-key() { { cat "$requirements" "$stepper"; echo "$1"; } | sha256sum; }
+key() { { cat "$requirements"; echo "$1"; } | sha256sum; }
 complete() { # with Debian's versions
 	[ -x "$folder/bin/python" ] && [ "$(cat "$folder/.key" 2>/dev/null)" = "$(key "$1")" ]
 }
+compile_stepper() { gcc -O2 -shared -fPIC -o "$folder/libstepper.so" "$stepper" -lmujoco -lpthread; }
 
 command -v apt-get >/dev/null || die "needs Debian: the comparison is over Debian's python3-torch"
 
@@ -66,6 +67,7 @@ fi
 need gcc libc6-dev libmujoco-dev python3-torch python3-numpy python3-yaml python3-venv
 debian=$(versions "$python")
 if complete "$debian"; then
+	compile_stepper
 	say "$folder is up to date"
 	exit
 fi
@@ -79,7 +81,7 @@ say "installing ${wanted[*]} into $folder (a few minutes)"
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check -c "$folder/constraints.txt" -r "$requirements" </dev/null
 [ "$(versions "$folder/bin/python")" = "$debian" ] ||
 	die "the environment has another PyTorch or NumPy than Debian's: $(versions "$folder/bin/python" | tr '\n' ' ')"
-gcc -O2 -shared -fPIC -o "$folder/libstepper.so" "$stepper" -lmujoco -lpthread
+compile_stepper
 "$folder/bin/python" -W ignore -c 'import gymnasium, mlflow, mujoco, onnx, onnxruntime, skrl, tensorboard.main, wandb'
 key "$debian" >"$folder/.key"
 say "ready in $folder: ${debian//$'\n'/ } ${wanted[*]}"

@@ -16,7 +16,7 @@ say() { printf 'pytorch: %s\n' "$*"; }
 die() { printf 'pytorch: %s\n' "$*" >&2; exit 1; }
 torch() { (cd "$folder" && bin/python -c 'import os, torch; print(os.path.dirname(torch.__file__))'); }
 
-key=$({ echo "${wanted[@]}"; cat "$stepper"; "$python" --version; } | sha256sum) || die "there is no $python; PYTHON names another"
+key=$({ echo "${wanted[@]}"; "$python" --version; } | sha256sum) || die "there is no $python; PYTHON names another"
 if [ "$(cat "$folder/.key" 2>/dev/null)" != "$key" ]; then
 	rm -rf "$folder"
 	mkdir -p "$(dirname "$folder")"
@@ -24,9 +24,9 @@ if [ "$(cat "$folder/.key" 2>/dev/null)" != "$key" ]; then
 	say "installing ${wanted[*]} into $folder (some minutes)"
 	"$folder/bin/python" -m pip install --quiet --disable-pip-version-check "${wanted[@]}" </dev/null ||
 		die "pip could not install them; its message stands above"
-	gcc -O2 -shared -fPIC -o "$folder/libstepper.so" "$stepper" -lmujoco -lpthread
 	echo "$key" >"$folder/.key"
 fi
+gcc -O2 -shared -fPIC -o "$folder/libstepper.so" "$stepper" -lmujoco -lpthread
 
 LIBTORCH=$(torch) SHIM_DIR=$folder/shim "$root/scripts/shim.sh"
 # A build of PyTorch with CUDA has what gotorch's streams need.

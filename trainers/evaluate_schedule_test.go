@@ -34,7 +34,7 @@ func (o onEvaluation) OnEvaluation(tr *trainers.Trainer, e trainers.Evaluation) 
 // is written come to the same, bit for bit, in place and in an environment of their own, also over a resumption.
 func TestEvaluationDoesNotDisturb(t *testing.T) {
 	checkLiveTensors(t)
-	for _, s := range slices.Concat(scenes, recurrent) {
+	for _, s := range slices.Concat(scenes, recurrent, []scene{terminating}) {
 		t.Run(s.name, func(t *testing.T) {
 			train := func(interval int, apart bool, parts ...int) (*checkpoint.Snapshot, map[string]float64, string, []string) {
 				cfg := run(t, length)

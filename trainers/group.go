@@ -45,6 +45,7 @@ var (
 	_ agents.Stochastic  = (*Group)(nil)
 	_ agents.Composite   = (*Group)(nil)
 	_ agents.Overlapping = (*Group)(nil)
+	_ agents.Terminator  = (*Group)(nil)
 )
 
 // NewGroup joins agents of the same observations, states and actions. scopes are the numbers of environments of each

@@ -3,6 +3,7 @@ package trainers
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -68,6 +69,32 @@ func (g *Group) Act(in agents.Observation) ([]float32, error) {
 		copy(slice(g, i, g.action, w), actions) // the agent's own slice is overwritten by its next Act
 		return nil
 	})
+}
+
+// Terminates implements [agents.Terminator]: it reports whether any agent ends episodes.
+func (g *Group) Terminates() bool {
+	return slices.ContainsFunc(g.agents, func(a agents.Agent) bool {
+		t, ok := agents.As[agents.Terminator](a)
+		return ok && t.Terminates()
+	})
+}
+
+// Terminations implements [agents.Terminator], for those agents that do.
+func (g *Group) Terminations() []bool {
+	var ends []bool
+	for i, a := range g.agents {
+		t, ok := agents.As[agents.Terminator](a)
+		if !ok {
+			continue
+		}
+		if own := t.Terminations(); own != nil {
+			if ends == nil {
+				ends = make([]bool, g.NumEnvs())
+			}
+			copy(slice(g, i, ends, 1), own)
+		}
+	}
+	return ends
 }
 
 // Record implements [agents.Agent]: every agent records its own rows. All widths are checked before any agent records.

@@ -42,6 +42,9 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 		return nil, err
 	}
 	acted := t.clock()
+	if err := t.terminator.tell(); err != nil {
+		return nil, fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
+	}
 	next, err := t.stepper.step(ctx, actions)
 	if err != nil {
 		return nil, fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)

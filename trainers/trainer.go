@@ -52,6 +52,7 @@ type Trainer struct {
 	timestep   int64
 	now        *envs.Step  // what to act on; nil before the first reset
 	parameters *parameters // of the environment's reward; nil where it has none
+	terminator terminator  // of episodes that the agent gives up
 	running    running     // the episodes in progress
 
 	// Figures: of episodes and of the agent's updates for files (episodes, recorder), and for programs (metrics).
@@ -87,7 +88,7 @@ type Trainer struct {
 // environment reset, by [Trainer.Open] or the first Train, Step or evaluation.
 //
 // It is an error where cfg makes no sense, where it asks for checkpoints of an agent that cannot be saved, where the
-// spaces of env and agent differ, or where the agent is already bound to another number of environments. Agent and
+// spaces of env and agent differ, where the agent ends episodes (agents.Terminator) and env cannot (envs.Terminator), or where the agent is already bound to another number of environments. Agent and
 // environment stay the caller's to close; [NewTrainee] owns both.
 func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 	if env == nil || agent == nil {
@@ -107,11 +108,15 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if err := saves(cfg, agent); err != nil {
 		return nil, err
 	}
+	ends, err := newTerminator(env, agent)
+	if err != nil {
+		return nil, err
+	}
 	own, err := rankOf(agent, &cfg, env.NumEnvs())
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now, rank: own}
+	t := &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now, rank: own, terminator: ends}
 	if cfg.evaluates() {
 		if err := t.undisturbed(); err != nil {
 			return nil, err

@@ -5,7 +5,7 @@
 // settings; a trainer drives it. The algorithm is in update.go, the discriminator's loss in discriminator.go.
 //
 // With discriminator_mode "differential" it is ADD (Zhang et al. 2025), see differential.go; with latent_size it is ASE
-// (Peng et al. 2022), see skills.go.
+// (Peng et al. 2022), see skills.go, or with latent_mode "calm" CALM (Tessler et al. 2023), see calm.go.
 package amp
 
 import (
@@ -67,6 +67,8 @@ type learner struct {
 	replay         *memory.Replay       // the policy's earlier motion
 	mask           tensor.Tensor        // (M), 0 where the discriminator sees nothing; a zero Tensor for no mask
 	maskScope      *tensor.Scope        // owns it
+	shown          []float32            // what Latents returns; nil where it is to be computed
+	termination    *termination         // of episodes with a poor style; nil where the setting is off
 	rows           *memory.Packing      // how both, and the rollout, keep rows
 	separate       *tensor.Optimizer    // the discriminator's own; nil where it shares the policy's
 	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
@@ -137,6 +139,9 @@ func New(o Options) (agent *Agent, err error) {
 		}
 	}()
 	a.StageRecord, a.AfterRecord = recording(a.Core, a.styleEstimator)
+	if cfg.TerminationStyleReward > 0 {
+		a.terminates()
+	}
 	a.Draw = random{a}
 	if cfg.Skrl() {
 		a.Draw = &ahead{a: a}
@@ -205,7 +210,7 @@ func (o Options) check(cfg *Config) error {
 	if err := o.Spaces.Validate(); err != nil {
 		return err
 	}
-	if err := cfg.checkLatents(o.Spaces); err != nil {
+	if err := cmp.Or(cfg.checkLatents(o.Spaces), o.checkCALM(cfg)); err != nil {
 		return err
 	}
 	isBox := func(e spaces.Entry) bool { return e.Space.Kind == spaces.Box }
@@ -232,12 +237,12 @@ func (a *learner) prepare() error {
 	}
 	var err error
 	if !a.differential() {
-		if a.motionSet, err = a.rows.NewReplay(a.cfg.MotionDatasetSize, a.Device); err != nil {
+		if a.motionSet, err = a.newMemory(a.cfg.MotionDatasetSize, a.Spaces().AMPObservation.Width()); err != nil {
 			return err
 		}
 		a.AddReplay("motion_dataset", a.motionSet)
 	}
-	if a.replay, err = a.rows.NewReplay(a.cfg.ReplayBufferSize, a.Device); err != nil {
+	if a.replay, err = a.newMemory(a.cfg.ReplayBufferSize, a.cfg.LatentSize); err != nil {
 		return err
 	}
 	a.AddReplay("reply_buffer", a.replay)
@@ -257,9 +262,9 @@ func (a *learner) prepare() error {
 	if err := a.collect(s, a.cfg.MotionDatasetSize); err != nil {
 		return err
 	}
-	logits := a.logits(s, s.Zeros(1, int64(a.Spaces().AMPObservation.Width())))
+	logits := a.logits(s, s.Zeros(1, int64(a.judged())))
 	if err := s.Err(); err != nil {
-		return fmt.Errorf("amp: the discriminator does not fit AMP observations %v: %w", a.Spaces().AMPObservation, err)
+		return a.misfit(err)
 	}
 	if got := tensor.Shape(logits); len(got) != 2 || got[1] != 1 {
 		return fmt.Errorf("amp: the discriminator's output has shape %v, want (N, 1)", got)

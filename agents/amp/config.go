@@ -1,6 +1,7 @@
 package amp
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -32,6 +33,17 @@ type Config struct {
 	// should, the style's where it does it in an unnatural way. Only their ratio matters with a ValuePreprocessor.
 	TaskRewardScale  float64 `yaml:"task_reward_scale" config:"min=0"`
 	StyleRewardScale float64 `yaml:"style_reward_scale" config:"min=0"`
+
+	// TerminationStyleReward ends an episode whose style reward, before StyleRewardScale and by the discriminator as it is
+	// then, has been below it in TerminationSteps steps in a row (ProtoMotions). The episode is terminated by the next
+	// step, in training alone. 0 never does. The environment must be able to (envs.Terminator: those of envs/mujoco), and it
+	// is not for Overlap.
+	//
+	// A larger threshold, and fewer steps, end episodes sooner, so that more of the experience is of poses near the
+	// clips, where episodes begin; too large a threshold ends episodes that were about to recover. ProtoMotions has 0.02 to
+	// 0.05 with the bce loss, and 10 steps. The other losses have rewards of another size.
+	TerminationStyleReward float64 `yaml:"termination_style_reward" config:"min=0"`
+	TerminationSteps       int     `yaml:"termination_steps" config:"min=1"`
 
 	// AMPBatchSize is the number of rows of reference motion collected before each update.
 	//
@@ -135,13 +147,30 @@ type Config struct {
 	// A larger size has room for more different motions, and takes longer to fill: 64 for half an hour of clips, less for
 	// a few.
 	LatentSize int `yaml:"latent_size" config:"min=0"`
+	// LatentMode says where latents come from. "ase" draws them anyhow, and an encoder learns to tell them from the motion.
+	// "calm" (Tessler et al. 2023) takes the encodings of reference motion, which wrappers.Skills draws where
+	// [Agent.Latents] is its source, and shows them to the discriminator (WithConditionalDiscriminator), through which the
+	// encoder learns. In a dictionary it brings the defaults of [CALMConfig] with it. Only LatentSize has it.
+	//
+	// Choose "ase" where it does not matter which skill is which, "calm" where a clip should say what the character does.
+	LatentMode string `yaml:"latent_mode" config:"oneof=ase|calm"`
+	// UniformityLossScale weighs, within the encoder's own loss, that latents fill the sphere, beside 1 for the likeness
+	// of those of windows that overlap. Only LatentMode "calm" has it.
+	//
+	// A larger value sets motions further apart, a smaller one gives one motion fewer different latents.
+	UniformityLossScale float64 `yaml:"uniformity_loss_scale" config:"min=0"`
+	// MismatchedNegatives shows the discriminator reference motion beside the latents of other reference motion, too, as
+	// something to reject. Only LatentMode "calm" has it.
+	//
+	// Switch it on where the character moves well, and not as its latent says.
+	MismatchedNegatives bool `yaml:"mismatched_negatives"`
 	// EncoderRewardScale weighs the reward for motion whose latent the encoder can tell, beside TaskRewardScale and
 	// StyleRewardScale.
 	//
 	// A larger value makes motions of different latents differ more, at the cost of their likeness to the clips. Only
 	// LatentSize has it.
 	EncoderRewardScale float64 `yaml:"encoder_reward_scale" config:"min=0"`
-	// EncoderLossScale weighs the encoder's loss.
+	// EncoderLossScale weighs the encoder's loss, with LatentMode "calm" its own, without the discriminator's.
 	//
 	// A larger value makes the encoder learn faster relative to the policy, where they share an optimizer.
 	EncoderLossScale float64 `yaml:"encoder_loss_scale" config:"min=0"`
@@ -155,12 +184,12 @@ type Config struct {
 // skrl does not have is off.
 func DefaultConfig() Config {
 	c := Config{
-		OnPolicy: agents.DefaultOnPolicy(), TaskRewardScale: 0, StyleRewardScale: 2, AMPBatchSize: 512, MotionDatasetSize: 20_000,
+		OnPolicy: agents.DefaultOnPolicy(), TaskRewardScale: 0, StyleRewardScale: 2, TerminationSteps: 10, AMPBatchSize: 512, MotionDatasetSize: 20_000,
 		ReplayBufferSize: 100_000, ReplayAdmissionProbability: 1, AMPObservationFrames: 1, DiscriminatorBatchSize: -1, DiscriminatorLossScale: 5,
 		DiscriminatorMode: "motion", DiscriminatorLoss: "bce", WassersteinEta: 0.3, DiscriminatorLogitRegularizationScale: 0.05, DiscriminatorGradientPenaltyScale: 5,
 		DiscriminatorGradientPenaltySamples: "motion", DiscriminatorWeightDecayScale: 1e-4, DiscriminatorOptimizer: "shared",
 		DiscriminatorLearningRate: 5e-5, DiscriminatorGradNormClip: 0.5, EncoderRewardScale: 1, EncoderLossScale: 5,
-		DiversityLossScale: 0.01,
+		DiversityLossScale: 0.01, LatentMode: "ase", UniformityLossScale: 0.5,
 	}
 	c.LearningEpochs = 6
 	c.LearningRate = []float64{5e-5}
@@ -197,7 +226,7 @@ func (c *Config) Validate() error {
 	if c.TaskRewardScale == 0 && c.StyleRewardScale == 0 {
 		return fmt.Errorf("amp: \"task_reward_scale\" and \"style_reward_scale\" are both 0: there would be nothing to learn")
 	}
-	if err := c.validateMode(); err != nil {
+	if err := cmp.Or(c.validateMode(), c.validateCALM()); err != nil {
 		return err
 	}
 	if _, err := parseFeatures(c.DiscriminatorMaskedFeatures); err != nil {
@@ -207,6 +236,14 @@ func (c *Config) Validate() error {
 		c.DiscriminatorLoss != "bce" || c.DiscriminatorGradientPenaltySamples != "motion" || c.SeparateCritics ||
 		c.LatentSize > 0 || c.DiscriminatorOptimizer != "shared") {
 		return fmt.Errorf("amp: \"compatibility\" is %q, which has only the discriminator of motion, the RunningStandardScaler, the bce loss, its penalty at motion rows, one critic, no latents and one optimizer", c.Compatibility)
+	}
+	if c.TerminationStyleReward > 0 && c.Skrl() {
+		return fmt.Errorf("amp: \"termination_style_reward\" is %g, but \"compatibility\" is %q, which ends no episodes; set it to 0",
+			c.TerminationStyleReward, c.Compatibility)
+	}
+	if c.TerminationStyleReward > 0 && c.Overlap {
+		return fmt.Errorf("amp: \"termination_style_reward\" is %g and \"overlap\" is true: the discriminator that judges the steps "+
+			"is learning meanwhile; set one of them off", c.TerminationStyleReward)
 	}
 	return c.OnPolicy.Validate("amp", c.networks())
 }
@@ -234,11 +271,14 @@ func (c *Config) Tunable() map[string]*float64 {
 
 // FromDict merges a dictionary of settings, as in skrl's documentation (1.4's names or 2.0's), over the defaults. With
 // "compatibility" the defaults are those of that release of skrl, with "discriminator_mode" "differential" those of
-// [DifferentialConfig]. All problems are reported together.
+// [DifferentialConfig], and with "latent_mode" "calm" those of [CALMConfig]. All problems are reported together.
 func FromDict(dict map[string]any, sp spaces.Set) (Config, error) {
 	c := DefaultConfig()
 	if dict["discriminator_mode"] == differential {
 		c = DifferentialConfig()
+	}
+	if dict["latent_mode"] == calm {
+		c = CALMConfig()
 	}
 	if v := dict["compatibility"]; v == agents.SKRL2 || v == agents.SKRL21 {
 		c.TimeLimitBootstrap = false

@@ -10,14 +10,13 @@ import (
 // its mean logits, all scalars.
 type verdict struct {
 	loss, penalty, motionRight, policyRight, motionLogit, policyLogit tensor.Tensor
+	encoder                                                           tensor.Tensor // with latent_mode "calm" the encoder's own loss
 }
 
-// logits are the discriminator's, (n, 1), of standardised rows (n, M), of which it does not see what is masked.
+// logits are the discriminator's, (n, 1), of standardised rows (n, M), or with latent_mode "calm" of rows with latents
+// behind them (n, M+L). It does not see what is masked.
 func (a *learner) logits(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
-	if a.mask.T != nil {
-		rows = s.Mul(rows, a.mask)
-	}
-	return a.discriminator.Forward(s, models.Inputs{Observations: rows})
+	return a.discriminator.Forward(s, models.Inputs{Observations: a.masked(s, rows)})
 }
 
 // discriminate computes the discriminator's loss on up to n rows each of the policy's motion, now and earlier, and of
@@ -29,9 +28,10 @@ func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
 	if c.DiscriminatorBatchSize > 0 {
 		n = min(n, int64(c.DiscriminatorBatchSize))
 	}
-	policy, replay, motion := a.samples(s, b, n)
-	var fake, real, penalty tensor.Tensor
-	if a.differential() {
+	var fake, real, penalty, encoder tensor.Tensor
+	if a.calm() {
+		fake, real, penalty, encoder = a.conditional(s, b, n)
+	} else if policy, replay, motion := a.samples(s, b, n); a.differential() {
 		fake, real, penalty = a.differentialPenalty(s, s.Cat(0, policy, replay), motion)
 	} else {
 		fake = a.logits(s, s.Cat(0, policy, replay))
@@ -39,7 +39,7 @@ func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
 	}
 	loss := s.Add(a.adversarial(s, fake, real), s.MulScalar(penalty, c.DiscriminatorGradientPenaltyScale))
 
-	v := verdict{loss: s.MulScalar(a.regularise(s, loss), c.DiscriminatorLossScale), penalty: penalty}
+	v := verdict{loss: s.MulScalar(a.regularise(s, loss), c.DiscriminatorLossScale), penalty: penalty, encoder: encoder}
 	v.motionRight, v.motionLogit = s.PositiveShare(real)
 	v.policyRight, v.policyLogit = s.PositiveShare(fake)
 	v.policyRight = s.ScalarSub(1, v.policyRight)
@@ -86,14 +86,15 @@ func (a *learner) penalised(s *tensor.Scope, at tensor.Tensor) (logits, penalty 
 	if critic, fast := a.discriminator.(models.Critic); fast && a.mask.T == nil && a.cfg.DiscriminatorLoss != "wasserstein" {
 		return critic.ForwardPenalty(s, models.Inputs{Observations: at})
 	}
-	return a.penaltyByAutograd(s, at)
+	return a.penaltyByAutograd(s, at, tensor.Tensor{})
 }
 
-// penaltyByAutograd returns logits and gradient penalty at rows (n, M) by differentiating twice, which any network
-// allows: the penalty is itself a function of the weights, so the first derivative is computed with a graph of its own.
-func (a *learner) penaltyByAutograd(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
+// penaltyByAutograd returns logits and gradient penalty at rows (n, M), beside latents (n, L) where there are any, by
+// differentiating twice, which any network allows: the penalty is itself a function of the weights, so the first derivative
+// is computed with a graph of its own.
+func (a *learner) penaltyByAutograd(s *tensor.Scope, at, latents tensor.Tensor) (logits, penalty tensor.Tensor) {
 	at = s.RequireGrad(s.Detach(at))
-	logits = a.logits(s, at)
+	logits = a.logits(s, beside(s, at, latents))
 	square := s.Sum(s.Square(s.Grad(s.Sum(logits), true, at)[0]), -1)
 	if a.cfg.DiscriminatorLoss == "wasserstein" {
 		return logits, s.Mean(s.Square(s.AddScalar(s.Sqrt(s.AddScalar(square, 1e-12)), -1)))

@@ -160,3 +160,35 @@ func ExampleWithEncoder() {
 	fmt.Println(agent.Settings().EncoderLossScale)
 	// Output: 5
 }
+
+// show shows windows of motion that overlap, as the environments of package envs/mujoco do.
+type show struct{ swing }
+
+func (s show) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
+	return s.CollectReferenceMotions(2*n, rng)
+}
+
+// CALM: the discriminator judges motion beside the latent that the policy was told, and latents are encodings of motion.
+func ExampleWithConditionalDiscriminator() {
+	sp := spaces.Set{Observation: spaces.Unbounded(20 + 8), Action: spaces.NewBox(-1, 1, 6), AMPObservation: spaces.Unbounded(2)}
+	hidden := []int{64}
+	networks := amp.WithEncoder(amp.MLPs(sp, hidden, "elu"), sp, 8, hidden, "elu")
+	networks = amp.WithConditionalDiscriminator(networks, sp, 8, hidden, "elu")
+	agent, err := amp.New(amp.Options{Spaces: sp, Models: networks, Motions: show{},
+		Dict: map[string]any{"latent_mode": "calm", "latent_size": 8, "motion_dataset_size": 1000}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer agent.Close()
+	z, err := agent.Latents() // what wrappers.Skills draws, given by skills.SetSource(agent.Latents)
+	fmt.Println(len(z)/8, err)
+	// Output: 1000 <nil>
+}
+
+// CALMConfig has what dictionaries with latent_mode "calm" begin with.
+func ExampleCALMConfig() {
+	cfg := amp.CALMConfig()
+	fmt.Println(cfg.LatentMode, cfg.LatentSize, cfg.EncoderRewardScale)
+	// Output: calm 64 0
+}

@@ -66,3 +66,15 @@ func (a *learner) makeMask() error {
 	a.mask, a.maskScope = tensor.From(s, seen), s
 	return s.Err()
 }
+
+// masked returns rows (n, M), or with latents behind them (n, M+L), without what is masked.
+func (a *learner) masked(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+	if a.mask.T == nil || s.Err() != nil {
+		return rows
+	}
+	if m := tensor.Size(a.mask, 0); tensor.Size(rows, 1) > m {
+		seen, latents := a.halves(s, rows)
+		return s.Cat(1, s.Mul(seen, a.mask), latents)
+	}
+	return s.Mul(rows, a.mask)
+}

@@ -21,7 +21,14 @@ func (a *learner) collect(s *tensor.Scope, n int) error {
 	}
 	transfer := tensor.NewTransfer(a.Device) // not the agent's, which may have the next observations
 	defer transfer.Close()
-	sent, err := a.rows.Stage(transfer, rows)
+	var sent tensor.Part
+	var err error
+	if a.calm() { // pairs, (n, 2M)
+		width := 2 * a.Spaces().AMPObservation.Width()
+		sent, err = tensor.Put(transfer, rows, int64(len(rows)/width), int64(width))
+	} else {
+		sent, err = a.rows.Stage(transfer, rows)
+	}
 	if err != nil {
 		return fmt.Errorf("amp: reference motion: %w", err)
 	}
@@ -30,8 +37,11 @@ func (a *learner) collect(s *tensor.Scope, n int) error {
 	return s.Err()
 }
 
-// reference asks the source for n rows of reference motion, and checks them.
+// reference asks the source for n rows of reference motion, with latent_mode "calm" for n pairs of rows, and checks them.
 func (a *learner) reference(n int) ([]float32, error) {
+	if a.calm() {
+		return a.pairs(n)
+	}
 	width := a.Spaces().AMPObservation.Width()
 	rows, err := a.motions.CollectReferenceMotions(n, a.Rng)
 	if err != nil {

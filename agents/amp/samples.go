@@ -51,7 +51,11 @@ func (a *learner) standardise(s *tensor.Scope) {
 	}
 	rows := a.ValidRows(s, "amp_observations")
 	if !a.differential() {
-		rows = s.Cat(0, rows, a.motionSet.Sample(s, a.Gen, tensor.Size(rows, 0)))
+		motion := a.motionSet.Sample(s, a.Gen, tensor.Size(rows, 0))
+		if a.calm() {
+			motion, _ = a.halves(s, motion)
+		}
+		rows = s.Cat(0, rows, motion)
 	}
 	a.LearnScale(s, a.scaler, a.rows, rows)
 }
@@ -174,6 +178,9 @@ func (d *ahead) ReplayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
 // share, replay_admission_probability.
 func (a *learner) remember(s *tensor.Scope) {
 	rows := a.ValidRows(s, "amp_observations")
+	if a.calm() { // with what the policy was told
+		rows = beside(s, rows, a.told(s, a.ValidRows(s, "observations")))
+	}
 	if p := a.cfg.ReplayAdmissionProbability; p < 1 && a.replay.Len() == a.replay.Capacity() {
 		n := tensor.Size(rows, 0)
 		admitted := int64(math.Round(p * float64(n)))

@@ -45,7 +45,7 @@ func (a *learner) latents() bool { return a.cfg.LatentSize > 0 }
 func (c *Config) checkLatents(sp spaces.Set) error {
 	switch {
 	case c.LatentSize == 0:
-		return nil
+		return nil // Validate has refused it with latent_mode "calm"
 	case c.LatentSize == 1:
 		return errors.New("amp: \"latent_size\" is 1, which has two latents, -1 and 1; give it 2 dimensions at least")
 	case c.SeparateCritics:
@@ -88,10 +88,12 @@ func (a *learner) latentOf(s *tensor.Scope, observations tensor.Tensor) tensor.T
 // likeness returns z·μ(x), (n, 1), of latents (n, L) and AMP observations as the discriminator sees them (n, M): the
 // logarithm of the encoder's von Mises-Fisher density q(z | x), but for a constant (Peng et al. 2022, eq. 12).
 func (a *learner) likeness(s *tensor.Scope, latents, rows tensor.Tensor) tensor.Tensor {
-	if a.mask.T != nil {
-		rows = s.Mul(rows, a.mask)
-	}
-	return s.SumKeep(s.Mul(latents, unit(s, a.encoder.Forward(s, models.Inputs{Observations: rows}))), -1)
+	return s.SumKeep(s.Mul(latents, a.encode(s, rows)), -1)
+}
+
+// encode returns μ(x), (n, L), of AMP observations as the discriminator sees them (n, M): points on the unit sphere.
+func (a *learner) encode(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+	return unit(s, a.encoder.Forward(s, models.Inputs{Observations: a.masked(s, rows)}))
 }
 
 // unit returns rows (n, L), each divided by its length.
@@ -107,17 +109,20 @@ func (a *learner) encoderReward(s *tensor.Scope) tensor.Tensor {
 	return s.Reshape(reward, int64(r.Steps()), int64(r.Envs()), 1)
 }
 
-// skillLosses are those that latents add to a minibatch's, scalars: −E[z·μ(x)] of the encoder, and of the policy
+// skillLosses are those that latents add to a minibatch's, scalars: −E[z·μ(x)] of the encoder, or with latent_mode "calm"
+// the own loss that conditional has computed, and of the policy
 //
 //	E[(1 − r)²],  r = mean over the action's dimensions of (m(s, z′) − m(s, z))² / (½ − ½·z·z′ + 1e-5)
 //
 // where m is the mean action and z′ a fresh latent: different latents should lead to actions as different (Peng et al.
 // 2022, eq. 15, with the squared distance that their program takes).
-func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evaluation) (encoder, diversity tensor.Tensor) {
+func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evaluation, conditional tensor.Tensor) (encoder, diversity tensor.Tensor) {
 	observations := b.Extra[1] // as they were observed
 	z := a.latentOf(s, observations)
-	rows := a.scaled(s, a.rows.Float32(s, b.Extra[0]))
-	encoder = s.Neg(s.Mean(a.likeness(s, z, rows)))
+	if encoder = conditional; encoder.T == nil {
+		rows := a.scaled(s, a.rows.Float32(s, b.Extra[0]))
+		encoder = s.Neg(s.Mean(a.likeness(s, z, rows)))
+	}
 	if a.cfg.DiversityLossScale == 0 {
 		return encoder, s.Scalar(0)
 	}

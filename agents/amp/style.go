@@ -7,20 +7,33 @@ import (
 )
 
 // StyleRewards returns the style reward of each of n AMP observations (n × M), as an update would reward them by the
-// discriminator and the running statistics that there are now, before style_reward_scale. Nothing is learned. The slice is
-// the caller's. Rows of another width are an error.
+// discriminator and the running statistics that there are now, before style_reward_scale. With latent_mode "calm" each
+// observation has the latent behind it that it is judged by (n × (M+L)). Nothing is learned. The slice is the caller's. Rows
+// of another width are an error.
 func (a *Agent) StyleRewards(ampObservations []float32) ([]float32, error) {
 	l := a.learner
-	width := l.Spaces().AMPObservation.Width()
+	width := l.judged()
 	if len(ampObservations) == 0 || len(ampObservations)%width != 0 {
 		return nil, fmt.Errorf("amp: %d values of AMP observations; want rows of %d", len(ampObservations), width)
 	}
 	s := tensor.NoGrad().On(l.Device)
 	defer s.Close()
 	rows := tensor.From(s, ampObservations, int64(len(ampObservations)/width), int64(width))
-	rewards := l.styleReward(s, l.logits(s, l.scaled(s, rows)))
+	var latents tensor.Tensor
+	if l.calm() {
+		rows, latents = l.halves(s, rows)
+	}
+	rewards := l.styleReward(s, l.logits(s, beside(s, l.scaled(s, rows), latents)))
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("amp: style rewards: %w", err)
 	}
 	return tensor.Float32s(rewards)
+}
+
+// judged is the width of what the discriminator reads: AMP observations, with latent_mode "calm" with a latent behind each.
+func (a *learner) judged() int {
+	if a.calm() {
+		return a.Spaces().AMPObservation.Width() + a.cfg.LatentSize
+	}
+	return a.Spaces().AMPObservation.Width()
 }

@@ -21,6 +21,7 @@ import (
 // An update that fails, diverges or is cancelled is undone as a whole, so that it can be tried again.
 func (a *learner) Update(ctx context.Context) error {
 	return a.Attempt(ctx, func(s *tensor.Scope) error {
+		a.shown = nil // the latents of before
 		a.keepMotions(s, int64(a.cfg.AMPBatchSize))
 		if err := a.collect(s, a.cfg.AMPBatchSize); err != nil {
 			return err
@@ -71,7 +72,8 @@ func (a *learner) reward(s *tensor.Scope) tensor.Tensor {
 		if a.rows.Packed() {
 			rows, rewards = a.rows.Float32(s, s.Narrow(all, 0, span.Start, span.Len)), s.Narrow(to, 0, span.Start, span.Len)
 		}
-		s.Copy(rewards, a.styleReward(s, a.logits(s, a.scaled(s, rows))))
+		rows = beside(s, a.scaled(s, rows), a.told(s, a.Rollout.Rows("observations")))
+		s.Copy(rewards, a.styleReward(s, a.logits(s, rows)))
 	})
 	return a.Rollout.Tensor("style_rewards")
 }
@@ -159,7 +161,7 @@ func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (
 			&d.penalty, &d.motionRight, &d.policyRight, &d.motionLogit, &d.policyLogit}
 		var encoderLoss, diversityLoss tensor.Tensor
 		if a.latents() {
-			encoderLoss, diversityLoss = a.skillLosses(s, b, e)
+			encoderLoss, diversityLoss = a.skillLosses(s, b, e, d.encoder)
 			loss = s.Add(loss, s.Add(s.MulScalar(encoderLoss, a.cfg.EncoderLossScale), s.MulScalar(diversityLoss, a.cfg.DiversityLossScale)))
 			figures = append(figures, &encoderLoss, &diversityLoss)
 		}

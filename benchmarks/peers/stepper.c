@@ -1,5 +1,5 @@
-/* Steps N copies of one MuJoCo model on some threads, for the Python side of the walker
-   benchmark: what a user of skrl would write to step MuJoCo fast, without leaving C between
+/* Steps N copies of one MuJoCo model on some threads, for the Python side of the characters'
+   benchmarks: what a user of skrl would write to step MuJoCo fast, without leaving C between
    the control and the new state. The threads live as long as the library's state. */
 #include <mujoco/mujoco.h>
 #include <pthread.h>
@@ -13,12 +13,32 @@ static int count, threads, substeps;
 static pthread_barrier_t begin, end;
 static const double *controls;
 static double *positions, *velocities;
+static double *bodies;         /* [n, nbody, 3], or NULL */
+static unsigned char *touches; /* [n, nbody] */
+
+/* Writes where the bodies of copy i are, and which of them touch another one. */
+static void report(int i) {
+  const mjData *d = data[i];
+  unsigned char *touch = touches + (size_t)i * model->nbody;
+  memcpy(bodies + (size_t)i * model->nbody * 3, d->xpos, 3 * model->nbody * sizeof(double));
+  memset(touch, 0, model->nbody);
+  for (int c = 0; c < d->ncon; c++)
+    touch[model->geom_bodyid[d->contact[c].geom1]] = touch[model->geom_bodyid[d->contact[c].geom2]] = 1;
+}
 
 static void step_range(int from, int to) {
   for (int i = from; i < to; i++) {
     mjData *d = data[i];
     memcpy(d->ctrl, controls + (size_t)i * model->nu, model->nu * sizeof(double));
-    for (int k = 0; k < substeps; k++) mj_step(model, d);
+    if (bodies) { /* the work of mj_step in another order: bodies and contacts are those of the new state */
+      for (int k = 0; k < substeps; k++) {
+        mj_step2(model, d);
+        mj_step1(model, d);
+      }
+      report(i);
+    } else {
+      for (int k = 0; k < substeps; k++) mj_step(model, d);
+    }
     memcpy(positions + (size_t)i * model->nq, d->qpos, model->nq * sizeof(double));
     memcpy(velocities + (size_t)i * model->nv, d->qvel, model->nv * sizeof(double));
   }
@@ -55,6 +75,13 @@ int stepper_open(const char *path, int n, int with_threads, int with_substeps, c
   return 0;
 }
 
+/* Has every step and set after it also write where the bodies are, place [n, nbody, 3], and which of them touch
+   another one, touch [n, nbody]. NULL ends that. */
+void stepper_observe(double *place, unsigned char *touch) {
+  bodies = place;
+  touches = touch;
+}
+
 /* Steps every copy: control [n, nu] in, position [n, nq] and velocity [n, nv] out. */
 void stepper_step(const double *control, double *position, double *velocity) {
   controls = control;
@@ -71,4 +98,5 @@ void stepper_set(int i, const double *position, const double *velocity) {
   memcpy(data[i]->qpos, position, model->nq * sizeof(double));
   memcpy(data[i]->qvel, velocity, model->nv * sizeof(double));
   mj_forward(model, data[i]);
+  if (bodies) report(i);
 }

@@ -11,6 +11,7 @@
 //	rollout/rewards                               the rollout in progress, [timesteps, environments, width]: Rollout
 //	rollout/hidden/policy                         the states of a network with memory: Hidden
 //	rollout/sequences/policy                      those with which the rollout's sequences begin: Sequences
+//	rollout/poor_steps                            steps in a row with a poor style reward, an environment: PoorSteps
 //	rollout/acting/policy/net.0.weight            with overlap: with what the rollout is being collected: Acting
 //	reply_buffer/rows                             a memory's rows: MemoryRows
 //	environment/state                             the environment's state, bytes of its own: EnvironmentState
@@ -92,6 +93,9 @@ const (
 	// NextObservations and NextStates are what follows a full rollout.
 	NextObservations = "next_observations"
 	NextStates       = "next_states"
+
+	// PoorSteps is how many steps in a row had a poor style reward in each environment, with termination_style_reward.
+	PoorSteps = rollout + "poor_steps"
 
 	environment = "environment/"
 	// EnvironmentState and the others are a trainer's: the environment as it encodes itself, the parameters of its

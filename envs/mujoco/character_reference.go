@@ -206,3 +206,27 @@ func (c *characterTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float3
 	}
 	return out, nil
 }
+
+// CollectOverlappingMotions implements [envs.OverlappingMotionSource]: the second row begins 1 to History − 1 control steps behind the
+// first, where the clip does not end before.
+func (c *characterTask) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
+	if n <= 0 {
+		return nil, fmt.Errorf("mujoco: character: %d pairs of reference motions; ask for at least one", n)
+	}
+	if c.cfg.History < 2 {
+		return nil, errors.New("mujoco: character: AMP observations of 1 control step overlap with no other; set History to 2 at least")
+	}
+	out := make([]float32, 0, n*2*c.cfg.History*c.style())
+	for range n {
+		r := &c.refs[c.draw(rng)]
+		// Rows are tabulated at equal times, about rowsAStep a control step.
+		later := int(math.Round(float64(1+rng.IntN(c.cfg.History-1)) * c.dt / r.spacing))
+		row := rng.IntN(r.rows)
+		second := (row + later) % r.rows
+		if r.clip.Loop() != motions.LoopWrap {
+			second = min(row+later, r.rows-1)
+		}
+		out = append(append(out, r.features[row*r.width:][:r.width]...), r.features[second*r.width:][:r.width]...)
+	}
+	return out, nil
+}

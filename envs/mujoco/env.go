@@ -12,8 +12,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Env is a [Task] in N simulations of a model. It implements [envs.Env], [envs.Observer], [envs.Renderer] and
-// [envs.Stateful], and [envs.MotionSource] where the task does.
+// Env is a [Task] in N simulations of a model. It implements [envs.Env], [envs.Observer], [envs.Renderer], [envs.Stateful]
+// and [envs.Terminator], and [envs.MotionSource] where the task does.
 type Env struct {
 	cfg     Config
 	task    Task
@@ -28,7 +28,8 @@ type Env struct {
 	initial []float64
 	pcg     []*rand.PCG
 	rng     []*rand.Rand
-	limit   []int // steps after which the running episode is truncated; 0 means never
+	limit   []int  // steps after which the running episode is truncated; 0 means never
+	ends    []bool // whether Terminate ends the episode with the next step
 	returns []float64
 	started bool
 
@@ -64,6 +65,7 @@ var (
 	_ envs.Observer     = (*Env)(nil)
 	_ envs.Renderer     = (*Env)(nil)
 	_ envs.Stateful     = (*Env)(nil)
+	_ envs.Terminator   = (*Env)(nil)
 	_ envs.MotionSource = (*Env)(nil)
 	_ envs.Supporter    = (*Env)(nil)
 )
@@ -110,6 +112,7 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 	e := &Env{cfg: cfg, task: task, spec: spec, model: m, batch: batch, initial: m.InitialQPos()}
 	e.memory = make([]float64, n*spec.Memory)
 	e.states = newStates(batch, e.memory, spec.Memory, m.TimeStep()*float64(cfg.Substeps))
+	e.ends = make([]bool, n)
 	e.limit, e.returns, e.done = make([]int, n), make([]float64, n), make([]episodeEnd, n)
 	for range n {
 		p := rand.NewPCG(0, 0)
@@ -180,6 +183,7 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 		e.seed(seed)
 	}
 	e.started, e.batch.err = false, nil
+	clear(e.ends)
 	e.batch.pool.run(e.resetWork)
 	if e.batch.err != nil {
 		return nil, e.batch.err
@@ -231,11 +235,22 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 		e.started = false
 		return nil, e.batch.err
 	}
+	clear(e.ends)
 	e.collect()
 	if e.shared != nil {
 		e.shared.stepped()
 	}
 	return &e.out, nil
+}
+
+// Terminate implements [envs.Terminator].
+func (e *Env) Terminate(ends []bool) error {
+	if len(ends) != 0 && len(ends) != len(e.ends) {
+		return fmt.Errorf("mujoco: Terminate was given %d environments of %d", len(ends), len(e.ends))
+	}
+	clear(e.ends)
+	copy(e.ends, ends)
+	return nil
 }
 
 // Close frees the simulations, and the model unless another environment or batch uses it. It may be called twice.
@@ -258,10 +273,22 @@ func (e *Env) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) 
 	return nil, fmt.Errorf("mujoco: the task %q has no reference motion: %w", e.spec.Name, errors.ErrUnsupported)
 }
 
+// CollectOverlappingMotions asks the task, see [envs.OverlappingMotionSource].
+func (e *Env) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
+	if s, ok := e.task.(envs.OverlappingMotionSource); ok {
+		return s.CollectOverlappingMotions(n, rng)
+	}
+	return nil, fmt.Errorf("mujoco: the task %q has no reference motion in windows that overlap: %w", e.spec.Name, errors.ErrUnsupported)
+}
+
 // Supports reports whether the task has reference motion; everything else always works.
 func (e *Env) Supports(iface any) bool {
-	if _, ok := iface.(*envs.MotionSource); ok {
+	switch iface.(type) {
+	case *envs.MotionSource:
 		_, ok := e.task.(envs.MotionSource)
+		return ok
+	case *envs.OverlappingMotionSource:
+		_, ok := e.task.(envs.OverlappingMotionSource)
 		return ok
 	}
 	return true

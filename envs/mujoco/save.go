@@ -133,6 +133,7 @@ func (e *Env) RestoreState(b []byte) error {
 	clear(e.seen)
 	copy(e.observation, observation)
 	copy(e.state, state)
+	clear(e.ends)
 	if err := e.batch.forward(0, n); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (e *Env) stepPiece(worker, first, last int) {
 		s.Steps++
 		s.Diverged = e.batch.status[i]&Diverged != 0
 		reward, terminated := e.task.Reward(s)
-		terminated = terminated || s.Diverged
+		terminated = terminated || s.Diverged || e.ends[i]
 		truncated := !terminated && e.limit[i] > 0 && s.Steps >= e.limit[i]
 		e.returns[i] += reward
 		e.out.Rewards[i], e.out.Terminated[i], e.out.Truncated[i] = float32(reward), terminated, truncated

@@ -51,6 +51,12 @@ func TestUsersTask(t *testing.T) {
 	if _, ok := envs.As[envs.MotionSource](e); ok {
 		t.Error("a task without reference motion is offered as a source of it")
 	}
+	if _, err := e.CollectOverlappingMotions(1, nil); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("overlapping windows: %v", err)
+	}
+	if _, ok := envs.As[envs.OverlappingMotionSource](e); ok {
+		t.Error("envs.As finds overlapping windows in a task without any")
+	}
 	if _, err := e.CollectReferenceMotions(1, nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}

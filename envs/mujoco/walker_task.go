@@ -166,3 +166,16 @@ func (w *walkerTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, 
 	}
 	return out, nil
 }
+
+// CollectOverlappingMotions implements [envs.OverlappingMotionSource]: the second pair of observations begins with the last of the first.
+func (w *walkerTask) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
+	if n <= 0 {
+		return nil, fmt.Errorf("mujoco: walker: %d pairs of reference motions; ask for at least one", n)
+	}
+	out := make([]float32, 0, n*4*walkerObservation)
+	for range n {
+		k := rng.IntN(len(w.pairs))
+		out = append(append(out, w.pairs[k][:]...), w.pairs[(k+1)%len(w.pairs)][:]...)
+	}
+	return out, nil
+}

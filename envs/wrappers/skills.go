@@ -24,15 +24,17 @@ type SkillsOptions struct {
 
 // Skills adds to every observation, and to every privileged state, a latent skill: a point drawn uniformly on the unit
 // sphere, held for a random number of steps and drawn anew behind them and where an episode ends (Peng et al. 2022,
-// ASE). A final observation has the latent of its episode. It is [envs.Stateful] where the environment inside is.
+// ASE), or with [Skills.SetSource] one of given points (Tessler et al. 2023, CALM). A final observation has the latent of
+// its episode. It is [envs.Stateful] where the environment inside is.
 type Skills struct {
 	latest
 	options         SkillsOptions
 	set             spaces.Set
 	pcg             *rand.PCG
 	rng             *rand.Rand
-	latents         []float32 // (N, Size)
-	left            []int     // (N), steps until the next one is drawn
+	latents         []float32                 // (N, Size)
+	left            []int                     // (N), steps until the next one is drawn
+	source          func() ([]float32, error) // where they come from; nil for the sphere
 	step            envs.Step
 	observed, shown []float32
 	finals, ends    []float32
@@ -73,10 +75,17 @@ func NewSkills(env envs.Env, o SkillsOptions) (*Skills, error) {
 	k.set = set
 	k.seed(o.Seed)
 	for i := range n {
-		k.draw(i)
+		k.uniform(i)
 	}
 	return k, nil
 }
+
+// SetSource lets latents come from a source from the next one drawn on, instead of anywhere on the sphere: n points, n ×
+// Size values, of which each is as likely as another. It is asked whenever a latent is drawn, so that the points may
+// change. amp.Agent.Latents is such a source, for latent_mode "calm"; one that returns a single point, such as what
+// amp.Agent.Encode makes of a clip, shows what the policy does with it. nil is the whole sphere again. The source is no
+// part of a saved state, and an environment of its own for evaluation needs it, too.
+func (k *Skills) SetSource(source func() ([]float32, error)) { k.source = source }
 
 // longer is a Box with so many more dimensions, of the range of a point on the unit sphere.
 func longer(space spaces.Space, size int) spaces.Space {
@@ -104,7 +113,30 @@ func (k *Skills) seed(seed int64) {
 }
 
 // draw gives environment i another latent and the time for which it is held.
-func (k *Skills) draw(i int) {
+func (k *Skills) draw(i int) error {
+	if k.source == nil {
+		k.uniform(i)
+		return nil
+	}
+	points, err := k.source()
+	if err != nil {
+		return fmt.Errorf("wrappers: Skills: the source of latents: %w", err)
+	}
+	size := k.options.Size
+	if len(points) == 0 || len(points)%size != 0 {
+		return fmt.Errorf("wrappers: Skills: the source of latents gave %d values; want points of %d dimensions", len(points), size)
+	}
+	z := points[k.rng.IntN(len(points)/size)*size:][:size]
+	if l := length(z); !(math.Abs(l-1) < 1e-4) {
+		return fmt.Errorf("wrappers: Skills: the source of latents gave a point of length %g, want 1", l)
+	}
+	copy(k.latents[i*size:], z)
+	k.hold(i)
+	return nil
+}
+
+// uniform gives environment i a latent anywhere on the sphere.
+func (k *Skills) uniform(i int) {
 	z := k.latents[i*k.options.Size:][:k.options.Size]
 	for j := range z {
 		z[j] = float32(k.rng.NormFloat64())
@@ -116,6 +148,11 @@ func (k *Skills) draw(i int) {
 	for j := range z {
 		z[j] = float32(float64(z[j]) / norm)
 	}
+	k.hold(i)
+}
+
+// hold draws for how long environment i has its latent.
+func (k *Skills) hold(i int) {
 	k.left[i] = k.options.MinSteps + k.rng.IntN(k.options.MaxSteps-k.options.MinSteps+1)
 }
 
@@ -145,7 +182,9 @@ func (k *Skills) Reset(seed int64) (*envs.Step, error) {
 		k.seed(seed)
 	}
 	for i := range k.left {
-		k.draw(i)
+		if err := k.draw(i); err != nil {
+			return nil, err
+		}
 	}
 	return k.shows(s), nil
 }
@@ -164,7 +203,9 @@ func (k *Skills) Step(actions []float32) (*envs.Step, error) {
 	}
 	for i := range k.left {
 		if k.left[i]--; k.left[i] <= 0 || s.Ended(i) {
-			k.draw(i)
+			if err := k.draw(i); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return k.shows(s), nil
@@ -240,7 +281,7 @@ func (k *Skills) RestoreState(b []byte) error {
 		latents = d.Floats(len(latents))
 		for i := range latents {
 			z := latents[i/k.options.Size*k.options.Size:][:k.options.Size]
-			if !(math.Abs(length(z)-1) < 1e-5) {
+			if !(math.Abs(length(z)-1) < 1e-4) {
 				d.Fail("the latent of environment %d has length %g, want 1", i/k.options.Size, length(z))
 				return
 			}

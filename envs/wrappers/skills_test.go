@@ -1,6 +1,8 @@
 package wrappers_test
 
 import (
+	"errors"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -138,4 +140,59 @@ func (e *choiceTape) Spaces() spaces.Set {
 		set.Observation = spaces.NewDiscrete(3)
 	}
 	return set
+}
+
+// With a source latents are its points, each of them at some time, also where the points change; states are saved and
+// restored with them. A source that gives anything else is an error, and without one they are anywhere again.
+func TestSkillsSource(t *testing.T) {
+	env := skills(t, 1)
+	points := []float32{1, 0, 0, 0, 0.6, 0.8}
+	env.SetSource(func() ([]float32, error) { return points, nil })
+	must(t)(env.Reset(5))
+	count := func() map[[3]float32]int {
+		seen := map[[3]float32]int{}
+		for range 50 {
+			must(t)(env.Step(make([]float32, 10)))
+			for i := range 5 {
+				seen[[3]float32(env.Latents()[3*i:])]++
+			}
+		}
+		return seen
+	}
+	if seen := count(); len(seen) != 2 || seen[[3]float32{1, 0, 0}] < 50 || seen[[3]float32{0, 0.6, 0.8}] < 50 {
+		t.Errorf("latents were %v", seen)
+	}
+	state, err := env.MarshalState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := count()
+	if err := env.RestoreState(state); err != nil {
+		t.Fatal(err)
+	}
+	if got := count(); !maps.Equal(got, want) {
+		t.Errorf("behind a restored state latents were %v, want %v", got, want)
+	}
+	points = []float32{0, 1, 0}
+	count() // holds what was drawn before for a while
+	if seen := count(); len(seen) != 1 || seen[[3]float32{0, 1, 0}] == 0 {
+		t.Errorf("after a change latents were %v", seen)
+	}
+	for want, source := range map[string]func() ([]float32, error){
+		"no encoder":       func() ([]float32, error) { return nil, errors.New("no encoder") },
+		"gave 0 values":    func() ([]float32, error) { return nil, nil },
+		"gave 4 values":    func() ([]float32, error) { return make([]float32, 4), nil },
+		"point of length":  func() ([]float32, error) { return []float32{1, 1, 0}, nil },
+		"of length 0, wan": func() ([]float32, error) { return []float32{0, 0, 0}, nil },
+	} {
+		env.SetSource(source)
+		if _, err := env.Reset(1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+	env.SetSource(nil)
+	must(t)(env.Reset(5))
+	if seen := count(); len(seen) < 20 {
+		t.Errorf("without a source latents were %v", seen)
+	}
 }

@@ -376,6 +376,9 @@ func (c *Core) SetTraining(on bool) (was bool) {
 	return was
 }
 
+// Training reports whether the agent is in training.
+func (c *Core) Training() bool { return c.training }
+
 // SetStochastic makes evaluation sample actions, from the agent's own random sequence, instead of taking the mean or
 // mode.
 func (c *Core) SetStochastic(on bool) { c.sampling = on }

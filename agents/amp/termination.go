@@ -1,0 +1,131 @@
+package amp
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// With termination_style_reward an episode ends where its motion has had a poor style for termination_steps steps in a
+// row (ProtoMotions): a character that lies on the ground or stands still shows the discriminator nothing new, and its
+// next episode begins in a better pose.
+
+// termination counts, for each environment, the last steps in a row whose style reward was below the threshold.
+type termination struct {
+	over  []bool    // (N), whether a count ends with the step being recorded: its episode does, or it shows no transition
+	style []float32 // (N), the style rewards of the step recorded last
+	poor  []int64   // (N), the counts
+	ends  []bool    // (N), what Terminations returns
+}
+
+// terminates lets Record count. It is called where the setting is on.
+func (a *learner) terminates() {
+	stage, record := a.StageRecord, a.AfterRecord
+	w := &termination{}
+	a.termination = w
+	a.StageRecord = func(t agents.Transition) error {
+		w.allocate(a.NumEnvs())
+		for i := range w.over {
+			w.over[i] = t.Terminated[i] || t.Truncated[i] || t.Invalid != nil && t.Invalid[i]
+		}
+		return stage(t)
+	}
+	a.AfterRecord = func(s *tensor.Scope) {
+		record(s)
+		rows := a.scaled(s, a.rows.Float32(s, a.Rollout.Row("amp_observations")))
+		style := a.styleReward(s, a.logits(s, beside(s, rows, a.told(s, a.Rollout.Row("observations")))))
+		if s.Err() == nil {
+			s.Fail(tensor.Read(style, w.style))
+		}
+		if s.Err() == nil {
+			w.count(a.cfg.TerminationStyleReward)
+		}
+	}
+}
+
+// allocate makes the rows of n environments, once.
+func (w *termination) allocate(n int) {
+	if len(w.poor) != n {
+		w.over, w.ends = make([]bool, n), make([]bool, n)
+		w.style, w.poor = make([]float32, n), make([]int64, n)
+	}
+}
+
+// count goes on by the style rewards of the step recorded last.
+func (w *termination) count(threshold float64) {
+	for i, x := range w.style {
+		if w.over[i] || !(float64(x) < threshold) {
+			w.poor[i] = 0
+			continue
+		}
+		w.poor[i]++
+	}
+}
+
+// Terminates implements [agents.Terminator]: it reports whether termination_style_reward is set.
+func (a *Agent) Terminates() bool { return a.learner.termination != nil }
+
+// Terminations implements [agents.Terminator]: it names the environments whose style reward has been below
+// termination_style_reward in the last termination_steps steps of the episode.
+func (a *Agent) Terminations() []bool {
+	w := a.learner.termination
+	if w == nil || !a.learner.Training() {
+		return nil
+	}
+	for i, n := range w.poor {
+		w.ends[i] = n >= int64(a.learner.cfg.TerminationSteps)
+	}
+	return w.ends
+}
+
+// ResetHidden implements [agents.Recurrent]. In training the counts of poor steps begin anew with the episodes.
+func (a *learner) ResetHidden(environments ...int) {
+	a.Core.ResetHidden(environments...)
+	if a.termination == nil || !a.Training() {
+		return
+	}
+	for i := range a.termination.poor {
+		if len(environments) == 0 || slices.Contains(environments, i) {
+			a.termination.poor[i] = 0
+		}
+	}
+}
+
+// Snapshot implements [agents.Snapshotter]. With buffers it has the counts of poor steps, too.
+func (a *learner) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
+	snap, err := a.Core.Snapshot(opt)
+	if err != nil || !opt.Buffers || a.termination == nil {
+		return snap, err
+	}
+	snap.Arrays[layout.PoorSteps] = checkpoint.ArrayInt64([]int64{int64(len(a.termination.poor))}, a.termination.poor)
+	return snap, nil
+}
+
+// Restore implements [agents.Snapshotter]. Counts of poor steps that the snapshot does not have, or has of another number
+// of environments, begin anew.
+func (a *learner) Restore(snap *checkpoint.Snapshot) error {
+	a.shown = nil
+	if a.termination == nil {
+		return a.Core.Restore(snap)
+	}
+	counts := make([]int64, a.NumEnvs())
+	if array, ok := snap.Arrays[layout.PoorSteps]; ok && slices.Equal(array.Shape, []int64{int64(len(counts))}) {
+		var err error
+		if counts, err = array.Int64s(); err == nil && slices.ContainsFunc(counts, func(n int64) bool { return n < 0 }) {
+			err = fmt.Errorf("they are %d", counts)
+		}
+		if err != nil {
+			return fmt.Errorf("amp: the checkpoint's %q, numbers of steps: %w", layout.PoorSteps, err)
+		}
+	}
+	if err := a.Core.Restore(snap); err != nil {
+		return err
+	}
+	a.termination.allocate(len(counts))
+	copy(a.termination.poor, counts)
+	return nil
+}

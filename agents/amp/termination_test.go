@@ -1,0 +1,221 @@
+package amp
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// impatient returns an agent that ends episodes after 3 steps with a style reward below ½, whose discriminator's logit is
+// the first AMP feature, so that the style reward is ln(1 + e^x).
+func impatient(t *testing.T, settings map[string]any) *Agent {
+	t.Helper()
+	settings["termination_style_reward"], settings["termination_steps"] = 0.5, 3
+	settings["amp_observation_preprocessor"] = nil
+	standard := MLPs(plain, []int{5}, "tanh")
+	a, err := New(Options{Spaces: plain, Models: Models{Make: func(seed int64) (Models, error) {
+		m, err := standard.Make(seed)
+		if err != nil {
+			return m, err
+		}
+		m.Discriminator.Close()
+		m.Discriminator, err = models.NewMLP(models.MLPConfig{Inputs: 3, Outputs: 1}, seed)
+		return m, err
+	}}, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(settings), Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agenttest.Close(t, a)
+	for i, values := range [][]float32{{1, 0, 0}, {0}} {
+		if err := tensor.Write(a.learner.discriminator.Parameters()[i].Tensor, values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a
+}
+
+// recorded makes a step in which environment i shows x[i] and, where ended or invalid has it, ends or shows no transition.
+func recorded(t *testing.T, a *Agent, x []float32, ended, invalid []int) {
+	t.Helper()
+	n := len(x)
+	if _, err := a.Act(agents.Observation{Observations: make([]float32, 4*n)}); err != nil {
+		t.Fatal(err)
+	}
+	next := agents.Transition{Rewards: make([]float32, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
+		NextObservations: make([]float32, 4*n), FinalObservations: make([]float32, 4*n), AMPObservations: make([]float32, 3*n),
+		Invalid: make([]bool, n)}
+	for i, v := range x {
+		next.AMPObservations[3*i], next.AMPObservations[3*i+1] = v, 9
+		next.Terminated[i] = slices.Contains(ended, i) && i%2 == 0
+		next.Truncated[i] = slices.Contains(ended, i) && i%2 == 1
+		next.Invalid[i] = slices.Contains(invalid, i)
+	}
+	if err := a.Record(next); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// poor and fine have a style reward of ln(1 + e^x) below and above ½.
+const (
+	poor = float32(-1)
+	fine = float32(0)
+)
+
+// An episode is to end behind three poor steps in a row, and only then: a fine step, the end of the episode and a row
+// that shows no transition begin anew.
+func TestTerminations(t *testing.T) {
+	agenttest.CheckLive(t)
+	a := impatient(t, map[string]any{"rollouts": 50})
+	if !a.Terminates() {
+		t.Fatal("the agent says that it ends no episodes")
+	}
+	for k, step := range []struct {
+		x              [4]float32
+		ended, invalid []int
+		want           [4]bool
+	}{
+		{x: [4]float32{poor, poor, poor, poor}},
+		{x: [4]float32{poor, poor, fine, poor}},
+		{x: [4]float32{poor, fine, poor, poor}, ended: []int{3}, want: [4]bool{true}},
+		{x: [4]float32{poor, poor, poor, poor}, want: [4]bool{true}}, // an environment that has not ended it
+		{x: [4]float32{poor, poor, poor, poor}, ended: []int{0}, invalid: []int{1}, want: [4]bool{2: true}},
+		{x: [4]float32{poor, poor, poor, poor}, ended: []int{2}, want: [4]bool{3: true}},
+		{x: [4]float32{poor, poor, poor, fine}},
+		{x: [4]float32{poor, poor, poor, poor}, want: [4]bool{true, true}},
+	} {
+		recorded(t, a, step.x[:], step.ended, step.invalid)
+		if got := a.Terminations(); !slices.Equal(got, step.want[:]) {
+			t.Errorf("after step %d: %v, want %v", k, got, step.want)
+		}
+	}
+}
+
+// Evaluation neither counts nor ends, and what was counted goes on behind it; ResetHidden begins anew what it names.
+func TestTerminationsBesideEvaluation(t *testing.T) {
+	agenttest.CheckLive(t)
+	a := impatient(t, map[string]any{"rollouts": 50})
+	all := []float32{poor, poor, poor}
+	recorded(t, a, all, nil, nil)
+	recorded(t, a, all, nil, nil)
+	a.SetTraining(false)
+	a.ResetHidden()
+	for range 5 {
+		recorded(t, a, all, nil, nil)
+		if ends := a.Terminations(); ends != nil {
+			t.Fatalf("an evaluation ends %v", ends)
+		}
+	}
+	a.SetTraining(true)
+	a.ResetHidden(1)
+	recorded(t, a, all, nil, nil)
+	if got := a.Terminations(); !slices.Equal(got, []bool{true, false, true}) {
+		t.Errorf("behind an evaluation: %v, want all but the one that was begun anew", got)
+	}
+	a.ResetHidden()
+	if got := a.Terminations(); slices.Contains(got, true) {
+		t.Errorf("where all began anew: %v", got)
+	}
+}
+
+// The reward that counts is the one of an update by the same discriminator, whose scaler and mask it uses.
+func TestTerminationsByStyle(t *testing.T) {
+	agenttest.CheckLive(t)
+	a := newAgent(t, plain, 2, map[string]any{"termination_style_reward": 0.75, "termination_steps": 1, "discriminator_masked_features": "1"})
+	agenttest.Close(t, a)
+	w := agenttest.NewWorld(plain, agenttest.Seeds(2, 5)...)
+	agenttest.Learn(t, a, w, 3)
+	seen := [2]int{}
+	for range 7 {
+		if err := agenttest.Step(a, w); err != nil {
+			t.Fatal(err)
+		}
+		style, err := a.StyleRewards(w.Last.AMPObservations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, got := range a.Terminations() {
+			want := style[i] < 0.75 && !w.Last.Terminated[i] && !w.Last.Truncated[i]
+			if got != want {
+				t.Errorf("a style reward of %g, ended %v: %v", style[i], w.Last.Terminated[i] || w.Last.Truncated[i], got)
+			}
+			if want {
+				seen[1]++
+			} else {
+				seen[0]++
+			}
+		}
+	}
+	if seen[0] == 0 || seen[1] == 0 {
+		t.Errorf("%v episodes go on and end, which shows little", seen)
+	}
+}
+
+// A copy of an agent in the middle of counts goes on counting, unless its snapshot has no buffers or is of other
+// environments; one that makes no sense is refused.
+func TestTerminationSnapshots(t *testing.T) {
+	agenttest.CheckLive(t)
+	a := impatient(t, map[string]any{"rollouts": 50})
+	recorded(t, a, []float32{poor, fine, poor}, nil, nil)
+	recorded(t, a, []float32{poor, poor, fine}, nil, nil)
+	snap := agenttest.Through(t, agenttest.Snapshot(t, a))
+	bare, err := a.Snapshot(agents.SnapshotOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, has := bare.Arrays["rollout/poor_steps"]; has {
+		t.Error("a snapshot without buffers has the counts")
+	}
+	for name, test := range map[string]struct {
+		snap *checkpoint.Snapshot
+		want []bool
+	}{"buffers": {snap, []bool{true, false, false}}, "no buffers": {bare, []bool{false, false, false}}} {
+		b := impatient(t, map[string]any{"rollouts": 50, "learning_rate": 1e-4})
+		recorded(t, b, []float32{poor, poor, poor}, nil, nil) // which the snapshot replaces
+		if err := b.Restore(test.snap); err != nil {
+			t.Fatal(err)
+		}
+		recorded(t, b, []float32{poor, poor, poor}, nil, nil)
+		if got := b.Terminations(); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+	before := agenttest.Snapshot(t, a)
+	for _, spoiled := range []checkpoint.Array{checkpoint.ArrayInt64([]int64{3}, []int64{1, -1, 0}),
+		checkpoint.ArrayFloat32([]int64{3}, []float32{1, 0, 0})} {
+		bad := agenttest.Through(t, snap)
+		bad.Arrays["rollout/poor_steps"] = spoiled
+		if err := a.Restore(bad); err == nil || !strings.Contains(err.Error(), "poor_steps") {
+			t.Errorf("counts of %v: %v", spoiled, err)
+		}
+	}
+	if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
+		t.Errorf("a snapshot that was refused has changed %q", d)
+	}
+}
+
+// An agent that ends no episodes says so, and what cannot be is refused.
+func TestTerminationSettings(t *testing.T) {
+	a := newAgent(t, plain, 1, nil)
+	agenttest.Close(t, a)
+	if a.Terminates() || a.Terminations() != nil {
+		t.Error("without the setting the agent ends episodes")
+	}
+	for want, settings := range map[string]map[string]any{
+		"overlap":                  {"termination_style_reward": 0.1, "overlap": true},
+		"termination_steps":        {"termination_style_reward": 0.1, "termination_steps": 0},
+		"termination_style_reward": {"termination_style_reward": -0.1},
+		"compatibility":            {"termination_style_reward": 0.1, "compatibility": "skrl-2.0"},
+		"NaN":                      {"termination_style_reward": math.NaN()},
+	} {
+		if _, err := FromDict(settings, plain); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want one that says %q", settings, err, want)
+		}
+	}
+}

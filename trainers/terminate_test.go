@@ -1,0 +1,126 @@
+package trainers_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// terminating is a scene whose agent ends episodes for their style.
+var terminating = scene{"walker that ends", func(t testing.TB) (envs.Env, agenttest.Agent) {
+	return endingWalker(t, map[string]any{"termination_style_reward": 0.72, "termination_steps": 3})
+}}
+
+func endingWalker(t testing.TB, settings map[string]any) (envs.Env, agenttest.Agent) {
+	t.Helper()
+	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 3, EpisodeLength: 20, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env, smallAMP(t, env.Spaces(), env, 5, settings)
+}
+
+// In training every episode whose style is poor from its beginning ends with the step behind the given number, through
+// wrappers and for a group as well; evaluations play their episodes to the end, as those of an agent that ends none.
+func TestTerminate(t *testing.T) {
+	checkLiveTensors(t)
+	const hopeless = 100 // no style reward of bce is so large
+	for _, grouped := range []bool{false, true} {
+		evaluated := map[bool]map[string]float64{}
+		for _, on := range []bool{false, true} {
+			settings := map[string]any{"termination_steps": 4, "rollouts": 16, "discriminator_masked_features": "0"}
+			if on {
+				settings["termination_style_reward"] = hopeless
+			}
+			env, agent := endingWalker(t, settings)
+			var trained agents.Agent = agent
+			if grouped {
+				second := smallAMP(t, env.Spaces(), env.(amp.MotionSource), 6, nil) // which ends no episodes
+				trained = group(t, []agents.Agent{agent, second}, []int{1, 2})
+			}
+			scaled, err := wrappers.NewRewardScale(env, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr := sequential(t, scaled, trained, trainers.Config{Timesteps: 40, Seed: 3})
+			if evaluated[on], err = tr.EvaluateMetrics(t.Context(), 6, 2); err != nil {
+				t.Fatal(err)
+			}
+			longest := [3]int{}
+			for range 40 {
+				s, err := tr.Step(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range s.Episodes {
+					longest[e.Env] = max(longest[e.Env], e.Length)
+					if e.Length == 5 && (!s.Terminated[e.Env] || s.Truncated[e.Env] || s.FinalObservations == nil) {
+						t.Errorf("environment %d: terminated %v, truncated %v", e.Env, s.Terminated[e.Env], s.Truncated[e.Env])
+					}
+				}
+			}
+			for i, n := range longest {
+				if ends := on && (!grouped || i == 0); ends != (n <= 5) {
+					t.Errorf("ending %v, grouped %v: the longest episode of environment %d has %d steps", on, grouped, i, n)
+				}
+			}
+			if again, err := tr.EvaluateMetrics(t.Context(), 6, 2); err != nil || again["episode.length"] <= 5 {
+				t.Errorf("evaluation: %v, %v", again, err)
+			}
+			if err := trained.Close(); err != nil {
+				t.Error(err)
+			}
+			env.Close()
+		}
+		if !maps.Equal(evaluated[false], evaluated[true]) {
+			t.Errorf("an agent that ends episodes evaluates to %v, one that does not to %v", evaluated[true], evaluated[false])
+		}
+	}
+}
+
+// The scene breaks off in the middle of counts, so that TestResumeIsExact shows what it should.
+func TestTerminatingSceneCounts(t *testing.T) {
+	checkLiveTensors(t)
+	tr, done := terminating.start(t, trainers.Config{Timesteps: length, Seed: 11})
+	defer done()
+	ended, at := 0, map[int64]bool{}
+	agent, _ := agents.As[agents.Terminator](tr.Agent())
+	for range length {
+		for _, end := range agent.Terminations() {
+			if end {
+				ended++
+			}
+		}
+		if _, err := tr.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		counts, err := agenttest.Snapshot(t, tr.Agent()).Int64s("rollout/poor_steps", 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at[tr.Timestep()] = slices.Max(counts) > 0
+	}
+	if !at[21] || !at[22] || ended < 3 {
+		t.Errorf("%d episodes were ended, counts stand at %v", ended, at)
+	}
+}
+
+// An environment that cannot end episodes is refused, with a word about those that can.
+func TestTerminateRefused(t *testing.T) {
+	room := agenttest.NewRoom(boxed, 2)
+	agent := smallAMP(t, boxed, room, 1, map[string]any{"termination_style_reward": 0.1})
+	defer agent.Close()
+	if _, err := trainers.Sequential(room, agent, trainers.Config{Timesteps: 10}); err == nil ||
+		!strings.Contains(err.Error(), "termination_style_reward") || !strings.Contains(err.Error(), "walker") {
+		t.Errorf("error %v", err)
+	}
+}
