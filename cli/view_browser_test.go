@@ -282,16 +282,26 @@ func TestViewInBrowser(t *testing.T) {
 		if n := differing(first, b.shot(x.run+"-pushed")); n < 300 {
 			t.Errorf("%s: after three steps only %d pixels differ", x.run, n)
 		}
+		// Marks may be hidden by the foot that stands on them, so there are more moments to see one in.
 		for _, touches := range []bool{false, true} {
 			press("r", "viewer.frame.time === 0")
 			var now frame
-			for b.do(`return viewer.frame`, &now); (len(now.Contacts) > 0) != touches; now = step() {
-				if now.Steps > after.Steps+200 {
-					t.Fatalf("%s: in 200 steps there is none with contacts: %v", x.run, touches)
+			b.do(`return viewer.frame`, &now)
+			for marks, looked := 0, 0; marks == 0; now = step() {
+				if now.Steps > after.Steps+200 || looked == 20 {
+					t.Fatalf("%s: by step %d, with contacts %v, %d pictures show no mark", x.run, now.Steps, touches, looked)
 				}
-			}
-			if n := red(b.shot(fmt.Sprintf("%s-touches-%v", x.run, touches))); (n >= 10) != touches || !touches && n > 0 {
-				t.Errorf("%s: with contacts %v there are %d red pixels", x.run, touches, n)
+				if (len(now.Contacts) > 0) != touches {
+					continue
+				}
+				marks = red(b.shot(fmt.Sprintf("%s-touches-%v", x.run, touches)))
+				looked++
+				if !touches {
+					if marks > 0 {
+						t.Errorf("%s: without contacts there are %d red pixels", x.run, marks)
+					}
+					break
+				}
 			}
 		}
 		// A browser that is too slow to draw every frame does not fall behind.

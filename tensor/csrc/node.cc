@@ -6,17 +6,9 @@ namespace gorl {
 
 using torch::autograd::AccumulateGrad;
 
-namespace {
-
-// libtorch numbers nodes by thread, and goroutines change threads. These numbers are in the order of creation.
-uint64_t next_number() {
-  static std::atomic<uint64_t> n{0};
-  return n.fetch_add(1, std::memory_order_relaxed);
-}
-
-}  // namespace
-
-Op::Op(edge_list&& inputs) : Node(next_number(), std::move(inputs)) {}
+// It has libtorch's number, so that libtorch's engine runs the nodes of a mixed graph in the order of their creation, whatever the
+// thread did before.
+Op::Op(edge_list&& inputs) : Node(std::move(inputs)) {}
 
 variable_list Op::apply(variable_list&& grads) {
   TORCH_CHECK(!released_, "backward was called a second time through the same operations: compute the loss again before it");
