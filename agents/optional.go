@@ -134,7 +134,8 @@ type Distributed interface {
 	Ranks() *distributed.Group
 }
 
-// Complete is an agent with every optional interface but Composite and Terminator. PPO and AMP are such agents: their types embed it.
+// Complete is an agent with every optional interface but Composite and Terminator. PPO and AMP are such agents: their
+// types embed it.
 type Complete interface {
 	Agent
 	Binder

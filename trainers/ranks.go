@@ -65,8 +65,8 @@ func (t *Trainer) cancelled(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// patient returns the context of the timesteps of a run. With several ranks one that is cancelled waits for the next update, where
-// all stop, but no longer than an operation of the ranks may take.
+// patient returns the context of the timesteps of a run. With several ranks one that is cancelled waits for the next
+// update, where all stop, but no longer than an operation of the ranks may take.
 func (t *Trainer) patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !t.rank.Several() {
 		return ctx, func() {}

@@ -88,8 +88,9 @@ type Trainer struct {
 // environment reset, by [Trainer.Open] or the first Train, Step or evaluation.
 //
 // It is an error where cfg makes no sense, where it asks for checkpoints of an agent that cannot be saved, where the
-// spaces of env and agent differ, where the agent ends episodes (agents.Terminator) and env cannot (envs.Terminator), or where the agent is already bound to another number of environments. Agent and
-// environment stay the caller's to close; [NewTrainee] owns both.
+// spaces of env and agent differ, where the agent ends episodes (agents.Terminator) and env cannot (envs.Terminator), or
+// where the agent is already bound to another number of environments. Agent and environment stay the caller's to close;
+// [NewTrainee] owns both.
 func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 	if env == nil || agent == nil {
 		return nil, errors.New("trainers: a trainer needs an environment and an agent")

@@ -1,6 +1,7 @@
 package trainers
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -33,7 +34,8 @@ func (t *Trainer) warmStart() error {
 	return nil
 }
 
-// trained loads a checkpoint, or the best one in a run's folder, or the newest where none is known to be the best.
+// trained loads a checkpoint, or the best one in a run's folder, or the newest where none was saved as the best. A damaged
+// best one is an error.
 func trained(path string) (*checkpoint.Saved, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -50,8 +52,8 @@ func trained(path string) (*checkpoint.Saved, error) {
 	if err != nil {
 		return nil, err
 	}
-	saved, _, err := store.Best()
-	if err != nil {
+	saved, damaged, err := store.Best()
+	if errors.Is(err, checkpoint.ErrNone) && len(damaged) == 0 {
 		saved, _, err = store.Latest()
 	}
 	return saved, err

@@ -33,8 +33,8 @@ func (r *record) track(nb, nq int) *metrics.Track {
 // pose is the state's positions in step k.
 func (r *record) pose(k, nq int) []float64 { return r.qpos[nq*k : nq*(k+1)] }
 
-// measured reports what can be said of whole episodes with these clips and this task.
-func (c *characterTask) measured() (names []string) {
+// EpisodeMetricNames implements [EpisodeTask]: what can be said of whole episodes with these clips and this task.
+func (c *characterTask) EpisodeMetricNames() (names []string) {
 	if !c.cfg.Measure {
 		return nil
 	}
@@ -73,9 +73,6 @@ func (c *characterTask) wraps() bool {
 	return true
 }
 
-// EpisodeMetricNames implements [EpisodeTask].
-func (c *characterTask) EpisodeMetricNames() []string { return c.measured() }
-
 // Follow implements [EpisodeTask].
 func (c *characterTask) Follow(s *State) {
 	r := &c.records[s.Env]
@@ -108,7 +105,7 @@ func (c *characterTask) EpisodeMetrics(s *State, terminated bool, out []float64)
 	if reference == nil {
 		poseError = math.NaN()
 	}
-	for i, name := range c.measured() {
+	for i, name := range c.EpisodeMetricNames() {
 		value := math.NaN()
 		switch name {
 		case "pose_error":

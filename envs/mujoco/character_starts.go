@@ -67,7 +67,7 @@ func (c *characterTask) start(rng *rand.Rand) (clip, row int) {
 				}
 			}
 		}
-		// Nobody has terminated yet.
+		// No episode has terminated yet: draw by weight.
 	}
 	clip = c.draw(rng)
 	return clip, rng.IntN(c.refs[clip].rows)
@@ -80,11 +80,11 @@ func (c *characterTask) shared() []float64 { return c.starts.counts }
 func (c *characterTask) stepped() {
 	c.faded++
 	s := &c.starts
-	for i := range s.counts {
-		s.counts[i] *= c.cfg.FailureDecay
-	}
 	if s.counts == nil {
 		return
+	}
+	for i := range s.counts {
+		s.counts[i] *= c.cfg.FailureDecay
 	}
 	for _, bin := range s.fell {
 		if bin >= 0 {

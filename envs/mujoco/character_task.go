@@ -32,7 +32,7 @@ type characterTask struct {
 	scale   []float64 // of its actions
 	terms   []characterTerms
 	scratch []moment    // of each environment: the clip now
-	ahead   [][]float64 // of each environment: the clip's positions by Lead later
+	targets [][]float64 // of each environment, with Lead or Fade: about which actions move
 	starts  starts      // where episodes begin
 	faded   float64     // control steps so far, with Fade
 	records []record    // of each environment, with Measure
@@ -95,7 +95,7 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	}
 	for range c.terms {
 		c.scratch = append(c.scratch, moment{make([]float64, c.nq), make([]float64, c.nv)})
-		c.ahead = append(c.ahead, make([]float64, c.nq))
+		c.targets = append(c.targets, make([]float64, c.nq))
 	}
 	if c.cfg.Measure {
 		c.records = make([]record, len(c.terms))
@@ -147,12 +147,16 @@ func (c *characterTask) Act(s *State, action []float32) {
 		mem[memoryTime] += s.TimeStep
 		c.follow(s)
 		if told := c.told(); c.cfg.Residual && told > 0 {
-			ahead := c.ahead[s.Env]
-			c.reference(mem).clip.At(mem[memoryTime]+c.cfg.Lead, ahead, nil)
-			if middle = ahead[rootPositions:]; told < 1 {
+			clip, targets := c.scratch[s.Env].qpos, c.targets[s.Env]
+			if c.cfg.Lead > 0 {
+				c.reference(mem).clip.At(mem[memoryTime]+c.cfg.Lead, targets, nil)
+				clip = targets
+			}
+			if middle = clip[rootPositions:]; told < 1 {
 				for i, m := range c.middle {
-					middle[i] = told*middle[i] + (1-told)*m
+					targets[rootPositions+i] = told*middle[i] + (1-told)*m
 				}
+				middle = targets[rootPositions:]
 			}
 		}
 	}
