@@ -162,8 +162,16 @@ inline void walk(int64_t n, F f) {
   for (; i + W <= n; i += W) f(i, static_cast<int64_t>(W));
   if (i < n) f(i, n - i);
 }
+#if defined(__AVX512F__)  // a mask costs nothing
+inline V some(const float* p, int64_t left) { return load_part(p, left); }
+inline void put(float* p, V x, int64_t left) { store_part(p, x, left); }
+#else
 inline V some(const float* p, int64_t left) { return left == W ? load(p) : load_part(p, left); }
 inline void put(float* p, V x, int64_t left) { left == W ? store(p, x) : store_part(p, x, left); }
+#endif
+
+void activate(int32_t op, float* z, int64_t n);
+void derive(int32_t op, float* g, const float* h, int64_t n);
 
 // One tile: rows `ROWS` by `VECTORS`, of which the last has `last` columns, over k.
 struct Tile {
@@ -176,15 +184,28 @@ struct Tile {
   int32_t activation, derivative;
 };
 
+// Calls f(i, v, place, n) for every vector of a tile, n elements at its place in a matrix. The loops are gone when this is compiled,
+// so that a tile stays in registers; the compiler must not compute all places in advance, for which there are too few.
+template <int ROWS, int VECTORS, class P, class F>
+inline void each_vector(P* p, int64_t row, int64_t last, F f) {
+#pragma GCC unroll 16
+  for (int i = 0; i < ROWS; i++) {
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; v++) f(i, v, p + v * W, v + 1 == VECTORS ? last : W);
+    p += row;
+    __asm__("" : "+r"(p));
+  }
+}
+
 template <int ROWS, int VECTORS>
 void tile(const Tile& t) {
   V acc[ROWS][VECTORS];
+#pragma GCC unroll 16
   for (int i = 0; i < ROWS; i++)
+#pragma GCC unroll 4
     for (int v = 0; v < VECTORS; v++) acc[i][v] = V{};
   const float *a = t.a, *b = t.b;
-  if (t.add)
-    for (int i = 0; i < ROWS; i++)
-      for (int v = 0; v < VECTORS; v++) __builtin_prefetch(t.c + i * t.c_row + v * W, 1);
+  if (t.add) each_vector<ROWS, VECTORS>(t.c, t.c_row, t.last, [](int, int, float* c, int64_t) { __builtin_prefetch(c, 1); });
   for (int64_t p = 0; p < t.k; p++, a += t.a_col, b += t.b_row) {
     V bv[VECTORS];
 #pragma GCC unroll 4
@@ -196,39 +217,22 @@ void tile(const Tile& t) {
       for (int v = 0; v < VECTORS; v++) acc[i][v] += x * bv[v];
     }
   }
-  const bool bare = !t.finish || (t.bias == nullptr && t.activation == GORL_IDENTITY && t.h == nullptr);
-  if (bare && t.last == W) {
-#pragma GCC unroll 16
-    for (int i = 0; i < ROWS; i++)
-#pragma GCC unroll 4
-      for (int v = 0; v < VECTORS; v++) {
-        float* c = t.c + i * t.c_row + v * W;
-        store(c, t.add ? acc[i][v] + load(c) : acc[i][v]);
-      }
-    return;
+  if (t.add) each_vector<ROWS, VECTORS>(t.c, t.c_row, t.last, [&](int i, int v, float* c, int64_t n) { acc[i][v] += some(c, n); });
+  if (t.finish) {
+    if (t.bias != nullptr) each_vector<ROWS, VECTORS>(t.bias, 0, t.last, [&](int i, int v, const float* bias, int64_t n) { acc[i][v] += some(bias, n); });
+    if (t.activation == GORL_RELU)
+      each_vector<ROWS, VECTORS>(t.c, 0, t.last, [&](int i, int v, float*, int64_t) { acc[i][v] = activated<GORL_RELU>(acc[i][v]); });
+    if (t.h != nullptr && t.derivative == GORL_RELU)
+      each_vector<ROWS, VECTORS>(t.h, t.c_row, t.last, [&](int i, int v, const float* h, int64_t n) { acc[i][v] = derived<GORL_RELU>(acc[i][v], some(h, n)); });
   }
-  for (int i = 0; i < ROWS; i++) {
-#pragma GCC unroll 4
-    for (int v = 0; v < VECTORS; v++) {
-      float* c = t.c + i * t.c_row + v * W;
-      const int64_t n = v + 1 == VECTORS ? t.last : W;
-      V x = acc[i][v];
-      if (t.add) x += some(c, n);
-      if (t.finish) {
-        if (t.bias != nullptr) x += some(t.bias + v * W, n);
-        if (t.activation == GORL_RELU) x = activated<GORL_RELU>(x);
-        else if (t.activation != GORL_IDENTITY) {
-#define GORL_ACTIVATE(OP) x = activated<OP>(x)
-          GORL_BY_ACTIVATION(t.activation, GORL_ACTIVATE)
-        }
-        if (t.h != nullptr) {
-          const V h = some(t.h + i * t.c_row + v * W, n);
-#define GORL_DERIVE(OP) x = derived<OP>(x, h)
-          GORL_BY_ACTIVATION(t.derivative, GORL_DERIVE)
-        }
-      }
-      put(c, x, n);
-    }
+  each_vector<ROWS, VECTORS>(t.c, t.c_row, t.last, [&](int i, int v, float* c, int64_t n) { put(c, acc[i][v], n); });
+  // Other functions find too few registers beside the tile.
+  const bool bends = t.finish && t.activation != GORL_RELU && t.activation != GORL_IDENTITY;
+  const bool slopes = t.finish && t.h != nullptr && t.derivative != GORL_RELU && t.derivative != GORL_IDENTITY;
+  for (int i = 0; i < ROWS && (bends || slopes); i++) {
+    const int64_t n = (VECTORS - 1) * W + t.last;
+    if (bends) activate(t.activation, t.c + i * t.c_row, n);
+    if (slopes) derive(t.derivative, t.c + i * t.c_row, t.h + i * t.c_row, n);
   }
 }
 
@@ -245,62 +249,66 @@ struct Tiles {
   Tiles() { fill<MR, NV>(); }
 };
 
-#if defined(__AVX512F__)
-// Turns W rows of W elements, `from` apart, into columns, `to` apart.
-inline void transpose_block(const float* p, int64_t from, float* q, int64_t to) {
-  V r[W];
-#pragma GCC unroll 16
-  for (int i = 0; i < W; i++) r[i] = load(p + i * from);
-#pragma GCC unroll 4
-  for (int step = W / 2; step > 0; step /= 2) {
-    I lo, hi;
-#pragma GCC unroll 16
+// Which elements of two rows, `step` apart, the first and the second of them have after a step of a transposition.
+template <int STEP>
+struct Order {
+  alignas(64) int32_t first[W] = {}, second[W] = {};
+  constexpr Order() {
     for (int c = 0; c < W; c++) {
-      lo[c] = c & step ? W + c - step : c;
-      hi[c] = c & step ? W + c : c + step;
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < W; i++) {
-      if (i & step) continue;
-      const V x = r[i], y = r[i + step];
-      r[i] = __builtin_shuffle(x, y, lo);
-      r[i + step] = __builtin_shuffle(x, y, hi);
+      first[c] = c & STEP ? W + c - STEP : c;
+      second[c] = c & STEP ? W + c : c + STEP;
     }
   }
+};
+template <int STEP>
+inline void transpose_step(V* r) {
+  static constexpr Order<STEP> order;
+  const I first = *reinterpret_cast<const I*>(order.first), second = *reinterpret_cast<const I*>(order.second);
 #pragma GCC unroll 16
-  for (int i = 0; i < W; i++) store(q + i * to, r[i]);
+  for (int i = 0; i < W; i++) {
+    if (i & STEP) continue;
+    const V x = r[i], y = r[i + STEP];
+    r[i] = __builtin_shuffle(x, y, first);
+    r[i + STEP] = __builtin_shuffle(x, y, second);
+  }
+  if constexpr (STEP > 1) transpose_step<STEP / 2>(r);
 }
-#endif
 
-// Copies a block of B, k by n, into panels of NR columns, filled up with zeros.
+// Turns n rows of at most W elements, `from` apart, into width columns, `to` apart, filled up with zeros to W.
+template <bool WHOLE>
+inline void transpose_block(const float* p, int64_t from, float* q, int64_t to, int64_t n = W, int64_t width = W) {
+  V r[W];
+#pragma GCC unroll 16
+  for (int i = 0; i < W; i++) r[i] = WHOLE ? load(p + i * from) : i < n ? some(p + i * from, width) : V{};
+  transpose_step<W / 2>(r);
+#pragma GCC unroll 16
+  for (int i = 0; i < W; i++)
+    if (WHOLE || i < width) store(q + i * to, r[i]);
+}
+
+inline int64_t at_most(int64_t n, int64_t limit) { return n < limit ? n : limit; }
+
+// Turns n rows of width elements, `from` apart, into columns, `to` apart, filled up with zeros to whole vectors.
+void transpose(const float* p, int64_t from, int64_t n, int64_t width, float* q, int64_t to) {
+  for (int64_t i = 0; i < n; i += W)
+    for (int64_t j = 0; j < width; j += W) {
+      const float* block = p + i * from + j;
+      if (i + W <= n && j + W <= width) transpose_block<true>(block, from, q + j * to + i, to);
+      else transpose_block<false>(block, from, q + j * to + i, to, at_most(n - i, W), at_most(width - j, W));
+    }
+}
+
+// Copies a block of B, k by n, into panels of NR columns, filled up with zeros to whole vectors.
 void pack(const float* b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, float* out) {
   for (int64_t j = 0; j < n; j += NR, out += k * NR) {
-    const int64_t width = n - j < NR ? n - j : NR;
+    const int64_t width = at_most(n - j, NR);
     const float* from = b + j * b_col;
-    if (b_col == 1) {
-      for (int64_t p = 0; p < k; p++) {
-        float* to = out + p * NR;
-        const float* row = from + p * b_row;
-        for (int64_t i = 0; i < NR; i += W) {
-          const int64_t left = width - i;
-          store(to + i, left >= W ? load(row + i) : left > 0 ? load_part(row + i, left) : V{});
-        }
-      }
+    if (b_col != 1) {
+      transpose(from, b_col, width, k, out, NR);
       continue;
     }
-    int64_t i = 0;
-#if defined(__AVX512F__)
-    for (; i + W <= width; i += W) {
-      int64_t p = 0;
-      for (; p + W <= k; p += W) transpose_block(from + i * b_col + p, b_col, out + p * NR + i, NR);
-      for (; p < k; p++)
-        for (int c = 0; c < W; c++) out[p * NR + i + c] = from[(i + c) * b_col + p * b_row];
-    }
-#endif
-    for (; i < width; i++)
-      for (int64_t p = 0; p < k; p++) out[p * NR + i] = from[i * b_col + p * b_row];
-    for (; i < NR; i++)
-      for (int64_t p = 0; p < k; p++) out[p * NR + i] = 0;
+    for (int64_t p = 0; p < k; p++)
+      for (int64_t i = 0; i < width; i += W) store(out + p * NR + i, some(from + p * b_row + i, at_most(width - i, W)));
   }
 }
 
@@ -363,7 +371,7 @@ void multiply(const Product& x);
 bool turn(const Product& x) {
   const auto vectors = [](int64_t n) { return (n + W - 1) / W; };
   if (x.a_row != 1 || x.b_col != 1 || x.bias != nullptr || x.activation != GORL_IDENTITY || x.derive_of != nullptr || x.m * x.n > SMALL ||
-      10 * x.n * vectors(x.m) > 7 * x.m * vectors(x.n))
+      10 * x.n * vectors(x.m) > 8 * x.m * vectors(x.n))
     return false;
   Product y{};
   y.m = x.n, y.n = x.m, y.k = x.k;
@@ -372,10 +380,15 @@ bool turn(const Product& x) {
   y.c = turned.of(x.m * x.n), y.c_row = x.m;
   y.activation = GORL_IDENTITY;
   multiply(y);
-  for (int64_t i = 0; i < x.m; i++)
-    for (int64_t j = 0; j < x.n; j++) {
-      float* c = x.c + i * x.c_row + j;
-      *c = (x.add ? *c : 0.f) + y.c[j * x.m + i];
+  float block[W * W];
+  for (int64_t i = 0; i < x.m; i += W)
+    for (int64_t j = 0; j < x.n; j += W) {
+      const int64_t height = at_most(x.m - i, W), width = at_most(x.n - j, W);
+      transpose_block<false>(y.c + j * x.m + i, x.m, block, W, width, height);
+      for (int64_t r = 0; r < height; r++) {
+        float* c = x.c + (i + r) * x.c_row + j;
+        put(c, x.add ? some(c, width) + load(block + r * W) : load(block + r * W), width);
+      }
     }
   return true;
 }
