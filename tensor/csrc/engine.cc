@@ -200,6 +200,7 @@ class Pool {
       return nullptr;
     }
     void work() {
+      FlushTiny flush;
       for (;;) {
         if (!await(offered)) {
           std::unique_lock<std::mutex> lock(mutex);
