@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace gorl {
 
@@ -91,21 +92,56 @@ void* block(size_t bytes) {
   return p + line;
 }
 
+// What a thread keeps of cells, by their size.
+constexpr size_t grain = 32, largest = 1024, most = 256;
+struct Spare {
+  struct Link { Link* next; };
+  Link* first[largest / grain] = {};
+  size_t count[largest / grain] = {};
+  ~Spare() {
+    for (auto*& link : first)
+      while (link != nullptr) ::operator delete(std::exchange(link, link->next));
+  }
+};
+thread_local Spare spare;
+
+// libtorch's own, in cells.
+struct TensorCell final : c10::TensorImpl, Celled { using c10::TensorImpl::TensorImpl; };
+struct StorageCell final : c10::StorageImpl, Celled { using c10::StorageImpl::StorageImpl; };
+
 }  // namespace
+
+void* cell(size_t bytes) {
+  const size_t i = (bytes - 1) / grain;
+  if (bytes > largest) return ::operator new(bytes);
+  auto& s = spare;
+  if (s.first[i] == nullptr) return ::operator new((i + 1) * grain);
+  s.count[i]--;
+  return std::exchange(s.first[i], s.first[i]->next);
+}
+
+void free_cell(void* p, size_t bytes) {
+  const size_t i = (bytes - 1) / grain;
+  auto& s = spare;
+  if (bytes > largest || s.count[i] == most) return ::operator delete(p);
+  s.count[i]++;
+  s.first[i] = new (p) Spare::Link{s.first[i]};
+}
 
 at::Tensor make(at::IntArrayRef sizes) {
   const size_t bytes = static_cast<size_t>(c10::multiply_integers(sizes)) * 4;
   if (bytes > size_t(1) << (smallest + classes - 1)) return at::detail::empty_cpu(sizes, at::kFloat);
   void* p = block(bytes);
-  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(p, p, &release, at::kCPU), c10::GetAllocator(at::kCPU), true);
-  auto out = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), caffe2::TypeMeta::Make<float>());
+  c10::Storage storage(c10::make_intrusive<StorageCell>(c10::StorageImpl::use_byte_size_t(), bytes, c10::DataPtr(p, p, &release, at::kCPU),
+                                                        c10::GetAllocator(at::kCPU), true));
+  auto out = at::detail::make_tensor<TensorCell>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), caffe2::TypeMeta::Make<float>());
   out.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);
   return out;
 }
 
 at::Tensor alias(const at::Tensor& t, at::IntArrayRef sizes, int64_t offset, at::ScalarType type) {
   auto* impl = t.unsafeGetTensorImpl();
-  auto out = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(impl->storage()), impl->key_set(), c10::scalarTypeToTypeMeta(type));
+  auto out = at::detail::make_tensor<TensorCell>(c10::Storage(impl->storage()), impl->key_set(), c10::scalarTypeToTypeMeta(type));
   auto* made = out.unsafeGetTensorImpl();
   made->set_storage_offset(impl->storage_offset() * static_cast<int64_t>(impl->itemsize()) / static_cast<int64_t>(c10::elementSize(type)) + offset);
   made->set_sizes_contiguous(sizes);

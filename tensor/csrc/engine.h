@@ -19,6 +19,25 @@ namespace gorl {
 // Whether the engine is used in this process.
 bool engine();
 
+// Memory of small objects, of which every minibatch makes and drops as many: a thread keeps what it has released for its next ones.
+void* cell(size_t bytes);
+void free_cell(void* p, size_t bytes);
+// Objects of a class that derives from this live in cells.
+struct Celled {
+  static void* operator new(size_t bytes) { return cell(bytes); }
+  static void operator delete(void* p, size_t bytes) { free_cell(p, bytes); }
+};
+// For the counters of std::shared_ptr.
+template <class T> struct Cells {
+  using value_type = T;
+  Cells() = default;
+  template <class Other> Cells(const Cells<Other>&) {}
+  T* allocate(size_t n) { return static_cast<T*>(cell(n * sizeof(T))); }
+  void deallocate(T* p, size_t n) { free_cell(p, n * sizeof(T)); }
+  template <class Other> bool operator==(const Cells<Other>&) const { return true; }
+  template <class Other> bool operator!=(const Cells<Other>&) const { return false; }
+};
+
 // A new float32 tensor on the CPU, not initialised.
 at::Tensor make(at::IntArrayRef sizes);
 // A tensor of other sizes, and perhaps another type, in the memory of a contiguous one on the CPU, from an element (of its own

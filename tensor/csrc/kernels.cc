@@ -123,18 +123,20 @@ gorl_err gorl_scaler_forward(gorl_t x, gorl_t mean, gorl_t variance, double eps,
     const int64_t width = T(mean).numel(), n = a.numel() / width;
     auto y = make(a.sizes());
     const auto *mu = T(mean).data_ptr<double>(), *var = T(variance).data_ptr<double>();
-    std::vector<float> m(static_cast<size_t>(width)), s(static_cast<size_t>(width));
+    std::vector<float> moments(static_cast<size_t>(2 * width));
+    float* __restrict m = moments.data();
+    float* __restrict s = m + width;
     for (int64_t j = 0; j < width; j++) {
-      m[static_cast<size_t>(j)] = static_cast<float>(mu[j]);
-      s[static_cast<size_t>(j)] = std::sqrt(static_cast<float>(var[j])) + static_cast<float>(eps);
+      m[j] = static_cast<float>(mu[j]);
+      s[j] = std::sqrt(static_cast<float>(var[j])) + static_cast<float>(eps);
     }
-    const auto* p = a.data_ptr<float>();
-    auto* q = y.data_ptr<float>();
+    const auto* __restrict p = a.data_ptr<float>();
+    auto* __restrict q = y.data_ptr<float>();
     const auto c = static_cast<float>(clip);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++, p += width, q += width)
       for (int64_t j = 0; j < width; j++) {
-        const float z = (p[i * width + j] - m[static_cast<size_t>(j)]) / s[static_cast<size_t>(j)];
-        q[i * width + j] = z < -c ? -c : (z > c ? c : z);
+        const float z = (p[j] - m[j]) / s[j];
+        q[j] = z < -c ? -c : (z > c ? c : z);
       }
     *out = wrap(y);
   } else {

@@ -14,18 +14,25 @@ namespace gorl {
 using torch::autograd::edge_list;
 using torch::autograd::variable_list;
 
-struct Op : torch::autograd::Node {
+struct Op : torch::autograd::Node, Celled {
   explicit Op(edge_list&& inputs);
   // The gradients of the inputs (the node's edges, in order) from those of the outputs; either may be undefined.
   virtual variable_list backward(const variable_list& grads) = 0;
   // Lets go of what backward needs.
   virtual void release() = 0;
 
+  // How many multiplications backward makes where that is worth a thread; 0 elsewhere. Such nodes may run side by side, when they
+  // share parameters. So those after set_aside add the gradients of parameters to memory of their own, and settle then to theirs.
+  virtual int64_t work() const { return 0; }
+  virtual void set_aside() {}
+  virtual void settle() {}
+
   variable_list apply(variable_list&& grads) final;
   void release_variables() final;
 
  private:
   friend bool backpropagate(const at::Tensor& loss);
+  friend std::vector<variable_list> run_side_by_side(const std::vector<Op*>& ops);
   bool released_ = false;
   // What backpropagate notes down: the gradients so far, and how many nodes have not been run that add to them.
   variable_list grads_;
@@ -38,7 +45,7 @@ template <class> struct Counted;
 template <class Base> struct Counted<std::shared_ptr<Base>> {
   template <class N> using pointer = std::shared_ptr<N>;
   template <class N, class... Args> static pointer<N> make(Args&&... args) {
-    return pointer<N>(new N(std::forward<Args>(args)...), [](N* n) { deleteNode(n); }); // libtorch's, which does not recurse
+    return pointer<N>(new N(std::forward<Args>(args)...), [](N* n) { deleteNode(n); }, Cells<N>()); // libtorch's, which does not recurse
   }
 };
 template <class Base, class Null> struct Counted<c10::intrusive_ptr<Base, Null>> {

@@ -1,11 +1,23 @@
-#include "handle.h"
+#include "engine.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <dlfcn.h>
 
 using namespace gorl;
 
 namespace {
 at::Generator& G(void* g) { return *static_cast<at::Generator*>(g); }
+
+// Whole numbers in [low, low + range), the ones that libtorch draws.
+at::Tensor whole_numbers(at::IntArrayRef sizes, int64_t low, uint64_t range, at::Generator& g) {
+  const int64_t n = c10::multiply_integers(sizes);
+  auto out = alias(make({2 * n}), sizes, 0, at::kLong);
+  auto* p = static_cast<int64_t*>(out.data_ptr());
+  auto* source = at::check_generator<at::CPUGeneratorImpl>(g);
+  std::lock_guard<std::mutex> lock(source->mutex_);
+  for (int64_t i = 0; i < n; i++) p[i] = low + static_cast<int64_t>(source->random() % range);
+  return out;
+}
 }  // namespace
 
 gorl_err gorl_generator_new(uint64_t seed, int32_t device, void** out) {
@@ -35,7 +47,10 @@ gorl_err gorl_random(int32_t op, const int64_t* sizes, int32_t n, double a, doub
   switch (op) {
     case GORL_RANDN: *out = wrap(at::randn(size, G(g), f)); break;
     case GORL_RAND: *out = wrap(at::rand(size, G(g), f)); break;
-    case GORL_RANDINT: *out = wrap(at::randint(static_cast<int64_t>(a), static_cast<int64_t>(b), size, G(g), l)); break;
+    case GORL_RANDINT:
+      if (engine() && device == -1 && a < b && b - a < 1 << 28) *out = wrap(whole_numbers(size, static_cast<int64_t>(a), static_cast<uint64_t>(b - a), G(g)));
+      else *out = wrap(at::randint(static_cast<int64_t>(a), static_cast<int64_t>(b), size, G(g), l));
+      break;
     case GORL_RANDPERM: *out = wrap(at::randperm(sizes[0], G(g), l)); break;
     default: TORCH_CHECK(false, "unknown random code ", op);
   }
