@@ -187,7 +187,7 @@ if [ "${JOBS:-$(nproc)}" -lt 2 ] || [ "$(awk '/MemAvailable/ {print int($2 / 104
 	wait "$first"
 	first=
 fi
-library gorltorch "$csrc" -O3 -fno-math-errno -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc" \
+library gorltorch "$csrc" -O3 -fno-semantic-interposition -fno-plt -fno-math-errno -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc" \
 	-DUSE_C10D_GLOO -isystem "$csrc/gloo_declarations" ${nccl[@]+"${nccl[@]}"}
 [ -z "$first" ] || wait "$first"
 device=$root/internal/test/testdevice/csrc

@@ -66,7 +66,7 @@ struct Blocks {
       for (char* p : list) free(p);
   }
 };
-thread_local Blocks blocks;
+__attribute__((tls_model("initial-exec"))) thread_local Blocks blocks;
 
 void release(void* data) {
   char* p = static_cast<char*>(data) - line;
@@ -103,7 +103,7 @@ struct Spare {
       while (link != nullptr) ::operator delete(std::exchange(link, link->next));
   }
 };
-thread_local Spare spare;
+__attribute__((tls_model("initial-exec"))) thread_local Spare spare;
 
 // libtorch's own, in cells.
 struct TensorCell final : c10::TensorImpl, Celled { using c10::TensorImpl::TensorImpl; };

@@ -36,8 +36,8 @@ bool ours(const at::Tensor& t) {
 
 namespace {
 
-// Shares the nodes among the threads, the largest first, each to the thread that has least; thread by thread. One thread, where they
-// cannot be shared about evenly: the rows of each are split then. It depends on sizes alone.
+// Shares the nodes among the threads, the largest first, each to the thread that has the least work: their indices, by thread. All
+// are one thread's where they cannot be shared about evenly; the rows of each are split then. It depends on sizes alone.
 std::vector<std::vector<size_t>> shared_out(const std::vector<Op*>& ops) {
   std::vector<size_t> order(ops.size());
   std::iota(order.begin(), order.end(), 0);
@@ -59,6 +59,7 @@ std::vector<std::vector<size_t>> shared_out(const std::vector<Op*>& ops) {
 
 }  // namespace
 
+// Runs nodes of which none needs another, and returns what their backward does.
 std::vector<variable_list> run_side_by_side(const std::vector<Op*>& ops) {
   const auto shares = shared_out(ops);
   std::vector<variable_list> out(ops.size());

@@ -1,6 +1,6 @@
 // Nodes of the autograd graph with a backward written by hand. Where every node between a loss and the parameters is one of
-// these, backpropagate runs them one after the other without libtorch's autograd engine, whose bookkeeping costs a small
-// network more than its arithmetic. In a graph with other nodes libtorch's engine runs these too, because they are
+// these, backpropagate runs them without libtorch's autograd engine, whose bookkeeping costs a small network more than its
+// arithmetic. In a graph with other nodes libtorch's engine runs these too, because they are
 // torch::autograd::Nodes. Gradients of the parameters of a layer are added straight to where they are kept. A gradient that
 // comes out of these nodes cannot be differentiated again.
 #pragma once
@@ -21,8 +21,8 @@ struct Op : torch::autograd::Node, Celled {
   // Lets go of what backward needs.
   virtual void release() = 0;
 
-  // How many multiplications backward makes where that is worth a thread; 0 elsewhere. Such nodes may run side by side, when they
-  // share parameters. So those after set_aside add the gradients of parameters to memory of their own, and settle then to theirs.
+  // How many multiplications backward makes, of a node that may run beside others; 0 elsewhere. Nodes may have parameters in common,
+  // so after set_aside backward adds the gradients of parameters to memory of its own, and settle adds that to theirs.
   virtual int64_t work() const { return 0; }
   virtual void set_aside() {}
   virtual void settle() {}

@@ -48,8 +48,10 @@ gorl_err gorl_random(int32_t op, const int64_t* sizes, int32_t n, double a, doub
     case GORL_RANDN: *out = wrap(at::randn(size, G(g), f)); break;
     case GORL_RAND: *out = wrap(at::rand(size, G(g), f)); break;
     case GORL_RANDINT:
-      if (engine() && device == -1 && a < b && b - a < 1 << 28) *out = wrap(whole_numbers(size, static_cast<int64_t>(a), static_cast<uint64_t>(b - a), G(g)));
-      else *out = wrap(at::randint(static_cast<int64_t>(a), static_cast<int64_t>(b), size, G(g), l));
+      if (engine() && device == -1 && a < b && b - a < 1 << 28)
+        *out = wrap(whole_numbers(size, static_cast<int64_t>(a), static_cast<uint64_t>(b - a), G(g)));
+      else
+        *out = wrap(at::randint(static_cast<int64_t>(a), static_cast<int64_t>(b), size, G(g), l));
       break;
     case GORL_RANDPERM: *out = wrap(at::randperm(sizes[0], G(g), l)); break;
     default: TORCH_CHECK(false, "unknown random code ", op);

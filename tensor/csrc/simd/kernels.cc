@@ -219,11 +219,13 @@ void tile(const Tile& t) {
   }
   if (t.add) each_vector<ROWS, VECTORS>(t.c, t.c_row, t.last, [&](int i, int v, float* c, int64_t n) { acc[i][v] += some(c, n); });
   if (t.finish) {
-    if (t.bias != nullptr) each_vector<ROWS, VECTORS>(t.bias, 0, t.last, [&](int i, int v, const float* bias, int64_t n) { acc[i][v] += some(bias, n); });
+    if (t.bias != nullptr)
+      each_vector<ROWS, VECTORS>(t.bias, 0, t.last, [&](int i, int v, const float* bias, int64_t n) { acc[i][v] += some(bias, n); });
     if (t.activation == GORL_RELU)
       each_vector<ROWS, VECTORS>(t.c, 0, t.last, [&](int i, int v, float*, int64_t) { acc[i][v] = activated<GORL_RELU>(acc[i][v]); });
     if (t.h != nullptr && t.derivative == GORL_RELU)
-      each_vector<ROWS, VECTORS>(t.h, t.c_row, t.last, [&](int i, int v, const float* h, int64_t n) { acc[i][v] = derived<GORL_RELU>(acc[i][v], some(h, n)); });
+      each_vector<ROWS, VECTORS>(t.h, t.c_row, t.last,
+                                 [&](int i, int v, const float* h, int64_t n) { acc[i][v] = derived<GORL_RELU>(acc[i][v], some(h, n)); });
   }
   each_vector<ROWS, VECTORS>(t.c, t.c_row, t.last, [&](int i, int v, float* c, int64_t n) { put(c, acc[i][v], n); });
   // Other functions find too few registers beside the tile.
@@ -500,11 +502,12 @@ double squares(const float* x, int64_t n) {
   return s;
 }
 void adam(const Adam& c, float* __restrict p, const float* __restrict g, float* __restrict m, float* __restrict v, int64_t n) {
+  const float size = c.size * c.root2, eps = c.eps * c.root2;  // one division instead of two
   for (int64_t i = 0; i < n; i++) {
     const float gi = g[i] + c.l2 * p[i];
     m[i] = m[i] * c.beta1 + gi * c.rest1;
     v[i] = v[i] * c.beta2 + gi * gi * c.rest2;
-    p[i] = p[i] * c.shrink - c.size * (m[i] / (sqrtf(v[i]) / c.root2 + c.eps));
+    p[i] = p[i] * c.shrink - size * (m[i] / (sqrtf(v[i]) + eps));
   }
 }
 
