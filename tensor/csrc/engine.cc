@@ -194,6 +194,7 @@ class Pool {
     std::atomic<bool> asleep{false};
     std::mutex mutex;
     std::condition_variable wake;
+    bool called = false;  // since it fell asleep: awake too late for one task, it looks out for the next
     int64_t part = 0;
     const std::function<void(int64_t)>* task = nullptr;
     std::exception_ptr failed;
@@ -215,6 +216,7 @@ class Pool {
       state.store(offered);
       if (asleep.load()) {
         std::lock_guard<std::mutex> lock(mutex);
+        called = true;
         wake.notify_one();
       }
     }
@@ -241,8 +243,9 @@ class Pool {
         if (!await(offered)) {
           std::unique_lock<std::mutex> lock(mutex);
           asleep.store(true);
-          wake.wait(lock, [&] { return state.load() == offered; });
+          wake.wait(lock, [&] { return called || state.load() == offered; });
           asleep.store(false);
+          called = false;
         }
         int expected = offered;
         if (!state.compare_exchange_strong(expected, running)) continue;
