@@ -1,6 +1,6 @@
 // Nodes of the autograd graph with a backward written by hand. Where every node between a loss and the parameters is one of
-// these, backpropagate runs them without libtorch's autograd engine, whose bookkeeping costs a small network more than its
-// arithmetic. In a graph with other nodes libtorch's engine runs these too, because they are
+// these, backpropagate runs them one after the other without libtorch's autograd engine, whose bookkeeping costs a small
+// network more than its arithmetic. In a graph with other nodes libtorch's engine runs these too, because they are
 // torch::autograd::Nodes. Gradients of the parameters of a layer are added straight to where they are kept. A gradient that
 // comes out of these nodes cannot be differentiated again.
 #pragma once
@@ -21,18 +21,11 @@ struct Op : torch::autograd::Node, Celled {
   // Lets go of what backward needs.
   virtual void release() = 0;
 
-  // How many multiplications backward makes, of a node that may run beside others; 0 elsewhere. Nodes may have parameters in common,
-  // so after set_aside backward adds the gradients of parameters to memory of its own, and settle adds that to theirs.
-  virtual int64_t work() const { return 0; }
-  virtual void set_aside() {}
-  virtual void settle() {}
-
   variable_list apply(variable_list&& grads) final;
   void release_variables() final;
 
  private:
   friend bool backpropagate(const at::Tensor& loss);
-  friend std::vector<variable_list> run_side_by_side(const std::vector<Op*>& ops);
   bool released_ = false;
   // What backpropagate notes down: the gradients so far, and how many nodes have not been run that add to them.
   variable_list grads_;

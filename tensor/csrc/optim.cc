@@ -64,7 +64,7 @@ gorl_err gorl_adam_(gorl_t param, gorl_t grad, gorl_t exp_avg, gorl_t exp_avg_sq
       c.size = static_cast<float>(lr[s] / correction1);
       c.l2 = static_cast<float>(decoupled ? 0 : weight_decay);
       c.shrink = static_cast<float>(decoupled ? 1 - lr[s] * weight_decay : 1);
-      const int64_t n_ = end[s] - begin[s], parts = parts_of(n_, 50 * n_);  // a root and a division
+      const int64_t n_ = end[s] - begin[s], parts = parts_of(n_, 10 * n_);
       each(parts, [&](int64_t part) {
         const int64_t i = begin[s] + begin_of(part, parts, n_), left = begin[s] + begin_of(part + 1, parts, n_) - i;
         kernels().adam(c, data(T(param)) + i, data(T(grad)) + i, data(T(exp_avg)) + i, data(T(exp_avg_sq)) + i, left);

@@ -106,83 +106,35 @@ void weigh(const Net& net, size_t k, int64_t rows, const float* dz, const float*
   kernels().multiply(p);
 }
 
-// Where the parts of the rows add their gradients: the first to the parameters' own, unless it is set aside, the others to memory
-// that sum adds to them in the order of the parts.
+// Where a part of the rows adds its gradients: the first to the parameters' own, the others to memory that sum adds to them
+// in the order of the parts.
 struct Gradients {
-  const Net& net;
-  bool aside = false;
-  at::Tensor others = {};
-  struct Place {
-    std::vector<float*> w, b;
-  };
-  void room(int64_t parts) {
+  std::vector<float*> w, b;
+  Gradients(const Net& net, const at::Tensor& others, int64_t part) {
+    float* p = part == 0 ? nullptr : data(others) + (part - 1) * others.size(1);
+    for (size_t k = 0; k < net.layers(); k++) {
+      w.push_back(p == nullptr ? data(net.w[k].grad()) : p);
+      if (p != nullptr) p += net.w[k].numel();
+      b.push_back(p == nullptr ? data(net.b[k].grad()) : p);
+      if (p != nullptr) p += net.b[k].numel();
+    }
+  }
+  static at::Tensor others(const Net& net, int64_t parts) {
     int64_t n = 0;
     for (size_t k = 0; k < net.layers(); k++) n += net.w[k].numel() + net.b[k].numel();
-    others = make({parts - !aside, n});
-    std::memset(others.data_ptr(), 0, others.nbytes());
+    auto t = make({parts - 1, n});
+    if (parts > 1) std::memset(t.data_ptr(), 0, t.nbytes());
+    return t;
   }
-  Place of(int64_t part) const { return part == 0 && !aside ? own() : other(part - !aside); }
-  void sum() {
-    if (!others.defined()) return;
-    const Place to = own();
-    for (int64_t i = 0; i < others.size(0); i++) {
-      const Place from = other(i);
+  static void sum(const Net& net, const at::Tensor& others, int64_t parts) {
+    const Gradients to(net, others, 0);
+    for (int64_t part = 1; part < parts; part++) {
+      const Gradients from(net, others, part);
       for (size_t k = 0; k < net.layers(); k++) {
         kernels().axpy(to.w[k], 1, from.w[k], net.w[k].numel());
         kernels().axpy(to.b[k], 1, from.b[k], net.b[k].numel());
       }
     }
-    others.reset();
-  }
-
- private:
-  Place own() const {
-    Place p;
-    for (size_t k = 0; k < net.layers(); k++) {
-      p.w.push_back(data(net.w[k].grad()));
-      p.b.push_back(data(net.b[k].grad()));
-    }
-    return p;
-  }
-  Place other(int64_t i) const {
-    Place p;
-    float* at = data(others) + i * others.size(1);
-    for (size_t k = 0; k < net.layers(); k++) {
-      p.w.push_back(at);
-      at += net.w[k].numel();
-      p.b.push_back(at);
-      at += net.b[k].numel();
-    }
-    return p;
-  }
-};
-
-// A node that adds gradients to the parameters of a perceptron, row by row.
-struct OfNet : Op {
-  Net net;
-  at::Tensor x, hidden;
-  Gradients gradients{net};
-  OfNet(edge_list&& inputs, Net net_, at::Tensor x_, at::Tensor hidden_)
-      : Op(std::move(inputs)), net(std::move(net_)), x(std::move(x_)), hidden(std::move(hidden_)) {}
-  void set_aside() final {
-    gradients.aside = true;
-    gradients.room(1);
-  }
-  void settle() final {
-    gradients.sum();
-    gradients.aside = false;
-  }
-
- protected:
-  // Calls f(place of its gradients, first row, rows) for every part of the rows.
-  template <class F> void each_part(F f) {
-    const int64_t n = x.size(0), parts = gradients.aside ? 1 : parts_of(n, work());
-    if (parts > 1) gradients.room(parts);
-    each(parts, [&](int64_t part) {
-      const int64_t r = begin_of(part, parts, n);
-      f(gradients.of(part), r, begin_of(part + 1, parts, n) - r);
-    });
-    if (!gradients.aside) gradients.sum();
   }
 };
 
@@ -190,7 +142,7 @@ struct OfNet : Op {
 // null, further ones more[k] by what the activation of layer k is applied to (of the part's rows alone). dx, unless null, becomes
 // the gradient by the input.
 void descend(const Net& net, const std::vector<float*>& h, const float* dy, const std::vector<float*>* more, float* dx,
-             const Gradients::Place& to, int64_t r, int64_t rows) {
+             const Gradients& to, int64_t r, int64_t rows) {
   const size_t last = net.layers() - 1;
   const int32_t end = net.f[last];
   const float* dz = dy + r * net.out(last);
@@ -232,19 +184,22 @@ at::Tensor apply(const Net& net, const at::Tensor& x, const at::Tensor& hidden) 
   return y;
 }
 
-struct Perceptron : OfNet {
-  at::Tensor y;
+struct Perceptron : Op {
+  Net net;
+  at::Tensor x, hidden, y;
   Perceptron(Net net_, const at::Tensor& x_, at::Tensor hidden_, const at::Tensor& y_)
-      : OfNet(torch::autograd::collect_next_edges(x_), std::move(net_), bare_of(x_), std::move(hidden_)), y(bare_of(y_)) {}
-  int64_t work() const override { return x.defined() ? 2 * x.size(0) * net.weights : 0; }
+      : Op(torch::autograd::collect_next_edges(x_)), net(std::move(net_)), x(bare_of(x_)), hidden(std::move(hidden_)), y(bare_of(y_)) {}
   variable_list backward(const variable_list& grads) override {
+    const int64_t n = x.size(0), parts = parts_of(n, 2 * n * net.weights);
     const auto dy = grads[0].contiguous();
-    const auto h = places(net, x.size(0), data(x), hidden, data(y));
-    at::Tensor dx;
+    const auto h = places(net, n, data(x), hidden, data(y));
+    at::Tensor dx, others = Gradients::others(net, parts);
     if (next_edge(0).function != nullptr) dx = make(x.sizes());
-    each_part([&](const Gradients::Place& to, int64_t r, int64_t rows) {
-      descend(net, h, data(dy), nullptr, dx.defined() ? data(dx) : nullptr, to, r, rows);
+    each(parts, [&](int64_t part) {
+      const int64_t r = begin_of(part, parts, n);
+      descend(net, h, data(dy), nullptr, dx.defined() ? data(dx) : nullptr, Gradients(net, others, part), r, begin_of(part + 1, parts, n) - r);
     });
+    Gradients::sum(net, others, parts);
     return {dx};
   }
   void release() override { x.reset(), hidden.reset(), y.reset(); }
@@ -253,10 +208,10 @@ struct Perceptron : OfNet {
 // A perceptron with one linear output, and the mean over rows of the squared gradient of the output by the input:
 // with u = dy/dz and v = dy/dh, v_k = u_k W_k and u_(k-1) = v_k f'(z_(k-1)), the penalty is mean |v_0|^2. The backward
 // goes once up through that chain and once down through the network.
-struct Critic : OfNet {
-  at::Tensor slopes;
-  Critic(Net net_, at::Tensor x_) : OfNet(edge_list(), std::move(net_), std::move(x_), at::Tensor()) {}
-  int64_t work() const override { return x.defined() ? 4 * x.size(0) * net.weights : 0; }
+struct Critic : Op {
+  Net net;
+  at::Tensor x, hidden, slopes;
+  Critic(Net net_, at::Tensor x_) : Op(edge_list()), net(std::move(net_)), x(std::move(x_)) {}
 
   // u[k] (n, out_k) for all layers but the last and v[k] (n, in_k): dy/dz and dy/dh in the memory of slopes.
   struct Slopes {
@@ -304,14 +259,17 @@ struct Critic : OfNet {
   }
 
   variable_list backward(const variable_list& grads) override {
-    const int64_t n = x.size(0);
+    const int64_t n = x.size(0), parts = parts_of(n, 4 * n * net.weights);
     const size_t last = net.layers() - 1;
     at::Tensor dy = grads[0].defined() ? grads[0].contiguous() : at::Tensor();
     if (!dy.defined()) std::memset((dy = make({n, 1})).data_ptr(), 0, static_cast<size_t>(n) * 4);
     const double share = grads[1].defined() ? 2 * static_cast<double>(*data(grads[1].contiguous())) / static_cast<double>(n) : 0;
     const auto h = places(net, n, data(x), hidden, nullptr);
     const auto s = slopes_of(n);
-    each_part([&](const Gradients::Place& to, int64_t r, int64_t rows) {
+    auto others = Gradients::others(net, parts);
+    each(parts, [&](int64_t part) {
+      const int64_t r = begin_of(part, parts, n), rows = begin_of(part + 1, parts, n) - r;
+      const Gradients to(net, others, part);
       std::vector<float*> more(net.layers(), nullptr);  // what the penalty says of z_k
       if (grads[1].defined()) {
         const size_t slot = 3;  // after those of descend
@@ -336,6 +294,7 @@ struct Critic : OfNet {
       }
       descend(net, h, data(dy), &more, nullptr, to, r, rows);
     });
+    Gradients::sum(net, others, parts);
     return {};
   }
   void release() override { x.reset(), hidden.reset(), slopes.reset(); }
