@@ -2,7 +2,12 @@
 
 package cli
 
-import "testing"
+import (
+	"maps"
+	"math"
+	"slices"
+	"testing"
+)
 
 // TestLearnExamples trains examples as they stand, with three seeds: the best checkpoint must balance the pole.
 func TestLearnExamples(t *testing.T) {
@@ -27,41 +32,53 @@ func TestLearnExamples(t *testing.T) {
 }
 
 // characterFigures are those of the best checkpoint of an example's run, trained as it stands but for settings, in whole episodes.
-func characterFigures(t *testing.T, example, seed string, train, eval []string) map[string]summary {
+func characterFigures(t *testing.T, example, name, seed string, train, eval []string) map[string]summary {
 	t.Helper()
 	text, _ := gorl(t, 0, "train", "--example", example)
 	write(t, example+".yaml", text)
-	name := example + seed + string(rune('a'+len(train)))
 	gorl(t, 0, append([]string{"train", "--config", example + ".yaml", "-q", "--seed", seed, "--name", name}, train...)...)
 	e := evaluated(t, append([]string{"runs/" + name, "--episodes", "64"}, eval...)...)
-	t.Logf("%s, seed %s %v: pose error %.4f m, success %.3f, speed %.3f m/s, velocity error %.3f m/s, phases off by %.3f", example,
-		seed, train, e.Figures["pose_error"].Mean, e.Figures["success"].Mean, e.Figures["speed"].Mean,
-		e.Figures["velocity_error"].Mean, e.Figures["phase_error"].Mean)
+	t.Logf("%s, seed %s %v:", example, seed, train)
+	for _, figure := range slices.Sorted(maps.Keys(e.Figures)) {
+		t.Logf("%-20s %.4f", figure, e.Figures[figure].Mean)
+	}
 	return e.Figures
 }
 
-// TestCharactersHumanoid trains the example humanoid with three seeds: it walks 20 seconds without a fall, as its clip
-// does and as fast.
+// TestCharactersHumanoid trains the example humanoid with three seeds, and goes on from each by the example humanoid-amp: both
+// walk 20 seconds without a fall, as the clip does and as fast. So it does when the clip is a run.
 func TestCharactersHumanoid(t *testing.T) {
-	t.Chdir(t.TempDir())
-	for _, seed := range []string{"1", "2", "3"} {
-		f := characterFigures(t, "humanoid", seed, nil, []string{"--set", "episode_length=600"})
-		if f["success"].Mean < 0.95 || f["pose_error"].Mean > 0.03 || f["speed"].Mean < 0.9*1.53 || f["speed"].Mean > 1.1*1.53 {
-			t.Errorf("seed %s: want a success of 0.95, a pose error of at most 0.03 m, and 1.53 m/s within a tenth", seed)
+	t.Chdir(t.ArtifactDir())
+	long := []string{"--set", "episode_length=600"}
+	check := func(t *testing.T, f map[string]summary, poseError, speed float64) {
+		t.Helper()
+		if f["success"].Mean < 0.95 || f["pose_error"].Mean > poseError || math.Abs(f["speed"].Mean-speed) > 0.1*speed {
+			t.Errorf("want a success of 0.95, a pose error of at most %g m, and %g m/s within a tenth", poseError, speed)
 		}
+	}
+	for _, seed := range []string{"1", "2", "3"} {
+		t.Run("walk"+seed, func(t *testing.T) {
+			check(t, characterFigures(t, "humanoid", "walk"+seed, seed, nil, long), 0.03, 1.53)
+		})
+		t.Run("amp"+seed, func(t *testing.T) {
+			check(t, characterFigures(t, "humanoid-amp", "amp"+seed, seed, []string{"-s", "trainer.warm_start=runs/walk" + seed}, long), 0.03, 1.53)
+		})
+		t.Run("run"+seed, func(t *testing.T) {
+			check(t, characterFigures(t, "humanoid", "run"+seed, seed, []string{"-s", "environment.motions=[humanoid_run]"}, long), 0.075, 3.54)
+		})
 	}
 }
 
 // TestCharactersQuadruped trains the example quadruped with three seeds: it goes where it is told to in the trot's rhythm,
 // and without the style reward its motion is further from the trot.
 func TestCharactersQuadruped(t *testing.T) {
-	t.Chdir(t.TempDir())
+	t.Chdir(t.ArtifactDir())
 	for _, seed := range []string{"1", "2", "3"} {
-		with := characterFigures(t, "quadruped", seed, nil, nil)
+		with := characterFigures(t, "quadruped", "style"+seed, seed, nil, nil)
 		if with["velocity_error"].Mean > 0.15 || with["phase_error"].Mean > 0.15 || with["success"].Mean < 0.95 {
 			t.Errorf("seed %s: want at most 0.15 m/s and 0.15 of a cycle, and a success of 0.95", seed)
 		}
-		without := characterFigures(t, "quadruped", seed, []string{"-s", "agent.style_reward_scale=0.0", "-s", "agent.task_reward_scale=1.0"}, nil)
+		without := characterFigures(t, "quadruped", "task"+seed, seed, []string{"-s", "agent.style_reward_scale=0.0", "-s", "agent.task_reward_scale=1.0"}, nil)
 		if without["pose_error"].Mean < 1.5*with["pose_error"].Mean {
 			t.Errorf("seed %s: without style the pose error is %.4f m; want at least one and a half times that with it", seed,
 				without["pose_error"].Mean)

@@ -425,6 +425,8 @@ func TestTrainExamples(t *testing.T) {
 		"humanoid": {"--timesteps", "64", "--set", "environment.num_envs=8"},
 		"humanoid-amp": {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "environment.fade=40",
 			"--set", "agent.discriminator_batch_size=64"},
+		"humanoid-population": {"--set", "pbt.num_policies=2", "--set", "pbt.total_steps=1024", "--set", "pbt.interval_steps=512",
+			"--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
 		"quadruped":  {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
 		"population": {"--set", "pbt.total_steps=8192", "--set", "pbt.interval_steps=4096"},
 		"evolution":  {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512"},
@@ -433,7 +435,7 @@ func TestTrainExamples(t *testing.T) {
 		"walker-evolution": {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512", "--set", "environment.num_envs=8",
 			"--set", "agent.discriminator_batch_size=64", "--set", "mutation.probabilities.arch_mut=5"},
 	}
-	for _, name := range slices.Sorted(maps.Keys(examples)) { // humanoid-amp goes on from humanoid
+	for _, name := range slices.Sorted(maps.Keys(examples)) { // humanoid-amp and humanoid-population go on from humanoid
 		args := examples[name]
 		text, _ := gorl(t, 0, "train", "--example", name)
 		write(t, name+".yaml", text)
