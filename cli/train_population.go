@@ -273,7 +273,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 		if u.Event == nil {
 			text := ""
 			if x, ok := u.Metrics[crowd.objective]; ok {
-				text = fmt.Sprintf("%s %.1f", crowd.objective, x)
+				text = fmt.Sprintf("%s %.5g", crowd.objective, x)
 			}
 			bars[u.Status.Member].Set(u.Status.Steps, text)
 		}
@@ -327,7 +327,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	if err := p.table(stdout); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d environment steps, %s %.1f. The population is in %s. Evaluate the best: %s eval %s\n",
+	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d environment steps, %s %.5g. The population is in %s. Evaluate the best: %s eval %s\n",
 		best.Member, best.Steps, crowd.objective, best.Objective, crowd.dir, program, shellword.Quote(filepath.Clean(crowd.dir)))
 	return err
 }
