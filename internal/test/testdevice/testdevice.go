@@ -14,7 +14,7 @@
 //
 // A test binary that imports the package uses the devices where the environment asks for it: with GORL_TEST_DEVICE=1 the
 // settings "cpu" and "auto" of "device" mean the first of them, with GORL_TEST_DEVICE=cuda:0 that GPU, without this
-// package's library. With GORL_TEST_GRAPHS=1 beside it agents have the setting "cuda_graphs". Tests that need the devices in any case call [Load] in TestMain, before anything is differentiated:
+// package's library. With GORL_TEST_GRAPHS=1 all agents have the setting "cuda_graphs". Tests that need the devices in any case call [Load] in TestMain, before anything is differentiated:
 // libtorch counts devices then, once.
 package testdevice
 
@@ -38,6 +38,7 @@ import (
 const Devices = C.GTD_DEVICES
 
 func init() {
+	devicename.Graphs = os.Getenv("GORL_TEST_GRAPHS") != ""
 	device := os.Getenv("GORL_TEST_DEVICE")
 	if device == "" {
 		return
@@ -51,7 +52,6 @@ func init() {
 	for _, name := range []string{"", "cpu", "auto"} {
 		devicename.Instead[name] = device
 	}
-	devicename.Graphs = os.Getenv("GORL_TEST_GRAPHS") != ""
 }
 
 // Load loads the library. It may be called twice.
