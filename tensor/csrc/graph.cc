@@ -40,12 +40,13 @@ class CudaRecording : public Recording {
   }
   ~CudaRecording() override {
     const c10::cuda::CUDAGuard guard(device_);
-    graph_.reset();
+    drop();
     pool_.reset();
   }
   // Other threads may do what they like meanwhile: agents learn side by side.
   void begin(const std::vector<at::Generator*>& generators) override {
     const c10::cuda::CUDAGuard guard(device_);
+    drop();
     graph_ = std::make_unique<at::cuda::CUDAGraph>();
     for (auto* g : generators) announce(*graph_, *g, 0);
     graph_->capture_begin(pool_->id(), cudaStreamCaptureModeThreadLocal);
@@ -66,6 +67,8 @@ class CudaRecording : public Recording {
   }
   void drop() override {
     const c10::cuda::CUDAGuard guard(device_);
+    if (graph_ == nullptr) return;
+    c10::cuda::getCurrentCUDAStream(device_.index()).synchronize();  // a replay may be in progress
     graph_.reset();
   }
 
