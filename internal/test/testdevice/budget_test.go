@@ -106,9 +106,7 @@ func TestBudgets(t *testing.T) {
 // The launches of a minibatch. docs/performance.md has them; what makes them more has a reason. With graphs they are a copy
 // of the row numbers and a replay.
 func TestLaunches(t *testing.T) {
-	if devicename.Graphs {
-		t.Skip("all agents have graphs")
-	}
+	testdevice.SkipWithGraphs(t, "it compares agents without")
 	for _, test := range []struct {
 		name  string
 		limit int64

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
 	"github.com/gorl-dev/gorl/tensor"
@@ -45,9 +44,7 @@ func recorded(v variant) bool {
 // With graphs an agent ends with the same bits as without: over minibatches of two sizes, a replay buffer that fills up, and
 // settings that change between updates. Each size is recorded once an update.
 func TestGraphsChangeNothing(t *testing.T) {
-	if devicename.Graphs {
-		t.Skip("all agents have graphs")
-	}
+	testdevice.SkipWithGraphs(t, "it compares agents without")
 	for _, v := range graphed() {
 		t.Run(v.name, func(t *testing.T) {
 			make := func(on bool) agenttest.Agent {

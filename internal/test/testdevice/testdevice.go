@@ -75,6 +75,15 @@ func SkipHere(t testing.TB, why string) {
 	}
 }
 
+// SkipWithGraphs skips a test that makes no sense where minibatches are replayed, and says why, where all agents have
+// cuda_graphs.
+func SkipWithGraphs(t testing.TB, why string) {
+	t.Helper()
+	if devicename.Graphs {
+		t.Skip("not with graphs: " + why)
+	}
+}
+
 // Name is the name of device i in settings.
 func Name(i int) string { return fmt.Sprintf("privateuseone:%d", i) }
 
