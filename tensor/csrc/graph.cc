@@ -4,7 +4,7 @@
 #include "handle.h"
 
 #include <dlfcn.h>
-// GORL_CUDA_GRAPHS says that CUDA's own headers are here. A memory pool that outlives a graph has been in libtorch since 2.6.
+// GORL_CUDA_GRAPHS says that CUDA's own headers are here. A memory pool that outlives a graph lies in a header of its own since libtorch 2.10.
 #if defined(GORL_CUDA_GRAPHS) && __has_include(<ATen/cuda/MemPool.h>)
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/cuda/MemPool.h>
@@ -118,7 +118,7 @@ gorl_err gorl_graph_new(int32_t device, void** out) {
 #ifdef GORL_HAS_CUDA_GRAPHS
   *out = static_cast<Recording*>(new CudaRecording(device_of(device)));
 #else
-  throw std::runtime_error("gorl's library was built without CUDA graphs: build it against PyTorch 2.6 or later, with the CUDA toolkit's "
+  throw std::runtime_error("gorl's library was built without CUDA graphs: build it against PyTorch 2.10 or later, with the CUDA toolkit's "
                            "headers in CUDA_HOME (docs/building.md)");
 #endif
   GORL_END
