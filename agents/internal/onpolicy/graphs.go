@@ -11,9 +11,9 @@ import (
 )
 
 // With cuda_graphs the host does not launch every kernel of every minibatch. In each update the first minibatch is made as
-// usual, the second is recorded, and the others of the same size are replays of it, one launch each. Where a minibatch
-// lies in the rollout is in a tensor of row numbers that is filled before every replay, and what an optimizer step depends
-// on is put on the device before it (tensor.Optimizer.Advance). Whatever else changes from update to update (the length
+// usual, the second is recorded, and the others of the same size are replays of it, one launch each. Before a replay the
+// numbers of the minibatch's rows are copied to where the graph reads them, and what an optimizer step depends on is put
+// on the device (tensor.Optimizer.Advance). Whatever else changes from update to update (the length
 // of a replay buffer, settings that a population changes) is the same within one.
 
 // graphs are an agent's graphs: one for each size of its minibatches, of which an update has two at most where they do not
@@ -35,9 +35,9 @@ type recorded struct {
 	warm     bool
 }
 
-// newGraphs returns the agent's graphs, nil where it has none: without the setting, on the CPU, and where no minibatch can
-// be recorded, because memories make minibatches of whole sequences, a float16 step asks whether gradients are finite,
-// several ranks add them up, or skrl's scalers learn from each.
+// newGraphs makes the agent's graphs. It has none without the setting, on the CPU, and where no minibatch can be recorded,
+// because memories make minibatches of whole sequences, a float16 step asks whether gradients are finite, several ranks
+// add them up, or skrl's scalers learn from each.
 func (c *Core) newGraphs() error {
 	on := c.Config.CUDAGraphs || devicename.Graphs
 	if !on || c.Device.IsCPU() || len(c.hiddens) > 0 || c.gradients != nil || c.Group.Several() || c.Config.Skrl() {

@@ -8,8 +8,11 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -107,6 +110,46 @@ func tracked(t *testing.T, a, b agenttest.Agent) {
 	if x, y := figures(a), figures(b); fmt.Sprint(x) != fmt.Sprint(y) {
 		t.Errorf("the figures are %v, with graphs %v", x, y)
 	}
+}
+
+// A policy that reads from the device while it evaluates cannot be recorded: the update fails, is undone, and says what to
+// set. Without graphs it learns.
+func TestGraphsRefuseReads(t *testing.T) {
+	testdevice.SkipWithGraphs(t, "it makes an agent without")
+	for _, on := range []bool{true, false} {
+		v := variant{spaces: rows, settings: map[string]any{"cuda_graphs": on}, ppo: func(sp spaces.Set) ppo.Models {
+			return ppo.Models{Make: func(seed int64) (models.Policy, models.Network, error) {
+				policy, value, err := ppoMLPs(sp).Make(seed)
+				return &reading{policy}, value, err
+			}}
+		}}
+		a := v.make(t, testdevice.Name(0))
+		agenttest.Fill(t, a, agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...))
+		before := agenttest.Snapshot(t, a)
+		err := a.Update(context.Background())
+		if !on {
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), `"cuda_graphs"`) || !strings.Contains(err.Error(), "read by the host") {
+			t.Errorf("the update ends with %v", err)
+		}
+		if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
+			t.Errorf("%q changed", d)
+		}
+	}
+}
+
+// reading is a policy that reads an observation before it evaluates.
+type reading struct{ models.Policy }
+
+func (p *reading) Evaluate(s *tensor.Scope, in models.Inputs, actions tensor.Tensor) models.Evaluation {
+	if _, err := tensor.Float32s(in.Observations); err != nil {
+		s.Fail(err)
+	}
+	return p.Policy.Evaluate(s, in, actions)
 }
 
 // An update with graphs that is cancelled is undone, and the next one is as if it had not been.
