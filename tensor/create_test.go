@@ -1,13 +1,16 @@
 package tensor_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
@@ -222,6 +225,26 @@ func TestDevices(t *testing.T) {
 	}
 	if err := tensor.Synchronize(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestOneCore starts a process that sees one core of this machine: a container, or a small server.
+func TestOneCore(t *testing.T) {
+	taskset, err := exec.LookPath("taskset")
+	if err != nil {
+		t.Skip("there is no taskset, which is part of util-linux:", err)
+	}
+	core, err := exec.Command(taskset, "-cp", strconv.Itoa(os.Getpid())).Output() // "pid 12's current affinity list: 0-3,6"
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := strings.TrimSpace(string(core[bytes.LastIndexByte(core, ' ')+1:]))
+	cmd := exec.Command(taskset, "-c", list[:strings.IndexFunc(list+",", func(r rune) bool { return !unicode.IsDigit(r) })], os.Args[0], "-test.run=^TestThreads$")
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "OMP_NUM_THREADS=") || strings.HasPrefix(v, "MKL_NUM_THREADS=")
+	})
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %.2000s", err, out)
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 	"unsafe"
 
 	"github.com/wangkuiyi/gotorch"
+
+	_ "github.com/gorl-dev/gorl/internal/onecore" // before gotorch's init
 )
 
 // Tensor is gotorch's tensor: a pointer to a cell that points to an at::Tensor. The zero Tensor is no tensor.
