@@ -229,6 +229,17 @@ type OnPolicy struct {
 	//
 	// Small networks are faster on the CPU; a GPU pays off with wide networks or thousands of environments.
 	Device string `yaml:"device"`
+	// CUDAGraphs lets the minibatches of an update be replayed on a GPU: of each size the first is made as usual, the
+	// second is recorded as a CUDA graph, and the others are one launch each instead of hundreds. What is computed is the
+	// same. Default false, because it has never run on a GPU, only on an emulated one. It has no effect on the CPU, so that
+	// Device may be "auto", nor with networks that have memory, KLThreshold, MixedPrecisionDtype "float16", several ranks
+	// or Compatibility. A network of your own that reads from the device or writes to it while it computes is an error
+	// then.
+	//
+	// True saves time where a GPU waits for the host: small networks and minibatches, and ten of them or more an update,
+	// epochs counted. It takes the memory of one minibatch more, of two where their sizes differ by a row. False launches
+	// every operation by itself.
+	CUDAGraphs bool `yaml:"cuda_graphs"`
 	// MixedPrecision lets the layers of all networks compute in MixedPrecisionDtype, while acting and learning; losses,
 	// parameters, gradients and the optimizer stay in float32 (Micikevicius et al. 2018; skrl: mixed_precision).
 	//

@@ -13,9 +13,10 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// mixed and device are settings of all agents; soakUpdates is how long the size soak trains.
+// mixed, graphs and device are settings of all agents; soakUpdates is how long the size soak trains.
 var (
 	mixed       bool
+	graphs      bool
 	device      string
 	soakUpdates int
 )
@@ -107,7 +108,7 @@ func update(sh shape, group *distributed.Group) ([]measure, error) {
 		Dict: map[string]any{
 			"rollouts": sh.rollouts, "learning_epochs": sh.epochs, "mini_batches": sh.miniBatches, "grad_norm_clip": 1.0, "value_clip": 0.2,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler",
-			"mixed_precision": mixed, "device": device, "discriminator_batch_size": 0, "amp_batch_size": 512, "motion_dataset_size": 20_000, "reply_buffer_size": 100_000,
+			"mixed_precision": mixed, "cuda_graphs": graphs, "device": device, "discriminator_batch_size": 0, "amp_batch_size": 512, "motion_dataset_size": 20_000, "reply_buffer_size": 100_000,
 		},
 	})
 	if err != nil {

@@ -34,7 +34,7 @@ func newTrackerAgent(sp spaces.Set) (agents.Agent, error) {
 		Dict: map[string]any{
 			"rollouts": walkerRollout, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.97, "learning_rate": 3e-4, "grad_norm_clip": 1.0,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
-			"mixed_precision": mixed, "device": device,
+			"mixed_precision": mixed, "cuda_graphs": graphs, "device": device,
 		}})
 }
 

@@ -6,6 +6,7 @@
 //
 //	go run ./benchmarks                                  # the table, as Markdown
 //	go run ./benchmarks -only gorl -sizes small          # gorl alone; with -mixed its layers compute in bfloat16
+//	go run ./benchmarks -device cuda -graphs             # on a GPU, and minibatches are replayed as CUDA graphs
 //	go run ./benchmarks -sizes humanoid                  # characters in space: physics, acting, learning, end to end
 //	go run ./benchmarks -ranks 2 -sizes small,large      # two ranks beside one process with two threads
 package main
@@ -31,6 +32,7 @@ func main() {
 	rounds := flag.Int("rounds", 3, "how often the sides take turns; the table has the medians")
 	stepping := flag.Int("stepping-threads", runtime.NumCPU(), "threads that step MuJoCo, on all sides")
 	flag.BoolVar(&mixed, "mixed", false, "gorl's layers compute in bfloat16 (mixed_precision)")
+	flag.BoolVar(&graphs, "graphs", false, "gorl's minibatches are replayed as CUDA graphs (cuda_graphs)")
 	flag.StringVar(&device, "device", "cpu", "gorl's and skrl's device")
 	flag.IntVar(&soakUpdates, "updates", 3000, "updates of the size soak, which watches the memory")
 	several := flag.Int("ranks", 0, "compare so many ranks, each with its share of the environments, to one process with so many threads")

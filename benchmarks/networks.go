@@ -31,7 +31,7 @@ func (n network) update() ([]measure, error) {
 	sp := spaces.Set{Observation: n.observation, Action: spaces.NewBox(-1, 1, 6)}
 	agent, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Models: n.models(sp), Seed: 1, Dict: map[string]any{
 		"rollouts": n.rollouts, "sequence_length": n.sequence, "learning_epochs": n.epochs, "mini_batches": n.miniBatches,
-		"learning_rate": 1e-3, "grad_norm_clip": 0.5, "value_clip": 0.2, "mixed_precision": mixed, "device": device,
+		"learning_rate": 1e-3, "grad_norm_clip": 0.5, "value_clip": 0.2, "mixed_precision": mixed, "cuda_graphs": graphs, "device": device,
 	}})
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func newWalker(seed int64, stepping int, overlap bool) (*trainers.Trainee, error
 			"rollouts": walkerRollout, "learning_epochs": 4, "mini_batches": 4, "discount_factor": 0.97, "learning_rate": 3e-4, "grad_norm_clip": 1.0, "value_loss_scale": 1.0,
 			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler",
 			"task_reward_scale": 0.5, "style_reward_scale": 1.0, "discriminator_loss_scale": 2.0, "discriminator_batch_size": 512,
-			"motion_dataset_size": 4000, "reply_buffer_size": 50_000, "mixed_precision": mixed, "device": device,
+			"motion_dataset_size": 4000, "reply_buffer_size": 50_000, "mixed_precision": mixed, "cuda_graphs": graphs, "device": device,
 		}
 		if overlap {
 			settings["overlap"] = true

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # Checks gorl on a machine with a GPU, in the folder that scripts/cuda-pack.sh has made: all
 # that cannot be checked without one. It needs Python with PyTorch (2.x with CUDA) and g++,
-# no Go and no network, and takes half an hour. What it does, in order:
+# no Go and no network, and takes an hour. What it does, in order:
 #
-#   build     compiles gorl's two libraries against that PyTorch, CUDA streams included
+#   build     compiles gorl's two libraries against that PyTorch, CUDA streams and graphs included
 #   tests     tensors, agents with skrl's recorded numbers (golden tests), models, memories,
 #             trainers, with the GPU for every setting that says cpu; among them that two
 #             agents that learn at once end as one after the other
-#   memory    thousands of updates; the GPU's and the host's memory must stay as they are
-#   timings   updates and rollout steps beside skrl on the same GPU, also in half precision
+#   graphs    the tests again, where all agents have cuda_graphs
+#   memory    thousands of updates, without graphs and with them; the GPU's and the host's
+#             memory must stay as they are
+#   timings   updates and rollout steps beside skrl on the same GPU, also with CUDA graphs and
+#             in half precision
 #
 # A step that fails does not keep the others from running. The report is report.md, and
 # report.tar.gz has it with all output: send that back.
@@ -29,7 +32,7 @@ python=${PYTHON:-python3}
 device=${DEVICE:-cuda:0}
 out=$here/report
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(build tests memory timings)
+[ ${#steps[@]} -gt 0 ] || steps=(build tests graphs memory timings)
 failed=()
 
 say() { printf 'check: %s\n' "$*"; }
@@ -61,16 +64,28 @@ build() {
 	tail -n 5 "$out/build.log" | code
 	nm -DC lib/libcgotorch.so 2>/dev/null | grep 'c10::cuda::getStreamFromPool' >/dev/null && report "gotorch's CUDA streams are compiled in." ||
 		report "Without gotorch's CUDA streams."
+	nm -DC lib/libgorltorch.so 2>/dev/null | grep 'at::cuda::CUDAGraph::replay' >/dev/null && report "CUDA graphs are compiled in." ||
+		report "Without CUDA graphs."
 	report
 	return $rc
 }
 
-tests() {
+tests() { run_tests; }
+graphs() {
+	if [ "$device" = cpu ]; then
+		report "The CPU has no graphs."
+		return
+	fi
+	GORL_TEST_GRAPHS=1 run_tests _with_graphs
+}
+
+# run_tests [SUFFIX]: runs the tests of all packages, with a log each.
+run_tests() {
 	local rc=0 package log failures=()
 	report "| tests | result | passed | failed | skipped |"
 	report "|---|---|---|---|---|"
 	while read -r package; do
-		log=$out/${package//\//_}.log
+		log=$out/${package//\//_}${1:-}.log
 		count() { grep -cE "^ *--- $1:" "$log" || true; }
 		(cd "tests/$package" && ./run.test -test.v -test.timeout 20m) >"$log" 2>&1
 		local result=$?
@@ -80,7 +95,7 @@ tests() {
 	done < <(cd tests && find . -name run.test -printf '%P\n' | sed 's|/run.test$||' | sort)
 	report
 	report "Agents and streams at once among them: $(grep -hoE -- '--- [A-Z]+: (TestConformance/.*/goroutines|TestStreams/)' \
-		"$out/agents.log" "$out/tensor.log" | cut -d' ' -f 2 | sort | uniq -c | tr -s '\n ' '  ')"
+		"$out/agents${1:-}.log" "$out/tensor${1:-}.log" | cut -d' ' -f 2 | sort | uniq -c | tr -s '\n ' '  ')"
 	report
 	for log in ${failures[@]+"${failures[@]}"}; do
 		report "$(basename "$log"):"
@@ -91,16 +106,29 @@ tests() {
 }
 
 memory() {
-	local rc=0 pid
-	benchmarks/benchmarks -measure soak -threads 1 -device "$device" -updates "${UPDATES:-3000}" >"$out/memory.json" 2>"$out/memory.log" &
+	local rc=0
+	watch_memory memory || rc=1
+	if [ "$device" != cpu ]; then
+		report "With cuda_graphs:"
+		report
+		watch_memory memory_with_graphs -graphs || rc=1
+	fi
+	return $rc
+}
+
+# watch_memory NAME FLAG...: looks at the memory while an agent learns.
+watch_memory() {
+	local rc=0 pid name=$out/$1
+	shift
+	benchmarks/benchmarks -measure soak "$@" -threads 1 -device "$device" -updates "${UPDATES:-3000}" >"$name.json" 2>"$name.log" &
 	pid=$!
 	while kill -0 "$pid" 2>/dev/null; do
-		echo "$(date +%s) $(gpu_mib)" >>"$out/gpu-memory.txt"
+		echo "$(date +%s) $(gpu_mib)" >>"$name-gpu.txt"
 		sleep 2
 	done
 	wait "$pid" || rc=1
-	cat "$out/memory.json" "$out/memory.log" | tail -n 20 | code
-	"$python" - "$out/memory.json" "$out/gpu-memory.txt" >"$out/memory.txt" <<'PYTHON' || rc=1
+	cat "$name.json" "$name.log" | tail -n 20 | code
+	"$python" - "$name.json" "$name-gpu.txt" >"$name.txt" <<'PYTHON' || rc=1
 import json, sys
 measures = {m["measure"]: m["value"] for m in map(json.loads, open(sys.argv[1]))}
 gpu = [int(line.split()[1]) for line in open(sys.argv[2]) if len(line.split()) > 1]
@@ -115,7 +143,7 @@ if len(gpu) > 5:  # but for the first fifth, which fills the pools, and the last
 print(", ".join(bad) or "memory stayed as it was")
 sys.exit(len(bad) > 0)
 PYTHON
-	code <"$out/memory.txt"
+	code <"$name.txt"
 	return $rc
 }
 
@@ -136,6 +164,15 @@ timings() {
 	cat "$out/timings.md" >>"$out/report.md"
 	[ $rc = 0 ] || tail -n 20 "$out/timings.log" | code
 	report
+	if [ "$device" != cpu ]; then
+		report "With cuda_graphs:"
+		report
+		benchmarks/benchmarks -only gorl -graphs -device "$device" -threads 1 -rounds "${ROUNDS:-3}" -sizes "${GRAPHS_SIZES:-small,medium,large,camera}" \
+			>"$out/graphs.md" 2>"$out/graphs.log" || rc=1
+		cat "$out/graphs.md" >>"$out/report.md"
+		[ $rc = 0 ] || tail -n 20 "$out/graphs.log" | code
+		report
+	fi
 	report "With mixed_precision:"
 	report
 	benchmarks/benchmarks -only gorl -mixed -device "$device" -threads 1 -rounds "${ROUNDS:-3}" -sizes "${MIXED_SIZES:-large,camera}" \

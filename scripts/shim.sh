@@ -13,7 +13,7 @@
 #                                                            (default: the system's libtorch)
 #   GOTORCH_SRC  a copy of gotorch's sources; with it no Go is needed
 #                                                            (default: asked of `go list`)
-#   CUDA_HOME    the CUDA toolkit's folder, for gotorch's CUDA streams
+#   CUDA_HOME    the CUDA toolkit's folder, for gotorch's CUDA streams and CUDA graphs
 #                                                            (default: /usr/local/cuda)
 #   GORL_NATIVE  0 builds gorl's shim for any processor      (default: for this one)
 #   CXX          the compiler                                (default: g++)
@@ -48,6 +48,7 @@ common=(-fPIC)
 include=()
 link=(-Wl,--no-as-needed)
 streams=()
+graphs=()
 nccl=()
 if [ -n "${LIBTORCH:-}" ]; then
 	torch=$(cd "$LIBTORCH" 2>/dev/null && pwd) || die "LIBTORCH=$LIBTORCH is not a folder"
@@ -63,8 +64,9 @@ if [ -n "${LIBTORCH:-}" ]; then
 	if [ "${abi:-0}" -gt 0 ]; then abi=1; else abi=0; fi
 	common+=(-D_GLIBCXX_USE_CXX11_ABI=$abi)
 	if [ -f "$torch/lib/libtorch_cuda.so" ]; then
-		# Tensors on CUDA need no more than these. gotorch's functions for CUDA streams are
-		# compiled in where the toolkit's headers are there, and return an error otherwise.
+		# Tensors on CUDA need no more than these. gotorch's functions for CUDA streams and gorl's
+		# CUDA graphs are compiled in where the toolkit's headers are there, and return an error
+		# otherwise.
 		# PyPI's package of the CUDA runtime lacks the folder crt, which triton's carries.
 		link+=(-ltorch_cuda -lc10_cuda)
 		common+=(-DGORL_CUDA)
@@ -75,16 +77,17 @@ if [ -n "${LIBTORCH:-}" ]; then
 				try=(-isystem "$dir/include" ${crt:+-idirafter "$crt"})
 				echo '#include <cuda_runtime_api.h>' | "$cxx" "${try[@]}" -fsyntax-only -x c++ - 2>/dev/null || continue
 				streams=(-DWITH_CUDA "${try[@]}")
+				graphs=(-DGORL_CUDA_GRAPHS "${try[@]}")
 				break 2
 			done
 		done
 		# NCCL's header lies in a package of its own beside PyPI's PyTorch, or in the system's.
 		for dir in "$torch"/../nvidia/nccl/include /usr/include "${CUDA_HOME:-/usr/local/cuda}/include"; do
 			[ -f "$dir/nccl.h" ] && [ ${#streams[@]} -gt 0 ] || continue
-			nccl=(-DUSE_C10D_NCCL "${streams[@]:1}" -isystem "$dir")
+			nccl=(-DUSE_C10D_NCCL -isystem "$dir")
 			break
 		done
-		[ ${#streams[@]} -gt 0 ] || say "no complete CUDA toolkit found (set CUDA_HOME): building without gotorch's CUDA streams"
+		[ ${#streams[@]} -gt 0 ] || say "no complete CUDA toolkit found (set CUDA_HOME): building without gotorch's CUDA streams and without CUDA graphs"
 	fi
 else
 	headers=
@@ -188,7 +191,7 @@ if [ "${JOBS:-$(nproc)}" -lt 2 ] || [ "$(awk '/MemAvailable/ {print int($2 / 104
 	first=
 fi
 library gorltorch "$csrc" -O3 -fno-semantic-interposition -fno-plt -fno-math-errno -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc" \
-	-DUSE_C10D_GLOO -isystem "$csrc/gloo_declarations" ${nccl[@]+"${nccl[@]}"}
+	-DUSE_C10D_GLOO -isystem "$csrc/gloo_declarations" ${graphs[@]+"${graphs[@]}"} ${nccl[@]+"${nccl[@]}"}
 [ -z "$first" ] || wait "$first"
 device=$root/internal/test/testdevice/csrc
 if [ -d "$device" ]; then library gorltestdevice "$device" -O1 -rdynamic -Wall -I"$device"; fi

@@ -195,3 +195,28 @@ func ExampleNewTransfer() {
 	fmt.Println(x, err)
 	// Output: [-1] <nil>
 }
+
+// A program falls back to single launches where the device has no graphs.
+func ExampleNewGraph() {
+	s := tensor.NewScope()
+	defer s.Close()
+	sum := s.Zeros(3)
+	passage := func() error {
+		s.AddTo(sum, s.Ones(3), 2)
+		return s.Err()
+	}
+	if graph, err := tensor.NewGraph(s.Device()); err == nil {
+		defer graph.Close()
+		_ = graph.WarmUp(s, passage)
+		_ = graph.Capture(s, passage)
+		_ = graph.Replay()
+	} else {
+		fmt.Println(err)
+		_, _ = passage(), passage()
+	}
+	x, err := tensor.Float32s(sum)
+	fmt.Println(x, err)
+	// Output:
+	// tensor: NewGraph: the CPU has no graphs
+	// [4 4 4] <nil>
+}

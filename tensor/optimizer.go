@@ -2,6 +2,8 @@ package tensor
 
 // #cgo noescape gorl_adam_
 // #cgo nocallback gorl_adam_
+// #cgo noescape gorl_adam_factors
+// #cgo nocallback gorl_adam_factors
 // #cgo noescape gorl_clip_norm_
 // #cgo nocallback gorl_clip_norm_
 // #include "gorl.h"
@@ -9,6 +11,7 @@ import "C"
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -69,6 +72,10 @@ type Optimizer struct {
 	lr                 []C.double
 	clipBegin, clipEnd []C.int64_t
 	clipMax            []C.double
+
+	factors Tensor    // what a captured step reads on the device, see Advance; a zero Tensor on the CPU
+	written []float32 // what they are
+	next    []float32
 }
 
 // NewOptimizer returns an optimizer for the given groups of flat's parameters, which must not overlap.
@@ -120,6 +127,10 @@ func NewOptimizer(flat *Flat, cfg OptimizerConfig, groups []Group, clips []Clip)
 	o.begin, o.end, o.lr = make([]C.int64_t, len(groups)), make([]C.int64_t, len(groups)), make([]C.double, len(groups))
 	o.clipBegin, o.clipEnd = make([]C.int64_t, len(clips)), make([]C.int64_t, len(clips))
 	o.clipMax = make([]C.double, len(clips))
+	if d := o.scope.Device(); !d.IsCPU() {
+		o.factors = o.scope.Zeros(o.numbers())
+		o.next, o.written = make([]float32, o.numbers()), make([]float32, o.numbers())
+	}
 	if err := o.scope.Err(); err != nil {
 		o.scope.Close()
 		return nil, err
@@ -145,12 +156,16 @@ func (o *Optimizer) ClipGrad(s *Scope) {
 	}, o.flat.Grads)
 }
 
-// Step changes the parameters by their gradients.
+// Step changes the parameters by their gradients. In a [Graph] it reads learning rates and count of steps on the device,
+// where Advance has put them, and does not count.
 func (o *Optimizer) Step(s *Scope) {
-	m := 0
-	for _, g := range o.Groups { // groups side by side with one learning rate are one
+	m, step, factors := 0, o.Steps+1, C.gorl_t(nil)
+	if s.captured {
+		step, factors = o.Steps, handle("Step", o.factors)
+	}
+	for _, g := range o.Groups { // groups side by side with one learning rate are one, unless it may change
 		begin, end, lr := C.int64_t(g.Begin), C.int64_t(g.End), C.double(g.LearningRate)
-		if m > 0 && o.end[m-1] == begin && o.lr[m-1] == lr {
+		if m > 0 && o.end[m-1] == begin && o.lr[m-1] == lr && !s.captured {
 			o.end[m-1] = end
 			continue
 		}
@@ -158,18 +173,58 @@ func (o *Optimizer) Step(s *Scope) {
 		m++
 	}
 	begin, end, lr := unsafe.SliceData(o.begin), unsafe.SliceData(o.end), unsafe.SliceData(o.lr)
-	n, step, decay := C.int32_t(m), C.int64_t(o.Steps+1), C.double(o.cfg.WeightDecay)
+	n, decay := C.int32_t(m), C.double(o.cfg.WeightDecay)
 	s.effect("Step", func() C.gorl_err {
 		p, g, avg := handle("Step", o.flat.Values), handle("Step", o.flat.Grads), handle("Step", o.ExpAvg)
 		if o.cfg.Kind == "sgd" {
-			return C.gorl_sgd_(p, g, avg, begin, end, lr, n, step, C.double(o.cfg.Momentum), decay, flag(o.cfg.Nesterov))
+			return C.gorl_sgd_(p, g, avg, begin, end, lr, n, C.int64_t(step), C.double(o.cfg.Momentum), decay, flag(o.cfg.Nesterov), factors)
 		}
-		return C.gorl_adam_(p, g, avg, handle("Step", o.ExpAvgSq), begin, end, lr, n, step,
-			C.double(o.cfg.Betas[0]), C.double(o.cfg.Betas[1]), C.double(o.cfg.Eps), decay, flag(o.cfg.Kind == "adamw"))
+		return C.gorl_adam_(p, g, avg, handle("Step", o.ExpAvgSq), begin, end, lr, n, C.int64_t(step),
+			C.double(o.cfg.Betas[0]), C.double(o.cfg.Betas[1]), C.double(o.cfg.Eps), decay, flag(o.cfg.Kind == "adamw"), factors)
 	}, o.flat.Values)
-	if s.err == nil {
+	if s.err == nil && !s.captured {
 		o.Steps++
 	}
+}
+
+// numbers is how many numbers Advance puts on the device: of sgd each group's learning rate, of adam two a group and one
+// more (gorl_adam_factors).
+func (o *Optimizer) numbers() int64 {
+	if o.cfg.Kind == "sgd" {
+		return int64(len(o.Groups))
+	}
+	return int64(2*len(o.Groups) + 1)
+}
+
+// Advance counts a step that is made in a [Graph], and puts what it depends on on the device, without waiting for it:
+// the present learning rates, and Adam's corrections for the count of steps. Call it before [Graph.WarmUp],
+// [Graph.Capture] followed by a replay, and each further [Graph.Replay]. On the CPU it is an error of the scope.
+func (o *Optimizer) Advance(s *Scope) {
+	switch {
+	case s.err != nil:
+		return
+	case o.factors.T == nil:
+		s.Fail(errors.New("tensor: Advance: the CPU has no graphs; call Step"))
+		return
+	}
+	for i, g := range o.Groups {
+		o.lr[i] = C.double(g.LearningRate)
+		if o.cfg.Kind == "sgd" {
+			o.next[i] = float32(g.LearningRate)
+		}
+	}
+	if o.cfg.Kind != "sgd" {
+		C.gorl_adam_factors(unsafe.SliceData(o.lr), C.int32_t(len(o.Groups)), C.int64_t(o.Steps+1), C.double(o.cfg.Betas[0]),
+			C.double(o.cfg.Betas[1]), C.double(o.cfg.Eps), C.double(o.cfg.WeightDecay), (*C.float)(unsafe.SliceData(o.next)))
+	}
+	if !slices.Equal(o.next, o.written) {
+		if err := Write(o.factors, o.next); err != nil {
+			s.Fail(err)
+			return
+		}
+		copy(o.written, o.next)
+	}
+	o.Steps++
 }
 
 // Close releases the moments. It may be called twice.

@@ -30,6 +30,8 @@ type Scope struct {
 	device Device
 	layers Precision
 	slots  *slots
+	// captured says that what is computed may be replayed with other learning rates (Graph).
+	captured bool
 }
 
 // slots is C memory for the results of one native call. A cell would do but for cgo, which looks at all pointers of a Go

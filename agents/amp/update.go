@@ -38,9 +38,11 @@ func (a *learner) Update(ctx context.Context) error {
 			return err
 		}
 
+		_, alike := a.Draw.(random)
+		a.Differ = !alike
 		for epoch := range a.cfg.LearningEpochs {
 			a.Draw.Begin(s, epoch)
-			stopped, err := a.learn(ctx, epoch, meter)
+			stopped, err := a.Learn(ctx, epoch, meter, a.minibatch, a.fields()...)
 			if err != nil {
 				return err
 			}
@@ -127,67 +129,50 @@ func (a *learner) estimate(s *tensor.Scope, style, skill tensor.Tensor) {
 	}
 }
 
-// learn makes one pass over the rollout, in minibatches of n rows, with one optimizer step each. It stops early where
-// the policy has moved further than kl_threshold.
-func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (stopped bool, err error) {
-	rows := tensor.NoGrad().On(a.Device) // the minibatches: they live as long as the epoch
-	defer rows.Close()
-	s := tensor.NewScope().On(a.Device).Layers(a.Precision) // what is computed of one minibatch
-	defer s.Close()
-	for b := range a.Epoch(rows, epoch, a.fields()...) {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		s.Reset()
+// minibatch learns from n rows of the rollout and as many of earlier and of reference motion, with one optimizer step. It
+// stops the pass where the policy has moved further than kl_threshold.
+func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.Meter) (moved tensor.Tensor, stop bool, err error) {
+	// PPO's clipped surrogate, as in ppo/update.go.
+	e, predicted := a.Evaluate(s, b)
+	policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
+	moved = a.Divergence(s, b, e, kl)
 
-		// PPO's clipped surrogate, as in ppo/update.go.
-		e, predicted := a.Evaluate(s, b)
-		policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
-		moved := a.Divergence(s, b, e, kl)
-
-		// The critics' losses, and the entropy.
-		valueLoss := a.ValueLoss(s, predicted, b.Values, b.Returns)
-		if a.styleValue != nil {
-			style := b.Learned(s, a.styleValue.Forward(s, b.Of(layout.StyleValue)))
-			valueLoss = s.Add(valueLoss, a.ValueLoss(s, style, b.Extra[1], b.Extra[2]))
-		}
-		valueLoss = s.MulScalar(valueLoss, a.cfg.ValueLossScale)
-		entropy, entropyLoss := a.EntropyLoss(s, e)
-
-		// The discriminator's loss, and that for means out of bounds where it is on, and the gradient of the sum.
-		d := a.discriminate(s, b)
-		loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
-		figures := []*tensor.Tensor{&policyLoss, &valueLoss, &entropyLoss, &boundsLoss, &clipped, &entropy, &d.loss,
-			&d.penalty, &d.motionRight, &d.policyRight, &d.motionLogit, &d.policyLogit}
-		var encoderLoss, diversityLoss tensor.Tensor
-		if a.latents() {
-			encoderLoss, diversityLoss = a.skillLosses(s, b, e, d.encoder)
-			loss = s.Add(loss, s.Add(s.MulScalar(encoderLoss, a.cfg.EncoderLossScale), s.MulScalar(diversityLoss, a.cfg.DiversityLossScale)))
-			figures = append(figures, &encoderLoss, &diversityLoss)
-		}
-		a.Differentiate(s, loss)
-		a.Average(s, b, &kl, &moved, figures...)
-
-		// One step down the gradient, unless the policy has moved too far. The learning rate may follow the divergence.
-		if stop, err := a.TooFar(s, kl); stop || err != nil {
-			return stop, err
-		}
-		a.step(s)
-		if err := a.Adapt(s, moved); err != nil {
-			return false, err
-		}
-		a.NoteStdDev(s, e)
-		tracked := []tensor.Tensor{policyLoss, valueLoss, entropyLoss, boundsLoss, d.loss, moved, clipped, entropy,
-			s.Select(a.Optimizer.Norms, 0, 0), d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit}
-		if a.latents() {
-			tracked = append(tracked, encoderLoss, diversityLoss)
-		}
-		meter.Add(s, tracked...)
-		if err := s.Err(); err != nil {
-			return false, err
-		}
+	// The critics' losses, and the entropy.
+	valueLoss := a.ValueLoss(s, predicted, b.Values, b.Returns)
+	if a.styleValue != nil {
+		style := b.Learned(s, a.styleValue.Forward(s, b.Of(layout.StyleValue)))
+		valueLoss = s.Add(valueLoss, a.ValueLoss(s, style, b.Extra[1], b.Extra[2]))
 	}
-	return false, rows.Err()
+	valueLoss = s.MulScalar(valueLoss, a.cfg.ValueLossScale)
+	entropy, entropyLoss := a.EntropyLoss(s, e)
+
+	// The discriminator's loss, and that for means out of bounds where it is on, and the gradient of the sum.
+	d := a.discriminate(s, b)
+	loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
+	figures := []*tensor.Tensor{&policyLoss, &valueLoss, &entropyLoss, &boundsLoss, &clipped, &entropy, &d.loss,
+		&d.penalty, &d.motionRight, &d.policyRight, &d.motionLogit, &d.policyLogit}
+	var encoderLoss, diversityLoss tensor.Tensor
+	if a.latents() {
+		encoderLoss, diversityLoss = a.skillLosses(s, b, e, d.encoder)
+		loss = s.Add(loss, s.Add(s.MulScalar(encoderLoss, a.cfg.EncoderLossScale), s.MulScalar(diversityLoss, a.cfg.DiversityLossScale)))
+		figures = append(figures, &encoderLoss, &diversityLoss)
+	}
+	a.Differentiate(s, loss)
+	a.Average(s, b, &kl, &moved, figures...)
+
+	// One step down the gradient, unless the policy has moved too far. The learning rate may follow the divergence.
+	if stop, err := a.TooFar(s, kl); stop || err != nil {
+		return moved, stop, err
+	}
+	a.step(s)
+	a.NoteStdDev(s, e)
+	tracked := []tensor.Tensor{policyLoss, valueLoss, entropyLoss, boundsLoss, d.loss, moved, clipped, entropy,
+		s.Select(a.Optimizer.Norms, 0, 0), d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit}
+	if a.latents() {
+		tracked = append(tracked, encoderLoss, diversityLoss)
+	}
+	meter.Add(s, tracked...)
+	return moved, false, s.Err()
 }
 
 // fields lists the fields of the rollout that a minibatch needs beside PPO's, in the order in which Batch.Extra has

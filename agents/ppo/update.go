@@ -26,7 +26,7 @@ func (a *learner) Update(ctx context.Context) error {
 		}
 
 		for epoch := range a.Config.LearningEpochs {
-			stopped, err := a.learn(ctx, epoch, meter)
+			stopped, err := a.Learn(ctx, epoch, meter, a.minibatch)
 			if err != nil {
 				return err
 			}
@@ -68,50 +68,33 @@ func (a *learner) estimate(s *tensor.Scope) {
 	a.StoreTargets(s, returns, advantages)
 }
 
-// learn makes one pass over the rollout, in minibatches of n rows, with one optimizer step each. It stops early where
-// the policy has moved further from the one that collected the rollout than kl_threshold.
-func (a *learner) learn(ctx context.Context, epoch int, meter *onpolicy.Meter) (stopped bool, err error) {
-	rows := tensor.NoGrad().On(a.Device) // the minibatches: they live as long as the epoch
-	defer rows.Close()
-	s := tensor.NewScope().On(a.Device).Layers(a.Precision) // what is computed of one minibatch
-	defer s.Close()
-	for b := range a.Epoch(rows, epoch) {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		s.Reset()
+// minibatch learns from n rows of the rollout, with one optimizer step. It stops the pass where the policy has moved further
+// from the one that collected the rollout than kl_threshold.
+func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.Meter) (moved tensor.Tensor, stop bool, err error) {
+	// The present policy's log-probability and entropy of the recorded actions, and the present values.
+	e, predicted := a.Evaluate(s, b)
+	a.NoteStdDev(s, e)
 
-		// The present policy's log-probability and entropy of the recorded actions, and the present values.
-		e, predicted := a.Evaluate(s, b)
-		a.NoteStdDev(s, e)
+	// The clipped surrogate (eq. 7), as a loss: −E[min(ratio·A, clip(ratio, 1 − ε, 1 + ε)·A)], where ratio is
+	// exp(LogProb − b.LogProb), the present policy's probability of an action over the old one's. The clip takes away
+	// the reason to move a probability further than ε. kl estimates the divergence from the old policy,
+	// E[ratio − 1 − ln ratio]; clipped is the share of rows outside the band.
+	policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
+	moved = a.Divergence(s, b, e, kl)
 
-		// The clipped surrogate (eq. 7), as a loss: −E[min(ratio·A, clip(ratio, 1 − ε, 1 + ε)·A)], where ratio is
-		// exp(LogProb − b.LogProb), the present policy's probability of an action over the old one's. The clip takes away
-		// the reason to move a probability further than ε. kl estimates the divergence from the old policy,
-		// E[ratio − 1 − ln ratio]; clipped is the share of rows outside the band.
-		policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
-		moved := a.Divergence(s, b, e, kl)
+	// c₁·L^VF and −c₂·H, the loss for means out of bounds, where it is on, and the gradient of the sum. Several ranks
+	// take the mean of all their rows.
+	valueLoss := s.MulScalar(a.ValueLoss(s, predicted, b.Values, b.Returns), a.Config.ValueLossScale)
+	entropy, entropyLoss := a.EntropyLoss(s, e)
+	loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(policyLoss, entropyLoss), valueLoss))
+	a.Differentiate(s, loss)
+	a.Average(s, b, &kl, &moved, &policyLoss, &valueLoss, &entropyLoss, &boundsLoss, &clipped, &entropy)
 
-		// c₁·L^VF and −c₂·H, the loss for means out of bounds, where it is on, and the gradient of the sum. Several ranks
-		// take the mean of all their rows.
-		valueLoss := s.MulScalar(a.ValueLoss(s, predicted, b.Values, b.Returns), a.Config.ValueLossScale)
-		entropy, entropyLoss := a.EntropyLoss(s, e)
-		loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(policyLoss, entropyLoss), valueLoss))
-		a.Differentiate(s, loss)
-		a.Average(s, b, &kl, &moved, &policyLoss, &valueLoss, &entropyLoss, &boundsLoss, &clipped, &entropy)
-
-		// One step down the gradient, unless the policy has moved too far. The learning rate may follow the divergence.
-		if stop, err := a.TooFar(s, kl); stop || err != nil {
-			return stop, err
-		}
-		a.Step(s)
-		if err := a.Adapt(s, moved); err != nil {
-			return false, err
-		}
-		meter.Add(s, policyLoss, valueLoss, entropyLoss, boundsLoss, moved, clipped, entropy, s.Select(a.Optimizer.Norms, 0, 0))
-		if err := s.Err(); err != nil {
-			return false, err
-		}
+	// One step down the gradient, unless the policy has moved too far. The learning rate may follow the divergence.
+	if stop, err := a.TooFar(s, kl); stop || err != nil {
+		return moved, stop, err
 	}
-	return false, rows.Err()
+	a.Step(s)
+	meter.Add(s, policyLoss, valueLoss, entropyLoss, boundsLoss, moved, clipped, entropy, s.Select(a.Optimizer.Norms, 0, 0))
+	return moved, false, s.Err()
 }

@@ -153,7 +153,7 @@ func TestTablesMatchTheCode(t *testing.T) {
 
 // TestFormulasNameSettings checks that what the guides say of an update names every setting that takes part in it.
 func TestFormulasNameSettings(t *testing.T) {
-	elsewhere := regexp.MustCompile(`^(experiment\..*|.*_kwargs|compatibility|device|mixed_precision|mixed_precision_dtype)$`)
+	elsewhere := regexp.MustCompile(`^(experiment\..*|.*_kwargs|compatibility|device|cuda_graphs|mixed_precision|mixed_precision_dtype)$`)
 	for _, x := range tables {
 		if x.name != "ppo settings" && x.name != "amp settings" {
 			continue

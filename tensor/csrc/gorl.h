@@ -36,6 +36,14 @@ void gorl_stream_free(void* stream);
 gorl_err gorl_stream_enter(void* stream, void** stay); // what the calling thread asks of the device goes to the stream
 gorl_err gorl_stream_leave(void* stay);                // until it calls this
 
+// Graphs (graph.cc).
+gorl_err gorl_graph_new(int32_t device, void** out);
+void gorl_graph_free(void* graph);
+gorl_err gorl_graph_begin(void* graph, void** generators, int32_t n); // what the calling thread asks of the device is recorded,
+gorl_err gorl_graph_end(void* graph, int keep);                       // not done, until it calls this; kept, or forgotten
+gorl_err gorl_graph_replay(void* graph);
+gorl_err gorl_graph_drop(void* graph); // forgets what is recorded
+
 // Processes that compute together (group.cc).
 gorl_err gorl_store_new(const char* host, int32_t* port, int32_t serve, int64_t timeout_ms, void** out); // port 0: any, when serving
 void gorl_store_free(void* store);
@@ -136,12 +144,15 @@ gorl_err gorl_generator_set(void* g, gorl_t state);
 gorl_err gorl_random(int32_t op, const int64_t* sizes, int32_t n, double a, double b, void* g, int32_t device, gorl_t* out);
 gorl_err gorl_multinomial(gorl_t probabilities, int64_t samples, void* g, gorl_t* out);
 
-// Optimizer over flat parameters. Segments [begin[i], end[i]) have their own learning rate lr[i].
+// Optimizer over flat parameters. Segments [begin[i], end[i]) have their own learning rate lr[i]. What depends on rates and
+// step is read in factors, on the parameters' device, where that is not NULL: of adam the 2n + 1 numbers of gorl_adam_factors, of
+// sgd the n rates.
 gorl_err gorl_clip_norm_(gorl_t grad, const int64_t* begin, const int64_t* end, const double* max_norm, int32_t n, gorl_t norms);
 gorl_err gorl_adam_(gorl_t param, gorl_t grad, gorl_t exp_avg, gorl_t exp_avg_sq, const int64_t* begin, const int64_t* end,
-                    const double* lr, int32_t n, int64_t step, double beta1, double beta2, double eps, double weight_decay, int decoupled);
+                    const double* lr, int32_t n, int64_t step, double beta1, double beta2, double eps, double weight_decay, int decoupled, gorl_t factors);
+void gorl_adam_factors(const double* lr, int32_t n, int64_t step, double beta1, double beta2, double eps, double weight_decay, float* out);
 gorl_err gorl_sgd_(gorl_t param, gorl_t grad, gorl_t momentum_buffer, const int64_t* begin, const int64_t* end,
-                   const double* lr, int32_t n, int64_t step, double momentum, double weight_decay, int nesterov);
+                   const double* lr, int32_t n, int64_t step, double momentum, double weight_decay, int nesterov, gorl_t factors);
 
 // Recurrences and scalers.
 gorl_err gorl_gae(gorl_t rewards, gorl_t values, gorl_t next_values, gorl_t bootstrap, gorl_t chain, double gamma, double lambda, gorl_t* out);

@@ -1,5 +1,7 @@
 // Optimizer steps over flat parameters: one call a step, whatever the networks. On the CPU they are plain loops over
 // contiguous memory, elsewhere a handful of operations on whole segments.
+#include <ATen/ScalarOps.h>
+
 #include <cmath>
 #include <initializer_list>
 
@@ -16,6 +18,43 @@ void check_segments(const int64_t* begin, const int64_t* end, int32_t n, std::in
     TORCH_CHECK(t->dim() == 1 && t->numel() == length, "the flat tensors' lengths differ: ", length, " and ", t->sizes());
   for (int32_t s = 0; s < n; s++)
     TORCH_CHECK(0 <= begin[s] && begin[s] <= end[s] && end[s] <= length, "segment ", s, " is [", begin[s], ", ", end[s], ") of ", length, " elements");
+}
+
+// What a step of Adam depends on beside the gradients: for each segment the size of the step and, with decoupled decay, what
+// parameters shrink by; and epsilon. The root of the second moment is not divided by its correction, but size and epsilon are
+// multiplied by it.
+struct AdamFactors {
+  double correction1, root2, epsilon, weight_decay;
+  AdamFactors(int64_t step, double beta1, double beta2, double eps, double decay)
+      : correction1(1 - std::pow(beta1, static_cast<double>(step))), root2(std::sqrt(1 - std::pow(beta2, static_cast<double>(step)))),
+        epsilon(eps * root2), weight_decay(decay) {}
+  double size(double lr) const { return lr * root2 / correction1; }
+  double shrink(double lr) const { return 1 - lr * weight_decay; }
+};
+
+// Numbers that tensors on another device are multiplied by: the host's own, or what it has put there before. Either way an
+// operation gives the same bits.
+struct Factors {
+  const at::Tensor* there;  // NULL: the host's
+  at::Tensor operator()(int64_t i, double here) const {
+    return there != nullptr ? there->select(0, i) : at::native::wrapped_scalar_tensor(here);
+  }
+};
+Factors factors_of(gorl_t h, int64_t count) {
+  if (h == nullptr) return {nullptr};
+  TORCH_CHECK(T(h).numel() == count, "there are ", T(h).numel(), " factors, ", count, " are wanted");
+  return {&T(h)};
+}
+
+// Calls f(first, last) for each run of segments that lie side by side.
+template <class F>
+void each_run(const int64_t* begin, const int64_t* end, int32_t n, F f) {
+  for (int32_t first = 0; first < n;) {
+    int32_t last = first;
+    while (last + 1 < n && end[last] == begin[last + 1]) last++;
+    f(first, last);
+    first = last + 1;
+  }
 }
 
 }  // namespace
@@ -48,47 +87,65 @@ gorl_err gorl_clip_norm_(gorl_t grad, const int64_t* begin, const int64_t* end, 
   GORL_END
 }
 
+void gorl_adam_factors(const double* lr, int32_t n, int64_t step, double beta1, double beta2, double eps, double weight_decay, float* out) {
+  const AdamFactors f(step, beta1, beta2, eps, weight_decay);
+  for (int32_t s = 0; s < n; s++) {
+    *out++ = static_cast<float>(f.size(lr[s]));
+    *out++ = static_cast<float>(f.shrink(lr[s]));
+  }
+  *out = static_cast<float>(f.epsilon);
+}
+
 gorl_err gorl_adam_(gorl_t param, gorl_t grad, gorl_t exp_avg, gorl_t exp_avg_sq, const int64_t* begin, const int64_t* end,
-                    const double* lr, int32_t n, int64_t step, double beta1, double beta2, double eps, double weight_decay, int decoupled) {
+                    const double* lr, int32_t n, int64_t step, double beta1, double beta2, double eps, double weight_decay, int decoupled, gorl_t factors) {
   GORL_BEGIN(0)
   check_segments(begin, end, n, {&T(param), &T(grad), &T(exp_avg), &T(exp_avg_sq)});
-  const double correction1 = 1 - std::pow(beta1, static_cast<double>(step));
-  const double root2 = std::sqrt(1 - std::pow(beta2, static_cast<double>(step)));
-  const bool loop = engine() && plain(T(param)) && plain(T(grad)) && plain(T(exp_avg)) && plain(T(exp_avg_sq));
-  for (int32_t s = 0; s < n; s++) {
-    if (loop) {
+  const AdamFactors f(step, beta1, beta2, eps, weight_decay);
+  if (engine() && plain(T(param)) && plain(T(grad)) && plain(T(exp_avg)) && plain(T(exp_avg_sq))) {
+    for (int32_t s = 0; s < n; s++) {
       Adam c;
       c.beta1 = static_cast<float>(beta1), c.rest1 = static_cast<float>(1 - beta1);
       c.beta2 = static_cast<float>(beta2), c.rest2 = static_cast<float>(1 - beta2);
-      c.eps = static_cast<float>(eps), c.root2 = static_cast<float>(root2);
-      c.size = static_cast<float>(lr[s] / correction1);
+      c.eps = static_cast<float>(eps), c.root2 = static_cast<float>(f.root2);
+      c.size = static_cast<float>(lr[s] / f.correction1);
       c.l2 = static_cast<float>(decoupled ? 0 : weight_decay);
-      c.shrink = static_cast<float>(decoupled ? 1 - lr[s] * weight_decay : 1);
+      c.shrink = static_cast<float>(decoupled ? f.shrink(lr[s]) : 1);
       const int64_t n_ = end[s] - begin[s], parts = parts_of(n_, 10 * n_);
       each(parts, [&](int64_t part) {
         const int64_t i = begin[s] + begin_of(part, parts, n_), left = begin[s] + begin_of(part + 1, parts, n_) - i;
         kernels().adam(c, data(T(param)) + i, data(T(grad)) + i, data(T(exp_avg)) + i, data(T(exp_avg_sq)) + i, left);
       });
-    } else {
-      const int64_t len = end[s] - begin[s];
-      auto p = T(param).narrow(0, begin[s], len), g = T(grad).narrow(0, begin[s], len);
-      auto m = T(exp_avg).narrow(0, begin[s], len), v = T(exp_avg_sq).narrow(0, begin[s], len);
-      if (weight_decay != 0) {
-        if (decoupled) p.mul_(1 - lr[s] * weight_decay);
-        else g = g.add(p, weight_decay);
-      }
-      m.mul_(beta1).add_(g, 1 - beta1);
-      v.mul_(beta2).addcmul_(g, g, 1 - beta2);
-      p.addcdiv_(m, v.sqrt().div_(root2).add_(eps), -lr[s] / correction1);
     }
+    return nullptr;
   }
+  const Factors factor = factors_of(factors, 2 * n + 1);
+  each_run(begin, end, n, [&](int32_t first, int32_t last) {
+    auto run = [&](gorl_t t) { return T(t).narrow(0, begin[first], end[last] - begin[first]); };
+    auto of = [&](const at::Tensor& t, int32_t s) { return t.narrow(0, begin[s] - begin[first], end[s] - begin[s]); };
+    auto p = run(param), g = run(grad), m = run(exp_avg), v = run(exp_avg_sq);
+    if (weight_decay != 0 && decoupled)
+      for (int32_t s = first; s <= last; s++) of(p, s).mul_(factor(2 * s + 1, f.shrink(lr[s])));
+    else if (weight_decay != 0)
+      g = g.add(p, weight_decay);
+    m.mul_(beta1).add_(g, 1 - beta1);
+    v.mul_(beta2).addcmul_(g, g, 1 - beta2);
+    at::Tensor sized;
+    if (first == last) {
+      sized = m.mul(factor(2 * first, f.size(lr[first])));
+    } else {
+      sized = m.clone();
+      for (int32_t s = first; s <= last; s++) of(sized, s).mul_(factor(2 * s, f.size(lr[s])));
+    }
+    p.addcdiv_(sized, v.sqrt().add_(factor(2 * n, f.epsilon)), -1);
+  });
   GORL_END
 }
 
 gorl_err gorl_sgd_(gorl_t param, gorl_t grad, gorl_t momentum_buffer, const int64_t* begin, const int64_t* end,
-                   const double* lr, int32_t n, int64_t step, double momentum, double weight_decay, int nesterov) {
+                   const double* lr, int32_t n, int64_t step, double momentum, double weight_decay, int nesterov, gorl_t factors) {
   GORL_BEGIN(0)
   check_segments(begin, end, n, {&T(param), &T(grad), &T(momentum_buffer)});
+  const Factors factor = factors_of(factors, n);
   for (int32_t s = 0; s < n; s++) {
     const int64_t len = end[s] - begin[s];
     auto p = T(param).narrow(0, begin[s], len);
@@ -100,7 +157,8 @@ gorl_err gorl_sgd_(gorl_t param, gorl_t grad, gorl_t momentum_buffer, const int6
       else b.mul_(momentum).add_(g);
       g = nesterov ? g.add(b, momentum) : b;
     }
-    p.add_(g, -lr[s]);
+    if (p.device().is_cpu()) p.add_(g, -lr[s]);
+    else p.sub_(g.mul(factor(s, lr[s])));
   }
   GORL_END
 }

@@ -107,6 +107,8 @@ type Core struct {
 	Overwrites bool
 	// Fetched is what an Overlap has asked the environment for, for the next update; otherwise nil.
 	Fetched []float32
+	// Differ says that minibatches of an update are not made alike, so that none is recorded for others (graphs.go).
+	Differ bool
 	// StageRecord, where set, puts an algorithm's own rows of a transition into Transfer; an error refuses the
 	// transition. AfterRecord writes its own fields of the step being recorded, when all has been sent.
 	StageRecord func(t agents.Transition) error
@@ -145,6 +147,7 @@ type Core struct {
 	undo      undo
 	flags     tensor.Tensor   // (ranks), how often the losses of each were not finite in this update
 	gradients *gradientScaler // with mixed precision in float16, otherwise nil
+	graphs    *graphs         // with cuda_graphs, otherwise nil
 
 	period     string // when a schedule that looks at the divergence steps, "" where there is none
 	gaussianKL bool   // whether that divergence is the closed form
@@ -225,7 +228,7 @@ func New(o Options) (c *Core, err error) {
 	if c.stream, err = tensor.NewStream(device); err != nil {
 		return nil, err
 	}
-	c.scratch = append([]string{"returns", "advantages", "log_prob_before"}, o.Scratch...)
+	c.scratch = append([]string{"returns", "advantages", "log_prob_before", "importance"}, o.Scratch...)
 	for _, k := range c.critics { // an update computes these values of the whole rollout at once
 		if !c.stepwise(k) {
 			c.scratch = append(c.scratch, k.Values)
@@ -243,7 +246,7 @@ func New(o Options) (c *Core, err error) {
 	if err = c.scalers(); err != nil {
 		return nil, err
 	}
-	if err = cmp.Or(c.checkChoices(), c.checkRanks()); err != nil {
+	if err = cmp.Or(c.checkChoices(), c.checkRanks(), c.newGraphs()); err != nil {
 		return nil, err
 	}
 	if err = c.probe(); err != nil {
@@ -303,7 +306,7 @@ func (c *Core) allocate() error {
 		fields = append(fields, memory.Field{Name: "ended", Width: 1})
 	}
 	if c.Config.Overlap {
-		fields = append(fields, memory.Field{Name: "log_prob_before", Width: 1})
+		fields = append(fields, memory.Field{Name: "log_prob_before", Width: 1}, memory.Field{Name: "importance", Width: 1})
 	}
 	fields = append(append(fields, c.distributionFields()...), c.fields...)
 	var err error
@@ -412,6 +415,7 @@ func (c *Core) Close() error {
 	if c.Rollout != nil {
 		c.Rollout.Close()
 	}
+	c.graphs.close()
 	if c.Gen != nil {
 		c.Gen.Close()
 	}

@@ -18,12 +18,16 @@ import (
 // clip fraction and divergence are of that ratio.
 
 // evaluateBefore stores what the policy that the update begins with says of the rollout's actions, where another one
-// has drawn them: log-probabilities, and for the closed form of the divergence mean and standard deviation in the place
-// of those recorded.
+// has drawn them: log-probabilities and w, and for the closed form of the divergence mean and standard deviation in the
+// place of those recorded.
 func (c *Core) evaluateBefore(s *tensor.Scope) {
 	if !c.Config.Overlap || s.Err() != nil {
 		return
 	}
+	defer func() {
+		r := c.Rollout
+		s.Copy(r.Tensor("importance"), s.Exp(s.Sub(r.Tensor("log_prob_before"), r.Tensor("log_prob"))))
+	}()
 	if len(c.hiddens) > 0 {
 		count := int64(c.sequences())
 		for b := range c.inSequences(s, s.Arange(count), memory.Split(count, int64(c.MiniBatches())), 0, nil) {

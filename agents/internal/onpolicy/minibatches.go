@@ -189,8 +189,7 @@ func (c *Core) batch(s *tensor.Scope, rows func(field string) tensor.Tensor, ext
 		all.Extra = append(all.Extra, rows(name))
 	}
 	if c.Config.Overlap {
-		before := rows("log_prob_before")
-		all.LogProb, all.importance = before, s.Exp(s.Sub(before, all.LogProb))
+		all.LogProb, all.importance = rows("log_prob_before"), rows("importance")
 	}
 	if c.gaussianKL {
 		all.mean, all.stdDev = rows("mean"), rows("std_dev")

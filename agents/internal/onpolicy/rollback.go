@@ -1,6 +1,7 @@
 package onpolicy
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 
@@ -35,6 +36,7 @@ func (c *Core) Attempt(ctx context.Context, update func(s *tensor.Scope) error) 
 		if err == nil {
 			err = update(s)
 		}
+		err = cmp.Or(err, c.graphs.forget())
 		if err != nil {
 			c.rollback()
 		}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
 )
@@ -25,12 +27,26 @@ func between(t *testing.T, f func() error) traffic {
 	return traffic{c.Reads, c.Writes, c.Blocking}
 }
 
+// withGraphs are the variants with cuda_graphs whose minibatches can be recorded.
+func withGraphs() (list []variant) {
+	for _, v := range variants {
+		if !recorded(v) {
+			continue
+		}
+		settings := map[string]any{"cuda_graphs": true}
+		maps.Copy(settings, v.settings)
+		v.name, v.settings = v.name+", with graphs", settings
+		list = append(list, v)
+	}
+	return list
+}
+
 // A rollout step is one copy to the device and one back, whatever ends in it, and so is a step of evaluation. An update
-// reads its figures at its end and nothing before, but what a schedule asks for; AMP's writes new reference motion. No
-// write waits.
+// reads its figures at its end and nothing before, but what a schedule asks for; AMP's writes new reference motion, and with
+// graphs each optimizer step what it depends on. No write waits.
 func TestBudgets(t *testing.T) {
 	stopped := variant{name: "ppo, stopped by the divergence", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"kl_threshold": 1e3}}
-	for _, v := range append([]variant{stopped}, variants...) {
+	for _, v := range slices.Concat([]variant{stopped}, variants, withGraphs()) {
 		t.Run(v.name, func(t *testing.T) {
 			a := v.make(t, testdevice.Name(0))
 			w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
@@ -58,6 +74,12 @@ func TestBudgets(t *testing.T) {
 			if v.amp != nil {
 				want.writes = 1
 			}
+			if v.settings["cuda_graphs"] == true || devicename.Graphs && recorded(v) {
+				want.writes += 4 // one a minibatch
+				if v.settings["discriminator_optimizer"] == "separate" {
+					want.writes += 4
+				}
+			}
 			update := func() error {
 				if err := a.Update(context.Background()); err != nil {
 					return err
@@ -81,14 +103,16 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// The launches of a minibatch. docs/performance.md has them; what makes them more has a reason.
+// The launches of a minibatch. docs/performance.md has them; what makes them more has a reason. With graphs they are a copy
+// of the row numbers and a replay, of so many launches.
 func TestLaunches(t *testing.T) {
+	testdevice.SkipWithGraphs(t, "it compares agents without")
 	for _, test := range []struct {
-		name  string
-		limit int64
-	}{{"ppo", 124}, {"amp", 288}} {
+		name          string
+		limit, within int64
+	}{{"ppo", 124, 0}, {"amp", 288, 0}, {"ppo, with graphs", 2, 139}, {"amp, with graphs", 2, 305}} {
 		t.Run(test.name, func(t *testing.T) {
-			for _, v := range variants {
+			for _, v := range append(withGraphs(), variants...) {
 				if v.name != test.name {
 					continue
 				}
@@ -100,11 +124,15 @@ func TestLaunches(t *testing.T) {
 					w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
 					agenttest.Learn(t, a, w, 1)
 					agenttest.Fill(t, a, w)
-					return testdevice.During(0, func() {
+					done := testdevice.During(0, func() {
 						if err := a.Update(context.Background()); err != nil {
 							t.Fatal(err)
 						}
-					}).Launches
+					})
+					if done.Captured > test.within {
+						t.Errorf("a replay has %d launches, more than %d", done.Captured, test.within)
+					}
+					return done.Launches
 				}
 				two, four := launches(2), launches(4)
 				if each := (four - two) / 2; each > test.limit {

@@ -6,13 +6,15 @@
 //   - fresh and freed memory is full of NaN, and a kernel refuses memory that has been freed;
 //   - a kernel refuses tensors of the host, but scalars, beside those of a device, and tensors of two devices;
 //   - a generator belongs to one device, and its state is not the CPU's;
+//   - in a capture (tensor.Graph) launches are recorded and not done, what the host would wait for is refused, and memory
+//     that is taken meanwhile is given to nobody else until the graph is dropped;
 //   - kernels, copies, and the host's reads and writes are counted.
 //
 // They show nothing of the order of streams, of asynchronous copies that outlive their source, or of speed.
 //
 // A test binary that imports the package uses the devices where the environment asks for it: with GORL_TEST_DEVICE=1 the
 // settings "cpu" and "auto" of "device" mean the first of them, with GORL_TEST_DEVICE=cuda:0 that GPU, without this
-// package's library. Tests that need the devices in any case call [Load] in TestMain, before anything is differentiated:
+// package's library. With GORL_TEST_GRAPHS=1 all agents have the setting "cuda_graphs". Tests that need the devices in any case call [Load] in TestMain, before anything is differentiated:
 // libtorch counts devices then, once.
 package testdevice
 
@@ -36,6 +38,7 @@ import (
 const Devices = C.GTD_DEVICES
 
 func init() {
+	devicename.Graphs = os.Getenv("GORL_TEST_GRAPHS") != ""
 	device := os.Getenv("GORL_TEST_DEVICE")
 	if device == "" {
 		return
@@ -72,6 +75,15 @@ func SkipHere(t testing.TB, why string) {
 	}
 }
 
+// SkipWithGraphs skips a test that makes no sense where minibatches are replayed, and says why, where all agents have
+// cuda_graphs.
+func SkipWithGraphs(t testing.TB, why string) {
+	t.Helper()
+	if devicename.Graphs {
+		t.Skip("not with graphs: " + why)
+	}
+}
+
 // Name is the name of device i in settings.
 func Name(i int) string { return fmt.Sprintf("privateuseone:%d", i) }
 
@@ -85,10 +97,13 @@ func Device(t testing.TB, i int) tensor.Device {
 	return d
 }
 
-// Counts are what one device has done: kernels launched, copies within it or to it from another device among them;
-// what the host has read from it and written to it, and those writes that wait until the device has them; blocks of memory
-// allocated so far, and bytes in use now.
-type Counts struct{ Launches, Reads, Writes, Blocking, Copies, Allocations, LiveBytes int64 }
+// Counts are what one device has done: kernels launched, copies within it or to it from another device and replays of
+// graphs among them, each replay as one; what the host has read from it and written to it, and those writes that wait
+// until the device has them; kernels and copies recorded in captures, and replays; blocks of memory allocated so far, and
+// bytes in use now.
+type Counts struct {
+	Launches, Reads, Writes, Blocking, Copies, Captured, Replays, Allocations, LiveBytes int64
+}
 
 // Count returns the counts of device i.
 func Count(i int) Counts {
@@ -96,7 +111,7 @@ func Count(i int) Counts {
 	C.bridge_counts(C.int32_t(i), &n[0])
 	return Counts{
 		Launches: int64(n[C.GTD_LAUNCHES]), Reads: int64(n[C.GTD_READS]), Writes: int64(n[C.GTD_WRITES]), Blocking: int64(n[C.GTD_BLOCKING]),
-		Copies: int64(n[C.GTD_COPIES]), Allocations: int64(n[C.GTD_ALLOCATIONS]), LiveBytes: int64(n[C.GTD_LIVE_BYTES]),
+		Copies: int64(n[C.GTD_COPIES]), Captured: int64(n[C.GTD_CAPTURED]), Replays: int64(n[C.GTD_REPLAYS]), Allocations: int64(n[C.GTD_ALLOCATIONS]), LiveBytes: int64(n[C.GTD_LIVE_BYTES]),
 	}
 }
 
@@ -110,7 +125,7 @@ func During(i int, f func()) Counts {
 // Minus is the difference of two counts.
 func (a Counts) Minus(b Counts) Counts {
 	return Counts{a.Launches - b.Launches, a.Reads - b.Reads, a.Writes - b.Writes, a.Blocking - b.Blocking, a.Copies - b.Copies,
-		a.Allocations - b.Allocations, a.LiveBytes - b.LiveBytes}
+		a.Captured - b.Captured, a.Replays - b.Replays, a.Allocations - b.Allocations, a.LiveBytes - b.LiveBytes}
 }
 
 // Events returns what the devices do while f runs, an event a line: launches with the operation and the shapes of its operands,

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "memory.h"
+#include "capture.h"
 
 namespace gtd {
 namespace {
@@ -47,12 +47,20 @@ at::Tensor strided(at::IntArrayRef size, at::IntArrayRef stride, at::ScalarType 
   return at::Tensor(at::detail::empty_strided_generic(size, stride, &allocator, kKeys, dtype));
 }
 
+// Notes a launch, which in a capture is recorded instead.
+void count(int64_t device, const std::string& what) {
+  if (capture() == nullptr) arena(device).counts[GTD_LAUNCHES]++;
+  note(capture() == nullptr ? "launch " : "capture ", what);
+}
+// Records what is launched, in a capture: run does it again.
+void record(std::function<void()> run, const std::vector<at::Tensor>& touched) {
+  if (auto* c = capture()) c->add(std::move(run), touched);
+}
 // Counts the launch of a kernel on the device of all its operands.
 int64_t launch(const char* name, const std::vector<at::Tensor>& operands) {
   for (auto& t : operands)
     TORCH_CHECK(t.device() == operands[0].device(), "Expected all tensors to be on the same device, but ", name, " got ", operands[0].device(), " and ", t.device());
-  arena(operands[0].device().index()).counts[GTD_LAUNCHES]++;
-  note("launch ", name);
+  count(operands[0].device().index(), name);
   return operands[0].device().index();
 }
 // A tensor of a device with the elements of one of the CPU.
@@ -85,6 +93,7 @@ const at::Tensor& resize_(const at::Tensor& self, at::IntArrayRef size, opt<at::
     auto fresh = allocator.allocate(bytes);
     auto& a = arena(current);
     const size_t old = storage.nbytes();
+    if (old > 0) outside_captures("a tensor that grows");
     if (old > 0) std::memcpy(a.shadow_of(fresh.get(), old), a.shadow_of(storage.unsafeGetStorageImpl()->data(), old), old);
     storage.unsafeGetStorageImpl()->set_data_ptr_noswap(std::move(fresh));
     storage.unsafeGetStorageImpl()->set_nbytes(bytes);
@@ -95,13 +104,20 @@ const at::Tensor& resize_(const at::Tensor& self, at::IntArrayRef size, opt<at::
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
   Quiet quiet;
   if (here(self) && here(dst)) {
-    auto& counts = arena(dst.device().index()).counts;
-    counts[GTD_LAUNCHES]++;
-    counts[GTD_COPIES]++;
-    note("copy ", self.dtype(), self.sizes(), " to ", dst.dtype(), " on ", dst.device());
-    unveil(dst).copy_(unveil(self));
+    if (capture() == nullptr) {
+      auto& counts = arena(dst.device().index()).counts;
+      counts[GTD_LAUNCHES]++;
+      counts[GTD_COPIES]++;
+    } else {
+      capture()->writes(dst);
+    }
+    note(capture() == nullptr ? "copy " : "capture copy ", self.dtype(), self.sizes(), " to ", dst.dtype(), " on ", dst.device());
+    auto run = [to = unveil(dst), from = unveil(self)] { to.copy_(from); };
+    run();
+    record(run, {self, dst});
   } else if (here(dst)) {
     TORCH_CHECK(self.device().is_cpu(), "test device: copying from ", self.device());
+    outside_captures("a copy from the host");
     auto& counts = arena(dst.device().index()).counts;
     counts[GTD_WRITES]++;
     if (!non_blocking) counts[GTD_BLOCKING]++;
@@ -109,6 +125,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blo
     unveil(dst).copy_(self);
   } else {
     TORCH_CHECK(dst.device().is_cpu(), "test device: copying to ", dst.device());
+    outside_captures("a read by the host");
     arena(self.device().index()).counts[GTD_READS]++;
     note("read ", self.dtype(), self.sizes(), " from ", self.device());
     at::Tensor(dst).copy_(unveil(self));
@@ -121,6 +138,7 @@ at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& dst) {
 }
 at::Scalar local_scalar_dense(const at::Tensor& self) {
   Quiet quiet;
+  outside_captures("a read by the host");
   arena(self.device().index()).counts[GTD_READS]++;
   note("read item ", self.dtype(), " from ", self.device());
   return at::_local_scalar_dense(unveil(self));
@@ -149,8 +167,13 @@ at::Tensor convolution(const at::Tensor& x, const at::Tensor& w, const opt<at::T
   Quiet quiet;
   const bool biased = b && b->defined();
   const int64_t device = launch("convolution", {x, w, biased ? *b : x});
-  return veil(at::convolution(unveil(x), unveil(w), biased ? opt<at::Tensor>(unveil(*b)) : opt<at::Tensor>(), stride, padding, dilation, transposed,
-                              output_padding, groups), device);
+  auto compute = [x = unveil(x), w = unveil(w), b = biased ? opt<at::Tensor>(unveil(*b)) : opt<at::Tensor>(), stride = stride.vec(), padding = padding.vec(),
+                  dilation = dilation.vec(), transposed, output_padding = output_padding.vec(), groups] {
+    return at::convolution(x, w, b, stride, padding, dilation, transposed, output_padding, groups);
+  };
+  auto out = veil(compute(), device);
+  record([compute, to = unveil(out)] { to.copy_(compute()); }, {x, w, biased ? *b : x, out});
+  return out;
 }
 std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Tensor& grad, const at::Tensor& x, const at::Tensor& w, at::IntArrayRef stride,
                                                                     at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
@@ -158,9 +181,20 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Te
   Quiet quiet;
   const int64_t device = launch("convolution_backward", {grad, x, w});
   const int64_t bias = transposed ? w.size(1) * groups : w.size(0);
-  auto [gx, gw, gb] = at::convolution_backward(unveil(grad), unveil(x), unveil(w), at::IntArrayRef(bias), stride, padding, dilation, transposed, output_padding,
-                                               groups, mask);
-  return {veil(gx, device), veil(gw, device), veil(gb, device)};
+  auto compute = [grad = unveil(grad), x = unveil(x), w = unveil(w), bias, stride = stride.vec(), padding = padding.vec(), dilation = dilation.vec(),
+                  transposed, output_padding = output_padding.vec(), groups, mask] {
+    return at::convolution_backward(grad, x, w, at::IntArrayRef(bias), stride, padding, dilation, transposed, output_padding, groups, mask);
+  };
+  auto [gx, gw, gb] = compute();
+  std::vector<at::Tensor> given{veil(gx, device), veil(gw, device), veil(gb, device)}, to;
+  for (auto& t : given) to.push_back(t.defined() ? unveil(t) : t);
+  record([compute, to] {
+    auto [gx, gw, gb] = compute();
+    if (to[0].defined()) to[0].copy_(gx);
+    if (to[1].defined()) to[1].copy_(gw);
+    if (to[2].defined()) to[2].copy_(gb);
+  }, {grad, x, w, given[0], given[1], given[2]});
+  return {given[0], given[1], given[2]};
 }
 
 // --- everything else ------------------------------------------------------------------------------------------------
@@ -191,9 +225,11 @@ struct Call {
     if (!here(t)) {
       TORCH_CHECK(t.device().is_cpu() && t.dim() == 0, "Expected all tensors to be on the same device, but ", what(), " got ", t.sizes(), " on ", t.device(),
                   " beside tensors on a device");
-      return t;
+      // A replay has the value of now; that of a number which libtorch has made a tensor never changes.
+      return capture() == nullptr || t.unsafeGetTensorImpl()->is_wrapped_number() ? t : t.clone();
     }
     at_device(t.device());
+    if (result && capture() != nullptr) capture()->writes(t);
     if (logging) shapes << ' ' << t.sizes();
     at::Tensor a = result && t.numel() == 0 ? at::empty(t.sizes(), at::TensorOptions().dtype(t.dtype())) : unveil(t);
     shown.emplace_back(t, a);
@@ -211,6 +247,25 @@ struct Call {
     }
     TORCH_CHECK(!writes, "test device: ", what(), " returned another tensor than it was given");
     return here(t) ? t : veil(t, device);
+  }
+  // Records the call, in a capture: with the same arguments, and results where they lie now.
+  void record_again(std::vector<c10::IValue> arguments, const std::vector<at::Tensor>& results) {
+    std::vector<at::Tensor> to, touched = results;
+    for (auto& t : results) to.push_back(t.defined() && here(t) && t.numel() > 0 ? unveil(t) : at::Tensor());
+    for (auto& [t, _] : shown) touched.push_back(t);
+    record([op = op, arguments = std::move(arguments), to] {
+      torch::jit::Stack stack = arguments;
+      op.redispatchBoxed(kCPUKeys, &stack);
+      size_t next = 0;
+      auto place = [&](const at::Tensor& t) {
+        auto& target = to[next++];
+        if (target.defined() && t.data_ptr() != target.data_ptr()) target.copy_(t);
+      };
+      for (auto& v : stack) {
+        if (v.isTensor()) place(v.toTensor());
+        else if (v.isTensorList()) for (const at::Tensor& t : v.toTensorVector()) place(t);
+      }
+    }, touched);
   }
 };
 
@@ -238,6 +293,7 @@ void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
       auto* g = dynamic_cast<DeviceGenerator*>(v.toGenerator().unsafeGetGeneratorImpl());
       TORCH_CHECK(g != nullptr, "test device: ", call.what(), ": expected a device's generator, got one on ", v.toGenerator().device());
       call.at_device(g->device());
+      if (auto* c = capture()) c->draws(v.toGenerator());
       v = g->inner;
     } else if (v.isDevice()) {
       asked = index_of(v.toDevice());
@@ -245,28 +301,35 @@ void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     }
   }
   if (call.device < 0) call.device = asked;
-  auto& counts = arena(call.device).counts;
-  counts[GTD_LAUNCHES]++;
   const bool read = waits(call.schema.name());
-  if (read) counts[GTD_READS]++;
-  note(read ? "launch, read " : "launch ", call.what(), call.shapes.str());
+  if (read) {
+    outside_captures(call.what() + ", for whose result the host waits,");
+    arena(call.device).counts[GTD_READS]++;
+  }
+  count(call.device, (read ? "and read " : "") + call.what() + call.shapes.str());
+  std::vector<c10::IValue> again;  // the kernel's arguments, for replays
+  if (capture() != nullptr) again.assign(stack->begin() + static_cast<int64_t>(first), stack->end());
 
   op.redispatchBoxed(kCPUKeys, stack);
 
   const auto& returns = call.schema.returns();
   const size_t base = stack->size() - returns.size();
+  std::vector<at::Tensor> results;
   for (size_t i = 0; i < returns.size(); i++) {
     c10::IValue& v = (*stack)[base + i];
     const auto* info = returns[i].alias_info();
     TORCH_CHECK(info == nullptr || info->isWrite(), "test device: the view ", call.what(), " is not implemented");
     if (v.isTensor()) {
       v = call.give(v.toTensor(), info != nullptr);
+      results.push_back(v.toTensor());
     } else if (v.isTensorList()) {
       std::vector<at::Tensor> list;
       for (const at::Tensor& t : v.toTensorVector()) list.push_back(call.give(t, info != nullptr));
       v = c10::List<at::Tensor>(list);
+      results.insert(results.end(), list.begin(), list.end());
     }
   }
+  if (capture() != nullptr) call.record_again(std::move(again), results);
 }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>()); }

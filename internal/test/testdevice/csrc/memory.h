@@ -20,6 +20,11 @@ namespace gtd {
 
 constexpr auto kType = c10::DeviceType::PrivateUse1;
 
+class Capture;  // capture.h
+// The capture that the calling thread is part of: the thread that began it, and the threads on which libtorch differentiates for
+// that one. nullptr for none.
+Capture* capture();
+
 struct Arena {
   static constexpr size_t kSize = size_t{1} << 36, kGrain = 512;
   char* base = reserve(PROT_NONE);
@@ -41,7 +46,7 @@ struct Arena {
       TORCH_CHECK(at + size + kGrain <= kSize, "test device: out of memory");
       top_ += size + kGrain;  // a gap between neighbours
     }
-    live_[at] = size;
+    live_[at] = {size, capture(), false};
     counts[GTD_ALLOCATIONS]++;
     counts[GTD_LIVE_BYTES] += static_cast<int64_t>(size);
     std::memset(shadow + at, 0xff, size);  // NaN
@@ -51,19 +56,58 @@ struct Arena {
   void give(void* p) {
     std::lock_guard<std::mutex> hold(mutex_);
     const auto at = static_cast<size_t>(static_cast<char*>(p) - base);
-    const size_t size = live_.at(at);
-    live_.erase(at);
+    Block& block = live_.at(at);
+    const size_t size = block.size;
     counts[GTD_LIVE_BYTES] -= static_cast<int64_t>(size);
     std::memset(shadow + at, 0xff, size);
+    if (block.owner != nullptr) {
+      block.freed = true;
+      return;
+    }
+    live_.erase(at);
     idle_[size].push_back(at);
   }
 
-  // Where kernels find n bytes at p, which must lie within one allocation that has not been freed.
-  char* shadow_of(const void* p, size_t n) {
+  // Whether p lies in memory that a capture has taken.
+  bool owned(const void* p, const Capture* by) {
     const auto at = static_cast<size_t>(static_cast<const char*>(p) - base);
     std::lock_guard<std::mutex> hold(mutex_);
     auto block = live_.upper_bound(at);
-    TORCH_CHECK(block != live_.begin() && at + n <= std::prev(block)->first + std::prev(block)->second,
+    return block != live_.begin() && std::prev(block)->second.owner == by;
+  }
+  // Overwrites the memory that a capture has taken.
+  void forget(const Capture* of) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    for (auto& [at, block] : live_)
+      if (block.owner == of) std::memset(shadow + at, 0xff, block.size);
+  }
+  // What a capture has taken is memory like any other again, and what has been freed of it can be given to others.
+  void disown(const Capture* of) {
+    std::lock_guard<std::mutex> hold(mutex_);
+    for (auto i = live_.begin(); i != live_.end();) {
+      auto& [at, block] = *i;
+      if (block.owner != of) {
+        ++i;
+        continue;
+      }
+      block.owner = nullptr;
+      if (!block.freed) {
+        ++i;
+        continue;
+      }
+      idle_[block.size].push_back(at);
+      i = live_.erase(i);
+    }
+  }
+
+  // Where kernels find n bytes at p, which must lie within one allocation that has not been freed, or that the replayed capture
+  // by has taken.
+  char* shadow_of(const void* p, size_t n, const Capture* by = nullptr) {
+    const auto at = static_cast<size_t>(static_cast<const char*>(p) - base);
+    std::lock_guard<std::mutex> hold(mutex_);
+    auto next = live_.upper_bound(at);
+    const bool within = next != live_.begin() && at + n <= std::prev(next)->first + std::prev(next)->second.size;
+    TORCH_CHECK(within && (!std::prev(next)->second.freed || std::prev(next)->second.owner == by),
                 "test device: a stale pointer: memory at ", p, " has been freed, or is not the tensor's");
     return shadow + at;
   }
@@ -78,7 +122,12 @@ struct Arena {
   std::mutex mutex_;
   size_t top_ = kGrain;
   std::map<size_t, std::deque<size_t>> idle_;  // by size
-  std::map<size_t, size_t> live_;              // offset to size
+  struct Block {
+    size_t size;
+    const Capture* owner;  // memory that a capture takes stays its own, also where it is freed
+    bool freed;
+  };
+  std::map<size_t, Block> live_;  // by offset
 };
 
 inline Arena& arena(int64_t device) {

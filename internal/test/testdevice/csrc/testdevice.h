@@ -7,9 +7,9 @@ extern "C" {
 
 #define GTD_DEVICES 2
 
-// What one device has counted. Copies within a device and between devices are launches, too; of the writes, those are
-// blocking that wait until the device has the data.
-enum gtd_counter { GTD_LAUNCHES, GTD_READS, GTD_WRITES, GTD_BLOCKING, GTD_COPIES, GTD_ALLOCATIONS, GTD_LIVE_BYTES, GTD_COUNTERS };
+// What one device has counted. Copies within a device and between devices are launches, too, and so is the replay of a graph;
+// launches in a capture are counted apart. Of the writes, those are blocking that wait until the device has the data.
+enum gtd_counter { GTD_LAUNCHES, GTD_READS, GTD_WRITES, GTD_BLOCKING, GTD_COPIES, GTD_CAPTURED, GTD_REPLAYS, GTD_ALLOCATIONS, GTD_LIVE_BYTES, GTD_COUNTERS };
 
 void gtd_counts(int32_t device, int64_t* out);
 // Begins (or ends) a list of what the devices do; gtd_events returns it, a line an event, and the caller frees it.

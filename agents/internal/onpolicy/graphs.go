@@ -1,0 +1,185 @@
+package onpolicy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/gorl-dev/gorl/internal/devicename"
+	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// With cuda_graphs the host does not launch every kernel of every minibatch. In each update the first minibatch is made as
+// usual, the second is recorded, and the others of the same size are replays of it, one launch each. Before a replay the
+// numbers of the minibatch's rows are copied to where the graph reads them, and what an optimizer step depends on is put
+// on the device (tensor.Optimizer.Advance). Whatever else changes from update to update (the length
+// of a replay buffer, settings that a population changes) is the same within one.
+
+// graphs are an agent's graphs: one for each size of its minibatches, of which an update has two at most where they do not
+// divide its rows. They live as long as the agent, with the memory of their minibatches, and what they have recorded as
+// long as an update.
+type graphs struct {
+	list  []*recorded
+	scope *tensor.Scope // owns their row numbers
+}
+
+// recorded is the graph of the minibatches of one size.
+type recorded struct {
+	graph    *tensor.Graph
+	size     int64         // of the minibatches, 0 where no minibatch of this update has taken the graph
+	order    tensor.Tensor // (size) int64, which rows of the rollout the minibatch has
+	rows     *tensor.Scope // owns the minibatch, and learning what is computed of it
+	learning *tensor.Scope
+	moved    tensor.Tensor // how far the policy has moved, once the minibatch is recorded
+	warm     bool
+}
+
+// newGraphs makes the agent's graphs. It has none without the setting, on the CPU, and where no minibatch can be recorded,
+// because memories make minibatches of whole sequences, a float16 step asks whether gradients are finite, several ranks
+// add them up, or skrl's scalers learn from each.
+func (c *Core) newGraphs() error {
+	on := c.Config.CUDAGraphs || devicename.Graphs
+	if !on || c.Device.IsCPU() || len(c.hiddens) > 0 || c.gradients != nil || c.Group.Several() || c.Config.Skrl() {
+		return nil
+	}
+	c.graphs = &graphs{scope: tensor.NoGrad().On(c.Device)}
+	if _, err := c.graphs.add(c); err != nil {
+		return fmt.Errorf("%s: \"cuda_graphs\" is true: %w; set it to false", strings.ToLower(c.name), err)
+	}
+	return nil
+}
+
+// usable reports whether minibatches are recorded in this update: not where kl_threshold reads how far each has moved
+// before its step, or where the algorithm says that they differ.
+func (g *graphs) usable(c *Core) bool {
+	return g != nil && c.Config.KLThreshold <= 0 && !c.Differ
+}
+
+// pass is Learn by graphs. s owns the order of the rows.
+func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Core, meter *Meter, learn Minibatch, extra []string) error {
+	order, _ := c.pick(s)
+	if err := s.Err(); err != nil {
+		return err
+	}
+	n := tensor.Size(order, 0)
+	for i, span := range memory.Split(n, min(n, int64(c.MiniBatches()))) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r, err := g.of(c, span.Len)
+		if err != nil {
+			return err
+		}
+		s.Copy(r.order, s.Narrow(order, 0, span.Start, span.Len))
+		for _, o := range c.optimizers {
+			o.Advance(s)
+		}
+		if err := s.Err(); err != nil {
+			return err
+		}
+		moved, err := r.run(c, i, meter, learn, extra)
+		if err != nil {
+			return fmt.Errorf("%s: a minibatch with \"cuda_graphs\", which can be set to false: %w", strings.ToLower(c.name), err)
+		}
+		if err := c.Adapt(s, moved); err != nil {
+			return err
+		}
+	}
+	return s.Err()
+}
+
+// run makes a minibatch of the rows that order has: the first as usual, the second by recording it and replaying that,
+// and the others by further replays.
+func (r *recorded) run(c *Core, index int, meter *Meter, learn Minibatch, extra []string) (moved tensor.Tensor, err error) {
+	whole := func() (err error) {
+		moved, _, err = learn(r.learning, c.gathered(r.rows, r.order, index, extra), meter)
+		r.learning.Fail(r.rows.Err())
+		return err
+	}
+	switch {
+	case !r.warm:
+		r.warm = true
+		err = r.graph.WarmUp(r.learning, whole)
+		return moved, err
+	case r.moved.T == nil:
+		r.rows.Reset()
+		r.learning.Reset()
+		if err = r.graph.Capture(r.learning, whole); err != nil {
+			return moved, err
+		}
+		r.moved = moved
+	default:
+		meter.count++
+	}
+	return r.moved, r.graph.Replay()
+}
+
+// gathered returns the minibatch of the rows of the rollout that order lists.
+func (c *Core) gathered(s *tensor.Scope, order tensor.Tensor, index int, extra []string) Batch {
+	b := c.batch(s, func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) }, extra)
+	b.Index, b.Rows, b.order = index, tensor.Size(order, 0), order
+	b.Inputs = c.Inputs(s, b.Inputs.Observations, b.Inputs.States)
+	b.Advantages = c.weighed(s, b)
+	return b
+}
+
+// of returns the graph of the minibatches of a size in this update.
+func (g *graphs) of(c *Core, size int64) (r *recorded, err error) {
+	for _, x := range g.list {
+		if x.size == size {
+			return x, nil
+		}
+		if x.size == 0 && r == nil {
+			r = x
+		}
+	}
+	if r == nil {
+		if r, err = g.add(c); err != nil {
+			return nil, err
+		}
+	}
+	r.size, r.order = size, g.scope.Full(tensor.Int64, 0, size)
+	return r, g.scope.Err()
+}
+
+// add adds a graph.
+func (g *graphs) add(c *Core) (*recorded, error) {
+	graph, err := tensor.NewGraph(c.Device, c.Gen)
+	if err != nil {
+		return nil, err
+	}
+	r := &recorded{graph: graph, rows: tensor.NoGrad().On(c.Device), learning: tensor.NewScope().On(c.Device).Layers(c.Precision)}
+	g.list = append(g.list, r)
+	return r, nil
+}
+
+// forget ends an update: what has been recorded is dropped, and the tensors of its minibatches are released.
+func (g *graphs) forget() (err error) {
+	if g == nil {
+		return nil
+	}
+	for _, r := range g.list {
+		r.rows.Reset()
+		r.learning.Reset()
+		if e := r.graph.Drop(); e != nil {
+			err = e
+		}
+		r.size, r.order, r.moved, r.warm = 0, tensor.Tensor{}, tensor.Tensor{}, false
+	}
+	g.scope.Reset()
+	return err
+}
+
+// close releases the graphs. It may be called twice, and on nil.
+func (g *graphs) close() {
+	if g == nil {
+		return
+	}
+	for _, r := range g.list {
+		r.rows.Close()
+		r.learning.Close()
+		r.graph.Close()
+	}
+	g.scope.Close()
+}

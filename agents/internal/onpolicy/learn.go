@@ -1,0 +1,40 @@
+package onpolicy
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Minibatch learns from one minibatch b: losses and their gradients, computed in scope s, and one optimizer step. Its
+// figures go to meter. It returns how far the policy has moved, a scalar that the learning rate may follow (Divergence),
+// and whether it has moved too far, which ends the pass without a step (TooFar). What it asks of the device may be
+// recorded and replayed for further minibatches (graphs.go).
+type Minibatch func(s *tensor.Scope, b Batch, meter *Meter) (moved tensor.Tensor, stop bool, err error)
+
+// Learn makes one pass over the rollout: learn is called for each minibatch, whose fields beside PPO's are extra, in the
+// order in which Batch.Extra has them. It reports whether learn has ended the pass early.
+func (c *Core) Learn(ctx context.Context, epoch int, meter *Meter, learn Minibatch, extra ...string) (stopped bool, err error) {
+	rows := tensor.NoGrad().On(c.Device) // the minibatches: they live as long as the pass
+	defer rows.Close()
+	if c.graphs.usable(c) {
+		return false, c.graphs.pass(ctx, rows, c, meter, learn, extra)
+	}
+	s := tensor.NewScope().On(c.Device).Layers(c.Precision) // what is computed of one minibatch
+	defer s.Close()
+	for b := range c.Epoch(rows, epoch, extra...) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		s.Reset()
+		moved, stop, err := learn(s, b, meter)
+		if stop || err != nil {
+			return stop, err
+		}
+		if err := cmp.Or(s.Err(), c.Adapt(s, moved)); err != nil {
+			return false, err
+		}
+	}
+	return false, rows.Err()
+}

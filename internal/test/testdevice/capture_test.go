@@ -1,0 +1,203 @@
+package testdevice_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/internal/test/testdevice"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// graph returns an empty graph of device 0 that ends with the test.
+func graph(t *testing.T, generators ...*tensor.Generator) *tensor.Graph {
+	t.Helper()
+	g, err := tensor.NewGraph(testdevice.Device(t, 0), generators...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	return g
+}
+
+// generator returns a generator of device i that ends with the test.
+func generator(t *testing.T, i int) *tensor.Generator {
+	t.Helper()
+	g, err := tensor.NewGenerator(5, testdevice.Device(t, i))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	return g
+}
+
+// What CUDA refuses in a capture is refused, and nothing of that capture is left: memory of before is as it was, nothing is
+// recorded, and the device goes on.
+func TestCaptureRefuses(t *testing.T) {
+	host := tensor.NoGrad()
+	defer host.Close()
+	x, other, unknown := on(t, 0), on(t, 1), generator(t, 0)
+	kept := x.Ones(4)
+	inner := graph(t)
+	for name, test := range map[string]struct {
+		mistake func(s *tensor.Scope) error
+		word    string
+	}{
+		"item":              {func(s *tensor.Scope) error { _, err := tensor.Item(s.Sum(kept)); return err }, "read by the host"},
+		"read":              {func(*tensor.Scope) error { _, err := tensor.Float32s(kept); return err }, "read by the host"},
+		"unnoticed read":    {func(*tensor.Scope) error { _, _ = tensor.Float32s(kept); return nil }, "read by the host"},
+		"write":             {func(*tensor.Scope) error { return tensor.Write(kept, []float32{1, 2, 3, 4}) }, "copy from the host"},
+		"from":              {func(s *tensor.Scope) error { tensor.From(s, []float32{1, 2}); return nil }, "copy from the host"},
+		"move":              {func(s *tensor.Scope) error { s.To(host.Ones(2), tensor.Float32, s.Device()); return nil }, "copy from the host"},
+		"unknown generator": {func(s *tensor.Scope) error { s.Rand(unknown, 2); return nil }, "generator"},
+		"other device":      {func(*tensor.Scope) error { other.Exp(other.Ones(2)); return other.Err() }, "another device"},
+		"capture within": {func(s *tensor.Scope) error {
+			return inner.Capture(s, func() error { return nil })
+		}, "capture within a capture"},
+		"error of f": {func(*tensor.Scope) error { return errors.New("an error of f") }, "an error of f"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, s := graph(t), on(t, 0)
+			err := g.Capture(s, func() error {
+				s.Fill(kept, 7)
+				return test.mistake(s)
+			})
+			if err == nil || !strings.Contains(err.Error(), test.word) {
+				t.Errorf("the capture ends with %v, without %q", err, test.word)
+			}
+			if err := g.Replay(); err == nil {
+				t.Error("it can be replayed")
+			}
+			s.Reset()
+			other.Reset()
+			if got := tensortest.Float32s(t, s, s.MulScalar(kept, 2)); !slices.Equal(got, []float32{2, 2, 2, 2}) {
+				t.Errorf("afterwards the memory has %v", got)
+			}
+		})
+	}
+}
+
+// A capture counts what it records, and a replay is one launch. Operations on other threads meanwhile are none of its own.
+func TestCaptureCounts(t *testing.T) {
+	g, s := graph(t), on(t, 0)
+	kept, w := s.Ones(4), s.RequireGrad(s.Ones(4))
+	beside := make(chan float32)
+	capture := testdevice.During(0, func() {
+		err := g.Capture(s, func() error {
+			s.Copy(kept, s.Exp(kept))
+			s.Backward(s.Mean(s.Mul(w, kept))) // on a thread of the device's own
+			go func() {
+				other := tensor.NoGrad().On(testdevice.Device(t, 0))
+				defer other.Close()
+				sum, _ := tensor.Item(other.Sum(other.Ones(5)))
+				beside <- float32(sum)
+			}()
+			if sum := <-beside; sum != 5 {
+				t.Errorf("another thread computes %g", sum)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	if capture.Captured < 6 || capture.Launches != 2 || capture.Reads != 1 || capture.Replays != 0 {
+		t.Errorf("a capture is %+v", capture)
+	}
+	replay := testdevice.During(0, func() {
+		if err := g.Replay(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if replay.Launches != 1 || replay.Replays != 1 || replay.Captured != 0 || replay.Reads != 0 {
+		t.Errorf("a replay is %+v", replay)
+	}
+	if got := tensortest.Float32s(t, s, s.GradOf(w)); math.Abs(float64(got[0])-math.E/4) > 1e-6 {
+		t.Errorf("the gradient is %v", got)
+	}
+}
+
+// Results hold nothing before the first replay. What is freed in a capture, or afterwards, stays the graph's: others may
+// not use it, the graph may, and when it is dropped it is free.
+func TestCaptureMemory(t *testing.T) {
+	g, s := graph(t), on(t, 0)
+	kept := s.Ones(300)
+	var inner, out, alias tensor.Tensor
+	before := testdevice.Count(0).LiveBytes
+	err := g.Capture(s, func() error {
+		own := tensor.NoGrad().On(s.Device())
+		defer own.Close()
+		inner = own.AddScalar(kept, 1)
+		alias = testdevice.Alias(s, inner)
+		out = s.MulScalar(inner, 3)
+		return own.Err()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tensortest.Float32s(t, s, out); !math.IsNaN(float64(got[0])) {
+		t.Errorf("before a replay the result is %g", got[0])
+	}
+	refusedRead := func(when string) {
+		t.Helper()
+		if _, err := tensor.Float32s(alias); err == nil || !strings.Contains(err.Error(), "stale pointer") {
+			t.Errorf("%s: what was freed in the capture can be read: %v", when, err)
+		}
+	}
+	refusedRead("after the capture")
+	for i := range 2 {
+		s.Fill(kept, float64(i))
+		if err := g.Replay(); err != nil {
+			t.Fatal(err)
+		}
+		if got := tensortest.Float32s(t, s, out); got[0] != float32(3*(i+1)) {
+			t.Errorf("replay %d gives %g", i, got[0])
+		}
+	}
+	refusedRead("after a replay")
+	if err := g.Drop(); err != nil {
+		t.Fatal(err)
+	}
+	if got := tensortest.Float32s(t, s, out); got[0] != 6 {
+		t.Errorf("after the graph the result is %g", got[0])
+	}
+	if bytes := testdevice.Count(0).LiveBytes - before; bytes < 300*4 || bytes > 4*300*4 {
+		t.Errorf("%d bytes are in use", bytes)
+	}
+}
+
+// A replay that would use memory of before that has been freed is refused.
+func TestReplayOfFreedMemory(t *testing.T) {
+	g, s, early := graph(t), on(t, 0), tensor.NoGrad().On(testdevice.Device(t, 0))
+	x := early.Ones(10)
+	if err := g.Capture(s, func() error { s.Exp(x); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	early.Close()
+	if err := g.Replay(); err == nil || !strings.Contains(err.Error(), "stale pointer") {
+		t.Errorf("a replay over freed memory: %v", err)
+	}
+}
+
+// A capture draws no random numbers; replays go on where the generator is.
+func TestCaptureRandom(t *testing.T) {
+	gen, alone := generator(t, 0), generator(t, 0)
+	g, s := graph(t, gen), on(t, 0)
+	var drawn tensor.Tensor
+	if err := g.Capture(s, func() error { drawn = s.Rand(gen, 3); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := g.Replay(); err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range [][]float32{tensortest.Float32s(t, s, drawn), tensortest.Float32s(t, s, s.Rand(gen, 3))} {
+			if want := tensortest.Float32s(t, s, s.Rand(alone, 3)); !slices.Equal(got, want) {
+				t.Errorf("%v, without a graph %v", got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package testdevice_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/testdevice"
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// graphed are variants with what changes from minibatch to minibatch and from update to update, and more that cannot be
+// recorded.
+func graphed() []variant {
+	byMinibatch := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch"}}
+	gaussian := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "mini_batch_order": "environments",
+		"learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch", "divergence": "gaussian"}, "bounds_loss_scale": 0.1}
+	policyAlone := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "learning_rate_scheduler_networks": "policy"}
+	return append([]variant{
+		{name: "ppo, a rate for each minibatch", spaces: rows, ppo: ppoMLPs, settings: byMinibatch},
+		{name: "ppo by the gaussian divergence", spaces: rows, ppo: ppoMLPs, settings: gaussian},
+		{name: "ppo, the policy's rate alone", spaces: rows, ppo: ppoMLPs, settings: policyAlone},
+		{name: "ppo, adamw and clips apart", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"optimizer": "adamw", "weight_decay": 0.1,
+			"grad_norm_clip": []any{0.5, 1.0}, "learning_rate": []any{1e-3, 2e-3}, "advantage_normalization": "minibatch"}},
+		{name: "ppo, sgd", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"optimizer": "sgd", "sgd_momentum": 0.9}},
+		{name: "ppo, bfloat16", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"mixed_precision": true}},
+		{name: "ppo, stopped by the divergence", spaces: rows, ppo: ppoMLPs, settings: map[string]any{"kl_threshold": 1e3}},
+		{name: "amp, a rate for each minibatch", spaces: gait, amp: ampMLPs, settings: byMinibatch},
+		{name: "amp by differences", spaces: gait, amp: ampMLPs, settings: map[string]any{"discriminator_mode": "differential",
+			"amp_observation_preprocessor": "RunningMeanAbsScaler"}},
+		{name: "amp, masked", spaces: gait, amp: ampMLPs, settings: map[string]any{"discriminator_masked_features": "1"}},
+	}, variants...)
+}
+
+// recorded reports whether the minibatches of a variant can be.
+func recorded(v variant) bool {
+	return !strings.Contains(v.name, "memory") && v.settings["compatibility"] == nil && v.settings["kl_threshold"] == nil
+}
+
+// With graphs an agent ends with the same bits as without: over minibatches of two sizes, a replay buffer that fills up, and
+// settings that change between updates. Each size is recorded once an update.
+func TestGraphsChangeNothing(t *testing.T) {
+	testdevice.SkipWithGraphs(t, "it compares agents without")
+	for _, v := range graphed() {
+		t.Run(v.name, func(t *testing.T) {
+			make := func(on bool) agenttest.Agent {
+				u := v
+				u.settings = map[string]any{"cuda_graphs": on, "learning_epochs": 3, "mini_batches": 5} // of 48 rows: 10, 10, 10, 9 and 9
+				if why := tensor.BFloat16.Supported(tensor.CPU); why != nil && v.settings["mixed_precision"] == true {
+					t.Skip(why)
+				}
+				maps.Copy(u.settings, v.settings)
+				return u.make(t, testdevice.Name(0))
+			}
+			a, b := make(false), make(true)
+			u, w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...), agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
+			for i := range 4 {
+				if i == 2 {
+					for _, agent := range []agenttest.Agent{a, b} {
+						if err := agent.SetHyperparameters(map[string]float64{"learning_rate": 3e-4, "ratio_clip": 0.1, "value_loss_scale": 1}); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				without := testdevice.During(0, func() { learn(t, a, u) })
+				if without.Captured != 0 || without.Replays != 0 {
+					t.Errorf("update %d without graphs: %+v", i+1, without)
+				}
+				counts := testdevice.During(0, func() { learn(t, b, w) })
+				replays := int64(2*2 + 3*3) // of the sizes 10 and 9 one minibatch each is made as usual
+				if !recorded(v) {
+					replays = 0
+				}
+				if counts.Replays != replays || replays > 0 && counts.Captured < 2*80 {
+					t.Errorf("update %d: %d replays, want %d; %d launches recorded", i+1, counts.Replays, replays, counts.Captured)
+				}
+				if d := agenttest.Differences(agenttest.Snapshot(t, a), agenttest.Snapshot(t, b)); len(d) > 0 {
+					t.Fatalf("update %d ends otherwise with graphs: %q", i+1, d)
+				}
+				tracked(t, a, b)
+			}
+		})
+	}
+}
+
+// learn makes a rollout and its update, and waits for that.
+func learn(t *testing.T, a agenttest.Agent, w *agenttest.World) {
+	t.Helper()
+	agenttest.Learn(t, a, w, 1)
+	if err := a.(agents.Overlapping).Wait(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tracked fails the test where two agents do not track the same figures.
+func tracked(t *testing.T, a, b agenttest.Agent) {
+	t.Helper()
+	figures := func(a agenttest.Agent) map[string]float64 {
+		out := map[string]float64{}
+		a.Tracked(func(tag string, x float64) { out[tag] = x })
+		return out
+	}
+	if x, y := figures(a), figures(b); fmt.Sprint(x) != fmt.Sprint(y) {
+		t.Errorf("the figures are %v, with graphs %v", x, y)
+	}
+}
+
+// A policy that reads from the device while it evaluates cannot be recorded: the update fails, is undone, and says what to
+// set. Without graphs it learns.
+func TestGraphsRefuseReads(t *testing.T) {
+	testdevice.SkipWithGraphs(t, "it makes an agent without")
+	for _, on := range []bool{true, false} {
+		v := variant{spaces: rows, settings: map[string]any{"cuda_graphs": on}, ppo: func(sp spaces.Set) ppo.Models {
+			return ppo.Models{Make: func(seed int64) (models.Policy, models.Network, error) {
+				policy, value, err := ppoMLPs(sp).Make(seed)
+				return &reading{policy}, value, err
+			}}
+		}}
+		a := v.make(t, testdevice.Name(0))
+		agenttest.Fill(t, a, agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...))
+		before := agenttest.Snapshot(t, a)
+		err := a.Update(context.Background())
+		if !on {
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), `"cuda_graphs"`) || !strings.Contains(err.Error(), "read by the host") {
+			t.Errorf("the update ends with %v", err)
+		}
+		if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
+			t.Errorf("%q changed", d)
+		}
+	}
+}
+
+// reading is a policy that reads an observation before it evaluates.
+type reading struct{ models.Policy }
+
+func (p *reading) Evaluate(s *tensor.Scope, in models.Inputs, actions tensor.Tensor) models.Evaluation {
+	if _, err := tensor.Float32s(in.Observations); err != nil {
+		s.Fail(err)
+	}
+	return p.Policy.Evaluate(s, in, actions)
+}
+
+// An update with graphs that is cancelled is undone, and the next one is as if it had not been.
+func TestGraphsCancelled(t *testing.T) {
+	for _, v := range variants {
+		if v.name != "ppo" && v.name != "amp" {
+			continue
+		}
+		t.Run(v.name, func(t *testing.T) {
+			v.settings = map[string]any{"cuda_graphs": true, "mini_batches": 4}
+			a, b := v.make(t, testdevice.Name(0)), v.make(t, testdevice.Name(0))
+			u, w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...), agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
+			agenttest.Fill(t, a, u)
+			agenttest.Fill(t, b, w)
+			ctx := &ending{Context: context.Background(), left: 5}
+			if err := a.Update(ctx); err == nil {
+				t.Fatal("the update was not cancelled")
+			}
+			for i, agent := range []agenttest.Agent{a, b} {
+				if err := agent.Update(context.Background()); err != nil {
+					t.Fatal(i, err)
+				}
+			}
+			agenttest.Same(t, a, b)
+		})
+	}
+}
+
+// ending is a context that ends when it has been asked so many times.
+type ending struct {
+	context.Context
+	left int
+}
+
+func (e *ending) Err() error {
+	if e.left--; e.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package tensor_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// The CPU has no graphs, and says so.
+func TestGraphNeedsDevice(t *testing.T) {
+	if _, err := tensor.NewGraph(tensor.CPU); err == nil {
+		t.Error("the CPU has a graph")
+	}
+	f := newFlat(t, parameters(t, []string{"a"}, [][]int64{{2}}))
+	o, err := tensor.NewOptimizer(f, tensor.OptimizerConfig{}, []tensor.Group{{End: 2, LearningRate: 1}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	o.Advance(s)
+	wantError(t, s.Err(), "Advance", "CPU")
+}
+
+// onGraphs runs a test, on a stream of its own, on the devices that have graphs.
+func onGraphs(t *testing.T, test func(t *testing.T, d tensor.Device)) {
+	onDevices(t, func(t *testing.T, d tensor.Device) {
+		if d.IsCPU() {
+			t.Skip("the CPU has no graphs")
+		}
+		stream, err := tensor.NewStream(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		if err := stream.Do(func() error { test(t, d); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// newGraph returns a graph that ends with the test.
+func newGraph(t *testing.T, d tensor.Device, generators ...*tensor.Generator) *tensor.Graph {
+	t.Helper()
+	g, err := tensor.NewGraph(d, generators...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { g.Close(); g.Close() })
+	return g
+}
+
+// A capture does nothing; a replay does what was captured, with what its operands hold then, gradients and random numbers
+// included, and a capture after it takes its place.
+func TestGraph(t *testing.T) { onGraphs(t, testGraph) }
+
+func testGraph(t *testing.T, d tensor.Device) {
+	tensortest.CheckLive(t)
+	generator := func() *tensor.Generator {
+		g, err := tensor.NewGenerator(3, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(g.Close)
+		return g
+	}
+	drawn, alone := generator(), generator()
+	common := tensor.NoGrad().On(d)
+	defer common.Close()
+	x, w, sums := tensor.From(common, []float32{1, 2, 3}), common.RequireGrad(common.Ones(3)), common.Zeros(3)
+	passage := func(s *tensor.Scope, from *tensor.Generator) tensor.Tensor {
+		y := s.Mul(s.Square(w), x)
+		s.AddTo(sums, s.Grad(s.Sum(y), false, w)[0], 1) // 2·w·x
+		return s.Add(s.Detach(y), s.Rand(from, 3))
+	}
+	g := newGraph(t, d, drawn)
+	if err := g.Replay(); err == nil {
+		t.Error("an empty graph is replayed")
+	}
+	s, eager := tensor.NewScope().On(d), tensor.NewScope().On(d)
+	defer s.Close()
+	defer eager.Close()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out tensor.Tensor
+	f := func() error { out = passage(s, drawn); return nil }
+	must(g.WarmUp(s, f))
+	want := tensortest.Float64s(t, eager, passage(eager, alone))
+	wantNear(t, "the warm-up", tensortest.Float64s(t, s, out), want, 0)
+	common.Fill(sums, 0)
+	must(g.Capture(s, f))
+	wantNear(t, "sums after the capture", tensortest.Float64s(t, common, sums), []float64{0, 0, 0}, 0)
+	for i := range 3 {
+		must(tensor.Write(x, []float32{1, float32(i), 2}))
+		must(g.Replay())
+		got := tensortest.Float64s(t, s, out)
+		before := tensortest.Float64s(t, common, sums)
+		common.Fill(sums, 0)
+		wantNear(t, fmt.Sprint("replay ", i), got, tensortest.Float64s(t, eager, passage(eager, alone)), 0)
+		wantNear(t, fmt.Sprint("the gradient of replay ", i), before, tensortest.Float64s(t, common, sums), 0)
+		common.Fill(sums, 0)
+	}
+	// Results outlive their scope in the graph, whose memory nobody else gets.
+	s.Close()
+	s = tensor.NewScope().On(d)
+	others := make([]tensor.Tensor, 200)
+	for i := range others {
+		others[i] = common.Full(tensor.Float32, float64(i), 3)
+	}
+	must(g.Replay())
+	for i, o := range others {
+		wantNear(t, "another tensor", tensortest.Float64s(t, common, o), []float64{float64(i), float64(i), float64(i)}, 0)
+	}
+	must(g.Capture(s, func() error { out = s.MulScalar(x, 5); return nil }))
+	must(g.Replay())
+	wantNear(t, "another capture", tensortest.Float64s(t, s, out), []float64{5, 10, 10}, 0)
+	must(g.Drop())
+	if err := g.Replay(); err == nil {
+		t.Error("what was dropped is replayed")
+	}
+	s.Close()
+}
+
+// Steps in a graph are those without, bit for bit, with rates that change meanwhile.
+func TestGraphOptimizer(t *testing.T) { onGraphs(t, testGraphOptimizer) }
+
+func testGraphOptimizer(t *testing.T, d tensor.Device) {
+	for _, cfg := range []tensor.OptimizerConfig{
+		{}, {WeightDecay: 0.1}, {Kind: "adamw", WeightDecay: 0.1}, {Kind: "sgd"}, {Kind: "sgd", Momentum: 0.9, Nesterov: true},
+	} {
+		t.Run(fmt.Sprintf("%+v", cfg), func(t *testing.T) {
+			tensortest.CheckLive(t)
+			var flats [2]*tensor.Flat
+			var optimizers [2]*tensor.Optimizer
+			for i := range flats {
+				f := newFlatOn(t, d, parameters(t, []string{"a", "b", "gap", "c"}, [][]int64{{37}, {5}, {3}, {2, 9}}))
+				o, err := tensor.NewOptimizer(f, cfg, []tensor.Group{{Name: "a", End: 37, LearningRate: 1e-2},
+					{Name: "b", Begin: 37, End: 42, LearningRate: 1e-2}, {Name: "c", Begin: 45, End: 63, LearningRate: 3e-3}},
+					[]tensor.Clip{{End: 63, MaxNorm: 0.5}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer o.Close()
+				flats[i], optimizers[i] = f, o
+			}
+			s := tensor.NewScope().On(d)
+			defer s.Close()
+			g := newGraph(t, d)
+			o := optimizers[1]
+			whole := func() error {
+				o.ClipGrad(s)
+				o.Step(s)
+				return s.Err()
+			}
+			for step := range 8 {
+				for i, f := range flats {
+					switch step {
+					case 3:
+						optimizers[i].Groups[1].LearningRate = 7e-3
+					case 5:
+						optimizers[i].Groups[0].LearningRate = 0
+					}
+					if err := tensor.Write(f.Grads, float32s(numbers(uint64(step), 63))); err != nil {
+						t.Fatal(err)
+					}
+				}
+				optimizers[0].ClipGrad(s)
+				optimizers[0].Step(s)
+				o.Advance(s)
+				var err error
+				switch step {
+				case 0:
+					err = g.WarmUp(s, whole)
+				case 1:
+					if err = g.Capture(s, whole); err == nil {
+						err = g.Replay()
+					}
+				default:
+					err = g.Replay()
+				}
+				if err != nil || s.Err() != nil {
+					t.Fatal(err, s.Err())
+				}
+				for what, x := range map[string][2]tensor.Tensor{"parameters": {flats[0].Values, flats[1].Values},
+					"first moments": {optimizers[0].ExpAvg, o.ExpAvg}, "second moments": {optimizers[0].ExpAvgSq, o.ExpAvgSq}} {
+					if a, b := tensortest.Float32s(t, s, x[0]), tensortest.Float32s(t, s, x[1]); !slices.Equal(a, b) {
+						t.Fatalf("after step %d the %s are %v, without a graph %v", step+1, what, b, a)
+					}
+				}
+			}
+			if o.Steps != 8 {
+				t.Errorf("%d steps counted", o.Steps)
+			}
+		})
+	}
+}
