@@ -37,12 +37,12 @@ test: setup ## vet and test everything (sets up first)
 
 .PHONY: test-device
 test-device: setup ## test agents, trainers and populations on the emulated accelerator instead of the CPU
-	GORL_TEST_DEVICE=1 $(GO) test -short ./tensor ./agents/... ./trainers/... ./infer ./pbt/evolution ./internal/test/populations
+	GORL_TEST_DEVICE=1 $(GO) test -short -count=1 ./tensor ./agents/... ./trainers/... ./infer ./pbt/evolution ./internal/test/populations
 
 .PHONY: test-graphs
 test-graphs: setup ## test agents on the emulated accelerator with their minibatches replayed as CUDA graphs
-	GORL_TEST_GRAPHS=1 $(GO) test -short ./internal/test/testdevice
-	GORL_TEST_DEVICE=1 GORL_TEST_GRAPHS=1 $(GO) test -short ./agents/... ./internal/test/populations
+	GORL_TEST_GRAPHS=1 $(GO) test -short -count=1 ./internal/test/testdevice
+	GORL_TEST_DEVICE=1 GORL_TEST_GRAPHS=1 $(GO) test -short -count=1 ./agents/... ./internal/test/populations
 
 .PHONY: test-engine
 test-engine: setup ## test tensors and agents without the engine, with the kernels of every instruction set, and on two threads
