@@ -55,6 +55,9 @@ func FuzzDetect(f *testing.F) {
 
 // The guide's tables have the variables of every launcher.
 func TestGuideNamesVariables(t *testing.T) {
+	if _, err := os.Stat(filepath.Join("..", "go.mod")); err != nil {
+		t.Skip("the guides are not here, where scripts/cuda-check.sh runs:", err)
+	}
 	page, err := os.ReadFile(filepath.Join("..", "docs", "distributed.md"))
 	if err != nil {
 		t.Fatal(err)
