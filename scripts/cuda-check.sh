@@ -164,21 +164,19 @@ timings() {
 	cat "$out/timings.md" >>"$out/report.md"
 	[ $rc = 0 ] || tail -n 20 "$out/timings.log" | code
 	report
-	if [ "$device" != cpu ]; then
-		report "With cuda_graphs:"
-		report
-		benchmarks/benchmarks -only gorl -graphs -device "$device" -threads 1 -rounds "${ROUNDS:-3}" -sizes "${GRAPHS_SIZES:-small,medium,large,camera}" \
-			>"$out/graphs.md" 2>"$out/graphs.log" || rc=1
-		cat "$out/graphs.md" >>"$out/report.md"
-		[ $rc = 0 ] || tail -n 20 "$out/graphs.log" | code
-		report
-	fi
-	report "With mixed_precision:"
+	[ "$device" = cpu ] || time_alone graphs cuda_graphs "${GRAPHS_SIZES:-small,medium,large,camera}" || rc=1
+	time_alone mixed mixed_precision "${MIXED_SIZES:-large,camera}" || rc=1
+	return $rc
+}
+
+# time_alone FLAG SETTING SIZES: times gorl without skrl, with a setting that a flag of the benchmarks sets.
+time_alone() {
+	local rc=0
+	report "With $2:"
 	report
-	benchmarks/benchmarks -only gorl -mixed -device "$device" -threads 1 -rounds "${ROUNDS:-3}" -sizes "${MIXED_SIZES:-large,camera}" \
-		>"$out/mixed.md" 2>"$out/mixed.log" || rc=1
-	cat "$out/mixed.md" >>"$out/report.md"
-	[ $rc = 0 ] || tail -n 20 "$out/mixed.log" | code
+	benchmarks/benchmarks -only gorl "-$1" -device "$device" -threads 1 -rounds "${ROUNDS:-3}" -sizes "$3" >"$out/$1.md" 2>"$out/$1.log" || rc=1
+	cat "$out/$1.md" >>"$out/report.md"
+	[ $rc = 0 ] || tail -n 20 "$out/$1.log" | code
 	report
 	return $rc
 }

@@ -108,7 +108,7 @@ func testGraph(t *testing.T, d tensor.Device) {
 		wantNear(t, fmt.Sprint("the gradient of replay ", i), before, tensortest.Float64s(t, common, sums), 0)
 		common.Fill(sums, 0)
 	}
-	// Results outlive their scope in the graph, whose memory nobody else gets.
+	// The graph keeps the memory of its results when their scope closes: new tensors do not get it.
 	s.Close()
 	s = tensor.NewScope().On(d)
 	others := make([]tensor.Tensor, 200)

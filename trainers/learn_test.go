@@ -116,10 +116,11 @@ func TestLearnMaskedCartPole(t *testing.T) {
 	for _, x := range []struct {
 		name     string
 		networks func(spaces.Set) ppo.Models
+		astray   int // how many seeds may end below; of an LSTM one of 32 does
 	}{
-		{"GRU", gru([]int{64}, models.Initialization{})},
-		{"LSTM", func(sp spaces.Set) ppo.Models { return ppo.Recurrent(sp, models.LSTM(64), []int{64}, "tanh") }},
-		{"Perceptron", perceptrons(64, 64)},
+		{"GRU", gru([]int{64}, models.Initialization{}), 0},
+		{"LSTM", func(sp spaces.Set) ppo.Models { return ppo.Recurrent(sp, models.LSTM(64), []int{64}, "tanh") }, 1},
+		{"Perceptron", perceptrons(64, 64), 0},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			results := learn(t, 3, func(seed int64) (envs.Env, error) {
@@ -131,9 +132,9 @@ func TestLearnMaskedCartPole(t *testing.T) {
 				"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01, "total_iters": 100},
 			}, 6400)
 			slices.SortFunc(results, func(a, b trainers.Evaluation) int { return cmp.Compare(a.Return, b.Return) })
-			if x.name == "Perceptron" && results[2].Return >= 200 || x.name != "Perceptron" && results[1].Return < 475 {
-				t.Errorf("the returns of the seeds are %.1f, %.1f and %.1f; want ≥ 475 of two of them with memory, < 200 without",
-					results[0].Return, results[1].Return, results[2].Return)
+			if x.name == "Perceptron" && results[2].Return >= 200 || x.name != "Perceptron" && results[x.astray].Return < 475 {
+				t.Errorf("the returns of the seeds are %.1f, %.1f and %.1f; want ≥ 475 with memory (but for %d), < 200 without",
+					results[0].Return, results[1].Return, results[2].Return, x.astray)
 			}
 		})
 	}

@@ -38,7 +38,7 @@ func (a *learner) Update(ctx context.Context) error {
 			return err
 		}
 
-		_, alike := a.Draw.(random)
+		_, alike := a.Draw.(random) // another sampler gives each minibatch rows of its own, which no graph can replay
 		a.Differ = !alike
 		for epoch := range a.cfg.LearningEpochs {
 			a.Draw.Begin(s, epoch)

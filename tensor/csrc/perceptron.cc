@@ -173,12 +173,12 @@ void ascend(const Net& net, const std::vector<float*>& h, int64_t r, int64_t row
     up(net, k, rows, h[k] + r * net.in(k), h[k + 1] + r * net.out(k), true, nullptr, GORL_IDENTITY);
 }
 
-// A call by itself, as in acting, finds the other threads asleep or stepping environments, which costs more than a part of
-// ten microseconds gains.
-constexpr int64_t alone = 8;
+// How much larger the parts of a forward pass without a backward pass are, as in acting: the other threads sleep then, or step
+// environments, and waking them costs more than a small part gains.
+constexpr int64_t without_backward = 8;
 
-at::Tensor apply(const Net& net, const at::Tensor& x, const at::Tensor& hidden, int64_t dearer = 1) {
-  const int64_t n = x.size(0), parts = parts_of(n, n * net.weights / dearer);
+at::Tensor apply(const Net& net, const at::Tensor& x, const at::Tensor& hidden, int64_t larger_parts = 1) {
+  const int64_t n = x.size(0), parts = parts_of(n, n * net.weights / larger_parts);
   auto y = make({n, net.out(net.layers() - 1)});
   const auto h = places(net, n, data(x), hidden, data(y));
   each(parts, [&](int64_t part) {
@@ -316,7 +316,7 @@ gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const i
     Net net(weights, biases, activations, layers);
     if (net.plain_ && in.size(1) == net.in(0)) {
       if (!grad || (!in.requires_grad() && net.frozen())) {
-        *out = wrap(apply(net, in, net.room(in.size(0)), alone));
+        *out = wrap(apply(net, in, net.room(in.size(0)), without_backward));
         return nullptr;
       }
       if (net.learns) {

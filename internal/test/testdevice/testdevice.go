@@ -6,16 +6,16 @@
 //   - fresh and freed memory is full of NaN, and a kernel refuses memory that has been freed;
 //   - a kernel refuses tensors of the host, but scalars, beside those of a device, and tensors of two devices;
 //   - a generator belongs to one device, and its state is not the CPU's;
-//   - in a capture (tensor.Graph) launches are recorded and not done, what the host would wait for is refused, and memory
-//     that is taken meanwhile is given to nobody else until the graph is dropped;
+//   - a capture (tensor.Graph) records launches without doing them, refuses what the host would wait for, and keeps the
+//     memory that is allocated in it until the graph is dropped;
 //   - kernels, copies, and the host's reads and writes are counted.
 //
 // They show nothing of the order of streams, of asynchronous copies that outlive their source, or of speed.
 //
 // A test binary that imports the package uses the devices where the environment asks for it: with GORL_TEST_DEVICE=1 the
 // settings "cpu" and "auto" of "device" mean the first of them, with GORL_TEST_DEVICE=cuda:0 that GPU, without this
-// package's library. With GORL_TEST_GRAPHS=1 all agents have the setting "cuda_graphs". Tests that need the devices in any case call [Load] in TestMain, before anything is differentiated:
-// libtorch counts devices then, once.
+// package's library. With GORL_TEST_GRAPHS=1 all agents have the setting "cuda_graphs". Tests that need the devices in
+// any case call [Load] in TestMain, before anything is differentiated: libtorch counts devices then, once.
 package testdevice
 
 // #cgo LDFLAGS: -ldl
