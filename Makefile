@@ -46,7 +46,7 @@ test-graphs: setup ## test agents on the emulated accelerator with their minibat
 
 .PHONY: test-engine
 test-engine: setup ## test tensors and agents without the engine, with the kernels of every instruction set, and on two threads
-	GORL_ENGINE=torch $(GO) test -count=1 ./tensor ./agents/ppo ./agents/amp
+	GORL_ENGINE=torch $(GO) test -count=1 ./tensor ./agents/ppo ./agents/amp ./internal/test/testdevice
 	GORL_SIMD=AVX2 $(GO) test -count=1 ./tensor ./agents/ppo ./agents/amp
 	GORL_SIMD=SSE2 $(GO) test -count=1 ./tensor ./agents/ppo ./agents/amp
 	GORL_THREADS=2 $(GO) test -count=1 ./tensor ./agents/ppo ./agents/amp

@@ -231,10 +231,10 @@ type OnPolicy struct {
 	Device string `yaml:"device"`
 	// CUDAGraphs lets the minibatches of an update be replayed on a GPU: of each size the first is made as usual, the
 	// second is recorded as a CUDA graph, and the others are one launch each instead of hundreds. What is computed is the
-	// same. Default false, because it has never run on a GPU, only on an emulated one. It has no effect on the CPU, so that
-	// Device may be "auto", nor with networks that have memory, KLThreshold, MixedPrecisionDtype "float16", several ranks
-	// or Compatibility. A network of your own that reads from the device or writes to it while it computes is an error
-	// then.
+	// same. Default false, because it has never run on a GPU, only on an emulated one. It has no effect with networks that
+	// have memory, KLThreshold, MixedPrecisionDtype "float16", several ranks or Compatibility, nor on the CPU, where
+	// minibatches of small networks are replayed in any case; Device may be "auto". A network of your own that reads from
+	// the device or writes to it while it computes is an error then.
 	//
 	// True saves time where a GPU waits for the host: small networks and minibatches, and ten of them or more an update,
 	// epochs counted. It takes the memory of one minibatch more, of two where their sizes differ by a row. False launches

@@ -19,20 +19,25 @@ import (
 //	err = g.Capture(s, f) // recorded, not done
 //	err = g.Replay()      // done
 //
+// On the CPU a replay saves what is not arithmetic: tensors, libtorch's autograd, and calls between Go and C++. Only gorl's own
+// engine records, so that a capture does what it records, which counts as the first replay. Where libtorch did a part of it,
+// or where it takes more than 4 MB of memory, which is where arithmetic takes nearly all of the time, nothing is recorded, and
+// Recorded reports false.
+//
 // What a passage cannot do: read from the device ([Read], [Item]) or write to it ([From], [Write]), both of which fail in
 // the capture; depend on numbers of the host, which stay what they were in the capture; release tensors of before that
 // it uses. An [Optimizer] steps by [Optimizer.Advance].
 //
-// Graphs are for CUDA devices, on a [Stream] of their own (Stream.Do around all of it). They have only run on emulated
-// devices so far, and been compiled against CUDA. A Graph is used by one goroutine at a time and must be closed.
+// Graphs of CUDA devices want a [Stream] of their own (Stream.Do around all of it). They have only run on emulated devices
+// so far, and been compiled against CUDA. A Graph is used by one goroutine at a time and must be closed.
 type Graph struct {
 	native     unsafe.Pointer
 	generators []*Generator
 	recorded   bool
 }
 
-// NewGraph returns an empty graph of device d, for passages that draw random numbers from these generators. Where d has no
-// graphs it is an error: on the CPU, and with a library that was built without CUDA's headers.
+// NewGraph returns an empty graph of device d, for passages that draw random numbers from these generators. It is an error
+// for a CUDA device where gorl's library was built without CUDA's headers.
 func NewGraph(d Device, generators ...*Generator) (*Graph, error) {
 	g := &Graph{generators: generators}
 	if msg := C.gorl_graph_new(d.code(), &g.native); msg != nil {
@@ -66,17 +71,20 @@ func (g *Graph) Capture(s *Scope, f func() error) (err error) {
 	if msg := C.gorl_graph_begin(g.native, unsafe.SliceData(sources), C.int32_t(len(sources))); msg != nil {
 		return failure("Capture", msg)
 	}
-	complete := false
+	complete, whole := false, C.int(0)
 	defer func() {
-		if msg := C.gorl_graph_end(g.native, flag(complete)); msg != nil && err == nil {
+		if msg := C.gorl_graph_end(g.native, flag(complete), &whole); msg != nil && err == nil {
 			err = failure("Capture", msg)
 		}
-		g.recorded = complete && err == nil
+		g.recorded = complete && whole != 0 && err == nil
 	}()
 	err = g.WarmUp(s, f)
 	complete = err == nil
 	return err
 }
+
+// Recorded reports whether there is something to replay.
+func (g *Graph) Recorded() bool { return g.recorded }
 
 // Replay does what was recorded. It does not wait for the device.
 func (g *Graph) Replay() error {

@@ -1,7 +1,9 @@
 package tensor_test
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 
@@ -9,28 +11,139 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// The CPU has no graphs, and says so.
-func TestGraphNeedsDevice(t *testing.T) {
-	if _, err := tensor.NewGraph(tensor.CPU); err == nil {
-		t.Error("the CPU has a graph")
+// On the CPU a capture does what it records, and a replay does it again with what its operands hold then: the same bits, random
+// numbers and optimizer steps included.
+func TestGraphOnCPU(t *testing.T) {
+	skipWithoutEngine(t)
+	tensortest.CheckLive(t)
+	gen := func() *tensor.Generator {
+		g, err := tensor.NewGenerator(3, tensor.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(g.Close)
+		return g
 	}
-	f := newFlat(t, parameters(t, []string{"a"}, [][]int64{{2}}))
-	o, err := tensor.NewOptimizer(f, tensor.OptimizerConfig{}, []tensor.Group{{End: 2, LearningRate: 1}}, nil)
-	if err != nil {
-		t.Fatal(err)
+	drawn, alone := gen(), gen()
+	var flats [2]*tensor.Flat
+	common, s, eager := tensor.NoGrad(), tensor.NewScope(), tensor.NewScope()
+	for _, scope := range []*tensor.Scope{common, s, eager} {
+		defer scope.Close()
 	}
-	defer o.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
-	o.Advance(s)
-	wantError(t, s.Err(), "Advance", "CPU")
+	x := tensor.From(common, []float32{1, 2, 3})
+	var sums [2]tensor.Tensor
+	var weights [2]tensor.Tensor
+	for i := range flats {
+		p := parameters(t, []string{"w"}, [][]int64{{3}})
+		flats[i], sums[i], weights[i] = newFlat(t, p), common.Zeros(3), p[0].Tensor
+	}
+	passage := func(s *tensor.Scope, i int, from *tensor.Generator) tensor.Tensor {
+		w := weights[i]
+		s.Backward(s.Sum(s.Mul(s.Square(w), x)))                           // adds 2·w·x to the gradient
+		s.AddTo(sums[i], s.IndexSelect(x, 0, s.RandInt(from, 0, 3, 3)), 2) // by libtorch, but without a gradient
+		return s.Add(s.Exp(s.Detach(w)), s.Rand(from, 3))
+	}
+	g := newGraph(t, tensor.CPU, drawn)
+	if err := g.Replay(); err == nil || g.Recorded() {
+		t.Error("an empty graph is replayed")
+	}
+	var out tensor.Tensor
+	f := func() error { out = passage(s, 0, drawn); return nil }
+	for i := range 5 {
+		for _, f := range flats {
+			if err := tensor.Write(f.Values, []float32{float32(i), 0.5, -1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var err error
+		switch i {
+		case 0:
+			err = g.WarmUp(s, f)
+		case 1:
+			if err = g.Capture(s, f); !g.Recorded() {
+				t.Fatal("nothing is recorded")
+			}
+		default:
+			err = g.Replay()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := passage(eager, 1, alone)
+		for what, pair := range map[string][2]tensor.Tensor{"result": {out, want}, "sums": {sums[0], sums[1]}, "gradient": {flats[0].Grads, flats[1].Grads}} {
+			if got, want := tensortest.Float32s(t, common, pair[0]), tensortest.Float32s(t, common, pair[1]); !slices.Equal(got, want) {
+				t.Errorf("run %d: the %s is %v, without a graph %v", i, what, got, want)
+			}
+		}
+	}
+	if err := g.Drop(); err != nil || g.Replay() == nil {
+		t.Error("what was dropped is replayed", err)
+	}
 }
 
-// onGraphs runs a test, on a stream of its own, on the devices that have graphs.
+// What the engine cannot record is done all the same, and there is nothing to replay.
+func TestGraphOnCPUDeclines(t *testing.T) {
+	skipWithoutEngine(t)
+	common := tensor.NoGrad()
+	defer common.Close()
+	x := tensor.From(common, []float32{1, 2, 3})
+	for name, passage := range map[string]func(s *tensor.Scope) tensor.Tensor{
+		"gradients by libtorch": func(s *tensor.Scope) tensor.Tensor {
+			w := s.RequireGrad(s.Ones(3))
+			return s.Grad(s.Sum(s.Mul(w, x)), false, w)[0]
+		},
+		"a number read by the host": func(s *tensor.Scope) tensor.Tensor {
+			y, err := tensor.Float32s(s.MulScalar(x, 1))
+			s.Fail(err)
+			return tensor.From(s, y)
+		},
+		"too much memory": func(s *tensor.Scope) tensor.Tensor {
+			for range 5 {
+				s.AddScalar(s.Zeros(1<<18), 1)
+			}
+			return s.MulScalar(x, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, s := newGraph(t, tensor.CPU), tensor.NewScope()
+			defer s.Close()
+			var out tensor.Tensor
+			if err := g.Capture(s, func() error { out = passage(s); return nil }); err != nil {
+				t.Fatal(err)
+			}
+			wantNear(t, "the result", tensortest.Float64s(t, s, out), []float64{1, 2, 3}, 0)
+			if g.Recorded() || g.Replay() == nil {
+				t.Error("it is recorded")
+			}
+			if err := g.Capture(s, func() error { out = s.AddScalar(x, 1); return nil }); err != nil || !g.Recorded() {
+				t.Error("the next one is not", err)
+			}
+		})
+	}
+	g, s := newGraph(t, tensor.CPU), tensor.NewScope()
+	defer s.Close()
+	wrong := errors.New("wrong")
+	if err := g.Capture(s, func() error { s.AddScalar(x, 1); return wrong }); !errors.Is(err, wrong) || g.Recorded() {
+		t.Error("a passage with an error is recorded", err)
+	}
+	other := newGraph(t, tensor.CPU)
+	err := g.Capture(s, func() error { return other.Capture(s, func() error { return nil }) })
+	wantError(t, err, "records already")
+}
+
+// skipWithoutEngine skips a test of what gorl's engine records.
+func skipWithoutEngine(t *testing.T) {
+	t.Helper()
+	if os.Getenv("GORL_ENGINE") == "torch" {
+		t.Skip("without gorl's engine nothing is recorded on the CPU")
+	}
+}
+
+// onGraphs runs a test, on a stream of its own, on the devices whose captures do nothing.
 func onGraphs(t *testing.T, test func(t *testing.T, d tensor.Device)) {
 	onDevices(t, func(t *testing.T, d tensor.Device) {
 		if d.IsCPU() {
-			t.Skip("the CPU has no graphs")
+			t.Skip("a capture on the CPU does what it records")
 		}
 		stream, err := tensor.NewStream(d)
 		if err != nil {
@@ -130,7 +243,13 @@ func testGraph(t *testing.T, d tensor.Device) {
 }
 
 // Steps in a graph are those without, bit for bit, with rates that change meanwhile.
-func TestGraphOptimizer(t *testing.T) { onGraphs(t, testGraphOptimizer) }
+func TestGraphOptimizer(t *testing.T) {
+	onGraphs(t, testGraphOptimizer)
+	t.Run("cpu", func(t *testing.T) {
+		skipWithoutEngine(t)
+		testGraphOptimizer(t, tensor.CPU)
+	})
+}
 
 func testGraphOptimizer(t *testing.T, d tensor.Device) {
 	for _, cfg := range []tensor.OptimizerConfig{
@@ -176,12 +295,15 @@ func testGraphOptimizer(t *testing.T, d tensor.Device) {
 				optimizers[0].Step(s)
 				o.Advance(s)
 				var err error
-				switch step {
-				case 0:
+				switch {
+				case step == 0 || step > 1 && !g.Recorded():
 					err = g.WarmUp(s, whole)
-				case 1:
-					if err = g.Capture(s, whole); err == nil {
+				case step == 1:
+					if err = g.Capture(s, whole); err == nil && !d.IsCPU() {
 						err = g.Replay()
+					}
+					if g.Recorded() != !(d.IsCPU() && cfg.Kind == "sgd") { // which is libtorch's
+						t.Errorf("recorded: %v", g.Recorded())
 					}
 				default:
 					err = g.Replay()

@@ -11,7 +11,6 @@ import "C"
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -73,7 +72,7 @@ type Optimizer struct {
 	clipBegin, clipEnd []C.int64_t
 	clipMax            []C.double
 
-	factors Tensor    // what a captured step reads on the device, see Advance; a zero Tensor on the CPU
+	factors Tensor    // what a captured step reads on the device, see Advance
 	written []float32 // what they are
 	next    []float32
 }
@@ -127,10 +126,8 @@ func NewOptimizer(flat *Flat, cfg OptimizerConfig, groups []Group, clips []Clip)
 	o.begin, o.end, o.lr = make([]C.int64_t, len(groups)), make([]C.int64_t, len(groups)), make([]C.double, len(groups))
 	o.clipBegin, o.clipEnd = make([]C.int64_t, len(clips)), make([]C.int64_t, len(clips))
 	o.clipMax = make([]C.double, len(clips))
-	if d := o.scope.Device(); !d.IsCPU() {
-		o.factors = o.scope.Zeros(o.numbers())
-		o.next, o.written = make([]float32, o.numbers()), make([]float32, o.numbers())
-	}
+	o.factors = o.scope.Zeros(o.numbers())
+	o.next, o.written = make([]float32, o.numbers()), make([]float32, o.numbers())
 	if err := o.scope.Err(); err != nil {
 		o.scope.Close()
 		return nil, err
@@ -198,13 +195,9 @@ func (o *Optimizer) numbers() int64 {
 
 // Advance counts a step that is made in a [Graph], and puts what it depends on on the device, without waiting for it:
 // the present learning rates, and Adam's corrections for the count of steps. Call it before [Graph.WarmUp],
-// [Graph.Capture] followed by a replay, and each further [Graph.Replay]. On the CPU it is an error of the scope.
+// [Graph.Capture] and its replay, and each further [Graph.Replay].
 func (o *Optimizer) Advance(s *Scope) {
-	switch {
-	case s.err != nil:
-		return
-	case o.factors.T == nil:
-		s.Fail(errors.New("tensor: Advance: the CPU has no graphs; call Step"))
+	if s.err != nil {
 		return
 	}
 	for i, g := range o.Groups {
@@ -215,7 +208,7 @@ func (o *Optimizer) Advance(s *Scope) {
 	}
 	if o.cfg.Kind != "sgd" {
 		C.gorl_adam_factors(unsafe.SliceData(o.lr), C.int32_t(len(o.Groups)), C.int64_t(o.Steps+1), C.double(o.cfg.Betas[0]),
-			C.double(o.cfg.Betas[1]), C.double(o.cfg.Eps), C.double(o.cfg.WeightDecay), (*C.float)(unsafe.SliceData(o.next)))
+			C.double(o.cfg.Betas[1]), C.double(o.cfg.Eps), C.double(o.cfg.WeightDecay), o.scope.Device().code(), (*C.float)(unsafe.SliceData(o.next)))
 	}
 	if !slices.Equal(o.next, o.written) {
 		if err := Write(o.factors, o.next); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
@@ -469,6 +470,8 @@ func TestScheduleKLThreshold(t *testing.T) {
 // An update that is undone leaves the recorded distributions as they were, so that it can be tried again.
 func TestAdaptiveRateUndone(t *testing.T) {
 	testdevice.SkipWithGraphs(t, "it counts how often the policy is evaluated")
+	devicename.Eager = true
+	defer func() { devicename.Eager = false }()
 	agenttest.CheckLive(t)
 	settings := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "learning_epochs": 3,
 		"learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch", "divergence": "gaussian"}}

@@ -5,7 +5,8 @@ using namespace gorl;
 
 gorl_err gorl_backward(gorl_t loss) {
   GORL_BEGIN(1)
-  if (!engine() || !backpropagate(T(loss))) T(loss).backward();
+  if (engine() && backpropagate(T(loss))) Call::recorded();
+  else T(loss).backward();
   GORL_END
 }
 

@@ -1,10 +1,16 @@
-#include "handle.h"
+#include "engine.h"
 
 using namespace gorl;
 
 gorl_err gorl_full(const int64_t* sizes, int32_t n, double value, int32_t dtype, int32_t device, gorl_t* out) {
   GORL_BEGIN(0)
-  *out = wrap(at::full(sizes_of(sizes, n), value, at::TensorOptions().dtype(scalar_of(dtype)).device(device_of(device))));
+  auto t = at::full(sizes_of(sizes, n), value, at::TensorOptions().dtype(scalar_of(dtype)).device(device_of(device)));
+  if (recorder != nullptr && plain(t)) {
+    recorder->keep(t);
+    recorder->add([p = data(t), count = t.numel(), x = static_cast<float>(value)] { std::fill_n(p, count, x); });
+    Call::recorded();
+  }
+  *out = wrap(std::move(t));
   GORL_END
 }
 gorl_err gorl_arange(int64_t n, int32_t device, gorl_t* out) {
@@ -21,7 +27,7 @@ gorl_err gorl_from_host(const void* data, const int64_t* sizes, int32_t n, int32
 }
 gorl_err gorl_to(gorl_t a, int32_t dtype, int32_t device, int grad, gorl_t* out) {
   GORL_BEGIN(grad)
-  *out = wrap(T(a).to(device_of(device), scalar_of(dtype)));
+  *out = wrap(by_libtorch([x = T(a), device, dtype] { return x.to(device_of(device), scalar_of(dtype)); }));
   GORL_END
 }
 gorl_err gorl_view_of(gorl_t a, gorl_t* out) {

@@ -14,13 +14,11 @@ struct Combination : Op {
   static at::Tensor times(const at::Tensor& g, float k) {
     if (k == 1) return g;
     auto out = make(g.sizes());
-    const float* __restrict p = data(g);
-    float* __restrict o = data(out);
-    for (int64_t i = 0; i < g.numel(); i++) o[i] = k * p[i];
+    perform([n = g.numel(), p = data(g), o = data(out), k] { for (int64_t i = 0; i < n; i++) o[i] = k * p[i]; }, g, out);
     return out;
   }
   variable_list backward(const variable_list& grads) override {
-    const auto g = grads[0].contiguous();
+    const auto g = contiguous(grads[0]);
     variable_list out{times(g, x)};
     if (num_outputs() == 2) out.push_back(times(g, y));
     return out;
@@ -30,18 +28,16 @@ struct Combination : Op {
 
 at::Tensor combine(const at::Tensor& a, float x, const at::Tensor* b, float y, float c) {
   auto out = make(a.sizes());
-  const int64_t n = a.numel();
-  const float* __restrict p = data(a);
-  float* __restrict o = data(out);
-  if (b == nullptr) {
-    if (x == 1) for (int64_t i = 0; i < n; i++) o[i] = p[i] + c;
-    else if (c == 0) for (int64_t i = 0; i < n; i++) o[i] = x * p[i];
-    else for (int64_t i = 0; i < n; i++) o[i] = c - p[i];  // x is -1
-  } else {
-    const float* __restrict q = data(*b);
-    if (y == 1) for (int64_t i = 0; i < n; i++) o[i] = p[i] + q[i];
-    else for (int64_t i = 0; i < n; i++) o[i] = p[i] - q[i];
-  }
+  perform([n = a.numel(), p = data(a), q = b == nullptr ? nullptr : data(*b), o = data(out), x, y, c] {
+    if (q == nullptr) {
+      if (x == 1) for (int64_t i = 0; i < n; i++) o[i] = p[i] + c;
+      else if (c == 0) for (int64_t i = 0; i < n; i++) o[i] = x * p[i];
+      else for (int64_t i = 0; i < n; i++) o[i] = c - p[i];  // x is -1
+    } else {
+      if (y == 1) for (int64_t i = 0; i < n; i++) o[i] = p[i] + q[i];
+      else for (int64_t i = 0; i < n; i++) o[i] = p[i] - q[i];
+    }
+  }, a, b == nullptr ? a : *b, out);
   if (recording() && (a.requires_grad() || (b != nullptr && b->requires_grad())))
     track(out, node<Combination>(b == nullptr ? torch::autograd::collect_next_edges(a) : torch::autograd::collect_next_edges(a, *b), x, y));
   return out;
@@ -53,13 +49,11 @@ struct Times : Op {
   Times(const at::Tensor& a_, const at::Tensor& b_) : Op(torch::autograd::collect_next_edges(a_, b_)), a(bare_of(a_)), b(bare_of(b_)) {}
   static at::Tensor product(const at::Tensor& a, const at::Tensor& b) {
     auto out = make(a.sizes());
-    const float *__restrict p = data(a), *__restrict q = data(b);
-    float* __restrict o = data(out);
-    for (int64_t i = 0; i < a.numel(); i++) o[i] = p[i] * q[i];
+    perform([n = a.numel(), p = data(a), q = data(b), o = data(out)] { for (int64_t i = 0; i < n; i++) o[i] = p[i] * q[i]; }, a, b, out);
     return out;
   }
   variable_list backward(const variable_list& grads) override {
-    const auto g = grads[0].contiguous();
+    const auto g = contiguous(grads[0]);
     return {next_edge(0).function == nullptr ? at::Tensor() : product(g, b), next_edge(1).function == nullptr ? at::Tensor() : product(g, a)};
   }
   void release() override { a.reset(), b.reset(); }
@@ -79,11 +73,11 @@ struct Map : Op {
   Map(const at::Tensor& a_, const at::Tensor& y_, Slope slope_)
       : Op(torch::autograd::collect_next_edges(a_)), a(bare_of(a_)), y(bare_of(y_)), slope(slope_) {}
   variable_list backward(const variable_list& grads) override {
-    const auto g = grads[0].contiguous();
+    const auto g = contiguous(grads[0]);
     auto out = make(a.sizes());
-    const float *gi = data(g), *ai = data(a), *yi = data(y);
-    float* o = data(out);
-    for (int64_t i = 0; i < a.numel(); i++) o[i] = slope(gi[i], ai[i], yi[i]);
+    perform([n = a.numel(), gi = data(g), ai = data(a), yi = data(y), o = data(out), f = slope] {
+      for (int64_t i = 0; i < n; i++) o[i] = f(gi[i], ai[i], yi[i]);
+    }, g, a, y, out);
     return {out};
   }
   void release() override { a.reset(), y.reset(); }
@@ -92,9 +86,7 @@ struct Map : Op {
 template <class F>
 at::Tensor map(const at::Tensor& a, F f, Slope slope) {
   auto out = make(a.sizes());
-  const float* __restrict p = data(a);
-  float* __restrict o = data(out);
-  for (int64_t i = 0; i < a.numel(); i++) o[i] = f(p[i]);
+  perform([n = a.numel(), p = data(a), o = data(out), f] { for (int64_t i = 0; i < n; i++) o[i] = f(p[i]); }, a, out);
   if (recording() && a.requires_grad()) track(out, node<Map>(a, out, slope));
   return out;
 }
@@ -105,11 +97,11 @@ struct Clamp : Op {
   float lo, hi;
   Clamp(const at::Tensor& a_, float lo_, float hi_) : Op(torch::autograd::collect_next_edges(a_)), a(bare_of(a_)), lo(lo_), hi(hi_) {}
   variable_list backward(const variable_list& grads) override {
-    const auto g = grads[0].contiguous();
+    const auto g = contiguous(grads[0]);
     auto out = make(a.sizes());
-    const float *gi = data(g), *ai = data(a);
-    float* o = data(out);
-    for (int64_t i = 0; i < a.numel(); i++) o[i] = ai[i] >= lo && ai[i] <= hi ? gi[i] : 0.f;
+    perform([n = a.numel(), gi = data(g), ai = data(a), o = data(out), l = lo, h = hi] {
+      for (int64_t i = 0; i < n; i++) o[i] = ai[i] >= l && ai[i] <= h ? gi[i] : 0.f;
+    }, g, a, out);
     return {out};
   }
   void release() override { a.reset(); }
@@ -119,7 +111,7 @@ struct Clamp : Op {
 struct Reshaped : Op {
   std::vector<int64_t> sizes;
   explicit Reshaped(const at::Tensor& a) : Op(torch::autograd::collect_next_edges(a)), sizes(a.sizes().vec()) {}
-  variable_list backward(const variable_list& grads) override { return {alias(grads[0].contiguous(), sizes)}; }
+  variable_list backward(const variable_list& grads) override { return {alias(contiguous(grads[0]), sizes)}; }
   void release() override {}
 };
 
@@ -131,11 +123,11 @@ struct Sum : Op {
   Sum(const at::Tensor& a, int64_t width_, float share_)
       : Op(torch::autograd::collect_next_edges(a)), sizes(a.sizes().vec()), width(width_), share(share_) {}
   variable_list backward(const variable_list& grads) override {
-    const auto g = grads[0].contiguous();
+    const auto g = contiguous(grads[0]);
     auto out = make(sizes);
-    const float* gi = data(g);
-    float* o = data(out);
-    for (int64_t i = 0; i < out.numel(); i += width) std::fill_n(o + i, width, share * *gi++);
+    perform([n = out.numel(), gi = data(g), o = data(out), w = width, k = share] {
+      for (int64_t i = 0; i < n; i += w) std::fill_n(o + i, w, k * gi[i / w]);
+    }, g, out);
     return {out};
   }
   void release() override {}
@@ -178,9 +170,7 @@ at::Tensor fast_clamp(const at::Tensor& a, double lo, double hi) {
   if (!engine() || !plain(a) || (recording() && !ours(a)) || !(lo <= hi)) return {};
   const auto l = static_cast<float>(lo), h = static_cast<float>(hi);
   auto out = make(a.sizes());
-  const float* __restrict p = data(a);
-  float* __restrict o = data(out);
-  for (int64_t i = 0; i < a.numel(); i++) o[i] = p[i] < l ? l : (p[i] > h ? h : p[i]);
+  perform([n = a.numel(), p = data(a), o = data(out), l, h] { for (int64_t i = 0; i < n; i++) o[i] = p[i] < l ? l : (p[i] > h ? h : p[i]); }, a, out);
   if (recording() && a.requires_grad()) track(out, node<Clamp>(a, l, h));
   return out;
 }
@@ -195,13 +185,13 @@ at::Tensor fast_reduce(int32_t op, const at::Tensor& a, at::IntArrayRef dims, bo
   else if (keep) sizes.back() = 1;
   else sizes.pop_back();
   auto out = make(sizes);
-  const float* p = data(a);
-  float* o = data(out);
-  for (int64_t i = 0; i < a.numel() / width; i++) {
-    double sum = 0;
-    for (int64_t j = 0; j < width; j++) sum += p[i * width + j];
-    o[i] = static_cast<float>(op == GORL_MEAN ? sum / static_cast<double>(width) : sum);
-  }
+  perform([n = a.numel(), p = data(a), o = data(out), width, mean = op == GORL_MEAN] {
+    for (int64_t i = 0; i < n / width; i++) {
+      double sum = 0;
+      for (int64_t j = 0; j < width; j++) sum += p[i * width + j];
+      o[i] = static_cast<float>(mean ? sum / static_cast<double>(width) : sum);
+    }
+  }, a, out);
   if (recording() && a.requires_grad()) track(out, node<Sum>(a, width, op == GORL_MEAN ? 1 / static_cast<float>(width) : 1.f));
   return out;
 }
@@ -236,15 +226,16 @@ at::Tensor fast_unsqueeze(const at::Tensor& a, int64_t dim) {
 }
 
 bool fast_copy(at::Tensor& to, const at::Tensor& from) {
-  if (!engine() || !plain(to) || !plain(from) || to.sizes() != from.sizes()) return false;
-  std::memmove(data(to), data(from), static_cast<size_t>(to.numel()) * 4);
+  const auto simple = [](const at::Tensor& t) { return t.device().is_cpu() && t.is_contiguous(); };
+  if (!engine() || !simple(to) || !simple(from) || to.scalar_type() != from.scalar_type() || to.sizes() != from.sizes()) return false;
+  perform([o = to.data_ptr(), p = from.data_ptr(), bytes = to.nbytes()] { std::memmove(o, p, bytes); }, to, from);
   to.unsafeGetTensorImpl()->bump_version();
   return true;
 }
 
 bool fast_fill(at::Tensor& to, double x) {
   if (!engine() || !plain(to)) return false;
-  std::fill_n(data(to), to.numel(), static_cast<float>(x));
+  perform([o = data(to), n = to.numel(), y = static_cast<float>(x)] { std::fill_n(o, n, y); }, to);
   to.unsafeGetTensorImpl()->bump_version();
   return true;
 }
@@ -264,7 +255,7 @@ at::Tensor fast_cat(const gorl_t* list, int32_t n, int64_t dim) {
   float* p = data(out);
   for (int32_t i = 0; i < n; i++) {
     const at::Tensor& t = T(list[i]);
-    std::memcpy(p, data(t), static_cast<size_t>(t.numel()) * 4);
+    perform([p, q = data(t), bytes = t.nbytes()] { std::memcpy(p, q, bytes); }, t, out);
     p += t.numel();
   }
   return out;
@@ -275,18 +266,23 @@ at::Tensor fast_rows(const at::Tensor& a, int64_t dim, const at::Tensor& index) 
   auto sizes = a.sizes().vec();
   const int64_t row = a.size(0) == 0 ? 0 : a.numel() / a.size(0), n = index.size(0);
   const auto* at = static_cast<const int64_t*>(index.data_ptr());
-  for (int64_t i = 0; i < n; i++)
-    if (at[i] < 0 || at[i] >= a.size(0)) return {};  // libtorch says what is wrong
+  const auto within = [n, at, rows = a.size(0)] {
+    for (int64_t i = 0; i < n; i++)
+      if (at[i] < 0 || at[i] >= rows) return false;
+    return true;
+  };
+  if (!within()) return {};  // libtorch says what is wrong
   sizes[0] = n;
   auto out = make(sizes);
-  float* to = data(out);
-  const float* from = data(a);
-  constexpr int64_t ahead = 16;  // rows of a large memory are asked for some time before they are copied
-  for (int64_t i = 0; i < n; i++) {
-    if (i + ahead < n)
-      for (int64_t j = 0; j < row; j += 16) __builtin_prefetch(from + at[i + ahead] * row + j);
-    std::memcpy(to + i * row, from + at[i] * row, static_cast<size_t>(row) * 4);
-  }
+  perform([within, n, at, row, to = data(out), from = data(a)] {
+    TORCH_CHECK_INDEX(within(), "a row's number is out of range");
+    constexpr int64_t ahead = 16;  // rows of a large memory are asked for some time before they are copied
+    for (int64_t i = 0; i < n; i++) {
+      if (i + ahead < n)
+        for (int64_t j = 0; j < row; j += 16) __builtin_prefetch(from + at[i + ahead] * row + j);
+      std::memcpy(to + i * row, from + at[i] * row, static_cast<size_t>(row) * 4);
+    }
+  }, a, index, out);
   return out;
 }
 

@@ -128,8 +128,13 @@ void free_cell(void* p, size_t bytes) {
   s.first[i] = new (p) Spare::Link{s.first[i]};
 }
 
+__thread Recorder* recorder = nullptr;
+__thread bool Call::recorded_ = false;
+void Call::spoil() { recorder->spoil(); }
+
 at::Tensor make(at::IntArrayRef sizes) {
   const size_t bytes = static_cast<size_t>(c10::multiply_integers(sizes)) * 4;
+  if (recorder != nullptr) recorder->note(bytes);
   if (bytes > size_t(1) << (smallest + classes - 1)) return at::detail::empty_cpu(sizes, at::kFloat);
   void* p = block(bytes);
   c10::Storage storage(c10::make_intrusive<StorageCell>(c10::StorageImpl::use_byte_size_t(), bytes, c10::DataPtr(p, p, &release, at::kCPU),

@@ -4,6 +4,7 @@
 //   memory    results are ordinary at::Tensors, made without libtorch's dispatcher (make, alias);
 //   kernels   matrix products with bias and activation, Adam and norms for the processor's vectors (simd/);
 //   nodes     the formulas of training are nodes of the autograd graph with a backward on raw memory (node.h);
+//   replays   the steps of a minibatch can be recorded, and done again without tensors and nodes (record.h);
 //   threads   the rows of a minibatch are split among a few threads of its own (each).
 //
 // What the engine does not know goes to libtorch, operation by operation: its results are libtorch's tensors, and its nodes
@@ -12,6 +13,7 @@
 #include <functional>
 
 #include "handle.h"
+#include "record.h"
 #include "simd/simd.h"
 
 namespace gorl {

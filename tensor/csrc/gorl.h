@@ -40,7 +40,8 @@ gorl_err gorl_stream_leave(void* stay);                // until it calls this
 gorl_err gorl_graph_new(int32_t device, void** out);
 void gorl_graph_free(void* graph);
 gorl_err gorl_graph_begin(void* graph, void** generators, int32_t n); // what the calling thread asks of the device is recorded,
-gorl_err gorl_graph_end(void* graph, int keep);                       // not done, until it calls this; kept, or forgotten
+gorl_err gorl_graph_end(void* graph, int keep, int* whole);           // not done (on the CPU: and done), until it calls this; kept, or
+                                                                      // forgotten. whole: whether all could be recorded
 gorl_err gorl_graph_replay(void* graph);
 gorl_err gorl_graph_drop(void* graph); // forgets what is recorded
 
@@ -150,7 +151,7 @@ gorl_err gorl_multinomial(gorl_t probabilities, int64_t samples, void* g, gorl_t
 gorl_err gorl_clip_norm_(gorl_t grad, const int64_t* begin, const int64_t* end, const double* max_norm, int32_t n, gorl_t norms);
 gorl_err gorl_adam_(gorl_t param, gorl_t grad, gorl_t exp_avg, gorl_t exp_avg_sq, const int64_t* begin, const int64_t* end,
                     const double* lr, int32_t n, int64_t step, double beta1, double beta2, double eps, double weight_decay, int decoupled, gorl_t factors);
-void gorl_adam_factors(const double* lr, int32_t n, int64_t step, double beta1, double beta2, double eps, double weight_decay, float* out);
+void gorl_adam_factors(const double* lr, int32_t n, int64_t step, double beta1, double beta2, double eps, double weight_decay, int32_t device, float* out);
 gorl_err gorl_sgd_(gorl_t param, gorl_t grad, gorl_t momentum_buffer, const int64_t* begin, const int64_t* end,
                    const double* lr, int32_t n, int64_t step, double momentum, double weight_decay, int nesterov, gorl_t factors);
 

@@ -1,7 +1,7 @@
 // Graphs: what a device is asked for is recorded once and asked for again as a whole, in one launch in the place of hundreds.
 // On CUDA they are libtorch's CUDAGraph. A library with a backend of PrivateUse1 may export functions for them, as it does
 // for generators. See graph.go.
-#include "handle.h"
+#include "engine.h"
 
 #include <dlfcn.h>
 // GORL_CUDA_GRAPHS says that CUDA's own headers are here. A memory pool that outlives a graph lies in a header of its own since libtorch 2.10.
@@ -23,6 +23,27 @@ class Recording {
   virtual void end(bool keep) = 0;  // without keep nothing is
   virtual void replay() = 0;
   virtual void drop() = 0;
+  virtual bool whole() const { return true; }  // whether all was recorded
+};
+
+// On the CPU the engine records its own steps while it does them.
+class CpuRecording : public Recording {
+ public:
+  void begin(const std::vector<at::Generator*>&) override {
+    TORCH_CHECK(recorder == nullptr, "this thread records already");
+    steps_ = std::make_unique<Recorder>();
+    recorder = steps_.get();
+  }
+  void end(bool keep) override {
+    recorder = nullptr;
+    if (!keep || steps_->spoiled()) steps_.reset();
+  }
+  void replay() override { steps_->replay(); }
+  void drop() override { steps_.reset(); }
+  bool whole() const override { return steps_ != nullptr; }
+
+ private:
+  std::unique_ptr<Recorder> steps_;
 };
 
 #ifdef GORL_HAS_CUDA_GRAPHS
@@ -114,7 +135,10 @@ gorl_err gorl_graph_new(int32_t device, void** out) {
     *out = static_cast<Recording*>(new BackendRecording(-2 - device));
     return nullptr;
   }
-  if (device == -1) throw std::runtime_error("the CPU has no graphs");
+  if (device == -1) {
+    *out = static_cast<Recording*>(new CpuRecording());
+    return nullptr;
+  }
 #ifdef GORL_HAS_CUDA_GRAPHS
   *out = static_cast<Recording*>(new CudaRecording(device_of(device)));
 #else
@@ -126,10 +150,17 @@ gorl_err gorl_graph_new(int32_t device, void** out) {
 void gorl_graph_free(void* graph) { delete static_cast<Recording*>(graph); }
 gorl_err gorl_graph_begin(void* graph, void** generators, int32_t n) {
   GORL_BEGIN(0)
+  Call::recorded();
   auto** first = reinterpret_cast<at::Generator**>(generators);
   R(graph).begin({first, first + n});
   GORL_END
 }
-gorl_err gorl_graph_end(void* graph, int keep) { GORL_BEGIN(0) R(graph).end(keep != 0); GORL_END }
+gorl_err gorl_graph_end(void* graph, int keep, int* whole) {
+  GORL_BEGIN(0)
+  Call::recorded();
+  R(graph).end(keep != 0);
+  *whole = R(graph).whole() ? 1 : 0;
+  GORL_END
+}
 gorl_err gorl_graph_replay(void* graph) { GORL_BEGIN(0) R(graph).replay(); GORL_END }
 gorl_err gorl_graph_drop(void* graph) { GORL_BEGIN(0) R(graph).drop(); GORL_END }

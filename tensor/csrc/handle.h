@@ -68,9 +68,33 @@ class FlushTiny {
   FlushTiny(const FlushTiny&) = delete;
 };
 
+// What the calling thread records of what it computes; null where it does not record (engine.h).
+class Recorder;
+extern __attribute__((tls_model("initial-exec"))) __thread Recorder* recorder;
+
+// A call by Go. While the thread records, a call that does not say that it is recorded spoils the recording, in which what the call
+// did would be missing.
+class Call {
+ public:
+  Call() : outer_(recorded_) { recorded_ = false; }
+  ~Call() {
+    if (recorder != nullptr && !recorded_) spoil();
+    recorded_ = outer_;
+  }
+  Call(const Call&) = delete;
+  // To be said where the call has recorded all that it computed, or computed nothing.
+  static void recorded() { recorded_ = true; }
+
+ private:
+  static void spoil();
+  static __attribute__((tls_model("initial-exec"))) __thread bool recorded_;
+  const bool outer_;
+};
+
 }  // namespace gorl
 
 #define GORL_BEGIN(grad)                         \
+  gorl::Call call_;                              \
   try {                                          \
     gorl::prepare_thread();                      \
     gorl::FlushTiny flush_tiny;                  \

@@ -120,24 +120,25 @@ gorl_err gorl_scaler_forward(gorl_t x, gorl_t mean, gorl_t variance, double eps,
   const at::Tensor& a = T(x);
   check_statistics(T(mean), T(variance), a);
   if (plain(a) && a.dim() > 0 && a.size(-1) == T(mean).numel()) {
-    const int64_t width = T(mean).numel(), n = a.numel() / width;
     auto y = make(a.sizes());
-    const auto *mu = T(mean).data_ptr<double>(), *var = T(variance).data_ptr<double>();
-    std::vector<float> moments(static_cast<size_t>(2 * width));
-    float* __restrict m = moments.data();
-    float* __restrict s = m + width;
-    for (int64_t j = 0; j < width; j++) {
-      m[j] = static_cast<float>(mu[j]);
-      s[j] = std::sqrt(static_cast<float>(var[j])) + static_cast<float>(eps);
-    }
-    const auto* __restrict p = a.data_ptr<float>();
-    auto* __restrict q = y.data_ptr<float>();
-    const auto c = static_cast<float>(clip);
-    for (int64_t i = 0; i < n; i++, p += width, q += width)
+    perform([width = T(mean).numel(), elements = a.numel(), mu = T(mean).data_ptr<double>(), var = T(variance).data_ptr<double>(), from = data(a),
+             to = data(y), eps, c = static_cast<float>(clip)] {
+      std::vector<float> moments(static_cast<size_t>(2 * width));
+      float* __restrict m = moments.data();
+      float* __restrict s = m + width;
       for (int64_t j = 0; j < width; j++) {
-        const float z = (p[j] - m[j]) / s[j];
-        q[j] = z < -c ? -c : (z > c ? c : z);
+        m[j] = static_cast<float>(mu[j]);
+        s[j] = std::sqrt(static_cast<float>(var[j])) + static_cast<float>(eps);
       }
+      const auto* __restrict p = from;
+      auto* __restrict q = to;
+      for (int64_t i = 0; i < elements / width; i++, p += width, q += width)
+        for (int64_t j = 0; j < width; j++) {
+          const float z = (p[j] - m[j]) / s[j];
+          q[j] = z < -c ? -c : (z > c ? c : z);
+        }
+    }, a, T(mean), T(variance), y);
+    Call::recorded();
     *out = wrap(y);
   } else {
     auto z = (a - T(mean).to(at::kFloat)) / (at::sqrt(T(variance).to(at::kFloat)) + eps);

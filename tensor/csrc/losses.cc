@@ -11,9 +11,7 @@ namespace {
 // t times the scalar g.
 at::Tensor times(const at::Tensor& t, const at::Tensor& g) {
   auto out = make(t.sizes());
-  const float *__restrict p = data(t), k = *data(g);
-  float* __restrict o = data(out);
-  for (int64_t i = 0; i < t.numel(); i++) o[i] = k * p[i];
+  perform([n = t.numel(), p = data(t), k = data(g), o = data(out)] { for (int64_t i = 0; i < n; i++) o[i] = *k * p[i]; }, t, g, out);
   return out;
 }
 
@@ -25,10 +23,8 @@ struct Known : Op {
   void release() override { gradient.reset(); }
 };
 
-at::Tensor loss_of(double value, const at::Tensor& input, at::Tensor gradient) {
-  auto out = scalar(value);
-  if (at::GradMode::is_enabled() && input.requires_grad()) track(out, node<Known>(input, std::move(gradient)));
-  return out;
+void follow(at::Tensor& loss, const at::Tensor& input, at::Tensor gradient) {
+  if (at::GradMode::is_enabled() && input.requires_grad()) track(loss, node<Known>(input, std::move(gradient)));
 }
 
 // Sum over dimensions of the log-density of normal distributions, (n, 1).
@@ -39,41 +35,40 @@ struct GaussianLogProb : Op {
   static at::Tensor forward(const at::Tensor& action, const at::Tensor& mean, const at::Tensor& log_std) {
     const int64_t n = mean.size(0), width = mean.size(1);
     auto out = make({n, 1});
-    const float *a = data(action), *m = data(mean), *l = data(log_std);
-    float* o = data(out);
-    std::vector<float> scale(static_cast<size_t>(width));
-    float constant = 0;
-    for (int64_t j = 0; j < width; j++) {
-      const float std = std::exp(l[j]);
-      scale[static_cast<size_t>(j)] = 1 / (2 * (std * std));
-      constant += std::log(std) + 0.91893853320467274178f;
-    }
-    for (int64_t i = 0; i < n; i++) {
-      float sum = 0;
+    perform([n, width, a = data(action), m = data(mean), l = data(log_std), o = data(out)] {
+      std::vector<float> scale(static_cast<size_t>(width));
+      float constant = 0;
       for (int64_t j = 0; j < width; j++) {
-        const float d = a[i * width + j] - m[i * width + j];
-        sum -= d * d * scale[static_cast<size_t>(j)];
+        const float std = std::exp(l[j]);
+        scale[static_cast<size_t>(j)] = 1 / (2 * (std * std));
+        constant += std::log(std) + 0.91893853320467274178f;
       }
-      o[i] = sum - constant;
-    }
+      for (int64_t i = 0; i < n; i++) {
+        float sum = 0;
+        for (int64_t j = 0; j < width; j++) {
+          const float d = a[i * width + j] - m[i * width + j];
+          sum -= d * d * scale[static_cast<size_t>(j)];
+        }
+        o[i] = sum - constant;
+      }
+    }, action, mean, log_std, out);
     return out;
   }
   variable_list backward(const variable_list& grads) override {
-    const auto g = grads[0].contiguous();
-    const int64_t n = mean.size(0), width = mean.size(1);
+    const auto g = contiguous(grads[0]);
     auto dm = make(mean.sizes()), dl = make(log_std.sizes());
-    const float *a = data(action), *m = data(mean), *l = data(log_std), *gi = data(g);
-    float *pm = data(dm), *pl = data(dl);
-    std::vector<float> inverse(static_cast<size_t>(width));
-    std::vector<double> sums(static_cast<size_t>(width), 0);
-    for (int64_t j = 0; j < width; j++) inverse[static_cast<size_t>(j)] = std::exp(-2 * l[j]);
-    for (int64_t i = 0; i < n; i++)
-      for (int64_t j = 0; j < width; j++) {
-        const float d = a[i * width + j] - m[i * width + j], p = inverse[static_cast<size_t>(j)];
-        pm[i * width + j] = gi[i] * d * p;
-        sums[static_cast<size_t>(j)] += gi[i] * (d * d * p - 1);
-      }
-    for (int64_t j = 0; j < width; j++) pl[j] = static_cast<float>(sums[static_cast<size_t>(j)]);
+    perform([n = mean.size(0), width = mean.size(1), a = data(action), m = data(mean), l = data(log_std), gi = data(g), pm = data(dm), pl = data(dl)] {
+      std::vector<float> inverse(static_cast<size_t>(width));
+      std::vector<double> sums(static_cast<size_t>(width), 0);
+      for (int64_t j = 0; j < width; j++) inverse[static_cast<size_t>(j)] = std::exp(-2 * l[j]);
+      for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < width; j++) {
+          const float d = a[i * width + j] - m[i * width + j], p = inverse[static_cast<size_t>(j)];
+          pm[i * width + j] = gi[i] * d * p;
+          sums[static_cast<size_t>(j)] += gi[i] * (d * d * p - 1);
+        }
+      for (int64_t j = 0; j < width; j++) pl[j] = static_cast<float>(sums[static_cast<size_t>(j)]);
+    }, action, mean, log_std, g, dm, dl);
     return {dm, dl};
   }
   void release() override { action.reset(), mean.reset(), log_std.reset(); }
@@ -85,20 +80,18 @@ struct CrossEntropy : Op {
   CrossEntropy(const at::Tensor& f, const at::Tensor& r) : Op(torch::autograd::collect_next_edges(f, r)), fake(bare_of(f)), real(bare_of(r)) {}
   static float softplus(float x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }
   static float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
-  static double mean(const at::Tensor& t, float sign) {
+  static double mean(const float* p, int64_t n, float sign) {
     double sum = 0;
-    const float* p = data(t);
-    for (int64_t i = 0; i < t.numel(); i++) sum += softplus(sign * p[i]);
-    return sum / static_cast<double>(t.numel());
+    for (int64_t i = 0; i < n; i++) sum += softplus(sign * p[i]);
+    return sum / static_cast<double>(n);
   }
   variable_list backward(const variable_list& grads) override {
-    const float g = *data(grads[0]);
     auto of = [&](const at::Tensor& t, float sign) {
       auto out = make(t.sizes());
-      const float* p = data(t);
-      float* o = data(out);
-      const float k = sign * 0.5f * g / static_cast<float>(t.numel());
-      for (int64_t i = 0; i < t.numel(); i++) o[i] = k * sigmoid(sign * p[i]);
+      perform([n = t.numel(), p = data(t), g = data(grads[0]), o = data(out), sign] {
+        const float k = sign * 0.5f * *g / static_cast<float>(n);
+        for (int64_t i = 0; i < n; i++) o[i] = k * sigmoid(sign * p[i]);
+      }, t, grads[0], out);
       return out;
     };
     return {of(fake, 1), of(real, -1)};
@@ -113,7 +106,9 @@ struct Decay : Op {
   Decay(std::vector<at::Tensor> w_, std::vector<double> scales_) : Op(edge_list()), w(std::move(w_)), scales(std::move(scales_)) {}
   variable_list backward(const variable_list& grads) override {
     for (size_t k = 0; k < w.size(); k++)
-      kernels().axpy(data(w[k].grad()), static_cast<float>(2 * scales[k] * *data(grads[0])), data(w[k]), w[k].numel());
+      perform([to = data(w[k].grad()), scale = scales[k], g = data(grads[0]), p = data(w[k]), n = w[k].numel()] {
+        kernels().axpy(to, static_cast<float>(2 * scale * *g), p, n);
+      }, w[k], grads[0]);
     return {};
   }
   void release() override { w.clear(); }
@@ -132,6 +127,7 @@ gorl_err gorl_gaussian_log_prob_sum(gorl_t action, gorl_t mean, gorl_t log_std, 
   if (engine() && !a.requires_grad() && plain(m) && m.dim() == 2 && row_plain(a, m) && plain(l) && l.dim() == 1 && l.size(0) == m.size(1)) {
     auto result = GaussianLogProb::forward(a, m, l);
     if (grad && followed(m, l)) track(result, node<GaussianLogProb>(a, m, l));
+    Call::recorded();
     *out = wrap(std::move(result));
     return nullptr;
   }
@@ -152,23 +148,26 @@ gorl_err gorl_surrogate(gorl_t now, gorl_t old, gorl_t advantage, double clip, g
   TORCH_CHECK(p.sizes() == q.sizes() && p.sizes() == a.sizes(), "shapes differ: log-probabilities ", p.sizes(), " and ", q.sizes(), ", advantages ", a.sizes());
   if (engine() && plain(p) && plain(q) && plain(a) && !followed(q, a)) {
     const int64_t n = p.numel();
-    auto gradient = make(p.sizes());
-    const float *now_ = data(p), *old_ = data(q), *adv = data(a);
-    float* g = data(gradient);
-    const auto lo = static_cast<float>(1 - clip), hi = static_cast<float>(1 + clip);
-    double sum = 0, kl = 0, outside = 0;
-    for (int64_t i = 0; i < n; i++) {
-      const float d = now_[i] - old_[i], r = std::exp(d), limited = r < lo ? lo : (r > hi ? hi : r);
-      const float x = adv[i] * r, y = adv[i] * limited;
-      sum += x < y || std::isnan(x) ? x : y;
-      kl += (r - 1) - d;
-      outside += r < lo || r > hi;
-      g[i] = x <= y ? -x / static_cast<float>(n) : 0.f;
-    }
-    const double k = 1.0 / static_cast<double>(n);
-    *loss = wrap(loss_of(-sum * k, p, std::move(gradient)));
-    *divergence = wrap(scalar(kl * k));
-    *fraction = wrap(scalar(outside * k));
+    auto gradient = make(p.sizes()), value = make({}), moved = make({}), share = make({});
+    perform([n, now_ = data(p), old_ = data(q), adv = data(a), g = data(gradient), clip, value_ = data(value), moved_ = data(moved), share_ = data(share)] {
+      const auto lo = static_cast<float>(1 - clip), hi = static_cast<float>(1 + clip);
+      double sum = 0, kl = 0, outside = 0;
+      for (int64_t i = 0; i < n; i++) {
+        const float d = now_[i] - old_[i], r = std::exp(d), limited = r < lo ? lo : (r > hi ? hi : r);
+        const float x = adv[i] * r, y = adv[i] * limited;
+        sum += x < y || std::isnan(x) ? x : y;
+        kl += (r - 1) - d;
+        outside += r < lo || r > hi;
+        g[i] = x <= y ? -x / static_cast<float>(n) : 0.f;
+      }
+      const double k = 1.0 / static_cast<double>(n);
+      *value_ = static_cast<float>(-sum * k), *moved_ = static_cast<float>(kl * k), *share_ = static_cast<float>(outside * k);
+    }, p, q, a, gradient, value, moved, share);
+    Call::recorded();
+    follow(value, p, std::move(gradient));
+    *loss = wrap(std::move(value));
+    *divergence = wrap(std::move(moved));
+    *fraction = wrap(std::move(share));
     return nullptr;
   }
   if (elsewhere(p) && !followed(q, a)) {
@@ -194,26 +193,28 @@ gorl_err gorl_value_loss(gorl_t predicted, gorl_t old, gorl_t returns, double cl
   if (engine() && plain(v) && plain(o) && plain(r) && !followed(o, r)) {
     // kind 0: no clip; 1: the clipped loss alone; 2: the larger one.
     const int64_t n = v.numel();
-    const float *now_ = data(v), *old_ = data(o), *ret = data(r);
-    auto gradient = make(v.sizes());
-    float* g = data(gradient);
-    const auto c = static_cast<float>(clip);
-    const float k = 2.f / static_cast<float>(n);
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-      const float d = now_[i] - old_[i];
-      const bool inside = kind == 0 || (d >= -c && d <= c);
-      const float near = inside ? now_[i] : (d < 0 ? old_[i] - c : old_[i] + c);
-      const float free = ret[i] - now_[i], held = kind != 0 && inside ? ret[i] - (old_[i] + d) : ret[i] - near;
-      if (kind == 0 || (kind == 2 && !(held * held > free * free))) {
-        sum += free * free;
-        g[i] = -k * free;
-      } else {
-        sum += held * held;
-        g[i] = inside ? -k * held : 0.f;
+    auto gradient = make(v.sizes()), value = make({});
+    perform([n, now_ = data(v), old_ = data(o), ret = data(r), g = data(gradient), value_ = data(value), c = static_cast<float>(clip), kind] {
+      const float k = 2.f / static_cast<float>(n);
+      double sum = 0;
+      for (int64_t i = 0; i < n; i++) {
+        const float d = now_[i] - old_[i];
+        const bool inside = kind == 0 || (d >= -c && d <= c);
+        const float near = inside ? now_[i] : (d < 0 ? old_[i] - c : old_[i] + c);
+        const float free = ret[i] - now_[i], held = kind != 0 && inside ? ret[i] - (old_[i] + d) : ret[i] - near;
+        if (kind == 0 || (kind == 2 && !(held * held > free * free))) {
+          sum += free * free;
+          g[i] = -k * free;
+        } else {
+          sum += held * held;
+          g[i] = inside ? -k * held : 0.f;
+        }
       }
-    }
-    *out = wrap(loss_of(sum / static_cast<double>(n), v, std::move(gradient)));
+      *value_ = static_cast<float>(sum / static_cast<double>(n));
+    }, v, o, r, gradient, value);
+    Call::recorded();
+    follow(value, v, std::move(gradient));
+    *out = wrap(std::move(value));
     return nullptr;
   }
   if (elsewhere(v) && !followed(o, r)) {
@@ -234,7 +235,11 @@ gorl_err gorl_cross_entropy(gorl_t fake, gorl_t real, gorl_t* out) {
   GORL_BEGIN(1)
   const at::Tensor &f = T(fake), &r = T(real);
   if (engine() && plain(f) && plain(r)) {
-    auto loss = scalar(0.5 * (CrossEntropy::mean(f, 1) + CrossEntropy::mean(r, -1)));
+    auto loss = make({});
+    perform([p = data(f), n = f.numel(), q = data(r), m = r.numel(), o = data(loss)] {
+      *o = static_cast<float>(0.5 * (CrossEntropy::mean(p, n, 1) + CrossEntropy::mean(q, m, -1)));
+    }, f, r, loss);
+    Call::recorded();
     if (followed(f, r)) track(loss, node<CrossEntropy>(f, r));
     *out = wrap(std::move(loss));
     return nullptr;
@@ -253,9 +258,18 @@ gorl_err gorl_decay(const gorl_t* weights, const double* scales, int32_t n, gorl
   }
   TORCH_CHECK(n > 0, "there are no weights");
   if (all) {
-    double sum = 0;
-    for (size_t k = 0; k < w.size(); k++) sum += scales[k] * kernels().squares(data(w[k]), w[k].numel());
-    auto loss = scalar(sum);
+    auto loss = make({});
+    const auto forward = [o = data(loss)](const std::vector<at::Tensor>& w, const double* scales) {
+      double sum = 0;
+      for (size_t k = 0; k < w.size(); k++) sum += scales[k] * kernels().squares(data(w[k]), w[k].numel());
+      *o = static_cast<float>(sum);
+    };
+    forward(w, scales);
+    if (recorder != nullptr) {
+      recorder->keep(loss);
+      recorder->add([forward, w, scales = std::vector<double>(scales, scales + n)] { forward(w, scales.data()); });
+    }
+    Call::recorded();
     track(loss, node<Decay>(std::move(w), std::vector<double>(scales, scales + n)));
     *out = wrap(std::move(loss));
     return nullptr;

@@ -16,9 +16,24 @@ variable_list Op::apply(variable_list&& grads) {
   return backward(grads);
 }
 
+void Op::leave(int64_t parts) {
+  if (patient_ && parts > 1) {
+    left_ = parts;
+    return;
+  }
+  at_once(parts);
+}
+
+void Op::at_once(int64_t parts) {
+  perform([this, parts] {
+    each(parts, [this](int64_t p) { part(p); });
+    finish();
+  });
+}
+
 void Op::release_variables() {
   released_ = true;
-  release();
+  if (recorder == nullptr) release();  // otherwise a replay needs it
 }
 
 bool ready(const at::Tensor& t) {
@@ -59,6 +74,11 @@ bool backpropagate(const at::Tensor& loss) {
   }
   for (Op* op : all) op->grads_.assign(op->num_inputs(), at::Tensor());
   root->grads_[loss.output_nr()] = scalar(1);
+  if (recorder != nullptr) {  // all nodes
+    recorder->keep(loss);
+    recorder->keep(root->grads_[loss.output_nr()]);
+  }
+  std::vector<Op*> late;  // they live as long as the loss
   stack.push_back(root);
   while (!stack.empty()) {
     Op* op = stack.back();
@@ -67,8 +87,12 @@ bool backpropagate(const at::Tensor& loss) {
     bool any = false;
     for (const auto& g : op->grads_) any = any || g.defined();
     if (any) {
+      op->patient_ = true;
+      op->left_ = 0;
       in = op->apply(std::move(op->grads_));
-      op->release_variables();
+      op->patient_ = false;
+      if (op->left_ > 0) late.push_back(op);
+      else op->release_variables();
     }
     op->grads_.clear();
     for (size_t i = 0; i < in.size(); i++) {
@@ -79,8 +103,10 @@ bool backpropagate(const at::Tensor& loss) {
           auto& g = next->grads_[edge.input_nr];
           if (g.defined()) {  // a gradient may be shared: it is not changed in place
             auto sum = make(g.sizes());
-            std::memcpy(data(sum), data(g), static_cast<size_t>(g.numel()) * 4);
-            kernels().axpy(data(sum), 1, data(in[i]), g.numel());
+            perform([n = g.numel(), o = data(sum), p = data(g), q = data(in[i])] {
+              std::memcpy(o, p, static_cast<size_t>(n) * 4);
+              kernels().axpy(o, 1, q, n);
+            }, sum, g, in[i]);
             g = sum;
           } else {
             g = in[i];
@@ -89,10 +115,21 @@ bool backpropagate(const at::Tensor& loss) {
         if (--next->waiting_ == 0) stack.push_back(next);
       } else if (in[i].defined()) {
         auto* leaf = static_cast<AccumulateGrad*>(edge.function.get());
-        kernels().axpy(data(leaf->variable.grad()), 1, data(in[i]), in[i].numel());
+        perform([o = data(leaf->variable.grad()), p = data(in[i]), n = in[i].numel()] { kernels().axpy(o, 1, p, n); }, in[i]);
       }
     }
   }
+  if (late.empty()) return true;
+  perform([late] {
+    int64_t parts = 0;
+    for (const Op* op : late) parts = std::max(parts, op->left_);
+    each(parts, [&](int64_t part) {
+      for (Op* op : late)
+        if (part < op->left_) op->part(part);
+    });
+    for (Op* op : late) op->finish();
+  });
+  for (Op* op : late) op->release_variables();
   return true;
 }
 

@@ -20,6 +20,14 @@ struct Op : torch::autograd::Node, Celled {
   virtual variable_list backward(const variable_list& grads) = 0;
   // Lets go of what backward needs.
   virtual void release() = 0;
+  // A network of whose input nobody wants the gradient may leave its backward to the end of the pass, where each thread goes through
+  // all such networks with its rows: the threads then meet once instead of once a network. backward calls leave with the number of
+  // parts; part follows once for each, on any thread, and then finish. Where there is no such end, or one part alone, that is at
+  // once.
+  void leave(int64_t parts);
+  void at_once(int64_t parts);
+  virtual void part(int64_t) {}
+  virtual void finish() {}
 
   variable_list apply(variable_list&& grads) final;
   void release_variables() final;
@@ -27,6 +35,8 @@ struct Op : torch::autograd::Node, Celled {
  private:
   friend bool backpropagate(const at::Tensor& loss);
   bool released_ = false;
+  bool patient_ = false;  // whether the pass has an end at which things can be done
+  int64_t left_ = 0;      // how many parts are left to it
   // What backpropagate notes down: the gradients so far, and how many nodes have not been run that add to them.
   variable_list grads_;
   int64_t waiting_ = 0;

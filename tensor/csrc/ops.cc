@@ -120,51 +120,67 @@ at::Tensor along(int32_t op, const at::Tensor& a, int64_t dim) {
 
 using namespace gorl;
 
-// The result of the engine, or of libtorch where it is undefined.
-#define GORL_FAST(mine, theirs)                       \
-  at::Tensor result = mine;                           \
-  if (!result.defined()) result = theirs;             \
+// The result of the engine, or where it is undefined that of libtorch, which computes `theirs` of copies of what it names.
+#define GORL_FAST(mine, theirs, ...)                                   \
+  at::Tensor result = mine;                                            \
+  if (result.defined()) Call::recorded();                              \
+  else result = by_libtorch([__VA_ARGS__] { return theirs; });         \
   *out = wrap(std::move(result));
+#define GORL_SLOW(theirs, ...) *out = wrap(by_libtorch([__VA_ARGS__] { return theirs; }));
 
-gorl_err gorl_unary(int32_t op, gorl_t a, int grad, gorl_t* out) { GORL_BEGIN(grad) GORL_FAST(fast_unary(op, T(a)), unary(op, T(a))) GORL_END }
-gorl_err gorl_binary(int32_t op, gorl_t a, gorl_t b, int grad, gorl_t* out) { GORL_BEGIN(grad) GORL_FAST(fast_binary(op, T(a), T(b)), binary(op, T(a), T(b))) GORL_END }
-gorl_err gorl_scalar(int32_t op, gorl_t a, double x, int grad, gorl_t* out) { GORL_BEGIN(grad) GORL_FAST(fast_scalar(op, T(a), x), with_scalar(op, T(a), x)) GORL_END }
+gorl_err gorl_unary(int32_t op, gorl_t a, int grad, gorl_t* out) { GORL_BEGIN(grad) GORL_FAST(fast_unary(op, T(a)), unary(op, x), op, x = T(a)) GORL_END }
+gorl_err gorl_binary(int32_t op, gorl_t a, gorl_t b, int grad, gorl_t* out) {
+  GORL_BEGIN(grad) GORL_FAST(fast_binary(op, T(a), T(b)), binary(op, x, y), op, x = T(a), y = T(b)) GORL_END
+}
+gorl_err gorl_scalar(int32_t op, gorl_t a, double x, int grad, gorl_t* out) {
+  GORL_BEGIN(grad) GORL_FAST(fast_scalar(op, T(a), x), with_scalar(op, t, x), op, t = T(a), x) GORL_END
+}
 gorl_err gorl_clamp(gorl_t a, double lo, double hi, int grad, gorl_t* out) {
   GORL_BEGIN(grad)
   c10::optional<at::Scalar> low, high;
   if (!std::isinf(lo)) low = lo;
   if (!std::isinf(hi)) high = hi;
-  GORL_FAST(low || high ? fast_clamp(T(a), lo, hi) : T(a), at::clamp(T(a), low, high))
+  GORL_FAST(low || high ? fast_clamp(T(a), lo, hi) : T(a), at::clamp(x, low, high), x = T(a), low, high)
   GORL_END
 }
 gorl_err gorl_reduce(int32_t op, gorl_t a, const int64_t* dims, int32_t n, int keep, int grad, gorl_t* out) {
-  GORL_BEGIN(grad) GORL_FAST(fast_reduce(op, T(a), sizes_of(dims, n), keep != 0), reduce(op, T(a), sizes_of(dims, n), keep != 0)) GORL_END
+  GORL_BEGIN(grad)
+  GORL_FAST(fast_reduce(op, T(a), sizes_of(dims, n), keep != 0), reduce(op, x, over, keep != 0), op, x = T(a), over = sizes_of(dims, n).vec(), keep)
+  GORL_END
 }
-gorl_err gorl_along(int32_t op, gorl_t a, int64_t dim, int grad, gorl_t* out) { GORL_BEGIN(grad) GORL_FAST(op == GORL_UNSQUEEZE ? fast_unsqueeze(T(a), dim) : at::Tensor(), along(op, T(a), dim)) GORL_END }
-gorl_err gorl_where(gorl_t c, gorl_t a, gorl_t b, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(at::where(T(c), T(a), T(b))); GORL_END }
+gorl_err gorl_along(int32_t op, gorl_t a, int64_t dim, int grad, gorl_t* out) {
+  GORL_BEGIN(grad) GORL_FAST(op == GORL_UNSQUEEZE ? fast_unsqueeze(T(a), dim) : at::Tensor(), along(op, x, dim), op, x = T(a), dim) GORL_END
+}
+gorl_err gorl_where(gorl_t c, gorl_t a, gorl_t b, int grad, gorl_t* out) {
+  GORL_BEGIN(grad) GORL_SLOW(at::where(x, y, z), x = T(c), y = T(a), z = T(b)) GORL_END
+}
 gorl_err gorl_join(int32_t op, const gorl_t* list, int32_t n, int64_t dim, int grad, gorl_t* out) {
   GORL_BEGIN(grad)
-  if (auto joined = op == GORL_CAT ? fast_cat(list, n, dim) : at::Tensor(); joined.defined()) {
-    *out = wrap(std::move(joined));
-    return nullptr;
-  }
   std::vector<at::Tensor> ts;
-  ts.reserve(static_cast<size_t>(n));
-  for (int32_t i = 0; i < n; i++) ts.push_back(T(list[i]));
-  *out = wrap(op == GORL_CAT ? at::cat(ts, dim) : at::stack(ts, dim));
+  auto joined = op == GORL_CAT ? fast_cat(list, n, dim) : at::Tensor();
+  for (int32_t i = 0; i < n && !joined.defined(); i++) ts.push_back(T(list[i]));
+  GORL_FAST(joined, op == GORL_CAT ? at::cat(ts, dim) : at::stack(ts, dim), op, ts = std::move(ts), dim)
   GORL_END
 }
 gorl_err gorl_narrow(gorl_t a, int64_t dim, int64_t start, int64_t length, int grad, gorl_t* out) {
-  GORL_BEGIN(grad) GORL_FAST(fast_narrow(T(a), dim, start, length), T(a).narrow(dim, start, length)) GORL_END
+  GORL_BEGIN(grad) GORL_FAST(fast_narrow(T(a), dim, start, length), x.narrow(dim, start, length), x = T(a), dim, start, length) GORL_END
 }
-gorl_err gorl_select(gorl_t a, int64_t dim, int64_t index, int grad, gorl_t* out) { GORL_BEGIN(grad) GORL_FAST(fast_select(T(a), dim, index), T(a).select(dim, index)) GORL_END }
+gorl_err gorl_select(gorl_t a, int64_t dim, int64_t index, int grad, gorl_t* out) {
+  GORL_BEGIN(grad) GORL_FAST(fast_select(T(a), dim, index), x.select(dim, index), x = T(a), dim, index) GORL_END
+}
 gorl_err gorl_index_select(gorl_t a, int64_t dim, gorl_t index, int grad, gorl_t* out) {
-  GORL_BEGIN(grad) GORL_FAST(fast_rows(T(a), dim, T(index)), at::index_select(T(a), dim, T(index))) GORL_END
+  GORL_BEGIN(grad) GORL_FAST(fast_rows(T(a), dim, T(index)), at::index_select(x, dim, which), x = T(a), dim, which = T(index)) GORL_END
 }
-gorl_err gorl_gather(gorl_t a, int64_t dim, gorl_t index, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(at::gather(T(a), dim, T(index))); GORL_END }
-gorl_err gorl_reshape(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).reshape(sizes_of(sizes, n))); GORL_END }
-gorl_err gorl_expand(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).expand(sizes_of(sizes, n))); GORL_END }
-gorl_err gorl_transpose(gorl_t a, int64_t d0, int64_t d1, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).transpose(d0, d1)); GORL_END }
+gorl_err gorl_gather(gorl_t a, int64_t dim, gorl_t index, int grad, gorl_t* out) {
+  GORL_BEGIN(grad) GORL_SLOW(at::gather(x, dim, which), x = T(a), dim, which = T(index)) GORL_END
+}
+gorl_err gorl_reshape(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out) {
+  GORL_BEGIN(grad) GORL_SLOW(x.reshape(to), x = T(a), to = sizes_of(sizes, n).vec()) GORL_END
+}
+gorl_err gorl_expand(gorl_t a, const int64_t* sizes, int32_t n, int grad, gorl_t* out) {
+  GORL_BEGIN(grad) GORL_SLOW(x.expand(to), x = T(a), to = sizes_of(sizes, n).vec()) GORL_END
+}
+gorl_err gorl_transpose(gorl_t a, int64_t d0, int64_t d1, int grad, gorl_t* out) { GORL_BEGIN(grad) GORL_SLOW(x.transpose(d0, d1), x = T(a), d0, d1) GORL_END }
 gorl_err gorl_bitcast(gorl_t a, int32_t dtype, int grad, gorl_t* out) {
   GORL_BEGIN(grad)
   const at::Tensor& t = T(a);
@@ -179,7 +195,9 @@ gorl_err gorl_bitcast(gorl_t a, int32_t dtype, int grad, gorl_t* out) {
   *out = wrap(t.view(scalar_of(dtype)));
   GORL_END
 }
-gorl_err gorl_permute(gorl_t a, const int64_t* dims, int32_t n, int grad, gorl_t* out) { GORL_BEGIN(grad) *out = wrap(T(a).permute(sizes_of(dims, n))); GORL_END }
+gorl_err gorl_permute(gorl_t a, const int64_t* dims, int32_t n, int grad, gorl_t* out) {
+  GORL_BEGIN(grad) GORL_SLOW(x.permute(order), x = T(a), order = sizes_of(dims, n).vec()) GORL_END
+}
 
 gorl_err gorl_conv2d(gorl_t x, gorl_t w, gorl_t b, const int64_t* g, int32_t lower, int grad, gorl_t* out) {
   GORL_BEGIN(grad)
@@ -213,8 +231,20 @@ gorl_err gorl_gaussian_log_prob(gorl_t action, gorl_t mean, gorl_t log_std, int 
   GORL_END
 }
 
-gorl_err gorl_copy_(gorl_t dst, gorl_t src) { GORL_BEGIN(0) if (!fast_copy(T(dst), T(src))) T(dst).copy_(T(src)); GORL_END }
-gorl_err gorl_add_(gorl_t dst, gorl_t src, double alpha) { GORL_BEGIN(0) T(dst).add_(T(src), alpha); GORL_END }
-gorl_err gorl_mul_(gorl_t dst, double x) { GORL_BEGIN(0) T(dst).mul_(x); GORL_END }
-gorl_err gorl_fill_(gorl_t dst, double x) { GORL_BEGIN(0) if (!fast_fill(T(dst), x)) T(dst).fill_(x); GORL_END }
-gorl_err gorl_index_copy_(gorl_t dst, gorl_t index, gorl_t src) { GORL_BEGIN(0) T(dst).index_copy_(0, T(index), T(src)); GORL_END }
+gorl_err gorl_copy_(gorl_t dst, gorl_t src) {
+  GORL_BEGIN(0)
+  if (fast_copy(T(dst), T(src))) Call::recorded();
+  else in_place([to = T(dst), x = T(src)] { to.copy_(x); });
+  GORL_END
+}
+gorl_err gorl_add_(gorl_t dst, gorl_t src, double alpha) { GORL_BEGIN(0) in_place([to = T(dst), x = T(src), alpha] { to.add_(x, alpha); }); GORL_END }
+gorl_err gorl_mul_(gorl_t dst, double x) { GORL_BEGIN(0) in_place([to = T(dst), x] { to.mul_(x); }); GORL_END }
+gorl_err gorl_fill_(gorl_t dst, double x) {
+  GORL_BEGIN(0)
+  if (fast_fill(T(dst), x)) Call::recorded();
+  else in_place([to = T(dst), x] { to.fill_(x); });
+  GORL_END
+}
+gorl_err gorl_index_copy_(gorl_t dst, gorl_t index, gorl_t src) {
+  GORL_BEGIN(0) in_place([to = T(dst), which = T(index), x = T(src)] { to.index_copy_(0, which, x); }); GORL_END
+}

@@ -65,17 +65,15 @@ gorl_err gorl_clip_norm_(gorl_t grad, const int64_t* begin, const int64_t* end, 
   check_segments(begin, end, n, {&g});
   TORCH_CHECK(T(norms).numel() >= n, "there is room for ", T(norms).numel(), " norms, ", n, " are wanted");
   if (engine() && plain(g) && plain(T(norms))) {
-    auto* p = g.data_ptr<float>();
-    auto* out = T(norms).data_ptr<float>();
     for (int32_t s = 0; s < n; s++) {
-      const double sum = kernels().squares(p + begin[s], end[s] - begin[s]);
-      const double norm = std::sqrt(sum);
-      out[s] = static_cast<float>(norm);
-      if (!(max_norm[s] > 0)) continue;
-      const double factor = max_norm[s] / (norm + 1e-6);
-      if (factor >= 1) continue;
-      kernels().scale(p + begin[s], static_cast<float>(factor), end[s] - begin[s]);
+      perform([p = data(g) + begin[s], length = end[s] - begin[s], limit = max_norm[s], out = data(T(norms)) + s] {
+        const double norm = std::sqrt(kernels().squares(p, length));
+        *out = static_cast<float>(norm);
+        const double factor = limit / (norm + 1e-6);
+        if (limit > 0 && factor < 1) kernels().scale(p, static_cast<float>(factor), length);
+      }, g, T(norms));
     }
+    Call::recorded();
   } else {
     for (int32_t s = 0; s < n; s++) {
       auto part = g.narrow(0, begin[s], end[s] - begin[s]);
@@ -87,19 +85,21 @@ gorl_err gorl_clip_norm_(gorl_t grad, const int64_t* begin, const int64_t* end, 
   GORL_END
 }
 
-void gorl_adam_factors(const double* lr, int32_t n, int64_t step, double beta1, double beta2, double eps, double weight_decay, float* out) {
+void gorl_adam_factors(const double* lr, int32_t n, int64_t step, double beta1, double beta2, double eps, double weight_decay, int32_t device, float* out) {
   const AdamFactors f(step, beta1, beta2, eps, weight_decay);
+  const bool here = device == -1;  // where the engine multiplies by the correction itself
   for (int32_t s = 0; s < n; s++) {
-    *out++ = static_cast<float>(f.size(lr[s]));
+    *out++ = static_cast<float>(here ? lr[s] / f.correction1 : f.size(lr[s]));
     *out++ = static_cast<float>(f.shrink(lr[s]));
   }
-  *out = static_cast<float>(f.epsilon);
+  *out = static_cast<float>(here ? f.root2 : f.epsilon);
 }
 
 gorl_err gorl_adam_(gorl_t param, gorl_t grad, gorl_t exp_avg, gorl_t exp_avg_sq, const int64_t* begin, const int64_t* end,
                     const double* lr, int32_t n, int64_t step, double beta1, double beta2, double eps, double weight_decay, int decoupled, gorl_t factors) {
   GORL_BEGIN(0)
   check_segments(begin, end, n, {&T(param), &T(grad), &T(exp_avg), &T(exp_avg_sq)});
+  const Factors factor = factors_of(T(param).device().is_cpu() ? nullptr : factors, 2 * n + 1);
   const AdamFactors f(step, beta1, beta2, eps, weight_decay);
   if (engine() && plain(T(param)) && plain(T(grad)) && plain(T(exp_avg)) && plain(T(exp_avg_sq))) {
     for (int32_t s = 0; s < n; s++) {
@@ -110,15 +110,24 @@ gorl_err gorl_adam_(gorl_t param, gorl_t grad, gorl_t exp_avg, gorl_t exp_avg_sq
       c.size = static_cast<float>(lr[s] / f.correction1);
       c.l2 = static_cast<float>(decoupled ? 0 : weight_decay);
       c.shrink = static_cast<float>(decoupled ? f.shrink(lr[s]) : 1);
-      const int64_t n_ = end[s] - begin[s], parts = parts_of(n_, 10 * n_);
-      each(parts, [&](int64_t part) {
-        const int64_t i = begin[s] + begin_of(part, parts, n_), left = begin[s] + begin_of(part + 1, parts, n_) - i;
-        kernels().adam(c, data(T(param)) + i, data(T(grad)) + i, data(T(exp_avg)) + i, data(T(exp_avg_sq)) + i, left);
-      });
+      const float* there = factors == nullptr ? nullptr : data(T(factors));
+      perform([c, there, s, n, decoupled, length = end[s] - begin[s], p = data(T(param)) + begin[s], g = data(T(grad)) + begin[s],
+               m = data(T(exp_avg)) + begin[s], v = data(T(exp_avg_sq)) + begin[s]] {
+        Adam now = c;
+        if (there != nullptr) {
+          now.size = there[2 * s], now.root2 = there[2 * n];
+          if (decoupled) now.shrink = there[2 * s + 1];
+        }
+        const int64_t parts = parts_of(length, 10 * length);
+        each(parts, [&](int64_t part) {
+          const int64_t i = begin_of(part, parts, length);
+          kernels().adam(now, p + i, g + i, m + i, v + i, begin_of(part + 1, parts, length) - i);
+        });
+      }, T(param), T(grad), T(exp_avg), T(exp_avg_sq));
     }
+    Call::recorded();
     return nullptr;
   }
-  const Factors factor = factors_of(factors, 2 * n + 1);
   each_run(begin, end, n, [&](int32_t first, int32_t last) {
     auto run = [&](gorl_t t) { return T(t).narrow(0, begin[first], end[last] - begin[first]); };
     auto of = [&](const at::Tensor& t, int32_t s) { return t.narrow(0, begin[s] - begin[first], end[s] - begin[s]); };

@@ -1,61 +1,10 @@
 // A multilayer perceptron as one node of the autograd graph, and one with the penalty on its input gradient: see node.h.
-#include "node.h"
+#include "net.h"
 #include "numbering.h"
 #include "penalty.h"
 
 namespace gorl {
 namespace {
-
-// The activations that the kernels know. Their derivatives follow from their value.
-bool known(int32_t op) {
-  return op == GORL_IDENTITY || op == GORL_RELU || op == GORL_TANH || op == GORL_SIGMOID || op == GORL_ELU;
-}
-// Whether f'' is not zero everywhere.
-bool curved(int32_t op) { return op == GORL_TANH || op == GORL_SIGMOID || op == GORL_ELU; }
-
-// Memory of the calling thread, kept for the next call: slot i holds n floats.
-float* space(size_t slot, int64_t n) {
-  thread_local std::vector<std::vector<float>> slots;
-  if (slots.size() <= slot) slots.resize(slot + 1);
-  if (static_cast<int64_t>(slots[slot].size()) < n) slots[slot].resize(static_cast<size_t>(n));
-  return slots[slot].data();
-}
-
-// The layers of a perceptron: layer k computes f_k(h W_k^T + b_k).
-struct Net {
-  std::vector<at::Tensor> w, b;
-  std::vector<int32_t> f;
-  bool plain_ = true, learns = true;  // whether the kernels can apply it; whether all of its gradients can be added to
-  int64_t weights = 0;
-
-  Net(const gorl_t* weights_, const gorl_t* biases, const int32_t* activations, int32_t layers) {
-    for (int32_t i = 0; i < layers && plain_; i++) {
-      const at::Tensor& weight = T(weights_[i]);
-      plain_ = biases[i] != nullptr && known(activations[i]) && plain(weight) && weight.dim() == 2 && plain(T(biases[i])) &&
-               T(biases[i]).numel() == weight.size(0) && (i == 0 || weight.size(1) == w.back().size(0));
-      if (!plain_) return;
-      w.push_back(weight);
-      b.push_back(T(biases[i]));
-      f.push_back(activations[i]);
-      learns = learns && w.back().requires_grad() && b.back().requires_grad() && ready(w.back()) && ready(b.back());
-      weights += weight.numel();
-    }
-  }
-  size_t layers() const { return w.size(); }
-  int64_t in(size_t k) const { return w[k].size(1); }
-  int64_t out(size_t k) const { return w[k].size(0); }
-  bool frozen() const {
-    for (size_t k = 0; k < w.size(); k++)
-      if (followed(w[k], b[k])) return false;
-    return true;
-  }
-  // Makes room for the values of all layers of n rows in one tensor, but for the last layer's.
-  at::Tensor room(int64_t n) const {
-    int64_t width = 0;
-    for (size_t k = 0; k + 1 < layers(); k++) width += out(k);
-    return make({n * width});
-  }
-};
 
 // Where values of n rows of each layer lie: h[0] is the input, h[k + 1] what layer k makes of h[k].
 std::vector<float*> places(const Net& net, int64_t n, float* x, const at::Tensor& hidden, float* y) {
@@ -106,43 +55,11 @@ void weigh(const Net& net, size_t k, int64_t rows, const float* dz, const float*
   kernels().multiply(p);
 }
 
-// Where a part of the rows adds its gradients: the first to the parameters' own, the others to memory that sum adds to them
-// in the order of the parts.
-struct Gradients {
-  std::vector<float*> w, b;
-  Gradients(const Net& net, const at::Tensor& others, int64_t part) {
-    float* p = part == 0 ? nullptr : data(others) + (part - 1) * others.size(1);
-    for (size_t k = 0; k < net.layers(); k++) {
-      w.push_back(p == nullptr ? data(net.w[k].grad()) : p);
-      if (p != nullptr) p += net.w[k].numel();
-      b.push_back(p == nullptr ? data(net.b[k].grad()) : p);
-      if (p != nullptr) p += net.b[k].numel();
-    }
-  }
-  static at::Tensor others(const Net& net, int64_t parts) {
-    int64_t n = 0;
-    for (size_t k = 0; k < net.layers(); k++) n += net.w[k].numel() + net.b[k].numel();
-    auto t = make({parts - 1, n});
-    if (parts > 1) std::memset(t.data_ptr(), 0, t.nbytes());
-    return t;
-  }
-  static void sum(const Net& net, const at::Tensor& others, int64_t parts) {
-    const Gradients to(net, others, 0);
-    for (int64_t part = 1; part < parts; part++) {
-      const Gradients from(net, others, part);
-      for (size_t k = 0; k < net.layers(); k++) {
-        kernels().axpy(to.w[k], 1, from.w[k], net.w[k].numel());
-        kernels().axpy(to.b[k], 1, from.b[k], net.b[k].numel());
-      }
-    }
-  }
-};
-
 // Goes down through the network over rows [r, r + rows): adds to the gradients, given the gradient dy by the outputs and, unless
 // null, further ones more[k] by what the activation of layer k is applied to (of the part's rows alone). dx, unless null, becomes
 // the gradient by the input.
 void descend(const Net& net, const std::vector<float*>& h, const float* dy, const std::vector<float*>* more, float* dx,
-             const Gradients& to, int64_t r, int64_t rows) {
+             const Gradients::Place& to, int64_t r, int64_t rows) {
   const size_t last = net.layers() - 1;
   const int32_t end = net.f[last];
   const float* dz = dy + r * net.out(last);
@@ -180,11 +97,15 @@ constexpr int64_t without_backward = 8;
 at::Tensor apply(const Net& net, const at::Tensor& x, const at::Tensor& hidden, int64_t larger_parts = 1) {
   const int64_t n = x.size(0), parts = parts_of(n, n * net.weights / larger_parts);
   auto y = make({n, net.out(net.layers() - 1)});
-  const auto h = places(net, n, data(x), hidden, data(y));
-  each(parts, [&](int64_t part) {
-    const int64_t r = begin_of(part, parts, n);
-    ascend(net, h, r, begin_of(part + 1, parts, n) - r);
-  });
+  const auto forward = [n, parts](const Net& net, const at::Tensor& x, const at::Tensor& hidden, const at::Tensor& y) {
+    const auto h = places(net, n, data(x), hidden, data(y));
+    each(parts, [&](int64_t part) {
+      const int64_t r = begin_of(part, parts, n);
+      ascend(net, h, r, begin_of(part + 1, parts, n) - r);
+    });
+  };
+  forward(net, x, hidden, y);
+  if (recorder != nullptr) recorder->add([forward, net, x = bare_of(x), hidden, y = y] { forward(net, x, hidden, y); });
   return y;
 }
 
@@ -194,19 +115,30 @@ struct Perceptron : Op {
   Perceptron(Net net_, const at::Tensor& x_, at::Tensor hidden_, const at::Tensor& y_)
       : Op(torch::autograd::collect_next_edges(x_)), net(std::move(net_)), x(bare_of(x_)), hidden(std::move(hidden_)), y(bare_of(y_)) {}
   variable_list backward(const variable_list& grads) override {
-    const int64_t n = x.size(0), parts = parts_of(n, 2 * n * net.weights);
-    const auto dy = grads[0].contiguous();
-    const auto h = places(net, n, data(x), hidden, data(y));
-    at::Tensor dx, others = Gradients::others(net, parts);
-    if (next_edge(0).function != nullptr) dx = make(x.sizes());
-    each(parts, [&](int64_t part) {
-      const int64_t r = begin_of(part, parts, n);
-      descend(net, h, data(dy), nullptr, dx.defined() ? data(dx) : nullptr, Gradients(net, others, part), r, begin_of(part + 1, parts, n) - r);
-    });
-    Gradients::sum(net, others, parts);
+    const int64_t n = x.size(0);
+    parts = parts_of(n, 2 * n * net.weights);
+    dy = contiguous(grads[0]);
+    gradients = Gradients::of(net, parts);
+    if (next_edge(0).function == nullptr) {
+      leave(parts);
+      return {at::Tensor()};
+    }
+    dx = make(x.sizes());
+    at_once(parts);
     return {dx};
   }
-  void release() override { x.reset(), hidden.reset(), y.reset(); }
+  void part(int64_t p) override {
+    const int64_t n = x.size(0), r = begin_of(p, parts, n);
+    descend(net, places(net, n, data(x), hidden, data(y)), data(dy), nullptr, dx.defined() ? data(dx) : nullptr, gradients->at(p), r,
+            begin_of(p + 1, parts, n) - r);
+  }
+  void finish() override { gradients->sum(); }
+  void release() override { x.reset(), hidden.reset(), y.reset(), dy.reset(), dx.reset(), gradients.reset(); }
+
+ private:  // of a pass
+  int64_t parts = 0;
+  at::Tensor dy, dx;
+  std::shared_ptr<Gradients> gradients;
 };
 
 // A perceptron with one linear output, and the mean over rows of the squared gradient of the output by the input:
@@ -240,68 +172,80 @@ struct Critic : Op {
     for (size_t k = 0; k <= last; k++) width += net.in(k) + (k < last ? net.out(k) : 0);
     hidden = net.room(n);
     slopes = make({n * width});
-    auto y = make({n, 1});
-    const auto h = places(net, n, data(x), hidden, data(y));
-    const auto s = slopes_of(n);
-    std::vector<double> squares(static_cast<size_t>(parts));
-    each(parts, [&](int64_t part) {
-      const int64_t r = begin_of(part, parts, n), rows = begin_of(part + 1, parts, n) - r;
-      ascend(net, h, r, rows);
-      for (int64_t i = r; i < r + rows; i++)
-        std::memcpy(s.v[last] + i * net.in(last), data(net.w[last]), static_cast<size_t>(net.in(last)) * 4);
-      for (size_t k = last; k-- > 0;) {
-        float* u = s.u[k] + r * net.out(k);
-        std::memcpy(u, s.v[k + 1] + r * net.out(k), static_cast<size_t>(rows * net.out(k)) * 4);
-        kernels().derive(net.f[k], u, h[k + 1] + r * net.out(k), rows * net.out(k));
-        down(net, k, rows, u, s.v[k] + r * net.in(k), nullptr, GORL_IDENTITY);
-      }
-      squares[static_cast<size_t>(part)] = kernels().squares(s.v[0] + r * net.in(0), rows * net.in(0));
-    });
-    double sum = 0;
-    for (double q : squares) sum += q;
-    return {y, scalar(sum / static_cast<double>(n))};
+    auto y = make({n, 1}), penalty = make({});
+    const auto compute = [this, n, parts, last, y_ = data(y), penalty_ = data(penalty)] {
+      const auto h = places(net, n, data(x), hidden, y_);
+      const auto s = slopes_of(n);
+      std::vector<double> squares(static_cast<size_t>(parts));
+      each(parts, [&](int64_t part) {
+        const int64_t r = begin_of(part, parts, n), rows = begin_of(part + 1, parts, n) - r;
+        ascend(net, h, r, rows);
+        for (int64_t i = r; i < r + rows; i++)
+          std::memcpy(s.v[last] + i * net.in(last), data(net.w[last]), static_cast<size_t>(net.in(last)) * 4);
+        for (size_t k = last; k-- > 0;) {
+          float* u = s.u[k] + r * net.out(k);
+          std::memcpy(u, s.v[k + 1] + r * net.out(k), static_cast<size_t>(rows * net.out(k)) * 4);
+          kernels().derive(net.f[k], u, h[k + 1] + r * net.out(k), rows * net.out(k));
+          down(net, k, rows, u, s.v[k] + r * net.in(k), nullptr, GORL_IDENTITY);
+        }
+        squares[static_cast<size_t>(part)] = kernels().squares(s.v[0] + r * net.in(0), rows * net.in(0));
+      });
+      double sum = 0;
+      for (double q : squares) sum += q;
+      *penalty_ = static_cast<float>(sum / static_cast<double>(n));
+    };
+    perform(compute, y, penalty);
+    return {y, penalty};
   }
 
   variable_list backward(const variable_list& grads) override {
-    const int64_t n = x.size(0), parts = parts_of(n, 4 * n * net.weights);
-    const size_t last = net.layers() - 1;
-    at::Tensor dy = grads[0].defined() ? grads[0].contiguous() : at::Tensor();
-    if (!dy.defined()) std::memset((dy = make({n, 1})).data_ptr(), 0, static_cast<size_t>(n) * 4);
-    const double share = grads[1].defined() ? 2 * static_cast<double>(*data(grads[1].contiguous())) / static_cast<double>(n) : 0;
-    const auto h = places(net, n, data(x), hidden, nullptr);
-    const auto s = slopes_of(n);
-    auto others = Gradients::others(net, parts);
-    each(parts, [&](int64_t part) {
-      const int64_t r = begin_of(part, parts, n), rows = begin_of(part + 1, parts, n) - r;
-      const Gradients to(net, others, part);
-      std::vector<float*> more(net.layers(), nullptr);  // what the penalty says of z_k
-      if (grads[1].defined()) {
-        const size_t slot = 3;  // after those of descend
-        float* dv = space(slot, rows * net.in(0));
-        std::memset(dv, 0, static_cast<size_t>(rows * net.in(0)) * 4);
-        kernels().axpy(dv, static_cast<float>(share), s.v[0] + r * net.in(0), rows * net.in(0));
-        for (size_t k = 0; k < last; k++) {
-          const int64_t size = rows * net.out(k), at = r * net.out(k);
-          weigh(net, k, rows, s.u[k] + r * net.out(k), dv, to.w[k]);
-          float* du = space(slot + 1 + 2 * k, size);
-          const bool bends = curved(net.f[k]);
-          up(net, k, rows, dv, du, false, bends ? nullptr : h[k + 1] + at, net.f[k]);
-          if (bends) {
-            more[k] = space(slot + 2 + 2 * k, size);
-            std::memcpy(more[k], du, static_cast<size_t>(size) * 4);
-            kernels().curve(net.f[k], more[k], h[k + 1] + at, s.v[k + 1] + at, size);
-            kernels().derive(net.f[k], du, h[k + 1] + at, size);
-          }
-          dv = du;
-        }
-        kernels().add_columns(to.w[last], dv, rows, net.in(last));
-      }
-      descend(net, h, data(dy), &more, nullptr, to, r, rows);
-    });
-    Gradients::sum(net, others, parts);
+    const int64_t n = x.size(0);
+    parts = parts_of(n, 4 * n * net.weights);
+    dy = grads[0].defined() ? contiguous(grads[0]) : make({n, 1});
+    if (!grads[0].defined()) std::memset(dy.data_ptr(), 0, dy.nbytes());
+    dpenalty = grads[1];
+    gradients = Gradients::of(net, parts);
+    leave(parts);
     return {};
   }
-  void release() override { x.reset(), hidden.reset(), slopes.reset(); }
+  void part(int64_t p) override {
+    const int64_t n = x.size(0), r = begin_of(p, parts, n), rows = begin_of(p + 1, parts, n) - r;
+    const size_t last = net.layers() - 1;
+    const auto h = places(net, n, data(x), hidden, nullptr);
+    const auto s = slopes_of(n);
+    const auto to = gradients->at(p);
+    std::vector<float*> more(net.layers(), nullptr);  // what the penalty says of z_k
+    if (dpenalty.defined()) {
+      const double share = 2 * static_cast<double>(*data(dpenalty)) / static_cast<double>(n);
+      const size_t slot = 3;  // after those of descend
+      float* dv = space(slot, rows * net.in(0));
+      std::memset(dv, 0, static_cast<size_t>(rows * net.in(0)) * 4);
+      kernels().axpy(dv, static_cast<float>(share), s.v[0] + r * net.in(0), rows * net.in(0));
+      for (size_t k = 0; k < last; k++) {
+        const int64_t size = rows * net.out(k), at = r * net.out(k);
+        weigh(net, k, rows, s.u[k] + r * net.out(k), dv, to.w[k]);
+        float* du = space(slot + 1 + 2 * k, size);
+        const bool bends = curved(net.f[k]);
+        up(net, k, rows, dv, du, false, bends ? nullptr : h[k + 1] + at, net.f[k]);
+        if (bends) {
+          more[k] = space(slot + 2 + 2 * k, size);
+          std::memcpy(more[k], du, static_cast<size_t>(size) * 4);
+          kernels().curve(net.f[k], more[k], h[k + 1] + at, s.v[k + 1] + at, size);
+          kernels().derive(net.f[k], du, h[k + 1] + at, size);
+        }
+        dv = du;
+      }
+      kernels().add_columns(to.w[last], dv, rows, net.in(last));
+    }
+    descend(net, h, data(dy), &more, nullptr, to, r, rows);
+  }
+  void finish() override { gradients->sum(); }
+  void release() override { x.reset(), hidden.reset(), slopes.reset(), dy.reset(), dpenalty.reset(), gradients.reset(); }
+
+ private:  // of a pass
+  int64_t parts = 0;
+  at::Tensor dy, dpenalty;
+  std::shared_ptr<Gradients> gradients;
 };
 
 }  // namespace
@@ -317,12 +261,14 @@ gorl_err gorl_mlp(gorl_t x, const gorl_t* weights, const gorl_t* biases, const i
     if (net.plain_ && in.size(1) == net.in(0)) {
       if (!grad || (!in.requires_grad() && net.frozen())) {
         *out = wrap(apply(net, in, net.room(in.size(0)), without_backward));
+        Call::recorded();
         return nullptr;
       }
       if (net.learns) {
         auto hidden = net.room(in.size(0));
         auto y = apply(net, in, hidden);
         track(y, node<Perceptron>(std::move(net), in, std::move(hidden), y));
+        Call::recorded();
         *out = wrap(std::move(y));
         return nullptr;
       }
@@ -348,6 +294,8 @@ gorl_err gorl_critic(gorl_t x, const gorl_t* weights, const gorl_t* biases, cons
       auto result = critic->forward();
       track(result.first, critic);
       track(result.second, critic);
+      if (recorder != nullptr) recorder->keep(result.first);  // and the node, whose memory the recording reads
+      Call::recorded();
       *out = wrap(std::move(result.first));
       *penalty = wrap(std::move(result.second));
       return nullptr;

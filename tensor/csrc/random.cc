@@ -9,13 +9,15 @@ namespace {
 at::Generator& G(void* g) { return *static_cast<at::Generator*>(g); }
 
 // Whole numbers in [low, low + range), the ones that libtorch draws.
-at::Tensor whole_numbers(at::IntArrayRef sizes, int64_t low, uint64_t range, at::Generator& g) {
+at::Tensor whole_numbers(at::IntArrayRef sizes, int64_t low, uint64_t range, const at::Generator& g) {
   const int64_t n = c10::multiply_integers(sizes);
   auto out = alias(make({2 * n}), sizes, 0, at::kLong);
-  auto* p = static_cast<int64_t*>(out.data_ptr());
-  auto* source = at::check_generator<at::CPUGeneratorImpl>(g);
-  std::lock_guard<std::mutex> lock(source->mutex_);
-  for (int64_t i = 0; i < n; i++) p[i] = low + static_cast<int64_t>(source->random() % range);
+  perform([n, p = static_cast<int64_t*>(out.data_ptr()), low, range, g] {
+    auto* source = at::check_generator<at::CPUGeneratorImpl>(g);
+    std::lock_guard<std::mutex> lock(source->mutex_);
+    for (int64_t i = 0; i < n; i++) p[i] = low + static_cast<int64_t>(source->random() % range);
+  }, out);
+  Call::recorded();
   return out;
 }
 }  // namespace
@@ -45,8 +47,8 @@ gorl_err gorl_random(int32_t op, const int64_t* sizes, int32_t n, double a, doub
   auto l = at::TensorOptions().dtype(at::kLong).device(device_of(device));
   auto size = sizes_of(sizes, n);
   switch (op) {
-    case GORL_RANDN: *out = wrap(at::randn(size, G(g), f)); break;
-    case GORL_RAND: *out = wrap(at::rand(size, G(g), f)); break;
+    case GORL_RANDN: *out = wrap(by_libtorch([sizes = size.vec(), g = G(g), f] { return at::randn(sizes, g, f); })); break;
+    case GORL_RAND: *out = wrap(by_libtorch([sizes = size.vec(), g = G(g), f] { return at::rand(sizes, g, f); })); break;
     case GORL_RANDINT:
       if (engine() && device == -1 && a < b && b - a < 1 << 28)
         *out = wrap(whole_numbers(size, static_cast<int64_t>(a), static_cast<uint64_t>(b - a), G(g)));

@@ -11,7 +11,8 @@ gorl_err gorl_tally_(gorl_t sums, const gorl_t* scalars, int32_t n) {
   bool loop = s.device().is_cpu() && s.scalar_type() == at::kDouble && s.is_contiguous();
   for (int32_t i = 0; i < n && loop; i++) loop = plain(T(scalars[i])) && T(scalars[i]).numel() == 1;
   if (loop) {
-    for (int32_t i = 0; i < n; i++) s.data_ptr<double>()[i] += T(scalars[i]).data_ptr<float>()[0];
+    for (int32_t i = 0; i < n; i++) perform([o = s.data_ptr<double>() + i, p = data(T(scalars[i]))] { *o += *p; }, s, T(scalars[i]));
+    Call::recorded();
     return nullptr;
   }
   std::vector<at::Tensor> all;
@@ -24,15 +25,19 @@ gorl_err gorl_positive_share(gorl_t x, gorl_t* share, gorl_t* mean) {
   GORL_BEGIN(0)
   const at::Tensor& t = T(x);
   if (engine() && plain(t)) {
-    double positive = 0, sum = 0;
-    const auto* p = t.data_ptr<float>();
-    const int64_t n = t.numel();
-    for (int64_t i = 0; i < n; i++) {
-      positive += p[i] > 0;
-      sum += p[i];
-    }
-    *share = wrap(scalar(positive / static_cast<double>(n)));
-    *mean = wrap(scalar(sum / static_cast<double>(n)));
+    auto positives = make({}), average = make({});
+    perform([p = data(t), n = t.numel(), share_ = data(positives), mean_ = data(average)] {
+      double positive = 0, sum = 0;
+      for (int64_t i = 0; i < n; i++) {
+        positive += p[i] > 0;
+        sum += p[i];
+      }
+      *share_ = static_cast<float>(positive / static_cast<double>(n));
+      *mean_ = static_cast<float>(sum / static_cast<double>(n));
+    }, t, positives, average);
+    Call::recorded();
+    *share = wrap(std::move(positives));
+    *mean = wrap(std::move(average));
     return nullptr;
   }
   *share = wrap((t > 0).to(at::kFloat).mean());

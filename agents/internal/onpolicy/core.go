@@ -147,7 +147,7 @@ type Core struct {
 	undo      undo
 	flags     tensor.Tensor   // (ranks), how often the losses of each were not finite in this update
 	gradients *gradientScaler // with mixed precision in float16, otherwise nil
-	graphs    *graphs         // with cuda_graphs, otherwise nil
+	graphs    *graphs         // recorded minibatches; nil where none can be
 
 	period     string // when a schedule that looks at the divergence steps, "" where there is none
 	gaussianKL bool   // whether that divergence is the closed form

@@ -3,10 +3,12 @@ package onpolicy
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -15,6 +17,9 @@ import (
 // numbers of the minibatch's rows are copied to where the graph reads them, and what an optimizer step depends on is put
 // on the device (tensor.Optimizer.Advance). Whatever else changes from update to update (the length
 // of a replay buffer, settings that a population changes) is the same within one.
+//
+// On the CPU minibatches of small networks are always replayed so: it spares them libtorch's tensors and autograd, and changes
+// no bit. Where something cannot be recorded, the agent goes on without.
 
 // graphs are an agent's graphs: one for each size of its minibatches, of which an update has two at most where they do not
 // divide its rows. They live as long as the agent, with the memory of their minibatches, and what they have recorded as
@@ -22,6 +27,7 @@ import (
 type graphs struct {
 	list  []*recorded
 	scope *tensor.Scope // owns their row numbers
+	off   bool          // on the CPU: minibatches turned out not to be recordable
 }
 
 // recorded is the graph of the minibatches of one size.
@@ -35,12 +41,16 @@ type recorded struct {
 	warm     bool
 }
 
-// newGraphs makes the agent's graphs. It has none without the setting, on the CPU, and where no minibatch can be recorded,
+// newGraphs makes the agent's graphs. It has none on a device without the setting, and where no minibatch can be recorded,
 // because memories make minibatches of whole sequences, a float16 step asks whether gradients are finite, several ranks
-// add them up, or skrl's scalers learn from each.
+// add them up, or skrl's scalers learn from each. Nor has it on the CPU with a network of a kind of the user's own, whose code
+// may do more than a replay would.
 func (c *Core) newGraphs() error {
 	on := c.Config.CUDAGraphs || devicename.Graphs
-	if !on || c.Device.IsCPU() || len(c.hiddens) > 0 || c.gradients != nil || c.Group.Several() || c.Config.Skrl() {
+	if c.Device.IsCPU() {
+		on = !devicename.Eager && !slices.ContainsFunc(c.networks, func(n NamedNetwork) bool { return !models.Own(n.Network) })
+	}
+	if !on || len(c.hiddens) > 0 || c.gradients != nil || c.Group.Several() || c.Config.Skrl() {
 		return nil
 	}
 	c.graphs = &graphs{scope: tensor.NoGrad().On(c.Device)}
@@ -53,7 +63,7 @@ func (c *Core) newGraphs() error {
 // usable reports whether minibatches are recorded in this update: not where kl_threshold reads how far each has moved
 // before its step, or where the algorithm says that they differ.
 func (g *graphs) usable(c *Core) bool {
-	return g != nil && c.Config.KLThreshold <= 0 && !c.Differ
+	return g != nil && !g.off && c.Config.KLThreshold <= 0 && !c.Differ
 }
 
 // pass is Learn by graphs. s owns the order of the rows.
@@ -79,8 +89,11 @@ func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Core, meter *Mete
 			return err
 		}
 		moved, err := r.run(c, i, meter, learn, extra)
+		if err != nil && !c.Device.IsCPU() {
+			err = fmt.Errorf("%s: a minibatch with \"cuda_graphs\", which can be set to false: %w", strings.ToLower(c.name), err)
+		}
 		if err != nil {
-			return fmt.Errorf("%s: a minibatch with \"cuda_graphs\", which can be set to false: %w", strings.ToLower(c.name), err)
+			return err
 		}
 		if err := c.Adapt(s, moved); err != nil {
 			return err
@@ -97,22 +110,30 @@ func (r *recorded) run(c *Core, index int, meter *Meter, learn Minibatch, extra 
 		r.learning.Fail(r.rows.Err())
 		return err
 	}
-	switch {
-	case !r.warm:
+	if r.moved.T != nil {
+		meter.count++
+		devicename.Replays.Add(1)
+		return r.moved, r.graph.Replay()
+	}
+	r.rows.Reset()
+	r.learning.Reset()
+	if !r.warm || c.graphs.off {
 		r.warm = true
 		err = r.graph.WarmUp(r.learning, whole)
 		return moved, err
-	case r.moved.T == nil:
-		r.rows.Reset()
-		r.learning.Reset()
-		if err = r.graph.Capture(r.learning, whole); err != nil {
-			return moved, err
-		}
-		r.moved = moved
-	default:
-		meter.count++
 	}
-	return r.moved, r.graph.Replay()
+	if err = r.graph.Capture(r.learning, whole); err != nil {
+		return moved, err
+	}
+	if !r.graph.Recorded() {
+		c.graphs.off = true
+		return moved, nil
+	}
+	r.moved = moved
+	if c.Device.IsCPU() { // where a capture has done what it recorded
+		return moved, nil
+	}
+	return moved, r.graph.Replay()
 }
 
 // gathered returns the minibatch of the rows of the rollout that order lists.

@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
 	"github.com/gorl-dev/gorl/models"
@@ -88,6 +92,70 @@ func TestGraphsChangeNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// On the CPU agents of small networks replay minibatches without being told to, and end with the same bits as where they make each,
+// with one compute thread and with two.
+func TestReplaysChangeNothing(t *testing.T) {
+	if os.Getenv("GORL_ENGINE") == "torch" {
+		t.Skip("without gorl's engine nothing is replayed")
+	}
+	before := tensor.Threads()
+	defer tensor.SetThreads(before)
+	for _, threads := range []int{1, 2} {
+		tensor.SetThreads(threads)
+		for _, v := range append(graphed(), variant{name: "amp, wider", spaces: gait, amp: func(sp spaces.Set) amp.Models {
+			return amp.MLPs(sp, []int{200, 150}, "relu") // which two threads share
+		}}) {
+			t.Run(fmt.Sprintf("%s, %d threads", v.name, threads), func(t *testing.T) {
+				make := func(eager bool) agenttest.Agent {
+					devicename.Eager = eager
+					defer func() { devicename.Eager = false }()
+					u := v
+					u.settings = map[string]any{"learning_epochs": 3, "mini_batches": 5} // of 48 rows: 10, 10, 10, 9 and 9
+					if why := tensor.BFloat16.Supported(tensor.CPU); why != nil && v.settings["mixed_precision"] == true {
+						t.Skip(why)
+					}
+					maps.Copy(u.settings, v.settings)
+					return u.make(t, "cpu")
+				}
+				a, b := make(true), make(false)
+				u, w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...), agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
+				for i := range 4 {
+					if i == 2 {
+						for _, agent := range []agenttest.Agent{a, b} {
+							if err := agent.SetHyperparameters(map[string]float64{"learning_rate": 3e-4, "ratio_clip": 0.1, "value_loss_scale": 1}); err != nil {
+								t.Fatal(err)
+							}
+						}
+					}
+					n := devicename.Replays.Load()
+					learn(t, a, u)
+					if made := devicename.Replays.Load() - n; made != 0 {
+						t.Errorf("update %d: %d replays by the agent without", i+1, made)
+					}
+					learn(t, b, w)
+					replays := int64(2*2+3*3) - 2 // of the sizes 10 and 9 one minibatch each is made as usual, and one recorded
+					if !replayed(v) {
+						replays = 0
+					}
+					if made := devicename.Replays.Load() - n; made != replays {
+						t.Errorf("update %d: %d replays, want %d", i+1, made, replays)
+					}
+					if d := agenttest.Differences(agenttest.Snapshot(t, a), agenttest.Snapshot(t, b)); len(d) > 0 {
+						t.Fatalf("update %d ends otherwise with replays: %q", i+1, d)
+					}
+					tracked(t, a, b)
+				}
+			})
+		}
+	}
+}
+
+// replayed reports whether gorl's engine knows all of a variant's operations that have a gradient.
+func replayed(v variant) bool {
+	others := []string{"ppo, sgd", "ppo, bfloat16", "amp, masked", "ppo, choices and states", "ppo, pictures", "amp, pictures", "amp, wasserstein"}
+	return recorded(v) && !slices.Contains(others, v.name)
 }
 
 // learn makes a rollout and its update, and waits for that.

@@ -1,0 +1,72 @@
+package models
+
+import (
+	"testing"
+
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// wrapped is a network that does more than the one inside.
+type wrapped struct{ *MLP }
+
+func (w wrapped) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
+	return s.MulScalar(w.MLP.Forward(s, in), 2)
+}
+
+// Policies and networks of this package are its own in every composition; a network made elsewhere is not, wherever it is
+// inside.
+func TestOwn(t *testing.T) {
+	action := spaces.NewBox(-1, 1, 2)
+	mlp := func(inputs, outputs int) *MLP {
+		m, err := NewMLP(MLPConfig{Inputs: inputs, Outputs: outputs, Hidden: []int{4}, Activation: "tanh"}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(m.Close)
+		return m
+	}
+	gaussian := func() *Gaussian {
+		g, err := NewGaussian(action, GaussianConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(g.Close)
+		return g
+	}
+	shared := func(trunk Network) *Shared {
+		m, err := NewShared(trunk, mlp(4, 2), mlp(4, 1), gaussian())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	clip := func(n Network) Network {
+		c, err := newClipped(n, action)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		return c
+	}
+	for name, c := range map[string]struct {
+		x    any
+		want bool
+	}{
+		"network":                  {mlp(3, 2), true},
+		"policy":                   {&Stochastic{mlp(3, 2), gaussian()}, true},
+		"shared":                   {shared(mlp(3, 4)).Policy(), true},
+		"shared value":             {shared(mlp(3, 4)).Value(), true},
+		"clipped":                  {clip(mlp(3, 2)), true},
+		"foreign network":          {wrapped{mlp(3, 2)}, false},
+		"policy on a foreign one":  {&Stochastic{wrapped{mlp(3, 2)}, gaussian()}, false},
+		"shared on a foreign one":  {shared(wrapped{mlp(3, 4)}).Value(), false},
+		"clipped foreign one":      {clip(wrapped{mlp(3, 2)}), false},
+		"foreign policy on an own": {struct{ Policy }{&Stochastic{mlp(3, 2), gaussian()}}, false},
+		"nothing":                  {nil, false},
+	} {
+		if got := Own(c.x); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
