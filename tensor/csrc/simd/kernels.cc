@@ -356,13 +356,20 @@ void dots(const Product& x) {
   }
 }
 
+// How far apart the panels of MR rows are that pack_columns makes of k columns: not by a power of two, of which the lines of all
+// panels would fall into the same place in the cache.
+inline int64_t panel(int64_t k) { return k * MR + W; }
+
 // Copies columns i to i + n of A, k of them p by p, into panels of MR: A is (m, k) with a_row 1.
 void pack_columns(const float* a, int64_t a_col, int64_t k, int64_t n, float* out) {
-  for (int64_t p = 0; p < k; p++, a += a_col)
+  constexpr int64_t step = 8;  // columns at once: few enough for their lines to stay in the cache until the next panel
+  for (int64_t first = 0; first < k; first += step)
     for (int64_t i = 0; i < n; i += MR) {
-      float* to = out + i * k + p * MR;
-      const int64_t width = n - i < MR ? n - i : MR;
-      for (int64_t y = 0; y < width; y += W) put(to + y, some(a + i + y, width - y < W ? width - y : W), width - y < W ? width - y : W);
+      const int64_t width = n - i < MR ? n - i : MR, last = first + step < k ? first + step : k;
+      const float* from = a + first * a_col + i;
+      float* to = out + i / MR * panel(k) + first * MR;
+      for (int64_t p = first; p < last; p++, from += a_col, to += MR)
+        for (int64_t y = 0; y < width; y += W) put(to + y, some(from + y, width - y < W ? width - y : W), width - y < W ? width - y : W);
     }
 }
 
@@ -416,7 +423,7 @@ void multiply(const Product& x) {
       const int64_t mc = far_columns ? MC : x.m;
       for (int64_t ic = 0; ic < x.m; ic += mc) {
         const int64_t m = x.m - ic < mc ? x.m - ic : mc;
-        float* q = far_columns || far_rows ? rows.of(far_columns ? (m + MR) * k + W : MR * (k + 16)) : nullptr;
+        float* q = far_columns || far_rows ? rows.of(far_columns ? (m / MR + 1) * panel(k) : MR * (k + 16)) : nullptr;
         if (far_columns) pack_columns(x.a + ic + pc * x.a_col, x.a_col, k, m, q);
         // Tiles of about the same height, but for panels that are copied.
         const int64_t count = (m + MR - 1) / MR;
@@ -427,7 +434,7 @@ void multiply(const Product& x) {
           t.a_row = x.a_row;
           t.a_col = x.a_col;
           if (far_columns) {
-            t.a = q + i * k;
+            t.a = q + i / MR * panel(k);
             t.a_col = MR;
           } else if (far_rows) {
             for (int64_t y = 0; y < height; y++) memcpy(q + y * (k + 16), t.a + y * x.a_row, static_cast<size_t>(k) * 4);
