@@ -34,6 +34,8 @@ constexpr int NR = NV * W;
 // Blocks of a large product: MR rows of A, KC long, stay in the first-level cache, while B comes past them from a block of KC by
 // NC. MC rows of a transposed A are copied at once, so that its memory is read in order.
 constexpr int64_t KC = 512, NC = 2048, MC = 40 * MR;
+// So many rows of a matrix are copied into panels at once: few enough for their lines to stay in the cache until the next panel.
+constexpr int64_t STEP = 8;
 // A matrix of so many elements need not be copied into blocks.
 constexpr int64_t SMALL = 16384;
 
@@ -302,16 +304,21 @@ void transpose(const float* p, int64_t from, int64_t n, int64_t width, float* q,
 
 // Copies a block of B, k by n, into panels of NR columns, filled up with zeros to whole vectors.
 void pack(const float* b, int64_t b_row, int64_t b_col, int64_t k, int64_t n, float* out) {
-  for (int64_t j = 0; j < n; j += NR, out += k * NR) {
-    const int64_t width = at_most(n - j, NR);
-    const float* from = b + j * b_col;
-    if (b_col != 1) {
-      transpose(from, b_col, width, k, out, NR);
-      continue;
+  if (b_col != 1) {
+    for (int64_t j = 0; j < n; j += NR, out += k * NR) {
+      const int64_t width = at_most(n - j, NR);
+      transpose(b + j * b_col, b_col, width, k, out, NR);
     }
-    for (int64_t p = 0; p < k; p++)
-      for (int64_t i = 0; i < width; i += W) store(out + p * NR + i, some(from + p * b_row + i, at_most(width - i, W)));
+    return;
   }
+  for (int64_t first = 0; first < k; first += STEP)
+    for (int64_t j = 0; j < n; j += NR) {
+      const int64_t width = at_most(n - j, NR);
+      const float* from = b + first * b_row + j;
+      float* to = out + j * k + first * NR;
+      for (int64_t p = at_most(k - first, STEP); p > 0; p--, from += b_row, to += NR)
+        for (int64_t i = 0; i < width; i += W) store(to + i, some(from + i, at_most(width - i, W)));
+    }
 }
 
 // Memory of a thread that grows to what it needs.
@@ -362,14 +369,13 @@ inline int64_t panel(int64_t k) { return k * MR + W; }
 
 // Copies columns i to i + n of A, k of them p by p, into panels of MR: A is (m, k) with a_row 1.
 void pack_columns(const float* a, int64_t a_col, int64_t k, int64_t n, float* out) {
-  constexpr int64_t step = 8;  // columns at once: few enough for their lines to stay in the cache until the next panel
-  for (int64_t first = 0; first < k; first += step)
+  for (int64_t first = 0; first < k; first += STEP)
     for (int64_t i = 0; i < n; i += MR) {
-      const int64_t width = n - i < MR ? n - i : MR, last = first + step < k ? first + step : k;
+      const int64_t width = at_most(n - i, MR);
       const float* from = a + first * a_col + i;
       float* to = out + i / MR * panel(k) + first * MR;
-      for (int64_t p = first; p < last; p++, from += a_col, to += MR)
-        for (int64_t y = 0; y < width; y += W) put(to + y, some(from + y, width - y < W ? width - y : W), width - y < W ? width - y : W);
+      for (int64_t p = at_most(k - first, STEP); p > 0; p--, from += a_col, to += MR)
+        for (int64_t y = 0; y < width; y += W) put(to + y, some(from + y, at_most(width - y, W)), at_most(width - y, W));
     }
 }
 
