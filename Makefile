@@ -81,7 +81,7 @@ learn-walker: setup ## the AMP walker over three seeds, as docs/learning.md quot
 	$(GO) test -tags learning -run LearnWalker -count=1 -v -timeout 120m ./snippets/...
 
 .PHONY: learn-humanoid
-learn-humanoid: setup ## a humanoid learns to walk like a clip, then by AMP, and to run, over three seeds, as docs/learning.md quotes it (an hour; runs stay in build/learn)
+learn-humanoid: setup ## a humanoid learns to walk like a clip, then by AMP, and to run, over three seeds, as docs/learning.md quotes it (half an hour; runs stay in build/learn)
 	mkdir -p build/learn
 	$(GO) test -tags learning -run CharactersHumanoid -count=1 -v -timeout 180m -artifacts -outputdir $(CURDIR)/build/learn ./cli
 
