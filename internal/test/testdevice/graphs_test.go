@@ -67,11 +67,7 @@ func TestGraphsChangeNothing(t *testing.T) {
 			u, w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...), agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
 			for i := range 4 {
 				if i == 2 {
-					for _, agent := range []agenttest.Agent{a, b} {
-						if err := agent.SetHyperparameters(map[string]float64{"learning_rate": 3e-4, "ratio_clip": 0.1, "value_loss_scale": 1}); err != nil {
-							t.Fatal(err)
-						}
-					}
+					change(t, a, b)
 				}
 				without := testdevice.During(0, func() { learn(t, a, u) })
 				if without.Captured != 0 || without.Replays != 0 {
@@ -123,11 +119,7 @@ func TestReplaysChangeNothing(t *testing.T) {
 				u, w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...), agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
 				for i := range 4 {
 					if i == 2 {
-						for _, agent := range []agenttest.Agent{a, b} {
-							if err := agent.SetHyperparameters(map[string]float64{"learning_rate": 3e-4, "ratio_clip": 0.1, "value_loss_scale": 1}); err != nil {
-								t.Fatal(err)
-							}
-						}
+						change(t, a, b)
 					}
 					n := devicename.Replays.Load()
 					learn(t, a, u)
@@ -156,6 +148,16 @@ func TestReplaysChangeNothing(t *testing.T) {
 func replayed(v variant) bool {
 	others := []string{"ppo, sgd", "ppo, bfloat16", "amp, masked", "ppo, choices and states", "ppo, pictures", "amp, pictures", "amp, wasserstein"}
 	return recorded(v) && !slices.Contains(others, v.name)
+}
+
+// change gives agents other settings between two updates.
+func change(t *testing.T, all ...agenttest.Agent) {
+	t.Helper()
+	for _, a := range all {
+		if err := a.SetHyperparameters(map[string]float64{"learning_rate": 3e-4, "ratio_clip": 0.1, "value_loss_scale": 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // learn makes a rollout and its update, and waits for that.
