@@ -20,9 +20,9 @@ import (
 //	err = g.Replay()      // done
 //
 // On the CPU a replay saves what is not arithmetic: tensors, libtorch's autograd, and calls between Go and C++. Only gorl's own
-// engine records, so that a capture does what it records, which counts as the first replay. Where libtorch did a part of it,
-// or where it takes more than 4 MB of memory, which is where arithmetic takes nearly all of the time, nothing is recorded, and
-// Recorded reports false.
+// engine records, so that a capture does what it records, which counts as the first replay. Where autograd follows an
+// operation that the engine leaves to libtorch, where the host reads or writes, and where the passage takes more than 4 MB of
+// memory, so that arithmetic is nearly all of its time, nothing is recorded, and Recorded reports false.
 //
 // What a passage cannot do: read from the device ([Read], [Item]) or write to it ([From], [Write]), both of which fail in
 // the capture; depend on numbers of the host, which stay what they were in the capture; release tensors of before that

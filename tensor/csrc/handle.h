@@ -68,7 +68,7 @@ class FlushTiny {
   FlushTiny(const FlushTiny&) = delete;
 };
 
-// What the calling thread records of what it computes; null where it does not record (engine.h).
+// What the calling thread records of what it computes; null where it does not record (record.h).
 class Recorder;
 extern __attribute__((tls_model("initial-exec"))) __thread Recorder* recorder;
 
