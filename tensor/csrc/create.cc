@@ -4,13 +4,8 @@ using namespace gorl;
 
 gorl_err gorl_full(const int64_t* sizes, int32_t n, double value, int32_t dtype, int32_t device, gorl_t* out) {
   GORL_BEGIN(0)
-  auto t = at::full(sizes_of(sizes, n), value, at::TensorOptions().dtype(scalar_of(dtype)).device(device_of(device)));
-  if (recorder != nullptr && plain(t)) {
-    recorder->keep(t);
-    recorder->add([p = data(t), count = t.numel(), x = static_cast<float>(value)] { std::fill_n(p, count, x); });
-    Call::recorded();
-  }
-  *out = wrap(std::move(t));
+  const auto options = at::TensorOptions().dtype(scalar_of(dtype)).device(device_of(device));
+  *out = wrap(by_libtorch([size = sizes_of(sizes, n).vec(), value, options] { return at::full(size, value, options); }));
   GORL_END
 }
 gorl_err gorl_arange(int64_t n, int32_t device, gorl_t* out) {

@@ -61,7 +61,7 @@ func (c *Core) newGraphs() error {
 }
 
 // usable reports whether minibatches are recorded in this update: not where kl_threshold reads how far each has moved
-// before its step, or where the algorithm says that they differ.
+// before its step, where the algorithm says that they differ, or where one turned out not to be recordable.
 func (g *graphs) usable(c *Core) bool {
 	return g != nil && !g.off && c.Config.KLThreshold <= 0 && !c.Differ
 }
