@@ -11,8 +11,16 @@ import (
 // outputs are unnormalised log-probabilities, index after index (skrl: CategoricalMixin, MultiCategoricalMixin).
 // Actions are float32 indices. Its mode is the most probable choice (skrl's evaluation goes on sampling).
 type Categorical struct {
-	nvec      []int
+	counts    []int64 // the choices of each index
 	reduction string
+}
+
+func newCategorical(action spaces.Space, reduction string) (*Categorical, error) {
+	counts := make([]int64, len(action.NVec))
+	for i, n := range action.NVec {
+		counts[i] = int64(n)
+	}
+	return &Categorical{counts, reduction}, action.Validate()
 }
 
 // NewCategorical returns the distribution over a Discrete action space.
@@ -20,7 +28,7 @@ func NewCategorical(action spaces.Space) (*Categorical, error) {
 	if action.Kind != spaces.Discrete {
 		return nil, fmt.Errorf("models: a Categorical policy needs a Discrete action space, got %v", action)
 	}
-	return &Categorical{nvec: action.NVec, reduction: "sum"}, action.Validate()
+	return newCategorical(action, "sum")
 }
 
 // NewMultiCategorical returns independent distributions over a MultiDiscrete action space. reduction joins their
@@ -36,20 +44,20 @@ func NewMultiCategorical(action spaces.Space, reduction string) (*Categorical, e
 	default:
 		return nil, fmt.Errorf("models: MultiCategorical reduction %q: want sum, mean or prod", reduction)
 	}
-	return &Categorical{nvec: action.NVec, reduction: reduction}, action.Validate()
+	return newCategorical(action, reduction)
 }
 
 // Outputs implements [Distribution].
 func (c *Categorical) Outputs() int {
 	n := 0
-	for _, k := range c.nvec {
-		n += k
+	for _, k := range c.counts {
+		n += int(k)
 	}
 	return n
 }
 
 // ActionWidth implements [Distribution].
-func (c *Categorical) ActionWidth() int { return len(c.nvec) }
+func (c *Categorical) ActionWidth() int { return len(c.counts) }
 
 // Parameters implements [Distribution]; there are none.
 func (c *Categorical) Parameters() []tensor.Parameter { return nil }
@@ -59,13 +67,13 @@ func (c *Categorical) Close() {}
 
 // parts returns the normalised log-probabilities of each index.
 func (c *Categorical) parts(s *tensor.Scope, out tensor.Tensor) []tensor.Tensor {
-	if len(c.nvec) == 1 {
+	if len(c.counts) == 1 {
 		return []tensor.Tensor{s.LogSoftmax(out, -1)}
 	}
-	parts := make([]tensor.Tensor, len(c.nvec))
-	at := 0
-	for i, k := range c.nvec {
-		parts[i] = s.LogSoftmax(s.Narrow(out, -1, int64(at), int64(k)), -1)
+	parts := make([]tensor.Tensor, len(c.counts))
+	at := int64(0)
+	for i, k := range c.counts {
+		parts[i] = s.LogSoftmax(s.Narrow(out, -1, at, k), -1)
 		at += k
 	}
 	return parts
@@ -124,6 +132,14 @@ func (c *Categorical) Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 func (c *Categorical) Evaluate(s *tensor.Scope, out, actions tensor.Tensor) Evaluation {
 	if s.Err() != nil {
 		return Evaluation{}
+	}
+	if c.reduction != "prod" {
+		logProb, entropy := s.Categorical(out, actions, c.counts...)
+		if c.reduction == "mean" {
+			k := 1 / float64(len(c.counts))
+			logProb, entropy = s.MulScalar(logProb, k), s.MulScalar(entropy, k)
+		}
+		return Evaluation{LogProb: logProb, Entropy: entropy}
 	}
 	index := s.As(actions, tensor.Int64)
 	var logProbs, entropies []tensor.Tensor

@@ -4,6 +4,8 @@ package tensor
 // #cgo nocallback gorl_critic
 // #cgo noescape gorl_gaussian_log_prob_sum
 // #cgo nocallback gorl_gaussian_log_prob_sum
+// #cgo noescape gorl_categorical
+// #cgo nocallback gorl_categorical
 // #cgo noescape gorl_surrogate
 // #cgo nocallback gorl_surrogate
 // #cgo noescape gorl_value_loss
@@ -52,6 +54,20 @@ func (s *Scope) GaussianLogProbSum(action, mean, logStd Tensor) Tensor {
 	return s.result(op, func(out *C.gorl_t) C.gorl_err {
 		return C.gorl_gaussian_log_prob_sum(handle(op, action), handle(op, mean), handle(op, logStd), s.grad, out)
 	}, action, mean, logStd)
+}
+
+// Categorical returns, for each row, the log-probability of what was chosen and the entropy, both (n, 1), under distributions over
+// counts[0], counts[1] and so on choices, summed over the distributions: those of the joint choice. logits (n, Σ counts) are
+// unnormalised log-probabilities, one distribution after the other, choices (n, len(counts)) float32 indices from 0. A choice
+// that its distribution does not have is an error. Its C++ is csrc/categorical.cc.
+func (s *Scope) Categorical(logits, choices Tensor, counts ...int64) (logProb, entropy Tensor) {
+	const op = "Categorical"
+	p, n := ints(counts)
+	logProb, entropy, _ = s.results(op, func(a, b, _ *C.gorl_t) C.gorl_err {
+		return C.gorl_categorical(handle(op, logits), handle(op, choices), p, n, s.grad, a, b)
+	}, logits, choices)
+	runtime.KeepAlive(counts)
+	return logProb, entropy
 }
 
 // Surrogate is PPO's clipped objective as a loss (Schulman et al. 2017, eq. 7), with r = e^(now − old) the ratio of the

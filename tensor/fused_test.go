@@ -194,6 +194,31 @@ func TestFusedLosses(t *testing.T) {
 	sameTensor(t, "positive share", share, s.Mean(s.As(s.GtScalar(fake, 0), tensor.Float32)))
 	sameTensor(t, "mean", mean, s.Mean(fake))
 
+	logits := s.MulScalar(s.Randn(gen, n, 5), 2)
+	first, second := s.As(s.GtScalar(column(1), 0.5), tensor.Float32), s.As(s.GtScalar(column(1), -0.2), tensor.Float32)
+	choices := s.Cat(-1, s.MulScalar(first, 2), second) // 0 or 2 of three, 0 or 1 of two
+	for _, counts := range [][]int64{{3, 2}, {5}} {
+		chosen := s.Narrow(choices, -1, 0, int64(len(counts)))
+		joint := map[string]func(p, h tensor.Tensor) tensor.Tensor{
+			"log-probability": func(p, _ tensor.Tensor) tensor.Tensor { return p },
+			"entropy":         func(_, h tensor.Tensor) tensor.Tensor { return h },
+			"both":            func(p, h tensor.Tensor) tensor.Tensor { return s.Sub(p, s.MulScalar(h, 0.3)) },
+		}
+		for name, f := range joint {
+			a, b := leaf(logits), leaf(logits)
+			of, spread := s.Zeros(n, 1), s.Zeros(n, 1)
+			at := int64(0)
+			for k, count := range counts {
+				p := s.LogSoftmax(s.Narrow(b, -1, at, count), -1)
+				of = s.Add(of, s.Gather(p, -1, s.As(s.Narrow(chosen, -1, int64(k), 1), tensor.Int64)))
+				spread = s.Sub(spread, s.SumKeep(s.Mul(s.Exp(p), p), -1))
+				at += count
+			}
+			check(fmt.Sprint("choices ", counts, ", ", name), s.Mean(s.Mul(advantage, f(s.Categorical(a, chosen, counts...)))),
+				s.Mean(s.Mul(advantage, f(of, spread))), []tensor.Tensor{a}, []tensor.Tensor{b})
+		}
+	}
+
 	action, mu, logStd := s.Randn(gen, n, 3), s.Randn(gen, n, 3), s.MulScalar(s.Randn(gen, 3), 0.5)
 	ma, la, mb, lb := leaf(mu), leaf(logStd), leaf(mu), leaf(logStd)
 	check("log-density", s.Mean(s.Mul(advantage, s.GaussianLogProbSum(action, ma, la))), s.Mean(s.Mul(advantage, s.SumKeep(s.GaussianLogProb(action, mb, lb), -1))),
@@ -229,6 +254,9 @@ func TestFusedShapesDiffer(t *testing.T) {
 	for name, f := range map[string]func(s *tensor.Scope){
 		"surrogate":  func(s *tensor.Scope) { s.Surrogate(s.Zeros(3, 1), s.Zeros(3, 1), s.Zeros(2, 1), 0.2) },
 		"value loss": func(s *tensor.Scope) { s.ValueLoss(s.Zeros(3, 1), s.Zeros(3), s.Zeros(3, 1), 0.2, tensor.NoValueClip) },
+		"choices":    func(s *tensor.Scope) { s.Categorical(s.Zeros(3, 4), s.Zeros(3, 1), 5) },
+		"no choice":  func(s *tensor.Scope) { s.Categorical(s.Zeros(3, 2), s.Full(tensor.Float32, 2, 3, 1), 2) },
+		"negative":   func(s *tensor.Scope) { s.Categorical(s.Zeros(3, 2), s.Full(tensor.Float32, -1, 3, 1), 2) },
 		"scales":     func(s *tensor.Scope) { s.SumSquares([]float64{1}, s.Zeros(1), s.Zeros(1)) },
 	} {
 		s := tensor.NewScope()

@@ -112,9 +112,10 @@ gorl_err gorl_gaussian_log_prob(gorl_t action, gorl_t mean, gorl_t log_std, int 
 // Recurrent layers over sequences of length steps (recurrent.cc); state and ended may be NULL. Four weights a layer.
 gorl_err gorl_recurrent(int32_t kind, gorl_t x, gorl_t state, gorl_t ended, const gorl_t* weights, int32_t layers, int64_t length, int grad, gorl_t* out, gorl_t* last);
 
-// Fused operations (perceptron.cc, losses.cc, tally.cc).
+// Fused operations (perceptron.cc, losses.cc, categorical.cc, tally.cc).
 gorl_err gorl_critic(gorl_t x, const gorl_t* weights, const gorl_t* biases, const int32_t* activations, int32_t layers, int32_t lower, gorl_t* out, gorl_t* penalty);
 gorl_err gorl_gaussian_log_prob_sum(gorl_t action, gorl_t mean, gorl_t log_std, int grad, gorl_t* out);
+gorl_err gorl_categorical(gorl_t logits, gorl_t choices, const int64_t* counts, int32_t n, int grad, gorl_t* chosen, gorl_t* entropy);
 gorl_err gorl_surrogate(gorl_t now, gorl_t old, gorl_t advantage, double clip, gorl_t* loss, gorl_t* divergence, gorl_t* fraction);
 gorl_err gorl_value_loss(gorl_t predicted, gorl_t old, gorl_t returns, double clip, int32_t kind, gorl_t* out);
 gorl_err gorl_cross_entropy(gorl_t fake, gorl_t real, gorl_t* out);

@@ -35,6 +35,11 @@ func TestFormulas(t *testing.T) {
 			p := s.GaussianLogProbSum(tensor.From(s, vector(2, 1), n, width), mean, deviation)
 			return results{[]tensor.Tensor{s.Mean(s.Square(p)), p}, []tensor.Tensor{mean, deviation}}
 		},
+		"categorical": func(s *tensor.Scope) results {
+			logits := s.RequireGrad(tensor.From(s, vector(1, 1), n, width))
+			p, entropy := s.Categorical(logits, s.As(s.GtScalar(column(s, 2, 1), 0), tensor.Float32), width)
+			return results{[]tensor.Tensor{s.Mean(s.Square(s.Sub(p, entropy))), p, entropy}, []tensor.Tensor{logits}}
+		},
 		"gae": func(s *tensor.Scope) results {
 			chain := s.As(s.GtScalar(column(s, 4, 1), -0.6), tensor.Float32)
 			a := s.GAE(column(s, 1, 1), column(s, 2, 1), column(s, 3, 1), chain, chain, 0.99, 0.95)
