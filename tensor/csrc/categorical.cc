@@ -104,10 +104,10 @@ gorl_err gorl_categorical(gorl_t logits, gorl_t choices, const int64_t* counts, 
   }
   const auto index = a.to(at::kLong);
   std::vector<at::Tensor> of_choice, entropies;
-  int64_t at = 0;
-  for (int64_t i = 0; i < n; at += each_count[static_cast<size_t>(i++)]) {
-    auto log_p = at::log_softmax(x.narrow(1, at, each_count[static_cast<size_t>(i)]), 1);
-    of_choice.push_back(at::gather(log_p, 1, index.narrow(1, i, 1)));
+  int64_t first = 0;
+  for (size_t i = 0; i < each_count.size(); first += each_count[i++]) {
+    auto log_p = at::log_softmax(x.narrow(1, first, each_count[i]), 1);
+    of_choice.push_back(at::gather(log_p, 1, index.narrow(1, static_cast<int64_t>(i), 1)));
     entropies.push_back((log_p.exp() * log_p).sum(1, true).neg());
   }
   const auto together = [](const std::vector<at::Tensor>& list) { return list.size() == 1 ? list[0] : at::cat(list, 1).sum(1, true); };
