@@ -65,15 +65,15 @@ func (c *Categorical) Parameters() []tensor.Parameter { return nil }
 // Close implements [Distribution].
 func (c *Categorical) Close() {}
 
-// parts returns the normalised log-probabilities of each index.
+// parts returns the logits of each index.
 func (c *Categorical) parts(s *tensor.Scope, out tensor.Tensor) []tensor.Tensor {
 	if len(c.counts) == 1 {
-		return []tensor.Tensor{s.LogSoftmax(out, -1)}
+		return []tensor.Tensor{out}
 	}
 	parts := make([]tensor.Tensor, len(c.counts))
 	at := int64(0)
 	for i, k := range c.counts {
-		parts[i] = s.LogSoftmax(s.Narrow(out, -1, at, k), -1)
+		parts[i] = s.Narrow(out, -1, at, k)
 		at += k
 	}
 	return parts
@@ -100,7 +100,8 @@ func (c *Categorical) join(s *tensor.Scope, list []tensor.Tensor) tensor.Tensor 
 // Sample implements [Distribution].
 func (c *Categorical) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Generator) Action {
 	var choices, logProbs []tensor.Tensor
-	for _, p := range c.parts(s, out) {
+	for _, logits := range c.parts(s, out) {
+		p := s.LogSoftmax(logits, -1)
 		choice := s.Multinomial(gen, s.Exp(s.Detach(p)), 1)
 		choices = append(choices, choice)
 		logProbs = append(logProbs, s.Gather(p, -1, choice))
@@ -119,8 +120,8 @@ func (c *Categorical) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Gen
 // Mode implements [Distribution].
 func (c *Categorical) Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	var choices []tensor.Tensor
-	for _, p := range c.parts(s, out) {
-		choices = append(choices, s.ArgMax(p, -1))
+	for _, logits := range c.parts(s, out) {
+		choices = append(choices, s.ArgMax(s.LogSoftmax(logits, -1), -1))
 	}
 	if s.Err() != nil {
 		return tensor.Tensor{}
@@ -133,19 +134,14 @@ func (c *Categorical) Evaluate(s *tensor.Scope, out, actions tensor.Tensor) Eval
 	if s.Err() != nil {
 		return Evaluation{}
 	}
-	if c.reduction != "prod" {
+	if c.reduction == "sum" {
 		logProb, entropy := s.Categorical(out, actions, c.counts...)
-		if c.reduction == "mean" {
-			k := 1 / float64(len(c.counts))
-			logProb, entropy = s.MulScalar(logProb, k), s.MulScalar(entropy, k)
-		}
 		return Evaluation{LogProb: logProb, Entropy: entropy}
 	}
-	index := s.As(actions, tensor.Int64)
 	var logProbs, entropies []tensor.Tensor
-	for i, p := range c.parts(s, out) {
-		logProbs = append(logProbs, s.Gather(p, -1, s.Narrow(index, -1, int64(i), 1)))
-		entropies = append(entropies, s.Neg(s.SumKeep(s.Mul(s.Exp(p), p), -1)))
+	for i, logits := range c.parts(s, out) {
+		logProb, entropy := s.Categorical(logits, s.Narrow(actions, -1, int64(i), 1), c.counts[i])
+		logProbs, entropies = append(logProbs, logProb), append(entropies, entropy)
 	}
 	return Evaluation{LogProb: c.join(s, logProbs), Entropy: c.join(s, entropies)}
 }

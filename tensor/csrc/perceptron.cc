@@ -145,19 +145,19 @@ struct Perceptron : Op {
 // with u = dy/dz and v = dy/dh, v_k = u_k W_k and u_(k-1) = v_k f'(z_(k-1)), the penalty is mean |v_0|^2. The backward
 // goes once up through that chain and once down through the network.
 //
-// Where f'' is zero everywhere, as relu's, the gradient of the loss by z_k is dy u_k, which is known: there is no way down, and
+// Where activations are piecewise linear, as relu is, the gradient of the loss by z_k is dy u_k, which is known: there is no way down, and
 // the gradient by W_k, from the loss and from the penalty, is one product, u_k^T (dy h_k + dpenalty/dv_k). That is four products
 // a layer instead of six.
 struct Critic : Op {
   Net net;
   at::Tensor x, hidden, slopes;
-  bool straight = true;  // f'' is zero everywhere
+  bool piecewise_linear = true;  // f'' is zero everywhere
   Critic(Net net_, at::Tensor x_) : Op(edge_list()), net(std::move(net_)), x(std::move(x_)) {
-    for (int32_t f : net.f) straight = straight && !curved(f);
+    for (int32_t f : net.f) piecewise_linear = piecewise_linear && !curved(f);
   }
 
-  // u[k] (n, out_k) for all layers but the last and v[k] (n, in_k): dy/dz and dy/dh in the memory of slopes. Straight networks need
-  // no v but the first: v[k + 1] is where u[k] is.
+  // u[k] (n, out_k) for all layers but the last and v[k] (n, in_k): dy/dz and dy/dh in the memory of slopes. Of
+  // piecewise linear networks no v is kept but the first: v[k + 1] is where u[k] is.
   struct Slopes {
     std::vector<float*> u, v;
   };
@@ -166,7 +166,7 @@ struct Critic : Op {
     float* p = data(slopes);
     const auto next = [&](int64_t width) { return std::exchange(p, p + n * width); };
     for (size_t k = 0; k < net.layers(); k++) {
-      s.v.push_back(straight && k > 0 ? s.u[k - 1] : next(net.in(k)));
+      s.v.push_back(piecewise_linear && k > 0 ? s.u[k - 1] : next(net.in(k)));
       s.u.push_back(k + 1 < net.layers() ? next(net.out(k)) : nullptr);
     }
     return s;
@@ -176,7 +176,7 @@ struct Critic : Op {
     const int64_t n = x.size(0), parts = parts_of(n, 2 * n * net.weights);
     const size_t last = net.layers() - 1;
     int64_t width = net.in(0);
-    for (size_t k = 0; k < last; k++) width += straight ? net.out(k) : 2 * net.out(k);
+    for (size_t k = 0; k < last; k++) width += piecewise_linear ? net.out(k) : 2 * net.out(k);
     hidden = net.room(n);
     slopes = make({n * width});
     auto y = make({n, 1}), penalty = make({});
@@ -192,9 +192,9 @@ struct Critic : Op {
         for (size_t k = last; k-- > 0;) {
           const int64_t size = rows * net.out(k), at = r * net.out(k);
           float* u = s.u[k] + at;
-          if (!straight) std::memcpy(u, s.v[k + 1] + at, static_cast<size_t>(size) * 4);
-          if (!straight || k + 1 == last) kernels().derive(net.f[k], u, h[k + 1] + at, size);
-          const bool slope = straight && k > 0;  // what comes out is u[k - 1]
+          if (!piecewise_linear) std::memcpy(u, s.v[k + 1] + at, static_cast<size_t>(size) * 4);
+          if (!piecewise_linear || k + 1 == last) kernels().derive(net.f[k], u, h[k + 1] + at, size);
+          const bool slope = piecewise_linear && k > 0;  // what comes out is u[k - 1]
           down(net, k, rows, u, s.v[k] + r * net.in(k), slope ? h[k] + r * net.in(k) : nullptr,
                slope ? net.f[k - 1] : static_cast<int32_t>(GORL_IDENTITY));
         }
@@ -210,7 +210,7 @@ struct Critic : Op {
 
   variable_list backward(const variable_list& grads) override {
     const int64_t n = x.size(0);
-    parts = parts_of(n, (straight ? 2 : 4) * n * net.weights);
+    parts = parts_of(n, (piecewise_linear ? 2 : 4) * n * net.weights);
     dy = grads[0].defined() ? contiguous(grads[0]) : make({n, 1});
     if (!grads[0].defined()) std::memset(dy.data_ptr(), 0, dy.nbytes());
     dpenalty = grads[1];
@@ -233,7 +233,7 @@ struct Critic : Op {
     kernels().axpy(dv, static_cast<float>(share), s.v[0] + r * net.in(0), rows * net.in(0));
     for (size_t k = 0; k < last; k++) {
       const int64_t size = rows * net.out(k), at = r * net.out(k);
-      if (!straight) weigh(net, k, rows, s.u[k] + at, dv, to.w[k]);
+      if (!piecewise_linear) weigh(net, k, rows, s.u[k] + at, dv, to.w[k]);
       float* du = space(slot + 1 + 2 * k, size);
       const bool bends = curved(net.f[k]);
       up(net, k, rows, dv, du, false, bends ? nullptr : h[k + 1] + at, net.f[k]);
@@ -243,19 +243,19 @@ struct Critic : Op {
         kernels().curve(net.f[k], more[k], h[k + 1] + at, s.v[k + 1] + at, size);
         kernels().derive(net.f[k], du, h[k + 1] + at, size);
       }
-      if (straight) {
+      if (piecewise_linear) {
         add_losses(dv, h[k] + r * net.in(k), net.in(k), r, rows);
         weigh(net, k, rows, s.u[k] + at, dv, to.w[k]);
         for (int64_t i = 0; i < rows; i++) kernels().axpy(to.b[k], data(dy)[r + i], s.u[k] + at + i * net.out(k), net.out(k));
       }
       dv = du;
     }
-    if (straight) {
+    if (piecewise_linear) {
       add_losses(dv, h[last] + r * net.in(last), net.in(last), r, rows);
       kernels().add_columns(to.b[last], data(dy) + r, rows, 1);
     }
     kernels().add_columns(to.w[last], dv, rows, net.in(last));
-    if (!straight) descend(net, h, data(dy), &more, nullptr, to, r, rows);
+    if (!piecewise_linear) descend(net, h, data(dy), &more, nullptr, to, r, rows);
   }
   void finish() override { gradients->sum(); }
   void release() override { x.reset(), hidden.reset(), slopes.reset(), dy.reset(), dpenalty.reset(), gradients.reset(); }
