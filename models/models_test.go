@@ -150,18 +150,25 @@ func TestGaussianClipping(t *testing.T) {
 
 func TestCategoricalFormulas(t *testing.T) {
 	tensortest.CheckLive(t)
-	c, err := NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := tensor.NoGrad()
-	defer s.Close()
 	logits := []float32{0.2, -0.4, 1, 0, -1}
 	first, second := softmax(logits[:2]), softmax(logits[2:])
-	e := c.Evaluate(s, tensor.From(s, logits, 1, 5), tensor.From(s, []float32{1, 2}, 1, 2))
-	wantNear(t, "log-probability", tensortest.Float64s(t, s, e.LogProb), []float64{math.Log(first[1]) + math.Log(second[2])}, 1e-5)
-	wantNear(t, "entropy", tensortest.Float64s(t, s, e.Entropy), []float64{entropyOf(first) + entropyOf(second)}, 1e-5)
-	wantNear(t, "mode", tensortest.Float64s(t, s, c.Mode(s, tensor.From(s, logits, 1, 5))), []float64{0, 0}, 0)
+	for reduction, join := range map[string]func(a, b float64) float64{
+		"":     func(a, b float64) float64 { return a + b },
+		"mean": func(a, b float64) float64 { return (a + b) / 2 },
+		"prod": func(a, b float64) float64 { return a * b },
+	} {
+		c, err := NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), reduction)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := tensor.NoGrad()
+		out := tensor.From(s, logits, 1, 5)
+		e := c.Evaluate(s, out, tensor.From(s, []float32{1, 2}, 1, 2))
+		wantNear(t, reduction+" log-probability", tensortest.Float64s(t, s, e.LogProb), []float64{join(math.Log(first[1]), math.Log(second[2]))}, 1e-5)
+		wantNear(t, reduction+" entropy", tensortest.Float64s(t, s, e.Entropy), []float64{join(entropyOf(first), entropyOf(second))}, 1e-5)
+		wantNear(t, "mode", tensortest.Float64s(t, s, c.Mode(s, out)), []float64{0, 0}, 0)
+		s.Close()
+	}
 }
 
 func softmax(x []float32) []float64 {
