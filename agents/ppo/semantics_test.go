@@ -3,6 +3,7 @@ package ppo
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -28,7 +29,8 @@ type history struct {
 	final       [][]float32 // V of the finished episodes' last observations, where there are any
 }
 
-func collect(t *testing.T, a *Agent, w *agenttest.World, n int) history {
+// collect fills a rollout. After the steps reset, environment 1 is said to have been reset.
+func collect(t *testing.T, a *Agent, w *agenttest.World, n int, reset ...int) history {
 	t.Helper()
 	value := func(obs, states []float32) []float32 {
 		s := tensor.NoGrad().On(a.learner.Device)
@@ -53,6 +55,15 @@ func collect(t *testing.T, a *Agent, w *agenttest.World, n int) history {
 		var final []float32
 		if tr.FinalObservations != nil {
 			final = value(tr.FinalObservations, tr.FinalStates)
+		}
+		if slices.Contains(reset, len(h.final)) {
+			a.ResetHidden(1)
+			if !tr.Terminated[1] && !tr.Truncated[1] { // cut, and the value of its own observation is the last that is known
+				if final == nil {
+					final = make([]float32, n)
+				}
+				tr.Truncated[1], final[1] = true, h.values[len(h.final)][1]
+			}
 		}
 		h.final = append(h.final, final)
 	}
@@ -81,7 +92,7 @@ func (h history) lambda(i int, gamma, lambda float64, bootstrap bool) []float64 
 }
 
 // Advantages and returns are those of the recursion: a truncation cuts the chain and counts the value of the last
-// observation, a termination counts nothing.
+// observation, a termination counts nothing. A reset in the middle of a rollout is a truncation.
 func TestAdvantages(t *testing.T) {
 	const n, steps, gamma, lambda = 3, 40, 0.9, 0.8
 	for name, bootstrap := range map[string]bool{"bootstrap": true, "no bootstrap": false} {
@@ -92,7 +103,7 @@ func TestAdvantages(t *testing.T) {
 				"time_limit_bootstrap": bootstrap, "value_preprocessor": nil})
 			agenttest.Close(t, a)
 			w := agenttest.NewWorld(sp, agenttest.Seeds(1, n)...)
-			h := collect(t, a, w, n)
+			h := collect(t, a, w, n, 15, 16, 30)
 			if w.Ended < 10 {
 				t.Fatalf("only %d episodes ended", w.Ended)
 			}
