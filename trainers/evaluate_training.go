@@ -124,9 +124,7 @@ func (t *Trainer) pause(ctx context.Context) (resume func() error, err error) {
 			if err := curriculum(); err != nil || t.now == nil {
 				return err
 			}
-			t.episodes.Reset()
-			t.knowEpisodes()
-			return t.reset(ctx, -1)
+			return t.abandon(ctx)
 		}, t.parameters.all()
 	}
 	state, err := s.MarshalState()

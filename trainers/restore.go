@@ -33,7 +33,7 @@ func (t *Trainer) Open(ctx context.Context) (err error) {
 		return fmt.Errorf("trainers: %w", t.stepper.blocked)
 	}
 	if t.now != nil { // opened before
-		return nil
+		return t.restart(ctx)
 	}
 	if t.cfg.writes() && t.dir == "" {
 		t.dir = tracking.ExperimentDir(t.cfg.Directory, t.cfg.Name, t.agent.Name(), t.clock())
