@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Makes a fresh Debian 12 root with nothing in it but git, make, ca-certificates and Go,
+# Makes a fresh Debian root with nothing in it but git, make, ca-certificates and Go,
 # clones this repository into it and runs make targets there, with their wall times.
 # It shows what the set-up forgets to install. Needs root, debootstrap and the network.
 #
 #   scripts/fresh-debian.sh [options] TARGET...
 #
+#   --suite SUITE  Debian's release: bookworm (the default), trixie, or another that debootstrap knows
 #   --worktree     take the files of the working tree instead of the last commit
 #   --commit REV   take this commit (default HEAD)
 #   --run CMD      run this shell command in the clone, after the targets
@@ -20,10 +21,11 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 repository=$PWD
 
-tree=commit commit=HEAD command= keep=0 user=root twice=0
+suite=bookworm tree=commit commit=HEAD command= keep=0 user=root twice=0
 targets=()
 while [ $# -gt 0 ]; do
 	case $1 in
+	--suite) suite=$2; shift ;;
 	--worktree) tree=worktree ;;
 	--commit) commit=$2; shift ;;
 	--run) command=$2; shift ;;
@@ -43,7 +45,7 @@ command -v debootstrap >/dev/null || die "needs debootstrap: apt-get install deb
 
 # --- the bare root, once ------------------------------------------------------------
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/gorl
-base=$cache/debian-bookworm.tar
+base=$cache/debian-$suite.tar
 mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.sources /etc/apt/sources.list.d/*.list 2>/dev/null |
 	grep -oE '^(URIs:|deb) +https?://[^ ]+/debian/?( |$)' | grep -oE 'https?://[^ ]+' | head -n 1 || true)
 mirror=${mirror:-http://deb.debian.org/debian}
@@ -51,8 +53,8 @@ mkdir -p "$cache"
 root=$(mktemp -d "${TMPDIR:-/var/tmp}/gorl-fresh.XXXXXX")
 if [ "$keep" = 0 ]; then trap 'rm -rf --one-file-system "$root"' EXIT; fi
 if [ ! -f "$base" ]; then
-	say "making a bookworm root from $mirror (a few minutes, once)"
-	debootstrap --variant=minbase --include=git,make,ca-certificates bookworm "$root" "$mirror" >"$cache/debootstrap.log" 2>&1 </dev/null ||
+	say "making a $suite root from $mirror (a few minutes, once)"
+	debootstrap --variant=minbase --include=git,make,ca-certificates "$suite" "$root" "$mirror" >"$cache/debootstrap.log" 2>&1 </dev/null ||
 		{ tail -n 20 "$cache/debootstrap.log" >&2; die "debootstrap failed; its log is $cache/debootstrap.log"; }
 	rm -rf "$root"/var/cache/apt/archives/*.deb
 	tar -C "$root" -cf "$base.new" . && mv "$base.new" "$base"
@@ -66,7 +68,7 @@ chmod 755 "$root" # mktemp makes it private, and a user inside needs /
 # --- how this machine reaches the network ----------------------------------------------
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
 mkdir -p "$root/etc/apt/apt.conf.d" "$root/usr/local/share/ca-certificates"
-printf 'deb %s bookworm main\n' "$mirror" >"$root/etc/apt/sources.list"
+printf 'deb %s %s main\n' "$mirror" "$suite" >"$root/etc/apt/sources.list"
 grep -hE '^ *Acquire::' /etc/apt/apt.conf /etc/apt/apt.conf.d/* 2>/dev/null |
 	grep -vE 'GzipIndexes|Languages' >"$root/etc/apt/apt.conf.d/99network" || true
 if [ -f /etc/pip.conf ]; then cp /etc/pip.conf "$root/etc/pip.conf"; fi

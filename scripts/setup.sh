@@ -2,8 +2,7 @@
 # Prepares this machine to build and run gorl and programs that import it:
 #
 #   1. installs the system packages that gorl needs (Debian, with apt-get);
-#   2. builds libcgotorch.so, libgorltorch.so and the tests' libgorltestdevice.so
-#      (scripts/shim.sh);
+#   2. builds libcgotorch.so and libgorltorch.so (scripts/shim.sh);
 #   3. installs them where the linker and the loader look by themselves
 #      (PREFIX/lib, by default /usr/local/lib, and ldconfig).
 #
@@ -63,7 +62,7 @@ fi
 # --- 3. where linker and loader look ------------------------------------------------
 built=${SHIM_DIR:-$root/build/lib}
 changed=0
-for library in libcgotorch.so libgorltorch.so libgorltestdevice.so; do
+for library in libcgotorch.so libgorltorch.so; do
 	if ! cmp -s "$built/$library" "$prefix/lib/$library"; then
 		say "installing $prefix/lib/$library"
 		as_root mkdir -p "$prefix/lib"

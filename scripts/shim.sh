@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Builds the two C++ libraries that gorl links with, and one that its tests load:
+# Builds the two C++ libraries that gorl links with:
 #
-#   libcgotorch.so        gotorch's shim, compiled from the sources in gotorch's module
-#   libgorltorch.so       gorl's own shim, compiled from tensor/csrc
-#   libgorltestdevice.so  the emulated accelerator of tests, compiled from
-#                         internal/test/testdevice/csrc where that folder is here
+#   libcgotorch.so   gotorch's shim, compiled from the sources in gotorch's module
+#   libgorltorch.so  gorl's own shim, compiled from tensor/csrc
+#
+# "shim.sh testdevice" builds the library that only tests load instead:
+#
+#   libgorltestdevice.so  the emulated accelerator, compiled from internal/test/testdevice/csrc
 #
 # Settings (environment):
 #
@@ -183,6 +185,12 @@ if [ "${GORL_NATIVE:-1}" != 0 ]; then
 	native=(-march=native -DGORL_PROCESSOR="$processor")
 fi
 
+device=$root/internal/test/testdevice/csrc
+if [ "${1:-}" = testdevice ]; then
+	library gorltestdevice "$device" -O1 -rdynamic -Wall -I"$device"
+	exit
+fi
+
 # Both at once where two cores and the memory of two compilers (1.5 GB each) are free.
 library cgotorch "$gotorch/cgotorch" -O2 -w -I"$gotorch" ${streams[@]+"${streams[@]}"} &
 first=$!
@@ -193,5 +201,3 @@ fi
 library gorltorch "$csrc" -O3 -fno-semantic-interposition -fno-plt -fno-math-errno -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc" \
 	-DUSE_C10D_GLOO -isystem "$csrc/gloo_declarations" ${graphs[@]+"${graphs[@]}"} ${nccl[@]+"${nccl[@]}"}
 [ -z "$first" ] || wait "$first"
-device=$root/internal/test/testdevice/csrc
-if [ -d "$device" ]; then library gorltestdevice "$device" -O1 -rdynamic -Wall -I"$device"; fi

@@ -1,5 +1,5 @@
 // Package testdevice gives tests an accelerator on machines that have none: two emulated devices of libtorch, "privateuseone:0"
-// and "privateuseone:1", in a library of their own (csrc, built by scripts/shim.sh). Their numbers are the CPU's. What they
+// and "privateuseone:1", in a library of their own (csrc, built by `make testdevice`). Their numbers are the CPU's. What they
 // hold a program to is what CUDA does:
 //
 //   - their memory cannot be touched by the host: an access is a fault that says so;
@@ -26,6 +26,7 @@ import "C"
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unsafe"
@@ -54,14 +55,38 @@ func init() {
 	}
 }
 
-// Load loads the library. It may be called twice.
+// Load loads the library from the repository's build/lib or, if that has none, from where the loader looks. Load may be
+// called twice.
 func Load() error {
-	name := C.CString("libgorltestdevice.so")
+	name := C.CString(library())
 	defer C.free(unsafe.Pointer(name))
 	if msg := C.bridge_load(name); msg != nil {
-		return fmt.Errorf("testdevice: %s; `make setup` builds and installs it", C.GoString(msg))
+		return fmt.Errorf("testdevice: %s; `make testdevice` builds the emulated accelerator", C.GoString(msg))
 	}
 	return nil
+}
+
+// library returns the path of the library in the repository that contains the working directory, which `go test` sets
+// to the tested package's folder. Outside a repository it returns the bare file name.
+func library() string {
+	const file = "libgorltestdevice.so"
+	dir, err := os.Getwd()
+	for err == nil {
+		if path := filepath.Join(dir, "build", "lib", file); exists(path) {
+			return path
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir || exists(filepath.Join(dir, "go.mod")) {
+			break
+		}
+		dir = parent
+	}
+	return file
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // Everywhere reports whether settings that say "cpu" mean another device.

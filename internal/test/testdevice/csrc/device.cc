@@ -26,23 +26,20 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void uncheckedSetDevice(c10::Device d) const noexcept override {
     if (d.has_index()) current = d.index();
   }
-#if TORCH_VERSION_MAJOR >= 2
-  c10::Stream getStream(c10::Device d) const override { return c10::Stream(c10::Stream::DEFAULT, d); }
-  c10::Stream exchangeStream(c10::Stream s) const override { return s; }
-#else
+  // libtorch declares these two noexcept up to 2.6 and not later; an override may always be noexcept.
   c10::Stream getStream(c10::Device d) const noexcept override { return c10::Stream(c10::Stream::DEFAULT, d); }
   c10::Stream exchangeStream(c10::Stream s) const noexcept override { return s; }
-#endif
   c10::DeviceIndex deviceCount() const noexcept override { return GTD_DEVICES; }
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
 
 #ifdef GTD_HOOKS
-// 2.x asks which accelerator there is; a libtorch with CUDA would answer CUDA.
+// 2.x asks which accelerator there is; a libtorch with CUDA would answer CUDA. isBuilt and isAvailable are not marked
+// as overrides, because 2.6 does not declare them.
 struct Hooks final : at::PrivateUse1HooksInterface {
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
-  bool isBuilt() const override { return true; }
-  bool isAvailable() const override { return true; }
+  bool isBuilt() const { return true; }
+  bool isAvailable() const { return true; }
 };
 #endif
 
