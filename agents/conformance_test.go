@@ -115,7 +115,7 @@ func overlaps(settings map[string]any) bool { return settings["overlap"] == true
 func ppoMLPs(sp spaces.Set) ppo.Models { return ppo.MLPs(sp, []int{8}, "tanh") }
 func ampMLPs(sp spaces.Set) amp.Models { return amp.MLPs(sp, []int{8}, "tanh") }
 func ampSkills(sp spaces.Set) amp.Models {
-	return amp.WithEncoder(ampMLPs(sp), sp, 2, []int{6}, "tanh")
+	return amp.WithEncoder(ampMLPs(sp), 2)
 }
 
 // cnn is a small convolutional network.

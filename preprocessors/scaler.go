@@ -117,6 +117,17 @@ func (r *RunningStandardScaler) Forward(s *tensor.Scope, x tensor.Tensor) tensor
 	return s.ScalerForward(x, r.Mean, r.Variance, r.cfg.Epsilon, r.cfg.ClipThreshold)
 }
 
+// ForwardColumns is Forward for columns (n, w) of rows, of which they begin with column from. Autograd follows it.
+func (r *RunningStandardScaler) ForwardColumns(s *tensor.Scope, columns tensor.Tensor, from int) tensor.Tensor {
+	if r == nil || s.Err() != nil {
+		return columns
+	}
+	w := tensor.Size(columns, 1)
+	part := func(x tensor.Tensor) tensor.Tensor { return s.As(s.Narrow(x, 0, int64(from), w), tensor.Float32) }
+	deviation := s.AddScalar(s.Sqrt(part(r.Variance)), r.cfg.Epsilon)
+	return s.Clamp(s.Div(s.Sub(columns, part(r.Mean)), deviation), -r.cfg.ClipThreshold, r.cfg.ClipThreshold)
+}
+
 // Inverse brings standardised rows back: √variance · clamp(x, ±clip_threshold) + mean.
 func (r *RunningStandardScaler) Inverse(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
 	if r == nil {

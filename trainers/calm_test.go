@@ -26,7 +26,7 @@ func directedWalker(t testing.TB) (*wrappers.Skills, *amp.Agent) {
 	}
 	sp, hidden := skills.Spaces(), []int{8}
 	agent, err := amp.New(amp.Options{Spaces: sp, Motions: walker, Seed: 5,
-		Models: amp.WithConditionalDiscriminator(amp.WithEncoder(amp.MLPs(sp, hidden, "tanh"), sp, 4, hidden, "tanh"), sp, 4, hidden, "tanh"),
+		Models: amp.WithConditionalDiscriminator(amp.WithSeparateEncoder(amp.MLPs(sp, hidden, "tanh"), sp, 4, hidden, "tanh"), sp, 4, hidden, "tanh"),
 		Dict: map[string]any{"latent_mode": "calm", "latent_size": 4, "rollouts": 8, "learning_epochs": 2, "mini_batches": 2,
 			"amp_observation_preprocessor": "RunningStandardScaler", "amp_batch_size": 16, "motion_dataset_size": 40,
 			"reply_buffer_size": 60, "learning_rate": 1e-3, "mismatched_negatives": true, "termination_style_reward": 0.3}})

@@ -68,6 +68,9 @@ type learner struct {
 	mask           tensor.Tensor        // (M), 0 where the discriminator sees nothing; a zero Tensor for no mask
 	maskScope      *tensor.Scope        // owns it
 	shown          []float32            // what Latents returns; nil where it is to be computed
+	windows        *windows             // the motion behind latents; nil where they are not encodings
+	middle, half   tensor.Tensor        // (A), of the actions' bounds; zero Tensors where the bounds are ±1 or there are none
+	unitsScope     *tensor.Scope        // owns them
 	termination    *termination         // of episodes with a poor style; nil where the setting is off
 	rows           *memory.Packing      // how both, and the rollout, keep rows
 	separate       *tensor.Optimizer    // the discriminator's own; nil where it shares the policy's
@@ -103,6 +106,9 @@ func New(o Options) (agent *Agent, err error) {
 		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group,
 		Fields: []memory.Field{a.rows.Field("amp_observations"), {Name: "next_values", Width: 1},
 			{Name: "style_rewards", Width: 1}}}
+	if cfg.LatentMode == calm {
+		options.Fields = append(options.Fields, memory.Field{Name: "windows", Width: o.Spaces.AMPObservation.Width()})
+	}
 	options.Scratch = []string{"style_rewards", "style_returns"}
 	if !cfg.Skrl20() {
 		options.Scratch = append(options.Scratch, "next_values")
@@ -139,6 +145,9 @@ func New(o Options) (agent *Agent, err error) {
 		}
 	}()
 	a.StageRecord, a.AfterRecord = recording(a.Core, a.styleEstimator)
+	if a.calm() {
+		a.followWindows()
+	}
 	if cfg.TerminationStyleReward > 0 {
 		a.terminates()
 	}
@@ -232,7 +241,7 @@ func (o Options) check(cfg *Config) error {
 // prepare makes the discriminator's scaler, memories and optimizer, fills the motion dataset, and runs discriminator
 // and second critic once, so that a width that does not fit is an error of New.
 func (a *learner) prepare() error {
-	if err := cmp.Or(a.makeScaler(), a.makeMask()); err != nil {
+	if err := cmp.Or(a.makeScaler(), a.makeMask(), a.measureActions()); err != nil {
 		return err
 	}
 	var err error
@@ -242,7 +251,7 @@ func (a *learner) prepare() error {
 		}
 		a.AddReplay("motion_dataset", a.motionSet)
 	}
-	if a.replay, err = a.newMemory(a.cfg.ReplayBufferSize, a.cfg.LatentSize); err != nil {
+	if a.replay, err = a.newMemory(a.cfg.ReplayBufferSize, a.Spaces().AMPObservation.Width()); err != nil {
 		return err
 	}
 	a.AddReplay("reply_buffer", a.replay)
@@ -302,8 +311,10 @@ func recording(c *onpolicy.Core, style *onpolicy.Critic) (stage func(t agents.Tr
 
 // Close releases what the agent holds. It may be called twice.
 func (a *learner) Close() error {
-	if a.maskScope != nil {
-		a.maskScope.Close()
+	for _, s := range []*tensor.Scope{a.maskScope, a.unitsScope} {
+		if s != nil {
+			s.Close()
+		}
 	}
 	return a.Core.Close()
 }

@@ -15,20 +15,21 @@ import (
 // CALM, conditional adversarial latent models (Tessler et al. 2023), has latents that mean something: z = E(x) is the
 // encoding of reference motion, and the discriminator D(x | z) is shown it. It tells a row of reference motion beside its
 // own encoding from a row of the policy beside the latent that the policy was told. So the policy is rewarded for the
-// motion that z encodes, and the encoder, which learns through the discriminator, for latents by which motions can be
-// told apart. Two windows of motion that overlap should have the same latent, and all together fill the sphere.
+// motion that z encodes. The encoder learns from the policy's and the value network's losses, for which the motion behind
+// each latent is encoded again, and not from the discriminator's. Two windows of motion that overlap should have the same
+// latent, and all together fill the sphere.
 
 // calm is latent_mode's value for it.
 const calm = "calm"
 
-// CALMConfig returns the defaults with latent_mode "calm" and latents of 64 dimensions. The encoder's reward and the
-// diversity loss are off. The encoder's own loss weighs 5 times as much as the discriminator's, where the paper has 0.1:
-// with so little of it, and the few rows of a small run, the encoder helps the discriminator by latents that it has not
-// given before, which tell nothing of the motion.
+// CALMConfig returns the defaults with latent_mode "calm" and latents of 64 dimensions. The weights of the discriminator's
+// and the encoder's losses are those of the authors' calm_humanoid.yaml. The encoder's reward and the diversity loss are
+// off.
 func CALMConfig() Config {
 	c := DefaultConfig()
 	c.LatentMode, c.LatentSize = calm, 64
-	c.DiscriminatorLossScale, c.EncoderLossScale, c.EncoderRewardScale, c.DiversityLossScale = 1, 5, 0, 0
+	c.DiscriminatorLogitRegularizationScale = 0.01
+	c.EncoderLossScale, c.EncoderRewardScale, c.DiversityLossScale = 0.1, 0, 0
 	return c
 }
 
@@ -42,7 +43,7 @@ type OverlappingMotionSource interface {
 
 // WithConditionalDiscriminator returns models whose discriminator reads AMP observations with a latent of the given size
 // behind each, as latent_mode "calm" needs it: a perceptron with the given hidden layers. m are models that build
-// themselves (Models.Make), as those of [WithEncoder] do.
+// themselves (Models.Make), as those of [WithSeparateEncoder] do.
 func WithConditionalDiscriminator(m Models, sp spaces.Set, latent int, hidden []int, activation string) Models {
 	return made(func(out *Models, seed int64) (err error) {
 		if m.Make == nil {
@@ -51,6 +52,10 @@ func WithConditionalDiscriminator(m Models, sp spaces.Set, latent int, hidden []
 		}
 		if *out, err = m.Make(seed); err != nil {
 			return err
+		}
+		if models.IsBranch(out.Encoder) {
+			return errors.New("amp: WithConditionalDiscriminator gets models whose encoder shares the hidden layers of a " +
+				"discriminator that reads no latents; make them by WithSeparateEncoder")
 		}
 		discriminator, err := models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width() + latent, Outputs: 1,
 			Hidden: hidden, Activation: activation}, seed+2)
@@ -146,33 +151,44 @@ func (a *learner) halves(s *tensor.Scope, rows tensor.Tensor) (first, second ten
 	return s.Narrow(rows, 1, 0, m), s.Narrow(rows, 1, m, tensor.Size(rows, 1)-m)
 }
 
-// conditional returns what the discriminator says of a minibatch with latents, and the encoder's own loss. fake are the
-// logits of the policy's rows beside the latents that it was told, now and earlier, and with mismatched_negatives of
-// reference rows beside the encodings of others; real those of n reference rows beside their own encodings, through which
-// the encoder learns. The gradient penalty is on the gradient by the reference rows, not by the latents.
+// encodeAgain returns a minibatch whose inputs end with the present encodings of the motion behind each latent that the
+// policy was told, so that the losses of policy and value network have a gradient by the encoder's weights. These
+// encodings (n, L) are in the place of the motion, Extra[2].
+func (a *learner) encodeAgain(s *tensor.Scope, b onpolicy.Batch) onpolicy.Batch {
+	z := a.encode(s, a.scaled(s, b.Extra[2]))
+	b.Extra = []tensor.Tensor{b.Extra[0], b.Extra[1], z}
+	l := a.cfg.LatentSize
+	b.Inputs.Observations = a.withLatent(s, b.Inputs.Observations, a.ObservationScaler.ForwardColumns(s, z, a.Spaces().Observation.Width()-l))
+	if b.Inputs.States.T != nil {
+		b.Inputs.States = a.withLatent(s, b.Inputs.States, a.StateScaler.ForwardColumns(s, z, a.Spaces().State.Width()-l))
+	}
+	return b
+}
+
+// conditional returns what the discriminator says of n rows each of a minibatch with latents, none of which has a gradient,
+// and the encoder's own loss. fake are the logits of the policy's rows beside the latents that it was told, now and earlier,
+// all encoded again, and with mismatched_negatives of reference rows beside the policy's latents; real those of reference
+// rows beside their own encodings. The gradient penalty is on the gradient by the reference rows, not by the latents.
 func (a *learner) conditional(s *tensor.Scope, b onpolicy.Batch, n int64) (fake, real, penalty, encoder tensor.Tensor) {
 	pairs, replay := a.Draw.MotionRows(s, b.Index, n), a.Draw.ReplayRows(s, b.Index, n)
-	policy := beside(s, b.Extra[0], a.told(s, b.Extra[1]))
-	if s.Err() == nil && tensor.Size(policy, 0) > n {
-		policy = s.Narrow(policy, 0, 0, n)
+	policy, told := s.Narrow(b.Extra[0], 0, 0, n), s.Detach(s.Narrow(b.Extra[2], 0, 0, n))
+	earlier, before := policy, told
+	if replay.T != nil {
+		rows, windows := a.halves(s, replay)
+		earlier, before = rows, s.Detach(a.encode(s, a.scaled(s, windows)))
 	}
-	if replay.T == nil {
-		replay = policy
-	}
-	rows, latents := a.halves(s, s.Cat(0, policy, replay))
-	fake = a.logits(s, beside(s, a.scaled(s, rows), latents))
+	fake = a.logits(s, s.Cat(0, beside(s, a.scaled(s, policy), told), beside(s, a.scaled(s, earlier), before)))
 
 	now, next := a.halves(s, pairs)
 	now = s.Detach(a.scaled(s, now))
 	z, other := a.encode(s, now), a.encode(s, a.scaled(s, next))
-	if a.cfg.MismatchedNegatives && n > 1 {
-		shifted := s.Cat(0, s.Narrow(z, 0, 1, n-1), s.Narrow(z, 0, 0, 1))
-		fake = s.Cat(0, fake, a.logits(s, beside(s, now, shifted)))
+	if a.cfg.MismatchedNegatives {
+		fake = s.Cat(0, fake, a.logits(s, beside(s, now, told)))
 	}
-	if a.cfg.DiscriminatorGradientPenaltyScale == 0 {
-		real, penalty = a.logits(s, beside(s, now, z)), s.Scalar(0)
+	if own := s.Detach(z); a.cfg.DiscriminatorGradientPenaltyScale == 0 {
+		real, penalty = a.logits(s, beside(s, now, own)), s.Scalar(0)
 	} else {
-		real, penalty = a.penaltyByAutograd(s, now, z)
+		real, penalty = a.penaltyByAutograd(s, now, own)
 	}
 	return fake, real, penalty, s.Add(alignment(s, z, other), s.MulScalar(uniformity(s, z), a.cfg.UniformityLossScale))
 }
@@ -231,8 +247,9 @@ const shownLatents = 4096
 
 // Latents returns the latents of reference motion by the present encoder, n × latent_size: those of the rows of the motion
 // dataset, at most 4096 of them. With latent_mode "calm" a policy is told one of them at a time, and wrappers.Skills draws
-// them: give it this method (wrappers.Skills.SetSource). They are computed anew after an update and after a Restore. The
-// slice is the agent's. Without latent_mode "calm" it is an error.
+// them: give it this method (wrappers.Skills.SetSource). In training the agent refuses latents of any other source: it
+// learns from the motion behind each. They are computed again after an update and after a Restore. The slice is the agent's.
+// Without latent_mode "calm" it is an error.
 func (a *Agent) Latents() ([]float32, error) {
 	l := a.learner
 	if !l.calm() {
@@ -244,9 +261,17 @@ func (a *Agent) Latents() ([]float32, error) {
 	s := tensor.NoGrad().On(l.Device).Layers(l.Precision)
 	defer s.Close()
 	now, _ := l.halves(s, s.Narrow(l.motionSet.Data(), 0, 0, min(shownLatents, l.motionSet.Len())))
-	var err error
-	l.shown, err = l.encoded(s, l.scaled(s, now))
-	return l.shown, err
+	points, err := l.encoded(s, l.scaled(s, now))
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tensor.Float32s(now)
+	if err != nil {
+		return nil, fmt.Errorf("amp: reading motion: %w", err)
+	}
+	l.windows.shown = l.windows.table(points, rows)
+	l.shown = points
+	return l.shown, nil
 }
 
 // newMemory makes a memory of AMP observations, with latent_mode "calm" of rows that have so many values more.

@@ -86,23 +86,23 @@ func TestRefuses(t *testing.T) {
 		"latents and two critics": {config(map[string]any{"latent_size": 2, "separate_critics": true}), `"latent_size"|"separate_critics"`},
 		"skrl with latents":       {config(map[string]any{"latent_size": 2, "compatibility": "skrl-2.0"}), `skrl-2.0|no latents`},
 		"encoder of another size": {func(o *Options) {
-			o.Models, o.Dict = WithEncoder(o.Models, plain, 3, []int{4}, "tanh"), map[string]any{"latent_size": 2}
+			o.Models, o.Dict = WithSeparateEncoder(o.Models, plain, 3, []int{4}, "tanh"), map[string]any{"latent_size": 2}
 		}, `encoder|(N, 2)`},
 		"encoder of other rows": {func(o *Options) {
 			other := plain
 			other.AMPObservation = spaces.Unbounded(7)
-			o.Models, o.Dict = WithEncoder(o.Models, other, 2, []int{4}, "tanh"), map[string]any{"latent_size": 2}
+			o.Models, o.Dict = WithSeparateEncoder(o.Models, other, 2, []int{4}, "tanh"), map[string]any{"latent_size": 2}
 		}, `encoder does not fit`},
 		"encoder of no models": {func(o *Options) {
-			o.Models, o.Dict = WithEncoder(Models{}, plain, 2, []int{4}, "tanh"), map[string]any{"latent_size": 2}
+			o.Models, o.Dict = WithEncoder(Models{}, 2), map[string]any{"latent_size": 2}
 		}, `WithEncoder|Make`},
 		"latents and memory": {func(o *Options) {
-			o.Models = WithEncoder(Recurrent(plain, models.GRU(4), []int{8}, "tanh"), plain, 2, []int{4}, "tanh")
+			o.Models = WithEncoder(Recurrent(plain, models.GRU(4), []int{8}, "tanh"), 2)
 			o.Dict = map[string]any{"latent_size": 2}
 		}, `latent_size|without memory`},
 		"diversity of choices": {func(o *Options) {
 			o.Spaces.Action = spaces.NewDiscrete(3)
-			o.Models = WithEncoder(MLPs(o.Spaces, []int{8}, "tanh"), plain, 2, []int{4}, "tanh")
+			o.Models = WithEncoder(MLPs(o.Spaces, []int{8}, "tanh"), 2)
 			o.Dict = map[string]any{"latent_size": 2}
 		}, `diversity_loss_scale|Gaussian`},
 		"frames that do not fit": {config(map[string]any{"amp_observation_frames": 2}), `"amp_observation_frames" is 2|3 values`},

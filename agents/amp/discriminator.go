@@ -19,15 +19,19 @@ func (a *learner) logits(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 	return a.discriminator.Forward(s, models.Inputs{Observations: a.masked(s, rows)})
 }
 
+// judgedRows is how many rows of a minibatch discriminator and encoder see.
+func (a *learner) judgedRows(b onpolicy.Batch) int64 {
+	if limit := int64(a.cfg.DiscriminatorBatchSize); limit > 0 {
+		return min(b.Rows, limit)
+	}
+	return b.Rows
+}
+
 // discriminate computes the discriminator's loss on up to n rows each of the policy's motion, now and earlier, and of
 // the reference, or with discriminator_mode "differential" the row of zeros: to tell them apart, with a penalty on the
 // gradient by its input, which keeps the style reward smooth (Peng et al. 2021, eq. 8), and penalties on weights.
 func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
-	c := a.cfg
-	n := b.Rows
-	if c.DiscriminatorBatchSize > 0 {
-		n = min(n, int64(c.DiscriminatorBatchSize))
-	}
+	c, n := a.cfg, a.judgedRows(b)
 	var fake, real, penalty, encoder tensor.Tensor
 	if a.calm() {
 		fake, real, penalty, encoder = a.conditional(s, b, n)

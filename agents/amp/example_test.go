@@ -150,7 +150,7 @@ func ExampleDifferentialConfig() {
 // ASE: the models of a policy that acts by latent skills, which wrappers.NewSkills adds to the observations.
 func ExampleWithEncoder() {
 	sp := spaces.Set{Observation: spaces.Unbounded(20 + 8), Action: spaces.NewBox(-1, 1, 6), AMPObservation: spaces.Unbounded(2)}
-	networks := amp.WithEncoder(amp.MLPs(sp, []int{64}, "elu"), sp, 8, []int{64}, "elu")
+	networks := amp.WithEncoder(amp.MLPs(sp, []int{64}, "elu"), 8)
 	agent, err := amp.New(amp.Options{Spaces: sp, Models: networks, Motions: swing{}, Dict: map[string]any{"latent_size": 8}})
 	if err != nil {
 		fmt.Println(err)
@@ -172,7 +172,7 @@ func (s show) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error
 func ExampleWithConditionalDiscriminator() {
 	sp := spaces.Set{Observation: spaces.Unbounded(20 + 8), Action: spaces.NewBox(-1, 1, 6), AMPObservation: spaces.Unbounded(2)}
 	hidden := []int{64}
-	networks := amp.WithEncoder(amp.MLPs(sp, hidden, "elu"), sp, 8, hidden, "elu")
+	networks := amp.WithSeparateEncoder(amp.MLPs(sp, hidden, "elu"), sp, 8, hidden, "elu")
 	networks = amp.WithConditionalDiscriminator(networks, sp, 8, hidden, "elu")
 	agent, err := amp.New(amp.Options{Spaces: sp, Models: networks, Motions: show{},
 		Dict: map[string]any{"latent_mode": "calm", "latent_size": 8, "motion_dataset_size": 1000}})

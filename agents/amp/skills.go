@@ -3,6 +3,8 @@ package amp
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/memory"
@@ -16,24 +18,36 @@ import (
 // end of the observation, drawn anew from time to time (wrappers.NewSkills). An encoder μ is rewarded, and the policy
 // with it, for telling z from the motion, and a loss keeps different z from leading to the same actions.
 
-// WithEncoder returns models with an encoder for latents of the given size: a perceptron of AMP observations with the
-// given hidden layers. m are models that build themselves (Models.Make), as those of [MLPs] do; networks of your own have
-// theirs in Models.Encoder.
-func WithEncoder(m Models, sp spaces.Set, latent int, hidden []int, activation string) Models {
+// WithEncoder returns models with an encoder for latents of the given size: an output layer upon the hidden layers of the
+// discriminator, which both train (models.Branch; the authors' enc.separate: False). m are models that build themselves
+// (Models.Make), as those of [MLPs] and [CNNs] do; networks of your own have theirs in Models.Encoder.
+func WithEncoder(m Models, latent int) Models {
+	return withEncoder(m, "WithEncoder", func(discriminator models.Network, seed int64) (models.Network, error) {
+		return models.Branch(discriminator, latent, seed)
+	})
+}
+
+// WithSeparateEncoder is [WithEncoder] with an encoder that is a network of its own (the authors' enc.separate: True): a
+// perceptron of AMP observations with the given hidden layers. CALM has one, and evolvable discriminators need one.
+func WithSeparateEncoder(m Models, sp spaces.Set, latent int, hidden []int, activation string) Models {
+	return withEncoder(m, "WithSeparateEncoder", func(_ models.Network, seed int64) (models.Network, error) {
+		return models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width(), Outputs: latent, Hidden: hidden,
+			Activation: activation}, seed)
+	})
+}
+
+func withEncoder(m Models, name string, encoder func(discriminator models.Network, seed int64) (models.Network, error)) Models {
 	return made(func(out *Models, seed int64) (err error) {
 		if m.Make == nil {
 			m.close()
-			return errors.New("amp: WithEncoder needs models with Make; give networks of your own their Encoder")
+			return fmt.Errorf("amp: %s needs models with Make; give networks of your own their Encoder", name)
 		}
 		if *out, err = m.Make(seed); err != nil {
 			return err
 		}
-		encoder, err := models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width(), Outputs: latent, Hidden: hidden,
-			Activation: activation}, seed+6)
-		if err != nil {
+		if out.Encoder, err = encoder(out.Discriminator, seed+6); err != nil {
 			return fmt.Errorf("amp: encoder: %w", err)
 		}
-		out.Encoder = encoder
 		return nil
 	})
 }
@@ -50,11 +64,19 @@ func (c *Config) checkLatents(sp spaces.Set) error {
 		return errors.New("amp: \"latent_size\" is 1, which has two latents, -1 and 1; give it 2 dimensions at least")
 	case c.SeparateCritics:
 		return errors.New("amp: \"latent_size\" needs one critic; set \"separate_critics\" to false")
-	case sp.Observation.Kind != spaces.Box || memory.NewPacking(sp.Observation).Packed() || sp.Observation.Width() <= c.LatentSize:
+	case !c.endsWithLatent(sp.Observation):
 		return fmt.Errorf("amp: \"latent_size\" is %d, but the observation space is %v: it must be a vector whose last %d values are "+
 			"the latent, which wrappers.NewSkills adds", c.LatentSize, sp.Observation, c.LatentSize)
+	case sp.State.Kind != spaces.None && !c.endsWithLatent(sp.State):
+		return fmt.Errorf("amp: \"latent_size\" is %d, but the state space is %v: it must be a vector whose last %d values are "+
+			"the latent, which wrappers.NewSkills adds", c.LatentSize, sp.State, c.LatentSize)
 	}
 	return nil
+}
+
+// endsWithLatent reports whether rows of a space can have a latent at their end.
+func (c *Config) endsWithLatent(space spaces.Space) bool {
+	return space.Kind == spaces.Box && !memory.NewPacking(space).Packed() && space.Width() > c.LatentSize
 }
 
 // probeEncoder runs the encoder once, so that a width that does not fit is an error of New.
@@ -83,6 +105,29 @@ func (a *learner) probeEncoder(s *tensor.Scope) error {
 func (a *learner) latentOf(s *tensor.Scope, observations tensor.Tensor) tensor.Tensor {
 	l := int64(a.cfg.LatentSize)
 	return s.Narrow(observations, 1, int64(a.Spaces().Observation.Width())-l, l)
+}
+
+// withLatent returns rows (n, W) with latents (n, L) in the place of their ends.
+func (a *learner) withLatent(s *tensor.Scope, rows, latents tensor.Tensor) tensor.Tensor {
+	if s.Err() != nil {
+		return tensor.Tensor{}
+	}
+	return s.Cat(1, s.Narrow(rows, 1, 0, tensor.Size(rows, 1)-int64(a.cfg.LatentSize)), latents)
+}
+
+// nextValues is Core.NextValues, but with latents the value of what followed a step is that for the latent of the step,
+// V(s', z), also where the environment has drawn another one since (Peng et al.'s program).
+func (a *learner) nextValues(s *tensor.Scope) onpolicy.Masks {
+	if !a.latents() {
+		return a.NextValues(s, a.Estimator)
+	}
+	z := a.latentOf(s, a.Rollout.Rows("observations"))
+	observations, states := a.NextRows(s)
+	if states.T != nil {
+		states = a.withLatent(s, states, z)
+	}
+	values := a.ValuesOf(s, a.Estimator, a.withLatent(s, observations, z), states)
+	return a.Masks(s, a.Estimator, s.Reshape(values, int64(a.Rollout.Steps()), int64(a.Rollout.Envs()), 1))
 }
 
 // likeness returns z·μ(x), (n, 1), of latents (n, L) and AMP observations as the discriminator sees them (n, M): the
@@ -114,25 +159,55 @@ func (a *learner) encoderReward(s *tensor.Scope) tensor.Tensor {
 //
 //	E[(1 − r)²],  r = mean over the action's dimensions of (m(s, z′) − m(s, z))² / (½ − ½·z·z′ + 1e-5)
 //
-// where m is the mean action and z′ a fresh latent: different latents should lead to actions as different (Peng et al.
-// 2022, eq. 15, with the squared distance that their program takes).
+// where m is the mean action, limited to [−1, 1] (limited), and z′ a fresh latent: different latents should lead to actions
+// as different (Peng et al. 2022, eq. 15, with the squared distance and the limits that their program takes).
 func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evaluation, conditional tensor.Tensor) (encoder, diversity tensor.Tensor) {
 	observations := b.Extra[1] // as they were observed
 	z := a.latentOf(s, observations)
 	if encoder = conditional; encoder.T == nil {
-		rows := a.scaled(s, a.rows.Float32(s, b.Extra[0]))
-		encoder = s.Neg(s.Mean(a.likeness(s, z, rows)))
+		n := a.judgedRows(b)
+		rows := a.scaled(s, a.rows.Float32(s, s.Narrow(b.Extra[0], 0, 0, n)))
+		encoder = s.Neg(s.Mean(a.likeness(s, s.Narrow(z, 0, 0, n), rows)))
 	}
 	if a.cfg.DiversityLossScale == 0 {
 		return encoder, s.Scalar(0)
 	}
 	n, l := tensor.Size(z, 0), int64(a.cfg.LatentSize)
 	other := unit(s, s.Randn(a.Gen, n, l))
-	rest := s.Narrow(observations, 1, 0, int64(a.Spaces().Observation.Width())-l)
 	inputs := b.Inputs
-	inputs.Observations = a.Inputs(s, s.Cat(1, rest, other), tensor.Tensor{}).Observations
+	inputs.Observations = a.Inputs(s, a.withLatent(s, observations, other), tensor.Tensor{}).Observations
 	mean := a.Core.Policy.Evaluate(s, inputs, b.Actions).Mean
 	between := s.AddScalar(s.MulScalar(s.SumKeep(s.Mul(z, other), -1), -0.5), 0.5+1e-5)
-	moved := s.MulScalar(s.SumKeep(s.Square(s.Sub(mean, e.Mean)), -1), 1/float64(a.Spaces().Action.Width()))
+	moved := s.MulScalar(s.SumKeep(s.Square(s.Sub(a.limited(s, mean), a.limited(s, e.Mean))), -1), 1/float64(a.Spaces().Action.Width()))
 	return encoder, s.Mean(s.Square(s.ScalarSub(1, s.Div(moved, between))))
+}
+
+// limited returns mean actions (n, A) in units in which the bounds of their dimensions are −1 and 1, limited to these. A
+// dimension without both bounds has the environment's units.
+func (a *learner) limited(s *tensor.Scope, mean tensor.Tensor) tensor.Tensor {
+	if a.half.T != nil {
+		mean = s.Div(s.Sub(mean, a.middle), a.half)
+	}
+	return s.Clamp(mean, -1, 1)
+}
+
+// measureActions prepares limited.
+func (a *learner) measureActions() error {
+	space := a.Spaces().Action
+	middle, half := make([]float32, space.Width()), make([]float32, space.Width())
+	for j := range half {
+		half[j] = 1
+		if space.Low == nil || space.High == nil {
+			continue
+		}
+		if low, high := float64(space.Low[j]), float64(space.High[j]); high > low && !math.IsInf(high-low, 0) {
+			middle[j], half[j] = float32((low+high)/2), float32((high-low)/2)
+		}
+	}
+	if !slices.ContainsFunc(middle, func(x float32) bool { return x != 0 }) && !slices.ContainsFunc(half, func(x float32) bool { return x != 1 }) {
+		return nil
+	}
+	s := tensor.NoGrad().On(a.Device)
+	a.middle, a.half, a.unitsScope = tensor.From(s, middle), tensor.From(s, half), s
+	return s.Err()
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
@@ -17,7 +16,7 @@ import (
 // skilled returns an agent whose observations end with a latent of 2 dimensions.
 func skilled(t *testing.T, settings map[string]any) *Agent {
 	t.Helper()
-	a, err := New(Options{Spaces: plain, Models: WithEncoder(MLPs(plain, []int{5}, "tanh"), plain, 2, []int{5}, "tanh"),
+	a, err := New(Options{Spaces: plain, Models: WithSeparateEncoder(MLPs(plain, []int{5}, "tanh"), plain, 2, []int{5}, "tanh"),
 		Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(settings), Seed: 4})
 	if err != nil {
 		t.Fatal(err)
@@ -62,112 +61,6 @@ func dot(a, b []float64) (sum float64) {
 		sum += a[i] * b[i]
 	}
 	return sum
-}
-
-// differences compares the gradients of parameters with finite differences of f.
-func differences(t *testing.T, s *tensor.Scope, params []tensor.Parameter, f func() float64) {
-	t.Helper()
-	for _, p := range params {
-		values, slope := tensortest.Float32s(t, s, p.Tensor), tensortest.Float32s(t, s, s.GradOf(p.Tensor))
-		for i := range values {
-			const h = 1e-3
-			at := func(x float32) float64 {
-				moved := append([]float32(nil), values...)
-				moved[i] = x
-				if err := tensor.Write(p.Tensor, moved); err != nil {
-					t.Fatal(err)
-				}
-				return f()
-			}
-			diff := (at(values[i]+h) - at(values[i]-h)) / (2 * h)
-			at(values[i])
-			if math.Abs(float64(slope[i])-diff) > 2e-3*(1+math.Abs(diff)) {
-				t.Errorf("∂/∂%s[%d] is %g, finite differences say %g", p.Name, i, slope[i], diff)
-			}
-		}
-	}
-}
-
-// The encoder's loss is −E[z·μ(x)] with μ of length 1, and the diversity loss E[(1 − r)²] with
-// r = mean (m(s, z′) − m(s, z))² / (½ − ½ z·z′ + 1e-5), computed row by row; their gradients are those of finite
-// differences.
-func TestSkillLosses(t *testing.T) {
-	agenttest.CheckLive(t)
-	a := skilled(t, map[string]any{"latent_size": 2, "observation_preprocessor": nil, "amp_observation_preprocessor": nil})
-	l := a.learner
-	s := tensor.NewScope().On(l.Device)
-	defer s.Close()
-	s.Scale(l.Core.Policy.Parameters()[2].Tensor, 100) // undoes the small output gain
-	const n = 6
-	z := tensortest.Float32s(t, s, unit(s, s.Randn(l.Gen, n, 2)))
-	body, motion := tensortest.Float32s(t, s, s.Randn(l.Gen, n, 2)), tensortest.Float32s(t, s, s.Randn(l.Gen, n, 3))
-	var rows []float32
-	for i := range n {
-		rows = append(append(rows, body[2*i:][:2]...), z[2*i:][:2]...)
-	}
-	state, err := l.Gen.State()
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := tensortest.Float32s(t, s, s.Randn(l.Gen, n, 2))
-	for i := range n { // on the sphere
-		norm := math.Hypot(float64(other[2*i]), float64(other[2*i+1]))
-		other[2*i], other[2*i+1] = float32(float64(other[2*i])/norm), float32(float64(other[2*i+1])/norm)
-	}
-	if err := l.Gen.SetState(state); err != nil {
-		t.Fatal(err)
-	}
-	wide := func(x []float32) (out []float64) {
-		for _, v := range x {
-			out = append(out, float64(v))
-		}
-		return out
-	}
-	encoderLoss := func() (sum float64) {
-		mu := layered(t, l.encoder.Parameters())
-		for i := range n {
-			e := mu(wide(motion[3*i:][:3]))
-			sum -= dot(e, wide(z[2*i:][:2])) / math.Sqrt(dot(e, e)) / n
-		}
-		return sum
-	}
-	var policy []tensor.Parameter
-	for _, p := range l.Core.Policy.Parameters() {
-		if p.Name != "log_std_parameter" {
-			policy = append(policy, p)
-		}
-	}
-	diversityLoss := func() (sum float64) {
-		m := layered(t, policy)
-		for i := range n {
-			now, then := wide(z[2*i:][:2]), wide(other[2*i:][:2])
-			first, second := m(append(wide(body[2*i:][:2]), now...)), m(append(wide(body[2*i:][:2]), then...))
-			moved := 0.0
-			for j := range first {
-				moved += (second[j] - first[j]) * (second[j] - first[j]) / float64(len(first))
-			}
-			r := moved / (0.5 - 0.5*dot(now, then) + 1e-5)
-			sum += (1 - r) * (1 - r) / n
-		}
-		return sum
-	}
-	observations := tensor.From(s, rows, n, 4)
-	inputs := l.Inputs(s, observations, tensor.Tensor{})
-	actions := s.Randn(l.Gen, n, 2)
-	if err := l.Gen.SetState(state); err != nil {
-		t.Fatal(err)
-	}
-	b := onpolicy.Batch{Rows: n, Inputs: inputs, Actions: actions, Extra: []tensor.Tensor{tensor.From(s, motion, n, 3), observations}}
-	encoder, diversity := l.skillLosses(s, b, l.Core.Policy.Evaluate(s, inputs, actions), tensor.Tensor{})
-	near(t, "encoder loss", float64(tensortest.Float32s(t, s, encoder)[0]), encoderLoss(), 1e-5)
-	near(t, "diversity loss", float64(tensortest.Float32s(t, s, diversity)[0]), diversityLoss(), 1e-4)
-	if d := diversityLoss(); d < 0.1 || d > 100 {
-		t.Errorf("the diversity loss is %g, which shows little", d)
-	}
-	l.Flat.ZeroGrad(s)
-	s.Backward(s.Add(encoder, diversity))
-	differences(t, s, l.encoder.Parameters(), encoderLoss)
-	differences(t, s, policy, diversityLoss)
 }
 
 // The reward is the weighted sum of task, style and max(0, z·μ(x)): with a discount of 0 returns are the rewards.
@@ -226,7 +119,7 @@ func (circle) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) 
 func TestSkillsAreLearned(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.Unbounded(2), AMPObservation: spaces.Unbounded(2)}
 	const n = 32
-	a, err := New(Options{Spaces: sp, NumEnvs: n, Models: WithEncoder(MLPs(sp, []int{32}, "tanh"), sp, 2, []int{32}, "tanh"),
+	a, err := New(Options{Spaces: sp, NumEnvs: n, Models: WithEncoder(MLPs(sp, []int{32}, "tanh"), 2),
 		Motions: circle{}, Seed: 5, Dict: map[string]any{"latent_size": 2, "rollouts": 16, "mini_batches": 4, "learning_rate": 2e-3,
 			"discount_factor": 0, "style_reward_scale": 1, "encoder_reward_scale": 1, "discriminator_batch_size": 128, "motion_dataset_size": 1000}})
 	if err != nil {

@@ -95,37 +95,30 @@ func (a *learner) ResetHidden(environments ...int) {
 	}
 }
 
-// Snapshot implements [agents.Snapshotter]. With buffers it has the counts of poor steps, too.
-func (a *learner) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
-	snap, err := a.Core.Snapshot(opt)
-	if err != nil || !opt.Buffers || a.termination == nil {
-		return snap, err
+// snapshot adds the counts of poor steps to a snapshot with buffers.
+func (w *termination) snapshot(snap *checkpoint.Snapshot) {
+	if w != nil {
+		snap.Arrays[layout.PoorSteps] = checkpoint.ArrayInt64([]int64{int64(len(w.poor))}, w.poor)
 	}
-	snap.Arrays[layout.PoorSteps] = checkpoint.ArrayInt64([]int64{int64(len(a.termination.poor))}, a.termination.poor)
-	return snap, nil
 }
 
-// Restore implements [agents.Snapshotter]. Counts of poor steps that the snapshot does not have, or has of another number
-// of environments, begin anew.
-func (a *learner) Restore(snap *checkpoint.Snapshot) error {
-	a.shown = nil
-	if a.termination == nil {
-		return a.Core.Restore(snap)
+// restore reads them, of n environments, and returns what puts them back. Counts that the snapshot does not have, or has
+// of another number of environments, begin anew.
+func (w *termination) restore(snap *checkpoint.Snapshot, n int) (apply func(), err error) {
+	if w == nil {
+		return func() {}, nil
 	}
-	counts := make([]int64, a.NumEnvs())
+	counts := make([]int64, n)
 	if array, ok := snap.Arrays[layout.PoorSteps]; ok && slices.Equal(array.Shape, []int64{int64(len(counts))}) {
-		var err error
 		if counts, err = array.Int64s(); err == nil && slices.ContainsFunc(counts, func(n int64) bool { return n < 0 }) {
 			err = fmt.Errorf("they are %d", counts)
 		}
 		if err != nil {
-			return fmt.Errorf("amp: the checkpoint's %q, numbers of steps: %w", layout.PoorSteps, err)
+			return nil, fmt.Errorf("amp: the checkpoint's %q, numbers of steps: %w", layout.PoorSteps, err)
 		}
 	}
-	if err := a.Core.Restore(snap); err != nil {
-		return err
-	}
-	a.termination.allocate(len(counts))
-	copy(a.termination.poor, counts)
-	return nil
+	return func() {
+		w.allocate(len(counts))
+		copy(w.poor, counts)
+	}, nil
 }

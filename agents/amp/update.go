@@ -116,7 +116,7 @@ func (a *learner) estimate(s *tensor.Scope, style, skill tensor.Tensor) {
 		a.StoreTargets(s, s.Add(advantages, r.Tensor("values")), advantages)
 	case a.styleValue == nil:
 		a.FillValues(s, a.Estimator)
-		advantages := gae(combined, r.Tensor("values"), a.NextValues(s, a.Estimator))
+		advantages := gae(combined, r.Tensor("values"), a.nextValues(s))
 		a.StoreTargets(s, s.Add(advantages, r.Tensor("values")), advantages)
 	default:
 		a.FillValues(s, a.Estimator)
@@ -132,6 +132,10 @@ func (a *learner) estimate(s *tensor.Scope, style, skill tensor.Tensor) {
 // minibatch learns from n rows of the rollout and as many of earlier and of reference motion, with one optimizer step. It
 // stops the pass where the policy has moved further than kl_threshold.
 func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.Meter) (moved tensor.Tensor, stop bool, err error) {
+	if a.calm() {
+		b = a.encodeAgain(s, b)
+	}
+
 	// PPO's clipped surrogate, as in ppo/update.go.
 	e, predicted := a.Evaluate(s, b)
 	policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
@@ -178,10 +182,12 @@ func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.M
 // fields lists the fields of the rollout that a minibatch needs beside PPO's, in the order in which Batch.Extra has
 // them.
 func (a *learner) fields() []string {
-	if a.latents() {
+	switch {
+	case a.calm():
+		return []string{"amp_observations", "observations", "windows"}
+	case a.latents():
 		return []string{"amp_observations", "observations"}
-	}
-	if a.styleValue == nil {
+	case a.styleValue == nil:
 		return []string{"amp_observations"}
 	}
 	return []string{"amp_observations", "style_values", "style_returns"}

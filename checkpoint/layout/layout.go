@@ -12,6 +12,7 @@
 //	rollout/hidden/policy                         the states of a network with memory: Hidden
 //	rollout/sequences/policy                      those with which the rollout's sequences begin: Sequences
 //	rollout/poor_steps                            steps in a row with a poor style reward, an environment: PoorSteps
+//	rollout/told_windows                          with latent_mode calm: latents and the motion behind them: ToldWindows
 //	rollout/acting/policy/net.0.weight            with overlap: with what the rollout is being collected: Acting
 //	reply_buffer/rows                             a memory's rows: MemoryRows
 //	environment/state                             the environment's state, bytes of its own: EnvironmentState
@@ -96,6 +97,8 @@ const (
 
 	// PoorSteps is how many steps in a row had a poor style reward in each environment, with termination_style_reward.
 	PoorSteps = rollout + "poor_steps"
+	// ToldWindows are the latents that the environments show, with the motion behind each, with latent_mode "calm".
+	ToldWindows = rollout + "told_windows"
 
 	environment = "environment/"
 	// EnvironmentState and the others are a trainer's: the environment as it encodes itself, the parameters of its

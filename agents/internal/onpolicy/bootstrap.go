@@ -190,12 +190,32 @@ type Masks struct {
 // The estimate of one episode never runs on into the next one (Chain 0 at both kinds of ends). In skrl it does so at
 // truncations: always in 2.0, without time_limit_bootstrap in 2.1, which has added their value to the reward otherwise.
 func (c *Core) NextValues(s *tensor.Scope, k *Critic) Masks {
-	r, t, n := c.Rollout, int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
+	t, n := int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
 	last := s.Reshape(c.ValuesOf(s, k, c.nextObs, c.nextState), 1, n, 1)
 	next := last
 	if t > 1 {
-		next = s.Cat(0, s.Narrow(r.Tensor(k.Values), 0, 1, t-1), last)
+		next = s.Cat(0, s.Narrow(c.Rollout.Tensor(k.Values), 0, 1, t-1), last)
 	}
+	return c.Masks(s, k, next)
+}
+
+// NextRows returns the observations (T·N, O) and states (T·N, S; a zero Tensor for none) that followed each step of the
+// rollout. After the end of an episode they are the next one's.
+func (c *Core) NextRows(s *tensor.Scope) (obs, state tensor.Tensor) {
+	n := int64(c.Rollout.Envs())
+	follow := func(field string, last tensor.Tensor) tensor.Tensor {
+		rows := c.Rollout.Rows(field)
+		return s.Cat(0, s.Narrow(rows, 0, n, int64(c.Rollout.Steps()-1)*n), last)
+	}
+	if c.spaces.State.Width() > 0 {
+		state = follow("states", c.nextState)
+	}
+	return follow("observations", c.nextObs), state
+}
+
+// Masks is [Core.NextValues] for values next (T, N, 1) of what followed each step, whatever episode it belongs to.
+func (c *Core) Masks(s *tensor.Scope, k *Critic, next tensor.Tensor) Masks {
+	r := c.Rollout
 	terminated, truncated := r.Tensor("terminated"), r.Tensor("truncated")
 	alive := s.ScalarSub(1, terminated)
 	cut := s.Max(terminated, truncated)

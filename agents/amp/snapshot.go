@@ -1,0 +1,70 @@
+package amp
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/models"
+)
+
+// Snapshot implements [agents.Snapshotter]. With buffers it has the counts of poor steps and the motion behind latents, too.
+func (a *learner) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
+	snap, err := a.Core.Snapshot(opt)
+	if err == nil && opt.Buffers {
+		a.termination.snapshot(snap)
+		a.windows.snapshot(snap)
+	}
+	return snap, err
+}
+
+// Restore implements [agents.Snapshotter].
+func (a *learner) Restore(snap *checkpoint.Snapshot) error {
+	if err := a.checkEncoder(snap); err != nil {
+		return err
+	}
+	counts, err := a.termination.restore(snap, a.NumEnvs())
+	if err != nil {
+		return err
+	}
+	motion, err := a.windows.restore(snap)
+	if err != nil {
+		return err
+	}
+	if err := a.Core.Restore(snap); err != nil {
+		return err
+	}
+	a.shown = nil
+	counts()
+	motion()
+	return nil
+}
+
+// checkEncoder refuses a snapshot whose encoder has layers of its own where this one shares the discriminator's, and the
+// other way round.
+func (a *learner) checkEncoder(snap *checkpoint.Snapshot) error {
+	if a.encoder == nil {
+		return nil
+	}
+	branches, others := false, 0
+	for name := range snap.Arrays {
+		if part, found := strings.CutPrefix(name, layout.Parameter(layout.Encoder, "")); found {
+			if part == models.BranchWeight {
+				branches = true
+			} else if part != models.BranchBias {
+				others++
+			}
+		}
+	}
+	switch shares := models.IsBranch(a.encoder); {
+	case shares && others > 0:
+		return fmt.Errorf("amp: the checkpoint's encoder is a network of its own (%d parameters), and this agent's shares the "+
+			"discriminator's hidden layers: make the models by amp.WithSeparateEncoder, with the checkpoint's layers", others)
+	case !shares && branches:
+		return fmt.Errorf("amp: the checkpoint's encoder shares the discriminator's hidden layers, and this agent's is a network of " +
+			"its own: make the models by amp.WithEncoder")
+	}
+	return nil
+}
