@@ -165,3 +165,74 @@ func TestBitcastOfCutRow(t *testing.T) {
 	cut := s.Contiguous(s.Narrow(s.Narrow(bytes, 0, 0, 1), 1, 0, 48))
 	wantTensor(t, "Bitcast", s, s.Bitcast(cut, tensor.Float32), []int64{1, 12}, make([]float64, 12), 0)
 }
+
+// Networks that share some of their layers alone each add their own gradients to what they share: those of a sum of losses
+// are the sums of each loss's gradients, also with many rows, whose parts add up apart, and while a graph records.
+func TestNetworksShareLayers(t *testing.T) {
+	gen, err := tensor.NewGenerator(3, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gen.Close()
+	own := tensor.NoGrad()
+	defer own.Close()
+	parameter := func(shape ...int64) tensor.Tensor { return own.RequireGrad(own.Randn(gen, shape...)) }
+	const width = 40
+	w, b := parameter(width, width), parameter(width)
+	var params []tensor.Parameter
+	var nets []*tensor.Layers
+	params = append(params, tensor.Parameter{Name: "w", Tensor: w}, tensor.Parameter{Name: "b", Tensor: b})
+	for _, outputs := range []int64{1, 8, 0} { // 0 is the shared layer without another one
+		net := &tensor.Layers{Weights: []tensor.Tensor{w}, Biases: []tensor.Tensor{b}, Activations: []tensor.Activation{tensor.Tanh}}
+		if outputs > 0 {
+			v, c := parameter(outputs, width), parameter(outputs)
+			net.Weights, net.Biases, net.Activations = append(net.Weights, v), append(net.Biases, c), append(net.Activations, tensor.Identity)
+			params = append(params, tensor.Parameter{Name: fmt.Sprint("w", outputs), Tensor: v}, tensor.Parameter{Name: fmt.Sprint("b", outputs), Tensor: c})
+		}
+		nets = append(nets, net)
+	}
+	flat, err := tensor.NewFlat(params, tensor.CPU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer flat.Close()
+	for _, n := range []int64{6, 4000} {
+		rows := own.Randn(gen, n, width)
+		gradients := func(recorded bool, of ...*tensor.Layers) []float64 {
+			s := tensor.NewScope()
+			defer s.Close()
+			g, err := tensor.NewGraph(tensor.CPU)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			pass := func() error {
+				flat.ZeroGrad(s)
+				loss := s.Scalar(0)
+				for _, net := range of {
+					loss = s.Add(loss, s.Mean(s.Square(s.MLP(rows, net))))
+				}
+				s.Backward(loss)
+				return nil
+			}
+			if recorded {
+				err = g.Capture(s, pass)
+			} else {
+				err = pass()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return tensortest.Float64s(t, s, flat.Grads)
+		}
+		want := make([]float64, flat.Len())
+		for _, net := range nets {
+			for i, x := range gradients(false, net) {
+				want[i] += x
+			}
+		}
+		for _, recorded := range []bool{false, true} {
+			wantNear(t, fmt.Sprintf("%d rows, recorded %t", n, recorded), gradients(recorded, nets...), want, 1e-5)
+		}
+	}
+}

@@ -71,7 +71,7 @@ class Gradients {
   static std::shared_ptr<Gradients> of(const Net& net, int64_t parts) {
     std::lock_guard<std::mutex> lock(mutex());
     for (const auto& link : open())
-      if (auto g = link.lock(); g != nullptr && g->parts_ == parts && g->own_.w[0] == data(net.w[0].grad())) return g;
+      if (auto g = link.lock(); g != nullptr && g->parts_ == parts && g->fits(net)) return g;
     auto& list = open();
     list.erase(std::remove_if(list.begin(), list.end(), [](const auto& link) { return link.expired(); }), list.end());
     std::shared_ptr<Gradients> made(new Gradients(net, parts));
@@ -123,6 +123,13 @@ class Gradients {
     }
     const auto n = static_cast<size_t>((parts - 1) * stride_ + 16);
     if (memory_.size() < n) memory_ = std::vector<float>(n);
+  }
+  // Networks may share some of their layers alone.
+  bool fits(const Net& net) const {
+    if (own_.w.size() != net.layers()) return false;
+    for (size_t k = 0; k < net.layers(); k++)
+      if (own_.w[k] != data(net.w[k].grad()) || own_.b[k] != data(net.b[k].grad())) return false;
+    return true;
   }
   float* others(int64_t part) { return memory_.data() + (part - 1) * stride_; }
   Place split(float* p) const {
