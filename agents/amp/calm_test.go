@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
@@ -251,6 +253,91 @@ func TestLatents(t *testing.T) {
 		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
+	}
+}
+
+// The rollout has the motion behind the latent of every step, also of latents that are held for longer than an update, and
+// where another agent's snapshot is restored meanwhile. In training a latent that is no motion's is refused with what to do,
+// and buffers of before are, too.
+func TestToldWindows(t *testing.T) {
+	agenttest.CheckLive(t)
+	a, other := directed(t, map[string]any{"amp_observation_preprocessor": nil}), directed(t, map[string]any{"amp_observation_preprocessor": nil})
+	w := newTold(t, a)
+	s := tensor.NoGrad().On(a.learner.Device)
+	defer s.Close()
+	behind := map[[2]float32][]float32{} // motion by latent, of all encoders
+	restored := false
+	read := func(field string) []float32 { return tensortest.Float32s(t, s, a.learner.Rollout.Rows(field)) }
+	for update := range 3 {
+		for !a.Ready() {
+			z, err := a.Latents()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, row := range slices.Collect(slices.Chunk(a.learner.windows.shown.rows, 3)) {
+				behind[[2]float32(z[2*i:])] = row
+			}
+			w.step(t, a)
+			if update == 1 && !restored && a.learner.Rollout.Len() == 3 {
+				restored = true
+				if err := a.Restore(agenttest.Snapshot(t, other)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		observations, got := read("observations"), read("windows")
+		for i, row := range slices.Collect(slices.Chunk(got, 3)) {
+			if want := behind[[2]float32(observations[4*i+2:])]; want == nil || !slices.Equal(row, want) {
+				t.Fatalf("update %d: row %d has motion %v, want %v", update, i, row, want)
+			}
+		}
+		if err := a.Update(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	strange := agents.Observation{Observations: slices.Clone(w.Now().Observations)}
+	strange.Observations[4+2] = 0.6
+	if _, err := a.Act(strange); err == nil || !strings.Contains(err.Error(), "environment 1") || !strings.Contains(err.Error(), "SetSource") {
+		t.Errorf("error %v", err)
+	}
+	a.SetTraining(false)
+	if _, err := a.Act(strange); err != nil {
+		t.Error(err)
+	}
+	snap := agenttest.Snapshot(t, a)
+	delete(snap.Arrays, layout.ToldWindows)
+	if err := a.Restore(snap); err == nil || !strings.Contains(err.Error(), "warm_start") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What is recorded of minibatches of ASE and CALM and replayed for others gives the same bits as without.
+func TestSkillsRecorded(t *testing.T) {
+	agenttest.CheckLive(t)
+	for name, make := range map[string]func() *Agent{
+		"ase": func() *Agent {
+			a, err := New(Options{Spaces: plain, Models: WithEncoder(MLPs(plain, []int{5}, "tanh"), 2), Motions: &agenttest.Motion{Width: 3, Mean: 0.7},
+				Dict: small(map[string]any{"latent_size": 2}), Seed: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			agenttest.Close(t, a)
+			return a
+		},
+		"calm": func() *Agent { return directed(t, map[string]any{"mismatched_negatives": true}) },
+	} {
+		learned := func(eager bool) *Agent {
+			devicename.Eager = eager
+			defer func() { devicename.Eager = false }()
+			a := make()
+			if name == "calm" {
+				newTold(t, a).learn(t, a, 2)
+			} else {
+				agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
+			}
+			return a
+		}
+		agenttest.Same(t, learned(true), learned(false))
 	}
 }
 
