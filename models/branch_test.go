@@ -1,0 +1,87 @@
+package models
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// A branch computes its outputs from the hidden layers of a perceptron or of a network of pictures, has parameters of its
+// output layer alone, and adds its gradients to those of the layers that it shares.
+func TestBranch(t *testing.T) {
+	tensortest.CheckLive(t)
+	mlp, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 1, Hidden: []int{5, 4}, Activation: "tanh"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mlp.Close()
+	cnn, err := NewCNN(CNNConfig{Space: spaces.NewPicture(4, 4, 1), Outputs: 1, Features: 4, Activation: "tanh",
+		Convolutions: []CNNLayer{{Channels: 2, Kernel: 2, Stride: 1}}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cnn.Close()
+	for _, of := range []Network{mlp, cnn} {
+		b, err := Branch(of, 2, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		own, shared := b.Parameters(), of.Parameters()
+		flat, err := tensor.NewFlat(slices.Concat(shared, own), tensor.CPU)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer flat.Close()
+		if len(own) != 2 || own[0].Name != BranchWeight || own[1].Name != BranchBias || !IsBranch(b) || IsBranch(of) || !Own(b) {
+			t.Errorf("%T: the branch has %d parameters", of, len(own))
+		}
+		s := tensor.NewScope()
+		defer s.Close()
+		width := int64(3)
+		if of == Network(cnn) {
+			width = 16
+		}
+		in := Inputs{Observations: s.Ones(6, width)}
+		// With its parameters in the place of the other network's last, that network computes a part of the same.
+		out := tensortest.Float32s(t, s, b.Forward(s, in))
+		last := shared[len(shared)-2:]
+		s.Backward(s.Mean(s.Square(b.Forward(s, in))))
+		for i, p := range shared {
+			moved := slices.ContainsFunc(tensortest.Float32s(t, s, s.GradOf(p.Tensor)), func(x float32) bool { return x != 0 })
+			if want := i < len(shared)-2; moved != want {
+				t.Errorf("%T: %s has a gradient: %t, want %t", of, p.Name, moved, want)
+			}
+		}
+		none := tensor.NoGrad()
+		defer none.Close()
+		none.Copy(last[0].Tensor, none.Narrow(own[0].Tensor, 0, 1, 1))
+		none.Copy(last[1].Tensor, none.Narrow(own[1].Tensor, 0, 1, 1))
+		for i, x := range tensortest.Float32s(t, s, of.Forward(none, in)) {
+			if d := x - out[2*i+1]; !(max(d, -d) < 1e-6) {
+				t.Errorf("%T: row %d is %g, want %g", of, i, out[2*i+1], x)
+			}
+		}
+	}
+	a, err := NewArchitecture(spaces.Unbounded(3), nil, 0, []int{4}, "tanh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	evolvable, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer evolvable.Close()
+	for want, make := range map[string]func() (Network, error){
+		"*models.Evolvable": func() (Network, error) { return Branch(evolvable, 2, 1) },
+		"0 outputs":         func() (Network, error) { return Branch(mlp, 0, 1) },
+	} {
+		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one that says %q", err, want)
+		}
+	}
+}
