@@ -17,10 +17,11 @@ const (
 // branch is a network on the hidden layers of another one.
 type branch struct{ *network }
 
-// Branch returns a network with the given number of outputs that computes them from the hidden layers of another one, which
-// both train: a second output layer, whose initial parameters are drawn from a generator with the given seed. Its parameters
-// are that layer's alone (BranchWeight, BranchBias); those that it shares are listed by the other network, which must stay open
-// for as long. The other one is an [MLP], a [CNN] or of [Spec], and ends with a linear layer.
+// Branch returns a network with the given number of outputs that computes them from the hidden layers of another one,
+// which both train: a second output layer, whose initial parameters are drawn from a generator with the given seed.
+// Its parameters are that layer's alone (BranchWeight, BranchBias); those that it shares are listed by the other
+// network, which must stay open for as long. The other one is an [MLP], a [CNN] or of [Spec], and ends with a linear
+// layer.
 func Branch(of Network, outputs int, seed int64) (Network, error) {
 	var from *network
 	switch n := of.(type) {
@@ -31,12 +32,13 @@ func Branch(of Network, outputs int, seed int64) (Network, error) {
 	case *network:
 		from = n
 	default:
-		return nil, fmt.Errorf("models: Branch: a %T has no hidden layers to share; want an MLP, a CNN or a network of a Spec", of)
+		return nil, fmt.Errorf("models: Branch: a %T has no hidden layers to share; want an MLP, a CNN or a network of "+
+			"a Spec", of)
 	}
 	last := len(from.net.Steps) - 1
 	if outputs < 1 || last < 0 || from.net.Steps[last].Op != description.Linear {
-		return nil, fmt.Errorf("models: Branch: %d outputs of a network of %d steps; want at least one output, and a linear layer at its end",
-			outputs, last+1)
+		return nil, fmt.Errorf("models: Branch: %d outputs of a network of %d steps; want at least one output, and a linear "+
+			"layer at its end", outputs, last+1)
 	}
 	gen, err := tensor.NewGenerator(seed, tensor.CPU)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// A branch computes its outputs from the hidden layers of a perceptron or of a network of pictures, has parameters of its
-// output layer alone, and adds its gradients to those of the layers that it shares.
+// A branch computes its outputs from the hidden layers of a perceptron or of a network of pictures, has parameters of
+// its output layer alone, and adds its gradients to those of the layers that it shares.
 func TestBranch(t *testing.T) {
 	tensortest.CheckLive(t)
 	mlp, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 1, Hidden: []int{5, 4}, Activation: "tanh"}, 1)

@@ -205,7 +205,8 @@ func ExampleNewRunningStandardScaler() {
 	// Output: 99.9 <nil>
 }
 
-// ForwardColumns is what Forward makes of these columns, and its gradient is 1 / (√variance + epsilon) within the limits.
+// ForwardColumns is what Forward makes of these columns, and its gradient is 1 / (√variance + epsilon) within the
+// limits.
 func TestScalerForwardColumns(t *testing.T) {
 	tensortest.CheckLive(t)
 	cfg := preprocessors.DefaultScalerConfig()

@@ -69,7 +69,7 @@ type learner struct {
 	maskScope      *tensor.Scope        // owns it
 	shown          []float32            // what Latents returns; nil where it is to be computed
 	windows        *windows             // the motion behind latents; nil where they are not encodings
-	middle, half   tensor.Tensor        // (A), of the actions' bounds; zero Tensors where the bounds are ±1 or there are none
+	middle, half   tensor.Tensor        // (A), of actions' bounds; zero Tensors where these are ±1, or none
 	unitsScope     *tensor.Scope        // owns them
 	termination    *termination         // of episodes with a poor style; nil where the setting is off
 	rows           *memory.Packing      // how both, and the rollout, keep rows

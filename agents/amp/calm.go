@@ -13,18 +13,18 @@ import (
 )
 
 // CALM, conditional adversarial latent models (Tessler et al. 2023), has latents that mean something: z = E(x) is the
-// encoding of reference motion, and the discriminator D(x | z) is shown it. It tells a row of reference motion beside its
-// own encoding from a row of the policy beside the latent that the policy was told. So the policy is rewarded for the
-// motion that z encodes. The encoder learns from the policy's and the value network's losses, for which the motion behind
-// each latent is encoded again, and not from the discriminator's. Two windows of motion that overlap should have the same
-// latent, and all together fill the sphere.
+// encoding of reference motion, and the discriminator D(x | z) is shown it. It tells a row of reference motion beside
+// its own encoding from a row of the policy beside the latent that the policy was told. So the policy is rewarded for
+// the motion that z encodes. The encoder learns from the policy's and the value network's losses, for which the motion
+// behind each latent is encoded again, and not from the discriminator's. Two windows of motion that overlap should
+// have the same latent, and all together fill the sphere.
 
 // calm is latent_mode's value for it.
 const calm = "calm"
 
-// CALMConfig returns the defaults with latent_mode "calm" and latents of 64 dimensions. The weights of the discriminator's
-// and the encoder's losses are those of the authors' calm_humanoid.yaml. The encoder's reward and the diversity loss are
-// off.
+// CALMConfig returns the defaults with latent_mode "calm" and latents of 64 dimensions. The weights of the
+// discriminator's and the encoder's losses are those of the authors' calm_humanoid.yaml. The encoder's reward and the
+// diversity loss are off.
 func CALMConfig() Config {
 	c := DefaultConfig()
 	c.LatentMode, c.LatentSize = calm, 64
@@ -54,8 +54,8 @@ func WithConditionalDiscriminator(m Models, sp spaces.Set, latent int, hidden []
 			return err
 		}
 		if models.IsBranch(out.Encoder) {
-			return errors.New("amp: WithConditionalDiscriminator gets models whose encoder shares the hidden layers of a " +
-				"discriminator that reads no latents; make them by WithSeparateEncoder")
+			return errors.New("amp: WithConditionalDiscriminator gets models whose encoder shares the hidden layers of " +
+				"a discriminator that reads no latents; make them by WithSeparateEncoder")
 		}
 		discriminator, err := models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width() + latent, Outputs: 1,
 			Hidden: hidden, Activation: activation}, seed+2)
@@ -151,24 +151,26 @@ func (a *learner) halves(s *tensor.Scope, rows tensor.Tensor) (first, second ten
 	return s.Narrow(rows, 1, 0, m), s.Narrow(rows, 1, m, tensor.Size(rows, 1)-m)
 }
 
-// encodeAgain returns a minibatch whose inputs end with the present encodings of the motion behind each latent that the
-// policy was told, so that the losses of policy and value network have a gradient by the encoder's weights. These
+// encodeAgain returns a minibatch whose inputs end with the present encodings of the motion behind each latent that
+// the policy was told, so that the losses of policy and value network have a gradient by the encoder's weights. These
 // encodings (n, L) are in the place of the motion, Extra[2].
 func (a *learner) encodeAgain(s *tensor.Scope, b onpolicy.Batch) onpolicy.Batch {
 	z := a.encode(s, a.scaled(s, b.Extra[2]))
 	b.Extra = []tensor.Tensor{b.Extra[0], b.Extra[1], z}
-	l := a.cfg.LatentSize
-	b.Inputs.Observations = a.withLatent(s, b.Inputs.Observations, a.ObservationScaler.ForwardColumns(s, z, a.Spaces().Observation.Width()-l))
+	sp, l := a.Spaces(), a.cfg.LatentSize
+	scaled := a.ObservationScaler.ForwardColumns(s, z, sp.Observation.Width()-l)
+	b.Inputs.Observations = a.withLatent(s, b.Inputs.Observations, scaled)
 	if b.Inputs.States.T != nil {
-		b.Inputs.States = a.withLatent(s, b.Inputs.States, a.StateScaler.ForwardColumns(s, z, a.Spaces().State.Width()-l))
+		b.Inputs.States = a.withLatent(s, b.Inputs.States, a.StateScaler.ForwardColumns(s, z, sp.State.Width()-l))
 	}
 	return b
 }
 
-// conditional returns what the discriminator says of n rows each of a minibatch with latents, none of which has a gradient,
-// and the encoder's own loss. fake are the logits of the policy's rows beside the latents that it was told, now and earlier,
-// all encoded again, and with mismatched_negatives of reference rows beside the policy's latents; real those of reference
-// rows beside their own encodings. The gradient penalty is on the gradient by the reference rows, not by the latents.
+// conditional returns what the discriminator says of n rows each of a minibatch with latents, none of which has a
+// gradient, and the encoder's own loss. fake are the logits of the policy's rows beside the latents that it was told,
+// now and earlier, all encoded again, and with mismatched_negatives of reference rows beside the policy's latents;
+// real those of reference rows beside their own encodings. The gradient penalty is on the gradient by the reference
+// rows, not by the latents.
 func (a *learner) conditional(s *tensor.Scope, b onpolicy.Batch, n int64) (fake, real, penalty, encoder tensor.Tensor) {
 	pairs, replay := a.Draw.MotionRows(s, b.Index, n), a.Draw.ReplayRows(s, b.Index, n)
 	policy, told := s.Narrow(b.Extra[0], 0, 0, n), s.Detach(s.Narrow(b.Extra[2], 0, 0, n))
@@ -245,11 +247,11 @@ func (a *learner) encoded(s *tensor.Scope, rows tensor.Tensor) ([]float32, error
 // shownLatents is the most latents that Latents returns.
 const shownLatents = 4096
 
-// Latents returns the latents of reference motion by the present encoder, n × latent_size: those of the rows of the motion
-// dataset, at most 4096 of them. With latent_mode "calm" a policy is told one of them at a time, and wrappers.Skills draws
-// them: give it this method (wrappers.Skills.SetSource). In training the agent refuses latents of any other source: it
-// learns from the motion behind each. They are computed again after an update and after a Restore. The slice is the agent's.
-// Without latent_mode "calm" it is an error.
+// Latents returns the latents of reference motion by the present encoder, n × latent_size: those of the rows of the
+// motion dataset, at most 4096 of them. With latent_mode "calm" a policy is told one of them at a time, and
+// wrappers.Skills draws them: give it this method (wrappers.Skills.SetSource). In training the agent refuses latents
+// of any other source: it learns from the motion behind each. They are computed again after an update and after a
+// Restore. The slice is the agent's. Without latent_mode "calm" it is an error.
 func (a *Agent) Latents() ([]float32, error) {
 	l := a.learner
 	if !l.calm() {

@@ -256,9 +256,9 @@ func TestLatents(t *testing.T) {
 	}
 }
 
-// The rollout has the motion behind the latent of every step, also of latents that are held for longer than an update, and
-// where another agent's snapshot is restored meanwhile. In training a latent that is no motion's is refused with what to do,
-// and buffers of before are, too.
+// The rollout has the motion behind the latent of every step, also of latents that are held for longer than an update,
+// and where another agent's snapshot is restored meanwhile. In training a latent that is no motion's is refused with
+// what to do, and buffers of before are, too.
 func TestToldWindows(t *testing.T) {
 	agenttest.CheckLive(t)
 	a, other := directed(t, map[string]any{"amp_observation_preprocessor": nil}), directed(t, map[string]any{"amp_observation_preprocessor": nil})

@@ -91,8 +91,9 @@ func skillAgent(t *testing.T, sp spaces.Set, m Models, dict map[string]any, para
 }
 
 // The losses of one minibatch of ASE and CALM, and the gradients by every parameter of every network, are those of an
-// independent program (relative error at most golden.Tolerance): which network learns from which loss, the latents that
-// CALM encodes again, with gradient for policy and value and without for the discriminator, and ASE's limits of actions.
+// independent program (relative error at most golden.Tolerance): which network learns from which loss, the latents
+// that CALM encodes again, with gradient for policy and value and without for the discriminator, and ASE's limits of
+// actions.
 func TestSkillGradients(t *testing.T) {
 	for name, c := range readSkillCases(t).Minibatches {
 		t.Run(name, func(t *testing.T) {
@@ -183,8 +184,8 @@ func TestSkillGradients(t *testing.T) {
 	}
 }
 
-// What follows a step counts as the value network estimates it for the latent of the step, where the environment has drawn
-// another one since, at the rollout's end and at a truncation, too: returns are those of an independent program.
+// What follows a step counts as the value network estimates it for the latent of the step, where the environment has
+// drawn another one since, at the rollout's end and at a truncation, too: returns are those of an independent program.
 func TestSkillReturns(t *testing.T) {
 	agenttest.CheckLive(t)
 	c := readSkillCases(t).Returns
@@ -219,8 +220,8 @@ func TestSkillReturns(t *testing.T) {
 	golden.Compare(golden.NewComparison(t), "returns", tensortest.Float32s(t, s, a.learner.Rollout.Rows("returns")), c.Arrays["returns"])
 }
 
-// A checkpoint whose encoder has layers of its own is refused by an agent whose encoder shares the discriminator's, and the
-// other way round, with what to make.
+// A checkpoint whose encoder has layers of its own is refused by an agent whose encoder shares the discriminator's,
+// and the other way round, with what to make.
 func TestEncodersOfCheckpoints(t *testing.T) {
 	agenttest.CheckLive(t)
 	sp, hidden := skillSpaces(false), []int{5}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/memory"
@@ -18,17 +17,21 @@ import (
 // end of the observation, drawn anew from time to time (wrappers.NewSkills). An encoder μ is rewarded, and the policy
 // with it, for telling z from the motion, and a loss keeps different z from leading to the same actions.
 
-// WithEncoder returns models with an encoder for latents of the given size: an output layer upon the hidden layers of the
-// discriminator, which both train (models.Branch; the authors' enc.separate: False). m are models that build themselves
-// (Models.Make), as those of [MLPs] and [CNNs] do; networks of your own have theirs in Models.Encoder.
+// WithEncoder returns models with an encoder for latents of the given size: an output layer upon the hidden layers of
+// the discriminator, which both train (models.Branch; the authors' enc.separate: False). m are models that build
+// themselves (Models.Make), as those of [MLPs] and [CNNs] do; networks of your own have theirs in Models.Encoder.
 func WithEncoder(m Models, latent int) Models {
 	return withEncoder(m, "WithEncoder", func(discriminator models.Network, seed int64) (models.Network, error) {
-		return models.Branch(discriminator, latent, seed)
+		encoder, err := models.Branch(discriminator, latent, seed)
+		if err != nil {
+			return nil, fmt.Errorf("%w; WithSeparateEncoder makes one with layers of its own", err)
+		}
+		return encoder, nil
 	})
 }
 
-// WithSeparateEncoder is [WithEncoder] with an encoder that is a network of its own (the authors' enc.separate: True): a
-// perceptron of AMP observations with the given hidden layers. CALM has one, and evolvable discriminators need one.
+// WithSeparateEncoder is [WithEncoder] with an encoder that is a network of its own (the authors' enc.separate: True):
+// a perceptron of AMP observations with the given hidden layers. CALM has one, and evolvable discriminators need one.
 func WithSeparateEncoder(m Models, sp spaces.Set, latent int, hidden []int, activation string) Models {
 	return withEncoder(m, "WithSeparateEncoder", func(_ models.Network, seed int64) (models.Network, error) {
 		return models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width(), Outputs: latent, Hidden: hidden,
@@ -36,7 +39,7 @@ func WithSeparateEncoder(m Models, sp spaces.Set, latent int, hidden []int, acti
 	})
 }
 
-func withEncoder(m Models, name string, encoder func(discriminator models.Network, seed int64) (models.Network, error)) Models {
+func withEncoder(m Models, name string, encoder func(of models.Network, seed int64) (models.Network, error)) Models {
 	return made(func(out *Models, seed int64) (err error) {
 		if m.Make == nil {
 			m.close()
@@ -68,8 +71,8 @@ func (c *Config) checkLatents(sp spaces.Set) error {
 		return fmt.Errorf("amp: \"latent_size\" is %d, but the observation space is %v: it must be a vector whose last %d values are "+
 			"the latent, which wrappers.NewSkills adds", c.LatentSize, sp.Observation, c.LatentSize)
 	case sp.State.Kind != spaces.None && !c.endsWithLatent(sp.State):
-		return fmt.Errorf("amp: \"latent_size\" is %d, but the state space is %v: it must be a vector whose last %d values are "+
-			"the latent, which wrappers.NewSkills adds", c.LatentSize, sp.State, c.LatentSize)
+		return fmt.Errorf("amp: \"latent_size\" is %d, but the state space is %v: it must be a vector whose last %d "+
+			"values are the latent, which wrappers.NewSkills adds", c.LatentSize, sp.State, c.LatentSize)
 	}
 	return nil
 }
@@ -115,8 +118,8 @@ func (a *learner) withLatent(s *tensor.Scope, rows, latents tensor.Tensor) tenso
 	return s.Cat(1, s.Narrow(rows, 1, 0, tensor.Size(rows, 1)-int64(a.cfg.LatentSize)), latents)
 }
 
-// nextValues is Core.NextValues, but with latents the value of what followed a step is that for the latent of the step,
-// V(s', z), also where the environment has drawn another one since (Peng et al.'s program).
+// nextValues is Core.NextValues, but with latents the value of what followed a step is that for the latent of the
+// step, V(s', z), also where the environment has drawn another one since (Peng et al.'s program).
 func (a *learner) nextValues(s *tensor.Scope) onpolicy.Masks {
 	if !a.latents() {
 		return a.NextValues(s, a.Estimator)
@@ -159,8 +162,8 @@ func (a *learner) encoderReward(s *tensor.Scope) tensor.Tensor {
 //
 //	E[(1 − r)²],  r = mean over the action's dimensions of (m(s, z′) − m(s, z))² / (½ − ½·z·z′ + 1e-5)
 //
-// where m is the mean action, limited to [−1, 1] (limited), and z′ a fresh latent: different latents should lead to actions
-// as different (Peng et al. 2022, eq. 15, with the squared distance and the limits that their program takes).
+// where m is the mean action, limited to [−1, 1] (limited), and z′ a fresh latent: different latents should lead to
+// actions as different (Peng et al. 2022, eq. 15, with the squared distance and the limits that their program takes).
 func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evaluation, conditional tensor.Tensor) (encoder, diversity tensor.Tensor) {
 	observations := b.Extra[1] // as they were observed
 	z := a.latentOf(s, observations)
@@ -178,12 +181,12 @@ func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evalua
 	inputs.Observations = a.Inputs(s, a.withLatent(s, observations, other), tensor.Tensor{}).Observations
 	mean := a.Core.Policy.Evaluate(s, inputs, b.Actions).Mean
 	between := s.AddScalar(s.MulScalar(s.SumKeep(s.Mul(z, other), -1), -0.5), 0.5+1e-5)
-	moved := s.MulScalar(s.SumKeep(s.Square(s.Sub(a.limited(s, mean), a.limited(s, e.Mean))), -1), 1/float64(a.Spaces().Action.Width()))
+	moved := s.MeanKeep(s.Square(s.Sub(a.limited(s, mean), a.limited(s, e.Mean))), -1)
 	return encoder, s.Mean(s.Square(s.ScalarSub(1, s.Div(moved, between))))
 }
 
-// limited returns mean actions (n, A) in units in which the bounds of their dimensions are −1 and 1, limited to these. A
-// dimension without both bounds has the environment's units.
+// limited returns mean actions (n, A) in units in which the bounds of their dimensions are −1 and 1, limited to these.
+// A dimension without both bounds has the environment's units.
 func (a *learner) limited(s *tensor.Scope, mean tensor.Tensor) tensor.Tensor {
 	if a.half.T != nil {
 		mean = s.Div(s.Sub(mean, a.middle), a.half)
@@ -204,7 +207,11 @@ func (a *learner) measureActions() error {
 			middle[j], half[j] = float32((low+high)/2), float32((high-low)/2)
 		}
 	}
-	if !slices.ContainsFunc(middle, func(x float32) bool { return x != 0 }) && !slices.ContainsFunc(half, func(x float32) bool { return x != 1 }) {
+	other := false
+	for j := range half {
+		other = other || middle[j] != 0 || half[j] != 1
+	}
+	if !other {
 		return nil
 	}
 	s := tensor.NoGrad().On(a.Device)

@@ -1,6 +1,7 @@
 package amp
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -10,7 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/models"
 )
 
-// Snapshot implements [agents.Snapshotter]. With buffers it has the counts of poor steps and the motion behind latents, too.
+// Snapshot implements [agents.Snapshotter]. With buffers it has the counts of poor steps and the motion behind
+// latents, too.
 func (a *learner) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	snap, err := a.Core.Snapshot(opt)
 	if err == nil && opt.Buffers {
@@ -42,8 +44,8 @@ func (a *learner) Restore(snap *checkpoint.Snapshot) error {
 	return nil
 }
 
-// checkEncoder refuses a snapshot whose encoder has layers of its own where this one shares the discriminator's, and the
-// other way round.
+// checkEncoder refuses a snapshot whose encoder has layers of its own where this one shares the discriminator's, and
+// the other way round.
 func (a *learner) checkEncoder(snap *checkpoint.Snapshot) error {
 	if a.encoder == nil {
 		return nil
@@ -60,11 +62,11 @@ func (a *learner) checkEncoder(snap *checkpoint.Snapshot) error {
 	}
 	switch shares := models.IsBranch(a.encoder); {
 	case shares && others > 0:
-		return fmt.Errorf("amp: the checkpoint's encoder is a network of its own (%d parameters), and this agent's shares the "+
-			"discriminator's hidden layers: make the models by amp.WithSeparateEncoder, with the checkpoint's layers", others)
+		return fmt.Errorf("amp: the checkpoint's encoder is a network of its own (%d parameters), and this agent's shares "+
+			"the discriminator's hidden layers: make the models by amp.WithSeparateEncoder, with the checkpoint's layers", others)
 	case !shares && branches:
-		return fmt.Errorf("amp: the checkpoint's encoder shares the discriminator's hidden layers, and this agent's is a network of " +
-			"its own: make the models by amp.WithEncoder")
+		return errors.New("amp: the checkpoint's encoder shares the discriminator's hidden layers, and this agent's is a " +
+			"network of its own: make the models by amp.WithEncoder")
 	}
 	return nil
 }

@@ -102,8 +102,8 @@ func (w *termination) snapshot(snap *checkpoint.Snapshot) {
 	}
 }
 
-// restore reads them, of n environments, and returns what puts them back. Counts that the snapshot does not have, or has
-// of another number of environments, begin anew.
+// restore reads them, of n environments, and returns what puts them back. Counts that the snapshot does not have, or
+// has of another number of environments, begin anew.
 func (w *termination) restore(snap *checkpoint.Snapshot, n int) (apply func(), err error) {
 	if w == nil {
 		return func() {}, nil

@@ -10,9 +10,9 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// With latent_mode "calm" an update encodes again the motion behind each latent that the policy was told. windows knows it
-// by the latents that Latents returned last. A latent may be held for longer than these last, so that the motion behind
-// those that environments show is kept.
+// With latent_mode "calm" an update encodes again the motion behind each latent that the policy was told. windows
+// knows it by the latents that Latents returned last. A latent may be held for longer than these last, so that the
+// motion behind those that environments show is kept.
 type windows struct {
 	size, width int         // L and M
 	shown       motionOf    // what Latents returned last
@@ -93,15 +93,17 @@ func (w *windows) look(observations []float32, n int) (unknown int) {
 	return unknown
 }
 
-// Act implements [agents.Agent]. In training with latent_mode "calm" it refuses latents that Latents has not returned: the
-// encoder learns from the motion behind them.
+// Act implements [agents.Agent]. In training with latent_mode "calm" it refuses latents that Latents has not returned:
+// the encoder learns from the motion behind them.
 func (a *learner) Act(in agents.Observation) ([]float32, error) {
-	if w, width := a.windows, a.Spaces().Observation.Width(); w != nil && a.Training() && len(in.Observations) > 0 && len(in.Observations)%width == 0 {
-		if i := w.look(in.Observations, len(in.Observations)/width); i >= 0 {
-			return nil, fmt.Errorf("amp: the last %d values of environment %d's observation are a latent that Agent.Latents has not "+
-				"returned since the last update; \"latent_mode\" \"calm\" learns from the motion behind each latent: give wrappers.Skills "+
-				"that source, skills.SetSource(agent.Latents)", w.size, i)
-		}
+	w, rows, width := a.windows, len(in.Observations), a.Spaces().Observation.Width()
+	if w == nil || !a.Training() || rows == 0 || rows%width != 0 {
+		return a.Core.Act(in)
+	}
+	if i := w.look(in.Observations, rows/width); i >= 0 {
+		return nil, fmt.Errorf("amp: the last %d values of environment %d's observation are a latent that Agent.Latents has "+
+			"not returned since the last update; \"latent_mode\" \"calm\" learns from the motion behind each latent: give "+
+			"wrappers.Skills that source, skills.SetSource(agent.Latents)", w.size, i)
 	}
 	return a.Core.Act(in)
 }
@@ -128,19 +130,21 @@ func (w *windows) snapshot(snap *checkpoint.Snapshot) {
 	snap.Arrays[layout.ToldWindows] = checkpoint.ArrayFloat32([]int64{int64(n), int64(w.size + w.width)}, rows)
 }
 
-// restore reads them, and returns what puts them back. What the environments show now stays known: they are not those of
-// the snapshot where it is another member's (package pbt).
+// restore reads them, and returns what puts them back. What the environments show now stays known: they are not those
+// of the snapshot where it is another member's (package pbt).
 func (w *windows) restore(snap *checkpoint.Snapshot) (apply func(), err error) {
 	array, has := snap.Arrays[layout.ToldWindows]
 	if w == nil || !has {
 		if _, buffers := snap.Values[layout.Memories]; w != nil && buffers {
-			return nil, fmt.Errorf("amp: the checkpoint's buffers have no %q, the motion behind latents: they are of an earlier gorl's "+
-				"\"latent_mode\" \"calm\"; begin a run with the checkpoint's networks instead (trainer.warm_start)", layout.ToldWindows)
+			return nil, fmt.Errorf("amp: the checkpoint's buffers have no %q, the motion behind latents: they are of an "+
+				"earlier gorl's \"latent_mode\" \"calm\"; begin a run with the checkpoint's networks instead "+
+				"(trainer.warm_start)", layout.ToldWindows)
 		}
 		return func() {}, nil
 	}
 	if len(array.Shape) != 2 || array.Shape[1] != int64(w.size+w.width) {
-		return nil, fmt.Errorf("amp: the checkpoint's %q has shape %v, want (N, %d)", layout.ToldWindows, array.Shape, w.size+w.width)
+		return nil, fmt.Errorf("amp: the checkpoint's %q has shape %v, want (N, %d)", layout.ToldWindows, array.Shape,
+			w.size+w.width)
 	}
 	rows, err := array.Float32s()
 	if err != nil {

@@ -199,8 +199,8 @@ func (c *Core) NextValues(s *tensor.Scope, k *Critic) Masks {
 	return c.Masks(s, k, next)
 }
 
-// NextRows returns the observations (T·N, O) and states (T·N, S; a zero Tensor for none) that followed each step of the
-// rollout. After the end of an episode they are the next one's.
+// NextRows returns the observations (T·N, O) and states (T·N, S; a zero Tensor for none) that followed each step of
+// the rollout. After the end of an episode they are the next one's.
 func (c *Core) NextRows(s *tensor.Scope) (obs, state tensor.Tensor) {
 	n := int64(c.Rollout.Envs())
 	follow := func(field string, last tensor.Tensor) tensor.Tensor {
