@@ -300,6 +300,11 @@ func TestToldWindows(t *testing.T) {
 	if _, err := a.Act(strange); err == nil || !strings.Contains(err.Error(), "environment 1") || !strings.Contains(err.Error(), "SetSource") {
 		t.Errorf("error %v", err)
 	}
+	for _, rows := range []int{8, 12} { // too few are refused, and nothing is forgotten by that
+		if _, err := a.Act(agents.Observation{Observations: w.Now().Observations[:rows]}); (err == nil) != (rows == 12) {
+			t.Errorf("%d values: error %v", rows, err)
+		}
+	}
 	a.SetTraining(false)
 	if _, err := a.Act(strange); err != nil {
 		t.Error(err)

@@ -97,8 +97,8 @@ func (w *windows) look(observations []float32, n int) (unknown int) {
 // the encoder learns from the motion behind them.
 func (a *learner) Act(in agents.Observation) ([]float32, error) {
 	w, rows, width := a.windows, len(in.Observations), a.Spaces().Observation.Width()
-	if w == nil || !a.Training() || rows == 0 || rows%width != 0 {
-		return a.Core.Act(in)
+	if w == nil || !a.Training() || rows == 0 || rows%width != 0 || a.NumEnvs() > 0 && rows != a.NumEnvs()*width {
+		return a.Core.Act(in) // which refuses what has another number of rows
 	}
 	if i := w.look(in.Observations, rows/width); i >= 0 {
 		return nil, fmt.Errorf("amp: the last %d values of environment %d's observation are a latent that Agent.Latents has "+
