@@ -160,7 +160,9 @@ func playsAlike(t *testing.T) {
 			break
 		}
 		for _, e := range step.Episodes {
-			policy.Reset(e.Env)
+			if err := policy.Reset(e.Env); err != nil {
+				t.Fatal(err)
+			}
 			if played[e.Env] < 2 {
 				played[e.Env]++
 				left--

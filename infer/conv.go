@@ -5,7 +5,7 @@ const maxPatches = 1 << 15
 
 // conv computes n rows of a Conv2d: every patch that the kernel sees is laid out as a row, and a channel of the result
 // is the inner products of one row of weights with the patches.
-func (p *Policy) conv(s *step, x, y []float32, n int) {
+func (p *workspace) conv(s *step, x, y []float32, n int) {
 	picture, shape := s.Picture(), s.KernelShape()
 	positions, size := picture[1]*picture[2], shape[1]*shape[2]*shape[3]
 	outputs, plane := s.Outputs/s.Groups, s.Shape[1]*s.Shape[2]

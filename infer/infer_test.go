@@ -137,7 +137,7 @@ func TestAllocatesNothing(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if n != 0 {
+		if n != 0 && !raced() {
 			t.Errorf("%v: %g allocations", p.Spaces().Action, n)
 		}
 	}
@@ -254,7 +254,7 @@ func TestWideRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(p.results[1]); n > wide {
+	if n := len(p.borrow().results[1]); n > wide {
 		t.Errorf("room for %d values, a row has %d", n, wide)
 	}
 	got := make([]float32, 3)

@@ -109,17 +109,17 @@ func New(d description.Policy, snap *checkpoint.Snapshot) (*Policy, error) {
 	if err := d.Validate(); err != nil {
 		return nil, fmt.Errorf("infer: %w", err)
 	}
-	p := &Policy{d: d, size: d.Network.HiddenSize(), float32s: map[string][]float32{}, float64s: map[string][]float64{},
+	p := &program{d: d, size: d.Network.HiddenSize(), float32s: map[string][]float32{}, float64s: map[string][]float64{},
 		shapes: map[string][]int64{}}
 	if err := p.compile(snap); err != nil {
 		return nil, fmt.Errorf("infer: %w", err)
 	}
-	p.room()
-	return p, nil
+	p.limitBlock()
+	return newPolicy(p), nil
 }
 
 // weights copies an F32 array of the policy.
-func (p *Policy) weights(snap *checkpoint.Snapshot, name string, shape ...int64) ([]float32, error) {
+func (p *program) weights(snap *checkpoint.Snapshot, name string, shape ...int64) ([]float32, error) {
 	if v, ok := p.float32s[name]; ok && int64(len(v)) == product(shape) {
 		return v, nil // used twice
 	}
@@ -129,7 +129,7 @@ func (p *Policy) weights(snap *checkpoint.Snapshot, name string, shape ...int64)
 }
 
 // statistics copies an F64 array of the normalizer.
-func (p *Policy) statistics(snap *checkpoint.Snapshot, name string) ([]float64, error) {
+func (p *program) statistics(snap *checkpoint.Snapshot, name string) ([]float64, error) {
 	v, err := snap.Float64s(name, int64(p.d.Network.Inputs))
 	return keep(p.float64s, name, v, err)
 }
@@ -183,7 +183,7 @@ type Transform struct {
 	Low, High       float32
 }
 
-func (p *Policy) newTransform(d description.Transform, snap *checkpoint.Snapshot) (Transform, error) {
+func (p *program) newTransform(d description.Transform, snap *checkpoint.Snapshot) (Transform, error) {
 	t := Transform{Low: float32(d.Low), High: float32(d.High)}
 	if !d.Normalizes() {
 		return t, nil
@@ -226,7 +226,7 @@ type scaler struct {
 	clip            float32
 }
 
-func (p *Policy) newScaler(n *description.Normalizer, snap *checkpoint.Snapshot) (*scaler, error) {
+func (p *program) newScaler(n *description.Normalizer, snap *checkpoint.Snapshot) (*scaler, error) {
 	mean, err := p.statistics(snap, n.Mean)
 	if err != nil {
 		return nil, err

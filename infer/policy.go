@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -16,77 +17,30 @@ import (
 // there is no action.
 var ErrNotFinite = errors.New("not finite")
 
-// At most maxBlock rows pass through the network together; fewer where their results would be more than maxResults
-// values.
-const (
-	maxBlock   = 16
-	maxResults = 1 << 22
-)
-
-// Policy is a policy that acts. It is used by one goroutine at a time; [Policy.Clone] makes one for another.
+// Policy is a policy that acts. Results are written to slices of the caller's.
 //
-// One with recurrent layers ([Policy.HiddenSize]) remembers what it saw: it keeps a state for every environment, which
-// Act, ActBatch and Sample take a step further and [Policy.Reset] begins anew. Outputs and Probabilities tell what the
-// next of these calls would act by, and leave the states as they are. [Policy.ActHidden] uses states of the caller's.
+// A policy without recurrent layers may be used by any number of goroutines at once, an HTTP handler for instance: its
+// methods borrow scratch memory from a pool.
+//
+// A policy with recurrent layers ([Policy.HiddenSize] above 0) keeps a state for every environment. Act, ActBatch and
+// Sample take the states a step further, [Policy.Reset] sets them to zero, and Outputs, LogStdAt and Probabilities read
+// them. Such a policy serves one goroutine at a time: a call that overlaps with another is refused with an error and
+// changes nothing. Give each goroutine its own [Policy.Clone], or use [Policy.ActHidden], which any number of goroutines
+// may call with states of their own.
 type Policy struct {
-	d          description.Policy
-	float32s   map[string][]float32 // what the description names
-	float64s   map[string][]float64
-	shapes     map[string][]int64 // of the former
-	transforms []Transform
-	scaler     *scaler
-	steps      []step
-	widths     []int // of the row and of every step's result
-	size       int   // of an environment's state
-	logStd     []float32
-
-	block   int         // how many rows pass through together
-	results [][]float32 // block rows of each
-	choice  []float32   // probabilities of one row, or log standard deviations
-	patches []float32   // of the picture that is convolved
-	scratch scratch     // of the recurrent step that is computed
-	hidden  []float32   // the states of the environments that have acted
-	after   []float32   // those after the step that is computed
+	*program
+	guard  exclusive.Guard // of hidden
+	hidden []float32       // the states of the environments that have acted
 }
 
-// room allocates what acting needs.
-func (p *Policy) room() {
-	total := 0
-	for _, w := range p.widths {
-		total += w
-	}
-	for i := range p.steps {
-		total += p.steps[i].values()
-	}
-	p.block = min(max(maxResults/total, 1), maxBlock)
-	p.results = make([][]float32, len(p.widths))
-	for i, w := range p.widths {
-		p.results[i] = make([]float32, p.block*w)
-	}
-	p.choice = make([]float32, p.d.Action.Outputs())
-	p.patches, p.scratch, p.hidden, p.after = nil, scratch{}, nil, make([]float32, p.block*p.size)
-	for i := range p.steps {
-		s := &p.steps[i]
-		grow(&p.patches, s.tile*s.size)
-		if s.recurrent != nil {
-			p.scratch.grow(s, p.widths[s.in[0]], p.block)
-		}
-	}
+// newPolicy returns a policy without states.
+func newPolicy(p *program) *Policy {
+	return &Policy{program: p, guard: exclusive.Guard{Object: "infer", Advice: "a policy with memory serves one " +
+		"goroutine at a time: give each goroutine its own Clone, or use ActHidden with a state of its own"}}
 }
 
-// grow gives a slice room for n values, of which none are kept.
-func grow(x *[]float32, n int) {
-	if n > len(*x) {
-		*x = make([]float32, n)
-	}
-}
-
-// Clone returns a policy with the same weights, in the same memory, for use by another goroutine. Its states are zeros.
-func (p *Policy) Clone() *Policy {
-	c := *p
-	c.room()
-	return &c
-}
+// Clone returns a policy with the same weights, in the same memory, and states of its own, which are zeros.
+func (p *Policy) Clone() *Policy { return newPolicy(p.program) }
 
 // Spaces are the observation space and the action space.
 func (p *Policy) Spaces() spaces.Set {
@@ -118,7 +72,7 @@ func (p *Policy) Normalizer() (mean, deviation []float32, clip float32) {
 func (p *Policy) LogStd() []float32 { return p.logStd }
 
 // compile reads every array that the description names.
-func (p *Policy) compile(snap *checkpoint.Snapshot) (err error) {
+func (p *program) compile(snap *checkpoint.Snapshot) (err error) {
 	net := p.d.Network
 	if p.widths, err = net.Widths(); err != nil {
 		return err
@@ -159,7 +113,7 @@ func (p *Policy) compile(snap *checkpoint.Snapshot) (err error) {
 }
 
 // limitLogStd keeps a log standard deviation within the distribution's limits.
-func (p *Policy) limitLogStd(x float32) float32 {
+func (p *program) limitLogStd(x float32) float32 {
 	d := p.d.Distribution
 	if !d.ClipLogStd {
 		return x
@@ -169,13 +123,19 @@ func (p *Policy) limitLogStd(x float32) float32 {
 
 // Act computes the action for one observation, as the agent does in evaluation: the mean of a Gaussian within the
 // limits that its settings keep, the most probable choices (indices) of a categorical policy. observation has the width
-// of the observation space, action that of the action space. It allocates nothing. An action that would not be finite
-// is [ErrNotFinite]. After an error the policy's states are as they were.
+// of the observation space, action that of the action space. Act allocates nothing but scratch memory, which the next
+// calls use again. An action that would not be finite is [ErrNotFinite]. After an error the policy's states are as they
+// were.
 func (p *Policy) Act(observation, action []float32) error {
 	if err := p.check(observation, action, 1, p.d.Action.Width(), "an action"); err != nil {
 		return err
 	}
-	return p.act(observation, p.states(1), action)
+	w, err := p.enter(&callAct)
+	if err != nil {
+		return err
+	}
+	defer p.leave(w)
+	return w.act(observation, p.states(1), action)
 }
 
 // ActBatch is Act for several environments at once, one observation after another in observations, as are the actions.
@@ -185,16 +145,18 @@ func (p *Policy) ActBatch(observations, actions []float32) error {
 	if err := p.check(observations, actions, n, p.d.Action.Width(), "an action"); err != nil {
 		return err
 	}
-	return p.act(observations, p.states(n), actions)
+	w, err := p.enter(&callActBatch)
+	if err != nil {
+		return err
+	}
+	defer p.leave(w)
+	return w.act(observations, p.states(n), actions)
 }
 
 // act computes actions and takes the states a step further, unless there is an error.
-func (p *Policy) act(observations, hidden, actions []float32) error {
+func (p *workspace) act(observations, hidden, actions []float32) error {
 	w, a, h := p.widths[0], p.d.Action.Width(), p.size
 	n := len(observations) / w
-	if err := p.check(observations, actions, n, a, "an action"); err != nil {
-		return err
-	}
 	if more := n*h - len(p.after); more > 0 {
 		p.after = append(p.after, make([]float32, more)...)
 	}
@@ -209,7 +171,7 @@ func (p *Policy) act(observations, hidden, actions []float32) error {
 }
 
 // remember replaces states by those after the step.
-func (p *Policy) remember(hidden []float32) error {
+func (p *workspace) remember(hidden []float32) error {
 	if err := p.finite(p.after[:len(hidden)]); err != nil {
 		return err
 	}
@@ -217,9 +179,9 @@ func (p *Policy) remember(hidden []float32) error {
 	return nil
 }
 
-// peek computes the network's outputs for one observation of environment 0.
-func (p *Policy) peek(observation []float32) []float32 {
-	return p.forward(observation, 1, p.states(1), p.after)
+// peek computes the network's outputs for one observation. state is that of environment 0.
+func (p *workspace) peek(observation, state []float32) []float32 {
+	return p.forward(observation, 1, state, p.after)
 }
 
 // Sample draws an action for one observation from the policy's distribution, as the agent does in training.
@@ -227,24 +189,30 @@ func (p *Policy) Sample(observation, action []float32, rng *rand.Rand) error {
 	if err := p.check(observation, action, 1, p.d.Action.Width(), "an action"); err != nil {
 		return err
 	}
-	out, d := p.peek(observation), p.d.Distribution
+	w, err := p.enter(&callSample)
+	if err != nil {
+		return err
+	}
+	defer p.leave(w)
+	state, d := p.states(1), p.d.Distribution
+	out := w.peek(observation, state)
 	switch d.Kind {
 	case description.Categorical:
-		if err := p.probabilities(out, p.choice); err != nil {
+		if err := p.probabilities(out, w.choice); err != nil {
 			return err
 		}
-		for i, rest := 0, p.choice; i < len(action); i++ {
+		for i, rest := 0, w.choice; i < len(action); i++ {
 			n := p.d.Action.NVec[i]
 			action[i] = float32(draw(rest[:n], rng.Float64()))
 			rest = rest[n:]
 		}
 	case description.Gaussian:
-		p.logStdOf(out, p.choice)
+		p.logStdOf(out, w.choice)
 		for i, mean := range out[:len(action)] {
 			if d.ClipMean {
 				mean = p.limit(i, mean)
 			}
-			action[i] = mean + float32(math.Exp(float64(p.choice[i])))*float32(rng.NormFloat64())
+			action[i] = mean + float32(math.Exp(float64(w.choice[i])))*float32(rng.NormFloat64())
 			if d.ClipActions {
 				action[i] = p.limit(i, action[i])
 			}
@@ -257,7 +225,7 @@ func (p *Policy) Sample(observation, action []float32, rng *rand.Rand) error {
 			return err
 		}
 	}
-	return p.remember(p.states(1))
+	return w.remember(state)
 }
 
 // draw returns the index at which the cumulated probabilities pass u.
@@ -280,7 +248,12 @@ func (p *Policy) Outputs(observation, outputs []float32) error {
 	if err := p.check(observation, outputs, 1, p.d.Action.Outputs(), "the outputs"); err != nil {
 		return err
 	}
-	copy(outputs, p.peek(observation))
+	w, err := p.enter(&callOutputs)
+	if err != nil {
+		return err
+	}
+	defer p.leave(w)
+	copy(outputs, w.peek(observation, p.states(1)))
 	return p.finite(outputs)
 }
 
@@ -293,12 +266,17 @@ func (p *Policy) LogStdAt(observation, logStd []float32) error {
 	if err := p.check(observation, logStd, 1, p.d.Action.Width(), "a log standard deviation"); err != nil {
 		return err
 	}
-	p.logStdOf(p.peek(observation), logStd)
+	w, err := p.enter(&callLogStdAt)
+	if err != nil {
+		return err
+	}
+	defer p.leave(w)
+	p.logStdOf(w.peek(observation, p.states(1)), logStd)
 	return p.finite(logStd)
 }
 
 // logStdOf writes the log standard deviation that belongs to a row of outputs.
-func (p *Policy) logStdOf(out, logStd []float32) {
+func (p *program) logStdOf(out, logStd []float32) {
 	if !p.d.Distribution.StateDependentLogStd {
 		copy(logStd, p.logStd)
 		return
@@ -317,10 +295,15 @@ func (p *Policy) Probabilities(observation, probabilities []float32) error {
 	if err := p.check(observation, probabilities, 1, p.d.Action.Outputs(), "the probabilities"); err != nil {
 		return err
 	}
-	return p.probabilities(p.peek(observation), probabilities)
+	w, err := p.enter(&callProbabilities)
+	if err != nil {
+		return err
+	}
+	defer p.leave(w)
+	return p.probabilities(w.peek(observation, p.states(1)), probabilities)
 }
 
-func (p *Policy) check(observations, results []float32, n, width int, what string) error {
+func (p *program) check(observations, results []float32, n, width int, what string) error {
 	if len(observations) != n*p.widths[0] {
 		return fmt.Errorf("infer: %d values of observations; an observation has %d", len(observations), p.widths[0])
 	}
@@ -337,7 +320,7 @@ func (p *Policy) check(observations, results []float32, n, width int, what strin
 }
 
 // mode turns rows of outputs into actions.
-func (p *Policy) mode(out, actions []float32) error {
+func (p *program) mode(out, actions []float32) error {
 	if p.d.Distribution.Kind == description.Categorical {
 		if err := p.finite(out); err != nil {
 			return err
@@ -363,11 +346,11 @@ func (p *Policy) mode(out, actions []float32) error {
 }
 
 // limit keeps a value within the action space's dimension i.
-func (p *Policy) limit(i int, x float32) float32 {
+func (p *program) limit(i int, x float32) float32 {
 	return min(max(x, p.d.Action.Low[i]), p.d.Action.High[i])
 }
 
-func (p *Policy) finite(row []float32) error {
+func (p *program) finite(row []float32) error {
 	for i, x := range row {
 		if x-x != 0 {
 			return fmt.Errorf("infer: value %d of what the policy computes is %g: %w; the observation may be far from those of training", i, x, ErrNotFinite)
@@ -388,7 +371,7 @@ func argmax(x []float32) int {
 }
 
 // probabilities turns one row of logits into probabilities.
-func (p *Policy) probabilities(logits, probabilities []float32) error {
+func (p *program) probabilities(logits, probabilities []float32) error {
 	if err := p.finite(logits); err != nil {
 		return err
 	}

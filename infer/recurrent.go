@@ -11,11 +11,19 @@ import (
 // side by side. It is 0 where there are none, and then what [Policy.Act] computes depends on the observation alone.
 func (p *Policy) HiddenSize() int { return p.size }
 
-// Reset begins episodes anew: the states of the given environments become zeros, without arguments those of all. Row i
-// of [Policy.ActBatch] is environment i, and that of [Policy.Act] is environment 0. Call it for every environment whose
-// episode has ended, by termination or truncation, before the next action. An environment that has not acted begins
-// from zeros anyway. For a policy without recurrent layers it does nothing.
-func (p *Policy) Reset(environments ...int) {
+// Reset sets the states of the given environments to zero, without arguments those of all. Row i of [Policy.ActBatch] is
+// environment i, and that of [Policy.Act] is environment 0. Call Reset for every environment whose episode has ended, by
+// termination or truncation, before the next action. An environment that has not acted begins from zeros anyway. For a
+// policy without recurrent layers Reset does nothing. Its only error is an overlap with another call; the states are then
+// as they were.
+func (p *Policy) Reset(environments ...int) error {
+	if p.size == 0 {
+		return nil
+	}
+	if err := p.guard.Enter(&callReset); err != nil {
+		return err
+	}
+	defer p.guard.Leave()
 	if len(environments) == 0 {
 		clear(p.hidden)
 	}
@@ -24,13 +32,17 @@ func (p *Policy) Reset(environments ...int) {
 			clear(p.hidden[at : at+p.size])
 		}
 	}
+	return nil
 }
 
 // ActHidden is [Policy.ActBatch] with states that the caller keeps: hidden has one row of [Policy.HiddenSize] values
 // for each observation, the states before the step, and receives those after it. Zeros begin an episode. The policy's own
-// states stay as they are. After an error hidden is as it was.
+// states stay as they are, and any number of goroutines may call ActHidden at once. After an error hidden is as it was.
 func (p *Policy) ActHidden(observations, hidden, actions []float32) error {
 	n := len(observations) / p.widths[0]
+	if err := p.check(observations, actions, n, p.d.Action.Width(), "an action"); err != nil {
+		return err
+	}
 	if len(hidden) != n*p.size {
 		return fmt.Errorf("infer: %d values of states; want %d for each of %d observations", len(hidden), p.size, n)
 	}
@@ -39,7 +51,9 @@ func (p *Policy) ActHidden(observations, hidden, actions []float32) error {
 			return fmt.Errorf("infer: value %d of the states is %g: %w; zeros begin an episode", i, x, ErrNotFinite)
 		}
 	}
-	return p.act(observations, hidden, actions)
+	w := p.borrow()
+	defer p.idle.Put(w)
+	return w.act(observations, hidden, actions)
 }
 
 // states are the policy's own, of n environments.
@@ -53,7 +67,7 @@ func (p *Policy) states(n int) []float32 {
 
 // recur computes n rows of a recurrent step. hidden has the whole states of the rows before the step, after receives
 // those after it; a step with frames has none.
-func (p *Policy) recur(s *step, x, y, hidden, after []float32, n int) {
+func (p *workspace) recur(s *step, x, y, hidden, after []float32, n int) {
 	width, layers := s.Outputs, len(s.recurrent)
 	h, c := p.scratch.h[:n*layers*width], p.scratch.c[:n*layers*width] // layer by layer, each of n rows
 	clear(h)
@@ -85,7 +99,7 @@ func (p *Policy) recur(s *step, x, y, hidden, after []float32, n int) {
 
 // visit pairs the step's part of n rows of states with the room for it: for every row and layer the h, and for an LSTM
 // the c.
-func (p *Policy) visit(s *step, rows []float32, n int, do func(row, own []float32)) {
+func (p *workspace) visit(s *step, rows []float32, n int, do func(row, own []float32)) {
 	width, layers := s.Outputs, len(s.recurrent)
 	for r := range n {
 		row := rows[r*p.size+s.from:]
@@ -119,7 +133,7 @@ func (r *scratch) grow(s *step, in, n int) {
 }
 
 // cell takes n rows of one layer a step further: h, and for an LSTM c, become the states after it.
-func (p *Policy) cell(s *step, l layer, x, h, c []float32, n int) {
+func (p *workspace) cell(s *step, l layer, x, h, c []float32, n int) {
 	width, g := s.Outputs, s.Gates()
 	a, b := p.scratch.ofInput[:n*g*width], p.scratch.ofHidden[:n*g*width]
 	linear(x, l.weightIn, l.biasIn, a, n)

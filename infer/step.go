@@ -20,7 +20,7 @@ type step struct {
 }
 
 // step reads the arrays of step i. from is where its states begin.
-func (p *Policy) step(snap *checkpoint.Snapshot, i, from int) (step, error) {
+func (p *program) step(snap *checkpoint.Snapshot, i, from int) (step, error) {
 	s := step{Step: p.d.Network.Steps[i], in: p.d.Network.Sources(i), from: from}
 	var arrays [][]float32
 	if len(s.in) > 0 {
@@ -53,9 +53,9 @@ func (p *Policy) step(snap *checkpoint.Snapshot, i, from int) (step, error) {
 	return s, nil
 }
 
-// forward passes n rows, at most p.block, through transforms, normalizer and network. The result is the policy's.
+// forward passes n rows, at most p.block, through transforms, normalizer and network. The result is the workspace's.
 // hidden has their states before the step, after receives those after it.
-func (p *Policy) forward(rows []float32, n int, hidden, after []float32) []float32 {
+func (p *workspace) forward(rows []float32, n int, hidden, after []float32) []float32 {
 	row := p.results[0][:len(rows)]
 	copy(row, rows)
 	for _, t := range p.transforms {
@@ -78,7 +78,7 @@ func (p *Policy) forward(rows []float32, n int, hidden, after []float32) []float
 }
 
 // run computes n rows of result at.
-func (p *Policy) run(s *step, at, n int) {
+func (p *workspace) run(s *step, at, n int) {
 	w := p.widths[at]
 	y := p.results[at][:n*w]
 	if s.Op == description.Number {

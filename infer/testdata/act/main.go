@@ -60,7 +60,9 @@ func act(name string, n int) error {
 		}
 		for i, end := range ended[at : at+n] {
 			if end == 1 {
-				policy.Reset(i)
+				if err := policy.Reset(i); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -51,14 +51,18 @@ func (p Played) Replay(policy *infer.Policy) (actions []float32, err error) {
 	sp := policy.Spaces()
 	w, a := sp.Observation.Width(), sp.Action.Width()
 	actions = make([]float32, len(p.Actions))
-	policy.Reset()
+	if err := policy.Reset(); err != nil {
+		return nil, err
+	}
 	for at := 0; at < len(p.Ended); at += Rows {
 		if err := policy.ActBatch(p.Observations[at*w:(at+Rows)*w], actions[at*a:(at+Rows)*a]); err != nil {
 			return nil, err
 		}
 		for i, end := range p.Ended[at : at+Rows] {
 			if end == 1 {
-				policy.Reset(i)
+				if err := policy.Reset(i); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}

@@ -36,7 +36,9 @@ func act(policy *infer.Policy, in io.Reader, out io.Writer) error {
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
 		if len(fields) == 0 {
-			policy.Reset()
+			if err := policy.Reset(); err != nil {
+				return err
+			}
 			continue
 		}
 		if len(fields) != len(observation) {

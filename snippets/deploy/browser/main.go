@@ -59,7 +59,9 @@ func function(policy *infer.Policy) js.Func {
 		return result
 	})
 	act.Set("reset", js.FuncOf(func(js.Value, []js.Value) any {
-		policy.Reset()
+		if err := policy.Reset(); err != nil {
+			return failed(err)
+		}
 		return nil
 	}))
 	return act
