@@ -5,8 +5,11 @@ import "C"
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"unsafe"
+	"weak"
 )
 
 // Parameter is a named leaf tensor that training changes.
@@ -38,20 +41,90 @@ type Flat struct {
 	Shared Tensor
 
 	entries []Entry
+	params  []Parameter // of the entries
+	owner   string
 	scope   *Scope
 }
 
-// NewFlat moves parameters, in the given order, into flat memory on device d. The same tensor given twice (a trunk
-// that two networks share) is stored once, under its first name. Gradients start at zero.
-func NewFlat(params []Parameter, d Device) (*Flat, error) { return NewSharedFlat(params, d, 0) }
+// open lists the flats that are not closed. Weak pointers keep no memory of a Flat that was dropped without Close.
+var open struct {
+	sync.Mutex
+	flats []weak.Pointer[Flat]
+}
 
-// NewSharedFlat is NewFlat with so many elements of Shared behind the gradients.
-func NewSharedFlat(params []Parameter, d Device, behind int64) (*Flat, error) {
-	f := &Flat{scope: NoGrad().On(d)}
+// OwnedError says that a parameter is already part of a [Flat]. A second Flat would take the parameter's memory away
+// from the first one.
+type OwnedError struct {
+	// Parameter is the name that the second Flat was given, Owner is what the first one was made for.
+	Parameter, Owner string
+}
+
+// Error implements error.
+func (e *OwnedError) Error() string {
+	return fmt.Sprintf("tensor: NewFlat: parameter %q belongs to %s", e.Parameter, e.Owner)
+}
+
+// FlatOf returns the open Flat that a parameter is part of. It is nil for a tensor that is in no Flat or is released.
+func FlatOf(t Tensor) *Flat {
+	open.Lock()
+	defer open.Unlock()
+	return flatOf(t)
+}
+
+// flatOf needs the lock of open.
+func flatOf(t Tensor) *Flat {
+	if !Valid(t) {
+		return nil
+	}
+	key := C.gorl_identity(handle("FlatOf", t))
+	for _, w := range open.flats {
+		f := w.Value()
+		if f == nil {
+			continue
+		}
+		for _, p := range f.params {
+			if Valid(p.Tensor) && C.gorl_identity(handle("FlatOf", p.Tensor)) == key {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// own makes f the owner of its parameters, unless another Flat owns one of them.
+func (f *Flat) own() error {
+	open.Lock()
+	defer open.Unlock()
+	for i, p := range f.params {
+		if other := flatOf(p.Tensor); other != nil {
+			return &OwnedError{f.entries[i].Name, other.owner}
+		}
+	}
+	open.flats = append(slices.DeleteFunc(open.flats, func(w weak.Pointer[Flat]) bool { return w.Value() == nil }), weak.Make(f))
+	return nil
+}
+
+// disown leaves the parameters to other flats.
+func (f *Flat) disown() {
+	open.Lock()
+	defer open.Unlock()
+	open.flats = slices.DeleteFunc(open.flats, func(w weak.Pointer[Flat]) bool { v := w.Value(); return v == nil || v == f })
+}
+
+// NewFlat moves parameters, in the given order, into flat memory on device d. The same tensor given twice (a trunk
+// that two networks share) is stored once, under its first name. Gradients start at zero. A parameter that is part of
+// another Flat, which is not closed, is an [OwnedError].
+func NewFlat(params []Parameter, d Device) (*Flat, error) {
+	return NewSharedFlat(params, d, 0, "another Flat")
+}
+
+// NewSharedFlat is NewFlat with so many elements of Shared behind the gradients. owner names in an OwnedError what the
+// Flat is made for.
+func NewSharedFlat(params []Parameter, d Device, behind int64, owner string) (*Flat, error) {
+	f := &Flat{scope: NoGrad().On(d), owner: owner}
 	seen := map[unsafe.Pointer]bool{}
 	names := map[string]bool{}
 	var total int64
-	var unique []Parameter
 	for _, p := range params {
 		if !Valid(p.Tensor) {
 			return nil, fmt.Errorf("tensor: NewFlat: parameter %q is not a tensor (zero or released)", p.Name)
@@ -72,7 +145,7 @@ func NewSharedFlat(params []Parameter, d Device, behind int64) (*Flat, error) {
 		seen[key], names[p.Name] = true, true
 		e := Entry{Name: p.Name, Shape: Shape(p.Tensor), Offset: total, Size: Numel(p.Tensor)}
 		f.entries = append(f.entries, e)
-		unique = append(unique, p)
+		f.params = append(f.params, p)
 		total += e.Size
 	}
 	if total == 0 {
@@ -80,18 +153,22 @@ func NewSharedFlat(params []Parameter, d Device, behind int64) (*Flat, error) {
 	}
 	f.Values, f.Shared = f.scope.Zeros(total), f.scope.Zeros(total+behind)
 	f.Grads = f.scope.Narrow(f.Shared, 0, 0, total)
-	if err := f.scope.Err(); err != nil {
+	err := f.scope.Err()
+	if err == nil {
+		err = f.own()
+	}
+	if err != nil {
 		f.scope.Close()
 		return nil, err
 	}
-	for i, p := range unique {
+	for i, p := range f.params {
 		msg := C.gorl_bind(handle("NewFlat", p.Tensor), handle("NewFlat", f.Values), handle("NewFlat", f.Grads),
 			C.int64_t(f.entries[i].Offset))
 		if msg == nil && p.Fixed {
 			msg = C.gorl_requires_grad_(handle("NewFlat", p.Tensor), 0)
 		}
 		if msg != nil {
-			f.scope.Close()
+			f.Close()
 			return nil, failure("NewFlat", msg, p.Tensor)
 		}
 	}
@@ -128,5 +205,9 @@ func (f *Flat) Segment(prefix string) (begin, end int64, err error) {
 // ZeroGrad sets all gradients to zero.
 func (f *Flat) ZeroGrad(s *Scope) { s.Fill(f.Grads, 0) }
 
-// Close releases the flat memory. The parameters, which are views of it, live as long as their own owners.
-func (f *Flat) Close() { f.scope.Close() }
+// Close releases the flat memory. The parameters, which are views of it, live as long as their own owners, and may become
+// part of another Flat.
+func (f *Flat) Close() {
+	f.disown()
+	f.scope.Close()
+}

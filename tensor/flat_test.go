@@ -1,6 +1,7 @@
 package tensor_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -192,4 +193,23 @@ func TestFlatOfGotorch(t *testing.T) {
 	if got := gotorch.Mean(w).Item(); got != float32(2) {
 		t.Errorf("gotorch sees the mean %v, want 2", got)
 	}
+}
+
+// A parameter is part of one open Flat.
+func TestFlatOwnsParameters(t *testing.T) {
+	tensortest.CheckLive(t)
+	params := parameters(t, []string{"a", "b"}, [][]int64{{2}, {3}})
+	first, err := tensor.NewSharedFlat(params[:1], tensor.CPU, 0, "agent 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tensor.FlatOf(params[0].Tensor) != first || tensor.FlatOf(params[1].Tensor) != nil {
+		t.Error("FlatOf does not return the parameter's Flat")
+	}
+	_, err = tensor.NewFlat(params, tensor.CPU)
+	if owned := (*tensor.OwnedError)(nil); !errors.As(err, &owned) || owned.Owner != "agent 1" || owned.Parameter != "a" {
+		t.Errorf("a second Flat: %v", err)
+	}
+	first.Close()
+	newFlat(t, params)
 }

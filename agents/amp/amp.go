@@ -79,7 +79,7 @@ type learner struct {
 }
 
 // New makes an agent. Whatever is wrong with spaces, models, motions or settings is an error before anything is
-// changed; the models are closed then.
+// changed; the models are closed then. A network that belongs to another agent is such an error, and stays open.
 func New(o Options) (agent *Agent, err error) {
 	cfg, err := o.config()
 	if err == nil {
@@ -122,15 +122,15 @@ func New(o Options) (agent *Agent, err error) {
 		for _, name := range []string{"style_values", "style_final_values", "style_returns"} {
 			options.Fields = append(options.Fields, memory.Field{Name: name, Width: 1})
 		}
-	} else if o.Models.StyleValue != nil {
-		o.Models.StyleValue.Close()
+	} else {
+		onpolicy.CloseFree(o.Models.StyleValue)
 	}
 	switch {
 	case cfg.LatentSize > 0:
 		a.encoder = o.Models.Encoder
 		options.Extra = append(options.Extra, network(layout.Encoder, a.encoder))
-	case o.Models.Encoder != nil:
-		o.Models.Encoder.Close()
+	default:
+		onpolicy.CloseFree(o.Models.Encoder)
 	}
 	options.Extra = append(options.Extra, network(layout.Discriminator, a.discriminator))
 	if cfg.DiscriminatorOptimizer == "separate" {
@@ -179,10 +179,8 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 		m.close()
 		return nil, err
 	}
-	m.Discriminator.Close()
-	if m.Encoder != nil {
-		m.Encoder.Close()
-	}
+	onpolicy.CloseFree(m.Discriminator)
+	onpolicy.CloseFree(m.Encoder)
 	options.Policy, options.Value, options.Extra, options.Critics, options.SeparateFrom = m.Policy, m.Value, nil, nil, 0
 	var style *onpolicy.Critic
 	switch {
@@ -190,8 +188,8 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 		critic := *a.styleEstimator
 		critic.Network, style = m.StyleValue, &critic
 		options.Extra, options.Critics = []onpolicy.NamedNetwork{network(layout.StyleValue, m.StyleValue)}, []*onpolicy.Critic{style}
-	case m.StyleValue != nil:
-		m.StyleValue.Close()
+	default:
+		onpolicy.CloseFree(m.StyleValue)
 	}
 	both, err := onpolicy.NewOverlap(a, a.Core, options)
 	if err != nil {

@@ -128,13 +128,9 @@ func (m Models) none() bool {
 
 // close closes the networks that there are.
 func (m Models) close() {
-	if m.Policy != nil {
-		m.Policy.Close()
-	}
+	onpolicy.CloseFree(m.Policy)
 	for _, n := range []models.Network{m.Value, m.Discriminator, m.StyleValue, m.Encoder} {
-		if n != nil {
-			n.Close()
-		}
+		onpolicy.CloseFree(n)
 	}
 }
 

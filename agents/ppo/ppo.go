@@ -15,7 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Models are PPO's networks. The agent takes them over and closes them.
+// Models are PPO's networks. The agent takes them over and closes them: they belong to one agent.
 type Models struct {
 	// Policy draws actions; Value computes (n, 1) from the same inputs.
 	Policy models.Policy
@@ -86,7 +86,7 @@ type learner struct {
 }
 
 // New makes an agent. Whatever is wrong with spaces, models or settings is an error before anything is changed; the
-// models are closed then.
+// models are closed then. A network that belongs to another agent is such an error, and stays open.
 func New(o Options) (*Agent, error) {
 	cfg, err := o.config()
 	if err == nil {
@@ -128,12 +128,8 @@ func New(o Options) (*Agent, error) {
 }
 
 func (m Models) close() {
-	if m.Policy != nil {
-		m.Policy.Close()
-	}
-	if m.Value != nil {
-		m.Value.Close()
-	}
+	onpolicy.CloseFree(m.Policy)
+	onpolicy.CloseFree(m.Value)
 }
 
 // config returns the agent's own copy of the settings.

@@ -166,8 +166,8 @@ type Core struct {
 }
 
 // New assembles the common part: parameters in flat memory with their optimizer, scalers, random sequences. It runs
-// every network once, so that a width that does not fit is an error here. The networks belong to the Core from then on,
-// also where New fails.
+// every network once, so that a width that does not fit is an error here. The networks belong to the Core from then on.
+// If New fails, it closes them. A network that belongs to another Core is an error, and stays open.
 func New(o Options) (c *Core, err error) {
 	cfg := o.Config
 	networks := append([]NamedNetwork{
@@ -183,7 +183,7 @@ func New(o Options) (c *Core, err error) {
 			_ = made.Close()
 		default:
 			for _, n := range networks {
-				n.Close()
+				closeFree(n.Parameters, n.Close, nil)
 			}
 		}
 	}()
@@ -237,7 +237,7 @@ func New(o Options) (c *Core, err error) {
 	if c.Gen, err = tensor.NewGenerator(ownSeed(o.Group, o.Seed)^generatorStream, device); err != nil {
 		return nil, err
 	}
-	if err = c.flatten(o.SeparateFrom); err != nil {
+	if err = c.flatten(o.SeparateFrom, fmt.Sprintf("the %s agent with seed %d", o.Name, o.Seed)); err != nil {
 		return nil, err
 	}
 	if err = c.shareParameters(); err != nil {
@@ -396,7 +396,7 @@ func (c *Core) Reseed(seed int64) error {
 // Close releases networks, memories and all tensors. It may be called twice.
 func (c *Core) Close() error {
 	for _, n := range c.networks {
-		n.Close()
+		closeFree(n.Parameters, n.Close, c.Flat)
 	}
 	for _, o := range c.optimizers {
 		o.Close()

@@ -58,6 +58,13 @@ func NeedsMake(name string) error {
 // critics that estimate values, made as the learner's were. o.Config is the learner's own. The learner and the networks
 // belong to the Overlap, also where NewOverlap fails.
 func NewOverlap(learner agents.Complete, core *Core, o Options) (*Overlap, error) {
+	if slices.ContainsFunc(slices.Concat(o.Policy.Parameters(), o.Value.Parameters()), func(p tensor.Parameter) bool {
+		return tensor.FlatOf(p.Tensor) == core.Flat
+	}) {
+		_ = learner.Close() // and the networks
+		return nil, fmt.Errorf("%s: \"overlap\" is true, and the second call of Options.Models.Make has returned the networks of the first; "+
+			"it must make other ones every time", strings.ToLower(o.Name))
+	}
 	o.Seed ^= actingStream
 	o.NumEnvs = core.numEnvs
 	actor, err := New(o)

@@ -1,8 +1,11 @@
 package onpolicy
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint/layout"
@@ -18,17 +21,27 @@ import (
 // flatten moves the parameters of all networks into flat memory, where each is named after its network and its place in
 // it ("policy/net.0.weight": models name the part after the slash), and makes the optimizer: a group of parameters for
 // each network, and one limit of the gradient's norm for all or, where grad_norm_clip has several values, one each.
-// Networks from the index separateFrom on are left to an optimizer of their own (0: none are).
-func (c *Core) flatten(separateFrom int) error {
+// Networks from the index separateFrom on are left to an optimizer of their own (0: none are). own names the agent in
+// errors.
+func (c *Core) flatten(separateFrom int, own string) (err error) {
 	var params []tensor.Parameter
 	for _, n := range c.networks {
 		for _, p := range n.Parameters {
+			if !tensor.Valid(p.Tensor) {
+				return fmt.Errorf("%s: the parameter %q of the %s network is not a tensor or is released; an agent closes its networks when "+
+					"it is closed: build one network for each agent", strings.ToLower(c.name), p.Name, n.Name)
+			}
 			p.Name = layout.Parameter(n.Name, p.Name)
 			params = append(params, p)
 		}
 	}
-	var err error
-	if c.Flat, err = tensor.NewSharedFlat(params, c.Device, c.behind()); err != nil {
+	c.Flat, err = tensor.NewSharedFlat(params, c.Device, c.behind(), own)
+	if taken := (*tensor.OwnedError)(nil); errors.As(err, &taken) {
+		network, _, _ := strings.Cut(taken.Parameter, "/")
+		return fmt.Errorf("%s: the %s network was given to two agents: %s, to which it belongs, and %s; build one network for each agent, "+
+			"for instance by Options.Models.Make", strings.ToLower(c.name), network, taken.Owner, own)
+	}
+	if err != nil {
 		return err
 	}
 	var groups []tensor.Group
@@ -60,6 +73,27 @@ func (c *Core) flatten(separateFrom int) error {
 	}
 	c.ApplyRates()
 	return nil
+}
+
+// CloseFree closes a network that New was given, unless it belongs to an agent. nil is no network.
+func CloseFree(n interface {
+	Parameters() []tensor.Parameter
+	Close()
+}) {
+	switch v := reflect.ValueOf(n); {
+	case n == nil:
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		n.Close()
+	default:
+		closeFree(n.Parameters(), n.Close, nil)
+	}
+}
+
+// closeFree closes a network unless one of its parameters belongs to another agent than that of own.
+func closeFree(params []tensor.Parameter, close func(), own *tensor.Flat) {
+	if !slices.ContainsFunc(params, func(p tensor.Parameter) bool { f := tensor.FlatOf(p.Tensor); return f != nil && f != own }) {
+		close()
+	}
 }
 
 // OptimizerConfig returns the optimizer's rule as the configuration has it.
