@@ -12,7 +12,8 @@ import (
 // what else an agent can do (save itself, change its settings, ...) are interfaces of their own, which [As] finds.
 //
 // A step of a training loop is Act, the environment's step, Record, and Update where the agent is Ready. An agent is
-// used by one goroutine at a time; two agents may be used by two goroutines at once.
+// used by one goroutine at a time; two agents may be used by two goroutines at once. PPO and AMP refuse a call that
+// overlaps with another, and every call after Close.
 type Agent interface {
 	// Name is the algorithm's name, e.g. "PPO".
 	Name() string
@@ -33,7 +34,8 @@ type Agent interface {
 	// Update learns from what is recorded. A cancelled context stops it between minibatches with the context's error;
 	// Update can then be called again.
 	Update(ctx context.Context) error
-	// Close releases every tensor the agent holds. It may be called twice.
+	// Close releases every tensor the agent holds, and its networks. It may be called twice. While another method runs it
+	// is an error and releases nothing.
 	Close() error
 }
 

@@ -107,6 +107,9 @@ func goldenAMP(t *testing.T, c *goldenCase) {
 
 // inside is an exported field of what an agent hides behind its interface, by name.
 func inside(agent agents.Complete, field string) reflect.Value {
+	if g, ok := agent.(*onpolicy.Guarded); ok {
+		agent = g.Complete
+	}
 	return reflect.ValueOf(agent).Elem().FieldByName(field)
 }
 

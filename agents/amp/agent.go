@@ -1,17 +1,42 @@
 package amp
 
-import "github.com/gorl-dev/gorl/agents"
+import (
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/internal/exclusive"
+)
+
+// The guarded methods that only AMP has, as errors name them.
+var (
+	callEncode       exclusive.Method = "Encode"
+	callLatents      exclusive.Method = "Latents"
+	callStyleRewards exclusive.Method = "StyleRewards"
+	callTerminations exclusive.Method = "Terminations"
+)
 
 // Agent is an AMP agent, made by [New]. Its methods are those of [agents.Complete], and Settings:
 //
 //   - Name is "AMP", and Architectures those of "policy", "value", "discriminator" and "style_value", where they have one;
 //   - Act and Record are errors where rows are missing, Record also where a reward is not finite;
 //   - an Update that fails, diverges ([agents.DivergedError]) or is cancelled is undone, see update.go;
+//   - a method that is called while another one runs is refused with an error, and so is every method after Close; a
+//     method that returns no error then does nothing, and after an overlap the next method returns the error;
+//   - NumEnvs, LearningRate, Hyperparameters and Settings may be called at any time by any goroutine, and after Close;
 //   - Snapshot holds parameters by name, optimizer, scalers, schedule, counters and random states.
 type Agent struct {
-	agents.Complete // the learner, as far as users see it
+	agents.Complete // guarded
+	guarded         *onpolicy.Guarded
 	learner         *learner
 }
 
+// guard returns the agent of a learner. shown is the learner or, with overlap, the agent that acts while it learns.
+func guard(a *learner, shown agents.Complete, seed int64) *Agent {
+	g := onpolicy.Guard(shown, seed, func() any { return a.cfg.clone() })
+	return &Agent{g, g, a}
+}
+
 // Settings returns a copy of the settings as they stand, defaults and later changes included.
-func (a *Agent) Settings() Config { return a.learner.cfg.clone() }
+func (a *Agent) Settings() Config {
+	c := a.guarded.Settings().(Config)
+	return c.clone()
+}

@@ -159,13 +159,13 @@ func New(o Options) (agent *Agent, err error) {
 		return nil, err
 	}
 	if !cfg.Overlap {
-		return &Agent{a, a}, nil
+		return guard(a, a, o.Seed), nil
 	}
 	both, err := a.overlapped(options, remake)
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{both, a}, nil
+	return guard(a, both, o.Seed), nil
 }
 
 // overlapped returns the agent that acts while it learns: a with networks of its own to act with, of which the

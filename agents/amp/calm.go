@@ -221,6 +221,10 @@ func uniformity(s *tensor.Scope, z tensor.Tensor) tensor.Tensor {
 // was probably told. Nothing is learned. The slice is the caller's. Without latent_size, and for rows of another width, it
 // is an error.
 func (a *Agent) Encode(ampObservations []float32) ([]float32, error) {
+	if err := a.guarded.Guard.Enter(&callEncode); err != nil {
+		return nil, err
+	}
+	defer a.guarded.Guard.Leave()
 	l := a.learner
 	width := l.Spaces().AMPObservation.Width()
 	if !l.latents() {
@@ -253,6 +257,10 @@ const shownLatents = 4096
 // of any other source: it learns from the motion behind each. They are computed again after an update and after a
 // Restore. The slice is the agent's. Without latent_mode "calm" it is an error.
 func (a *Agent) Latents() ([]float32, error) {
+	if err := a.guarded.Guard.Enter(&callLatents); err != nil {
+		return nil, err
+	}
+	defer a.guarded.Guard.Leave()
 	l := a.learner
 	if !l.calm() {
 		return nil, errors.New("amp: Latents: the latents are not those of motion; set \"latent_mode\" to \"calm\"")

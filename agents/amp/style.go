@@ -11,6 +11,10 @@ import (
 // observation has the latent behind it that it is judged by (n × (M+L)). Nothing is learned. The slice is the caller's. Rows
 // of another width are an error.
 func (a *Agent) StyleRewards(ampObservations []float32) ([]float32, error) {
+	if err := a.guarded.Guard.Enter(&callStyleRewards); err != nil {
+		return nil, err
+	}
+	defer a.guarded.Guard.Leave()
 	l := a.learner
 	width := l.judged()
 	if len(ampObservations) == 0 || len(ampObservations)%width != 0 {

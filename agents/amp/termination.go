@@ -72,6 +72,10 @@ func (a *Agent) Terminates() bool { return a.learner.termination != nil }
 // Terminations implements [agents.Terminator]: it names the environments whose style reward has been below
 // termination_style_reward in the last termination_steps steps of the episode.
 func (a *Agent) Terminations() []bool {
+	if !a.guarded.Guard.TryEnter(&callTerminations) {
+		return nil
+	}
+	defer a.guarded.Guard.Leave()
 	w := a.learner.termination
 	if w == nil || !a.learner.Training() {
 		return nil

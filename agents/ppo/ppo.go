@@ -114,7 +114,7 @@ func New(o Options) (*Agent, error) {
 	}
 	a := &learner{core, cfg}
 	if !cfg.Overlap {
-		return &Agent{a, a}, nil
+		return guard(a, a, o.Seed), nil
 	}
 	if options.Policy, options.Value, err = o.Models.Make(o.Seed); err != nil {
 		_ = a.Close()
@@ -124,7 +124,7 @@ func New(o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{both, a}, nil
+	return guard(a, both, o.Seed), nil
 }
 
 func (m Models) close() {

@@ -36,11 +36,12 @@ func (g *Guard) Enter(m *Method) error {
 	if err := g.enter(m); err != nil {
 		return err
 	}
-	if g.refused.Load() != nil {
-		g.Leave()
-		return *g.refused.Swap(nil)
+	if g.refused.Load() == nil {
+		return nil
 	}
-	return nil
+	err := *g.refused.Swap(nil) // only the running method takes it
+	g.Leave()
+	return err
 }
 
 // TryEnter is Enter for a method that returns no error: it reports whether the method may run. The next Enter returns
