@@ -76,6 +76,8 @@ func ownCallbacks() []Callback {
 // tell calls a method of all callbacks. One that asks for the run's end is remembered, any other error returned at
 // once.
 func (t *Trainer) tell(method func(Callback) error) error {
+	t.calling.Store(true)
+	defer t.calling.Store(false)
 	for _, c := range t.callbacks {
 		if err := method(c); errors.Is(err, ErrStop) {
 			t.stop = err

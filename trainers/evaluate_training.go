@@ -13,6 +13,11 @@ import (
 // StochasticEvaluation. An environment that can restore its state (envs.Stateful, envs.Observer) then goes on training
 // where it was, another one from a fresh reset.
 func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
+	leave, err := t.entered(&callEvaluate)
+	if err != nil {
+		return Evaluation{}, err
+	}
+	defer leave()
 	if s, ok := agents.As[agents.Stochastic](t.agent); ok && t.cfg.StochasticEvaluation {
 		s.SetStochastic(true)
 		defer s.SetStochastic(false)
@@ -33,6 +38,11 @@ func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, 
 // set last. The agent's figures and random numbers do not change.
 func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64) (figures map[string]float64,
 	err error) {
+	leave, err := t.entered(&callEvaluateMetrics)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	o := EvaluateOptions{Episodes: max(episodes, t.limits.loops*t.env.NumEnvs()), MaxSteps: t.limits.steps, Seed: seed}
 	e, err := t.evaluateUndisturbed(ctx, o)
 	if err != nil {

@@ -79,7 +79,7 @@ func TestMinimalAgent(t *testing.T) {
 	agent := newMinimal(env.Spaces())
 	dir := t.TempDir()
 	tr := sequential(t, env, agent, trainers.Config{Timesteps: 40, Directory: dir, Name: "run", WriteInterval: every(8)})
-	if err := errors.Join(tr.Train(t.Context()), tr.Close()); err != nil {
+	if err := tr.Train(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if agent.updates != 10 || tr.Episodes() == 0 {
@@ -87,6 +87,9 @@ func TestMinimalAgent(t *testing.T) {
 	}
 	if e, err := tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 4}); err != nil || e.Episodes != 4 || agent.evaluationActs == 0 || !agent.training {
 		t.Errorf("%+v, %v after %d actions in evaluation; training: %v", e, err, agent.evaluationActs, agent.training)
+	}
+	if err := tr.Close(); err != nil {
+		t.Fatal(err)
 	}
 	run := filepath.Join(dir, "run")
 	if scalars, err := tracking.ReadFile(filepath.Join(run, tracking.ScalarsFile)); err != nil || len(scalars) == 0 {

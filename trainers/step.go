@@ -17,6 +17,10 @@ import (
 // next step overwrites it. Where a callback asks for the run's end, the timestep is complete, and the error wraps
 // [ErrStop].
 func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
+	if err := t.guard.Enter(&callStep); err != nil {
+		return nil, err
+	}
+	defer t.guard.Leave()
 	if err := t.Open(ctx); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/exclusive"
 )
 
 // Trainee is a [Trainer] as a member of a population: it advances by environment steps instead of up to
@@ -70,6 +71,10 @@ func (t *Trainer) Trainee() *Trainee { return &Trainee{Trainer: t} }
 // between timesteps with the context's error. An update after the last of these timesteps is still made then, because a
 // population that resumes has no further steps to ask for before it measures the member.
 func (m *Trainee) Train(ctx context.Context, steps int64) (err error) {
+	if err := m.guard.Enter(&callTrain); err != nil {
+		return err
+	}
+	defer m.guard.Leave()
 	defer func() { m.left(err) }()
 	if err := m.cfg.single(); err != nil {
 		return err
@@ -136,8 +141,13 @@ func (m *Trainee) LimitEvaluation(steps, loops int) error {
 	return nil
 }
 
-// Close closes trainer, environment and agent. It may be called twice.
+// Close closes trainer, environment and agent. It may be called twice. While Train or an evaluation runs it is an error
+// and closes nothing.
 func (m *Trainee) Close() error {
 	m.cfg.CloseEnvironmentAtExit = true
-	return errors.Join(m.Trainer.Close(), m.agent.Close())
+	err := m.Trainer.Close()
+	if errors.Is(err, exclusive.ErrOverlap) {
+		return err
+	}
+	return errors.Join(err, m.agent.Close())
 }

@@ -26,11 +26,13 @@ import (
 	"fmt"
 	"image"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/trackers"
 )
@@ -39,8 +41,13 @@ import (
 type RenderFunc func(timestep int64, picture image.Image) error
 
 // Trainer drives one agent in one environment. It is made by [Sequential] or [FromDict], used by one goroutine at a
-// time, and closed by its owner. Train, Step and Evaluate can be mixed: each goes on where the one before has stopped.
+// time, and closed by its owner. Train, Step and Evaluate can be mixed: each goes on where the one before has stopped. A
+// call of Train, Step, Evaluate, EvaluateMetrics or Close that overlaps with another one is refused with an error, unless
+// a callback evaluates.
 type Trainer struct {
+	guard   exclusive.Guard
+	calling atomic.Bool // callbacks, which may evaluate
+
 	env   envs.Env
 	agent agents.Agent
 	cfg   Config
@@ -119,7 +126,7 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{env: env, agent: agent, cfg: cfg, clock: time.Now, rank: own, terminator: ends}
+	t := &Trainer{guard: newGuard(), env: env, agent: agent, cfg: cfg, clock: time.Now, rank: own, terminator: ends}
 	if cfg.evaluates() {
 		if err := t.undisturbed(); err != nil {
 			return nil, err
@@ -145,6 +152,27 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 			"envs.Observer). A resumed run resets it, and the rollout's last step counts as truncated.", env))
 	}
 	return t, nil
+}
+
+// The guarded methods, as errors name them.
+var (
+	callTrain           exclusive.Method = "Train"
+	callStep            exclusive.Method = "Step"
+	callEvaluate        exclusive.Method = "Evaluate"
+	callEvaluateMetrics exclusive.Method = "EvaluateMetrics"
+)
+
+func newGuard() exclusive.Guard {
+	return exclusive.Guard{Object: "trainers: the trainer", Advice: "a trainer serves one goroutine at a time: cancel the context of " +
+		"the running call and wait until it returns, or use a callback"}
+}
+
+// entered starts an evaluation, which a callback may do in the middle of training. The caller calls leave when it ends.
+func (t *Trainer) entered(m *exclusive.Method) (leave func(), err error) {
+	if t.calling.Load() {
+		return func() {}, nil
+	}
+	return t.guard.Leave, t.guard.Enter(m)
 }
 
 // plan tells the agent the length of the run, where it is known.
@@ -213,6 +241,10 @@ func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
 // An environment that panics ([envs.PanicError]), or returns no step or rows of wrong lengths, is an error with its
 // type.
 func (t *Trainer) Train(ctx context.Context) (err error) {
+	if err := t.guard.Enter(&callTrain); err != nil {
+		return err
+	}
+	defer t.guard.Leave()
 	defer func() { t.left(err) }()
 	if err := t.Open(ctx); err != nil {
 		return err
@@ -273,11 +305,14 @@ func (t *Trainer) interrupted(cause error) error {
 
 // Close ends the run's files, lets another trainer have its folder, and closes the environment where
 // CloseEnvironmentAtExit says so, unless it is blocked ([ErrBlocked]). The agent is its owner's to close. Close may be
-// called twice.
+// called twice. While Train, Step or an evaluation runs it is an error and closes nothing: cancel their context first, and
+// wait until they return.
 func (t *Trainer) Close() error {
-	if t.closed {
-		return nil
+	first, err := t.guard.EnterClose()
+	if !first {
+		return err
 	}
+	defer t.guard.LeaveClose()
 	t.closed = true
 	var errs []error
 	if t.run != nil {

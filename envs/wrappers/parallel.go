@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/capacity"
+	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -26,12 +27,14 @@ type ParallelOptions struct {
 // its index. Environments that end are reset in the same step. A panic inside an environment becomes a
 // [*envs.PanicError], a NaN or infinite value in what it returns an error that names environment and dimension; after
 // an error from Step, Reset must be called before the next Step. Stepping allocates nothing unless an episode
-// ends whose environment is [envs.Metered].
+// ends whose environment is [envs.Metered]. A Parallel is used by one goroutine at a time: a call of Reset, Step or Close
+// that overlaps with another one is refused with an error and changes nothing.
 //
 // Parallel is an [envs.Observer], and an [envs.Stateful], [envs.Renderer], [envs.MotionSource], [envs.RewardShaper] and
 // [envs.Curriculum] where its environments are (a Single draws itself as [envs.SingleRenderer] and is shaped as
 // [envs.SingleRewardShaper]); ask [envs.As].
 type Parallel struct {
+	guard   exclusive.Guard
 	set     spaces.Set
 	singles []envs.Single
 	meters  []envs.Metered // nil where a Single has no figures
@@ -56,6 +59,12 @@ type Parallel struct {
 	widthObs, widthState, widthAMP, widthAction int
 }
 
+// The guarded methods, as errors name them.
+var (
+	callReset exclusive.Method = "Reset"
+	callStep  exclusive.Method = "Step"
+)
+
 // NewParallel makes n environments by calling create with the indices 0 to n-1, one after the other, and returns them
 // as one batch. All must have the same spaces. More than fit into memory are an error with the number of bytes. On an
 // error those already made are closed.
@@ -71,7 +80,7 @@ func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOp
 		return nil, fmt.Errorf("wrappers: workers is %d; it must not be negative (0 means one for each processor)",
 			opts.Workers)
 	}
-	p := &Parallel{}
+	p := &Parallel{guard: exclusive.Guard{Object: "wrappers", Advice: "a batch of environments serves one goroutine at a time"}}
 	for i := range n {
 		if err := p.add(i, create); err != nil {
 			return nil, errors.Join(err, p.closeSingles())
@@ -170,9 +179,10 @@ func (p *Parallel) Spaces() spaces.Set { return p.set }
 
 // Reset starts a new episode in every environment. A seed of at least 0 seeds every generator first.
 func (p *Parallel) Reset(seed int64) (*envs.Step, error) {
-	if p.closed {
-		return nil, errors.New("wrappers: Reset was called after Close")
+	if err := p.guard.Enter(&callReset); err != nil {
+		return nil, err
 	}
+	defer p.guard.Leave()
 	if seed >= 0 {
 		p.seed(seed)
 	}
@@ -188,10 +198,11 @@ func (p *Parallel) Reset(seed int64) (*envs.Step, error) {
 // Step applies one row of actions to every environment. Actions of the wrong length, NaN or infinite actions and
 // indices out of range are refused before any environment moves.
 func (p *Parallel) Step(actions []float32) (*envs.Step, error) {
-	switch {
-	case p.closed:
-		return nil, errors.New("wrappers: Step was called after Close")
-	case !p.ready:
+	if err := p.guard.Enter(&callStep); err != nil {
+		return nil, err
+	}
+	defer p.guard.Leave()
+	if !p.ready {
 		return nil, errors.New("wrappers: call Reset before Step: the environments have not been reset, or an error stopped them")
 	}
 	if err := p.set.Action.Check(actions, len(p.singles)); err != nil {
@@ -235,11 +246,14 @@ func (p *Parallel) Observe() (*envs.Step, error) {
 	return &envs.Step{Observations: p.observations, States: p.states}, nil
 }
 
-// Close stops the workers and closes every environment. A second call does nothing.
+// Close stops the workers and closes every environment. A second call does nothing. While Step or Reset runs Close is an
+// error and closes nothing.
 func (p *Parallel) Close() error {
-	if p.closed {
-		return nil
+	first, err := p.guard.EnterClose()
+	if !first {
+		return err
 	}
+	defer p.guard.LeaveClose()
 	p.closed = true
 	for _, c := range p.chunks[1:] {
 		close(c.work)
