@@ -37,7 +37,7 @@ func (o *Options) decide(g strategy.Generation, rng *rand.Rand) ([]strategy.Deci
 			return nil, wrong("there is no such action")
 		case d.Action == strategy.Replace && (d.Source < 0 || d.Source >= len(g.Members) || d.Source == d.Member):
 			return nil, wrong("the source must be another member")
-		case d.Action == strategy.Replace && (d.From < 0 || d.From >= len(g.Members)):
+		case d.Action == strategy.Replace && (d.Origin() < 0 || d.Origin() >= len(g.Members)):
 			return nil, wrong("From must be a member there is: the source, the member itself or another")
 		case d.Action == strategy.Replace && !g.Members[d.Source].Healthy():
 			return nil, wrong("only healthy members can be copied")

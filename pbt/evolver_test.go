@@ -250,7 +250,7 @@ func (barren) Evolve(Candidate, *rand.Rand) (Candidate, string, error) { return 
 func TestScores(t *testing.T) {
 	c := newColony(3)
 	c.opt.Measure.Minimise, c.opt.Objective = true, "loss"
-	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, From: 0, Mutate: true}}
+	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, Mutate: true}}
 	c.opt.Directory, c.opt.TotalSteps = t.TempDir(), 250
 	want := make([][]float64, 3)
 	var last int64
@@ -339,7 +339,7 @@ func TestTarget(t *testing.T) {
 
 func TestOthersHyperparameters(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy = decided{{Member: 0, Action: strategy.SelfMutate}, {Member: 2, Action: strategy.Replace, Source: 1, From: 0}}
+	c.opt.Strategy = decided{{Member: 0, Action: strategy.SelfMutate}, {Member: 2, Action: strategy.Replace, Source: 1, From: strategy.HyperparametersOf(0)}}
 	c.opt.TotalSteps = 100
 	p := mustTrain(t, c.opt)
 	before := kinds(p.Journal(), journal.SelfMutate)[0].Before
@@ -347,8 +347,8 @@ func TestOthersHyperparameters(t *testing.T) {
 		t.Errorf("handed on were %v, want those of member 0 before it mutated, %v", got, before)
 	}
 	for _, wrong := range []strategy.Decision{
-		{Member: 2, Action: strategy.Replace, Source: 1, From: 3},
-		{Member: 2, Action: strategy.Replace, Source: 1, From: -1},
+		{Member: 2, Action: strategy.Replace, Source: 1, From: strategy.HyperparametersOf(3)},
+		{Member: 2, Action: strategy.Replace, Source: 1, From: strategy.HyperparametersOf(-1)},
 	} {
 		c := newColony(3)
 		c.opt.Strategy = decided{wrong}

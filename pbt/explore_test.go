@@ -47,7 +47,7 @@ func TestWhoseHyperparameters(t *testing.T) {
 		if test.reference {
 			c.opt.Reference = []int{1}
 		}
-		c.opt.Strategy = decided{{Member: 1, Action: strategy.Replace, Source: 0, From: whose, Mutate: !test.unmutated}}
+		c.opt.Strategy = decided{{Member: 1, Action: strategy.Replace, Source: 0, From: strategy.HyperparametersOf(whose), Mutate: !test.unmutated}}
 		p := mustTrain(t, c.opt)
 		e := kinds(p.Journal(), journal.Replace)[0]
 		rate := e.After["learning_rate"]
@@ -57,6 +57,18 @@ func TestWhoseHyperparameters(t *testing.T) {
 		if c.built[1].rate != rate || e.Parent != 0 || p.Table().Rows[1].Parent != 0 {
 			t.Errorf("%+v: the rate in effect is %v", test, c.built[1].rate)
 		}
+	}
+}
+
+// A decision that says no more than whose weights are copied takes that member's hyperparameters, too.
+func TestZeroDonorIsTheSource(t *testing.T) {
+	c := newColony(3)
+	c.opt.TotalSteps = 100
+	c.opt.Initial = []map[string]float64{{"learning_rate": 0.01}, {"learning_rate": 0.02}, {"learning_rate": 0.04}}
+	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 1}}
+	e := kinds(mustTrain(t, c.opt).Journal(), journal.Replace)[0]
+	if e.Parent != 1 || e.After["learning_rate"] != 0.02 || c.built[2].rate != 0.02 {
+		t.Errorf("copied from %d with the rate %v; want member 1's, 0.02", e.Parent, e.After["learning_rate"])
 	}
 }
 
@@ -180,7 +192,7 @@ func newStaged(members int, strict bool) (c *colony, refuse *error) {
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	for _, strict := range []bool{false, true} {
-		for _, d := range []strategy.Decision{{Member: 1, Action: strategy.SelfMutate, Reason: "test"}, {Member: 1, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}} {
+		for _, d := range []strategy.Decision{{Member: 1, Action: strategy.SelfMutate, Reason: "test"}, {Member: 1, Action: strategy.Replace, Source: 0, Mutate: true, Reason: "test"}} {
 			t.Run(fmt.Sprint(strict, d.Action), func(t *testing.T) {
 				c, _ := newStaged(2, strict)
 				c.opt.Directory, c.opt.Strategy = t.TempDir(), decided{d}
@@ -230,7 +242,7 @@ func TestRebuild(t *testing.T) {
 // TestRebuildThatFails leaves the old member at work.
 func TestRebuildThatFails(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		for _, d := range []strategy.Decision{{Member: 1, Action: strategy.SelfMutate, Reason: "test"}, {Member: 1, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}} {
+		for _, d := range []strategy.Decision{{Member: 1, Action: strategy.SelfMutate, Reason: "test"}, {Member: 1, Action: strategy.Replace, Source: 0, Mutate: true, Reason: "test"}} {
 			for _, where := range []string{"New", "Restore"} {
 				t.Run(fmt.Sprint(strict, d.Action, where), func(t *testing.T) {
 					c, refuse := newStaged(2, strict)

@@ -269,7 +269,7 @@ func TestFailedApply(t *testing.T) {
 // TestCannotBePutBack: when even undoing fails the member counts as failed, and is rescued later.
 func TestCannotBePutBack(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy = first{decided{{Member: 1, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}}, strategy.DefaultIsaacLab()}
+	c.opt.Strategy = first{decided{{Member: 1, Action: strategy.Replace, Source: 0, Mutate: true, Reason: "test"}}, strategy.DefaultIsaacLab()}
 	c.opt.TotalSteps = 150
 	c.faults.restore = func(m *climber) error {
 		if m == c.built[1] {

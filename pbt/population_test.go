@@ -169,7 +169,7 @@ func (d decided) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision
 
 func TestWeightsFirstHyperparametersLast(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}}
+	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, Mutate: true, Reason: "test"}}
 	c.mutate(func(m *explore.Mutation) { m.Rate = 1 })
 	c.opt.TotalSteps = 60
 	var source, target climber
@@ -207,7 +207,7 @@ func TestWeightsFirstHyperparametersLast(t *testing.T) {
 
 func TestSourcesAreReadBeforeAnythingChanges(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy = decided{{Member: 0, Action: strategy.Replace, Source: 1, From: 1, Mutate: true}, {Member: 1, Action: strategy.Replace, Source: 2, From: 2, Mutate: true}, {Member: 2, Action: strategy.Replace, Source: 0, From: 0, Mutate: true}}
+	c.opt.Strategy = decided{{Member: 0, Action: strategy.Replace, Source: 1, Mutate: true}, {Member: 1, Action: strategy.Replace, Source: 2, Mutate: true}, {Member: 2, Action: strategy.Replace, Source: 0, Mutate: true}}
 	c.opt.Explore = nil
 	c.opt.TotalSteps = 51
 	before, after := make(map[int][4]float64), make(map[int][4]float64)
@@ -393,9 +393,9 @@ func TestWrongDecisions(t *testing.T) {
 		"no such member":    {{Member: 3, Action: strategy.Keep}},
 		"a decision alre":   {{Member: 1, Action: strategy.Keep}, {Member: 1, Action: strategy.Keep}},
 		"no such action":    {{Member: 1, Action: "promote"}},
-		"another member":    {{Member: 1, Action: strategy.Replace, Source: 1, From: 1, Mutate: true}},
-		"source must be":    {{Member: 1, Action: strategy.Replace, Source: -1, From: -1, Mutate: true}},
-		"only healthy memb": {{Member: 1, Action: strategy.Replace, Source: 2, From: 2, Mutate: true}},
+		"another member":    {{Member: 1, Action: strategy.Replace, Source: 1, Mutate: true}},
+		"source must be":    {{Member: 1, Action: strategy.Replace, Source: -1, Mutate: true}},
+		"only healthy memb": {{Member: 1, Action: strategy.Replace, Source: 2, Mutate: true}},
 	} {
 		c := newColony(3)
 		c.opt.Strategy = d
@@ -499,7 +499,7 @@ func TestCancelWithCause(t *testing.T) {
 // A decision that keeps a member may name any members: they are not looked at.
 func TestKeepIgnoresSourceAndFrom(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy = decided{{Member: 1, Action: strategy.Keep, Source: 99, From: -7, Reason: "test"}}
+	c.opt.Strategy = decided{{Member: 1, Action: strategy.Keep, Source: 99, From: strategy.HyperparametersOf(-7), Reason: "test"}}
 	p := mustTrain(t, c.opt)
 	for _, e := range p.Journal() {
 		if e.Kind == journal.ApplyFailed || e.Kind == journal.Failed {

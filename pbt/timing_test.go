@@ -17,6 +17,9 @@ import (
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
+// donors lets go-cmp compare decisions.
+var donors = cmp.AllowUnexported(strategy.Donor{})
+
 func TestSettle(t *testing.T) {
 	o := &Options{InitialDelay: 100, StartAfter: 50, Reference: []int{3, 4}}
 	healthy := func(id int, steps, since int64) strategy.Status {
@@ -42,20 +45,20 @@ func TestSettle(t *testing.T) {
 		return all
 	}
 	kept := func(id int, why string) strategy.Decision {
-		return strategy.Decision{Member: id, Action: strategy.Keep, Source: id, From: id, Reason: why}
+		return strategy.Decision{Member: id, Action: strategy.Keep, Source: id, Reason: why}
 	}
 	young, copied := "nothing is decided before 100 environment steps (why)", "only 49 of 50 environment steps since it started or took over weights (why)"
 
-	replace := strategy.Decision{Action: strategy.Replace, Source: 2, From: 2, Mutate: true, Reason: "why"}
+	replace := strategy.Decision{Action: strategy.Replace, Source: 2, Mutate: true, Reason: "why"}
 	given := decide(replace)
 	before := slices.Clone(given)
 	want := decide(replace)
 	want[0], want[1], want[7] = kept(0, young), kept(1, copied), kept(7, young)
 	want[3].Mutate, want[4].Mutate = false, false
-	if d := cmp.Diff(want, settle(given, g, o)); d != "" {
+	if d := cmp.Diff(want, settle(given, g, o), donors); d != "" {
 		t.Error(d)
 	}
-	if !cmp.Equal(before, given) {
+	if !cmp.Equal(before, given, donors) {
 		t.Error("settle changed what it was given")
 	}
 
@@ -63,15 +66,15 @@ func TestSettle(t *testing.T) {
 	given = slices.Clone(want)
 	want[0], want[1], want[7] = kept(0, young), kept(1, copied), kept(7, young)
 	want[3], want[4] = kept(3, "reference members are not mutated (why)"), kept(4, "reference members are not mutated (why)")
-	if d := cmp.Diff(want, settle(given, g, o)); d != "" {
+	if d := cmp.Diff(want, settle(given, g, o), donors); d != "" {
 		t.Error(d)
 	}
 
 	keep := decide(strategy.Decision{Action: strategy.Keep, Reason: "why"})
-	if d := cmp.Diff(keep, settle(keep, g, o)); d != "" {
+	if d := cmp.Diff(keep, settle(keep, g, o), donors); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(before, settle(before, g, &Options{})); d != "" {
+	if d := cmp.Diff(before, settle(before, g, &Options{}), donors); d != "" {
 		t.Error(d)
 	}
 }
@@ -90,18 +93,18 @@ func TestSettleMutations(t *testing.T) {
 		given = append(given, strategy.Decision{Member: i, Action: strategy.SelfMutate, Source: i, Reason: "why"})
 	}
 	kept := func(id int, why string) strategy.Decision {
-		return strategy.Decision{Member: id, Action: strategy.Keep, Source: id, From: id, Reason: why + " (why)"}
+		return strategy.Decision{Member: id, Action: strategy.Keep, Source: id, Reason: why + " (why)"}
 	}
 	copied := "only 49 of 50 environment steps since it started or took over weights"
 	want := []strategy.Decision{kept(0, "only 49 of 50 environment steps since it mutated itself"), given[1], kept(2, copied), kept(3, "only 9 of 50 environment steps since it mutated itself"), given[4]}
-	if d := cmp.Diff(want, settle(given, g, &Options{StartAfter: 50, SettleMutations: true})); d != "" {
+	if d := cmp.Diff(want, settle(given, g, &Options{StartAfter: 50, SettleMutations: true}), donors); d != "" {
 		t.Error(d)
 	}
 	want = []strategy.Decision{given[0], given[1], kept(2, copied), kept(3, copied), given[4]}
-	if d := cmp.Diff(want, settle(given, g, &Options{StartAfter: 50})); d != "" {
+	if d := cmp.Diff(want, settle(given, g, &Options{StartAfter: 50}), donors); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(given, settle(given, g, &Options{SettleMutations: true})); d != "" {
+	if d := cmp.Diff(given, settle(given, g, &Options{SettleMutations: true}), donors); d != "" {
 		t.Error(d)
 	}
 }
@@ -187,7 +190,7 @@ type replaceAlways struct{}
 func (replaceAlways) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
 	var decisions []strategy.Decision
 	for _, m := range g.Members[1:] {
-		decisions = append(decisions, strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "always"})
+		decisions = append(decisions, strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: 0, Mutate: true, Reason: "always"})
 	}
 	return decisions
 }
@@ -217,7 +220,7 @@ func TestStepsBehindWeights(t *testing.T) {
 	t.Parallel()
 	c := newColony(3)
 	c.opt.TotalSteps, c.opt.Directory = 150, t.TempDir()
-	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}}
+	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, Mutate: true, Reason: "test"}}
 	c.faults.train = func(m *climber) error {
 		if m == c.built[2] && m.steps == 30 {
 			return fmt.Errorf("gone")

@@ -210,8 +210,8 @@ func (w *Worker) decide(ctx context.Context, l peerFilter, view workspace.View) 
 				events, l.without[d.Source] = append(events, e), true
 				continue
 			}
-			if x.values = values; d.From != d.Source {
-				x.values = g.Members[d.From].Hyperparameters
+			if x.values = values; d.Origin() != d.Source {
+				x.values = g.Members[d.Origin()].Hyperparameters
 			}
 		}
 		return w.exploit(g, decisions, x, events)

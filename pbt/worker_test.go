@@ -189,7 +189,7 @@ func (alternating) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decisi
 	for _, m := range g.Members[1:] {
 		d := strategy.Decision{Member: m.Member, Action: strategy.SelfMutate, Source: m.Member, Reason: "even"}
 		if m.Member%2 == 1 {
-			d = strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "odd"}
+			d = strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: 0, Mutate: true, Reason: "odd"}
 		}
 		decisions = append(decisions, d)
 	}
@@ -205,7 +205,7 @@ type ownValues struct{ strategy.Strategy }
 func (s ownValues) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
 	decisions := s.Strategy.Decide(g, rng)
 	for i := range decisions {
-		decisions[i].From = decisions[i].Member
+		decisions[i].From = strategy.HyperparametersOf(decisions[i].Member)
 	}
 	return decisions
 }
@@ -222,8 +222,8 @@ func TestWorkersPredictEachOther(t *testing.T) {
 	adjust := func(o *Options) {
 		o.TotalSteps = 300
 		o.Strategy = always{
-			{Member: 2, Action: strategy.Replace, Source: 0, From: 1},
-			{Member: 3, Action: strategy.Replace, Source: 0, From: 0, Mutate: true},
+			{Member: 2, Action: strategy.Replace, Source: 0, From: strategy.HyperparametersOf(1)},
+			{Member: 3, Action: strategy.Replace, Source: 0, Mutate: true},
 		}
 		o.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
 	}

@@ -63,14 +63,14 @@ func verdicts(t *testing.T, args map[string]string, s Strategy, g Generation) st
 		if d.Action == Replace {
 			fmt.Fprintf(&out, " from %d", d.Source)
 		}
-		if d.Action == Replace && d.From == d.Member {
+		if d.Action == Replace && d.Origin() == d.Member {
 			out.WriteString(" own hyperparameters")
 		}
 		if d.Action == Replace && !d.Mutate {
 			out.WriteString(" unmutated")
 		}
-		if d.Action == Replace && d.From != d.Source && d.From != d.Member {
-			fmt.Fprintf(&out, " with hyperparameters of %d", d.From)
+		if d.Action == Replace && d.Origin() != d.Source && d.Origin() != d.Member {
+			fmt.Fprintf(&out, " with hyperparameters of %d", d.Origin())
 		}
 		fmt.Fprintf(&out, " (%s)\n", d.Reason)
 	}

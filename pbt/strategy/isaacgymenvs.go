@@ -156,7 +156,7 @@ func (s IsaacGymEnvs) decide(g Generation, m Status, r gymRanks, rng *rand.Rand)
 	d := Copying(m, candidate.Member, "among the worst %d; %.6g behind %d, more than %.6g and %.6g", len(r.worst), gap,
 		candidate.Member, byStd, byValue)
 	if own {
-		d.From = m.Member
+		d.From = HyperparametersOf(m.Member)
 		d.Reason += "; own hyperparameters"
 	}
 	return d

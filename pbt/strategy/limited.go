@@ -80,8 +80,8 @@ func (s Limited) divert(g Generation, d *Decision, replaced map[int]bool, copies
 	for _, other := range descending(sound(g), objectiveOf) {
 		if !replaced[other.Member] && copies[other.Member] < s.MaxCopies && (m.Diverged() || other.Objective > m.Objective) {
 			d.Reason += fmt.Sprintf("; %d has reached the limit of %d, so %d", d.Source, s.MaxCopies, other.Member)
-			if d.From == d.Source {
-				d.From = other.Member
+			if d.Origin() == d.Source {
+				d.From = Donor{}
 			}
 			d.Source = other.Member
 			return

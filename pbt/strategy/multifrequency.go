@@ -227,8 +227,8 @@ func (s subpopulation) migrate(m, source standing) Decision {
 	d := selected(m.Status, source.Status, "open in subpopulation %d: %v; %d has %v", s.index, m, source.Member, source)
 	d.Mutate = false
 	if s.ratios[source.Member/s.size] < s.ratio && s.own[0].sound {
-		d.From = s.own[0].Member
-		d.Reason += fmt.Sprintf("; hyperparameters of winner %d", d.From)
+		d.From = HyperparametersOf(s.own[0].Member)
+		d.Reason += fmt.Sprintf("; hyperparameters of winner %d", d.Origin())
 	}
 	return d
 }

@@ -160,7 +160,7 @@ func TestIsaacGymEnvsDrawsCandidatesAndCoinsEvenly(t *testing.T) {
 	for range n {
 		d := DefaultIsaacGymEnvs().Decide(g, rng)[0]
 		counts[d.Source]++
-		if d.From == d.Member {
+		if d.Origin() == d.Member {
 			own++
 		}
 	}

@@ -111,7 +111,7 @@ type Action string
 const (
 	// Keep leaves the member as it is.
 	Keep Action = "keep"
-	// Replace gives the member the weights of Decision.Source and the hyperparameters of Decision.From, mutated or not.
+	// Replace gives the member the weights of Decision.Source and the hyperparameters of Decision.Origin, mutated or not.
 	Replace Action = "replace"
 	// SelfMutate keeps the member's weights and mutates its own hyperparameters.
 	SelfMutate Action = "self-mutate"
@@ -124,14 +124,39 @@ type Decision struct {
 	Action Action
 	// Source is the member whose weights Replace copies: another, healthy one. Keep and SelfMutate ignore it.
 	Source int
-	// From is the member whose hyperparameters the replaced member goes on with: Source as a rule, Member where it keeps
-	// its own, or a third one. Keep and SelfMutate ignore it.
-	From int
-	// Mutate makes Replace explore: the hyperparameters of From are mutated on the way. Without it they are copied as they
+	// From says whose hyperparameters the replaced member goes on with. The zero value means those of Source; use
+	// [HyperparametersOf] if the member keeps its own or takes those of a third one. Keep and SelfMutate ignore it.
+	From Donor
+	// Mutate makes Replace explore: the copied hyperparameters are mutated on the way. Without it they are copied as they
 	// are. SelfMutate always mutates, Keep never does.
 	Mutate bool
 	// Reason is for people; it goes into the journal and must not depend on anything but Decide's arguments.
 	Reason string
+}
+
+// Origin returns the member whose hyperparameters a replaced member goes on with: that of From, otherwise Source.
+func (d Decision) Origin() int {
+	if d.From.given {
+		return d.From.member
+	}
+	return d.Source
+}
+
+// Donor is the member whose hyperparameters are copied. The zero Donor is the source of the weights.
+type Donor struct {
+	given  bool
+	member int
+}
+
+// HyperparametersOf returns the Donor that is a member by its number.
+func HyperparametersOf(member int) Donor { return Donor{true, member} }
+
+// String returns "source" or "member 3".
+func (d Donor) String() string {
+	if !d.given {
+		return "source"
+	}
+	return fmt.Sprintf("member %d", d.member)
 }
 
 // Strategy decides which member copies which. Decide is a pure function: equal generations and equally seeded random
@@ -239,15 +264,14 @@ func (g Generation) Best() (Status, bool) {
 
 // Keeping returns the decision to leave member m as it is. reason is a format for args.
 func Keeping(m Status, reason string, args ...any) Decision {
-	return Decision{Member: m.Member, Action: Keep, Source: m.Member, From: m.Member, Reason: fmt.Sprintf(reason, args...)}
+	return Decision{Member: m.Member, Action: Keep, Source: m.Member, Reason: fmt.Sprintf(reason, args...)}
 }
 
 // Mutating returns the decision to mutate the hyperparameters of member m and to keep its weights. reason is a format
 // for args.
 func Mutating(m Status, reason string, args ...any) Decision {
 	return Decision{
-		Member: m.Member, Action: SelfMutate, Source: m.Member, From: m.Member, Mutate: true, Reason: fmt.Sprintf(reason,
-			args...),
+		Member: m.Member, Action: SelfMutate, Source: m.Member, Mutate: true, Reason: fmt.Sprintf(reason, args...),
 	}
 }
 
@@ -255,7 +279,7 @@ func Mutating(m Status, reason string, args ...any) Decision {
 // reason is a format for args.
 func Copying(m Status, source int, reason string, args ...any) Decision {
 	return Decision{
-		Member: m.Member, Action: Replace, Source: source, From: source, Mutate: true, Reason: fmt.Sprintf(reason, args...),
+		Member: m.Member, Action: Replace, Source: source, Mutate: true, Reason: fmt.Sprintf(reason, args...),
 	}
 }
 
