@@ -40,7 +40,7 @@ func NewAsync(ctx context.Context, opt Options, place WorkerOptions) (*Async, er
 		return nil, errors.New("pbt: WorkerOptions.Synchronous, Slice and RestartProcess are for members that are processes; " +
 			"leave them out")
 	}
-	opt.New, opt.Progress = oneByOne(opt.New), oneAtATime(opt.Progress)
+	opt.New, opt.Progress = oneByOne(apart(opt.New)), oneAtATime(opt.Progress)
 	a := &Async{opt: opt, unlock: func() error { return nil }}
 	if err := a.open(ctx, place); err != nil {
 		return nil, errors.Join(err, a.Close())

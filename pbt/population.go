@@ -66,7 +66,7 @@ func New(opt Options) (*Population, error) {
 		return nil, err
 	}
 	opt = opt.clone()
-	opt.Progress = oneAtATime(opt.Progress) // members train in parallel
+	opt.New, opt.Progress = apart(opt.New), oneAtATime(opt.Progress) // members train in parallel
 	p := &Population{opt: opt, iteration: 1}
 	if err := p.open(); err != nil {
 		return nil, errors.Join(err, p.Close())

@@ -127,6 +127,28 @@ func (m *Trainee) Reseed(seed int64) error {
 	return nil
 }
 
+// Holds implements pbt.Holder: it returns the agent and the environment, with all that they wrap.
+func (m *Trainee) Holds() map[string][]any {
+	held := map[string][]any{}
+	for env := m.env; env != nil; {
+		held["environment"] = append(held["environment"], env)
+		u, ok := env.(interface{ Unwrap() envs.Env })
+		if !ok {
+			break
+		}
+		env = u.Unwrap()
+	}
+	for agent := m.agent; agent != nil; {
+		held["agent"] = append(held["agent"], agent)
+		u, ok := agent.(interface{ Unwrap() agents.Agent })
+		if !ok {
+			break
+		}
+		agent = u.Unwrap()
+	}
+	return held
+}
+
 // limits bound what EvaluateMetrics evaluates.
 type limits struct{ steps, loops int }
 
