@@ -34,8 +34,8 @@ type Agent interface {
 	// Update learns from what is recorded. A cancelled context stops it between minibatches with the context's error;
 	// Update can then be called again.
 	Update(ctx context.Context) error
-	// Close releases every tensor the agent holds, and its networks. It may be called twice. While another method runs it
-	// is an error and releases nothing.
+	// Close releases every tensor the agent holds, and its networks. It may be called twice. While another method
+	// runs it is an error and releases nothing.
 	Close() error
 }
 

@@ -77,7 +77,8 @@ func (x suite) closed(t *testing.T) {
 	must(t, a.Close())
 	for name, call := range failing(a, w) {
 		err := call()
-		if want := ": " + name + " was called after Close"; err == nil || !strings.Contains(err.Error(), a.Name()+" agent with seed 1"+want) {
+		want := a.Name() + " agent with seed 1: " + name + " was called after Close"
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s after Close: %v", name, err)
 		}
 	}
@@ -121,11 +122,13 @@ func TestRefusesOverlap(t *testing.T) {
 	calls["Close"] = a.Close
 	for name, call := range calls {
 		want := "ppo: the PPO agent with seed 7: " + name + " was called while Act is running"
-		if err := call(); !errors.Is(err, exclusive.ErrOverlap) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "lock") {
+		err := call()
+		if !errors.Is(err, exclusive.ErrOverlap) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "lock") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if a.LearningRate() != 1e-3 || a.NumEnvs() != rows || a.Hyperparameters()["learning_rate"] != 1e-3 || a.Settings().Rollouts != 16 {
+	rate := a.Hyperparameters()["learning_rate"]
+	if rate != 1e-3 || a.LearningRate() != rate || a.NumEnvs() != rows || a.Settings().Rollouts != 16 {
 		t.Error("what is shown while Act runs differs from before")
 	}
 	a.SetTraining(false) // cannot return its error
@@ -133,7 +136,8 @@ func TestRefusesOverlap(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if err := a.Record(agents.Transition{}); !errors.Is(err, exclusive.ErrOverlap) || !strings.Contains(err.Error(), "SetTraining was called while Act") {
+	err = a.Record(agents.Transition{})
+	if !errors.Is(err, exclusive.ErrOverlap) || !strings.Contains(err.Error(), "SetTraining was called while Act") {
 		t.Errorf("after a SetTraining that was refused: %v", err)
 	}
 	if !a.SetTraining(true) {
@@ -201,7 +205,8 @@ func TestCloseWhileTraining(t *testing.T) {
 			<-begun
 			for a.Close() != nil { // refused while a method runs
 			}
-			if err := <-trained; err == nil || !strings.Contains(err.Error(), "after Close") && !errors.Is(err, exclusive.ErrOverlap) {
+			err := <-trained
+			if err == nil || !strings.Contains(err.Error(), "after Close") && !errors.Is(err, exclusive.ErrOverlap) {
 				t.Errorf("training ended with %v", err)
 			}
 		})

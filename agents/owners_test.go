@@ -22,20 +22,24 @@ type lender struct {
 }
 
 func lenders() (all []lender) {
-	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(3), AMPObservation: spaces.Unbounded(3)}
+	three := spaces.Unbounded(3)
+	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(3), AMPObservation: three}
 	small := map[string]any{"rollouts": 4, "mini_batches": 2}
 	newPPO := func(seed int64, m amp.Models, settings map[string]any) (agents.Complete, error) {
-		return ppo.New(ppo.Options{Spaces: sp, NumEnvs: rows, Seed: seed, Models: ppo.Models{Policy: m.Policy, Value: m.Value},
-			Dict: both(settings, small)})
+		return ppo.New(ppo.Options{Spaces: sp, NumEnvs: rows, Seed: seed, Dict: both(settings, small),
+			Models: ppo.Models{Policy: m.Policy, Value: m.Value}})
 	}
-	newAMP := func(more map[string]any) func(seed int64, m amp.Models, settings map[string]any) (agents.Complete, error) {
-		small := both(more, both(small, map[string]any{"amp_batch_size": 8, "motion_dataset_size": 20, "reply_buffer_size": 20}))
+	type maker func(seed int64, m amp.Models, settings map[string]any) (agents.Complete, error)
+	newAMP := func(more map[string]any) maker {
+		memories := map[string]any{"amp_batch_size": 8, "motion_dataset_size": 20, "reply_buffer_size": 20}
+		small := both(more, both(small, memories))
 		return func(seed int64, m amp.Models, settings map[string]any) (agents.Complete, error) {
 			return amp.New(amp.Options{Spaces: sp, NumEnvs: rows, Seed: seed, Models: m, Dict: both(settings, small),
 				Motions: &agenttest.Motion{Width: 3, Mean: 0.7, Space: sp.AMPObservation}})
 		}
 	}
-	skills, critics := newAMP(map[string]any{"latent_size": 2, "diversity_loss_scale": 0}), newAMP(map[string]any{"separate_critics": true})
+	skills := newAMP(map[string]any{"latent_size": 2, "diversity_loss_scale": 0})
+	critics := newAMP(map[string]any{"separate_critics": true})
 	perceptrons := func(seed int64) (m amp.Models, err error) {
 		m.Policy, m.Value, err = ppoMLPs(sp).Make(seed)
 		return m, err
@@ -54,8 +58,10 @@ func lenders() (all []lender) {
 		{"value", critics, ampMLPs(sp).Make, value},
 		{"discriminator", skills, ampSkills(sp).Make,
 			func(from, to *amp.Models) { to.Discriminator.Close(); to.Discriminator = from.Discriminator }},
-		{"style_value", critics, ampMLPs(sp).Make, func(from, to *amp.Models) { to.StyleValue.Close(); to.StyleValue = from.StyleValue }},
-		{"encoder", skills, ampSkills(sp).Make, func(from, to *amp.Models) { to.Encoder.Close(); to.Encoder = from.Encoder }},
+		{"style_value", critics, ampMLPs(sp).Make,
+			func(from, to *amp.Models) { to.StyleValue.Close(); to.StyleValue = from.StyleValue }},
+		{"encoder", skills, ampSkills(sp).Make,
+			func(from, to *amp.Models) { to.Encoder.Close(); to.Encoder = from.Encoder }},
 	}
 }
 
@@ -71,7 +77,8 @@ func TestNetworkBelongsToOneAgent(t *testing.T) {
 			w := agenttest.NewWorld(first.Spaces(), agenttest.Seeds(1, rows)...)
 			agenttest.Learn(t, first, w, 1)
 			before := agenttest.Snapshot(t, first)
-			for _, settings := range []map[string]any{nil, {"no_such_key": 1}} { // other mistakes must not close the networks, either
+			// Other mistakes must not close the networks, either.
+			for _, settings := range []map[string]any{nil, {"no_such_key": 1}} {
 				own, err := l.make(2)
 				must(t, err)
 				l.share(&given, &own)
@@ -80,7 +87,8 @@ func TestNetworkBelongsToOneAgent(t *testing.T) {
 					t.Fatalf("a second agent was made of the %s network", l.network)
 				}
 				if settings == nil {
-					for _, part := range []string{l.network + " network was given to two agents", "agent with seed 1", "agent with seed 2", "build one network for each agent"} {
+					for _, part := range []string{l.network + " network was given to two agents", "agent with seed 1",
+						"agent with seed 2", "build one network for each agent"} {
 						if !strings.Contains(err.Error(), part) {
 							t.Errorf("%v\n does not say %q", err, part)
 						}
@@ -106,8 +114,8 @@ func TestOverlapNeedsOtherNetworks(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(3)}
 	policy, value, err := ppoMLPs(sp).Make(1)
 	must(t, err)
-	_, err = ppo.New(ppo.Options{Spaces: sp, Models: ppo.Models{Make: func(int64) (models.Policy, models.Network, error) { return policy, value, nil }},
-		Dict: map[string]any{"overlap": true}})
+	again := func(int64) (models.Policy, models.Network, error) { return policy, value, nil }
+	_, err = ppo.New(ppo.Options{Spaces: sp, Models: ppo.Models{Make: again}, Dict: map[string]any{"overlap": true}})
 	if err == nil || !strings.Contains(err.Error(), "must make other ones every time") {
 		t.Error(err)
 	}

@@ -23,10 +23,10 @@ var ErrNotFinite = errors.New("not finite")
 // methods borrow scratch memory from a pool.
 //
 // A policy with recurrent layers ([Policy.HiddenSize] above 0) keeps a state for every environment. Act, ActBatch and
-// Sample take the states a step further, [Policy.Reset] sets them to zero, and Outputs, LogStdAt and Probabilities read
-// them. Such a policy serves one goroutine at a time: a call that overlaps with another is refused with an error and
-// changes nothing. Give each goroutine its own [Policy.Clone], or use [Policy.ActHidden], which any number of goroutines
-// may call with states of their own.
+// Sample take the states a step further, [Policy.Reset] sets them to zero, and Outputs, LogStdAt and Probabilities
+// read them. Such a policy serves one goroutine at a time: a call that overlaps with another is refused with an error
+// and changes nothing. Give each goroutine its own [Policy.Clone], or use [Policy.ActHidden], which any number of
+// goroutines may call with states of their own.
 type Policy struct {
 	*program
 	guard  exclusive.Guard // of hidden
@@ -122,10 +122,10 @@ func (p *program) limitLogStd(x float32) float32 {
 }
 
 // Act computes the action for one observation, as the agent does in evaluation: the mean of a Gaussian within the
-// limits that its settings keep, the most probable choices (indices) of a categorical policy. observation has the width
-// of the observation space, action that of the action space. Act allocates nothing but scratch memory, which the next
-// calls use again. An action that would not be finite is [ErrNotFinite]. After an error the policy's states are as they
-// were.
+// limits that its settings keep, the most probable choices (indices) of a categorical policy. observation has the
+// width of the observation space, action that of the action space. Act allocates nothing but scratch memory, which
+// the next calls use again. An action that would not be finite is [ErrNotFinite]. After an error the policy's states
+// are as they were.
 func (p *Policy) Act(observation, action []float32) error {
 	if err := p.check(observation, action, 1, p.d.Action.Width(), "an action"); err != nil {
 		return err

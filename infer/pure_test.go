@@ -3,6 +3,7 @@ package infer
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -32,8 +33,8 @@ func TestNeedsNoCgo(t *testing.T) {
 		for _, path := range strings.Fields(run("list", "-deps", ".")) {
 			name, ours := strings.CutPrefix(path, "github.com/gorl-dev/gorl/")
 			switch {
-			case ours && name != "infer" && name != "checkpoint" && name != "checkpoint/layout" && name != "spaces" && name != "models/description" && name != "internal/durable" &&
-				name != "internal/exclusive":
+			case ours && !slices.Contains([]string{"infer", "checkpoint", "checkpoint/layout", "spaces", "models/description",
+				"internal/durable", "internal/exclusive"}, name):
 				t.Errorf("%s: infer imports %s", target, path)
 			case !ours && strings.Contains(strings.SplitN(path, "/", 2)[0], ".") && !strings.HasPrefix(path, "vendor/"):
 				t.Errorf("%s: infer imports %s, which is not of the standard library", target, path)

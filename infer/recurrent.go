@@ -11,11 +11,11 @@ import (
 // side by side. It is 0 where there are none, and then what [Policy.Act] computes depends on the observation alone.
 func (p *Policy) HiddenSize() int { return p.size }
 
-// Reset sets the states of the given environments to zero, without arguments those of all. Row i of [Policy.ActBatch] is
-// environment i, and that of [Policy.Act] is environment 0. Call Reset for every environment whose episode has ended, by
-// termination or truncation, before the next action. An environment that has not acted begins from zeros anyway. For a
-// policy without recurrent layers Reset does nothing. Its only error is an overlap with another call; the states are then
-// as they were.
+// Reset sets the states of the given environments to zero, without arguments those of all. Row i of [Policy.ActBatch]
+// is environment i, and that of [Policy.Act] is environment 0. Call Reset for every environment whose episode has
+// ended, by termination or truncation, before the next action. An environment that has not acted begins from zeros
+// anyway. For a policy without recurrent layers Reset does nothing. Its only error is an overlap with another call;
+// the states are then as they were.
 func (p *Policy) Reset(environments ...int) error {
 	if p.size == 0 {
 		return nil
@@ -36,8 +36,9 @@ func (p *Policy) Reset(environments ...int) error {
 }
 
 // ActHidden is [Policy.ActBatch] with states that the caller keeps: hidden has one row of [Policy.HiddenSize] values
-// for each observation, the states before the step, and receives those after it. Zeros begin an episode. The policy's own
-// states stay as they are, and any number of goroutines may call ActHidden at once. After an error hidden is as it was.
+// for each observation, the states before the step, and receives those after it. Zeros begin an episode. The policy's
+// own states stay as they are, and any number of goroutines may call ActHidden at once. After an error hidden is as
+// it was.
 func (p *Policy) ActHidden(observations, hidden, actions []float32) error {
 	n := len(observations) / p.widths[0]
 	if err := p.check(observations, actions, n, p.d.Action.Width(), "an action"); err != nil {

@@ -66,7 +66,7 @@ func TestServer(t *testing.T) {
 // raced reports whether the race detector is on: the pool of scratch memory then drops some on purpose.
 func raced() bool {
 	info, ok := debug.ReadBuildInfo()
-	return ok && slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "-race" && s.Value == "true" })
+	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 func encoded(t *testing.T, x []float32) string {
@@ -89,7 +89,8 @@ func each(n int, f func(i int)) {
 
 // Every method that takes its states from the caller, or needs none, may be called by many goroutines at once.
 func TestShared(t *testing.T) {
-	gaussian, discrete := made(t, vector, []int{32}, description.Gaussian), made(t, choices, []int{32}, description.Categorical)
+	gaussian := made(t, vector, []int{32}, description.Gaussian)
+	discrete := made(t, choices, []int{32}, description.Categorical)
 	memory := remembering(t, description.LSTM, 2)
 	for name, call := range map[string]func(x []float32) ([]float32, error){
 		"ActBatch": func(x []float32) ([]float32, error) {
@@ -147,8 +148,8 @@ func TestRefusesOverlap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for method, err := range map[string]error{"Act": p.Act(x, a), "ActBatch": p.ActBatch(x, a), "Sample": p.Sample(x, a, rng),
-		"Outputs": p.Outputs(x, a), "Reset": p.Reset(0)} {
+	for method, err := range map[string]error{"Act": p.Act(x, a), "ActBatch": p.ActBatch(x, a),
+		"Sample": p.Sample(x, a, rng), "Outputs": p.Outputs(x, a), "Reset": p.Reset(0)} {
 		want := "infer: " + method + " was called while ActBatch is running"
 		if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "Clone") {
 			t.Errorf("%v, want %q and what to do", err, want)

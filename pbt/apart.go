@@ -1,6 +1,7 @@
 package pbt
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -15,8 +16,8 @@ type Holder interface {
 }
 
 // apart wraps Options.New. It is an error if New returns a trainee that another member has, or that the member has
-// already, and if the trainee holds an object of another member ([Holder]). Such a trainee is not closed, because Close
-// would close what the other member uses.
+// already, and if the trainee holds an object of another member ([Holder]). If the member is built again, such a trainee
+// is not closed, because Close would close what the other member uses.
 func apart(build func(m Member) (Trainee, error)) func(m Member) (Trainee, error) {
 	var lock sync.Mutex
 	members := map[int]map[string][]any{}
@@ -32,22 +33,34 @@ func apart(build func(m Member) (Trainee, error)) func(m Member) (Trainee, error
 		own["trainee"] = []any{t}
 		lock.Lock()
 		defer lock.Unlock()
-		for _, other := range slices.Sorted(maps.Keys(members)) {
-			for _, what := range slices.Sorted(maps.Keys(own)) {
-				x := shared(own[what], members[other][what])
-				switch {
-				case x == nil || other == m.ID && what != "trainee":
-				case other == m.ID:
-					return nil, fmt.Errorf("Options.New returned the trainee (%T) that member %d has already; New must build a new one", x, m.ID)
-				default:
-					return nil, fmt.Errorf("members %d and %d have the same %s (%T); Options.New must build a new one for each member",
-						other, m.ID, what, x)
-				}
+		if err := distinct(m.ID, own, members); err != nil {
+			if _, rebuilt := members[m.ID]; !rebuilt { // the population does not begin to train
+				err = errors.Join(err, guarded(t.Close))
 			}
+			return nil, err
 		}
 		members[m.ID] = own
 		return t, nil
 	}
+}
+
+// distinct compares what member id is to hold with what the members hold.
+func distinct(id int, own map[string][]any, members map[int]map[string][]any) error {
+	for _, other := range slices.Sorted(maps.Keys(members)) {
+		for _, what := range slices.Sorted(maps.Keys(own)) {
+			x := shared(own[what], members[other][what])
+			switch {
+			case x == nil || other == id && what != "trainee":
+			case other == id:
+				return fmt.Errorf("Options.New returned the trainee (%T) that member %d has already; New must build a new one",
+					x, id)
+			default:
+				return fmt.Errorf("members %d and %d have the same %s (%T); Options.New must build a new one for each member",
+					other, id, what, x)
+			}
+		}
+	}
+	return nil
 }
 
 // shared returns the first object of both lists, nil for none.
@@ -62,8 +75,8 @@ func shared(a, b []any) any {
 	return nil
 }
 
-// sameObject reports whether x and y are one object. Values that are no pointers are copies, and pointers to types without
-// size may be equal by chance.
+// sameObject reports whether x and y are one object. Values that are no pointers are copies, and pointers to types
+// without size may be equal by chance.
 func sameObject(x, y any) bool {
 	v, w := reflect.ValueOf(x), reflect.ValueOf(y)
 	if v.Kind() != reflect.Pointer || w.Kind() != reflect.Pointer || v.Type() != w.Type() {

@@ -22,7 +22,7 @@ func TestMembersShareNothing(t *testing.T) {
 	var first Trainee
 	agent := &network{}
 	for want, next := range map[string]func(m Member) (Trainee, error){
-		"pbt: member 2: members 1 and 2 have the same trainee (*pbt.climber); Options.New must build a new one for each member": func(m Member) (Trainee, error) {
+		"pbt: member 2: members 1 and 2 have the same trainee (*pbt.climber); Options.New must build a new one": func(m Member) (Trainee, error) {
 			if m.ID == 2 {
 				return first, nil
 			}
@@ -30,7 +30,7 @@ func TestMembersShareNothing(t *testing.T) {
 			first = one
 			return one, err
 		},
-		"pbt: member 1: members 0 and 1 have the same agent (*pbt.network); Options.New must build a new one for each member": func(m Member) (Trainee, error) {
+		"pbt: member 1: members 0 and 1 have the same agent (*pbt.network); Options.New must build a new one": func(m Member) (Trainee, error) {
 			one, err := build(m)
 			return &holding{one, agent}, err
 		},

@@ -100,15 +100,23 @@ func (f *Flat) own() error {
 			return &OwnedError{f.entries[i].Name, other.owner}
 		}
 	}
-	open.flats = append(slices.DeleteFunc(open.flats, func(w weak.Pointer[Flat]) bool { return w.Value() == nil }), weak.Make(f))
+	forget(nil) // those that were dropped
+	open.flats = append(open.flats, weak.Make(f))
 	return nil
+}
+
+// forget removes f and the flats that were dropped. It needs the lock of open.
+func forget(f *Flat) {
+	open.flats = slices.DeleteFunc(open.flats, func(w weak.Pointer[Flat]) bool {
+		return w.Value() == nil || w.Value() == f
+	})
 }
 
 // disown leaves the parameters to other flats.
 func (f *Flat) disown() {
 	open.Lock()
 	defer open.Unlock()
-	open.flats = slices.DeleteFunc(open.flats, func(w weak.Pointer[Flat]) bool { v := w.Value(); return v == nil || v == f })
+	forget(f)
 }
 
 // NewFlat moves parameters, in the given order, into flat memory on device d. The same tensor given twice (a trunk
@@ -205,8 +213,8 @@ func (f *Flat) Segment(prefix string) (begin, end int64, err error) {
 // ZeroGrad sets all gradients to zero.
 func (f *Flat) ZeroGrad(s *Scope) { s.Fill(f.Grads, 0) }
 
-// Close releases the flat memory. The parameters, which are views of it, live as long as their own owners, and may become
-// part of another Flat.
+// Close releases the flat memory. The parameters, which are views of it, live as long as their own owners, and may
+// become part of another Flat.
 func (f *Flat) Close() {
 	f.disown()
 	f.scope.Close()

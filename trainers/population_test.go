@@ -6,9 +6,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -76,5 +79,50 @@ func TestPopulationResumes(t *testing.T) {
 	}
 	if a, b := recorded(whole), recorded(cut); !bytes.Equal(a, b) {
 		t.Errorf("the journals differ:\n%s\n%s", a, b)
+	}
+}
+
+// Members that share an environment, an agent or a network are refused before the population trains.
+func TestPopulationSharesNothing(t *testing.T) {
+	type maker func(m pbt.Member) (pbt.Trainee, error)
+	for want, build := range map[string]func(env envs.Env, agent agents.Agent) maker{
+		"members 0 and 1 have the same environment": func(env envs.Env, _ agents.Agent) maker {
+			return func(m pbt.Member) (pbt.Trainee, error) {
+				make := func() (agents.Agent, error) { return smallPPO(t, env.Spaces(), m.Seed, nil), nil }
+				return trainers.NewTrainee(env, make, trainers.Config{})
+			}
+		},
+		"members 0 and 1 have the same agent": func(_ envs.Env, agent agents.Agent) maker {
+			return func(pbt.Member) (pbt.Trainee, error) {
+				same := func() (agents.Agent, error) { return agent, nil }
+				return trainers.NewTrainee(lessons(t, 4, true), same, trainers.Config{})
+			}
+		},
+		"network was given to two agents": func(env envs.Env, _ agents.Agent) maker {
+			policy, value, err := ppo.MLPs(env.Spaces(), []int{8}, "tanh").Make(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return func(m pbt.Member) (pbt.Trainee, error) {
+				return trainers.NewTrainee(lessons(t, 4, true), func() (agents.Agent, error) {
+					own := ppo.Models{Policy: policy, Value: value}
+					return ppo.New(ppo.Options{Spaces: env.Spaces(), Seed: m.Seed, Models: own})
+				}, trainers.Config{})
+			}
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			checkLiveTensors(t)
+			env := lessons(t, 4, true)
+			agent := smallPPO(t, env.Spaces(), 1, nil)
+			_, err := pbt.New(pbt.Options{Members: 2, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 80, Parallel: 1,
+				Strategy: strategy.IsaacLab{}, Explore: explore.Mutation{}, New: build(env, agent)})
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %q", err, want)
+			}
+			if err := errors.Join(agent.Close(), env.Close()); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -163,8 +163,8 @@ func (m *Trainee) LimitEvaluation(steps, loops int) error {
 	return nil
 }
 
-// Close closes trainer, environment and agent. It may be called twice. While Train or an evaluation runs it is an error
-// and closes nothing.
+// Close closes trainer, environment and agent. It may be called twice. While Train or an evaluation runs it is an
+// error and closes nothing.
 func (m *Trainee) Close() error {
 	m.cfg.CloseEnvironmentAtExit = true
 	err := m.Trainer.Close()

@@ -41,9 +41,9 @@ import (
 type RenderFunc func(timestep int64, picture image.Image) error
 
 // Trainer drives one agent in one environment. It is made by [Sequential] or [FromDict], used by one goroutine at a
-// time, and closed by its owner. Train, Step and Evaluate can be mixed: each goes on where the one before has stopped. A
-// call of Train, Step, Evaluate, EvaluateMetrics or Close that overlaps with another one is refused with an error, unless
-// a callback evaluates.
+// time, and closed by its owner. Train, Step and Evaluate can be mixed: each goes on where the one before has
+// stopped. A call of Train, Step, Evaluate, EvaluateMetrics or Close that overlaps with another one is refused with
+// an error, unless a callback evaluates.
 type Trainer struct {
 	guard   exclusive.Guard
 	calling atomic.Bool // callbacks, which may evaluate
@@ -163,11 +163,12 @@ var (
 )
 
 func newGuard() exclusive.Guard {
-	return exclusive.Guard{Object: "trainers: the trainer", Advice: "a trainer serves one goroutine at a time: cancel the context of " +
-		"the running call and wait until it returns, or use a callback"}
+	return exclusive.Guard{Object: "trainers: the trainer", Advice: "a trainer serves one goroutine at a time: " +
+		"cancel the context of the running call and wait until it returns, or use a callback"}
 }
 
-// entered starts an evaluation, which a callback may do in the middle of training. The caller calls leave when it ends.
+// entered starts an evaluation, which a callback may do in the middle of training. The caller calls leave when it
+// ends.
 func (t *Trainer) entered(m *exclusive.Method) (leave func(), err error) {
 	if t.calling.Load() {
 		return func() {}, nil
@@ -304,9 +305,9 @@ func (t *Trainer) interrupted(cause error) error {
 }
 
 // Close ends the run's files, lets another trainer have its folder, and closes the environment where
-// CloseEnvironmentAtExit says so, unless it is blocked ([ErrBlocked]). The agent is its owner's to close. Close may be
-// called twice. While Train, Step or an evaluation runs it is an error and closes nothing: cancel their context first, and
-// wait until they return.
+// CloseEnvironmentAtExit says so, unless it is blocked ([ErrBlocked]). The agent is its owner's to close. Close may
+// be called twice. While Train, Step or an evaluation runs it is an error and closes nothing: cancel their context
+// first, and wait until they return.
 func (t *Trainer) Close() error {
 	first, err := t.guard.EnterClose()
 	if !first {

@@ -26,8 +26,8 @@ type ParallelOptions struct {
 // Parallel steps many [envs.Single] environments as one batch. Each has its own generator, seeded from the seed and
 // its index. Environments that end are reset in the same step. A panic inside an environment becomes a
 // [*envs.PanicError], a NaN or infinite value in what it returns an error that names environment and dimension; after
-// an error from Step, Reset must be called before the next Step. Stepping allocates nothing unless an episode
-// ends whose environment is [envs.Metered]. A Parallel is used by one goroutine at a time: a call of Reset, Step or Close
+// an error from Step, Reset must be called before the next Step. Stepping allocates nothing unless an episode ends
+// whose environment is [envs.Metered]. A Parallel is used by one goroutine at a time: a call of Reset, Step or Close
 // that overlaps with another one is refused with an error and changes nothing.
 //
 // Parallel is an [envs.Observer], and an [envs.Stateful], [envs.Renderer], [envs.MotionSource], [envs.RewardShaper] and
@@ -80,7 +80,8 @@ func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOp
 		return nil, fmt.Errorf("wrappers: workers is %d; it must not be negative (0 means one for each processor)",
 			opts.Workers)
 	}
-	p := &Parallel{guard: exclusive.Guard{Object: "wrappers", Advice: "a batch of environments serves one goroutine at a time"}}
+	p := &Parallel{guard: exclusive.Guard{Object: "wrappers",
+		Advice: "a batch of environments serves one goroutine at a time"}}
 	for i := range n {
 		if err := p.add(i, create); err != nil {
 			return nil, errors.Join(err, p.closeSingles())
@@ -246,8 +247,8 @@ func (p *Parallel) Observe() (*envs.Step, error) {
 	return &envs.Step{Observations: p.observations, States: p.states}, nil
 }
 
-// Close stops the workers and closes every environment. A second call does nothing. While Step or Reset runs Close is an
-// error and closes nothing.
+// Close stops the workers and closes every environment. A second call does nothing. While Step or Reset runs Close is
+// an error and closes nothing.
 func (p *Parallel) Close() error {
 	first, err := p.guard.EnterClose()
 	if !first {

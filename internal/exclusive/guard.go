@@ -17,8 +17,8 @@ type Method string
 // closing stands for Close while it runs, closed once it has ended.
 var closing, closed Method = "Close", "Close"
 
-// Guard lets one method of an object run at a time. An overlapping call is refused and changes nothing. A call costs two
-// atomic operations. The zero Guard with an Object is ready to use. A Guard must not be copied.
+// Guard lets one method of an object run at a time. An overlapping call is refused and changes nothing. A call costs
+// two atomic operations. The zero Guard with an Object is ready to use. A Guard must not be copied.
 type Guard struct {
 	// Object begins errors: what it is, and what tells it from others ("ppo: the agent (seed 1)").
 	Object string

@@ -111,7 +111,8 @@ type Action string
 const (
 	// Keep leaves the member as it is.
 	Keep Action = "keep"
-	// Replace gives the member the weights of Decision.Source and the hyperparameters of Decision.Origin, mutated or not.
+	// Replace gives the member the weights of Decision.Source and the hyperparameters of Decision.Origin, mutated or
+	// not.
 	Replace Action = "replace"
 	// SelfMutate keeps the member's weights and mutates its own hyperparameters.
 	SelfMutate Action = "self-mutate"
@@ -127,8 +128,8 @@ type Decision struct {
 	// From says whose hyperparameters the replaced member goes on with. The zero value means those of Source; use
 	// [HyperparametersOf] if the member keeps its own or takes those of a third one. Keep and SelfMutate ignore it.
 	From Donor
-	// Mutate makes Replace explore: the copied hyperparameters are mutated on the way. Without it they are copied as they
-	// are. SelfMutate always mutates, Keep never does.
+	// Mutate makes Replace explore: the copied hyperparameters are mutated on the way. Without it they are copied as
+	// they are. SelfMutate always mutates, Keep never does.
 	Mutate bool
 	// Reason is for people; it goes into the journal and must not depend on anything but Decide's arguments.
 	Reason string

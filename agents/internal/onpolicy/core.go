@@ -166,8 +166,8 @@ type Core struct {
 }
 
 // New assembles the common part: parameters in flat memory with their optimizer, scalers, random sequences. It runs
-// every network once, so that a width that does not fit is an error here. The networks belong to the Core from then on.
-// If New fails, it closes them. A network that belongs to another Core is an error, and stays open.
+// every network once, so that a width that does not fit is an error here. The networks belong to the Core from then
+// on. If New fails, it closes them. A network that belongs to another Core is an error, and stays open.
 func New(o Options) (c *Core, err error) {
 	cfg := o.Config
 	networks := append([]NamedNetwork{

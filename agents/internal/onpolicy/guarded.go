@@ -60,8 +60,8 @@ func Guard(agent agents.Complete, seed int64, settings func() any) *Guarded {
 	name := agent.Name()
 	g := &Guarded{Complete: agent, settings: settings, Guard: exclusive.Guard{
 		Object: fmt.Sprintf("%s: the %s agent with seed %d", strings.ToLower(name), name, seed),
-		Advice: "an agent serves one goroutine at a time: put a lock around its methods, or wait until training has ended; " +
-			"to act while it trains, give a copy of the policy to package infer",
+		Advice: "an agent serves one goroutine at a time: put a lock around its methods, or wait until training has " +
+			"ended; to act while it trains, give a copy of the policy to package infer",
 	}}
 	g.training.Store(true)
 	g.show()
@@ -226,8 +226,8 @@ func (g *Guarded) ResetHidden(environments ...int) {
 	}
 }
 
-// Close implements [agents.Agent]. If a method runs, Close is an error and closes nothing: a wait could have no end, as
-// the method may be waiting for the caller.
+// Close implements [agents.Agent]. If a method runs, Close is an error and closes nothing: a wait could have no end,
+// as the method may be waiting for the caller.
 func (g *Guarded) Close() error {
 	first, err := g.Guard.EnterClose()
 	if !first {

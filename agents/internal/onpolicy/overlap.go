@@ -62,8 +62,8 @@ func NewOverlap(learner agents.Complete, core *Core, o Options) (*Overlap, error
 		return tensor.FlatOf(p.Tensor) == core.Flat
 	}) {
 		_ = learner.Close() // and the networks
-		return nil, fmt.Errorf("%s: \"overlap\" is true, and the second call of Options.Models.Make has returned the networks of the first; "+
-			"it must make other ones every time", strings.ToLower(o.Name))
+		return nil, fmt.Errorf("%s: \"overlap\" is true, and the second call of Options.Models.Make has returned the "+
+			"networks of the first; it must make other ones every time", strings.ToLower(o.Name))
 	}
 	o.Seed ^= actingStream
 	o.NumEnvs = core.numEnvs

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint/layout"
@@ -28,8 +27,8 @@ func (c *Core) flatten(separateFrom int, own string) (err error) {
 	for _, n := range c.networks {
 		for _, p := range n.Parameters {
 			if !tensor.Valid(p.Tensor) {
-				return fmt.Errorf("%s: the parameter %q of the %s network is not a tensor or is released; an agent closes its networks when "+
-					"it is closed: build one network for each agent", strings.ToLower(c.name), p.Name, n.Name)
+				return fmt.Errorf("%s: the parameter %q of the %s network is not a tensor or is released; "+
+					"an agent closes its networks when it is closed: build one network for each agent", strings.ToLower(c.name), p.Name, n.Name)
 			}
 			p.Name = layout.Parameter(n.Name, p.Name)
 			params = append(params, p)
@@ -38,8 +37,8 @@ func (c *Core) flatten(separateFrom int, own string) (err error) {
 	c.Flat, err = tensor.NewSharedFlat(params, c.Device, c.behind(), own)
 	if taken := (*tensor.OwnedError)(nil); errors.As(err, &taken) {
 		network, _, _ := strings.Cut(taken.Parameter, "/")
-		return fmt.Errorf("%s: the %s network was given to two agents: %s, to which it belongs, and %s; build one network for each agent, "+
-			"for instance by Options.Models.Make", strings.ToLower(c.name), network, taken.Owner, own)
+		return fmt.Errorf("%s: the %s network was given to two agents: %s, to which it belongs, and %s; "+
+			"build one network for each agent, for instance by Options.Models.Make", strings.ToLower(c.name), network, taken.Owner, own)
 	}
 	if err != nil {
 		return err
@@ -91,9 +90,12 @@ func CloseFree(n interface {
 
 // closeFree closes a network unless one of its parameters belongs to another agent than that of own.
 func closeFree(params []tensor.Parameter, close func(), own *tensor.Flat) {
-	if !slices.ContainsFunc(params, func(p tensor.Parameter) bool { f := tensor.FlatOf(p.Tensor); return f != nil && f != own }) {
-		close()
+	for _, p := range params {
+		if f := tensor.FlatOf(p.Tensor); f != nil && f != own {
+			return
+		}
 	}
+	close()
 }
 
 // OptimizerConfig returns the optimizer's rule as the configuration has it.
