@@ -94,8 +94,8 @@ type Options struct {
 	// saved, and at the end of training. It may call the population's methods that only tell something, and may use
 	// trainees. An error ends training.
 	OnInterval func(p *Population) error
-	// New builds a member, with a trainee, an agent and an environment of its own (see Holder). Members are built one
-	// after the other.
+	// New builds a member, with a trainee of its own that shares no agent, network or environment with another member.
+	// Members are built one after the other.
 	New func(m Member) (Trainee, error)
 	// Initial are hyperparameters to begin with: none, one map for all members, or one a member. They win over
 	// Sample.
