@@ -10,8 +10,11 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
+var nan = float32(math.NaN())
+
 // invalid: what rows show that are no transition changes nothing, down to the last bit, where they are marked, and does
-// where they are not. Each environment resets in a step of its own after an episode, as next-step autoreset does.
+// where they are not; rewards and AMP observations may even be NaN. Each environment resets in a step of its own after an
+// episode, as next-step autoreset does.
 func (x suite) invalid(t *testing.T) {
 	kept, other, learning := x.make(t, 4, nil), x.make(t, 4, nil), x.make(t, 4, nil)
 	world, pending, met := x.world(3), make([]bool, rows), 0
@@ -38,16 +41,19 @@ func (x suite) invalid(t *testing.T) {
 			}
 		}
 		must(t, kept.Record(tr))
-		wrong := tr
+		wrong, unset := tr, tr
 		wrong.Rewards, wrong.AMPObservations = slices.Clone(tr.Rewards), shown(tr.AMPObservations, pending)
+		wrong.Invalid = nil
+		unset.Rewards, unset.AMPObservations = slices.Clone(tr.Rewards), slices.Clone(tr.AMPObservations)
 		for i, on := range pending {
 			if on {
-				wrong.Rewards[i] = 100
+				w := len(tr.AMPObservations) / rows
+				wrong.Rewards[i], unset.Rewards[i] = 100, nan
+				copy(unset.AMPObservations[i*w:(i+1)*w], slices.Repeat([]float32{nan}, w))
 			}
 			pending[i] = tr.Terminated[i] || tr.Truncated[i]
 		}
-		must(t, other.Record(wrong))
-		wrong.Invalid = nil
+		must(t, other.Record(unset))
 		must(t, learning.Record(wrong))
 		for _, a := range []agents.Agent{kept, other, learning} {
 			if a.Ready() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint/layout"
@@ -80,13 +81,15 @@ func (x suite) scheduled(t *testing.T) {
 	}
 }
 
-// shaping: the environment's rewards are not changed, and the shaper sees every step.
+// shaping: the environment's rewards are not changed, and the shaper sees every step. What is not finite after it is
+// refused.
 func (x suite) shaping(t *testing.T) {
 	var steps []int
+	factor := float32(1)
 	a := x.make(t, 1, map[string]any{"rewards_shaper_scale": 0.5, "rewards_shaper": func(rewards []float32, timestep int) {
 		steps = append(steps, timestep)
 		for i := range rewards {
-			rewards[i] += 10
+			rewards[i] = (rewards[i] + 10) * factor
 		}
 	}})
 	w := x.world(2)
@@ -111,6 +114,14 @@ func (x suite) shaping(t *testing.T) {
 	if err != nil || fmt.Sprint(got[:len(want)]) != fmt.Sprint(want) {
 		t.Errorf("rewards %v, want %v (%v)", got, want, err)
 	}
+	act(t, a, w.Now())
+	tr := w.Step(make([]float32, rows*x.spaces.Action.Width()))
+	factor = float32(math.Inf(1))
+	if err := a.Record(tr); err == nil || !strings.Contains(err.Error(), "at timestep 5: the reward of environment 0 is +Inf after rewards_shaper") {
+		t.Errorf("an infinite reward after shaping: %v", err)
+	}
+	factor = 1
+	must(t, a.Record(tr))
 }
 
 // firstSteps: random_timesteps acts at random, with probabilities that are the policy's own; learning_starts puts the

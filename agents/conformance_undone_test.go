@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
@@ -27,16 +30,31 @@ func (x suite) divergence(t *testing.T) {
 		t.Errorf("with a sensible rate: %v", err)
 	}
 
-	// Parameters that are not finite show in the first action.
-	for name, array := range before.Arrays {
-		if name == "policy/net.0.weight" || name == "policy/head.0.weight" || name == "policy/head.net.0.weight" {
-			p, _ := array.Float32s()
-			p[0] = float32(math.NaN())
+	// Parameters that are not finite show in the first action, be it a number or a choice, drawn or not.
+	b := x.make(t, 1, nil)
+	begun := agenttest.Snapshot(t, b)
+	for _, snap := range []*checkpoint.Snapshot{before, begun} {
+		for name, array := range snap.Arrays {
+			name = strings.TrimPrefix(name, layout.Acting("")) // of an agent that acts while it learns
+			if name == "policy/net.0.weight" || name == "policy/head.0.weight" || name == "policy/head.net.0.weight" {
+				p, _ := array.Float32s()
+				p[0] = float32(math.NaN())
+			}
 		}
 	}
 	must(t, a.Restore(before))
 	if err := update(a); !errors.As(err, &diverged) {
 		t.Errorf("an update of NaN parameters: %v", err)
+	}
+	must(t, b.Restore(begun))
+	for _, training := range []bool{true, false} {
+		b.SetTraining(training)
+		for _, drawn := range []bool{false, true} {
+			b.SetStochastic(drawn)
+			if _, err := b.Act(x.world(2).Now()); !errors.As(err, &diverged) {
+				t.Errorf("an action by NaN parameters, training %v, drawn %v: %v", training, drawn, err)
+			}
+		}
 	}
 }
 

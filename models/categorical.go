@@ -121,12 +121,15 @@ func (c *Categorical) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Gen
 func (c *Categorical) Mode(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	var choices []tensor.Tensor
 	for _, logits := range c.parts(s, out) {
-		choices = append(choices, s.ArgMax(s.LogSoftmax(logits, -1), -1))
+		p := s.LogSoftmax(logits, -1)
+		// NaN has no largest element: 0 times the largest makes the choice NaN, too, which callers see.
+		nan := s.MulScalar(s.MaxOf(p, -1), 0)
+		choices = append(choices, s.Add(s.As(s.ArgMax(p, -1), tensor.Float32), s.Unsqueeze(nan, -1)))
 	}
 	if s.Err() != nil {
 		return tensor.Tensor{}
 	}
-	return s.As(s.Cat(-1, choices...), tensor.Float32)
+	return s.Cat(-1, choices...)
 }
 
 // Evaluate implements [Distribution].

@@ -17,7 +17,7 @@ var (
 // Agent is an AMP agent, made by [New]. Its methods are those of [agents.Complete], and Settings:
 //
 //   - Name is "AMP", and Architectures those of "policy", "value", "discriminator" and "style_value", where they have one;
-//   - Act and Record are errors where rows are missing, Record also where a reward is not finite;
+//   - Act and Record refuse rows that are missing, and NaN and infinities, before anything changes;
 //   - an Update that fails, diverges ([agents.DivergedError]) or is cancelled is undone, see update.go;
 //   - a method that is called while another one runs is refused with an error, and so is every method after Close; a
 //     method that returns no error then does nothing, and after an overlap the next method returns the error;

@@ -19,6 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
@@ -290,7 +291,11 @@ func recording(c *onpolicy.Core, style *onpolicy.Critic) (stage func(t agents.Tr
 		if got, want := len(t.AMPObservations), c.NumEnvs()*width; got != want {
 			return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the environment must give them after every step", got, want, c.NumEnvs(), width)
 		}
-		if shown, err = packing.Stage(c.Transfer, t.AMPObservations); err != nil {
+		rows, err := seen(c, t, width)
+		if err != nil {
+			return err
+		}
+		if shown, err = packing.Stage(c.Transfer, rows); err != nil {
 			return fmt.Errorf("amp: AMP observations: %w", err)
 		}
 		return nil
@@ -305,6 +310,22 @@ func recording(c *onpolicy.Core, style *onpolicy.Critic) (stage func(t agents.Tr
 		}
 	}
 	return stage, record
+}
+
+// seen returns a transition's AMP observations, which must be finite. In rows that nothing learns from NaN and infinities
+// become 0, because 0 times NaN would reach other rows.
+func seen(c *onpolicy.Core, t agents.Transition, width int) ([]float32, error) {
+	rows, unused := t.AMPObservations, c.Unused(t)
+	if err := c.CheckFinite("Record", "AMP observations", rows, width, unused); err != nil || unused == nil {
+		return rows, err
+	}
+	if number.FirstNonFinite(rows) >= 0 {
+		rows = slices.Clone(rows)
+		for i := number.FirstNonFinite(rows); i >= 0; i = number.FirstNonFinite(rows) {
+			rows[i] = 0
+		}
+	}
+	return rows, nil
 }
 
 // Close releases what the agent holds. It may be called twice.

@@ -8,7 +8,7 @@ import (
 // Agent is a PPO agent, made by [New]. Its methods are those of [agents.Complete], and Settings:
 //
 //   - Name is "PPO", and Architectures those of "policy" and "value", where they have one;
-//   - Act and Record are errors where rows are missing, Record also where a reward is not finite;
+//   - Act and Record refuse rows that are missing, and NaN and infinities, before anything changes;
 //   - an Update that fails, diverges ([agents.DivergedError]) or is cancelled is undone, see update.go;
 //   - a method that is called while another one runs is refused with an error, and so is every method after Close; a
 //     method that returns no error then does nothing, and after an overlap the next method returns the error;

@@ -2,6 +2,7 @@ package onpolicy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -46,7 +47,8 @@ func (c *Core) act(in agents.Observation) ([]float32, error) {
 		return nil, err
 	}
 	if !c.training {
-		return c.actions, c.read(s, c.evaluate(s, c.Inputs(s, obs, state)))
+		inputs := c.Inputs(s, obs, state)
+		return c.actions, c.diverged(c.read(s, c.evaluate(s, inputs)), inputs)
 	}
 	s.Copy(c.Rollout.Row("observations"), obs)
 	if state.T != nil {
@@ -58,14 +60,38 @@ func (c *Core) act(in agents.Observation) ([]float32, error) {
 	c.recordValues(s, inputs)
 	c.overwriteState(s)
 	c.acted = true
-	return c.actions, c.read(s, executed)
+	return c.actions, c.diverged(c.read(s, executed), inputs)
+}
+
+// diverged returns the error of an Act. If choices could not be drawn because the policy's outputs for these inputs are not
+// finite, it is a DivergedError in the place of libtorch's.
+func (c *Core) diverged(err error, in models.Inputs) error {
+	if err == nil || c.spaces.Action.Kind == spaces.Box {
+		return err
+	}
+	s := tensor.NoGrad().On(c.Device).Layers(c.Precision)
+	defer s.Close()
+	if h := c.hiddenOf(layout.Policy); h != nil {
+		in = h.with(in, h.now)
+	}
+	var d *agents.DivergedError
+	if errors.As(c.read(s, c.Policy.Mode(s, in)), &d) {
+		return d
+	}
+	return err
 }
 
 // send returns observations and states as tensors of the device, until the next transfer. Those that Record has sent
 // ahead are there already.
 func (c *Core) send(s *tensor.Scope, in agents.Observation) (obs, state tensor.Tensor, err error) {
 	sent := c.ahead
-	if !sent.is(c, in) {
+	if !sent.is(c, in) { // Record has checked what it has sent
+		if err := cmp.Or(
+			c.CheckFinite("Act", "observations", in.Observations, c.spaces.Observation.Width(), nil),
+			c.CheckFinite("Act", "states", in.States, c.spaces.State.Width(), nil),
+		); err != nil {
+			return obs, state, err
+		}
 		c.Transfer.Begin()
 		if sent, err = c.stageRows(in.Observations, in.States); err != nil {
 			return obs, state, err

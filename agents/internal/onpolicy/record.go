@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/schedulers"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -62,7 +62,7 @@ func (c *Core) record(t agents.Transition) error {
 	return nil
 }
 
-// checkTransition refuses rows of a wrong number and rewards that are not finite.
+// checkTransition refuses rows of a wrong number, and NaN and infinities.
 func (c *Core) checkTransition(t agents.Transition) error {
 	if err := cmp.Or(
 		c.checkRows("rewards", len(t.Rewards), 1),
@@ -74,12 +74,7 @@ func (c *Core) checkTransition(t agents.Transition) error {
 	); err != nil {
 		return err
 	}
-	for i, r := range t.Rewards {
-		if math.IsNaN(float64(r)) || math.IsInf(float64(r), 0) {
-			return fmt.Errorf("%s: the reward of environment %d is %g; check the environment", strings.ToLower(c.name), i, r)
-		}
-	}
-	return nil
+	return c.checkValues(t)
 }
 
 // delivery is what Record sends to the device of a transition, in one transfer.
@@ -102,14 +97,8 @@ func (c *Core) lastStep() bool { return c.Rollout.Len()+1 == c.Rollout.Steps() }
 func (c *Core) stage(t agents.Transition) error {
 	c.Transfer.Begin()
 	c.delivery = delivery{}
-	copy(c.rewards, t.Rewards)
-	if c.Config.RewardsShaper != nil {
-		c.Config.RewardsShaper(c.rewards, int(c.Timestep))
-	}
-	if k := float32(c.Config.RewardsShaperScale); k != 1 {
-		for i := range c.rewards {
-			c.rewards[i] *= k
-		}
+	if err := c.shape(t); err != nil {
+		return err
 	}
 	o, n := &c.delivery, int64(c.numEnvs)
 	var err error
@@ -141,6 +130,30 @@ func (c *Core) stage(t agents.Transition) error {
 			return err
 		}
 		c.ahead = o.next
+	}
+	return nil
+}
+
+// shape copies a transition's rewards and shapes them (rewards_shaper, rewards_shaper_scale). What shaping makes of them
+// must be finite, too.
+func (c *Core) shape(t agents.Transition) error {
+	copy(c.rewards, t.Rewards)
+	for i, unused := range c.Unused(t) {
+		if unused && c.rewards[i]-c.rewards[i] != 0 { // checkValues allows it; 0 times NaN would reach other rows
+			c.rewards[i] = 0
+		}
+	}
+	if c.Config.RewardsShaper != nil {
+		c.Config.RewardsShaper(c.rewards, int(c.Timestep))
+	}
+	if k := float32(c.Config.RewardsShaperScale); k != 1 {
+		for i := range c.rewards {
+			c.rewards[i] *= k
+		}
+	}
+	if i := number.FirstNonFinite(c.rewards); i >= 0 {
+		return fmt.Errorf("%s: Record at timestep %d: the reward of environment %d is %g after rewards_shaper and rewards_shaper_scale, "+
+			"and was %g before; it must be finite", strings.ToLower(c.name), c.Timestep, i, c.rewards[i], t.Rewards[i])
 	}
 	return nil
 }

@@ -1,0 +1,59 @@
+package onpolicy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/number"
+)
+
+// NaN and infinities are refused where they enter the agent, before anything learns from them: they would stay in running
+// statistics, and the network's NaN would then be taken for divergence.
+
+// CheckFinite returns an error if rows, one row of width values an environment, hold a NaN or an infinity. The error
+// names what the rows are and the call that they were given to. Rows whose skip is true may hold anything.
+func (c *Core) CheckFinite(call, what string, rows []float32, width int, skip []bool) error {
+	if err := number.CheckRows(rows, width, skip); err != nil {
+		return fmt.Errorf("%s: %s at timestep %d: %s: %w; the agent is unchanged: repair what the environment returns",
+			strings.ToLower(c.name), call, c.Timestep, what, err)
+	}
+	return nil
+}
+
+// Unused returns which environments' rows of a transition nothing learns from, nil if there are none. skrl's modes learn
+// from all rows.
+func (c *Core) Unused(t agents.Transition) []bool {
+	if c.Config.Skrl() || !slices.Contains(t.Invalid, true) {
+		return nil
+	}
+	return t.Invalid
+}
+
+// checkValues refuses a transition with NaN or infinities. Next observations must be finite everywhere, because the next
+// Act reads them. Final observations count where an episode ended and its last observation is known. The reward counts
+// unless the environment did nothing but reset.
+func (c *Core) checkValues(t agents.Transition) error {
+	unused := c.Unused(t)
+	for i, r := range t.Rewards {
+		if r-r != 0 && (unused == nil || !unused[i] || t.Terminated[i] || t.Truncated[i]) {
+			return fmt.Errorf("%s: Record at timestep %d: the reward of environment %d is %g; it must be finite; the agent is unchanged: "+
+				"repair what the environment returns", strings.ToLower(c.name), c.Timestep, i, r)
+		}
+	}
+	o, w := c.spaces.Observation.Width(), c.spaces.State.Width()
+	if err := cmp.Or(c.CheckFinite("Record", "next observations", t.NextObservations, o, nil),
+		c.CheckFinite("Record", "next states", t.NextStates, w, nil)); err != nil {
+		return err
+	}
+	if len(t.FinalObservations) != len(t.NextObservations) || len(t.FinalStates) != len(t.NextStates) {
+		return nil // if a setting needs them, stageFinal refuses them
+	}
+	for i := range c.unread {
+		c.unread[i] = !t.Terminated[i] && !t.Truncated[i] || t.FinalUnknown != nil && t.FinalUnknown[i]
+	}
+	return cmp.Or(c.CheckFinite("Record", "final observations", t.FinalObservations, o, c.unread),
+		c.CheckFinite("Record", "final states", t.FinalStates, w, c.unread))
+}
