@@ -41,6 +41,13 @@ type Tracker interface {
 	Tracked(f func(tag string, value float64))
 }
 
+// Noter is implemented by agents that report data that spoils what they learn, such as one observation of 1e8 among
+// values around 1. Trainers pass the notes to their OnWarning and list them in Notes.
+type Noter interface {
+	// Noted calls f for every note since the last call, and forgets them.
+	Noted(f func(note string))
+}
+
 // Tunable is implemented by agents with settings that may change while training. A population tunes them.
 type Tunable interface {
 	// Hyperparameters returns these settings by their configuration keys.
@@ -141,6 +148,7 @@ type Complete interface {
 	Agent
 	Binder
 	Tracker
+	Noter
 	Tunable
 	Planner
 	Snapshotter

@@ -11,8 +11,10 @@ import (
 type Scaler interface {
 	// Size is the width of the rows.
 	Size() int
-	// Update learns from the rows of x (…, Size).
+	// Update learns from the rows of x (…, Size), which must be finite: otherwise it changes nothing and fails the scope.
 	Update(s *tensor.Scope, x tensor.Tensor)
+	// Learn is Update without the check, for rows that the caller has checked. It does not wait for the device.
+	Learn(s *tensor.Scope, x tensor.Tensor)
 	// Forward returns the rows of x (…, Size), scaled. Gradients do not flow through it.
 	Forward(s *tensor.Scope, x tensor.Tensor) tensor.Tensor
 	// Moments returns what the rows of x (…, Size) amount to, as many float64 as ZeroMoments has: those of several
@@ -69,8 +71,16 @@ func NewRunningMeanAbsScaler(size int, cfg MeanAbsConfig, d tensor.Device) (*Run
 // Size is the width of the rows.
 func (r *RunningMeanAbsScaler) Size() int { return r.size }
 
-// Update merges the rows of x (…, Size) into the statistics.
-func (r *RunningMeanAbsScaler) Update(s *tensor.Scope, x tensor.Tensor) { r.Merge(s, r.Moments(s, x)) }
+// Update merges the rows of x (…, Size) into the statistics. A NaN or an infinity among them is the scope's error, and
+// changes nothing. Update reads the rows, and so waits for the device.
+func (r *RunningMeanAbsScaler) Update(s *tensor.Scope, x tensor.Tensor) {
+	if finite(s, x, r.size) {
+		r.Learn(s, x)
+	}
+}
+
+// Learn is Update without the check, for rows that the caller has checked. It does not wait for the device.
+func (r *RunningMeanAbsScaler) Learn(s *tensor.Scope, x tensor.Tensor) { r.Merge(s, r.Moments(s, x)) }
 
 // Moments implements [Scaler]: the number of rows and the sums of |x|, (Size + 1) float64.
 func (r *RunningMeanAbsScaler) Moments(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -60,12 +61,36 @@ func (r *RunningStandardScaler) Config() ScalerConfig { return r.cfg }
 // Size is the width of the rows.
 func (r *RunningStandardScaler) Size() int { return r.size }
 
-// Update merges the rows of x (…, Size) into the statistics.
+// Update merges the rows of x (…, Size) into the statistics. A NaN or an infinity among them is the scope's error, and
+// changes nothing. Update reads the rows, and so waits for the device.
 func (r *RunningStandardScaler) Update(s *tensor.Scope, x tensor.Tensor) {
+	if r != nil && finite(s, x, r.size) {
+		r.Learn(s, x)
+	}
+}
+
+// Learn is Update without the check, for rows that the caller has checked. It does not wait for the device.
+func (r *RunningStandardScaler) Learn(s *tensor.Scope, x tensor.Tensor) {
 	if r == nil || s.Err() != nil {
 		return
 	}
 	s.ScalerUpdate(x, r.Mean, r.Variance, r.Count, r.cfg.Unbiased, r.cfg.FreezeAfter)
+}
+
+// finite reports whether the rows of x, size values each, are finite. Otherwise the scope's error names the first value
+// that is not.
+func finite(s *tensor.Scope, x tensor.Tensor, size int) bool {
+	if s.Err() != nil {
+		return false
+	}
+	values, err := tensor.Float32s(x)
+	if i := number.FirstNonFinite(values); err == nil && i >= 0 {
+		err = fmt.Errorf("preprocessors: row %d, column %d is %g; a running scaler learns from finite values only", i/size, i%size, values[i])
+	}
+	if err != nil {
+		s.Fail(err)
+	}
+	return err == nil
 }
 
 // Moments returns what the rows of x (…, Size) amount to, (2·Size + 1) float64: their count n, the sums of their distances

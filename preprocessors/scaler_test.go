@@ -110,24 +110,42 @@ func TestScalerOneRow(t *testing.T) {
 	}
 }
 
-// A NaN goes through to where agents find it, and into no other column.
+// A NaN goes through Forward into no other column. Scalers learn from no batch that holds a NaN or an infinity.
 func TestScalerNaN(t *testing.T) {
 	tensortest.CheckLive(t)
-	r, err := preprocessors.NewRunningStandardScaler(2, preprocessors.DefaultScalerConfig(), tensor.CPU)
+	standard, err := preprocessors.NewRunningStandardScaler(2, preprocessors.DefaultScalerConfig(), tensor.CPU)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close()
+	defer standard.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
-	x := tensor.From(s, []float32{float32(math.NaN()), 1, 2, 3}, 2, 2)
-	out := tensortest.Float64s(t, s, r.Forward(s, x))
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	out := tensortest.Float64s(t, s, standard.Forward(s, tensor.From(s, []float32{nan, 1, 2, 3}, 2, 2)))
 	if !math.IsNaN(out[0]) || math.IsNaN(out[1]) || math.IsNaN(out[2]) {
 		t.Errorf("standardised %v", out)
 	}
-	r.Update(s, x)
-	if mean := tensortest.Float64s(t, s, r.Mean); !math.IsNaN(mean[0]) || !near(mean[1], 4./3, 1e-6) {
-		t.Errorf("mean %v", mean)
+	absolute := newMeanAbs(t, 2, preprocessors.DefaultMeanAbsConfig())
+	for what, x := range map[string]struct {
+		scaler     preprocessors.Scaler
+		mean, seen tensor.Tensor
+	}{"standard": {standard, standard.Mean, standard.Count}, "mean of absolute values": {absolute, absolute.Mean, absolute.Count}} {
+		before := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s, x.seen)...)
+		for bad, want := range map[float32]string{nan: "row 1, column 0 is NaN", inf: "row 1, column 0 is +Inf", -inf: "row 1, column 0 is -Inf"} {
+			own := tensor.NoGrad()
+			x.scaler.Update(own, tensor.From(own, []float32{0, 1, bad, 3}, 2, 2))
+			if err := own.Err(); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", what, err, want)
+			}
+			own.Close()
+		}
+		if after := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s, x.seen)...); fmt.Sprint(before) != fmt.Sprint(after) {
+			t.Errorf("%s: %v became %v", what, before, after)
+		}
+		x.scaler.Update(s, tensor.From(s, []float32{0, 1, 2, 3}, 2, 2))
+		if after := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s, x.seen)...); fmt.Sprint(before) == fmt.Sprint(after) {
+			t.Errorf("%s: a good batch taught nothing", what)
+		}
 	}
 }
 

@@ -269,6 +269,15 @@ func (g *Group) Tracked(f func(tag string, value float64)) {
 	}
 }
 
+// Noted implements [agents.Noter]. Notes begin with the agent's number.
+func (g *Group) Noted(f func(note string)) {
+	for i, a := range g.agents {
+		if n, ok := agents.As[agents.Noter](a); ok {
+			n.Noted(func(note string) { f(fmt.Sprintf("agent %d: %s", i, note)) })
+		}
+	}
+}
+
 // Plan implements [agents.Planner]. Notes begin with the agent's number.
 func (g *Group) Plan(timesteps int) (notes []string) {
 	for i, a := range g.agents {

@@ -3,6 +3,7 @@ package trainers_test
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,5 +184,44 @@ func TestPlanPopulation(t *testing.T) {
 	train()
 	if got, want := of[7*planRollouts], planRate*(1-7.0/8); math.Abs(got-want) > 1e-15 {
 		t.Errorf("the eighth update's rate is %g, want %g", got, want)
+	}
+}
+
+// spike is an environment whose first environment shows one enormous observation.
+type spike struct {
+	envs.Env
+	at int
+}
+
+func (s *spike) Step(actions []float32) (*envs.Step, error) {
+	step, err := s.Env.Step(actions)
+	if s.at--; s.at == 0 && err == nil {
+		step.Observations[2] = 1e8
+	}
+	return step, err
+}
+
+// What an agent notices in its data while it trains is passed to OnWarning and listed in Notes.
+func TestAgentsNotes(t *testing.T) {
+	checkLiveTensors(t)
+	inside, err := classic.NewCartPole(classic.Config{NumEnvs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &spike{inside, 37}
+	agent := smallPPO(t, env.Spaces(), 5, map[string]any{"rollouts": 20, "observation_preprocessor": "RunningStandardScaler"})
+	defer agent.Close()
+	var warnings []string
+	tr := sequential(t, env, agent, trainers.Config{Timesteps: 60, CloseEnvironmentAtExit: true,
+		OnWarning: func(err error) { warnings = append(warnings, err.Error()) }})
+	if err := tr.Train(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	const want = "ppo: observations: environment 0, column 2 is 1e+08 at timestep 37, "
+	if len(warnings) != 1 || !strings.HasPrefix(warnings[0], want) || !slices.Equal(tr.Notes(), warnings) {
+		t.Errorf("warnings %q and notes %q, want one that begins with %q", warnings, tr.Notes(), want)
+	}
+	if err := tr.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -2,6 +2,7 @@ package trainers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -179,12 +180,18 @@ func (t *Trainer) learned() error {
 	return nil
 }
 
-// trackAgent collects the figures that the agent tracks.
+// trackAgent collects the figures that the agent tracks, and passes on what it has noticed in its data.
 func (t *Trainer) trackAgent() {
 	if tracker, ok := agents.As[agents.Tracker](t.agent); ok {
 		tracker.Tracked(func(tag string, value float64) {
 			t.recorder.Track(tag, value)
 			t.metrics.track(tag, value)
+		})
+	}
+	if noter, ok := agents.As[agents.Noter](t.agent); ok {
+		noter.Noted(func(note string) {
+			t.noticed = append(t.noticed, note)
+			t.warn(errors.New(note))
 		})
 	}
 }

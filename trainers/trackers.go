@@ -30,15 +30,22 @@ func (t *Trainer) openRun() error {
 	if err != nil {
 		return errors.Join(err, run.Close())
 	}
-	warn := t.cfg.OnWarning
-	if warn == nil {
-		warn = func(err error) { slog.Warn(err.Error()) }
-	}
 	t.sinks = trackers.Start(t.cfg.Trackers,
-		trackers.Run{Name: filepath.Base(dir), Dir: dir, Config: configuration, Resumed: t.cfg.Resume}, warn)
+		trackers.Run{Name: filepath.Base(dir), Dir: dir, Config: configuration, Resumed: t.cfg.Resume}, t.warn)
 	run.Sink = tracking.Multi(run.Sink, t.sinks)
 	t.run = run
 	return nil
+}
+
+// warn reports what went wrong without stopping training. Trackers call it on goroutines of their own.
+func (t *Trainer) warn(err error) {
+	t.warning.Lock()
+	defer t.warning.Unlock()
+	if t.cfg.OnWarning == nil {
+		slog.Warn(err.Error())
+		return
+	}
+	t.cfg.OnWarning(err)
 }
 
 // ended tells the trackers how training ended. Train may be called again; what holds is the last.

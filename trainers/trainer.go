@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"image"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -87,6 +88,8 @@ type Trainer struct {
 	damaged []*checkpoint.DamagedError // passed over when the run was resumed
 
 	notes   []string // see Notes
+	noticed []string // those of the agent while training
+	warning sync.Mutex
 	bar     tracking.Bar
 	barName string
 	closed  bool
@@ -223,8 +226,9 @@ func (t *Trainer) Timestep() int64 { return t.timestep }
 func (t *Trainer) Dir() string { return t.dir }
 
 // Notes returns what of the agent's settings does not suit the length of the run, in words: that the learning rate is 0
-// for the rest of it. There is none in a run whose length is not known.
-func (t *Trainer) Notes() []string { return t.notes }
+// for the rest of it. There is none in a run whose length is not known. What the agent has noticed in its data while
+// training (agents.Noter) follows.
+func (t *Trainer) Notes() []string { return slices.Concat(t.notes, t.noticed) }
 
 // Damaged returns the checkpoints that were passed over when the run was resumed, newest first. Nothing is deleted:
 // they are there to be looked at.

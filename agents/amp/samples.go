@@ -93,7 +93,7 @@ func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, r
 		}
 		t = a.rows.Float32(s, t)
 		if a.cfg.Skrl() && a.scaler != nil {
-			a.scaler.Update(s, t)
+			a.scaler.Learn(s, t)
 		}
 		return a.scaled(s, t)
 	}

@@ -60,8 +60,7 @@ func (a *learner) Update(ctx context.Context) error {
 		if err := a.Conclude(s, meter, 0, more); err != nil {
 			return err
 		}
-		a.remember(s)
-		return a.Finish(s)
+		return a.Finish(s, a.remember)
 	})
 }
 

@@ -46,7 +46,7 @@ func (a *learner) Update(ctx context.Context) error {
 		if err := a.Conclude(s, meter, count, nil); err != nil {
 			return err
 		}
-		return a.Finish(s)
+		return a.Finish(s, nil)
 	})
 }
 

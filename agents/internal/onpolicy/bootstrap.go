@@ -258,9 +258,9 @@ func (c *Core) StoreTargets(s *tensor.Scope, returns, advantages tensor.Tensor) 
 	r := c.Rollout
 	values := r.Tensor("values")
 	if c.Config.Skrl() {
-		c.VScaler.Update(s, values)
+		c.VScaler.Learn(s, values)
 		s.Copy(values, c.VScaler.Forward(s, values))
-		c.VScaler.Update(s, returns)
+		c.VScaler.Learn(s, returns)
 	} else {
 		if c.VScaler != nil {
 			c.LearnScale(s, c.VScaler, nil, c.ValidOf(s, returns))

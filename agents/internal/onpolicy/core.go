@@ -139,7 +139,7 @@ type Core struct {
 	actions   []float32      // (N, A), what Act returns
 	rewards   []float32      // (N), to shape
 	invalid   []bool         // (T·N), the rows of the rollout that show no transition
-	unread    []bool         // (N), the rows of final observations that nothing reads
+	checks    checks         // of what is recorded and learned from
 	backup    tensor.Tensor  // the parameters when the update began
 	none      tensor.Tensor  // a scalar 0, the figure of a loss that is off
 	seenKL    []float64      // of the epoch's minibatches, where kl_threshold asks for them
@@ -316,7 +316,7 @@ func (c *Core) allocate() error {
 	}
 	c.nextObs = c.obsRows.Zeros(c.resident, n)
 	c.actions = make([]float32, c.numEnvs*sp.Action.Width())
-	c.rewards, c.unread = make([]float32, c.numEnvs), make([]bool, c.numEnvs)
+	c.rewards, c.checks.unread = make([]float32, c.numEnvs), make([]bool, c.numEnvs)
 	c.invalid = make([]bool, c.Config.Rollouts*c.numEnvs)
 	c.stdDev, c.none = c.resident.Zeros(), c.resident.Zeros()
 	c.allocateHidden()

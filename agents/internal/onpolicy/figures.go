@@ -16,6 +16,7 @@ import (
 type Tracker struct {
 	sum   map[string]float64
 	count map[string]int
+	notes []string
 }
 
 // NewTracker returns an empty tracker.
@@ -25,6 +26,17 @@ func NewTracker() *Tracker { return &Tracker{sum: map[string]float64{}, count: m
 func (t *Tracker) Add(tag string, value float64) {
 	t.sum[tag] += value
 	t.count[tag]++
+}
+
+// Note keeps a text for people to read until Notes is called.
+func (t *Tracker) Note(text string) { t.notes = append(t.notes, text) }
+
+// Notes calls f with every text since the last call, and forgets them.
+func (t *Tracker) Notes(f func(text string)) {
+	for _, text := range t.notes {
+		f(text)
+	}
+	t.notes = nil
 }
 
 // Drain calls f with the mean of every tag, in sorted order, and forgets them.
@@ -38,6 +50,9 @@ func (t *Tracker) Drain(f func(tag string, value float64)) {
 
 // Tracked calls f for every value tracked since the last call, by tag in sorted order, and forgets them.
 func (c *Core) Tracked(f func(tag string, value float64)) { c.Figures.Drain(f) }
+
+// Noted calls f with what a person should know of the data learned from since the last call.
+func (c *Core) Noted(f func(note string)) { c.Figures.Notes(f) }
 
 // NoteStdDev keeps the mean standard deviation of a continuous policy's actions, for Conclude. It stays on the device
 // until then.

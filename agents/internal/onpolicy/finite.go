@@ -13,6 +13,19 @@ import (
 // NaN and infinities are refused where they enter the agent, before anything learns from them: they would stay in running
 // statistics, and the network's NaN would then be taken for divergence.
 
+// checks is what checking values needs: the rows (N) of final observations that nothing reads, and the fields and columns
+// whose outliers have been noted.
+type checks struct {
+	unread []bool
+	noted  map[column]bool
+}
+
+// column is a column of a field of the rollout.
+type column struct {
+	field string
+	index int
+}
+
 // CheckFinite returns an error if rows, one row of width values an environment, hold a NaN or an infinity. The error
 // names what the rows are and the call that they were given to. Rows whose skip is true may hold anything.
 func (c *Core) CheckFinite(call, what string, rows []float32, width int, skip []bool) error {
@@ -51,9 +64,10 @@ func (c *Core) checkValues(t agents.Transition) error {
 	if len(t.FinalObservations) != len(t.NextObservations) || len(t.FinalStates) != len(t.NextStates) {
 		return nil // if a setting needs them, stageFinal refuses them
 	}
-	for i := range c.unread {
-		c.unread[i] = !t.Terminated[i] && !t.Truncated[i] || t.FinalUnknown != nil && t.FinalUnknown[i]
+	unread := c.checks.unread
+	for i := range unread {
+		unread[i] = !t.Terminated[i] && !t.Truncated[i] || t.FinalUnknown != nil && t.FinalUnknown[i]
 	}
-	return cmp.Or(c.CheckFinite("Record", "final observations", t.FinalObservations, o, c.unread),
-		c.CheckFinite("Record", "final states", t.FinalStates, w, c.unread))
+	return cmp.Or(c.CheckFinite("Record", "final observations", t.FinalObservations, o, unread),
+		c.CheckFinite("Record", "final states", t.FinalStates, w, unread))
 }

@@ -166,9 +166,9 @@ func (c *Core) learnedInputs(s, own *tensor.Scope, epoch int, raw models.Inputs)
 		state = c.stateRows.Float32(own, state)
 	}
 	if epoch == 0 {
-		c.ObservationScaler.Update(s, obs)
+		c.ObservationScaler.Learn(s, obs)
 		if state.T != nil {
-			c.StateScaler.Update(s, state)
+			c.StateScaler.Learn(s, state)
 		}
 	}
 	in := c.Inputs(own, obs, state)

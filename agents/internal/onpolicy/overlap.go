@@ -190,6 +190,7 @@ func (v *Overlap) ended(o outcome) {
 func (v *Overlap) learned() {
 	v.core.Fetched, v.behind = nil, false
 	v.core.Figures.Drain(v.shown.Add)
+	v.core.Figures.Notes(v.shown.Note)
 	v.rate = v.core.LearningRate()
 }
 
@@ -289,6 +290,9 @@ func (v *Overlap) Ready() bool { return v.actor.Ready() }
 
 // Tracked implements [agents.Tracker], with the figures of updates that have ended.
 func (v *Overlap) Tracked(f func(tag string, value float64)) { v.shown.Drain(f) }
+
+// Noted implements [agents.Noter], with what was noted in updates that have ended.
+func (v *Overlap) Noted(f func(note string)) { v.shown.Notes(f) }
 
 // LearningRate implements [agents.Complete]. While an update is in progress it is the one that it has begun with.
 func (v *Overlap) LearningRate() float64 { return v.rate }

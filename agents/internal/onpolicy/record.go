@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/schedulers"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -151,9 +151,12 @@ func (c *Core) shape(t agents.Transition) error {
 			c.rewards[i] *= k
 		}
 	}
-	if i := number.FirstNonFinite(c.rewards); i >= 0 {
-		return fmt.Errorf("%s: Record at timestep %d: the reward of environment %d is %g after rewards_shaper and rewards_shaper_scale, "+
-			"and was %g before; it must be finite", strings.ToLower(c.name), c.Timestep, i, c.rewards[i], t.Rewards[i])
+	for i, r := range c.rewards {
+		if !(math.Abs(float64(r)) < tooLarge) {
+			return fmt.Errorf("%s: Record at timestep %d: the reward of environment %d is %g after rewards_shaper and rewards_shaper_scale, "+
+				"and was %g before; it must lie within ±%.2g, because float32 cannot hold sums of larger squares; lower rewards_shaper_scale or "+
+				"repair the reward", strings.ToLower(c.name), c.Timestep, i, r, t.Rewards[i], float64(tooLarge))
+		}
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (c *Core) LearnScale(s *tensor.Scope, scaler preprocessors.Scaler, kept *me
 		if together {
 			s.AddTo(moments, scaler.Moments(s, part), 1)
 		} else {
-			scaler.Update(s, part)
+			scaler.Learn(s, part)
 		}
 	})
 	if together {

@@ -1,0 +1,168 @@
+package onpolicy
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// One finite value can ruin running statistics: after a value of 1e8 among 128,000 of unit variance, the variance is 8e10,
+// and all other values are standardised to about the same number for the rest of the run. Nothing is clipped, because the
+// numbers must stay those of skrl. Instead, an update whose statistics have jumped searches its rollout for the value and
+// notes where it came from. Other updates make no pass over the rollout for it.
+const (
+	// jump is the factor that a variance must grow by in one update for the search. The first update always searches.
+	jump = 100
+	// farAway is how far an outlier is from the mean of the other values, in their standard deviations. A deviation below
+	// 1 counts as 1: columns that hardly vary, and rare events in them, are no outliers.
+	farAway = 1e5
+	// tooLarge bounds rewards, and mean and deviation of returns: squares of larger values, summed over a rollout, overflow
+	// float32 (3.4e38).
+	tooLarge = 1 << 60
+)
+
+// checkStatistics returns a DivergedError if the scalers have learned statistics that nothing can be computed with, so
+// that the update is undone. It notes the outliers behind statistics that have jumped.
+func (c *Core) checkStatistics(s *tensor.Scope) error {
+	var figures []tensor.Tensor
+	for _, x := range c.allScalers() {
+		for _, of := range x.statistics() {
+			before := c.undo.statistics[len(figures)/2]
+			figures = append(figures, s.MaxOf(s.Abs(of.Tensor)), s.MaxOf(s.Div(of.Tensor, s.ClampMin(before, 1e-30))))
+		}
+	}
+	if len(figures) == 0 || s.Err() != nil {
+		return s.Err()
+	}
+	values, err := tensor.Float64s(s.Stack(0, figures...))
+	if err != nil {
+		return err
+	}
+	for _, x := range c.allScalers() {
+		jumped := c.Updates == 0 && x.Scaler != nil
+		for _, of := range x.statistics() {
+			size, factor := values[0], values[1]
+			values = values[2:]
+			limit := map[string]float64{layout.RunningMean: tooLarge, layout.RunningVariance: tooLarge * tooLarge}[of.name]
+			switch {
+			case math.IsNaN(size) || math.IsInf(size, 0):
+				return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("%s of %s has become %g", of.name, x.name, size)}
+			case x.name == layout.ValueScaler && limit > 0 && size > limit:
+				return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("%s of %s has become %g, and float32 cannot hold sums of squares "+
+					"of such returns (lower rewards_shaper_scale)", of.name, x.name, size)}
+			}
+			jumped = jumped || factor > jump && (of.name == layout.RunningVariance || of.name == layout.RunningMeanAbs)
+		}
+		if jumped {
+			if err := c.noteOutliers(x.name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// noteOutliers searches the rows of the rollout that a scaler has learned from for outliers, and notes each column once.
+// Pictures have none.
+func (c *Core) noteOutliers(scaler string) error {
+	field := map[string]string{layout.ObservationScaler: "observations", layout.StateScaler: "states",
+		layout.ValueScaler: "rewards", layout.AMPObservationScaler: "amp_observations"}[scaler]
+	rows := c.Rollout.Rows(field)
+	if field == "rewards" { // an update may have changed them
+		rows = c.undo.rewards
+	}
+	if tensor.TypeOf(rows) == tensor.Uint8 {
+		return nil
+	}
+	values, err := tensor.Float32s(rows)
+	if err != nil {
+		return err
+	}
+	width, found, more := len(values)/(c.Rollout.Steps()*c.numEnvs), "", 0
+	for _, o := range outliers(values, width, c.recordedInvalid()) {
+		key := column{field, o.column}
+		if c.checks.noted[key] {
+			continue
+		}
+		if c.checks.noted == nil {
+			c.checks.noted = map[column]bool{}
+		}
+		c.checks.noted[key] = true
+		if found != "" {
+			more++
+			continue
+		}
+		at := ""
+		if width > 1 {
+			at = fmt.Sprintf(", column %d", o.column)
+		}
+		found = fmt.Sprintf("%s: %s: environment %d%s is %g at timestep %d, where the others have mean %.3g and standard deviation %.3g; "+
+			"%s has learned from it and will hardly tell them apart; repair or clip what the environment returns, and begin again or go on "+
+			"from an earlier checkpoint", strings.ToLower(c.name), strings.ReplaceAll(field, "amp_", "AMP "), o.row%c.numEnvs, at, o.value,
+			c.Timestep-int64(c.Rollout.Steps())+int64(o.row/c.numEnvs), o.mean, o.deviation, scaler)
+	}
+	if more > 0 {
+		found += fmt.Sprintf(" (%d more columns have outliers)", more)
+	}
+	if found != "" {
+		c.Figures.Note(found)
+	}
+	return nil
+}
+
+// outlier is a value far away from the others of its column, whose mean and standard deviation it has.
+type outlier struct {
+	row, column     int
+	value           float32
+	mean, deviation float64
+}
+
+// outliers returns the value of each column that is farthest from the mean, if it is an outlier. Up to a tenth of the
+// rows may hold others like it. Rows that are skipped count for nothing.
+func outliers(values []float32, width int, skip []bool) (found []outlier) {
+	sums, least, most, n := make([]float64, width), make([]int, width), make([]int, width), 0
+	for row, skipped := range skip {
+		if skipped {
+			continue
+		}
+		x := values[row*width : (row+1)*width]
+		for j, v := range x {
+			sums[j] += float64(v)
+			if n == 0 || v < values[least[j]*width+j] {
+				least[j] = row
+			}
+			if n == 0 || v > values[most[j]*width+j] {
+				most[j] = row
+			}
+		}
+		n++
+	}
+	for j := range width {
+		mean, o := sums[j]/float64(n), outlier{row: most[j], column: j}
+		if mean-float64(values[least[j]*width+j]) > float64(values[o.row*width+j])-mean {
+			o.row = least[j]
+		}
+		o.value = values[o.row*width+j]
+		half := math.Abs(float64(o.value)-mean) / 2
+		if half < farAway/4 { // the mean of the others is not so far from that of all
+			continue
+		}
+		sum, squares, others := 0.0, 0.0, 0.0
+		for row, skipped := range skip {
+			v := float64(values[row*width+j])
+			if !skipped && math.Abs(v-float64(o.value)) > half {
+				sum, squares, others = sum+v-mean, squares+(v-mean)*(v-mean), others+1
+			}
+		}
+		off := sum / others
+		o.mean, o.deviation = mean+off, math.Sqrt(max(squares/others-off*off, 0))
+		if others >= 0.9*float64(n) && math.Abs(float64(o.value)-o.mean) > farAway*max(o.deviation, 1) {
+			found = append(found, o)
+		}
+	}
+	return found
+}
