@@ -12,8 +12,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
-// notFinite: NaN and infinities are refused where they enter, with the field, the environment, the column and the
-// timestep, and the agent goes on from good values as if it had never seen them.
+// notFinite: NaN and infinities are refused where they enter, with the field, the environment, the dimension and
+// the timestep, and the agent goes on from good values as if it had never seen them.
 func (x suite) notFinite(t *testing.T) {
 	a, b := x.make(t, 1, nil), x.make(t, 1, nil)
 	v, w := x.world(2), x.world(2)
@@ -22,7 +22,7 @@ func (x suite) notFinite(t *testing.T) {
 	before := agenttest.Snapshot(t, a)
 	refused := func(what string, width, at int, err error) {
 		t.Helper()
-		want := fmt.Sprintf("at timestep 9: %s: environment %d, column %d is ", what, at/max(width, 1), at%max(width, 1))
+		want := fmt.Sprintf("at timestep 9: %s: environment %d, dimension %d is ", what, at/max(width, 1), at%max(width, 1))
 		if what == "reward" {
 			want = fmt.Sprintf("at timestep 9: the reward of environment %d is ", at)
 		}

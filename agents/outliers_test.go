@@ -13,7 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// A finite value that ruins running statistics is noted once, with its field, column, environment, timestep and value, in
+// A finite value that ruins running statistics is noted once, with its field, dimension, environment, timestep and value, in
 // the first update and in later ones. Ordinary values and rare events are not.
 func TestOutliersAreNoted(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1),
@@ -27,15 +27,15 @@ func TestOutliersAreNoted(t *testing.T) {
 		{"nothing", nil, nil, ""},
 		{"a rare event", func(now agents.Observation) { now.Observations[1] = 900 }, func(tr agents.Transition) { tr.Rewards[1] = 500 }, ""},
 		{"observations", func(now agents.Observation) { now.Observations[5] = 1e8 }, nil,
-			"amp: observations: environment 1, column 2 is 1e+08 at timestep %, where the others have mean "},
+			"amp: observations: environment 1, dimension 2 is 1e+08 at timestep %, where the others have mean "},
 		{"states", func(now agents.Observation) { now.States[4] = -1e8 }, nil,
-			"amp: states: environment 2, column 0 is -1e+08 at timestep %"},
+			"amp: states: environment 2, dimension 0 is -1e+08 at timestep %"},
 		{"AMP observations", nil, func(tr agents.Transition) { tr.AMPObservations[3] = 1e8 },
-			"amp: AMP observations: environment 1, column 1 is 1e+08 at timestep %"},
+			"amp: AMP observations: environment 1, dimension 1 is 1e+08 at timestep %"},
 		{"rewards", nil, func(tr agents.Transition) { tr.Rewards[2] = 1e8 },
 			"amp: rewards: environment 2 is 1e+08 at timestep %"},
 		{"two columns", func(now agents.Observation) { now.Observations[1], now.Observations[3] = 1e8, 1e9 }, nil,
-			"amp: observations: environment 1, column 0 is 1e+09 at timestep %"},
+			"amp: observations: environment 1, dimension 0 is 1e+09 at timestep %"},
 	} {
 		for _, settings := range []map[string]any{{}, {"compatibility": agents.SKRL2}, {"overlap": true}} {
 			settings["rollouts"], settings["state_preprocessor"] = 20, "RunningStandardScaler"
@@ -65,7 +65,7 @@ func TestOutliersAreNoted(t *testing.T) {
 				if want == "" && len(notes) > 0 || want != "" && (len(notes) != 1 || !strings.HasPrefix(notes[0], want)) {
 					t.Errorf("%s at timestep %d, %v: noted %q, want %q once", test.name, at, settings, notes, want)
 				}
-				if more := "(1 more columns"; len(notes) > 0 && strings.Contains(notes[0], more) != (test.name == "two columns") {
+				if more := "(1 more dimensions"; len(notes) > 0 && strings.Contains(notes[0], more) != (test.name == "two columns") {
 					t.Errorf("%s: %q", test.name, notes[0])
 				}
 			}

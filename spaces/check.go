@@ -3,6 +3,8 @@ package spaces
 import (
 	"fmt"
 	"math"
+
+	"github.com/gorl-dev/gorl/internal/number"
 )
 
 // Check returns an error unless rows holds n elements of the space, one row an environment: n × Width
@@ -14,6 +16,12 @@ func (s Space) Check(rows []float32, n int) error {
 	w := s.Width()
 	if len(rows) != n*w {
 		return fmt.Errorf("spaces: %v: got %d values, want %d (%d environments × %d)", s, len(rows), n*w, n, w)
+	}
+	if s.Kind == Box && s.DType != Uint8 {
+		if err := number.CheckRows(rows, w, nil); err != nil {
+			return fmt.Errorf("spaces: %v: %w", s, err)
+		}
+		return nil
 	}
 	for i, v := range rows {
 		leaf, d := s.at(i % w)

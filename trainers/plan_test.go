@@ -217,7 +217,7 @@ func TestAgentsNotes(t *testing.T) {
 	if err := tr.Train(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	const want = "ppo: observations: environment 0, column 2 is 1e+08 at timestep 37, "
+	const want = "ppo: observations: environment 0, dimension 2 is 1e+08 at timestep 37, "
 	if len(warnings) != 1 || !strings.HasPrefix(warnings[0], want) || !slices.Equal(tr.Notes(), warnings) {
 		t.Errorf("warnings %q and notes %q, want one that begins with %q", warnings, tr.Notes(), want)
 	}

@@ -41,6 +41,9 @@ func (e *EpisodeStatistics) Step(actions []float32) (*envs.Step, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkRewards("episode_statistics", s, s.Raw()); err != nil {
+		return nil, err
+	}
 	e.episodes = e.episodes[:0]
 	reported := s.Episodes
 	for i, r := range s.Raw() {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/statecodec"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -83,9 +84,10 @@ func (o *NormalizeObservation) Reset(seed int64) (*envs.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.learn(s, func(int) []float32 { return s.Observations }); err != nil {
+	if err := o.refuse(s); err != nil {
 		return nil, err
 	}
+	o.learn(s, func(int) []float32 { return s.Observations })
 	return o.normalized(s), nil
 }
 
@@ -112,16 +114,38 @@ func (o *NormalizeObservation) Step(actions []float32) (*envs.Step, error) {
 		}
 		return nil
 	}
-	if err := o.learn(s, reached); err != nil {
+	if err := o.refuse(s); err != nil {
 		return nil, err
 	}
+	o.learn(s, reached)
 	if s.FinalObservations != nil {
 		o.normalize(o.finals, s.FinalObservations)
 	}
-	if err := o.learn(s, begun); err != nil {
-		return nil, err
-	}
+	o.learn(s, begun)
 	return o.normalized(s), nil
+}
+
+// refuse returns an error if a step holds NaN or infinities that would be learned from: they would stay in the statistics
+// for ever.
+func (o *NormalizeObservation) refuse(s *envs.Step) error {
+	if o.frozen {
+		return nil
+	}
+	w := len(o.mean)
+	if err := number.CheckRows(s.Observations, w, nil); err != nil {
+		return fmt.Errorf("wrappers: normalize_observation: observations: %w", err)
+	}
+	if o.variant != Gymnasium || s.FinalObservations == nil {
+		return nil
+	}
+	unread := make([]bool, len(s.Terminated))
+	for i := range unread {
+		unread[i] = !s.FinalKnown(i)
+	}
+	if err := number.CheckRows(s.FinalObservations, w, unread); err != nil {
+		return fmt.Errorf("wrappers: normalize_observation: final observations: %w", err)
+	}
+	return nil
 }
 
 // stays reports whether environment i, whose episode has ended, still shows its last observation, because the simulator
@@ -132,9 +156,9 @@ func (o *NormalizeObservation) stays(s *envs.Step, i int) bool {
 }
 
 // learn updates the statistics with a batch: of each environment i the row in what of(i) returns, nil for none.
-func (o *NormalizeObservation) learn(s *envs.Step, of func(i int) []float32) error {
+func (o *NormalizeObservation) learn(s *envs.Step, of func(i int) []float32) {
 	if o.frozen {
-		return nil
+		return
 	}
 	w := len(o.mean)
 	o.rows = o.rows[:0]
@@ -145,7 +169,7 @@ func (o *NormalizeObservation) learn(s *envs.Step, of func(i int) []float32) err
 	}
 	n := float64(len(o.rows))
 	if n == 0 {
-		return nil
+		return
 	}
 	for j := range w {
 		mean, variance := 0.0, 0.0
@@ -153,9 +177,6 @@ func (o *NormalizeObservation) learn(s *envs.Step, of func(i int) []float32) err
 			mean += float64(row[j])
 		}
 		mean /= n
-		if mean-mean != 0 { // NaN or infinite: it would stay in the statistics for ever
-			return fmt.Errorf("wrappers: normalize_observation: column %d of the observations has a value that is not finite", j)
-		}
 		for _, row := range o.rows {
 			d := float64(row[j]) - mean
 			variance += d * d
@@ -163,7 +184,6 @@ func (o *NormalizeObservation) learn(s *envs.Step, of func(i int) []float32) err
 		o.batch.mean[j], o.batch.variance[j] = mean, variance/n
 	}
 	o.merge(o.batch.mean, o.batch.variance, n)
-	return nil
 }
 
 // normalize writes rows into out by the statistics as they stand.

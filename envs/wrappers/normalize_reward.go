@@ -109,8 +109,21 @@ func (r *NormalizeReward) Step(actions []float32) (*envs.Step, error) {
 	return &r.step, nil
 }
 
+// checkRewards refuses rewards that are not finite: they would stay in the sums of a wrapper that counts them.
+func checkRewards(who string, s *envs.Step, rewards []float32) error {
+	for i, x := range rewards {
+		if x-x != 0 && !s.ResetOnly(i) {
+			return fmt.Errorf("wrappers: %s: the reward of environment %d is %g; it must be finite", who, i, x)
+		}
+	}
+	return nil
+}
+
 // learn updates the sums with a step's rewards, and the statistics with the sums.
 func (r *NormalizeReward) learn(s *envs.Step) error {
+	if err := checkRewards(r.StatisticsName(), s, s.Rewards); err != nil {
+		return err
+	}
 	n := 0.0
 	for i := range s.Rewards {
 		if !s.ResetOnly(i) {
@@ -124,9 +137,6 @@ func (r *NormalizeReward) learn(s *envs.Step) error {
 	for i, x := range s.Rewards {
 		if s.ResetOnly(i) {
 			continue
-		}
-		if x-x != 0 { // it would stay in the statistics for ever
-			return fmt.Errorf("wrappers: normalize_reward: the reward of environment %d is %g; it must be finite", i, x)
 		}
 		if r.variant == Gymnasium && s.Terminated[i] {
 			r.sums[i] = 0

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -285,30 +286,60 @@ func TestStatisticsRefuse(t *testing.T) {
 	}
 }
 
+// Wrappers that keep statistics refuse what is not finite before they learn from any of a step's rows.
 func TestNormalizersRefuseNaN(t *testing.T) {
-	bad := []envs.Step{
-		{Observations: []float32{1}},
-		{Observations: []float32{nan}, Rewards: []float32{1}, Terminated: []bool{false}, Truncated: []bool{false}},
-		{Observations: []float32{1}, Rewards: []float32{inf}, Terminated: []bool{false}, Truncated: []bool{false}},
+	step := func(spoil func(s *envs.Step)) []envs.Step {
+		s := envs.Step{Observations: []float32{1, 2, 3, 4}, Rewards: []float32{1, 2}, Terminated: []bool{true, false}, Truncated: []bool{false, true},
+			FinalObservations: []float32{5, 6, 7, 8}, FinalUnknown: make([]bool, 2)}
+		good := s
+		s.Observations, s.Rewards = slices.Clone(s.Observations), slices.Clone(s.Rewards)
+		s.FinalObservations, s.FinalUnknown = slices.Clone(s.FinalObservations), slices.Clone(s.FinalUnknown)
+		spoil(&s)
+		return []envs.Step{{Observations: []float32{1, 2, 3, 4}}, good, s, good}
 	}
-	observed, err := wrappers.NewNormalizeObservation(&tape{n: 1, width: 1, steps: bad}, wrappers.NormalizeObservationOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t)(observed.Reset(0))
-	before := observed.Statistics()
-	if _, err := observed.Step(nil); err == nil || !cmp.Equal(before, observed.Statistics()) {
-		t.Errorf("NaN: %v", err)
-	}
-	rewarded, err := wrappers.NewNormalizeReward(&tape{n: 1, width: 1, steps: bad}, wrappers.NormalizeRewardOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t)(rewarded.Reset(0))
-	must(t)(rewarded.Step(nil))
-	before = rewarded.Statistics()
-	if _, err := rewarded.Step(nil); err == nil || !cmp.Equal(before, rewarded.Statistics()) {
-		t.Errorf("infinity: %v", err)
+	for _, variant := range []wrappers.Variant{wrappers.Gymnasium, wrappers.SB3} {
+		observed := func(inside envs.Env) (envs.Env, error) {
+			return wrappers.NewNormalizeObservation(inside, wrappers.NormalizeObservationOptions{Variant: variant})
+		}
+		rewarded := func(inside envs.Env) (envs.Env, error) {
+			return wrappers.NewNormalizeReward(inside, wrappers.NormalizeRewardOptions{Variant: variant, Discount: .5})
+		}
+		counted := func(inside envs.Env) (envs.Env, error) { return wrappers.NewEpisodeStatistics(inside) }
+		for _, c := range []struct {
+			make  func(inside envs.Env) (envs.Env, error)
+			spoil func(s *envs.Step)
+			want  string // "" if the value is not read
+		}{
+			{observed, func(s *envs.Step) { s.Observations[2] = nan }, "normalize_observation: observations: environment 1, dimension 0 is NaN"},
+			{observed, func(s *envs.Step) { s.Observations[1] = -inf }, "normalize_observation: observations: environment 0, dimension 1 is -Inf"},
+			{observed, func(s *envs.Step) { s.FinalObservations[3] = inf }, map[wrappers.Variant]string{
+				wrappers.Gymnasium: "normalize_observation: final observations: environment 1, dimension 1 is +Inf"}[variant]},
+			{observed, func(s *envs.Step) { s.FinalObservations[3], s.FinalUnknown[1] = nan, true }, ""},
+			{rewarded, func(s *envs.Step) { s.Rewards[1] = inf }, "normalize_reward: the reward of environment 1 is +Inf"},
+			{counted, func(s *envs.Step) { s.Rewards[1] = nan }, "episode_statistics: the reward of environment 1 is NaN"},
+		} {
+			env, err := c.make(&tape{n: 2, width: 2, steps: step(c.spoil)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			must(t)(env.Reset(0))
+			must(t)(env.Step(nil))
+			learned, ok := env.(envs.RunningStatistics)
+			var before map[string][]float64
+			if ok {
+				before = learned.Statistics()
+			}
+			_, err = env.Step(nil)
+			if c.want == "" && err == nil {
+				continue
+			}
+			if err == nil || c.want == "" || !strings.Contains(err.Error(), c.want) || ok && !cmp.Equal(before, learned.Statistics()) {
+				t.Errorf("%s: error %v, want %q, and the same statistics", variant, err, c.want)
+			}
+			if s := must(t)(env.Step(nil)); !ok && (s.Episodes[0].Return != 1 || s.Episodes[1].Return != 2) {
+				t.Errorf("episodes %v", s.Episodes)
+			}
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ func FirstNonFinite(x []float32) int {
 	return -1
 }
 
-// CheckRows returns an error that names the environment, the column and the value of the first NaN or infinity in rows,
+// CheckRows returns an error that names the environment, the dimension and the value of the first NaN or infinity in rows,
 // one row of width values an environment. It passes over the environments whose skip is true; nil skips none.
 func CheckRows(rows []float32, width int, skip []bool) error {
 	for from := 0; from < len(rows); {
@@ -45,7 +45,7 @@ func CheckRows(rows []float32, width int, skip []bool) error {
 		i += from
 		env := i / width
 		if skip == nil || !skip[env] {
-			return fmt.Errorf("environment %d, column %d is %g; it must be finite", env, i%width, rows[i])
+			return fmt.Errorf("environment %d, dimension %d is %g; it must be finite", env, i%width, rows[i])
 		}
 		from = (env + 1) * width
 	}

@@ -98,7 +98,7 @@ func (c *Core) noteOutliers(scaler string) error {
 		}
 		at := ""
 		if width > 1 {
-			at = fmt.Sprintf(", column %d", o.column)
+			at = fmt.Sprintf(", dimension %d", o.column)
 		}
 		found = fmt.Sprintf("%s: %s: environment %d%s is %g at timestep %d, where the others have mean %.3g and standard deviation %.3g; "+
 			"%s has learned from it and will hardly tell them apart; repair or clip what the environment returns, and begin again or go on "+
@@ -106,7 +106,7 @@ func (c *Core) noteOutliers(scaler string) error {
 			c.Timestep-int64(c.Rollout.Steps())+int64(o.row/c.numEnvs), o.mean, o.deviation, scaler)
 	}
 	if more > 0 {
-		found += fmt.Sprintf(" (%d more columns have outliers)", more)
+		found += fmt.Sprintf(" (%d more dimensions have outliers)", more)
 	}
 	if found != "" {
 		c.Figures.Note(found)
