@@ -36,7 +36,7 @@ func TestInterval(t *testing.T) {
 		want             int
 	}{
 		{"auto", 1000, 10, 100}, {"AUTO", 1000, 100, 10}, {"auto", 5, 100, 1}, {"auto", 0, 100, 0},
-		{7, 1000, 10, 7}, {7.0, 1000, 10, 7}, {0, 1000, 10, 0},
+		{7, 1000, 10, 7}, {7.0, 1000, 10, 7}, {0, 1000, 10, 0}, {"7", 1000, 10, 7}, {int64(7), 1000, 10, 7},
 	} {
 		var i agents.Interval
 		if err := i.SetConfig(test.given); err != nil {
@@ -95,7 +95,7 @@ func TestRename(t *testing.T) {
 	if got, err := agents.Rename("ppo", both, plain); err != nil || !reflect.DeepEqual(got, both) {
 		t.Errorf("%v, %v", got, err)
 	}
-	for _, bad := range []map[string]any{{"lambda": 0.9, "gae_lambda": 0.8}, {"clip_predicted_values": "yes"}, {"shared_state_preprocessor": "x", "state_preprocessor": "y", "observation_preprocessor": "z"}} {
+	for _, bad := range []map[string]any{{"lambda": 0.9, "gae_lambda": 0.8}, {"clip_predicted_values": "perhaps"}, {"shared_state_preprocessor": "x", "state_preprocessor": "y", "observation_preprocessor": "z"}} {
 		if _, err := agents.Rename("ppo", bad, plain); err == nil {
 			t.Errorf("%v: accepted", bad)
 		}

@@ -1,13 +1,12 @@
 package agents
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -281,18 +280,13 @@ type Interval struct {
 
 // SetConfig reads "auto" or a whole number of at least 0.
 func (i *Interval) SetConfig(value any) error {
-	next, ok := Interval{}, false
-	switch v := value.(type) {
-	case Interval:
-		next, ok = v, v.Auto || v.Steps >= 0
-	case string:
-		next, ok = Interval{Auto: true}, strings.EqualFold(v, "auto")
-	case int:
-		next, ok = Interval{Steps: v}, v >= 0
-	case float64:
-		next, ok = Interval{Steps: int(v)}, v >= 0 && v == math.Trunc(v)
+	next, ok := value.(Interval)
+	if text, is := value.(string); is && strings.EqualFold(text, "auto") {
+		next, ok = Interval{Auto: true}, true
+	} else if !ok {
+		next.Steps, ok = config.Whole(value)
 	}
-	if !ok {
+	if !ok || !next.Auto && next.Steps < 0 {
 		return fmt.Errorf("want a whole number of timesteps, or \"auto\"")
 	}
 	*i = next
@@ -361,7 +355,11 @@ func (c *OnPolicy) Validate(prefix string, networks int) error {
 	if c.RewardsShaperScale == 0 {
 		return fmt.Errorf("%s: \"rewards_shaper_scale\" is 0: every reward would vanish; leave it out, or use 1", prefix)
 	}
-	return nil
+	return cmp.Or(
+		CheckKwargs(prefix, "learning_rate_scheduler", c.LearningRateScheduler, c.LearningRateSchedulerKwargs),
+		CheckKwargs(prefix, "observation_preprocessor", c.ObservationPreprocessor, c.ObservationPreprocessorKwargs),
+		CheckKwargs(prefix, "state_preprocessor", c.StatePreprocessor, c.StatePreprocessorKwargs),
+		CheckKwargs(prefix, "value_preprocessor", c.ValuePreprocessor, c.ValuePreprocessorKwargs))
 }
 
 // Skrl reports whether the behaviour of a release of skrl is asked for.
@@ -381,11 +379,13 @@ func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, 
 	out := make(map[string]any, len(dict))
 	maps.Copy(out, dict)
 	if v, ok := out["clip_predicted_values"]; ok {
-		on, isBool := v.(bool)
-		if !isBool {
-			return nil, fmt.Errorf("%s: \"clip_predicted_values\" is %v (%T): want true or false", prefix, v, v)
+		var clip struct {
+			On bool `yaml:"clip_predicted_values"`
 		}
-		if !on {
+		if err := config.Merge(&clip, map[string]any{"clip_predicted_values": v}, config.Options{Prefix: prefix}); err != nil {
+			return nil, err
+		}
+		if !clip.On {
 			out["value_clip"] = 0.0
 		}
 		delete(out, "clip_predicted_values")
@@ -411,33 +411,4 @@ func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, 
 		delete(out, from)
 	}
 	return out, nil
-}
-
-// ScalerConfig reads a preprocessor's kwargs. "size" and "device", which skrl needs, are checked and not needed.
-func ScalerConfig(prefix string, kwargs map[string]any, size int, unbiased bool) (preprocessors.ScalerConfig, error) {
-	cfg := preprocessors.DefaultScalerConfig()
-	cfg.Unbiased = unbiased
-	err := MergeScalerConfig(prefix, kwargs, size, &cfg)
-	return cfg, err
-}
-
-// MergeScalerConfig merges a preprocessor's kwargs over cfg, a pointer to the settings of its kind, as [ScalerConfig]
-// does.
-func MergeScalerConfig[T any](prefix string, kwargs map[string]any, size int, cfg *T) error {
-	own := map[string]any{}
-	for k, v := range kwargs {
-		switch k {
-		case "device":
-		case "size":
-			if n, ok := v.(int); ok && n != size {
-				return fmt.Errorf("%s.size is %d, but the rows have %d values", prefix, n, size)
-			}
-		default:
-			own[k] = v
-		}
-	}
-	if err := config.Merge(cfg, own, config.Options{Prefix: prefix}); err != nil {
-		return err
-	}
-	return config.Check(*cfg, prefix)
 }

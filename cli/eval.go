@@ -17,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -157,14 +158,14 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 
 // environment changes the section for evaluation.
 func (f *evalFlags) environment(section map[string]any) {
-	if n, ok := section["num_envs"].(int); f.numEnvs == 0 && ok && n > f.episodes {
+	if n, ok := config.Whole(section["num_envs"]); f.numEnvs == 0 && ok && n > f.episodes {
 		section["num_envs"] = f.episodes
 	}
 	if f.numEnvs > 0 {
 		section["num_envs"] = f.numEnvs
 	}
-	n, _ := section["num_envs"].(int)
-	if children, ok := section["children"].(int); ok && children > max(n, 1) {
+	n, _ := config.Whole(section["num_envs"])
+	if children, ok := config.Whole(section["children"]); ok && children > max(n, 1) {
 		section["children"] = 0
 	}
 	full, _ := catalog.Settings(section) // what is wrong with it is said where the environment is made

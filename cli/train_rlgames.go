@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/trainers/rlgames"
 )
@@ -184,7 +185,7 @@ func (f *trainFlags) adjust(c runfile.Sections, assignments []string) error {
 		return commandline.Usagef("--sigma is for a file of rl_games; give --set models.policy.initial_log_std=%g", f.isaac.sigma)
 	}
 	if f.isaac.maxIterations > 0 {
-		rollouts, ok := c.Section("agent")["rollouts"].(int)
+		rollouts, ok := config.Whole(c.Section("agent")["rollouts"])
 		if !ok {
 			return commandline.Usagef("--max-iterations counts updates, each after agent.rollouts timesteps, which the configuration does not give; give --timesteps N")
 		}

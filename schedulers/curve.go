@@ -43,13 +43,11 @@ func (n *Iterations) SetConfig(value any) error {
 		*n = Auto
 		return nil
 	}
-	var number struct {
-		N int64 `yaml:"n" config:"min=1"`
-	}
-	if config.Merge(&number, map[string]any{"n": value}, config.Options{}) != nil {
+	number, ok := config.Whole(value)
+	if !ok || number < 1 {
 		return errors.New(`want an integer ≥ 1, or "auto"`)
 	}
-	*n = Iterations(number.N)
+	*n = Iterations(number)
 	return nil
 }
 

@@ -231,7 +231,8 @@ func (c *Config) Validate() error {
 	if c.TaskRewardScale == 0 && c.StyleRewardScale == 0 {
 		return fmt.Errorf("amp: \"task_reward_scale\" and \"style_reward_scale\" are both 0: there would be nothing to learn")
 	}
-	if err := cmp.Or(c.validateMode(), c.validateCALM()); err != nil {
+	if err := cmp.Or(c.validateMode(), c.validateCALM(), agents.CheckKwargs("amp", "amp_observation_preprocessor",
+		c.AMPObservationPreprocessor, c.AMPObservationPreprocessorKwargs)); err != nil {
 		return err
 	}
 	if _, err := parseFeatures(c.DiscriminatorMaskedFeatures); err != nil {

@@ -16,7 +16,7 @@ import (
 //  2. standardise and reward: the discriminator's scaler learns, and the discriminator rewards the rollout for its style;
 //  3. estimate: advantages and returns of task and style together;
 //  4. learn, once an epoch: for each minibatch PPO's loss and the discriminator's, and one optimizer step;
-//  5. remember and Finish: the replay buffer takes the policy's motion, the scalers learn, the rollout is emptied.
+//  5. Conclude, remember and Finish: the scalers learn, the replay buffer takes the policy's motion, the rollout is emptied.
 //
 // An update that fails, diverges or is cancelled is undone as a whole, so that it can be tried again.
 func (a *learner) Update(ctx context.Context) error {
@@ -60,7 +60,8 @@ func (a *learner) Update(ctx context.Context) error {
 		if err := a.Conclude(s, meter, 0, more); err != nil {
 			return err
 		}
-		return a.Finish(s, a.remember)
+		a.remember(s)
+		return a.Finish(s)
 	})
 }
 

@@ -370,7 +370,7 @@ func update(t *testing.T, b *Agent, rate *float64, period, divergence string) (r
 		if period == schedulers.EveryUpdate {
 			adapt(mean(total))
 		}
-		return l.Finish(s, nil)
+		return l.Finish(s)
 	})
 	if err != nil {
 		t.Fatal(err)

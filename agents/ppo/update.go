@@ -12,7 +12,7 @@ import (
 //
 //  1. estimate: values, advantages and returns of every step, by generalised advantage estimation;
 //  2. learn, once an epoch: for each minibatch the loss L = −L^CLIP + c₁·L^VF − c₂·H (eq. 9) and one optimizer step;
-//  3. Finish: the scalers learn from the rollout, and the rollout is emptied.
+//  3. Conclude and Finish: the scalers learn from the rollout, and the rollout is emptied.
 //
 // An update that fails, diverges or is cancelled is undone as a whole, so that it can be tried again.
 func (a *learner) Update(ctx context.Context) error {
@@ -46,7 +46,7 @@ func (a *learner) Update(ctx context.Context) error {
 		if err := a.Conclude(s, meter, count, nil); err != nil {
 			return err
 		}
-		return a.Finish(s, nil)
+		return a.Finish(s)
 	})
 }
 

@@ -253,11 +253,11 @@ func setBool(dst, v reflect.Value) bool {
 // setNumber stores an integer or a float where nothing of it is lost but a float's last digits.
 func setNumber(dst, v reflect.Value) bool {
 	if v.Kind() == reflect.String {
-		f, ok := exponentForm(v.String())
+		n, ok := inQuotes(v.String())
 		if !ok {
 			return false
 		}
-		v = reflect.ValueOf(f)
+		v = reflect.ValueOf(n)
 	}
 	switch {
 	case dst.CanFloat():
@@ -316,16 +316,25 @@ func setFloat(dst, v reflect.Value) bool {
 	return true
 }
 
-// exponentForm reads the numbers that YAML 1.1 leaves as strings: those with an exponent, and infinities by their
-// common names.
-func exponentForm(s string) (float64, bool) {
+// inQuotes reads a number that stands in a string: a decimal one, or an infinity by its common names. Python's reader of
+// YAML leaves 1e-3 so, and shells and templates leave 32 so.
+func inQuotes(s string) (number any, ok bool) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n, true
+	}
 	switch strings.ToLower(s) {
 	case "inf", "+inf", "-inf":
 	default:
-		if !strings.ContainsAny(s, "eE") || strings.ContainsAny(s, "xXpPnN_") {
-			return 0, false
+		if strings.ContainsAny(s, "xXpPnN_") { // hexadecimal, NaN, other infinities
+			return nil, false
 		}
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	return f, err == nil
+}
+
+// Whole reads a whole number as Merge reads it where an integer is wanted.
+func Whole(value any) (n int, ok bool) {
+	ok = value != nil && setNumber(reflect.ValueOf(&n).Elem(), reflect.ValueOf(value))
+	return n, ok
 }

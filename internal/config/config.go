@@ -63,8 +63,8 @@ type Setter interface {
 // Merge writes the values of dict over the fields of the struct that dst points to.
 //
 // Keys are compared exactly, case included. Values are read with these conversions and no others: integers where
-// numbers are wanted; numbers without a fraction where integers are wanted; numbers in exponent form that a reader of
-// YAML 1.1 left as strings ("1e-4"); "yes", "no", "on" and "off" likewise for booleans; durations as strings ("1m30s");
+// numbers are wanted; numbers without a fraction where integers are wanted; decimal numbers in strings ("1e-4", "32"),
+// for every numeric setting alike; "yes", "no", "on" and "off" in strings for booleans; durations as strings ("1m30s");
 // one value where a list is wanted; null, which resets a field to its zero value. Maps and lists are copied. Function
 // and interface fields take any value of a fitting type.
 //

@@ -110,7 +110,7 @@ func (f *File) countMembers(population map[string]any) error {
 	if !ok {
 		return nil
 	}
-	n, ok := given.(int)
+	n, ok := config.Whole(given)
 	switch {
 	case !ok || n < 1:
 		return fmt.Errorf("launch: \"pbt.num_policies\" is %v: want a whole number of at least 1", given)
@@ -240,7 +240,7 @@ func sameRun(before, after []byte) (note string, err error) {
 // totalSteps is the key pbt.total_steps of a file, 0 where it has none.
 func totalSteps(dict map[string]any) int {
 	population, _ := dict["pbt"].(map[string]any)
-	n, _ := population["total_steps"].(int)
+	n, _ := config.Whole(population["total_steps"])
 	return n
 }
 

@@ -63,11 +63,13 @@ func (c *Core) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
 	}
 }
 
-// Conclude ends the learning of an update: it reads all its figures from the device at once and tracks them. They are
+// Conclude ends the learning of an update: the observation scalers learn, and all figures are read from the device at
+// once, with the scalers' statistics (see checkStatistics), and tracked. The figures are
 // the means of the meter, each sum divided by count (0: by the number of minibatches), the scalars in more, the
 // standard deviation, and the learning rate where a schedule changes it. A mean that is not finite, and a parameter
 // that has become infinite or NaN, is a DivergedError; the sum of all parameters shows that in one operation.
 func (c *Core) Conclude(s *tensor.Scope, m *Meter, count int, more map[string]tensor.Tensor) error {
+	c.learnScales(s)
 	names := slices.Sorted(maps.Keys(more))
 	scalars := []tensor.Tensor{s.Sum(c.Flat.Values)}
 	for _, name := range names {
@@ -82,10 +84,11 @@ func (c *Core) Conclude(s *tensor.Scope, m *Meter, count int, more map[string]te
 			scalars = append(scalars, s.Select(c.flags, 0, int64(r)))
 		}
 	}
-	x, err := m.read(s, scalars...)
+	x, err := m.read(s, c.statistics(), scalars...)
 	if err != nil {
 		return err
 	}
+	x, statistics := x[:len(m.names)+len(scalars)], x[len(m.names)+len(scalars):]
 	if err := c.blame(x[len(m.names)+flags:]); err != nil {
 		return err
 	}
@@ -96,6 +99,9 @@ func (c *Core) Conclude(s *tensor.Scope, m *Meter, count int, more map[string]te
 	x = x[len(m.names):]
 	if sum := x[0]; math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the sum of all parameters is %g", sum)}
+	}
+	if err := c.checkStatistics(statistics); err != nil {
+		return err
 	}
 	off := map[string]bool{"Loss / Entropy loss": c.Config.EntropyLossScale == 0, "Loss / Bounds loss": c.Config.BoundsLossScale == 0}
 	for tag, mean := range means {
@@ -154,11 +160,11 @@ func (m *Meter) EpochMean(name string) (float64, error) {
 	panic("onpolicy: no meter is named " + name)
 }
 
-// read returns the sums, and behind them the given scalars (float32). It waits for the device.
-func (m *Meter) read(s *tensor.Scope, scalars ...tensor.Tensor) ([]float64, error) {
+// read returns the sums, behind them the given scalars (float32), and then the vectors (float64). It waits for the device.
+func (m *Meter) read(s *tensor.Scope, vectors []tensor.Tensor, scalars ...tensor.Tensor) ([]float64, error) {
 	own := s.Full(tensor.Float64, 0, int64(len(scalars)))
 	s.Tally(own, scalars...)
-	all := s.Cat(0, m.sum, own)
+	all := s.Cat(0, append([]tensor.Tensor{m.sum, own}, vectors...)...)
 	if err := s.Err(); err != nil {
 		return nil, err
 	}

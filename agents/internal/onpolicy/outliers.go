@@ -25,37 +25,40 @@ const (
 	tooLarge = 1 << 60
 )
 
-// checkStatistics returns a DivergedError if the scalers have learned statistics that nothing can be computed with, so
-// that the update is undone. It notes the outliers behind statistics that have jumped.
-func (c *Core) checkStatistics(s *tensor.Scope) error {
-	var figures []tensor.Tensor
+// statistics are those of all scalers, and behind them the same ones as they were before the update.
+func (c *Core) statistics() []tensor.Tensor {
+	var now []tensor.Tensor
 	for _, x := range c.allScalers() {
 		for _, of := range x.statistics() {
-			before := c.undo.statistics[len(figures)/2]
-			figures = append(figures, s.MaxOf(s.Abs(of.Tensor)), s.MaxOf(s.Div(of.Tensor, s.ClampMin(before, 1e-30))))
+			now = append(now, of.Tensor)
 		}
 	}
-	if len(figures) == 0 || s.Err() != nil {
-		return s.Err()
-	}
-	values, err := tensor.Float64s(s.Stack(0, figures...))
-	if err != nil {
-		return err
-	}
+	return append(now, c.undo.statistics...)
+}
+
+// checkStatistics returns a DivergedError if the scalers have learned statistics that nothing can be computed with, so
+// that the update is undone. It notes the outliers behind statistics that have jumped. values are those of c.statistics.
+func (c *Core) checkStatistics(values []float64) error {
+	after, before := values[:len(values)/2], values[len(values)/2:]
 	for _, x := range c.allScalers() {
 		jumped := c.Updates == 0 && x.Scaler != nil
 		for _, of := range x.statistics() {
-			size, factor := values[0], values[1]
-			values = values[2:]
-			limit := map[string]float64{layout.RunningMean: tooLarge, layout.RunningVariance: tooLarge * tooLarge}[of.name]
-			switch {
-			case math.IsNaN(size) || math.IsInf(size, 0):
-				return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("%s of %s has become %g", of.name, x.name, size)}
-			case x.name == layout.ValueScaler && limit > 0 && size > limit:
-				return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("%s of %s has become %g, and float32 cannot hold sums of squares "+
-					"of such returns (lower rewards_shaper_scale)", of.name, x.name, size)}
+			spread := of.name == layout.RunningVariance || of.name == layout.RunningMeanAbs
+			limit := math.MaxFloat64
+			if x.name == layout.ValueScaler && of.name == layout.RunningMean {
+				limit = tooLarge
+			} else if x.name == layout.ValueScaler && spread {
+				limit = tooLarge * tooLarge
 			}
-			jumped = jumped || factor > jump && (of.name == layout.RunningVariance || of.name == layout.RunningMeanAbs)
+			n := tensor.Numel(of.Tensor)
+			for i, v := range after[:n] {
+				if !(math.Abs(v) <= limit) {
+					return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("%s of %s has become %g in dimension %d, which float32 cannot "+
+						"compute with", of.name, x.name, v, i)}
+				}
+				jumped = jumped || spread && v > jump*before[i]
+			}
+			after, before = after[n:], before[n:]
 		}
 		if jumped {
 			if err := c.noteOutliers(x.name); err != nil {

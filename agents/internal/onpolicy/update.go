@@ -91,22 +91,20 @@ func (c *Core) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 	return x > c.Config.KLThreshold, nil
 }
 
-// Finish ends an update: the observation scalers learn from the rollout, remember (nil for none) takes what the algorithm
-// keeps of it, and the rollout is emptied. The scalers learn only now, so that the whole rollout and its update see the
-// same statistics (skrl's learn within the update, see asSkrl). Statistics that went wrong undo the update.
-func (c *Core) Finish(s *tensor.Scope, remember func(s *tensor.Scope)) error {
-	if !c.Config.Skrl() {
-		c.learnScale(s, c.ObservationScaler, c.obsRows, "observations")
-		if c.spaces.State.Width() > 0 {
-			c.learnScale(s, c.StateScaler, c.stateRows, "states")
-		}
+// learnScales lets the observation scalers learn from the rollout, at the end of an update, so that the whole rollout and
+// its update see the same statistics (skrl's learn within the update, see asSkrl).
+func (c *Core) learnScales(s *tensor.Scope) {
+	if c.Config.Skrl() {
+		return
 	}
-	if err := c.checkStatistics(s); err != nil {
-		return err
+	c.learnScale(s, c.ObservationScaler, c.obsRows, "observations")
+	if c.spaces.State.Width() > 0 {
+		c.learnScale(s, c.StateScaler, c.stateRows, "states")
 	}
-	if remember != nil {
-		remember(s)
-	}
+}
+
+// Finish ends an update: the rollout is emptied.
+func (c *Core) Finish(s *tensor.Scope) error {
 	if err := s.Err(); err != nil {
 		return err
 	}
