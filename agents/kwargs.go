@@ -24,8 +24,8 @@ func ScalerConfig(prefix string, kwargs map[string]any, size int, unbiased bool)
 	return cfg, err
 }
 
-// MergeScalerConfig merges a preprocessor's kwargs over cfg, a pointer to the settings of its kind, as [ScalerConfig]
-// does.
+// MergeScalerConfig merges a preprocessor's kwargs over cfg, a pointer to the settings of its kind, as
+// [ScalerConfig] does.
 func MergeScalerConfig[T any](prefix string, kwargs map[string]any, size int, cfg *T) error {
 	own := map[string]any{}
 	for k, v := range kwargs {

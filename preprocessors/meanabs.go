@@ -7,19 +7,21 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Scaler is what the scalers of this package have in common: statistics of rows of width Size that learn from batches.
+// Scaler is what the scalers of this package have in common: statistics of rows of width Size that learn from
+// batches.
 type Scaler interface {
 	// Size is the width of the rows.
 	Size() int
-	// Update learns from the rows of x (…, Size), which must be finite: otherwise it changes nothing and fails the scope.
+	// Update learns from the rows of x (…, Size), which must be finite: otherwise it changes nothing and fails the
+	// scope.
 	Update(s *tensor.Scope, x tensor.Tensor)
 	// Learn is Update without the check, for rows that the caller has checked. It does not wait for the device.
 	Learn(s *tensor.Scope, x tensor.Tensor)
 	// Forward returns the rows of x (…, Size), scaled. Gradients do not flow through it.
 	Forward(s *tensor.Scope, x tensor.Tensor) tensor.Tensor
 	// Moments returns what the rows of x (…, Size) amount to, as many float64 as ZeroMoments has: those of several
-	// batches, or of several processes with the same statistics, are added up, and Merge learns from the sum what Update
-	// learns from all rows at once.
+	// batches, or of several processes with the same statistics, are added up, and Merge learns from the sum what
+	// Update learns from all rows at once.
 	Moments(s *tensor.Scope, x tensor.Tensor) tensor.Tensor
 	// ZeroMoments returns the moments of no rows.
 	ZeroMoments(s *tensor.Scope) tensor.Tensor
@@ -31,7 +33,8 @@ type Scaler interface {
 
 // MeanAbsConfig tunes a [RunningMeanAbsScaler].
 type MeanAbsConfig struct {
-	// MinMean is the least mean that rows are divided by, default 1e-4: a column that is 0 in every row is divided by it.
+	// MinMean is the least mean that rows are divided by, default 1e-4: a column that is 0 in every row is divided
+	// by it.
 	MinMean float64 `yaml:"min_mean" config:"gt=0"`
 	// FreezeAfter stops the statistics after so many rows; 0 never does.
 	FreezeAfter float64 `yaml:"freeze_after" config:"min=0"`
@@ -40,12 +43,12 @@ type MeanAbsConfig struct {
 // DefaultMeanAbsConfig returns the defaults named in [MeanAbsConfig].
 func DefaultMeanAbsConfig() MeanAbsConfig { return MeanAbsConfig{MinMean: 1e-4} }
 
-// RunningMeanAbsScaler divides each column of rows of width Size by the running mean of its absolute values. It moves
-// no row's centre: what is 0 stays 0, as differences that are judged by their distance from 0 need (Zhang et al. 2025,
-// ADD). Its statistics are float64.
+// RunningMeanAbsScaler divides each column of rows of width Size by the running mean of its absolute values. It
+// moves no row's centre: what is 0 stays 0, as differences that are judged by their distance from 0 need (Zhang et
+// al. 2025, ADD). Its statistics are float64.
 type RunningMeanAbsScaler struct {
-	// Mean is (Size), the mean of |x| of all rows; Count is (1), their number. A new scaler has mean 1 and count 0, so
-	// that it changes nothing, and the first rows replace that mean.
+	// Mean is (Size), the mean of |x| of all rows; Count is (1), their number. A new scaler has mean 1 and count 0,
+	// so that it changes nothing, and the first rows replace that mean.
 	Mean, Count tensor.Tensor
 
 	cfg   MeanAbsConfig
@@ -71,8 +74,8 @@ func NewRunningMeanAbsScaler(size int, cfg MeanAbsConfig, d tensor.Device) (*Run
 // Size is the width of the rows.
 func (r *RunningMeanAbsScaler) Size() int { return r.size }
 
-// Update merges the rows of x (…, Size) into the statistics. A NaN or an infinity among them is the scope's error, and
-// changes nothing. Update reads the rows, and so waits for the device.
+// Update merges the rows of x (…, Size) into the statistics. A NaN or an infinity among them is the scope's error,
+// and changes nothing. Update reads the rows, and so waits for the device.
 func (r *RunningMeanAbsScaler) Update(s *tensor.Scope, x tensor.Tensor) {
 	if finite(s, x, r.size) {
 		r.Learn(s, x)

@@ -15,8 +15,8 @@ type ScalerConfig struct {
 	Epsilon float64 `yaml:"epsilon" config:"gt=0"`
 	// ClipThreshold limits normalised values to ±ClipThreshold, default 5.
 	ClipThreshold float64 `yaml:"clip_threshold" config:"gt=0"`
-	// Unbiased merges each batch's unbiased variance, as skrl 2.0 does. The default merges the biased one, which makes
-	// the running variance exact and lets a batch have a single row.
+	// Unbiased merges each batch's unbiased variance, as skrl 2.0 does. The default merges the biased one, which
+	// makes the running variance exact and lets a batch have a single row.
 	Unbiased bool `yaml:"unbiased"`
 	// FreezeAfter stops the statistics after so many rows; 0 never does.
 	FreezeAfter float64 `yaml:"freeze_after" config:"min=0"`
@@ -26,7 +26,8 @@ type ScalerConfig struct {
 func DefaultScalerConfig() ScalerConfig { return ScalerConfig{Epsilon: 1e-8, ClipThreshold: 5} }
 
 // RunningStandardScaler keeps the running mean and variance of rows of width Size, and standardises rows with them
-// (skrl: RunningStandardScaler; the merge is Chan et al.'s). Its statistics are float64. A nil scaler is the identity.
+// (skrl: RunningStandardScaler; the merge is Chan et al.'s). Its statistics are float64. A nil scaler is the
+// identity.
 type RunningStandardScaler struct {
 	// Mean and Variance are (Size) and Count is (1), float64. A new scaler has mean 0, variance 1, count 1.
 	Mean, Variance, Count tensor.Tensor
@@ -61,8 +62,8 @@ func (r *RunningStandardScaler) Config() ScalerConfig { return r.cfg }
 // Size is the width of the rows.
 func (r *RunningStandardScaler) Size() int { return r.size }
 
-// Update merges the rows of x (…, Size) into the statistics. A NaN or an infinity among them is the scope's error, and
-// changes nothing. Update reads the rows, and so waits for the device.
+// Update merges the rows of x (…, Size) into the statistics. A NaN or an infinity among them is the scope's error,
+// and changes nothing. Update reads the rows, and so waits for the device.
 func (r *RunningStandardScaler) Update(s *tensor.Scope, x tensor.Tensor) {
 	if r != nil && finite(s, x, r.size) {
 		r.Learn(s, x)
@@ -77,8 +78,8 @@ func (r *RunningStandardScaler) Learn(s *tensor.Scope, x tensor.Tensor) {
 	s.ScalerUpdate(x, r.Mean, r.Variance, r.Count, r.cfg.Unbiased, r.cfg.FreezeAfter)
 }
 
-// finite reports whether the rows of x, size values each, are finite. Otherwise the scope's error names the first value
-// that is not.
+// finite reports whether the rows of x, size values each, are finite. Otherwise the scope's error names the first
+// value that is not.
 func finite(s *tensor.Scope, x tensor.Tensor, size int) bool {
 	if s.Err() != nil {
 		return false
@@ -93,9 +94,10 @@ func finite(s *tensor.Scope, x tensor.Tensor, size int) bool {
 	return err == nil
 }
 
-// Moments returns what the rows of x (…, Size) amount to, (2·Size + 1) float64: their count n, the sums of their distances
-// from the present mean, and the sums of the squares of these. Moments of several batches, or of several processes with
-// the same statistics, are added up, and Merge learns from the sum what Update learns from all rows at once.
+// Moments returns what the rows of x (…, Size) amount to, (2·Size + 1) float64: their count n, the sums of their
+// distances from the present mean, and the sums of the squares of these. Moments of several batches, or of several
+// processes with the same statistics, are added up, and Merge learns from the sum what Update learns from all rows
+// at once.
 func (r *RunningStandardScaler) Moments(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
 	if s.Err() != nil {
 		return tensor.Tensor{}
@@ -133,8 +135,8 @@ func (r *RunningStandardScaler) Merge(s *tensor.Scope, moments tensor.Tensor) {
 	s.Copy(r.Count, total)
 }
 
-// Forward standardises the rows of x (…, Size): clamp((x − mean) / (√variance + ε), ±clip_threshold). Gradients do not
-// flow through it.
+// Forward standardises the rows of x (…, Size): clamp((x − mean) / (√variance + ε), ±clip_threshold). Gradients do
+// not flow through it.
 func (r *RunningStandardScaler) Forward(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
 	if r == nil {
 		return x

@@ -6,16 +6,16 @@ import (
 	"unsafe"
 )
 
-// A float32 is infinite or NaN if all bits of its exponent are set. Adding 1 to such an exponent carries into the sign's
-// bit, which the mask has cleared. One 64-bit word tests two values.
+// A float32 is infinite or NaN if all bits of its exponent are set. Adding 1 to such an exponent carries into the
+// sign's bit, which the mask has cleared. One 64-bit word tests two values.
 const (
 	exponents = 0x7f800000_7f800000
 	ones      = 0x00800000_00800000
 	carries   = 0x80000000_80000000
 )
 
-// FirstNonFinite returns the index of the first NaN or infinity in x, or -1 if all values are finite. It is fast enough
-// for every observation of a training: it tests eight values at a time, without a branch for each.
+// FirstNonFinite returns the index of the first NaN or infinity in x, or -1 if all values are finite. It is fast
+// enough for every observation of a training: it tests eight values at a time, without a branch for each.
 func FirstNonFinite(x []float32) int {
 	i := 0
 	for ; i+8 <= len(x); i += 8 {
@@ -34,8 +34,8 @@ func FirstNonFinite(x []float32) int {
 	return -1
 }
 
-// CheckRows returns an error that names the environment, the dimension and the value of the first NaN or infinity in rows,
-// one row of width values an environment. It passes over the environments whose skip is true; nil skips none.
+// CheckRows returns an error that names the environment, the dimension and the value of the first NaN or infinity in
+// rows, one row of width values an environment. It passes over the environments whose skip is true; nil skips none.
 func CheckRows(rows []float32, width int, skip []bool) error {
 	for from := 0; from < len(rows); {
 		i := FirstNonFinite(rows[from:])

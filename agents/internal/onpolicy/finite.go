@@ -10,11 +10,11 @@ import (
 	"github.com/gorl-dev/gorl/internal/number"
 )
 
-// NaN and infinities are refused where they enter the agent, before anything learns from them: they would stay in running
-// statistics, and the network's NaN would then be taken for divergence.
+// NaN and infinities are refused where they enter the agent, before anything learns from them: they would stay in
+// running statistics, and the network's NaN would then be taken for divergence.
 
-// checks is what checking values needs: the rows (N) of final observations that nothing reads, and the fields and columns
-// whose outliers have been noted.
+// checks is what checking values needs: the rows (N) of final observations that nothing reads, and the fields and
+// columns whose outliers have been noted.
 type checks struct {
 	unread []bool
 	noted  map[column]bool
@@ -36,8 +36,8 @@ func (c *Core) CheckFinite(call, what string, rows []float32, width int, skip []
 	return nil
 }
 
-// Unused returns which environments' rows of a transition nothing learns from, nil if there are none. skrl's modes learn
-// from all rows.
+// Unused returns which environments' rows of a transition nothing learns from, nil if there are none. skrl's modes
+// learn from all rows.
 func (c *Core) Unused(t agents.Transition) []bool {
 	if c.Config.Skrl() || !slices.Contains(t.Invalid, true) {
 		return nil
@@ -45,15 +45,15 @@ func (c *Core) Unused(t agents.Transition) []bool {
 	return t.Invalid
 }
 
-// checkValues refuses a transition with NaN or infinities. Next observations must be finite everywhere, because the next
-// Act reads them. Final observations count where an episode ended and its last observation is known. The reward counts
-// unless the environment did nothing but reset.
+// checkValues refuses a transition with NaN or infinities. Next observations must be finite everywhere, because the
+// next Act reads them. Final observations count where an episode ended and its last observation is known. The reward
+// counts unless the environment did nothing but reset.
 func (c *Core) checkValues(t agents.Transition) error {
 	unused := c.Unused(t)
 	for i, r := range t.Rewards {
 		if r-r != 0 && (unused == nil || !unused[i] || t.Terminated[i] || t.Truncated[i]) {
-			return fmt.Errorf("%s: Record at timestep %d: the reward of environment %d is %g; it must be finite; the agent is unchanged: "+
-				"repair what the environment returns", strings.ToLower(c.name), c.Timestep, i, r)
+			return fmt.Errorf("%s: Record at timestep %d: the reward of environment %d is %g; it must be finite; "+
+				"the agent is unchanged: repair what the environment returns", strings.ToLower(c.name), c.Timestep, i, r)
 		}
 	}
 	o, w := c.spaces.Observation.Width(), c.spaces.State.Width()

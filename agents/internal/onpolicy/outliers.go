@@ -10,18 +10,19 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// One finite value can ruin running statistics: after a value of 1e8 among 128,000 of unit variance, the variance is 8e10,
-// and all other values are standardised to about the same number for the rest of the run. Nothing is clipped, because the
-// numbers must stay those of skrl. Instead, an update whose statistics have jumped searches its rollout for the value and
-// notes where it came from. Other updates make no pass over the rollout for it.
+// One finite value can ruin running statistics: after a value of 1e8 among 128,000 of unit variance, the variance is
+// 8e10, and all other values are standardised to about the same number for the rest of the run. Nothing is clipped,
+// because the numbers must stay those of skrl. Instead, an update whose statistics have jumped searches its rollout
+// for the value and notes where it came from. Other updates make no pass over the rollout for it.
 const (
-	// jump is the factor that a variance must grow by in one update for the search. The first update always searches.
+	// jump is the factor that a variance must grow by in one update for the search. The first update always
+	// searches.
 	jump = 100
-	// farAway is how far an outlier is from the mean of the other values, in their standard deviations. A deviation below
-	// 1 counts as 1: columns that hardly vary, and rare events in them, are no outliers.
+	// farAway is how far an outlier is from the mean of the other values, in their standard deviations. A deviation
+	// below 1 counts as 1: columns that hardly vary, and rare events in them, are no outliers.
 	farAway = 1e5
-	// tooLarge bounds rewards, and mean and deviation of returns: squares of larger values, summed over a rollout, overflow
-	// float32 (3.4e38).
+	// tooLarge bounds rewards, and mean and deviation of returns: squares of larger values, summed over a rollout,
+	// overflow float32 (3.4e38).
 	tooLarge = 1 << 60
 )
 
@@ -36,8 +37,9 @@ func (c *Core) statistics() []tensor.Tensor {
 	return append(now, c.undo.statistics...)
 }
 
-// checkStatistics returns a DivergedError if the scalers have learned statistics that nothing can be computed with, so
-// that the update is undone. It notes the outliers behind statistics that have jumped. values are those of c.statistics.
+// checkStatistics returns a DivergedError if the scalers have learned statistics that nothing can be computed with,
+// so that the update is undone. It notes the outliers behind statistics that have jumped. values are those of
+// c.statistics.
 func (c *Core) checkStatistics(values []float64) error {
 	after, before := values[:len(values)/2], values[len(values)/2:]
 	for _, x := range c.allScalers() {
@@ -69,8 +71,8 @@ func (c *Core) checkStatistics(values []float64) error {
 	return nil
 }
 
-// noteOutliers searches the rows of the rollout that a scaler has learned from for outliers, and notes each column once.
-// Pictures have none.
+// noteOutliers searches the rows of the rollout that a scaler has learned from for outliers, and notes each column
+// once. Pictures have none.
 func (c *Core) noteOutliers(scaler string) error {
 	field := map[string]string{layout.ObservationScaler: "observations", layout.StateScaler: "states",
 		layout.ValueScaler: "rewards", layout.AMPObservationScaler: "amp_observations"}[scaler]
@@ -124,8 +126,8 @@ type outlier struct {
 	mean, deviation float64
 }
 
-// outliers returns the value of each column that is farthest from the mean, if it is an outlier. Up to a tenth of the
-// rows may hold others like it. Rows that are skipped count for nothing.
+// outliers returns the value of each column that is farthest from the mean, if it is an outlier. Up to a tenth of
+// the rows may hold others like it. Rows that are skipped count for nothing.
 func outliers(values []float32, width int, skip []bool) (found []outlier) {
 	sums, least, most, n := make([]float64, width), make([]int, width), make([]int, width), 0
 	for row, skipped := range skip {
