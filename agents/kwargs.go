@@ -12,7 +12,8 @@ func CheckKwargs(prefix, key, value string, kwargs map[string]any) error {
 	if value != "" || len(kwargs) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: \"%s_kwargs\" is %v, but \"%s\" is not set, so that nothing reads them; set \"%s\", or leave out the kwargs",
+	return fmt.Errorf("%s: \"%s_kwargs\" is %v, but \"%s\" is not set, so that nothing reads them; "+
+		"set \"%s\", or leave out the kwargs",
 		prefix, key, kwargs, key, key)
 }
 

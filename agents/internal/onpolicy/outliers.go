@@ -55,8 +55,9 @@ func (c *Core) checkStatistics(values []float64) error {
 			n := tensor.Numel(of.Tensor)
 			for i, v := range after[:n] {
 				if !(math.Abs(v) <= limit) {
-					return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("%s of %s has become %g in dimension %d, which float32 cannot "+
-						"compute with", of.name, x.name, v, i)}
+					detail := fmt.Sprintf("%s of %s has become %g in dimension %d, which float32 cannot compute with",
+						of.name, x.name, v, i)
+					return &agents.DivergedError{Agent: c.name, Detail: detail}
 				}
 				jumped = jumped || spread && v > jump*before[i]
 			}
@@ -105,9 +106,10 @@ func (c *Core) noteOutliers(scaler string) error {
 		if width > 1 {
 			at = fmt.Sprintf(", dimension %d", o.column)
 		}
-		found = fmt.Sprintf("%s: %s: environment %d%s is %g at timestep %d, where the others have mean %.3g and standard deviation %.3g; "+
-			"%s has learned from it and will hardly tell them apart; repair or clip what the environment returns, and begin again or go on "+
-			"from an earlier checkpoint", strings.ToLower(c.name), strings.ReplaceAll(field, "amp_", "AMP "), o.row%c.numEnvs, at, o.value,
+		found = fmt.Sprintf("%s: %s: environment %d%s is %g at timestep %d, where the others have mean %.3g and "+
+			"standard deviation %.3g; %s has learned from it and will hardly tell them apart; repair or clip what the "+
+			"environment returns, and begin again or go on from an earlier checkpoint", strings.ToLower(c.name),
+			strings.ReplaceAll(field, "amp_", "AMP "), o.row%c.numEnvs, at, o.value,
 			c.Timestep-int64(c.Rollout.Steps())+int64(o.row/c.numEnvs), o.mean, o.deviation, scaler)
 	}
 	if more > 0 {
