@@ -55,6 +55,11 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 	if err := check(c); err != nil {
 		return err
 	}
+	section, _ := c["distributed"].(map[string]any)
+	ranked, err := distributed.FromDict(section)
+	if err != nil {
+		return err
+	}
 	var tracked memberTrackers
 	defer func() {
 		ended := err
@@ -70,7 +75,7 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 			tracked.update(u)
 		}
 	}}
-	return ranks.Train(ctx, p, program, distributed.DefaultConfig(), func(g *distributed.Group, m pbt.Member) (ranks.Trainee, error) {
+	return ranks.Train(ctx, p, program, ranked, func(g *distributed.Group, m pbt.Member) (ranks.Trainee, error) {
 		trainee, own, err := member(g, c, m.Seed)
 		if err != nil {
 			return nil, err

@@ -43,6 +43,10 @@ func check(c runfile.Sections) error {
 		readers |= runfile.Ranks
 	case runfile.Population:
 		readers |= runfile.Populations | runfile.Launchers
+		launcher, _ := c["launcher"].(map[string]any)
+		if n, _ := launcher["ranks_per_member"].(int); n > 1 {
+			readers |= runfile.Ranks
+		}
 	case runfile.Evolution:
 		readers = runfile.Environments | runfile.Agents | runfile.Evolutions
 	}

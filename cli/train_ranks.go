@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -56,8 +57,9 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 	switch {
 	case errors.Is(err, ranks.ErrStopped):
 		return &commandline.StatusError{Status: commandline.Stopped} // rank 0 has said where
-	case errors.As(err, &failure) && failure.Status == ranks.StatusUsage:
-		return &commandline.StatusError{Status: commandline.WrongUse} // as it has said
+	case errors.As(err, &failure) && failure.Status == ranks.StatusUsage: // as it has said
+		fmt.Fprintf(stderr, "%s: rank %d of %d was called wrongly\n", program, failure.Rank, failure.Size)
+		return &commandline.StatusError{Status: commandline.WrongUse}
 	}
 	if err != nil && failure == nil { // nothing was started
 		return wrong(err)
@@ -68,16 +70,21 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 // trainRank trains one agent, as one of several processes where place says so.
 func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place distributed.Place, stdout, stderr io.Writer) error {
 	t, err := join(ctx, c, place)
-	if err != nil {
-		return err
+	if err == nil {
+		shown := stderr
+		if t.group.Rank() > 0 { // rank 0 prints for all ranks; errors are each rank's own
+			f.quiet, stdout, shown = true, io.Discard, io.Discard
+		}
+		err = t.leave(f.trainSingle(ctx, c, t, stdout, shown))
 	}
-	if t.group.Rank() > 0 { // rank 0 prints for all ranks; errors are each rank's own
-		f.quiet, stdout, stderr = true, io.Discard, io.Discard
-	}
-	err = t.leave(f.trainSingle(ctx, c, t, stdout, stderr))
 	var stopped *commandline.StoppedError
-	if t.group.Rank() > 0 && errors.As(err, &stopped) {
+	var peer *distributed.PeerError
+	switch {
+	case errors.As(err, &stopped) && t.group.Rank() > 0:
 		return &commandline.StatusError{Status: commandline.Stopped}
+	case !errors.As(err, &stopped) && errors.As(err, &peer): // the launcher is to blame the other rank
+		fmt.Fprintf(stderr, "%s: %v\n", program, err)
+		return &commandline.StatusError{Status: ranks.StatusPeer}
 	}
 	return err
 }
@@ -99,6 +106,16 @@ func join(ctx context.Context, c runfile.Sections, place distributed.Place) (t t
 		t.group, err = distributed.Join(ctx, place, cfg)
 	}
 	return t, err
+}
+
+// equal compares the environment's settings of all ranks, but for the seed and what belongs to a machine. The trainer
+// compares the number of environments, and all other settings.
+func (t together) equal(environment map[string]any) error {
+	environment = maps.Clone(environment)
+	for _, key := range []string{"seed", "num_envs", "python", "device", "render"} {
+		delete(environment, key)
+	}
+	return t.group.RequireEqual(map[string]any{"environment": environment})
 }
 
 // leave ends this rank's part. It tells the other ranks of an error, and torchrun's agent of one that began in this

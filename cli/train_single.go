@@ -31,6 +31,9 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	if err != nil {
 		return wrong(err)
 	}
+	if err := with.equal(settings); err != nil {
+		return wrong(err)
+	}
 	env, err := catalog.New(settings)
 	if err != nil {
 		return blame(err)

@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/config"
@@ -9,12 +10,12 @@ import (
 
 // Config says how ranks compute together.
 type Config struct {
-	// Backend is the library that adds up tensors on CUDA devices: "nccl", or "gloo", which copies them to the host and
-	// back, and so lets several ranks share one GPU. "auto" is nccl where gorl's libraries were built with it and the machine
-	// has a GPU for each of its ranks. Tensors on the CPU always take gloo.
+	// Backend is what adds up tensors on CUDA devices: "nccl" is NVIDIA's library; "sockets" copies the tensors to the host
+	// and back, so that several ranks may share one GPU. Default "auto": nccl if gorl's libraries were built with it and
+	// the machine has a GPU for each of its ranks. Tensors on the CPU always take sockets.
 	//
-	// Set gloo where NCCL cannot connect the machines. All ranks must have the same.
-	Backend string `yaml:"backend" config:"oneof=auto|gloo|nccl"`
+	// Set sockets if NCCL cannot connect the machines. All ranks must have the same. "gloo" is an older name of sockets.
+	Backend string `yaml:"backend" config:"oneof=auto|sockets|nccl|gloo"`
 	// Timeout is how long a rank waits for the others in each operation, such as the sum of the gradients; then it ends with
 	// an error that names those that are missing. Default 10 minutes.
 	//
@@ -44,8 +45,8 @@ func FromDict(dict map[string]any) (Config, error) {
 // Validate returns an error that names the first field with a value that makes no sense.
 func (c Config) Validate() error {
 	switch {
-	case c.Backend != "auto" && c.Backend != "gloo" && c.Backend != "nccl":
-		return fmt.Errorf("distributed: \"backend\" is %q; want auto, gloo or nccl", c.Backend)
+	case !slices.Contains([]string{"auto", "sockets", "nccl", "gloo"}, c.Backend):
+		return fmt.Errorf("distributed: \"backend\" is %q; want auto, sockets or nccl", c.Backend)
 	case c.Timeout <= 0:
 		return fmt.Errorf("distributed: \"timeout\" is %v; want a positive duration such as 10m", c.Timeout)
 	case c.JoinTimeout <= 0:

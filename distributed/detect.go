@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,7 @@ type launcher struct {
 	attempt              string
 	caller               string // in which the launcher says its name
 	addrName, portName   string // instead of MASTER_ADDR and MASTER_PORT
+	socket               string // the path of a unix socket, which counts instead of both
 	taken                string // the variable that is True where another program listens at MASTER_PORT
 	port                 int    // where there is none; 0 makes one of the run's id
 	hint                 string // for the error where rank or size is missing or wrong
@@ -53,8 +55,7 @@ var launchers = []launcher{
 		rank: "RANK", size: "PET_NNODES", port: defaultPort,
 	},
 	{
-		// Its agent often listens at MASTER_PORT with a store of its own torch, which other versions of libtorch cannot
-		// talk to. Rank 0 then opens another port.
+		// Its agent often listens at MASTER_PORT with torch's own store. Rank 0 then opens another port.
 		name: "torchrun", claims: []string{"TORCHELASTIC_RUN_ID", "RANK"},
 		rank: "RANK", size: "WORLD_SIZE", localRank: "LOCAL_RANK", localSize: "LOCAL_WORLD_SIZE",
 		id: []string{"TORCHELASTIC_RUN_ID"}, attempt: "TORCHELASTIC_RESTART_COUNT",
@@ -64,7 +65,8 @@ var launchers = []launcher{
 		name: "RANK and WORLD_SIZE", claims: []string{"RANK", "WORLD_SIZE"}, either: true,
 		rank: "RANK", size: "WORLD_SIZE", localRank: "LOCAL_RANK", localSize: "LOCAL_WORLD_SIZE",
 		id: []string{EnvRun}, attempt: EnvAttempt, caller: EnvLauncher, port: defaultPort,
-		hint: "set both, or " + EnvDistributed + "=kubernetes in the pods of an Indexed Job, or " + EnvDistributed + "=off to train alone",
+		socket: EnvSocket,
+		hint:   "set both, or " + EnvDistributed + "=kubernetes in the pods of an Indexed Job, or " + EnvDistributed + "=off to train alone",
 	},
 	{
 		name: "Open MPI", claims: []string{"OMPI_COMM_WORLD_RANK"},
@@ -225,8 +227,15 @@ func (l launcher) local(e environment, p *Place) (err error) {
 }
 
 // meet is where the ranks meet: MASTER_ADDR and MASTER_PORT, else the first machine of the launcher's list, else this
-// machine where all ranks are on it, at a port that follows from the run's id.
+// machine where all ranks are on it, at a port that follows from the run's id. A socket of this machine comes before all.
 func (l launcher) meet(e environment, p Place, id string) (string, error) {
+	if path := e.get(l.socket); path != "" {
+		if !filepath.IsAbs(path) || p.LocalSize != p.Size {
+			return "", fmt.Errorf("%s is %q, and %d of %d ranks are on this machine; want an absolute path, and all ranks here",
+				l.socket, path, p.LocalSize, p.Size)
+		}
+		return path, nil
+	}
 	addr, portName := cmp.Or(l.addrName, "MASTER_ADDR"), cmp.Or(l.portName, "MASTER_PORT")
 	host := e.get(addr)
 	switch list := e.get(l.nodes); {

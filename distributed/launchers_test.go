@@ -63,7 +63,7 @@ func TestGuideNamesVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range slices.Concat(launchers, podLaunchers) {
-		named := slices.Concat(l.id, []string{l.rank, l.size, l.localRank, l.localSize, l.tasks, l.node, l.nodes, l.attempt, l.taken, l.addrName, l.portName})
+		named := slices.Concat(l.id, []string{l.rank, l.size, l.localRank, l.localSize, l.tasks, l.node, l.nodes, l.attempt, l.taken, l.addrName, l.portName, l.socket})
 		for _, name := range named {
 			if name != "" && !strings.Contains(string(page), "`"+name+"`") {
 				t.Errorf("docs/distributed.md has no %s, of %s", name, l.name)

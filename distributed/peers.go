@@ -3,31 +3,30 @@ package distributed
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
-
-	"github.com/gorl-dev/gorl/tensor"
 )
 
-// A rank that ends tells the others why, under a key in the store, and closes its connections, so that an operation that
-// waits for it ends at once. The others then read the reason. A rank that has died or hangs gives none: each of the
-// others writes that it is alive, and those that do not within inquest are the ones to blame.
+// A rank that ends tells the others why. A rank that has waited for another in vain tells the others for which. So all
+// ranks blame the one that has died or hangs, and not each other.
 
-// inquest is how long a rank waits for the others to say that they are alive, after an operation has failed.
+// inquest is how long a rank waits for the others to say why an operation has failed.
 const inquest = 3 * time.Second
 
 // PeerError is the error of an operation that other ranks did not take part in.
 type PeerError struct {
 	// Ranks are those ranks.
 	Ranks []int
-	// Reason is what the first of them has said, empty where it has died, hangs or cannot be reached.
+	// Reason is what the first of them has said. It is empty if that rank has died, hangs or cannot be reached.
 	Reason string
-	// Err is what libtorch said of the operation.
+	// Err is what went wrong on the connection.
 	Err error
 }
 
-// Error names the ranks, and says why they have ended where they have told.
+// Error names the ranks, and says why they have ended if they have said so.
 func (e *PeerError) Error() string {
 	switch {
 	case e.Reason != "":
@@ -58,68 +57,66 @@ func numbered(ranks []int, one, several string) string {
 
 // fail makes the error of an operation that has failed, and of all later ones.
 func (g *Group) fail(op error) error {
-	g.closeRanks() // the others wait no longer for this rank
-	answer := make(chan *PeerError, 1)
-	if g.ask(2*inquest, func() { answer <- g.blame(op) }) {
-		g.lost = <-answer
-	} else {
-		g.lost = g.unreachable(op)
+	var broken *linkError
+	if !errors.As(op, &broken) { // the ranks do not make the same operations
+		op = fmt.Errorf("distributed: %w", op)
+		g.Leave(op)
+		g.lost = op
+		return op
 	}
+	if errors.Is(broken.err, os.ErrDeadlineExceeded) {
+		broken.err = fmt.Errorf("it did not answer within %v", g.cfg.Timeout)
+		if g.joining != nil {
+			broken.err = errors.New("it did not answer in time")
+		}
+	}
+	g.until(time.Now().Add(inquest))
+	g.tell(frame{kind: kindWaiting, rank: broken.rank, op: g.op},
+		fmt.Sprintf("it waited for rank %d in vain: %v", broken.rank, broken.err))
+	g.until(time.Now().Add(inquest))
+	g.lost = g.blame(broken)
+	g.closeLinks()
 	return g.lost
 }
 
-// ask calls f, which reads or writes the store, and reports whether it has returned in time. libtorch's calls cannot be
-// cancelled, and wait for as long as TCP does where the network is gone; the store is then left as it is.
-func (g *Group) ask(within time.Duration, f func()) bool {
-	if g.mute {
-		return false
+// tell sends a frame that belongs to no operation to all other ranks.
+func (g *Group) tell(f frame, text string) {
+	var sent sync.WaitGroup
+	for r := range g.others() {
+		l := g.links[r]
+		sent.Go(func() {
+			if l.flush() == nil && !l.torn {
+				_ = l.send(f, []byte(text[:min(len(text), small)])) // the others notice either way
+			}
+		})
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	late := time.NewTimer(within)
-	defer late.Stop()
-	select {
-	case <-done:
-		return true
-	case <-late.C:
-		g.mute = true
-		return false
-	}
+	sent.Wait()
 }
 
-// blame finds out which ranks did not take part in an operation.
-func (g *Group) blame(op error) *PeerError {
-	e := &PeerError{Err: op}
-	if err := g.store.Set(g.key("alive", g.place.Rank), nil); err != nil {
-		return g.unreachable(op)
-	}
-	for end := time.Now().Add(inquest); ; time.Sleep(5 * time.Millisecond) {
-		e.Ranks = e.Ranks[:0]
-		for r := range g.others() {
-			reason, left, err := g.store.Get(g.key("left", r))
-			if err != nil {
-				return g.unreachable(op)
-			}
-			if left {
-				return &PeerError{Ranks: []int{r}, Reason: string(reason), Err: op}
-			}
-			if _, alive, err := g.store.Get(g.key("alive", r)); err != nil {
-				return g.unreachable(op)
-			} else if !alive {
-				e.Ranks = append(e.Ranks, r)
-			}
+// blame finds out which rank did not take part in an operation: the one that broken names, or the one for which that
+// rank has waited itself.
+func (g *Group) blame(broken *linkError) *PeerError {
+	e := &PeerError{Err: broken.err}
+	at, said := broken.rank, broken.said
+	for range g.Size() {
+		if said == nil {
+			said = g.links[at].control()
 		}
-		if time.Now().After(end) {
+		e.Ranks = []int{at}
+		switch {
+		case said == nil:
+			return e
+		case said.kind == kindLeft, said.rank == g.Rank():
+			e.Reason = said.text
+			return e
+		case said.rank < 0 || said.rank >= g.Size():
 			return e
 		}
+		at, said = said.rank, nil
 	}
+	e.Ranks = nil // each waits for another
+	return e
 }
-
-// unreachable is the error where the store does not answer. Rank 0 serves it.
-func (g *Group) unreachable(op error) *PeerError { return &PeerError{Ranks: []int{0}, Err: op} }
 
 // Leave ends this rank's part, and tells the others why: their operations fail with a [PeerError] that has the reason.
 // A group of one, and one that has failed already, is left as it is; call Close in any case.
@@ -128,10 +125,8 @@ func (g *Group) Leave(cause error) {
 		return
 	}
 	g.lost = fmt.Errorf("distributed: this rank has left the others: %w", cause)
-	g.ask(inquest, func() {
-		_ = g.store.Set(g.key("left", g.place.Rank), []byte(reason(cause))) // the others notice either way
-	})
-	g.closeRanks()
+	g.until(time.Now().Add(inquest))
+	g.tell(frame{kind: kindLeft, op: g.op}, reason(cause))
 }
 
 // reason is what the others are told of an error.
@@ -145,31 +140,18 @@ func reason(cause error) string {
 
 // Close ends this rank's part. It may be called twice, and on nil.
 func (g *Group) Close() error {
-	if g == nil || g.store == nil {
+	if g == nil {
 		return nil
 	}
-	g.closeRanks()
-	g.ask(3*inquest, func() {
-		// Where operations have failed the others still read the store that rank 0 serves: let them.
-		if g.lost != nil && g.place.Rank == 0 {
-			for end := time.Now().Add(2 * inquest); time.Now().Before(end) && !g.allClosed(); time.Sleep(5 * time.Millisecond) {
-			}
-			return
-		}
-		_ = g.store.Set(g.key("closed", g.place.Rank), nil)
-	})
-	g.release()
-	return nil
-}
-
-// allClosed reports whether all other ranks have closed their groups.
-func (g *Group) allClosed() bool {
-	for r := range g.others() {
-		if _, closed, err := g.store.Get(g.key("closed", r)); err == nil && !closed {
-			return false
-		}
+	if g.lost == nil {
+		g.lost = errors.New("distributed: the group is closed")
 	}
-	return true
+	g.closeLinks()
+	if g.gpus != nil {
+		g.gpus.Close()
+		g.gpus = nil
+	}
+	return nil
 }
 
 // others yields the other ranks.
@@ -183,21 +165,11 @@ func (g *Group) others() func(yield func(int) bool) {
 	}
 }
 
-// closeRanks closes the connections.
-func (g *Group) closeRanks() {
-	for _, r := range []**tensor.Ranks{&g.cpu, &g.cuda} {
-		if *r != nil {
-			(*r).Close()
-			*r = nil
+// closeLinks closes the connections.
+func (g *Group) closeLinks() {
+	for _, l := range g.links {
+		if l != nil {
+			_ = l.conn.Close() // everything is sent, or lost
 		}
-	}
-}
-
-// release closes everything.
-func (g *Group) release() {
-	g.closeRanks()
-	if g.store != nil && !g.mute {
-		g.store.Close()
-		g.store = nil
 	}
 }

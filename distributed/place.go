@@ -14,9 +14,10 @@ type Place struct {
 	Rank, Size int
 	// LocalRank is its number among the LocalSize ranks on this machine, which decides for instance which GPU it takes.
 	LocalRank, LocalSize int
-	// Address is the "host:port" at which the ranks meet, at rank 0's machine.
+	// Address is the "host:port" at which the ranks meet, at rank 0's machine. For ranks of one machine it may be the path
+	// of a unix socket.
 	Address string
-	// Run keeps runs apart that meet at one address, as the prefix of all keys: the run's id, "/", and Attempt.
+	// Run keeps runs apart that meet at one address: the run's id, "/", and Attempt. Ranks of another Run are refused.
 	Run string
 	// Attempt is how often all ranks have been started again: torchrun's restarts, Slurm's requeues.
 	Attempt int
@@ -38,6 +39,9 @@ const (
 	// EnvAttempt is Place.Attempt, and EnvLauncher Place.Launcher.
 	EnvAttempt  = "GORL_ATTEMPT"
 	EnvLauncher = "GORL_LAUNCHER"
+	// EnvSocket is the path of the unix socket at which the ranks of one machine meet, instead of at MASTER_ADDR and
+	// MASTER_PORT.
+	EnvSocket = "GORL_SOCKET"
 	// EnvDistributed chooses the variables that [Detect] reads: none where it is "off", so that the process trains alone;
 	// those of Kubeflow's Trainer and of Indexed Jobs where it is "kubernetes", which other programs in pods have, too.
 	EnvDistributed = "GORL_DISTRIBUTED"
@@ -46,10 +50,15 @@ const (
 // Environ returns environ, as of os.Environ, with the variables from which [Detect] reads this place, and without those
 // of torchrun and of an outer launcher that would say something else.
 func (p Place) Environ(environ []string) ([]string, error) {
-	host, port, err := net.SplitHostPort(p.Address)
+	kind, at, err := network(p.Address)
 	if err != nil {
-		return nil, fmt.Errorf("distributed: the ranks' address is %q; want host:port: %w", p.Address, err)
+		return nil, err
 	}
+	socket := ""
+	if kind == "unix" { // the port is for programs that do not know the socket
+		socket, at = at, net.JoinHostPort("127.0.0.1", strconv.Itoa(derivedPort(p.Address)))
+	}
+	host, port, _ := net.SplitHostPort(at)
 	var list []string
 	for _, variable := range environ {
 		name, _, _ := strings.Cut(variable, "=")
@@ -61,6 +70,6 @@ func (p Place) Environ(environ []string) ([]string, error) {
 		fmt.Sprintf("RANK=%d", p.Rank), fmt.Sprintf("WORLD_SIZE=%d", p.Size),
 		fmt.Sprintf("LOCAL_RANK=%d", p.LocalRank), fmt.Sprintf("LOCAL_WORLD_SIZE=%d", p.LocalSize),
 		"MASTER_ADDR="+host, "MASTER_PORT="+port,
-		EnvRun+"="+p.ID(), fmt.Sprintf("%s=%d", EnvAttempt, p.Attempt), EnvLauncher+"="+p.Launcher,
+		EnvSocket+"="+socket, EnvRun+"="+p.ID(), fmt.Sprintf("%s=%d", EnvAttempt, p.Attempt), EnvLauncher+"="+p.Launcher,
 	), nil
 }

@@ -199,5 +199,5 @@ if [ "${JOBS:-$(nproc)}" -lt 2 ] || [ "$(awk '/MemAvailable/ {print int($2 / 104
 	first=
 fi
 library gorltorch "$csrc" -O3 -fno-semantic-interposition -fno-plt -fno-math-errno -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc" \
-	-DUSE_C10D_GLOO -isystem "$csrc/gloo_declarations" ${graphs[@]+"${graphs[@]}"} ${nccl[@]+"${nccl[@]}"}
+	${graphs[@]+"${graphs[@]}"} ${nccl[@]+"${nccl[@]}"}
 [ -z "$first" ] || wait "$first"

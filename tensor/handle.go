@@ -43,6 +43,19 @@ var dtypeNames = map[DType]string{
 	Uint8: "uint8", Int32: "int32", Int64: "int64", Float32: "float32", Float64: "float64", Bool: "bool",
 }
 
+// size returns the number of bytes of an element, 0 for a type that gorl does not use.
+func (d DType) size() int {
+	switch d {
+	case Uint8, Bool:
+		return 1
+	case Int32, Float32:
+		return 4
+	case Int64, Float64:
+		return 8
+	}
+	return 0
+}
+
 // String returns the type's name in Go.
 func (d DType) String() string {
 	if name, ok := dtypeNames[d]; ok {

@@ -12,6 +12,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // Several ranks train one agent (package distributed), each with a trainer and environments of its own. They make the same
@@ -29,6 +30,11 @@ type rank struct {
 	stop     error           // why all ranks end the run at this timestep
 }
 
+// ownSettings are the trainer's settings that ranks need not have in common: those of what rank 0 alone writes and shows,
+// and of the process itself.
+var ownSettings = []string{"directory", "name", "trackers", "write_interval", "checkpoint_interval", "keep", "headless",
+	"render_interval", "disable_progressbar", "close_environment_at_exit", "environment_info", "seed", "stop_timeout"}
+
 // rankOf returns the part of a trainer of the agent.
 func rankOf(agent agents.Agent, cfg *Config, numEnvs int) (rank, error) {
 	a, ok := agents.As[agents.Distributed](agent)
@@ -36,6 +42,13 @@ func rankOf(agent agents.Agent, cfg *Config, numEnvs int) (rank, error) {
 		return rank{}, nil
 	}
 	r := rank{Group: a.Ranks()}
+	settings := config.Dict(*cfg)
+	for _, key := range ownSettings {
+		delete(settings, key)
+	}
+	if err := r.RequireEqual(map[string]any{"trainer": settings, "environments of each rank": numEnvs}); err != nil {
+		return r, fmt.Errorf("trainers: %w", err)
+	}
 	if cfg.SaveBuffers {
 		return r, fmt.Errorf("trainers: \"save_buffers\" is true, and %d ranks train the agent, of which rank 0 saves what all have in common; set it to false", r.Size())
 	}

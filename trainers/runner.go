@@ -74,6 +74,9 @@ func FromDictIn(group *distributed.Group, dict map[string]any, env envs.Env, adj
 	if r.seed, err = share(rank{Group: group}, func() (int64, error) { return r.seed, nil }); err != nil {
 		return nil, err
 	}
+	if err := group.RequireEqual(map[string]any{"models": r.Models, "memory": r.Memory}); err != nil {
+		return nil, err
+	}
 	agent, err := r.agent()
 	if err != nil {
 		return nil, err

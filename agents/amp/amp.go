@@ -103,7 +103,7 @@ func New(o Options) (agent *Agent, err error) {
 	}
 	a := &learner{cfg: cfg, discriminator: o.Models.Discriminator, motions: o.Motions}
 	a.rows = memory.NewPacking(o.Spaces.AMPObservation)
-	options := onpolicy.Options{Name: "AMP", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy,
+	options := onpolicy.Options{Name: "AMP", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Settings: cfg,
 		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group,
 		Fields: []memory.Field{a.rows.Field("amp_observations"), {Name: "next_values", Width: 1},
 			{Name: "style_rewards", Width: 1}}}

@@ -106,8 +106,8 @@ func New(o Options) (*Agent, error) {
 		o.Models.close()
 		return nil, err
 	}
-	options := onpolicy.Options{Name: "PPO", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Policy: o.Models.Policy,
-		Value: o.Models.Value, Seed: o.Seed, Group: o.Group}
+	options := onpolicy.Options{Name: "PPO", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Settings: cfg,
+		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group}
 	core, err := onpolicy.New(options)
 	if err != nil {
 		return nil, err

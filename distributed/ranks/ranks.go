@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -28,6 +27,8 @@ const (
 	StatusUsage = 2
 	// StatusStopped says that a signal has stopped the rank, which has saved and can go on.
 	StatusStopped = 78
+	// StatusPeer says that the rank ended because another one had ended or did not answer. Run then blames the other one.
+	StatusPeer = 79
 )
 
 // ErrStopped is wrapped by the error of Run where its context ended, or a signal stopped the ranks, and all have ended
@@ -58,7 +59,8 @@ type Options struct {
 	Stdout, Stderr io.Writer
 }
 
-// Failure is the error of a run that ended because a rank failed: the first one that did.
+// Failure is the error of a run that ended because a rank failed: the first one that did. A rank that ended because it had
+// lost another one ([StatusPeer]) counts only if no other rank failed.
 type Failure struct {
 	// Rank is that rank, of Size.
 	Rank, Size int
@@ -98,12 +100,7 @@ func Run(ctx context.Context, argv []string, o Options) error {
 	stderr := &shared{w: o.Stderr}
 	id := rand.Text()
 	for restarts := 0; ; restarts++ {
-		first, err := o.first(id, restarts)
-		if err != nil {
-			return err
-		}
-		a := &attempt{o: o, argv: argv, first: first, stderr: stderr, exits: make(chan ended)}
-		err = a.run(ctx)
+		a, err := o.attempt(ctx, argv, id, restarts, stderr)
 		var f *Failure
 		if !errors.As(err, &f) {
 			return err
@@ -115,6 +112,23 @@ func Run(ctx context.Context, argv []string, o Options) error {
 		fmt.Fprintf(stderr, "rank %d of %d: %s; starting all ranks again (restart %d of %d)\n", f.Rank, f.Size, f.How, restarts+1,
 			o.MaxRestarts)
 	}
+}
+
+// attempt starts all ranks once and waits for their end. On one machine they meet at a unix socket.
+func (o Options) attempt(ctx context.Context, argv []string, id string, restarts int, stderr *shared) (*attempt, error) {
+	p := o.Within
+	if p.Size == 1 {
+		address, remove, err := process.SocketAddress()
+		if err != nil {
+			return nil, fmt.Errorf("ranks: %w", err)
+		}
+		defer remove()
+		p.Address, p.Attempt, p.Run = address, restarts, fmt.Sprintf("%s/%d", id, restarts)
+	}
+	p.Rank, p.Size = p.Rank*o.Count, p.Size*o.Count
+	p.LocalRank, p.LocalSize, p.Launcher = 0, o.Count, Launcher
+	a := &attempt{o: o, argv: argv, first: p, stderr: stderr, exits: make(chan ended)}
+	return a, a.run(ctx)
 }
 
 // check refuses what makes no sense before anything is started, and fills in defaults.
@@ -150,23 +164,6 @@ func (o *Options) check(argv []string) error {
 	return nil
 }
 
-// first is the place of the first rank on this machine. On one machine the ranks meet at a port that is free now.
-func (o Options) first(id string, restarts int) (distributed.Place, error) {
-	p := o.Within
-	if p.Size == 1 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return p, fmt.Errorf("ranks: %w", err)
-		}
-		p.Address = l.Addr().String()
-		p.Attempt, p.Run = restarts, fmt.Sprintf("%s/%d", id, restarts)
-		_ = l.Close() // rank 0 opens it again
-	}
-	p.Rank, p.Size = p.Rank*o.Count, p.Size*o.Count
-	p.LocalRank, p.LocalSize, p.Launcher = 0, o.Count, Launcher
-	return p, nil
-}
-
 // attempt is all ranks on this machine from one start to their end.
 type attempt struct {
 	o       Options
@@ -192,7 +189,7 @@ var terminated = process.Exit{Status: -1, How: "ended by signal: terminated"}
 func (a *attempt) run(ctx context.Context) error {
 	a.running, a.tails = make([]*process.Process, a.o.Count), make([]process.Tail, a.o.Count)
 	var failure *Failure
-	left := 0
+	left, killed := 0, false
 	var over <-chan time.Time // when ranks that were asked to end are killed
 	end := func() {
 		a.each((*process.Process).Terminate)
@@ -224,11 +221,14 @@ func (a *attempt) run(ctx context.Context) error {
 			case failure == nil:
 				failure = a.failure(e.local, e.exit)
 				end()
+			case failure.Status == StatusPeer && e.exit.Status != StatusPeer && e.exit != terminated && !killed:
+				failure = a.failure(e.local, e.exit) // the one that failed first
 			}
 		case <-done:
 			done = nil // a closed channel would be chosen again and again
 			a.each((*process.Process).Terminate)
 		case <-over:
+			killed = true
 			a.each((*process.Process).Kill)
 		}
 	}

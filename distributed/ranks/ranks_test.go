@@ -64,6 +64,9 @@ func rank(script []string) int {
 		switch verb {
 		case "place":
 			host, _, _ := strings.Cut(p.Address, ":")
+			if filepath.IsAbs(host) {
+				host = "a socket"
+			}
 			fmt.Printf("%v, %d of %d here, attempt %d, %s, by %s\n", p, p.LocalRank, p.LocalSize, p.Attempt, host, p.Launcher)
 		case "say":
 			fmt.Println(arg)
@@ -140,15 +143,15 @@ func TestRanksFindTheirPlaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "\"a: 1\\n\" <nil>\nrank 0 of 3, 0 of 3 here, attempt 0, 127.0.0.1, by gorl's launcher\n"; stdout != want {
+	if want := "\"a: 1\\n\" <nil>\nrank 0 of 3, 0 of 3 here, attempt 0, a socket, by gorl's launcher\n"; stdout != want {
 		t.Errorf("rank 0 says %q, want %q", stdout, want)
 	}
 	want := `rank 1: "a: 1\n" <nil>
 rank 1: a line
 rank 1: half
-rank 1: rank 1 of 3, 1 of 3 here, attempt 0, 127.0.0.1, by gorl's launcher
+rank 1: rank 1 of 3, 1 of 3 here, attempt 0, a socket, by gorl's launcher
 rank 2: "a: 1\n" <nil>
-rank 2: rank 2 of 3, 2 of 3 here, attempt 0, 127.0.0.1, by gorl's launcher
+rank 2: rank 2 of 3, 2 of 3 here, attempt 0, a socket, by gorl's launcher
 `
 	if stderr != want {
 		t.Errorf("the others say\n%swant\n%s", stderr, want)

@@ -17,6 +17,7 @@ type ranks struct {
 	processes []*process.Process // by rank; nil where it has ended
 	first     process.Exit       // rank 0's
 	failed    *process.Exit      // of the first that failed
+	remove    func()             // deletes the folder in which they meet
 	late      time.Time          // when those that still run are killed; zero while all run
 }
 
@@ -24,19 +25,19 @@ type ranks struct {
 func (r *runner) startRanks(member int, env []string) (ranks, error) {
 	d, output := r.f.Launcher, r.members[member].output
 	n := d.RanksPerMember
-	var address *net.TCPAddr // where several meet
+	started := ranks{remove: func() {}}
+	var meet []string // where several meet
 	if n > 1 {
 		env = slices.DeleteFunc(env, fromOuterLauncher)
 		var err error
-		if address, err = freeAddress(); err != nil {
-			return ranks{}, err
+		if meet, started.remove, err = meetingPlace(); err != nil {
+			return started, err
 		}
 	}
-	var started ranks
 	for rank := range n {
 		own := append(slices.Clone(env), fmt.Sprintf("%s=%d", EnvLocal, r.members[member].local*n+rank))
 		if n > 1 {
-			own = append(own, rankEnv(d, member, rank, r.schedule.starts, address)...)
+			own = append(append(own, rankEnv(d, member, rank, r.schedule.starts)...), meet...)
 		}
 		p, err := process.Start(process.Options{Argv: d.Command, Env: own, Stdout: output, Stderr: output, Grace: d.Grace})
 		if err != nil {
@@ -56,24 +57,28 @@ func fromOuterLauncher(variable string) bool {
 
 // rankEnv tells one rank of a member its place, in the variables of torch's programs. attempt tells the members' starts
 // apart. It is what distributed.Place.Environ does, for launchers that do without libtorch.
-func rankEnv(d Config, member, rank, attempt int, address *net.TCPAddr) []string {
+func rankEnv(d Config, member, rank, attempt int) []string {
 	return []string{
 		fmt.Sprintf("%s=%d", EnvRanks, d.RanksPerMember), fmt.Sprintf("RANK=%d", rank),
 		fmt.Sprintf("WORLD_SIZE=%d", d.RanksPerMember), fmt.Sprintf("LOCAL_RANK=%d", rank),
-		fmt.Sprintf("LOCAL_WORLD_SIZE=%d", d.RanksPerMember), "MASTER_ADDR=" + address.IP.String(),
-		fmt.Sprintf("MASTER_PORT=%d", address.Port), fmt.Sprintf("GORL_RUN_ID=%s.%d", d.Name, member),
+		fmt.Sprintf("LOCAL_WORLD_SIZE=%d", d.RanksPerMember), fmt.Sprintf("GORL_RUN_ID=%s.%d", d.Name, member),
 		fmt.Sprintf("GORL_ATTEMPT=%d", attempt),
 	}
 }
 
-// freeAddress is an address of this machine at which nothing listens. Should another program take it before rank 0
-// does, the member fails and is started again, with another one.
-func freeAddress() (*net.TCPAddr, error) {
+// meetingPlace returns the variables that say where the ranks of a member meet: a unix socket in a folder that remove
+// deletes, and for programs that do not know it an address of this machine at which nothing listens.
+func meetingPlace() (variables []string, remove func(), err error) {
+	socket, remove, err := process.SocketAddress()
+	if err != nil {
+		return nil, func() {}, err
+	}
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
-		return nil, fmt.Errorf("an address where the ranks meet: %w", err)
+		return nil, remove, fmt.Errorf("an address where the ranks meet: %w", err)
 	}
-	return l.Addr().(*net.TCPAddr), l.Close()
+	at := l.Addr().(*net.TCPAddr)
+	return []string{"GORL_SOCKET=" + socket, "MASTER_ADDR=" + at.IP.String(), fmt.Sprintf("MASTER_PORT=%d", at.Port)}, remove, l.Close()
 }
 
 // running reports whether any process runs.

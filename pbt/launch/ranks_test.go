@@ -27,12 +27,12 @@ func TestRanksKnowTheirPlaces(t *testing.T) {
 		"":        {"gpus 5,6,GPU-7,9 local 0 1", "gpus 5,6,GPU-7,9 local 2 3"},
 		"gpus: 4": {"gpus 5,6 local 0 1", "gpus GPU-7,9 local 0 1"},
 	} {
-		f := crew(t, settings, `echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE here, $GORL_PBT_RANKS ranks, outer '$TORCHELASTIC_RUN_ID', member $GORL_PBT_POLICY_IDX, run $GORL_RUN_ID at $MASTER_ADDR:$MASTER_PORT, gpus $CUDA_VISIBLE_DEVICES local $GORL_PBT_LOCAL_IDX"`)
+		f := crew(t, settings, `echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE here, $GORL_PBT_RANKS ranks, outer '$TORCHELASTIC_RUN_ID', member $GORL_PBT_POLICY_IDX, run $GORL_RUN_ID at $MASTER_ADDR:$MASTER_PORT and $GORL_SOCKET, gpus $CUDA_VISIBLE_DEVICES local $GORL_PBT_LOCAL_IDX"`)
 		var out buffer
 		if err := Run(context.Background(), f, Options{Out: &out}); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
 		}
-		address := regexp.MustCompile(`at (127\.0\.0\.1:\d+),`)
+		address := regexp.MustCompile(`at 127\.0\.0\.1:\d+ and (/\S+/gorl-ranks-\d+/0),`)
 		var addresses []string
 		for member := range 2 {
 			log := written(t, f, fmt.Sprintf("logs/%03d.log", member))
@@ -112,6 +112,14 @@ func TestRanksRefuse(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gives %v, want %s", settings, err, want)
 		}
+	}
+	// Timeouts of ranks are settings of members that have several.
+	const timeout = "distributed: {timeout: 1m}\npbt: {num_policies: 4}\n"
+	if _, err := Parse([]byte(timeout)); err == nil || !strings.Contains(err.Error(), `set "launcher.ranks_per_member"`) {
+		t.Errorf("a population without ranks says %v", err)
+	}
+	if _, err := Parse([]byte(timeout + "launcher: {ranks_per_member: 2}")); err != nil {
+		t.Error(err)
 	}
 	// A program that does not know of ranks must not train one member several times at once.
 	if err := (Program{}).Train(t.Context(), Process{Ranks: 2}); err == nil || !strings.Contains(err.Error(), "ranks.Train") {

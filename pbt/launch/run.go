@@ -226,6 +226,7 @@ func (r *runner) start(s start, place int) {
 	if m.ranks, err = r.startRanks(s.member, env); err != nil {
 		how := fmt.Sprintf("launch: %v", err)
 		if !m.ranks.running() {
+			m.ranks.remove()
 			r.told(s.member, -1, how)
 			return
 		}
@@ -257,6 +258,7 @@ func (r *runner) ended(e ended) {
 		return
 	}
 	r.look() // the last heartbeat of the member decides which one runs next
+	ranks.remove()
 	exit := ranks.exit()
 	r.told(e.member, exit.Status, exit.How)
 }

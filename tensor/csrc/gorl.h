@@ -45,17 +45,15 @@ gorl_err gorl_graph_end(void* graph, int keep, int* whole);           // not don
 gorl_err gorl_graph_replay(void* graph);
 gorl_err gorl_graph_drop(void* graph); // forgets what is recorded
 
-// Processes that compute together (group.cc).
-gorl_err gorl_store_new(const char* host, int32_t* port, int32_t serve, int64_t timeout_ms, void** out); // port 0: any, when serving
-void gorl_store_free(void* store);
-gorl_err gorl_store_set(void* store, const char* key, const void* value, int64_t n);
-gorl_err gorl_store_get(void* store, const char* key, char** value, int64_t* n); // free *value by gorl_free_string; NULL where it is not set
-gorl_err gorl_group_new(const char* backend, void* store, const char* prefix, int32_t rank, int32_t size, const char* address, int64_t timeout_ms, void** out);
-int32_t gorl_nccl_built(void); // whether groups can take nccl
-void gorl_group_free(void* group);
-gorl_err gorl_group_all_reduce(void* group, gorl_t t);
-gorl_err gorl_group_broadcast(void* group, gorl_t t, int32_t root);
-gorl_err gorl_group_all_gather(void* group, gorl_t in, gorl_t out);
+// GPUs of several processes that add up tensors by NCCL (group.cc). The first all_reduce connects them: each process
+// takes the keys that it has set, and puts those of the others, until the call returns on all.
+gorl_err gorl_nccl_new(int32_t rank, int32_t size, int64_t timeout_ms, void** out);
+int32_t gorl_nccl_built(void); // whether the library was built with NCCL
+void gorl_nccl_free(void* ranks);
+gorl_err gorl_nccl_put(void* ranks, const char* key, const void* value, int64_t n);
+gorl_err gorl_nccl_take(void* ranks, char** key, char** value, int64_t* n); // NULL: nothing; free both by gorl_free_string
+gorl_err gorl_nccl_all_reduce(void* ranks, gorl_t t);
+gorl_err gorl_nccl_broadcast(void* ranks, gorl_t t, int32_t root);
 gorl_err gorl_group_pack_(gorl_t buffer, int64_t gradients, double rows, const gorl_t* figures, int32_t n, int32_t rank);
 gorl_err gorl_group_unpack_(gorl_t buffer, int64_t gradients, int32_t n);
 

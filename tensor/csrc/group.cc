@@ -1,19 +1,18 @@
-// Processes that compute together: libtorch's c10d, with Gloo between CPUs and NCCL between GPUs. A store keeps keys that
-// all processes see (TCPStore), and a group of ranks meets there and adds tensors up. See group.go.
+// Sums over the GPUs of several processes, by NCCL through libtorch's c10d, and the layout of the buffer that ranks add up.
+// Package distributed connects the processes; sums on the CPU are its own. See group.go.
 #include "handle.h"
 
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #ifdef USE_C10D_NCCL
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
-#endif
 
 #include <csignal>
+#include <deque>
+#include <mutex>
 
 namespace gorl {
 namespace {
-// Threads that are started while it lives have SIGPIPE blocked. Gloo's threads write to sockets whose other end may be
+// Threads that are started while it lives have SIGPIPE blocked. NCCL's threads write to sockets whose other end may be
 // gone, which is an error for them to report; on a thread that is not Go's the signal would end the process.
 class PipeSignalBlocked {
  public:
@@ -29,118 +28,109 @@ class PipeSignalBlocked {
   sigset_t before_;
 };
 
-// c10d's groups have had another base class since libtorch 2.0, so each kind is held by its own class.
-class Ranks {
+// The keys that c10d sets while it connects GPUs. The store has no network: package distributed takes what is set here
+// to the other processes, and puts what is set there into this one.
+class Keys : public c10d::HashStore {
  public:
-  virtual ~Ranks() = default;
-  virtual void all_reduce(at::Tensor t) = 0;
-  virtual void broadcast(at::Tensor t, int root) = 0;
-  virtual void all_gather(at::Tensor in, std::vector<at::Tensor> out) = 0;
-};
-
-template <class G>
-class RanksOf : public Ranks {
- public:
-  explicit RanksOf(c10::intrusive_ptr<G> group) : group_(std::move(group)) {}
-  void all_reduce(at::Tensor t) override {
-    std::vector<at::Tensor> list{t};
-    group_->allreduce(list)->wait();
+  using c10d::HashStore::set;
+  void set(const std::string& key, const std::vector<uint8_t>& value) override {
+    {
+      const std::lock_guard<std::mutex> guard(lock_);
+      unsent_.emplace_back(key, value);
+    }
+    put(key, value);
   }
-  void broadcast(at::Tensor t, int root) override {
-    c10d::BroadcastOptions options;
-    options.rootRank = root;
-    std::vector<at::Tensor> list{t};
-    group_->broadcast(list, options)->wait();
-  }
-  void all_gather(at::Tensor in, std::vector<at::Tensor> out) override {
-    std::vector<at::Tensor> list{in};
-    std::vector<std::vector<at::Tensor>> lists{std::move(out)};
-    group_->allgather(lists, list)->wait();
+  void put(const std::string& key, const std::vector<uint8_t>& value) { c10d::HashStore::set(key, value); }
+  bool take(std::pair<std::string, std::vector<uint8_t>>& next) {
+    const std::lock_guard<std::mutex> guard(lock_);
+    if (unsent_.empty()) return false;
+    next = std::move(unsent_.front());
+    unsent_.pop_front();
+    return true;
   }
 
  private:
-  c10::intrusive_ptr<G> group_;
+  std::mutex lock_;
+  std::deque<std::pair<std::string, std::vector<uint8_t>>> unsent_;
 };
 
-using StorePtr = c10::intrusive_ptr<c10d::Store>;
-StorePtr& store_of(void* h) { return *static_cast<StorePtr*>(h); }
+struct Ranks {
+  c10::intrusive_ptr<Keys> keys;
+  c10::intrusive_ptr<c10d::ProcessGroupNCCL> group;
+};
 Ranks& ranks_of(void* h) { return *static_cast<Ranks*>(h); }
+
+char* copied(const void* p, size_t n) {
+  auto* to = static_cast<char*>(std::malloc(n + 1));
+  std::memcpy(to, p, n);
+  to[n] = 0;
+  return to;
+}
 }  // namespace
 }  // namespace gorl
 
 using namespace gorl;
 
-gorl_err gorl_store_new(const char* host, int32_t* port, int32_t serve, int64_t timeout_ms, void** out) {
+gorl_err gorl_nccl_new(int32_t rank, int32_t size, int64_t timeout_ms, void** out) {
   GORL_BEGIN(0)
   const PipeSignalBlocked blocked;
-  c10d::TCPStoreOptions options;
-  options.port = static_cast<uint16_t>(*port);
-  options.isServer = serve != 0;
-  options.waitWorkers = false;
-  options.timeout = std::chrono::milliseconds(timeout_ms);
-  auto store = c10::make_intrusive<c10d::TCPStore>(host, options);
-  *port = store->getPort();
-  *out = new StorePtr(store);
+  const auto timeout = std::chrono::milliseconds(timeout_ms);
+  auto keys = c10::make_intrusive<Keys>();
+  keys->setTimeout(timeout);
+  auto options = c10d::ProcessGroupNCCL::Options::create();
+  options->timeout = timeout;
+  *out = new Ranks{keys, c10::make_intrusive<c10d::ProcessGroupNCCL>(keys, rank, size, options)};
   GORL_END
 }
-void gorl_store_free(void* store) { delete static_cast<StorePtr*>(store); }
-gorl_err gorl_store_set(void* store, const char* key, const void* value, int64_t n) {
+int32_t gorl_nccl_built(void) { return 1; }
+void gorl_nccl_free(void* ranks) { delete static_cast<Ranks*>(ranks); }
+gorl_err gorl_nccl_put(void* ranks, const char* key, const void* value, int64_t n) {
   GORL_BEGIN(0)
   const auto* p = static_cast<const uint8_t*>(value);
-  store_of(store)->set(key, std::vector<uint8_t>(p, p + n));
+  ranks_of(ranks).keys->put(key, std::vector<uint8_t>(p, p + n));
   GORL_END
 }
-// Does not wait: *value is NULL where nobody has set the key yet.
-gorl_err gorl_store_get(void* store, const char* key, char** value, int64_t* n) {
+gorl_err gorl_nccl_take(void* ranks, char** key, char** value, int64_t* n) {
   GORL_BEGIN(0)
-  *value = nullptr;
-  if (store_of(store)->check({key})) {
-    const auto got = store_of(store)->get(key);
-    *n = static_cast<int64_t>(got.size());
-    *value = static_cast<char*>(std::malloc(got.size() + 1));
-    std::memcpy(*value, got.data(), got.size());
-  }
+  *key = *value = nullptr;
+  std::pair<std::string, std::vector<uint8_t>> next;
+  if (!ranks_of(ranks).keys->take(next)) return nullptr;
+  *key = copied(next.first.data(), next.first.size());
+  *value = copied(next.second.data(), next.second.size());
+  *n = static_cast<int64_t>(next.second.size());
   GORL_END
 }
+gorl_err gorl_nccl_all_reduce(void* ranks, gorl_t t) {
+  GORL_BEGIN(0)
+  const PipeSignalBlocked blocked;  // the first call connects the GPUs
+  std::vector<at::Tensor> list{T(t)};
+  ranks_of(ranks).group->allreduce(list)->wait();
+  GORL_END
+}
+gorl_err gorl_nccl_broadcast(void* ranks, gorl_t t, int32_t root) {
+  GORL_BEGIN(0)
+  c10d::BroadcastOptions options;
+  options.rootRank = root;
+  std::vector<at::Tensor> list{T(t)};
+  ranks_of(ranks).group->broadcast(list, options)->wait();
+  GORL_END
+}
+#else
+using namespace gorl;
 
-// address is that of this process, which the other ranks connect to.
-gorl_err gorl_group_new(const char* backend, void* store, const char* prefix, int32_t rank, int32_t size, const char* address, int64_t timeout_ms, void** out) {
-  GORL_BEGIN(0)
-  const PipeSignalBlocked blocked;
-  auto own = c10::make_intrusive<c10d::PrefixStore>(prefix, store_of(store));
-  const auto timeout = std::chrono::milliseconds(timeout_ms);
-  if (std::string(backend) == "nccl") {
-#ifdef USE_C10D_NCCL
-    auto options = c10d::ProcessGroupNCCL::Options::create();
-    options->timeout = timeout;
-    *out = static_cast<Ranks*>(new RanksOf<c10d::ProcessGroupNCCL>(c10::make_intrusive<c10d::ProcessGroupNCCL>(own, rank, size, options)));
-#else
-    TORCH_CHECK(false, "this build has no NCCL; build gorl's libraries against a libtorch with CUDA and NCCL, or take gloo");
+namespace {
+gorl_err no_nccl() {
+  return message("this build has no NCCL; build gorl's libraries against a libtorch with CUDA and NCCL, or set distributed.backend to sockets");
+}
+}  // namespace
+gorl_err gorl_nccl_new(int32_t, int32_t, int64_t, void**) { return no_nccl(); }
+int32_t gorl_nccl_built(void) { return 0; }
+void gorl_nccl_free(void*) {}
+gorl_err gorl_nccl_put(void*, const char*, const void*, int64_t) { return no_nccl(); }
+gorl_err gorl_nccl_take(void*, char**, char**, int64_t*) { return no_nccl(); }
+gorl_err gorl_nccl_all_reduce(void*, gorl_t) { return no_nccl(); }
+gorl_err gorl_nccl_broadcast(void*, gorl_t, int32_t) { return no_nccl(); }
 #endif
-  } else {
-    auto options = c10d::ProcessGroupGloo::Options::create(timeout);
-    options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(address));
-    *out = static_cast<Ranks*>(new RanksOf<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::ProcessGroupGloo>(own, rank, size, options)));
-  }
-  GORL_END
-}
-int32_t gorl_nccl_built(void) {
-#ifdef USE_C10D_NCCL
-  return 1;
-#else
-  return 0;
-#endif
-}
-void gorl_group_free(void* group) { delete static_cast<Ranks*>(group); }
-gorl_err gorl_group_all_reduce(void* group, gorl_t t) {
-  GORL_BEGIN(0) ranks_of(group).all_reduce(T(t)); GORL_END
-}
-gorl_err gorl_group_broadcast(void* group, gorl_t t, int32_t root) {
-  GORL_BEGIN(0) ranks_of(group).broadcast(T(t), root); GORL_END
-}
-gorl_err gorl_group_all_gather(void* group, gorl_t in, gorl_t out) {
-  GORL_BEGIN(0) ranks_of(group).all_gather(T(in), T(out).unbind(0)); GORL_END
-}
 
 // A buffer is the gradients of a minibatch of so many rows, and behind them a tail: rows, figures, a flag for each rank.
 // Before the ranks' buffers are added up, gradients and figures are multiplied by the rows.

@@ -46,8 +46,10 @@ type Options struct {
 	// Spaces and NumEnvs are those of the agent's options.
 	Spaces  spaces.Set
 	NumEnvs int
-	// Config is the agent's own copy of the settings, which it changes while training.
-	Config *agents.OnPolicy
+	// Config is the agent's own copy of the settings, which it changes while training. Settings is a pointer to all of
+	// the agent's settings, of which Config is a part.
+	Config   *agents.OnPolicy
+	Settings any
 	// Policy draws actions (N, A); Value predicts standardised returns (N, 1).
 	Policy models.Policy
 	Value  models.Network
@@ -241,7 +243,7 @@ func New(o Options) (c *Core, err error) {
 	if err = c.flatten(o.SeparateFrom, fmt.Sprintf("the %s agent with seed %d", o.Name, o.Seed)); err != nil {
 		return nil, err
 	}
-	if err = c.shareParameters(); err != nil {
+	if err = c.shareParameters(o.Settings); err != nil {
 		return nil, err
 	}
 	if err = c.scalers(); err != nil {

@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -56,10 +58,25 @@ func (c *Core) checkRanks() error {
 	return nil
 }
 
-// shareParameters gives all ranks the parameters of rank 0.
-func (c *Core) shareParameters() error {
+// shareParameters gives all ranks the parameters of rank 0, if their settings, spaces and parameters have equal names,
+// values and shapes. Left out are settings that may differ: device and cuda_graphs, which belong to a machine, and seeds.
+// The first parameters need not be equal, because rank 0's replace them.
+func (c *Core) shareParameters(settings any) error {
 	if !c.Group.Several() {
 		return nil
+	}
+	dict, shapes := config.Dict(settings), map[string]any{}
+	delete(dict, "device")
+	delete(dict, "cuda_graphs")
+	for _, n := range c.networks {
+		for _, p := range n.Parameters {
+			shapes[layout.Parameter(n.Name, p.Name)] = tensor.Shape(p.Tensor)
+		}
+	}
+	if err := c.Group.RequireEqual(map[string]any{"agent": dict, "agent.class": c.name, "parameters": shapes,
+		"observation space": c.spaces.Observation, "state space": c.spaces.State, "action space": c.spaces.Action,
+		"AMP observation space": c.spaces.AMPObservation}); err != nil {
+		return err
 	}
 	c.Group.Broadcast(c.resident, c.Flat.Values, 0)
 	c.flags = c.resident.Zeros(int64(c.Group.Size()))

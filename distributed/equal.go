@@ -1,0 +1,103 @@
+package distributed
+
+import (
+	"bytes"
+	"encoding/gob"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strings"
+)
+
+// longestValue is the number of bytes that an error quotes of a value.
+const longestValue = 100
+
+// RequireEqual compares values of all ranks by key, in one exchange. If a value differs, every rank returns the same
+// error: it names the key, both values and the ranks. Values are compared as fmt prints them.
+//
+// Agents call it with their settings, spaces and parameters, and trainers with theirs, before anything is learned.
+func (g *Group) RequireEqual(values map[string]any) error {
+	if !g.Several() {
+		return nil
+	}
+	own := map[string]string{}
+	for key, value := range values {
+		flatten(own, key, value)
+	}
+	var text bytes.Buffer
+	if err := gob.NewEncoder(&text).Encode(own); err != nil {
+		return fmt.Errorf("distributed: %w", err)
+	}
+	all, err := g.GatherBytes(text.Bytes())
+	if err != nil {
+		return err
+	}
+	ranks := make([]map[string]string, len(all))
+	for r, text := range all {
+		if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&ranks[r]); err != nil {
+			return fmt.Errorf("distributed: the settings of rank %d: %w", r, err)
+		}
+	}
+	keys := map[string]bool{}
+	for _, of := range ranks {
+		for key := range of {
+			keys[key] = true
+		}
+	}
+	var differ []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		for r, of := range ranks[1:] {
+			if of[key] != ranks[0][key] {
+				differ = append(differ, fmt.Sprintf("%q is %s on rank 0 and %s on rank %d", key, quoted(ranks[0], key), quoted(of, key), r+1))
+				break
+			}
+		}
+	}
+	if len(differ) == 0 {
+		return nil
+	}
+	if more := len(differ) - 5; more > 0 {
+		differ = append(differ[:5], fmt.Sprintf("and %d more differences", more))
+	}
+	return fmt.Errorf("distributed: the ranks differ: %s; give all ranks the same program, file and options", strings.Join(differ, ", "))
+}
+
+// flatten writes a value under its key, and each value of a map under a key of its own.
+func flatten(to map[string]string, key string, value any) {
+	section, ok := value.(map[string]any)
+	if !ok {
+		to[key] = fmt.Sprint(value)
+		return
+	}
+	for name, value := range section {
+		flatten(to, key+"."+name, value)
+	}
+}
+
+// quoted is the value of a key for an error.
+func quoted(values map[string]string, key string) string {
+	value, ok := values[key]
+	switch {
+	case !ok:
+		return "missing"
+	case len(value) > longestValue:
+		return value[:longestValue] + "..."
+	}
+	return value
+}
+
+// version is the version of the program, as far as it was built into it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	text := info.Path + " " + info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" || s.Key == "vcs.modified" {
+			text += " " + s.Value
+		}
+	}
+	return text
+}

@@ -1,0 +1,380 @@
+package distributed
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+)
+
+// The ranks meet at rank 0, which listens at Place.Address. Each other rank connects to it, and says which rank of which
+// run it is. When all are there, rank 0 tells everyone where the others listen and a number that it has drawn, by which
+// ranks of this run know each other. Then every rank connects to those before it, and nothing listens any more.
+//
+// A stranger may connect to a listener while it is open, and say anything or nothing. It is refused, or has
+// handshakeTime to speak, and the ranks wait for each other meanwhile.
+
+const (
+	// handshakeTime is how long a connection may take to say who it is.
+	handshakeTime = 5 * time.Second
+	// handshakes is the number of connections that may do so at a time.
+	handshakes = 256
+	// retry is the time between attempts to connect.
+	retry = 50 * time.Millisecond
+)
+
+// magic begins everything that ranks say before they are connected.
+var magic = [8]byte{'g', 'o', 'r', 'l', 'r', 'n', 'k', '1'}
+
+// secret proves that a connection comes from a rank of this run: a digest of the run's id, or what rank 0 has drawn.
+type secret [sha256.Size]byte
+
+// endpoint is where a rank listens, as text that is padded with zeros.
+type endpoint [128]byte
+
+func (e endpoint) String() string { return string(bytes.TrimRight(e[:], "\x00")) }
+
+// hello is the first message of a rank to another one.
+type hello struct {
+	Magic      [8]byte
+	Secret     secret
+	Rank, Size uint32
+	Endpoint   endpoint // where the rank listens, for those behind it
+}
+
+// answer is the reply.
+type answer struct {
+	Magic    [8]byte
+	Accepted uint32 // 0 or 1
+	Reason   [256]byte
+}
+
+// seat is a connection of a rank that has said who it is.
+type seat struct {
+	hello
+	conn net.Conn
+}
+
+// connect fills in the links of a rank to all others.
+func connect(ctx context.Context, p Place, links []*link) (err error) {
+	m := &meeting{ctx: ctx, place: p, seats: make([]net.Conn, p.Size), run: sha256.Sum256([]byte("gorl run " + p.Run))}
+	defer func() {
+		m.stopListening()
+		for r, c := range m.seats {
+			switch {
+			case c == nil:
+			case err != nil:
+				err = errors.Join(err, c.Close())
+			default:
+				links[r] = newLink(r, c)
+			}
+		}
+	}()
+	if p.Rank == 0 {
+		return m.lead()
+	}
+	return m.follow()
+}
+
+// meeting is a rank's part in the meeting of all.
+type meeting struct {
+	ctx      context.Context
+	place    Place
+	run      secret
+	seats    []net.Conn // by rank
+	listener net.Listener
+	end      context.CancelFunc // of the listener
+	arrived  chan seat
+	refused  chan string // the last connection that was refused, in words
+}
+
+// lead is rank 0's part.
+func (m *meeting) lead() error {
+	l, err := listen(m.ctx, m.place.Address)
+	if err != nil {
+		return err
+	}
+	others := make([]int, 0, m.place.Size)
+	for r := 1; r < m.place.Size; r++ {
+		others = append(others, r)
+	}
+	where, err := m.receive(l, m.run, others)
+	if err != nil {
+		return err
+	}
+	var drawn secret
+	if _, err := rand.Read(drawn[:]); err != nil {
+		return err
+	}
+	for _, r := range others {
+		if err := m.write(m.seats[r], drawn, where); err != nil {
+			return fmt.Errorf("rank %d: %w", r, err)
+		}
+	}
+	return nil
+}
+
+// follow is the part of another rank.
+func (m *meeting) follow() error {
+	var drawn secret
+	where := make([]endpoint, m.place.Size)
+	// Rank 0 may be started later, or again, and a stranger may listen where it will.
+	err := m.retry(func() error {
+		c, err := m.dial(m.place.Address)
+		if err != nil {
+			return err
+		}
+		var own endpoint
+		if m.listener == nil && m.place.Rank < m.place.Size-1 {
+			if m.listener, err = listenBehind(m.ctx, m.place, c); err != nil {
+				return errors.Join(err, c.Close())
+			}
+		}
+		if m.listener != nil {
+			copy(own[:], m.listener.Addr().String())
+		}
+		if err = m.greet(c, m.run, own); err == nil {
+			err = m.read(c, &drawn, where)
+		}
+		if err != nil {
+			return errors.Join(err, c.Close())
+		}
+		m.seats[0] = c
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	errs := make(chan error, 1)
+	go func() { errs <- m.dialAll(drawn, where) }()
+	var behind []int
+	for r := m.place.Rank + 1; r < m.place.Size; r++ {
+		behind = append(behind, r)
+	}
+	if len(behind) > 0 {
+		_, err = m.receive(m.listener, drawn, behind)
+	}
+	return errors.Join(<-errs, err)
+}
+
+// dialAll connects to the ranks between rank 0 and this one.
+func (m *meeting) dialAll(drawn secret, where []endpoint) error {
+	for r := 1; r < m.place.Rank; r++ {
+		address := where[r].String()
+		if host, port, err := net.SplitHostPort(address); err == nil && net.ParseIP(host).IsUnspecified() {
+			host, _, _ = net.SplitHostPort(m.place.Address) // a rank on rank 0's machine
+			address = net.JoinHostPort(host, port)
+		}
+		if err := m.retry(func() error {
+			c, err := m.dial(address)
+			if err != nil {
+				return err
+			}
+			if err := m.greet(c, drawn, endpoint{}); err != nil {
+				return errors.Join(err, c.Close())
+			}
+			m.seats[r] = c
+			return nil
+		}); err != nil {
+			return fmt.Errorf("rank %d at %s: %w", r, address, err)
+		}
+	}
+	return nil
+}
+
+// retry calls f until it succeeds or the context ends, and then returns f's last error.
+func (m *meeting) retry(f func() error) (err error) {
+	for {
+		failed := f()
+		if failed == nil {
+			return nil
+		}
+		if err == nil || m.ctx.Err() == nil { // not the error of a call that the context has ended
+			err = failed
+		}
+		select {
+		case <-m.ctx.Done():
+			return err
+		case <-time.After(retry):
+		}
+	}
+}
+
+func (m *meeting) dial(address string) (net.Conn, error) {
+	kind, at, err := network(address)
+	if err != nil {
+		return nil, err
+	}
+	d := net.Dialer{Timeout: 2 * handshakeTime}
+	return d.DialContext(m.ctx, kind, at)
+}
+
+// greet says who this rank is, and waits for the answer.
+func (m *meeting) greet(c net.Conn, s secret, own endpoint) error {
+	stop := m.limit(c, handshakeTime)
+	defer stop()
+	err := binary.Write(c, binary.BigEndian, hello{magic, s, uint32(m.place.Rank), uint32(m.place.Size), own})
+	var a answer
+	if err == nil {
+		err = binary.Read(c, binary.BigEndian, &a)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("what listens there does not answer like a rank of this run: %w", err)
+	case a.Magic != magic:
+		return errors.New("what listens there is no rank of this run: it answers something else")
+	case a.Accepted != 1:
+		return fmt.Errorf("it was refused: %s", bytes.TrimRight(a.Reason[:], "\x00"))
+	}
+	return nil
+}
+
+// limit ends reads and writes of c after a time, 0 for none, or when the context ends. stop takes the limit away.
+func (m *meeting) limit(c net.Conn, within time.Duration) (stop func()) {
+	if within > 0 {
+		_ = c.SetDeadline(time.Now().Add(within)) // a closed connection fails anyway
+	}
+	release := context.AfterFunc(m.ctx, func() { _ = c.SetDeadline(time.Now()) })
+	return func() {
+		if release() {
+			_ = c.SetDeadline(time.Time{})
+		}
+	}
+}
+
+// read and write pass on what rank 0 tells the others when all are there.
+func (m *meeting) read(c net.Conn, values ...any) error {
+	defer m.limit(c, 0)()
+	for _, v := range values {
+		if err := binary.Read(c, binary.BigEndian, v); err != nil {
+			return fmt.Errorf("rank 0 has ended, or it still waits for other ranks: %w", err)
+		}
+	}
+	return nil
+}
+
+func (m *meeting) write(c net.Conn, values ...any) error {
+	defer m.limit(c, handshakeTime)()
+	for _, v := range values {
+		if err := binary.Write(c, binary.BigEndian, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receive waits at l until all of the given ranks have connected, and returns where they listen.
+func (m *meeting) receive(l net.Listener, s secret, ranks []int) (where []endpoint, err error) {
+	ctx, cancel := context.WithCancel(m.ctx)
+	m.listener, m.end = l, cancel
+	m.arrived, m.refused = make(chan seat), make(chan string, 1)
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	defer m.stopListening()
+	go m.accept(ctx, l, s, ranks)
+	where = make([]endpoint, m.place.Size)
+	missing := slices.Clone(ranks)
+	for len(missing) > 0 {
+		select {
+		case a := <-m.arrived:
+			r := int(a.Rank)
+			if m.seats[r] != nil { // a rank that has been started again
+				_ = m.seats[r].Close()
+			}
+			m.seats[r], where[r] = a.conn, a.Endpoint
+			missing = slices.DeleteFunc(missing, func(x int) bool { return x == r })
+		case <-ctx.Done():
+			err := fmt.Errorf("%s not there", are(missing))
+			select {
+			case text := <-m.refused:
+				err = fmt.Errorf("%w (it refused %s)", err, text)
+			default:
+			}
+			return nil, err
+		}
+	}
+	return where, nil
+}
+
+// stopListening closes the listener.
+func (m *meeting) stopListening() {
+	if m.listener != nil {
+		_ = m.listener.Close() // a second time, when the context has ended
+	}
+	if m.end != nil {
+		m.end()
+	}
+}
+
+// accept hands over the connections of ranks until the listener is closed.
+func (m *meeting) accept(ctx context.Context, l net.Listener, s secret, ranks []int) {
+	places := make(chan struct{}, handshakes)
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			select { // too many open files, for instance
+			case <-ctx.Done():
+				return
+			case <-time.After(retry):
+				continue
+			}
+		}
+		places <- struct{}{}
+		go func() {
+			defer func() { <-places }()
+			h, err := m.welcome(c, s, ranks)
+			if err == nil {
+				select {
+				case m.arrived <- seat{h, c}:
+					return
+				case <-ctx.Done():
+				}
+			}
+			_ = c.Close() // a stranger
+		}()
+	}
+}
+
+// welcome hears who has connected, and answers.
+func (m *meeting) welcome(c net.Conn, s secret, ranks []int) (h hello, err error) {
+	defer m.limit(c, handshakeTime)()
+	if err := binary.Read(c, binary.BigEndian, &h); err != nil {
+		return h, err
+	}
+	if h.Magic != magic {
+		return h, errors.New("no rank")
+	}
+	a, reason := answer{Magic: magic}, ""
+	switch {
+	case h.Size != uint32(m.place.Size):
+		reason = fmt.Sprintf("rank %d of %d: there are %d ranks here", h.Rank, h.Size, m.place.Size)
+	case h.Secret != s:
+		reason = fmt.Sprintf("rank %d of another run, or of another attempt of this one", h.Rank)
+	case !slices.Contains(ranks, int(h.Rank)):
+		reason = fmt.Sprintf("rank %d: want one of %v", h.Rank, ranks)
+	default:
+		a.Accepted = 1
+	}
+	copy(a.Reason[:], reason)
+	if reason != "" {
+		select {
+		case <-m.refused:
+		default:
+		}
+		select {
+		case m.refused <- reason:
+		default:
+		}
+		err = errors.New(reason)
+	}
+	return h, errors.Join(binary.Write(c, binary.BigEndian, a), err)
+}

@@ -1,0 +1,114 @@
+package distributed
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// takesNCCL reports whether tensors on CUDA devices are added up by NCCL.
+func (g *Group) takesNCCL() bool {
+	if g.cfg.Backend == "auto" {
+		return tensor.HasNCCL() && tensor.CUDADevices() >= g.place.LocalSize
+	}
+	return g.cfg.Backend == "nccl"
+}
+
+// onGPU makes an operation of NCCL. The first one on a device connects the GPUs, for which the ranks exchange keys.
+func (g *Group) onGPU(device tensor.Device, operation func() error) error {
+	begin := time.Now()
+	defer func() { g.spent += time.Since(begin) }()
+	if g.connected[device] {
+		if err := operation(); err != nil {
+			return g.failGPU(err)
+		}
+		return nil
+	}
+	own, passed := make(chan error, 1), make(chan error, 1)
+	go func() { passed <- g.passKeys(own) }()
+	err := operation()
+	own <- err
+	if err = errors.Join(err, <-passed); err == nil {
+		g.connected[device] = true
+	}
+	return err
+}
+
+// failGPU returns the error of an operation of NCCL, which does not know why another rank has ended.
+func (g *Group) failGPU(op error) error {
+	for r := range g.others() {
+		g.links[r].until(time.Now().Add(inquest))
+		if f := g.links[r].control(); f != nil && f.kind == kindLeft {
+			op = &PeerError{Ranks: []int{r}, Reason: f.text, Err: op}
+			break
+		}
+	}
+	g.Leave(op)
+	g.lost = op
+	return op
+}
+
+// keys are what a rank tells the others while NCCL connects them.
+type keys struct {
+	Values map[string][]byte
+	Done   bool   // its operation has returned
+	Error  string // of its operation
+}
+
+// passKeys passes on the keys that NCCL sets on each rank, until the operation has returned on all.
+func (g *Group) passKeys(own <-chan error) error {
+	for k := (keys{}); ; time.Sleep(2 * time.Millisecond) {
+		k.Values = map[string][]byte{}
+		select {
+		case err := <-own:
+			if k.Done = true; err != nil {
+				k.Error = err.Error()
+			}
+		default:
+		}
+		for {
+			key, value, ok, err := g.gpus.Take()
+			if err != nil {
+				return err
+			}
+			if !ok {
+				break
+			}
+			k.Values[key] = value
+		}
+		var text bytes.Buffer
+		if err := gob.NewEncoder(&text).Encode(k); err != nil {
+			return err
+		}
+		all, err := g.GatherBytes(text.Bytes())
+		if err != nil {
+			return err
+		}
+		through := true
+		for r, text := range all {
+			var other keys
+			if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&other); err != nil {
+				return err
+			}
+			if other.Error != "" {
+				return fmt.Errorf("distributed: NCCL on rank %d: %s", r, other.Error)
+			}
+			through = through && other.Done
+			if r == g.Rank() {
+				continue
+			}
+			for key, value := range other.Values {
+				if err := g.gpus.Put(key, value); err != nil {
+					return err
+				}
+			}
+		}
+		if through {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package distributed
+
+import (
+	"fmt"
+	"time"
+	"unsafe"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// exchange makes one operation: f sends and receives its frames, which have the number of the operation.
+func (g *Group) exchange(f func() error) error {
+	if g.lost != nil {
+		return g.lost
+	}
+	g.op++
+	begin := time.Now()
+	defer func() { g.spent += time.Since(begin) }()
+	g.until(begin.Add(g.cfg.Timeout))
+	if g.joining != nil && g.joining.Err() != nil { // cancelled before the deadline was set
+		g.until(begin)
+	}
+	err := f()
+	if err == nil {
+		err = g.flush()
+	}
+	if err != nil {
+		return g.fail(err)
+	}
+	return nil
+}
+
+// until sets the deadline of all links.
+func (g *Group) until(t time.Time) {
+	for _, l := range g.links {
+		if l != nil {
+			l.until(t)
+		}
+	}
+}
+
+// sendAll sends to each other rank what payload returns for it.
+func (g *Group) sendAll(k kind, payload func(rank int) []byte) error {
+	for r := range g.others() {
+		if err := g.links[r].send(frame{kind: k, op: g.op}, payload(r)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush waits until everything is sent.
+func (g *Group) flush() (err error) {
+	for r := range g.others() {
+		if failed := g.links[r].flush(); err == nil {
+			err = failed
+		}
+	}
+	return err
+}
+
+// receive reads the frame of rank r into b.
+func (g *Group) receive(k kind, r int, b []byte) error {
+	if _, err := g.links[r].expect(frame{kind: k, op: g.op}, len(b)); err != nil {
+		return err
+	}
+	return g.links[r].read(b)
+}
+
+// Sum replaces t by the sum of all ranks' tensors, which have one shape and type. Every rank gets the same numbers, bit
+// for bit. An error is the scope's; a scope with an error takes no part.
+func (g *Group) Sum(s *tensor.Scope, t tensor.Tensor) {
+	g.operate(s, t, (*tensor.NCCL).Sum, func(t tensor.Tensor, b []byte) error {
+		add, size := adderOf(tensor.TypeOf(t))
+		if add == nil {
+			return fmt.Errorf("distributed: a sum of %v; want float32, float64, int32 or int64", tensor.TypeOf(t))
+		}
+		return g.exchange(func() error { return g.sum(b, size, add) })
+	})
+}
+
+// Broadcast replaces t by the tensor of rank root.
+func (g *Group) Broadcast(s *tensor.Scope, t tensor.Tensor, root int) {
+	g.operate(s, t, func(n *tensor.NCCL, t tensor.Tensor) error { return n.Broadcast(t, root) },
+		func(_ tensor.Tensor, b []byte) error {
+			return g.exchange(func() error {
+				if g.Rank() == root {
+					return g.sendAll(kindBroadcast, func(int) []byte { return b })
+				}
+				return g.receive(kindBroadcast, root, b)
+			})
+		})
+}
+
+// operate calls gpu for a tensor on CUDA if the ranks have NCCL, and otherwise host with the tensor's memory, or with a
+// copy on the host if t is on another device.
+func (g *Group) operate(s *tensor.Scope, t tensor.Tensor, gpu func(*tensor.NCCL, tensor.Tensor) error,
+	host func(t tensor.Tensor, memory []byte) error) {
+	if !g.Several() || s.Err() != nil {
+		return
+	}
+	if g.lost != nil {
+		s.Fail(g.lost)
+		return
+	}
+	on, here := tensor.DeviceOf(t), t
+	if on != tensor.CPU && g.gpus != nil {
+		if err := g.onGPU(on, func() error { return gpu(g.gpus, t) }); err != nil {
+			s.Fail(err)
+		}
+		return
+	}
+	if on != tensor.CPU {
+		if here = s.To(t, tensor.TypeOf(t), tensor.CPU); s.Err() != nil {
+			return
+		}
+	}
+	memory, err := tensor.Bytes(here)
+	if err == nil {
+		err = host(here, memory)
+	}
+	switch {
+	case err != nil:
+		s.Fail(err)
+	case on != tensor.CPU:
+		s.Copy(t, here)
+	}
+}
+
+// sum adds up b, elements of size bytes. Small ones go whole to all ranks. Of large ones each rank adds up a part of its
+// own, which it then sends to the others.
+func (g *Group) sum(b []byte, size int, add func(to, from []byte)) error {
+	if len(b) <= small {
+		if err := g.sendAll(kindSum, func(int) []byte { return b }); err != nil {
+			return err
+		}
+		return g.addUp(b, add)
+	}
+	elements := len(b) / size
+	part := func(rank int) []byte {
+		return b[elements*rank/g.Size()*size : elements*(rank+1)/g.Size()*size]
+	}
+	own := part(g.Rank())
+	if err := g.sendAll(kindSum, part); err != nil {
+		return err
+	}
+	if err := g.addUp(own, add); err != nil {
+		return err
+	}
+	if err := g.flush(); err != nil { // the other parts of b are overwritten now
+		return err
+	}
+	if err := g.sendAll(kindTotal, func(int) []byte { return own }); err != nil {
+		return err
+	}
+	for r := range g.others() {
+		if err := g.receive(kindTotal, r, part(r)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addUp adds the numbers of all ranks to own. Every rank adds in the order of the ranks, so that all get equal bits.
+func (g *Group) addUp(own []byte, add func(to, from []byte)) error {
+	for i := range g.scratch {
+		if cap(g.scratch[i]) < len(own) {
+			g.scratch[i] = make([]byte, len(own))
+		}
+	}
+	total, in := own, g.scratch[0][:len(own)]
+	if g.Rank() > 1 { // rank 1 may begin with its own numbers, as two numbers are added in either order
+		total = g.scratch[1][:len(own)]
+	}
+	for r := range g.Size() {
+		switch {
+		case r == g.Rank() && r > 1:
+			add(total, own)
+		case r == g.Rank():
+		case r == 0 && g.Rank() > 1:
+			if err := g.receive(kindSum, r, total); err != nil {
+				return err
+			}
+		default:
+			if err := g.receive(kindSum, r, in); err != nil {
+				return err
+			}
+			add(total, in)
+		}
+	}
+	if g.Rank() > 1 {
+		copy(own, total)
+	}
+	return nil
+}
+
+// adderOf returns what adds elements of a type, and their size in bytes.
+func adderOf(t tensor.DType) (add func(to, from []byte), size int) {
+	switch t {
+	case tensor.Float32:
+		return addElements[float32], 4
+	case tensor.Float64:
+		return addElements[float64], 8
+	case tensor.Int32:
+		return addElements[int32], 4
+	case tensor.Int64:
+		return addElements[int64], 8
+	}
+	return nil, 0
+}
+
+func addElements[T float32 | float64 | int32 | int64](to, from []byte) {
+	var element T
+	n := len(to) / int(unsafe.Sizeof(element))
+	a := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(to))), n)
+	b := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(from))), n)
+	for i, x := range b {
+		a[i] += x
+	}
+}
+
+// GatherBytes returns the bytes of every rank, by rank. They may be of different lengths.
+func (g *Group) GatherBytes(b []byte) ([][]byte, error) {
+	if !g.Several() {
+		return [][]byte{b}, nil
+	}
+	all := make([][]byte, g.Size())
+	all[g.Rank()] = append([]byte{}, b...)
+	err := g.exchange(func() (err error) {
+		if err = g.sendAll(kindBytes, func(int) []byte { return b }); err != nil {
+			return err
+		}
+		for r := range g.others() {
+			if all[r], err = g.receiveBytes(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// BroadcastBytes returns the bytes of rank root; those of the others are not looked at.
+func (g *Group) BroadcastBytes(root int, b []byte) ([]byte, error) {
+	if !g.Several() {
+		return b, nil
+	}
+	err := g.exchange(func() (err error) {
+		if g.Rank() == root {
+			return g.sendAll(kindBytes, func(int) []byte { return b })
+		}
+		b, err = g.receiveBytes(root)
+		return err
+	})
+	return b, err
+}
+
+// receiveBytes reads bytes of any length from rank r.
+func (g *Group) receiveBytes(r int) ([]byte, error) {
+	n, err := g.links[r].expect(frame{kind: kindBytes, op: g.op}, -1)
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, n)
+	return b, g.links[r].read(b)
+}
