@@ -88,15 +88,27 @@ func rank(script []string) int {
 			<-signals
 			fmt.Fprintln(os.Stderr, "saved")
 			return ranks.StatusStopped
-		case "kill":
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
+		case "ready":
+			if err := os.WriteFile(arg+strconv.Itoa(p.Attempt), nil, 0o600); err != nil {
+				panic(err)
+			}
+		case "await":
+			arg += strconv.Itoa(p.Attempt)
+			for _, err := os.Stat(arg); err != nil; _, err = os.Stat(arg) {
+				time.Sleep(time.Millisecond)
+			}
+		case "fail": // at a signal
+			<-signals
+			fallthrough
 		case "exit":
 			status, err := strconv.Atoi(arg)
 			if err != nil {
 				panic(err)
 			}
 			return status
+		case "kill":
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
 		}
 	}
 	return 0
@@ -266,6 +278,19 @@ func TestRanksStop(t *testing.T) {
 		t.Errorf("the output is\n%s", stderr)
 	}
 	gone()
+}
+
+// The error is that of the rank that failed, and not of one that ended before because it had lost the other.
+func TestRanksBlameTheFirst(t *testing.T) {
+	for status, restarts := range map[int]int{ranks.StatusUsage: 0, 5: 1} {
+		ready := filepath.Join(t.TempDir(), "ready")
+		_, stderr, err := run(t.Context(), t, ranks.Options{Count: 2, MaxRestarts: 1}, "0:ready="+ready, "1:await="+ready,
+			"1:exit="+strconv.Itoa(ranks.StatusPeer), fmt.Sprintf("0:fail=%d", status))
+		var f *ranks.Failure
+		if !errors.As(err, &f) || f.Rank != 0 || f.Status != status || f.Restarts != restarts {
+			t.Errorf("status %d: %v after %d restarts, want %d\n%s", status, err, f.Restarts, restarts, stderr)
+		}
+	}
 }
 
 // A signal to one rank stops all.

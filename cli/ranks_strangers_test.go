@@ -1,0 +1,153 @@
+//go:build linux
+
+package cli
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/runfile"
+)
+
+// byHand starts a rank of two that meet at a port of this machine.
+func byHand(t *testing.T, rank int, port string, args ...string) *launched {
+	t.Helper()
+	return start(t, slices.Concat([]string{"env", fmt.Sprintf("RANK=%d", rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + port,
+		os.Args[0], "train", "-c", "pair.yaml", "-s", "distributed.join_timeout=60s"}, args)...)
+}
+
+// listeners returns the addresses at which the processes of a launcher listen for TCP.
+func (l *launched) listeners() (addresses []string) {
+	l.Helper()
+	sockets := map[string]bool{}
+	for _, pid := range l.processes() {
+		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		for _, fd := range fds {
+			if to, err := os.Readlink(fd); err == nil {
+				sockets[to] = true
+			}
+		}
+	}
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		for line := range strings.Lines(text(table)) {
+			if f := strings.Fields(line); len(f) > 9 && f[3] == "0A" && sockets["socket:["+f[9]+"]"] {
+				addresses = append(addresses, f[1])
+			}
+		}
+	}
+	return addresses
+}
+
+// The ranks of --nproc listen to no port, at no moment.
+func TestRanksListenNowhere(t *testing.T) {
+	here(t, "pair.yaml", pair)
+	l := start(t, "GORL", "train", "-c", "pair.yaml", "--nproc", "3", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=32")
+	l.until("the first checkpoint", func() bool {
+		if at := l.listeners(); len(at) > 0 {
+			t.Fatalf("the ranks listen at %v", at)
+		}
+		return newestOf("pole") > 0
+	})
+	if err := l.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	l.end(commandline.Stopped)
+}
+
+// A stranger connects to rank 0's port before the others join, sends a byte and stays. The ranks train, and end at a
+// signal. While they train, nothing listens.
+func TestRanksAmongStrangers(t *testing.T) {
+	here(t, "pair.yaml", pair)
+	port := strconv.Itoa(20000 + rand.IntN(10000))
+	args := []string{"--timesteps", "10000000", "-s", "trainer.checkpoint_interval=32"}
+	zero := byHand(t, 0, port, args...)
+	for _, message := range []string{"\x00", "GET / HTTP/1.1\r\n\r\n", strings.Repeat("\xff", 1<<16)} {
+		zero.until("rank 0 listens", func() bool {
+			c, err := net.Dial("tcp", "127.0.0.1:"+port)
+			if err != nil {
+				return false
+			}
+			t.Cleanup(func() { _ = c.Close() })
+			_, _ = c.Write([]byte(message)) // rank 0 may close the connection at the first byte
+			return true
+		})
+	}
+	if at := zero.listeners(); len(at) != 1 || !strings.HasPrefix(at[0], "0100007F:") {
+		t.Errorf("rank 0 listens at %v, want 127.0.0.1 alone", at)
+	}
+	one := byHand(t, 1, port, args...)
+	zero.until("the first checkpoint", func() bool { return newestOf("pole") > 0 })
+	if at := append(zero.listeners(), one.listeners()...); len(at) > 0 {
+		t.Errorf("the ranks that train listen at %v", at)
+	}
+	if c, err := net.Dial("tcp", "127.0.0.1:"+port); err == nil {
+		t.Cleanup(func() { _ = c.Close() })
+		_, _ = c.Write([]byte{0})
+	}
+	if err := zero.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	zero.end(commandline.Stopped)
+	one.end(commandline.Stopped)
+}
+
+// Ranks whose settings differ do not begin, and each says which key differs.
+func TestRanksDiffer(t *testing.T) {
+	here(t, "pair.yaml", pair)
+	for args, want := range map[string]string{
+		"-s agent.learning_rate=0.1":   `"agent.learning_rate" is [0.001] on rank 0 and [0.1] on rank 1`,
+		"-s agent.discount_factor=0.5": `"agent.discount_factor" is 0.99 on rank 0 and 0.5 on rank 1`,
+		"-s models.mlp=[9]":            `"models.mlp" is [16] on rank 0 and [9] on rank 1`,
+		"-s environment.id=Pendulum":   `"environment.id" is CartPole on rank 0 and Pendulum on rank 1`,
+		"--num-envs 8":                 `"environments of each rank" is 4 on rank 0 and 8 on rank 1`,
+		"--timesteps 800":              `"trainer.timesteps" is 96 on rank 0 and 800 on rank 1`,
+	} {
+		os.Remove("stderr")
+		port := strconv.Itoa(20000 + rand.IntN(10000))
+		zero, one := byHand(t, 0, port), byHand(t, 1, port, strings.Fields(args)...)
+		zero.end(commandline.WrongUse)
+		one.end(commandline.WrongUse)
+		if got := text("stderr"); strings.Count(got, want) != 2 {
+			t.Errorf("with %s the ranks say\n%s\nwant twice %s", args, got, want)
+		}
+	}
+	absent(t, "runs")
+}
+
+// What rank 0 alone finds wrong is said at once, whichever rank ends first.
+func TestRankZeroRefuses(t *testing.T) {
+	here(t, "pair.yaml", pair)
+	busy := start(t, "GORL", "train", "-c", "pair.yaml", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=32", "-q")
+	busy.until("the first checkpoint", func() bool { return newestOf("pole") > 0 })
+	os.Remove("stderr")
+	start(t, "GORL", "train", "--resume", "runs/pole", "--nproc", "2").end(commandline.WrongUse)
+	if got := text("stderr"); strings.Contains(got, "again (restart") || !strings.Contains(got, "rank 0 of 2 was called wrongly") {
+		t.Errorf("the launcher says\n%s\nwant rank 0's error, and no restart", got)
+	}
+	if err := busy.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	busy.end(commandline.Stopped)
+}
+
+// A population whose members have several ranks may set their timeouts, another one may not.
+func TestRanksOfMembersHaveTimeouts(t *testing.T) {
+	for ranks, ok := range map[int]bool{1: false, 2: true} {
+		c, err := runfile.Parse(fmt.Appendf(nil, "environment: {id: CartPole}\nagent: {class: PPO}\npbt: {}\n"+
+			"launcher: {ranks_per_member: %d}\ndistributed: {timeout: 20s}\n", ranks))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := check(c); (err == nil) != ok {
+			t.Errorf("with %d ranks: %v", ranks, err)
+		}
+	}
+}
