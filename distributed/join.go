@@ -55,6 +55,11 @@ type answer struct {
 	Reason   [256]byte
 }
 
+// refusal is the error of a rank that another one has refused.
+type refusal string
+
+func (r refusal) Error() string { return "it was refused: " + string(r) }
+
 // seat is a connection of a rank that has said who it is.
 type seat struct {
 	hello
@@ -96,9 +101,17 @@ type meeting struct {
 
 // lead is rank 0's part.
 func (m *meeting) lead() error {
-	l, err := listen(m.ctx, m.place.Address)
-	if err != nil {
-		return err
+	var l net.Listener
+	var failed error
+	_ = m.retry(func() error { // the name of a pod may become known only after the pod has started
+		var unknown *net.DNSError
+		if l, failed = listen(m.ctx, m.place.Address); errors.As(failed, &unknown) {
+			return failed
+		}
+		return nil
+	})
+	if failed != nil {
+		return failed
 	}
 	others := make([]int, 0, m.place.Size)
 	for r := 1; r < m.place.Size; r++ {
@@ -195,7 +208,11 @@ func (m *meeting) retry(f func() error) (err error) {
 		if failed == nil {
 			return nil
 		}
-		if err == nil || m.ctx.Err() == nil { // not the error of a call that the context has ended
+		var refused refusal
+		switch {
+		case err != nil && m.ctx.Err() != nil: // the context has ended the call
+		case errors.As(err, &refused) && !errors.As(failed, &refused): // which says less
+		default:
 			err = failed
 		}
 		select {
@@ -230,7 +247,7 @@ func (m *meeting) greet(c net.Conn, s secret, own endpoint) error {
 	case a.Magic != magic:
 		return errors.New("what listens there is no rank of this run: it answers something else")
 	case a.Accepted != 1:
-		return fmt.Errorf("it was refused: %s", bytes.TrimRight(a.Reason[:], "\x00"))
+		return refusal(bytes.TrimRight(a.Reason[:], "\x00"))
 	}
 	return nil
 }

@@ -206,7 +206,8 @@ func TestJoinEnds(t *testing.T) {
 		"rank 1 alone":                   {1, 2, freeAddress(t), false, "connection refused"},
 		"a silent listener":              {1, 2, silent.Addr().String(), false, "does not answer like a rank"},
 		"a rank is missing":              {1, 3, freeAddress(t), true, "still waits for other ranks"},
-		"an address of no machine":       {1, 2, "no.such.host.invalid:1", false, "no.such.host.invalid"},
+		"a name of no machine":           {1, 2, "no.such.host.invalid:1", false, "no.such.host.invalid"},
+		"rank 0 at a name of no machine": {0, 2, "no.such.host.invalid:1", false, "no.such.host.invalid"},
 		"no socket in an unknown folder": {0, 2, "/no/such/folder/0", false, "/no/such/folder/0"},
 	} {
 		t.Run(name, func(t *testing.T) {
