@@ -66,11 +66,14 @@ func (g *Group) join(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { g.until(time.Now()) })
 	defer func() { stop(); g.joining = nil }()
 	nccl := g.takesNCCL()
-	if err := g.RequireEqual(map[string]any{"the program's version": version(), "distributed.backend": g.cfg.Backend,
-		"sums on GPUs by NCCL": nccl}); err != nil || !nccl {
+	err := g.RequireEqual(map[string]any{"the program's version": version(), "distributed.backend": g.cfg.Backend,
+		"sums on GPUs by NCCL": nccl})
+	if g.Rank() == 0 {
+		process.RemoveSocketFolder(g.place.Address)
+	}
+	if err != nil || !nccl {
 		return err
 	}
-	var err error
 	g.gpus, err = tensor.NewNCCL(g.place.Rank, g.place.Size, g.cfg.Timeout)
 	return err
 }

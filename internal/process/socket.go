@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // longestFolder is the longest path in bytes in which a unix socket may have a name: the system allows 107 in all.
 const longestFolder = 80
+
+// socketFolder begins the names of folders that SocketAddress makes.
+const socketFolder = "gorl-ranks-"
 
 // SocketAddress returns the path of a unix socket in a new folder that no other user may enter. remove deletes the
 // folder.
@@ -16,9 +20,17 @@ func SocketAddress() (address string, remove func(), err error) {
 	if len(parent) > longestFolder {
 		parent = "/tmp"
 	}
-	dir, err := os.MkdirTemp(parent, "gorl-ranks-")
+	dir, err := os.MkdirTemp(parent, socketFolder)
 	if err != nil {
 		return "", nil, fmt.Errorf("a folder for the ranks' sockets: %w", err)
 	}
 	return filepath.Join(dir, "0"), func() { _ = os.RemoveAll(dir) }, nil // one that is left over does no harm
+}
+
+// RemoveSocketFolder removes the folder of an address that SocketAddress has returned, if nothing listens there any more.
+// The launcher does it, too, unless it is killed.
+func RemoveSocketFolder(address string) {
+	if dir := filepath.Dir(address); strings.HasPrefix(filepath.Base(dir), socketFolder) {
+		_ = os.Remove(dir) // which fails for a folder that is not empty
+	}
 }
