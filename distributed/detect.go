@@ -227,7 +227,8 @@ func (l launcher) local(e environment, p *Place) (err error) {
 }
 
 // meet is where the ranks meet: MASTER_ADDR and MASTER_PORT, else the first machine of the launcher's list, else this
-// machine where all ranks are on it, at a port that follows from the run's id. A socket of this machine comes before all.
+// machine where all ranks are on it, at a port that follows from the run's id. A socket of this machine counts before
+// these.
 func (l launcher) meet(e environment, p Place, id string) (string, error) {
 	if path := e.get(l.socket); path != "" {
 		if !filepath.IsAbs(path) || p.LocalSize != p.Size {

@@ -10,9 +10,9 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Group is what one rank has of all. Every operation waits for the others, so all ranks must call the same operations in
-// the same order. If one does not, the others end with a [PeerError] after Config.Timeout. After any error the group is of
-// no more use. It is used by one goroutine at a time. A nil *Group is one process alone.
+// Group is one rank's part of all ranks. Every operation waits for the others, so all ranks must call the same operations
+// in the same order. If one does not, the others end with a [PeerError] after Config.Timeout. After any error the group
+// cannot be used any more. It is used by one goroutine at a time. A nil *Group is one process alone.
 type Group struct {
 	place     Place
 	cfg       Config

@@ -29,12 +29,12 @@ const (
 	EnvSlice = "GORL_PBT_SLICE"
 	// EnvRanks is the number of processes that train the member together; absent: one. A process
 	// finds out which of them it is by the variables of torch's programs, RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
-	// MASTER_ADDR and MASTER_PORT, or by those of Slurm's srun.
+	// MASTER_ADDR and MASTER_PORT, by GORL_SOCKET, or by those of Slurm's srun.
 	EnvRanks = "GORL_PBT_RANKS"
 )
 
 // rankVariables are those by which a launcher tells the ranks of a member their places.
-var rankVariables = []string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
+var rankVariables = []string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "GORL_SOCKET"}
 
 // envService is the name of the Service and the Job of a population's pods, where members have several ranks.
 const envService = "GORL_PBT_SERVICE"
