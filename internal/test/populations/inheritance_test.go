@@ -159,7 +159,7 @@ func inherit(t *testing.T, h pbt.CopyOptions, sp spaces.Set, build func(t testin
 	var pupils []*pupil
 	var given []*checkpoint.Snapshot
 	p, err := pbt.New(pbt.Options{
-		Members: 2, Objective: "score", IntervalSteps: 10, TotalSteps: 20, Parallel: 1, Copy: h, Strategy: decided{{Member: 1, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}},
+		Members: 2, Objective: "score", IntervalSteps: 10, TotalSteps: 20, Parallel: 1, Copy: h, Strategy: decided{{Member: 1, Action: strategy.Replace, Source: 0, Mutate: true, Reason: "test"}},
 		New: func(m pbt.Member) (pbt.Trainee, error) {
 			a := build(t, int64(1+10*m.ID))
 			if err := a.Bind(4); err != nil {

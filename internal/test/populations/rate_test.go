@@ -126,7 +126,7 @@ func TestLearningRateAfterReplacement(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			agenttest.CheckLive(t)
 			c := newRealColony(t, 3, test.sp, test.make(t))
-			c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, From: 0, Mutate: true, Reason: "test"}, {Member: 1, Action: strategy.SelfMutate}}
+			c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, Mutate: true, Reason: "test"}, {Member: 1, Action: strategy.SelfMutate}}
 			c.opt.Explore = explore.Mutation{Rate: 1, ChangeRange: [2]float64{1.5, 1.7}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
 			c.opt.Initial = []map[string]float64{{"learning_rate": 2e-3}, {"learning_rate": 4e-3}, {"learning_rate": 1e-4}}
 			c.opt.Copy.Schedule = test.schedule
