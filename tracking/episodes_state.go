@@ -6,7 +6,7 @@ import (
 )
 
 // EpisodesState is what [Episodes] knows of episodes, for checkpoints: restored, statistics go on as if there had
-// been no break. Rewards of single steps since the last Drain are not in it.
+// been no break.
 type EpisodesState struct {
 	// Returns and Lengths are those of the running episodes, (N) each. SetState leaves running episodes as they are
 	// where these are nil.
@@ -17,6 +17,8 @@ type EpisodesState struct {
 	Totals, Durations []float64
 	// Finished episodes so far, and how many of them the last Drain had seen.
 	Finished, Drained int64
+	// Rewards are those of single steps since the last Drain.
+	Rewards Tally
 }
 
 // State returns a copy of what is known.
@@ -25,7 +27,7 @@ func (e *Episodes) State() EpisodesState {
 	s := EpisodesState{
 		Returns: append([]float64{}, e.returns...), Lengths: make([]int64, len(e.lengths)),
 		Totals: make([]float64, n), Durations: make([]float64, n),
-		Finished: e.finished, Drained: e.drained,
+		Finished: e.finished, Drained: e.drained, Rewards: e.reward.state(),
 	}
 	for i, length := range e.lengths {
 		s.Lengths[i] = int64(length)
@@ -62,7 +64,7 @@ func (e *Episodes) SetState(s EpisodesState) error {
 	for i, length := range s.Lengths {
 		e.lengths[i] = int(length)
 	}
-	e.finished, e.drained = s.Finished, s.Drained
+	e.finished, e.drained, e.reward = s.Finished, s.Drained, *s.Rewards.tally()
 	for i := range n {
 		e.window[(e.finished-n+i)%EpisodeWindow] = episode{s.Totals[i], s.Durations[i]}
 	}

@@ -64,8 +64,8 @@ func (f *lineFormat) parse(line []byte, number int) (Scalar, error) {
 	return Scalar{}, nil
 }
 
-// tidy removes a last line without a line break and, with opt.ResumeStep, lines of later steps. A file without such
-// lines is not touched; of another the old content stays until the new one is complete.
+// tidy removes the tail that a crash has damaged and, with opt.ResumeStep or opt.Restart, lines of later steps. A file
+// without either is not touched; of another the old content stays until the new one is complete.
 func (f *lineFormat) tidy(path string, opt Options) error {
 	in, err := os.Open(path)
 	if err != nil {
@@ -77,8 +77,11 @@ func (f *lineFormat) tidy(path string, opt Options) error {
 		if _, err := in.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
+		torn := false
 		return eachLine(in, func(line []byte, number int, whole bool) error {
-			if !whole {
+			// A power cut leaves zeros in place of what was not synced. What follows them was not synced either.
+			torn = torn || bytes.IndexByte(line, 0) >= 0
+			if !whole || torn {
 				dropped = true
 				return nil
 			}
@@ -86,7 +89,7 @@ func (f *lineFormat) tidy(path string, opt Options) error {
 			if err != nil {
 				return fmt.Errorf("line %d: %w", number, err)
 			}
-			if opt.ResumeStep > 0 && s.Step > opt.ResumeStep {
+			if opt.cuts() && s.Step > opt.ResumeStep {
 				dropped = true
 				return nil
 			}

@@ -18,6 +18,7 @@ type output struct {
 	now    func() time.Time
 	encode func(dst []byte, s Scalar) []byte
 	record []byte // reused, so that a scalar allocates nothing
+	dirty  bool   // something was put since the last sync
 	err    error
 	closed bool
 }
@@ -43,6 +44,7 @@ func (s *output) Scalar(tag string, step int64, value float64) {
 
 // put appends bytes to the buffer; the caller holds the lock or is alone.
 func (s *output) put(b []byte) {
+	s.dirty = true
 	if _, err := s.buf.Write(b); err != nil {
 		s.fail(err)
 	}
@@ -70,6 +72,23 @@ func (s *output) flush() error {
 	return s.err
 }
 
+// Sync implements [Syncer]. It does nothing if nothing was stored since the last Sync.
+func (s *output) Sync() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sync()
+}
+
+func (s *output) sync() error {
+	if s.flush() == nil && s.file != nil && s.dirty && !s.closed {
+		if err := s.file.Sync(); err != nil {
+			s.fail(err)
+		}
+		s.dirty = false
+	}
+	return s.err
+}
+
 // Close implements [Sink].
 func (s *output) Close() error {
 	s.mu.Lock()
@@ -77,15 +96,10 @@ func (s *output) Close() error {
 	if s.closed {
 		return s.err
 	}
-	_ = s.flush() // s.err keeps what went wrong
+	_ = s.sync() // s.err keeps what went wrong
 	s.closed = true
 	if s.file == nil {
 		return s.err
-	}
-	if s.err == nil {
-		if err := s.file.Sync(); err != nil {
-			s.fail(err)
-		}
 	}
 	if err := s.file.Close(); err != nil {
 		s.fail(err)

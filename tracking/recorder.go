@@ -1,6 +1,7 @@
 package tracking
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -55,11 +56,44 @@ func (r *Recorder) Emit(s Sink, step int64) {
 	r.Drain(func(tag string, value float64) { s.Scalar(tag, step, value) })
 }
 
+// State returns what was tracked since the last Drain, by tag, for checkpoints.
+func (r *Recorder) State() map[string]Tally {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	state := make(map[string]Tally, len(r.tags))
+	for tag, t := range r.kept {
+		if t.count > 0 {
+			state[tag] = t.state()
+		}
+	}
+	return state
+}
+
+// SetState forgets what was tracked, and restores what State returned.
+func (r *Recorder) SetState(state map[string]Tally) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tags, r.kept = slices.Sorted(maps.Keys(state)), make(map[string]*tally, len(state))
+	for tag, t := range state {
+		r.kept[tag] = t.tally()
+	}
+}
+
+// Tally is a reduced stream of values: their number, sum, smallest and largest.
+type Tally struct {
+	Count         int64
+	Sum, Min, Max float64
+}
+
+func (t Tally) tally() *tally { return &tally{t.Count, t.Sum, t.Min, t.Max} }
+
 // tally reduces a stream of values.
 type tally struct {
 	count         int64
 	sum, min, max float64
 }
+
+func (t *tally) state() Tally { return Tally{t.count, t.sum, t.min, t.max} }
 
 func (t *tally) add(v float64) {
 	if t.count == 0 {

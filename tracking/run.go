@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // ScalarsFile is the name of the JSON lines in an experiment folder.
@@ -35,8 +37,14 @@ func OpenRun(dir string, opt Options) (*Run, error) {
 	if err != nil {
 		return nil, errors.Join(err, lines.Close())
 	}
+	if err := durable.SyncDir(dir); err != nil { // the names of the two files
+		return nil, errors.Join(fmt.Errorf("tracking: syncing the experiment folder: %w", err), board.Close(), lines.Close())
+	}
 	return &Run{Sink: Multi(board, lines), dir: dir}, nil
 }
+
+// Sync implements [Syncer].
+func (r *Run) Sync() error { return syncSink(r.Sink) }
 
 // Dir returns the experiment folder.
 func (r *Run) Dir() string { return r.dir }

@@ -19,6 +19,13 @@ type Sink interface {
 	Close() error
 }
 
+// Syncer is a [Sink] of files. The sinks of this package that make files implement it.
+type Syncer interface {
+	// Sync writes everything buffered to stable storage, so that it survives a power cut. It takes milliseconds: call it
+	// before something is stored that counts on these scalars, such as a checkpoint.
+	Sync() error
+}
+
 // Scalar is one stored value.
 type Scalar struct {
 	// Time is the wall-clock time of writing, the zero time where the format has none (CSV).
@@ -36,9 +43,15 @@ type Options struct {
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
 	// ResumeStep is the step that a resumed run continues from. What an interrupted run stored beyond it is removed
-	// (JSON lines, CSV) or declared obsolete (TensorBoard). 0 appends to whatever is there.
+	// (JSON lines, CSV) or declared obsolete (TensorBoard). 0 appends to whatever is there, unless Restart is set.
 	ResumeStep int64
+	// Restart also removes what is stored beyond ResumeStep if that is 0. Set it for a run that begins again in the
+	// folder of one that failed before its first checkpoint. Default false.
+	Restart bool
 }
+
+// cuts reports whether what is stored beyond ResumeStep is removed.
+func (o Options) cuts() bool { return o.ResumeStep > 0 || o.Restart }
 
 func (o Options) now() func() time.Time {
 	if o.Now == nil {
@@ -47,8 +60,8 @@ func (o Options) now() func() time.Time {
 	return o.Now
 }
 
-// Multi returns a Sink that hands everything to each of the given sinks. Flush and Close reach all of them even
-// if one fails, and join their errors. Nil sinks are left out; without sinks, scalars are discarded.
+// Multi returns a Sink that hands everything to each of the given sinks. Flush, Close and Sync ([Syncer]) reach all of
+// them even if one fails, and join their errors. Nil sinks are left out; without sinks, scalars are discarded.
 func Multi(sinks ...Sink) Sink {
 	m := make(multi, 0, len(sinks))
 	for _, s := range sinks {
@@ -70,6 +83,16 @@ func (m multi) Scalar(tag string, step int64, value float64) {
 func (m multi) Flush() error { return m.each(Sink.Flush) }
 
 func (m multi) Close() error { return m.each(Sink.Close) }
+
+func (m multi) Sync() error { return m.each(syncSink) }
+
+// syncSink syncs a sink of files, and flushes any other.
+func syncSink(s Sink) error {
+	if syncer, ok := s.(Syncer); ok {
+		return syncer.Sync()
+	}
+	return s.Flush()
+}
 
 // each calls f for every sink, also after an error, and joins the errors.
 func (m multi) each(f func(Sink) error) error {

@@ -29,22 +29,25 @@ const (
 // nextSecond returns the second that the name of a new event file says: now, or the one after that of the newest file
 // in the folder. TensorBoard reads files in the order of their names, and what a resumed run writes must come last,
 // also where it is resumed within a second or by a host whose clock is behind.
-func nextSecond(dir string, now int64) (int64, error) {
+// first is true if the folder has no event file yet.
+func nextSecond(dir string, now int64) (second int64, first bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return 0, fmt.Errorf("tracking: looking for earlier event files: %w", err)
+		return 0, false, fmt.Errorf("tracking: looking for earlier event files: %w", err)
 	}
+	first = true
 	for _, entry := range entries {
 		rest, ok := strings.CutPrefix(entry.Name(), eventPrefix)
 		if !ok {
 			continue
 		}
+		first = false
 		text, _, _ := strings.Cut(rest, ".")
 		if second, err := strconv.ParseInt(text, 10, 64); err == nil && second >= now && second < lastSecond {
 			now = second + 1
 		}
 	}
-	return now, nil
+	return now, first, nil
 }
 
 // NewTensorBoard makes the folder dir where it is missing and a new event file in it, named
@@ -66,7 +69,7 @@ func NewTensorBoard(dir string, opt Options) (*TensorBoard, error) {
 		return r
 	}, host)
 	now := opt.now()()
-	second, err := nextSecond(dir, now.Unix())
+	second, first, err := nextSecond(dir, now.Unix())
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +89,7 @@ func NewTensorBoard(dir string, opt Options) (*TensorBoard, error) {
 	})
 	t := &TensorBoard{output: out, path: file.Name()}
 	t.put(endRecord(appendVersionEvent(beginRecord(nil), now), 0))
-	if opt.ResumeStep > 0 {
+	if opt.ResumeStep > 0 || opt.Restart && !first {
 		// TensorBoard's page takes the first such event of a run for the run's beginning, and forgets at later ones
 		// only.
 		for range 2 {

@@ -112,14 +112,22 @@ func (rendering) OnStep(t *Trainer, _ *envs.Step) error {
 }
 
 // writing hands tracked values to the run's files: a hundred times in a run where the interval is "auto", and never by
-// itself in one without an end.
+// itself in one without an end. It also writes at the last timestep, before the last checkpoint is stored.
 type writing struct{ BaseCallback }
 
 func (writing) OnStep(t *Trainer, _ *envs.Step) error {
-	if n := t.cfg.WriteInterval.Of(t.cfg.Timesteps, 100); n > 0 && t.timestep%int64(n) == 0 {
-		return t.write()
+	n := int64(t.cfg.WriteInterval.Of(t.cfg.Timesteps, 100))
+	if n == 0 || t.timestep%n != 0 && t.timestep != int64(t.cfg.Timesteps) && t.stop == nil {
+		return nil
 	}
-	return nil
+	// A checkpoint of this timestep waits for an update in progress. The update's figures are then written now, so that
+	// nothing is left to write at this timestep once the checkpoint is stored.
+	if t.checkpointDue() {
+		if err := t.learned(); err != nil {
+			return err
+		}
+	}
+	return t.write()
 }
 
 // saving writes checkpoints: ten times in a run where the interval is "auto".
@@ -128,10 +136,16 @@ type saving struct{ BaseCallback }
 func (saving) OnUpdate(t *Trainer) error { return t.checkBest(false) }
 
 func (saving) OnStep(t *Trainer, _ *envs.Step) error {
-	if n := t.cfg.CheckpointInterval.Of(t.cfg.Timesteps, 10); n > 0 && t.timestep%int64(n) == 0 {
+	if t.checkpointDue() {
 		return t.save()
 	}
 	return nil
+}
+
+// checkpointDue reports whether CheckpointInterval asks for a checkpoint at this timestep.
+func (t *Trainer) checkpointDue() bool {
+	n := int64(t.cfg.CheckpointInterval.Of(t.cfg.Timesteps, 10))
+	return n > 0 && t.timestep%n == 0
 }
 
 // showing moves the progress bar.

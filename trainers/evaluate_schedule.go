@@ -61,6 +61,7 @@ func (writing) OnEvaluation(t *Trainer, e Evaluation) error {
 	if t.run == nil {
 		return nil
 	}
+	t.written = t.timestep
 	returns, lengths := make([]float64, len(e.Each)), make([]float64, len(e.Each))
 	for i, one := range e.Each {
 		returns[i], lengths[i] = one.Return, float64(one.Length)

@@ -147,7 +147,7 @@ func (m *metrics) state() map[string]any {
 				}
 			}
 			if len(values) == min(r.n, window) {
-				figures[name] = map[string]any{"count": r.n, "values": values}
+				figures[name] = map[string]any{"count": r.n, "values": values, "written": r.written}
 			}
 		}
 		out[kind] = figures
@@ -176,7 +176,11 @@ func (m *metrics) restore(snap *checkpoint.Snapshot) {
 				push(rings, name, number(x))
 			}
 			r := (*rings)[name]
-			r.n, r.written = int(count), int(count)
+			written, err := snap.Int(layout.Trainer, kind, name, "written")
+			if err != nil { // of an older snapshot
+				written = count
+			}
+			r.n, r.written = int(count), int(written)
 		}
 	}
 }

@@ -218,6 +218,9 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 		t.best, t.hasBest = best, true
 	}
 	t.evaluated, _ = snap.Int(layout.Trainer, evaluatedKey) // 0 where there was none
+	if t.written, err = snap.Int(layout.Trainer, writtenKey); err != nil {
+		t.written = timestep // of an older snapshot
+	}
 	// Figures are those of the snapshot; what it does not have of them begins anew.
 	t.metrics = metrics{}
 	t.metrics.restore(snap)

@@ -18,10 +18,12 @@ import (
 // end of a run and where it is cancelled. A checkpoint is a snapshot of everything (Snapshot) in a file with a
 // checksum, written under another name first (package checkpoint).
 
-// Among the trainer's values in a snapshot: the figure of which "best" is, and the timestep of the last evaluation.
+// Among the trainer's values in a snapshot: the figure of which "best" is, and the timesteps of the last evaluation and
+// of the last write of tracked values.
 const (
 	bestFigureKey = "best_figure"
 	evaluatedKey  = "evaluated"
+	writtenKey    = "written"
 )
 
 // saves returns an error that names the setting which asks for checkpoints, where the agent cannot be saved.
@@ -103,6 +105,7 @@ func (t *Trainer) write() error {
 		return nil
 	}
 	// Tracked values are written as means since the last write; episode figures only where episodes have ended since.
+	t.written = t.timestep
 	t.recorder.Emit(t.run, t.timestep)
 	t.episodes.Emit(t.run, t.timestep)
 	for _, name := range slices.Sorted(maps.Keys(t.metrics.windows)) {
@@ -151,6 +154,12 @@ func (t *Trainer) saveAs(better, newest bool) (err error) {
 	}
 	if err != nil {
 		return err
+	}
+	// Figures first: after a power cut none is missing that was written before the checkpoint.
+	if t.run != nil {
+		if err := t.run.Sync(); err != nil {
+			return err
+		}
 	}
 	name := fmt.Sprintf("agent_%d", t.timestep)
 	if better {

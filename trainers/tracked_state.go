@@ -3,26 +3,39 @@ package trainers
 import (
 	"math"
 	"slices"
+	"strings"
 
+	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// Where a snapshot has the tracked episodes: returns and lengths of the episodes in progress in arrays, beside the
-// environment's state, and those of the last finished ones among the trainer's values.
+// Where a snapshot has what was tracked: returns and lengths of the episodes in progress in arrays, beside the
+// environment's state; those of the last finished episodes and the values since the last write among the trainer's
+// values.
 const (
-	trackedKey = "tracked_episodes"
+	trackedKey  = "tracked_episodes"
+	recordedKey = "tracked_values"
 )
 
-// saveTracked adds the tracked episodes to a snapshot, those in progress where it has the environment's state. Lists
-// with a number that is not finite are left out: neither JSON nor a checkpoint takes them.
+// measuredTimes begins the tags of measured times. Snapshots leave them out: they would differ from run to run.
+const measuredTimes = "Stats / "
+
+// saveTracked adds what was tracked to a snapshot: values since the last write, if the run writes any, and episodes.
+// Episodes in progress need the environment's state. Lists with a number that is not finite are left out: neither JSON
+// nor a checkpoint takes them.
 func (t *Trainer) saveTracked(snap *checkpoint.Snapshot) {
 	s := t.episodes.State()
+	own := snap.Values[layout.Trainer].(map[string]any)
+	if t.cfg.WriteInterval != (agents.Interval{}) {
+		own[writtenKey], own[recordedKey] = t.written, tallies(t.recorder.State())
+	}
 	// Of finished episodes: how many there were, how many have been written to files, and the last ones' figures.
 	if finite(s.Totals) {
-		snap.Values[layout.Trainer].(map[string]any)[trackedKey] = map[string]any{
+		own[trackedKey] = map[string]any{
 			"finished": s.Finished, "drained": s.Drained, "returns": list(s.Totals), "lengths": list(s.Durations),
+			"rewards": tallies(map[string]tracking.Tally{"step": s.Rewards}),
 		}
 	}
 	if _, whole := snap.Arrays[layout.EnvironmentState]; whole && finite(s.Returns) {
@@ -38,7 +51,8 @@ func (t *Trainer) restoreTracked(snap *checkpoint.Snapshot, whole bool) {
 	if whole {
 		t.episodes.Reset()
 	}
-	s := tracking.EpisodesState{Totals: numbers(snap, "returns"), Durations: numbers(snap, "lengths")}
+	s := tracking.EpisodesState{Totals: numbers(snap, trackedKey, "returns"), Durations: numbers(snap, trackedKey, "lengths")}
+	s.Rewards = talliesOf(snap, trackedKey, "rewards")["step"]
 	s.Finished, _ = snap.Int(layout.Trainer, trackedKey, "finished")
 	s.Drained, _ = snap.Int(layout.Trainer, trackedKey, "drained")
 	// Those in progress are taken only with the environment's state, whose episodes they are.
@@ -52,6 +66,31 @@ func (t *Trainer) restoreTracked(snap *checkpoint.Snapshot, whole bool) {
 		_ = t.episodes.SetState(s)
 	}
 	t.knowEpisodes()
+	t.recorder.SetState(talliesOf(snap, recordedKey))
+}
+
+// tallies returns reduced values as a snapshot's values hold them, without measured times and what is not finite.
+func tallies(kept map[string]tracking.Tally) map[string]any {
+	out := map[string]any{}
+	for tag, k := range kept {
+		if x := []float64{float64(k.Count), k.Sum, k.Min, k.Max}; finite(x) && !strings.HasPrefix(tag, measuredTimes) {
+			out[tag] = list(x)
+		}
+	}
+	return out
+}
+
+// talliesOf reads reduced values at a path among the trainer's values, empty if there are none.
+func talliesOf(snap *checkpoint.Snapshot, path ...string) map[string]tracking.Tally {
+	v, _ := snap.Value(append([]string{layout.Trainer}, path...)...)
+	values, _ := v.(map[string]any)
+	kept := map[string]tracking.Tally{}
+	for tag := range values {
+		if x := numbers(snap, append(path, tag)...); len(x) == 4 && x[0] >= 1 {
+			kept[tag] = tracking.Tally{Count: int64(x[0]), Sum: x[1], Min: x[2], Max: x[3]}
+		}
+	}
+	return kept
 }
 
 // finite reports whether all numbers are.
@@ -68,9 +107,9 @@ func list(x []float64) []any {
 	return out
 }
 
-// numbers reads a list of numbers among the tracked episodes of a snapshot, empty where there is none.
-func numbers(snap *checkpoint.Snapshot, key string) []float64 {
-	v, _ := snap.Value(layout.Trainer, trackedKey, key)
+// numbers reads a list of numbers at a path among the trainer's values, empty where there is none.
+func numbers(snap *checkpoint.Snapshot, path ...string) []float64 {
+	v, _ := snap.Value(append([]string{layout.Trainer}, path...)...)
 	values, _ := v.([]any)
 	out := make([]float64, len(values))
 	for i, x := range values {

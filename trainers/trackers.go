@@ -17,7 +17,9 @@ import (
 
 // openRun opens the files of tracked values, and starts the trackers.
 func (t *Trainer) openRun() error {
-	run, err := tracking.OpenRun(t.dir, tracking.Options{ResumeStep: t.timestep})
+	// What was written after the snapshot was taken is removed: it is written again. A run that failed before its first
+	// checkpoint begins again.
+	run, err := tracking.OpenRun(t.dir, tracking.Options{ResumeStep: t.written, Restart: t.cfg.Resume})
 	if err != nil || len(t.cfg.Trackers) == 0 {
 		t.run = run
 		return err

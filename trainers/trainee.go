@@ -121,6 +121,7 @@ func (m *Trainee) Reseed(seed int64) error {
 	}
 	// The figures so far describe the other member's past.
 	m.metrics = metrics{}
+	m.recorder.SetState(nil)
 	m.episodes.Reset()
 	m.knowEpisodes()
 	m.running.takenOver()

@@ -71,6 +71,7 @@ type Trainer struct {
 	metrics   metrics
 	limits    limits         // of evaluations for a population
 	evaluated int64          // the timestep of the last evaluation by EvaluationInterval
+	written   int64          // the timestep of the last write of tracked values
 	counted   []envs.Episode // the episodes that ended in the last step, but for those of other weights
 
 	callbacks []Callback // gorl's own and Config.Callbacks
