@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -33,6 +34,34 @@ func (s *Store) retain(saved Manifest) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Tidy completes what interrupted saves have left undone, here and in the folder of the best snapshot: it deletes files
+// of processes that have ended, and snapshots beyond Options.Keep. It deletes no snapshot unless the newest one is valid.
+// Call it when a run continues; a Save does the same.
+func (s *Store) Tidy() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	best := &Store{dir: filepath.Join(s.dir, bestFolder), opt: Options{Keep: 1}, fs: s.fs}
+	if err := errors.Join(s.tidy(), best.tidy()); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) tidy() error {
+	if err := s.sweep(); err != nil {
+		return ignoreMissing(err)
+	}
+	l, err := s.list()
+	if err != nil || len(l.manifests) == 0 {
+		return err
+	}
+	var damaged *DamagedError
+	if err = s.retain(l.manifests[0]); errors.As(err, &damaged) {
+		return nil
+	}
+	return err
 }
 
 // superseded reports whether so many snapshots are newer than m that another store may have deleted it.

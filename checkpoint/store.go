@@ -131,19 +131,20 @@ func checkName(name string) error {
 
 // save does the work of Save. What happens on disk, in this order, and what a crash after each step leaves:
 //
-//  1. The data is written and synced under a temporary name in the store's folder. A crash leaves a file that no reader
+//  1. Files that processes which have ended left at steps 2 to 4 and 7 are deleted; the temporary manifest proves whose
+//     the data is. A name that they held is free again.
+//  2. The data is written and synced under a temporary name in the store's folder. A crash leaves a file that no reader
 //     looks at.
-//  2. The manifest, with the data's size and SHA-256, is written and synced under a temporary name. A crash leaves two.
-//  3. The data gets its name, by a link, so that no file is ever written over; a taken name gives the next one,
+//  3. The manifest, with the data's size and SHA-256, is written and synced under a temporary name. A crash leaves two.
+//  4. The data gets its name, by a link, so that no file is ever written over; a taken name gives the next one,
 //     "<name>-2". A crash leaves data without a manifest, which readers report as uncommitted ([ErrUncommitted]).
-//  4. The manifest is renamed to its name. This commits the snapshot: readers now find it.
-//  5. The folder is synced, so that both names survive a power failure. Only then does Save return without an error.
-//  6. Where there are more than Keep snapshots, the new one is read back and verified, and the oldest are deleted, each
+//  5. The manifest is renamed to its name. This commits the snapshot: readers now find it.
+//  6. The folder is synced, so that both names survive a power failure. Only then does Save return without an error.
+//  7. Where there are more than Keep snapshots, the new one is read back and verified, and the oldest are deleted, each
 //     with its manifest first. A crash leaves data without a manifest.
-//  7. Files that processes which have ended left at steps 1 to 3 and 6 are deleted; the temporary manifest proves whose
-//     the data is.
 func (s *Store) save(name string, step int64, snap *Snapshot) (path string, err error) {
 	fsys := s.fs
+	swept := s.sweep()
 	listing, err := s.list()
 	if err != nil {
 		return "", err
@@ -169,7 +170,7 @@ func (s *Store) save(name string, step int64, snap *Snapshot) (path string, err 
 	if err := fsys.SyncDir(s.dir); err != nil {
 		return path, err
 	}
-	return path, errors.Join(s.retain(m), s.sweep())
+	return path, errors.Join(s.retain(m), swept)
 }
 
 // publish gives the synced data file its name and commits it by its manifest, which it returns.
@@ -182,9 +183,15 @@ func (s *Store) publish(m Manifest, data string) (Manifest, error) {
 		}
 		m.File = base + dataSuffix
 		target, manifest := filepath.Join(s.dir, m.File), filepath.Join(s.dir, base+manifestSuffix)
-		if taken, err := s.exists(target, manifest); err != nil {
+		taken, err := s.exists(target)
+		if err != nil {
 			return m, err
-		} else if taken {
+		}
+		// After a power cut the same data may have the name already, without a manifest: it is committed now.
+		again := taken && verifyData(s.fs, target, m) == nil
+		if committed, err := s.exists(manifest); err != nil {
+			return m, err
+		} else if committed || taken && !again {
 			continue
 		}
 		text, err := m.encode()
@@ -199,6 +206,9 @@ func (s *Store) publish(m Manifest, data string) (Manifest, error) {
 		})
 		if err != nil {
 			return m, err
+		}
+		if again {
+			return m, fsys.Rename(temp, manifest)
 		}
 		if err := s.claim(data, target); err != nil {
 			fsys.Remove(temp)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
@@ -51,7 +52,7 @@ func NewAsync(ctx context.Context, opt Options, place WorkerOptions) (*Async, er
 // open locks the directory, opens the store, and joins one member after the other.
 func (a *Async) open(ctx context.Context, place WorkerOptions) error {
 	if dir := a.opt.Directory; dir != "" {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := durable.MkdirAll(dir, 0o755); err != nil {
 			return fmt.Errorf("pbt: directory: %w", err)
 		}
 		unlock, err := lockDirectory(dir)

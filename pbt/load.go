@@ -23,12 +23,26 @@ type restored struct {
 
 // load returns the directory's population, or the one before where that is damaged; nil where there is none yet.
 func (p *Population) load() (*restored, error) {
-	r, _, damage, err := loadState(p.opt.Directory, p.loadState)
+	r, name, damage, err := loadState(p.opt.Directory, p.loadState)
 	switch {
 	case err != nil:
 		return nil, err
 	case r != nil:
-		p.recovered = errors.Join(damage, r.damage)
+		if p.recovered = errors.Join(damage, r.damage); name != stateFile {
+			break
+		}
+		// What a save did not come to delete is deleted now.
+		states := []savedState{r.state}
+		if data, err := os.ReadFile(filepath.Join(p.opt.Directory, previousStateFile)); err == nil {
+			previous, err := decodeState(data)
+			if err != nil || len(previous.Members) != len(r.state.Members) {
+				break
+			}
+			states = append(states, previous)
+		}
+		if err := p.stores.prune(states...); err != nil {
+			return nil, err
+		}
 	case damage != nil:
 		return nil, fmt.Errorf("pbt: the population in %s cannot be continued; choose another directory to begin anew: %w",
 			p.opt.Directory, damage)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
@@ -31,6 +32,7 @@ type Population struct {
 	best      *Result
 	last      *restored // the last good state saved or loaded
 
+	ended     bool // the state is that of the end of training, and these options ask for no more
 	recovered error
 	fatal     error // what training cannot go on after
 	done      bool
@@ -80,7 +82,7 @@ func (p *Population) open() error {
 	// The lock comes first: until it is held, another population may be writing.
 	var saved *restored
 	if dir := p.opt.Directory; dir != "" {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := durable.MkdirAll(dir, 0o755); err != nil {
 			return fmt.Errorf("pbt: directory: %w", err)
 		}
 		var err error
@@ -120,10 +122,22 @@ func (p *Population) open() error {
 		p.iteration, p.sequence, p.known, p.best = s.Iteration, s.Sequence, s.ObjectiveKnown, saved.best
 		saved.snapshots, saved.best, p.last = nil, nil, saved
 		keep, finished = s.JournalLength, s.Finished
+		if p.ended = finished && p.nothingLeft(); p.ended {
+			keep, p.done = journal.Ended(p.opt.Directory, keep, len(p.members))
+		}
 	}
 	var err error
 	p.journal, err = journal.Open(p.opt.Directory, keep, !finished)
 	return err
+}
+
+// nothingLeft reports whether all members have trained as long as the options ask for, and the best one is known.
+func (p *Population) nothingLeft() bool {
+	if p.iteration < p.opt.lastIteration() && !p.opt.reached(p.Generation()) {
+		return false
+	}
+	short := func(m *member) bool { return m.failure == "" && m.steps < p.opt.target(p.iteration) }
+	return p.best != nil && !slices.ContainsFunc(p.members, short)
 }
 
 // Trainee returns a member's trainee, nil where there is no such member. It changes when the member is built anew.

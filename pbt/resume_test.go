@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -393,5 +394,46 @@ func TestFailedMemberIsSaved(t *testing.T) {
 	compare(t, want, p)
 	if len(kinds(p.Journal(), journal.Failed)) != 1 {
 		t.Errorf("failures are %+v", kinds(p.Journal(), journal.Failed))
+	}
+}
+
+// A finished population that is resumed returns its best, and changes no file.
+func TestFinishedIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	c := newColony(4)
+	c.opt.Directory = t.TempDir()
+	files := func() map[string]string {
+		list := make(map[string]string)
+		if err := filepath.WalkDir(c.opt.Directory, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil {
+				list[path] = fmt.Sprint(info.ModTime(), info.Size())
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	first := mustTrain(t, c.opt)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := files()
+	again := mustTrain(t, c.opt)
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(before, files()); d != "" {
+		t.Errorf("files changed: %s", d)
+	}
+	if a, b := first.Best(), again.Best(); a.Member != b.Member || a.Iteration != b.Iteration || a.Objective != b.Objective {
+		t.Errorf("the best is %+v, was %+v", b, a)
+	}
+	if d := cmp.Diff(first.Journal(), again.Journal()); d != "" {
+		t.Errorf("the journals differ: %s", d)
 	}
 }

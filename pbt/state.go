@@ -117,15 +117,19 @@ func (p *Population) save(finished bool) error {
 		}
 		snapshot, err := m.snapshotOf()
 		if err == nil {
-			names[m.id], err = put(p.stores.members[m.id], sequence, m.steps, snapshot)
+			names[m.id], err = putFirst(p.stores.members[m.id], sequence, m.steps, snapshot, m.saved)
 		}
 		return wrapMember(m.id, err)
 	}); err != nil {
 		return err
 	}
 	if b := p.best; b != nil && b.file == "" {
+		kept := ""
+		if p.last != nil && p.last.state.Best != nil {
+			kept = p.last.state.Best.Snapshot
+		}
 		var err error
-		if b.file, err = put(p.stores.best, b.Iteration, b.Steps, b.Snapshot); err != nil {
+		if b.file, err = putFirst(p.stores.best, b.Iteration, b.Steps, b.Snapshot, kept); err != nil {
 			b.file = ""
 			return fmt.Errorf("pbt: best member: %w", err)
 		}
@@ -206,6 +210,28 @@ func writeFile(path string, data []byte) error {
 		return fmt.Errorf("pbt: %w", err)
 	}
 	return nil
+}
+
+// putFirst is put for the first snapshot of a save. It deletes what a save with the same number has left that failed
+// before its state was written, so that the names do not depend on failures. The snapshot that the last state refers to
+// by the name kept is not deleted.
+func putFirst(store *checkpoint.Store, sequence, steps int64, snapshot *checkpoint.Snapshot, kept string) (string, error) {
+	entries, err := os.ReadDir(store.Dir())
+	if err != nil {
+		return "", fmt.Errorf("pbt: %w", err)
+	}
+	for _, e := range entries {
+		base, _, _ := strings.Cut(e.Name(), ".")
+		number, _, _ := strings.Cut(base, "-")
+		// The store itself removes temporary files.
+		if number != fmt.Sprintf("%06d", sequence) || base == stem(kept) || strings.Contains(e.Name(), durable.Temporary) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(store.Dir(), e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("pbt: %w", err)
+		}
+	}
+	return put(store, sequence, steps, snapshot)
 }
 
 // put saves a snapshot and returns its file's name in the store. sequence numbers the save, so that names are never

@@ -33,7 +33,11 @@ func (p *Population) Train(ctx context.Context) (*Result, error) {
 		}
 	}
 	for !p.done {
-		err := p.interval(ctx)
+		next := p.interval
+		if p.ended { // the process was killed before it wrote the last events
+			next = p.finish
+		}
+		err := next(ctx)
 		switch {
 		case err == nil:
 		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
@@ -94,7 +98,7 @@ func (p *Population) interval(ctx context.Context) error {
 		return err
 	}
 	if p.iteration >= p.opt.lastIteration() || p.opt.reached(g) {
-		return p.finish()
+		return p.finish(ctx)
 	}
 	decisions, err := p.opt.decide(g, stream(p.opt.Seed, streamDecide, p.iteration))
 	if err != nil {
@@ -202,9 +206,11 @@ func (p *Population) rememberBest(g strategy.Generation) error {
 
 // finish saves the end of training. The last events are written after the state: a process that is killed in between
 // writes them again when it continues.
-func (p *Population) finish() error {
-	if err := p.save(true); err != nil {
-		return err
+func (p *Population) finish(context.Context) error {
+	if !p.ended {
+		if err := p.save(true); err != nil {
+			return err
+		}
 	}
 	events := p.troubles()
 	for _, m := range p.members {

@@ -263,7 +263,7 @@ func (w *Worker) persist() error {
 	sequence, name, of := w.sequence+1, w.kept, w.keptOf
 	if snapshot := w.good(); snapshot != nil && (snapshot != of || name == "") {
 		var err error
-		if name, err = put(w.store, sequence, w.m.steps, snapshot); err != nil {
+		if name, err = putFirst(w.store, sequence, w.m.steps, snapshot, w.kept); err != nil {
 			return fmt.Errorf("pbt: member %d: %w", w.cfg.Member, err)
 		}
 		of = snapshot

@@ -84,7 +84,7 @@ func (t *Trainer) lock() error {
 	if t.unlock != nil {
 		return nil
 	}
-	if err := os.MkdirAll(t.dir, 0o777); err != nil {
+	if err := durable.MkdirAll(t.dir, 0o777); err != nil {
 		return fmt.Errorf("trainers: the run's folder: %w", err)
 	}
 	unlock, err := durable.Lock(t.dir, "lock")
@@ -138,6 +138,11 @@ func (t *Trainer) resume() error {
 	}
 	if err := t.Restore(snap); err != nil {
 		return fmt.Errorf("trainers: %s: %w", latest.Path, err)
+	}
+	if t.store != nil {
+		if err := t.store.Tidy(); err != nil {
+			return err
+		}
 	}
 	t.saved = true // the newest checkpoint is of the present state
 	if t.store == nil {

@@ -72,6 +72,28 @@ func (s *summing) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// MkdirAll creates a folder and its parents, and makes their names durable. It is no error if the folder exists. A
+// parent that this process may not read is not synced.
+func MkdirAll(path string, mode os.FileMode) error {
+	path = filepath.Clean(path)
+	parents := []string{filepath.Dir(path)}
+	for dir := parents[0]; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+		parents = append(parents, filepath.Dir(dir))
+	}
+	if err := os.MkdirAll(path, mode); err != nil {
+		return err
+	}
+	for _, dir := range parents {
+		if err := SyncDir(dir); err != nil && !errors.Is(err, os.ErrPermission) {
+			return err
+		}
+	}
+	return nil
+}
+
 // SyncDir makes the names in a folder durable. It does nothing on Windows and on file systems that cannot sync folders.
 func SyncDir(path string) error {
 	if runtime.GOOS == "windows" {

@@ -241,13 +241,36 @@ func Open(dir string, keep int64, interesting bool) (j *Writer, err error) {
 			}
 		}
 	}
-	if err := file.Truncate(keep); err != nil {
-		return nil, fmt.Errorf("pbt: journal: %w", err)
+	if info.Size() > keep {
+		err = file.Truncate(keep)
 	}
-	if err := errors.Join(file.Sync(), durable.SyncDir(dir)); err != nil {
+	if err := errors.Join(err, file.Sync(), durable.SyncDir(dir)); err != nil {
 		return nil, fmt.Errorf("pbt: journal: %w", err)
 	}
 	return &Writer{path: path, file: file, Length: keep, Events: events}, nil
+}
+
+// Ended returns the length of the journal in dir, and true, if the end of training of all members follows its first keep
+// bytes. Otherwise it returns keep and false.
+func Ended(dir string, keep int64, members int) (length int64, ok bool) {
+	text, err := os.ReadFile(filepath.Join(dir, File))
+	if err != nil || int64(len(text)) < keep || !bytes.HasSuffix(text, []byte("\n")) {
+		return keep, false
+	}
+	events, err := Decode(bytes.NewReader(text[keep:]))
+	if err != nil {
+		return keep, false
+	}
+	ends := 0
+	for _, e := range events {
+		if e.Kind == Final {
+			ends++
+		}
+	}
+	if ends != members {
+		return keep, false
+	}
+	return int64(len(text)), true
 }
 
 // Append writes events with one write and one sync. Where that fails the file is cut back to its length before, so that

@@ -117,8 +117,7 @@ func outcomeOf(run string) (outcome, error) {
 		case err != nil || d.IsDir():
 			return err
 		case strings.Contains(name, durable.Temporary):
-			o["left over: "+name] = ""
-			return nil
+			return nil // readers pass over it, and a later save removes it
 		case strings.Contains(name, "tfevents"):
 			events = append(events, path)
 			return nil
