@@ -40,8 +40,8 @@ type scenario struct {
 
 var scenarios = []scenario{
 	{"training", "training.yaml", trainingCommit, "checkpoints", newestCheckpoint},
-	{"overlap", "overlap.yaml", trainingCommit, "checkpoints", newestCheckpoint},
 	{"population", "population.yaml", populationCommit, ".", newestState},
+	{"overlap", "overlap.yaml", trainingCommit, "checkpoints", newestCheckpoint}, // not among the few
 }
 
 // command returns the command gorl with these arguments.
