@@ -15,8 +15,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/internal/shellword"
-	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/tracking"
 )
 
 // runFile is the name of a run's effective configuration in its folder.
@@ -91,12 +89,9 @@ func writeRunFile(dir string, text []byte) error {
 
 // holdsRun reports whether a folder has a run in it.
 func holdsRun(dir string) bool {
-	for _, name := range []string{runFile, "checkpoints", journal.File, tracking.ScalarsFile} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
-	}
-	return apart(dir)
+	holds := runfile.In(dir)
+	_, err := os.Lstat(filepath.Join(dir, runFile))
+	return err == nil || holds.Run || holds.Population
 }
 
 // freeName is the name in a folder of runs, or the first of name-2, name-3, ... that no run has.

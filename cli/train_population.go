@@ -58,7 +58,7 @@ func waiting(
 // too.
 func openAsync(ctx context.Context, o pbt.Options, s *preset.Settings) (*opened, error) {
 	place := pbt.WorkerOptions{
-		Slack: s.Slack, Heartbeat: s.Heartbeat, Silence: s.Silence, SaveSteps: s.SaveSteps, Experiment: s.Workspace,
+		Slack: s.Slack, Heartbeat: s.Heartbeat, Silence: s.Silence, Experiment: s.Workspace,
 	}
 	if o.Directory != "" {
 		var err error

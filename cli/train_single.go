@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -62,13 +63,12 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		_, err := stdout.Write(run.text)
 		return err
 	}
-	if !run.resume && with.group.Rank() == 0 && holdsRun(run.dir) {
-		return commandline.Usagef("another run has taken the name %s just now; start this one again", run.dir)
-	}
 	switch err := trainer.Open(ctx); {
 	case errors.Is(err, durable.ErrInUse):
 		return commandline.Usagef("%s is being trained by another process; wait for its end, or give this run another --name",
 			run.dir)
+	case errors.Is(err, fs.ErrExist) && !run.resume:
+		return commandline.Usagef("another run has taken the name %s just now; start this one again", run.dir)
 	case err != nil:
 		return err
 	}

@@ -30,7 +30,7 @@ type Async struct {
 // processes share it, with a folder a member; journal.ReadWorkspace reads its journals. Without one nothing is kept.
 // A directory that another population uses, or in which one of [New] has trained, is an error.
 //
-// Of place, the fields Store (default: the workspace in Options.Directory), Slack, Heartbeat, Silence, SaveSteps and
+// Of place, the fields Store (default: the workspace in Options.Directory), Slack, Heartbeat, Silence and
 // Experiment count. Synchronous, Slice and RestartProcess are for members that are processes, and are errors here.
 func NewAsync(ctx context.Context, opt Options, place WorkerOptions) (*Async, error) {
 	opt = opt.withDefaults()
@@ -92,7 +92,7 @@ func (a *Async) open(ctx context.Context, place WorkerOptions) error {
 // Train trains all members to Options.TotalSteps and returns the best that any member was at an interval's end, also
 // beside an error.
 //
-// When the context is cancelled the members stop, their states are saved, and the error is the context's cause; calling
+// When the context is cancelled the members stop, their states are saved, and the error wraps the context's and its cause; calling
 // Train again, or NewAsync with the same options, continues. A member that gives up, because no peer can rescue it,
 // ends neither the others nor the run; its error is returned at the end.
 func (a *Async) Train(ctx context.Context) (*Result, error) {
@@ -109,7 +109,7 @@ func (a *Async) Train(ctx context.Context) (*Result, error) {
 	}
 	// That each member stopped is said once; what else went wrong, such as a state that could not be saved, stands beside
 	// it.
-	cause, stopped := context.Cause(ctx), false
+	cause, stopped := ended(ctx), false
 	errs = slices.DeleteFunc(errs, func(err error) bool {
 		only := err != nil && saysOnly(err, cause)
 		stopped = stopped || only
@@ -126,17 +126,17 @@ func (a *Async) Train(ctx context.Context) (*Result, error) {
 	return best, errors.Join(errs...)
 }
 
-// saysOnly reports whether an error wraps cause and joins nothing else with it.
-func saysOnly(err, cause error) bool {
+// saysOnly reports whether an error wraps that of an ended context, or its cause, and joins nothing else with it.
+func saysOnly(err, ended error) bool {
 	switch e := err.(type) { //nolint:errorlint // it walks the tree of wrapped errors itself
 	case interface{ Unwrap() []error }:
-		return !slices.ContainsFunc(e.Unwrap(), func(err error) bool { return !saysOnly(err, cause) })
+		return !slices.ContainsFunc(e.Unwrap(), func(err error) bool { return !saysOnly(err, ended) })
 	case interface{ Unwrap() error }:
 		if inner := e.Unwrap(); inner != nil {
-			return saysOnly(inner, cause)
+			return saysOnly(inner, ended)
 		}
 	}
-	return errors.Is(err, cause)
+	return errors.Is(ended, err)
 }
 
 // Iterations returns the least and the greatest interval that a member is in, from 1.

@@ -144,17 +144,24 @@ func (m *member) status() strategy.Status {
 // and the member's own since.
 func (m *member) weightSteps() int64 { return m.inherited + m.steps - m.copiedAt }
 
-// train advances the member to the interval's end, in parts of Options.ProgressSteps, and calls tell after each. An
-// error or a panic of the trainee makes the member a failed one; it does not end the population.
-func (m *member) train(ctx context.Context, iteration int64, tell func()) {
-	for target := m.opt.target(iteration); m.failure == "" && m.steps < target && ctx.Err() == nil; {
+// train advances the member to the interval's end, or by about most environment steps unless that is 0. It calls tell
+// after each part of Options.ProgressSteps. An error or a panic of the trainee makes the member a failed one; it does
+// not end the population.
+func (m *member) train(ctx context.Context, iteration, most int64, tell func()) {
+	target := m.opt.target(iteration)
+	if most > 0 {
+		target = min(target, m.steps+most)
+	}
+	for m.failure == "" && m.steps < target && ctx.Err() == nil {
 		m.snapshot = nil
 		end := m.opt.pause(iteration, m.steps)
-		if err := guarded(func() error { return m.advance(ctx, iteration, end, end) }); err != nil {
+		if err := guarded(func() error { return m.advance(ctx, iteration, min(end, target), end) }); err != nil {
 			m.fail(iteration, err)
 			return
 		}
-		tell()
+		if m.steps >= end {
+			tell()
+		}
 	}
 }
 

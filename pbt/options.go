@@ -81,6 +81,11 @@ type Options struct {
 	// ended. It is created where missing, and used by one population at a time. Default (empty): nothing is kept,
 	// the journal is in memory.
 	Directory string
+	// SaveSteps is the number of a member's own environment steps after which the state is also saved within an interval.
+	// A smaller value loses less when a process is killed, and writes more; members that wait for each other then do so at
+	// every save. It does not change results if trainees continue exactly from their snapshots. Default 0: at interval ends
+	// only.
+	SaveSteps int64
 	// Progress, when not nil, is called while training, never twice at once.
 	Progress func(Update)
 	// ProgressSteps divides the intervals: Progress is called after about that many environment steps of a member. The

@@ -90,6 +90,47 @@ func TestResumeEqualsUninterrupted(t *testing.T) {
 	}
 }
 
+// A population that saves within its intervals loses no more than SaveSteps to a kill, and comes to the same.
+func TestSaveSteps(t *testing.T) {
+	t.Parallel()
+	want := whole(t, 10)
+	c := newColony(4)
+	c.opt.Directory, c.opt.SaveSteps, c.opt.ProgressSteps = t.TempDir(), 20, 10
+	found := t.TempDir()
+	copied := false
+	c.opt.Progress = func(u Update) {
+		// The files that a kill leaves in the third interval, 10 environment steps before its end.
+		if at := u.TargetSteps - 10; u.Iteration == 3 && u.Event == nil && u.Status.Steps == at && !copied {
+			copied = true
+			if err := os.CopyFS(found, os.DirFS(c.opt.Directory)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	p := mustTrain(t, c.opt)
+	compare(t, want, p)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c = newColony(4)
+	c.opt.Directory, c.opt.SaveSteps, c.opt.ProgressSteps = found, 20, 10
+	p = mustNew(t, c.opt)
+	target := p.opt.target(3)
+	for _, m := range p.Generation().Members {
+		if p.Generation().Iteration != 3 || m.Steps < target-10-20 {
+			t.Errorf("member %d goes on at %d environment steps in interval %d, want at least %d in 3", m.Member, m.Steps,
+				p.Generation().Iteration, target-10-20)
+		}
+	}
+	if _, err := p.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, want, p)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestMoreStepsContinue(t *testing.T) {
 	t.Parallel()
 	want := whole(t, 0)

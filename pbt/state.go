@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/internal/runfile"
 )
 
 // StateFile is the name of the population's state in its directory. Where it exists New continues.
@@ -301,6 +303,10 @@ func lockDirectory(dir string) (unlock func() error, err error) {
 		return nil, fmt.Errorf("pbt: %s is in use by another population; end it or choose another directory: %w", dir, err)
 	case err != nil:
 		return nil, fmt.Errorf("pbt: lock: %w", err)
+	}
+	if holds := runfile.In(dir); holds.Run && !holds.Population {
+		return nil, errors.Join(fmt.Errorf("pbt: %s holds the run of a single agent; choose another directory: %w", dir,
+			fs.ErrExist), unlock())
 	}
 	return unlock, nil
 }

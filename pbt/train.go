@@ -10,11 +10,12 @@ import (
 
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
 // Train trains all members to Options.TotalSteps and returns the best that any was at the end of an interval.
 //
-// When the context is cancelled the members stop, the population is saved, and the error is the context's cause;
+// When the context is cancelled the members stop, the population is saved, and the error wraps the context's and its cause;
 // calling Train again, or New with the same options, continues. A member whose training fails or panics is written to
 // the journal and rescued by another, if the strategy says so. Only when no healthy member is left does Train give up,
 // with ErrNoHealthyMember.
@@ -51,6 +52,16 @@ func (p *Population) Train(ctx context.Context) (*Result, error) {
 	return p.best, nil
 }
 
+// ended returns the error of a context that has ended: it wraps the context's own error and its cause. A lost lease is
+// its own error alone: no caller has cancelled anything.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) || errors.Is(cause, workspace.ErrLeaseLost) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
 // begin writes the journal's first lines.
 func (p *Population) begin() error {
 	return p.record(p.opt.begin(p.members))
@@ -74,16 +85,23 @@ func (o *Options) begin(members []*member) []journal.Event {
 // and explore, record, save. After a cancelled context it returns the cause, and the interval is repeated from where
 // its members stopped.
 func (p *Population) interval(ctx context.Context) error {
-	for _, step := range []func(m *member){
-		func(m *member) { m.train(ctx, p.iteration, func() { m.tell(p.iteration, nil) }) },
-		func(m *member) { m.measureEnd(ctx, p.iteration) },
-	} {
-		if err := p.each(ctx, func(m *member) error { step(m); return nil }); err != nil {
+	for training := true; training; {
+		if err := p.all(ctx, func(m *member) {
+			m.train(ctx, p.iteration, p.opt.SaveSteps, func() { m.tell(p.iteration, nil) })
+		}); err != nil {
 			return err
 		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		training = slices.ContainsFunc(p.members, func(m *member) bool {
+			return m.failure == "" && m.steps < p.opt.target(p.iteration)
+		})
+		if training {
+			if err := p.save(false); err != nil {
+				return err
+			}
 		}
+	}
+	if err := p.all(ctx, func(m *member) { m.measureEnd(ctx, p.iteration) }); err != nil {
+		return err
 	}
 	// From here on nothing waits for members: what follows is quick, and is repeated as a whole after a crash.
 	for _, m := range p.members {
@@ -130,6 +148,17 @@ func (p *Population) Generation() strategy.Generation {
 		g.Members = append(g.Members, m.status())
 	}
 	return g
+}
+
+// all runs f for all members, and returns the context's error if it has ended.
+func (p *Population) all(ctx context.Context, f func(m *member)) error {
+	if err := p.each(ctx, func(m *member) error { f(m); return nil }); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ended(ctx)
+	}
+	return nil
 }
 
 // each runs f for all members, at most Options.Parallel at a time, and joins their errors. A cancelled context keeps

@@ -31,6 +31,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("pbt: Parallel is %d; give at least 1, or 0 for the number of processors", o.Parallel)
 	case o.ProgressSteps < 0:
 		return fmt.Errorf("pbt: ProgressSteps is %d; give 0 or more environment steps", o.ProgressSteps)
+	case o.SaveSteps < 0:
+		return fmt.Errorf("pbt: SaveSteps is %d; give 0 or more environment steps", o.SaveSteps)
 	case o.Evolve != nil && o.Explore != nil:
 		return errors.New("pbt: Evolve and Explore both say what changes; give one of the two")
 	case o.Target != nil && !number.Finite(*o.Target):

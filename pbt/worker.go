@@ -60,9 +60,6 @@ type WorkerOptions struct {
 	// it several heartbeats, and with Slice longer than a process takes to start. A smaller value reacts sooner, and gives
 	// up members whose file system stalls. Default 5 minutes.
 	Silence time.Duration
-	// SaveSteps is the number of own environment steps after which the private state is also saved within an interval. A
-	// smaller value loses less when a process is killed and writes more. Default 0: at interval ends only.
-	SaveSteps int64
 	// Slice is the number of intervals after which Train returns ErrYield, so that more members than processes take turns;
 	// a member that would have to wait for others then yields as well. Default 0: never.
 	Slice int64
@@ -141,9 +138,8 @@ func (p WorkerOptions) validate(o *Options) error {
 		return fmt.Errorf("pbt: WorkerOptions.Member is %d; members are 0 to %d", p.Member, o.Members-1)
 	case o.Evolve != nil || o.Target != nil || o.OnInterval != nil:
 		return errors.New("pbt: Options.Evolve, Target and OnInterval need the whole population at hand; use New, which trains it in one process")
-	case p.Slack < 0 || p.SaveSteps < 0 || p.Slice < 0:
-		return fmt.Errorf("pbt: WorkerOptions.Slack is %d, SaveSteps %d, Slice %d; give 0 or more", p.Slack, p.SaveSteps,
-			p.Slice)
+	case p.Slack < 0 || p.Slice < 0:
+		return fmt.Errorf("pbt: WorkerOptions.Slack is %d and Slice %d; give 0 or more", p.Slack, p.Slice)
 	case p.Heartbeat < 0 || p.Silence < p.Heartbeat:
 		return fmt.Errorf("pbt: WorkerOptions.Heartbeat is %v and Silence %v; Silence must be several heartbeats",
 			p.Heartbeat, p.Silence)

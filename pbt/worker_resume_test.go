@@ -100,7 +100,7 @@ func TestWorkerResumeEqualsUninterrupted(t *testing.T) {
 	want := mustTrain(t, c.opt)
 	dir := t.TempDir()
 	var runs atomic.Int64
-	arm := func(r *tribe) { r.opt.ProgressSteps, r.opt.TotalSteps, r.cfg.SaveSteps = 20, 300, 7 }
+	arm := func(r *tribe) { r.opt.ProgressSteps, r.opt.TotalSteps, r.opt.SaveSteps = 20, 300, 7 }
 	workerHerd(t, dir, arm, func(ctx context.Context, id, run int, s *Worker) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -318,7 +318,7 @@ func TestWorkerDamagedState(t *testing.T) {
 			dir := t.TempDir()
 			run := func(stop bool) *Worker {
 				r := newTribe(2, folder(t, dir, 2))
-				r.cfg.SaveSteps = 20
+				r.opt.SaveSteps = 20
 				s := r.join(t, 0)
 				t.Cleanup(func() { s.Close() })
 				ctx, cancel := context.WithCancel(t.Context())

@@ -13,7 +13,7 @@ import (
 // that any member has been so far. That is nil where the store has no best member, and its Snapshot is nil where it
 // cannot be read; Recovered then says why.
 //
-// When the context is cancelled the member stops, its private state is saved, and the error is the context's cause;
+// When the context is cancelled the member stops, its private state is saved, and the error wraps the context's and its cause;
 // calling Train again, or Join with the same options, continues. Other errors wrap ErrYield and ErrRestart, both after
 // saving; ErrBroken, where the last saved state stays as it was; [workspace.ErrLeaseLost], after which nothing is
 // written any more; and ErrNoHealthyMember, where this member has diverged and so have all peers that might have
@@ -129,7 +129,7 @@ func (w *Worker) inSlot(ctx context.Context, f func(context.Context) error) erro
 		case w.cfg.slots <- struct{}{}:
 			defer func() { <-w.cfg.slots }()
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ended(ctx)
 		}
 	}
 	return f(ctx)
@@ -143,7 +143,7 @@ func (w *Worker) train(ctx context.Context) error {
 		// end is the next reading of the objective, stop the next save, if that is earlier.
 		end := w.opt.pause(w.iteration, m.steps)
 		stop := end
-		if n := w.cfg.SaveSteps; n > 0 {
+		if n := w.opt.SaveSteps; n > 0 {
 			stop = min(stop, max(w.savedAt+n, m.steps+1))
 		}
 		m.snapshot = nil
@@ -159,7 +159,7 @@ func (w *Worker) train(ctx context.Context) error {
 		if m.steps >= end {
 			w.m.tell(w.iteration, nil)
 		}
-		due := w.cfg.SaveSteps > 0 && m.steps >= w.savedAt+w.cfg.SaveSteps && m.steps < target
+		due := w.opt.SaveSteps > 0 && m.steps >= w.savedAt+w.opt.SaveSteps && m.steps < target
 		if due {
 			if err := w.checkpoint(); err != nil {
 				return err
@@ -170,7 +170,7 @@ func (w *Worker) train(ctx context.Context) error {
 		m.measureEnd(ctx, w.iteration)
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package trainers
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -64,7 +65,7 @@ func (StepFunc) OnEpisode(*Trainer, envs.Episode) error { return nil }
 func (StepFunc) OnEvaluation(*Trainer, Evaluation) error { return nil }
 
 // ErrStop is returned by a callback, also wrapped, to end the run: Train saves the state and returns nil, and calling
-// it again goes on. Step returns the callback's error after a complete timestep. In a population it is an error like
+// it again goes on; [Trainer.StopReason] is the callback's error. Step returns the callback's error after a complete timestep. In a population it is an error like
 // any other.
 var ErrStop = errors.New("trainers: a callback ended the run")
 
@@ -73,14 +74,14 @@ func ownCallbacks() []Callback {
 	return []Callback{rendering{}, writing{}, saving{}, showing{}, stopping{}}
 }
 
-// tell calls a method of all callbacks. One that asks for the run's end is remembered, any other error returned at
-// once.
+// tell calls a method of all callbacks. The first one that asks for the run's end is remembered, any other error is
+// returned at once.
 func (t *Trainer) tell(method func(Callback) error) error {
 	t.calling.Store(true)
 	defer t.calling.Store(false)
 	for _, c := range t.callbacks {
 		if err := method(c); errors.Is(err, ErrStop) {
-			t.stop = err
+			t.stop = cmp.Or(t.stop, err)
 		} else if err != nil {
 			return err
 		}

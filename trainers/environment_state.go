@@ -215,6 +215,9 @@ func (t *Trainer) readParameters(snap *checkpoint.Snapshot, whole bool) (s stand
 // programs that evaluate an agent which they have restored themselves. It does nothing where the environment or the
 // snapshot has none. On an error nothing has changed.
 func (t *Trainer) RestoreCurriculum(snap *checkpoint.Snapshot) error {
+	if err := t.usable(); err != nil {
+		return err
+	}
 	c, ok := envs.As[envs.Curriculum](t.env)
 	if !ok {
 		return nil

@@ -111,7 +111,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 	ended := 0 // the step in which an episode ended last
 	for k, left := 0, each*n; left > 0 && (p.maxSteps == 0 || k < p.maxSteps); k++ {
 		if err := ctx.Err(); err != nil {
-			return err
+			return withCause(ctx, err)
 		}
 		actions, err := p.agent.Act(Observation(step))
 		if err != nil {

@@ -237,6 +237,9 @@ func (t *Trainer) Hyperparameters() map[string]float64 {
 // effect at once; each environment takes its own where its next episode begins. Integers among the environment's take
 // the nearest integer, booleans are true from 0.5 on.
 func (t *Trainer) SetHyperparameters(given map[string]float64) error {
+	if err := t.usable(); err != nil {
+		return err
+	}
 	forAgent, forEnvironment := map[string]float64{}, map[string]float64{}
 	for key, x := range given {
 		if name, ok := strings.CutPrefix(key, environmentPrefix); ok {

@@ -75,7 +75,16 @@ func (t *Trainer) cancelled(ctx context.Context) error {
 	if t.rank.Several() {
 		return t.rank.stop
 	}
-	return ctx.Err()
+	return withCause(ctx, ctx.Err())
+}
+
+// withCause adds a context's cause to an error that wraps the context's own.
+func withCause(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if err == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) || errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
 }
 
 // patient returns the context of the timesteps of a run. With several ranks one that is cancelled waits for the next

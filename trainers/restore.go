@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -23,11 +25,14 @@ import (
 // checkpoint where Config.Resume says so. The first Train, Step or evaluation in place does it; call it before to write
 // files of your own into Dir, or to know Damaged. It may be called again, and does nothing then.
 //
+// A folder that holds another run is an error that wraps [fs.ErrExist], unless Config.Resume is set or a snapshot was
+// restored before; one that holds a population always is.
+//
 // A folder belongs to one trainer at a time, from Open to Close or the end of its process. While another one has it,
 // Open and what calls it return an error, and change nothing.
 func (t *Trainer) Open(ctx context.Context) (err error) {
-	if t.closed {
-		return errors.New("trainers: the trainer is closed")
+	if err := t.usable(); err != nil {
+		return err
 	}
 	if t.stepper.blocked != nil {
 		return fmt.Errorf("trainers: %w", t.stepper.blocked)
@@ -92,8 +97,22 @@ func (t *Trainer) lock() error {
 		return fmt.Errorf("trainers: %s is being trained by another trainer, here or in another process; "+
 			"wait for its end, close it, or give this run another name: %w", t.dir, err)
 	}
+	if err != nil {
+		return err
+	}
+	// Runs are not mixed: only a run that goes on writes into a folder that holds one.
+	switch holds := runfile.In(t.dir); {
+	case holds.Population:
+		err = fmt.Errorf("trainers: %s holds a population; give this run another Directory or Name: %w", t.dir, fs.ErrExist)
+	case holds.Run && !t.cfg.Resume && t.timestep == 0:
+		err = fmt.Errorf("trainers: %s holds a run already; set Resume to go on with it, or give this run another Name: %w",
+			t.dir, fs.ErrExist)
+	}
+	if err != nil {
+		return errors.Join(err, unlock())
+	}
 	t.unlock = unlock
-	return err
+	return nil
 }
 
 // newest returns the timestep of the newest valid checkpoint in the folder that a run will resume, 0 where there is
@@ -190,6 +209,9 @@ func (t *Trainer) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
 // weights and each member keeps its environment's state and its buffers (SaveBuffers), each keeps its own memories,
 // too.
 func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
+	if err := t.usable(); err != nil {
+		return err
+	}
 	s, err := snapshotter(t.agent)
 	if err != nil {
 		return err

@@ -73,6 +73,9 @@ func snapshotter(agent agents.Agent) (agents.Snapshotter, error) {
 //
 // and the value "trainer": timestep, best, the figures behind Metrics, and the tracked episodes (tracked_state.go).
 func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
+	if err := t.usable(); err != nil {
+		return nil, err
+	}
 	s, err := snapshotter(t.agent)
 	if err != nil {
 		return nil, err

@@ -102,6 +102,9 @@ func (t *Trainer) setStatistics(given statistics) (undo func() error, err error)
 // for programs that evaluate an agent which they have restored themselves. Statistics of rewards alone may be missing,
 // because an evaluation does not use them. On an error nothing has changed.
 func (t *Trainer) RestoreStatistics(snap *checkpoint.Snapshot) error {
+	if err := t.usable(); err != nil {
+		return err
+	}
 	given, err := t.readStatistics(snap, false)
 	if err != nil {
 		_, needed := envs.As[envs.ObservationTransformer](t.env)

@@ -28,7 +28,8 @@ func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
 	t.agent.SetTraining(true)
 	patient, done := t.patient(ctx)
 	defer done()
-	return t.step(patient)
+	s, err := t.step(patient)
+	return s, withCause(ctx, err)
 }
 
 // restart resets the environment if the last step failed. The episodes in progress end with it.

@@ -93,6 +93,7 @@ func (m *Trainee) Train(ctx context.Context, steps int64) (err error) {
 			return err
 		}
 		if _, err := m.step(patient); err != nil {
+			err = withCause(ctx, err)
 			if ctx.Err() != nil && m.timestep*n >= target && m.agent.Ready() {
 				return errors.Join(err, m.settle(context.WithoutCancel(ctx)))
 			}
@@ -114,6 +115,9 @@ func (m *Trainee) Plan(steps int64) {
 // are not counted when they end: the old weights played their first part. Where the environment's state came with the
 // weights, the episodes are the other member's from their beginning, and count.
 func (m *Trainee) Reseed(seed int64) error {
+	if err := m.usable(); err != nil {
+		return err
+	}
 	if r, ok := agents.As[agents.Reseeder](m.agent); ok {
 		if err := r.Reseed(seed); err != nil {
 			return err
@@ -157,6 +161,9 @@ type limits struct{ steps, loops int }
 // batch plays at least loops episodes, and an episode ends after steps steps. 0 means no such limit, which is the
 // default; a negative number is an error.
 func (m *Trainee) LimitEvaluation(steps, loops int) error {
+	if err := m.usable(); err != nil {
+		return err
+	}
 	if steps < 0 || loops < 0 {
 		return fmt.Errorf("trainers: LimitEvaluation of %d environment steps and %d loops; give 0 or more", steps, loops)
 	}

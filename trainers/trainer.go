@@ -76,6 +76,7 @@ type Trainer struct {
 
 	callbacks []Callback // gorl's own and Config.Callbacks
 	stop      error      // of a callback that has asked for the run's end at this timestep
+	reason    error      // of a callback that has ended the last Train
 
 	// The run's folder, with its tracked values and checkpoints; empty and nil where nothing is written.
 	dir     string
@@ -236,7 +237,7 @@ func (t *Trainer) Notes() []string { return slices.Concat(t.notes, t.noticed) }
 func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
 
 // Train trains until Config.Timesteps, or until a callback asks for the end ([ErrStop]). A cancelled context stops it
-// after the step at hand, saves, and returns an error that wraps the context's; calling Train again, or a trainer with
+// after the step at hand, saves, and returns an error that wraps the context's and its cause; calling Train again, or a trainer with
 // Resume, continues. Where the environment does not return within Config.StopTimeout, the error wraps [ErrBlocked]
 // instead, and nothing is saved.
 //
@@ -258,7 +259,7 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 	defer func() { t.ended(err) }()
 	t.agent.SetTraining(true)
 	t.startBar()
-	t.stop, t.rank.stop, t.rank.asked = nil, nil, ctx
+	t.stop, t.reason, t.rank.stop, t.rank.asked = nil, nil, nil, ctx
 	patient, done := t.patient(ctx)
 	defer done()
 	for t.timestep < int64(t.cfg.Timesteps) {
@@ -266,6 +267,7 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 			return t.interrupted(err)
 		}
 		if _, err := t.step(patient); errors.Is(err, ErrStop) {
+			t.reason = err
 			return t.complete()
 		} else if err != nil {
 			return t.failed(ctx, err)
@@ -276,6 +278,10 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 	}
 	return t.complete()
 }
+
+// StopReason returns the error by which a callback ended the last Train, which wraps [ErrStop]. It is nil if the run
+// went on to Config.Timesteps, or ended by an error.
+func (t *Trainer) StopReason() error { return t.reason }
 
 // complete finishes the files and the progress bar of a run that has come to its end, or was ended by a callback.
 func (t *Trainer) complete() error {
@@ -292,8 +298,8 @@ func (t *Trainer) complete() error {
 // failed returns a step's error. One that is the context's own is no failure: the step was cancelled, its update has
 // been undone, and the state is saved.
 func (t *Trainer) failed(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return t.interrupted(err)
+	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+		return t.interrupted(withCause(ctx, err))
 	}
 	if t.failing && t.stepper.blocked == nil {
 		return fmt.Errorf("%w (Train may be called again: it resets the environment and goes on)", err)
@@ -309,10 +315,18 @@ func (t *Trainer) interrupted(cause error) error {
 	return fmt.Errorf("trainers: stopped at timestep %d: %w", t.timestep, cause)
 }
 
+// usable returns an error once the trainer is closed.
+func (t *Trainer) usable() error {
+	if t.closed {
+		return errors.New("trainers: the trainer is closed; make another one")
+	}
+	return nil
+}
+
 // Close ends the run's files, lets another trainer have its folder, and closes the environment where
 // CloseEnvironmentAtExit says so, unless it is blocked ([ErrBlocked]). The agent is its owner's to close. Close may
-// be called twice. While Train, Step or an evaluation runs it is an error and closes nothing: cancel their context
-// first, and wait until they return.
+// be called twice; other methods that can fail return an error afterwards. While Train, Step or an evaluation runs
+// Close is an error and closes nothing: cancel their context first, and wait until they return.
 func (t *Trainer) Close() error {
 	first, err := t.guard.EnterClose()
 	if !first {

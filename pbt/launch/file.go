@@ -194,6 +194,9 @@ func (f *File) Install() (path string, err error) {
 	existing, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if holds := runfile.In(dir); holds.Run || holds.Population {
+			return "", fmt.Errorf("launch: %s holds another run; choose another pbt.workspace: %w", dir, fs.ErrExist)
+		}
 	case err != nil:
 		return "", fmt.Errorf("launch: %w", err)
 	case string(existing) == string(canonical):

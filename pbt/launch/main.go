@@ -134,7 +134,7 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 	o.New, o.Progress = g.New, tell
 	w := pbt.WorkerOptions{
 		Member: p.Member, Store: store, Synchronous: settings.Synchronous, Slack: settings.Slack, Heartbeat: settings.Heartbeat,
-		Silence: settings.Silence, SaveSteps: settings.SaveSteps, Slice: p.Slice, RestartProcess: settings.RestartProcess,
+		Silence: settings.Silence, Slice: p.Slice, RestartProcess: settings.RestartProcess,
 		Experiment: settings.Workspace,
 	}
 	// Adjust comes last, so that the program has the last word over the file.

@@ -61,7 +61,10 @@ func TestTrainTakesTheFilesPlace(t *testing.T) {
 	places := 0
 	trainAll(t, 1, "num_policies: 2, synchronous: true, heartbeat: 7s, silence: 22s, lease_ttl: 23s, slack: 3, save_steps: 4, restart_process: true", func(o *pbt.Options, p *pbt.WorkerOptions) {
 		places++
-		want := pbt.WorkerOptions{Member: p.Member, Store: p.Store, Synchronous: true, Slack: 3, Heartbeat: 7 * time.Second, Silence: 22 * time.Second, SaveSteps: 4, RestartProcess: true, Experiment: "w"}
+		if o.SaveSteps != 4 {
+			t.Errorf("SaveSteps is %d, want 4", o.SaveSteps)
+		}
+		want := pbt.WorkerOptions{Member: p.Member, Store: p.Store, Synchronous: true, Slack: 3, Heartbeat: 7 * time.Second, Silence: 22 * time.Second, RestartProcess: true, Experiment: "w"}
 		if !reflect.DeepEqual(*p, want) {
 			t.Errorf("the place is %+v, want %+v", *p, want)
 		}

@@ -26,9 +26,9 @@
 // measure: {minimise, window, reducer, min_samples, evaluation_episodes, evaluation_seed}; inherit: {optimizer,
 // moment_decay, normalizers, schedule, environment, buffers}; initial: {key: value}; sample: {key: [low, high] or
 // {low, high, log}}; bounds: {key: [least, greatest]}; parameters: {key: {rule, min, max, outside, change_range,
-// step, choices, sample, default}}; reference: [numbers]; max_copies; rebuild: [keys]; parallel; progress_steps; and
-// for members that are processes or do not wait heartbeat, silence, lease_ttl, slack, save_steps and restart_process. They mean what
-// the fields with these names mean in [pbt.Options], [explore.Parameter], [strategy.Limited], [pbt.WorkerOptions] and
+// step, choices, sample, default}}; reference: [numbers]; max_copies; rebuild: [keys]; parallel; progress_steps;
+// save_steps; and for members that are processes or do not wait heartbeat, silence, lease_ttl, slack and
+// restart_process. They mean what the fields with these names mean in [pbt.Options], [explore.Parameter], [strategy.Limited], [pbt.WorkerOptions] and
 // workspace.FolderOptions.
 //
 // A population that is not enabled (with_pbt in Sample Factory's words) trains without decisions, see

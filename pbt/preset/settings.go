@@ -58,10 +58,10 @@ type Settings struct {
 	// seeds give equal runs. Default false, as in the original systems. Members of one process wait unless Asynchronous
 	// is set: they are then for pbt.NewAsync instead of pbt.New.
 	Synchronous, Asynchronous bool
-	// Heartbeat, Silence, Slack, SaveSteps and RestartProcess are the fields of pbt.WorkerOptions with these names, and LeaseTTL
+	// Heartbeat, Silence, Slack and RestartProcess are the fields of pbt.WorkerOptions with these names, and LeaseTTL
 	// that of workspace.FolderOptions, for members that are processes or do not wait.
 	Heartbeat, Silence, LeaseTTL time.Duration
-	Slack, SaveSteps             int64
+	Slack                        int64
 	RestartProcess               bool
 	// Notes name the keys that were accepted and do nothing, each with the reason.
 	Notes []string

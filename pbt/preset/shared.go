@@ -90,7 +90,7 @@ type shared struct {
 	// wait. 0 compares members of equal age only; a larger number compares with younger and faster ones.
 	Slack int64 `yaml:"slack" config:"min=0"`
 	// SaveSteps is the number of a member's own environment steps after which its state is saved also within an interval;
-	// 0 saves it at the end only. Give it where intervals are so long that losing one hurts.
+	// 0 saves it at the end only. Set it if intervals are so long that losing one hurts.
 	SaveSteps int64 `yaml:"save_steps" config:"min=0"`
 	// RestartProcess starts a process anew where a member has to be built anew, for environments that can be made only
 	// once in a process.
@@ -177,11 +177,11 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	s := &Settings{
 		PolicyIdx: c.PolicyIdx, NumPolicies: c.NumPolicies, Workspace: c.Workspace, Directory: c.Directory,
 		Synchronous: c.Synchronous, Asynchronous: c.Asynchronous, Heartbeat: c.Heartbeat, Silence: c.Silence, LeaseTTL: c.LeaseTTL,
-		Slack: c.Slack, SaveSteps: c.SaveSteps, RestartProcess: c.RestartProcess,
+		Slack: c.Slack, RestartProcess: c.RestartProcess,
 	}
 	o := &s.Options
 	o.Members, o.TotalSteps, o.StartAfter, o.SettleMutations = c.NumPolicies, c.TotalSteps, c.StartAfter, c.SettleMutations
-	o.Reference, o.Parallel, o.ProgressSteps = c.Reference, c.Parallel, c.ProgressSteps
+	o.Reference, o.Parallel, o.ProgressSteps, o.SaveSteps = c.Reference, c.Parallel, c.ProgressSteps, c.SaveSteps
 	rebuild := make(map[string]string, len(c.Rebuild))
 	for _, key := range c.Rebuild {
 		rebuild[key] = key

@@ -153,8 +153,11 @@ func (p *Player) Train(ctx context.Context) error {
 
 // stopped is the error of a training that the context has ended.
 func (p *Player) stopped(ctx context.Context) error {
-	return fmt.Errorf("schedule: stopped at environment step %d of %d: %w", p.trainee.Steps(), p.opt.Steps,
-		context.Cause(ctx))
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if !errors.Is(cause, err) {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return fmt.Errorf("schedule: stopped at environment step %d of %d: %w", p.trainee.Steps(), p.opt.Steps, err)
 }
 
 // enter gives the trainee the hyperparameters of a phase. A trainee that has them already is left alone, so that going
