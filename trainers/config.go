@@ -27,7 +27,7 @@ type Config struct {
 	// Directory is where the run's folder is made, and Name is its name. With both empty nothing is written, unless the
 	// other settings below ask for it; then they are "runs" and the time with the agent's name.
 	//
-	// Give a Name to find the run again, and to resume it.
+	// Give a Name to find the run again, and to resume it. A folder that holds a run already is an error without Resume.
 	Directory string `yaml:"directory"`
 	Name      string `yaml:"name"`
 	// WriteInterval is the number of timesteps between writes of tracked values (TensorBoard and JSON lines). "auto" is a

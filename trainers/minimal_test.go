@@ -119,6 +119,9 @@ func TestMinimalAgent(t *testing.T) {
 	if err := tr.Trainee().Reseed(3); err != nil || len(tr.Hyperparameters()) != 0 {
 		t.Errorf("%v; hyperparameters %v", err, tr.Hyperparameters())
 	}
+	if err := tr.Close(); err != nil {
+		t.Error(err)
+	}
 
 	g := group(t, []agents.Agent{newMinimal(env.Spaces()), smallPPO(t, env.Spaces(), 1, nil)}, nil)
 	together := sequential(t, env, g, trainers.Config{Timesteps: 40})
