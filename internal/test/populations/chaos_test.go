@@ -411,7 +411,7 @@ func chaosMember(t *testing.T, dir string) {
 		os.Exit(1)
 	}()
 	opt := pbt.Options{
-		Members: members, Objective: "episode.return", IntervalSteps: chaosInterval, TotalSteps: total, Seed: 5,
+		Members: members, Objective: "episode.return", IntervalSteps: chaosInterval, TotalSteps: total, SaveSteps: 256, Seed: 5,
 		Strategy: strategy.DefaultIsaacLab(),
 		Explore:  explore.Mutation{Rate: 0.5, Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}, Bounds: map[string][2]float64{"learning_rate": {1e-5, 1e-2}}},
 		Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 5e-3, Log: true}},
@@ -421,7 +421,7 @@ func chaosMember(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := pbt.WorkerOptions{Member: member, Store: suspicious{board, log}, Heartbeat: time.Second, Silence: 20 * time.Second, SaveSteps: 256}
+	place := pbt.WorkerOptions{Member: member, Store: suspicious{board, log}, Heartbeat: time.Second, Silence: 20 * time.Second}
 	s, err := pbt.Join(context.Background(), opt, place)
 	if err != nil {
 		t.Fatal(err)
