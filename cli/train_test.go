@@ -304,6 +304,9 @@ func TestTrainWrongUse(t *testing.T) {
 	if err := os.MkdirAll("converted/checkpoints", 0o755); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile("converted/checkpoints/agent_1.safetensors", []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	before, err := filepath.Glob("*")
 	if err != nil {
 		t.Fatal(err)
@@ -343,7 +346,7 @@ func TestTrainWrongUse(t *testing.T) {
 		{"-c short.yaml --name a/b", "one folder's name"},
 		{"-c short.yaml --name pole", "gorl train --resume runs/pole"},
 		{"--resume nowhere", "nowhere"},
-		{"--resume converted", "give their configuration with --config"},
+		{"--resume converted", "give its configuration with --config"},
 		{"--resume nowhere -c short.yaml", "no run to go on with in nowhere"},
 		{"--resume runs/pole --name x", "leave out --out and --name"},
 		{"-c short.yaml --set pbt.num_policies=2 --timesteps 3", "--set pbt.total_steps=N"},
