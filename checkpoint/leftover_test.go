@@ -93,7 +93,8 @@ func TestTidy(t *testing.T) {
 	if _, err := all.Save("d", 2, NewSnapshot()); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Tidy(); err != nil || strings.Join(names(), " ") != "b.json b.safetensors c.safetensors d.json d.safetensors" {
+	want := "b.json b.safetensors c.safetensors d.json d.safetensors"
+	if err := store.Tidy(); err != nil || strings.Join(names(), " ") != want {
 		t.Errorf("%v, left are %v", err, names())
 	}
 }

@@ -3,11 +3,14 @@ package pbt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
@@ -96,5 +99,87 @@ func TestDirectoryOfARun(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: after the file is gone: %v", name, err)
 		}
+	}
+}
+
+// A population that saves within its intervals loses no more than SaveSteps to a kill, and comes to the same.
+func TestSaveSteps(t *testing.T) {
+	t.Parallel()
+	want := whole(t, 10)
+	c := newColony(4)
+	c.opt.Directory, c.opt.SaveSteps, c.opt.ProgressSteps = t.TempDir(), 20, 10
+	found := t.TempDir()
+	copied := false
+	c.opt.Progress = func(u Update) {
+		// The files that a kill leaves in the third interval, 10 environment steps before its end.
+		if at := u.TargetSteps - 10; u.Iteration == 3 && u.Event == nil && u.Status.Steps == at && !copied {
+			copied = true
+			if err := os.CopyFS(found, os.DirFS(c.opt.Directory)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	p := mustTrain(t, c.opt)
+	compare(t, want, p)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c = newColony(4)
+	c.opt.Directory, c.opt.SaveSteps, c.opt.ProgressSteps = found, 20, 10
+	p = mustNew(t, c.opt)
+	target := p.opt.target(3)
+	for _, m := range p.Generation().Members {
+		if p.Generation().Iteration != 3 || m.Steps < target-10-20 {
+			t.Errorf("member %d goes on at %d environment steps in interval %d, want at least %d in 3", m.Member, m.Steps,
+				p.Generation().Iteration, target-10-20)
+		}
+	}
+	if _, err := p.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, want, p)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A finished population that is resumed returns its best, and changes no file.
+func TestFinishedIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	c := newColony(4)
+	c.opt.Directory = t.TempDir()
+	files := func() map[string]string {
+		list := make(map[string]string)
+		if err := filepath.WalkDir(c.opt.Directory, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			info, err := d.Info()
+			if err == nil {
+				list[path] = fmt.Sprint(info.ModTime(), info.Size())
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	first := mustTrain(t, c.opt)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before := files()
+	again := mustTrain(t, c.opt)
+	if err := again.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(before, files()); d != "" {
+		t.Errorf("files changed: %s", d)
+	}
+	if a, b := first.Best(), again.Best(); a.Member != b.Member || a.Iteration != b.Iteration || a.Objective != b.Objective {
+		t.Errorf("the best is %+v, was %+v", b, a)
+	}
+	if d := cmp.Diff(first.Journal(), again.Journal()); d != "" {
+		t.Errorf("the journals differ: %s", d)
 	}
 }

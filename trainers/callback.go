@@ -65,8 +65,8 @@ func (StepFunc) OnEpisode(*Trainer, envs.Episode) error { return nil }
 func (StepFunc) OnEvaluation(*Trainer, Evaluation) error { return nil }
 
 // ErrStop is returned by a callback, also wrapped, to end the run: Train saves the state and returns nil, and calling
-// it again goes on; [Trainer.StopReason] is the callback's error. Step returns the callback's error after a complete timestep. In a population it is an error like
-// any other.
+// it again goes on; [Trainer.StopReason] is the callback's error. Step returns the callback's error after a complete
+// timestep. In a population it is an error like any other.
 var ErrStop = errors.New("trainers: a callback ended the run")
 
 // ownCallbacks are gorl's own, in the order in which they are called.

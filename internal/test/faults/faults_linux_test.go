@@ -164,6 +164,10 @@ func (f fault) try(ctx context.Context, r reference, dir string) error {
 	if err != nil {
 		return err
 	}
+	// If a later deletion of two survives the power cut and the earlier one does not, nothing tells whose the data is.
+	if f.kind == string(reordered) {
+		maps.DeleteFunc(got, func(name, _ string) bool { return strings.HasPrefix(name, uncommitted) })
+	}
 	if err := got.compare(r.want); err != nil {
 		return err
 	}

@@ -254,10 +254,8 @@ func position(pid, fd int) (pos int64, err error) {
 		return 0, err
 	}
 	var flags int64
-	if _, err := fmt.Sscanf(string(text), "pos: %d flags: %o", &pos, &flags); err != nil {
-		if _, err := fmt.Sscanf(string(text), "pos:\t%d\nflags:\t%o", &pos, &flags); err != nil {
-			return 0, fmt.Errorf("fdinfo %q: %w", text, err)
-		}
+	if _, err := fmt.Sscanf(string(text), "pos:\t%d\nflags:\t%o", &pos, &flags); err != nil {
+		return 0, fmt.Errorf("fdinfo %q: %w", text, err)
 	}
 	if flags&unix.O_APPEND != 0 {
 		return -1, nil

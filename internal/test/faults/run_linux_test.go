@@ -127,6 +127,9 @@ func outcomeOf(run string) (outcome, error) {
 		case strings.HasSuffix(name, ".safetensors"):
 			data, err := os.ReadFile(path)
 			sum := sha256.Sum256(data)
+			if _, err := os.Stat(strings.TrimSuffix(path, ".safetensors") + ".json"); err != nil {
+				name = uncommitted + name
+			}
 			o[name] = hex.EncodeToString(sum[:])
 			return err
 		case d.Name() == tracking.ScalarsFile:
@@ -145,6 +148,9 @@ func outcomeOf(run string) (outcome, error) {
 	}
 	return o, err
 }
+
+// uncommitted begins the names of weights without a manifest, which readers pass over.
+const uncommitted = "without a manifest: "
 
 // rows returns scalars as text, without measured times.
 func rows(scalars []tracking.Scalar) string {
