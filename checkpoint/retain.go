@@ -36,9 +36,9 @@ func (s *Store) retain(saved Manifest) error {
 	return errors.Join(errs...)
 }
 
-// Tidy completes what interrupted saves have left undone, here and in the folder of the best snapshot: it deletes files
-// of processes that have ended, and snapshots beyond Options.Keep. It deletes no snapshot unless the newest one is valid.
-// Call it when a run continues; a Save does the same.
+// Tidy completes what interrupted saves have left undone, here and in the folder of the best snapshot. It deletes files
+// of processes that have ended, and snapshots beyond Options.Keep. It deletes no snapshot unless the newest one is
+// valid. Call it when a run continues. A Save does the same for its own folder.
 func (s *Store) Tidy() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

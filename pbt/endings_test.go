@@ -15,23 +15,26 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
+// trainFunc is the Train of a population.
+type trainFunc = func(context.Context) (*Result, error)
+
 // populations make the three kinds of population from a colony, each as its Train and its Close.
-var populations = map[string]func(t *testing.T, c *colony) (train func(context.Context) (*Result, error), end func() error, err error){
-	"New": func(_ *testing.T, c *colony) (func(context.Context) (*Result, error), func() error, error) {
+var populations = map[string]func(t *testing.T, c *colony) (train trainFunc, end func() error, err error){
+	"New": func(_ *testing.T, c *colony) (trainFunc, func() error, error) {
 		p, err := New(c.opt)
 		if err != nil {
 			return nil, nil, err
 		}
 		return p.Train, p.Close, nil
 	},
-	"NewAsync": func(t *testing.T, c *colony) (func(context.Context) (*Result, error), func() error, error) {
+	"NewAsync": func(t *testing.T, c *colony) (trainFunc, func() error, error) {
 		p, err := NewAsync(t.Context(), c.opt, WorkerOptions{})
 		if err != nil {
 			return nil, nil, err
 		}
 		return p.Train, p.Close, nil
 	},
-	"Join": func(t *testing.T, c *colony) (func(context.Context) (*Result, error), func() error, error) {
+	"Join": func(t *testing.T, c *colony) (trainFunc, func() error, error) {
 		w, err := Join(t.Context(), c.opt, WorkerOptions{Store: workspace.NewMemory(c.opt.Members)})
 		if err != nil {
 			return nil, nil, err
@@ -86,7 +89,8 @@ func TestDirectoryOfARun(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, err := populations[name](t, c)
-		if !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), c.opt.Directory+" holds the run of a single agent") {
+		want := c.opt.Directory + " holds the run of a single agent"
+		if !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one that names the directory", name, err)
 		}
 		if err := os.Remove(path); err != nil {
@@ -176,7 +180,8 @@ func TestFinishedIsLeftAlone(t *testing.T) {
 	if d := cmp.Diff(before, files()); d != "" {
 		t.Errorf("files changed: %s", d)
 	}
-	if a, b := first.Best(), again.Best(); a.Member != b.Member || a.Iteration != b.Iteration || a.Objective != b.Objective {
+	a, b := first.Best(), again.Best()
+	if a.Member != b.Member || a.Iteration != b.Iteration || a.Objective != b.Objective {
 		t.Errorf("the best is %+v, was %+v", b, a)
 	}
 	if d := cmp.Diff(first.Journal(), again.Journal()); d != "" {

@@ -23,14 +23,17 @@ func TestFoldersAreNotMixed(t *testing.T) {
 		t.Fatal(err)
 	}
 	train(t, scenes[0], cfg)
+	const taken = "holds a run already; set Resume"
+	withoutCheckpoints := func() error { return os.RemoveAll(filepath.Join(dir, "checkpoints")) }
+	withJournal := func() error { return os.WriteFile(filepath.Join(dir, "journal.jsonl"), []byte("{}\n"), 0o644) }
 	for name, c := range map[string]struct {
 		prepare func() error
 		resume  bool
 		want    string
 	}{
-		"a run":        {func() error { return nil }, false, "holds a run already; set Resume"},
-		"figures":      {func() error { return os.RemoveAll(filepath.Join(dir, "checkpoints")) }, false, "holds a run already; set Resume"},
-		"a population": {func() error { return os.WriteFile(filepath.Join(dir, "journal.jsonl"), []byte("{}\n"), 0o644) }, true, "holds a population"},
+		"a run":        {func() error { return nil }, false, taken},
+		"figures":      {withoutCheckpoints, false, taken},
+		"a population": {withJournal, true, "holds a population"},
 	} {
 		if err := c.prepare(); err != nil {
 			t.Fatal(err)
@@ -135,10 +138,11 @@ func TestMethodsAfterClose(t *testing.T) {
 		_, figures := tr.EvaluateMetrics(t.Context(), 1, 1)
 		_, snapshot := tr.Snapshot()
 		for what, err := range map[string]error{
-			"Train": tr.Train(t.Context()), "Open": tr.Open(t.Context()), "Step": step, "Evaluate": evaluation, "EvaluateMetrics": figures,
-			"Snapshot": snapshot, "Restore": tr.Restore(snap), "RestoreStatistics": tr.RestoreStatistics(snap),
-			"RestoreCurriculum": tr.RestoreCurriculum(snap), "SetHyperparameters": tr.SetHyperparameters(map[string]float64{"learning_rate": 1}),
-			"Trainee.Train": m.Train(t.Context(), 4), "Reseed": m.Reseed(1), "LimitEvaluation": m.LimitEvaluation(1, 1),
+			"Train": tr.Train(t.Context()), "Open": tr.Open(t.Context()), "Step": step, "Evaluate": evaluation,
+			"EvaluateMetrics": figures, "Snapshot": snapshot, "Restore": tr.Restore(snap), "RestoreStatistics": tr.RestoreStatistics(snap),
+			"RestoreCurriculum":  tr.RestoreCurriculum(snap),
+			"SetHyperparameters": tr.SetHyperparameters(map[string]float64{"learning_rate": 1}),
+			"Trainee.Train":      m.Train(t.Context(), 4), "Reseed": m.Reseed(1), "LimitEvaluation": m.LimitEvaluation(1, 1),
 		} {
 			if err == nil || !strings.Contains(err.Error(), "the trainer is closed") {
 				t.Errorf("%s: %s: %v", name, what, err)

@@ -19,7 +19,8 @@ type Folder struct {
 func In(dir string) (f Folder) {
 	checkpoints := filepath.Join(dir, "checkpoints")
 	f.Run = filled(dir, "scalars.jsonl") || filled(checkpoints, "") || filled(filepath.Join(checkpoints, "best"), "")
-	f.Population = filled(dir, "journal.jsonl") || filled(dir, "state.json") || filled(filepath.Join(dir, "000"), "journal.jsonl")
+	f.Population = filled(dir, "journal.jsonl") || filled(dir, "state.json") ||
+		filled(filepath.Join(dir, "000"), "journal.jsonl")
 	return f
 }
 

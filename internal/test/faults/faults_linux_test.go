@@ -22,8 +22,8 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-var faultsFlag = flag.String("faults", "",
-	"the faults that TestFaults injects: empty for a few, all, 7 for every seventh, or the name of one, as training:kill:37")
+var faultsFlag = flag.String("faults", "", "the faults that TestFaults injects: empty for a few, all, "+
+	"7 for every seventh, or the name of one, as training:kill:37")
 
 // TestMain runs the tests, or makes the test's own program the command gorl.
 func TestMain(m *testing.M) {
@@ -83,7 +83,11 @@ func (s scenario) reference(ctx context.Context, dir string) (r reference, err e
 	}
 	// Of several writes to one file in a row the first and the last tell everything.
 	same := func(i, j int) bool {
-		return j >= 0 && j < len(r.calls) && r.calls[i].op == "write" && r.calls[j].op == "write" && r.calls[i].a == r.calls[j].a
+		if j < 0 || j >= len(r.calls) {
+			return false
+		}
+		a, b := r.calls[i], r.calls[j]
+		return a.op == "write" && b.op == "write" && a.a == b.a
 	}
 	for i := range r.calls {
 		if !same(i, i-1) || !same(i, i+1) {
@@ -297,6 +301,7 @@ func (s scenario) parse(t *testing.T, name string, calls int) fault {
 			return fault{s, parts[1], n}
 		}
 	}
-	t.Fatalf("-faults is %q; want all, a number, or SCENARIO:KIND:CALL of %v, %v and 1 to %d", name, s.name, kinds(), calls)
+	t.Fatalf("-faults is %q; want all, a number, or SCENARIO:KIND:CALL of %v, %v and 1 to %d", name, s.name, kinds(),
+		calls)
 	return fault{}
 }

@@ -188,7 +188,8 @@ func (w *watcher) answer() error {
 			r.flags, r.errno = 0, -int32(unix.ENOSPC)
 		}
 	}
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(w.listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&r)))
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(w.listener), unix.SECCOMP_IOCTL_NOTIF_SEND,
+		uintptr(unsafe.Pointer(&r)))
 	if errno != 0 && errno != unix.ENOENT && errno != unix.EINTR {
 		return errno
 	}
