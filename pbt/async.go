@@ -92,9 +92,9 @@ func (a *Async) open(ctx context.Context, place WorkerOptions) error {
 // Train trains all members to Options.TotalSteps and returns the best that any member was at an interval's end, also
 // beside an error.
 //
-// When the context is cancelled the members stop, their states are saved, and the error wraps the context's and its cause; calling
-// Train again, or NewAsync with the same options, continues. A member that gives up, because no peer can rescue it,
-// ends neither the others nor the run; its error is returned at the end.
+// When the context is cancelled the members stop, their states are saved, and the error wraps the context's and its
+// cause; calling Train again, or NewAsync with the same options, continues. A member that gives up, because no peer
+// can rescue it, ends neither the others nor the run; its error is returned at the end.
 func (a *Async) Train(ctx context.Context) (*Result, error) {
 	errs := make([]error, len(a.workers))
 	var wg sync.WaitGroup

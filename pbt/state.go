@@ -217,7 +217,8 @@ func writeFile(path string, data []byte) error {
 // putFirst is put for the first snapshot of a save. It deletes what a save with the same number has left that failed
 // before its state was written, so that the names do not depend on failures. The snapshot that the last state refers to
 // by the name kept is not deleted.
-func putFirst(store *checkpoint.Store, sequence, steps int64, snapshot *checkpoint.Snapshot, kept string) (string, error) {
+func putFirst(store *checkpoint.Store, sequence, steps int64, snapshot *checkpoint.Snapshot, kept string) (string,
+	error) {
 	entries, err := os.ReadDir(store.Dir())
 	if err != nil {
 		return "", fmt.Errorf("pbt: %w", err)

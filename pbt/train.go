@@ -15,8 +15,8 @@ import (
 
 // Train trains all members to Options.TotalSteps and returns the best that any was at the end of an interval.
 //
-// When the context is cancelled the members stop, the population is saved, and the error wraps the context's and its cause;
-// calling Train again, or New with the same options, continues. A member whose training fails or panics is written to
+// When the context is cancelled the members stop, the population is saved, and the error wraps the context's and its
+// cause; calling Train again, or New with the same options, continues. A member whose training fails or panics is written to
 // the journal and rescued by another, if the strategy says so. Only when no healthy member is left does Train give up,
 // with ErrNoHealthyMember.
 func (p *Population) Train(ctx context.Context) (*Result, error) {

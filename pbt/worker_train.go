@@ -13,11 +13,11 @@ import (
 // that any member has been so far. That is nil where the store has no best member, and its Snapshot is nil where it
 // cannot be read; Recovered then says why.
 //
-// When the context is cancelled the member stops, its private state is saved, and the error wraps the context's and its cause;
-// calling Train again, or Join with the same options, continues. Other errors wrap ErrYield and ErrRestart, both after
-// saving; ErrBroken, where the last saved state stays as it was; [workspace.ErrLeaseLost], after which nothing is
-// written any more; and ErrNoHealthyMember, where this member has diverged and so have all peers that might have
-// rescued it: its last good state stays as it was.
+// When the context is cancelled the member stops, its private state is saved, and the error wraps the context's and
+// its cause; calling Train again, or Join with the same options, continues. Other errors wrap ErrYield and
+// ErrRestart, both after saving; ErrBroken, where the last saved state stays as it was; [workspace.ErrLeaseLost],
+// after which nothing is written any more; and ErrNoHealthyMember, where this member has diverged and so have all
+// peers that might have rescued it: its last good state stays as it was.
 //
 // A member whose training fails or panics, or whose weights or objective are not finite, publishes that, and copies a
 // peer at the interval's end, if the strategy says so; it waits for a healthy peer as long as there may be one.

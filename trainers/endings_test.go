@@ -139,7 +139,8 @@ func TestMethodsAfterClose(t *testing.T) {
 		_, snapshot := tr.Snapshot()
 		for what, err := range map[string]error{
 			"Train": tr.Train(t.Context()), "Open": tr.Open(t.Context()), "Step": step, "Evaluate": evaluation,
-			"EvaluateMetrics": figures, "Snapshot": snapshot, "Restore": tr.Restore(snap), "RestoreStatistics": tr.RestoreStatistics(snap),
+			"EvaluateMetrics": figures, "Snapshot": snapshot, "Restore": tr.Restore(snap),
+			"RestoreStatistics":  tr.RestoreStatistics(snap),
 			"RestoreCurriculum":  tr.RestoreCurriculum(snap),
 			"SetHyperparameters": tr.SetHyperparameters(map[string]float64{"learning_rate": 1}),
 			"Trainee.Train":      m.Train(t.Context(), 4), "Reseed": m.Reseed(1), "LimitEvaluation": m.LimitEvaluation(1, 1),

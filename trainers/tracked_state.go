@@ -51,8 +51,10 @@ func (t *Trainer) restoreTracked(snap *checkpoint.Snapshot, whole bool) {
 	if whole {
 		t.episodes.Reset()
 	}
-	s := tracking.EpisodesState{Totals: numbers(snap, trackedKey, "returns"), Durations: numbers(snap, trackedKey, "lengths")}
-	s.Rewards = talliesOf(snap, trackedKey, "rewards")["step"]
+	s := tracking.EpisodesState{
+		Totals: numbers(snap, trackedKey, "returns"), Durations: numbers(snap, trackedKey, "lengths"),
+		Rewards: talliesOf(snap, trackedKey, "rewards")["step"],
+	}
 	s.Finished, _ = snap.Int(layout.Trainer, trackedKey, "finished")
 	s.Drained, _ = snap.Int(layout.Trainer, trackedKey, "drained")
 	// Those in progress are taken only with the environment's state, whose episodes they are.

@@ -237,9 +237,9 @@ func (t *Trainer) Notes() []string { return slices.Concat(t.notes, t.noticed) }
 func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
 
 // Train trains until Config.Timesteps, or until a callback asks for the end ([ErrStop]). A cancelled context stops it
-// after the step at hand, saves, and returns an error that wraps the context's and its cause; calling Train again, or a trainer with
-// Resume, continues. Where the environment does not return within Config.StopTimeout, the error wraps [ErrBlocked]
-// instead, and nothing is saved.
+// after the step at hand, saves, and returns an error that wraps the context's and its cause; calling Train again, or
+// a trainer with Resume, continues. Where the environment does not return within Config.StopTimeout, the error wraps
+// [ErrBlocked] instead, and nothing is saved.
 //
 // After any other error of a step Train, Step and Evaluate may be called again: the trainer then resets the environment
 // and goes on. The episodes in progress count as truncated, their figures are dropped, and "Stats / Environment
