@@ -101,10 +101,10 @@ chaos: setup ## kill processes while they save, publish and train: hundreds of t
 	$(GO) test -run TestChaos -count=1 -v ./internal/test/populations -chaos 1m
 
 # The faults that `make faults` injects: every N-th, or all.
-FAULTS ?= 4
+FAULTS ?= 6
 
 .PHONY: faults
-faults: setup ## fail, kill and cut the power at system calls of trainings, resume each, compare: every FAULTS-th (default 4), or FAULTS=all (minutes)
+faults: setup ## fail, kill and cut the power at system calls of trainings, resume each, compare: every FAULTS-th (default 6: minutes), or FAULTS=all (an hour)
 	$(GO) test -run '^TestFaults$$' -count=1 -v -timeout 120m ./internal/test/faults -faults $(FAULTS)
 
 .PHONY: fuzz
