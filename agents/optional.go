@@ -108,10 +108,9 @@ type Recurrent interface {
 	// HiddenSizes are the widths of these states, by the networks' names ("policy", "value", "style_value"); empty
 	// where no network has memory.
 	HiddenSizes() map[string]int
-	// ResetHidden tells the agent that all environments were reset, or the given ones (numbers below NumEnvs). Call it
-	// after every Reset but the first, also if no network has memory. It clears the states of the present mode: training
-	// and evaluation have their own. In training it also ends the episodes in progress: the last recorded step counts as
-	// truncated, so that no advantage is estimated across the reset.
+	// ResetHidden begins all states anew, as an environment's Reset begins all episodes anew; call it after one that
+	// is not the first. Given environments, numbers below NumEnvs, it begins only theirs anew. It is for the states of
+	// the present mode: training and evaluation have their own.
 	ResetHidden(environments ...int)
 }
 

@@ -16,9 +16,6 @@ type counter struct {
 	seed int64
 	hurt func(*Step)
 	lax  bool // accepts any number of actions
-	// hidden rewards the number of steps in all, which no state has.
-	hidden bool
-	steps  int
 }
 
 func (c *counter) NumEnvs() int { return 2 }
@@ -44,9 +41,6 @@ func (c *counter) Step(actions []float32) (*Step, error) {
 		return nil, errors.New("counter: wrong number of actions")
 	}
 	s := &Step{States: make([]float32, 2), Rewards: []float32{1, 2}, Terminated: make([]bool, 2), Truncated: make([]bool, 2), AMPObservations: make([]float32, 2)}
-	if c.steps++; c.hidden {
-		s.Rewards[0] = float32(c.steps)
-	}
 	for i := range c.t {
 		c.t[i]++
 		if c.t[i] < 3 {
@@ -111,7 +105,6 @@ func TestCheckFinds(t *testing.T) {
 		{ended(func(s *Step) { s.Invalid, s.Rewards = []bool{true, false}, make([]float32, 2) }), "Invalid: environment 0 only reset, 1 steps into"},
 		{ended(func(s *Step) { s.Episodes[0].Env = 2 }), "environment 2 is not one of 2"},
 		{ended(func(s *Step) { s.Episodes[0].Length++ }), "after 2 steps"},
-		{ended(func(s *Step) { s.Episodes = nil }), "the episode of environment 1 ended and is not listed"},
 		{ended(func(s *Step) { s.Episodes[0].Return = math.NaN() }), "has the return NaN"},
 		{ended(func(s *Step) { s.Episodes = append(s.Episodes, s.Episodes[0]) }), "must be in order"},
 		{ended(func(s *Step) { s.Truncated[s.Episodes[0].Env] = false; s.FinalObservations, s.FinalStates = nil, nil }), "is neither terminated nor truncated"},
@@ -234,43 +227,11 @@ func TestCheckerAfterRestoring(t *testing.T) {
 	}
 }
 
-// saved is a counter with a state. forgets leaves the second environment out of it, and moves lets MarshalState step.
-type saved struct {
-	counter
-	forgets, moves bool
-}
+// saved is a counter with a state.
+type saved struct{ counter }
 
 func (s *saved) MarshalState() ([]byte, error) {
-	b := []byte{byte(s.t[0]), byte(s.t[1]), byte(s.seed)}
-	if s.forgets {
-		b[1] = 0
-	}
-	if s.moves {
-		s.t[0] = (s.t[0] + 1) % 3
-	}
-	return b, nil
-}
-
-func (s *saved) Observe() (*Step, error) {
-	return &Step{Observations: s.observations(), States: make([]float32, 2)}, nil
-}
-
-// A state that does not have everything, and a MarshalState that changes the environment, are found.
-func TestCheckRestores(t *testing.T) {
-	for _, c := range []struct {
-		env  *saved
-		want string
-	}{
-		{&saved{}, ""},
-		{&saved{forgets: true}, "after RestoreState Observe gives other Observations than before MarshalState"},
-		{&saved{moves: true}, "after MarshalState Observe gives other Observations"},
-		{&saved{counter: counter{hidden: true}}, "1 steps after RestoreState Rewards differ"},
-	} {
-		err := Check(c.env, 20, 4)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%+v: %v, want %q", c.env, err, c.want)
-		}
-	}
+	return []byte{byte(s.t[0]), byte(s.t[1]), byte(s.seed)}, nil
 }
 
 func (s *saved) RestoreState(b []byte) error {

@@ -62,8 +62,7 @@ type Step struct {
 	// AMPObservations is (N, M): what the discriminator sees of this transition (before any reset);
 	// nil where the AMP observation space is None.
 	AMPObservations []float32
-	// Episodes lists the episodes that ended in this step, in order of Env: one for every environment that is terminated
-	// or truncated. Figures of training and evaluations are made of them.
+	// Episodes lists the episodes that ended in this step, in order of Env.
 	Episodes []Episode
 	// Metrics are numbers about the whole batch at this step, by name ("walker/speed"). May be nil.
 	Metrics map[string]float64

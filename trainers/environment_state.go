@@ -38,13 +38,6 @@ func (t *Trainer) reset(ctx context.Context, seed int64) error {
 	return nil
 }
 
-// abandon resets the environment in the middle of training: the figures of the episodes in progress are dropped.
-func (t *Trainer) abandon(ctx context.Context) error {
-	t.episodes.Reset()
-	t.knowEpisodes()
-	return t.reset(ctx, -1)
-}
-
 // resetHidden begins the memories of an agent's present mode anew, where its networks have any.
 func resetHidden(agent agents.Agent) {
 	if r, ok := agents.As[agents.Recurrent](agent); ok {

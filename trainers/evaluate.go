@@ -18,15 +18,11 @@ type EvaluateOptions struct {
 	// the first k count, so that short episodes do not weigh more. More episodes make the means more certain.
 	Episodes int
 	// MaxSteps ends an episode after so many environment steps, with its return so far. 0, the default, plays episodes to
-	// their end; it is then an error if none ends within 100,000 timesteps. With a limit all environments are
-	// reset together, and each plays one episode between resets.
+	// their end. With a limit all environments are reset together, and each plays one episode between resets.
 	MaxSteps int
 	// Seed seeds the environment's first reset. The same seed gives the same episodes.
 	Seed int64
 }
-
-// endless is the number of steps after which an evaluation without MaxSteps gives up if no episode ends.
-const endless = 100_000
 
 // Evaluation is what a number of episodes were like.
 type Evaluation struct {
@@ -108,7 +104,6 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 		return fmt.Errorf("trainers: evaluation: %w", err)
 	}
 	resetHidden(p.agent)
-	ended := 0 // the step in which an episode ended last
 	for k, left := 0, each*n; left > 0 && (p.maxSteps == 0 || k < p.maxSteps); k++ {
 		if err := ctx.Err(); err != nil {
 			return withCause(ctx, err)
@@ -133,22 +128,6 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 		// Rewards are summed for episodes that may be cut; those that finish bring their own return.
 		for i, r := range step.Raw() {
 			returns[i] += float64(r)
-		}
-		reported := 0
-		for i := range n {
-			if !step.Ended(i) {
-				continue
-			}
-			if ended = k; reported == len(step.Episodes) || step.Episodes[reported].Env != i {
-				return fmt.Errorf("trainers: evaluation: step %d: the episode of environment %d ended (Terminated or Truncated), "+
-					"but Step.Episodes of the environment (%s) does not list it; add an envs.Episode for every end, in order of Env",
-					p.steps-1, i, p.stepper.name())
-			}
-			reported++
-		}
-		if p.maxSteps == 0 && k-ended >= endless {
-			return fmt.Errorf("trainers: evaluation: no episode has ended in %d steps of the environment (%s); "+
-				"give EvaluateOptions.MaxSteps, or end episodes (wrappers.NewTimeLimit)", endless, p.stepper.name())
 		}
 		for _, e := range step.Episodes {
 			if played[e.Env] == each { // an environment that is done goes on beside the others, and is not counted

@@ -134,7 +134,9 @@ func (t *Trainer) pause(ctx context.Context) (resume func() error, err error) {
 			if err := curriculum(); err != nil || t.now == nil {
 				return err
 			}
-			return t.abandon(ctx)
+			t.episodes.Reset()
+			t.knowEpisodes()
+			return t.reset(ctx, -1)
 		}, t.parameters.all()
 	}
 	state, err := s.MarshalState()

@@ -38,7 +38,7 @@ func (t *Trainer) Open(ctx context.Context) (err error) {
 		return fmt.Errorf("trainers: %w", t.stepper.blocked)
 	}
 	if t.now != nil { // opened before
-		return t.restart(ctx)
+		return nil
 	}
 	if t.cfg.writes() && t.dir == "" {
 		t.dir = tracking.ExperimentDir(t.cfg.Directory, t.cfg.Name, t.agent.Name(), t.clock())

@@ -32,20 +32,6 @@ func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
 	return s, withCause(ctx, err)
 }
 
-// restart resets the environment if the last step failed. The episodes in progress end with it.
-func (t *Trainer) restart(ctx context.Context) error {
-	if !t.failing {
-		return nil
-	}
-	if err := t.abandon(ctx); err != nil {
-		return fmt.Errorf("trainers: timestep %d: restart after an error: %w", t.timestep, err)
-	}
-	t.failing = false
-	t.restarts++
-	t.recorder.Track("Stats / Environment restarts", float64(t.restarts))
-	return nil
-}
-
 // step is the training loop's body: act, step the environment, record, learn where a rollout is complete, and do what
 // is due.
 func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
@@ -57,10 +43,9 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	}
 	// Act and step the environments. Both are timed, for the tracked values.
 	start := t.clock()
-	t.failing = true // until Record has accepted the step
 	actions, err := t.agent.Act(Observation(t.now))
 	if err != nil {
-		return nil, fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
+		return nil, err
 	}
 	acted := t.clock()
 	if err := t.terminator.tell(); err != nil {
@@ -77,7 +62,6 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	if err := t.agent.Record(Transition(next)); err != nil {
 		return nil, fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
 	}
-	t.failing = false
 	if err := t.note(next); err != nil {
 		return nil, err
 	}

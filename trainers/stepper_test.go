@@ -3,18 +3,12 @@ package trainers_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/wrappers"
-	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -182,154 +176,4 @@ func TestStepsDoNotAllocate(t *testing.T) {
 	if with, without := per(t.Context()), per(context.Background()); with > without {
 		t.Errorf("%g allocations a step with a context that can be cancelled, %g without", with, without)
 	}
-}
-
-// faulty is a Single whose step number at fails, counted over all episodes.
-type faulty struct {
-	steps, at int
-	phase     float32
-}
-
-func (f *faulty) Spaces() spaces.Set {
-	return spaces.Set{Observation: spaces.NewBox(-9, 9, 1), Action: spaces.NewBox(-1, 1, 1)}
-}
-
-func (f *faulty) Reset(_ *rand.Rand, out envs.Row) error {
-	f.phase, out.Observation[0] = 0, 0
-	return nil
-}
-
-func (f *faulty) Step(_ []float32, out envs.Row) (reward float64, terminated, truncated bool, err error) {
-	if f.steps++; f.steps == f.at {
-		return 0, false, false, errLost
-	}
-	f.phase++
-	out.Observation[0] = f.phase
-	return 1, false, f.phase == 9, nil
-}
-
-func (f *faulty) Close() error { return nil }
-
-// After an environment's error Train may be called again: it resets the environment, and the rollout's last step before
-// the reset is truncated. The same holds for an evaluation and a resumed run of an environment without a state.
-func TestTrainGoesOnAfterReset(t *testing.T) {
-	checkLiveTensors(t)
-	batch := func(t *testing.T, at int) envs.Env {
-		env, err := wrappers.NewParallel(2, func(i int) (envs.Single, error) { return &faulty{at: at * (1 - i)}, nil },
-			wrappers.ParallelOptions{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return env
-	}
-	// direct hides everything but the five methods, the environment's state too.
-	type direct struct{ envs.Env }
-	for name, test := range map[string]struct {
-		env       func(t *testing.T) envs.Env
-		interrupt func(t *testing.T, tr *trainers.Trainer, dir string, env envs.Env) *trainers.Trainer
-	}{
-		"an error of Parallel": {func(t *testing.T) envs.Env { return batch(t, 4) }, trainTwice},
-		"an error of an Env": {func(t *testing.T) envs.Env {
-			return &sick{Env: batch(t, 0), at: 5, fault: func(*envs.Step) (*envs.Step, error) { return nil, errLost }}
-		}, trainTwice},
-		"an evaluation": {func(t *testing.T) envs.Env { return direct{batch(t, 0)} },
-			func(t *testing.T, tr *trainers.Trainer, _ string, _ envs.Env) *trainers.Trainer {
-				for range 3 {
-					if _, err := tr.Step(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if _, err := tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 2}); err != nil {
-					t.Fatal(err)
-				}
-				return tr
-			}},
-		"a resumed run": {func(t *testing.T) envs.Env { return direct{batch(t, 0)} },
-			func(t *testing.T, tr *trainers.Trainer, dir string, env envs.Env) *trainers.Trainer {
-				if notes := strings.Join(tr.Notes(), "\n"); !strings.Contains(notes, "save_buffers: the environment (trainers_test.direct) cannot save its state") {
-					t.Errorf("the notes are %q", notes)
-				}
-				ctx, cancel := context.WithCancel(t.Context())
-				for range 3 {
-					if _, err := tr.Step(ctx); err != nil {
-						t.Fatal(err)
-					}
-				}
-				cancel()
-				if err := tr.Train(ctx); !errors.Is(err, context.Canceled) {
-					t.Fatal(err)
-				}
-				if err := tr.Close(); err != nil {
-					t.Fatal(err)
-				}
-				agent := smallPPO(t, env.Spaces(), 6, nil)
-				t.Cleanup(func() { agent.Close() })
-				return sequential(t, env, agent, trainers.Config{Timesteps: 6, Directory: dir, Name: "run", SaveBuffers: true, Resume: true})
-			}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			env, dir := test.env(t), t.TempDir()
-			defer env.Close()
-			agent := smallPPO(t, env.Spaces(), 5, nil)
-			defer agent.Close()
-			tr := test.interrupt(t, sequential(t, env, agent, trainers.Config{Timesteps: 6, Directory: dir, Name: "run", SaveBuffers: true}), dir, env)
-			defer tr.Close()
-			if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 6 {
-				t.Fatalf("%v at timestep %d, want the end at 6", err, tr.Timestep())
-			}
-			snap, err := tr.Agent().(agents.Snapshotter).Snapshot(agents.SnapshotOptions{Buffers: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := snap.Float32s(layout.Rollout("truncated"), 6, 2, 1)
-			if want := []float32{0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0}; err != nil || !slices.Equal(got, want) {
-				t.Errorf("truncated is %v (%v), want %v", got, err, want)
-			}
-		})
-	}
-}
-
-// trainTwice trains until the environment's error.
-func trainTwice(t *testing.T, tr *trainers.Trainer, _ string, _ envs.Env) *trainers.Trainer {
-	if err := tr.Train(t.Context()); !errors.Is(err, errLost) || !strings.Contains(err.Error(), "timestep 3") || !strings.Contains(err.Error(), "Train may be called again") {
-		t.Errorf("%v, want the environment's error at timestep 3 and what to call", err)
-	}
-	return tr
-}
-
-// An evaluation of an environment that does not list its episodes, or never ends one, is an error that says so.
-func TestEvaluateEnds(t *testing.T) {
-	checkLiveTensors(t)
-	env, agent := scenes[0].make(t)
-	defer agent.Close()
-	defer env.Close()
-	silent := &rewriting{Env: env, rewrite: func(s *envs.Step) { s.Episodes = nil }}
-	endless := &rewriting{Env: env, rewrite: func(s *envs.Step) {
-		s.Episodes, s.Terminated, s.Truncated = nil, make([]bool, 4), make([]bool, 4)
-		s.FinalObservations = nil
-	}}
-	for want, env := range map[string]envs.Env{
-		"ended (Terminated or Truncated), but Step.Episodes of the environment (*trainers_test.rewriting) does not list it": silent,
-		"no episode has ended in 100000 steps": endless,
-	} {
-		if _, err := trainers.Evaluate(t.Context(), env, newMinimal(env.Spaces()), trainers.EvaluateOptions{Episodes: 1}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want an error with %q", err, want)
-		}
-	}
-}
-
-// rewriting changes what the environment inside returns from Step.
-type rewriting struct {
-	envs.Env
-	rewrite func(*envs.Step)
-}
-
-func (r *rewriting) Step(actions []float32) (*envs.Step, error) {
-	s, err := r.Env.Step(actions)
-	if err != nil {
-		return nil, err
-	}
-	changed := *s
-	r.rewrite(&changed)
-	return &changed, nil
 }

@@ -59,8 +59,6 @@ type Trainer struct {
 
 	timestep   int64
 	now        *envs.Step  // what to act on; nil before the first reset
-	failing    bool        // the last step failed: the environment is reset before the next one
-	restarts   int         // how often that was done
 	parameters *parameters // of the environment's reward; nil where it has none
 	terminator terminator  // of episodes that the agent gives up
 	running    running     // the episodes in progress
@@ -152,10 +150,6 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if cfg.Resume && own.Rank() == 0 {
 		t.timestep = newest(cfg)
 	}
-	if _, _, can := t.stateful(); cfg.SaveBuffers && !can {
-		t.notes = append(t.notes, fmt.Sprintf("save_buffers: the environment (%T) cannot save its state (envs.Stateful, "+
-			"envs.Observer). A resumed run resets it, and the rollout's last step counts as truncated.", env))
-	}
 	return t, nil
 }
 
@@ -241,10 +235,6 @@ func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
 // a trainer with Resume, continues. Where the environment does not return within Config.StopTimeout, the error wraps
 // [ErrBlocked] instead, and nothing is saved.
 //
-// After any other error of a step Train, Step and Evaluate may be called again: the trainer then resets the environment
-// and goes on. The episodes in progress count as truncated, their figures are dropped, and "Stats / Environment
-// restarts" counts the resets.
-//
 // An environment that panics ([envs.PanicError]), or returns no step or rows of wrong lengths, is an error with its
 // type.
 func (t *Trainer) Train(ctx context.Context) (err error) {
@@ -300,9 +290,6 @@ func (t *Trainer) complete() error {
 func (t *Trainer) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
 		return t.interrupted(withCause(ctx, err))
-	}
-	if t.failing && t.stepper.blocked == nil {
-		return fmt.Errorf("%w (Train may be called again: it resets the environment and goes on)", err)
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package ppo
 import (
 	"context"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -29,8 +28,7 @@ type history struct {
 	final       [][]float32 // V of the finished episodes' last observations, where there are any
 }
 
-// collect fills a rollout. After the steps reset, environment 1 is said to have been reset.
-func collect(t *testing.T, a *Agent, w *agenttest.World, n int, reset ...int) history {
+func collect(t *testing.T, a *Agent, w *agenttest.World, n int) history {
 	t.Helper()
 	value := func(obs, states []float32) []float32 {
 		s := tensor.NoGrad().On(a.learner.Device)
@@ -55,15 +53,6 @@ func collect(t *testing.T, a *Agent, w *agenttest.World, n int, reset ...int) hi
 		var final []float32
 		if tr.FinalObservations != nil {
 			final = value(tr.FinalObservations, tr.FinalStates)
-		}
-		if slices.Contains(reset, len(h.final)) {
-			a.ResetHidden(1)
-			if !tr.Terminated[1] && !tr.Truncated[1] { // cut, and the value of its own observation is the last that is known
-				if final == nil {
-					final = make([]float32, n)
-				}
-				tr.Truncated[1], final[1] = true, h.values[len(h.final)][1]
-			}
 		}
 		h.final = append(h.final, final)
 	}
@@ -92,7 +81,7 @@ func (h history) lambda(i int, gamma, lambda float64, bootstrap bool) []float64 
 }
 
 // Advantages and returns are those of the recursion: a truncation cuts the chain and counts the value of the last
-// observation, a termination counts nothing. A reset in the middle of a rollout is a truncation.
+// observation, a termination counts nothing.
 func TestAdvantages(t *testing.T) {
 	const n, steps, gamma, lambda = 3, 40, 0.9, 0.8
 	for name, bootstrap := range map[string]bool{"bootstrap": true, "no bootstrap": false} {
@@ -103,7 +92,7 @@ func TestAdvantages(t *testing.T) {
 				"time_limit_bootstrap": bootstrap, "value_preprocessor": nil})
 			agenttest.Close(t, a)
 			w := agenttest.NewWorld(sp, agenttest.Seeds(1, n)...)
-			h := collect(t, a, w, n, 15, 16, 30)
+			h := collect(t, a, w, n)
 			if w.Ended < 10 {
 				t.Fatalf("only %d episodes ended", w.Ended)
 			}

@@ -112,7 +112,7 @@ func (c *Core) FinalValues(s *tensor.Scope, k *Critic) {
 	s.Fill(c.Rollout.Row(k.Final), 0)
 	if c.delivery.unknown.Valid() {
 		rows := c.delivery.unknown.Tensor(s)
-		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.valuesAt(s, k, c.Rollout.Len(), rows))
+		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.presentValues(s, k, rows))
 	}
 	if c.delivery.cut.Valid() {
 		rows := c.delivery.cut.Tensor(s)
@@ -125,18 +125,17 @@ func (c *Core) FinalValues(s *tensor.Scope, k *Critic) {
 	}
 }
 
-// valuesAt returns a critic's values of the rollout's observations at a step, (n, 1): of the given environments, or of
-// all if rows is the zero Tensor.
-func (c *Core) valuesAt(s *tensor.Scope, k *Critic, step int, rows tensor.Tensor) tensor.Tensor {
-	at := func(field string) tensor.Tensor { return pickRows(s, c.Rollout.At(field, step), rows) }
+// presentValues returns a critic's values of the observations that the last actions were chosen for, in the given
+// environments, (n, 1).
+func (c *Core) presentValues(s *tensor.Scope, k *Critic, rows tensor.Tensor) tensor.Tensor {
 	if c.stepwise(k) {
-		return at(k.Values)
+		return s.IndexSelect(c.Rollout.Row(k.Values), 0, rows)
 	}
 	var state tensor.Tensor
 	if c.spaces.State.Width() > 0 {
-		state = at("states")
+		state = s.IndexSelect(c.Rollout.Row("states"), 0, rows)
 	}
-	return c.estimate(s, k, at("observations"), state, tensor.Tensor{})
+	return c.estimate(s, k, s.IndexSelect(c.Rollout.Row("observations"), 0, rows), state, tensor.Tensor{})
 }
 
 // NextValue returns the value of the next observations of the step being recorded, (N, 1), whatever episode they belong

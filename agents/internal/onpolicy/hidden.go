@@ -217,10 +217,11 @@ func (c *Core) forget(t agents.Transition) error {
 	return s.Err()
 }
 
-// ResetHidden clears the networks' states, of all environments or of the given ones. In evaluation it clears those of
-// evaluation. In training it clears those of training and ends the episodes in progress, see endEpisodes.
+// ResetHidden begins memories anew, all or those of the given environments: those of evaluation where the agent is in
+// evaluation, otherwise those of training, in which case the step recorded last counts as the end of what the networks
+// remember.
 func (c *Core) ResetHidden(environments ...int) {
-	if c.numEnvs == 0 || !c.training && len(c.hiddens) == 0 {
+	if len(c.hiddens) == 0 || c.numEnvs == 0 {
 		return
 	}
 	ends := make([]float32, c.numEnvs)
@@ -241,34 +242,8 @@ func (c *Core) ResetHidden(environments ...int) {
 		}
 	}
 	if n := c.Rollout.Len(); c.training && n > 0 {
-		c.endEpisodes(s, n-1, cut)
-	}
-}
-
-// endEpisodes marks the rollout's last recorded step as truncated in the environments where cut (N, 1) is 1, because
-// they were reset after it. The observation that followed is not known. The value of the step's own observation stands
-// in for it, as FinalUnknown says.
-func (c *Core) endEpisodes(s *tensor.Scope, last int, cut tensor.Tensor) {
-	r := c.Rollout
-	if len(c.hiddens) > 0 {
-		s.Copy(r.At("ended", last), s.Max(r.At("ended", last), cut))
-	}
-	if r.Full() { // what followed is known: Record has kept it
-		return
-	}
-	truncated := r.At("truncated", last)
-	open := s.Mul(cut, s.ScalarSub(1, s.Max(r.At("terminated", last), truncated)))
-	s.Copy(truncated, s.Max(truncated, open))
-	if !c.Config.TimeLimitBootstrap {
-		return
-	}
-	if c.Config.Skrl() {
-		s.AddTo(r.At("rewards", last), s.Mul(r.At(c.Estimator.Values, last), open), c.Config.DiscountFactor)
-		return
-	}
-	for _, k := range c.critics {
-		final := r.At(k.Final, last)
-		s.Copy(final, s.Where(s.GtScalar(open, 0.5), c.valuesAt(s, k, last, tensor.Tensor{}), final))
+		row := c.Rollout.At("ended", n-1)
+		s.Copy(row, s.Max(row, cut))
 	}
 }
 
