@@ -101,16 +101,21 @@ type Evolvable interface {
 	Architectures() map[string]models.Architecture
 }
 
-// Recurrent is implemented by agents whose networks may have memory (models.Recurrent): what they do depends on what
-// they saw before. The agent keeps a state for each environment, and begins it anew where Record says that the
-// episode ended.
+// Recurrent is implemented by agents that depend on what they saw before: their networks have memory
+// (models.Recurrent), or they estimate advantages over several steps. The agent keeps a state for each environment, and
+// resets it if Record says that the episode ended.
 type Recurrent interface {
-	// HiddenSizes are the widths of these states, by the networks' names ("policy", "value", "style_value"); empty
-	// where no network has memory.
+	// HiddenSizes are the widths of the networks' states, by the networks' names ("policy", "value", "style_value"). It is
+	// empty if no network has memory.
 	HiddenSizes() map[string]int
-	// ResetHidden begins all states anew, as an environment's Reset begins all episodes anew; call it after one that
-	// is not the first. Given environments, numbers below NumEnvs, it begins only theirs anew. It is for the states of
-	// the present mode: training and evaluation have their own.
+	// ResetHidden says that the environments were reset between the last Record and the next Act; call it after every
+	// Reset but the first, and after their states were replaced. Given environments, numbers below NumEnvs, it is about
+	// these only.
+	//
+	// The networks' states start from zero. In training the step recorded last counts as truncated unless its episode
+	// ended, so that no advantage is estimated across the reset. The observation that followed that step is not known,
+	// and the value of the one before stands in for it. Training and evaluation have states of their own: ResetHidden
+	// changes those of the present mode.
 	ResetHidden(environments ...int)
 }
 

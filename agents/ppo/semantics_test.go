@@ -3,6 +3,7 @@ package ppo
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -28,7 +29,8 @@ type history struct {
 	final       [][]float32 // V of the finished episodes' last observations, where there are any
 }
 
-func collect(t *testing.T, a *Agent, w *agenttest.World, n int) history {
+// After the steps that resets names the environments are reset and the agent is told.
+func collect(t *testing.T, a *Agent, w *agenttest.World, n int, resets ...int) history {
 	t.Helper()
 	value := func(obs, states []float32) []float32 {
 		s := tensor.NoGrad().On(a.learner.Device)
@@ -55,8 +57,30 @@ func collect(t *testing.T, a *Agent, w *agenttest.World, n int) history {
 			final = value(tr.FinalObservations, tr.FinalStates)
 		}
 		h.final = append(h.final, final)
+		if k := len(h.transitions); slices.Contains(resets, k) {
+			w.Reset()
+			a.ResetHidden()
+			if !a.Ready() { // what followed the last step of a complete rollout is known
+				h.interrupt(k - 1)
+			}
+		}
 	}
 	return h
+}
+
+// interrupt truncates step k in all environments whose episode did not end with it. The value of what was acted on
+// stands in for that of the last observation.
+func (h history) interrupt(k int) {
+	tr := &h.transitions[k]
+	tr.Truncated = slices.Clone(tr.Truncated)
+	final := make([]float32, len(tr.Truncated))
+	copy(final, h.final[k])
+	for i := range tr.Truncated {
+		if !tr.Terminated[i] && !tr.Truncated[i] {
+			tr.Truncated[i], final[i] = true, h.values[k][i]
+		}
+	}
+	h.final[k] = final
 }
 
 // lambda is generalised advantage estimation as it is written in books, for environment i.
@@ -81,10 +105,17 @@ func (h history) lambda(i int, gamma, lambda float64, bootstrap bool) []float64 
 }
 
 // Advantages and returns are those of the recursion: a truncation cuts the chain and counts the value of the last
-// observation, a termination counts nothing.
+// observation, a termination counts nothing. A reset of the environments is a truncation of the step before it.
 func TestAdvantages(t *testing.T) {
 	const n, steps, gamma, lambda = 3, 40, 0.9, 0.8
-	for name, bootstrap := range map[string]bool{"bootstrap": true, "no bootstrap": false} {
+	for name, test := range map[string]struct {
+		bootstrap bool
+		resets    []int
+	}{
+		"bootstrap": {bootstrap: true}, "no bootstrap": {},
+		"resets, bootstrap": {true, []int{1, 9, 22, 40}}, "resets, no bootstrap": {false, []int{1, 9, 22}},
+	} {
+		bootstrap := test.bootstrap
 		t.Run(name, func(t *testing.T) {
 			agenttest.CheckLive(t)
 			sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(2), Action: spaces.NewBox(-2, 2, 1)}
@@ -92,7 +123,7 @@ func TestAdvantages(t *testing.T) {
 				"time_limit_bootstrap": bootstrap, "value_preprocessor": nil})
 			agenttest.Close(t, a)
 			w := agenttest.NewWorld(sp, agenttest.Seeds(1, n)...)
-			h := collect(t, a, w, n)
+			h := collect(t, a, w, n, test.resets...)
 			if w.Ended < 10 {
 				t.Fatalf("only %d episodes ended", w.Ended)
 			}

@@ -37,6 +37,9 @@ func (c *Core) act(in agents.Observation) ([]float32, error) {
 	); err != nil {
 		return nil, err
 	}
+	if c.resetErr != nil {
+		return nil, fmt.Errorf("%s: ResetHidden: %w", strings.ToLower(c.name), c.resetErr)
+	}
 	s := c.step
 	s.Reset()
 	if c.training && c.Rollout.Full() {

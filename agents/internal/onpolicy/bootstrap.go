@@ -112,7 +112,7 @@ func (c *Core) FinalValues(s *tensor.Scope, k *Critic) {
 	s.Fill(c.Rollout.Row(k.Final), 0)
 	if c.delivery.unknown.Valid() {
 		rows := c.delivery.unknown.Tensor(s)
-		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.presentValues(s, k, rows))
+		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.presentValues(s, k, c.Rollout.Len(), rows))
 	}
 	if c.delivery.cut.Valid() {
 		rows := c.delivery.cut.Tensor(s)
@@ -125,17 +125,17 @@ func (c *Core) FinalValues(s *tensor.Scope, k *Critic) {
 	}
 }
 
-// presentValues returns a critic's values of the observations that the last actions were chosen for, in the given
-// environments, (n, 1).
-func (c *Core) presentValues(s *tensor.Scope, k *Critic, rows tensor.Tensor) tensor.Tensor {
+// presentValues returns a critic's values of the observations that the actions of step t were chosen for, in the given
+// environments, (n, 1), or in all of them if rows is a zero Tensor.
+func (c *Core) presentValues(s *tensor.Scope, k *Critic, t int, rows tensor.Tensor) tensor.Tensor {
 	if c.stepwise(k) {
-		return s.IndexSelect(c.Rollout.Row(k.Values), 0, rows)
+		return pickRows(s, c.Rollout.At(k.Values, t), rows)
 	}
 	var state tensor.Tensor
 	if c.spaces.State.Width() > 0 {
-		state = s.IndexSelect(c.Rollout.Row("states"), 0, rows)
+		state = pickRows(s, c.Rollout.At("states", t), rows)
 	}
-	return c.estimate(s, k, s.IndexSelect(c.Rollout.Row("observations"), 0, rows), state, tensor.Tensor{})
+	return c.estimate(s, k, pickRows(s, c.Rollout.At("observations", t), rows), state, tensor.Tensor{})
 }
 
 // NextValue returns the value of the next observations of the step being recorded, (N, 1), whatever episode they belong

@@ -125,8 +125,9 @@ type Core struct {
 	scratch   []string // fields that are not part of a snapshot
 	pcg       *rand.PCG
 	training  bool
-	sampling  bool // actions in evaluation, too
-	acted     bool // Act has begun a step that Record has not completed
+	sampling  bool  // actions in evaluation, too
+	acted     bool  // Act has begun a step that Record has not completed
+	resetErr  error // of the last ResetHidden, which cannot return it
 	networks  []NamedNetwork
 	segments  []tensor.Group // the flat range of each network
 	stepped   []int          // the network of each group of Optimizer

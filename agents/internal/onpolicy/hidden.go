@@ -3,7 +3,6 @@ package onpolicy
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -215,36 +214,6 @@ func (c *Core) forget(t agents.Transition) error {
 		s.Copy(h.evaluation, s.Mul(h.evaluation, alive))
 	}
 	return s.Err()
-}
-
-// ResetHidden begins memories anew, all or those of the given environments: those of evaluation where the agent is in
-// evaluation, otherwise those of training, in which case the step recorded last counts as the end of what the networks
-// remember.
-func (c *Core) ResetHidden(environments ...int) {
-	if len(c.hiddens) == 0 || c.numEnvs == 0 {
-		return
-	}
-	ends := make([]float32, c.numEnvs)
-	for i := range ends {
-		if len(environments) == 0 || slices.Contains(environments, i) {
-			ends[i] = 1
-		}
-	}
-	s := tensor.NoGrad().On(c.Device)
-	defer s.Close()
-	cut := tensor.From(s, ends, int64(c.numEnvs), 1)
-	anew := func(x tensor.Tensor) { s.Copy(x, s.Where(s.GtScalar(cut, 0.5), s.Zeros(1, 1), x)) }
-	for _, h := range c.hiddens {
-		if c.training {
-			anew(h.now)
-		} else {
-			anew(h.evaluation)
-		}
-	}
-	if n := c.Rollout.Len(); c.training && n > 0 {
-		row := c.Rollout.At("ended", n-1)
-		s.Copy(row, s.Max(row, cut))
-	}
 }
 
 // memory refuses networks that have recurrent layers where this agent's have none, and the other way round.

@@ -96,6 +96,13 @@ func (w *World) begin(i int) {
 	}
 }
 
+// Reset starts new episodes in all environments.
+func (w *World) Reset() {
+	for i := range w.pcgs {
+		w.begin(i)
+	}
+}
+
 // Step applies actions (N, A). An episode ends in about one step of six: by termination, truncation, or both at once.
 // The reward is greatest where the first action is the first observation.
 func (w *World) Step(actions []float32) agents.Transition {
