@@ -60,8 +60,8 @@ type Tunable interface {
 // with total_iters: auto. Trainers call it before training; a training loop of one's own calls it once.
 type Planner interface {
 	// Plan says how many timesteps the run has in all, those before a resumed checkpoint included. It may be called again
-	// where the run becomes longer. The notes say what of the settings does not suit this length, for people to read: that
-	// the learning rate is 0 for the rest of the run.
+	// when the run becomes longer. The notes list settings that conflict with this length, for people to read: that the
+	// run has no update, or that the learning rate is 0 for the rest of it.
 	Plan(timesteps int) (notes []string)
 }
 

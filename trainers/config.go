@@ -52,8 +52,9 @@ type Config struct {
 	// Set it where checkpoints are frequent or hold buffers. At least 2 leaves one to go back to where the newest is
 	// damaged.
 	Keep int `yaml:"keep" config:"min=0"`
-	// SaveBuffers stores rollout and replay memories, and the environment's state where it can be had, in checkpoints: a
-	// resumed run is then the same, bit for bit.
+	// SaveBuffers stores rollout and replay memories, and the environment's state, in checkpoints: a resumed run is then
+	// the same, bit for bit, if the environment can save its state (envs.Stateful, envs.Observer). Any other environment
+	// is reset, and the step before counts as truncated ([Trainer.Notes]).
 	//
 	// Checkpoints are larger with it. Without it a resumed run begins new episodes and a new rollout, which is good enough
 	// for training.

@@ -32,20 +32,39 @@ func (t *Trainer) reset(ctx context.Context, seed int64) error {
 	if err != nil {
 		return err
 	}
-	t.now = first
+	t.now, t.lost = first, false
 	t.running.reset() // no episode has taken a step
 	t.forget()
 	return nil
 }
 
-// resetHidden begins the memories of an agent's present mode anew, where its networks have any.
+// restart resets the environment in the middle of training. Figures of the episodes in progress are dropped.
+func (t *Trainer) restart(ctx context.Context) error {
+	if err := t.reset(ctx, -1); err != nil {
+		return fmt.Errorf("trainers: %w", err)
+	}
+	t.episodes.Reset()
+	t.knowEpisodes()
+	resets := 1.0
+	if r := t.metrics.tracked[resetsFigure]; r != nil {
+		resets += r.last()
+	}
+	push(&t.metrics.tracked, resetsFigure, resets)
+	return nil
+}
+
+// resetsFigure counts how often the environment was reset in the middle of training: after an error, and after an
+// evaluation in an environment that cannot restore its state.
+const resetsFigure = "Stats / Environment resets"
+
+// resetHidden tells an agent that the environments of its present mode were reset (agents.Recurrent).
 func resetHidden(agent agents.Agent) {
 	if r, ok := agents.As[agents.Recurrent](agent); ok {
 		r.ResetHidden()
 	}
 }
 
-// forget begins the memories of training anew, also while the agent is in evaluation.
+// forget tells the agent that the environments it trains in were reset, also while the agent is in evaluation.
 func (t *Trainer) forget() {
 	was := t.agent.SetTraining(true)
 	resetHidden(t.agent)
@@ -74,7 +93,7 @@ func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 	}
 	// Large, and needed only to continue bit for bit.
 	s, whole := envs.As[envs.Stateful](t.env)
-	if whole = whole && t.cfg.SaveBuffers && t.now != nil; whole { // before the first reset there is none
+	if whole = whole && t.cfg.SaveBuffers && t.now != nil && !t.lost; whole { // before the first reset there is none
 		state, err := s.MarshalState()
 		if err := add(layout.EnvironmentState, state, err); err != nil {
 			return err
@@ -278,7 +297,7 @@ func (t *Trainer) setState(s envs.Stateful, o envs.Observer, state []byte) error
 	}
 	now, err := o.Observe() // the restored state's observations, as a step without a step
 	if err == nil {
-		t.now = now
+		t.now, t.lost = now, false
 	}
 	return err
 }

@@ -11,7 +11,8 @@ import (
 
 // Evaluate is [Evaluate] with the trainer's agent in its own environment; actions are sampled with
 // StochasticEvaluation. An environment that can restore its state (envs.Stateful, envs.Observer) then goes on training
-// where it was, another one from a fresh reset.
+// where it was. Another one is reset: the episodes in progress count as truncated at the last step, their figures are
+// dropped, and the figure "Stats / Environment resets" counts the reset.
 func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
 	leave, err := t.entered(&callEvaluate)
 	if err != nil {
@@ -126,7 +127,7 @@ func (t *Trainer) pause(ctx context.Context) (resume func() error, err error) {
 	// Without a state to come back to, training goes on with new episodes, and the figures of those in progress are
 	// dropped.
 	s, o, can := t.stateful()
-	if t.now == nil || !can {
+	if t.now == nil || !can || t.lost {
 		return func() error {
 			if t.stepper.blocked != nil {
 				return nil
@@ -134,9 +135,7 @@ func (t *Trainer) pause(ctx context.Context) (resume func() error, err error) {
 			if err := curriculum(); err != nil || t.now == nil {
 				return err
 			}
-			t.episodes.Reset()
-			t.knowEpisodes()
-			return t.reset(ctx, -1)
+			return t.restart(ctx)
 		}, t.parameters.all()
 	}
 	state, err := s.MarshalState()

@@ -93,7 +93,7 @@ func TestPlan(t *testing.T) {
 	check("skrl", of, 1, 4, 4)
 }
 
-// The trainer notes where the rate is 0 before the run ends, and nothing where it is not.
+// The trainer notes where the rate is 0 before the run ends, that there is no update, and nothing otherwise.
 func TestPlanNotes(t *testing.T) {
 	checkLiveTensors(t)
 	for _, test := range []struct {
@@ -105,8 +105,16 @@ func TestPlanNotes(t *testing.T) {
 		{3, 3 * planRollouts, ""},
 		{3, 0, ""},
 		{"auto", 10 * planRollouts, ""},
+		{"auto", planRollouts, ""},
+		{"auto", planRollouts - 1, "nothing is learned: the run has"},
+		{"late", 2*planRollouts - 1, "nothing is learned: the run has"},
+		{"late", 2 * planRollouts, ""},
 	} {
-		env, agent := annealed(t, test.totalIters, nil)
+		var settings map[string]any
+		if test.totalIters == "late" {
+			test.totalIters, settings = "auto", map[string]any{"learning_starts": planRollouts}
+		}
+		env, agent := annealed(t, test.totalIters, settings)
 		notes := strings.Join(sequential(t, env, agent, trainers.Config{Timesteps: test.timesteps}).Notes(), "; ")
 		if !strings.Contains(notes, test.want) || test.want == "" && notes != "" {
 			t.Errorf("total_iters %v of %d timesteps: %q, want %q", test.totalIters, test.timesteps, notes, test.want)
@@ -223,5 +231,19 @@ func TestAgentsNotes(t *testing.T) {
 	}
 	if err := tr.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A run without a length is an error of Train, before anything is made.
+func TestTrainWithoutTimesteps(t *testing.T) {
+	checkLiveTensors(t)
+	cfg := run(t, 0)
+	tr, done := scenes[0].start(t, cfg)
+	defer done()
+	if err := tr.Train(t.Context()); err == nil || !strings.Contains(err.Error(), `"timesteps"`) || tr.Dir() != "" {
+		t.Errorf("%v with the folder %q, want an error that names timesteps and no folder", err, tr.Dir())
+	}
+	if _, err := tr.Step(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

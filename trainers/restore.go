@@ -38,6 +38,9 @@ func (t *Trainer) Open(ctx context.Context) (err error) {
 		return fmt.Errorf("trainers: %w", t.stepper.blocked)
 	}
 	if t.now != nil { // opened before
+		if t.lost {
+			return t.restart(ctx)
+		}
 		return nil
 	}
 	if t.cfg.writes() && t.dir == "" {
@@ -204,8 +207,9 @@ func (t *Trainer) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
 // Restore puts a snapshot into the trainer and its agent: a checkpoint's, or another member's of a population. It
 // restores all or (on an error) nothing; figures of episodes are restored too. Where the snapshot has no environment
 // state, or the environment cannot take it, the episodes in progress go on, and the snapshot's parameters of the
-// environment's reward take effect where each of them ends; memories of the agent's networks (models.Recurrent) begin
-// anew then, in the middle of these episodes, because those of the snapshot are of others. Where a population copies
+// environment's reward take effect where each of them ends. The snapshot's memories of networks (models.Recurrent) and
+// its rollout in progress are then of other episodes: the memories start from zero, and the last step of the rollout
+// counts as truncated. Where a population copies
 // weights and each member keeps its environment's state and its buffers (SaveBuffers), each keeps its own memories,
 // too.
 func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
@@ -237,7 +241,7 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if err := s.Restore(snap); err != nil {
 		return errors.Join(err, undo())
 	}
-	if !whole { // the snapshot's memories are of other episodes than those in progress
+	if !whole { // the snapshot's memories and rollout are of other episodes than those in progress
 		t.forget()
 	}
 	t.timestep, t.saved, t.running = timestep, false, running

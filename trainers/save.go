@@ -111,6 +111,9 @@ func (t *Trainer) write() error {
 	t.written = t.timestep
 	t.recorder.Emit(t.run, t.timestep)
 	t.episodes.Emit(t.run, t.timestep)
+	if r := t.metrics.tracked[resetsFigure]; r != nil {
+		t.run.Scalar(resetsFigure, t.timestep, r.last())
+	}
 	for _, name := range slices.Sorted(maps.Keys(t.metrics.windows)) {
 		r := t.metrics.windows[name]
 		if tag := tagOf(name); tag != "" && r.written != r.n {

@@ -53,21 +53,21 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	}
 	next, err := t.stepper.step(ctx, actions)
 	if err != nil {
-		return nil, fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
+		return nil, t.lose(err)
 	}
 	t.recorder.Track("Stats / Inference time (ms)", ms(acted.Sub(start)))
 	t.recorder.Track("Stats / Env stepping time (ms)", ms(t.clock().Sub(acted)))
 
 	// Record what followed, and count its figures. From here on the step has been made, whatever fails.
 	if err := t.agent.Record(Transition(next)); err != nil {
-		return nil, fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
-	}
-	if err := t.note(next); err != nil {
-		return nil, err
+		return nil, t.lose(err)
 	}
 	t.now = next
 	t.timestep++
 	t.saved = false // no checkpoint is of this state
+	if err := t.note(next); err != nil {
+		return nil, err
+	}
 	// Environments whose episode has ended take the reward parameters that wait for them.
 	if err := t.parameters.stepped(next); err != nil {
 		return nil, fmt.Errorf("%w (at timestep %d)", err, t.timestep)
@@ -88,6 +88,17 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 		return next, err
 	}
 	return next, t.stopAsked()
+}
+
+// lose returns the error of a step that failed in the environment or was not recorded. The state of the environment is
+// not that of the last recorded step any more, so the next call resets it first (see restart).
+func (t *Trainer) lose(err error) error {
+	t.lost = true
+	err = fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
+	if t.stepper.blocked != nil || t.rank.Several() { // what to do then is said elsewhere
+		return err
+	}
+	return fmt.Errorf("%w (Train or Step may be called again: it resets the environment and goes on)", err)
 }
 
 // settle learns where a rollout is complete, and evaluates where that is due.

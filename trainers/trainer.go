@@ -59,6 +59,7 @@ type Trainer struct {
 
 	timestep   int64
 	now        *envs.Step  // what to act on; nil before the first reset
+	lost       bool        // a step has failed, so that the environment must be reset before the next one
 	parameters *parameters // of the environment's reward; nil where it has none
 	terminator terminator  // of episodes that the agent gives up
 	running    running     // the episodes in progress
@@ -175,10 +176,15 @@ func (t *Trainer) entered(m *exclusive.Method) (leave func(), err error) {
 	return t.guard.Leave, t.guard.Enter(m)
 }
 
-// plan tells the agent the length of the run, where it is known.
+// plan tells the agent the length of the run, where it is known, and collects the notes about the settings.
 func (t *Trainer) plan(timesteps int) {
+	t.notes = nil
+	if _, _, can := t.stateful(); t.cfg.SaveBuffers && !can {
+		t.notes = append(t.notes, fmt.Sprintf("\"save_buffers\" is true, but the environment (%T) cannot save its state (envs.Stateful, "+
+			"envs.Observer): a resumed run resets the environment, and is not the same, bit for bit", t.env))
+	}
 	if p, ok := agents.As[agents.Planner](t.agent); ok && timesteps > 0 {
-		t.notes = p.Plan(timesteps)
+		t.notes = append(t.notes, p.Plan(timesteps)...)
 	}
 }
 
@@ -221,9 +227,9 @@ func (t *Trainer) Timestep() int64 { return t.timestep }
 // Dir returns the run's folder. It is empty before [Trainer.Open] or the first step, and where nothing is written.
 func (t *Trainer) Dir() string { return t.dir }
 
-// Notes returns what of the agent's settings does not suit the length of the run, in words: that the learning rate is 0
-// for the rest of it. There is none in a run whose length is not known. What the agent has noticed in its data while
-// training (agents.Noter) follows.
+// Notes lists settings that do what was hardly meant, in words: a run too short for an update, a learning rate that is 0
+// for the rest of the run, SaveBuffers in an environment that cannot save its state. A run whose length is not known has
+// no notes about its length. What the agent has noticed in its data while training (agents.Noter) follows.
 func (t *Trainer) Notes() []string { return slices.Concat(t.notes, t.noticed) }
 
 // Damaged returns the checkpoints that were passed over when the run was resumed, newest first. Nothing is deleted:
@@ -236,13 +242,19 @@ func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
 // [ErrBlocked] instead, and nothing is saved.
 //
 // An environment that panics ([envs.PanicError]), or returns no step or rows of wrong lengths, is an error with its
-// type.
+// type. After an error of the environment, or of the agent about what the environment returned, Train and Step may be
+// called again. They reset the environment first. The episodes in progress count as truncated at the last completed
+// step, and their figures are dropped. The figure "Stats / Environment resets" counts such resets.
 func (t *Trainer) Train(ctx context.Context) (err error) {
 	if err := t.guard.Enter(&callTrain); err != nil {
 		return err
 	}
 	defer t.guard.Leave()
 	defer func() { t.left(err) }()
+	if t.cfg.Timesteps == 0 {
+		return errors.New("trainers: Config.Timesteps (\"timesteps\") is 0, so that Train has nothing to do; give the number of timesteps " +
+			"of the run, or call Step")
+	}
 	if err := t.Open(ctx); err != nil {
 		return err
 	}

@@ -1,0 +1,194 @@
+package trainers_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// counting counts the steps of an episode that never ends: its observation. Step number bad fails once, after it has
+// changed the environment, and the reward of step number nan is NaN once.
+type counting struct {
+	set      spaces.Set
+	at       float32
+	bad, nan int
+	steps    int
+}
+
+func (c *counting) Spaces() spaces.Set { return c.set }
+func (c *counting) Close() error       { return nil }
+func (c *counting) show(out envs.Row)  { out.Observation[0], out.Observation[1] = c.at, 1 }
+
+func (c *counting) advance(out envs.Row) (reward float64, err error) {
+	c.at++
+	c.steps++
+	c.show(out)
+	switch c.steps {
+	case c.bad:
+		return 0, errLost
+	case c.nan:
+		return math.NaN(), nil
+	}
+	return 1, nil
+}
+
+// single is a counting in a wrappers.Parallel, which has a state if its environments have.
+type single struct{ counting }
+
+func (s *single) Reset(_ *rand.Rand, out envs.Row) error { s.at = 0; s.show(out); return nil }
+
+func (s *single) Step(_ []float32, out envs.Row) (float64, bool, bool, error) {
+	reward, err := s.advance(out)
+	return reward, false, false, err
+}
+
+// direct is a counting that is an envs.Env itself. After an error it goes on as if nothing had happened.
+type direct struct{ counting }
+
+func (d *direct) NumEnvs() int { return 1 }
+
+func (d *direct) Reset(int64) (*envs.Step, error) {
+	d.at = 0
+	return &envs.Step{Observations: []float32{0, 1}}, nil
+}
+
+func (d *direct) Step([]float32) (*envs.Step, error) {
+	s := &envs.Step{Observations: make([]float32, 2), Terminated: []bool{false}, Truncated: []bool{false}}
+	reward, err := d.advance(envs.Row{Observation: s.Observations})
+	s.Rewards = []float32{float32(reward)}
+	return s, err
+}
+
+// rolloutOf returns a field of the rollout in progress that a snapshot has.
+func rolloutOf(t *testing.T, snap *checkpoint.Snapshot, field string, width int) []float32 {
+	t.Helper()
+	array, ok := snap.Arrays["rollout/"+field]
+	if !ok {
+		t.Fatalf("the snapshot has no rollout/%s", field)
+	}
+	x, err := array.Float32s()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []float32
+	for i := 0; i < len(x); i += width {
+		out = append(out, x[i])
+	}
+	return out
+}
+
+// A rollout in progress does not go on over a reset: the step before it is marked truncated, whatever caused the reset.
+// Nothing else of the rollout changes, and an error of the environment is one that Train goes on after.
+func TestResetWithinRollout(t *testing.T) {
+	checkLiveTensors(t)
+	set := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1)}
+	// Each makes 10 steps, of which the environment was reset after 6, and says so.
+	for name, test := range map[string]struct {
+		bad, nan int
+		reset    func(t *testing.T, tr *trainers.Trainer, start func() *trainers.Trainer) *trainers.Trainer
+	}{
+		"evaluation": {reset: func(t *testing.T, tr *trainers.Trainer, _ func() *trainers.Trainer) *trainers.Trainer {
+			if _, err := tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 1, MaxSteps: 3}); err != nil {
+				t.Fatal(err)
+			}
+			return tr
+		}},
+		"resume": {reset: func(t *testing.T, tr *trainers.Trainer, start func() *trainers.Trainer) *trainers.Trainer {
+			if notes := strings.Join(tr.Notes(), "; "); !strings.Contains(notes, `"save_buffers"`) || !strings.Contains(notes, "cannot save its state") {
+				t.Errorf("the notes are %q, want one that says that a resumed run is not the same", notes)
+			}
+			return start()
+		}},
+		"error of the environment": {bad: 7, reset: fails("lost a wheel")},
+		"error of the agent":       {nan: 7, reset: fails("NaN")},
+	} {
+		for kind, make := range map[string]func(c counting) envs.Env{
+			"direct": func(c counting) envs.Env { return &direct{c} },
+			"parallel": func(c counting) envs.Env {
+				env, err := wrappers.NewParallel(1, func(int) (envs.Single, error) { return &single{c}, nil }, wrappers.ParallelOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return env
+			},
+		} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				dir := t.TempDir()
+				start := func() *trainers.Trainer {
+					env := make(counting{set: set, bad: test.bad, nan: test.nan})
+					agent := smallPPO(t, set, 1, map[string]any{"rollouts": 12})
+					tr := sequential(t, env, agent, trainers.Config{Timesteps: 10, Directory: dir, Name: "run", SaveBuffers: true,
+						Resume: true, WriteInterval: every(1), CloseEnvironmentAtExit: true})
+					t.Cleanup(func() {
+						if err := errors.Join(tr.Close(), agent.Close()); err != nil {
+							t.Error(err)
+						}
+					})
+					return tr
+				}
+				tr := start()
+				for range 6 {
+					if _, err := tr.Step(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if name == "resume" { // stopped, as by a signal
+					ctx := &countdown{Context: t.Context()}
+					if err := tr.Train(ctx); err == nil {
+						t.Fatal("Train was not stopped")
+					}
+					if err := tr.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				tr = test.reset(t, tr, start)
+				if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 10 {
+					t.Fatalf("%v at timestep %d, want the end of the run", err, tr.Timestep())
+				}
+				snap, err := tr.Snapshot()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := fmt.Sprint(rolloutOf(t, snap, "observations", 2)); got != "[0 1 2 3 4 5 0 1 2 3]" {
+					t.Errorf("the rollout is of the observations %s", got)
+				}
+				if got := fmt.Sprint(rolloutOf(t, snap, "truncated", 1)); got != "[0 0 0 0 0 1 0 0 0 0]" {
+					t.Errorf("the steps marked truncated are %s, want the one before the reset", got)
+				}
+				if final := rolloutOf(t, snap, "final_values", 1); final[5] == 0 || final[4] != 0 || final[6] != 0 {
+					t.Errorf("final values %v, want one of the step before the reset", final)
+				}
+				if name == "resume" {
+					return
+				}
+				const figure = "Stats / Environment resets"
+				if x := tr.Metrics()[figure]; x != 1 {
+					t.Errorf("%q is %g, want 1", figure, x)
+				}
+				if list := scalars(t, tr.Dir())[figure]; len(list) == 0 || list[0].Step != 7 || list[0].Value != 1 {
+					t.Errorf("%q was written as %v, want 1 from timestep 7 on", figure, list)
+				}
+			})
+		}
+	}
+}
+
+// fails expects the next Train to fail with a text, and the error to say what to do.
+func fails(words string) func(*testing.T, *trainers.Trainer, func() *trainers.Trainer) *trainers.Trainer {
+	return func(t *testing.T, tr *trainers.Trainer, _ func() *trainers.Trainer) *trainers.Trainer {
+		err := tr.Train(t.Context())
+		if err == nil || !strings.Contains(err.Error(), words) || !strings.Contains(err.Error(), "may be called again") || tr.Timestep() != 6 {
+			t.Errorf("%v at timestep %d, want an error with %q at 6 that says that Train may be called again", err, tr.Timestep(), words)
+		}
+		return tr
+	}
+}
