@@ -242,10 +242,16 @@ func (c *Checker) checkEpisodes(s *Step) error {
 		}
 		last = e.Env
 	}
+	next := 0 // Episodes are in order
 	for i := range c.n {
-		if s.Ended(i) {
-			c.lengths[i] = 0
+		if !s.Ended(i) {
+			continue
 		}
+		if next == len(s.Episodes) || s.Episodes[next].Env != i {
+			return fmt.Errorf("Episodes: environment %d is terminated or truncated, but its episode is not listed", i)
+		}
+		c.lengths[i] = 0
+		next++
 	}
 	return nil
 }

@@ -105,6 +105,7 @@ func TestCheckFinds(t *testing.T) {
 		{ended(func(s *Step) { s.Invalid, s.Rewards = []bool{true, false}, make([]float32, 2) }), "Invalid: environment 0 only reset, 1 steps into"},
 		{ended(func(s *Step) { s.Episodes[0].Env = 2 }), "environment 2 is not one of 2"},
 		{ended(func(s *Step) { s.Episodes[0].Length++ }), "after 2 steps"},
+		{ended(func(s *Step) { s.Episodes = nil }), "Episodes: environment 1 is terminated or truncated, but its episode is not listed"},
 		{ended(func(s *Step) { s.Episodes[0].Return = math.NaN() }), "has the return NaN"},
 		{ended(func(s *Step) { s.Episodes = append(s.Episodes, s.Episodes[0]) }), "must be in order"},
 		{ended(func(s *Step) { s.Truncated[s.Episodes[0].Env] = false; s.FinalObservations, s.FinalStates = nil, nil }), "is neither terminated nor truncated"},

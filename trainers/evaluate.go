@@ -18,7 +18,8 @@ type EvaluateOptions struct {
 	// the first k count, so that short episodes do not weigh more. More episodes make the means more certain.
 	Episodes int
 	// MaxSteps ends an episode after so many environment steps, with its return so far. 0, the default, plays episodes to
-	// their end. With a limit all environments are reset together, and each plays one episode between resets.
+	// their end; one that has not ended after a million steps is an error. With a limit all environments are reset
+	// together, and each plays one episode between resets.
 	MaxSteps int
 	// Seed seeds the environment's first reset. The same seed gives the same episodes.
 	Seed int64
@@ -38,7 +39,8 @@ type Evaluation struct {
 }
 
 // Evaluate resets env with the seed and lets the agent act, without learning, until the episodes have been played. It
-// is an error where Episodes is not positive or MaxSteps is negative.
+// is an error if Episodes is not positive or MaxSteps is negative, if an environment ends an episode and does not list
+// it in Step.Episodes, or if an episode does not end.
 //
 // Running statistics of the environment's wrappers are frozen meanwhile; an environment made for the purpose has none
 // yet (see [envs.CopyStatistics] and [Trainer.RestoreStatistics]). Returns are of the environment's own rewards.
@@ -98,7 +100,8 @@ type play struct {
 // round resets the environments and plays each episodes of every one.
 func (p *play) round(ctx context.Context, seed int64, each int) error {
 	n := p.stepper.n
-	played, returns := make([]int, n), make([]float64, n) // by environment: episodes that count, rewards so far
+	// By environment: episodes that count, rewards so far, and the step after which the present episode began.
+	played, returns, begun := make([]int, n), make([]float64, n), make([]int, n)
 	step, err := p.stepper.reset(ctx, seed)
 	if err != nil {
 		return fmt.Errorf("trainers: evaluation: %w", err)
@@ -130,6 +133,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 			returns[i] += float64(r)
 		}
 		for _, e := range step.Episodes {
+			begun[e.Env] = k + 1
 			if played[e.Env] == each { // an environment that is done goes on beside the others, and is not counted
 				continue
 			}
@@ -137,10 +141,33 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 			left--
 			p.add(e)
 		}
+		if err := p.checkEnds(step, k, begun); err != nil {
+			return err
+		}
 	}
 	for i, k := range played {
 		if k < each { // cut: each is 1 then, so the rewards are those of one episode
 			p.add(envs.Episode{Env: i, Return: returns[i], Length: p.maxSteps})
+		}
+	}
+	return nil
+}
+
+// longestEpisode is the number of steps after which an episode counts as endless. It is far above the longest limits in
+// use (Atari games: 27,000 steps, NetHack: 100,000), so that only an environment without any limit reaches it.
+const longestEpisode = 1_000_000
+
+// checkEnds returns an error if an episode ended in step k that is not among the step's Episodes, or does not end: the
+// evaluation would wait for it for ever. begun is the step after which each environment's episode began.
+func (p *play) checkEnds(step *envs.Step, k int, begun []int) error {
+	for i, from := range begun {
+		switch {
+		case step.Ended(i) && from != k+1:
+			return fmt.Errorf("trainers: evaluation: step %d: environment %d (%s) ended an episode (Terminated or Truncated) that is not "+
+				"in Step.Episodes; list it there with its return and length, as envs.Check verifies", p.steps-1, i, p.stepper.name())
+		case k-from >= longestEpisode:
+			return fmt.Errorf("trainers: evaluation: the episode of environment %d (%s) has not ended after %d steps; give "+
+				"EvaluateOptions.MaxSteps, or let the environment truncate episodes (wrappers.NewTimeLimit)", i, p.stepper.name(), k-from)
 		}
 	}
 	return nil

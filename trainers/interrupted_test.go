@@ -1,6 +1,7 @@
 package trainers_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -190,5 +191,31 @@ func fails(words string) func(*testing.T, *trainers.Trainer, func() *trainers.Tr
 			t.Errorf("%v at timestep %d, want an error with %q at 6 that says that Train may be called again", err, tr.Timestep(), words)
 		}
 		return tr
+	}
+}
+
+// unlisted is an environment that ends its episodes and does not list them in Step.Episodes.
+type unlisted struct{ direct }
+
+func (u *unlisted) Step(actions []float32) (*envs.Step, error) {
+	s, err := u.direct.Step(actions)
+	if u.at == 4 {
+		s.Truncated[0], s.FinalObservations = true, []float32{4, 1}
+		u.at = 0
+	}
+	return s, err
+}
+
+// An evaluation that would wait for ever is an error: of an environment that does not list the episodes that end, at the
+// first of them, and of one whose episodes do not end.
+func TestEvaluationEnds(t *testing.T) {
+	set := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1)}
+	for want, env := range map[string]envs.Env{
+		"step 3: environment 0 (*trainers_test.unlisted) ended an episode (Terminated or Truncated) that is not in Step.Episodes": &unlisted{direct{counting{set: set}}},
+		"environment 0 (*trainers_test.direct) has not ended after 1000000 steps; give EvaluateOptions.MaxSteps":                  &direct{counting{set: set}},
+	} {
+		if _, err := trainers.Evaluate(context.Background(), env, newMinimal(set), trainers.EvaluateOptions{Episodes: 1}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
 	}
 }
