@@ -228,14 +228,48 @@ func TestCheckerAfterRestoring(t *testing.T) {
 	}
 }
 
-// saved is a counter with a state.
-type saved struct{ counter }
+// saved is a counter with a state. forget leaves something out of a saved state, and saving is called by MarshalState.
+type saved struct {
+	counter
+	forget func(state []byte)
+	saving func(s *saved)
+	stale  []float32 // what Observe returns; nil for the present observations
+}
 
 func (s *saved) MarshalState() ([]byte, error) {
-	return []byte{byte(s.t[0]), byte(s.t[1]), byte(s.seed)}, nil
+	state := []byte{byte(s.t[0]), byte(s.t[1]), byte(s.seed)}
+	if s.forget != nil {
+		s.forget(state)
+	}
+	if s.saving != nil {
+		s.saving(s)
+	}
+	return state, nil
 }
 
 func (s *saved) RestoreState(b []byte) error {
-	s.t, s.seed = [2]int{int(b[0]), int(b[1])}, int64(b[2])
+	s.t, s.seed = [2]int{int(b[0]), int(b[1])}, int64(int8(b[2]))
 	return nil
+}
+
+func (s *saved) Observe() (*Step, error) {
+	if s.stale != nil {
+		return &Step{Observations: s.stale, States: make([]float32, 2)}, nil
+	}
+	return &Step{Observations: s.observations(), States: make([]float32, 2)}, nil
+}
+
+// Check plays on from a restored state, and finds what MarshalState leaves out, changes, or does not show.
+func TestCheckPlaysRestore(t *testing.T) {
+	for want, env := range map[string]*saved{
+		"": {},
+		"1 steps after RestoreState, with the same actions, FinalObservations of environment 0 differs": {forget: func(b []byte) { b[2] = 1 }, counter: counter{hurt: func(s *Step) { s.Observations[1], s.Observations[3] = 0, 0 }}, stale: []float32{2, 0, 0, 0}},
+		"MarshalState changes the environment: 1 steps after it, with the same actions":                 {saving: func(s *saved) { s.seed++ }},
+		"Observe returns other Observations of environment 0":                                           {stale: make([]float32, 4)},
+	} {
+		err := Check(env, 20, 4)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
 }

@@ -1,0 +1,207 @@
+package envs
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// A resumed run is the same as an uninterrupted one, bit for bit, only if a restored environment goes on exactly as the
+// saved one did. Check therefore plays the same actions three times from one state.
+
+// tail is how many steps are compared after the last environment has ended an episode: the first steps of new episodes.
+const tail = 5
+
+// checkState verifies MarshalState, RestoreState and Observe of an environment that has them, from the middle of an
+// episode on and over at most steps steps, until an episode has ended in every environment.
+func checkState(c *Checker, steps int, rng *rand.Rand) error {
+	s, ok := As[Stateful](c.env)
+	if !ok {
+		return nil
+	}
+	now, err := c.inEpisode(rng)
+	if err != nil {
+		return err
+	}
+	before := digest(now, c.n)
+	state, err := s.MarshalState()
+	if err != nil {
+		return fmt.Errorf("envs: MarshalState: %w", err)
+	}
+	state = slices.Clone(state)
+	actions, going, err := c.record(steps, rng)
+	if err != nil {
+		return err
+	}
+	// again restores the state into an environment whose own state is another, and plays the same actions.
+	again := func(saves bool) ([]fields, error) {
+		if _, err := c.Reset(-1); err != nil {
+			return nil, err
+		}
+		if err := c.RestoreState(state); err != nil {
+			return nil, fmt.Errorf("envs: RestoreState of a state that MarshalState has just returned: %w", err)
+		}
+		if o, ok := As[Observer](c.env); ok {
+			shown, err := o.Observe()
+			if err != nil {
+				return nil, fmt.Errorf("envs: Observe after RestoreState: %w", err)
+			}
+			if err := c.checkReset(shown); err != nil {
+				return nil, fmt.Errorf("envs: Observe after RestoreState: %w", err)
+			}
+			if what := digest(shown, c.n).difference(before); what != "" {
+				return nil, fmt.Errorf("envs: after RestoreState, Observe returns other %s than when the state was saved; MarshalState must "+
+					"save what the environment showed last", what)
+			}
+		}
+		if saves {
+			if _, err := s.MarshalState(); err != nil {
+				return nil, fmt.Errorf("envs: MarshalState after RestoreState: %w", err)
+			}
+		}
+		return c.play(actions)
+	}
+	restored, err := again(false)
+	if err != nil {
+		return err
+	}
+	saved, err := again(true)
+	if err != nil {
+		return err
+	}
+	for k := range actions {
+		if what := saved[k].difference(restored[k]); what != "" {
+			return fmt.Errorf("envs: MarshalState changes the environment: %d steps after it, with the same actions, %s differs; it must "+
+				"only read", k+1, what)
+		}
+	}
+	for k := range actions {
+		if what := restored[k].difference(going[k]); what != "" {
+			return fmt.Errorf("envs: a restored environment goes on differently from the saved one: %d steps after RestoreState, with the "+
+				"same actions, %s differs; MarshalState must save all that later steps depend on, random generators included", k+1, what)
+		}
+	}
+	return nil
+}
+
+// inEpisode steps until an environment is in the middle of an episode, and returns what it shows.
+func (c *Checker) inEpisode(rng *rand.Rand) (now *Step, err error) {
+	actions := make([]float32, c.n*c.set.Action.Width())
+	for range 2 { // an episode may end with the first one
+		c.set.Action.Sample(rng, actions)
+		if now, err = c.Step(actions); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(c.lengths, func(n int) bool { return n != 0 }) {
+			break
+		}
+	}
+	return &Step{Observations: now.Observations, States: now.States}, nil
+}
+
+// record takes random actions until tail steps after an episode has ended in every environment, at most steps of them,
+// and returns the actions with what the environment returned.
+func (c *Checker) record(steps int, rng *rand.Rand) (actions [][]float32, out []fields, err error) {
+	ended, left := make([]bool, c.n), tail
+	for range steps {
+		row := make([]float32, c.n*c.set.Action.Width())
+		c.set.Action.Sample(rng, row)
+		s, err := c.Step(row)
+		if err != nil {
+			return nil, nil, err
+		}
+		actions, out = append(actions, row), append(out, digest(s, c.n))
+		for i := range ended {
+			ended[i] = ended[i] || s.Ended(i)
+		}
+		if !slices.Contains(ended, false) {
+			if left--; left == 0 {
+				break
+			}
+		}
+	}
+	return actions, out, nil
+}
+
+// play takes the given actions and returns what the environment returned.
+func (c *Checker) play(actions [][]float32) (out []fields, err error) {
+	for _, row := range actions {
+		s, err := c.Step(row)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, digest(s, c.n))
+	}
+	return out, nil
+}
+
+// fields are checksums of what a Step has in each field, by environment.
+type fields map[string][]uint64
+
+// digest returns the checksums of a Step of n environments. Rows of environments that did not end are left out of
+// the final observations, which are undefined there, and so are Metrics, which may hold times.
+func digest(s *Step, n int) fields {
+	out := fields{}
+	add := func(field string, rows []float32, defined func(i int) bool) {
+		sums := make([]uint64, n)
+		for i, w := 0, len(rows)/n; i < n && w > 0; i++ {
+			if defined == nil || defined(i) {
+				sums[i] = sum(rows[i*w : (i+1)*w])
+			}
+		}
+		out[field] = sums
+	}
+	add("Observations", s.Observations, nil)
+	add("States", s.States, nil)
+	if s.Rewards == nil { // of a reset
+		return out
+	}
+	add("Rewards", s.Rewards, nil)
+	add("RawRewards", s.Raw(), nil)
+	add("AMPObservations", s.AMPObservations, nil)
+	add("FinalObservations", s.FinalObservations, s.FinalKnown)
+	add("FinalStates", s.FinalStates, s.FinalKnown)
+	for name, flags := range map[string][]bool{"Terminated": s.Terminated, "Truncated": s.Truncated,
+		"FinalUnknown": s.FinalUnknown, "Invalid": s.Invalid} {
+		sums := make([]uint64, n)
+		for i := range flags {
+			if flags[i] {
+				sums[i] = 1
+			}
+		}
+		out[name] = sums
+	}
+	episodes := make([]uint64, n)
+	for _, e := range s.Episodes {
+		values := []float64{e.Return, float64(e.Length)}
+		for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
+			values = append(values, e.Metrics[name])
+		}
+		episodes[e.Env] = sum(values)
+	}
+	out["Episodes"] = episodes
+	return out
+}
+
+// sum returns a checksum of numbers, bit for bit: FNV-1a, over whole numbers instead of bytes.
+func sum[F float32 | float64](values []F) uint64 {
+	h := uint64(14695981039346656037)
+	for _, x := range values {
+		h = (h ^ math.Float64bits(float64(x))) * 1099511628211
+	}
+	return h
+}
+
+// difference names the first field and environment that differ, "" if none does.
+func (f fields) difference(other fields) string {
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		for i, x := range f[name] {
+			if x != other[name][i] {
+				return fmt.Sprintf("%s of environment %d", name, i)
+			}
+		}
+	}
+	return ""
+}
