@@ -107,7 +107,7 @@ func evolutionInEffect(c runfile.Sections, settings *evolution.Settings) (runfil
 	agent["class"] = class
 	full["agent"] = agent
 	trainee.Plan(settings.Options.MaxSteps)
-	return full, trainee.Notes(), trainee.Close()
+	return full, append(settings.Options.Notes(), trainee.Notes()...), trainee.Close()
 }
 
 // evolved builds a member: with the networks that the configuration begins with or, of a snapshot, those it has come

@@ -196,7 +196,7 @@ func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.
 		full["launcher"] = config.Dict(file.Launcher)
 	}
 	trainee.Plan(settings.Options.TotalSteps)
-	return full, trainee.Notes(), trainee.Close()
+	return full, append(settings.Options.Notes(), trainee.Notes()...), trainee.Close()
 }
 
 // member builds the trainer of a population's member, or of one of its ranks, and returns its sections with every

@@ -415,6 +415,26 @@ func TestTrainNotes(t *testing.T) {
 	}
 }
 
+// A run or a population in which nothing would be learned or decided says so before it begins.
+func TestTrainNothingLearned(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const common = "seed: 1\nenvironment: {id: CartPole, num_envs: 2}\nmodels: {mlp: [8]}\nagent: {class: PPO, rollouts: 16, learning_epochs: 1}\n"
+	write(t, "single.yaml", common+"trainer: {timesteps: 15, name: short}\n")
+	write(t, "population.yaml", common+"pbt: {num_policies: 1, interval_steps: 200, total_steps: 100, workspace: p, objective: episode.return, "+
+		"mutation: {learning_rate: mutate_float}}\n")
+	for want, args := range map[string][]string{
+		"nothing is learned: the run has 15 timesteps, and the first update comes after 16":        {"-c", "single.yaml"},
+		"the population has 1 member: no weights are copied":                                       {"-c", "population.yaml"},
+		"the first decision comes after an interval of 200 environment steps, and the run has 100": {"-c", "population.yaml"},
+	} {
+		if _, stderr := gorl(t, 0, append([]string{"train", "-q", "--check"}, args...)...); !strings.Contains(stderr, "note: ") || !strings.Contains(stderr, want) {
+			t.Errorf("%q: %q, want a note with %q", args, stderr, want)
+		}
+	}
+	_, stderr := gorl(t, commandline.WrongUse, "train", "-q", "-c", "single.yaml", "--set", "trainer.timesteps=0")
+	matches(t, stderr, "trainer.timesteps is 0")
+}
+
 // Every example trains, shortened.
 func TestTrainExamples(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -321,6 +321,37 @@ func TestTrainAgainReturnsTheSame(t *testing.T) {
 	}
 }
 
+// What can only be meant by mistake is noted, and what may be meant is not.
+func TestNotes(t *testing.T) {
+	for _, test := range []struct {
+		members                     int
+		interval, total, delay, own int64
+		strategy                    strategy.Strategy
+		want                        []string
+	}{
+		{4, 100, 1000, 900, 0, nil, nil},
+		{4, 100, 101, 0, 0, nil, nil},
+		{1, 100, 1000, 0, 0, nil, []string{"the population has 1 member"}},
+		{1, 2000, 1000, 0, 0, strategy.Never{}, nil},
+		{4, 1001, 1000, 0, 0, nil, []string{"the first decision comes after an interval of 1001 environment steps, and the run has 1000"}},
+		{4, 1000, 1000, 0, 0, nil, []string{"the first decision comes after"}},
+		{4, 100, 1000, 901, 0, nil, []string{"the last decision comes after 900 environment steps, and a member must have trained 901"}},
+		{1, 100, 1000, 0, 5000, nil, []string{"the population has 1 member", "must have trained 5000"}},
+	} {
+		got := Options{Members: test.members, IntervalSteps: test.interval, TotalSteps: test.total, InitialDelay: test.delay,
+			StartAfter: test.own, Strategy: test.strategy}.Notes()
+		if len(got) != len(test.want) {
+			t.Errorf("%+v: notes %q, want %q", test, got, test.want)
+			continue
+		}
+		for i := range got {
+			if !strings.Contains(got[i], test.want[i]) {
+				t.Errorf("%+v: note %q, want %q", test, got[i], test.want[i])
+			}
+		}
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(o *Options)

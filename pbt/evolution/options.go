@@ -122,6 +122,12 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// Notes lists settings that do what was hardly meant, before training, see [pbt.Options.Notes].
+func (o Options) Notes() []string {
+	o = o.withDefaults()
+	return pbt.Options{Members: o.PopulationSize, IntervalSteps: o.EvoSteps, TotalSteps: o.MaxSteps, Strategy: o.Selection}.Notes()
+}
+
 // validate checks what only this package knows; pbt.New checks the rest.
 func (o Options) validate() error {
 	switch {
