@@ -95,7 +95,8 @@ type OnPolicy struct {
 	// first setting to tune; KLAdaptiveLR below tunes it while training.
 	LearningRate []float64 `yaml:"learning_rate" config:"gt=0,minlen=1"`
 	// LearningRateScheduler changes it while training: "KLAdaptiveLR", "LinearLR", "CosineLR", "StepLR", "ExponentialLR",
-	// "ConstantLR", or empty for none; LearningRateSchedulerKwargs are its settings (package schedulers).
+	// "ConstantLR", one of your own (schedulers.Register), or empty for none; LearningRateSchedulerKwargs are its
+	// settings (package schedulers).
 	LearningRateScheduler       string         `yaml:"learning_rate_scheduler"`
 	LearningRateSchedulerKwargs map[string]any `yaml:"learning_rate_scheduler_kwargs"`
 	// LearningRateSchedulerNetworks says whose rates the schedule changes: those of "all" networks (default), or that of the

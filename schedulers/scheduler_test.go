@@ -394,3 +394,34 @@ func TestSettingsReadBack(t *testing.T) {
 		}
 	}
 }
+
+// Names that are taken and schedules with other names are refused; nearest names include registered ones.
+func TestRegister(t *testing.T) {
+	type none struct{}
+	build := func(base float64, _ none) (schedulers.Scheduler, error) {
+		return schedulers.NewConstant(base, schedulers.ConstantConfig{})
+	}
+	for _, name := range []string{"", "cosine", "linearlr", "Sawtooth", "SAWTOOTH"} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%q was registered", name)
+				}
+			}()
+			schedulers.Register(name, none{}, build)
+		}()
+	}
+	schedulers.Register("Misnamed", none{}, build)
+	for name, want := range map[string]string{
+		"Misnamed": `returns a schedule with the Name "ConstantLR"; Name must return "Misnamed"`,
+		"Sawtoth":  `"ExponentialLR", "Misnamed", "Sawtooth"; did you mean "Sawtooth"?`,
+	} {
+		if _, err := schedulers.New(name, 1, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	full, err := schedulers.Settings("sawtooth", map[string]any{"period": 7})
+	if diff := cmp.Diff(map[string]any{"period": 7, "factor": 0.5}, full); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}

@@ -14,7 +14,8 @@ import (
 // OnEvaluation where an evaluation was due, and OnStep last, which every timestep ends with. All figures of
 // [Trainer.Metrics] are counted before. Each method is called of gorl's own callbacks first, which draw, write tracked
 // values, save checkpoints and show progress, in this order, and then of those in Config.Callbacks, in theirs. In
-// OnStep, therefore, what is due at the timestep has been written already.
+// OnStep, therefore, what is due at the timestep has been written already. A [StatefulCallback] is called before the
+// checkpoint is saved instead.
 //
 // An error that wraps [ErrStop] ends the run well: the others are still called at this timestep, then the state is
 // saved, what is left is written, and Train returns nil. Any other error ends the run at once: Train returns it, and
@@ -69,9 +70,18 @@ func (StepFunc) OnEvaluation(*Trainer, Evaluation) error { return nil }
 // timestep. In a population it is an error like any other.
 var ErrStop = errors.New("trainers: a callback ended the run")
 
-// ownCallbacks are gorl's own, in the order in which they are called.
-func ownCallbacks() []Callback {
-	return []Callback{rendering{}, writing{}, saving{}, showing{}, stopping{}}
+// inOrder returns gorl's own callbacks and those of a configuration in the order in which they are called: those with a
+// state before the checkpoint is saved that has it, the others last.
+func inOrder(own []Callback) []Callback {
+	list, rest := []Callback{rendering{}, writing{}}, []Callback{saving{}, showing{}, stopping{}}
+	for _, c := range own {
+		if _, ok := c.(StatefulCallback); ok {
+			list = append(list, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	return append(list, rest...)
 }
 
 // tell calls a method of all callbacks. The first one that asks for the run's end is remembered, any other error is

@@ -167,6 +167,7 @@ func (t *Trainer) resume() error {
 		}
 	}
 	t.saved = true // the newest checkpoint is of the present state
+	t.noteCallbacks(snap)
 	if t.store == nil {
 		return nil
 	}
@@ -227,8 +228,8 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if timestep < 0 {
 		return fmt.Errorf("trainers: the checkpoint's timestep is %d", timestep)
 	}
-	// Check and restore in an order that can be undone: the environment first, because it returns what undoes it, then the
-	// agent, which restores all or nothing, and then what cannot fail.
+	// Check and restore in an order that can be undone: the environment first, because it returns what undoes it, as callbacks do,
+	// then the agent, which restores all or nothing, and then what cannot fail.
 	whole := t.takesState(snap)
 	running, err := t.running.restored(snap, whole)
 	if err != nil {
@@ -238,8 +239,12 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Restore(snap); err != nil {
+	undoCallbacks, err := t.restoreCallbacks(snap)
+	if err != nil {
 		return errors.Join(err, undo())
+	}
+	if err := s.Restore(snap); err != nil {
+		return errors.Join(err, undoCallbacks(), undo())
 	}
 	if !whole { // the snapshot's memories and rollout are of other episodes than those in progress
 		t.forget()

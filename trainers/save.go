@@ -70,6 +70,7 @@ func snapshotter(agent agents.Agent) (agents.Snapshotter, error) {
 //	environment/episodes     what is known of the episodes in progress, with the state (running.go)
 //	environment/returns      returns and
 //	environment/lengths      lengths of the episodes in progress, with the state
+//	callbacks/NAME           the state of a callback (StatefulCallback)
 //
 // and the value "trainer": timestep, best, the figures behind Metrics, and the tracked episodes (tracked_state.go).
 func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
@@ -98,6 +99,9 @@ func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 		return nil, err
 	}
 	t.saveTracked(snap)
+	if err := t.saveCallbacks(snap); err != nil {
+		return nil, err
+	}
 	return snap, nil
 }
 

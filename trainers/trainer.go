@@ -73,9 +73,10 @@ type Trainer struct {
 	written   int64          // the timestep of the last write of tracked values
 	counted   []envs.Episode // the episodes that ended in the last step, but for those of other weights
 
-	callbacks []Callback // gorl's own and Config.Callbacks
-	stop      error      // of a callback that has asked for the run's end at this timestep
-	reason    error      // of a callback that has ended the last Train
+	callbacks []Callback         // gorl's own and Config.Callbacks
+	keeping   []StatefulCallback // those of Config.Callbacks with a state
+	stop      error              // of a callback that has asked for the run's end at this timestep
+	reason    error              // of a callback that has ended the last Train
 
 	// The run's folder, with its tracked values and checkpoints; empty and nil where nothing is written.
 	dir     string
@@ -116,6 +117,10 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if i := slices.Index(cfg.Callbacks, nil); i >= 0 {
 		return nil, fmt.Errorf("trainers: callback %d is nil", i)
 	}
+	kept, err := statefulCallbacks(cfg.Callbacks)
+	if err != nil {
+		return nil, err
+	}
 	if err := fit(env, agent); err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
@@ -130,7 +135,7 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{guard: newGuard(), env: env, agent: agent, cfg: cfg, clock: time.Now, rank: own, terminator: ends}
+	t := &Trainer{guard: newGuard(), env: env, agent: agent, cfg: cfg, clock: time.Now, rank: own, terminator: ends, keeping: kept}
 	if cfg.evaluates() {
 		if err := t.undisturbed(); err != nil {
 			return nil, err
@@ -146,7 +151,7 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 		return nil, err
 	}
 	t.running, t.stepper = newRunning(env.NumEnvs()), newStepper(env, cfg.StopTimeout)
-	t.callbacks = append(ownCallbacks(), cfg.Callbacks...)
+	t.callbacks = inOrder(cfg.Callbacks)
 	t.plan(cfg.Timesteps)
 	if cfg.Resume && own.Rank() == 0 {
 		t.timestep = newest(cfg)

@@ -16,6 +16,7 @@
 //	rollout/acting/policy/net.0.weight            with overlap: with what the rollout is being collected: Acting
 //	reply_buffer/rows                             a memory's rows: MemoryRows
 //	environment/state                             the environment's state, bytes of its own: EnvironmentState
+//	callbacks/patience                            the state of a trainer's callback, bytes of its own: Callback
 //	environment/statistics/0.normalize_reward/mean  of a wrapper, counted from the innermost: WrapperStatistic
 //	agent_0/policy/net.0.weight                   the same of the first agent of a group: Member
 //
@@ -111,7 +112,11 @@ const (
 	EnvironmentLengths    = environment + "lengths"
 
 	statistics = environment + "statistics/"
+	callbacks  = "callbacks/"
 )
+
+// Callback returns the name of the state of a trainer's callback, bytes of its own.
+func Callback(name string) string { return callbacks + name }
 
 // Keys of an agent's values.
 const (

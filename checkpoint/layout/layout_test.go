@@ -18,6 +18,7 @@ func TestNames(t *testing.T) {
 		Rollout(NextObservations):               "rollout/next_observations",
 		MemoryRows("reply_buffer"):              "reply_buffer/rows",
 		EnvironmentState:                        "environment/state",
+		Callback("patience"):                    "callbacks/patience",
 		Member(3):                               "agent_3",
 	} {
 		if got != want {

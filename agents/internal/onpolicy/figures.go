@@ -112,9 +112,7 @@ func (c *Core) Conclude(s *tensor.Scope, m *Meter, count int, more map[string]te
 	for i, tag := range names {
 		c.Figures.Add(tag, x[1+i])
 	}
-	if c.Scheduler != nil {
-		c.Figures.Add("Learning / Learning rate", c.LearningRate())
-	}
+	c.Figures.Add("Learning / Learning rate", c.LearningRate())
 	return nil
 }
 

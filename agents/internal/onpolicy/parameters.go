@@ -125,7 +125,7 @@ func (c *Core) Plan(timesteps int) (notes []string) {
 			"(\"rollouts\" %d, \"learning_starts\" %d); make the run longer or these smaller", strings.ToLower(c.name), timesteps,
 			(skipped+1)*rollout, rollout, c.Config.LearningStarts))
 	}
-	curve, ok := c.Scheduler.(*schedulers.Curve)
+	schedule, ok := c.Scheduler.(interface{ Plan(epochs int64) })
 	if !ok {
 		return notes
 	}
@@ -134,8 +134,12 @@ func (c *Core) Plan(timesteps int) (notes []string) {
 	if c.Config.Skrl() {
 		each = c.Config.LearningEpochs
 	}
-	curve.Plan(int64(updates * each))
+	schedule.Plan(int64(updates * each))
 	c.ApplyRates()
+	curve, ok := schedule.(*schedulers.Curve)
+	if !ok {
+		return notes
+	}
 	if from, ok := curve.Vanishes(); ok {
 		notes = append(notes, fmt.Sprintf("%s: the learning rate is 0 from update %d of %d on, so that nothing more is learned: %s ends before "+
 			"the run does; total_iters: auto (CosineLR: T_max) of learning_rate_scheduler_kwargs makes it end with the run",
