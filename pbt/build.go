@@ -145,8 +145,16 @@ func (o *Options) checkMember(id int, given map[string]float64, t Trainee) error
 
 // checkTrainee checks that a trainee can do what the options ask for.
 func (o *Options) checkTrainee(t Trainee) error {
-	if _, ok := t.(Evaluator); o.Measure.EvaluationEpisodes > 0 && !ok {
+	if o.Measure.EvaluationEpisodes == 0 {
+		return nil
+	}
+	if _, ok := t.(Evaluator); !ok {
 		return errNoEvaluator
+	}
+	if c, ok := t.(EvaluationChecker); ok {
+		if err := c.CheckEvaluation(); err != nil {
+			return fmt.Errorf("measure.evaluation_episodes: %w", err)
+		}
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -126,6 +127,34 @@ func (m *member) evaluate(ctx context.Context, iteration int64) error {
 		m.measured(iteration, value)
 	}
 	return nil
+}
+
+// checkObjective returns an error if the objective's name is a misspelt name of a figure, as soon as there is that figure
+// in the first interval. A name that is unlike all figures may still appear.
+func (m *member) checkObjective(iteration int64) error {
+	if m.figure != "" || iteration > 1 {
+		return nil
+	}
+	if _, _, ok := figureOf(m.metrics, m.opt.Objective, ""); ok {
+		return nil
+	}
+	known := slices.Sorted(maps.Keys(m.metrics))
+	for _, name := range candidates(m.opt.Objective) {
+		if config.Slip(name, known) {
+			return wrapMember(m.id, fmt.Errorf("there is no objective %q: %s", m.opt.Objective, config.Among(m.opt.Objective, known)))
+		}
+	}
+	return nil
+}
+
+// firstLook returns the own environment steps at which a member pauses before end to look for the objective among its
+// figures: after each tenth of the first interval, until it is found, unless Options.ProgressSteps has pauses already.
+func (m *member) firstLook(iteration, end int64) int64 {
+	if _, _, ok := figureOf(m.metrics, m.opt.Objective, ""); ok || iteration > 1 || m.opt.ProgressSteps > 0 {
+		return end
+	}
+	tenth := max(1, m.opt.IntervalSteps/10)
+	return min(end, (m.steps/tenth+1)*tenth)
 }
 
 // errNoEvaluator refuses trainees that cannot be evaluated where Measure asks for it.
@@ -245,6 +274,12 @@ type Sampler interface {
 type Evaluator interface {
 	// EvaluateMetrics runs whole episodes with the mean action and returns figures as Metrics does.
 	EvaluateMetrics(ctx context.Context, episodes int, seed int64) (map[string]float64, error)
+}
+
+// EvaluationChecker is implemented by an [Evaluator] that knows before training whether it can evaluate.
+type EvaluationChecker interface {
+	// CheckEvaluation returns why EvaluateMetrics would fail, nil if nothing is known to be in its way.
+	CheckEvaluation() error
 }
 
 // reducers are the known ones, the default first.

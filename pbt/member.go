@@ -146,8 +146,8 @@ func (m *member) weightSteps() int64 { return m.inherited + m.steps - m.copiedAt
 
 // train advances the member to the interval's end, or by about most environment steps unless that is 0. It calls tell
 // after each part of Options.ProgressSteps. An error or a panic of the trainee makes the member a failed one; it does
-// not end the population.
-func (m *member) train(ctx context.Context, iteration, most int64, tell func()) {
+// not end the population. An objective whose name is misspelt does: train returns that error.
+func (m *member) train(ctx context.Context, iteration, most int64, tell func()) error {
 	target := m.opt.target(iteration)
 	if most > 0 {
 		target = min(target, m.steps+most)
@@ -155,14 +155,19 @@ func (m *member) train(ctx context.Context, iteration, most int64, tell func()) 
 	for m.failure == "" && m.steps < target && ctx.Err() == nil {
 		m.snapshot = nil
 		end := m.opt.pause(iteration, m.steps)
-		if err := guarded(func() error { return m.advance(ctx, iteration, min(end, target), end) }); err != nil {
+		stop := min(m.firstLook(iteration, end), target)
+		if err := guarded(func() error { return m.advance(ctx, iteration, stop, end) }); err != nil {
 			m.fail(iteration, err)
-			return
+			return nil
+		}
+		if err := m.checkObjective(iteration); err != nil {
+			return err
 		}
 		if m.steps >= end {
 			tell()
 		}
 	}
+	return nil
 }
 
 // advance trains until the member has stop own environment steps, and reads the objective where that reaches end. It

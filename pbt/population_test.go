@@ -455,13 +455,17 @@ func (panicking) Decide(strategy.Generation, *rand.Rand) []strategy.Decision { p
 func TestUnknownObjective(t *testing.T) {
 	c := newColony(2)
 	c.opt.Objective, c.opt.Directory = "episode.retrun", t.TempDir()
-	_, err := mustNew(t, c.opt).Train(t.Context())
+	p := mustNew(t, c.opt)
+	_, err := p.Train(t.Context())
 	if err == nil || !strings.Contains(err.Error(), `"episode.retrun"`) || !strings.Contains(err.Error(), `did you mean "episode.return"? (one of episode.return, loss`) {
 		t.Errorf("the error is %v", err)
 	}
-	c.opt.InitialDelay = 400 // it may appear until then
+	if got := p.members[0].steps; got != c.opt.IntervalSteps/10 { // and not after the interval
+		t.Errorf("the error comes after %d environment steps of an interval of %d", got, c.opt.IntervalSteps)
+	}
+	c.opt.Objective, c.opt.InitialDelay = "success", 400 // it may appear until then
 	c.opt.Directory = ""
-	p := mustNew(t, c.opt)
+	p = mustNew(t, c.opt)
 	if _, err := p.Train(t.Context()); err == nil || !strings.Contains(err.Error(), "interval 8") {
 		t.Errorf("the error is %v", err)
 	}

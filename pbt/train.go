@@ -86,8 +86,8 @@ func (o *Options) begin(members []*member) []journal.Event {
 // its members stopped.
 func (p *Population) interval(ctx context.Context) error {
 	for training := true; training; {
-		if err := p.all(ctx, func(m *member) {
-			m.train(ctx, p.iteration, p.opt.SaveSteps, func() { m.tell(p.iteration, nil) })
+		if err := p.all(ctx, func(m *member) error {
+			return m.train(ctx, p.iteration, p.opt.SaveSteps, func() { m.tell(p.iteration, nil) })
 		}); err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (p *Population) interval(ctx context.Context) error {
 			}
 		}
 	}
-	if err := p.all(ctx, func(m *member) { m.measureEnd(ctx, p.iteration) }); err != nil {
+	if err := p.all(ctx, func(m *member) error { m.measureEnd(ctx, p.iteration); return nil }); err != nil {
 		return err
 	}
 	// From here on nothing waits for members: what follows is quick, and is repeated as a whole after a crash.
@@ -151,8 +151,8 @@ func (p *Population) Generation() strategy.Generation {
 }
 
 // all runs f for all members, and returns the context's error if it has ended.
-func (p *Population) all(ctx context.Context, f func(m *member)) error {
-	if err := p.each(ctx, func(m *member) error { f(m); return nil }); err != nil {
+func (p *Population) all(ctx context.Context, f func(m *member) error) error {
+	if err := p.each(ctx, f); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {

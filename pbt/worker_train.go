@@ -142,7 +142,7 @@ func (w *Worker) train(ctx context.Context) error {
 	for m.failure == "" && m.steps < target && ctx.Err() == nil {
 		// end is the next reading of the objective, stop the next save, if that is earlier.
 		end := w.opt.pause(w.iteration, m.steps)
-		stop := end
+		stop := m.firstLook(w.iteration, end)
 		if n := w.opt.SaveSteps; n > 0 {
 			stop = min(stop, max(w.savedAt+n, m.steps+1))
 		}
@@ -154,6 +154,9 @@ func (w *Worker) train(ctx context.Context) error {
 		if err != nil {
 			m.fail(w.iteration, err)
 			break
+		}
+		if err := m.checkObjective(w.iteration); err != nil {
+			return err
 		}
 		w.describe()
 		if m.steps >= end {

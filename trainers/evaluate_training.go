@@ -52,6 +52,9 @@ func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64)
 	return e.figures(episodeFigure), nil
 }
 
+// CheckEvaluation implements pbt.EvaluationChecker: it returns why EvaluateMetrics would fail, before anything is trained.
+func (t *Trainer) CheckEvaluation() error { return t.undisturbed() }
+
 // evaluateUndisturbed evaluates without changing what training comes to.
 func (t *Trainer) evaluateUndisturbed(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
 	if t.cfg.EvaluationEnv != nil {

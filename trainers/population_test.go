@@ -126,3 +126,17 @@ func TestPopulationSharesNothing(t *testing.T) {
 		})
 	}
 }
+
+// A population whose members cannot be evaluated is refused before anything is trained.
+func TestPopulationChecksEvaluation(t *testing.T) {
+	checkLiveTensors(t)
+	_, err := pbt.New(pbt.Options{Members: 2, Objective: "episode.return", IntervalSteps: 64, TotalSteps: 128,
+		Measure: pbt.Measure{EvaluationEpisodes: 4},
+		New: func(m pbt.Member) (pbt.Trainee, error) {
+			env, agent := scenes[0].make(t)
+			return trainers.NewTrainee(&sick{Env: env}, func() (agents.Agent, error) { return agent, nil }, trainers.Config{})
+		}})
+	if err == nil || !strings.Contains(err.Error(), "measure.evaluation_episodes") || !strings.Contains(err.Error(), "(*trainers_test.sick) cannot restore its state") {
+		t.Errorf("error %v, want one that names the setting and the environment", err)
+	}
+}

@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/agnivade/levenshtein"
-
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
@@ -184,7 +182,7 @@ func (t *Trainer) saveAs(better, newest bool) (err error) {
 }
 
 // checkBest returns an error where Config.Best names no figure. It is told as soon as there are figures of that kind,
-// where one of them is two letters or less from the name, and otherwise at the end of the run: some figures come late.
+// where the name is a misspelt one of them (config.Slip), and otherwise at the end of the run: some figures come late.
 func (t *Trainer) checkBest(end bool) error {
 	if t.store == nil || t.metrics.find(t.cfg.Best) != nil {
 		return nil
@@ -195,8 +193,7 @@ func (t *Trainer) checkBest(end bool) error {
 		first = t.metrics.tracked[evaluationFigure+"return"]
 	}
 	known := slices.Collect(maps.Keys(t.Metrics()))
-	slip := func(name string) bool { return levenshtein.ComputeDistance(name, t.cfg.Best) <= 2 }
-	if first == nil || !end && !slices.ContainsFunc(known, slip) {
+	if first == nil || !end && !config.Slip(t.cfg.Best, known) {
 		return nil
 	}
 	return fmt.Errorf("trainers: \"best\" is %q, and there is no such figure: %s", t.cfg.Best,

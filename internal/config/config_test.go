@@ -402,3 +402,15 @@ func TestKeysDict(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+func TestSlip(t *testing.T) {
+	known := []string{"episode.return", "episode.length", "agent_0.episode.return", "Loss / Policy loss", "loss/a", "episode.x"}
+	for name, want := range map[string]bool{
+		"episode.retrun": true, "epsiode.return": true, "episode.lenght": true, "Loss / Polcy loss": true, "episodereturn": true,
+		"agent_1.episode.return": false, "loss/b": false, "episode.y": false, "episode.success": false, "return": false,
+	} {
+		if Slip(name, known) != want {
+			t.Errorf("%q is a slip: %t, want %t", name, !want, want)
+		}
+	}
+}

@@ -39,6 +39,36 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
+// Slip reports whether a name that is not among the known ones is most likely one of them, misspelt: two letters at most
+// make the one of the other, and a third of the letters of each part between dots, slashes and spaces. Names that differ
+// in numbers only, such as agent_0 and agent_1, are names of two things.
+func Slip(name string, known []string) bool {
+	parts := func(s string) []string {
+		return strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune("./ ", r) })
+	}
+	letters := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if r >= '0' && r <= '9' {
+				return -1
+			}
+			return r
+		}, s)
+	}
+	own := parts(name)
+	return slices.ContainsFunc(known, func(other string) bool {
+		if letters(name) == letters(other) || levenshtein.ComputeDistance(name, other) > 2 {
+			return false
+		}
+		theirs := parts(other)
+		for i := 0; i < len(own) && len(own) == len(theirs); i++ {
+			if 3*levenshtein.ComputeDistance(own[i], theirs[i]) > len(own[i]) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // Hint is ` (did you mean "x"?)`, with x the nearest candidate, to stand behind an unknown name. It is empty where none
 // is near.
 func Hint(name string, candidates []string) string {
