@@ -102,11 +102,11 @@ type Evolvable interface {
 }
 
 // Recurrent is implemented by agents that depend on what they saw before: their networks have memory
-// (models.Recurrent), or they estimate advantages over several steps. The agent keeps a state for each environment, and
-// resets it if Record says that the episode ended.
+// (models.Recurrent), or they estimate advantages over several steps. The agent keeps a state for each environment,
+// and resets it if Record says that the episode ended.
 type Recurrent interface {
-	// HiddenSizes are the widths of the networks' states, by the networks' names ("policy", "value", "style_value"). It is
-	// empty if no network has memory.
+	// HiddenSizes are the widths of the networks' states, by the networks' names ("policy", "value", "style_value").
+	// It is empty if no network has memory.
 	HiddenSizes() map[string]int
 	// ResetHidden says that the environments were reset between the last Record and the next Act; call it after every
 	// Reset but the first, and after their states were replaced. Given environments, numbers below NumEnvs, it is about

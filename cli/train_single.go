@@ -60,7 +60,8 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	defer func() { err = errors.Join(err, trainer.Close(), trainer.Agent().Close()) }()
 	tell(stderr, append(f.notes, trainer.Notes()...))
 	if run.cfg.Timesteps == 0 {
-		return commandline.Usagef("trainer.timesteps is 0: there is nothing to train; give the length of the run, or --timesteps N")
+		return commandline.Usagef("trainer.timesteps is 0: there is nothing to train; give the length of the run, " +
+			"or --timesteps N")
 	}
 	if f.check {
 		_, err := stdout.Write(run.text)

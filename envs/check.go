@@ -9,10 +9,10 @@ import (
 // Check drives env for steps steps with random actions and returns the first breach of the contract of [Env], in
 // words that name the field, the environment and the dimension: see [Checked] for what is verified of every
 // step. Beyond that, too few actions must be refused, and the same seed must give the same first
-// observations and, with the same actions, the same ones one step later. An environment with a state ([Stateful]) must
-// go on after MarshalState, and after RestoreState, exactly as it would have gone on without them: observations, rewards,
-// ends and episodes, bit for bit. Custom environments deserve a test that calls Check with enough steps for episodes to
-// end. The environment is left in the middle of an episode, not closed.
+// observations and, with the same actions, the same ones one step later. An environment with a state ([Stateful])
+// must go on after MarshalState, and after RestoreState, exactly as it would have gone on without them: observations,
+// rewards, ends and episodes, bit for bit. Custom environments deserve a test that calls Check with enough steps for
+// episodes to end. The environment is left in the middle of an episode, not closed.
 func Check(env Env, steps int, seed int64) error {
 	if steps <= 0 || seed < 0 {
 		return fmt.Errorf("envs: Check needs a positive number of steps and a seed of at least 0, got %d and %d", steps, seed)

@@ -8,10 +8,11 @@ import (
 	"slices"
 )
 
-// A resumed run is the same as an uninterrupted one, bit for bit, only if a restored environment goes on exactly as the
-// saved one did. Check therefore plays the same actions three times from one state.
+// A resumed run is the same as an uninterrupted one, bit for bit, only if a restored environment goes on exactly as
+// the saved one did. Check therefore plays the same actions three times from one state.
 
-// tail is how many steps are compared after the last environment has ended an episode: the first steps of new episodes.
+// tail is how many steps are compared after the last environment has ended an episode: the first steps of new
+// episodes.
 const tail = 5
 
 // checkState verifies MarshalState, RestoreState and Observe of an environment that has them, from the middle of an
@@ -52,8 +53,8 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 				return nil, fmt.Errorf("envs: Observe after RestoreState: %w", err)
 			}
 			if what := digest(shown, c.n).difference(before); what != "" {
-				return nil, fmt.Errorf("envs: after RestoreState, Observe returns other %s than when the state was saved; MarshalState must "+
-					"save what the environment showed last", what)
+				return nil, fmt.Errorf("envs: after RestoreState, Observe returns other %s than when the state was saved; "+
+					"MarshalState must save what the environment showed last", what)
 			}
 		}
 		if saves {
@@ -73,14 +74,15 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 	}
 	for k := range actions {
 		if what := saved[k].difference(restored[k]); what != "" {
-			return fmt.Errorf("envs: MarshalState changes the environment: %d steps after it, with the same actions, %s differs; it must "+
-				"only read", k+1, what)
+			return fmt.Errorf("envs: MarshalState changes the environment: %d steps after it, with the same actions, "+
+				"%s differs; it must only read", k+1, what)
 		}
 	}
 	for k := range actions {
 		if what := restored[k].difference(going[k]); what != "" {
-			return fmt.Errorf("envs: a restored environment goes on differently from the saved one: %d steps after RestoreState, with the "+
-				"same actions, %s differs; MarshalState must save all that later steps depend on, random generators included", k+1, what)
+			return fmt.Errorf("envs: a restored environment goes on differently from the saved one: %d steps after "+
+				"RestoreState, with the same actions, %s differs; MarshalState must save all that later steps depend on, "+
+				"random generators included", k+1, what)
 		}
 	}
 	return nil
@@ -101,8 +103,8 @@ func (c *Checker) inEpisode(rng *rand.Rand) (now *Step, err error) {
 	return &Step{Observations: now.Observations, States: now.States}, nil
 }
 
-// record takes random actions until tail steps after an episode has ended in every environment, at most steps of them,
-// and returns the actions with what the environment returned.
+// record takes random actions until tail steps after an episode has ended in every environment, at most steps of
+// them, and returns the actions with what the environment returned.
 func (c *Checker) record(steps int, rng *rand.Rand) (actions [][]float32, out []fields, err error) {
 	ended, left := make([]bool, c.n), tail
 	for range steps {

@@ -228,7 +228,8 @@ func TestCheckerAfterRestoring(t *testing.T) {
 	}
 }
 
-// saved is a counter with a state. forget leaves something out of a saved state, and saving is called by MarshalState.
+// saved is a counter with a state. forget leaves something out of a saved state, and saving is called by
+// MarshalState.
 type saved struct {
 	counter
 	forget func(state []byte)

@@ -62,7 +62,8 @@ type Step struct {
 	// AMPObservations is (N, M): what the discriminator sees of this transition (before any reset);
 	// nil where the AMP observation space is None.
 	AMPObservations []float32
-	// Episodes lists every episode that ended in this step, in order of Env. Figures and evaluations count these entries.
+	// Episodes lists every episode that ended in this step, in order of Env. Figures and evaluations count these
+	// entries.
 	Episodes []Episode
 	// Metrics are numbers about the whole batch at this step, by name ("walker/speed"). May be nil.
 	Metrics map[string]float64

@@ -129,8 +129,8 @@ func (m *member) evaluate(ctx context.Context, iteration int64) error {
 	return nil
 }
 
-// checkObjective returns an error if the objective's name is a misspelt name of a figure, as soon as there is that figure
-// in the first interval. A name that is unlike all figures may still appear.
+// checkObjective returns an error if the objective's name is a misspelt name of a figure, as soon as there is that
+// figure in the first interval. A name that is unlike all figures may still appear.
 func (m *member) checkObjective(iteration int64) error {
 	if m.figure != "" || iteration > 1 {
 		return nil
@@ -141,14 +141,16 @@ func (m *member) checkObjective(iteration int64) error {
 	known := slices.Sorted(maps.Keys(m.metrics))
 	for _, name := range candidates(m.opt.Objective) {
 		if config.Slip(name, known) {
-			return wrapMember(m.id, fmt.Errorf("there is no objective %q: %s", m.opt.Objective, config.Among(m.opt.Objective, known)))
+			return wrapMember(m.id, fmt.Errorf("there is no objective %q: %s", m.opt.Objective,
+				config.Among(m.opt.Objective, known)))
 		}
 	}
 	return nil
 }
 
 // firstLook returns the own environment steps at which a member pauses before end to look for the objective among its
-// figures: after each tenth of the first interval, until it is found, unless Options.ProgressSteps has pauses already.
+// figures: after each tenth of the first interval, until it is found, unless Options.ProgressSteps has pauses
+// already.
 func (m *member) firstLook(iteration, end int64) int64 {
 	if _, _, ok := figureOf(m.metrics, m.opt.Objective, ""); ok || iteration > 1 || m.opt.ProgressSteps > 0 {
 		return end

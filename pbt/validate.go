@@ -82,8 +82,8 @@ func (o Options) validate() error {
 }
 
 // Notes lists settings that do what was hardly meant, in words, before training: a population in which nothing can be
-// copied, because it has one member, or in which nothing is decided, because the run ends before. They are no errors: a
-// run may be continued with a larger TotalSteps, and a single member is a check of everything else.
+// copied, because it has one member, or in which nothing is decided, because the run ends before. They are no errors:
+// a run may be continued with a larger TotalSteps, and a single member is a check of everything else.
 func (o Options) Notes() (notes []string) {
 	o = o.withDefaults()
 	if _, never := o.Strategy.(strategy.Never); never { // which says so
@@ -98,12 +98,12 @@ func (o Options) Notes() (notes []string) {
 	last := (o.lastIteration() - 1) * o.IntervalSteps // the environment steps at the last decision
 	switch {
 	case last == 0:
-		notes = append(notes, fmt.Sprintf("no member is copied or mutated: the first decision comes after an interval of %d environment "+
-			"steps, and the run has %d; make the interval shorter or the run longer", o.IntervalSteps, o.TotalSteps))
+		notes = append(notes, fmt.Sprintf("no member is copied or mutated: the first decision comes after an interval of %d "+
+			"environment steps, and the run has %d; make the interval shorter or the run longer", o.IntervalSteps, o.TotalSteps))
 	case o.InitialDelay > last || o.StartAfter > last:
-		notes = append(notes, fmt.Sprintf("no member is copied or mutated: the last decision comes after %d environment steps, and a member "+
-			"must have trained %d before; make the initial delay or the time between copies shorter, or the run longer", last,
-			max(o.InitialDelay, o.StartAfter)))
+		notes = append(notes, fmt.Sprintf("no member is copied or mutated: the last decision comes after %d environment "+
+			"steps, and a member must have trained %d before; make the initial delay or the time between copies shorter, "+
+			"or the run longer", last, max(o.InitialDelay, o.StartAfter)))
 	}
 	return notes
 }

@@ -75,8 +75,8 @@ func read(canonical string, base float64, kwargs map[string]any) (Scheduler, map
 }
 
 // construct merges kwargs over the defaults, hands them to the constructor, and returns them all.
-func construct[C any, S Scheduler](name string, base float64, cfg C, kwargs map[string]any, aliases map[string]config.Alias,
-	create func(float64, C) (S, error)) (Scheduler, map[string]any, error) {
+func construct[C any, S Scheduler](name string, base float64, cfg C, kwargs map[string]any,
+	aliases map[string]config.Alias, create func(float64, C) (S, error)) (Scheduler, map[string]any, error) {
 	if err := config.Merge(&cfg, kwargs, config.Options{Prefix: "schedulers: " + name, Aliases: aliases}); err != nil {
 		return nil, nil, err
 	}

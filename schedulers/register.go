@@ -19,16 +19,16 @@ var (
 //
 //	agent: {learning_rate_scheduler: Sawtooth, learning_rate_scheduler_kwargs: {period: 10}}
 //
-// defaults is a struct with the defaults of the schedule's settings, and build is given the learning rate to scale and
-// the struct with the keyword arguments in it. The tag yaml:"key" names a field's key, and config:"..." says what is
-// allowed (min=, max=, gt=, lt= for numbers, oneof=a|b for texts, minlen=, maxlen= for lists). The schedule's Name must
-// be the registered one: checkpoints have it.
+// defaults is a struct with the defaults of the schedule's settings, and build is given the learning rate to scale
+// and the struct with the keyword arguments in it. The tag yaml:"key" names a field's key, and config:"..." says what
+// is allowed (min=, max=, gt=, lt= for numbers, oneof=a|b for texts, minlen=, maxlen= for lists). The schedule's Name
+// must be the registered one: checkpoints have it.
 //
-// Agents step a schedule once an update, or once a learning epoch if it UsesKL. One with a method Plan(epochs int64) is
-// told how many of these steps the run has, as [Curve.Plan] is.
+// Agents step a schedule once an update, or once a learning epoch if it UsesKL. One with a method Plan(epochs int64)
+// is told how many of these steps the run has, as [Curve.Plan] is.
 //
-// A name that is taken or empty, defaults that are no struct, and no function are programming errors and panic. Register
-// is meant for init functions and the beginning of main, and may be called from several goroutines.
+// A name that is taken or empty, defaults that are no struct, and no function are programming errors and panic.
+// Register is meant for init functions and the beginning of main, and may be called from several goroutines.
 func Register[S any](name string, defaults S, build func(base float64, settings S) (Scheduler, error)) {
 	if build == nil {
 		panic("schedulers: Register of " + name + " without a function that builds the schedule")
@@ -65,7 +65,8 @@ func (o own) schedule(name string, base float64) (Scheduler, error) {
 	case s == nil:
 		return nil, fmt.Errorf("schedulers: %s: its function returns neither a schedule nor an error", name)
 	case s.Name() != name:
-		return nil, fmt.Errorf("schedulers: %s: its function returns a schedule with the Name %q; Name must return %q", name, s.Name(), name)
+		return nil, fmt.Errorf("schedulers: %s: its function returns a schedule with the Name %q; Name must return %q",
+			name, s.Name(), name)
 	}
 	return s, nil
 }

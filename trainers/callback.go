@@ -70,8 +70,8 @@ func (StepFunc) OnEvaluation(*Trainer, Evaluation) error { return nil }
 // timestep. In a population it is an error like any other.
 var ErrStop = errors.New("trainers: a callback ended the run")
 
-// inOrder returns gorl's own callbacks and those of a configuration in the order in which they are called: those with a
-// state before the checkpoint is saved that has it, the others last.
+// inOrder returns gorl's own callbacks and those of a configuration in the order in which they are called: those with
+// a state before the checkpoint is saved that has it, the others last.
 func inOrder(own []Callback) []Callback {
 	list, rest := []Callback{rendering{}, writing{}}, []Callback{saving{}, showing{}, stopping{}}
 	for _, c := range own {

@@ -35,7 +35,8 @@ func statefulCallbacks(callbacks []Callback) (list []StatefulCallback, err error
 		}
 		name := s.StateName()
 		if name == "" || seen[name] {
-			return nil, fmt.Errorf("trainers: the StateName of callback %d (%T) is %q; give one that no other callback has", i, c, name)
+			return nil, fmt.Errorf("trainers: the StateName of callback %d (%T) is %q; give one that no other callback has",
+				i, c, name)
 		}
 		seen[name] = true
 		list = append(list, s)
@@ -55,8 +56,8 @@ func (t *Trainer) saveCallbacks(snap *checkpoint.Snapshot) error {
 	return nil
 }
 
-// restoreCallbacks restores the states of callbacks that a snapshot has. The others keep theirs. It returns what undoes
-// it; on an error nothing has changed.
+// restoreCallbacks restores the states of callbacks that a snapshot has. The others keep theirs. It returns what
+// undoes it; on an error nothing has changed.
 func (t *Trainer) restoreCallbacks(snap *checkpoint.Snapshot) (undo func() error, err error) {
 	var changed []func() error
 	undo = func() error {
@@ -95,13 +96,14 @@ func (t *Trainer) noteCallbacks(snap *checkpoint.Snapshot) {
 		name := layout.Callback(c.StateName())
 		known[name] = true
 		if _, has := snap.Arrays[name]; !has {
-			t.notes = append(t.notes, fmt.Sprintf("the checkpoint has no state of the callback %q, which starts as it was made", c.StateName()))
+			t.notes = append(t.notes, fmt.Sprintf("the checkpoint has no state of the callback %q, which starts as it was made",
+				c.StateName()))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(snap.Arrays)) {
 		if own, ok := strings.CutPrefix(name, layout.Callback("")); ok && !known[name] {
-			t.notes = append(t.notes, fmt.Sprintf("the checkpoint has a state of the callback %q, and no callback has this StateName: "+
-				"the next checkpoint is without it", own))
+			t.notes = append(t.notes, fmt.Sprintf("the checkpoint has a state of the callback %q, and no callback has this "+
+				"StateName: the next checkpoint is without it", own))
 		}
 	}
 }

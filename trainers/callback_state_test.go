@@ -33,8 +33,8 @@ func (c *tally) RestoreState(state []byte) error {
 	return nil
 }
 
-// A callback with a state goes on with it in a resumed run, from the timestep of the checkpoint. Names that a checkpoint
-// lacks, and those that no callback has, are noted.
+// A callback with a state goes on with it in a resumed run, from the timestep of the checkpoint. Names that a
+// checkpoint lacks, and those that no callback has, are noted.
 func TestCallbacksKeepState(t *testing.T) {
 	checkLiveTensors(t)
 	cfg := run(t, 10)

@@ -145,8 +145,8 @@ type Config struct {
 	// Give it where the training environment cannot restore its state, or where evaluation should see another task, such
 	// as one without shaped rewards.
 	EvaluationEnv func(numEnvs int, seed int64) (envs.Env, error) `yaml:"-"`
-	// Callbacks are called while the trainer trains, in this order; see [Callback], and [StatefulCallback] for those whose
-	// state checkpoints keep.
+	// Callbacks are called while the trainer trains, in this order; see [Callback], and [StatefulCallback] for those
+	// whose state checkpoints keep.
 	Callbacks []Callback `yaml:"-"`
 }
 

@@ -287,7 +287,12 @@ func (t *Trainer) restoreState(array checkpoint.Array, s envs.Stateful, o envs.O
 	if err != nil {
 		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
 	}
-	return func() error { return t.setState(s, o, before) }, t.setState(s, o, after)
+	lost := t.lost
+	return func() error {
+		err := t.setState(s, o, before)
+		t.lost = lost
+		return err
+	}, t.setState(s, o, after)
 }
 
 // setState puts a state into the environment and asks it what the agent acts on next.

@@ -39,8 +39,8 @@ type Evaluation struct {
 }
 
 // Evaluate resets env with the seed and lets the agent act, without learning, until the episodes have been played. It
-// is an error if Episodes is not positive or MaxSteps is negative, if an environment ends an episode and does not list
-// it in Step.Episodes, or if an episode does not end.
+// is an error if Episodes is not positive or MaxSteps is negative, if an environment ends an episode and does not
+// list it in Step.Episodes, or if an episode does not end.
 //
 // Running statistics of the environment's wrappers are frozen meanwhile; an environment made for the purpose has none
 // yet (see [envs.CopyStatistics] and [Trainer.RestoreStatistics]). Returns are of the environment's own rewards.
@@ -153,21 +153,23 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 	return nil
 }
 
-// longestEpisode is the number of steps after which an episode counts as endless. It is far above the longest limits in
-// use (Atari games: 27,000 steps, NetHack: 100,000), so that only an environment without any limit reaches it.
+// longestEpisode is the number of steps after which an episode counts as endless. It is far above the longest limits
+// in use (Atari games: 27,000 steps, NetHack: 100,000), so that only an environment without any limit reaches it.
 const longestEpisode = 1_000_000
 
-// checkEnds returns an error if an episode ended in step k that is not among the step's Episodes, or does not end: the
-// evaluation would wait for it for ever. begun is the step after which each environment's episode began.
+// checkEnds returns an error if an episode ended in step k that is not among the step's Episodes, or does not end:
+// the evaluation would wait for it for ever. begun is the step after which each environment's episode began.
 func (p *play) checkEnds(step *envs.Step, k int, begun []int) error {
 	for i, from := range begun {
 		switch {
 		case step.Ended(i) && from != k+1:
-			return fmt.Errorf("trainers: evaluation: step %d: environment %d (%s) ended an episode (Terminated or Truncated) that is not "+
-				"in Step.Episodes; list it there with its return and length, as envs.Check verifies", p.steps-1, i, p.stepper.name())
+			return fmt.Errorf("trainers: evaluation: step %d: environment %d (%s) ended an episode (Terminated or Truncated) "+
+				"that is not in Step.Episodes; list it there with its return and length, as envs.Check verifies",
+				p.steps-1, i, p.stepper.name())
 		case k-from >= longestEpisode:
 			return fmt.Errorf("trainers: evaluation: the episode of environment %d (%s) has not ended after %d steps; give "+
-				"EvaluateOptions.MaxSteps, or let the environment truncate episodes (wrappers.NewTimeLimit)", i, p.stepper.name(), k-from)
+				"EvaluateOptions.MaxSteps, or let the environment truncate episodes (wrappers.NewTimeLimit)",
+				i, p.stepper.name(), k-from)
 		}
 	}
 	return nil

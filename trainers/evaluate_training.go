@@ -52,7 +52,8 @@ func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64)
 	return e.figures(episodeFigure), nil
 }
 
-// CheckEvaluation implements pbt.EvaluationChecker: it returns why EvaluateMetrics would fail, before anything is trained.
+// CheckEvaluation implements pbt.EvaluationChecker: it returns why EvaluateMetrics would fail, before anything is
+// trained.
 func (t *Trainer) CheckEvaluation() error { return t.undisturbed() }
 
 // evaluateUndisturbed evaluates without changing what training comes to.

@@ -87,8 +87,8 @@ func rolloutOf(t *testing.T, snap *checkpoint.Snapshot, field string, width int)
 	return out
 }
 
-// A rollout in progress does not go on over a reset: the step before it is marked truncated, whatever caused the reset.
-// Nothing else of the rollout changes, and an error of the environment is one that Train goes on after.
+// A rollout in progress does not go on over a reset: the step before it is marked truncated, whatever caused the
+// reset. Nothing else of the rollout changes, and an error of the environment is one that Train goes on after.
 func TestResetWithinRollout(t *testing.T) {
 	checkLiveTensors(t)
 	set := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1)}
@@ -206,8 +206,8 @@ func (u *unlisted) Step(actions []float32) (*envs.Step, error) {
 	return s, err
 }
 
-// An evaluation that would wait for ever is an error: of an environment that does not list the episodes that end, at the
-// first of them, and of one whose episodes do not end.
+// An evaluation that would wait for ever is an error: of an environment that does not list the episodes that end, at
+// the first of them, and of one whose episodes do not end.
 func TestEvaluationEnds(t *testing.T) {
 	set := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1)}
 	for want, env := range map[string]envs.Env{

@@ -208,11 +208,10 @@ func (t *Trainer) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
 // Restore puts a snapshot into the trainer and its agent: a checkpoint's, or another member's of a population. It
 // restores all or (on an error) nothing; figures of episodes are restored too. Where the snapshot has no environment
 // state, or the environment cannot take it, the episodes in progress go on, and the snapshot's parameters of the
-// environment's reward take effect where each of them ends. The snapshot's memories of networks (models.Recurrent) and
-// its rollout in progress are then of other episodes: the memories start from zero, and the last step of the rollout
-// counts as truncated. Where a population copies
-// weights and each member keeps its environment's state and its buffers (SaveBuffers), each keeps its own memories,
-// too.
+// environment's reward take effect where each of them ends. The snapshot's memories of networks (models.Recurrent)
+// and its rollout in progress are then of other episodes: the memories start from zero, and the last step of the
+// rollout counts as truncated. Where a population copies weights and each member keeps its environment's state and
+// its buffers (SaveBuffers), each keeps its own memories, too.
 func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if err := t.usable(); err != nil {
 		return err
@@ -228,8 +227,8 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if timestep < 0 {
 		return fmt.Errorf("trainers: the checkpoint's timestep is %d", timestep)
 	}
-	// Check and restore in an order that can be undone: the environment first, because it returns what undoes it, as callbacks do,
-	// then the agent, which restores all or nothing, and then what cannot fail.
+	// Check and restore in an order that can be undone: the environment first, because it returns what undoes it, as
+	// callbacks do, then the agent, which restores all or nothing, and then what cannot fail.
 	whole := t.takesState(snap)
 	running, err := t.running.restored(snap, whole)
 	if err != nil {

@@ -182,7 +182,8 @@ func (t *Trainer) saveAs(better, newest bool) (err error) {
 }
 
 // checkBest returns an error where Config.Best names no figure. It is told as soon as there are figures of that kind,
-// where the name is a misspelt one of them (config.Slip), and otherwise at the end of the run: some figures come late.
+// where the name is a misspelt one of them (config.Slip), and otherwise at the end of the run: some figures come
+// late.
 func (t *Trainer) checkBest(end bool) error {
 	if t.store == nil || t.metrics.find(t.cfg.Best) != nil {
 		return nil

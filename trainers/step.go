@@ -90,8 +90,8 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	return next, t.stopAsked()
 }
 
-// lose returns the error of a step that failed in the environment or was not recorded. The state of the environment is
-// not that of the last recorded step any more, so the next call resets it first (see restart).
+// lose returns the error of a step that failed in the environment or was not recorded. The state of the environment
+// is not that of the last recorded step any more, so the next call resets it first (see restart).
 func (t *Trainer) lose(err error) error {
 	t.lost = true
 	err = fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)

@@ -185,8 +185,8 @@ func (t *Trainer) entered(m *exclusive.Method) (leave func(), err error) {
 func (t *Trainer) plan(timesteps int) {
 	t.notes = nil
 	if _, _, can := t.stateful(); t.cfg.SaveBuffers && !can {
-		t.notes = append(t.notes, fmt.Sprintf("\"save_buffers\" is true, but the environment (%T) cannot save its state (envs.Stateful, "+
-			"envs.Observer): a resumed run resets the environment, and is not the same, bit for bit", t.env))
+		t.notes = append(t.notes, fmt.Sprintf("\"save_buffers\" is true, but the environment (%T) cannot save its state "+
+			"(envs.Stateful, envs.Observer): a resumed run resets the environment, and is not the same, bit for bit", t.env))
 	}
 	if p, ok := agents.As[agents.Planner](t.agent); ok && timesteps > 0 {
 		t.notes = append(t.notes, p.Plan(timesteps)...)
@@ -257,8 +257,8 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 	defer t.guard.Leave()
 	defer func() { t.left(err) }()
 	if t.cfg.Timesteps == 0 {
-		return errors.New("trainers: Config.Timesteps (\"timesteps\") is 0, so that Train has nothing to do; give the number of timesteps " +
-			"of the run, or call Step")
+		return errors.New("trainers: Config.Timesteps (\"timesteps\") is 0, so that Train has nothing to do; give the " +
+			"number of timesteps of the run, or call Step")
 	}
 	if err := t.Open(ctx); err != nil {
 		return err

@@ -266,11 +266,19 @@ func TestCritics(t *testing.T) {
 				}
 				tr := w.Last
 				following := append([]float32(nil), tr.NextObservations...)
+				reset := len(task[0]) == 7 // a reset truncates the step before it, for each critic
+				if reset {
+					w.Reset()
+					a.ResetHidden()
+				}
 				for i := range n {
-					if tr.Truncated[i] {
+					switch {
+					case tr.Truncated[i]:
 						copy(following[4*i:4*i+4], tr.FinalObservations[4*i:4*i+4])
+					case reset: // the observation before stands in for the last one
+						copy(following[4*i:4*i+4], in[4*i:4*i+4])
 					}
-					terminated[i], cut[i] = append(terminated[i], tr.Terminated[i]), append(cut[i], tr.Terminated[i] || tr.Truncated[i])
+					terminated[i], cut[i] = append(terminated[i], tr.Terminated[i]), append(cut[i], reset || tr.Terminated[i] || tr.Truncated[i])
 					task[i] = append(task[i], float64(tr.Rewards[i]))
 				}
 				for field, critic := range critics {

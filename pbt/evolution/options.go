@@ -125,7 +125,8 @@ func (o Options) withDefaults() Options {
 // Notes lists settings that do what was hardly meant, before training, see [pbt.Options.Notes].
 func (o Options) Notes() []string {
 	o = o.withDefaults()
-	return pbt.Options{Members: o.PopulationSize, IntervalSteps: o.EvoSteps, TotalSteps: o.MaxSteps, Strategy: o.Selection}.Notes()
+	p := pbt.Options{Members: o.PopulationSize, IntervalSteps: o.EvoSteps, TotalSteps: o.MaxSteps, Strategy: o.Selection}
+	return p.Notes()
 }
 
 // validate checks what only this package knows; pbt.New checks the rest.

@@ -327,7 +327,7 @@ func TestCopyFails(t *testing.T) {
 // A rank ends, while the member trains or while it takes over weights: the member is broken, which is neither published
 // as its failure nor written to its journal.
 func TestBroken(t *testing.T) {
-	for _, what := range []string{"train 50", "restore 50"} {
+	for _, what := range []string{"train 5", "restore 50"} {
 		store := workspace.NewMemory(2)
 		join := func(ctx context.Context, id int, build func(pbt.Member) (pbt.Trainee, error)) (events []journal.Event, err error) {
 			o := options()

@@ -125,8 +125,8 @@ func (c *Core) FinalValues(s *tensor.Scope, k *Critic) {
 	}
 }
 
-// presentValues returns a critic's values of the observations that the actions of step t were chosen for, in the given
-// environments, (n, 1), or in all of them if rows is a zero Tensor.
+// presentValues returns a critic's values of the observations that the actions of step t were chosen for, in the
+// given environments, (n, 1), or in all of them if rows is a zero Tensor.
 func (c *Core) presentValues(s *tensor.Scope, k *Critic, t int, rows tensor.Tensor) tensor.Tensor {
 	if c.stepwise(k) {
 		return pickRows(s, c.Rollout.At(k.Values, t), rows)

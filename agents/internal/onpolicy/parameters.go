@@ -115,15 +115,15 @@ func (c *Core) Segment(name string) tensor.Group {
 	return tensor.Group{}
 }
 
-// Plan tells the schedule how many updates a run of so many timesteps makes. Its notes say that there is none, and where
-// the learning rate is 0 before the run ends.
+// Plan tells the schedule how many updates a run of so many timesteps makes. Its notes say that there is none, and
+// where the learning rate is 0 before the run ends.
 func (c *Core) Plan(timesteps int) (notes []string) {
 	// Rollouts that end within learning_starts are thrown away.
 	rollout, skipped := c.Config.Rollouts, c.Config.LearningStarts/c.Config.Rollouts
 	if timesteps > 0 && timesteps/rollout <= skipped {
-		notes = append(notes, fmt.Sprintf("%s: nothing is learned: the run has %d timesteps, and the first update comes after %d "+
-			"(\"rollouts\" %d, \"learning_starts\" %d); make the run longer or these smaller", strings.ToLower(c.name), timesteps,
-			(skipped+1)*rollout, rollout, c.Config.LearningStarts))
+		notes = append(notes, fmt.Sprintf("%s: nothing is learned: the run has %d timesteps, and the first update "+
+			"comes after %d (\"rollouts\" %d, \"learning_starts\" %d); make the run longer or these smaller",
+			strings.ToLower(c.name), timesteps, (skipped+1)*rollout, rollout, c.Config.LearningStarts))
 	}
 	schedule, ok := c.Scheduler.(interface{ Plan(epochs int64) })
 	if !ok {
