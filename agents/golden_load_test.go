@@ -59,6 +59,22 @@ func TestBadCases(t *testing.T) {
 	}
 }
 
+// TestReadState finds parameters and the statistics of scalers in every layout.
+func TestReadState(t *testing.T) {
+	const one = `{"shape": [1], "data": [7]}`
+	for document, want := range map[string]string{
+		`{"init": {"policy": {"net_container.0.bias": ` + one + `}}}`:                 "policy/net.0.bias",
+		`{"init": {"observation_preprocessor": {"running_mean": [7]}}}`:               "observation_preprocessor/running_mean",
+		`{"scalers": {"amp_observation": {"running_variance": ` + one + `}}}`:         "amp_observation_preprocessor/running_variance",
+		`{"state": {"value_preprocessor.current_count": 7}, "updates": [{"data":0}]}`: "value_preprocessor/current_count",
+	} {
+		got, err := readState([]byte(document), "init/")
+		if err != nil || len(got) != 1 || !slices.Equal(got[want].Data, []float64{7}) {
+			t.Errorf("%s gave %v, %v; want 7 at %s", document, got, err, want)
+		}
+	}
+}
+
 // TestPythonConfig reads classes and dictionaries as Python prints them.
 func TestPythonConfig(t *testing.T) {
 	got, err := pythonConfig(map[string]any{

@@ -20,7 +20,7 @@ func TestGoldenRanks(t *testing.T) {
 	for _, src := range list {
 		files, err := fs.Glob(src.FS, "skrl_distributed/*_rank0.json")
 		must(t, err)
-		if len(files) == 0 {
+		if len(files) == 0 && src.Name != golden.Environment {
 			t.Fatalf("golden: %s has no case of several ranks", src.Name)
 		}
 		for _, file := range files {

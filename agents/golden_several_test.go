@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/test/golden"
@@ -12,25 +13,23 @@ import (
 
 // trace is the JSON of a case of several updates.
 type trace struct {
-	Kind    string                              `json:"kind"`
-	Config  map[string]any                      `json:"cfg"`
-	Init    map[string]map[string]golden.Tensor `json:"init"`
-	Updates []tracedUpdate                      `json:"updates"`
+	Kind    string            `json:"kind"`
+	Config  map[string]any    `json:"cfg"`
+	Updates []json.RawMessage `json:"updates"`
 }
 
 type tracedUpdate struct {
-	Rollout    []map[string]json.RawMessage        `json:"rollout"`
-	Memory     map[string]golden.Tensor            `json:"memory_before"`
-	Returns    golden.Tensor                       `json:"returns"`
-	Advantages golden.Tensor                       `json:"advantages"`
-	Values     golden.Tensor                       `json:"values_after"`
-	Trace      []goldenStep                        `json:"trace"`
-	Rates      []float64                           `json:"lr"`
-	Tracked    map[string][]float64                `json:"tracked"`
-	Params     map[string]map[string]golden.Tensor `json:"params"`
-	Motions    *golden.Tensor                      `json:"motion_dataset"`
-	MotionRows []int                               `json:"motion_indexes"`
-	ReplayRows []int                               `json:"reply_indexes"`
+	Rollout    []map[string]json.RawMessage `json:"rollout"`
+	Memory     map[string]golden.Tensor     `json:"memory_before"`
+	Returns    golden.Tensor                `json:"returns"`
+	Advantages golden.Tensor                `json:"advantages"`
+	Values     golden.Tensor                `json:"values_after"`
+	Trace      []goldenStep                 `json:"trace"`
+	Rates      []float64                    `json:"lr"`
+	Tracked    map[string][]float64         `json:"tracked"`
+	Motions    *golden.Tensor               `json:"motion_dataset"`
+	MotionRows []int                        `json:"motion_indexes"`
+	ReplayRows []int                        `json:"reply_indexes"`
 }
 
 // loadSeveral reads a case of several updates.
@@ -43,18 +42,23 @@ func loadSeveral(fsys fs.FS, file string) (*goldenCase, error) {
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, err
 	}
-	c := &goldenCase{Name: strings.TrimSuffix(path.Base(file), ".json"), Algorithm: d.Kind, Activation: "elu", Init: rename(d.Init)}
+	c := &goldenCase{Name: strings.TrimSuffix(path.Base(file), ".json"), Algorithm: d.Kind, Activation: "elu"}
 	if c.Config, err = pythonConfig(d.Config); err != nil {
 		return nil, err
 	}
-	for k := range c.Config {
-		if strings.HasSuffix(k, "_preprocessor") {
-			return nil, fmt.Errorf("%s is set, but the states of scalers are only read of cases of one update", k)
-		}
+	if c.Init, err = readState(data, "init/"); err != nil {
+		return nil, err
 	}
 	var replay []golden.Tensor // every earlier rollout's AMP observations, by row
-	for i, traced := range d.Updates {
+	for i, raw := range d.Updates {
+		var traced tracedUpdate
+		if err := json.Unmarshal(raw, &traced); err != nil {
+			return nil, fmt.Errorf("update %d: %w", i, err)
+		}
 		u, err := traced.update(c, replay)
+		if err == nil {
+			u.State, err = readState(raw, "params/")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("update %d: %w", i, err)
 		}
@@ -70,21 +74,47 @@ func loadSeveral(fsys fs.FS, file string) (*goldenCase, error) {
 	return c, c.check()
 }
 
-// rename brings parameter names to those of a snapshot: net_container.0.weight is net.0.weight.
-func rename(networks map[string]map[string]golden.Tensor) map[string]golden.Tensor {
+// statistic is the path of one array of a scaler: the scaler's name with or without "_preprocessor", then the array's.
+var statistic = regexp.MustCompile(`(?:^|[/_.])((?:amp_)?observation|state|value)(?:_preprocessor)?[/.]` +
+	`(running_mean|running_variance|current_count)$`)
+
+// readState reads the parameters below a prefix, and the statistics of scalers from anywhere in the document, under the
+// names of a snapshot: net_container.0.weight is net.0.weight.
+func readState(document []byte, parameters string) (map[string]golden.Tensor, error) {
+	var root map[string]json.RawMessage
+	if err := json.Unmarshal(document, &root); err != nil {
+		return nil, err
+	}
 	out := map[string]golden.Tensor{}
-	for network, params := range networks {
-		for name, x := range params {
-			out[network+"/"+strings.Replace(name, "net_container.", "net.", 1)] = x
+	var walk func(path string, raw json.RawMessage)
+	walk = func(path string, raw json.RawMessage) {
+		var inner map[string]json.RawMessage
+		if json.Unmarshal(raw, &inner) == nil && inner["data"] == nil {
+			for name, x := range inner {
+				walk(path+"/"+name, x)
+			}
+			return
+		}
+		name, ok := strings.CutPrefix(path, parameters)
+		if s := statistic.FindStringSubmatch(path); s != nil {
+			name, ok = s[1]+"_preprocessor/"+s[2], true
+		}
+		if x, err := stepTensor(raw); ok && err == nil {
+			out[strings.Replace(name, "net_container.", "net.", 1)] = x
 		}
 	}
-	return out
+	for name, x := range root {
+		if name != "updates" && name != "rollout" {
+			walk(name, x)
+		}
+	}
+	return out, nil
 }
 
 // update sorts a traced update in and takes the case's sizes from the first.
 func (d *tracedUpdate) update(c *goldenCase, replay []golden.Tensor) (goldenUpdate, error) {
 	u := goldenUpdate{
-		Rollout: map[string]golden.Tensor{}, Memory: d.Memory, State: rename(d.Params), Trace: d.Trace,
+		Rollout: map[string]golden.Tensor{}, Memory: d.Memory, Trace: d.Trace,
 		Tracked: map[string]float64{},
 		Targets: map[string]golden.Tensor{"scaled_returns": d.Returns, "scaled_values": d.Values, "advantages": d.Advantages},
 	}
@@ -129,11 +159,15 @@ func (d *tracedUpdate) update(c *goldenCase, replay []golden.Tensor) (goldenUpda
 	return u, d.batches(c, &u, replay)
 }
 
-// stepTensor reads {"shape", "data"} or a plain list.
+// stepTensor reads {"shape", "data"}, a plain list or a number.
 func stepTensor(raw json.RawMessage) (golden.Tensor, error) {
 	var x golden.Tensor
 	if err := json.Unmarshal(raw, &x); err == nil {
 		return x, nil
+	}
+	var number float64
+	if err := json.Unmarshal(raw, &number); err == nil {
+		return golden.Tensor{Data: []float64{number}}, nil
 	}
 	err := json.Unmarshal(raw, &x.Data)
 	x.Shape = []int{len(x.Data), 1}

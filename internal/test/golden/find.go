@@ -21,8 +21,8 @@ var embedded embed.FS
 const Environment = "GORL_FIXTURES"
 
 // folders are what cases lie in: those of skrl 2.0.0's agents, several updates of them, its recurrent agents, agents of
-// 2.1.1, and networks.
-var folders = []string{"skrl", "skrl_two_updates", "skrl_rnn", "skrl_2_1", "skrl_models"}
+// several ranks, agents of 2.1.1, and networks.
+var folders = []string{"skrl", "skrl_two_updates", "skrl_rnn", "skrl_distributed", "skrl_2_1", "skrl_models"}
 
 // Source is a folder with some of the folders of cases.
 type Source struct {
