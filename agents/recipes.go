@@ -109,7 +109,7 @@ var hyperparameters = []Hyperparameter{
 
 	{"Stable-Baselines3", "policy", "MlpPolicy", "models.mlp", "{mlp: [64, 64], activation: tanh}"},
 	{"Stable-Baselines3", "env", "", "environment.id", ""},
-	{"Stable-Baselines3", "learning_rate", "3e-4", "learning_rate", "a function of the progress: learning_rate_scheduler"},
+	{"Stable-Baselines3", "learning_rate", "3e-4", "learning_rate", "a linear schedule: LinearLR with {start_factor: 1, end_factor: 0, total_iters: auto, start_epoch: 1}"},
 	{"Stable-Baselines3", "n_steps", "2048", "rollouts", ""},
 	{"Stable-Baselines3", "batch_size", "64", "mini_batch_size", "the same number"},
 	{"Stable-Baselines3", "n_epochs", "10", "learning_epochs", ""},
@@ -148,6 +148,7 @@ var hyperparameters = []Hyperparameter{
 	{"Stable-Baselines3", "seed", "None", "seed", ""},
 	{"Stable-Baselines3", "device", "auto", "device", ""},
 	{"Stable-Baselines3", "total_timesteps", "", "trainer.timesteps", perEnvironment},
+	{"Stable-Baselines3", "clip of actions, in the code", "to the Box", "environment.wrappers", "clip_action"},
 
 	{"rsl_rl", "seed", "1", "seed", ""},
 	{"rsl_rl", "device", "cuda:0", "device", ""},
@@ -180,7 +181,7 @@ var hyperparameters = []Hyperparameter{
 	{"rsl_rl", "state_dependent_std", "False", "models.policy.state_dependent_log_std", ""},
 	{"rsl_rl", "class_name", "PPO", "class", "PPO or AMP"},
 	{"rsl_rl", "num_learning_epochs", "5", "learning_epochs", ""},
-	{"rsl_rl", "num_mini_batches", "4", "mini_batches", ""},
+	{"rsl_rl", "num_mini_batches", "4", "mini_batches", "with mini_batch_order: random_once"},
 	{"rsl_rl", "clip_param", "0.2", "ratio_clip", "and value_clip, with use_clipped_value_loss"},
 	{"rsl_rl", "gamma", "0.99", "discount_factor", ""},
 	{"rsl_rl", "lam", "0.95", "gae_lambda", ""},

@@ -101,9 +101,14 @@ func (c *Curve) Planned() bool { return c.length != Auto || c.run > 0 }
 // LearningRate is the rate for the current epoch. A curve of length [Auto] stays at its first rate until Plan.
 func (c *Curve) LearningRate() float64 { return c.rate(c.step) }
 
-// Vanishes reports whether the rate is 0 in the last epoch that Plan has told of, and from which epoch on.
+// Vanishes reports whether the rate is 0 in the last epoch that Plan has told of, and from which epoch on. A curve of
+// length [Auto] may be 0 in the last epoch only, as Stable-Baselines3's linear schedule is.
 func (c *Curve) Vanishes() (from int64, ok bool) {
-	if c.run <= 0 || c.rate(c.run-1) > 0 {
+	last := c.run - 1
+	if c.length == Auto {
+		last = max(last-1, 0)
+	}
+	if c.run <= 0 || c.rate(last) > 0 {
 		return 0, false
 	}
 	return int64(sort.Search(int(c.run), func(epoch int) bool { return c.rate(int64(epoch)) == 0 })), true

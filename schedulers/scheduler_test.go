@@ -143,6 +143,7 @@ func TestCurves(t *testing.T) {
 		{"constant", map[string]any{"factor": 0.5, "total_iters": 2}, []float64{0.5, 0.5, 1, 1}},
 		{"LinearLR", nil, []float64{1. / 3, 1./3 + 2./15, 1./3 + 4./15, 1./3 + 6./15, 1./3 + 8./15, 1, 1}},
 		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4}, []float64{1, 0.75, 0.5, 0.25, 0, 0}},
+		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4, "start_epoch": 1}, []float64{0.75, 0.5, 0.25, 0, 0}},
 		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4, "min_lr": 0.3}, []float64{1, 0.75, 0.5, 0.3, 0.3, 0.3}},
 		{"CosineAnnealingLR", map[string]any{"T_max": 4, "eta_min": 0.1}, []float64{1, 0.1 + 0.9*cos(0.25), 0.55, 0.1 + 0.9*cos(0.75), 0.1, 0.1}},
 		{"cosinelr", map[string]any{"t_max": 2}, []float64{1, 0.5, 0, 0}},

@@ -24,6 +24,7 @@ type recipe struct {
 		Minibatches int
 		LR          float64
 		Anneal      bool
+		Start       int
 		Gamma       float64
 		Lambda      float64
 		Clip        float64
@@ -66,7 +67,8 @@ func (r *recipe) dict() map[string]any {
 	}
 	if s.Anneal {
 		d["learning_rate_scheduler"] = "LinearLR"
-		d["learning_rate_scheduler_kwargs"] = map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": "auto"}
+		d["learning_rate_scheduler_kwargs"] = map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": "auto",
+			"start_epoch": s.Start}
 	}
 	return d
 }

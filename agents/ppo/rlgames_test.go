@@ -242,6 +242,39 @@ func TestMinibatchesByEnvironment(t *testing.T) {
 	}
 }
 
+// With mini_batch_order "random_once" every epoch of an update has the same random order, with rows and
+// with sequences. The next update has another one.
+func TestRandomOnce(t *testing.T) {
+	for name, nets := range map[string]Models{"rows": MLPs(plain, []int{8}, "tanh"),
+		"sequences": Recurrent(plain, models.GRU(4), []int{8}, "tanh")} {
+		t.Run(name, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			a, err := New(Options{Spaces: plain, NumEnvs: 12, Models: nets, Seed: 1,
+				Dict: small(map[string]any{"mini_batch_order": "random_once", "sequence_length": 2})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			agenttest.Close(t, a)
+			agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 12)...))
+			s := tensor.NoGrad().On(a.learner.Device)
+			defer s.Close()
+			numbered(a, s)
+			var orders [4][]float32 // two updates of two epochs
+			for i := range orders {
+				for b := range a.learner.Epoch(s, i%2) {
+					orders[i] = append(orders[i], tensortest.Float32s(t, s, b.Returns)...)
+				}
+			}
+			if len(orders[0]) != 8*12 || !slices.Equal(orders[0], orders[1]) || !slices.Equal(orders[2], orders[3]) {
+				t.Errorf("the epochs of an update have the orders %v", orders)
+			}
+			if slices.Equal(orders[0], orders[2]) || slices.IsSorted(orders[0]) {
+				t.Errorf("two updates have the orders %v and %v", orders[0], orders[2])
+			}
+		})
+	}
+}
+
 // A size in rows is another way to say the number of minibatches.
 func TestMinibatchSize(t *testing.T) {
 	learned := func(settings map[string]any) agents.Agent {

@@ -162,6 +162,7 @@ type Core struct {
 	hiddens   []*hidden     // of the networks with memory
 	firstRows tensor.Tensor // the rows with which the rollout's sequences begin
 	stepRows  tensor.Tensor // (L, 1), how far behind them the sequences' steps are
+	order     tensor.Tensor // with mini_batch_order "random_once" the order of the latest update's epochs
 
 	extraScalers []scaler
 	optimizers   []namedOptimizer
@@ -420,6 +421,7 @@ func (c *Core) Close() error {
 		c.Rollout.Close()
 	}
 	c.graphs.close()
+	tensor.Free(c.order)
 	if c.Gen != nil {
 		c.Gen.Close()
 	}

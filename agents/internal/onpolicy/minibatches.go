@@ -48,7 +48,8 @@ func (c *Core) miniBatches(numEnvs int) int {
 }
 
 // Epoch yields the minibatches of one pass over the rollout; their tensors belong to scope s. Each epoch shuffles the
-// rows anew, or goes through them by environment (mini_batch_order), and uses all of them. The observation scaler does
+// rows anew, or goes through them as the first one of the update or by environment (mini_batch_order), and uses all of
+// them. The observation scaler does
 // not change meanwhile (see Finish), so the ratio of the first minibatch is exactly one. Where networks have memory the
 // minibatches are made of whole sequences.
 func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch] {
@@ -58,12 +59,25 @@ func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch
 	if c.Config.Skrl() {
 		return c.asSkrl(s, epoch, extra)
 	}
-	return c.shuffled(s, extra)
+	return c.shuffled(s, epoch, extra)
+}
+
+// shuffle returns the numbers from 0 to n−1 in the random order of an epoch: a new order or, with mini_batch_order
+// "random_once", that of the update's first epoch.
+func (c *Core) shuffle(s *tensor.Scope, epoch int, n int64) tensor.Tensor {
+	if c.Config.MiniBatchOrder != "random_once" {
+		return c.Shuffle(s, n)
+	}
+	if epoch == 0 {
+		tensor.Free(c.order)
+		c.order = s.Keep(c.Shuffle(s, n))
+	}
+	return c.order
 }
 
 // pick returns the rows of the rollout that show a transition in the order in which an epoch goes through them, and
 // what takes those rows of a field.
-func (c *Core) pick(s *tensor.Scope) (order tensor.Tensor, rows func(field string) tensor.Tensor) {
+func (c *Core) pick(s *tensor.Scope, epoch int) (order tensor.Tensor, rows func(field string) tensor.Tensor) {
 	t, n := int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
 	valid := c.Valid(s)
 	switch {
@@ -71,9 +85,9 @@ func (c *Core) pick(s *tensor.Scope) (order tensor.Tensor, rows func(field strin
 		order = byEnvironment(s, t, n)
 		order = pickRows(s, order, c.learnable(s, order))
 	case valid.T != nil:
-		order = s.IndexSelect(valid, 0, c.Shuffle(s, tensor.Size(valid, 0)))
+		order = s.IndexSelect(valid, 0, c.shuffle(s, epoch, tensor.Size(valid, 0)))
 	default:
-		order = c.Shuffle(s, t*n)
+		order = c.shuffle(s, epoch, t*n)
 	}
 	return order, func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) }
 }
@@ -84,9 +98,9 @@ func byEnvironment(s *tensor.Scope, t, n int64) tensor.Tensor {
 	return s.Reshape(s.Transpose(s.Reshape(s.Arange(t*n), t, n), 0, 1), t*n)
 }
 
-// shuffled draws the order of an epoch once and cuts it into mini_batches parts of about equal size.
-func (c *Core) shuffled(s *tensor.Scope, extra []string) iter.Seq[Batch] {
-	order, rows := c.pick(s)
+// shuffled takes the order of an epoch and cuts it into mini_batches parts of about equal size.
+func (c *Core) shuffled(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
+	order, rows := c.pick(s, epoch)
 	all := c.batch(s, rows, extra)
 	all.order = order
 	if !c.packed() {
@@ -119,7 +133,7 @@ func (c *Core) asSkrl(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 	n := int64(r.Steps() * r.Envs())
 	rows, split := r.Rows, memory.Chunks
 	if c.Config.Skrl21() {
-		_, rows = c.pick(s)
+		_, rows = c.pick(s, epoch)
 		split = memory.Split
 	}
 	all := c.batch(s, rows, extra)

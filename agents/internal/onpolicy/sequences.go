@@ -52,16 +52,16 @@ func (c *Core) checkSequences(n int) error {
 	return nil
 }
 
-// wholeSequences yields minibatches of whole sequences, in an order that is drawn anew for each epoch, or environment
-// by environment (mini_batch_order); each has about equally many. The rows of a minibatch are time-major. skrl, 2.1
+// wholeSequences yields minibatches of whole sequences, in a random order or environment by environment
+// (mini_batch_order); each has about equally many. The rows of a minibatch are time-major. skrl, 2.1
 // too, takes the sequences environment by environment, and steps by themselves in the order of time.
 func (c *Core) wholeSequences(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
 	n, count := int64(c.numEnvs), int64(c.sequences())
 	spans := memory.Split(count, int64(c.MiniBatches()))
 	var order tensor.Tensor // of sequences
 	switch {
-	case !c.Config.Skrl() && c.Config.MiniBatchOrder == "random":
-		order = c.Shuffle(s, count)
+	case !c.Config.Skrl() && c.Config.MiniBatchOrder != "environments":
+		order = c.shuffle(s, epoch, count)
 	case c.sequence() == 1 && c.Config.Skrl():
 		order, spans = s.Arange(count), memory.Chunks(count, int64(c.MiniBatches()))
 	default:

@@ -44,6 +44,12 @@ CASES = {
         "value_clip": None, "half": False, "vf_coef": 1.0, "ent_coef": 0.0, "max_grad_norm": 10.0, "eps": 1e-3, "betas": [0.0, 0.95],
         "bootstrap": True, "normalize": "none",
     },
+    # Stable-Baselines3 with the learning rate falling linearly: the progress is updated before the update.
+    "sb3_linear": {
+        "discrete": False, "epochs": 3, "minibatches": 8, "lr": 3e-3, "anneal": True, "start": 1, "gamma": 0.99, "lambda": 0.95,
+        "clip": 0.2, "value_clip": None, "half": False, "vf_coef": 0.5, "ent_coef": 0.0, "max_grad_norm": 0.5, "eps": 1e-5,
+        "betas": [0.9, 0.999], "bootstrap": True, "normalize": "minibatch",
+    },
 }  # fmt: skip
 
 
@@ -142,7 +148,7 @@ def main():
         case = {"settings": c, "steps": STEPS, "envs": ENVS, "total_updates": TOTAL_UPDATES, "seed": SEED, "init": agent.named(), "updates": []}
         for k in range(1, UPDATES + 1):
             if c["anneal"]:
-                optimizer.param_groups[0]["lr"] = (1 - (k - 1) / TOTAL_UPDATES) * c["lr"]
+                optimizer.param_groups[0]["lr"] = (1 - (k - 1 + c.get("start", 0)) / TOTAL_UPDATES) * c["lr"]
             data = rollout(c["discrete"], draws)
             orders = list(update(agent, optimizer, c, data, order))
             names = ("observations", "actions", "rewards", "terminated", "truncated", "final_observations")
