@@ -25,10 +25,11 @@ type KLAdaptiveConfig struct {
 	// "legacy"), or after every "update" by the mean of all its minibatches.
 	Period string `yaml:"step" config:"oneof=epoch|minibatch|update"`
 	// Divergence says which one an agent measures: the "estimate" E[(r − 1) − ln r] from the rollout's policy to the
-	// present one, r being the ratio of probabilities (default; skrl), or "gaussian", rl_games' closed form for Gaussian
-	// policies. That one is from the present policy to the one that last passed over the same rows: the rollout's in the
-	// first epoch, later the one of the epoch before.
-	Divergence string `yaml:"divergence" config:"oneof=estimate|gaussian"`
+	// present one, r being the ratio of probabilities (default; skrl), or rl_games' closed form for Gaussian policies.
+	// "gaussian" is that from the present policy to the one that last passed over the same rows: the rollout's in the
+	// first epoch, later the one of the epoch before (rl_games). "gaussian_rollout" is that from the present policy to
+	// the rollout's in every epoch (IsaacGymEnvs' AMP).
+	Divergence string `yaml:"divergence" config:"oneof=estimate|gaussian|gaussian_rollout"`
 	// Warmup comes first; during it the divergence is not looked at.
 	Warmup `yaml:",inline"`
 }
@@ -39,8 +40,9 @@ const (
 	EveryMinibatch = "minibatch"
 	EveryUpdate    = "update"
 
-	EstimatedKL = "estimate"
-	GaussianKL  = "gaussian"
+	EstimatedKL       = "estimate"
+	GaussianKL        = "gaussian"
+	GaussianRolloutKL = "gaussian_rollout"
 )
 
 // DefaultKLAdaptive is skrl's default configuration.

@@ -378,10 +378,13 @@ func update(t *testing.T, b *Agent, rate *float64, period, divergence string) (r
 					before.std = append(before.std, old.std[row*width:(row+1)*width]...)
 				}
 				kl := logProb
-				if divergence == schedulers.GaussianKL {
+				if divergence != schedulers.EstimatedKL {
 					kl = closedForm(present, before, len(rows))
 				}
 				for i, row := range rows {
+					if divergence == schedulers.GaussianRolloutKL {
+						break // the rollout's policy stays the reference
+					}
 					copy(old.mean[row*width:], present.mean[i*width:(i+1)*width])
 					copy(old.std[row*width:], present.std[i*width:(i+1)*width])
 				}
@@ -412,10 +415,10 @@ func update(t *testing.T, b *Agent, rate *float64, period, divergence string) (r
 }
 
 // The learning rate follows the divergence step by step, over several epochs and updates: after every minibatch,
-// epoch or update, by the estimate or by the closed form against the policy that last passed over the same rows.
+// epoch or update, by the estimate or by the closed form against the policy that last passed over the same rows or the rollout's.
 func TestAdaptiveRate(t *testing.T) {
 	for _, period := range []string{schedulers.EveryEpoch, schedulers.EveryMinibatch, schedulers.EveryUpdate} {
-		for _, divergence := range []string{schedulers.EstimatedKL, schedulers.GaussianKL} {
+		for _, divergence := range []string{schedulers.EstimatedKL, schedulers.GaussianKL, schedulers.GaussianRolloutKL} {
 			var up, down bool
 			for order, first := range map[string]float64{"random": 1e-3, "environments": 8e-3} {
 				t.Run(period+" "+divergence+" "+order, func(t *testing.T) {

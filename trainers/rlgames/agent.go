@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/schedulers"
 )
 
 // algorithm reads the name of the algorithm first: that of another has other keys, which would all be unknown.
@@ -71,8 +72,13 @@ func (c *conversion) agent() {
 	a["value_loss_scale"] = c.number("config.critic_coef") / 2
 	a["weight_decay"] = c.number("config.weight_decay")
 	a["rewards_shaper_scale"] = c.number("config.reward_shaper.scale_value")
-	a["time_limit_bootstrap"] = c.flag("config.value_bootstrap")
-	if !c.given("config.value_bootstrap") {
+	bootstrap := c.flag("config.value_bootstrap")
+	a["time_limit_bootstrap"] = bootstrap || c.amp()
+	switch given := c.given("config.value_bootstrap"); {
+	case c.amp() && given && !bootstrap:
+		c.note("config.value_bootstrap is False, which IsaacGymEnvs' AMP does not read: " +
+			"a truncated episode counts the value of its last observation")
+	case !c.amp() && !given:
 		c.note("config.value_bootstrap is missing: truncated episodes count as ended, as in rl_games up to 1.6.1, which Isaac Lab and " +
 			"IsaacGymEnvs install; from 1.6.5 on rl_games takes True")
 	}
@@ -153,11 +159,25 @@ func (c *conversion) schedule(a map[string]any) {
 	switch c.text("config.lr_schedule") {
 	case "adaptive":
 		c.need("kl_threshold")
-		periods := map[string]string{"legacy": "minibatch", "standard": "epoch", "standard_epoch": "update"}
+		kind, divergence := c.text("config.schedule_type"), schedulers.GaussianKL
+		if c.amp() {
+			divergence = schedulers.GaussianRolloutKL
+		}
+		switch {
+		case kind == "standard_epoch" && !c.amp():
+			c.note("config.schedule_type is standard_epoch, at which rl_games 1.6.1 and later never step the schedule: " +
+				"the rate is constant, as in rl_games; give legacy or standard to adapt it")
+			return
+		case kind == "standard" && c.amp():
+			c.note("config.schedule_type is standard: the rate follows the mean divergence of each pass, " +
+				"in IsaacGymEnvs' AMP that of all passes of the update so far")
+		}
+		periods := map[string]string{"legacy": schedulers.EveryMinibatch, "standard": schedulers.EveryEpoch,
+			"standard_epoch": schedulers.EveryUpdate}
 		a["learning_rate_scheduler"] = "KLAdaptiveLR"
 		a["learning_rate_scheduler_kwargs"] = map[string]any{
 			"kl_threshold": c.number("config.kl_threshold"), "min_lr": c.number("config.min_lr"), "max_lr": c.number("config.max_lr"),
-			"step": periods[c.text("config.schedule_type")], "divergence": "gaussian",
+			"step": periods[kind], "divergence": divergence,
 		}
 	case "linear":
 		if c.whole("config.max_epochs") <= 0 {

@@ -282,7 +282,10 @@ var changes = []change{
 	{set: "config.lr_schedule=fixed", want: map[string]string{"agent.learning_rate_scheduler": "null"}},
 	{set: "config.schedule_type=legacy", want: map[string]string{"agent.learning_rate_scheduler_kwargs.step": "minibatch"}},
 	{set: "config.schedule_type=standard", want: map[string]string{"agent.learning_rate_scheduler_kwargs.step": "epoch"}},
-	{set: "config.schedule_type=standard_epoch", want: map[string]string{"agent.learning_rate_scheduler_kwargs.step": "update"}},
+	{set: "config.schedule_type=standard_epoch", want: map[string]string{"agent.learning_rate_scheduler": "null"}, note: "the rate is constant, as in rl_games"},
+	{set: "config.schedule_type=standard_epoch config.kl_threshold=null", err: `"params.config.kl_threshold" is null: it is missing`},
+	{set: ampKeys + "config.schedule_type=standard_epoch", want: map[string]string{"agent.learning_rate_scheduler_kwargs.step": "update"}},
+	{set: ampKeys + "config.schedule_type=standard", want: map[string]string{"agent.learning_rate_scheduler_kwargs.step": "epoch"}, note: "of all passes of the update so far"},
 	{set: "config.schedule_type=sometimes", err: "want legacy, standard or standard_epoch"},
 	{set: "config.kl_threshold=0.01", want: map[string]string{"agent.learning_rate_scheduler_kwargs.kl_threshold": "0.01"}},
 	{set: "config.kl_threshold=null", err: `"params.config.kl_threshold" is null: it is missing`},
@@ -352,6 +355,7 @@ var changes = []change{
 	{set: centralValue + " config.central_value_config.network=null", err: "it has no mlp"},
 
 	{set: ampKeys, want: map[string]string{
+		"agent.learning_rate_scheduler_kwargs.divergence": "gaussian_rollout",
 		"agent.class": "AMP", "agent.mini_batch_order": "random", "agent.motion_dataset_size": "100", "agent.reply_buffer_size": "200",
 		"agent.replay_admission_probability": "0.01", "agent.amp_batch_size": "50", "agent.discriminator_batch_size": "60",
 		"agent.discriminator_loss_scale": "5.0", "agent.discriminator_logit_regularization_scale": "0.05",
@@ -362,6 +366,8 @@ var changes = []change{
 		note: "the discriminator's last layer"},
 	{set: ampKeys + "config.normalize_amp_input=False network.disc.activation=relu", want: map[string]string{"agent.amp_observation_preprocessor": "null",
 		"models.discriminator.network": "[{name: disc, input: OBSERVATIONS, layers: [48], activations: relu}]"}},
+	{set: ampKeys + "config.value_bootstrap=null", want: map[string]string{"agent.time_limit_bootstrap": "true"}},
+	{set: ampKeys + "config.value_bootstrap=False", want: map[string]string{"agent.time_limit_bootstrap": "true"}, note: "config.value_bootstrap is False, which IsaacGymEnvs' AMP does not read"},
 	{set: ampKeys + "config.disc_coef=null", err: `"params.config.disc_coef" is null: it is missing`},
 	{set: ampKeys + "network.disc.units=null", err: `"params.network.disc.units" is null: it is missing`},
 

@@ -155,6 +155,7 @@ type Core struct {
 
 	period     string // when a schedule that looks at the divergence steps, "" where there is none
 	gaussianKL bool   // whether that divergence is the closed form
+	movingKL   bool   // whether each epoch is compared with the one before, and not with the rollout
 	gaussian   bool   // whether the policy says mean and standard deviation of its actions
 
 	critics   []*Critic     // Estimator and Options.Critics

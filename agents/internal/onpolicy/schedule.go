@@ -27,7 +27,8 @@ func (c *Core) newScheduler() (err error) {
 	}
 	cfg.ScheduleKLThreshold = 0
 	if k, ok := c.Scheduler.(*schedulers.KLAdaptive); ok {
-		c.period, c.gaussianKL = k.Config().Period, k.Config().Divergence == schedulers.GaussianKL
+		c.period, c.gaussianKL = k.Config().Period, k.Config().Divergence != schedulers.EstimatedKL
+		c.movingKL = k.Config().Divergence == schedulers.GaussianKL
 		cfg.ScheduleKLThreshold = k.Config().KLThreshold
 		if cfg.Skrl() && (c.period != schedulers.EveryEpoch || c.gaussianKL) {
 			return fmt.Errorf("%s: \"compatibility\" is %q, whose KLAdaptiveLR has \"step\" epoch and \"divergence\" estimate",
@@ -105,8 +106,8 @@ func (c *Core) Adapt(s *tensor.Scope, moved tensor.Tensor) error {
 //	Σ ln(σ′/σ + 1e-5) + (σ² + (μ′ − μ)²) / (2·(σ′² + 1e-5)) − ½
 //
 // over the action's dimensions. μ and σ are the mean and the standard deviation of the policy that the minibatch was
-// evaluated with, μ′ and σ′ those that the rollout has of the same rows. It then has the present ones, so that the next
-// epoch compares with this one.
+// evaluated with, μ′ and σ′ those that the rollout has of the same rows. With "divergence" gaussian the rollout then has
+// the present ones, so that the next epoch compares with this one.
 func (c *Core) gaussianDivergence(s *tensor.Scope, b Batch, e models.Evaluation) tensor.Tensor {
 	if s.Err() != nil {
 		return tensor.Tensor{}
@@ -116,8 +117,10 @@ func (c *Core) gaussianDivergence(s *tensor.Scope, b Batch, e models.Evaluation)
 	moved := s.Add(s.Square(std), s.Square(s.Sub(b.mean, mean)))
 	kl := s.Add(s.Log(s.AddScalar(s.Div(b.stdDev, std), 1e-5)),
 		s.AddScalar(s.Div(moved, s.MulScalar(s.AddScalar(s.Square(b.stdDev), 1e-5), 2)), -0.5))
-	s.IndexCopy(c.Rollout.Rows("mean"), b.order, mean)
-	s.IndexCopy(c.Rollout.Rows("std_dev"), b.order, std)
+	if c.movingKL {
+		s.IndexCopy(c.Rollout.Rows("mean"), b.order, mean)
+		s.IndexCopy(c.Rollout.Rows("std_dev"), b.order, std)
+	}
 	return s.Mean(s.Sum(kl, -1))
 }
 
