@@ -16,35 +16,49 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
+// The rules of [PB2].
+const (
+	// RayPB2 is the rule of Ray Tune 2.60. The default.
+	RayPB2 = "ray"
+	// AuthorsPB2 is the rule of the authors' program.
+	AuthorsPB2 = "authors"
+)
+
 // PB2 explores with a model of what the population has tried: Population Based Bandits (Parker-Holder, Nguyen, Roberts,
 // "Provably Efficient Online Hyperparameter Optimization with Population-Based Bandits", 2020). A Gaussian process
-// predicts how much an interval improves the objective, per step, from the hyperparameters, the objective at the
-// interval's beginning, and time; the values chosen are those where the upper confidence bound of the improvement is
-// greatest. It suits small populations, where random changes find little.
+// predicts the improvement of the objective per step in an interval. Its inputs are the hyperparameters, the objective at
+// the interval's beginning, and time. The chosen values have the greatest upper confidence bound of the improvement,
+// m + κ·v, where m is the mean and v the variance of the prediction. PB2 suits small populations, where random changes
+// find little.
 //
-// The kernel is a squared exponential over the hyperparameters (scaled to their bounds) and the objective at the
-// beginning (scaled to those seen), times (1-ε)^(|Δt|/2) where Δt counts intervals, so that old intervals are
-// forgotten. Length scale, ε and noise are those of the greatest likelihood on a grid. Improvements are standardised
-// and clipped at two standard deviations. What other members were given in the same interval, and have not tried yet,
-// counts as known when the model's doubt is computed, so that members given values at one time get different ones.
+// The covariance of two intervals is σ²·exp(−d²/ℓ)·(1−ε)^(Δt/2). d is the distance of hyperparameters and objectives,
+// scaled to their ranges; Δt is that of their times, scaled to 0 to 1. σ², ℓ and ε have the greatest likelihood that
+// L-BFGS finds from 1, 1 and 0.1. Improvements are standardised and clipped at two standard deviations. Time and
+// objective of a prediction are those of the source's latest interval. The variance comes from a second process, which
+// also knows the values given to other members in the same iteration. So members that choose at one time get different
+// values.
 //
-// Before [PB2.Fit] has seen enough, values are drawn uniformly within the bounds.
+// The two rules differ in this, where n is the number of intervals:
+//
+//   - [RayPB2] has κ² = 0.2 + max(0, ln 0.4n). The process has no noise.
+//   - [AuthorsPB2] has κ² = 0.2·ln 0.4n, at least 0. The process has a noise that is fitted too and counts in v, and the
+//     length scale ℓ of the first process is at most 1.
+//
+// Before training, values are drawn uniformly within the bounds. Afterwards the values of a source without a known
+// interval are kept.
 type PB2 struct {
 	// Bounds are the ranges to explore by hyperparameter, at least one. Those with Log set are modelled and drawn by
 	// their logarithms.
 	Bounds map[string]Range
+	// Rule is [RayPB2] (the default, for "") or [AuthorsPB2].
+	Rule string
 	// Integers are those of the hyperparameters that are whole numbers; their bounds must be. Values are rounded.
 	Integers []string
 	// Rows is the greatest number of intervals that the model knows, the latest ones. The time to choose grows with its
-	// cube. Default (0): 1000.
+	// cube. Default (0): 200. Ray Tune and the authors choose one of 200, 210, ... by the likelihood.
 	//
 	// More rows make the model surer and slower; fewer make it cheaper and forget the distant past for good.
 	Rows int
-	// MinRows is the number of intervals below which values are drawn uniformly. Default (0): 4.
-	//
-	// A larger number tries more at random before it trusts the model; raise it with many hyperparameters, which few
-	// points cannot cover.
-	MinRows int
 	// Constrain has the last word, as in [Mutation].
 	Constrain Constraint
 }
@@ -63,8 +77,11 @@ func (p PB2) Validate(hyperparameters []string) error {
 	if len(p.Bounds) == 0 {
 		return fmt.Errorf("pbt: PB2.Bounds is empty; give the range of at least one hyperparameter")
 	}
-	if p.Rows < 0 || p.MinRows < 0 {
-		return fmt.Errorf("pbt: PB2.Rows is %d and PB2.MinRows %d; give 0 or more", p.Rows, p.MinRows)
+	if p.Rows < 0 {
+		return fmt.Errorf("pbt: PB2.Rows is %d; give 0 or more", p.Rows)
+	}
+	if _, ok := banditRules[p.Rule]; !ok {
+		return fmt.Errorf("pbt: PB2.Rule is %q; give %q (the default) or %q", p.Rule, RayPB2, AuthorsPB2)
 	}
 	for _, key := range p.Keys() {
 		r := p.Bounds[key]
@@ -104,31 +121,25 @@ func (p PB2) Apply(values map[string]float64, u Uniform) map[string]float64 {
 	return p.Constrain.apply(values, changed, p.BoundsOf)
 }
 
-// Fit implements [Fitter]. The explorer that it returns chooses by a model of the events or, with fewer than MinRows
-// intervals to learn from, draws uniformly. Fit itself draws no random numbers.
+// Fit implements [Fitter]. Without events, which is before training, the explorer that it returns draws uniformly.
+// Otherwise it chooses by a model of the events. Fit itself draws no random numbers.
 //
 // An interval can be learned from when the objective is known and finite at its beginning and its end and the member
 // did not fail. After a copy the objective at the beginning is the source's.
 func (p PB2) Fit(events []journal.Event, _ *rand.Rand) Explorer {
-	minRows, rows := p.MinRows, p.Rows
-	if minRows == 0 {
-		minRows = 4
-	}
-	if rows == 0 {
-		rows = 1000
+	if len(events) == 0 {
+		return p
 	}
 	d := p.learn(events)
-	if len(d.trials) < minRows || len(d.trials) == 0 {
-		return p
+	rows := p.Rows
+	if rows == 0 {
+		rows = 200
 	}
 	// Old trials are correlated least with the present, so the latest are kept.
 	if len(d.trials) > rows {
 		d.trials = d.trials[len(d.trials)-rows:]
 	}
-	if m := newBandit(p, d); m != nil {
-		return m
-	}
-	return p
+	return newBandit(p, d)
 }
 
 // unit scales a value to 0 to 1 between its bounds, on the logarithm where Log is set, so that one length scale fits
@@ -137,9 +148,9 @@ func (p PB2) unit(key string, v float64) float64 {
 	r := p.Bounds[key]
 	v = min(max(v, r.Low), r.High)
 	if r.Log {
-		return (math.Log(v) - math.Log(r.Low)) / (math.Log(r.High) - math.Log(r.Low))
+		return banditRules[p.Rule].scale(math.Log(v), math.Log(r.Low), math.Log(r.High))
 	}
-	return (v - r.Low) / (r.High - r.Low)
+	return banditRules[p.Rule].scale(v, r.Low, r.High)
 }
 
 // at returns the value at a place from 0 to 1 between the bounds. It is the inverse of unit, up to the rounding of

@@ -1,15 +1,9 @@
 package explore
 
-// This file chooses hyperparameters by an upper confidence bound. For values x at the next interval it is
-//
-// m(x) + κ·s(x)
-//
-// where m is the mean and s the standard deviation of the improvement that the Gaussian process of pb2_process.go
-// predicts, and κ² = 0.2·ln(0.4·n) for n trials (0 where that is negative). A greater κ tries what is uncertain; it
-// grows with n, slowly, so that the search never stops. The constants are those of the authors' program.
+// This file chooses hyperparameters by an upper confidence bound: the mean of one Gaussian process plus κ times the
+// variance of another, see PB2.
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -17,164 +11,177 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
+// banditRule is what the rules of PB2 differ in.
+type banditRule struct {
+	// offset is added to ranges that values are divided by.
+	offset float64
+	// noise is the variance of the observations' noise; 0: it is fitted, and counts in predictions.
+	noise float64
+	// longest is the greatest length scale of the process that predicts the mean.
+	longest float64
+	// kappa weighs the variance, with n trials.
+	kappa func(n float64) float64
+}
+
+// banditRules are the values of PB2.Rule.
+var banditRules = func() map[string]banditRule {
+	ray := banditRule{offset: 1e-8, noise: 1e-10, longest: math.Inf(1),
+		kappa: func(n float64) float64 { return math.Sqrt(0.2 + max(math.Log(0.4*n), 0)) }}
+	authors := banditRule{longest: 1, kappa: func(n float64) float64 { return math.Sqrt(max(0.2*math.Log(0.4*n), 0)) }}
+	return map[string]banditRule{"": ray, RayPB2: ray, AuthorsPB2: authors}
+}()
+
+// scale returns where v lies between low (0) and high (1). Halves are subtracted, since the difference of two large
+// numbers may be too large.
+func (r banditRule) scale(v, low, high float64) float64 {
+	if span := high/2 - low/2 + r.offset/2; span > 0 {
+		return (v/2 - low/2) / span
+	}
+	return 0
+}
+
 // bandit is a PB2 that knows a journal: it chooses where the upper confidence bound is greatest.
 type bandit struct {
 	PB2
+	rule    banditRule
 	learned learned
-	// low and high are the least and greatest objective at the beginning of a trial.
-	low, high float64
-	// gains predicts improvements; doubts knows the pending trials too, which changes how sure it is but not its mean.
-	gains, doubts *process
-	// kappa is how many standard deviations the upper confidence bound lies above the mean.
-	kappa float64
+	// first and last are the least and greatest times and objectives of trials.
+	first, last trial
+	points      []point
+	gains       []float64 // standardised
+	// model predicts gains. It is nil when there is none.
+	model *process
 }
 
-// newBandit fits the model. It is nil when that is numerically impossible.
+// newBandit fits the model.
 func newBandit(p PB2, d learned) *bandit {
-	b := &bandit{PB2: p, learned: d, low: math.Inf(1), high: math.Inf(-1)}
-	gains := make([]float64, len(d.trials))
+	b := &bandit{PB2: p, rule: banditRules[p.Rule], learned: d}
 	for i, t := range d.trials {
-		b.low, b.high = min(b.low, t.score), max(b.high, t.score)
-		gains[i] = t.gain
-	}
-	standardise(gains)
-	points := make([]point, len(d.trials))
-	for i, t := range d.trials {
-		points[i] = b.point(t)
-	}
-	// The kernel is fitted to finished trials only: pending ones have no gains.
-	k, ok := fitKernel(points, gains)
-	if !ok {
-		return nil
-	}
-	b.gains = newProcess(k, points, gains)
-	b.doubts = b.gains
-	if len(d.pending) > 0 {
-		// A process without observations has no mean, but its deviation is small near all its points. So two members
-		// that choose in the same interval do not choose the same place.
-		all := slices.Clone(points)
-		for _, t := range d.pending {
-			all = append(all, b.point(t))
+		if i == 0 {
+			b.first, b.last = t, t
 		}
-		b.doubts = newProcess(k, all, nil)
+		b.first.time, b.last.time = min(b.first.time, t.time), max(b.last.time, t.time)
+		b.first.score, b.last.score = min(b.first.score, t.score), max(b.last.score, t.score)
+		b.gains = append(b.gains, t.gain)
 	}
-	if b.gains == nil || b.doubts == nil {
-		return nil
+	if len(d.trials) == 0 {
+		return b
 	}
-	b.kappa = math.Sqrt(max(0.2*math.Log(0.4*float64(len(d.trials))), 0))
+	standardise(b.gains)
+	for _, t := range d.trials {
+		b.points = append(b.points, b.point(t))
+	}
+	b.model = fit(b.points, b.gains, b.rule.noise)
+	if b.model != nil && b.model.kernel[length] > b.rule.longest {
+		k := b.model.kernel
+		k[length] = b.rule.longest
+		b.model = newProcess(k, b.points, b.gains)
+	}
 	return b
 }
 
 // standardise makes the mean of y 0 and its standard deviation 1, as the process assumes a mean of 0, and clips at 2,
-// so that one lucky interval does not rule the model. Equal numbers become 0.
+// so that one lucky interval does not rule the model. A deviation of 1e-8 or less stays small, as in the originals.
 func standardise(y []float64) {
-	greatest := 0.0
-	for _, v := range y {
-		greatest = max(greatest, math.Abs(v))
-	}
-	for i := range y {
-		if greatest > 0 { // so that squares neither overflow nor vanish
+	mean, std := stat.PopMeanStdDev(y, nil)
+	if !allFinite([]float64{mean, std}) { // numbers whose squares are too large
+		greatest := max(slices.Max(y), -slices.Min(y))
+		for i := range y {
 			y[i] /= greatest
 		}
+		mean, std = stat.PopMeanStdDev(y, nil)
 	}
-	mean, std := stat.PopMeanStdDev(y, nil)
 	for i, v := range y {
 		y[i] = min(max((v-mean)/(std+1e-8), -2), 2)
 	}
 }
 
-// point is a trial as the model sees it: the hyperparameters scaled to their bounds, in order of the keys, then the
-// objective at the beginning of the interval.
+// point is a trial as the model sees it: the objective at the beginning of the interval, then the hyperparameters scaled
+// to their bounds, in order of the keys.
 func (b *bandit) point(t trial) point {
-	keys := b.Keys()
-	x := make([]float64, len(keys)+1)
-	for i, key := range keys {
-		x[i] = b.unit(key, t.values[i])
+	x := []float64{b.rule.scale(t.score, b.first.score, b.last.score)}
+	for i, key := range b.Keys() {
+		x = append(x, b.unit(key, t.values[i]))
 	}
-	if b.high > b.low {
-		// Halves, since the difference of two large numbers may be too large. The best of today may be far above where
-		// anyone has begun yet; further than this nothing is like it.
-		x[len(keys)] = min(max((t.score/2-b.low/2)/(b.high/2-b.low/2), -1), 2)
-	}
-	return point{x: x, time: t.time}
+	return point{x: x, time: b.rule.scale(t.time, b.first.time, b.last.time)}
 }
 
-// bound is the upper confidence bound at a point; see the top of the file. The mean comes from finished trials, the
-// deviation from pending ones too.
-func (b *bandit) bound(at point) float64 {
-	return b.gains.mean(at) + b.kappa*b.doubts.deviation(at)
+// doubts is the process that knows the pending trials too. They count as trials in the given context with a gain of 0:
+// its variance is then small near them.
+func (b *bandit) doubts(context trial) *process {
+	if len(b.learned.pending) == 0 {
+		return b.model
+	}
+	points, gains := slices.Clone(b.points), slices.Clone(b.gains)
+	for _, values := range b.learned.pending {
+		points = append(points, b.point(trial{time: context.time, score: context.score, values: values}))
+		gains = append(gains, 0)
+	}
+	return fit(points, gains, b.rule.noise)
 }
 
-// The search for the greatest bound: so many random places, of which so many best are improved by steps that shrink.
-const (
-	banditPlaces  = 128
-	banditStarts  = 4
-	banditStep    = 0.1
-	banditLeast   = 1e-3
-	banditImprove = 100
-)
+// bound is the upper confidence bound at a point. Its gradient by the features goes to gradient.
+func (b *bandit) bound(at point, doubts *process, gradient []float64) float64 {
+	kappa := b.rule.kappa(float64(len(b.points)))
+	clear(gradient)
+	v := doubts.variance(at, kappa, gradient)
+	if b.rule.noise == 0 {
+		v += doubts.kernel[noise]
+	}
+	return b.model.mean(at, 1, gradient) + kappa*v
+}
 
-// Apply draws banditPlaces times one number for each key, in sorted order, and returns the values with the greatest
-// upper confidence bound that a search from there finds.
+// banditStarts is the number of random places from which the greatest bound is searched for.
+const banditStarts = 10
+
+// Apply returns the values with the greatest upper confidence bound that L-BFGS finds from banditStarts random places. For
+// each it draws one number for each key, in sorted order.
 //
-// The number of draws depends on the keys alone, and not on where the bound is great.
+// The number of draws depends on the keys alone, and not on where the bound is great. Values stay as they are if the
+// source has no trial to learn from.
 func (b *bandit) Apply(values map[string]float64, u Uniform) map[string]float64 {
 	keys := b.Keys()
+	starts := make([][]float64, banditStarts)
+	for i := range starts {
+		starts[i] = make([]float64, len(keys))
+		for j := range keys {
+			starts[i][j] = u.Float64()
+		}
+	}
+	changed := maps.Clone(values)
 	old, ok := vector(keys, values)
 	if !ok {
-		return b.PB2.Apply(values, u)
+		return changed
 	}
-	// The values are for the coming interval, which begins at the objective of the weights that the member goes on
-	// with.
-	at := b.point(trial{time: b.learned.now + 1, score: b.learned.scoreOf(old), values: old})
-	best := b.search(at, len(keys), u)
-	changed := maps.Clone(values)
-	for i, key := range keys {
-		changed[key] = b.at(key, best.x[i])
+	context := b.learned.base(old).latest
+	if b.model == nil || context.values == nil {
+		return changed
+	}
+	if doubts := b.doubts(context); doubts != nil {
+		at := b.search(context, doubts, starts)
+		for i, key := range keys {
+			changed[key] = b.at(key, at[i])
+		}
 	}
 	return b.Constrain.apply(values, changed, b.BoundsOf)
 }
 
-// search returns a place with a great bound; it varies the first n features of the given one.
-func (b *bandit) search(from point, n int, u Uniform) point {
-	type place struct {
-		at    point
-		bound float64
-	}
-	// The values that the member has are a place too: it keeps them where nothing better is found.
-	visit := func(at point) place { return place{at, b.bound(at)} }
-	places := []place{visit(from)}
-	for range banditPlaces {
-		x := slices.Clone(from.x)
-		for i := range n {
-			x[i] = u.Float64()
-		}
-		places = append(places, visit(point{x: x, time: from.time}))
-	}
-	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(b.bound, a.bound) })
-	best := places[0]
-	// From each start take the best step along one feature until none is better, then halve the step. The bound has
-	// several local maxima, hence several starts.
-	for _, p := range places[:banditStarts] {
-		for step, rounds := banditStep, 0; step > banditLeast && rounds < banditImprove; rounds++ {
-			around := p
-			for i := range n {
-				for _, d := range []float64{-step, step} {
-					x := slices.Clone(p.at.x)
-					x[i] = min(max(x[i]+d, 0), 1)
-					if q := visit(point{x: x, time: from.time}); q.bound > around.bound {
-						around = q
-					}
-				}
-			}
-			if around.bound == p.bound {
-				step /= 2
-			}
-			p = around
-		}
-		if p.bound > best.bound {
-			best = p
+// search returns the place with the greatest bound in the context of a trial.
+func (b *bandit) search(context trial, doubts *process, starts [][]float64) (best []float64) {
+	at := b.point(context)
+	gradient := make([]float64, len(at.x))
+	low, high := make([]float64, len(at.x)-1), slices.Repeat([]float64{1}, len(at.x)-1)
+	greatest := math.Inf(-1)
+	for _, start := range starts {
+		place, bound := climb(func(x, to []float64) float64 {
+			copy(at.x[1:], x)
+			v := b.bound(at, doubts, gradient)
+			copy(to, gradient[1:])
+			return v
+		}, start, low, high)
+		if bound > greatest {
+			best, greatest = place, bound
 		}
 	}
-	return best.at
+	return best
 }

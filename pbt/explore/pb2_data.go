@@ -21,19 +21,19 @@ type trial struct {
 	gain   float64   // improvement of the objective per step
 }
 
-// standing is a member's hyperparameters and the objective of its weights.
+// standing is a member's hyperparameters, the objective of its weights and its latest trial.
 type standing struct {
 	values []float64
 	score  float64
+	latest trial
 }
 
 // learned is what PB2 takes from a journal.
 type learned struct {
-	trials  []trial    // finished intervals in order of their numbers
-	pending []trial    // explored and not trained yet; their gains are not known
-	before  []standing // members before their latest decision
-	after   []standing // members after it, where it changed something
-	now     float64    // the latest interval
+	trials  []trial     // finished intervals in order of their numbers
+	pending [][]float64 // values given in the latest iteration, which have not been trained with
+	before  []standing  // members before their latest decision
+	after   []standing  // members after it, where it changed something
 }
 
 // learn reads a journal in three passes: the objectives of all weights, by member and step; the trials, with each
@@ -60,19 +60,21 @@ func (p PB2) learn(events []journal.Event) learned {
 		}
 	}
 	type state struct {
-		known bool // score is that of the present weights
+		trial trial // the latest one
+		known bool  // score is that of the present weights
 		score float64
 		steps int64
 		last  journal.Event
 	}
 	members := make(map[int]*state)
+	var now int64 // the latest iteration
 	var d learned
 	keys := p.Keys()
 	for _, e := range events {
 		if e.Member < 0 {
 			continue
 		}
-		d.now = max(d.now, float64(e.Iteration))
+		now = max(now, e.Iteration)
 		s := members[e.Member]
 		if s == nil || e.Kind == journal.Start {
 			s = &state{}
@@ -92,6 +94,7 @@ func (p PB2) learn(events []journal.Event) learned {
 				gain: (score - s.score) / float64(e.Steps-s.steps)}
 			if number.Finite(t.gain) {
 				d.trials = append(d.trials, t)
+				s.trial = t
 			}
 		}
 		if e.Kind == journal.Replace { // the next interval begins with the weights, and so the score, of the source
@@ -104,11 +107,13 @@ func (p PB2) learn(events []journal.Event) learned {
 		s := members[id]
 		before, complete := vector(keys, s.last.Before)
 		if score, known := scores[place{id, s.last.Steps}]; known && complete {
-			d.before = append(d.before, standing{before, score})
+			d.before = append(d.before, standing{before, score, s.trial})
 		}
 		if after, complete := vector(keys, s.last.After); complete && s.known {
-			d.after = append(d.after, standing{after, s.score})
-			d.pending = append(d.pending, trial{time: float64(s.last.Iteration) + 1, score: s.score, values: after})
+			d.after = append(d.after, standing{after, s.score, s.trial})
+			if s.last.Iteration == now {
+				d.pending = append(d.pending, after)
+			}
 		}
 	}
 	return d
@@ -127,16 +132,14 @@ func vector(keys []string, values map[string]float64) ([]float64, bool) {
 	return list, true
 }
 
-// scoreOf returns the objective of the weights that come with some hyperparameters: that of the member that has, or
-// before its latest decision had, exactly those, of several the best. Where no member has them it is that of the best
-// member.
-func (d learned) scoreOf(values []float64) float64 {
-	var best float64
+// base returns the member that comes with some hyperparameters: the one that has, or before its latest decision had,
+// exactly those, of several the one with the best objective. If no member has them, it is the best member.
+func (d learned) base(values []float64) (best standing) {
 	found := false
 	look := func(list []standing, any bool) {
 		for _, s := range list {
-			if (any || slices.Equal(s.values, values)) && (!found || s.score > best) {
-				best, found = s.score, true
+			if (any || slices.Equal(s.values, values)) && (!found || s.score > best.score) {
+				best, found = s, true
 			}
 		}
 	}

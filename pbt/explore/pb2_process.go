@@ -1,138 +1,248 @@
 package explore
 
-// This file is a Gaussian process with the kernel of PB2. For points a and b with features x and times t (in
-// intervals)
+// This file is the Gaussian process of PB2. For points a and b with features x and times t the covariance is
 //
-// k(a, b) = exp(-|x_a-x_b|² / (2·l²)) · (1-ε)^(|t_a-t_b|/2)
+// k(a, b) = σ²·exp(-|x_a-x_b|²/ℓ)·(1-ε)^(|t_a-t_b|/2)
 //
-// with length scale l and forgetting ε. Let R be the matrix of k between all observations, plus noise on its
-// diagonal, L its Cholesky factor, and c the vector of k between a point and the observations y. Then the point has
-// the mean cᵀR⁻¹y and the standard deviation √(v·(1-|L⁻¹c|²)), where v is the variance.
+// with variance σ², length scale ℓ and forgetting ε. Let K be the matrix of k between all observations y, plus noise on
+// its diagonal, and c the vector of k between a point and the observations. Then the point has the mean cᵀK⁻¹y and the
+// variance σ² - cᵀK⁻¹c. The logarithm of the likelihood is -(yᵀK⁻¹y + ln|K| + n·ln 2π)/2.
 
 import (
 	"math"
+	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
 )
 
-// point is where a Gaussian process knows or predicts something.
+// point is where a Gaussian process knows or predicts something: features and a time, all about 0 to 1.
 type point struct {
-	x    []float64 // features, about 0 to 1
-	time float64   // in intervals
+	x    []float64
+	time float64
 }
 
-// kernel is a squared exponential in the features that forgets with time.
-type kernel struct {
-	length   float64 // length scale
-	forget   float64 // ε, 0 to below 1
-	noise    float64 // variance of observations, as a multiple of variance
-	variance float64
-}
+// kernel has the parameters of the covariance: σ², ℓ, ε, and the variance of the noise.
+type kernel [4]float64
 
-// correlation is k(a, b) at the top of this file: 1 for the same point, without noise. The exponents are added before
-// one call of Exp.
-func (k kernel) correlation(a, b point) float64 {
-	square := 0.0
+// The parameters of a kernel, in order.
+const (
+	variance = iota
+	length
+	forget
+	noise
+)
+
+// distances are the squared distance of the features and that of the times of two points.
+func distances(a, b point) (square, time float64) {
 	for i, x := range a.x {
 		square += (x - b.x[i]) * (x - b.x[i])
 	}
-	return math.Exp((math.Log1p(-k.forget)*math.Abs(a.time-b.time) - square/(k.length*k.length)) / 2)
+	return square, math.Abs(a.time - b.time)
 }
 
-// process is a Gaussian process with zero mean that has seen observations.
-//
-// R is factorised once, in n³ operations; each prediction then takes n for the mean and n² for the deviation.
+// covariance is k(a, b) at the top of this file. The exponents are added before one call of Exp.
+func (k kernel) covariance(a, b point) float64 {
+	square, time := distances(a, b)
+	return k[variance] * math.Exp(math.Log1p(-k[forget])*time/2-square/k[length])
+}
+
+// process is a Gaussian process with zero mean that has seen observations y at points.
 type process struct {
 	kernel   kernel
 	points   []point
-	cholesky mat.Cholesky  // of the correlations plus noise
-	lower    mat.TriDense  // its lower factor
-	weights  *mat.VecDense // their inverse times the observations
+	y        *mat.VecDense
+	cholesky mat.Cholesky  // of K
+	weights  *mat.VecDense // K⁻¹y
 }
 
-// newProcess conditions a process on observations y at points; y nil is for doubt only. It is nil when the matrix is
-// singular.
+// newProcess conditions a process on observations. It is nil when the matrix is singular.
 func newProcess(k kernel, points []point, y []float64) *process {
 	n := len(points)
-	p := &process{kernel: k, points: points}
+	p := &process{kernel: k, points: points, y: mat.NewVecDense(n, y), weights: mat.NewVecDense(n, nil)}
 	r := mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := range i {
-			r.SetSym(i, j, k.correlation(points[i], points[j]))
+			r.SetSym(i, j, k.covariance(points[i], points[j]))
 		}
-		r.SetSym(i, i, 1+k.noise)
+		r.SetSym(i, i, k[variance]+k[noise])
 	}
 	if !p.cholesky.Factorize(r) {
 		return nil
 	}
-	p.cholesky.LTo(&p.lower)
-	if y == nil {
-		return p
-	}
-	p.weights = mat.NewVecDense(n, nil)
-	if err := p.cholesky.SolveVecTo(p.weights, mat.NewVecDense(n, y)); err != nil {
+	if p.cholesky.SolveVecTo(p.weights, p.y) != nil && !allFinite(p.weights.RawVector().Data) {
 		return nil
 	}
 	return p
 }
 
-// correlations is the vector c of a point.
-func (p *process) correlations(at point) *mat.VecDense {
+func allFinite(x []float64) bool {
+	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+}
+
+// covariances is the vector c of a point.
+func (p *process) covariances(at point) *mat.VecDense {
 	c := mat.NewVecDense(len(p.points), nil)
 	for i, q := range p.points {
-		c.SetVec(i, p.kernel.correlation(at, q))
+		c.SetVec(i, p.kernel.covariance(at, q))
 	}
 	return c
 }
 
-// mean is the expected improvement at a point.
-func (p *process) mean(at point) float64 { return mat.Dot(p.correlations(at), p.weights) }
-
-// deviation is the standard deviation of the improvement at a point, without noise.
-func (p *process) deviation(at point) float64 {
-	c := p.correlations(at).RawVector()
-	blas64.Trsv(blas.NoTrans, p.lower.RawTriangular(), c)
-	return math.Sqrt(p.kernel.variance * max(1-blas64.Dot(c, c), 0))
-}
-
-// logLikelihood is that of the observations, with the variance set to its most likely value, v = yᵀR⁻¹y/n. So the
-// grid below need not search for the variance. With it the likelihood is -(n·ln(2πv) + ln|R| + n)/2.
-func (p *process) logLikelihood(y []float64) float64 {
-	n := float64(len(y))
-	p.kernel.variance = max(mat.Dot(mat.NewVecDense(len(y), y), p.weights)/n, 1e-6)
-	return -(n*math.Log(2*math.Pi*p.kernel.variance) + p.cholesky.LogDet() + n) / 2
-}
-
-// The grid of kernels: 180 fits of at most fitPoints points each, which keeps a choice cheap however long the journal.
-// Unlike a gradient search it cannot end in a local maximum that depends on where it started.
-var (
-	lengths   = []float64{0.05, 0.1, 0.2, 0.4, 0.8, 1.6}
-	forgets   = []float64{0, 0.05, 0.1, 0.2, 0.35, 0.5}
-	noises    = []float64{1e-3, 1e-2, 0.1, 0.3, 1}
-	fitPoints = 100
-)
-
-// fitKernel is the most likely kernel on the grid for the latest observations; false when none is possible.
-func fitKernel(points []point, y []float64) (kernel, bool) {
-	if n := len(points); n > fitPoints {
-		points, y = points[n-fitPoints:], y[n-fitPoints:]
-	}
-	var best kernel
-	greatest := math.Inf(-1)
-	for _, length := range lengths {
-		for _, forget := range forgets {
-			for _, noise := range noises {
-				p := newProcess(kernel{length: length, forget: forget, noise: noise}, points, y)
-				if p == nil {
-					continue
-				}
-				if l := p.logLikelihood(y); l > greatest {
-					best, greatest = p.kernel, l
-				}
-			}
+// slope adds to gradient scale·Σ w_i ∂c_i/∂x of a point, by its features.
+func (p *process) slope(at point, c, w *mat.VecDense, scale float64, gradient []float64) {
+	for i, q := range p.points {
+		f := -2 * scale / p.kernel[length] * c.AtVec(i) * w.AtVec(i)
+		for j := range gradient {
+			gradient[j] += f * (at.x[j] - q.x[j])
 		}
 	}
-	return best, !math.IsInf(greatest, -1)
+}
+
+// mean is the expected improvement at a point. Its gradient by the features, times scale, is added to gradient.
+func (p *process) mean(at point, scale float64, gradient []float64) float64 {
+	c := p.covariances(at)
+	p.slope(at, c, p.weights, scale, gradient)
+	return mat.Dot(c, p.weights)
+}
+
+// variance is that of the improvement at a point, without noise. Its gradient is added as mean's is.
+func (p *process) variance(at point, scale float64, gradient []float64) float64 {
+	c := p.covariances(at)
+	w := mat.NewVecDense(c.Len(), nil)
+	_ = p.cholesky.SolveVecTo(w, c) // an error says that K is ill-conditioned
+	v := p.kernel[variance] - mat.Dot(c, w)
+	if !(v > 0) {
+		return 0
+	}
+	p.slope(at, c, w, -2*scale, gradient)
+	return v
+}
+
+// likelihood is the logarithm of the observations' likelihood. Its gradient by the logarithms of the kernel's first
+// parameters goes to gradient.
+func (p *process) likelihood(gradient []float64) float64 {
+	n := len(p.points)
+	var inverse mat.SymDense
+	if err := p.cholesky.InverseTo(&inverse); err != nil && len(gradient) > 0 {
+		clear(gradient)
+	} else {
+		p.gradient(&inverse, gradient)
+	}
+	return -(mat.Dot(p.y, p.weights) + p.cholesky.LogDet() + float64(n)*math.Log(2*math.Pi)) / 2
+}
+
+// gradient is tr((K⁻¹y(K⁻¹y)ᵀ - K⁻¹)·∂K)/2 for each parameter.
+func (p *process) gradient(inverse *mat.SymDense, gradient []float64) {
+	k := p.kernel
+	clear(gradient)
+	for i, a := range p.points {
+		for j, b := range p.points[:i+1] {
+			square, time := distances(a, b)
+			w := p.weights.AtVec(i)*p.weights.AtVec(j) - inverse.At(i, j)
+			if i == j {
+				w /= 2
+				if len(gradient) > noise {
+					gradient[noise] += w * k[noise]
+				}
+			}
+			w *= k.covariance(a, b)
+			gradient[variance] += w
+			gradient[length] += w * square / k[length]
+			gradient[forget] -= w * time / 2 * k[forget] / (1 - k[forget])
+		}
+	}
+}
+
+// The parameters from which the fit begins, and their least and greatest values: those of Ray Tune; noise as in GPy.
+var (
+	firstKernel    = kernel{1, 1, 0.1, 1}
+	leastKernel    = kernel{1e-5, 1e-5, 1e-5, 1e-5}
+	greatestKernel = kernel{1e5, 1e5, 0.5, 1e5}
+)
+
+// fit returns the process whose kernel is the most likely one that L-BFGS finds from firstKernel. The noise stays as
+// given, unless it is 0: then it is fitted too. It is nil when no process is possible.
+func fit(points []point, y []float64, given float64) *process {
+	first, n := firstKernel, 3
+	if given == 0 {
+		n = 4
+	} else {
+		first[noise] = given
+	}
+	logs := func(k kernel) []float64 {
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = math.Log(k[i])
+		}
+		return x
+	}
+	at := func(x []float64) kernel {
+		k := first
+		for i := range x {
+			k[i] = min(max(math.Exp(x[i]), leastKernel[i]), greatestKernel[i])
+		}
+		return k
+	}
+	best, _ := climb(func(x, gradient []float64) float64 {
+		p := newProcess(at(x), points, y)
+		if p == nil {
+			clear(gradient)
+			return math.Inf(-1)
+		}
+		return p.likelihood(gradient)
+	}, logs(first), logs(leastKernel), logs(greatestKernel))
+	k := at(best)
+	p := newProcess(k, points, y)
+	for ; p == nil && k[noise] < 1; p = newProcess(k, points, y) { // almost equal points
+		k[noise] *= 10
+	}
+	return p
+}
+
+// climb maximises f within bounds by L-BFGS, and returns the best place that it visits and its value. f returns its value
+// and fills its gradient. A place is low + (high-low)·(1+sin z)/2, so that z has no bounds; z is scaled so that
+// the middle of the range is as far as before.
+func climb(f func(x, gradient []float64) float64, from, low, high []float64) (best []float64, value float64) {
+	half := func(i int) float64 { return (high[i] - low[i]) / 2 }
+	place := func(z []float64) []float64 {
+		x := make([]float64, len(z))
+		for i := range z {
+			x[i] = low[i] + half(i)*(1+math.Sin(z[i]/half(i)))
+		}
+		return x
+	}
+	start := make([]float64, len(from))
+	for i, v := range from {
+		start[i] = half(i) * math.Asin(min(max((v-low[i])/half(i)-1, -1), 1))
+	}
+	best, value = slices.Clone(from), math.Inf(-1)
+	var known, gradient []float64 // the latest place, and the gradient there
+	latest := 0.0
+	evaluate := func(z []float64) {
+		if slices.Equal(z, known) {
+			return
+		}
+		known, gradient = slices.Clone(z), make([]float64, len(z))
+		x := place(z)
+		if latest = f(x, gradient); latest > value {
+			best, value = x, latest
+		}
+		for i := range gradient {
+			gradient[i] *= math.Cos(z[i] / half(i))
+		}
+	}
+	problem := optimize.Problem{
+		Func: func(z []float64) float64 { evaluate(z); return -latest },
+		Grad: func(to, z []float64) {
+			evaluate(z)
+			for i, g := range gradient {
+				to[i] = -g
+			}
+		},
+	}
+	settings := &optimize.Settings{GradientThreshold: 1e-6, MajorIterations: 200, FuncEvaluations: 400}
+	// An error ends the search, and the best place so far counts.
+	_, _ = optimize.Minimize(problem, start, settings, &optimize.LBFGS{})
+	return best, value
 }
