@@ -475,6 +475,19 @@ func TestTrainExamples(t *testing.T) {
 	}
 }
 
+// With a Box of actions Stable-Baselines3's recipe clips them to its bounds by the wrapper that the example names.
+func TestSB3ExampleClipsActions(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text, _ := gorl(t, 0, "train", "--example", "sb3")
+	write(t, "box.yaml", strings.NewReplacer("id: CartPole", "id: Pendulum", "# wrappers: [", "wrappers: [").Replace(text))
+	gorl(t, 0, "train", "-c", "box.yaml", "-q", "--timesteps", "2048", "--set", "agent.learning_epochs=1")
+	resolved, err := os.ReadFile("runs/sb3/run.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	matches(t, string(resolved), `wrappers:[^a-z]*clip_action`)
+}
+
 func TestPeersTrainGymnasium(t *testing.T) {
 	python := peers.Python(t, "gymnasium")
 	t.Chdir(t.TempDir())
