@@ -50,10 +50,11 @@ type OnPolicy struct {
 	// It is another way to say the same. Give it where the number of environments changes from run to run, and the size of
 	// a minibatch should not (rl_games, Stable-Baselines3).
 	MiniBatchSize int `yaml:"mini_batch_size" config:"min=0"`
-	// MiniBatchOrder is "random" (default): the rows are shuffled again in every pass; "random_once": they are shuffled
-	// once an update, and every pass has the same minibatches (rsl_rl); or "environments": they come environment by
-	// environment, the steps of each in the order of time, the same in every pass (rl_games). With "environments" a
-	// minibatch of a multiple of T rows has the whole rollouts of the same environments in every pass.
+	// MiniBatchOrder is "random" (default): the rows are shuffled again in every pass; "random_once": they are
+	// shuffled once an update, and every pass has the same minibatches (rsl_rl); or "environments": they come
+	// environment by environment, the steps of each in the order of time, the same in every pass (rl_games). With
+	// "environments" a minibatch of a multiple of T rows has the whole rollouts of the same environments in every
+	// pass.
 	//
 	// "random" makes minibatches more alike, and is the better choice in general. "environments" saves the shuffling, and
 	// is what KLAdaptiveLR with divergence "gaussian" was made for.

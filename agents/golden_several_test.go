@@ -78,8 +78,8 @@ func loadSeveral(fsys fs.FS, file string) (*goldenCase, error) {
 var statistic = regexp.MustCompile(`(?:^|[/_.])((?:amp_)?observation|state|value)(?:_preprocessor)?[/.]` +
 	`(running_mean|running_variance|current_count)$`)
 
-// readState reads the parameters below a prefix, and the statistics of scalers from anywhere in the document, under the
-// names of a snapshot: net_container.0.weight is net.0.weight.
+// readState reads the parameters below a prefix, and the statistics of scalers from anywhere in the document, under
+// the names of a snapshot: net_container.0.weight is net.0.weight.
 func readState(document []byte, parameters string) (map[string]golden.Tensor, error) {
 	var root map[string]json.RawMessage
 	if err := json.Unmarshal(document, &root); err != nil {

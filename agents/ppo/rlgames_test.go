@@ -415,7 +415,8 @@ func update(t *testing.T, b *Agent, rate *float64, period, divergence string) (r
 }
 
 // The learning rate follows the divergence step by step, over several epochs and updates: after every minibatch,
-// epoch or update, by the estimate or by the closed form against the policy that last passed over the same rows or the rollout's.
+// epoch or update, by the estimate or by the closed form against the policy that last passed over the same rows or
+// the rollout's.
 func TestAdaptiveRate(t *testing.T) {
 	for _, period := range []string{schedulers.EveryEpoch, schedulers.EveryMinibatch, schedulers.EveryUpdate} {
 		for _, divergence := range []string{schedulers.EstimatedKL, schedulers.GaussianKL, schedulers.GaussianRolloutKL} {

@@ -24,12 +24,12 @@ const (
 	AuthorsPB2 = "authors"
 )
 
-// PB2 explores with a model of what the population has tried: Population Based Bandits (Parker-Holder, Nguyen, Roberts,
-// "Provably Efficient Online Hyperparameter Optimization with Population-Based Bandits", 2020). A Gaussian process
-// predicts the improvement of the objective per step in an interval. Its inputs are the hyperparameters, the objective at
-// the interval's beginning, and time. The chosen values have the greatest upper confidence bound of the improvement,
-// m + κ·v, where m is the mean and v the variance of the prediction. PB2 suits small populations, where random changes
-// find little.
+// PB2 explores with a model of what the population has tried: Population Based Bandits (Parker-Holder, Nguyen,
+// Roberts, "Provably Efficient Online Hyperparameter Optimization with Population-Based Bandits", 2020). A Gaussian
+// process predicts the improvement of the objective per step in an interval. Its inputs are the hyperparameters, the
+// objective at the interval's beginning, and time. The chosen values have the greatest upper confidence bound of the
+// improvement, m + κ·v, where m is the mean and v the variance of the prediction. PB2 suits small populations, where
+// random changes find little.
 //
 // The covariance of two intervals is σ²·exp(−d²/ℓ)·(1−ε)^(Δt/2). d is the distance of hyperparameters and objectives,
 // scaled to their ranges; Δt is that of their times, scaled to 0 to 1. σ², ℓ and ε have the greatest likelihood that
@@ -41,8 +41,8 @@ const (
 // The two rules differ in this, where n is the number of intervals:
 //
 //   - [RayPB2] has κ² = 0.2 + max(0, ln 0.4n). The process has no noise.
-//   - [AuthorsPB2] has κ² = 0.2·ln 0.4n, at least 0. The process has a noise that is fitted too and counts in v, and the
-//     length scale ℓ of the first process is at most 1.
+//   - [AuthorsPB2] has κ² = 0.2·ln 0.4n, at least 0. The process has a noise that is fitted too and counts in v, and
+//     the length scale ℓ of the first process is at most 1.
 //
 // Before training, values are drawn uniformly within the bounds. Afterwards the values of a source without a known
 // interval are kept.

@@ -96,8 +96,8 @@ func standardise(y []float64) {
 	}
 }
 
-// point is a trial as the model sees it: the objective at the beginning of the interval, then the hyperparameters scaled
-// to their bounds, in order of the keys.
+// point is a trial as the model sees it: the objective at the beginning of the interval, then the hyperparameters
+// scaled to their bounds, in order of the keys.
 func (b *bandit) point(t trial) point {
 	x := []float64{b.rule.scale(t.score, b.first.score, b.last.score)}
 	for i, key := range b.Keys() {
@@ -134,8 +134,8 @@ func (b *bandit) bound(at point, doubts *process, gradient []float64) float64 {
 // banditStarts is the number of random places from which the greatest bound is searched for.
 const banditStarts = 10
 
-// Apply returns the values with the greatest upper confidence bound that L-BFGS finds from banditStarts random places. For
-// each it draws one number for each key, in sorted order.
+// Apply returns the values with the greatest upper confidence bound that L-BFGS finds from banditStarts random
+// places. For each it draws one number for each key, in sorted order.
 //
 // The number of draws depends on the keys alone, and not on where the bound is great. Values stay as they are if the
 // source has no trial to learn from.

@@ -4,9 +4,9 @@ package explore
 //
 // k(a, b) = σ²·exp(-|x_a-x_b|²/ℓ)·(1-ε)^(|t_a-t_b|/2)
 //
-// with variance σ², length scale ℓ and forgetting ε. Let K be the matrix of k between all observations y, plus noise on
-// its diagonal, and c the vector of k between a point and the observations. Then the point has the mean cᵀK⁻¹y and the
-// variance σ² - cᵀK⁻¹c. The logarithm of the likelihood is -(yᵀK⁻¹y + ln|K| + n·ln 2π)/2.
+// with variance σ², length scale ℓ and forgetting ε. Let K be the matrix of k between all observations y, plus noise
+// on its diagonal, and c the vector of k between a point and the observations. Then the point has the mean cᵀK⁻¹y and
+// the variance σ² - cᵀK⁻¹c. The logarithm of the likelihood is -(yᵀK⁻¹y + ln|K| + n·ln 2π)/2.
 
 import (
 	"math"
@@ -200,8 +200,8 @@ func fit(points []point, y []float64, given float64) *process {
 	return p
 }
 
-// climb maximises f within bounds by L-BFGS, and returns the best place that it visits and its value. f returns its value
-// and fills its gradient. A place is low + (high-low)·(1+sin z)/2, so that z has no bounds; z is scaled so that
+// climb maximises f within bounds by L-BFGS, and returns the best place that it visits and its value. f returns its
+// value and fills its gradient. A place is low + (high-low)·(1+sin z)/2, so that z has no bounds; z is scaled so that
 // the middle of the range is as far as before.
 func climb(f func(x, gradient []float64) float64, from, low, high []float64) (best []float64, value float64) {
 	half := func(i int) float64 { return (high[i] - low[i]) / 2 }

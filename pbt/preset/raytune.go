@@ -41,8 +41,8 @@ type rayTune struct {
 	// "loguniform(1e-5, 1e-3)". Distributions are uniform, loguniform, randint, lograndint, qrandint and choice. Members
 	// begin with values drawn from them.
 	HyperparamMutations map[string]any `yaml:"hyperparam_mutations"`
-	// HyperparamBounds are the ranges that PB2 explores, by name: [least, greatest]. Give these or HyperparamMutations. The
-	// rule is Ray Tune's.
+	// HyperparamBounds are the ranges that PB2 explores, by name: [least, greatest]. Give these or
+	// HyperparamMutations. The rule is Ray Tune's.
 	HyperparamBounds map[string]span `yaml:"hyperparam_bounds"`
 	// QuantileFraction is the share of the population that is lowest, and that is highest. A larger share copies more members
 	// in every interval, and loses diversity sooner.

@@ -67,7 +67,8 @@ func (g *graphs) usable(c *Core) bool {
 }
 
 // pass is Learn by graphs. s owns the order of the rows.
-func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Core, epoch int, meter *Meter, learn Minibatch, extra []string) error {
+func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Core, epoch int, meter *Meter, learn Minibatch,
+	extra []string) error {
 	order, _ := c.pick(s, epoch)
 	if err := s.Err(); err != nil {
 		return err
