@@ -145,7 +145,7 @@ func TestMethodsAfterClose(t *testing.T) {
 			"SetHyperparameters": tr.SetHyperparameters(map[string]float64{"learning_rate": 1}),
 			"Trainee.Train":      m.Train(t.Context(), 4), "Reseed": m.Reseed(1), "LimitEvaluation": m.LimitEvaluation(1, 1),
 		} {
-			if err == nil || !strings.Contains(err.Error(), "the trainer is closed") {
+			if err == nil || !strings.Contains(err.Error(), "after Close") {
 				t.Errorf("%s: %s: %v", name, what, err)
 			}
 		}

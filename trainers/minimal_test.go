@@ -107,6 +107,7 @@ func TestMinimalAgent(t *testing.T) {
 			t.Errorf("%s: %v, want an error that names it and agents.Snapshotter", key, err)
 		}
 	}
+	tr = sequential(t, env, agent, trainers.Config{})
 	_, snapshot := tr.Snapshot()
 	for _, err := range []error{snapshot, tr.Restore(checkpoint.NewSnapshot())} {
 		if err == nil || !strings.Contains(err.Error(), "agents.Snapshotter") {

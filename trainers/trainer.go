@@ -94,7 +94,6 @@ type Trainer struct {
 	warning sync.Mutex
 	bar     tracking.Bar
 	barName string
-	closed  bool
 	clock   func() time.Time
 }
 
@@ -321,8 +320,8 @@ func (t *Trainer) interrupted(cause error) error {
 
 // usable returns an error once the trainer is closed.
 func (t *Trainer) usable() error {
-	if t.closed {
-		return errors.New("trainers: the trainer is closed; make another one")
+	if t.guard.Closed() {
+		return errors.New("trainers: the trainer was used after Close; make another one")
 	}
 	return nil
 }
@@ -337,7 +336,6 @@ func (t *Trainer) Close() error {
 		return err
 	}
 	defer t.guard.LeaveClose()
-	t.closed = true
 	var errs []error
 	if t.run != nil {
 		errs = append(errs, t.run.Close())
