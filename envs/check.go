@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/gorl-dev/gorl/internal/panics"
 )
 
 // Check drives env for steps steps with random actions and returns the first breach of the contract of [Env], in
@@ -13,7 +15,13 @@ import (
 // must go on after MarshalState, and after RestoreState, exactly as it would have gone on without them: observations,
 // rewards, ends and episodes, bit for bit. Custom environments deserve a test that calls Check with enough steps for
 // episodes to end. The environment is left in the middle of an episode, not closed.
+//
+// A panic of env is an error, a [*PanicError].
 func Check(env Env, steps int, seed int64) error {
+	return panics.Guard(fmt.Sprintf("envs: the environment (%T)", env), func() error { return check(env, steps, seed) })
+}
+
+func check(env Env, steps int, seed int64) error {
 	if steps <= 0 || seed < 0 {
 		return fmt.Errorf("envs: Check needs a positive number of steps and a seed of at least 0, got %d and %d", steps, seed)
 	}

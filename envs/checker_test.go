@@ -87,6 +87,7 @@ func TestCheckFinds(t *testing.T) {
 		hurt func(*Step)
 		want string
 	}{
+		{func(s *Step) { s.Rewards[len(s.Rewards)] = 1 }, "envs: the environment (*envs.counter) panicked: runtime error: index out of range [2] with length 2 at envs.TestCheckFinds (checker_test.go:"},
 		{func(s *Step) { s.Observations[3] = nan }, "Observations: spaces: Box(2): environment 1, dimension 1 is NaN"},
 		{func(s *Step) { s.Observations = s.Observations[:3] }, "Observations: spaces: Box(2): got 3 values, want 4"},
 		{func(s *Step) { s.States = nil }, "States: spaces: Box(1): got 0 values"},

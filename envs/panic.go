@@ -1,28 +1,12 @@
 package envs
 
-import "fmt"
+import "github.com/gorl-dev/gorl/internal/panics"
 
-// PanicError is what a panic inside an environment becomes, in a batch of single environments
-// (wrappers.NewParallel) and in training.
-type PanicError struct {
-	// Env is the environment's index in its batch, or -1 where the batch as a whole panicked. Type is its Go type.
-	Env  int
-	Type string
-	// Value is what it panicked with, Stack where.
-	Value any
-	Stack []byte
-}
-
-// Error names the environment and what it panicked with; print Stack to see where.
-func (e *PanicError) Error() string {
-	if e.Env < 0 {
-		return fmt.Sprintf("the environment (%s) panicked: %v", e.Type, e.Value)
-	}
-	return fmt.Sprintf("environment %d (%s) panicked: %v", e.Env, e.Type, e.Value)
-}
-
-// Unwrap returns the error that the environment panicked with, nil where it was none.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
+// PanicError is a panic of user code as an error: of an environment, in a batch of single environments
+// (wrappers.NewParallel), in training and under [Check], of a source of reference motion, of a trainer's callback. It is
+// the same type as pbt.PanicError, the panic of a trainee.
+//
+// The text has the value and up to three functions with file and line: the one that panicked, and its first callers in
+// user code. What names the code that panicked, Env is the environment's index in its batch (-1 if there is none), Value
+// the argument of panic, which Unwrap returns if it is an error, and Stack the whole stack.
+type PanicError = panics.Error

@@ -444,7 +444,7 @@ func TestEvaluationThatFails(t *testing.T) {
 	}
 	p := mustTrain(t, c.opt)
 	failed := kinds(p.Journal(), journal.Failed)
-	if len(failed) != 1 || failed[0].Member != 1 || failed[0].Iteration != 2 || failed[0].Cause != "evaluation: panic: no display" || len(c.built) != 4 {
+	if len(failed) != 1 || failed[0].Member != 1 || failed[0].Iteration != 2 || !strings.HasPrefix(failed[0].Cause, "evaluation: panic: no display at pbt.TestEvaluationThatFails (measure_test.go:") || len(c.built) != 4 {
 		t.Errorf("failures are %+v", failed)
 	}
 }

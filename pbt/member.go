@@ -7,10 +7,10 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/panics"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -330,29 +330,13 @@ func (m *member) derive(purpose, iteration int64) int64 {
 // seed derives a seed that is not negative.
 func seed(parts ...int64) int64 { return int64(derive(parts...) >> 1) }
 
-// PanicError is a panic of a trainee, which counts as its failure.
-type PanicError struct {
-	// Value is what was panicked with, Stack the goroutine's stack.
-	Value any
-	Stack []byte
-}
-
-// Error leaves out the stack: it holds addresses, and journals must be reproducible.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
-// Unwrap returns the value where it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
+// PanicError is a panic of a trainee, which counts as its failure, or of Options.New or another function of the options.
+// It is the same type as envs.PanicError.
+//
+// The text has the value and up to three functions with file and line: the one that panicked, and its first callers in
+// user code. Value is the argument of panic, which Unwrap returns if it is an error, and Stack the whole stack.
+type PanicError = panics.Error
 
 // guarded calls f and turns a panic into a *PanicError, so that one member's bug does not end the other members'
 // training.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
-	return f()
-}
+func guarded(f func() error) error { return panics.Guard("", f) }

@@ -3,8 +3,10 @@ package trainers
 import (
 	"cmp"
 	"errors"
+	"fmt"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/panics"
 )
 
 // Callback is called while a trainer trains, to watch the run, act in it, or end it. Embed [BaseCallback] to implement
@@ -90,7 +92,12 @@ func (t *Trainer) tell(method func(Callback) error) error {
 	t.calling.Store(true)
 	defer t.calling.Store(false)
 	for _, c := range t.callbacks {
-		if err := method(c); errors.Is(err, ErrStop) {
+		var err error
+		if p := panics.Catch(func() { err = method(c) }); p != nil {
+			p.What = fmt.Sprintf("trainers: the callback %T", c)
+			return p
+		}
+		if errors.Is(err, ErrStop) {
 			t.stop = cmp.Or(t.stop, err)
 		} else if err != nil {
 			return err

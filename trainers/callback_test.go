@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"os"
 	"path/filepath"
 	"strings"
@@ -138,6 +139,62 @@ func TestCallbacksEndTheRun(t *testing.T) {
 			}
 			done()
 		}
+	}
+}
+
+// moody is an environment that draws itself, with the panics of a method.
+type moody struct {
+	envs.Env
+	panics *string
+}
+
+func (m moody) enter(method string) {
+	if *m.panics == method {
+		panic("lost a wheel")
+	}
+}
+
+func (m moody) Unwrap() envs.Env { return m.Env }
+
+func (m moody) Render(int) (image.Image, error) {
+	m.enter("Render")
+	return image.NewGray(image.Rect(0, 0, 1, 1)), nil
+}
+
+func (m moody) Close() error {
+	m.enter("Close")
+	return m.Env.Close()
+}
+
+// A panic of a callback, or of a method of the environment or a function of the configuration that Train calls, is an
+// error that says where.
+func TestPanicsOfUserCode(t *testing.T) {
+	checkLiveTensors(t)
+	for method, want := range map[string]string{
+		"Render": "the environment (trainers_test.moody) panicked", "Close": "the environment (trainers_test.moody around *wrappers.Parallel) panicked",
+		"callback": "the callback trainers_test.diary panicked", "OnRender": "OnRender panicked", "EvaluationEnv": "EvaluationEnv panicked",
+	} {
+		t.Run(method, func(t *testing.T) {
+			env, agent := scenes[0].make(t)
+			defer agent.Close()
+			defer env.Close()
+			world := moody{env, &method}
+			cfg := trainers.Config{Timesteps: 4, RenderInterval: 1, CloseEnvironmentAtExit: true, EvaluationInterval: every(2),
+				OnRender: func(int64, image.Image) error { world.enter("OnRender"); return nil },
+				EvaluationEnv: func(int, int64) (envs.Env, error) {
+					world.enter("EvaluationEnv")
+					env, other := scenes[0].make(t)
+					return env, other.Close()
+				},
+				Callbacks: []trainers.Callback{diary{"a", &[]string{}, func(string) error { world.enter("callback"); return nil }}}}
+			tr := sequential(t, world, agent, cfg)
+			err := errors.Join(tr.Train(t.Context()), tr.Close())
+			var p *envs.PanicError
+			if !errors.As(err, &p) || !strings.Contains(err.Error(), want+": lost a wheel at trainers_test.moody.enter (callback_test.go:") ||
+				!strings.Contains(string(p.Stack), "callback_test.go") {
+				t.Errorf("the error is %v", err)
+			}
+		})
 	}
 }
 

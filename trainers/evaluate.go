@@ -3,10 +3,12 @@ package trainers
 import (
 	"context"
 	"fmt"
+	"image"
 	"maps"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/panics"
 )
 
 // Evaluation has one loop. It is used by [Evaluate] with any environment, and by [Trainer.Evaluate] and
@@ -204,9 +206,10 @@ func renderTo(env envs.Env, k int64, render RenderFunc) error {
 	if !ok {
 		return nil
 	}
-	picture, err := r.Render(0)
+	var picture image.Image
+	err := panics.Guard(fmt.Sprintf("the environment (%T)", r), func() (err error) { picture, err = r.Render(0); return err })
 	if err != nil {
 		return fmt.Errorf("trainers: render: %w", err)
 	}
-	return render(k, picture)
+	return panics.Guard("trainers: OnRender", func() error { return render(k, picture) })
 }

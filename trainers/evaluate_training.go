@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/panics"
 )
 
 // Evaluate is [Evaluate] with the trainer's agent in its own environment; actions are sampled with
@@ -75,7 +76,8 @@ func (t *Trainer) undisturbed() error {
 // evaluateApart evaluates in an environment that Config.EvaluationEnv makes, and closes it.
 func (t *Trainer) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evaluation, err error) {
 	n := t.env.NumEnvs()
-	env, err := t.cfg.EvaluationEnv(n, o.Seed)
+	var env envs.Env
+	err = panics.Guard("EvaluationEnv", func() (err error) { env, err = t.cfg.EvaluationEnv(n, o.Seed); return err })
 	if err == nil && env == nil {
 		err = errors.New("EvaluationEnv returned none")
 	}
@@ -85,7 +87,7 @@ func (t *Trainer) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evalu
 	s := newStepper(env, t.cfg.StopTimeout)
 	defer func() {
 		if s.blocked == nil {
-			err = errors.Join(err, env.Close())
+			err = errors.Join(err, s.close())
 		}
 	}()
 	// The agent is bound to the number of environments it trains in.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/panics"
 )
 
 // An environment is code of its author's, and may do anything: return nothing or too little, panic, or never return. A
@@ -113,19 +113,27 @@ func (s *stepper) run(ctx context.Context) (*envs.Step, error) {
 func (s *stepper) call() {
 	s.next, s.err = nil, errEnded
 	defer func() {
-		if v := recover(); v != nil {
-			s.err = &envs.PanicError{Env: -1, Type: s.name(), Value: v, Stack: debug.Stack()}
-		} else if s.err == errEnded { //nolint:errorlint // exactly the value from above: the call did not return
+		if s.err == errEnded { //nolint:errorlint // exactly the value from above: the call did not return
 			s.err = fmt.Errorf("the environment (%s) ended its goroutine in %s (runtime.Goexit)", s.name(), s.method())
 		}
 		s.done <- struct{}{}
 	}()
-	if s.resets {
-		s.next, s.err = s.env.Reset(s.seed)
-	} else {
-		s.next, s.err = s.env.Step(s.actions)
+	if p := panics.Catch(func() {
+		if s.resets {
+			s.next, s.err = s.env.Reset(s.seed)
+		} else {
+			s.next, s.err = s.env.Step(s.actions)
+		}
+	}); p != nil {
+		p.What, s.err = s.what(), p
 	}
 }
+
+// what names the environment in the error of its panic.
+func (s *stepper) what() string { return fmt.Sprintf("the environment (%s)", s.name()) }
+
+// close closes the environment.
+func (s *stepper) close() error { return panics.Guard(s.what(), s.env.Close) }
 
 // check returns an error where what the environment returned is not of its spaces' sizes. It is cheap enough for every
 // step; [envs.Checked] looks at every value.

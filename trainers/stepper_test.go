@@ -48,7 +48,7 @@ var ills = map[string]struct {
 	"nil from Step":      {3, func(*envs.Step) (*envs.Step, error) { return nil, nil }, "returned no step (nil) and no error from Step"},
 	"panic in Reset":     {1, func(*envs.Step) (*envs.Step, error) { panic("lost a wheel") }, "panicked: lost a wheel"},
 	"panic in Step":      {3, func(*envs.Step) (*envs.Step, error) { panic(errLost) }, "panicked: lost a wheel"},
-	"an index":           {3, func(s *envs.Step) (*envs.Step, error) { s.Rewards[len(s.Rewards)] = 1; return s, nil }, "panicked: runtime error: index out of range [4]"},
+	"an index":           {3, func(s *envs.Step) (*envs.Step, error) { s.Rewards[len(s.Rewards)] = 1; return s, nil }, "panicked: runtime error: index out of range [4] with length 4 at trainers_test.init (stepper_test.go:"},
 	"ended goroutine":    {3, func(*envs.Step) (*envs.Step, error) { runtime.Goexit(); return nil, nil }, "ended its goroutine in Step"},
 	"first observations": {1, func(s *envs.Step) (*envs.Step, error) { s.Observations = s.Observations[:15]; return s, nil }, "returned 15 values of Observations from Reset, want 16 (4 environments × 4)"},
 	"observations":       {3, func(s *envs.Step) (*envs.Step, error) { s.Observations = nil; return s, nil }, "returned 0 values of Observations from Step, want 16"},

@@ -344,7 +344,7 @@ func (t *Trainer) Close() error {
 		errs = append(errs, t.unlock())
 	}
 	if t.cfg.CloseEnvironmentAtExit && t.stepper.blocked == nil {
-		errs = append(errs, t.env.Close())
+		errs = append(errs, t.stepper.close())
 	}
 	return errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/internal/panics"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
@@ -110,7 +111,11 @@ func (o Options) checkCALM(cfg *Config) error {
 // pairs asks the source for n pairs of windows of reference motion that overlap, and checks them.
 func (a *learner) pairs(n int) ([]float32, error) {
 	space := a.Spaces().AMPObservation
-	rows, err := a.motions.(OverlappingMotionSource).CollectOverlappingMotions(n, a.Rng) // checkCALM has seen to it
+	var rows []float32
+	err := panics.Guard(fmt.Sprintf("the source (%T)", a.motions), func() (err error) {
+		rows, err = a.motions.(OverlappingMotionSource).CollectOverlappingMotions(n, a.Rng) // checkCALM has seen to it
+		return err
+	})
 	if err == nil && len(rows) != 2*n*space.Width() {
 		err = fmt.Errorf("CollectOverlappingMotions(%d) returned %d values, want %d pairs of rows of the AMP observation space's %d",
 			n, len(rows), n, space.Width())

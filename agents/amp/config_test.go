@@ -125,6 +125,9 @@ func TestRefuses(t *testing.T) {
 		"failing motions": {func(o *Options) {
 			o.Motions = source(func(int) ([]float32, error) { return nil, errors.New("no clip") })
 		}, `no clip`},
+		"panicking motions": {func(o *Options) {
+			o.Motions = source(func(n int) ([]float32, error) { return make([]float32, 5)[n:], nil })
+		}, `the source (amp.source) panicked|out of range|at amp.TestRefuses (config_test.go:`},
 		"short motions": {func(o *Options) {
 			o.Motions = source(func(n int) ([]float32, error) { return make([]float32, n*2), nil })
 		}, `3`},

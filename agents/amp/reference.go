@@ -3,6 +3,7 @@ package amp
 import (
 	"fmt"
 
+	"github.com/gorl-dev/gorl/internal/panics"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -43,7 +44,11 @@ func (a *learner) reference(n int) ([]float32, error) {
 		return a.pairs(n)
 	}
 	width := a.Spaces().AMPObservation.Width()
-	rows, err := a.motions.CollectReferenceMotions(n, a.Rng)
+	var rows []float32
+	err := panics.Guard(fmt.Sprintf("the source (%T)", a.motions), func() (err error) {
+		rows, err = a.motions.CollectReferenceMotions(n, a.Rng)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("amp: reference motion: %w", err)
 	}

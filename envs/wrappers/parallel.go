@@ -10,6 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/exclusive"
+	"github.com/gorl-dev/gorl/internal/panics"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -104,15 +105,18 @@ func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOp
 
 // add makes environment i.
 func (p *Parallel) add(i int, create func(i int) (envs.Single, error)) error {
-	s, err := create(i)
-	if err != nil {
+	var s envs.Single
+	if err := panics.Guard("its constructor", func() (err error) { s, err = create(i); return err }); err != nil {
 		return fmt.Errorf("wrappers: environment %d: %w", i, err)
 	}
 	if s == nil {
 		return fmt.Errorf("wrappers: environment %d is nil", i)
 	}
 	p.singles = append(p.singles, s)
-	set := s.Spaces()
+	var set spaces.Set
+	if err := p.call(i, func() error { set = s.Spaces(); return nil }); err != nil {
+		return err
+	}
 	if i == 0 {
 		if err := set.Validate(); err != nil {
 			return fmt.Errorf("wrappers: environment 0 (%T): %w", s, err)
@@ -265,7 +269,7 @@ func (p *Parallel) Close() error {
 func (p *Parallel) closeSingles() error {
 	var errs []error
 	for i, s := range p.singles {
-		errs = append(errs, p.of(i, s.Close()))
+		errs = append(errs, p.call(i, s.Close))
 	}
 	return errors.Join(errs...)
 }

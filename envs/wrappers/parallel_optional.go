@@ -56,7 +56,7 @@ func every[T any](singles []envs.Single) bool {
 }
 
 // Render draws environment i.
-func (p *Parallel) Render(i int) (image.Image, error) {
+func (p *Parallel) Render(i int) (picture image.Image, err error) {
 	if i < 0 || i >= len(p.singles) {
 		return nil, fmt.Errorf("wrappers: environment %d is not one of %d", i, len(p.singles))
 	}
@@ -64,14 +64,16 @@ func (p *Parallel) Render(i int) (image.Image, error) {
 	if !ok {
 		return nil, fmt.Errorf("wrappers: drawing environment %d (%T): %w", i, p.singles[i], errors.ErrUnsupported)
 	}
-	return r.Render()
+	err = p.call(i, func() (err error) { picture, err = r.Render(); return err })
+	return picture, err
 }
 
 // CollectReferenceMotions asks environment 0.
-func (p *Parallel) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
+func (p *Parallel) CollectReferenceMotions(n int, rng *rand.Rand) (rows []float32, err error) {
 	m, ok := envs.SingleAs[envs.MotionSource](p.singles[0])
 	if !ok {
 		return nil, fmt.Errorf("wrappers: reference motion of %T: %w", p.singles[0], errors.ErrUnsupported)
 	}
-	return m.CollectReferenceMotions(n, rng)
+	err = p.call(0, func() (err error) { rows, err = m.CollectReferenceMotions(n, rng); return err })
+	return rows, err
 }

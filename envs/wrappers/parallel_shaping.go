@@ -70,7 +70,7 @@ func (p *Parallel) SetRewardShaping(values map[string]any, environments []int) e
 }
 
 func (p *Parallel) shape(shapers []envs.SingleRewardShaper, i int, values map[string]any) error {
-	return p.of(i, shapers[i].SetRewardShaping(values))
+	return p.call(i, func() error { return shapers[i].SetRewardShaping(values) })
 }
 
 const curriculumHeader = "gorl parallel curricula 1"
@@ -99,8 +99,8 @@ func (p *Parallel) curricula() ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if states[i], err = c.CurriculumState(); err != nil {
-			return nil, p.of(i, err)
+		if err := p.call(i, func() (err error) { states[i], err = c.CurriculumState(); return err }); err != nil {
+			return nil, err
 		}
 	}
 	return states, nil
@@ -155,5 +155,5 @@ func (p *Parallel) setCurriculum(i int, state []byte) error {
 	if err != nil {
 		return err
 	}
-	return p.of(i, c.SetCurriculumState(state))
+	return p.call(i, func() error { return c.SetCurriculumState(state) })
 }

@@ -135,13 +135,13 @@ func (p *Parallel) prepare() (undo func(i int) error, err error) {
 	return undo, nil
 }
 
-func (p *Parallel) marshalOne(i int) ([]byte, error) {
+func (p *Parallel) marshalOne(i int) (b []byte, err error) {
 	s, err := single[envs.Stateful](p, i, "the state")
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.MarshalState()
-	return b, p.of(i, err)
+	err = p.call(i, func() (err error) { b, err = s.MarshalState(); return err })
+	return b, err
 }
 
 func (p *Parallel) restoreOne(i int, b []byte) error {
@@ -149,5 +149,5 @@ func (p *Parallel) restoreOne(i int, b []byte) error {
 	if err != nil {
 		return err
 	}
-	return p.of(i, s.RestoreState(b))
+	return p.call(i, func() error { return s.RestoreState(b) })
 }

@@ -3,9 +3,9 @@ package wrappers
 import (
 	"fmt"
 	"maps"
-	"runtime/debug"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/panics"
 )
 
 // chunk is a run of neighbouring environments that one goroutine steps.
@@ -55,25 +55,35 @@ func (p *Parallel) each(actions []float32) error {
 // run works through one chunk up to its first error.
 func (p *Parallel) run(c *chunk, actions []float32) {
 	c.err = nil
-	defer func() {
-		if v := recover(); v != nil {
-			c.err = fmt.Errorf("wrappers: %w",
-				&envs.PanicError{Env: c.at, Type: fmt.Sprintf("%T", p.singles[c.at]), Value: v, Stack: debug.Stack()})
-		}
-	}()
-	for c.at = c.from; c.at < c.to; c.at++ {
-		var err error
-		if actions == nil {
-			p.returns[c.at], p.lengths[c.at], p.metrics[c.at] = 0, 0, nil
-			err = p.resetOne(c.at, c.scratch)
-		} else {
-			err = p.stepOne(c.at, row(actions, c.at, p.widthAction), c.scratch)
-		}
-		if err != nil {
+	if v := panics.Catch(func() {
+		for c.at = c.from; c.at < c.to && c.err == nil; c.at++ {
+			var err error
+			if actions == nil {
+				p.returns[c.at], p.lengths[c.at], p.metrics[c.at] = 0, 0, nil
+				err = p.resetOne(c.at, c.scratch)
+			} else {
+				err = p.stepOne(c.at, row(actions, c.at, p.widthAction), c.scratch)
+			}
 			c.err = p.of(c.at, err)
-			return
 		}
+	}); v != nil {
+		c.err = p.panicked(c.at, v)
 	}
+}
+
+// call calls a function of environment i and says in its error or panic which environment it is.
+func (p *Parallel) call(i int, f func() error) error {
+	var err error
+	if v := panics.Catch(func() { err = f() }); v != nil {
+		return p.panicked(i, v)
+	}
+	return p.of(i, err)
+}
+
+// panicked returns the error of environment i for its panic.
+func (p *Parallel) panicked(i int, v *envs.PanicError) error {
+	v.Env, v.What = i, fmt.Sprintf("environment %d (%T)", i, p.singles[i])
+	return fmt.Errorf("wrappers: %w", v)
 }
 
 // stepOne steps environment i, and resets it where its episode ended.

@@ -3,6 +3,7 @@ package wrappers_test
 import (
 	"encoding/binary"
 	"errors"
+	"image"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -23,13 +24,33 @@ type probe struct {
 	closed         *int
 	badState       bool
 	metrics        map[string]float64
+	panics         string // the method that panics: "Spaces", "Reset", "Render" ...
+}
+
+// enter panics in the method that panics.
+func (p *probe) enter(method string) {
+	if p.panics == method {
+		panic("lost a wheel")
+	}
+}
+
+func (p *probe) Render() (image.Image, error) {
+	p.enter("Render")
+	return image.NewGray(image.Rect(0, 0, 1, 1)), nil
+}
+
+func (p *probe) CollectReferenceMotions(n int, _ *rand.Rand) ([]float32, error) {
+	p.enter("CollectReferenceMotions")
+	return make([]float32, n), nil
 }
 
 func (p *probe) Spaces() spaces.Set {
+	p.enter("Spaces")
 	return spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(1), Action: spaces.NewBox(-1, 2, 2), AMPObservation: spaces.Unbounded(1)}
 }
 
 func (p *probe) Reset(rng *rand.Rand, out envs.Row) error {
+	p.enter("Reset")
 	p.rng, p.steps = rng, 0
 	p.episode++
 	p.write(out)
@@ -63,10 +84,12 @@ func (p *probe) EpisodeMetrics() map[string]float64 {
 }
 
 func (p *probe) MarshalState() ([]byte, error) {
+	p.enter("MarshalState")
 	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, uint32(p.steps)), uint32(p.episode)), nil
 }
 
 func (p *probe) RestoreState(b []byte) error {
+	p.enter("RestoreState")
 	if len(b) != 8 || p.badState {
 		return errors.New("probe: bad state")
 	}
@@ -75,6 +98,7 @@ func (p *probe) RestoreState(b []byte) error {
 }
 
 func (p *probe) Close() error {
+	p.enter("Close")
 	if p.closed != nil {
 		*p.closed++
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/internal/palette"
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/panics"
 )
 
 // RecordOptions are the settings of [NewRecord].
@@ -223,8 +224,8 @@ func (r *Record) draw() error {
 	if !r.opts.GIF {
 		return nil
 	}
-	img, err := r.renderer.Render(r.opts.Env)
-	if err != nil {
+	var img image.Image
+	if err := panics.Guard("Render", func() (err error) { img, err = r.renderer.Render(r.opts.Env); return err }); err != nil {
 		return fmt.Errorf("wrappers: recording environment %d: %w", r.opts.Env, err)
 	}
 	picture := palette.RGBA(img)

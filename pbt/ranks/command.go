@@ -5,10 +5,10 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/internal/panics"
 	"github.com/gorl-dev/gorl/pbt"
 )
 
@@ -73,16 +73,13 @@ func hear(g *distributed.Group) (c command, err error) {
 // broken is the error of a group that is of no more use.
 func broken(err error) error { return fmt.Errorf("%w: %w", pbt.ErrBroken, err) }
 
-// errPanic is the error of a rank whose trainee has panicked. It leaves the group: it may have stopped between two of
-// the operations that all ranks make together.
-var errPanic = errors.New("panic")
-
 // part makes this rank's part of a command, and hears from the others how theirs went. An error of any rank is
 // one of all ranks; where one has failed, those that have not undo what they did, if there is anything to undo.
 func part(g *distributed.Group, do func() (undo func() error, err error)) error {
 	undo, own := guarded(do)
-	if errors.Is(own, errPanic) {
-		g.Leave(own)
+	var panicked *pbt.PanicError
+	if errors.As(own, &panicked) {
+		g.Leave(own) // it may have stopped between two of the operations that all ranks make together
 	}
 	text := ""
 	if own != nil {
@@ -114,12 +111,10 @@ func part(g *distributed.Group, do func() (undo func() error, err error)) error 
 
 // guarded turns a panic into an error.
 func guarded(do func() (func() error, error)) (undo func() error, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%w: %v\n%s", errPanic, v, debug.Stack())
-		}
-	}()
-	return do()
+	if p := panics.Catch(func() { undo, err = do() }); p != nil {
+		return nil, p
+	}
+	return undo, err
 }
 
 // carry makes a rank's part of a command that changes a trainee.

@@ -354,7 +354,7 @@ func TestBroken(t *testing.T) {
 			events, err = join(ctx, 0, build)
 			return err
 		})
-		if !errors.Is(errs[0], pbt.ErrBroken) || !errors.Is(errs[1], pbt.ErrBroken) || !strings.Contains(errs[0].Error(), "simulator is gone") {
+		if !errors.Is(errs[0], pbt.ErrBroken) || !errors.Is(errs[1], pbt.ErrBroken) || !strings.Contains(errs[0].Error(), "simulator is gone at ranks_test.TestBroken (ranks_test.go:") {
 			t.Errorf("%s: the errors are %v", what, errs)
 		}
 		if len(events) == 0 || events[len(events)-1].Kind != journal.Start {

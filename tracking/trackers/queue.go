@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gorl-dev/gorl/internal/panics"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -293,10 +294,9 @@ func (q *queue) try(f func() error) bool {
 
 // attempt calls f. A panic in a tracker is its error, not the end of the program.
 func attempt(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("it panicked: %v (%w)", r, ErrFinal)
-		}
-	}()
-	return f()
+	if p := panics.Catch(func() { err = f() }); p != nil {
+		p.What = "it"
+		return fmt.Errorf("%w (%w)", p, ErrFinal)
+	}
+	return err
 }
