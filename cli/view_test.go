@@ -51,7 +51,7 @@ func viewed(t *testing.T, args ...string) (url string, stop func() (int, string)
 // frames reads messages until a frame is as wanted, and returns it and the scene.
 func frames(t *testing.T, url string, request *view.Request, want func(*view.Frame) bool) (scene view.Scene, f view.Frame) {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), url+"/socket", nil) //nolint:bodyclose // Dial reads it to its end
+	conn, _, err := websocket.Dial(t.Context(), url+"/socket", &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {url}}}) //nolint:bodyclose // Dial reads it to its end
 	if err != nil {
 		t.Fatal(err)
 	}

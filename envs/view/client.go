@@ -2,11 +2,11 @@ package view
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/coder/websocket"
-	"github.com/coder/websocket/wsjson"
 )
 
 // client is a page that is open.
@@ -25,7 +25,12 @@ func (c *client) put(frame []byte) {
 
 // socket serves the WebSocket of a page until either side closes it.
 func (v *Viewer) socket(w http.ResponseWriter, r *http.Request) {
-	conn, err := websocket.Accept(w, r, nil) // which refuses pages of another origin
+	// Browsers send the origin of the page with every WebSocket: a request without one is no page of this server.
+	if origin := r.Header.Values("Origin"); len(origin) != 1 || origin[0] != "http://"+r.Host {
+		http.Error(w, fmt.Sprintf("this socket is for the server's own page, whose origin is %q", "http://"+r.Host), http.StatusForbidden)
+		return
+	}
+	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
 		return // the answer has been written
 	}
@@ -66,11 +71,12 @@ func (v *Viewer) socket(w http.ResponseWriter, r *http.Request) {
 // listen passes a page's requests on until the connection ends. One that makes no sense ends it.
 func (v *Viewer) listen(ctx context.Context, conn *websocket.Conn) {
 	for {
-		var r Request
-		if err := wsjson.Read(ctx, conn, &r); err != nil {
+		_, text, err := conn.Read(ctx)
+		if err != nil {
 			return
 		}
-		if err := r.check(v.commands, v.numClips); err != nil {
+		r, err := v.parse(text)
+		if err != nil {
 			_ = conn.Close(websocket.StatusPolicyViolation, err.Error())
 			return
 		}

@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 
@@ -88,6 +89,14 @@ const (
 	maxSpeed         = 20
 )
 
+// parse returns a page's request, or an error that says what is wrong with it.
+func (v *Viewer) parse(text []byte) (r Request, err error) {
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, fmt.Errorf("a request must be a JSON object: %w", err)
+	}
+	return r, r.check(v.commands, v.numClips)
+}
+
 // check says what is wrong with a request.
 func (r *Request) check(commands bool, clips int) error {
 	switch r.Do {
@@ -110,6 +119,9 @@ func (r *Request) check(commands bool, clips int) error {
 			return fmt.Errorf("a speed of %g m/s; want 0 to %d", r.Speed, maxSpeed)
 		}
 	case "clip":
+		if clips == 0 {
+			return errors.New("there are no clips to choose from")
+		}
 		if r.Clip < -1 || r.Clip >= clips {
 			return fmt.Errorf("there is no clip %d; want one of %d, or -1 for any", r.Clip, clips)
 		}

@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/gorl-dev/gorl/envs"
@@ -115,7 +116,7 @@ func realTime(d time.Duration) (due <-chan time.Time, change func(time.Duration)
 }
 
 // Handler serves the page at / and the WebSocket at /socket, to readers on this machine: requests that name another host,
-// WebSockets of pages from elsewhere, and methods other than GET and HEAD are refused. It shows what [Viewer.Run] does.
+// WebSockets that the server's own page did not open (Origin), and methods other than GET and HEAD are refused. It shows what [Viewer.Run] does.
 func (v *Viewer) Handler() http.Handler {
 	files, err := fs.Sub(page, "page")
 	if err != nil {
@@ -136,13 +137,16 @@ func (v *Viewer) Handler() http.Handler {
 	})
 }
 
-// local reports whether a request's host is this machine.
+// local reports whether a request's host is this machine: "localhost" or a loopback address, with or without a port.
 func local(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+	if port, ok := strings.CutPrefix(host, "localhost"); ok {
+		host = "127.0.0.1" + port
 	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
+	at, err := netip.ParseAddrPort(host)
+	if err != nil {
+		at, err = netip.ParseAddrPort(host + ":80")
+	}
+	return err == nil && at.Addr().IsLoopback() && at.Addr().Zone() == ""
 }
 
 // Serve runs the viewer and its web server on l until the context ends, which is no error, or something fails. Pages that

@@ -20,7 +20,6 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
-	"github.com/gorl-dev/gorl/motions"
 )
 
 // zero acts by zeros.
@@ -92,7 +91,8 @@ func open(t *testing.T, cfg Config) *shown {
 		}
 		s.server.Close()
 	})
-	if s.conn, _, err = websocket.Dial(s.ctx, s.server.URL+"/socket", nil); err != nil { //nolint:bodyclose // Dial reads it to its end
+	page := &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {s.server.URL}}}
+	if s.conn, _, err = websocket.Dial(s.ctx, s.server.URL+"/socket", page); err != nil { //nolint:bodyclose // Dial reads it to its end
 		t.Fatal(err)
 	}
 	s.conn.SetReadLimit(1 << 20)
@@ -196,19 +196,8 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 
 // A clip that is chosen is the one that this episode and coming ones begin in, until it is any again.
 func TestChooseClip(t *testing.T) {
-	var clips []*motions.Clip
-	for _, speed := range []float64{0.3, 0.6, 0.9} {
-		clip, err := motions.Trot(motions.TrotConfig{Speed: speed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		clips = append(clips, clip)
-	}
-	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{Motions: clips, EpisodeLength: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { env.Close() })
+	env := quadruped(t)
+	clips := env.Motions()
 	s := open(t, Config{Env: env, Act: zero(env)})
 	if scene := s.message().Scene; !slices.Equal(scene.Clips, []string{clips[0].Name(), clips[1].Name(), clips[2].Name()}) {
 		t.Errorf("the clips are %q", scene.Clips)
@@ -370,7 +359,8 @@ func TestRefusedRequests(t *testing.T) {
 		{`{"do": "rate", "rate": 0}`, "the rate is 0"},
 		{`{"do": "push", "impulse": [1e6, 0, 0]}`, "at most 10000"},
 		{`{"do": "command", "speed": 1}`, "no commands"},
-		{`{"do": "clip", "clip": 0}`, "there is no clip 0"},
+		{`{"do": "clip", "clip": 0}`, "no clips"},
+		{`{"do": "clip", "clip": -1}`, "no clips"},
 		{`{"do": 1}`, ""},
 		{`{`, ""},
 	} {
@@ -450,7 +440,22 @@ func TestOnlyLocal(t *testing.T) {
 		{"GET", "/socket", "evil.example", "http://evil.example", 403},
 		{"GET", "/socket", host, "http://evil.example", 403},
 		{"GET", "/socket", host, "http://127.0.0.1:1", 403},
+		{"GET", "/socket", host, "", 403},
+		{"GET", "/socket", host, "null", 403},
+		{"GET", "/socket", host, "http://user@" + host, 403},
+		{"GET", "/socket", host, "http://user:password@" + host, 403},
+		{"GET", "/socket", host, "https://" + host, 403},
+		{"GET", "/socket", host, "http://" + host + "/", 403},
 		{"GET", "/socket", host, "http://" + host, 101},
+		{"GET", "/", "127.0.0.1:evil.com", "", 403},
+		{"GET", "/", "localhost:evil.com", "", 403},
+		{"GET", "/", "127.0.0.1:", "", 403},
+		{"GET", "/", "127.0.0.1:80:80", "", 403},
+		{"GET", "/", "[127.0.0.1]:80", "", 403},
+		{"GET", "/", "localhost.evil.com", "", 403},
+		{"GET", "/", "127.0.0.1", "", 200},
+		{"GET", "/", "[::1]", "", 200},
+		{"GET", "/", "localhost", "", 200},
 	} {
 		r, err := http.NewRequestWithContext(t.Context(), x.method, s.server.URL+x.path, nil)
 		if err != nil {
@@ -462,6 +467,9 @@ func TestOnlyLocal(t *testing.T) {
 				"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="} {
 				r.Header.Set(key, value)
 			}
+			if x.origin == "" {
+				r.Header.Del("Origin")
+			}
 		}
 		answer, err := http.DefaultTransport.RoundTrip(r)
 		if err != nil {
@@ -471,6 +479,13 @@ func TestOnlyLocal(t *testing.T) {
 		if answer.StatusCode != x.want {
 			t.Errorf("%s %s at %s from %q: status %d, want %d", x.method, x.path, x.host, x.origin, answer.StatusCode, x.want)
 		}
+	}
+}
+
+// A zone is no part of a loopback address that a browser sends.
+func TestLocalRefusesZones(t *testing.T) {
+	if local("[::1%25lo]:80") || local("[::1%lo]") || !local("[::1]:80") {
+		t.Error("a zone is accepted, or ::1 is not")
 	}
 }
 

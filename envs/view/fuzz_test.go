@@ -1,0 +1,88 @@
+package view
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/motions"
+)
+
+// FuzzMessages sends messages, one a line, to sessions of characters without clips, with commands and with clips. No
+// message that is accepted ends a session, or leaves it with a frame that cannot be sent.
+func FuzzMessages(f *testing.F) {
+	for _, do := range []string{
+		`{"do":"pause"}`, `{"do":"go"}`, `{"do":"step"}`, `{"do":"reset"}`, `{"do":"task"}`, `{"do":"rate","rate":0.05}`,
+		`{"do":"push","impulse":[10000,-10000,10000]}`, `{"do":"command","direction":1e308,"speed":20}`,
+		`{"do":"clip","clip":-1}`, `{"do":"clip","clip":1}`, `{"do":"clip","clip":9223372036854775807}`, `{"do":"rate","rate":4,"rate":1e999}`,
+		`null`, `[]`, `{"do":null}`, `{"DO":"reset","clip":-1}`, `"step"`, `{"do":"step"`,
+	} {
+		f.Add([]byte(do + "\n" + do + "\n" + `{"do":"step"}`))
+	}
+	f.Add([]byte(strings.Repeat(`{"do":"push","impulse":[10000,10000,10000]}`+"\n", 8) + `{"do":"step"}`))
+	var viewers []*Viewer
+	for _, env := range []envs.Env{walker(f), humanoid(f, mujoco.Command), quadruped(f)} {
+		v, err := New(Config{Env: env, Act: zero(env)})
+		if err != nil {
+			f.Fatal(err)
+		}
+		viewers = append(viewers, v)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, v := range viewers {
+			play(t, v, bytes.SplitN(text, []byte("\n"), 16))
+		}
+	})
+}
+
+// play sends messages to a session, with a control step after each.
+func play(t *testing.T, v *Viewer, messages [][]byte) {
+	s := &session{Viewer: v, frame: Frame{Rate: 1}, clip: -1}
+	if v.clips != nil {
+		if err := v.clips.SetClip(-1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.reset(1); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range messages {
+		r, err := v.parse(text)
+		if err != nil {
+			continue
+		}
+		for what, f := range []func() error{func() error { return s.serve(&r) }, s.show, s.advance, s.show} {
+			if err := f(); err != nil {
+				t.Fatalf("%T, call %d after %q: %v", v.cfg.Env, what, text, err)
+			}
+		}
+		if s.interval() <= 0 {
+			t.Fatalf("after %q a step takes %v", text, s.interval())
+		}
+		if x := s.frame.Return; math.IsNaN(x) || math.IsInf(x, 0) {
+			t.Fatalf("after %q the return is %g", text, x)
+		}
+	}
+}
+
+// quadruped has three clips.
+func quadruped(t testing.TB) *mujoco.Character {
+	t.Helper()
+	var clips []*motions.Clip
+	for _, speed := range []float64{0.3, 0.6, 0.9} {
+		clip, err := motions.Trot(motions.TrotConfig{Speed: speed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clips = append(clips, clip)
+	}
+	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{Motions: clips, EpisodeLength: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { env.Close() })
+	return env
+}
