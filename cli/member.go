@@ -85,12 +85,8 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 		}
 		full := maps.Clone(c)
 		maps.Copy(full, own)
-		text, err := full.YAML()
-		if err == nil {
-			note := func(err error) { fmt.Println("note:", err) }
-			tracked, err = trackMembers(filepath.Dir(p.Config), []int{p.Member}, text, true, note)
-		}
-		if err != nil {
+		note := func(err error) { fmt.Println("note:", err) }
+		if tracked, err = trackMembers(filepath.Dir(p.Config), []int{p.Member}, full, true, note); err != nil {
 			return nil, errors.Join(err, trainee.Close())
 		}
 		return trainee, nil

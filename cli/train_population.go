@@ -247,7 +247,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	if err != nil {
 		return err
 	}
-	if _, _, err := trackersOf(text); err != nil {
+	if _, err := trackersOf(crowd.full); err != nil {
 		return err
 	}
 	if f.check {
@@ -297,7 +297,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 		ids[id] = id
 		bars[id] = display.Bar(fmt.Sprintf("member %d", id), crowd.total)
 	}
-	if tracked, err = trackMembers(crowd.dir, ids, text, resumed, func(err error) {
+	if tracked, err = trackMembers(crowd.dir, ids, crowd.full, resumed, func(err error) {
 		if f.quiet { // the display is silent then
 			fmt.Fprintln(stderr, "note:", err)
 			return

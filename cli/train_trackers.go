@@ -19,9 +19,17 @@ type memberTrackers map[int]*trackers.Sinks
 
 // trackMembers starts the trackers, where the configuration in effect names any. A population that is resumed goes on
 // with their runs. warn is told what is wrong with a tracker, once for all members.
-func trackMembers(dir string, members []int, text []byte, resumed bool, warn func(error)) (memberTrackers, error) {
-	c, list, err := trackersOf(text)
+func trackMembers(dir string, members []int, full runfile.Sections, resumed bool, warn func(error)) (memberTrackers, error) {
+	list, err := trackersOf(full)
 	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	text, err := full.YAML()
+	if err != nil {
+		return nil, err
+	}
+	c, err := runfile.Parse(text)
+	if err != nil {
 		return nil, err
 	}
 	if dir, err = filepath.Abs(dir); err != nil {
@@ -51,12 +59,8 @@ func trackMembers(dir string, members []int, text []byte, resumed bool, warn fun
 	return all, nil
 }
 
-// trackersOf reads a configuration, and the trackers that it names. Unknown ones and wrong settings are wrong uses.
-func trackersOf(text []byte) (runfile.Sections, []trackers.Tracker, error) {
-	c, err := runfile.Parse(text)
-	if err != nil {
-		return nil, nil, err
-	}
+// trackersOf returns the trackers that a configuration names. Unknown ones and wrong settings are wrong uses.
+func trackersOf(c runfile.Sections) (list []trackers.Tracker, err error) {
 	var section struct {
 		Trackers []trackers.Tracker `yaml:"trackers"`
 	}
@@ -66,7 +70,7 @@ func trackersOf(text []byte) (runfile.Sections, []trackers.Tracker, error) {
 	if err == nil {
 		err = trackers.Check(section.Trackers)
 	}
-	return c, section.Trackers, wrong(err)
+	return section.Trackers, wrong(err)
 }
 
 // update hands on what a population says of a member, at the member's own environment steps.

@@ -58,6 +58,7 @@ func (t *Trainer) ended(err error) {
 }
 
 // plain returns the run's configuration as YAML says it: Dict's, or the trainer's alone where FromDict did not make it.
+// Passwords in addresses are left out.
 func (t *Trainer) plain() (map[string]any, error) {
 	dict := t.Dict()
 	if dict == nil {
@@ -69,7 +70,7 @@ func (t *Trainer) plain() (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trainers: the configuration for trackers: %w", err)
 	}
-	return config.FromYAML(text)
+	return config.FromYAML([]byte(config.Redact(string(text))))
 }
 
 // nameable are the trackers that YAML can name.

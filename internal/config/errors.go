@@ -95,7 +95,7 @@ func show(v any) string {
 	rv := reflect.ValueOf(v)
 	switch rv.Kind() {
 	case reflect.String:
-		return quote(rv.String())
+		return quote(Redact(rv.String()))
 	case reflect.Float32:
 		return strconv.FormatFloat(rv.Float(), 'g', -1, 32)
 	case reflect.Float64:
@@ -104,7 +104,7 @@ func show(v any) string {
 		return rv.Type().String()
 	case reflect.Map, reflect.Slice, reflect.Array:
 		if text, err := json.Marshal(v); err == nil {
-			return shorten(string(text))
+			return shorten(Redact(string(text)))
 		}
 	}
 	return shorten(fmt.Sprintf("%v", v))

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
 // Set changes one setting by what a command line says: KEY=VALUE, the key dotted through sections, the value in YAML.
@@ -43,7 +45,7 @@ func (s Sections) Set(assignment string) error {
 }
 
 // YAML writes the sections as a file has them: always in the same order and form, whatever order they were read in, so
-// that two files can be compared.
+// that two files can be compared. Passwords in addresses are left out, see [config.Redact].
 func (s Sections) YAML() ([]byte, error) {
 	var b bytes.Buffer
 	for _, k := range known {
@@ -68,7 +70,7 @@ func (s Sections) YAML() ([]byte, error) {
 			return nil, err
 		}
 	}
-	return b.Bytes(), nil
+	return []byte(config.Redact(b.String())), nil
 }
 
 // inLine writes lists of plain values on one line.

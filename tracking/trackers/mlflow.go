@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -27,7 +28,9 @@ import (
 type MLflowSettings struct {
 	// TrackingURI is the address of the tracking server, such as http://localhost:5000; default MLFLOW_TRACKING_URI.
 	//
-	// MLflow's files and databases have no such address: run "mlflow server" for them.
+	// MLflow's files and databases have no such address: run "mlflow server" for them. A password in the address
+	// (http://user:password@host) is used for the connection and written to no file, so that a run that reads its settings
+	// from run.yaml needs it again, here or in MLflow's environment variables.
 	TrackingURI string `yaml:"tracking_uri"`
 	// ExperimentName is the experiment that the run belongs to, default MLFLOW_EXPERIMENT_NAME, or "Default". It is made
 	// where it is missing.
@@ -41,8 +44,30 @@ type MLflowSettings struct {
 // DefaultMLflow returns settings that leave all to MLflow's environment variables.
 func DefaultMLflow() MLflowSettings { return MLflowSettings{} }
 
-func (s MLflowSettings) uri() string {
-	return strings.TrimRight(cmp.Or(s.TrackingURI, os.Getenv("MLFLOW_TRACKING_URI")), "/")
+func (s MLflowSettings) uri() address {
+	return address(strings.TrimRight(cmp.Or(s.TrackingURI, os.Getenv("MLFLOW_TRACKING_URI")), "/"))
+}
+
+// address is that of a server. Its text and its JSON are without the password.
+type address string
+
+func (a address) String() string { return config.Redact(string(a)) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (a address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// usable returns an error if the address was read from a file that gorl wrote, which is without the password, and the
+// environment has none either.
+func (a address) usable() error {
+	u, err := url.Parse(string(a))
+	if err != nil {
+		return err
+	}
+	if word, _ := u.User.Password(); word != config.Redacted || os.Getenv("MLFLOW_TRACKING_USERNAME") != "" || os.Getenv("MLFLOW_TRACKING_TOKEN") != "" {
+		return nil
+	}
+	return fmt.Errorf("\"tracking_uri\" is %q, without its password, which gorl writes to no file: give it again, "+
+		"or set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD (%w)", a, ErrFinal)
 }
 
 // Validate returns an error where there is no address, or one of another kind.
@@ -52,7 +77,7 @@ func (s MLflowSettings) Validate() error {
 		return errors.New(`trackers: mlflow: "tracking_uri" is missing: the address of a server, such as http://localhost:5000, ` +
 			"here or in the environment variable MLFLOW_TRACKING_URI")
 	}
-	if u, err := url.Parse(uri); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+	if u, err := url.Parse(string(uri)); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return fmt.Errorf("trackers: mlflow: \"tracking_uri\" is %q: want http://host:port or https://host:port; "+
 			"for files and databases run `mlflow server --backend-store-uri ...` and give its address", uri)
 	}
@@ -82,9 +107,9 @@ const mlflowFile = "mlflow.json"
 
 // mlflowRun is what mlflow.json says.
 type mlflowRun struct {
-	TrackingURI  string `json:"tracking_uri"`
-	ExperimentID string `json:"experiment_id"`
-	RunID        string `json:"run_id"`
+	TrackingURI  address `json:"tracking_uri"`
+	ExperimentID string  `json:"experiment_id"`
+	RunID        string  `json:"run_id"`
 }
 
 // mlflow is a run of a server.
@@ -119,6 +144,9 @@ func openMLflow(ctx context.Context, run Run, s MLflowSettings) (sink tracking.S
 			m.client.CloseIdleConnections()
 		}
 	}()
+	if err := m.uri.usable(); err != nil {
+		return nil, err
+	}
 	file := filepath.Join(run.Dir, mlflowFile)
 	if run.Resumed {
 		err := m.resume(file)
@@ -156,7 +184,7 @@ func (m *mlflow) resume(file string) error {
 	if err := json.Unmarshal(text, &m.run); err != nil || m.run.RunID == "" {
 		return fmt.Errorf("%s names no run; remove it to begin a new one (%w)", file, ErrFinal)
 	}
-	if m.run.TrackingURI != m.uri {
+	if m.run.TrackingURI.String() != m.uri.String() {
 		return fs.ErrNotExist
 	}
 	if err := m.call("runs/update", map[string]any{"run_id": m.run.RunID, "status": "RUNNING"}, nil); err != nil {

@@ -16,7 +16,7 @@ import (
 type mlflowServer struct {
 	ctx    context.Context
 	client http.Client
-	uri    string
+	uri    address
 }
 
 // call posts a request in JSON, and reads the answer into answer unless that is nil.
@@ -49,7 +49,7 @@ func (r *refusal) Error() string {
 
 // send sends a request. An answer that says that the request itself is wrong is final.
 func (m *mlflowServer) send(verb, method string, body io.Reader, answer any) error {
-	request, err := http.NewRequestWithContext(m.ctx, verb, m.uri+"/api/2.0/mlflow/"+method, body)
+	request, err := http.NewRequestWithContext(m.ctx, verb, string(m.uri)+"/api/2.0/mlflow/"+method, body)
 	if err != nil {
 		return fmt.Errorf("%w (%w)", err, ErrFinal)
 	}
