@@ -323,7 +323,7 @@ class Functional(Simulator):
 
     def step(self, actions):
         self.state = state = self.functions[1](self.state, actions)
-        done, truncated = np.asarray(state.done) != 0, np.asarray(state.info["truncation"]) != 0
+        done, truncated = truths("flags done", np.asarray(state.done)), truths("flags truncation", np.asarray(state.info["truncation"]))
         return state.obs, state.reward, done & ~truncated, done & truncated, {**state.metrics, **state.info}
 
     def row(self, index):
@@ -465,6 +465,8 @@ def writer(name, space, floats, small, at=(0, 0)):
         if type(value) is list:
             value = np.stack([array(v) for v in value])
         elif rows is not None:
+            if len(value) != len(view):
+                raise Refused(f"the {name} has {len(value)} rows; there must be {len(view)}")
             value = array(value[rows])
         elif not is_cuda(value):
             value = array(value)
@@ -503,6 +505,22 @@ def column(value, n):
         return None
     value = array(value).reshape(n)
     return value if value.dtype.kind in "fiub" else None
+
+
+def truths(name, value):
+    """Flags as booleans. A flag that is neither 0 nor 1, such as NaN, is an error."""
+    if value.dtype.kind != "b":
+        for k in np.flatnonzero((value != 0) & (value != 1))[:1]:
+            raise Refused(f"the {name} of step are {value[k]:g} for environment {k}; they must be 0 or 1")
+    return value != 0
+
+
+def mask(infos, key, n):
+    """The mask of the rows for which infos have a value under a key."""
+    value = array(infos["_" + key])
+    if value.shape not in ((n,), (n, 1)) or value.dtype.kind not in "fiub":
+        raise Refused(f"the mask '_{key}' of the infos has the shape {value.shape} and the type {value.dtype}; it must be {(n,)} of bool")
+    return truths(f"mask '_{key}'", value.reshape(n))
 
 
 # The bridge.
@@ -714,7 +732,7 @@ class Batch(child.Bridge):
         for (name, _), value in zip(named, values):
             if value.dtype.kind not in "fiub":
                 raise Refused(f"the {name} of step have the type {value.dtype}; they must be numbers")
-        return values[0].astype(np.float64), values[1] != 0, values[2] != 0
+        return values[0].astype(np.float64), truths(named[1][0], values[1]), truths(named[2][0], values[2])
 
     def finals(self, observations, infos, ended):
         """The last observations of the rows that ended, their infos (None: those of the step), and which of the rows have any.
@@ -728,8 +746,11 @@ class Batch(child.Bridge):
         last_infos = next((infos[k] for k in FINAL_INFOS if k in infos), None)
         if key is None or not len(over):
             return None, last_infos, np.zeros(len(over), bool)
-        known = array(infos.get("_" + key, ended))[over] != 0
+        known = ended[over] if "_" + key not in infos else mask(infos, key, self.n)[over]
         last = infos[key]
+        if isinstance(last, (list, tuple)) or getattr(last, "dtype", None) == object:
+            if len(last) != self.n:
+                raise Refused(f"the infos of step have {len(last)} rows of {key!r}; there must be {self.n}")
         if getattr(last, "dtype", None) == object:
             last = [last[k] for k in over]
         return last, last_infos, known
@@ -748,7 +769,7 @@ class Batch(child.Bridge):
         if key not in infos:
             raise Refused(f"the infos of {method} have no {key!r}, where the {what} should be; they have {listed(infos)}")
         if "_" + key in infos:
-            there = array(infos["_" + key]) != 0
+            there = mask(infos, key, self.n)
             if not there.all() and not there[np.arange(self.n) if rows is None else rows].all():
                 raise Refused(f"the infos of {method} have no {key!r} of some environments, where the {what} should be")
         return infos[key]
@@ -816,8 +837,8 @@ class Infos(child.Infos):
             value = column(value, self.n)
             place = self.column(name) if value is not None else None
             if place is not None:
-                mask = array(infos.get(f"_{key}", True))
-                self.rows[rows, place] = np.where(mask[rows] if mask.ndim else True, value[rows], np.nan)
+                there = mask(infos, key, self.n)[rows] if f"_{key}" in infos else True
+                self.rows[rows, place] = np.where(there, value[rows], np.nan)
 
     def log(self, infos):
         """Keeps the numbers of a dictionary log, of the whole batch, which simulators renew when rows are reset."""

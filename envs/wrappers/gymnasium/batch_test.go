@@ -357,6 +357,14 @@ func TestPeersBatchFaults(t *testing.T) {
 		{"keys", FaultException, "the observation has 'camera', 'place'; its space has 'camera', 'door', 'place'"},
 		{"pixels", FaultException, "the observation.camera has the type float32; it must be uint8"},
 		{"rewards", FaultException, "the rewards of step have the shape (3,); it must be (4,)"},
+		{"terminated", FaultException, "the flags terminated of step are nan for environment 2; they must be 0 or 1"},
+		{"truncated", FaultException, "the flags truncated of step are 0.5 for environment 2; they must be 0 or 1"},
+		{"long mask", FaultException, "the mask '_final_obs' of the infos has the shape (5,) and the type bool; it must be (4,) of bool"},
+		{"short mask", FaultException, "the mask '_final_obs' of the infos has the shape (3,)"},
+		{"log mask", FaultException, "the mask '_speed' of the infos has the shape (5,)"},
+		{"rows", FaultException, "the infos of step have 5 rows of 'final_obs'; there must be 4"},
+		{"escape", FaultException, `RuntimeError: \x1b[2J\x1b]0;owned\a\u202exxx`},
+		{"escape", FaultException, "xxx the end"},
 		{"four", FaultException, "step of bridge_batches:Count returned 4 values; it must be observations, rewards, terminated, truncated, infos"},
 	} {
 		for _, replace := range []int{0, 1} {
@@ -390,7 +398,10 @@ func TestPeersBatchFaults(t *testing.T) {
 				}
 				var fault *ChildError
 				if !errors.As(err, &fault) || fault.Fault != c.fault || !strings.Contains(err.Error(), c.words) {
-					t.Errorf("%v, want the fault %q and %q", err, c.fault, c.words)
+					t.Fatalf("%v, want the fault %q and %q", err, c.fault, c.words)
+				}
+				if text := err.Error(); len(text) > 20_000 || strings.ContainsAny(text, "\x1b\a\u202e") {
+					t.Errorf("an error of %d bytes, with control characters: %.200q", len(text), text)
 				}
 				if err := e.Close(); err != nil {
 					t.Error(err)

@@ -221,7 +221,7 @@ func (c *child) kill() {
 // fault says what happened to the child.
 func (c *child) fault(f Fault, err error, format string, args ...any) *ChildError {
 	return &ChildError{Child: c.index, PID: c.process.Process.Pid, From: c.from, To: c.to, Fault: f,
-		Message: fmt.Sprintf(format, args...), Output: c.output.lines(), Err: err}
+		Message: readable(fmt.Sprintf(format, args...)), Output: c.output.lines(), Err: err}
 }
 
 // read reads a message before a deadline, and makes a fault of whatever keeps it from coming.

@@ -12,6 +12,7 @@ import json
 import mmap
 import os
 import platform
+import select
 import signal
 import struct
 import sys
@@ -57,6 +58,53 @@ class Missing(Refused):
     """This Python lacks what the bridge needs."""
 
 
+def start_guard():
+    """Starts a process that waits for the end of this one, and then kills all that this one has started.
+
+    The Go program does the same, unless it was killed as well: the system then ends this process, but not its children. The
+    guard has this process's group and environment, by which the Go program ends it with everything else.
+    """
+    mark = f"GORL_CHILD={os.environ.get('GORL_CHILD')}".encode()
+    try:
+        ended = os.pidfd_open(os.getpid())
+    except (AttributeError, OSError):  # Python 3.8, a system other than Linux, or an old one
+        return
+    between = os.fork()
+    if between:
+        os.waitpid(between, 0)  # the guard is no child of this process, whose environments may wait for theirs
+        os.close(ended)
+        return
+    try:
+        if os.fork():
+            return
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        os.closerange(0, ended)  # the pipes end with this process
+        os.closerange(ended + 1, 256)
+        wait = select.poll()
+        wait.register(ended, select.POLLIN)
+        wait.poll()
+        for _ in range(20):  # what they start meanwhile, too
+            if not any([kill_marked(int(pid), mark) for pid in os.listdir("/proc") if pid.isdigit()]):
+                break
+        os.killpg(0, signal.SIGKILL)
+    finally:
+        os._exit(0)
+
+
+def kill_marked(pid, mark):
+    """Kills another process that has a setting in its environment; returns whether it did."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as f:
+            if pid == os.getpid() or mark not in f.read().split(b"\0"):
+                return False
+        os.kill(pid, signal.SIGKILL)
+        return True
+    except OSError:  # it has ended, or is another user's
+        return False
+
+
+start_guard()
 try:
     import numpy as np
 except ImportError:
@@ -527,6 +575,9 @@ class Bridge:
             if every:
                 self.infos.note(k, info)
             if terminated or truncated:
+                for name, flag in (("terminated", terminated), ("truncated", truncated)):
+                    if flag not in (0, 1):
+                        raise Refused(f"the flag {name} of step is {flag!r}; it must be True or False")
                 flags[k] = (1 if terminated else 0) | (2 if truncated else 0)
                 self.put_final[k](obs)
                 if states:

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
 // misdeeds is what the second fake child does in its fifth step, and what that must be called.
@@ -273,14 +274,63 @@ func TestCloseOfHungChildren(t *testing.T) {
 // fakeParent makes a batch of fake children, says so, and steps for ever.
 func fakeParent() {
 	self, _ := os.Executable()
-	e, err := New(Options{ID: "Fake-v0", NumEnvs: 4, Children: 2, Python: self, Timeout: time.Hour,
-		Environ: []string{"GORL_FAKE_CHILD=" + os.Getenv("GORL_FAKE_PARENT"), "GORL_FAKE_ONCE=" + os.Getenv("GORL_FAKE_LOCK") + ".once"}})
+	o := Options{ID: "Fake-v0", NumEnvs: 4, Children: 2, Python: self, Timeout: time.Hour,
+		Environ: []string{"GORL_FAKE_CHILD=" + os.Getenv("GORL_FAKE_PARENT"), "GORL_FAKE_ONCE=" + os.Getenv("GORL_FAKE_LOCK") + ".once"}}
+	linger := os.Getenv("GORL_FAKE_PARENT") == "linger"
+	if linger {
+		o = Options{Simulator: Batch, Factory: "bridge_batches:Count", Kwargs: map[string]any{"bad": "linger"}, NumEnvs: 4,
+			Python: os.Getenv("GORL_FAKE_PYTHON"), Path: []string{"testdata"}}
+	}
+	e, err := New(o)
 	if err == nil {
 		_, err = e.Reset(0)
+	}
+	for k := 0; linger && err == nil && k < 8; k++ { // the simulator starts processes in its eighth step
+		_, err = e.Step(actions(4))
 	}
 	fmt.Println("ready", err)
 	for err == nil {
 		_, err = e.Step(actions(4))
+	}
+}
+
+// TestPeersParentKilled kills a parent whose simulator has started processes, some in sessions of their own: none of them
+// goes on.
+func TestPeersParentKilled(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := filepath.Join(t.TempDir(), "lock")
+	parent := exec.Command(self)
+	parent.Env = append(os.Environ(), "GORL_FAKE_PARENT=linger", "GORL_FAKE_LOCK="+lock, "GORL_FAKE_PYTHON="+peers.Python(t, "gymnasium"))
+	said, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(said).ReadString('\n'); line != "ready <nil>\n" {
+		t.Errorf("the parent said %q, %v", line, err)
+	}
+	file, err := os.OpenFile(lock, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	take := func() error { return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+	if err := take(); !errors.Is(err, syscall.EWOULDBLOCK) {
+		t.Errorf("the lock of processes that go on: %v", err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = parent.Wait()
+	for until := time.Now().Add(patience); take() != nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("what the simulator has started goes on after its parent was killed")
+		}
 	}
 }
 

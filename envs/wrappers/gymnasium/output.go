@@ -1,9 +1,12 @@
 package gymnasium
 
 import (
+	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // output keeps the last of what a child prints.
@@ -16,7 +19,26 @@ type output struct {
 const (
 	maxOutput = 8 << 10
 	maxLines  = 20
+	maxShown  = 8 << 10 // bytes of a message
 )
+
+// readable returns a text of a child as an error shows it: without its middle if it is long, and with control
+// characters, such as a terminal's escape codes, written as in Go.
+func readable(text string) string {
+	if n := len(text) - maxShown; n > 0 { // the last lines of a traceback say most
+		text = fmt.Sprintf("%s\n[%d bytes left out]\n%s", strings.ToValidUTF8(text[:maxShown/4], ""), n, strings.ToValidUTF8(text[maxShown/4+n:], ""))
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) || r == '\n' || r == '\t' {
+			b.WriteRune(r)
+		} else {
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return b.String()
+}
 
 // Write keeps the end of b and passes it on. It never fails, so that a child is not held up.
 func (o *output) Write(b []byte) (int, error) {
@@ -40,7 +62,7 @@ func (o *output) lines() []string {
 	if text == "" {
 		return nil
 	}
-	lines := strings.Split(text, "\n")
+	lines := strings.Split(readable(text), "\n")
 	return lines[max(0, len(lines)-maxLines):]
 }
 

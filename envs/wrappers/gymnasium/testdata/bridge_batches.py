@@ -1,5 +1,6 @@
 """Batches for the tests of the bridge to simulators; no one makes them of single environments."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -125,6 +126,15 @@ class Count:
         result = self.observe(self.k, self.episode), reward, terminated.astype(flag), truncated.astype(flag)
         if self.bad == "rewards" and self.steps == 7:
             result = result[0], reward[:-1], result[2], result[3]
+        if self.steps == 7 and self.bad in ("terminated", "truncated"):
+            flags = np.array([0, 1, 0.5 if self.bad == "truncated" else np.nan, 0], np.float32)
+            result = (*result[:2], flags, result[3]) if self.bad == "terminated" else (*result[:3], flags)
+        if self.steps == 8 and self.bad in ("long mask", "short mask"):
+            infos["_final_obs"] = np.resize(ended, n + (1 if self.bad == "long mask" else -1))
+        if self.steps == 8 and self.bad == "rows":
+            infos["final_obs"] = np.append(rows, rows[:1])
+        if self.steps == 8 and self.bad == "log mask":
+            infos["final_info"]["_speed"] = np.ones(n + 1, bool)
         if self.bad == "four" and self.steps == 7:
             return result
         infos = {k: self.give(v) if k not in ("word", "log", "final_info") else v for k, v in infos.items()}
@@ -145,6 +155,15 @@ class Count:
                 os.write(1, b"x" * (1 << 16))
             os.write(1, b"\nthe end of a gigabyte\n")
             os._exit(9)
+        elif self.bad == "escape":
+            raise RuntimeError("\x1b[2J\x1b]0;owned\x07\u202e" + "x" * 100_000 + " the end")
+        elif self.bad == "linger":  # what it starts holds the lock
+            fd = os.open(os.environ["GORL_FAKE_LOCK"], os.O_RDWR | os.O_CREAT)
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            for alone in (False, True):
+                subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=alone, pass_fds=[fd])
+            if os.fork() == 0:
+                time.sleep(3600)
         elif self.bad == "fork":
             for alone in (False, True):
                 subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=alone)
