@@ -186,6 +186,10 @@ func TestDamagedBest(t *testing.T) {
 	if err := os.Truncate(best[0], 500); err != nil {
 		t.Fatal(err)
 	}
+	// Training goes on from the latest one, and says that the best is lost, also if it is to say little.
+	if _, stderr := gorl(t, 0, "train", "--resume", "runs/pole", "-q", "--timesteps", "96"); !strings.Contains(stderr, "passed over: ") || !strings.Contains(stderr, filepath.Base(best[0])) {
+		t.Errorf("a resumed run says %q", stderr)
+	}
 	for _, args := range [][]string{{"eval", "runs/pole"}, {"export", "runs/pole", "out.onnx"}, {"export", "--checkpoint", "best", "runs/pole", "out.onnx"}} {
 		_, stderr := gorl(t, commandline.Failed, args...)
 		if !strings.Contains(stderr, filepath.Base(best[0])) || !strings.Contains(stderr, "damaged") || strings.Contains(stderr, "no best checkpoint") {

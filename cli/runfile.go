@@ -77,7 +77,7 @@ func makeEnvironment(c runfile.Sections) (envs.Env, error) {
 
 // writeRunFile writes the effective configuration into a run's folder, which is made.
 func writeRunFile(dir string, text []byte) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := durable.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
 	return durable.WriteFile(filepath.Join(dir, runFile), func(w io.Writer) error {

@@ -346,7 +346,7 @@ func TestTrainWrongUse(t *testing.T) {
 		{"-c short.yaml --name a/b", "one folder's name"},
 		{"-c short.yaml --name pole", "gorl train --resume runs/pole"},
 		{"--resume nowhere", "nowhere"},
-		{"--resume converted", "give its configuration with --config"},
+		{"--resume converted", "there is a run in converted, but no run.yaml"},
 		{"--resume nowhere -c short.yaml", "no run to go on with in nowhere"},
 		{"--resume runs/pole --name x", "leave out --out and --name"},
 		{"-c short.yaml --set pbt.num_policies=2 --timesteps 3", "--set pbt.total_steps=N"},

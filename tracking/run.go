@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -26,7 +25,7 @@ func OpenRun(dir string, opt Options) (*Run, error) {
 	if dir == "" {
 		return nil, errors.New("tracking: an experiment needs a folder; see ExperimentDir for a default")
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := durable.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("tracking: making the experiment folder: %w", err)
 	}
 	lines, err := OpenJSONLines(filepath.Join(dir, ScalarsFile), opt)

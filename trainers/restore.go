@@ -172,7 +172,9 @@ func (t *Trainer) resume() error {
 		return nil
 	}
 	// The best one may be later, where it was saved at an evaluation and the run was killed after it.
-	if saved, _, err := t.store.Best(); err == nil {
+	saved, damaged, err := t.store.Best()
+	t.damaged = append(t.damaged, damaged...)
+	if err == nil {
 		if best, ok := t.bestOf(saved.Snapshot); ok && (!t.hasBest || best > t.best) {
 			t.best, t.hasBest = best, true
 		}

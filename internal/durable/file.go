@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -72,22 +73,23 @@ func (s *summing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// MkdirAll creates a folder and its parents, and makes their names durable. It is no error if the folder exists. A
-// parent that this process may not read is not synced.
-func MkdirAll(path string, mode os.FileMode) error {
-	path = filepath.Clean(path)
-	parents := []string{filepath.Dir(path)}
-	for dir := parents[0]; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if _, err := os.Stat(dir); err == nil {
+// MkdirAll makes a folder and its parents where they are missing, and makes their names durable.
+func MkdirAll(dir string, permissions fs.FileMode) error { return mkdirAll(dir, permissions, SyncDir) }
+
+func mkdirAll(dir string, permissions fs.FileMode, sync func(dir string) error) error {
+	dir = filepath.Clean(dir)
+	named := []string{filepath.Dir(dir)} // folders whose names may be new; the first also where an earlier process made dir
+	for at := named[0]; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		parents = append(parents, filepath.Dir(dir))
+		named = append(named, filepath.Dir(at))
 	}
-	if err := os.MkdirAll(path, mode); err != nil {
+	if err := os.MkdirAll(dir, permissions); err != nil {
 		return err
 	}
-	for _, dir := range parents {
-		if err := SyncDir(dir); err != nil && !errors.Is(err, os.ErrPermission) {
+	for _, at := range named {
+		if err := sync(at); err != nil && !errors.Is(err, fs.ErrPermission) { // a folder that may be passed and not read
 			return err
 		}
 	}

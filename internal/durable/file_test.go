@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -43,6 +44,24 @@ func TestWriteFileReplacesOrLeaves(t *testing.T) {
 	}
 	if err := WriteFile(filepath.Join(path, "below", "a", "file"), text("x")); err == nil {
 		t.Error("writing below a file succeeded")
+	}
+}
+
+// The names of all folders that MkdirAll makes are synced, and that of a folder which an earlier process made.
+func TestMkdirAll(t *testing.T) {
+	root := t.TempDir()
+	var synced []string
+	sync := func(dir string) error { synced = append(synced, dir); return SyncDir(dir) }
+	runs := filepath.Join(root, "runs")
+	for _, want := range [][]string{{filepath.Join(runs, "walker"), runs, root}, {filepath.Join(runs, "walker")}} {
+		synced = nil
+		if err := mkdirAll(filepath.Join(runs, "walker", "seed-1")+"/", 0o755, sync); err != nil || !slices.Equal(synced, want) {
+			t.Errorf("%v; synced are %q, want %q", err, synced, want)
+		}
+	}
+	gone := func(string) error { return fs.ErrInvalid }
+	if err := mkdirAll(filepath.Join(root, "other"), 0o755, gone); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("a failed sync gave %v", err)
 	}
 }
 

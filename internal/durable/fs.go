@@ -42,7 +42,7 @@ var OS FS = osFS{}
 
 type osFS struct{}
 
-func (osFS) MkdirAll(path string) error { return os.MkdirAll(path, 0o755) }
+func (osFS) MkdirAll(path string) error { return MkdirAll(path, 0o755) }
 
 func (osFS) Create(path string) (File, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)

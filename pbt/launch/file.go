@@ -185,7 +185,7 @@ func (f *File) Install() (path string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("launch: %w", err)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := durable.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("launch: %w", err)
 	}
 	path = filepath.Join(dir, ConfigFile)

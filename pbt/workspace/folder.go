@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/durable"
 )
 
 // FolderOptions configure a [Folder]. The zero value is usable.
@@ -115,7 +116,7 @@ func OpenFolder(dir string, members int, opt FolderOptions) (*Folder, error) {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
 	if !opt.ReadOnly {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if err := durable.MkdirAll(dir, 0o755); err != nil {
 			return nil, fmt.Errorf("workspace: %w", err)
 		}
 	}
