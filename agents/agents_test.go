@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -158,6 +161,20 @@ func TestAs(t *testing.T) {
 	}
 	if _, ok := agents.As[agents.Tunable](nil); ok {
 		t.Error("no agent is Tunable")
+	}
+}
+
+// PPO says of every key that only AMP has whose it is.
+func TestPPONamesKeysOfAMP(t *testing.T) {
+	own := config.Dict(ppo.DefaultConfig())
+	sp := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.Unbounded(1)}
+	for key, value := range config.Dict(amp.DefaultConfig()) {
+		if _, shared := own[key]; shared {
+			continue
+		}
+		if _, err := ppo.FromDict(map[string]any{key: value}, sp); err == nil || !strings.Contains(err.Error(), "that is a setting of AMP") {
+			t.Errorf("PPO says of %s: %v; add new keys of AMP to ampKeys", key, err)
+		}
 	}
 }
 

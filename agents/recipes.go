@@ -28,7 +28,7 @@ var libraries = []string{"CleanRL", "Stable-Baselines3", "rsl_rl", "rl_games"}
 func Hyperparameters() []Hyperparameter { return slices.Clone(hyperparameters) }
 
 // Hints returns, by another library's name of a setting, what it is here: what an error about an unknown key says.
-// Names of PyTorch's Adam are among them.
+// Names of PyTorch's Adam are among them, and the keys that only AMP has.
 func Hints() map[string]string {
 	hints := map[string]string{}
 	for _, h := range slices.Concat(hyperparameters, torch) {
@@ -49,7 +49,22 @@ func Hints() map[string]string {
 			hints[h.Name] = fmt.Sprintf("%s; that of %s %s", before, h.Library, meaning)
 		}
 	}
+	for _, key := range ampKeys {
+		hints[key] = "that is a setting of AMP: leave it out, or train with agent.class AMP (package agents/amp)"
+	}
 	return hints
+}
+
+// ampKeys are the settings of agents/amp that PPO does not have.
+var ampKeys = []string{
+	"amp_batch_size", "amp_observation_frames", "amp_observation_preprocessor", "amp_observation_preprocessor_kwargs",
+	"discriminator_batch_size", "discriminator_grad_norm_clip", "discriminator_gradient_penalty_samples",
+	"discriminator_gradient_penalty_scale", "discriminator_learning_rate", "discriminator_logit_regularization_scale",
+	"discriminator_loss", "discriminator_loss_scale", "discriminator_masked_features", "discriminator_mode",
+	"discriminator_optimizer", "discriminator_weight_decay_scale", "diversity_loss_scale", "encoder_loss_scale",
+	"encoder_reward_scale", "latent_mode", "latent_size", "mismatched_negatives", "motion_dataset_size",
+	"replay_admission_probability", "reply_buffer_size", "separate_critics", "style_reward_scale", "task_reward_scale",
+	"termination_steps", "termination_style_reward", "uniformity_loss_scale", "wasserstein_eta",
 }
 
 // torch are names of PyTorch's optimizers.

@@ -77,9 +77,13 @@ type Space struct {
 	Entries []Entry
 }
 
-// NewBox returns a Box of the given width whose every dimension lies in [low, high].
+// NewBox returns a Box of the given shape whose every dimension lies in [low, high]. Sizes must be positive: otherwise the
+// Box has no limits, and [Space.Validate] returns an error, as every constructor of an environment or an agent does.
 func NewBox(low, high float32, shape ...int) Space {
 	s := Space{Kind: Box, Shape: append([]int(nil), shape...)}
+	if slices.ContainsFunc(shape, func(size int) bool { return size <= 0 }) {
+		return s
+	}
 	n := s.Width()
 	s.Low, s.High = make([]float32, n), make([]float32, n)
 	for i := range s.Low {

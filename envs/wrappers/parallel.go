@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"runtime"
 	"sync"
 
@@ -67,7 +68,7 @@ var (
 )
 
 // NewParallel makes n environments by calling create with the indices 0 to n-1, one after the other, and returns them
-// as one batch. All must have the same spaces. More than fit into memory are an error with the number of bytes. On an
+// as one batch. All must have the same spaces, and none may be, or wrap, the same pointer as another. More than fit into memory are an error with the number of bytes. On an
 // error those already made are closed.
 func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOptions) (*Parallel, error) {
 	switch {
@@ -83,8 +84,9 @@ func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOp
 	}
 	p := &Parallel{guard: exclusive.Guard{Object: "wrappers",
 		Advice: "a batch of environments serves one goroutine at a time"}}
+	owners := map[any]int{}
 	for i := range n {
-		if err := p.add(i, create); err != nil {
+		if err := p.add(i, create, owners); err != nil {
 			return nil, errors.Join(err, p.closeSingles())
 		}
 		if i == 0 { // whose spaces say how wide rows are
@@ -104,13 +106,16 @@ func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOp
 }
 
 // add makes environment i.
-func (p *Parallel) add(i int, create func(i int) (envs.Single, error)) error {
+func (p *Parallel) add(i int, create func(i int) (envs.Single, error), owners map[any]int) error {
 	var s envs.Single
 	if err := panics.Guard("its constructor", func() (err error) { s, err = create(i); return err }); err != nil {
 		return fmt.Errorf("wrappers: environment %d: %w", i, err)
 	}
 	if s == nil {
 		return fmt.Errorf("wrappers: environment %d is nil", i)
+	}
+	if err := claim(i, s, owners); err != nil {
+		return err
 	}
 	p.singles = append(p.singles, s)
 	var set spaces.Set
@@ -130,6 +135,26 @@ func (p *Parallel) add(i int, create func(i int) (envs.Single, error)) error {
 	}
 	m, _ := envs.SingleAs[envs.Metered](s)
 	p.meters = append(p.meters, m)
+	return nil
+}
+
+// claim refuses an environment that is, or wraps, the same pointer as an earlier one: both would step one state. owners
+// are the indices of all environments so far, by their pointers.
+func claim(i int, s envs.Single, owners map[any]int) error {
+	for at := s; at != nil; {
+		// Pointers to types without a size may be equal although the variables are two.
+		if t := reflect.TypeOf(at); t.Kind() == reflect.Pointer && t.Elem().Size() > 0 {
+			if other, taken := owners[at]; taken {
+				return fmt.Errorf("wrappers: environments %d and %d are the same %T, with one state; make a new one for each index", other, i, at)
+			}
+			owners[at] = i
+		}
+		wrapper, ok := at.(interface{ Unwrap() envs.Single })
+		if !ok {
+			break
+		}
+		at = wrapper.Unwrap()
+	}
 	return nil
 }
 

@@ -137,6 +137,14 @@ func TestParallelSeeds(t *testing.T) {
 	}
 }
 
+// inside wraps a Single.
+type inside struct {
+	envs.Single
+	size int
+}
+
+func (i *inside) Unwrap() envs.Single { return i.Single }
+
 func TestNewParallelRefuses(t *testing.T) {
 	good := func(i int) (envs.Single, error) { return &classic.CartPole{}, nil }
 	for _, c := range []struct {
@@ -169,6 +177,20 @@ func TestNewParallelRefuses(t *testing.T) {
 		}
 	}
 	closed := 0
+	shared, alone := &probe{closed: &closed, length: 3}, &probe{closed: &closed, length: 3}
+	for _, wrap := range []func(s envs.Single) envs.Single{
+		func(s envs.Single) envs.Single { return s },
+		func(s envs.Single) envs.Single { return &inside{s, 1} },
+	} {
+		closed = 0
+		_, err := wrappers.NewParallel(4, func(i int) (envs.Single, error) {
+			return wrap([]envs.Single{alone, shared, &probe{closed: &closed}, shared}[i]), nil
+		}, wrappers.ParallelOptions{})
+		if err == nil || !strings.Contains(err.Error(), "environments 1 and 3 are the same *wrappers_test.probe") || closed != 3 {
+			t.Errorf("one environment for two indices: %v, and %d of 3 were closed", err, closed)
+		}
+	}
+	closed = 0
 	_, err := wrappers.NewParallel(3, func(i int) (envs.Single, error) {
 		if i == 2 {
 			return nil, errors.New("no")
@@ -397,8 +419,8 @@ func (guide) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
 }
 
 func TestParallelOptionalInterfaces(t *testing.T) {
-	of := func(s envs.Single) *wrappers.Parallel {
-		env, err := wrappers.NewParallel(2, func(int) (envs.Single, error) { return s, nil }, wrappers.ParallelOptions{})
+	of := func(create func() (envs.Single, error)) *wrappers.Parallel {
+		env, err := wrappers.NewParallel(2, func(int) (envs.Single, error) { return create() }, wrappers.ParallelOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -411,38 +433,35 @@ func TestParallelOptionalInterfaces(t *testing.T) {
 		_, o := envs.As[envs.Observer](env)
 		return fmt.Sprint(r, s, m, o)
 	}
-	limited, err := wrappers.NewTimeLimit(bare{}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	limitedCart, err := wrappers.NewTimeLimit(&classic.CartPole{}, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	newBare := func() (envs.Single, error) { return bare{}, nil }
+	newGuide := func() (envs.Single, error) { return guide{}, nil }
+	limited := func() (envs.Single, error) { return wrappers.NewTimeLimit(bare{}, 3) }
+	limitedCart := func() (envs.Single, error) { return wrappers.NewTimeLimit(&classic.CartPole{}, 3) }
 	for _, c := range []struct {
 		env  envs.Env
 		want string // drawn, saved, with motion, observed
 	}{
-		{of(bare{}), "false false false true"},
+		{of(newBare), "false false false true"},
 		{of(limited), "false false false true"},
-		{of(guide{}), "false false true true"},
+		{of(newGuide), "false false true true"},
 		{of(limitedCart), "true true false true"},
 	} {
 		if got := has(c.env); got != c.want {
 			t.Errorf("has %s, want %s", got, c.want)
 		}
 	}
-	env := of(bare{})
+	env := of(newBare)
 	if _, err := env.Render(0); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Render: %v", err)
 	}
 	if _, err := env.Render(2); err == nil || errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Render of environment 2 of 2: %v", err)
 	}
-	if _, err := env.CollectReferenceMotions(1, nil); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := env.CollectReferenceMotions(1, nil); !errors.Is(err, errors.ErrUnsupported) ||
+		!strings.Contains(err.Error(), "(wrappers_test.bare) shows no reference motion: give it the method CollectReferenceMotions(n int") {
 		t.Errorf("CollectReferenceMotions: %v", err)
 	}
-	if rows, err := of(guide{}).CollectReferenceMotions(5, nil); err != nil || len(rows) != 5 {
+	if rows, err := of(newGuide).CollectReferenceMotions(5, nil); err != nil || len(rows) != 5 {
 		t.Errorf("CollectReferenceMotions: %v, %v", rows, err)
 	}
 	if err := env.Close(); err == nil || !strings.Contains(err.Error(), "environment 1 (wrappers_test.bare): stuck") {
