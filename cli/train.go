@@ -171,7 +171,8 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 		path = filepath.Join(f.resume, runFile)
 		if _, err := os.Stat(path); err != nil {
 			if holdsRun(f.resume) {
-				return nil, commandline.Usagef("there is a run in %s, but no %s with its configuration; give the configuration with --config", f.resume, runFile)
+				return nil, commandline.Usagef("there is a run in %s, but no %s with its configuration; give the configuration "+
+					"with --config", f.resume, runFile)
 			}
 			return nil, commandline.Usagef("there is no run to go on with in %s: %w", f.resume, err)
 		}

@@ -19,7 +19,8 @@ type memberTrackers map[int]*trackers.Sinks
 
 // trackMembers starts the trackers, where the configuration in effect names any. A population that is resumed goes on
 // with their runs. warn is told what is wrong with a tracker, once for all members.
-func trackMembers(dir string, members []int, full runfile.Sections, resumed bool, warn func(error)) (memberTrackers, error) {
+func trackMembers(dir string, members []int, full runfile.Sections, resumed bool, warn func(error)) (memberTrackers,
+	error) {
 	list, err := trackersOf(full)
 	if err != nil || len(list) == 0 {
 		return nil, err

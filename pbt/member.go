@@ -330,8 +330,8 @@ func (m *member) derive(purpose, iteration int64) int64 {
 // seed derives a seed that is not negative.
 func seed(parts ...int64) int64 { return int64(derive(parts...) >> 1) }
 
-// PanicError is a panic of a trainee, which counts as its failure, or of Options.New or another function of the options.
-// It is the same type as envs.PanicError.
+// PanicError is a panic of a trainee, which counts as its failure, or of Options.New or another function of the
+// options. It is the same type as envs.PanicError.
 //
 // The text has the value and up to three functions with file and line: the one that panicked, and its first callers in
 // user code. Value is the argument of panic, which Unwrap returns if it is an error, and Stack the whole stack.

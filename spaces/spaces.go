@@ -77,8 +77,8 @@ type Space struct {
 	Entries []Entry
 }
 
-// NewBox returns a Box of the given shape whose every dimension lies in [low, high]. Sizes must be positive: otherwise the
-// Box has no limits, and [Space.Validate] returns an error, as every constructor of an environment or an agent does.
+// NewBox returns a Box of the given shape whose every dimension lies in [low, high]. Sizes must be positive. Otherwise
+// the Box has no limits, and [Space.Validate] returns an error, as constructors of environments and agents do.
 func NewBox(low, high float32, shape ...int) Space {
 	s := Space{Kind: Box, Shape: append([]int(nil), shape...)}
 	if slices.ContainsFunc(shape, func(size int) bool { return size <= 0 }) {

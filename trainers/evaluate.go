@@ -207,7 +207,10 @@ func renderTo(env envs.Env, k int64, render RenderFunc) error {
 		return nil
 	}
 	var picture image.Image
-	err := panics.Guard(fmt.Sprintf("the environment (%T)", r), func() (err error) { picture, err = r.Render(0); return err })
+	err := panics.Guard(fmt.Sprintf("the environment (%T)", r), func() (err error) {
+		picture, err = r.Render(0)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("trainers: render: %w", err)
 	}

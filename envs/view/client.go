@@ -27,7 +27,8 @@ func (c *client) put(frame []byte) {
 func (v *Viewer) socket(w http.ResponseWriter, r *http.Request) {
 	// Browsers send the origin of the page with every WebSocket: a request without one is no page of this server.
 	if origin := r.Header.Values("Origin"); len(origin) != 1 || origin[0] != "http://"+r.Host {
-		http.Error(w, fmt.Sprintf("this socket is for the server's own page, whose origin is %q", "http://"+r.Host), http.StatusForbidden)
+		http.Error(w, fmt.Sprintf("this socket is for the server's own page, whose origin is %q", "http://"+r.Host),
+			http.StatusForbidden)
 		return
 	}
 	conn, err := websocket.Accept(w, r, nil)

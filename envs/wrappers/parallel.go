@@ -68,8 +68,8 @@ var (
 )
 
 // NewParallel makes n environments by calling create with the indices 0 to n-1, one after the other, and returns them
-// as one batch. All must have the same spaces, and none may be, or wrap, the same pointer as another. More than fit into memory are an error with the number of bytes. On an
-// error those already made are closed.
+// as one batch. All must have the same spaces, and none may be, or wrap, the same pointer as another. More than fit
+// into memory are an error with the number of bytes. On an error those already made are closed.
 func NewParallel(n int, create func(i int) (envs.Single, error), opts ParallelOptions) (*Parallel, error) {
 	switch {
 	case n <= 0:
@@ -145,7 +145,8 @@ func claim(i int, s envs.Single, owners map[any]int) error {
 		// Pointers to types without a size may be equal although the variables are two.
 		if t := reflect.TypeOf(at); t.Kind() == reflect.Pointer && t.Elem().Size() > 0 {
 			if other, taken := owners[at]; taken {
-				return fmt.Errorf("wrappers: environments %d and %d are the same %T, with one state; make a new one for each index", other, i, at)
+				return fmt.Errorf("wrappers: environments %d and %d are the same %T, with one state; "+
+					"make a new one for each index", other, i, at)
 			}
 			owners[at] = i
 		}

@@ -73,7 +73,8 @@ func (p *Parallel) CollectReferenceMotions(n int, rng *rand.Rand) (rows []float3
 	m, ok := envs.SingleAs[envs.MotionSource](p.singles[0])
 	if !ok {
 		return nil, fmt.Errorf("wrappers: the environment (%T) shows no reference motion: give it the method "+
-			"CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error), see envs.MotionSource (%w)", p.singles[0], errors.ErrUnsupported)
+			"CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error), see envs.MotionSource (%w)",
+			p.singles[0], errors.ErrUnsupported)
 	}
 	err = p.call(0, func() (err error) { rows, err = m.CollectReferenceMotions(n, rng); return err })
 	return rows, err

@@ -225,7 +225,8 @@ func (r *Record) draw() error {
 		return nil
 	}
 	var img image.Image
-	if err := panics.Guard("Render", func() (err error) { img, err = r.renderer.Render(r.opts.Env); return err }); err != nil {
+	err := panics.Guard("Render", func() (err error) { img, err = r.renderer.Render(r.opts.Env); return err })
+	if err != nil {
 		return fmt.Errorf("wrappers: recording environment %d: %w", r.opts.Env, err)
 	}
 	picture := palette.RGBA(img)

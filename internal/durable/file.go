@@ -78,7 +78,7 @@ func MkdirAll(dir string, permissions fs.FileMode) error { return mkdirAll(dir, 
 
 func mkdirAll(dir string, permissions fs.FileMode, sync func(dir string) error) error {
 	dir = filepath.Clean(dir)
-	named := []string{filepath.Dir(dir)} // folders whose names may be new; the first also where an earlier process made dir
+	named := []string{filepath.Dir(dir)} // also if dir is there: the process that made it may have ended before the sync
 	for at := named[0]; at != filepath.Dir(at); at = filepath.Dir(at) {
 		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) {
 			break

@@ -15,7 +15,7 @@ import (
 // process, however that ends, or by release.
 //
 // Some file systems have no locks, such as Lustre without its option flock and NFS without its lock service. Lock then
-// warns through slog and goes on: the lock only guards against starting a run twice, and people train on such file systems.
+// warns through slog and goes on: the lock only guards against starting a run twice, and clusters have such systems.
 func Lock(dir, name string) (release func() error, err error) {
 	file, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -29,14 +29,15 @@ func Lock(dir, name string) (release func() error, err error) {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		file.Close()
 		return nil, fmt.Errorf("%s is %w", file.Name(), ErrInUse)
-	case errors.Is(err, syscall.ENOLCK), errors.Is(err, syscall.EOPNOTSUPP), errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOSYS):
-		slog.Warn(fmt.Sprintf("the file system of %s has no locks: nothing keeps a second process from working in the folder at the "+
-			"same time; start none, or choose a folder on a local disk", dir), "flock", err)
+	case errors.Is(err, syscall.ENOLCK), errors.Is(err, syscall.EOPNOTSUPP), errors.Is(err, syscall.ENOTSUP),
+		errors.Is(err, syscall.ENOSYS):
+		slog.Warn(fmt.Sprintf("the file system of %s has no locks: nothing keeps a second process from working in the "+
+			"folder at the same time; start none, or choose a folder on a local disk", dir), "flock", err)
 		return file.Close, nil
 	default:
 		file.Close()
-		return nil, fmt.Errorf("locking %s failed, so a second process could work in the folder at the same time; check the file system, "+
-			"or choose another folder: %w", file.Name(), err)
+		return nil, fmt.Errorf("locking %s failed, so a second process could work in the folder at the same time; "+
+			"check the file system, or choose another folder: %w", file.Name(), err)
 	}
 	return func() error {
 		// Not left to Close: a process that is being started at this moment has the file, too, until its program

@@ -63,7 +63,8 @@ func (a address) usable() error {
 	if err != nil {
 		return err
 	}
-	if word, _ := u.User.Password(); word != config.Redacted || os.Getenv("MLFLOW_TRACKING_USERNAME") != "" || os.Getenv("MLFLOW_TRACKING_TOKEN") != "" {
+	word, _ := u.User.Password()
+	if word != config.Redacted || cmp.Or(os.Getenv("MLFLOW_TRACKING_USERNAME"), os.Getenv("MLFLOW_TRACKING_TOKEN")) != "" {
 		return nil
 	}
 	return fmt.Errorf("\"tracking_uri\" is %q, without its password, which gorl writes to no file: give it again, "+

@@ -323,7 +323,8 @@ class Functional(Simulator):
 
     def step(self, actions):
         self.state = state = self.functions[1](self.state, actions)
-        done, truncated = truths("flags done", np.asarray(state.done)), truths("flags truncation", np.asarray(state.info["truncation"]))
+        done = truths("flags done", np.asarray(state.done))
+        truncated = truths("flags truncation", np.asarray(state.info["truncation"]))
         return state.obs, state.reward, done & ~truncated, done & truncated, {**state.metrics, **state.info}
 
     def row(self, index):
@@ -519,7 +520,8 @@ def mask(infos, key, n):
     """The mask of the rows for which infos have a value under a key."""
     value = array(infos["_" + key])
     if value.shape not in ((n,), (n, 1)) or value.dtype.kind not in "fiub":
-        raise Refused(f"the mask '_{key}' of the infos has the shape {value.shape} and the type {value.dtype}; it must be {(n,)} of bool")
+        found = f"the shape {value.shape} and the type {value.dtype}"
+        raise Refused(f"the mask '_{key}' of the infos has {found}; it must be {(n,)} of bool")
     return truths(f"mask '_{key}'", value.reshape(n))
 
 

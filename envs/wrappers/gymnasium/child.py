@@ -61,8 +61,8 @@ class Missing(Refused):
 def start_guard():
     """Starts a process that waits for the end of this one, and then kills all that this one has started.
 
-    The Go program does the same, unless it was killed as well: the system then ends this process, but not its children. The
-    guard has this process's group and environment, by which the Go program ends it with everything else.
+    The Go program does the same, unless it was killed as well: the system then ends this process, but not its children.
+    The guard has this process's group and environment, by which the Go program ends it with everything else.
     """
     mark = f"GORL_CHILD={os.environ.get('GORL_CHILD')}".encode()
     try:

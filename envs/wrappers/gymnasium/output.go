@@ -26,7 +26,8 @@ const (
 // characters, such as a terminal's escape codes, written as in Go.
 func readable(text string) string {
 	if n := len(text) - maxShown; n > 0 { // the last lines of a traceback say most
-		text = fmt.Sprintf("%s\n[%d bytes left out]\n%s", strings.ToValidUTF8(text[:maxShown/4], ""), n, strings.ToValidUTF8(text[maxShown/4+n:], ""))
+		head, tail := strings.ToValidUTF8(text[:maxShown/4], ""), strings.ToValidUTF8(text[maxShown/4+n:], "")
+		text = fmt.Sprintf("%s\n[%d bytes left out]\n%s", head, n, tail)
 	}
 	var b strings.Builder
 	for _, r := range text {
