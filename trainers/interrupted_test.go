@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -217,5 +218,27 @@ func TestEvaluationEnds(t *testing.T) {
 		if _, err := trainers.Evaluate(context.Background(), env, newMinimal(set), trainers.EvaluateOptions{Episodes: 1}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
+	}
+}
+
+// A reset that gives NaN is an error of Train, and the next Train resets again.
+func TestBadResetIsRepeated(t *testing.T) {
+	checkLiveTensors(t)
+	env, agent := scenes[0].make(t)
+	defer agent.Close()
+	defer env.Close()
+	patient := &sick{Env: env, at: 1, fault: func(s *envs.Step) (*envs.Step, error) {
+		s.Observations = slices.Clone(s.Observations)
+		s.Observations[5] = float32(math.NaN())
+		return s, nil
+	}}
+	tr := sequential(t, patient, agent, trainers.Config{Timesteps: 20})
+	defer tr.Close()
+	const want = "timestep 0: ppo: Act"
+	if err := tr.Train(t.Context()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "dimension 1 is NaN") {
+		t.Errorf("%v, want an error with %q", err, want)
+	}
+	if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 20 {
+		t.Errorf("%v at timestep %d, want the end at 20", err, tr.Timestep())
 	}
 }

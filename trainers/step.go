@@ -44,8 +44,10 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	// Act and step the environments. Both are timed, for the tracked values.
 	start := t.clock()
 	actions, err := t.agent.Act(Observation(t.now))
-	if err != nil {
-		return nil, err
+	if diverged := (*agents.DivergedError)(nil); errors.As(err, &diverged) {
+		return nil, err // the agent's fault: a reset does not help
+	} else if err != nil {
+		return nil, t.lose(err)
 	}
 	acted := t.clock()
 	if err := t.terminator.tell(); err != nil {
@@ -90,8 +92,8 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	return next, t.stopAsked()
 }
 
-// lose returns the error of a step that failed in the environment or was not recorded. The state of the environment
-// is not that of the last recorded step any more, so the next call resets it first (see restart).
+// lose returns the error of a step that failed in the environment, or that the agent refused to act on or to record.
+// The next call resets the environment first (see restart).
 func (t *Trainer) lose(err error) error {
 	t.lost = true
 	err = fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
