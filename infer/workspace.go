@@ -72,7 +72,7 @@ func (p *program) borrow() *workspace {
 	return w
 }
 
-// grow gives a slice room for n values, of which none are kept.
+// grow gives a slice room for n values. It does not keep the old values.
 func grow(x *[]float32, n int) {
 	if n > len(*x) {
 		*x = make([]float32, n)

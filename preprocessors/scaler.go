@@ -144,7 +144,7 @@ func (r *RunningStandardScaler) Forward(s *tensor.Scope, x tensor.Tensor) tensor
 	return s.ScalerForward(x, r.Mean, r.Variance, r.cfg.Epsilon, r.cfg.ClipThreshold)
 }
 
-// ForwardColumns is Forward for columns (n, w) of rows, of which they begin with column from. Autograd follows it.
+// ForwardColumns is Forward for some columns of rows. columns is (n, w) and starts at column from. Autograd follows it.
 func (r *RunningStandardScaler) ForwardColumns(s *tensor.Scope, columns tensor.Tensor, from int) tensor.Tensor {
 	if r == nil || s.Err() != nil {
 		return columns

@@ -93,7 +93,7 @@ func rolloutOf(t *testing.T, snap *checkpoint.Snapshot, field string, width int)
 func TestResetWithinRollout(t *testing.T) {
 	checkLiveTensors(t)
 	set := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1)}
-	// Each makes 10 steps, of which the environment was reset after 6, and says so.
+	// Each case makes 10 steps. The environment is reset after the sixth, and the figures and notes say so.
 	for name, test := range map[string]struct {
 		bad, nan int
 		reset    func(t *testing.T, tr *trainers.Trainer, start func() *trainers.Trainer) *trainers.Trainer

@@ -109,7 +109,7 @@ func list(x []float64) []any {
 	return out
 }
 
-// numbers reads a list of numbers at a path among the trainer's values, empty where there is none.
+// numbers reads the list of numbers at a path among the trainer's values. It is empty if the snapshot has none.
 func numbers(snap *checkpoint.Snapshot, path ...string) []float64 {
 	v, _ := snap.Value(append([]string{layout.Trainer}, path...)...)
 	values, _ := v.([]any)
