@@ -2,6 +2,8 @@ package tensor
 
 // #cgo noescape gorl_transfer_send
 // #cgo nocallback gorl_transfer_send
+// #cgo noescape gorl_transfer_copy_
+// #cgo nocallback gorl_transfer_copy_
 // #cgo noescape gorl_transfer_part
 // #cgo nocallback gorl_transfer_part
 // #include "gorl.h"
@@ -35,6 +37,8 @@ type Part struct {
 	shape [4]int64 // an array, because every timestep makes some parts
 	dims  int
 }
+
+var errStale = errors.New("tensor: Part: the transfer has begun again since the part was put into it")
 
 // NewTransfer returns a transfer to device d. It grows with what is put into it.
 func NewTransfer(d Device) *Transfer { return &Transfer{device: d, scope: NoGrad()} }
@@ -110,7 +114,7 @@ func Put[T Element](t *Transfer, data []T, shape ...int64) (Part, error) {
 
 // Send sends all parts.
 func (t *Transfer) Send(s *Scope) {
-	if t.used == 0 {
+	if t.used == 0 || t.device.IsCPU() {
 		return
 	}
 	s.effect("Send", func() C.gorl_err {
@@ -122,7 +126,7 @@ func (t *Transfer) Send(s *Scope) {
 // begins, and asking for it then is an error of the scope.
 func (p Part) Tensor(s *Scope) Tensor {
 	if !p.Valid() {
-		s.Fail(errors.New("tensor: Part: the transfer has begun anew since the part was put into it"))
+		s.Fail(errStale)
 		return Tensor{}
 	}
 	n, dims := ints(p.shape[:p.dims])
@@ -131,10 +135,27 @@ func (p Part) Tensor(s *Scope) Tensor {
 	})
 }
 
+// CopyTo writes the part over dst, which has the part's type and number of values, once it is sent. It is faster than
+// making a tensor of the part and copying that. A part whose memory is gone is an error of the scope, as in [Part.Tensor].
+func (p Part) CopyTo(s *Scope, dst Tensor) {
+	if !p.Valid() {
+		s.Fail(errStale)
+		return
+	}
+	n := int64(1)
+	for _, d := range p.shape[:p.dims] {
+		n *= d
+	}
+	s.effect("CopyTo", func() C.gorl_err {
+		return C.gorl_transfer_copy_(handle("CopyTo", p.from.there), C.int64_t(p.at), C.int64_t(n), C.int32_t(p.dtype),
+			handle("CopyTo", dst))
+	}, dst)
+}
+
 // Host is the part's memory on the host.
 func (p Part) Host() []byte { return p.from.memory[p.at : p.at+p.size] }
 
-// Valid reports whether p is a part of a transfer that has not begun anew since.
+// Valid reports whether p is a part of a transfer that has not begun again since.
 func (p Part) Valid() bool { return p.from != nil && p.begun == p.from.begun }
 
 // Close releases the memory. It may be called twice.

@@ -67,6 +67,26 @@ func TestTransfer(t *testing.T) {
 				if tensor.TypeOf(y) != x.dtype || !slices.Equal(tensor.Shape(y), x.shape) || !slices.Equal(got, x.want) || tensor.DeviceOf(y) != d {
 					t.Errorf("%s is %v %v of %v on %v", name, tensor.TypeOf(y), tensor.Shape(y), len(got), tensor.DeviceOf(y))
 				}
+				dst := s.Full(x.dtype, 1, x.shape...)
+				x.part.CopyTo(s, dst)
+				copied, err := tensor.Float64s(dst)
+				if err != nil || s.Err() != nil || !slices.Equal(copied, x.want) {
+					t.Errorf("%s is copied as %v, %v, %v", name, copied, err, s.Err())
+				}
+			}
+			columns := s.Full(tensor.Float32, 0, 3, 2) // one column of it is not contiguous
+			flags.CopyTo(s, s.Narrow(columns, 1, 1, 1))
+			if got, err := tensor.Float64s(columns); err != nil || !slices.Equal(got, []float64{0, 1, 0, 0, 0, float64(round)}) {
+				t.Errorf("flags in the second column: %v, %v, %v", got, err, s.Err())
+			}
+			for want, dst := range map[string]tensor.Tensor{
+				"3 values":  s.Full(tensor.Float32, 0, 4),
+				"type Long": s.Full(tensor.Int64, 0, 3),
+			} {
+				other := tensor.NoGrad().On(d)
+				flags.CopyTo(other, dst)
+				wantError(t, other.Err(), want)
+				other.Close()
 			}
 			if !slices.Equal(small.Host(), []byte{7, 8, 9}) {
 				t.Errorf("on the host a part is %v", small.Host())
@@ -77,7 +97,10 @@ func TestTransfer(t *testing.T) {
 			}
 			stale := tensor.NoGrad()
 			small.Tensor(stale)
-			wantError(t, stale.Err(), "begun anew")
+			wantError(t, stale.Err(), "begun again")
+			stale = tensor.NoGrad()
+			small.CopyTo(stale, s.Full(tensor.Uint8, 0, 3))
+			wantError(t, stale.Err(), "begun again")
 		}
 		if _, err := tensor.Put(transfer, []float32{1, 2, 3}, 2, 2); err == nil || !strings.Contains(err.Error(), "3 values do not fill the shape [2 2]") {
 			t.Errorf("too few values: %v", err)

@@ -301,7 +301,7 @@ func recording(c *onpolicy.Core, style *onpolicy.Critic) (stage func(t agents.Tr
 		return nil
 	}
 	record = func(s *tensor.Scope) {
-		s.Copy(c.Rollout.Row("amp_observations"), shown.Tensor(s))
+		shown.CopyTo(s, c.Rollout.Row("amp_observations"))
 		switch {
 		case c.Config.Skrl20():
 			s.Copy(c.Rollout.Row("next_values"), s.Mul(c.NextValue(s), s.ScalarSub(1, c.Rollout.Row("terminated"))))

@@ -41,7 +41,7 @@ func (a *learner) followWindows() {
 	}
 	a.AfterRecord = func(s *tensor.Scope) {
 		record(s)
-		s.Copy(a.Rollout.Row("windows"), w.sent.Tensor(s))
+		w.sent.CopyTo(s, a.Rollout.Row("windows"))
 	}
 }
 

@@ -15,20 +15,20 @@ const (
 )
 
 // FirstNonFinite returns the index of the first NaN or infinity in x, or -1 if all values are finite. It is fast
-// enough for every observation of a training: it tests eight values at a time, without a branch for each.
+// enough for every observation of a training: it tests sixteen values at a time, without a branch for each.
 func FirstNonFinite(x []float32) int {
-	i := 0
-	for ; i+8 <= len(x); i += 8 {
-		w := (*[4]uint64)(unsafe.Pointer(&x[i]))
-		a, b := w[0]&exponents+ones, w[1]&exponents+ones
-		c, d := w[2]&exponents+ones, w[3]&exponents+ones
-		if (a|b|c|d)&carries != 0 {
+	rest := x
+	for ; len(rest) >= 16; rest = rest[16:] {
+		w := (*[8]uint64)(unsafe.Pointer(unsafe.SliceData(rest)))
+		carried := (w[0]&exponents + ones) | (w[1]&exponents + ones) | (w[2]&exponents + ones) | (w[3]&exponents + ones) |
+			(w[4]&exponents + ones) | (w[5]&exponents + ones) | (w[6]&exponents + ones) | (w[7]&exponents + ones)
+		if carried&carries != 0 {
 			break
 		}
 	}
-	for ; i < len(x); i++ {
-		if math.Float32bits(x[i])&0x7f800000 == 0x7f800000 {
-			return i
+	for i, v := range rest {
+		if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
+			return len(x) - len(rest) + i
 		}
 	}
 	return -1

@@ -81,6 +81,7 @@ gorl_err gorl_view_of(gorl_t a, gorl_t* out); // another handle of the same tens
 // Transfers (transfer.cc).
 gorl_err gorl_transfer_new(int64_t bytes, int32_t device, gorl_t* host, gorl_t* there);
 gorl_err gorl_transfer_send(gorl_t host, gorl_t there, int64_t bytes);
+gorl_err gorl_transfer_copy_(gorl_t memory, int64_t offset, int64_t numel, int32_t dtype, gorl_t dst); // without a tensor of the part
 gorl_err gorl_transfer_part(gorl_t memory, int64_t offset, const int64_t* sizes, int32_t n, int32_t dtype, gorl_t* out);
 
 // Operations by code; the codes are the enums below.

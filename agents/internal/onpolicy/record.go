@@ -222,9 +222,9 @@ func gatherRows(rows []float32, index []int64, width int) []float32 {
 
 // storeOutcome writes rewards and ends of episodes into the step of the rollout.
 func (c *Core) storeOutcome(s *tensor.Scope) {
-	s.Copy(c.Rollout.Row("rewards"), c.delivery.rewards.Tensor(s))
-	s.Copy(c.Rollout.Row("terminated"), c.delivery.terminated.Tensor(s))
-	s.Copy(c.Rollout.Row("truncated"), c.delivery.truncated.Tensor(s))
+	c.delivery.rewards.CopyTo(s, c.Rollout.Row("rewards"))
+	c.delivery.terminated.CopyTo(s, c.Rollout.Row("terminated"))
+	c.delivery.truncated.CopyTo(s, c.Rollout.Row("truncated"))
 }
 
 // Ready reports whether the rollout is complete. An agent in evaluation is never ready.
