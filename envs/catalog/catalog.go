@@ -21,6 +21,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/panics"
 )
 
 // Batch are the settings that every environment has. Structs for [Register] embed it:
@@ -105,7 +106,8 @@ func New(dict map[string]any) (envs.Env, error) {
 	if err != nil {
 		return nil, err
 	}
-	env, err := d.entry.make(d.settings, d.id)
+	var env envs.Env
+	err = panics.Guard("its constructor", func() (err error) { env, err = d.entry.make(d.settings, d.id); return err })
 	if err != nil {
 		return nil, fmt.Errorf("catalog: %s: %w", d.name, err)
 	}

@@ -261,7 +261,9 @@ func TestRegister(t *testing.T) {
 	}()
 	var got hall
 	Register("Hall", hall{Batch: Defaults(), Length: 2}, func(h hall) (envs.Env, error) {
-		got = h
+		if got = h; h.Length > 100 {
+			panic("no room")
+		}
 		return classic.NewPendulum(classic.Config{NumEnvs: h.NumEnvs})
 	})
 	must(t, "{id: Hall, num_envs: 4, length: 3.5}")
@@ -273,6 +275,10 @@ func TestRegister(t *testing.T) {
 	}
 	if _, err := fromYAML(t, "{id: Hall, lengh: 1}"); err == nil || !strings.Contains(err.Error(), `did you mean "length"`) {
 		t.Errorf("an unknown key gave %v", err)
+	}
+	if _, err := fromYAML(t, "{id: Hall, length: 101}"); err == nil ||
+		!strings.Contains(err.Error(), "Hall: its constructor panicked: no room at catalog.TestRegister (catalog_test.go:") {
+		t.Errorf("a panic in its function gave %v", err)
 	}
 	for name, f := range map[string]func(){
 		"taken": func() {
