@@ -88,12 +88,12 @@ func walkerOf(t testing.TB) *Walker {
 }
 
 func farthest(a, b []float64) float64 {
+	if len(a) != len(b) {
+		return math.Inf(1)
+	}
 	d := 0.0
 	for i := range a {
 		d = max(d, math.Abs(a[i]-b[i]))
-	}
-	if len(a) != len(b) {
-		return math.Inf(1)
 	}
 	return d
 }

@@ -154,11 +154,11 @@ func (m *Model) ControlRange(i int) (low, high float64, ok bool) {
 		panic(fmt.Sprintf("mujoco: ControlRange: control %d of %d", i, m.NU()))
 	}
 	low, high = limits(m.m.actuator_ctrlrange, i)
-	return low, high, flag(unsafe.Pointer(m.m.actuator_ctrllimited), i)
+	return low, high, flagAt(unsafe.Pointer(m.m.actuator_ctrllimited), i)
 }
 
-// flag returns the i-th of an array of flags. A flag is one byte; its C type differs between MuJoCo's versions.
-func flag(flags unsafe.Pointer, i int) bool { return unsafe.Slice((*byte)(flags), i+1)[i] != 0 }
+// flagAt returns the i-th of an array of flags. A flag is one byte; its C type differs between MuJoCo's versions.
+func flagAt(flags unsafe.Pointer, i int) bool { return unsafe.Slice((*byte)(flags), i+1)[i] != 0 }
 
 // limits is the i-th pair of an array of ranges.
 func limits(ranges *C.mjtNum, i int) (low, high float64) {
@@ -231,7 +231,7 @@ func (m *Model) JointRange(name string) (low, high float64, ok bool, err error) 
 		return 0, 0, false, err
 	}
 	low, high = limits(m.m.jnt_range, id)
-	return low, high, flag(unsafe.Pointer(m.m.jnt_limited), id), nil
+	return low, high, flagAt(unsafe.Pointer(m.m.jnt_limited), id), nil
 }
 
 // floats is a view of n numbers in C memory.

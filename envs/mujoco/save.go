@@ -16,7 +16,7 @@ const stateHeader = "mujoco/1"
 // kept lists the parts of a simulation from which it goes on exactly.
 func (e *Env) kept(i int) [][]float64 {
 	m, d := e.model, e.batch.data[i]
-	return [][]float64{
+	parts := [][]float64{
 		e.states[i].QPos, e.states[i].QVel, e.states[i].Ctrl, e.states[i].Memory,
 		floats(d.act, m.NA()), floats(d.qacc_warmstart, m.NV()), floats(d.qacc, m.NV()),
 		floats(d.qfrc_applied, m.NV()), floats(d.xfrc_applied, 6*m.NumBodies()),
@@ -24,10 +24,17 @@ func (e *Env) kept(i int) [][]float64 {
 		floats(d.userdata, int(m.m.nuserdata)), floats(d.sensordata, m.NumSensorValues()), floats(d.actuator_force, m.forces()),
 		row(e.sums, i, len(e.names)),
 	}
+	for k := range C.GM_NEWER_STATES {
+		var length C.int
+		state := C.gm_newer_state(m.m, d, C.int(k), &length)
+		parts = append(parts, floats(state, int(length)))
+	}
+	return parts
 }
 
 // MarshalState returns the whole state: every simulation, the running episodes, the generators. An environment with the
-// same configuration and task goes on from it exactly.
+// same configuration and task goes on from it exactly, with the same version of MuJoCo. Trees that sleep (an option of
+// MuJoCo 3.4 and later) are awake in the restored environment.
 func (e *Env) MarshalState() ([]byte, error) {
 	if e.batch.c == nil {
 		return nil, errClosed

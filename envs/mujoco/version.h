@@ -99,6 +99,24 @@ static inline int gm_has_newer_features(const mjModel* m) {
   return gm_actuators(m) != m->nu || gm_forces(m) != m->nu;
 }
 
+// gm_newer_state returns the k-th array of state that versions after 2.2.2 added to mjData, and its length: 0 if this version
+// or the model has none. There are GM_NEWER_STATES.
+#define GM_NEWER_STATES 3
+static inline mjtNum* gm_newer_state(const mjModel* m, const mjData* d, int k, int* length) {
+  *length = 0;
+#if GM_VERSION >= 2003000
+  if (k == 0) return *length = m->npluginstate, d->plugin_state;
+#endif
+#if GM_VERSION >= 3005000
+  if (k == 1) return *length = m->nhistory, d->history;
+#endif
+#if GM_VERSION >= 4000000
+  if (k == 2) return *length = m->nplastic, d->plastic;
+#endif
+  (void)m, (void)d, (void)k;
+  return NULL;
+}
+
 // gm_add_inertia turns row and column i of the dense matrix A (nv, nv) from a derivative D into M + h D. M is the inertia
 // of mjData, up lists the count ancestor dofs of i, nearest first.
 static inline void gm_add_inertia(const mjModel* m, const mjData* d, double h, int i, const int* up, int count, double* A) {
