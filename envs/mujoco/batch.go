@@ -122,8 +122,8 @@ func (m *Model) simulations(n int, message *C.char) (*C.gm_batch, error) {
 	return make(n)
 }
 
-// setArena sets how many bytes simulation i has for contacts, constraints and scratch, and returns how many it had. Only
-// tests call it.
+// setArena sets how many bytes simulation i has for contacts, constraints and scratch, and returns how many it had.
+// Only tests call it.
 func (b *Batch) setArena(i, bytes int) int { return int(C.gm_set_arena(b.data[i], C.size_t(bytes))) }
 
 func newMessage() *C.char { return (*C.char)(C.calloc(C.GM_MESSAGE, 1)) }

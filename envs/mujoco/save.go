@@ -21,8 +21,8 @@ func (e *Env) kept(i int) [][]float64 {
 		floats(d.act, m.NA()), floats(d.qacc_warmstart, m.NV()), floats(d.qacc, m.NV()),
 		floats(d.qfrc_applied, m.NV()), floats(d.xfrc_applied, 6*m.NumBodies()),
 		floats(d.mocap_pos, 3*int(m.m.nmocap)), floats(d.mocap_quat, 4*int(m.m.nmocap)),
-		floats(d.userdata, int(m.m.nuserdata)), floats(d.sensordata, m.NumSensorValues()), floats(d.actuator_force, m.forces()),
-		row(e.sums, i, len(e.names)),
+		floats(d.userdata, int(m.m.nuserdata)), floats(d.sensordata, m.NumSensorValues()),
+		floats(d.actuator_force, m.forces()), row(e.sums, i, len(e.names)),
 	}
 	for k := range C.GM_NEWER_STATES {
 		var length C.int

@@ -1,5 +1,5 @@
-// The differences between the versions of MuJoCo that this package compiles against, from 2.2.2 to 4.0. All other files
-// use what the versions have in common, and this file's functions.
+// The differences between the versions of MuJoCo that this package compiles against, from 2.2.2 to 4.0. All other
+// files use what the versions have in common, and this file's functions.
 #ifndef GORL_MUJOCO_VERSION_H_
 #define GORL_MUJOCO_VERSION_H_
 
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// GM_VERSION is the version of the headers as major * 1000000 + minor * 1000 + patch. MuJoCo writes its version so since
-// 3.5; before that, one decimal digit stands for each part.
+// GM_VERSION is the version of the headers as major * 1000000 + minor * 1000 + patch. MuJoCo writes its version so
+// since 3.5. Before that, one decimal digit stands for each part.
 #if mjVERSION_HEADER >= 1000000
 #define GM_VERSION mjVERSION_HEADER
 #else
@@ -20,9 +20,9 @@
 #error "gorl needs MuJoCo 2.2.2 or later, and these headers are older. See docs/building.md."
 #endif
 
-// gm_version_differs compares the headers' version with the version of the library that the process loaded. The structs of
-// two versions have different layouts, so every access would read and write wrong fields. Returns 1 with the reason in
-// message if the versions differ.
+// gm_version_differs compares the headers' version with the version of the library that the process loaded. The
+// structs of two versions have different layouts, so every access would read and write wrong fields. Returns 1 with the
+// reason in message if the versions differ.
 static inline int gm_version_differs(char* message, int size) {
   int library = mj_version();
   if (library == mjVERSION_HEADER) return 0;
@@ -69,8 +69,8 @@ static inline int gm_forces(const mjModel* m) {
 #endif
 }
 
-// gm_has_newer_features reports whether the model uses a feature that is younger than MuJoCo 2.2.2 and changes how a state
-// is integrated. The integrator of implicit.c knows none of them.
+// gm_has_newer_features reports whether the model uses a feature that is younger than MuJoCo 2.2.2 and changes how a
+// state is integrated. The integrator of implicit.c knows none of them.
 static inline int gm_has_newer_features(const mjModel* m) {
 #if GM_VERSION >= 2003000
   if (m->nplugin) return 1;
@@ -99,8 +99,8 @@ static inline int gm_has_newer_features(const mjModel* m) {
   return gm_actuators(m) != m->nu || gm_forces(m) != m->nu;
 }
 
-// gm_newer_state returns the k-th array of state that versions after 2.2.2 added to mjData, and its length: 0 if this version
-// or the model has none. There are GM_NEWER_STATES.
+// gm_newer_state returns the k-th array of state that versions after 2.2.2 added to mjData, and its length. The length
+// is 0 if this version or the model has none. There are GM_NEWER_STATES.
 #define GM_NEWER_STATES 3
 static inline mjtNum* gm_newer_state(const mjModel* m, const mjData* d, int k, int* length) {
   *length = 0;
@@ -117,9 +117,10 @@ static inline mjtNum* gm_newer_state(const mjModel* m, const mjData* d, int k, i
   return NULL;
 }
 
-// gm_add_inertia turns row and column i of the dense matrix A (nv, nv) from a derivative D into M + h D. M is the inertia
-// of mjData, up lists the count ancestor dofs of i, nearest first.
-static inline void gm_add_inertia(const mjModel* m, const mjData* d, double h, int i, const int* up, int count, double* A) {
+// gm_add_inertia turns row and column i of the dense matrix A (nv, nv) from a derivative D into M + h D. M is the
+// inertia of mjData. up lists the count ancestor dofs of i, nearest first.
+static inline void gm_add_inertia(const mjModel* m, const mjData* d, double h, int i, const int* up, int count,
+                                  double* A) {
   int nv = m->nv;
 #if GM_VERSION >= 3011000
   // Rows are compressed: columns in ascending order, and pairs of dofs that are always 0 may be left out.
@@ -146,8 +147,8 @@ static inline void gm_add_inertia(const mjModel* m, const mjData* d, double h, i
 #endif
 }
 
-// gm_set_arena sets how many bytes a simulation has for contacts, constraints and scratch, and returns how many it had.
-// Tests use it to run a simulation out of memory.
+// gm_set_arena sets how many bytes a simulation has for contacts, constraints and scratch, and returns how many it
+// had. Tests use it to run a simulation out of memory.
 static inline size_t gm_set_arena(mjData* d, size_t bytes) {
 #if GM_VERSION >= 3000000
   size_t before = d->narena;
