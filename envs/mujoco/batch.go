@@ -27,11 +27,10 @@ type Status uint8
 const (
 	// Diverged says that a number left the range of sense. The simulation stands where it was before the step.
 	Diverged Status = C.GM_DIVERGED
-	// ContactsFull says that there were more contacts than fit into the simulation's memory (with MuJoCo 2.2: than the
-	// model's nconmax), and some were dropped.
+	// ContactsFull says that there were more contacts than the model's nconmax or its memory allow, and some were dropped.
 	ContactsFull Status = C.GM_CONTACTS_FULL
-	// RowsFull says that there were more constraint rows than fit into the simulation's memory (with MuJoCo 2.2: than the
-	// model's njmax), and some were dropped.
+	// RowsFull says that there were more constraint rows than the model's njmax (with MuJoCo 3: its memory) allows, and
+	// some were dropped.
 	RowsFull Status = C.GM_ROWS_FULL
 )
 

@@ -165,7 +165,7 @@ func (e *Env) checkIdentity(dec *statecodec.Decoder) {
 		dec.Fail("it is of the task %q, this is %q", name, e.spec.Name)
 	}
 	if !bytes.Equal(dec.Bytes(), e.model.print[:]) {
-		dec.Fail("it is of another model")
+		dec.Fail("it is of another model, or was saved with another version of MuJoCo than this %s", Version())
 	}
 	for _, v := range []struct {
 		name string

@@ -21,8 +21,8 @@
 #endif
 
 // gm_version_differs compares the headers' version with the version of the library that the process loaded. The
-// structs of two versions have different layouts, so every access would read and write wrong fields. Returns 1 with the
-// reason in message if the versions differ.
+// structs of two versions have different layouts, so every access would read and write wrong fields. Returns 1 with
+// the reason in message if the versions differ.
 static inline int gm_version_differs(char* message, int size) {
   int library = mj_version();
   if (library == mjVERSION_HEADER) return 0;
