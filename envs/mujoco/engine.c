@@ -7,9 +7,8 @@
 #include <string.h>
 
 gm_model* gm_load(const char* path, const char* xml, int length, char* message) {
-  message[0] = 0;
-  if (gm_version_differs(message, GM_MESSAGE)) return NULL;
   gm_install();
+  message[0] = 0;
   gm_model* volatile g = calloc(1, sizeof *g);
   mjVFS* volatile vfs = NULL;
   if (!g) goto memory;

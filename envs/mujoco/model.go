@@ -51,6 +51,9 @@ func ParseModel(xml string) (*Model, error) {
 }
 
 func compile(name, path, xml string) (*Model, error) {
+	if err := checkLibrary(); err != nil {
+		return nil, err
+	}
 	message := (*C.char)(C.calloc(C.GM_MESSAGE, 1))
 	defer C.free(unsafe.Pointer(message))
 	var cpath, cxml *C.char

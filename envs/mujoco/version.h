@@ -5,7 +5,6 @@
 
 #include <mujoco/mujoco.h>
 
-#include <stdio.h>
 #include <string.h>
 
 // GM_VERSION is the version of the headers as major * 1000000 + minor * 1000 + patch. MuJoCo writes its version so
@@ -19,19 +18,6 @@
 #if GM_VERSION < 2002002
 #error "gorl needs MuJoCo 2.2.2 or later, and these headers are older. See docs/building.md."
 #endif
-
-// gm_version_differs compares the headers' version with the version of the library that the process loaded. The
-// structs of two versions have different layouts, so every access would read and write wrong fields. Returns 1 with
-// the reason in message if the versions differ.
-static inline int gm_version_differs(char* message, int size) {
-  int library = mj_version();
-  if (library == mjVERSION_HEADER) return 0;
-  snprintf(message, size,
-           "this program was compiled with the headers of MuJoCo version %d, and the loaded libmujoco has version %d: "
-           "compile it again with headers and library of one version",
-           mjVERSION_HEADER, library);
-  return 1;
-}
 
 // gm_add_text puts a file with the text given into a virtual file system. Returns 0 on success.
 static inline int gm_add_text(mjVFS* vfs, const char* name, const char* text, int length) {
