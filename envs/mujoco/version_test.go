@@ -19,6 +19,9 @@ func TestVersion(t *testing.T) {
 	if _, err := fmt.Sscanf(Version(), "%d.%d.%d", &major, &minor, &patch); err != nil {
 		t.Fatalf("version %q: %v", Version(), err)
 	}
+	if asked := os.Getenv("GORL_TEST_MUJOCO"); asked != "" && asked != Version() {
+		t.Errorf("scripts/test-mujoco.sh asked for version %s, and the library has %s", asked, Version())
+	}
 	if want := major*1000000 + minor*1000 + patch; headerVersion != want {
 		t.Errorf("the library has version %s; the headers' version is read as %d, not %d", Version(), headerVersion, want)
 	}
