@@ -72,6 +72,10 @@ test-peers: setup ## test against PyTorch, skrl, onnxruntime, Gymnasium, TensorB
 test-simulators: setup ## test the bridge to EnvPool and mjlab, where `make simulators` has been run
 	@scripts/test-peers.sh $(SIMULATORS) simulators
 
+.PHONY: test-mujoco
+test-mujoco: setup ## test the characters with PyPI's MuJoCo 3.1.6, 3.17.0 and 4.0.0 beside the system's
+	@scripts/test-mujoco.sh
+
 .PHONY: test-pytorch
 test-pytorch: cuda-pack ## run gorl's check for CUDA machines on PyPI's PyTorch 2.x and the CPU, and ranks under its torchrun, where `make pytorch` has been run
 	PYTHON=$(PYTORCH)/bin/python DEVICE=cpu UPDATES=60 ROUNDS=1 SIZES=small MIXED_SIZES=small build/gorl-cuda/check.sh

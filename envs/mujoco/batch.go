@@ -27,9 +27,10 @@ type Status uint8
 const (
 	// Diverged says that a number left the range of sense. The simulation stands where it was before the step.
 	Diverged Status = C.GM_DIVERGED
-	// ContactsFull says that there were more contacts than the model's nconmax, and some were dropped.
+	// ContactsFull says that there were more contacts than the model's nconmax or its memory allow, and some were dropped.
 	ContactsFull Status = C.GM_CONTACTS_FULL
-	// RowsFull says that there were more constraint rows than the model's njmax, and some were dropped.
+	// RowsFull says that there were more constraint rows than the model's njmax (with MuJoCo 3: its memory) allows, and
+	// some were dropped.
 	RowsFull Status = C.GM_ROWS_FULL
 )
 
@@ -119,6 +120,10 @@ func (m *Model) simulations(n int, message *C.char) (*C.gm_batch, error) {
 	}
 	return make(n)
 }
+
+// setArena sets how many bytes simulation i has for contacts, constraints and scratch, and returns how many it had.
+// Only tests call it.
+func (b *Batch) setArena(i, bytes int) int { return int(C.gm_set_arena(b.data[i], C.size_t(bytes))) }
 
 func newMessage() *C.char { return (*C.char)(C.calloc(C.GM_MESSAGE, 1)) }
 

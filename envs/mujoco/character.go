@@ -11,10 +11,12 @@ import (
 )
 
 //go:embed humanoid.xml
-var humanoidXML string
+var humanoidText string
 
 //go:embed quadruped.xml
-var quadrupedXML string
+var quadrupedText string
+
+var humanoidXML, quadrupedXML = builtIn(humanoidText), builtIn(quadrupedText)
 
 // CharacterBody is a model with a free root that moves by position actuators, one a hinge, and what tasks need to know
 // of it.

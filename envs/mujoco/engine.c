@@ -17,8 +17,7 @@ gm_model* gm_load(const char* path, const char* xml, int length, char* message) 
     if (!vfs) goto memory;
     mj_defaultVFS((mjVFS*)vfs);
     path = "model.xml";
-    if (mj_makeEmptyFileVFS((mjVFS*)vfs, path, length)) goto memory;
-    memcpy(vfs->filedata[mj_findFileVFS((mjVFS*)vfs, path)], xml, length);
+    if (gm_add_text((mjVFS*)vfs, path, xml, length)) goto memory;
   }
   if (GUARD()) {
     UNGUARD();
@@ -203,8 +202,12 @@ static void touches(gm_batch* b, int i) {
   const mjData* d = b->d[i];
   unsigned char* touch = b->touch + (size_t)i * m->nbody;
   memset(touch, 0, m->nbody);
-  for (int c = 0; c < d->ncon; c++)
-    touch[m->geom_bodyid[d->contact[c].geom1]] = touch[m->geom_bodyid[d->contact[c].geom2]] = 1;
+  for (int c = 0; c < d->ncon; c++) {
+    // What is deformable has no geom; its index is then -1.
+    int geoms[2] = {d->contact[c].geom1, d->contact[c].geom2};
+    for (int k = 0; k < 2; k++)
+      if (geoms[k] >= 0) touch[m->geom_bodyid[geoms[k]]] = 1;
+  }
 }
 
 int gm_step(gm_batch* b, int first, int last, int substeps, int reference, char* message) {

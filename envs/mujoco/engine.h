@@ -2,7 +2,7 @@
 #ifndef GORL_MUJOCO_ENGINE_H_
 #define GORL_MUJOCO_ENGINE_H_
 
-#include <mujoco/mujoco.h>
+#include "version.h"
 
 #define GM_MESSAGE 1024
 

@@ -88,12 +88,12 @@ func walkerOf(t testing.TB) *Walker {
 }
 
 func farthest(a, b []float64) float64 {
+	if len(a) != len(b) {
+		return math.Inf(1)
+	}
 	d := 0.0
 	for i := range a {
 		d = max(d, math.Abs(a[i]-b[i]))
-	}
-	if len(a) != len(b) {
-		return math.Inf(1)
 	}
 	return d
 }
@@ -121,7 +121,7 @@ func TestReorderedStepEqualsMuJoCos(t *testing.T) {
 // TestPairsAreTheFloor compares the listed contact pairs with what walker.md says in words: everything collides with the
 // floor, nothing with anything else.
 func TestPairsAreTheFloor(t *testing.T) {
-	words := strings.Replace(walkerXML, ` collision="predefined"`, "", 1)
+	words := strings.Replace(walkerText, ` collision="predefined"`, "", 1)
 	words = strings.Replace(words, `<geom type="capsule"`, `<geom contype="1" conaffinity="0" type="capsule"`, 1)
 	words = strings.Replace(words, `<geom name="floor"`, `<geom name="floor" contype="0" conaffinity="1"`, 1)
 	from, to := strings.Index(words, "<contact>"), strings.Index(words, "</contact>")

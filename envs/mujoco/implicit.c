@@ -20,7 +20,7 @@
 int gm_implicit_applies(const mjModel* m) {
   if (m->opt.integrator != mjINT_IMPLICIT || m->na || m->ntendon || m->nv == 0 || m->nv > 200) return 0;
   if (m->opt.density > 0 || m->opt.viscosity > 0) return 0;
-  if (m->opt.disableflags & mjDSBL_PASSIVE) return 0;
+  if (m->opt.disableflags & GM_DISABLES_DAMPING || gm_has_newer_features(m)) return 0;
   for (int j = 0; j < m->njnt; j++)
     if (m->jnt_type[j] != mjJNT_HINGE && m->jnt_type[j] != mjJNT_SLIDE) return 0;
   for (int i = 0; i < m->nu; i++) {
@@ -131,14 +131,7 @@ void gm_implicit(const gm_model* g, mjData* d, double* work) {
   gm_velocity_derivative(g, d, A, scratch);
   // A = M + h d(bias - passive)/d(qvel), on the tree's own pattern of zeros.
   for (int i = 0; i < nv; i++) {
-    const int* up = g->plan.list + i * nv;
-    int adr = m->dof_Madr[i];
-    A[i * nv + i] = d->qM[adr] + h * A[i * nv + i];
-    for (int a = 0; a < g->plan.count[i]; a++) {
-      double v = d->qM[adr + 1 + a];
-      A[i * nv + up[a]] = v + h * A[i * nv + up[a]];
-      A[up[a] * nv + i] = v + h * A[up[a] * nv + i];
-    }
+    gm_add_inertia(m, d, h, i, g->plan.list + i * nv, g->plan.count[i], A);
     x[i] = d->qfrc_smooth[i] + d->qfrc_constraint[i];
   }
   // Leaf-first elimination: no fill-in. The right-hand side goes along.

@@ -51,6 +51,9 @@ func ParseModel(xml string) (*Model, error) {
 }
 
 func compile(name, path, xml string) (*Model, error) {
+	if err := checkLibrary(); err != nil {
+		return nil, err
+	}
 	message := (*C.char)(C.calloc(C.GM_MESSAGE, 1))
 	defer C.free(unsafe.Pointer(message))
 	var cpath, cxml *C.char
@@ -118,8 +121,11 @@ func (m *Model) NQ() int { return int(m.m.nq) }
 // NV is the number of degrees of freedom (velocities).
 func (m *Model) NV() int { return int(m.m.nv) }
 
-// NU is the number of actuators (controls).
+// NU is the number of controls: one per actuator, unless an actuator of MuJoCo 3.11 or later has several.
 func (m *Model) NU() int { return int(m.m.nu) }
+
+// forces is the number of actuator forces: one per actuator, unless an actuator of MuJoCo 3.11 or later has several.
+func (m *Model) forces() int { return int(C.gm_forces(m.m)) }
 
 // NA is the number of actuator activations.
 func (m *Model) NA() int { return int(m.m.na) }
@@ -145,14 +151,17 @@ func (m *Model) InitialQPos() []float64 {
 	return append([]float64(nil), floats(m.m.qpos0, m.NQ())...)
 }
 
-// ControlRange returns the limits of actuator i; ok is false where it has none.
+// ControlRange returns the limits of control i; ok is false where it has none.
 func (m *Model) ControlRange(i int) (low, high float64, ok bool) {
 	if i < 0 || i >= m.NU() {
-		panic(fmt.Sprintf("mujoco: ControlRange: actuator %d of %d", i, m.NU()))
+		panic(fmt.Sprintf("mujoco: ControlRange: control %d of %d", i, m.NU()))
 	}
 	low, high = limits(m.m.actuator_ctrlrange, i)
-	return low, high, unsafe.Slice(m.m.actuator_ctrllimited, i+1)[i] != 0
+	return low, high, flagAt(unsafe.Pointer(m.m.actuator_ctrllimited), i)
 }
+
+// flagAt returns the i-th of an array of flags. A flag is one byte; its C type differs between MuJoCo's versions.
+func flagAt(flags unsafe.Pointer, i int) bool { return unsafe.Slice((*byte)(flags), i+1)[i] != 0 }
 
 // limits is the i-th pair of an array of ranges.
 func limits(ranges *C.mjtNum, i int) (low, high float64) {
@@ -181,9 +190,10 @@ func (k Kind) String() string { return kindNames[k] }
 
 // count is how many objects of the kind a model has.
 func (k Kind) count(m *C.mjModel) int {
-	return int(map[Kind]C.int{
-		Body: m.nbody, Joint: m.njnt, Geom: m.ngeom, Site: m.nsite, Actuator: m.nu, Sensor: m.nsensor,
-	}[k])
+	return map[Kind]int{
+		Body: int(m.nbody), Joint: int(m.njnt), Geom: int(m.ngeom), Site: int(m.nsite),
+		Actuator: int(C.gm_actuators(m)), Sensor: int(m.nsensor),
+	}[k]
 }
 
 // ID returns the index of a named object. The error lists the names that there are.
@@ -224,7 +234,7 @@ func (m *Model) JointRange(name string) (low, high float64, ok bool, err error) 
 		return 0, 0, false, err
 	}
 	low, high = limits(m.m.jnt_range, id)
-	return low, high, unsafe.Slice(m.m.jnt_limited, id+1)[id] != 0, nil
+	return low, high, flagAt(unsafe.Pointer(m.m.jnt_limited), id), nil
 }
 
 // floats is a view of n numbers in C memory.

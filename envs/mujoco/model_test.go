@@ -150,8 +150,7 @@ func TestOutOfMemoryIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	enough := b.data[2].nstack
-	b.data[2].nstack = 20
+	enough := b.setArena(2, 160)
 	err = b.Step(5)
 	if err == nil || !strings.Contains(err.Error(), "step of simulation 2: ") || !strings.Contains(err.Error(), "tack") {
 		t.Errorf("no error about the stack: %v", err)
@@ -159,7 +158,7 @@ func TestOutOfMemoryIsAnError(t *testing.T) {
 	if err := b.Reset(2); err == nil || !strings.Contains(err.Error(), "reset of simulation 2: ") {
 		t.Errorf("no error about the stack: %v", err)
 	}
-	b.data[2].nstack = enough
+	b.setArena(2, enough)
 	if err := b.Reset(2); err != nil {
 		t.Fatal(err)
 	}

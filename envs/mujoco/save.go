@@ -16,18 +16,25 @@ const stateHeader = "mujoco/1"
 // kept lists the parts of a simulation from which it goes on exactly.
 func (e *Env) kept(i int) [][]float64 {
 	m, d := e.model, e.batch.data[i]
-	return [][]float64{
+	parts := [][]float64{
 		e.states[i].QPos, e.states[i].QVel, e.states[i].Ctrl, e.states[i].Memory,
 		floats(d.act, m.NA()), floats(d.qacc_warmstart, m.NV()), floats(d.qacc, m.NV()),
 		floats(d.qfrc_applied, m.NV()), floats(d.xfrc_applied, 6*m.NumBodies()),
 		floats(d.mocap_pos, 3*int(m.m.nmocap)), floats(d.mocap_quat, 4*int(m.m.nmocap)),
-		floats(d.userdata, int(m.m.nuserdata)), floats(d.sensordata, m.NumSensorValues()), floats(d.actuator_force, m.NU()),
-		row(e.sums, i, len(e.names)),
+		floats(d.userdata, int(m.m.nuserdata)), floats(d.sensordata, m.NumSensorValues()),
+		floats(d.actuator_force, m.forces()), row(e.sums, i, len(e.names)),
 	}
+	for k := range C.GM_NEWER_STATES {
+		var length C.int
+		state := C.gm_newer_state(m.m, d, C.int(k), &length)
+		parts = append(parts, floats(state, int(length)))
+	}
+	return parts
 }
 
 // MarshalState returns the whole state: every simulation, the running episodes, the generators. An environment with the
-// same configuration and task goes on from it exactly.
+// same configuration and task goes on from it exactly, with the same version of MuJoCo. Trees that sleep (an option of
+// MuJoCo 3.4 and later) are awake in the restored environment.
 func (e *Env) MarshalState() ([]byte, error) {
 	if e.batch.c == nil {
 		return nil, errClosed
@@ -158,7 +165,7 @@ func (e *Env) checkIdentity(dec *statecodec.Decoder) {
 		dec.Fail("it is of the task %q, this is %q", name, e.spec.Name)
 	}
 	if !bytes.Equal(dec.Bytes(), e.model.print[:]) {
-		dec.Fail("it is of another model")
+		dec.Fail("it is of another model, or was saved with another version of MuJoCo than this %s", Version())
 	}
 	for _, v := range []struct {
 		name string

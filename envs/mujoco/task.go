@@ -100,7 +100,7 @@ type State struct {
 	SensorData []float64
 	// Touch (NumBodies) is 1 for a body that touches another one, the world among them, and 0 for the others.
 	Touch []byte
-	// ActuatorForce (NU) and QAcc (NV) are from the last substep.
+	// ActuatorForce (NU, or one per force output of the actuators) and QAcc (NV) are from the last substep.
 	ActuatorForce, QAcc []float64
 	// TimeStep is the duration of a control step in seconds.
 	TimeStep float64
@@ -116,7 +116,7 @@ func newStates(b *Batch, memory []float64, width int, dt float64) []State {
 			Env: i, QPos: b.QPos(i), QVel: b.QVel(i), Ctrl: b.Ctrl(i), Act: floats(d.act, m.NA()), Memory: row(memory, i, width),
 			XPos: floats(d.xpos, 3*nb), XMat: floats(d.xmat, 9*nb),
 			SubtreeCOM: floats(d.subtree_com, 3*nb), SiteXPos: floats(d.site_xpos, 3*nsite),
-			SensorData: floats(d.sensordata, m.NumSensorValues()), ActuatorForce: floats(d.actuator_force, m.NU()),
+			SensorData: floats(d.sensordata, m.NumSensorValues()), ActuatorForce: floats(d.actuator_force, m.forces()),
 			Touch: row(unsafe.Slice((*byte)(unsafe.Pointer(b.c.touch)), b.n*nb), i, nb), QAcc: floats(d.qacc, m.NV()),
 			TimeStep: dt,
 		}

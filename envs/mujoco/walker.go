@@ -9,7 +9,9 @@ import (
 )
 
 //go:embed walker.xml
-var walkerXML string
+var walkerText string
+
+var walkerXML = builtIn(walkerText)
 
 // WalkerXML is the MJCF text of the walker's model, to start another character from.
 func WalkerXML() string { return walkerXML }

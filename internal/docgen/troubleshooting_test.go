@@ -13,6 +13,7 @@ import (
 var others = []string{
 	"cannot find -lcgotorch", "cannot find -lmujoco", "error while loading shared libraries: libgorltorch.so", "undefined symbol",
 	"mujoco/mujoco.h: No such file", "No dashboards are active for the current data set",
+	"unrecognized attribute: 'collision'",
 }
 
 var (

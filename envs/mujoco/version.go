@@ -1,0 +1,46 @@
+package mujoco
+
+// #include "engine.h"
+import "C"
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Version returns the version of the MuJoCo library that this process loaded, such as "2.2.2".
+func Version() string { return C.GoString(C.mj_versionString()) }
+
+// headerVersion is the version that this package was compiled with: major * 1000000 + minor * 1000 + patch.
+const headerVersion = int(C.GM_VERSION)
+
+// checkLibrary compares the headers' version with the version of the library that the process loaded. The structs of two
+// versions have different layouts, so every access would read and write wrong fields.
+func checkLibrary() error {
+	library := int(C.mj_version())
+	if library == C.mjVERSION_HEADER {
+		return nil
+	}
+	return fmt.Errorf("mujoco: this program was compiled with the headers of MuJoCo %s, and the loaded libmujoco is %s: "+
+		"compile it again with headers and library of one version", written(C.mjVERSION_HEADER), written(library))
+}
+
+// written returns a version as people write it. MuJoCo's own number has one decimal digit for each part before 3.5.
+func written(version int) string {
+	digits := 1000
+	if version < 1000000 {
+		digits = 10
+	}
+	return fmt.Sprintf("%d.%d.%d", version/digits/digits, version/digits%digits, version%digits)
+}
+
+// builtIn returns one of this package's models for the version of MuJoCo that the package was compiled with. MuJoCo 3
+// has no attribute that limits collisions to the listed pairs. Geoms whose contype and conaffinity are 0 collide in no
+// other pair either, but MuJoCo 2.2 would search for such pairs in every step.
+func builtIn(xml string) string {
+	if headerVersion < 3000000 {
+		return xml
+	}
+	xml = strings.Replace(xml, ` collision="predefined"`, "", 1)
+	return strings.Replace(xml, `<geom `, `<geom contype="0" conaffinity="0" `, 1) // the first geom is the default of all
+}

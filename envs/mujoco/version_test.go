@@ -1,0 +1,284 @@
+package mujoco
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestVersion(t *testing.T) {
+	var major, minor, patch int
+	if _, err := fmt.Sscanf(Version(), "%d.%d.%d", &major, &minor, &patch); err != nil {
+		t.Fatalf("version %q: %v", Version(), err)
+	}
+	if asked := os.Getenv("GORL_TEST_MUJOCO"); asked != "" && asked != Version() {
+		t.Errorf("scripts/test-mujoco.sh asked for version %s, and the library has %s", asked, Version())
+	}
+	if want := major*1000000 + minor*1000 + patch; headerVersion != want {
+		t.Errorf("the library has version %s; the headers' version is read as %d, not %d", Version(), headerVersion, want)
+	}
+}
+
+// cc runs the C compiler, which cgo needs too.
+func cc(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	name := os.Getenv("CC")
+	if name == "" {
+		name = "cc"
+	}
+	if _, err := exec.LookPath(name); err != nil {
+		t.Skipf("no C compiler: %v", err)
+	}
+	output, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
+	return string(output), err
+}
+
+// TestLibraryOfAnotherVersion loads a model in a process whose mj_version differs from the headers' version.
+func TestLibraryOfAnotherVersion(t *testing.T) {
+	if os.Getenv("GORL_TEST_OTHER_MUJOCO") != "" {
+		m, err := ParseModel(cartPoleXML)
+		if err == nil {
+			m.Close()
+		}
+		fmt.Println("error:", err)
+		return
+	}
+	dir := t.TempDir()
+	source, library := filepath.Join(dir, "other.c"), filepath.Join(dir, "libother.so")
+	if err := os.WriteFile(source, []byte("int mj_version(void) { return 210; }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := cc(t, "-shared", "-fPIC", "-o", library, source); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	run := func(preload string) string {
+		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLibraryOfAnotherVersion$")
+		c.Env = append(os.Environ(), "GORL_TEST_OTHER_MUJOCO=1", "LD_PRELOAD="+os.Getenv("LD_PRELOAD")+" "+preload)
+		output, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, output)
+		}
+		return string(output)
+	}
+	if output := run(library); !strings.Contains(output, "compiled with the headers of MuJoCo "+Version()) ||
+		!strings.Contains(output, "the loaded libmujoco is 2.1.0: compile it again") {
+		t.Errorf("with another library: %s", output)
+	}
+	if output := run(""); !strings.Contains(output, "error: <nil>") {
+		t.Errorf("with its own library: %s", output)
+	}
+}
+
+// TestHeadersOfAnotherVersion compiles with headers that have nothing but a version.
+func TestHeadersOfAnotherVersion(t *testing.T) {
+	here, err := filepath.Abs("version.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		header  string
+		refused bool
+	}{{"210", true}, {"221", true}, {"222", false}, {"237", false}, {"3017000", false}, {"9001000", false}} {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "mujoco"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		header := []byte("#define mjVERSION_HEADER " + c.header + "\n")
+		if err := os.WriteFile(filepath.Join(dir, "mujoco", "mujoco.h"), header, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		output, err := cc(t, "-E", "-o", os.DevNull, "-isystem", dir, here)
+		if refused := err != nil; refused != c.refused {
+			t.Errorf("headers of version %s: %v: %s", c.header, err, output)
+		}
+		if c.refused && !strings.Contains(output, "gorl needs MuJoCo 2.2.2 or later") {
+			t.Errorf("headers of version %s: %s", c.header, output)
+		}
+	}
+}
+
+// TestNewerFeatures steps models with features that MuJoCo 2.2 lacks as mj_step does, and goes on from a saved state.
+func TestNewerFeatures(t *testing.T) {
+	plain := strings.Replace(cartPoleXML, `timestep="0.01"`, `timestep="0.01" integrator="implicit"`, 1)
+	if !modelOf(t, plain).Fast() {
+		t.Fatal("the model has features that the fast integrator is not for")
+	}
+	for _, c := range []struct {
+		name     string
+		since    int
+		from, to string
+		state    bool
+	}{
+		{"delay", 3005000, `name="push"`, `name="push" nsample="5" delay="0.05"`, true},
+		{"actuator's damping", 3007000, `name="push"`, `name="push" damping="0.5"`, false},
+		{"damping by a polynomial", 3007000, `name="hinge"`, `name="hinge" damping="0.1 0.2"`, false},
+		{"plastic spring", 4000000, `name="hinge"`, `name="hinge" stiffness="5" springyield="0.01"`, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if headerVersion < c.since {
+				t.Skipf("MuJoCo %s has no such feature", Version())
+			}
+			xml := strings.Replace(plain, c.from, c.to, 1)
+			m := modelOf(t, xml)
+			if m.Fast() {
+				t.Error("the fast integrator does not know it")
+			}
+			with, without := swing(t, xml, false), swing(t, plain, false)
+			if d := farthest(with, swing(t, xml, true)); !(d <= 1e-12) {
+				t.Errorf("the step leaves mj_step's trajectory by %g", d)
+			}
+			if d := farthest(with, without); d < 1e-3 {
+				t.Errorf("the feature moves the trajectory by %g only", d)
+			}
+			if c.state {
+				saveInFlight(t, xml)
+			}
+		})
+	}
+}
+
+// swing pushes a cart with a pole to and fro for a second.
+func swing(t *testing.T, xml string, reference bool) (out []float64) {
+	t.Helper()
+	b := batchOf(t, modelOf(t, xml))
+	b.reference = reference
+	b.QPos(0)[1] = 0.1
+	if err := b.Reset(0); err != nil {
+		t.Fatal(err)
+	}
+	for k := range 50 {
+		b.Ctrl(0)[0] = math.Sin(0.3 * float64(k))
+		if err := b.Step(2); err != nil {
+			t.Fatal(err)
+		}
+		out = append(append(out, b.QPos(0)...), b.QVel(0)...)
+	}
+	return out
+}
+
+// saveInFlight holds a restored environment to the one that was saved.
+func saveInFlight(t *testing.T, xml string) {
+	t.Helper()
+	make := func() *Env {
+		e, err := New(Config{XML: xml, NumEnvs: 2, Seed: 1, EpisodeLength: 1000}, balance{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { e.Close() })
+		if _, err := e.Reset(1); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	steps := func(e *Env, from, to int) (out []float32) {
+		for k := from; k < to; k++ {
+			s, err := e.Step([]float32{float32(math.Sin(0.7 * float64(k))), float32(math.Cos(0.7 * float64(k)))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, s.Observations...)
+		}
+		return out
+	}
+	e := make()
+	steps(e, 0, 20)
+	state, err := e.MarshalState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := steps(e, 20, 40)
+	again := make()
+	if err := again.RestoreState(state); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(steps(again, 20, 40), want) {
+		t.Error("the restored environment goes on in another way")
+	}
+}
+
+var rewrite = flag.Bool("rewrite", false, "write testdata/trajectories.txt; with MuJoCo 2.2.2 only")
+
+// TestTrajectoriesOfAllVersions holds characters to their trajectories in MuJoCo 2.2.2. With contacts solved to the
+// end, all versions agree. The humanoid and the quadruped as they are stop their solver, PGS, after ten iterations.
+// What remains then depends on the order of the constraint rows, which changed after MuJoCo 3.1.6.
+func TestTrajectoriesOfAllVersions(t *testing.T) {
+	const path = "testdata/trajectories.txt"
+	solved := strings.NewReplacer(`solver="PGS" iterations="10"`, `solver="Newton" iterations="100" tolerance="0"`)
+	var recorded []string
+	want := map[string][]float64{}
+	if !*rewrite {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			name, numbers, _ := strings.Cut(lines.Text(), ": ")
+			for _, field := range strings.Fields(numbers) {
+				v, err := strconv.ParseFloat(field, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want[name] = append(want[name], v)
+			}
+		}
+	} else if Version() != "2.2.2" {
+		t.Fatalf("the trajectories are those of MuJoCo 2.2.2, and this is %s", Version())
+	}
+	for _, c := range []struct {
+		name, xml string
+		substeps  int
+		all       bool
+	}{
+		{"walker", walkerXML, walkerSubsteps, true},
+		{"humanoid, solved to the end", solved.Replace(humanoidXML), 4, true},
+		{"quadruped, solved to the end", solved.Replace(quadrupedXML), 4, true},
+		{"humanoid", humanoidXML, 4, false},
+		{"quadruped", quadrupedXML, 4, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if !c.all && headerVersion > 3001006 {
+				t.Skip("PGS visits the rows in another order after MuJoCo 3.1.6")
+			}
+			b := batchOf(t, modelOf(t, c.xml))
+			if err := b.Reset(0); err != nil {
+				t.Fatal(err)
+			}
+			contacts := 0
+			for step := range 20 {
+				for j := range b.Ctrl(0) {
+					b.Ctrl(0)[j] = 0.3 * math.Sin(0.7*float64(step)+float64(j))
+				}
+				if err := b.Step(c.substeps); err != nil {
+					t.Fatal(err)
+				}
+				contacts += int(b.data[0].ncon)
+				if step != 0 && step != 4 && step != 19 {
+					continue
+				}
+				name := fmt.Sprintf("%s, step %d", c.name, step+1)
+				got := append(append([]float64(nil), b.QPos(0)...), b.QVel(0)...)
+				recorded = append(recorded, fmt.Sprintf("%s: %s", name, strings.Trim(fmt.Sprint(got), "[]")))
+				if d := farthest(got, want[name]); !*rewrite && !(d <= 1e-9) {
+					t.Errorf("%s: MuJoCo %s is %g away from 2.2.2", name, Version(), d)
+				}
+			}
+			if contacts == 0 {
+				t.Error("it touches nothing")
+			}
+		})
+	}
+	if *rewrite {
+		if err := os.WriteFile(path, []byte(strings.Join(recorded, "\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
