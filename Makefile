@@ -2,6 +2,8 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
+# Outside of /usr/local, go finds the libraries of `make setup` by two variables. bash reads this file before each recipe.
+export BASH_ENV := $(or $(SHIM_DIR),$(CURDIR)/build/lib)/env.sh
 
 GO ?= go
 FUZZTIME ?= 20s

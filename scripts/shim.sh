@@ -102,7 +102,9 @@ else
 	[ -n "$headers" ] || die "libtorch's headers are not installed; run 'make setup', or set LIBTORCH"
 	libdir=$(dirname "$("$cxx" -print-file-name=libtorch_cpu.so)")
 fi
-link+=(-ltorch -ltorch_cpu -lc10)
+# libtorch.so holds no code, and scripts/pypi.sh leaves it out.
+if [ -z "${LIBTORCH:-}" ] || [ -f "$libdir/libtorch.so" ]; then link+=(-ltorch); fi
+link+=(-ltorch_cpu -lc10)
 # libtorch's headers say which C++ they need: 1.13's accept C++17, 2.x needed it, and then C++20.
 if grep -q 202002L "$headers/all.h"; then common+=(-std=c++20); else common+=(-std=c++17); fi
 
