@@ -23,7 +23,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 repository=$PWD
 
-suite=bookworm tree=commit commit=HEAD files= packages=() command= keep=0 user=root twice=0
+suite=bookworm tree=commit commit=HEAD packages=() files= command= keep=0 user=root twice=0
 targets=()
 while [ $# -gt 0 ]; do
 	case $1 in

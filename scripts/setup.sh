@@ -254,7 +254,7 @@ if [ ${#settings[@]} -gt 0 ]; then
 		if ask "run it now?"; then
 			go env -w "${settings[@]}"
 		elif [ -n "$cflags" ]; then
-			say "ready for make; run that line for your own programs"
+			say "ready; go build needs that line, make works without it"
 			exit
 		fi
 	fi

@@ -29,13 +29,21 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${SHIM_DIR:-$root/build/lib}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-work=$(mktemp -d "$out/.work.XXXXXX")
-trap 'rm -rf "$work"' EXIT
 cxx=${CXX:-g++}
 
 say() { printf 'shim: %s\n' "$*"; }
 die() { printf 'shim: %s\n' "$*" >&2; exit 1; }
 hash() { sha256sum | cut -c1-32; }
+
+# failed WHAT: ends the script after the compiler has failed, and says whether a full disk was the reason.
+failed() {
+	local folder free
+	for folder in "$out" "${TMPDIR:-/tmp}"; do
+		free=$(df -Pm "$folder" | awk 'END {print $4}')
+		[ "$free" -ge 200 ] || die "$1 could not be built: $folder has only $free MB free; make room for 200 MB and run this again"
+	done
+	die "$1 could not be built; the compiler's message stands above"
+}
 
 command -v "$cxx" >/dev/null || die "no C++ compiler '$cxx' found; install g++ or set CXX"
 
@@ -43,7 +51,11 @@ command -v "$cxx" >/dev/null || die "no C++ compiler '$cxx' found; install g++ o
 if command -v flock >/dev/null; then
 	exec 9>"$out/.lock"
 	flock 9
+	# What a build left behind that was killed.
+	rm -rf "$out"/.work.*
 fi
+work=$(mktemp -d "$out/.work.XXXXXX")
+trap 'rm -rf "$work"' EXIT
 
 # --- libtorch ---------------------------------------------------------------------
 common=(-fPIC)
@@ -106,7 +118,13 @@ fi
 if [ -z "${LIBTORCH:-}" ] || [ -f "$libdir/libtorch.so" ]; then link+=(-ltorch); fi
 link+=(-ltorch_cpu -lc10)
 # libtorch's headers say which C++ they need: 1.13's accept C++17, 2.x needed it, and then C++20.
-if grep -q 202002L "$headers/all.h"; then common+=(-std=c++20); else common+=(-std=c++17); fi
+if grep -q 202002L "$headers/all.h"; then
+	common+=(-std=c++20)
+	"$cxx" -std=c++20 -fsyntax-only -x c++ - </dev/null 2>/dev/null ||
+		die "this libtorch needs C++20, which $cxx $("$cxx" -dumpfullversion -dumpversion) does not know: install g++ 11 or later, or set CXX"
+else
+	common+=(-std=c++17)
+fi
 
 identity() {
 	"$cxx" -dumpfullversion -dumpversion
@@ -135,7 +153,7 @@ simd() {
 		*) flags=() ;;
 		esac
 		"$cxx" -std=c++17 -fPIC -O3 -Wall -fno-math-errno -fno-trapping-math -ffp-contract=fast ${flags[@]+"${flags[@]}"} \
-			-DGORL_SIMD="$set" -c -o "$work/gorltorch_simd_$set.o" "$1/kernels.cc" || die "the kernels for $set could not be built; the compiler's message stands above"
+			-DGORL_SIMD="$set" -c -o "$work/gorltorch_simd_$set.o" "$1/kernels.cc" || failed "the kernels' object for $set"
 	done
 }
 
@@ -160,11 +178,11 @@ library() {
 		simd "$folder/simd" &
 		kernels=$!
 	fi
-	"$cxx" "${common[@]}" "$@" "${include[@]}" -c -o "$work/$name.o" "$unit" || die "lib$name.so could not be built; the compiler's message stands above"
+	"$cxx" "${common[@]}" "$@" "${include[@]}" -c -o "$work/$name.o" "$unit" || failed "lib$name.so"
 	[ -z "$kernels" ] || wait "$kernels"
 	for object in "$work/$name.o" "$work/${name}"_simd_*.o; do [ ! -f "$object" ] || objects+=("$object"); done
 	"$cxx" "${common[@]}" -shared -o "$work/lib$name.so" "${objects[@]}" \
-		-Wl,-soname,"lib$name.so" "${link[@]}" || die "lib$name.so could not be built; the compiler's message stands above"
+		-Wl,-soname,"lib$name.so" "${link[@]}" || failed "lib$name.so"
 	mv -f "$work/lib$name.so" "$out/lib$name.so"
 	echo "$key" >"$out/.$name.key"
 	say "built $out/lib$name.so"
