@@ -105,32 +105,46 @@ taken=$(du -sm "$part" 2>/dev/null | cut -f 1 || true)
 	die "$name needs $megabytes MB in $cache, where $(free) MB are free: make room, or set XDG_CACHE_HOME"
 
 # --- fetch ------------------------------------------------------------------------------------------------------------
-mkdir -p "$part/wheels" "$part/tmp"
+mkdir -p "$part/wheels" "$part/tmp" || die "$part could not be written: make room on its disk, and run this again"
 for wheel in "${wheels[@]}"; do
 	# shellcheck disable=SC2034 # ${!processor} reads one of the last two
 	read -r -d '' requirement platform x86_64 aarch64 <<<"$wheel" || true
 	say "fetching $requirement"
 	echo "$requirement --hash=sha256:${!processor}" >"$part/requirement"
-	if ! TMPDIR=$part/tmp "$python" -m pip download --no-cache-dir --disable-pip-version-check --retries 2 --no-deps \
-		--require-hashes --only-binary :all: --implementation cp --python-version 311 --abi cp311 \
-		--platform "${platform}_$processor" -d "$part/wheels" -r "$part/requirement" </dev/null 2>&1 | tee "$part/log" >&2; then
+	log='' status=1 # not in a file, as the disk may be full
+	while IFS= read -r line; do
+		case $line in
+		status=*) status=${line#*=} ;;
+		*)
+			printf '%s\n' "$line" >&2
+			log+=$line$'\n'
+			;;
+		esac
+	done < <(
+		set +e
+		TMPDIR=$part/tmp "$python" -m pip download --no-cache-dir --disable-pip-version-check --retries 2 --no-deps \
+			--require-hashes --only-binary :all: --implementation cp --python-version 311 --abi cp311 \
+			--platform "${platform}_$processor" -d "$part/wheels" -r "$part/requirement" </dev/null 2>&1
+		echo "status=$?"
+	)
+	if [ "$status" != 0 ]; then
 		# pip's last lines are its own; this line says what to do.
-		if grep -qi 'no space left' "$part/log"; then
-			die "the disk of $cache is full: make room for $megabytes MB, or set XDG_CACHE_HOME, and run this again"
-		elif grep -qE 'DO NOT MATCH THE HASHES' "$part/log"; then
-			die "the package index serves another file under the name $requirement: use PyPI's (PIP_INDEX_URL)"
-		elif grep -qE 'NewConnectionError|ConnectTimeout|ReadTimeout|ProxyError|SSLError|Connection(Reset)?Error|Max retries|timed out' "$part/log"; then
-			die "the package index did not answer: check the network and pip's settings (PIP_INDEX_URL, PIP_PROXY), and run this again"
-		elif grep -q 'No matching distribution' "$part/log"; then
-			die "the package index does not have $requirement for $processor: use PyPI's (PIP_INDEX_URL)"
-		fi
+		case $log in
+		*[Nn]'o space left'*)
+			die "the disk of $cache is full: make room for $megabytes MB, or set XDG_CACHE_HOME, and run this again" ;;
+		*'DO NOT MATCH THE HASHES'*)
+			die "the package index serves another file under the name $requirement: use PyPI's (PIP_INDEX_URL)" ;;
+		*NewConnectionError* | *ConnectTimeout* | *ReadTimeout* | *ProxyError* | *SSLError* | *ConnectionReset* | *'Max retries'* | *'timed out'*)
+			die "the package index did not answer: check the network and pip's settings (PIP_INDEX_URL, PIP_PROXY), and run this again" ;;
+		*'No matching distribution'*)
+			die "the package index does not have $requirement for $processor: use PyPI's (PIP_INDEX_URL)" ;;
+		esac
 		die "pip could not fetch $requirement; its message stands above"
 	fi
 done
 
 # --- unpack what is needed --------------------------------------------------------------------------------------------
-rm -rf "$part/files"
-mkdir "$part/files"
+{ rm -rf "$part/files" && mkdir "$part/files"; } || die "$part could not be written: make room on its disk, and run this again"
 "$python" - "$part/files" "$part"/wheels/*.whl <<'UNPACK' || die "$name could not be unpacked into $part: its disk has $(free) MB free; make room or remove that folder, and run this again"
 import sys, zipfile
 from fnmatch import fnmatchcase
