@@ -73,8 +73,9 @@ if [ -n "${LIBTORCH:-}" ]; then
 	link+=(-L"$torch/lib" -Wl,-rpath,"$torch/lib")
 	libdir=$torch/lib
 	headers=$torch/include/torch/csrc/api/include/torch
-	# Which std::string libtorch was compiled with shows in the names it exports.
-	abi=$( (nm -D --defined-only "$torch/lib/libc10.so" || true) | grep -c '__cxx11' || true)
+	# Which std::string libtorch was compiled with shows in the names of its own functions. PyPI's libc10.so exports
+	# some of the C++ library's, too, for both kinds of strings.
+	abi=$( (nm -D --defined-only "$torch/lib/libc10.so" || true) | grep -c 'N3c10.*__cxx11' || true)
 	if [ "${abi:-0}" -gt 0 ]; then abi=1; else abi=0; fi
 	common+=(-D_GLIBCXX_USE_CXX11_ABI=$abi)
 	if [ -f "$torch/lib/libtorch_cuda.so" ]; then

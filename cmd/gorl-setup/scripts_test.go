@@ -30,7 +30,7 @@ var realTools = strings.Fields(`awk basename bash cat chmod cmp cp cut dirname d
 var fakeTools = map[string]string{
 	"id":       `echo 1001`,
 	"df":       `echo; echo "disk 1 1 ${FAKE_FREE:-9000} 1% /"`,
-	"nm":       `printf '%s\n' "${FAKE_SYMBOLS:-_ZNSt7__cxx1112basic_string}"`,
+	"nm":       `printf '%s\n' "${FAKE_SYMBOLS:-_ZN3c106failERKNSt7__cxx1112basic_string}"`,
 	"ldconfig": `echo "libgorltorch.so => /usr/local/lib/libgorltorch.so"`,
 	"g++": `
 echo "g++ $*" >>"$MACHINE/log"
@@ -480,7 +480,7 @@ func TestBuildFails(t *testing.T) {
 	}
 
 	m.log()
-	m.succeeds("shim.sh", libtorch, "FAKE_SYMBOLS=_ZN3c10SsE")
+	m.succeeds("shim.sh", libtorch, "FAKE_SYMBOLS=_ZN3c106failERKSs\n_ZNSt11logic_errorC1ERKNSt7__cxx1112basic_string")
 	if log := m.log(); !strings.Contains(log, "-D_GLIBCXX_USE_CXX11_ABI=0 ") || strings.Contains(log, "-D_GLIBCXX_USE_CXX11_ABI=1 ") {
 		t.Errorf("a libtorch with the older strings was compiled against by %q", log)
 	}
