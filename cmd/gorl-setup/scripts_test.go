@@ -404,13 +404,16 @@ func TestSetupWithoutRoot(t *testing.T) {
 	if got := m.tree(".")["goenv"]; got != "CGO_LDFLAGS=-lmine\n" {
 		t.Errorf("go env was changed without asking: %q", got)
 	}
-	recipe := exec.Command(filepath.Join(m.root, "bin/bash"), "-c", "go env CGO_LDFLAGS")
+	// A go command that is a bash script itself must not read env.sh again, which calls go.
+	recipe := exec.Command(filepath.Join(m.root, "bin/bash"), "-c", "go env CGO_LDFLAGS; echo ${BASH_ENV-once}")
 	recipe.Env = append(slices.Clone(m.env), "BASH_ENV="+filepath.Join(m.root, "lib/env.sh"))
-	if got, err := recipe.Output(); err != nil || string(got) != flags+"\n" {
-		t.Errorf("a recipe has CGO_LDFLAGS %q, %v, want %q", got, err, flags)
+	if got, err := recipe.Output(); err != nil || string(got) != flags+"\nonce\n" {
+		t.Errorf("a recipe has CGO_LDFLAGS %q, %v, want %q, once", got, err, flags)
 	}
 
-	// The choices are remembered; YES=1 sets go env; the run after it has nothing to say.
+	// The choices are remembered, even if there is apt-get; YES=1 sets go env; the run after it has nothing to say.
+	m.tool("apt-get", "exit 1")
+	m.tool("dpkg-query", "exit 1")
 	if output = m.succeeds("setup.sh", "YES=1"); !strings.Contains(m.tree(".")["goenv"], "CGO_LDFLAGS="+flags+"\n") {
 		t.Errorf("go env holds %q, want %q:\n%s", m.tree(".")["goenv"], flags, output)
 	}
