@@ -43,11 +43,11 @@ torch)
 	)
 	;;
 mujoco)
-	name=mujoco-2.3.7 folder=mujoco megabytes=50
+	name=mujoco-3.17.0 folder=mujoco megabytes=100
 	wheels=(
-		"mujoco==2.3.7 manylinux2014
-			426af8965f8636d94a0f75740c3024a62b3e585020ee817ef5208ec844a1ad94
-			c08660a8d52ef3efde76095f0991e807703a950c1e882d2bcd984b9a846626f7"
+		"mujoco==3.17.0 manylinux_2_28
+			d66928d86a2d1b601bbaa4dc11db50214d17d5301bb8afd84721313b67ff0874
+			91a70ed9979c383ff1f5c03f25cc2e1280a8254c1a8e558d5dd7f4184f01efc9"
 	)
 	;;
 *) die "name torch or mujoco" ;;
