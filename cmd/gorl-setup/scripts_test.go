@@ -39,7 +39,8 @@ case " $* " in
 *" -dumpfullversion "*) echo 12; exit ;;
 *" -std=c++20 -fsyntax-only "*) exit "${FAKE_OLD_COMPILER:-0}" ;;
 esac
-while [ "$1" != -o ]; do shift; done
+while [ $# -gt 0 ] && [ "$1" != -o ]; do shift; done
+[ $# -gt 0 ] || exit 0
 echo half >"$2"
 case $FAKE_GPP in
 fail) echo "error writing to /tmp/x.s: No space left on device" >&2; exit 1 ;;
