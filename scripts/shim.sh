@@ -4,7 +4,7 @@
 #   libcgotorch.so   gotorch's shim, compiled from the sources in gotorch's module
 #   libgorltorch.so  gorl's own shim, compiled from tensor/csrc
 #
-# "shim.sh testdevice" builds the library that only tests load instead:
+# "shim.sh testdevice" builds the library that only tests load instead, against the libtorch of the other two:
 #
 #   libgorltestdevice.so  the emulated accelerator, compiled from internal/test/testdevice/csrc
 #
@@ -58,6 +58,7 @@ work=$(mktemp -d "$out/.work.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 # --- libtorch ---------------------------------------------------------------------
+if [ "${1:-}" = testdevice ]; then LIBTORCH=${LIBTORCH:-$(cat "$out/.libtorch" 2>/dev/null || true)}; fi
 common=(-fPIC)
 include=()
 link=(-Wl,--no-as-needed)
@@ -222,3 +223,4 @@ fi
 library gorltorch "$csrc" -O3 -fno-semantic-interposition -fno-plt -fno-math-errno -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc" \
 	${graphs[@]+"${graphs[@]}"} ${nccl[@]+"${nccl[@]}"}
 [ -z "$first" ] || wait "$first"
+printf '%s\n' "${torch:-}" >"$out/.libtorch"

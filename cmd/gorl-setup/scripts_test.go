@@ -153,17 +153,18 @@ func (m *machine) wheel(name string, files ...string) {
 	}
 }
 
-// run runs a script of gorl's with further environment variables. It returns what the script wrote and its exit status,
+// run runs a script of gorl's, with an argument if a blank follows its name, and with further environment variables. It returns what the script wrote and its exit status,
 // -1 if it was killed.
 func (m *machine) run(script string, env ...string) (output string, status int) {
 	m.t.Helper()
+	script, argument, _ := strings.Cut(script, " ")
 	path, err := filepath.Abs(filepath.Join("../../scripts", script))
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	arguments := []string{"-c", `echo $$ >"$MACHINE/pid"; exec bash "$@"`, "bash", path}
-	if script == "pypi.sh" {
-		arguments = append(arguments, "torch")
+	if argument != "" {
+		arguments = append(arguments, argument)
 	}
 	command := exec.Command(filepath.Join(m.root, "bin", "bash"), arguments...)
 	command.Env = append(slices.Clone(m.env), env...)
@@ -254,7 +255,7 @@ func TestFetchFails(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMachine(t)
-			output, status := m.run("pypi.sh", c.env)
+			output, status := m.run("pypi.sh torch", c.env)
 			lines := strings.Split(strings.TrimSpace(output), "\n")
 			if last := lines[len(lines)-1]; status != 1 || !strings.HasPrefix(last, "pypi: ") || !strings.Contains(last, c.want) {
 				t.Errorf("exit %d, last line %q, want exit 1 and %q", status, last, c.want)
@@ -262,13 +263,13 @@ func TestFetchFails(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(m.root, "home", torchFolder)); err == nil {
 				t.Error("the folder has its name although the fetch failed")
 			}
-			m.complete(m.succeeds("pypi.sh"))
+			m.complete(m.succeeds("pypi.sh torch"))
 		})
 	}
 	t.Run("no Python", func(t *testing.T) {
 		m := newMachine(t)
 		m.without("python3")
-		output, status := m.run("pypi.sh")
+		output, status := m.run("pypi.sh torch")
 		if want := "there is no python3 to fetch torch-2.15.0 with: install python3 with pip"; status != 1 || !strings.Contains(output, want) {
 			t.Errorf("exit %d, %q, want exit 1 and %q", status, output, want)
 		}
@@ -277,7 +278,7 @@ func TestFetchFails(t *testing.T) {
 		m := newMachine(t)
 		m.without("getconf")
 		m.tool("getconf", "echo glibc 2.27")
-		output, status := m.run("pypi.sh")
+		output, status := m.run("pypi.sh torch")
 		if want := "needs the GNU C library 2.28 or later; this system has glibc 2.27"; status != 1 || !strings.Contains(output, want) {
 			t.Errorf("exit %d, %q, want exit 1 and %q", status, output, want)
 		}
@@ -312,21 +313,21 @@ func (m *machine) complete(output string) {
 func TestFetchAgain(t *testing.T) {
 	needsPython(t)
 	m := newMachine(t)
-	if output, status := m.run("pypi.sh", "FAKE_PIP=killed"); status != -1 {
+	if output, status := m.run("pypi.sh torch", "FAKE_PIP=killed"); status != -1 {
 		t.Fatalf("exit %d, want a killed script\n%s", status, output)
 	}
-	m.complete(m.succeeds("pypi.sh"))
+	m.complete(m.succeeds("pypi.sh torch"))
 	if got := m.log(); strings.Count(got, "pip torch==2.15.0 --hash=sha256:") != 2 {
 		t.Errorf("pip was called for %q, want torch twice", got)
 	}
-	m.complete(m.succeeds("pypi.sh"))
+	m.complete(m.succeeds("pypi.sh torch"))
 	if got := m.log(); got != "" {
 		t.Errorf("a complete libtorch was fetched again: %q", got)
 	}
 	if err := os.Truncate(filepath.Join(m.root, "home", torchFolder, "torch/lib/libc10.so"), 0); err != nil {
 		t.Fatal(err)
 	}
-	output := m.succeeds("pypi.sh")
+	output := m.succeeds("pypi.sh torch")
 	m.complete(output)
 	if want := "is damaged and is fetched again"; !strings.Contains(output, want) {
 		t.Errorf("%q, want %q", output, want)
@@ -336,7 +337,7 @@ func TestFetchAgain(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(m.root, "wheels", "nvidia-cuda-runtime.whl"), []byte("half"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	output, status := m.run("pypi.sh")
+	output, status := m.run("pypi.sh torch")
 	if want := "could not be unpacked into "; status != 1 || !strings.Contains(output, want) {
 		t.Errorf("exit %d, %q, want exit 1 and %q", status, output, want)
 	}
@@ -453,7 +454,7 @@ func TestBuildFails(t *testing.T) {
 		t.Errorf("exit %d, %q, want exit 1 and %q before pip is called", status, output, want)
 	}
 	m.tool("g++", fakeTools["g++"])
-	libtorch := strings.TrimSpace(m.succeeds("pypi.sh"))
+	libtorch := strings.TrimSpace(m.succeeds("pypi.sh torch"))
 	libtorch = "LIBTORCH=" + libtorch[strings.LastIndex(libtorch, "\n")+1:]
 
 	for _, c := range []struct{ env, want string }{
@@ -484,6 +485,10 @@ func TestBuildFails(t *testing.T) {
 	}
 
 	m.log()
+	m.succeeds("shim.sh testdevice")
+	if log := m.log(); !strings.Contains(log, " -Wl,-rpath,"+strings.TrimPrefix(libtorch, "LIBTORCH=")) {
+		t.Errorf("the emulated accelerator was built against another libtorch than the libraries: %q", log)
+	}
 	m.succeeds("shim.sh", libtorch, "FAKE_SYMBOLS=_ZN3c106failERKSs\n_ZNSt11logic_errorC1ERKNSt7__cxx1112basic_string")
 	if log := m.log(); !strings.Contains(log, "-D_GLIBCXX_USE_CXX11_ABI=0 ") || strings.Contains(log, "-D_GLIBCXX_USE_CXX11_ABI=1 ") {
 		t.Errorf("a libtorch with the older strings was compiled against by %q", log)
