@@ -117,6 +117,10 @@ fuzz: setup ## every fuzz target for FUZZTIME each (default 20s)
 fresh: ## run `make setup` and `make test` in a fresh Debian root (needs root and debootstrap)
 	scripts/fresh-debian.sh setup test
 
+.PHONY: fresh-module
+fresh-module: ## run the README's four commands without a clone in a fresh Debian root (needs root and debootstrap)
+	scripts/fresh-module.sh
+
 ##@ Measure
 
 .PHONY: bench
