@@ -145,7 +145,8 @@ done
 
 # --- unpack what is needed --------------------------------------------------------------------------------------------
 { rm -rf "$part/files" && mkdir "$part/files"; } || die "$part could not be written: make room on its disk, and run this again"
-"$python" - "$part/files" "$part"/wheels/*.whl <<'UNPACK' || die "$name could not be unpacked into $part: its disk has $(free) MB free; make room or remove that folder, and run this again"
+status=0
+"$python" - "$part/files" "$part"/wheels/*.whl <<'UNPACK' || status=$?
 import sys, zipfile
 from fnmatch import fnmatchcase
 
@@ -167,8 +168,9 @@ try:
 except (OSError, zipfile.BadZipFile) as error:
     sys.exit("pypi: " + str(error))
 UNPACK
-{ files "$part/files" >"$part/list" && mv "$part/list" "$part/files/.files"; } ||
-	die "$part could not be written: make room on its disk, and run this again"
+[ "$status" != 0 ] || { files "$part/files" >"$part/list" && mv "$part/list" "$part/files/.files"; } || status=1
+[ "$status" = 0 ] ||
+	die "$name could not be unpacked into $part ($(free) MB are free): make room or remove that folder, and run this again"
 rm -rf "$target"
 mv "$part/files" "$target"
 rm -rf "$part"

@@ -80,7 +80,7 @@ if [ -z "$prefix" ]; then
 	if [ "$(id -u)" = 0 ] || { [ "$from" = debian ] && command -v sudo >/dev/null; }; then prefix=/usr/local; fi
 fi
 case $prefix in
-*[[:space:]\"\'\$]*) die "PREFIX='$prefix' has a space, a quote or a dollar sign, which Go's variables cannot hold: choose another folder" ;;
+*[[:space:]\"\'\$]*) die "PREFIX='$prefix' has a space, a quote or a dollar sign: choose another folder" ;;
 /*) ;;
 *) prefix=$PWD/$prefix ;;
 esac
@@ -121,7 +121,7 @@ fi
 if [ -z "$dry" ]; then
 	"$BASH" "$root/scripts/shim.sh"
 else
-	say "building libcgotorch.so and libgorltorch.so in $built${LIBTORCH:+, against $LIBTORCH}, unless they are up to date (a minute)"
+	say "building libcgotorch.so and libgorltorch.so in $built, unless they are up to date (a minute)"
 fi
 
 # --- 3. into PREFIX ------------------------------------------------------------------
@@ -133,7 +133,11 @@ if [ -w "$existing" ] && { [ ! -d "$prefix/lib" ] || [ -w "$prefix/lib" ]; }; th
 else
 	in_prefix() { as_root "$@"; }
 fi
-full() { die "$1 could not be written: the message stands above, and $(df -Pm "$existing" | awk 'END {print $4}') MB are free there; make room or choose another PREFIX, and run this again"; }
+full() {
+	local free
+	free=$(df -Pm "$existing" | awk 'END {print $4}')
+	die "$1 could not be written ($free MB are free): make room or choose another PREFIX, and run this again"
+}
 
 changed=0
 for library in libcgotorch.so libgorltorch.so; do
@@ -156,7 +160,8 @@ for library in torch torch_cpu c10; do
 		file=$LIBTORCH/lib/lib$library.so
 		[ -f "$file" ] || file=$LIBTORCH/lib/libtorch_cpu.so # libtorch.so holds no code, and PyPI's is left out
 		wanted="INPUT(AS_NEEDED(\"$(cd "$LIBTORCH" 2>/dev/null && pwd || echo "$LIBTORCH")/lib/$(basename "$file")\"))"
-		if [ "$(head -c 512 "$script" 2>/dev/null | tr -d '\0')" != "$wanted" ] && step "pointing $script to ${LIBTORCH}"; then
+		if [ "$(head -c 512 "$script" 2>/dev/null | tr -d '\0')" != "$wanted" ] &&
+			step "pointing $script to $LIBTORCH"; then
 			printf '%s\n' "$wanted" | in_prefix tee "$script" >/dev/null || full "$script"
 		fi
 	elif [ -f "$script" ] && [ "$(head -c 6 "$script")" = 'INPUT(' ] &&
@@ -185,7 +190,8 @@ for old in "$prefix/include/mujoco" "$prefix"/lib/libmujoco.so*; do
 	leads=$(readlink -m "$old")
 	case $leads in
 	*/gorl/pypi/mujoco-*)
-		if [ -L "$old" ] && { [ -z "$mujoco" ] || [[ $leads != "$mujoco"/* ]]; } && step "removing the link $old to an earlier MuJoCo"; then
+		if [ -L "$old" ] && { [ -z "$mujoco" ] || [[ $leads != "$mujoco"/* ]]; } &&
+			step "removing the link $old to an earlier MuJoCo"; then
 			in_prefix rm -f "$old"
 		fi
 		;;
@@ -217,7 +223,10 @@ if [ -n "$last_prefix" ] && { [ "$last_prefix" != "$prefix" ] || [ -z "$cflags" 
 fi
 settings=()
 for variable in CGO_CFLAGS CGO_LDFLAGS; do
-	if [ $variable = CGO_CFLAGS ]; then value=$(wanted $variable "$cflags" "$old_cflags"); else value=$(wanted $variable "$ldflags" "$old_ldflags"); fi
+	case $variable in
+	CGO_CFLAGS) value=$(wanted $variable "$cflags" "$old_cflags") ;;
+	CGO_LDFLAGS) value=$(wanted $variable "$ldflags" "$old_ldflags") ;;
+	esac
 	[ "$value" = "$(env -u $variable go env $variable)" ] || settings+=("$variable=$value")
 done
 

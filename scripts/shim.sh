@@ -155,7 +155,7 @@ simd() {
 		*) flags=() ;;
 		esac
 		"$cxx" -std=c++17 -fPIC -O3 -Wall -fno-math-errno -fno-trapping-math -ffp-contract=fast ${flags[@]+"${flags[@]}"} \
-			-DGORL_SIMD="$set" -c -o "$work/gorltorch_simd_$set.o" "$1/kernels.cc" || failed "the kernels' object for $set"
+			-DGORL_SIMD="$set" -c -o "$work/gorltorch_simd_$set.o" "$1/kernels.cc" || failed "the kernels for $set"
 	done
 }
 

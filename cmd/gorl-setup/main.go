@@ -49,11 +49,12 @@ func setup(args []string, usage io.Writer) (*exec.Cmd, error) {
 	flags := flag.NewFlagSet("gorl-setup", flag.ContinueOnError)
 	flags.SetOutput(usage)
 	flags.Usage = func() {
-		fmt.Fprintln(usage, "gorl-setup prepares this machine for programs that import gorl. Run it in the folder of your module.")
-		fmt.Fprintln(usage)
+		fmt.Fprintln(usage, "gorl-setup prepares this machine for programs that import gorl.")
+		fmt.Fprint(usage, "Run it in the folder of your module.\n\n")
 		flags.PrintDefaults()
 	}
-	from := flags.String("from", "", "where libtorch and MuJoCo come from: `debian` or pypi (default: as last time; at first debian if there is apt-get)")
+	from := flags.String("from", "",
+		"where libtorch and MuJoCo come from: `debian` or pypi (default: as last time; at first debian if there is apt-get)")
 	prefix := flags.String("prefix", "", "the `folder` to install to (default: /usr/local, or ~/.local without root)")
 	yes := flags.Bool("yes", false, "answer yes to all questions: use sudo, run go env -w")
 	dry := flags.Bool("dry-run", false, "say what would be done, and change nothing")
@@ -69,7 +70,8 @@ func setup(args []string, usage io.Writer) (*exec.Cmd, error) {
 	}
 	gorl, err := moduleFolder(gorlModule)
 	if err != nil {
-		return nil, fmt.Errorf("gorl's sources were not found: %w; run this in the folder of your module, after go get %s/...", err, gorlModule)
+		return nil, fmt.Errorf("gorl's sources were not found: %w; run this in the folder of your module, after go get %s/...",
+			err, gorlModule)
 	}
 	gotorch, err := moduleFolder(gotorchModule)
 	if err != nil {
