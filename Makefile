@@ -2,6 +2,8 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
+# Outside of /usr/local, go finds the libraries of `make setup` by two variables. bash reads this file before each recipe.
+export BASH_ENV := $(or $(SHIM_DIR),$(CURDIR)/build/lib)/env.sh
 
 GO ?= go
 FUZZTIME ?= 20s
@@ -118,6 +120,10 @@ fuzz: setup ## every fuzz target for FUZZTIME each (default 20s)
 .PHONY: fresh
 fresh: ## run `make setup` and `make test` in a fresh Debian root (needs root and debootstrap)
 	scripts/fresh-debian.sh setup test
+
+.PHONY: fresh-module
+fresh-module: ## run the README's four commands without a clone in a fresh Debian root (needs root and debootstrap)
+	scripts/fresh-module.sh
 
 ##@ Measure
 

@@ -8,6 +8,8 @@
 #   --suite SUITE  Debian's release: bookworm (the default), trixie, or another that debootstrap knows
 #   --worktree     take the files of the working tree instead of the last commit
 #   --commit REV   take this commit (default HEAD)
+#   --files DIR    take the files of this folder instead of the repository's
+#   --packages "A B"  install these packages, too, before the run
 #   --run CMD      run this shell command in the clone, after the targets
 #   --twice        run the targets a second time, to see what a second run costs
 #   --keep         keep the root afterwards and say where it is
@@ -21,13 +23,15 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 repository=$PWD
 
-suite=bookworm tree=commit commit=HEAD command= keep=0 user=root twice=0
+suite=bookworm tree=commit commit=HEAD packages=() files= command= keep=0 user=root twice=0
 targets=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	--suite) suite=$2; shift ;;
 	--worktree) tree=worktree ;;
 	--commit) commit=$2; shift ;;
+	--files) tree=files files=$2; shift ;;
+	--packages) read -r -a packages <<<"$2"; shift ;;
 	--run) command=$2; shift ;;
 	--twice) twice=1 ;;
 	--keep) keep=1 ;;
@@ -81,7 +85,13 @@ for name in GOPROXY GOSUMDB GONOSUMDB GONOPROXY GOPRIVATE; do
 	[ -z "$value" ] || variables+=("$name=$value")
 done
 
-# --- Go and the clone -------------------------------------------------------------------
+# --- packages, Go and the clone -------------------------------------------------------------------
+if [ ${#packages[@]} -gt 0 ]; then
+	say "installing ${packages[*]}"
+	{ env "${variables[@]}" DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get update -q &&
+		env "${variables[@]}" DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get install -y -q --no-install-recommends "${packages[@]}"; } \
+		>"$cache/packages.log" 2>&1 </dev/null || { tail -n 20 "$cache/packages.log" >&2; die "apt-get failed; its log is $cache/packages.log"; }
+fi
 mkdir -p "$root/usr/local/go"
 cp -a "$(go env GOROOT)/." "$root/usr/local/go/"
 if [ "$user" != root ]; then
@@ -94,6 +104,9 @@ if [ "$tree" = commit ]; then
 	git clone -q --no-hardlinks "$repository" "$root$home/gorl"
 	git -C "$root$home/gorl" -c advice.detachedHead=false checkout -q "$(git rev-parse "$commit")"
 	say "commit $(git log -1 --format='%h %s' "$commit")"
+elif [ "$tree" = files ]; then
+	cp -r "$files" "$root$home/gorl"
+	say "the files of $files"
 else
 	mkdir -p "$root$home/gorl"
 	git ls-files -co --exclude-standard -z | { xargs -0 ls -d 2>/dev/null || true; } | tar -cf - -T - | tar -C "$root$home/gorl" -xf -

@@ -4,7 +4,7 @@
 #   libcgotorch.so   gotorch's shim, compiled from the sources in gotorch's module
 #   libgorltorch.so  gorl's own shim, compiled from tensor/csrc
 #
-# "shim.sh testdevice" builds the library that only tests load instead:
+# "shim.sh testdevice" builds the library that only tests load instead, against the libtorch of the other two:
 #
 #   libgorltestdevice.so  the emulated accelerator, compiled from internal/test/testdevice/csrc
 #
@@ -29,13 +29,21 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${SHIM_DIR:-$root/build/lib}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-work=$(mktemp -d "$out/.work.XXXXXX")
-trap 'rm -rf "$work"' EXIT
 cxx=${CXX:-g++}
 
 say() { printf 'shim: %s\n' "$*"; }
 die() { printf 'shim: %s\n' "$*" >&2; exit 1; }
 hash() { sha256sum | cut -c1-32; }
+
+# failed WHAT: ends the script after the compiler has failed, and says whether a full disk was the reason.
+failed() {
+	local folder free
+	for folder in "$out" "${TMPDIR:-/tmp}"; do
+		free=$(df -Pm "$folder" | awk 'END {print $4}')
+		[ "$free" -ge 200 ] || die "$1 could not be built: $folder has only $free MB free; make room for 200 MB and run this again"
+	done
+	die "$1 could not be built; the compiler's message stands above"
+}
 
 command -v "$cxx" >/dev/null || die "no C++ compiler '$cxx' found; install g++ or set CXX"
 
@@ -43,9 +51,14 @@ command -v "$cxx" >/dev/null || die "no C++ compiler '$cxx' found; install g++ o
 if command -v flock >/dev/null; then
 	exec 9>"$out/.lock"
 	flock 9
+	# What a build left behind that was killed.
+	rm -rf "$out"/.work.*
 fi
+work=$(mktemp -d "$out/.work.XXXXXX")
+trap 'rm -rf "$work"' EXIT
 
 # --- libtorch ---------------------------------------------------------------------
+if [ "${1:-}" = testdevice ]; then LIBTORCH=${LIBTORCH:-$(cat "$out/.libtorch" 2>/dev/null || true)}; fi
 common=(-fPIC)
 include=()
 link=(-Wl,--no-as-needed)
@@ -61,8 +74,9 @@ if [ -n "${LIBTORCH:-}" ]; then
 	link+=(-L"$torch/lib" -Wl,-rpath,"$torch/lib")
 	libdir=$torch/lib
 	headers=$torch/include/torch/csrc/api/include/torch
-	# Which std::string libtorch was compiled with shows in the names it exports.
-	abi=$( (nm -D --defined-only "$torch/lib/libc10.so" || true) | grep -c '__cxx11' || true)
+	# Which std::string libtorch was compiled with shows in the names of its own functions. PyPI's libc10.so exports
+	# some of the C++ library's, too, for both kinds of strings.
+	abi=$( (nm -D --defined-only "$torch/lib/libc10.so" || true) | grep -c 'N3c10.*__cxx11' || true)
 	if [ "${abi:-0}" -gt 0 ]; then abi=1; else abi=0; fi
 	common+=(-D_GLIBCXX_USE_CXX11_ABI=$abi)
 	if [ -f "$torch/lib/libtorch_cuda.so" ]; then
@@ -102,9 +116,17 @@ else
 	[ -n "$headers" ] || die "libtorch's headers are not installed; run 'make setup', or set LIBTORCH"
 	libdir=$(dirname "$("$cxx" -print-file-name=libtorch_cpu.so)")
 fi
-link+=(-ltorch -ltorch_cpu -lc10)
+# libtorch.so holds no code, and scripts/pypi.sh leaves it out.
+if [ -z "${LIBTORCH:-}" ] || [ -f "$libdir/libtorch.so" ]; then link+=(-ltorch); fi
+link+=(-ltorch_cpu -lc10)
 # libtorch's headers say which C++ they need: 1.13's accept C++17, 2.x needed it, and then C++20.
-if grep -q 202002L "$headers/all.h"; then common+=(-std=c++20); else common+=(-std=c++17); fi
+if grep -q 202002L "$headers/all.h"; then
+	common+=(-std=c++20)
+	"$cxx" -std=c++20 -fsyntax-only -x c++ - </dev/null 2>/dev/null ||
+		die "this libtorch needs C++20, which $cxx $("$cxx" -dumpfullversion -dumpversion) does not know: install g++ 11 or later, or set CXX"
+else
+	common+=(-std=c++17)
+fi
 
 identity() {
 	"$cxx" -dumpfullversion -dumpversion
@@ -133,7 +155,7 @@ simd() {
 		*) flags=() ;;
 		esac
 		"$cxx" -std=c++17 -fPIC -O3 -Wall -fno-math-errno -fno-trapping-math -ffp-contract=fast ${flags[@]+"${flags[@]}"} \
-			-DGORL_SIMD="$set" -c -o "$work/gorltorch_simd_$set.o" "$1/kernels.cc" || die "the kernels for $set could not be built; the compiler's message stands above"
+			-DGORL_SIMD="$set" -c -o "$work/gorltorch_simd_$set.o" "$1/kernels.cc" || failed "the kernels for $set"
 	done
 }
 
@@ -158,11 +180,11 @@ library() {
 		simd "$folder/simd" &
 		kernels=$!
 	fi
-	"$cxx" "${common[@]}" "$@" "${include[@]}" -c -o "$work/$name.o" "$unit" || die "lib$name.so could not be built; the compiler's message stands above"
+	"$cxx" "${common[@]}" "$@" "${include[@]}" -c -o "$work/$name.o" "$unit" || failed "lib$name.so"
 	[ -z "$kernels" ] || wait "$kernels"
 	for object in "$work/$name.o" "$work/${name}"_simd_*.o; do [ ! -f "$object" ] || objects+=("$object"); done
 	"$cxx" "${common[@]}" -shared -o "$work/lib$name.so" "${objects[@]}" \
-		-Wl,-soname,"lib$name.so" "${link[@]}" || die "lib$name.so could not be built; the compiler's message stands above"
+		-Wl,-soname,"lib$name.so" "${link[@]}" || failed "lib$name.so"
 	mv -f "$work/lib$name.so" "$out/lib$name.so"
 	echo "$key" >"$out/.$name.key"
 	say "built $out/lib$name.so"
@@ -201,3 +223,4 @@ fi
 library gorltorch "$csrc" -O3 -fno-semantic-interposition -fno-plt -fno-math-errno -ffp-contract=off -Wall ${native[@]+"${native[@]}"} -I"$csrc" \
 	${graphs[@]+"${graphs[@]}"} ${nccl[@]+"${nccl[@]}"}
 [ -z "$first" ] || wait "$first"
+printf '%s\n' "${torch:-}" >"$out/.libtorch"

@@ -1,0 +1,524 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A machine is a PATH, a home folder and a set of fake programs in which gorl's scripts run without root, without the
+// network and without a compiler.
+type machine struct {
+	t    *testing.T
+	root string // holds bin, home, wheels and the log of the fake programs
+	env  []string
+}
+
+// realTools are the programs of this machine that the scripts may use.
+var realTools = strings.Fields(`awk basename bash cat chmod cmp cp cut dirname du env find flock getconf go grep head ln ls
+	mkdir mktemp mv nproc readlink rm sha256sum sort stat tail tee tr uname xargs`)
+
+// The fake programs. FAKE_... variables choose what they do.
+var fakeTools = map[string]string{
+	"id":       `echo 1001`,
+	"df":       `echo; echo "disk 1 1 ${FAKE_FREE:-9000} 1% /"`,
+	"nm":       `printf '%s\n' "${FAKE_SYMBOLS:-_ZN3c106failERKNSt7__cxx1112basic_string}"`,
+	"ldconfig": `echo "libgorltorch.so => /usr/local/lib/libgorltorch.so"`,
+	"g++": `
+echo "g++ $*" >>"$MACHINE/log"
+case " $* " in
+*" -dumpmachine "*) echo plain; exit ;;
+*" -dumpfullversion "*) echo 12; exit ;;
+*" -std=c++20 -fsyntax-only "*) exit "${FAKE_OLD_COMPILER:-0}" ;;
+esac
+while [ $# -gt 0 ] && [ "$1" != -o ]; do shift; done
+[ $# -gt 0 ] || exit 0
+echo half >"$2"
+case $FAKE_GPP in
+fail) echo "error writing to /tmp/x.s: No space left on device" >&2; exit 1 ;;
+killed) kill -9 "$(cat "$MACHINE/pid")" ;;
+esac
+echo built >"$2"`,
+	"python3": `
+case "$*" in
+--version) echo "Python 3.5.2" ;;
+"-c "*) exit "${FAKE_OLD_PYTHON:-0}" ;;
+"-m pip --version") [ "$FAKE_PIP" = none ] && exit 1; echo "pip ${FAKE_PIP_VERSION:-24.0} from x" ;;
+"-m pip download "*)
+	while [ "$1" != -d ]; do shift; done
+	read -r requirement hash <"$4"
+	echo "pip $requirement $hash" >>"$MACHINE/log"
+	case $FAKE_PIP in
+	network) echo "NewConnectionError: Failed to establish a new connection" >&2; exit 1 ;;
+	full) echo "ERROR: [Errno 28] No space left on device" >&2; exit 1 ;;
+	hash) echo "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE" >&2; exit 1 ;;
+	absent) echo "ERROR: No matching distribution found for $requirement" >&2; exit 1 ;;
+	other) echo "ERROR: something else" >&2; exit 1 ;;
+	killed) kill -9 "$(cat "$MACHINE/pid")"; exit 1 ;;
+	esac
+	cp "$MACHINE/wheels/${requirement%%==*}.whl" "$2" ;;
+*) exec "$PYTHON_REAL" "$@" ;;
+esac`,
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("no bash")
+	}
+	m := &machine{t: t, root: t.TempDir()}
+	for _, folder := range []string{"bin", "home", "wheels"} {
+		if err := os.Mkdir(filepath.Join(m.root, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tool := range realTools {
+		path, err := exec.LookPath(tool)
+		if err != nil {
+			continue // each script has its way without flock
+		}
+		if err := os.Symlink(path, filepath.Join(m.root, "bin", tool)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for tool, body := range fakeTools {
+		m.tool(tool, body)
+	}
+	python, _ := exec.LookPath("python3")
+	m.env = []string{
+		"PATH=" + filepath.Join(m.root, "bin"), "HOME=" + filepath.Join(m.root, "home"), "MACHINE=" + m.root,
+		"PYTHON_REAL=" + python, "SHIM_DIR=" + filepath.Join(m.root, "lib"), "GORL_NATIVE=0",
+	}
+	for _, name := range []string{"GOMODCACHE", "GOPROXY", "GOFLAGS", "GOROOT"} {
+		value, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.env = append(m.env, name+"="+strings.TrimSpace(string(value)))
+	}
+	m.wheel("torch", "torch/include/torch/csrc/api/include/torch/torch.h", "torch/include/torch/csrc/api/include/torch/all.h=202002L",
+		"torch/lib/libtorch.so", "torch/lib/libtorch_cpu.so", "torch/lib/libc10.so", "torch/lib/libtorch_cuda.so",
+		"torch/lib/libc10_cuda.so", "torch/lib/libtorch_python.so", "torch/nn/modules.py", "torch-2.dist-info/licenses/LICENSE")
+	m.wheel("nvidia-cuda-runtime", "nvidia/cu13/lib/libcudart.so.13", "nvidia/cu13/include/cuda.h")
+	m.wheel("nvidia-cuda-cupti", "nvidia/cu13/lib/libcupti.so.13", "nvidia/cu13/lib/libnvperf_host.so")
+	m.wheel("mujoco", "mujoco/include/mujoco/mujoco.h", "mujoco/libmujoco.so.9", "mujoco/_structs.so")
+	return m
+}
+
+// tool makes a fake program.
+func (m *machine) tool(name, body string) {
+	m.t.Helper()
+	path := filepath.Join(m.root, "bin", name)
+	if err := os.WriteFile(path, []byte("#!"+filepath.Join(m.root, "bin", "bash")+"\n"+body+"\n"), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// without removes a program.
+func (m *machine) without(name string) {
+	m.t.Helper()
+	if err := os.Remove(filepath.Join(m.root, "bin", name)); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// wheel makes a wheel with the given files. A name may be followed by = and the content.
+func (m *machine) wheel(name string, files ...string) {
+	m.t.Helper()
+	var buffer bytes.Buffer
+	archive := zip.NewWriter(&buffer)
+	for _, file := range files {
+		file, content, _ := strings.Cut(file, "=")
+		w, err := archive.Create(file)
+		if err == nil {
+			_, err = w.Write([]byte(content + "\n"))
+		}
+		if err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(m.root, "wheels", name+".whl"), buffer.Bytes(), 0o644); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// run runs a script of gorl's, with an argument if a blank follows its name, and with further environment variables. It returns what the script wrote and its exit status,
+// -1 if it was killed.
+func (m *machine) run(script string, env ...string) (output string, status int) {
+	m.t.Helper()
+	script, argument, _ := strings.Cut(script, " ")
+	path, err := filepath.Abs(filepath.Join("../../scripts", script))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	arguments := []string{"-c", `echo $$ >"$MACHINE/pid"; exec bash "$@"`, "bash", path}
+	if argument != "" {
+		arguments = append(arguments, argument)
+	}
+	command := exec.Command(filepath.Join(m.root, "bin", "bash"), arguments...)
+	command.Env = append(slices.Clone(m.env), env...)
+	written, err := command.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		m.t.Fatal(err)
+	}
+	return string(written), command.ProcessState.ExitCode()
+}
+
+// succeeds runs a script and fails the test unless the script exits with 0.
+func (m *machine) succeeds(script string, env ...string) string {
+	m.t.Helper()
+	output, status := m.run(script, env...)
+	if status != 0 {
+		m.t.Fatalf("%s %v: exit %d\n%s", script, env, status, output)
+	}
+	return output
+}
+
+// log returns what the fake programs were called with, and empties it.
+func (m *machine) log() string {
+	m.t.Helper()
+	path := filepath.Join(m.root, "log")
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		m.t.Fatal(err)
+	}
+	os.Remove(path)
+	return string(data)
+}
+
+// tree returns the names under a folder of the machine, with the content of regular files and the targets of links.
+func (m *machine) tree(folder string) map[string]string {
+	m.t.Helper()
+	found := map[string]string{}
+	root := filepath.Join(m.root, folder)
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) && path == root {
+			return fs.SkipAll
+		}
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(root, path)
+		switch {
+		case entry.Type().IsRegular():
+			data, err := os.ReadFile(path)
+			found[name] = string(data)
+			return err
+		case entry.Type() == fs.ModeSymlink:
+			target, err := os.Readlink(path)
+			found[name] = "-> " + target
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return found
+}
+
+func needsPython(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("no python3, which unpacks wheels")
+	}
+}
+
+const torchFolder = ".cache/gorl/pypi/torch-2.15.0"
+
+// Each way in which a fetch fails says in its last line what to do, and a second run mends it.
+func TestFetchFails(t *testing.T) {
+	needsPython(t)
+	for _, c := range []struct {
+		name, env, want string
+	}{
+		{"no network", "FAKE_PIP=network", "the package index did not answer: check the network"},
+		{"disk fills", "FAKE_PIP=full", "is full: make room for 1200 MB"},
+		{"disk too small", "FAKE_FREE=900", "needs 1200 MB in"},
+		{"other file", "FAKE_PIP=hash", "serves another file under the name torch==2.15.0"},
+		{"incomplete index", "FAKE_PIP=absent", "does not have torch==2.15.0 for"},
+		{"another failure of pip", "FAKE_PIP=other", "pip could not fetch torch==2.15.0; its message stands above"},
+		{"old Python", "FAKE_OLD_PYTHON=1", "Python 3.5.2 is too old to fetch torch-2.15.0: set PYTHON to 3.6 or later"},
+		{"no pip", "FAKE_PIP=none", "has no pip to fetch torch-2.15.0 with: install python3-pip"},
+		{"old pip", "FAKE_PIP_VERSION=9.0.3", "pip 9.0.3 is too old to fetch torch-2.15.0: run 'python3 -m pip install"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMachine(t)
+			output, status := m.run("pypi.sh torch", c.env)
+			lines := strings.Split(strings.TrimSpace(output), "\n")
+			if last := lines[len(lines)-1]; status != 1 || !strings.HasPrefix(last, "pypi: ") || !strings.Contains(last, c.want) {
+				t.Errorf("exit %d, last line %q, want exit 1 and %q", status, last, c.want)
+			}
+			if _, err := os.Stat(filepath.Join(m.root, "home", torchFolder)); err == nil {
+				t.Error("the folder has its name although the fetch failed")
+			}
+			m.complete(m.succeeds("pypi.sh torch"))
+		})
+	}
+	t.Run("no Python", func(t *testing.T) {
+		m := newMachine(t)
+		m.without("python3")
+		output, status := m.run("pypi.sh torch")
+		if want := "there is no python3 to fetch torch-2.15.0 with: install python3 with pip"; status != 1 || !strings.Contains(output, want) {
+			t.Errorf("exit %d, %q, want exit 1 and %q", status, output, want)
+		}
+	})
+	t.Run("old C library", func(t *testing.T) {
+		m := newMachine(t)
+		m.without("getconf")
+		m.tool("getconf", "echo glibc 2.27")
+		output, status := m.run("pypi.sh torch")
+		if want := "needs the GNU C library 2.28 or later; this system has glibc 2.27"; status != 1 || !strings.Contains(output, want) {
+			t.Errorf("exit %d, %q, want exit 1 and %q", status, output, want)
+		}
+	})
+}
+
+// complete fails the test unless output ends with the folder of a complete libtorch for the CPU.
+func (m *machine) complete(output string) {
+	m.t.Helper()
+	want := filepath.Join(m.root, "home", torchFolder)
+	if !strings.HasSuffix(output, want+"/torch\n") {
+		m.t.Errorf("pypi.sh wrote %q, want the folder %s/torch at the end", output, want)
+	}
+	names := []string{}
+	for name := range m.tree("home/" + torchFolder) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if wanted := []string{
+		".files", "nvidia/cu13/lib/libcudart.so.13", "nvidia/cu13/lib/libcupti.so.13", "torch-2.dist-info/licenses/LICENSE",
+		"torch/include/torch/csrc/api/include/torch/all.h", "torch/include/torch/csrc/api/include/torch/torch.h",
+		"torch/lib/libc10.so", "torch/lib/libtorch_cpu.so",
+	}; !slices.Equal(names, wanted) {
+		m.t.Errorf("fetched %q, want %q", names, wanted)
+	}
+	if rest, _ := filepath.Glob(want + ".part"); rest != nil {
+		m.t.Errorf("%s is left", rest)
+	}
+}
+
+// A fetch that was killed, or whose folder was damaged, is mended by the next; a complete one is not repeated.
+func TestFetchAgain(t *testing.T) {
+	needsPython(t)
+	m := newMachine(t)
+	if output, status := m.run("pypi.sh torch", "FAKE_PIP=killed"); status != -1 {
+		t.Fatalf("exit %d, want a killed script\n%s", status, output)
+	}
+	m.complete(m.succeeds("pypi.sh torch"))
+	if got := m.log(); strings.Count(got, "pip torch==2.15.0 --hash=sha256:") != 2 {
+		t.Errorf("pip was called for %q, want torch twice", got)
+	}
+	m.complete(m.succeeds("pypi.sh torch"))
+	if got := m.log(); got != "" {
+		t.Errorf("a complete libtorch was fetched again: %q", got)
+	}
+	if err := os.Truncate(filepath.Join(m.root, "home", torchFolder, "torch/lib/libc10.so"), 0); err != nil {
+		t.Fatal(err)
+	}
+	output := m.succeeds("pypi.sh torch")
+	m.complete(output)
+	if want := "is damaged and is fetched again"; !strings.Contains(output, want) {
+		t.Errorf("%q, want %q", output, want)
+	}
+	// Wheels that are damaged are removed with the folder that the message names.
+	m = newMachine(t)
+	if err := os.WriteFile(filepath.Join(m.root, "wheels", "nvidia-cuda-runtime.whl"), []byte("half"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	output, status := m.run("pypi.sh torch")
+	if want := "could not be unpacked into "; status != 1 || !strings.Contains(output, want) {
+		t.Errorf("exit %d, %q, want exit 1 and %q", status, output, want)
+	}
+}
+
+// From nothing, a user without root gets libraries in a folder of the user's, links to MuJoCo, linker scripts for what
+// gotorch asks for, and flags for go that keep the user's own.
+func TestSetupWithoutRoot(t *testing.T) {
+	needsPython(t)
+	m := newMachine(t)
+	m.env = append(m.env, "GOENV="+filepath.Join(m.root, "goenv"))
+	if err := os.WriteFile(filepath.Join(m.root, "goenv"), []byte("CGO_LDFLAGS=-lmine\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+
+	// A dry run names the steps and changes nothing.
+	unchanged := func() map[string]string {
+		files := m.tree(".")
+		maps.DeleteFunc(files, func(name, _ string) bool {
+			return name == "pid" || strings.HasPrefix(name, "home/.config/go/") // the go command's own counters
+		})
+		return files
+	}
+	before := unchanged()
+	output := m.succeeds("setup.sh", "FROM=pypi", "DRY_RUN=1")
+	prefix := filepath.Join(m.root, "home/.local")
+	for _, want := range []string{"fetching torch-2.15.0", "fetching mujoco-", "building libcgotorch.so", "installing " + prefix + "/lib/libgorltorch.so", "go env -w"} {
+		if !strings.Contains(output, want) {
+			t.Errorf("the dry run does not say %q:\n%s", want, output)
+		}
+	}
+	if after := unchanged(); !maps.Equal(before, after) {
+		t.Errorf("the dry run changed files: %d before, %d after", len(before), len(after))
+	}
+
+	// Without a terminal, go env stays as it is; make's recipes read env.sh.
+	output = m.succeeds("setup.sh", "FROM=pypi")
+	libtorch := filepath.Join(m.root, "home", torchFolder, "torch/lib")
+	mujoco := filepath.Join(m.root, "home/.cache/gorl/pypi", mujocoVersion(t))
+	want := map[string]string{
+		"lib/libcgotorch.so":  "built\n",
+		"lib/libgorltorch.so": "built\n",
+		"lib/libtorch.a":      "INPUT(AS_NEEDED(\"" + libtorch + "/libtorch_cpu.so\"))\n",
+		"lib/libtorch_cpu.a":  "INPUT(AS_NEEDED(\"" + libtorch + "/libtorch_cpu.so\"))\n",
+		"lib/libc10.a":        "INPUT(AS_NEEDED(\"" + libtorch + "/libc10.so\"))\n",
+		"lib/libmujoco.so":    "-> libmujoco.so.9",
+		"lib/libmujoco.so.9":  "-> " + mujoco + "/mujoco/libmujoco.so.9",
+		"include/mujoco":      "-> " + mujoco + "/mujoco/include/mujoco",
+	}
+	got := m.tree("home/.local")
+	for name := range got {
+		if got[name] != want[name] {
+			t.Errorf("%s is %q, want %q", name, got[name], want[name])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("installed %v, want %v", got, want)
+	}
+	if log := m.log(); strings.Contains(log, "-ltorch ") || !strings.Contains(log, "-Wl,-rpath,"+libtorch+" ") {
+		t.Errorf("compiled by %q, want an rpath to %s and no -ltorch", log, libtorch)
+	}
+	flags := "-lmine -L" + prefix + "/lib -Wl,-rpath," + prefix + "/lib"
+	if line := "go env -w 'CGO_CFLAGS=-O2 -g -I" + prefix + "/include' 'CGO_LDFLAGS=" + flags + "'"; !strings.Contains(output, line) {
+		t.Errorf("setup wrote %q, want %q in it", output, line)
+	}
+	if got := m.tree(".")["goenv"]; got != "CGO_LDFLAGS=-lmine\n" {
+		t.Errorf("go env was changed without asking: %q", got)
+	}
+	// A go command that is a bash script itself must not read env.sh again, which calls go.
+	recipe := exec.Command(filepath.Join(m.root, "bin/bash"), "-c", "go env CGO_LDFLAGS; echo ${BASH_ENV-once}")
+	recipe.Env = append(slices.Clone(m.env), "BASH_ENV="+filepath.Join(m.root, "lib/env.sh"))
+	if got, err := recipe.Output(); err != nil || string(got) != flags+"\nonce\n" {
+		t.Errorf("a recipe has CGO_LDFLAGS %q, %v, want %q, once", got, err, flags)
+	}
+
+	// The choices are remembered, even if there is apt-get; YES=1 sets go env; the run after it has nothing to say.
+	m.tool("apt-get", "exit 1")
+	m.tool("dpkg-query", "exit 1")
+	if output = m.succeeds("setup.sh", "YES=1"); !strings.Contains(m.tree(".")["goenv"], "CGO_LDFLAGS="+flags+"\n") {
+		t.Errorf("go env holds %q, want %q:\n%s", m.tree(".")["goenv"], flags, output)
+	}
+	m.log()
+	output = m.succeeds("setup.sh")
+	if log := m.log(); strings.Contains(output, "go env") || strings.Contains(output, "installing") || strings.Contains(log, " -c ") || strings.Contains(log, "pip ") {
+		t.Errorf("a second run does something: %s", output)
+	}
+	// Another PREFIX takes the flags of the one before away.
+	m.succeeds("setup.sh", "YES=1", "PREFIX="+m.root+"/other")
+	if got := m.tree(".")["goenv"]; strings.Contains(got, prefix) || !strings.Contains(got, m.root+"/other/lib") {
+		t.Errorf("go env holds %q, want the flags of the second PREFIX alone", got)
+	}
+}
+
+// mujocoVersion returns the name of MuJoCo's folder in pypi.sh.
+func mujocoVersion(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile("../../scripts/pypi.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), "name=mujoco-")
+	version, _, _ := strings.Cut(rest, " ")
+	return "mujoco-" + version
+}
+
+// What is missing for a build is said before anything is fetched, a build that was killed is repeated, and libtorch's
+// two kinds of C++ strings are told apart.
+func TestBuildFails(t *testing.T) {
+	needsPython(t)
+	m := newMachine(t)
+	m.without("g++")
+	output, status := m.run("setup.sh", "FROM=pypi")
+	if want := "no C++ compiler 'g++' found: install g++"; status != 1 || !strings.Contains(output, want) || m.log() != "" {
+		t.Errorf("exit %d, %q, want exit 1 and %q before pip is called", status, output, want)
+	}
+	m.tool("g++", fakeTools["g++"])
+	libtorch := strings.TrimSpace(m.succeeds("pypi.sh torch"))
+	libtorch = "LIBTORCH=" + libtorch[strings.LastIndex(libtorch, "\n")+1:]
+
+	for _, c := range []struct{ env, want string }{
+		{"FAKE_OLD_COMPILER=1", "this libtorch needs C++20, which g++ 12 does not know: install g++ 11 or later"},
+		{"FAKE_GPP=fail", "could not be built; the compiler's message stands above"},
+		{"FAKE_FREE=3", "has only 3 MB free; make room for 200 MB and run this again"},
+	} {
+		fail := "FAKE_GPP=fail"
+		if strings.HasPrefix(c.env, "FAKE_OLD") {
+			fail = "FAKE_GPP="
+		}
+		if output, status := m.run("shim.sh", libtorch, "JOBS=1", fail, c.env); status == 0 || !strings.Contains(output, c.want) {
+			t.Errorf("%s: exit %d, %q, want a failure and %q", c.env, status, output, c.want)
+		}
+	}
+	if output, status := m.run("shim.sh", libtorch, "FAKE_GPP=killed"); status != -1 {
+		t.Fatalf("exit %d, want a killed script\n%s", status, output)
+	}
+	m.succeeds("shim.sh", libtorch)
+	built := m.tree("lib")
+	if built["libgorltorch.so"] != "built\n" || built["libcgotorch.so"] != "built\n" {
+		t.Errorf("after a build that was killed, the libraries are %q and %q", built["libgorltorch.so"], built["libcgotorch.so"])
+	}
+	for name := range built {
+		if strings.Contains(name, ".work") {
+			t.Errorf("%s of the build that was killed is left", name)
+		}
+	}
+
+	m.log()
+	m.succeeds("shim.sh testdevice")
+	if log := m.log(); !strings.Contains(log, " -Wl,-rpath,"+strings.TrimPrefix(libtorch, "LIBTORCH=")) {
+		t.Errorf("the emulated accelerator was built against another libtorch than the libraries: %q", log)
+	}
+	m.succeeds("shim.sh", libtorch, "FAKE_SYMBOLS=_ZN3c106failERKSs\n_ZNSt11logic_errorC1ERKNSt7__cxx1112basic_string")
+	if log := m.log(); !strings.Contains(log, "-D_GLIBCXX_USE_CXX11_ABI=0 ") || strings.Contains(log, "-D_GLIBCXX_USE_CXX11_ABI=1 ") {
+		t.Errorf("a libtorch with the older strings was compiled against by %q", log)
+	}
+}
+
+// Debian's packages need root: setup.sh says so, and asks before it uses sudo.
+func TestDebianNeedsRoot(t *testing.T) {
+	m := newMachine(t)
+	m.tool("dpkg-query", "exit 1")
+	m.tool("apt-get", `echo "apt-get $*" >>"$MACHINE/log"; exit 1`)
+	output, status := m.run("setup.sh")
+	if want := "this needs root, and there is no sudo"; status != 1 || !strings.Contains(output, want) || !strings.Contains(output, "FROM=pypi") {
+		t.Errorf("exit %d, %q, want exit 1, %q and FROM=pypi", status, output, want)
+	}
+	m.tool("sudo", `echo "sudo $*" >>"$MACHINE/log"; "$@"`)
+	output, status = m.run("setup.sh")
+	if want := "was not allowed to use sudo: allow it with YES=1"; status != 1 || !strings.Contains(output, want) || m.log() != "" {
+		t.Errorf("exit %d, %q, want exit 1, %q and no sudo", status, output, want)
+	}
+	output, status = m.run("setup.sh", "YES=1")
+	if want := "apt-get could not install g++ libmujoco-dev libtorch-dev"; status != 1 || !strings.Contains(output, want) || !strings.Contains(m.log(), "sudo env") {
+		t.Errorf("exit %d, %q, want exit 1, %q and sudo", status, output, want)
+	}
+	if output, status = m.run("setup.sh", "FROM=rpm"); status != 1 || !strings.Contains(output, "FROM=rpm is neither debian nor pypi") {
+		t.Errorf("exit %d, %q, want exit 1 and what FROM may be", status, output)
+	}
+	// Where there is no apt-get, PyPI is taken.
+	m.without("apt-get")
+	if output := m.succeeds("setup.sh", "DRY_RUN=1"); !strings.Contains(output, "there is no apt-get: taking libtorch and MuJoCo from PyPI") {
+		t.Errorf("without apt-get: %q", output)
+	}
+}
