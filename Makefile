@@ -77,6 +77,10 @@ test-pytorch: cuda-pack ## run gorl's check for CUDA machines on PyPI's PyTorch 
 	PYTHON=$(PYTORCH)/bin/python DEVICE=cpu UPDATES=60 ROUNDS=1 SIZES=small MIXED_SIZES=small build/gorl-cuda/check.sh
 	GORL_PYTORCH=$(PYTORCH) $(GO) test -run '^TestTorchrun$$' -count=1 -v ./cli
 
+.PHONY: test-arm64
+test-arm64: ## test tensors and agents on arm64 under QEMU, cross-compiled on Debian (900 MB of arm64 packages)
+	@scripts/arm64.sh
+
 .PHONY: learn
 learn: setup ## learning tests: do the agents reach known returns? (minutes)
 	$(GO) test -tags learning -run Learn -count=1 -v -timeout 30m ./agents/... ./trainers/... ./cli
