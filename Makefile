@@ -83,6 +83,10 @@ test-pytorch: cuda-pack ## run gorl's check for CUDA machines on PyPI's PyTorch 
 	PYTHON=$(PYTORCH)/bin/python DEVICE=cpu UPDATES=60 ROUNDS=1 SIZES=small MIXED_SIZES=small build/gorl-cuda/check.sh
 	GORL_PYTORCH=$(PYTORCH) $(GO) test -run '^TestTorchrun$$' -count=1 -v ./cli
 
+.PHONY: test-arm64
+test-arm64: ## test tensors and agents on arm64 under QEMU, cross-compiled on Debian (900 MB of arm64 packages)
+	@scripts/arm64.sh
+
 .PHONY: learn
 learn: setup ## learning tests: do the agents reach known returns? (minutes)
 	$(GO) test -tags learning -run Learn -count=1 -v -timeout 30m ./agents/... ./trainers/... ./cli
@@ -118,11 +122,11 @@ fuzz: setup ## every fuzz target for FUZZTIME each (default 20s)
 	@scripts/fuzz.sh $(FUZZTIME)
 
 .PHONY: fresh
-fresh: ## run `make setup` and `make test` in a fresh Debian root (needs root and debootstrap)
+fresh: ## run `make setup` and `make test` in a fresh Debian root (needs root)
 	scripts/fresh-debian.sh setup test
 
 .PHONY: fresh-module
-fresh-module: ## run the README's four commands without a clone in a fresh Debian root (needs root and debootstrap)
+fresh-module: ## run the README's four commands without a clone in a fresh Debian root (needs root)
 	scripts/fresh-module.sh
 
 ##@ Measure

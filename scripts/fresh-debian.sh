@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes a fresh Debian root with nothing in it but git, make, ca-certificates and Go,
 # clones this repository into it and runs make targets there, with their wall times.
-# It shows what the set-up forgets to install. Needs root, debootstrap and the network.
+# It shows what the set-up forgets to install. Needs root and the network, and installs debootstrap.
 #
 #   scripts/fresh-debian.sh [options] TARGET...
 #
@@ -14,16 +14,17 @@
 #   --twice        run the targets a second time, to see what a second run costs
 #   --keep         keep the root afterwards and say where it is
 #   --as USER      run as a new user without rights to change the system ("--as root": the default)
+#   --caches       share this machine's module and build caches of Go (for root only), to be faster
 #
 # From this machine the root takes Go (GOROOT), the package mirror of apt's sources, apt's
 # settings of the network, the resolver, the certificate authorities added under
 # /usr/local/share/ca-certificates, the *_proxy variables, Go's proxy settings and pip's index. The
-# bare root is kept in the user's cache folder, and made once.
+# bare root is kept in the user's cache folder, and made once. If it cannot be made here, the exit code is 69.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 repository=$PWD
 
-suite=bookworm tree=commit commit=HEAD packages=() files= command= keep=0 user=root twice=0
+suite=bookworm tree=commit commit=HEAD packages=() files= command= keep=0 user=root twice=0 caches=0
 targets=()
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -36,6 +37,7 @@ while [ $# -gt 0 ]; do
 	--twice) twice=1 ;;
 	--keep) keep=1 ;;
 	--as) user=$2; shift ;;
+	--caches) caches=1 ;;
 	-*) echo "fresh-debian: unknown option $1 (read the head of $0)" >&2; exit 2 ;;
 	*) targets+=("$1") ;;
 	esac
@@ -43,9 +45,15 @@ while [ $# -gt 0 ]; do
 done
 say() { printf 'fresh-debian: %s\n' "$*"; }
 die() { printf 'fresh-debian: %s\n' "$*" >&2; exit 1; }
-[ "$(id -u)" = 0 ] || die "needs root"
-command -v debootstrap >/dev/null || die "needs debootstrap: apt-get install debootstrap"
 [ ${#targets[@]} -gt 0 ] || [ -n "$command" ] || die "name a make target, or --run a command"
+[ "$caches" = 0 ] || [ "$user" = root ] || die "--caches are root's, and --as $user may not write them"
+
+# unavailable MESSAGE: ends with the exit code that .ci/run takes as a reason to leave a step out.
+unavailable() { printf 'fresh-debian: %s\n' "$*" >&2; exit 69; }
+[ "$(id -u)" = 0 ] || unavailable "needs root"
+command -v debootstrap >/dev/null ||
+	{ apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends debootstrap; } >/dev/null 2>&1 ||
+	unavailable "debootstrap is missing and apt-get cannot install it"
 
 # --- the bare root, once ------------------------------------------------------------
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/gorl
@@ -59,7 +67,7 @@ if [ "$keep" = 0 ]; then trap 'rm -rf --one-file-system "$root"' EXIT; fi
 if [ ! -f "$base" ]; then
 	say "making a $suite root from $mirror (a few minutes, once)"
 	debootstrap --variant=minbase --include=git,make,ca-certificates "$suite" "$root" "$mirror" >"$cache/debootstrap.log" 2>&1 </dev/null ||
-		{ tail -n 20 "$cache/debootstrap.log" >&2; die "debootstrap failed; its log is $cache/debootstrap.log"; }
+		{ tail -n 20 "$cache/debootstrap.log" >&2; unavailable "debootstrap failed; its log is $cache/debootstrap.log"; }
 	rm -rf "$root"/var/cache/apt/archives/*.deb
 	tar -C "$root" -cf "$base.new" . && mv "$base.new" "$base"
 else
@@ -115,6 +123,13 @@ else
 fi
 chroot "$root" chown -R "$user" "$home/gorl"
 variables+=("HOME=$home")
+shared=()
+if [ "$caches" = 1 ]; then
+	# Go's build cache is keyed by compiler and flags, too, so that releases do not disturb each other.
+	shared=("$(go env GOMODCACHE)" "$(go env GOCACHE)")
+	variables+=("GOMODCACHE=${shared[0]}" "GOCACHE=${shared[1]}")
+	mkdir -p "${shared[@]}" "${shared[@]/#/$root}"
+fi
 
 # --- the run ----------------------------------------------------------------------------
 cat >"$root/fresh.sh" <<'INSIDE'
@@ -138,14 +153,18 @@ done
 rc=0
 unshare --mount --pid --fork --kill-child bash -c '
 	set -e
-	root=$1 user=$2; shift 2
+	root=$1 user=$2 shared=$3; shift 3
 	mount -t proc proc "$root/proc"
 	mount --rbind /dev "$root/dev"
 	mount --make-rslave "$root/dev"
+	for ((; shared > 0; shared--)); do
+		mount --bind "$1" "$root$1"
+		shift
+	done
 	if [ "$user" = root ]; then
 		exec env -i "$@" chroot "$root" bash /fresh.sh
 	fi
 	exec env -i "$@" chroot --userspec="$user" "$root" bash /fresh.sh
-' fresh "$root" "$user" "${variables[@]}" || rc=$?
+' fresh "$root" "$user" ${#shared[@]} ${shared[@]+"${shared[@]}"} "${variables[@]}" || rc=$?
 [ "$keep" = 0 ] || say "the root is kept in $root"
 exit "$rc"

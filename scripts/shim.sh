@@ -17,7 +17,7 @@
 #                                                            (default: asked of `go list`)
 #   CUDA_HOME    the CUDA toolkit's folder, for gotorch's CUDA streams and CUDA graphs
 #                                                            (default: /usr/local/cuda)
-#   GORL_NATIVE  0 builds gorl's shim for any processor      (default: for this one)
+#   GORL_NATIVE  0 builds gorl's shim for any processor      (default: for this one, unless CXX is a cross compiler)
 #   CXX          the compiler                                (default: g++)
 #   JOBS         1 compiles one after the other              (default: by cores and memory)
 #
@@ -107,7 +107,8 @@ if [ -n "${LIBTORCH:-}" ]; then
 	fi
 else
 	headers=
-	for dir in /usr/include /usr/local/include; do
+	sysroot=$("$cxx" -print-sysroot 2>/dev/null || true) # a cross compiler's; "/" or nothing otherwise
+	for dir in "${sysroot%/}/usr/include" "${sysroot%/}/usr/local/include"; do
 		[ -f "$dir/torch/csrc/api/include/torch/torch.h" ] || continue
 		include+=(-isystem "$dir/torch/csrc/api/include")
 		headers=$dir/torch/csrc/api/include/torch
@@ -201,7 +202,8 @@ csrc=$root/tensor/csrc
 [ -f "$csrc/gorl.h" ] || die "gorl's C++ sources are not in $csrc"
 
 native=()
-if [ "${GORL_NATIVE:-1}" != 0 ]; then
+# A cross compiler builds for a processor that this machine cannot ask.
+if [ "${GORL_NATIVE:-1}" != 0 ] && [[ $("$cxx" -dumpmachine) = "$(uname -m)"* ]]; then
 	# What "native" means here goes into the hash: another processor must not take this one's library for its own.
 	processor=$(grep -m1 -E '^(flags|Features)' /proc/cpuinfo | hash)
 	native=(-march=native -DGORL_PROCESSOR="$processor")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -239,5 +240,37 @@ func TestOptimizerRefuses(t *testing.T) {
 	}
 	if o.Steps != 0 {
 		t.Errorf("a step that failed is counted: %d", o.Steps)
+	}
+}
+
+// TestOptimizerBitsOfEveryPlace steps segments whose elements are all alike. Elements that are left over after the last
+// whole vector must get the same bits as the others.
+func TestOptimizerBitsOfEveryPlace(t *testing.T) {
+	for _, cfg := range []tensor.OptimizerConfig{{}, {WeightDecay: 0.1}, {Kind: "adamw", WeightDecay: 0.1}, {Kind: "sgd", Momentum: 0.9}} {
+		for seed := range uint64(20) {
+			s := scope(t)
+			const n = 71 // four vectors of 16, and 7 elements
+			start := numbers(seed, 9)
+			f := newFlatOn(t, tensor.CPU, parameters(t, []string{"a"}, [][]int64{{n}}))
+			o, err := tensor.NewOptimizer(f, cfg, []tensor.Group{{Name: "a", End: n, LearningRate: 1e-2}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tensor.Write(f.Values, slices.Repeat(float32s(start[:1]), n)); err != nil {
+				t.Fatal(err)
+			}
+			for _, g := range start[1:] {
+				if err := tensor.Write(f.Grads, slices.Repeat([]float32{float32(g)}, n)); err != nil {
+					t.Fatal(err)
+				}
+				o.Step(s)
+				got := tensortest.Float32s(t, s, f.Values)
+				if i := slices.IndexFunc(got, func(x float32) bool { return x != got[0] }); i >= 0 {
+					t.Errorf("%+v: element %d is %v, element 0 is %v", cfg, i, got[i], got[0])
+					break
+				}
+			}
+			o.Close()
+		}
 	}
 }

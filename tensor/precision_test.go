@@ -29,6 +29,9 @@ func TestLowerPrecision(t *testing.T) {
 		y := s.MLP(x, net)
 		z := s.Linear(y, tensor.From(s, []float32{1, 2, 3, 4, 5}, 1, 5), tensor.Tensor{})
 		s.Backward(s.Mean(s.Square(z)))
+		if err := s.Err(); err != nil {
+			t.Fatalf("%v: %v", p, err)
+		}
 		if tensor.TypeOf(y) != tensor.Float32 || tensor.TypeOf(z) != tensor.Float32 {
 			t.Errorf("%v: results are %v and %v, want float32", p, tensor.TypeOf(y), tensor.TypeOf(z))
 		}

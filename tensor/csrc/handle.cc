@@ -94,8 +94,15 @@ gorl_err gorl_can_lower(int32_t dtype, int32_t device) {
       throw std::runtime_error("oneDNN multiplies in bfloat16 on processors with AVX-512 only, which this one has not");
 #endif
   }
-  auto x = at::ones({2, 2}, at::dtype(scalar_of(dtype)).device(device_of(device)));
-  at::linear(x, x);
+  // Large enough for the library that multiplies large matrices, which may refuse what small products can.
+  auto x = at::ones({64, 64}, at::dtype(scalar_of(dtype)).device(device_of(device)));
+  try {
+    at::linear(x, x);
+  } catch (const c10::Error&) {
+    throw;
+  } catch (const std::exception& e) {
+    throw std::runtime_error(std::string("this libtorch cannot multiply in it on this processor: ") + e.what());
+  }
   GORL_END
 }
 gorl_err gorl_cuda_synchronize(void) {
