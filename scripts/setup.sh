@@ -4,7 +4,8 @@
 #   1. installs the system packages that gorl needs (Debian, with apt-get);
 #   2. builds libcgotorch.so and libgorltorch.so (scripts/shim.sh);
 #   3. installs them where the linker and the loader look by themselves
-#      (PREFIX/lib, by default /usr/local/lib, and ldconfig).
+#      (PREFIX/lib, by default /usr/local/lib, and ldconfig), with what shim.sh
+#      found out about OpenBLAS.
 #
 # Afterwards plain `go build`, `go test` and `go run` need no environment variables.
 # A second run finds everything in place and changes nothing.
@@ -62,14 +63,17 @@ fi
 # --- 3. where linker and loader look ------------------------------------------------
 built=${SHIM_DIR:-$root/build/lib}
 changed=0
-for library in libcgotorch.so libgorltorch.so; do
-	if ! cmp -s "$built/$library" "$prefix/lib/$library"; then
-		say "installing $prefix/lib/$library"
+for file in libcgotorch.so libgorltorch.so gorl-blas-check libgorltorch.blas; do
+	if [ ! -f "$built/$file" ]; then
+		# Only on x86-64, and libgorltorch.blas only where OpenBLAS does not know the processor.
+		[ ! -f "$prefix/lib/$file" ] || as_root rm -f "$prefix/lib/$file"
+	elif ! cmp -s "$built/$file" "$prefix/lib/$file"; then
+		say "installing $prefix/lib/$file"
 		as_root mkdir -p "$prefix/lib"
 		# Moved into place: a running program keeps the library it has mapped.
-		as_root cp "$built/$library" "$prefix/lib/.$library.new"
-		as_root chmod 644 "$prefix/lib/.$library.new"
-		as_root mv -f "$prefix/lib/.$library.new" "$prefix/lib/$library"
+		as_root cp "$built/$file" "$prefix/lib/.$file.new"
+		as_root chmod "$([ "$file" = gorl-blas-check ] && echo 755 || echo 644)" "$prefix/lib/.$file.new"
+		as_root mv -f "$prefix/lib/.$file.new" "$prefix/lib/$file"
 		changed=1
 	fi
 done

@@ -2,6 +2,7 @@ package commandline
 
 import (
 	"fmt"
+	"io"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -30,9 +31,9 @@ func Version(info *debug.BuildInfo) string {
 	return version
 }
 
-// VersionCommand makes the subcommand of the command of that name which prints the program's version, Go's and the
-// platform.
-func VersionCommand(name string) *cobra.Command {
+// VersionCommand makes the subcommand of the command of that name which prints the program's version, Go's, the platform,
+// and further lines.
+func VersionCommand(name string, further ...func() string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "print the version",
@@ -48,8 +49,12 @@ func VersionCommand(name string) *cobra.Command {
 			for _, s := range info.Settings {
 				platform[s.Key] = s.Value
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "%s %s\n%s %s/%s\n", c.Root().Name(), Version(info), info.GoVersion,
+			text := fmt.Sprintf("%s %s\n%s %s/%s\n", c.Root().Name(), Version(info), info.GoVersion,
 				platform["GOOS"], platform["GOARCH"])
+			for _, line := range further {
+				text += line() + "\n"
+			}
+			_, err := io.WriteString(c.OutOrStdout(), text)
 			return err
 		},
 	}
