@@ -34,10 +34,14 @@ func Version(info *debug.BuildInfo) string {
 // VersionCommand makes the subcommand of the command of that name which prints the program's version, Go's, the platform,
 // and further lines.
 func VersionCommand(name string, further ...func() string) *cobra.Command {
+	last := "and for which platform."
+	if len(further) > 0 {
+		last = "for which platform, and what it computes with."
+	}
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "print the version",
-		Long:    "Prints the version or the commit of gorl, the version of Go that built it, and for which platform.",
+		Long:    "Prints the version or the commit of gorl, the version of Go that built it, " + last,
 		Example: name + " version",
 		Args:    NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {

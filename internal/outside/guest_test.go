@@ -128,6 +128,23 @@ func TestGuestTunesAllocatorWhenAsked(t *testing.T) {
 	}
 }
 
+// TestCommandTunesAllocator runs gorl's command, whose process is its own.
+func TestCommandTunesAllocator(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	gorl := filepath.Join(t.TempDir(), "gorl")
+	build := exec.Command("go", "build", "-o", gorl, "../../cmd/gorl")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", build.Args, err, out)
+	}
+	_, calls := counted(t, gorl, []string{"version"}, nil)
+	tunes := slices.DeleteFunc(calls[""], func(c string) bool { return !strings.HasPrefix(c, "mallopt ") })
+	if len(tunes) != 4 {
+		t.Errorf("gorl version calls %q; want mallopt four times", tunes)
+	}
+}
+
 // TestGuestChoosesKernels uses gorl's library beside the files that `make setup` writes, and without them. OpenBLAS is the real
 // one, which is made to believe that it does not know the processor.
 func TestGuestChoosesKernels(t *testing.T) {
