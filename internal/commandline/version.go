@@ -36,7 +36,7 @@ func Version(info *debug.BuildInfo) string {
 func VersionCommand(name string, further ...func() string) *cobra.Command {
 	last := "and for which platform."
 	if len(further) > 0 {
-		last = "for which platform, and what it computes with."
+		last = "for which\nplatform, and what it computes with."
 	}
 	return &cobra.Command{
 		Use:     "version",
