@@ -98,7 +98,7 @@ func (s side) measure(size, threads string, stepping int) ([]measure, error) {
 			return nil, err
 		}
 		cmd = exec.Command(self, "-measure", size, "-threads", threads, "-stepping-threads", strconv.Itoa(stepping), "-device", device,
-			"-mixed="+strconv.FormatBool(mixed), "-graphs="+strconv.FormatBool(graphs), "-updates", strconv.Itoa(soakUpdates))
+			"-mixed="+strconv.FormatBool(mixed), "-graphs="+strconv.FormatBool(graphs), "-tuned="+strconv.FormatBool(tuned), "-updates", strconv.Itoa(soakUpdates))
 	case strings.HasPrefix(size, "walker"): // skrl knows no overlap
 		cmd = exec.Command(s.python, filepath.Join("benchmarks", "skrl_walker.py"), "--threads", threads, "--device", device,
 			"--stepping-threads", strconv.Itoa(stepping))

@@ -15,11 +15,14 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/pbt/launch"
+	"github.com/gorl-dev/gorl/tensor"
 )
 
 // Main runs the subcommand that the program's arguments name, and ends the program with its exit status. The first
-// signal (Ctrl-C, SIGTERM) saves what trains and ends with status 78, a second one ends at once.
+// signal (Ctrl-C, SIGTERM) saves what trains and ends with status 78, a second one ends at once. Main is for a program that
+// does nothing else: it sets the process's allocator, too ([tensor.TuneAllocator]).
 func Main() {
+	tensor.TuneAllocator()
 	program = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
 	ctx, kill, stop := launch.Interrupts(context.Background())
 	go func() { // a second Ctrl-C does not wait for anything
@@ -60,6 +63,15 @@ func called(text string) string { return call.ReplaceAllString(text, program+" $
 func subcommands() []*cobra.Command {
 	return []*cobra.Command{
 		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(), listCommand(), initCommand(), viewCommand(), memberCommand(),
-		commandline.VersionCommand(program),
+		commandline.VersionCommand(program, computesWith),
 	}
+}
+
+// computesWith says what the program multiplies with.
+func computesWith() string {
+	kernels := tensor.BLASKernels()
+	if kernels == "" {
+		return "libtorch " + tensor.TorchVersion()
+	}
+	return "libtorch " + tensor.TorchVersion() + ", OpenBLAS with kernels " + kernels
 }

@@ -87,7 +87,7 @@ func TestOwnName(t *testing.T) {
 	here(t, "short.yaml", short)
 	for _, x := range [][2]string{
 		{"help", "usage: hover SUBCOMMAND"}, {"train --help", "hover train --resume runs/cartpole"},
-		{"train", "hover train --example cartpole prints"}, {"completion bash", "__start_hover"}, {"version", "hover "},
+		{"train", "hover train --example cartpole prints"}, {"completion bash", "__start_hover"}, {"version", "hover "}, {"version", "\nlibtorch "},
 		{"train -c short.yaml", "Evaluate it: hover eval runs/pole"},
 		{"train -c short.yaml --name pole", "hover train --resume runs/pole"}, // whose name is taken now
 	} {

@@ -3,7 +3,7 @@
 #
 #   1. gets libtorch and MuJoCo: from Debian's packages (with apt-get), or from PyPI (scripts/pypi.sh);
 #   2. builds libcgotorch.so and libgorltorch.so (scripts/shim.sh);
-#   3. installs them into PREFIX/lib;
+#   3. installs them into PREFIX/lib, with what shim.sh found out about OpenBLAS;
 #   4. makes sure that go finds them there.
 #
 # A second run finds everything in place and changes nothing. Settings (environment):
@@ -140,13 +140,18 @@ full() {
 }
 
 changed=0
-for library in libcgotorch.so libgorltorch.so; do
-	if ! cmp -s "$built/$library" "$prefix/lib/$library" && step "installing $prefix/lib/$library"; then
+for file in libcgotorch.so libgorltorch.so gorl-blas-check libgorltorch.blas; do
+	if [ ! -f "$built/$file" ] && [[ $file != *.so ]]; then
+		# gorl-blas-check is for x86-64 only, and libgorltorch.blas for an OpenBLAS that does not know the processor.
+		if [ -f "$prefix/lib/$file" ] && [ -z "$dry" ]; then in_prefix rm -f "$prefix/lib/$file"; fi
+	elif ! cmp -s "$built/$file" "$prefix/lib/$file" && step "installing $prefix/lib/$file"; then
+		mode=644
+		if [ "$file" = gorl-blas-check ]; then mode=755; fi
 		# Moved into place: a running program keeps the library it has mapped.
 		{ in_prefix mkdir -p "$prefix/lib" &&
-			in_prefix cp "$built/$library" "$prefix/lib/.$library.new" &&
-			in_prefix chmod 644 "$prefix/lib/.$library.new" &&
-			in_prefix mv -f "$prefix/lib/.$library.new" "$prefix/lib/$library"; } || full "$prefix/lib/$library"
+			in_prefix cp "$built/$file" "$prefix/lib/.$file.new" &&
+			in_prefix chmod $mode "$prefix/lib/.$file.new" &&
+			in_prefix mv -f "$prefix/lib/.$file.new" "$prefix/lib/$file"; } || full "$prefix/lib/$file"
 		changed=1
 	fi
 done

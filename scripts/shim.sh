@@ -4,6 +4,10 @@
 #   libcgotorch.so   gotorch's shim, compiled from the sources in gotorch's module
 #   libgorltorch.so  gorl's own shim, compiled from tensor/csrc
 #
+# On x86-64 it also builds gorl-blas-check, which tries OpenBLAS's kernels, and lets it write
+# libgorltorch.blas where OpenBLAS does not know the processor. Both lie beside libgorltorch.so,
+# which reads and runs them (tensor/csrc/blas.cc).
+#
 # "shim.sh testdevice" builds the library that only tests load instead, against the libtorch of the other two:
 #
 #   libgorltestdevice.so  the emulated accelerator, compiled from internal/test/testdevice/csrc
@@ -191,6 +195,23 @@ library() {
 	say "built $out/lib$name.so"
 }
 
+# blas_check FOLDER: builds gorl-blas-check, unless that has been done before, and tries the
+# kernels for the libgorltorch.so that was built, unless the file is valid. What it finds only
+# makes products faster: that it fails is no reason to stop.
+blas_check() {
+	local program=gorl-blas-check key
+	key=$({ "$cxx" -dumpfullversion -dumpversion; declare -f blas_check; sha256sum <"$1/check.cc"; sha256sum <"$1/openblas.h"; } | hash)
+	if [ ! -x "$out/$program" ] || [ "$(cat "$out/.$program.key" 2>/dev/null)" != "$key" ]; then
+		"$cxx" -std=c++17 -O2 -Wall -o "$work/$program" "$1/check.cc" -ldl ||
+			die "$program could not be built; the compiler's message stands above"
+		mv -f "$work/$program" "$out/$program"
+		echo "$key" >"$out/.$program.key"
+		say "built $out/$program"
+	fi
+	"$out/$program" "$out/libgorltorch.so" "$out/libgorltorch.blas" ||
+		say "OpenBLAS's kernels could not be checked; the message stands above"
+}
+
 gotorch=${GOTORCH_SRC:-}
 if [ -z "$gotorch" ]; then
 	command -v go >/dev/null || die "no Go found; set GOTORCH_SRC to a copy of gotorch's sources"
@@ -226,3 +247,6 @@ library gorltorch "$csrc" -O3 -fno-semantic-interposition -fno-plt -fno-math-err
 	${graphs[@]+"${graphs[@]}"} ${nccl[@]+"${nccl[@]}"}
 [ -z "$first" ] || wait "$first"
 printf '%s\n' "${torch:-}" >"$out/.libtorch"
+case $("$cxx" -dumpmachine) in
+x86_64*) blas_check "$csrc/blas" ;;
+esac

@@ -90,6 +90,28 @@ func TestEverySnippetIsTested(t *testing.T) {
 	}
 }
 
+// TestSnippetsTuneAllocator checks that every snippet that trains begins with tensor.TuneAllocator, as a user's program should.
+func TestSnippetsTuneAllocator(t *testing.T) {
+	mains, err := filepath.Glob("*/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range mains {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch filepath.Dir(path) {
+		case "own_command": // cli.Main does it
+		case "motion_clips": // trains nothing
+		default:
+			if !strings.Contains(string(text), "func main() {\n\ttensor.TuneAllocator()\n") {
+				t.Errorf("%s does not begin with tensor.TuneAllocator", path)
+			}
+		}
+	}
+}
+
 // TestOwnCommand uses a program that is gorl with an environment, a network and a rule of its own: alone, as a population in
 // one process, and as the members of a population of processes.
 func TestOwnCommand(t *testing.T) {

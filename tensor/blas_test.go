@@ -14,7 +14,7 @@ import (
 
 // Kernels that the library chooses for a processor that OpenBLAS does not know are used only where they multiply
 // correctly. A library put before OpenBLAS plays one that does not know the processor and has wrong kernels; the choice
-// is made when a process starts, so the test starts itself anew.
+// is made once in a process, so the test starts itself anew.
 func TestWrongKernels(t *testing.T) {
 	const show = "GORL_TEST_SHOW_KERNELS"
 	if os.Getenv(show) != "" {
@@ -24,10 +24,15 @@ func TestWrongKernels(t *testing.T) {
 	if tensor.BLASKernels() == "" || runtime.GOARCH != "amd64" {
 		t.Skip("libtorch multiplies with another library than OpenBLAS here, whose kernels gorl does not choose")
 	}
-	library := filepath.Join(t.TempDir(), "openblas.so")
-	if out, err := exec.Command("cc", "-O1", "-shared", "-fPIC", "-o", library, "testdata/openblas.c").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	compile := func(name string, flags ...string) string {
+		t.Helper()
+		library := filepath.Join(t.TempDir(), name)
+		if out, err := exec.Command("cc", append(flags, "-O1", "-shared", "-fPIC", "-o", library, "testdata/openblas.c")...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return library
 	}
+	library := compile("openblas.so")
 	kernels := func(settings ...string) string {
 		t.Helper()
 		cmd := exec.Command(os.Args[0], "-test.run=^TestWrongKernels$")
@@ -66,4 +71,9 @@ func TestWrongKernels(t *testing.T) {
 		check("Prescott (SkylakeX multiplied wrongly; Haswell crashed)", "WRONG=SkylakeX", "CRASH=Haswell")
 	}
 	check("Prescott", "OPENBLAS_CORETYPE=Prescott") // the user's choice is not questioned
+
+	library = compile("fixed.so", "-DFIXED") // which does not let others switch its kernels
+	if got := kernels(); !strings.HasPrefix(got, "Prescott (") || !strings.HasSuffix(got, "Haswell cannot be switched to: to try them, set OPENBLAS_CORETYPE before the program starts)") {
+		t.Errorf("the kernels are %q", got)
+	}
 }

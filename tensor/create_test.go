@@ -243,12 +243,19 @@ func TestOneCore(t *testing.T) {
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "OMP_NUM_THREADS=") || strings.HasPrefix(v, "MKL_NUM_THREADS=")
 	})
+	cmd.Env = append(cmd.Env, oneCore+"=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %.2000s", err, out)
 	}
 }
 
+// oneCore says that TestOneCore has started the process, without the variable OMP_NUM_THREADS.
+const oneCore = "GORL_TEST_ONE_CORE"
+
 func TestThreads(t *testing.T) {
+	if value, set := os.LookupEnv("OMP_NUM_THREADS"); set && os.Getenv(oneCore) != "" {
+		t.Errorf("importing this package has set OMP_NUM_THREADS=%s", value)
+	}
 	want := 1
 	if n, err := strconv.Atoi(os.Getenv("GORL_THREADS")); err == nil {
 		want = n

@@ -23,6 +23,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
@@ -46,6 +47,7 @@ var tasks = []struct {
 }
 
 func main() {
+	tensor.TuneAllocator()
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

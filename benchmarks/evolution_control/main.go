@@ -25,6 +25,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -43,6 +44,7 @@ var (
 )
 
 func main() {
+	tensor.TuneAllocator()
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

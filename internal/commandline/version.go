@@ -2,6 +2,7 @@ package commandline
 
 import (
 	"fmt"
+	"io"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -30,13 +31,17 @@ func Version(info *debug.BuildInfo) string {
 	return version
 }
 
-// VersionCommand makes the subcommand of the command of that name which prints the program's version, Go's and the
-// platform.
-func VersionCommand(name string) *cobra.Command {
+// VersionCommand makes the subcommand of the command of that name which prints the program's version, Go's, the platform,
+// and further lines.
+func VersionCommand(name string, further ...func() string) *cobra.Command {
+	last := "and for which platform."
+	if len(further) > 0 {
+		last = "for which\nplatform, and what it computes with."
+	}
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "print the version",
-		Long:    "Prints the version or the commit of gorl, the version of Go that built it, and for which platform.",
+		Long:    "Prints the version or the commit of gorl, the version of Go that built it, " + last,
 		Example: name + " version",
 		Args:    NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -48,8 +53,12 @@ func VersionCommand(name string) *cobra.Command {
 			for _, s := range info.Settings {
 				platform[s.Key] = s.Value
 			}
-			_, err := fmt.Fprintf(c.OutOrStdout(), "%s %s\n%s %s/%s\n", c.Root().Name(), Version(info), info.GoVersion,
+			text := fmt.Sprintf("%s %s\n%s %s/%s\n", c.Root().Name(), Version(info), info.GoVersion,
 				platform["GOOS"], platform["GOARCH"])
+			for _, line := range further {
+				text += line() + "\n"
+			}
+			_, err := io.WriteString(c.OutOrStdout(), text)
 			return err
 		},
 	}

@@ -17,10 +17,12 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 func main() {
+	tensor.TuneAllocator()
 	ppoSteps := flag.Int("ppo-timesteps", 5000, "timesteps, each a step of all 16 poles")
 	ampSteps := flag.Int("amp-timesteps", 1500, "timesteps, each a step of all 64 walkers")
 	seed := flag.Int64("seed", 1, "seed of everything random")

@@ -13,6 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -32,6 +33,7 @@ func config() map[string]any {
 }
 
 func main() {
+	tensor.TuneAllocator()
 	timesteps := flag.Int("timesteps", 23_424, "timesteps, each a step of all 64 environments")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	memory := flag.Bool("memory", false, "hide velocities from the policy, and give it a memory")

@@ -12,10 +12,12 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 func main() {
+	tensor.TuneAllocator()
 	timesteps := flag.Int("timesteps", 3000, "timesteps, each a step of all 32 points")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	flag.Parse()

@@ -13,10 +13,12 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 func main() {
+	tensor.TuneAllocator()
 	timesteps := flag.Int("timesteps", 2560, "timesteps, each a step of all 16 pendulums")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	flag.Parse()

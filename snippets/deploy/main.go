@@ -20,10 +20,12 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/infer/onnx"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 func main() {
+	tensor.TuneAllocator()
 	timesteps := flag.Int("timesteps", 12_800, "timesteps, each a step of all 16 pendulums")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	out := flag.String("out", filepath.Join("runs", "deploy"), "folder of the run and of the policy")

@@ -23,6 +23,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -36,6 +37,7 @@ var (
 )
 
 func main() {
+	tensor.TuneAllocator()
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

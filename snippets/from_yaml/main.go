@@ -13,6 +13,7 @@ import (
 	"os/signal"
 
 	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -21,6 +22,7 @@ import (
 var walkerAMP []byte
 
 func main() {
+	tensor.TuneAllocator()
 	path := flag.String("config", "", "a YAML file (default: walker_amp.yaml, which is built in)")
 	timesteps := flag.Int("timesteps", 0, "train for so many timesteps instead of the file's")
 	numEnvs := flag.Int("envs", 64, "walkers")

@@ -21,6 +21,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
 	"github.com/gorl-dev/gorl/motions"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -29,6 +30,7 @@ import (
 var environment embed.FS
 
 func main() {
+	tensor.TuneAllocator()
 	timesteps := flag.Int("timesteps", 10_000, "timesteps, each a step of all 16 environments")
 	seed := flag.Int64("seed", 1, "seed of everything random")
 	style := flag.Float64("style", 1, "how much the style counts; the task counts 0.5")

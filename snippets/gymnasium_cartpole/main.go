@@ -16,11 +16,13 @@ import (
 
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 func main() {
+	tensor.TuneAllocator()
 	id := flag.String("env", "CartPole-v1", "id of the environment")
 	timesteps := flag.Int("timesteps", 12_500, "timesteps, each a step of all 8 environments")
 	seed := flag.Int64("seed", 1, "seed of everything random")

@@ -26,6 +26,7 @@ import (
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
@@ -42,6 +43,7 @@ var (
 )
 
 func main() {
+	tensor.TuneAllocator()
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -15,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/preset"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
@@ -24,6 +25,7 @@ import (
 var pendulum []byte
 
 func main() {
+	tensor.TuneAllocator()
 	path := flag.String("config", "", "a YAML `file` (default: pendulum.yaml, which is built in)")
 	envs := flag.Int("envs", 16, "pendulums of each member")
 	interval := flag.Int64("interval", 0, "environment steps between decisions instead of the file's")

@@ -15,10 +15,12 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/launch"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 func main() {
+	tensor.TuneAllocator()
 	envs := flag.Int("envs", 16, "pendulums of each member")
 	rollouts := flag.Int("rollouts", 128, "timesteps between updates")
 	launch.Main(func(m pbt.Member) (pbt.Trainee, error) { return member(*envs, *rollouts, m.Seed) })

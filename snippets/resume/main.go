@@ -22,10 +22,12 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 func main() {
+	tensor.TuneAllocator()
 	timesteps := flag.Int("timesteps", 4096, "timesteps in all, each a step of all 16 poles")
 	interrupt := flag.Int("interrupt", 0, "stop at this timestep as Ctrl-C would (0: never)")
 	out := flag.String("out", "runs", "folder of all runs")

@@ -13,10 +13,12 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 func main() {
+	tensor.TuneAllocator()
 	timesteps := flag.Int("timesteps", 1024, "timesteps for each loop, each a step of all 16 poles")
 	flag.Parse()
 	ctx := context.Background()

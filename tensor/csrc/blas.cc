@@ -1,164 +1,134 @@
 // OpenBLAS falls back to kernels of 2004 on a processor that is newer than itself (Debian 12's does, on servers of 2023).
 // Matrices are then multiplied five times slower than need be. Unless the user has chosen with OPENBLAS_CORETYPE, this
-// file takes the kernels of the newest instruction set that both know, after it has seen them multiply correctly: an
-// OpenBLAS that does not know a processor may compute wrong numbers on it, or crash.
+// file takes the kernels of the newest instruction set that both know, if gorl-blas-check (blas/check.cc) has seen them
+// multiply correctly: an OpenBLAS that does not know a processor may compute wrong numbers on it, or crash. `make setup`
+// runs that program and leaves the result in a file beside this library. All of this happens at the first call that
+// computes. Loading the library does nothing.
 #include "handle.h"
 
-#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <vector>
+#include <fstream>
+#include <mutex>
+#include <sstream>
+
+#include "blas/openblas.h"
 
 namespace gorl {
 namespace {
 
-template <typename F>
-F blas_symbol(const char* name) { return reinterpret_cast<F>(dlsym(RTLD_DEFAULT, name)); }
+// The OpenBLAS behind libtorch. A program may have loaded this library for itself only (RTLD_LOCAL): then the symbols of
+// OpenBLAS are not among those of the whole program.
+const openblas::Library& blas_library() {
+  static const openblas::Library found = [] {
+    openblas::Library blas = openblas::find(RTLD_DEFAULT);
+    if (blas.handle != nullptr) return blas;
+    void* const self = dlopen(openblas::file_of(reinterpret_cast<const void*>(&gorl_live)).c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    return self == nullptr ? blas : openblas::find(self);
+  }();
+  return found;
+}
 
+// What gorl_blas_kernels says of the kernels in use.
 std::string& kernels_remark() {
   static std::string text;
   return text;
 }
 
 #if defined(__x86_64__)
-using blas_gemm_fn = void (*)(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*,
-                              const float*, const int*, const float*, float*, const int*);
-using blas_gemv_fn = void (*)(const char*, const int*, const int*, const float*, const float*, const int*, const float*, const int*,
-                              const float*, float*, const int*);
-
-// Small whole numbers: sums of their products are exact in float32 in whatever order, so that results are compared for
-// equality.
-std::vector<float> whole_numbers(size_t n, uint32_t state) {
-  std::vector<float> out(n);
-  for (auto& x : out) {
-    state = state * 1664525u + 1013904223u;
-    x = static_cast<float>(static_cast<int32_t>(state >> 24) - 128) / 2;
-  }
-  return out;
-}
-
-// Compares C = op(A) · op(B) + C of one size with a loop. Column-major; A's and B's columns are longer than need be, and
-// what lies between C's columns must stay as it is.
-bool multiplies(blas_gemm_fn gemm, char ta, char tb, int m, int n, int k) {
-  const int lda = (ta == 'N' ? m : k) + 1, ldb = (tb == 'N' ? k : n) + 2, ldc = m + 3;
-  const auto a = whole_numbers(static_cast<size_t>(lda) * (ta == 'N' ? k : m), 1);
-  const auto b = whole_numbers(static_cast<size_t>(ldb) * (tb == 'N' ? n : k), 2);
-  auto want = whole_numbers(static_cast<size_t>(ldc) * n, 3), got = want;
-  std::vector<float> column(m);  // of op(A)
-  for (int l = 0; l < k; l++) {
-    for (int i = 0; i < m; i++) column[i] = a[ta == 'N' ? static_cast<size_t>(l) * lda + i : static_cast<size_t>(i) * lda + l];
-    for (int j = 0; j < n; j++) {
-      const float y = b[tb == 'N' ? static_cast<size_t>(j) * ldb + l : static_cast<size_t>(l) * ldb + j];
-      float* const out = want.data() + static_cast<size_t>(j) * ldc;
-      for (int i = 0; i < m; i++) out[i] += y * column[i];
-    }
-  }
-  const float one = 1;
-  gemm(&ta, &tb, &m, &n, &k, &one, a.data(), &lda, b.data(), &ldb, &one, got.data(), &ldc);
-  return got == want;
-}
-
-// The same for a vector: y = op(A) · x + y.
-bool multiplies_vector(blas_gemv_fn gemv, char ta, int m, int n) {
-  const int lda = m + 1, one_step = 1, in = ta == 'N' ? n : m, out = ta == 'N' ? m : n;
-  const auto a = whole_numbers(static_cast<size_t>(lda) * n, 1), x = whole_numbers(in, 2);
-  auto want = whole_numbers(out + 1, 3), got = want;
-  for (int j = 0; j < n; j++)
-    for (int i = 0; i < m; i++) {
-      const float v = a[static_cast<size_t>(j) * lda + i];
-      if (ta == 'N') want[i] += v * x[j]; else want[j] += v * x[i];
-    }
-  const float one = 1;
-  gemv(&ta, &m, &n, &one, a.data(), &lda, x.data(), &one_step, &one, got.data(), &one_step);
-  return got == want;
-}
-
-// Whether the kernels in use multiply correctly in every class of sizes: one row, matrices small enough for kernels of
-// their own, one block with remainders in all directions, and more than one block of every kernel's in the two
-// directions in which blocks are added or joined.
-bool kernels_multiply() {
-  const auto gemm = blas_symbol<blas_gemm_fn>("sgemm_");
-  const auto gemv = blas_symbol<blas_gemv_fn>("sgemv_");
-  if (gemm == nullptr || gemv == nullptr) return false;
-  for (const char ta : {'N', 'T'}) {
-    if (!multiplies_vector(gemv, ta, 67, 35) || !multiplies_vector(gemv, ta, 1029, 131)) return false;
-    for (const char tb : {'N', 'T'})
-      for (const auto& size : {std::array<int, 3>{1, 6, 17}, {17, 5, 31}, {64, 64, 64}, {131, 133, 97}, {997, 21, 523}})
-        if (!multiplies(gemm, ta, tb, size[0], size[1], size[2])) return false;
-  }
-  return true;
-}
-
-void use_kernels(const char* name) {
-  setenv("OPENBLAS_CORETYPE", name, 1);
-  blas_symbol<void (*)()>("gotoblas_dynamic_quit")();
-  blas_symbol<void (*)()>("gotoblas_dynamic_init")();
-  unsetenv("OPENBLAS_CORETYPE");
-}
-
-// Tries kernels in a child process, which may crash or hang without harm. Returns what is wrong with them, "" if nothing.
-// Where this runs, in a constructor of the library, Go has not started yet, and OpenBLAS stops its threads for a fork.
-std::string try_kernels(const char* name) {
-  int report[2];
-  if (pipe(report) != 0) return "could not be checked";
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(20);
-    if (const auto threads = blas_symbol<void (*)(int)>("openblas_set_num_threads")) threads(1);
-    use_kernels(name);
-    const char right = kernels_multiply() ? 1 : 0;
-    _exit(write(report[1], &right, 1) == 1 ? 0 : 1);
-  }
-  close(report[1]);
-  char right = 0;
+// Runs gorl-blas-check in a process of its own, which shares nothing with this one, and returns what it prints.
+std::string run_check(const std::string& program, const std::string& library) {
+  int out[2];
+  if (pipe2(out, O_CLOEXEC) != 0) return "";
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_adddup2(&files, out[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t signals;
+  sigemptyset(&signals);
+  posix_spawnattr_setsigmask(&attributes, &signals);
+  for (const int s : {SIGALRM, SIGCHLD, SIGPIPE}) sigaddset(&signals, s);
+  posix_spawnattr_setsigdefault(&attributes, &signals);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  char* const arguments[] = {const_cast<char*>(program.c_str()), const_cast<char*>(library.c_str()), nullptr};
+  pid_t child = -1;
+  if (posix_spawn(&child, program.c_str(), &files, &attributes, arguments, environ) != 0) child = -1;
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
+  close(out[1]);
+  std::string text;
+  char part[4096];
   ssize_t n = 0;
-  while (child > 0 && (n = read(report[0], &right, 1)) < 0 && errno == EINTR) {
-  }
-  close(report[0]);
+  while (child > 0 && ((n = read(out[0], part, sizeof part)) > 0 || (n < 0 && errno == EINTR)))
+    if (n > 0) text.append(part, static_cast<size_t>(n));
+  close(out[0]);
   while (child > 0 && waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  if (child < 0) return "could not be checked";
-  if (n != 1) return "crashed";
-  return right ? "" : "multiplied wrongly";
+  return text;
 }
 
-struct ChooseKernels {
-  ChooseKernels() {
-    const auto name = blas_symbol<char* (*)()>("openblas_get_corename");
-    if (name == nullptr || getenv("OPENBLAS_CORETYPE") != nullptr || blas_symbol<void*>("gotoblas_dynamic_quit") == nullptr ||
-        blas_symbol<void*>("gotoblas_dynamic_init") == nullptr)
+void choose_kernels() {
+  const openblas::Library& blas = blas_library();
+  if (blas.handle == nullptr || getenv("OPENBLAS_CORETYPE") != nullptr || !blas.fell_back()) return;
+  const std::string self = openblas::file_of(reinterpret_cast<const void*>(&gorl_live));
+  const std::string folder = self.substr(0, self.rfind('/') + 1), program = folder + "gorl-blas-check";
+  const std::string identity = blas.identity();
+  std::stringstream file;
+  file << std::ifstream(folder + "libgorltorch.blas").rdbuf();
+  openblas::Choice choice;
+  if (!openblas::parse(file.str(), identity, &choice)) {
+    if (access(program.c_str(), X_OK) != 0) {
+      kernels_remark() = "slow on this processor; faster kernels could not be checked, because " + program +
+                         " is missing: run make setup";
       return;
-    if (std::strcmp(name(), "Prescott") != 0 && std::strcmp(name(), "Nehalem") != 0) return;
-    std::vector<const char*> better;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
-      better.push_back("SkylakeX");
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) better.push_back("Haswell");
-    std::string& remark = kernels_remark();
-    for (const char* kernels : better) {
-      const std::string wrong = try_kernels(kernels);
-      if (wrong.empty()) {
-        use_kernels(kernels);
-        remark = "checked" + (remark.empty() ? "" : "; " + remark);
-        return;
-      }
-      remark += (remark.empty() ? "" : "; ") + std::string(kernels) + " " + wrong;
+    }
+    if (!openblas::parse(run_check(program, blas.path), identity, &choice)) {
+      kernels_remark() = "slow on this processor; checking faster kernels failed: run " + program + " " + blas.path;
+      return;
     }
   }
-} choose_kernels;
+  kernels_remark() = choice.remark;
+  if (!choice.kernels.empty() && !openblas::use(blas, choice))
+    kernels_remark() = "slow on this processor; " + choice.kernels + " could not be switched to: run make setup";
+}
+#else
+void choose_kernels() {}
 #endif
 
 }  // namespace
+
+void prepare_blas() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    try {
+      choose_kernels();
+    } catch (const std::exception& e) {
+      kernels_remark() = e.what();
+    }
+  });
+}
+
+void set_blas_threads(int32_t n) {
+  static const auto set = blas_library().handle == nullptr
+                              ? nullptr
+                              : openblas::symbol<void (*)(int)>(blas_library().handle, "openblas_set_num_threads");
+  if (set != nullptr) set(n);
+}
+
 }  // namespace gorl
 
 const char* gorl_blas_kernels(void) {
+  gorl::prepare_blas();
   static const std::string text = [] {
-    const auto name = gorl::blas_symbol<char* (*)()>("openblas_get_corename");
-    if (name == nullptr) return std::string();
-    return gorl::kernels_remark().empty() ? name() : name() + (" (" + gorl::kernels_remark() + ")");
+    const std::string name = gorl::blas_library().handle == nullptr ? "" : gorl::blas_library().core();
+    return name.empty() || gorl::kernels_remark().empty() ? name : name + " (" + gorl::kernels_remark() + ")";
   }();
   return text.c_str();
 }

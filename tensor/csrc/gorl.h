@@ -21,6 +21,7 @@ gorl_t gorl_poison(void);           // what the handle of a released tensor poin
 void gorl_free(gorl_t* handles, int64_t n);
 void gorl_free_string(char* s);
 void gorl_set_threads(int32_t n);   // compute threads of every thread that calls in from now on
+void gorl_tune_allocator(void);     // lets the C library keep the memory of large tensors
 int32_t gorl_threads(void);
 const char* gorl_torch_version(void);
 const char* gorl_blas_kernels(void); // the kernels that OpenBLAS uses here, and how gorl came to them (blas.cc); "" with another library

@@ -1,6 +1,5 @@
 #include "handle.h"
 
-#include <dlfcn.h>
 #include <malloc.h>
 
 namespace gorl {
@@ -9,24 +8,6 @@ namespace {
 std::atomic<int64_t> live{0};
 std::atomic<int32_t> threads{1};
 thread_local int32_t threads_here = 0;
-
-// The matrix library behind libtorch may keep a pool of its own; only some of them take their number from OpenMP.
-void set_blas_threads(int32_t n) {
-  using set_fn = void (*)(int);
-  static auto openblas = reinterpret_cast<set_fn>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
-  if (openblas != nullptr) openblas(n);
-}
-
-// glibc returns large blocks to the kernel at once by default, so that every activation of a wide network is paged in
-// anew at each step; they are kept instead.
-struct KeepMemory {
-  KeepMemory() {
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    mallopt(M_TRIM_THRESHOLD, 512 << 20);
-    mallopt(M_TOP_PAD, 16 << 20);
-    mallopt(M_ARENA_MAX, 4);
-  }
-} keep_memory;
 
 }  // namespace
 
@@ -40,6 +21,7 @@ void prepare_thread() {
   const int32_t want = threads.load(std::memory_order_relaxed);
   if (threads_here == want) return;
   threads_here = want;
+  prepare_blas();
   at::set_num_threads(want);
   set_blas_threads(want);
 }
@@ -54,6 +36,15 @@ at::Tensor* poison() {
 }  // namespace gorl
 
 using namespace gorl;
+
+void gorl_tune_allocator(void) {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 512 << 20);
+  mallopt(M_TOP_PAD, 16 << 20);
+  mallopt(M_ARENA_MAX, 4);
+#endif
+}
 
 int64_t gorl_live(void) { return live.load(std::memory_order_relaxed); }
 gorl_t gorl_poison(void) { return poison(); }
@@ -72,10 +63,7 @@ void gorl_free(gorl_t* handles, int64_t n) {
 
 void gorl_free_string(char* s) { free(s); }
 
-void gorl_set_threads(int32_t n) {
-  threads.store(n, std::memory_order_relaxed);
-  prepare_thread();
-}
+void gorl_set_threads(int32_t n) { threads.store(n, std::memory_order_relaxed); }
 int32_t gorl_threads(void) { return threads.load(std::memory_order_relaxed); }
 const char* gorl_torch_version(void) { return TORCH_VERSION; }
 int32_t gorl_cuda_devices(void) { return torch::cuda::is_available() ? static_cast<int32_t>(torch::cuda::device_count()) : 0; }

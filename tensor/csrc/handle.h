@@ -21,6 +21,12 @@ gorl_t wrap(at::Tensor t);
 // Makes the wanted number of compute threads true for the calling OS thread (OpenMP keeps it per thread).
 void prepare_thread();
 
+// Chooses OpenBLAS's kernels, once in a process (blas.cc).
+void prepare_blas();
+
+// The matrix library behind libtorch may keep a pool of its own; only some of them take their number from OpenMP.
+void set_blas_threads(int32_t n);
+
 char* message(const char* what);
 
 // -1 is the CPU, from 0 on the index of a CUDA device, and from -2 down that of a device of PrivateUse1, libtorch's key for

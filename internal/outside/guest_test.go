@@ -1,0 +1,336 @@
+package outside
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const guest = "testdata/guest"
+
+// compile makes a program, or with -shared a library, of a C file. It skips the test where there is no C compiler.
+func compile(t *testing.T, source string, flags ...string) string {
+	t.Helper()
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip("there is no C compiler:", err)
+	}
+	output := filepath.Join(t.TempDir(), strings.TrimSuffix(filepath.Base(source), ".c"))
+	command := exec.Command(cc, slices.Concat([]string{"-O1", "-o", output}, flags, []string{source, "-ldl"})...)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", command.Args, err, out)
+	}
+	return output
+}
+
+// counted runs a program that count.c counts in, with further libraries before the C library. It returns what the program
+// printed, and the counted calls by the step of the program: "fork libgorltorch.so".
+func counted(t *testing.T, program string, args []string, env []string, preload ...string) (output string, calls map[string][]string) {
+	t.Helper()
+	log := filepath.Join(t.TempDir(), "log")
+	preload = append(preload, compile(t, filepath.Join(guest, "count.c"), "-shared", "-fPIC"))
+	command := exec.Command(program, args...)
+	command.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "OPENBLAS_") })
+	command.Env = append(append(command.Env, "GUEST_LOG="+log, "LD_PRELOAD="+strings.Join(preload, " ")), env...)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s%s", command.Args, err, out, stderr.String())
+	}
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls = map[string][]string{}
+	var step []string
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if name, ends := strings.CutPrefix(line, "= "); ends {
+			calls[name], step = step, nil
+			continue
+		}
+		step = append(step, line)
+	}
+	calls[""] = step // after the last step, or all
+	return string(out), calls
+}
+
+// field returns what follows a word at the beginning of a line of output.
+func field(t *testing.T, output, word string) string {
+	t.Helper()
+	for line := range strings.Lines(output) {
+		if value, found := strings.CutPrefix(line, word+" "); found {
+			return strings.TrimSpace(value)
+		}
+	}
+	t.Fatalf("no line begins with %q:\n%s", word, output)
+	return ""
+}
+
+// host runs host.c with gorl's library in a folder, "" for the installed one.
+func host(t *testing.T, folder string, preload ...string) (output string, calls map[string][]string) {
+	t.Helper()
+	return counted(t, compile(t, filepath.Join(guest, "host.c")), []string{"libcgotorch.so", filepath.Join(folder, "libgorltorch.so")}, nil, preload...)
+}
+
+// unknown is a library that lets OpenBLAS believe that it does not know the processor.
+func unknown(t *testing.T) string {
+	return compile(t, "../../tensor/testdata/unknown.c", "-shared", "-fPIC")
+}
+
+// TestGuestLoads loads gorl's library into a program that has libtorch already, with an OpenBLAS that knows the processor and
+// with one that does not. Loading calls none of the counted functions and leaves the process as it was.
+func TestGuestLoads(t *testing.T) {
+	for name, preload := range map[string][]string{"processor that OpenBLAS knows": nil, "processor that OpenBLAS does not know": {unknown(t)}} {
+		t.Run(name, func(t *testing.T) {
+			output, calls := host(t, "", preload...)
+			t.Logf("loading libtorch and OpenBLAS, of which gorl has no say:\n%s\n%q", output, calls["libtorch"])
+			if got := calls["gorl"]; len(got) > 0 {
+				t.Errorf("loading libgorltorch.so calls %q", got)
+			}
+			if before, after := field(t, output, "libtorch:"), field(t, output, "gorl:"); before != after {
+				t.Errorf("loading libgorltorch.so changes the process:\n%s\n%s", before, after)
+			}
+			for _, call := range calls["use"] {
+				if function, caller, _ := strings.Cut(call, " "); strings.HasPrefix(caller, "libgorltorch") && function != "posix_spawn" {
+					t.Errorf("the first operation calls %s", call)
+				}
+			}
+			if sum := field(t, output, "sum"); sum != "262144" {
+				t.Errorf("the sum of 64 × 64 ones times themselves is %s", sum)
+			}
+		})
+	}
+}
+
+// TestGuestTunesAllocatorWhenAsked looks at what gorl_tune_allocator does.
+func TestGuestTunesAllocatorWhenAsked(t *testing.T) {
+	output, calls := host(t, "")
+	if got := calls["tuned"]; len(got) != 4 || !slices.ContainsFunc(got, func(c string) bool { return c == "mallopt libgorltorch.so" }) {
+		t.Errorf("gorl_tune_allocator calls %q; want mallopt four times", got)
+	}
+	_, after, _ := strings.Cut(output, "allocator maps\n")
+	if after == "" {
+		t.Skip("this C library does not map large blocks by itself")
+	}
+	if got := field(t, after, "allocator"); got != "keeps" {
+		t.Errorf("afterwards the allocator %s blocks of 31 MB; want keeps", got)
+	}
+}
+
+// TestCommandTunesAllocator runs gorl's command, whose process is its own.
+func TestCommandTunesAllocator(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	gorl := filepath.Join(t.TempDir(), "gorl")
+	build := exec.Command("go", "build", "-o", gorl, "../../cmd/gorl")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", build.Args, err, out)
+	}
+	_, calls := counted(t, gorl, []string{"version"}, nil)
+	tunes := slices.DeleteFunc(calls[""], func(c string) bool { return !strings.HasPrefix(c, "mallopt ") })
+	if len(tunes) != 4 {
+		t.Errorf("gorl version calls %q; want mallopt four times", tunes)
+	}
+}
+
+// TestGuestChoosesKernels uses gorl's library beside the files that `make setup` writes, and without them. OpenBLAS is the real
+// one, which is made to believe that it does not know the processor.
+func TestGuestChoosesKernels(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("gorl chooses kernels on x86-64 only")
+	}
+	preload := unknown(t)
+	output, _ := host(t, "", preload)
+	installed := field(t, output, "library")
+	if !strings.Contains(output, "kernels SkylakeX (checked)") && !strings.Contains(output, "kernels Haswell (checked)") {
+		t.Skipf("there is nothing to choose here: %s", field(t, output, "kernels"))
+	}
+	checked := field(t, output, "kernels")
+	check := filepath.Join(filepath.Dir(installed), "gorl-blas-check")
+	// Fills a folder as `make setup` does, but for a step in between.
+	install := func(t *testing.T, files ...string) string {
+		t.Helper()
+		folder := t.TempDir()
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(folder, filepath.Base(file)), content, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return folder
+	}
+	// Lets gorl-blas-check write its file, as scripts/shim.sh does.
+	write := func(t *testing.T, folder string) string {
+		t.Helper()
+		file := filepath.Join(folder, "libgorltorch.blas")
+		command := exec.Command(check, installed, file)
+		command.Env = append(os.Environ(), "LD_PRELOAD="+preload)
+		out, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", command.Args, err, out)
+		}
+		if kernels, _, _ := strings.Cut(checked, " "); !strings.Contains(string(out), "gorl takes "+kernels) {
+			t.Errorf("gorl-blas-check says %q", out)
+		}
+		return file
+	}
+	spawned := []string{"posix_spawn libgorltorch.so"}
+	of := func(calls []string) []string {
+		return slices.DeleteFunc(slices.Clone(calls), func(c string) bool { return !strings.Contains(c, "gorltorch") })
+	}
+	expect := func(t *testing.T, folder, kernels string, spawns []string) {
+		t.Helper()
+		output, calls := host(t, folder, preload)
+		if got := field(t, output, "kernels"); got != kernels {
+			t.Errorf("the kernels are %q, want %q", got, kernels)
+		}
+		if diff := cmp.Diff(of(calls["use"]), spawns); diff != "" {
+			t.Errorf("gorl calls (-got +want):\n%s", diff)
+		}
+	}
+	t.Run("checked by make setup", func(t *testing.T) {
+		folder := install(t, installed, check)
+		write(t, folder)
+		expect(t, folder, checked, []string{})
+	})
+	t.Run("not checked", func(t *testing.T) {
+		expect(t, install(t, installed, check), checked, spawned)
+	})
+	for name, change := range map[string][2]string{
+		"another processor": {"processor: ", "processor: another "},
+		"another OpenBLAS":  {"openblas: ", "openblas: /another"},
+		"cut short":         {"\nremark: checked\n", "\nremark: chec"},
+	} {
+		t.Run("checked for "+name, func(t *testing.T) {
+			folder := install(t, installed, check)
+			file := write(t, folder)
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := strings.Replace(string(text), change[0], change[1], 1)
+			if changed == string(text) {
+				t.Fatalf("the file lacks %q:\n%s", change[0], text)
+			}
+			if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, folder, checked, spawned)
+			write(t, folder) // and another make setup mends it
+			expect(t, folder, checked, []string{})
+		})
+	}
+	t.Run("nothing to check with", func(t *testing.T) {
+		folder := install(t, installed)
+		expect(t, folder, fmt.Sprintf("Prescott (slow on this processor; faster kernels could not be checked, because %s is missing: run make setup)",
+			filepath.Join(folder, "gorl-blas-check")), []string{})
+	})
+	t.Run("a check that fails", func(t *testing.T) {
+		folder := install(t, installed)
+		program := filepath.Join(folder, "gorl-blas-check")
+		if err := os.WriteFile(program, []byte("#!/bin/sh\necho kernels: SkylakeX\nexit 1\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		output, _ := host(t, folder, preload)
+		if got := field(t, output, "kernels"); !strings.HasPrefix(got, "Prescott (slow on this processor; checking faster kernels failed: run "+program) {
+			t.Errorf("the kernels are %q", got)
+		}
+	})
+	t.Run("the user's choice", func(t *testing.T) {
+		output, calls := counted(t, compile(t, filepath.Join(guest, "host.c")), []string{"libcgotorch.so", installed}, []string{"OPENBLAS_CORETYPE=Nehalem"}, preload)
+		if got := field(t, output, "kernels"); got != "Nehalem" || len(of(calls["use"])) > 0 {
+			t.Errorf("the kernels are %q, and gorl calls %q", got, of(calls["use"]))
+		}
+	})
+}
+
+// TestGuestImports compares a program that imports all of gorl's packages, and does nothing, with one that imports gotorch.
+func TestGuestImports(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	const module = "github.com/gorl-dev/gorl/"
+	list, err := exec.Command("go", "list", "-C", "../..", "-f", `{{if ne .Name "main"}}{{.ImportPath}}{{end}}`, "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var program strings.Builder
+	program.WriteString("package main\n\nimport (\n\t\"" + module + "internal/outside/" + guest + "/report\"\n")
+	packages := 0
+	for name := range strings.FieldsSeq(string(list)) {
+		if strings.HasPrefix(name, module) && !strings.Contains(name, "/internal/") && !strings.Contains(name, "/snippets") {
+			fmt.Fprintf(&program, "\t_ %q\n", name)
+			packages++
+		}
+	}
+	if packages < 40 {
+		t.Fatalf("go list names %d packages of gorl:\n%s", packages, list)
+	}
+	program.WriteString(")\n\nfunc main() { report.Print() }\n")
+	dir := t.TempDir()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "main.go"), program.String())
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
+		filepath.Join(here, guest, "gorl", "main.go"): filepath.Join(dir, "main.go"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "overlay.json"), string(overlay))
+	state, called := map[string]map[string]any{}, map[string]map[string]int{}
+	for _, name := range []string{"gotorch", "gorl"} {
+		build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", filepath.Join(dir, name), "./"+filepath.Join(guest, name))
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", build.Args, err, out)
+		}
+		output, calls := counted(t, filepath.Join(dir, name), nil, nil, unknown(t))
+		var s map[string]any
+		if err := json.Unmarshal([]byte(output), &s); err != nil {
+			t.Fatalf("%v:\n%s", err, output)
+		}
+		state[name] = s
+		called[name] = map[string]int{}
+		for _, call := range calls[""] {
+			function, caller, _ := strings.Cut(call, " ")
+			if caller == name {
+				caller = "Go"
+			}
+			called[name][function+" by "+caller]++
+		}
+		delete(called[name], "pthread_create by Go") // whose number is up to its scheduler
+	}
+	t.Logf("calls by gotorch, libtorch and OpenBLAS themselves: %v", called["gotorch"])
+	if state["gorl"]["locked"] != false {
+		t.Error("the main goroutine is locked to its OS thread, as gotorch's init leaves it")
+	}
+	for _, s := range state { // apart from gotorch's lock, and what tells the two programs where to write
+		delete(s, "locked")
+		s["environment"] = slices.DeleteFunc(s["environment"].([]any), func(v any) bool {
+			return strings.HasPrefix(v.(string), "GUEST_LOG=") || strings.HasPrefix(v.(string), "LD_PRELOAD=")
+		})
+	}
+	if diff := cmp.Diff(state["gotorch"], state["gorl"]); diff != "" {
+		t.Errorf("importing gorl changes the process (-gotorch +gorl):\n%s", diff)
+	}
+	if diff := cmp.Diff(called["gotorch"], called["gorl"]); diff != "" {
+		t.Errorf("importing gorl calls (-gotorch +gorl):\n%s", diff)
+	}
+}
