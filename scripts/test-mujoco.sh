@@ -22,7 +22,7 @@ fetch() {
 	# The wheels of all versions of Python hold the same library.
 	python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: --python-version 3.11 \
 		--implementation cp --platform "manylinux_2_28_$(uname -m)" --platform "manylinux2014_$(uname -m)" \
-		-d "$scratch" "$package==$1" </dev/null || die "pip could not download $package $1; its message stands above"
+		-d "$scratch" "$package==$1" </dev/null || { say "pip could not download $package $1; its message stands above"; exit 69; }
 	(cd "$scratch" && python3 -m zipfile -e ./*.whl . && mv mujoco/include . && mv mujoco/libmujoco.so.* .)
 	ln -s "libmujoco.so.$1" "$scratch/libmujoco.so"
 	rm -rf "$folder" "$scratch"/*.whl "$scratch/mujoco"
