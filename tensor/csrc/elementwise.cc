@@ -143,7 +143,7 @@ at::Tensor fast_unary(int32_t op, const at::Tensor& a) {
     case GORL_NEG: return combine(a, -1, nullptr, 0, 0);
     case GORL_SQUARE: return map(a, [](float x) { return x * x; }, [](float g, float x, float) { return 2 * x * g; });
     case GORL_EXP: return map(a, [](float x) { return std::exp(x); }, [](float g, float, float y) { return g * y; });
-    case GORL_RELU: return map(a, [](float x) { return x < 0 ? 0.f : x; }, [](float g, float x, float) { return x > 0 ? g : 0.f; });
+    case GORL_RELU: return map(a, [](float x) { return x < 0 ? 0.f : x; }, [](float g, float x, float) { return x <= 0 ? 0.f : g; });
     case GORL_TANH: return map(a, [](float x) { return std::tanh(x); }, [](float g, float, float y) { return g * (1 - y * y); });
     case GORL_SIGMOID: return map(a, [](float x) { return 1 / (1 + std::exp(-x)); }, [](float g, float, float y) { return g * (y * (1 - y)); });
     case GORL_LOG: return map(a, [](float x) { return std::log(x); }, [](float g, float x, float) { return g / x; });
@@ -204,7 +204,7 @@ bool bare(const at::Tensor& t) { return engine() && t.device().is_cpu() && t.is_
 }  // namespace
 
 at::Tensor fast_narrow(const at::Tensor& a, int64_t dim, int64_t start, int64_t length) {
-  if (dim != 0 || !bare(a) || a.dim() == 0 || start < 0 || length < 0 || start + length > a.size(0)) return {};
+  if (dim != 0 || !bare(a) || a.dim() == 0 || start < 0 || length < 0 || start > a.size(0) || length > a.size(0) - start) return {};
   auto sizes = a.sizes().vec();
   const int64_t row = a.size(0) == 0 ? 0 : a.numel() / a.size(0);
   sizes[0] = length;

@@ -336,7 +336,12 @@ gorl_err gorl_critic(gorl_t x, const gorl_t* weights, const gorl_t* biases, cons
   gorl_err err = gorl_mlp(leaf, weights, biases, activations, layers, lower, 1, out);
   gorl_free(&leaf, 1);
   if (err != nullptr) return err;
-  auto g = numbered_grad({T(*out).sum()}, {in}, {})[0];
-  *penalty = wrap(g.square().sum(-1).mean());
+  try {
+    auto g = numbered_grad({T(*out).sum()}, {in}, {})[0];
+    *penalty = wrap(g.square().sum(-1).mean());
+  } catch (...) {
+    gorl_free(out, 1);
+    throw;
+  }
   GORL_END
 }

@@ -10,7 +10,9 @@ at::Generator& G(void* g) { return *static_cast<at::Generator*>(g); }
 
 // Whole numbers in [low, low + range), the ones that libtorch draws.
 at::Tensor whole_numbers(at::IntArrayRef sizes, int64_t low, uint64_t range, const at::Generator& g) {
-  const int64_t n = c10::multiply_integers(sizes);
+  int64_t n = 1;
+  for (const int64_t size : sizes)
+    TORCH_CHECK(size >= 0 && !__builtin_mul_overflow(n, size, &n) && n <= int64_t(1) << 48, "there is no tensor of the shape ", sizes);
   auto out = alias(make({2 * n}), sizes, 0, at::kLong);
   perform([n, p = static_cast<int64_t*>(out.data_ptr()), low, range, g] {
     auto* source = at::check_generator<at::CPUGeneratorImpl>(g);
