@@ -18,7 +18,7 @@ type (
 var operations = slices.Concat(unaryOperations(), binaryOperations(), scalarOperations(), reductions(),
 	movements(), layers(),
 	losses(), inPlaceOperations(), []operation{
-		{"Where", 32, drawWhere}, {"Clamp", 2, drawClamp}, {"GaussianLogProb", 32, drawGaussianLogProb},
+		{"Where", 32, drawWhere}, {"Clamp", 2, drawClamp}, {"GaussianLogProb", 512, drawGaussianLogProb},
 		{"GAE", 64, drawGAE}, {"ScalerForward", 32, drawScalerForward}, {"ScalerInverse", 8, drawScalerInverse},
 		{"ScalerUpdate", 8, drawScalerUpdate}, {"Optimizer", 32, drawOptimizer}, {"ClipGrad", 8, drawClipGrad},
 		{"Pack", 8, drawPack}, {"Transfer", 0, drawTransfer}, {"RandInt", 0, drawRandInt},
@@ -114,6 +114,9 @@ func binaryOperations() (all []operation) {
 	}})
 	return append(all, operation{"MatMul", 32, func(c *testCase) {
 		n, k, m := c.size(), c.size(), c.size()
+		if c.wild { // libtorch has no error for operands of two types without elements
+			n, k, m = c.width(), c.width(), c.width()
+		}
 		a, b := []int64{n, k}, []int64{k, m}
 		if c.chance(0.3) {
 			batch := 1 + c.Int64N(4)
@@ -543,7 +546,7 @@ func layers() []operation {
 		}
 		return tensor.Full
 	}
-	const lowBound = 1 << 20 // ⅛: many roundings to bfloat16
+	const lowBound = 1 << 22 // ½: sums of many roundings to bfloat16, most of which cancel
 	mlp := func(low bool) func(c *testCase) {
 		return func(c *testCase) {
 			in, n := c.width(), c.size()+c.size()
@@ -780,7 +783,7 @@ func losses() []operation {
 					return []tensor.Tensor{p, h}
 				})
 		}},
-		{"SumSquares", 32, func(c *testCase) {
+		{"SumSquares", 256, func(c *testCase) {
 			var in []*input
 			var scales []float64
 			for range 1 + c.IntN(3) {
@@ -1251,11 +1254,11 @@ func drawRandInt(c *testCase) {
 	valid := low < high && high <= 1<<53
 	n := 1.0
 	for _, d := range shape {
-		valid = valid && d >= 0 && d < 1<<40
-		n *= float64(d)
+		valid = valid && d >= 0
+		n *= float64(max(1, d))
 	}
 	got := s.RandInt(g, low, high, shape...)
-	if valid = valid && n < 1<<60; (s.Err() == nil) != valid {
+	if valid = valid && n <= 1<<48; (s.Err() == nil) != valid {
 		c.fatalf("the error is %v", s.Err())
 	} else if !valid {
 		c.worst.refusals++

@@ -228,7 +228,7 @@ at::Tensor fast_unsqueeze(const at::Tensor& a, int64_t dim) {
 bool fast_copy(at::Tensor& to, const at::Tensor& from) {
   const auto simple = [](const at::Tensor& t) { return t.device().is_cpu() && t.is_contiguous(); };
   if (!engine() || !simple(to) || !simple(from) || to.scalar_type() != from.scalar_type() || to.sizes() != from.sizes()) return false;
-  perform([o = to.data_ptr(), p = from.data_ptr(), bytes = to.nbytes()] { std::memmove(o, p, bytes); }, to, from);
+  perform([o = to.data_ptr(), p = from.data_ptr(), bytes = to.nbytes()] { if (bytes > 0) std::memmove(o, p, bytes); }, to, from);
   to.unsafeGetTensorImpl()->bump_version();
   return true;
 }
@@ -255,7 +255,7 @@ at::Tensor fast_cat(const gorl_t* list, int32_t n, int64_t dim) {
   float* p = data(out);
   for (int32_t i = 0; i < n; i++) {
     const at::Tensor& t = T(list[i]);
-    perform([p, q = data(t), bytes = t.nbytes()] { std::memcpy(p, q, bytes); }, t, out);
+    perform([p, q = data(t), bytes = t.nbytes()] { copy_bytes(p, q, bytes); }, t, out);
     p += t.numel();
   }
   return out;
@@ -280,7 +280,7 @@ at::Tensor fast_rows(const at::Tensor& a, int64_t dim, const at::Tensor& index) 
     for (int64_t i = 0; i < n; i++) {
       if (i + ahead < n)
         for (int64_t j = 0; j < row; j += 16) __builtin_prefetch(from + at[i + ahead] * row + j);
-      std::memcpy(to + i * row, from + at[i] * row, static_cast<size_t>(row) * 4);
+      copy_bytes(to + i * row, from + at[i] * row, static_cast<size_t>(row) * 4);
     }
   }, a, index, out);
   return out;
