@@ -58,6 +58,10 @@ test-engine: setup testdevice ## test tensors and agents without the engine, wit
 	GORL_SIMD=SSE2 $(GO) test -count=1 ./tensor ./agents/ppo ./agents/amp
 	GORL_THREADS=2 $(GO) test -count=1 ./tensor ./agents/ppo ./agents/amp
 
+.PHONY: test-sanitizers
+test-sanitizers: setup ## test tensors, models and agents with AddressSanitizer and UBSan, and the engine's threads with ThreadSanitizer
+	@scripts/test-sanitizers.sh
+
 .PHONY: test-slurm
 test-slurm: setup ## test populations and ranks under a throwaway Slurm on this machine (needs root; installs Debian's Slurm)
 	@scripts/slurm.sh

@@ -22,6 +22,8 @@
 #   CUDA_HOME    the CUDA toolkit's folder, for gotorch's CUDA streams and CUDA graphs
 #                                                            (default: /usr/local/cuda)
 #   GORL_NATIVE  0 builds gorl's shim for any processor      (default: for this one, unless CXX is a cross compiler)
+#   GORL_SANITIZE  sanitizers to build gorl's shim with: address,undefined or thread
+#                                                            (default: none)
 #   CXX          the compiler                                (default: g++)
 #   JOBS         1 compiles one after the other              (default: by cores and memory)
 #
@@ -144,10 +146,11 @@ base=$(identity | hash)
 
 # --- the libraries -------------------------------------------------------------------
 
-# simd FOLDER: compiles the engine's inner loops once for each instruction set, whatever this
+# simd FOLDER FLAG...: compiles the engine's inner loops once for each instruction set, whatever this
 # processor has: the best one is chosen at run time.
 simd() {
-	local set flags
+	local set flags folder=$1
+	shift
 	case $("$cxx" -dumpmachine) in
 	x86_64*) set="AVX512 AVX2 SSE2" ;;
 	aarch64*) set=NEON ;;
@@ -159,8 +162,8 @@ simd() {
 		AVX2) flags=(-mavx2 -mfma) ;;
 		*) flags=() ;;
 		esac
-		"$cxx" -std=c++17 -fPIC -O3 -Wall -fno-math-errno -fno-trapping-math -ffp-contract=fast ${flags[@]+"${flags[@]}"} \
-			-DGORL_SIMD="$set" -c -o "$work/gorltorch_simd_$set.o" "$1/kernels.cc" || failed "the kernels for $set"
+		"$cxx" -std=c++17 -fPIC -O3 -Wall -fno-math-errno -fno-trapping-math -ffp-contract=fast ${flags[@]+"${flags[@]}"} "$@" \
+			-DGORL_SIMD="$set" -c -o "$work/gorltorch_simd_$set.o" "$folder/kernels.cc" || failed "the kernels for $set"
 	done
 }
 
@@ -168,8 +171,10 @@ simd() {
 # and links them, unless that has been done before. One unit instead of a dozen, because
 # libtorch's headers, nearly all of the work, are then read once.
 library() {
-	local name=$1 folder=$2 key unit
+	local name=$1 folder=$2 key unit sanitized=()
 	shift 2
+	[ "$name" != gorltorch ] || sanitized=(${sanitize[@]+"${sanitize[@]}"})
+	set -- "$@" ${sanitized[@]+"${sanitized[@]}"}
 	key=$({ echo "$base" "$@"; declare -f simd; (cd "$folder" && find . -name '*.cc' -o -name '*.h' | LC_ALL=C sort | xargs sha256sum); } | hash)
 	if [ -f "$out/lib$name.so" ] && [ "$(cat "$out/.$name.key" 2>/dev/null)" = "$key" ]; then
 		say "lib$name.so is up to date"
@@ -182,13 +187,13 @@ library() {
 	done >"$unit"
 	local objects=() kernels=
 	if [ -d "$folder/simd" ]; then
-		simd "$folder/simd" &
+		simd "$folder/simd" ${sanitized[@]+"${sanitized[@]}"} &
 		kernels=$!
 	fi
 	"$cxx" "${common[@]}" "$@" "${include[@]}" -c -o "$work/$name.o" "$unit" || failed "lib$name.so"
 	[ -z "$kernels" ] || wait "$kernels"
 	for object in "$work/$name.o" "$work/${name}"_simd_*.o; do [ ! -f "$object" ] || objects+=("$object"); done
-	"$cxx" "${common[@]}" -shared -o "$work/lib$name.so" "${objects[@]}" \
+	"$cxx" "${common[@]}" ${sanitized[@]+"${sanitized[@]}"} -shared -o "$work/lib$name.so" "${objects[@]}" \
 		-Wl,-soname,"lib$name.so" "${link[@]}" || failed "lib$name.so"
 	mv -f "$work/lib$name.so" "$out/lib$name.so"
 	echo "$key" >"$out/.$name.key"
@@ -221,6 +226,13 @@ fi
 [ -f "$gotorch/cgotorch/cgotorch.h" ] || die "gotorch's sources are not in '$gotorch': there is no cgotorch/cgotorch.h"
 csrc=$root/tensor/csrc
 [ -f "$csrc/gorl.h" ] || die "gorl's C++ sources are not in $csrc"
+
+# Tests of a sanitized library end at the first finding, whose message names lines. One level of optimisation keeps
+# both builds and tests short.
+sanitize=()
+if [ -n "${GORL_SANITIZE:-}" ]; then
+	sanitize=(-DGORL_CANARY -fsanitize="$GORL_SANITIZE" -fno-sanitize-recover=all -fno-omit-frame-pointer -g1 -O1)
+fi
 
 native=()
 # A cross compiler builds for a processor that this machine cannot ask.

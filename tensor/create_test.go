@@ -90,7 +90,7 @@ type (
 	action        int64
 	weight        float32
 	episodeReturn float64
-	flag          bool
+	terminated    bool
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -105,7 +105,7 @@ func TestRoundTrip(t *testing.T) {
 	roundTrip(t, tensor.Int64, []action{1, 2}, []action{3, 4})
 	roundTrip(t, tensor.Float32, []weight{1, 2}, []weight{3, 4})
 	roundTrip(t, tensor.Float64, []episodeReturn{1, 2}, []episodeReturn{3, 4})
-	roundTrip(t, tensor.Bool, []flag{true, false}, []flag{false, true})
+	roundTrip(t, tensor.Bool, []terminated{true, false}, []terminated{false, true})
 }
 
 func TestConversions(t *testing.T) {

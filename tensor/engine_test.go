@@ -2,115 +2,11 @@ package tensor_test
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"runtime"
-	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
-
-// forwardBackward returns a perceptron's outputs for n random rows and all gradients of Σ w·y, and of E[‖∂y/∂x‖²] where it has
-// one output: in one operation, or by libtorch's separate operations.
-func forwardBackward(t *testing.T, net *tensor.Layers, flat *tensor.Flat, n int64, separate bool) []float64 {
-	t.Helper()
-	s := tensor.NewScope()
-	defer s.Close()
-	gen, err := tensor.NewGenerator(n, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer gen.Close()
-	last := len(net.Weights) - 1
-	x := s.Randn(gen, n, tensor.Size(net.Weights[0], 1))
-	w := s.Randn(gen, n, tensor.Size(net.Weights[last], 0))
-	critic := tensor.Size(net.Weights[last], 0) == 1
-	forward := func(x tensor.Tensor) tensor.Tensor {
-		for i := range net.Weights {
-			x = s.Activate(net.Activations[i], s.Linear(x, net.Weights[i], net.Biases[i]))
-		}
-		return x
-	}
-	flat.ZeroGrad(s)
-	var y, penalty tensor.Tensor
-	switch {
-	case separate && critic:
-		x = s.RequireGrad(s.Detach(x))
-		y = forward(x)
-		penalty = s.Mean(s.Sum(s.Square(s.Grad(s.Sum(y), true, x)[0]), -1))
-	case separate:
-		y = forward(x)
-	case critic:
-		y, penalty = s.Critic(x, net)
-	default:
-		y = s.MLP(x, net)
-	}
-	loss := s.Sum(s.Mul(y, w))
-	if critic {
-		loss = s.Add(loss, s.MulScalar(penalty, float64(n)))
-	}
-	s.Backward(loss)
-	return append(tensortest.Float64s(t, s, y), tensortest.Float64s(t, s, flat.Grads)...)
-}
-
-// TestPerceptronSizes compares perceptrons of all kinds of sizes with libtorch's separate operations, on one thread and on
-// several: sizes that leave tiles of every height and vectors partly empty, and ones that are cut into blocks.
-func TestPerceptronSizes(t *testing.T) {
-	defer tensor.SetThreads(tensor.Threads())
-	rng := rand.New(rand.NewPCG(1, 2))
-	activations := []tensor.Activation{tensor.Identity, tensor.Relu, tensor.Elu, tensor.Tanh, tensor.Sigmoid}
-	for trial := range 60 {
-		sizes := []int64{1 + rng.Int64N(70), 1 + rng.Int64N(70), 1 + rng.Int64N(70), 1}
-		if trial%2 == 1 {
-			sizes = []int64{1 + rng.Int64N(70), 1 + rng.Int64N(70), 1 + rng.Int64N(40)}
-		}
-		n, f := 1+rng.Int64N(150), activations[trial%len(activations)]
-		if trial >= 58 { // larger than a block in every dimension
-			sizes, n = []int64{600, 520, 300}, 700
-		}
-		t.Run(fmt.Sprintf("%v %d rows %v", sizes, n, f), func(t *testing.T) {
-			runtime.LockOSThread() // libtorch adds gradients up in an order that it counts by thread
-			defer runtime.UnlockOSThread()
-			net, flat := bound(t, int64(trial), f, sizes...)
-			for _, w := range net.Weights { // keeps activations off their flat ends
-				if err := tensor.Write(w, scaled(t, w, 2/float64(tensor.Size(w, 1)))); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want := forwardBackward(t, net, flat, n, true)
-			for _, threads := range []int{1, 2, 3} {
-				tensor.SetThreads(threads)
-				got := forwardBackward(t, net, flat, n, false)
-				largest := 1.0
-				for _, x := range want {
-					largest = max(largest, x, -x)
-				}
-				for i := range want {
-					if d := got[i] - want[i]; !(max(d, -d) <= 1e-5*largest) {
-						t.Fatalf("%d threads: number %d of %d is %.9g, libtorch's %.9g; the largest is %.3g", threads, i, len(want), got[i], want[i], largest)
-					}
-				}
-				if again := forwardBackward(t, net, flat, n, false); !slices.Equal(got, again) {
-					t.Errorf("%d threads: the same again gives other numbers", threads)
-				}
-			}
-		})
-	}
-}
-
-// scaled returns w's elements times f.
-func scaled(t *testing.T, w tensor.Tensor, f float64) []float64 {
-	t.Helper()
-	x, err := tensor.Float64s(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range x {
-		x[i] *= f
-	}
-	return x
-}
 
 // Views that the engine makes share their tensor's memory, as libtorch's do.
 func TestViewsShareMemory(t *testing.T) {

@@ -1,7 +1,6 @@
 package tensor_test
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -82,9 +81,6 @@ func checkGradients(t *testing.T, f function, ops ...operand) {
 			power = 2
 		}
 		_, grads := differentiate(t, f, ops, power, second)
-		if !second {
-			checkBound(t, f, ops, grads)
-		}
 		for i, o := range ops {
 			for k := range o.x {
 				old := o.x[k]
@@ -98,39 +94,6 @@ func checkGradients(t *testing.T, f function, ops ...operand) {
 					t.Fatalf("second %v: derivative by element %d of input %d is %.10g, the difference quotient %.10g", second, k, i, got, want)
 				}
 			}
-		}
-	}
-}
-
-// checkBound compares gradients by float32 parameters that belong to a Flat with grads. For these the engine has nodes of
-// its own, which run alone or, where libtorch raises f(x) to a power, in one graph with libtorch's.
-func checkBound(t *testing.T, f function, ops []operand, grads [][]float64) {
-	t.Helper()
-	resident, s := tensor.NoGrad(), tensor.NewScope()
-	defer resident.Close()
-	defer s.Close()
-	var params []tensor.Parameter
-	var xs []tensor.Tensor
-	for i, o := range ops {
-		x := tensor.From(resident, float32s(o.x), o.shape...)
-		params, xs = append(params, tensor.Parameter{Name: fmt.Sprint(i), Tensor: x}), append(xs, x)
-	}
-	flat, err := tensor.NewFlat(params, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer flat.Close()
-	for _, mixed := range []bool{false, true} {
-		flat.ZeroGrad(s)
-		y := f(s, xs)
-		w := tensor.From(s, float32s(numbers(99, int(tensor.Numel(y)))), tensor.Shape(y)...)
-		if mixed {
-			y = s.PowScalar(y, 1)
-		}
-		s.Backward(s.Sum(s.Mul(y, w)))
-		for i, want := range grads {
-			got := tensortest.Float64s(t, s, s.GradOf(xs[i]))
-			wantNear(t, fmt.Sprintf("gradient by input %d, with libtorch %v", i, mixed), got, want, 2e-4)
 		}
 	}
 }

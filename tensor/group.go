@@ -8,6 +8,7 @@ import "C"
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"time"
 	"unsafe"
@@ -93,6 +94,9 @@ func (n *NCCL) Close() {
 // of all ranks up, and call Unpack.
 func (f *Flat) Pack(s *Scope, rows int64, rank int, figures ...Tensor) {
 	const op = "Pack"
+	if s.err == nil && (rank < 0 || rank > math.MaxInt32) {
+		s.err = fmt.Errorf("tensor: %s: rank %d; want one from 0 on", op, rank)
+	}
 	s.effect(op, func() C.gorl_err {
 		hs := handles(op, figures)
 		return C.gorl_group_pack_(handle(op, f.Shared), C.int64_t(f.Len()), C.double(rows), unsafe.SliceData(hs),
@@ -104,11 +108,14 @@ func (f *Flat) Pack(s *Scope, rows int64, rank int, figures ...Tensor) {
 // next Pack, and the ranks' flags behind them.
 func (f *Flat) Unpack(s *Scope, n int) (figures []Tensor, flags Tensor) {
 	const op = "Unpack"
+	if most := Numel(f.Shared) - f.Len() - 1; s.err == nil && (n < 0 || int64(n) > most) {
+		s.err = fmt.Errorf("tensor: %s: %d figures; want 0 to %d, as many as were packed", op, n, most)
+	}
 	s.effect(op, func() C.gorl_err {
 		return C.gorl_group_unpack_(handle(op, f.Shared), C.int64_t(f.Len()), C.int32_t(n))
 	}, f.Shared)
 	if s.Err() != nil {
-		return make([]Tensor, n), Tensor{}
+		return nil, Tensor{}
 	}
 	for i := range n {
 		figures = append(figures, s.Select(f.Shared, 0, f.Len()+1+int64(i)))

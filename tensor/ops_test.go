@@ -264,3 +264,34 @@ func TestLinearAndMLP(t *testing.T) {
 	bad.MLP(tx, &tensor.Layers{Weights: []tensor.Tensor{tw0}, Activations: []tensor.Activation{tensor.Relu}})
 	wantError(t, bad.Err(), "MLP", "0 biases")
 }
+
+// Arguments that leave the tensor, or overflow where the engine multiplies or adds them up, are errors.
+func TestExtremeArguments(t *testing.T) {
+	tensortest.CheckLive(t)
+	gen := generator(t, 1)
+	for name, run := range map[string]func(s *tensor.Scope){
+		"Narrow":        func(s *tensor.Scope) { s.Narrow(s.Ones(4, 2), 0, math.MaxInt64, 1) },
+		"Full":          func(s *tensor.Scope) { s.Full(tensor.DType(99), 0, 1) },
+		"As":            func(s *tensor.Scope) { s.As(s.Ones(1), tensor.DType(-3)) },
+		"RandInt":       func(s *tensor.Scope) { s.RandInt(gen, 0, 9, -2, -3) },
+		"RandInt size":  func(s *tensor.Scope) { s.RandInt(gen, 0, 9, 1<<62, 4) },
+		"RandInt range": func(s *tensor.Scope) { s.RandInt(gen, 0, math.MaxInt64, 1) },
+		"Categorical":   func(s *tensor.Scope) { s.Categorical(s.Ones(2, 2), s.Ones(2, 3), math.MaxInt64, math.MaxInt64, 4) },
+		"PositiveShare": func(s *tensor.Scope) { s.PositiveShare(s.Arange(3)) }, // the mean of integers; the share must not leak
+		"MLP":           func(s *tensor.Scope) { mlpWithBias(s, s.Ones(3, 1)) },
+		"ScalerForward": func(s *tensor.Scope) {
+			s.ScalerForward(s.Ones(2, 3), s.Full(tensor.Float64, 0, 3, 1), s.Full(tensor.Float64, 1, 3), 1, 1)
+		},
+	} {
+		s := tensor.NoGrad()
+		run(s)
+		if s.Err() == nil {
+			t.Errorf("%s: no error", name)
+		}
+		s.Close()
+	}
+}
+
+func mlpWithBias(s *tensor.Scope, b tensor.Tensor) tensor.Tensor {
+	return s.MLP(s.Ones(2, 4), &tensor.Layers{Weights: []tensor.Tensor{s.Ones(3, 4)}, Biases: []tensor.Tensor{b}, Activations: []tensor.Activation{tensor.Tanh}})
+}

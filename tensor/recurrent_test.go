@@ -2,6 +2,7 @@ package tensor_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -76,7 +77,7 @@ func (c recurrentCase) byHand(s *tensor.Scope, x, state, ended tensor.Tensor, w 
 	n, h := c.sequences, c.hidden
 	column := func(i int64) tensor.Tensor {
 		if state.T == nil {
-			return s.Zeros(n, h)
+			return s.Full(tensor.TypeOf(x), 0, n, h)
 		}
 		return s.Narrow(state, 1, i*h, h)
 	}
@@ -120,84 +121,6 @@ func (c recurrentCase) byHand(s *tensor.Scope, x, state, ended tensor.Tensor, w 
 		x = s.Cat(0, outs...)
 	}
 	return x, s.Cat(1, append(hs, cs...)...)
-}
-
-// TestRecurrent compares results, last states and gradients of the node, of the separate operations, and without a
-// graph with those of the formulas.
-func TestRecurrent(t *testing.T) {
-	for _, c := range recurrentCases() {
-		t.Run(c.String(), func(t *testing.T) {
-			tensortest.CheckLive(t)
-			keep := tensor.NoGrad()
-			defer keep.Close()
-			var want []tensor.Tensor
-			for _, way := range []string{"formulas", "operations", "node", "no graph"} {
-				s := tensor.NewScope()
-				own := tensor.NoGrad()
-				var ws []tensor.Tensor
-				var params []tensor.Parameter
-				for i, w := range c.weights {
-					ws = append(ws, own.RequireGrad(tensor.From(own, float32s(w.x), w.shape...)))
-					params = append(params, tensor.Parameter{Name: fmt.Sprint(i), Tensor: ws[i]})
-				}
-				var flat *tensor.Flat
-				if way == "node" {
-					var err error
-					if flat, err = tensor.NewFlat(params, tensor.CPU); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if way == "no graph" {
-					s = tensor.NoGrad()
-				}
-				x := tensor.From(s, float32s(c.x.x), c.x.shape...)
-				state, ended := optional(s, c.initial, c.state), optional(s, c.ends, c.ended)
-				if way != "no graph" {
-					s.RequireGrad(x)
-				}
-				net := &tensor.RecurrentLayers{Kind: c.kind, Weights: ws}
-				var out, last tensor.Tensor
-				if way == "formulas" {
-					out, last = c.byHand(s, x, state, ended, ws)
-				} else {
-					out, last = s.Recurrent(x, state, ended, int(c.length), net)
-				}
-				got := []tensor.Tensor{keep.Clone(s.Detach(out)), keep.Clone(s.Detach(last))}
-				if way != "no graph" {
-					if way != "formulas" && tensor.RequiresGrad(last) {
-						t.Error("the last state has a gradient")
-					}
-					loss := s.Sum(s.Mul(s.Square(out), tensor.From(s, float32s(numbers(9,
-						int(c.length*c.sequences*c.hidden))), c.length*c.sequences, c.hidden)))
-					if way == "node" {
-						s.Backward(loss)
-						got = append(got, keep.Clone(s.GradOf(x)))
-						for _, w := range ws {
-							got = append(got, keep.Clone(s.GradOf(w)))
-						}
-					} else {
-						for _, g := range s.Grad(loss, false, append([]tensor.Tensor{x}, ws...)...) {
-							got = append(got, keep.Clone(g))
-						}
-					}
-				}
-				if err := s.Err(); err != nil {
-					t.Fatal(err)
-				}
-				if want == nil {
-					want = got
-				}
-				for i := range got {
-					sameTensor(t, fmt.Sprintf("%s: %d", way, i), got[i], want[i])
-				}
-				if flat != nil {
-					flat.Close()
-				}
-				own.Close()
-				s.Close()
-			}
-		})
-	}
 }
 
 // TestRecurrentGradients compares first and second derivatives by the input and the parameters, through resets within
@@ -275,6 +198,21 @@ func TestRecurrentPenalty(t *testing.T) {
 				own.Close()
 			}
 		})
+	}
+}
+
+// Sequences without rows have no steps to go through, however long they are said to be.
+func TestRecurrentWithoutRows(t *testing.T) {
+	for _, grad := range []bool{false, true} {
+		s := scope(t)
+		net := &tensor.RecurrentLayers{Kind: tensor.GRU, Weights: []tensor.Tensor{s.Zeros(6, 3), s.Zeros(6, 2), s.Zeros(6), s.Zeros(6)}}
+		x := s.Zeros(0, 3)
+		if grad { // by separate operations
+			s.RequireGrad(net.Weights[0])
+		}
+		out, last := s.Recurrent(x, tensor.Tensor{}, tensor.Tensor{}, math.MaxInt, net)
+		wantTensor(t, "the results", s, out, []int64{0, 2}, nil, 0)
+		wantTensor(t, "the state", s, last, []int64{0, 2}, nil, 0)
 	}
 }
 

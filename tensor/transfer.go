@@ -12,6 +12,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"math"
 	"unsafe"
 )
 
@@ -55,7 +56,7 @@ const alignment = 64
 // reserve makes room for n bytes and returns where it begins.
 func (t *Transfer) reserve(n int) (at int, err error) {
 	at = (t.used + alignment - 1) / alignment * alignment
-	if at+n > len(t.memory) {
+	if at+n > len(t.memory) || t.memory == nil { // an empty part has memory, too
 		var host, there Tensor
 		size := max(2*len(t.memory), at+n, 4096)
 		fresh := NoGrad()
@@ -80,11 +81,15 @@ func (t *Transfer) reserve(n int) (at int, err error) {
 // Reserve adds a part of the given shape, of at most four dimensions, and returns it with its memory, for the caller to
 // fill before the transfer is sent and before the next part is added.
 func Reserve[T Element](t *Transfer, shape ...int64) (Part, []T, error) {
+	var zero T
 	n := int64(1)
 	for _, d := range shape {
+		if d < 0 || d > 0 && n > math.MaxInt32/d {
+			return Part{}, nil, fmt.Errorf("tensor: Reserve: the shape %v; a part has at most %d elements, and no size is negative",
+				shape, math.MaxInt32)
+		}
 		n *= d
 	}
-	var zero T
 	p := Part{from: t, begun: t.begun, size: int(n) * int(unsafe.Sizeof(zero)), dtype: typeFor[T](), dims: len(shape)}
 	if copy(p.shape[:], shape) < len(shape) {
 		return p, nil, fmt.Errorf("tensor: Reserve: %d dimensions; a part has at most %d", len(shape), len(p.shape))

@@ -85,7 +85,7 @@ gorl_err gorl_categorical(gorl_t logits, gorl_t choices, const int64_t* counts, 
   std::vector<int64_t> each_count(counts, counts + n);
   int64_t width = 0;
   for (const int64_t count : each_count) {
-    TORCH_CHECK(count > 0, "a distribution has no choices");
+    TORCH_CHECK(count > 0 && count <= INT32_MAX, "a distribution has ", count, " choices");
     width += count;
   }
   TORCH_CHECK(x.dim() == 2 && x.size(1) == width && a.dim() == 2 && a.size(0) == x.size(0) && a.size(1) == n, "want logits (rows, ", width,
@@ -111,7 +111,8 @@ gorl_err gorl_categorical(gorl_t logits, gorl_t choices, const int64_t* counts, 
     entropies.push_back((log_p.exp() * log_p).sum(1, true).neg());
   }
   const auto together = [](const std::vector<at::Tensor>& list) { return list.size() == 1 ? list[0] : at::cat(list, 1).sum(1, true); };
-  *chosen = wrap(together(of_choice));
-  *entropy = wrap(together(entropies));
+  auto all_chosen = together(of_choice), all_entropies = together(entropies);
+  *chosen = wrap(std::move(all_chosen));
+  *entropy = wrap(std::move(all_entropies));
   GORL_END
 }

@@ -143,7 +143,7 @@ at::Tensor fast_unary(int32_t op, const at::Tensor& a) {
     case GORL_NEG: return combine(a, -1, nullptr, 0, 0);
     case GORL_SQUARE: return map(a, [](float x) { return x * x; }, [](float g, float x, float) { return 2 * x * g; });
     case GORL_EXP: return map(a, [](float x) { return std::exp(x); }, [](float g, float, float y) { return g * y; });
-    case GORL_RELU: return map(a, [](float x) { return x < 0 ? 0.f : x; }, [](float g, float x, float) { return x > 0 ? g : 0.f; });
+    case GORL_RELU: return map(a, [](float x) { return x < 0 ? 0.f : x; }, [](float g, float x, float) { return x <= 0 ? 0.f : g; });
     case GORL_TANH: return map(a, [](float x) { return std::tanh(x); }, [](float g, float, float y) { return g * (1 - y * y); });
     case GORL_SIGMOID: return map(a, [](float x) { return 1 / (1 + std::exp(-x)); }, [](float g, float, float y) { return g * (y * (1 - y)); });
     case GORL_LOG: return map(a, [](float x) { return std::log(x); }, [](float g, float x, float) { return g / x; });
@@ -204,7 +204,7 @@ bool bare(const at::Tensor& t) { return engine() && t.device().is_cpu() && t.is_
 }  // namespace
 
 at::Tensor fast_narrow(const at::Tensor& a, int64_t dim, int64_t start, int64_t length) {
-  if (dim != 0 || !bare(a) || a.dim() == 0 || start < 0 || length < 0 || start + length > a.size(0)) return {};
+  if (dim != 0 || !bare(a) || a.dim() == 0 || start < 0 || length < 0 || start > a.size(0) || length > a.size(0) - start) return {};
   auto sizes = a.sizes().vec();
   const int64_t row = a.size(0) == 0 ? 0 : a.numel() / a.size(0);
   sizes[0] = length;
@@ -228,7 +228,7 @@ at::Tensor fast_unsqueeze(const at::Tensor& a, int64_t dim) {
 bool fast_copy(at::Tensor& to, const at::Tensor& from) {
   const auto simple = [](const at::Tensor& t) { return t.device().is_cpu() && t.is_contiguous(); };
   if (!engine() || !simple(to) || !simple(from) || to.scalar_type() != from.scalar_type() || to.sizes() != from.sizes()) return false;
-  perform([o = to.data_ptr(), p = from.data_ptr(), bytes = to.nbytes()] { std::memmove(o, p, bytes); }, to, from);
+  perform([o = to.data_ptr(), p = from.data_ptr(), bytes = to.nbytes()] { if (bytes > 0) std::memmove(o, p, bytes); }, to, from);
   to.unsafeGetTensorImpl()->bump_version();
   return true;
 }
@@ -255,7 +255,7 @@ at::Tensor fast_cat(const gorl_t* list, int32_t n, int64_t dim) {
   float* p = data(out);
   for (int32_t i = 0; i < n; i++) {
     const at::Tensor& t = T(list[i]);
-    perform([p, q = data(t), bytes = t.nbytes()] { std::memcpy(p, q, bytes); }, t, out);
+    perform([p, q = data(t), bytes = t.nbytes()] { copy_bytes(p, q, bytes); }, t, out);
     p += t.numel();
   }
   return out;
@@ -280,7 +280,7 @@ at::Tensor fast_rows(const at::Tensor& a, int64_t dim, const at::Tensor& index) 
     for (int64_t i = 0; i < n; i++) {
       if (i + ahead < n)
         for (int64_t j = 0; j < row; j += 16) __builtin_prefetch(from + at[i + ahead] * row + j);
-      std::memcpy(to + i * row, from + at[i] * row, static_cast<size_t>(row) * 4);
+      copy_bytes(to + i * row, from + at[i] * row, static_cast<size_t>(row) * 4);
     }
   }, a, index, out);
   return out;

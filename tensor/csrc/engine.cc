@@ -70,6 +70,7 @@ __attribute__((tls_model("initial-exec"))) thread_local Blocks blocks;
 
 void release(void* data) {
   char* p = static_cast<char*>(data) - line;
+  if (GORL_EXACT_MEMORY) return free(p);
   const size_t c = static_cast<size_t>(*reinterpret_cast<int64_t*>(p));
   auto& list = blocks.spare[c];
   if ((list.size() + 1) << (c + smallest) > kept) free(p);
@@ -77,6 +78,11 @@ void release(void* data) {
 }
 
 void* block(size_t bytes) {
+  if (GORL_EXACT_MEMORY) {
+    void* exact = nullptr;
+    TORCH_CHECK(posix_memalign(&exact, line, line + bytes) == 0, "there is no memory for ", bytes, " bytes");
+    return static_cast<char*>(exact) + line;
+  }
   size_t c = 0;
   while ((size_t(1) << (c + smallest)) < bytes) c++;
   auto& list = blocks.spare[c];
@@ -113,7 +119,7 @@ struct StorageCell final : c10::StorageImpl, Celled { using c10::StorageImpl::St
 
 void* cell(size_t bytes) {
   const size_t i = (bytes - 1) / grain;
-  if (bytes > largest) return ::operator new(bytes);
+  if (bytes > largest || GORL_EXACT_MEMORY) return ::operator new(bytes);
   auto& s = spare;
   if (s.first[i] == nullptr) return ::operator new((i + 1) * grain);
   s.count[i]--;
@@ -123,7 +129,7 @@ void* cell(size_t bytes) {
 void free_cell(void* p, size_t bytes) {
   const size_t i = (bytes - 1) / grain;
   auto& s = spare;
-  if (bytes > largest || s.count[i] == most) return ::operator delete(p);
+  if (bytes > largest || GORL_EXACT_MEMORY || s.count[i] == most) return ::operator delete(p);
   s.count[i]++;
   s.first[i] = new (p) Spare::Link{s.first[i]};
 }
@@ -279,3 +285,16 @@ void each(int64_t parts, const std::function<void(int64_t)>& f) {
 }
 
 }  // namespace gorl
+
+#ifdef GORL_CANARY
+// Faults that the sanitizers must find, for scripts/test-sanitizers.sh. Only libraries for sanitizers have this function.
+extern "C" int gorl_canary(int fault) {
+  volatile int result = fault;
+  switch (fault) {
+    case 0: return static_cast<int>(gorl::data(gorl::make({3}))[result + 3]);  // a read behind a result
+    case 1: return INT32_MAX + result;                                         // an overflow
+    case 2: gorl::each(2, [&](int64_t) { for (int i = 0; i < 100000; i++) result = result + 1; });  // a race in the pool
+  }
+  return 0;
+}
+#endif

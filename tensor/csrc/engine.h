@@ -51,6 +51,11 @@ inline at::Tensor bare_of(const at::Tensor& t) { return alias(t, t.sizes()); }
 // A float32 scalar on the CPU.
 at::Tensor scalar(double x);
 
+// memcpy, but for nothing, which may lie nowhere.
+inline void copy_bytes(void* to, const void* from, size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
 inline float* data(const at::Tensor& t) { return static_cast<float*>(t.data_ptr()); }
 
 // The number of parts into which to split n rows whose arithmetic is so many multiplications in all: 1, or the number of

@@ -137,7 +137,8 @@ gorl_err gorl_nccl_broadcast(void*, gorl_t, int32_t) { return no_nccl(); }
 gorl_err gorl_group_pack_(gorl_t buffer, int64_t gradients, double rows, const gorl_t* figures, int32_t n, int32_t rank) {
   GORL_BEGIN(0)
   at::Tensor& b = T(buffer);
-  TORCH_CHECK(gradients + 1 + n + rank < b.numel(), "the buffer is too short for ", n, " figures and rank ", rank);
+  TORCH_CHECK(gradients >= 0 && rank >= 0 && rank < b.numel() - gradients - 1 - n, "the buffer of ", b.numel(), " elements has no room for ",
+              gradients, " gradients, ", n, " figures and rank ", rank);
   bool loop = plain(b);
   for (int32_t i = 0; i < n && loop; i++) loop = plain(T(figures[i])) && T(figures[i]).numel() == 1;
   if (loop) {
@@ -170,6 +171,8 @@ gorl_err gorl_group_pack_(gorl_t buffer, int64_t gradients, double rows, const g
 gorl_err gorl_group_unpack_(gorl_t buffer, int64_t gradients, int32_t n) {
   GORL_BEGIN(0)
   at::Tensor& b = T(buffer);
+  TORCH_CHECK(gradients >= 0 && n >= 0 && n < b.numel() - gradients, "the buffer of ", b.numel(), " elements does not hold ", gradients,
+              " gradients and ", n, " figures");
   if (plain(b)) {
     auto* p = b.data_ptr<float>();
     const float w = 1.0f / p[gradients];

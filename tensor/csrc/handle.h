@@ -40,7 +40,10 @@ inline int32_t code_of(const at::Device& d) {
   if (d.is_cpu()) return -1;
   return d.type() == c10::DeviceType::PrivateUse1 ? -2 - d.index() : d.index();
 }
-inline at::ScalarType scalar_of(int32_t dtype) { return static_cast<at::ScalarType>(dtype); }
+inline at::ScalarType scalar_of(int32_t dtype) {
+  TORCH_CHECK(dtype >= 0 && dtype < static_cast<int32_t>(at::ScalarType::Undefined), "there is no element type ", dtype);
+  return static_cast<at::ScalarType>(dtype);
+}
 inline at::IntArrayRef sizes_of(const int64_t* s, int32_t n) { return at::IntArrayRef(s, static_cast<size_t>(n)); }
 
 // Host memory in the type `to` with what lies at `in`, for a copy to the device that the host does not wait for: on CUDA it

@@ -53,6 +53,7 @@ void check_statistics(const at::Tensor& mean, const at::Tensor& variance, const 
   TORCH_CHECK(mean.numel() > 0, "the statistics are empty");
   for (auto* t : {&mean, &variance}) {
     TORCH_CHECK(t->scalar_type() == at::kDouble && t->is_contiguous(), "the statistics must be contiguous float64");
+    TORCH_CHECK(t->dim() == 1, "the statistics must be vectors, one has the shape ", t->sizes());
     TORCH_CHECK(t->numel() == mean.numel(), "the mean has ", mean.numel(), " elements, the variance ", variance.numel());
     TORCH_CHECK(t->device() == x.device(), "the statistics are on ", t->device(), ", the values on ", x.device());
   }

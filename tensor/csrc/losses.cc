@@ -179,10 +179,12 @@ gorl_err gorl_surrogate(gorl_t now, gorl_t old, gorl_t advantage, double clip, g
     return nullptr;
   }
   auto d = p - q, r = d.exp();
-  *loss = wrap(-at::minimum(a * r, a * r.clamp(1 - clip, 1 + clip)).mean());
+  auto value = -at::minimum(a * r, a * r.clamp(1 - clip, 1 + clip)).mean();
   at::AutoGradMode off(false);
-  *divergence = wrap(((r.detach() - 1) - d.detach()).mean());
-  *fraction = wrap(((r.detach() - 1).abs() > clip).to(at::kFloat).mean());
+  auto moved = ((r.detach() - 1) - d.detach()).mean(), share = ((r.detach() - 1).abs() > clip).to(at::kFloat).mean();
+  *loss = wrap(std::move(value));
+  *divergence = wrap(std::move(moved));
+  *fraction = wrap(std::move(share));
   GORL_END
 }
 

@@ -20,7 +20,8 @@ bool curved(int32_t op) { return op == GORL_TANH || op == GORL_SIGMOID || op == 
 float* space(size_t slot, int64_t n) {
   thread_local std::vector<std::vector<float>> slots;
   if (slots.size() <= slot) slots.resize(slot + 1);
-  if (static_cast<int64_t>(slots[slot].size()) < n) slots[slot].resize(static_cast<size_t>(n));
+  if (GORL_EXACT_MEMORY) slots[slot] = std::vector<float>(static_cast<size_t>(n));
+  else if (static_cast<int64_t>(slots[slot].size()) < n) slots[slot].resize(static_cast<size_t>(n));
   return slots[slot].data();
 }
 
@@ -35,7 +36,7 @@ struct Net {
     for (int32_t i = 0; i < layers && plain_; i++) {
       const at::Tensor& weight = T(weights_[i]);
       plain_ = biases[i] != nullptr && known(activations[i]) && plain(weight) && weight.dim() == 2 && plain(T(biases[i])) &&
-               T(biases[i]).numel() == weight.size(0) && (i == 0 || weight.size(1) == w.back().size(0));
+               T(biases[i]).dim() == 1 && T(biases[i]).numel() == weight.size(0) && (i == 0 || weight.size(1) == w.back().size(0));
       if (!plain_) return;
       w.push_back(weight);
       b.push_back(T(biases[i]));

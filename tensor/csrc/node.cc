@@ -104,7 +104,7 @@ bool backpropagate(const at::Tensor& loss) {
           if (g.defined()) {  // a gradient may be shared: it is not changed in place
             auto sum = make(g.sizes());
             perform([n = g.numel(), o = data(sum), p = data(g), q = data(in[i])] {
-              std::memcpy(o, p, static_cast<size_t>(n) * 4);
+              copy_bytes(o, p, static_cast<size_t>(n) * 4);
               kernels().axpy(o, 1, q, n);
             }, sum, g, in[i]);
             g = sum;

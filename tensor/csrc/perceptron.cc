@@ -65,7 +65,7 @@ void descend(const Net& net, const std::vector<float*>& h, const float* dy, cons
   const float* dz = dy + r * net.out(last);
   if (end != GORL_IDENTITY) {
     float* own = space(0, rows * net.out(last));
-    std::memcpy(own, dz, static_cast<size_t>(rows * net.out(last)) * 4);
+    copy_bytes(own, dz, static_cast<size_t>(rows * net.out(last)) * 4);
     kernels().derive(end, own, h[last + 1] + r * net.out(last), rows * net.out(last));
     dz = own;
   }
@@ -188,11 +188,11 @@ struct Critic : Op {
         const int64_t r = begin_of(part, parts, n), rows = begin_of(part + 1, parts, n) - r;
         ascend(net, h, r, rows);
         for (int64_t i = r; i < r + rows; i++)
-          std::memcpy(s.v[last] + i * net.in(last), data(net.w[last]), static_cast<size_t>(net.in(last)) * 4);
+          copy_bytes(s.v[last] + i * net.in(last), data(net.w[last]), static_cast<size_t>(net.in(last)) * 4);
         for (size_t k = last; k-- > 0;) {
           const int64_t size = rows * net.out(k), at = r * net.out(k);
           float* u = s.u[k] + at;
-          if (!piecewise_linear) std::memcpy(u, s.v[k + 1] + at, static_cast<size_t>(size) * 4);
+          if (!piecewise_linear) copy_bytes(u, s.v[k + 1] + at, static_cast<size_t>(size) * 4);
           if (!piecewise_linear || k + 1 == last) kernels().derive(net.f[k], u, h[k + 1] + at, size);
           const bool slope = piecewise_linear && k > 0;  // what comes out is u[k - 1]
           down(net, k, rows, u, s.v[k] + r * net.in(k), slope ? h[k] + r * net.in(k) : nullptr,
@@ -212,7 +212,7 @@ struct Critic : Op {
     const int64_t n = x.size(0);
     parts = parts_of(n, (piecewise_linear ? 2 : 4) * n * net.weights);
     dy = grads[0].defined() ? contiguous(grads[0]) : make({n, 1});
-    if (!grads[0].defined()) std::memset(dy.data_ptr(), 0, dy.nbytes());
+    if (!grads[0].defined()) std::fill_n(data(dy), n, 0.f);
     dpenalty = grads[1];
     gradients = Gradients::of(net, parts);
     leave(parts);
@@ -229,7 +229,7 @@ struct Critic : Op {
     const double share = 2 * static_cast<double>(*data(dpenalty)) / static_cast<double>(n);
     const size_t slot = 3;  // after those of descend
     float* dv = space(slot, rows * net.in(0));  // dpenalty/dv_k
-    std::memset(dv, 0, static_cast<size_t>(rows * net.in(0)) * 4);
+    std::fill_n(dv, rows * net.in(0), 0.f);
     kernels().axpy(dv, static_cast<float>(share), s.v[0] + r * net.in(0), rows * net.in(0));
     for (size_t k = 0; k < last; k++) {
       const int64_t size = rows * net.out(k), at = r * net.out(k);
@@ -239,7 +239,7 @@ struct Critic : Op {
       up(net, k, rows, dv, du, false, bends ? nullptr : h[k + 1] + at, net.f[k]);
       if (bends) {
         more[k] = space(slot + 2 + 2 * k, size);
-        std::memcpy(more[k], du, static_cast<size_t>(size) * 4);
+        copy_bytes(more[k], du, static_cast<size_t>(size) * 4);
         kernels().curve(net.f[k], more[k], h[k + 1] + at, s.v[k + 1] + at, size);
         kernels().derive(net.f[k], du, h[k + 1] + at, size);
       }
@@ -336,7 +336,12 @@ gorl_err gorl_critic(gorl_t x, const gorl_t* weights, const gorl_t* biases, cons
   gorl_err err = gorl_mlp(leaf, weights, biases, activations, layers, lower, 1, out);
   gorl_free(&leaf, 1);
   if (err != nullptr) return err;
-  auto g = numbered_grad({T(*out).sum()}, {in}, {})[0];
-  *penalty = wrap(g.square().sum(-1).mean());
+  try {
+    auto g = numbered_grad({T(*out).sum()}, {in}, {})[0];
+    *penalty = wrap(g.square().sum(-1).mean());
+  } catch (...) {
+    gorl_free(out, 1);
+    throw;
+  }
   GORL_END
 }

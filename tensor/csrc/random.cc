@@ -10,7 +10,12 @@ at::Generator& G(void* g) { return *static_cast<at::Generator*>(g); }
 
 // Whole numbers in [low, low + range), the ones that libtorch draws.
 at::Tensor whole_numbers(at::IntArrayRef sizes, int64_t low, uint64_t range, const at::Generator& g) {
-  const int64_t n = c10::multiply_integers(sizes);
+  int64_t n = 1, span = 1;  // the span is also limited where a size is 0
+  for (const int64_t size : sizes) {
+    TORCH_CHECK(size >= 0 && !__builtin_mul_overflow(span, std::max<int64_t>(size, 1), &span) && span <= int64_t(1) << 48,
+                "there is no tensor of the shape ", sizes);
+    n *= size;
+  }
   auto out = alias(make({2 * n}), sizes, 0, at::kLong);
   perform([n, p = static_cast<int64_t*>(out.data_ptr()), low, range, g] {
     auto* source = at::check_generator<at::CPUGeneratorImpl>(g);
@@ -28,6 +33,10 @@ gorl_err gorl_generator_new(uint64_t seed, int32_t device, void** out) {
     auto make = reinterpret_cast<void* (*)(uint64_t, int32_t)>(dlsym(RTLD_DEFAULT, "gorl_privateuse1_generator"));
     TORCH_CHECK(make != nullptr, "the backend of PrivateUse1 has no function gorl_privateuse1_generator");
     *out = make(seed, -2 - device);
+    return nullptr;
+  }
+  if (device == -1) {  // libtorch 1.13 leaks what it clones
+    *out = new at::Generator(at::make_generator<at::CPUGeneratorImpl>(seed));
     return nullptr;
   }
   // A clone of the device's default generator is an independent one, on every device and libtorch version.

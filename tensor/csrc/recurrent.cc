@@ -393,6 +393,7 @@ gorl_err gorl_recurrent(int32_t kind, gorl_t x, gorl_t state, gorl_t ended, cons
   if (state != nullptr) q.state = T(state).detach().contiguous();
   if (ended != nullptr) q.ended = T(ended).detach().contiguous();
   check(q, in);
+  if (in.size(0) == 0) q.length = 1;  // no sequence has a step to go through
   if (!fast(q, in, grad != 0)) {
     *out = wrap(compose(q, in, final));
   } else if (grad && (in.requires_grad() || q.w.front().requires_grad())) {

@@ -7,7 +7,7 @@ using namespace gorl;
 gorl_err gorl_tally_(gorl_t sums, const gorl_t* scalars, int32_t n) {
   GORL_BEGIN(0)
   at::Tensor& s = T(sums);
-  TORCH_CHECK(s.numel() == n, "there are ", n, " scalars for ", s.numel(), " sums");
+  TORCH_CHECK(s.dim() == 1 && s.numel() == n, "there are ", n, " scalars for sums of the shape ", s.sizes());
   bool loop = s.device().is_cpu() && s.scalar_type() == at::kDouble && s.is_contiguous();
   for (int32_t i = 0; i < n && loop; i++) loop = plain(T(scalars[i])) && T(scalars[i]).numel() == 1;
   if (loop) {
@@ -40,7 +40,8 @@ gorl_err gorl_positive_share(gorl_t x, gorl_t* share, gorl_t* mean) {
     *mean = wrap(std::move(average));
     return nullptr;
   }
-  *share = wrap((t > 0).to(at::kFloat).mean());
-  *mean = wrap(t.mean());
+  auto positives = (t > 0).to(at::kFloat).mean(), average = t.mean();
+  *share = wrap(std::move(positives));
+  *mean = wrap(std::move(average));
   GORL_END
 }

@@ -1,6 +1,7 @@
 // The engine's inner loops for one instruction set: scripts/shim.sh compiles this file once for each, with GORL_SIMD naming it
 // and the compiler's flags for it. Vectors are the compiler's own (vector_size), so that one text serves all widths.
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #if defined(__AVX2__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // in the header's reductions
@@ -135,9 +136,9 @@ inline V curved(V g, V h, V v) {
 
 // A vector of the first `left` elements of p, and 0 for those that are not there; and the way back.
 inline V load_part(const float* p, int64_t left) {
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !GORL_EXACT_MEMORY
   return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << left) - 1), p);
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) && !GORL_EXACT_MEMORY
   return _mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(left)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
 #else
   float t[W] = {0};
@@ -146,9 +147,9 @@ inline V load_part(const float* p, int64_t left) {
 #endif
 }
 inline void store_part(float* p, V x, int64_t left) {
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !GORL_EXACT_MEMORY
   _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << left) - 1), x);
-#elif defined(__AVX2__)
+#elif defined(__AVX2__) && !GORL_EXACT_MEMORY
   _mm256_maskstore_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(left)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)), x);
 #else
   float t[W];
@@ -326,10 +327,16 @@ struct Scratch {
   float* p = nullptr;
   int64_t size = 0;
   float* of(int64_t n) {
-    if (n > size) {
+    if (n > size || GORL_EXACT_MEMORY) {
       __builtin_free(p);
       size = n;
+#if GORL_EXACT_MEMORY
+      void* q = nullptr;
+      if (posix_memalign(&q, 64, static_cast<size_t>(n) * 4) != 0) abort();
+      p = static_cast<float*>(q);
+#else
       p = static_cast<float*>(__builtin_malloc(static_cast<size_t>(n) * 4 + 64));
+#endif
     }
     return reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(p) + 63) & ~static_cast<uintptr_t>(63));
   }

@@ -5,6 +5,14 @@
 
 namespace gorl {
 
+// For AddressSanitizer memory ends exactly where its last element does, is not kept for other results, and is never read or
+// written by a masked instruction, which the sanitizer does not check.
+#if defined(__SANITIZE_ADDRESS__)
+#define GORL_EXACT_MEMORY 1
+#else
+#define GORL_EXACT_MEMORY 0
+#endif
+
 // C = A·B, or C += A·B, and what follows where an element of C is stored: the bias of its column, then an activation f(C),
 // or a derivative, C·f'(z) given h = f(z) in a matrix laid out as C. Activations are GORL_IDENTITY, RELU, TANH, SIGMOID and ELU.
 struct Product {
