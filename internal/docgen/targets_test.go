@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	makes = regexp.MustCompile("(?m)(?:`|^)make ([a-z][a-z-]*)")
+	makes = regexp.MustCompile("(?m)(?:`|^)make ([a-z][a-z0-9-]*)")
 	goes  = regexp.MustCompile(`go (?:run|build|test)[^\n` + "`" + `]*? (\./[a-z][a-z0-9_/]*)`)
 )
 
