@@ -65,12 +65,9 @@ for compiler in gcc g++; do
 	chmod +x "$build/$compiler"
 done
 CXX=$build/g++ SHIM_DIR=$build scripts/shim.sh
-# Without binfmt_misc the kernel starts no arm64 programs, and this test starts itself.
-skip=()
-if [ ! -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ]; then
-	skip=(-skip '^TestOneCore$')
-	say "left out: TestOneCore, as the kernel has no handler for arm64 programs (qemu-aarch64 in /proc/sys/fs/binfmt_misc)"
-fi
-say "go test $*"
+# Left out: what takes an hour under emulation, and what starts itself where the kernel starts no arm64 programs.
+skip='^TestConformance$'
+if [ ! -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ]; then skip+='|^TestOneCore$'; fi
+say "go test -skip '$skip' $*"
 QEMU_LD_PREFIX=$root GOARCH=arm64 CGO_ENABLED=1 CC=$build/gcc CXX=$build/g++ CGO_LDFLAGS=-L$build \
-	go test -exec "qemu-aarch64-static -E LD_LIBRARY_PATH=$build" -count=1 -timeout 60m ${skip[@]+"${skip[@]}"} "$@"
+	go test -exec "qemu-aarch64-static -E LD_LIBRARY_PATH=$build" -count=1 -timeout 60m -skip "$skip" "$@"
