@@ -87,8 +87,8 @@ func withCause(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// runContext returns the context of the timesteps of a run. With several ranks one that is cancelled waits for the next
-// update, where all stop, but no longer than an operation of the ranks may take.
+// runContext returns the context of the timesteps of a run. With several ranks one that is cancelled waits for the
+// next update, where all stop, but no longer than an operation of the ranks may take.
 func (t *Trainer) runContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !t.rank.Several() {
 		return ctx, func() {}
