@@ -66,7 +66,8 @@ var launchers = []launcher{
 		rank: "RANK", size: "WORLD_SIZE", localRank: "LOCAL_RANK", localSize: "LOCAL_WORLD_SIZE",
 		id: []string{EnvRun}, attempt: EnvAttempt, caller: EnvLauncher, port: defaultPort,
 		socket: EnvSocket,
-		hint:   "set both, or " + EnvDistributed + "=kubernetes in the pods of an Indexed Job, or " + EnvDistributed + "=off to train alone",
+		hint: "set both, or " + EnvDistributed + "=kubernetes in the pods of an Indexed Job, or " + EnvDistributed +
+			"=off to train alone",
 	},
 	{
 		name: "Open MPI", claims: []string{"OMPI_COMM_WORLD_RANK"},

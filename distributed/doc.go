@@ -10,6 +10,6 @@
 //	agent, err := ppo.New(ppo.Options{Group: group /* ... */})
 //
 // The ranks of one machine are connected by unix sockets, those of several machines by TCP. GPUs use NCCL. A nil
-// *Group is one process alone, for which every operation does nothing. docs/distributed.md says in what a run of several
-// ranks equals a run of one process.
+// *Group is one process alone, for which every operation does nothing. docs/distributed.md says in what a run of
+// several ranks equals a run of one process.
 package distributed

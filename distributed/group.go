@@ -27,8 +27,8 @@ type Group struct {
 	spent     time.Duration
 }
 
-// Join connects to the other ranks at place and returns when all are there. It returns an error when Config.JoinTimeout
-// has passed or ctx ends. After Join has returned, no port is open.
+// Join connects to the other ranks at place and returns when all are there. It returns an error when
+// Config.JoinTimeout has passed or ctx ends. After Join has returned, no port is open.
 func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

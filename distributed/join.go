@@ -18,8 +18,8 @@ import (
 // has drawn. The secret proves to a rank that a connection comes from this run. Then every rank connects to the ranks
 // before it, and all listeners are closed.
 //
-// A process that is no rank may connect to a listener while it is open, and send anything or nothing. It is refused, at
-// the latest after handshakeTime. The ranks go on waiting for each other meanwhile.
+// A process that is no rank may connect to a listener while it is open, and send anything or nothing. It is refused,
+// at the latest after handshakeTime. The ranks go on waiting for each other meanwhile.
 
 const (
 	// handshakeTime is how long a connection may take to identify itself.

@@ -67,8 +67,8 @@ func (g *Group) receive(k kind, r int, b []byte) error {
 	return g.links[r].read(b)
 }
 
-// Sum replaces t by the sum of all ranks' tensors, which must have one shape and type. Every rank gets the same numbers,
-// bit for bit. An error is stored in the scope. With a scope that has an error Sum does nothing.
+// Sum replaces t by the sum of all ranks' tensors, which must have one shape and type. Every rank gets the same
+// numbers, bit for bit. An error is stored in the scope. With a scope that has an error Sum does nothing.
 func (g *Group) Sum(s *tensor.Scope, t tensor.Tensor) {
 	g.operate(s, t, (*tensor.NCCL).Sum, func(t tensor.Tensor, b []byte) error {
 		add, size := adderOf(tensor.TypeOf(t))

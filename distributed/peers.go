@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A rank that ends sends the others the reason. A rank that gets no answer from another one sends the others its number.
-// All ranks therefore blame the rank that has died or hangs, and not each other.
+// A rank that ends sends the others the reason. A rank that gets no answer from another one sends the others its
+// number. All ranks therefore blame the rank that has died or hangs, and not each other.
 
 // inquest is how long a rank waits for the others to report why an operation has failed.
 const inquest = 3 * time.Second
@@ -20,7 +20,8 @@ const inquest = 3 * time.Second
 type PeerError struct {
 	// Ranks are those ranks.
 	Ranks []int
-	// Reason is the reason that the first of them has sent. It is empty if that rank has died, hangs or cannot be reached.
+	// Reason is the reason that the first of them has sent. It is empty if that rank has died, hangs or cannot be
+	// reached.
 	Reason string
 	// Err is the error of the connection.
 	Err error

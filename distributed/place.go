@@ -14,8 +14,8 @@ type Place struct {
 	Rank, Size int
 	// LocalRank is its number among the LocalSize ranks on this machine, which decides for instance which GPU it takes.
 	LocalRank, LocalSize int
-	// Address is the "host:port" at which the ranks meet, at rank 0's machine. For ranks of one machine it may be the path
-	// of a unix socket.
+	// Address is the "host:port" at which the ranks meet, at rank 0's machine. For ranks of one machine it may be the
+	// path of a unix socket.
 	Address string
 	// Run tells runs that meet at one address from each other: the run's id, "/", and Attempt. Ranks of another Run are
 	// refused.

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// A resumed run equals an uninterrupted one, bit for bit, only if a restored environment continues exactly as the saved
-// one did. Check therefore plays the same actions three times from one state.
+// A resumed run equals an uninterrupted one, bit for bit, only if a restored environment continues exactly as the
+// saved one did. Check therefore plays the same actions three times from one state.
 
 // tail is the number of steps that are compared after an episode has ended in every environment: the first steps of
 // new episodes.

@@ -27,7 +27,8 @@ const (
 	StatusUsage = 2
 	// StatusStopped says that a signal has stopped the rank, which has saved and can go on.
 	StatusStopped = 78
-	// StatusPeer says that the rank ended because another rank had ended or did not answer. Run then blames the other one.
+	// StatusPeer says that the rank ended because another rank had ended or did not answer. Run then blames the other
+	// one.
 	StatusPeer = 79
 )
 

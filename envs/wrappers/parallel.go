@@ -138,8 +138,8 @@ func (p *Parallel) add(i int, create func(i int) (envs.Single, error), owners ma
 	return nil
 }
 
-// claim refuses an environment that is, or wraps, the same pointer as an earlier one, because both would step one state.
-// owners maps the pointers of all environments so far to their indices.
+// claim refuses an environment that is, or wraps, the same pointer as an earlier one, because both would step one
+// state. owners maps the pointers of all environments so far to their indices.
 func claim(i int, s envs.Single, owners map[any]int) error {
 	for at := s; at != nil; {
 		// Pointers to two variables of a type of size 0 may be equal.
