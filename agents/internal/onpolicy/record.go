@@ -154,8 +154,8 @@ func (c *Core) shape(t agents.Transition) error {
 	for i, r := range c.rewards {
 		if !(math.Abs(float64(r)) < tooLarge) {
 			return fmt.Errorf("%s: Record at timestep %d: the reward of environment %d is %g after rewards_shaper and "+
-				"rewards_shaper_scale, and was %g before; it must lie within ±%.2g, because float32 cannot hold sums of "+
-				"larger squares; lower rewards_shaper_scale or repair the reward",
+				"rewards_shaper_scale, and was %g before; it must lie within ±%.2g"+
+				", because float32 cannot hold sums of larger squares; lower rewards_shaper_scale or repair the reward",
 				strings.ToLower(c.name), c.Timestep, i, r, t.Rewards[i], float64(tooLarge))
 		}
 	}
