@@ -15,7 +15,8 @@ type Config struct {
 	// libraries were built with it and the machine has a GPU for each of its ranks, otherwise sockets. Tensors on the
 	// CPU always take sockets.
 	//
-	// Set sockets if NCCL cannot connect the machines. All ranks must have the same Backend. "gloo" is an older name of sockets.
+	// Set sockets if NCCL cannot connect the machines. All ranks must have the same Backend. "gloo" is an older name of
+	// sockets.
 	Backend string `yaml:"backend" config:"oneof=auto|sockets|nccl|gloo"`
 	// Timeout is how long a rank waits for the others in each operation, such as the sum of the gradients; then it ends with
 	// an error that names those that are missing. Default 10 minutes.

@@ -122,8 +122,8 @@ using namespace gorl;
 namespace {
 gorl_err no_nccl() {
   return message(
-      "this build has no NCCL; build gorl's libraries against a libtorch with CUDA and NCCL, or set distributed.backend "
-      "to sockets");
+      "this build has no NCCL; build gorl's libraries against a libtorch with CUDA and NCCL, or set "
+      "distributed.backend to sockets");
 }
 }  // namespace
 gorl_err gorl_nccl_new(int32_t, int32_t, int64_t, void**) { return no_nccl(); }
