@@ -13,7 +13,7 @@ import (
 //
 // A step of a training loop is Act, the environment's step, Record, and Update where the agent is Ready. An agent is
 // used by one goroutine at a time; two agents may be used by two goroutines at once. PPO and AMP refuse a call that
-// overlaps with another, and every call after Close.
+// overlaps with another call, and every call after Close.
 type Agent interface {
 	// Name is the algorithm's name, e.g. "PPO".
 	Name() string
@@ -34,8 +34,8 @@ type Agent interface {
 	// Update learns from what is recorded. A cancelled context stops it between minibatches with the context's error;
 	// Update can then be called again.
 	Update(ctx context.Context) error
-	// Close releases every tensor the agent holds, and its networks. It may be called twice. While another method
-	// runs it is an error and releases nothing.
+	// Close releases every tensor the agent holds, and its networks. It may be called twice. If another method is
+	// running, Close returns an error and releases nothing.
 	Close() error
 }
 

@@ -50,11 +50,10 @@ type OnPolicy struct {
 	// It is another way to say the same. Give it where the number of environments changes from run to run, and the size of
 	// a minibatch should not (rl_games, Stable-Baselines3).
 	MiniBatchSize int `yaml:"mini_batch_size" config:"min=0"`
-	// MiniBatchOrder is "random" (default): the rows are shuffled again in every pass; "random_once": they are
-	// shuffled once an update, and every pass has the same minibatches (rsl_rl); or "environments": they come
-	// environment by environment, the steps of each in the order of time, the same in every pass (rl_games). With
-	// "environments" a minibatch of a multiple of T rows has the whole rollouts of the same environments in every
-	// pass.
+	// MiniBatchOrder is the order of the rows in a pass. "random" (default) shuffles them in every pass. "random_once"
+	// shuffles them once an update, so that every pass has the same minibatches (rsl_rl). "environments" takes them
+	// environment by environment, the steps of each in the order of time, in every pass (rl_games). With "environments"
+	// a minibatch of a multiple of T rows has whole rollouts, of the same environments in every pass.
 	//
 	// "random" makes minibatches more alike, and is the better choice in general. "environments" saves the shuffling, and
 	// is what KLAdaptiveLR with divergence "gaussian" was made for.
@@ -96,9 +95,9 @@ type OnPolicy struct {
 	// A larger one learns faster until updates become unstable: the KL divergence jumps and returns collapse. It is the
 	// first setting to tune; KLAdaptiveLR below tunes it while training.
 	LearningRate []float64 `yaml:"learning_rate" config:"gt=0,minlen=1"`
-	// LearningRateScheduler changes it while training: "KLAdaptiveLR", "LinearLR", "CosineLR", "StepLR", "ExponentialLR",
-	// "ConstantLR", one of your own (schedulers.Register), or empty for none; LearningRateSchedulerKwargs are its
-	// settings (package schedulers).
+	// LearningRateScheduler changes the learning rate while training: "KLAdaptiveLR", "LinearLR", "CosineLR", "StepLR",
+	// "ExponentialLR", "ConstantLR", one of your own (schedulers.Register), or empty for none.
+	// LearningRateSchedulerKwargs are its settings (package schedulers).
 	LearningRateScheduler       string         `yaml:"learning_rate_scheduler"`
 	LearningRateSchedulerKwargs map[string]any `yaml:"learning_rate_scheduler_kwargs"`
 	// LearningRateSchedulerNetworks says whose rates the schedule changes: those of "all" networks (default), or that of the
@@ -385,7 +384,8 @@ func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, 
 		var clip struct {
 			On bool `yaml:"clip_predicted_values"`
 		}
-		if err := config.Merge(&clip, map[string]any{"clip_predicted_values": v}, config.Options{Prefix: prefix}); err != nil {
+		given := map[string]any{"clip_predicted_values": v}
+		if err := config.Merge(&clip, given, config.Options{Prefix: prefix}); err != nil {
 			return nil, err
 		}
 		if !clip.On {

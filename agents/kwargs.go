@@ -7,7 +7,7 @@ import (
 	"github.com/gorl-dev/gorl/preprocessors"
 )
 
-// CheckKwargs refuses the kwargs of a setting that is empty: nothing would read them.
+// CheckKwargs refuses kwargs if value, the setting that they belong to, is empty, because nothing would read them.
 func CheckKwargs(prefix, key, value string, kwargs map[string]any) error {
 	if value != "" || len(kwargs) == 0 {
 		return nil
@@ -17,7 +17,8 @@ func CheckKwargs(prefix, key, value string, kwargs map[string]any) error {
 		prefix, key, kwargs, key, key)
 }
 
-// ScalerConfig reads a preprocessor's kwargs. "size" and "device", which skrl needs, are checked and not needed.
+// ScalerConfig reads a preprocessor's kwargs. "size" and "device", which skrl needs, may be left out: ScalerConfig
+// checks size and ignores device.
 func ScalerConfig(prefix string, kwargs map[string]any, size int, unbiased bool) (preprocessors.ScalerConfig, error) {
 	cfg := preprocessors.DefaultScalerConfig()
 	cfg.Unbiased = unbiased

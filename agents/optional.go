@@ -41,8 +41,8 @@ type Tracker interface {
 	Tracked(f func(tag string, value float64))
 }
 
-// Noter is implemented by agents that report data that spoils what they learn, such as one observation of 1e8 among
-// values around 1. Trainers pass the notes to their OnWarning and list them in Notes.
+// Noter is implemented by agents that report data that harms learning, such as one observation of 1e8 among values
+// around 1. Trainers pass the notes to their OnWarning and list them in Notes.
 type Noter interface {
 	// Noted calls f for every note since the last call, and forgets them.
 	Noted(f func(note string))
@@ -60,8 +60,8 @@ type Tunable interface {
 // with total_iters: auto. Trainers call it before training; a training loop of one's own calls it once.
 type Planner interface {
 	// Plan says how many timesteps the run has in all, those before a resumed checkpoint included. It may be called again
-	// when the run becomes longer. The notes list settings that conflict with this length, for people to read: that the
-	// run has no update, or that the learning rate is 0 for the rest of it.
+	// when the run becomes longer. The notes list conflicts of the settings with this length for the user: the run has no
+	// update, or the learning rate is 0 for the rest of the run.
 	Plan(timesteps int) (notes []string)
 }
 
@@ -108,14 +108,14 @@ type Recurrent interface {
 	// HiddenSizes are the widths of the networks' states, by the networks' names ("policy", "value", "style_value").
 	// It is empty if no network has memory.
 	HiddenSizes() map[string]int
-	// ResetHidden says that the environments were reset between the last Record and the next Act; call it after every
-	// Reset but the first, and after their states were replaced. Given environments, numbers below NumEnvs, it is about
-	// these only.
+	// ResetHidden says that environments were reset between the last Record and the next Act: those of the given
+	// indices, below NumEnvs, or all if none is given. Call it after every Reset but the first, and after an
+	// environment's state was replaced.
 	//
 	// The networks' states start from zero. In training the step recorded last counts as truncated unless its episode
-	// ended, so that no advantage is estimated across the reset. The observation that followed that step is not known,
-	// and the value of the one before stands in for it. Training and evaluation have states of their own: ResetHidden
-	// changes those of the present mode.
+	// ended, so that no advantage is estimated across the reset. The observation that followed that step is not known;
+	// the value of the observation before it is used instead. Training and evaluation have states of their own:
+	// ResetHidden changes those of the present mode.
 	ResetHidden(environments ...int)
 }
 

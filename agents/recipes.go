@@ -27,8 +27,8 @@ var libraries = []string{"CleanRL", "Stable-Baselines3", "rsl_rl", "rl_games"}
 // (params.config and params.network of a2c_continuous). docs/reference/recipes.md is made of it.
 func Hyperparameters() []Hyperparameter { return slices.Clone(hyperparameters) }
 
-// Hints returns, by another library's name of a setting, what it is here: what an error about an unknown key says.
-// Names of PyTorch's Adam are among them, and the keys that only AMP has.
+// Hints maps other libraries' names of settings to what gorl calls them, for errors about unknown keys. The names of
+// PyTorch's Adam and the keys that only AMP has are included.
 func Hints() map[string]string {
 	hints := map[string]string{}
 	for _, h := range slices.Concat(hyperparameters, torch) {
@@ -124,7 +124,8 @@ var hyperparameters = []Hyperparameter{
 
 	{"Stable-Baselines3", "policy", "MlpPolicy", "models.mlp", "{mlp: [64, 64], activation: tanh}"},
 	{"Stable-Baselines3", "env", "", "environment.id", ""},
-	{"Stable-Baselines3", "learning_rate", "3e-4", "learning_rate", "a linear schedule: LinearLR with {start_factor: 1, end_factor: 0, total_iters: auto, start_epoch: 1}"},
+	{"Stable-Baselines3", "learning_rate", "3e-4", "learning_rate",
+		"a linear schedule: LinearLR with {start_factor: 1, end_factor: 0, total_iters: auto, start_epoch: 1}"},
 	{"Stable-Baselines3", "n_steps", "2048", "rollouts", ""},
 	{"Stable-Baselines3", "batch_size", "64", "mini_batch_size", "the same number"},
 	{"Stable-Baselines3", "n_epochs", "10", "learning_epochs", ""},
@@ -230,7 +231,8 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "tau", "", "gae_lambda", ""},
 	{"rl_games", "learning_rate", "", "learning_rate", ""},
 	{"rl_games", "lr_schedule", "", "learning_rate_scheduler",
-		"adaptive: KLAdaptiveLR with {divergence: gaussian} (AMP: gaussian_rollout); linear: LinearLR with {start_factor: 1, end_factor: 1e-6 / learning_rate, total_iters: auto}"},
+		"adaptive: KLAdaptiveLR with {divergence: gaussian} (AMP: gaussian_rollout); linear: LinearLR with " +
+			"{start_factor: 1, end_factor: 1e-6 / learning_rate, total_iters: auto}"},
 	{"rl_games", "schedule_type", "legacy", "learning_rate_scheduler_kwargs",
 		"legacy: {step: minibatch}; standard: {step: epoch}; standard_epoch: a constant rate, of AMP {step: update}"},
 	{"rl_games", "kl_threshold", "", "learning_rate_scheduler_kwargs",

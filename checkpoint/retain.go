@@ -36,9 +36,9 @@ func (s *Store) retain(saved Manifest) error {
 	return errors.Join(errs...)
 }
 
-// Tidy completes what interrupted saves have left undone, here and in the folder of the best snapshot. It deletes files
+// Tidy cleans up after interrupted saves, in this folder and in that of the best snapshot. It deletes temporary files
 // of processes that have ended, and snapshots beyond Options.Keep. It deletes no snapshot unless the newest one is
-// valid. Call it when a run continues. A Save does the same for its own folder.
+// valid. Call it when a run continues. Save does the same for its own folder.
 func (s *Store) Tidy() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

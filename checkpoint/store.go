@@ -131,17 +131,18 @@ func checkName(name string) error {
 
 // save does the work of Save. What happens on disk, in this order, and what a crash after each step leaves:
 //
-//  1. Files that processes which have ended left at steps 2 to 4 and 7 are deleted; the temporary manifest proves whose
-//     the data is. A name that they held is free again.
-//  2. The data is written and synced under a temporary name in the store's folder. A crash leaves a file that no reader
-//     looks at.
-//  3. The manifest, with the data's size and SHA-256, is written and synced under a temporary name. A crash leaves two.
+//  1. Files that processes which have ended left at steps 2 to 4 and 7 are deleted; the temporary manifest proves
+//     whose the data is. A name that they held is free again.
+//  2. The data is written and synced under a temporary name in the store's folder. A crash leaves a file that no
+//     reader looks at.
+//  3. The manifest, with the data's size and SHA-256, is written and synced under a temporary name. A crash leaves
+//     two.
 //  4. The data gets its name, by a link, so that no file is ever written over; a taken name gives the next one,
 //     "<name>-2". A crash leaves data without a manifest, which readers report as uncommitted ([ErrUncommitted]).
 //  5. The manifest is renamed to its name. This commits the snapshot: readers now find it.
 //  6. The folder is synced, so that both names survive a power failure. Only then does Save return without an error.
-//  7. Where there are more than Keep snapshots, the new one is read back and verified, and the oldest are deleted, each
-//     with its manifest first. A crash leaves data without a manifest.
+//  7. Where there are more than Keep snapshots, the new one is read back and verified, and the oldest are deleted,
+//     each with its manifest first. A crash leaves data without a manifest.
 func (s *Store) save(name string, step int64, snap *Snapshot) (path string, err error) {
 	fsys := s.fs
 	swept := s.sweep()

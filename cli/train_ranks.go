@@ -57,7 +57,7 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 	switch {
 	case errors.Is(err, ranks.ErrStopped):
 		return &commandline.StatusError{Status: commandline.Stopped} // rank 0 has said where
-	case errors.As(err, &failure) && failure.Status == ranks.StatusUsage: // as it has said
+	case errors.As(err, &failure) && failure.Status == ranks.StatusUsage: // the rank has printed the reason
 		fmt.Fprintf(stderr, "%s: rank %d of %d was called wrongly\n", program, failure.Rank, failure.Size)
 		return &commandline.StatusError{Status: commandline.WrongUse}
 	}
@@ -72,7 +72,7 @@ func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place di
 	t, err := join(ctx, c, place)
 	if err == nil {
 		shown := stderr
-		if t.group.Rank() > 0 { // rank 0 prints for all ranks; errors are each rank's own
+		if t.group.Rank() > 0 { // rank 0 prints for all ranks, but each rank prints its own errors
 			f.quiet, stdout, shown = true, io.Discard, io.Discard
 		}
 		err = t.leave(f.trainSingle(ctx, c, t, stdout, shown))
@@ -108,8 +108,8 @@ func join(ctx context.Context, c runfile.Sections, place distributed.Place) (t t
 	return t, err
 }
 
-// equal compares the environment's settings of all ranks, but for the seed and what belongs to a machine. The trainer
-// compares the number of environments, and all other settings.
+// equal compares the environment's settings of all ranks, except the seed and settings of the machine. The trainer
+// compares the number of environments and all other settings.
 func (t together) equal(environment map[string]any) error {
 	environment = maps.Clone(environment)
 	for _, key := range []string{"seed", "num_envs", "python", "device", "render"} {

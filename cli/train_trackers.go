@@ -60,7 +60,7 @@ func trackMembers(dir string, members []int, full runfile.Sections, resumed bool
 	return all, nil
 }
 
-// trackersOf returns the trackers that a configuration names. Unknown ones and wrong settings are wrong uses.
+// trackersOf returns the trackers that a configuration names. Unknown names and wrong settings are usage errors.
 func trackersOf(c runfile.Sections) (list []trackers.Tracker, err error) {
 	var section struct {
 		Trackers []trackers.Tracker `yaml:"trackers"`

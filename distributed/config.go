@@ -10,11 +10,13 @@ import (
 
 // Config says how ranks compute together.
 type Config struct {
-	// Backend is what adds up tensors on CUDA devices: "nccl" is NVIDIA's library; "sockets" copies the tensors to the
-	// host and back, so that several ranks may share one GPU. Default "auto": nccl if gorl's libraries were built with it and
-	// the machine has a GPU for each of its ranks. Tensors on the CPU always take sockets.
+	// Backend is the means by which ranks add up tensors on CUDA devices. "nccl" is NVIDIA's library. "sockets" copies
+	// the tensors to the host and back, so that several ranks may share one GPU. Default "auto": nccl if gorl's
+	// libraries were built with it and the machine has a GPU for each of its ranks, otherwise sockets. Tensors on the
+	// CPU always take sockets.
 	//
-	// Set sockets if NCCL cannot connect the machines. All ranks must have the same. "gloo" is an older name of sockets.
+	// Set sockets if NCCL cannot connect the machines. All ranks must have the same Backend. "gloo" is an older name of
+	// sockets.
 	Backend string `yaml:"backend" config:"oneof=auto|sockets|nccl|gloo"`
 	// Timeout is how long a rank waits for the others in each operation, such as the sum of the gradients; then it ends with
 	// an error that names those that are missing. Default 10 minutes.

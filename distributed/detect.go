@@ -33,7 +33,7 @@ type launcher struct {
 	attempt              string
 	caller               string // in which the launcher says its name
 	addrName, portName   string // instead of MASTER_ADDR and MASTER_PORT
-	socket               string // the path of a unix socket, which counts instead of both
+	socket               string // the path of a unix socket, which replaces both
 	taken                string // the variable that is True where another program listens at MASTER_PORT
 	port                 int    // where there is none; 0 makes one of the run's id
 	hint                 string // for the error where rank or size is missing or wrong
@@ -66,7 +66,8 @@ var launchers = []launcher{
 		rank: "RANK", size: "WORLD_SIZE", localRank: "LOCAL_RANK", localSize: "LOCAL_WORLD_SIZE",
 		id: []string{EnvRun}, attempt: EnvAttempt, caller: EnvLauncher, port: defaultPort,
 		socket: EnvSocket,
-		hint:   "set both, or " + EnvDistributed + "=kubernetes in the pods of an Indexed Job, or " + EnvDistributed + "=off to train alone",
+		hint: "set both, or " + EnvDistributed + "=kubernetes in the pods of an Indexed Job, or " + EnvDistributed +
+			"=off to train alone",
 	},
 	{
 		name: "Open MPI", claims: []string{"OMPI_COMM_WORLD_RANK"},
@@ -227,8 +228,8 @@ func (l launcher) local(e environment, p *Place) (err error) {
 }
 
 // meet is where the ranks meet: MASTER_ADDR and MASTER_PORT, else the first machine of the launcher's list, else this
-// machine where all ranks are on it, at a port that follows from the run's id. A socket of this machine counts before
-// these.
+// machine where all ranks are on it, at a port that follows from the run's id. A socket of this machine
+// takes precedence over these.
 func (l launcher) meet(e environment, p Place, id string) (string, error) {
 	if path := e.get(l.socket); path != "" {
 		if !filepath.IsAbs(path) || p.LocalSize != p.Size {

@@ -9,7 +9,7 @@
 //	defer group.Close()
 //	agent, err := ppo.New(ppo.Options{Group: group /* ... */})
 //
-// The ranks of one machine are connected by unix sockets, those of several machines by TCP. GPUs add up by NCCL. A nil
-// *Group is one process alone, for which every operation does nothing. docs/distributed.md says what is and what is not
-// the same as one process.
+// The ranks of one machine are connected by unix sockets, those of several machines by TCP. GPUs use NCCL. A nil
+// *Group is one process alone, for which every operation does nothing. docs/distributed.md says in what a run of
+// several ranks equals a run of one process.
 package distributed

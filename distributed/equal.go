@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// longestValue is the number of bytes that an error quotes of a value.
+// longestValue is the largest number of bytes of a value that an error quotes.
 const longestValue = 100
 
 // RequireEqual compares values of all ranks by key, in one exchange. If a value differs, every rank returns the same
 // error: it names the key, both values and the ranks. Values are compared as fmt prints them.
 //
-// Agents call it with their settings, spaces and parameters, and trainers with theirs, before anything is learned.
+// Before anything is learned, agents call RequireEqual with their settings, spaces and parameters, and trainers with
+// their settings.
 func (g *Group) RequireEqual(values map[string]any) error {
 	if !g.Several() {
 		return nil
@@ -49,7 +50,8 @@ func (g *Group) RequireEqual(values map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		for r, of := range ranks[1:] {
 			if of[key] != ranks[0][key] {
-				differ = append(differ, fmt.Sprintf("%q is %s on rank 0 and %s on rank %d", key, quoted(ranks[0], key), quoted(of, key), r+1))
+				differ = append(differ, fmt.Sprintf("%q is %s on rank 0 and %s on rank %d", key, quoted(ranks[0], key),
+					quoted(of, key), r+1))
 				break
 			}
 		}
@@ -60,7 +62,8 @@ func (g *Group) RequireEqual(values map[string]any) error {
 	if more := len(differ) - 5; more > 0 {
 		differ = append(differ[:5], fmt.Sprintf("and %d more differences", more))
 	}
-	return fmt.Errorf("distributed: the ranks differ: %s; give all ranks the same program, file and options", strings.Join(differ, ", "))
+	return fmt.Errorf("distributed: the ranks differ: %s; give all ranks the same program, file and options",
+		strings.Join(differ, ", "))
 }
 
 // flatten writes a value under its key, and each value of a map under a key of its own.
@@ -75,7 +78,7 @@ func flatten(to map[string]string, key string, value any) {
 	}
 }
 
-// quoted is the value of a key for an error.
+// quoted returns the value of a key as an error quotes it.
 func quoted(values map[string]string, key string) string {
 	value, ok := values[key]
 	switch {
@@ -87,7 +90,7 @@ func quoted(values map[string]string, key string) string {
 	return value
 }
 
-// version is the version of the program, as far as it was built into it.
+// version returns the program's version, if the build recorded it.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

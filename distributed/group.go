@@ -10,9 +10,10 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Group is one rank's part of all ranks. Every operation waits for the others, so all ranks must call the same operations
-// in the same order. If one does not, the others end with a [PeerError] after Config.Timeout. After any error the group
-// cannot be used any more. It is used by one goroutine at a time. A nil *Group is one process alone.
+// Group is one rank's connection to all other ranks. Every operation waits for the other ranks, so all ranks must
+// call the same operations in the same order. If one rank does not, the others return a [PeerError] after
+// Config.Timeout. After any error the group cannot be used any more. A group is used by one goroutine at a time. A
+// nil *Group is one process alone.
 type Group struct {
 	place     Place
 	cfg       Config
@@ -22,12 +23,12 @@ type Group struct {
 	op        uint64                 // counts operations
 	scratch   [2][]byte
 	joining   context.Context // while the ranks join, otherwise nil
-	lost      error           // why the group is of no more use
+	lost      error           // why the group cannot be used any more
 	spent     time.Duration
 }
 
-// Join meets the other ranks at place and returns when all are there. It returns an error when Config.JoinTimeout has
-// passed or ctx ends. Nothing listens any more when it has returned.
+// Join connects to the other ranks at place and returns when all are there. It returns an error when
+// Config.JoinTimeout has passed or ctx ends. After Join has returned, no port is open.
 func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -52,12 +53,13 @@ func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("distributed: rank %d waited for the others: %w", place.Rank, context.Cause(ctx))
 	default:
-		err = fmt.Errorf("distributed: rank %d of %d could not join the others at %s within %v: %w; see that all ranks are started, and that they reach this address", place.Rank, place.Size, place.Address, cfg.JoinTimeout, err)
+		err = fmt.Errorf("distributed: rank %d of %d could not join the others at %s within %v: %w; see that all ranks are "+
+			"started, and that they reach this address", place.Rank, place.Size, place.Address, cfg.JoinTimeout, err)
 	}
 	return nil, errors.Join(err, g.Close())
 }
 
-// join connects this rank with all others, and compares what must be equal in all.
+// join connects this rank to all others, and compares the values that must be equal on all.
 func (g *Group) join(ctx context.Context) error {
 	if err := connect(ctx, g.place, g.links); err != nil {
 		return err

@@ -13,26 +13,28 @@ import (
 	"time"
 )
 
-// The ranks meet at rank 0, which listens at Place.Address. Each other rank connects to it, and says which rank of which
-// run it is. When all are there, rank 0 tells everyone where the others listen and a number that it has drawn, by which
-// ranks of this run know each other. Then every rank connects to those before it, and nothing listens any more.
+// The ranks meet at rank 0, which listens at Place.Address. Each other rank connects to rank 0, and sends its number
+// and the id of its run. When all are there, rank 0 sends everyone the addresses of the others and a secret that it
+// has drawn. The secret proves to a rank that a connection comes from this run. Then every rank connects to the ranks
+// before it, and all listeners are closed.
 //
-// A stranger may connect to a listener while it is open, and say anything or nothing. It is refused, or has
-// handshakeTime to speak, and the ranks wait for each other meanwhile.
+// A process that is no rank may connect to a listener while it is open, and send anything or nothing. It is refused,
+// at the latest after handshakeTime. The ranks go on waiting for each other meanwhile.
 
 const (
-	// handshakeTime is how long a connection may take to say who it is.
+	// handshakeTime is how long a connection may take to identify itself.
 	handshakeTime = 5 * time.Second
-	// handshakes is the number of connections that may do so at a time.
+	// handshakes is the number of connections that may be in that state at a time.
 	handshakes = 256
 	// retry is the time between attempts to connect.
 	retry = 50 * time.Millisecond
 )
 
-// magic begins everything that ranks say before they are connected.
+// magic is the start of every message that ranks send before they are connected.
 var magic = [8]byte{'g', 'o', 'r', 'l', 'r', 'n', 'k', '1'}
 
-// secret proves that a connection comes from a rank of this run: a digest of the run's id, or what rank 0 has drawn.
+// secret proves that a connection comes from a rank of this run. It is a digest of the run's id, or what rank 0 has
+// drawn.
 type secret [sha256.Size]byte
 
 // endpoint is where a rank listens, as text that is padded with zeros.
@@ -48,7 +50,7 @@ type hello struct {
 	Endpoint   endpoint // where the rank listens, for those behind it
 }
 
-// answer is the reply.
+// answer is the reply to hello.
 type answer struct {
 	Magic    [8]byte
 	Accepted uint32 // 0 or 1
@@ -60,13 +62,13 @@ type refusal string
 
 func (r refusal) Error() string { return "it was refused: " + string(r) }
 
-// seat is a connection of a rank that has said who it is.
+// seat is the connection of a rank that has identified itself.
 type seat struct {
 	hello
 	conn net.Conn
 }
 
-// connect fills in the links of a rank to all others.
+// connect connects a rank to all others, and stores the links.
 func connect(ctx context.Context, p Place, links []*link) (err error) {
 	m := &meeting{ctx: ctx, place: p, seats: make([]net.Conn, p.Size), run: sha256.Sum256([]byte("gorl run " + p.Run))}
 	defer func() {
@@ -87,7 +89,7 @@ func connect(ctx context.Context, p Place, links []*link) (err error) {
 	return m.follow()
 }
 
-// meeting is a rank's part in the meeting of all.
+// meeting is the state of one rank while all ranks connect.
 type meeting struct {
 	ctx      context.Context
 	place    Place
@@ -96,10 +98,10 @@ type meeting struct {
 	listener net.Listener
 	end      context.CancelFunc // of the listener
 	arrived  chan seat
-	refused  chan string // the last connection that was refused, in words
+	refused  chan string // a description of the last connection that was refused
 }
 
-// lead is rank 0's part.
+// lead connects rank 0.
 func (m *meeting) lead() error {
 	var l net.Listener
 	var failed error
@@ -133,11 +135,11 @@ func (m *meeting) lead() error {
 	return nil
 }
 
-// follow is the part of another rank.
+// follow connects any other rank.
 func (m *meeting) follow() error {
 	var drawn secret
 	where := make([]endpoint, m.place.Size)
-	// Rank 0 may be started later, or again, and a stranger may listen where it will.
+	// Rank 0 may be started later, or again, and another program may listen at its address until then.
 	err := m.retry(func() error {
 		c, err := m.dial(m.place.Address)
 		if err != nil {
@@ -211,7 +213,7 @@ func (m *meeting) retry(f func() error) (err error) {
 		var refused refusal
 		switch {
 		case err != nil && m.ctx.Err() != nil: // the context has ended the call
-		case errors.As(err, &refused) && !errors.As(failed, &refused): // which says less
+		case errors.As(err, &refused) && !errors.As(failed, &refused): // the refusal says more than this error
 		default:
 			err = failed
 		}
@@ -232,7 +234,7 @@ func (m *meeting) dial(address string) (net.Conn, error) {
 	return d.DialContext(m.ctx, kind, at)
 }
 
-// greet says who this rank is, and waits for the answer.
+// greet sends this rank's hello and waits for the answer.
 func (m *meeting) greet(c net.Conn, s secret, own endpoint) error {
 	stop := m.limit(c, handshakeTime)
 	defer stop()
@@ -252,7 +254,7 @@ func (m *meeting) greet(c net.Conn, s secret, own endpoint) error {
 	return nil
 }
 
-// limit ends reads and writes of c after a time, 0 for none, or when the context ends. stop takes the limit away.
+// limit ends reads and writes of c after a time (0: never), or when the context ends. stop removes the limit.
 func (m *meeting) limit(c net.Conn, within time.Duration) (stop func()) {
 	if within > 0 {
 		_ = c.SetDeadline(time.Now().Add(within)) // a closed connection fails anyway
@@ -265,7 +267,7 @@ func (m *meeting) limit(c net.Conn, within time.Duration) (stop func()) {
 	}
 }
 
-// read and write pass on what rank 0 tells the others when all are there.
+// read and write transfer what rank 0 sends to the others when all are there.
 func (m *meeting) read(c net.Conn, values ...any) error {
 	defer m.limit(c, 0)()
 	for _, v := range values {
@@ -356,12 +358,12 @@ func (m *meeting) accept(ctx context.Context, l net.Listener, s secret, ranks []
 				case <-ctx.Done():
 				}
 			}
-			_ = c.Close() // a stranger
+			_ = c.Close() // not a rank of this run
 		}()
 	}
 }
 
-// welcome hears who has connected, and answers.
+// welcome reads the hello of a connection, and answers it.
 func (m *meeting) welcome(c net.Conn, s secret, ranks []int) (h hello, err error) {
 	defer m.limit(c, handshakeTime)()
 	if err := binary.Read(c, binary.BigEndian, &h); err != nil {

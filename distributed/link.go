@@ -11,7 +11,7 @@ import (
 
 // Ranks send each other frames: a header and a payload. Every read and write has a deadline.
 
-// kind is what a frame holds.
+// kind is the kind of a frame's payload.
 type kind uint32
 
 const (
@@ -20,7 +20,7 @@ const (
 	kindBroadcast                 // a tensor of one rank
 	kindBytes                     // bytes of any length
 	kindLeft                      // the sender has left the others; the payload says why
-	kindWaiting                   // the sender has waited for a rank in vain; the payload says so
+	kindWaiting                   // a rank did not answer the sender in time; the payload says so
 )
 
 // String names the operation for errors.
@@ -42,7 +42,7 @@ const (
 	small = 16 << 10
 	// longest limits a payload, so that a broken header does not fill the memory.
 	longest = 4 << 30
-	// longestReason limits what a rank says when it ends.
+	// longestReason is the largest size of the reason that a rank sends when it ends.
 	longestReason = 64 << 10
 )
 
@@ -55,10 +55,10 @@ type frame struct {
 	text string // the payload of kindLeft and kindWaiting
 }
 
-// control reports whether the frame belongs to no operation.
+// control reports whether the frame is of a kind that belongs to no operation.
 func (f frame) control() bool { return f.kind == kindLeft || f.kind == kindWaiting }
 
-// link is the connection to one other rank. Reading goes on where a deadline has interrupted it.
+// link is the connection to one other rank. A read that a deadline has interrupted can be continued.
 type link struct {
 	rank    int
 	conn    net.Conn
@@ -172,7 +172,8 @@ func (l *link) expect(want frame, size int) (int, error) {
 		if size >= 0 {
 			own = fmt.Sprintf(" of %d bytes", size)
 		}
-		return 0, fmt.Errorf("operation %d of rank %d is %v of %d bytes, operation %d of this rank is %v%s; run the same program with the same settings on all ranks",
+		return 0, fmt.Errorf("operation %d of rank %d is %v of %d bytes, operation %d of this rank is %v%s; run the same "+
+			"program with the same settings on all ranks",
 			f.op, l.rank, f.kind, f.size, want.op, want.kind, own)
 	}
 	return int(f.size), nil
@@ -186,7 +187,7 @@ func (l *link) readText(f *frame) error {
 	return err
 }
 
-// control passes over frames of operations and returns the next other one, nil if there is none before the deadline.
+// control skips frames of operations and returns the next control frame, or nil if none comes before the deadline.
 func (l *link) control() *frame {
 	if _, err := l.in.Discard(int(l.left)); err != nil {
 		return nil

@@ -20,13 +20,15 @@ func network(address string) (kind, at string, err error) {
 		_, err = strconv.ParseUint(text, 10, 16)
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("distributed: the ranks' address is %q; want host:port, or the path of a unix socket: %w", address, err)
+		return "", "", fmt.Errorf("distributed: the ranks' address is %q; want host:port, or the path of a unix socket: %w",
+			address, err)
 	}
 	return "tcp", address, nil
 }
 
-// listen opens rank 0's address, and no other one. A host name may lead here by means that this machine does not see: a
-// Service of Kubernetes, or the 127.0.1.1 that Debian gives a machine's own name. Then all addresses are opened.
+// listen listens at rank 0's address only. A host name may lead here in ways that this machine does not see: a
+// Service of Kubernetes, or the 127.0.1.1 that Debian gives a machine's own name. In that case listen listens at all
+// addresses.
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	kind, at, err := network(address)
 	if err != nil {
@@ -54,14 +56,14 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return lc.Listen(ctx, kind, ":"+port)
 }
 
-// listenBehind opens an address for the ranks after this one: on the network by which it has reached rank 0.
+// listenBehind listens for the ranks after this one, on the network by which this rank has reached rank 0.
 func listenBehind(ctx context.Context, p Place, toZero net.Conn) (net.Listener, error) {
 	var lc net.ListenConfig
 	switch own := toZero.LocalAddr().(type) {
 	case *net.TCPAddr:
 		host, _, _ := net.SplitHostPort(p.Address)
 		if own.IP.IsLoopback() && host != "localhost" && !net.ParseIP(host).IsLoopback() {
-			return lc.Listen(ctx, "tcp", ":0") // on rank 0's machine, by a name that is another address elsewhere
+			return lc.Listen(ctx, "tcp", ":0") // this is rank 0's machine, and its name is another address elsewhere
 		}
 		return lc.Listen(ctx, "tcp", net.JoinHostPort(own.IP.String(), "0"))
 	default:

@@ -38,7 +38,8 @@ func (g *Group) onGPU(device tensor.Device, operation func() error) error {
 	return err
 }
 
-// failGPU returns the error of an operation of NCCL, which does not know why another rank has ended.
+// failGPU returns the error of a failed operation of NCCL. NCCL does not know why another rank has ended, so failGPU
+// asks the other ranks.
 func (g *Group) failGPU(op error) error {
 	for r := range g.others() {
 		g.links[r].until(time.Now().Add(inquest))
@@ -52,14 +53,14 @@ func (g *Group) failGPU(op error) error {
 	return op
 }
 
-// keys are what a rank tells the others while NCCL connects them.
+// keys are what a rank sends to the others while NCCL connects them.
 type keys struct {
 	Values map[string][]byte
 	Done   bool   // its operation has returned
 	Error  string // of its operation
 }
 
-// passKeys passes on the keys that NCCL sets on each rank, until the operation has returned on all.
+// passKeys distributes the keys that NCCL sets on each rank, until the operation has returned on all ranks.
 func (g *Group) passKeys(own <-chan error) error {
 	for k := (keys{}); ; time.Sleep(2 * time.Millisecond) {
 		k.Values = map[string][]byte{}

@@ -8,7 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// exchange makes one operation: f sends and receives its frames, which have the number of the operation.
+// exchange performs one operation: f sends and receives its frames, which have the operation's number.
 func (g *Group) exchange(f func() error) error {
 	if g.lost != nil {
 		return g.lost
@@ -39,7 +39,7 @@ func (g *Group) until(t time.Time) {
 	}
 }
 
-// sendAll sends to each other rank what payload returns for it.
+// sendAll sends to each other rank the bytes that payload returns for that rank.
 func (g *Group) sendAll(k kind, payload func(rank int) []byte) error {
 	for r := range g.others() {
 		if err := g.links[r].send(frame{kind: k, op: g.op}, payload(r)); err != nil {
@@ -67,8 +67,8 @@ func (g *Group) receive(k kind, r int, b []byte) error {
 	return g.links[r].read(b)
 }
 
-// Sum replaces t by the sum of all ranks' tensors, which have one shape and type. Every rank gets the same numbers, bit
-// for bit. An error is the scope's; a scope with an error takes no part.
+// Sum replaces t by the sum of all ranks' tensors, which must have one shape and type. Every rank gets the same
+// numbers, bit for bit. An error is stored in the scope. With a scope that has an error Sum does nothing.
 func (g *Group) Sum(s *tensor.Scope, t tensor.Tensor) {
 	g.operate(s, t, (*tensor.NCCL).Sum, func(t tensor.Tensor, b []byte) error {
 		add, size := adderOf(tensor.TypeOf(t))
@@ -92,8 +92,8 @@ func (g *Group) Broadcast(s *tensor.Scope, t tensor.Tensor, root int) {
 		})
 }
 
-// operate calls gpu for a tensor on CUDA if the ranks have NCCL, and otherwise host with the tensor's memory, or with a
-// copy on the host if t is on another device.
+// operate calls gpu for a tensor on CUDA if the ranks have NCCL. Otherwise it calls host with the tensor's memory, or
+// with a copy on the host if t is on another device.
 func (g *Group) operate(s *tensor.Scope, t tensor.Tensor, gpu func(*tensor.NCCL, tensor.Tensor) error,
 	host func(t tensor.Tensor, memory []byte) error) {
 	if !g.Several() || s.Err() != nil {
@@ -127,8 +127,8 @@ func (g *Group) operate(s *tensor.Scope, t tensor.Tensor, gpu func(*tensor.NCCL,
 	}
 }
 
-// sum adds up b, elements of size bytes. Small ones go whole to all ranks. Of large ones each rank adds up a part of its
-// own, which it then sends to the others.
+// sum adds up b, elements of size bytes. A small b is sent whole to all ranks. For a large b each rank adds up a part
+// of its own, and then sends the result to the others.
 func (g *Group) sum(b []byte, size int, add func(to, from []byte)) error {
 	if len(b) <= small {
 		if err := g.sendAll(kindSum, func(int) []byte { return b }); err != nil {
@@ -169,7 +169,7 @@ func (g *Group) addUp(own []byte, add func(to, from []byte)) error {
 		}
 	}
 	total, in := own, g.scratch[0][:len(own)]
-	if g.Rank() > 1 { // rank 1 may begin with its own numbers, as two numbers are added in either order
+	if g.Rank() > 1 { // rank 1 may start with its own numbers, because a+b equals b+a
 		total = g.scratch[1][:len(own)]
 	}
 	for r := range g.Size() {
@@ -194,7 +194,7 @@ func (g *Group) addUp(own []byte, add func(to, from []byte)) error {
 	return nil
 }
 
-// adderOf returns what adds elements of a type, and their size in bytes.
+// adderOf returns the function that adds elements of a type, and their size in bytes.
 func adderOf(t tensor.DType) (add func(to, from []byte), size int) {
 	switch t {
 	case tensor.Float32:
@@ -243,7 +243,7 @@ func (g *Group) GatherBytes(b []byte) ([][]byte, error) {
 	return all, nil
 }
 
-// BroadcastBytes returns the bytes of rank root; those of the others are not looked at.
+// BroadcastBytes returns the bytes of rank root; those of the others are ignored.
 func (g *Group) BroadcastBytes(root int, b []byte) ([]byte, error) {
 	if !g.Several() {
 		return b, nil

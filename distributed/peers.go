@@ -10,23 +10,24 @@ import (
 	"time"
 )
 
-// A rank that ends tells the others why. A rank that has waited for another in vain tells the others for which. So all
-// ranks blame the one that has died or hangs, and not each other.
+// A rank that ends sends the others the reason. A rank that gets no answer from another one sends the others its
+// number. All ranks therefore blame the rank that has died or hangs, and not each other.
 
-// inquest is how long a rank waits for the others to say why an operation has failed.
+// inquest is how long a rank waits for the others to report why an operation has failed.
 const inquest = 3 * time.Second
 
 // PeerError is the error of an operation that other ranks did not take part in.
 type PeerError struct {
 	// Ranks are those ranks.
 	Ranks []int
-	// Reason is what the first of them has said. It is empty if that rank has died, hangs or cannot be reached.
+	// Reason is the reason that the first of them has sent. It is empty if that rank has died, hangs or cannot be
+	// reached.
 	Reason string
-	// Err is what went wrong on the connection.
+	// Err is the error of the connection.
 	Err error
 }
 
-// Error names the ranks, and says why they have ended if they have said so.
+// Error names the ranks, and the reason for their end if it is known.
 func (e *PeerError) Error() string {
 	switch {
 	case e.Reason != "":
@@ -71,7 +72,7 @@ func (g *Group) fail(op error) error {
 		}
 	}
 	g.until(time.Now().Add(inquest))
-	g.tell(frame{kind: kindWaiting, rank: broken.rank, op: g.op},
+	g.sendControl(frame{kind: kindWaiting, rank: broken.rank, op: g.op},
 		fmt.Sprintf("it waited for rank %d in vain: %v", broken.rank, broken.err))
 	g.until(time.Now().Add(inquest))
 	g.lost = g.blame(broken)
@@ -79,8 +80,8 @@ func (g *Group) fail(op error) error {
 	return g.lost
 }
 
-// tell sends a frame that belongs to no operation to all other ranks.
-func (g *Group) tell(f frame, text string) {
+// sendControl sends a frame that belongs to no operation to all other ranks.
+func (g *Group) sendControl(f frame, text string) {
 	var sent sync.WaitGroup
 	for r := range g.others() {
 		l := g.links[r]
@@ -93,8 +94,8 @@ func (g *Group) tell(f frame, text string) {
 	sent.Wait()
 }
 
-// blame finds out which rank did not take part in an operation: the one that broken names, or the one for which that
-// rank has waited itself.
+// blame finds out which rank did not take part in an operation: the rank that broken names, or the rank for which that
+// one waits itself.
 func (g *Group) blame(broken *linkError) *PeerError {
 	e := &PeerError{Err: broken.err}
 	at, said := broken.rank, broken.said
@@ -126,7 +127,7 @@ func (g *Group) Leave(cause error) {
 	}
 	g.lost = fmt.Errorf("distributed: this rank has left the others: %w", cause)
 	g.until(time.Now().Add(inquest))
-	g.tell(frame{kind: kindLeft, op: g.op}, reason(cause))
+	g.sendControl(frame{kind: kindLeft, op: g.op}, reason(cause))
 }
 
 // reason is what the others are told of an error.

@@ -14,10 +14,11 @@ type Place struct {
 	Rank, Size int
 	// LocalRank is its number among the LocalSize ranks on this machine, which decides for instance which GPU it takes.
 	LocalRank, LocalSize int
-	// Address is the "host:port" at which the ranks meet, at rank 0's machine. For ranks of one machine it may be the path
-	// of a unix socket.
+	// Address is the "host:port" at which the ranks meet, at rank 0's machine. For ranks of one machine it may be the
+	// path of a unix socket.
 	Address string
-	// Run keeps runs apart that meet at one address: the run's id, "/", and Attempt. Ranks of another Run are refused.
+	// Run tells runs that meet at one address from each other: the run's id, "/", and Attempt. Ranks of another Run are
+	// refused.
 	Run string
 	// Attempt is how often all ranks have been started again: torchrun's restarts, Slurm's requeues.
 	Attempt int
@@ -55,7 +56,7 @@ func (p Place) Environ(environ []string) ([]string, error) {
 		return nil, err
 	}
 	socket := ""
-	if kind == "unix" { // the port is for programs that do not know the socket
+	if kind == "unix" { // the port is for programs that do not use the socket
 		socket, at = at, net.JoinHostPort("127.0.0.1", strconv.Itoa(derivedPort(p.Address)))
 	}
 	host, port, _ := net.SplitHostPort(at)

@@ -11,12 +11,12 @@ import (
 // Check drives env for steps steps with random actions and returns the first breach of the contract of [Env], in
 // words that name the field, the environment and the dimension: see [Checked] for what is verified of every
 // step. Beyond that, too few actions must be refused, and the same seed must give the same first
-// observations and, with the same actions, the same ones one step later. An environment with a state ([Stateful])
-// must go on after MarshalState, and after RestoreState, exactly as it would have gone on without them: observations,
-// rewards, ends and episodes, bit for bit. Custom environments deserve a test that calls Check with enough steps for
-// episodes to end. The environment is left in the middle of an episode, not closed.
+// observations and, with the same actions, the same ones one step later. If env has a state ([Stateful]), neither
+// MarshalState nor RestoreState may change what follows: observations, rewards, ends and episodes must be equal bit
+// for bit. Custom environments should have a test that calls Check with enough steps for episodes to end. The
+// environment is left in the middle of an episode, not closed.
 //
-// A panic of env is an error, a [*PanicError].
+// If env panics, Check returns a [*PanicError].
 func Check(env Env, steps int, seed int64) error {
 	return panics.Guard(fmt.Sprintf("envs: the environment (%T)", env), func() error { return check(env, steps, seed) })
 }

@@ -8,15 +8,16 @@ import (
 	"slices"
 )
 
-// A resumed run is the same as an uninterrupted one, bit for bit, only if a restored environment goes on exactly as
-// the saved one did. Check therefore plays the same actions three times from one state.
+// A resumed run equals an uninterrupted one, bit for bit, only if a restored environment continues exactly as the
+// saved one did. Check therefore plays the same actions three times from one state.
 
-// tail is how many steps are compared after the last environment has ended an episode: the first steps of new
-// episodes.
+// tail is the number of steps that are compared after an episode has ended in every environment: the first steps of
+// new episodes.
 const tail = 5
 
-// checkState verifies MarshalState, RestoreState and Observe of an environment that has them, from the middle of an
-// episode on and over at most steps steps, until an episode has ended in every environment.
+// checkState verifies MarshalState, RestoreState and Observe of an environment that has them. It starts in the middle
+// of an episode, and compares until tail steps after an episode has ended in every environment, but at most steps
+// steps.
 func checkState(c *Checker, steps int, rng *rand.Rand) error {
 	s, ok := As[Stateful](c.env)
 	if !ok {
@@ -32,12 +33,13 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 		return fmt.Errorf("envs: MarshalState: %w", err)
 	}
 	state = slices.Clone(state)
-	actions, going, err := c.record(steps, rng)
+	actions, original, err := c.record(steps, rng)
 	if err != nil {
 		return err
 	}
-	// again restores the state into an environment whose own state is another, and plays the same actions.
-	again := func(saves bool) ([]fields, error) {
+	// replay resets the environment, restores the state, and plays the same actions. If saves is true, it calls
+	// MarshalState before the first action.
+	replay := func(saves bool) ([]fields, error) {
 		if _, err := c.Reset(-1); err != nil {
 			return nil, err
 		}
@@ -45,14 +47,14 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 			return nil, fmt.Errorf("envs: RestoreState of a state that MarshalState has just returned: %w", err)
 		}
 		if o, ok := As[Observer](c.env); ok {
-			shown, err := o.Observe()
+			observed, err := o.Observe()
 			if err != nil {
 				return nil, fmt.Errorf("envs: Observe after RestoreState: %w", err)
 			}
-			if err := c.checkReset(shown); err != nil {
+			if err := c.checkReset(observed); err != nil {
 				return nil, fmt.Errorf("envs: Observe after RestoreState: %w", err)
 			}
-			if what := digest(shown, c.n).difference(before); what != "" {
+			if what := digest(observed, c.n).difference(before); what != "" {
 				return nil, fmt.Errorf("envs: after RestoreState, Observe returns other %s than when the state was saved; "+
 					"MarshalState must save what the environment showed last", what)
 			}
@@ -64,11 +66,11 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 		}
 		return c.play(actions)
 	}
-	restored, err := again(false)
+	restored, err := replay(false)
 	if err != nil {
 		return err
 	}
-	saved, err := again(true)
+	saved, err := replay(true)
 	if err != nil {
 		return err
 	}
@@ -79,7 +81,7 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 		}
 	}
 	for k := range actions {
-		if what := restored[k].difference(going[k]); what != "" {
+		if what := restored[k].difference(original[k]); what != "" {
 			return fmt.Errorf("envs: a restored environment goes on differently from the saved one: %d steps after "+
 				"RestoreState, with the same actions, %s differs; MarshalState must save all that later steps depend on, "+
 				"random generators included", k+1, what)
@@ -88,10 +90,10 @@ func checkState(c *Checker, steps int, rng *rand.Rand) error {
 	return nil
 }
 
-// inEpisode steps until an environment is in the middle of an episode, and returns what it shows.
+// inEpisode steps until an environment is in the middle of an episode, and returns the present observations.
 func (c *Checker) inEpisode(rng *rand.Rand) (now *Step, err error) {
 	actions := make([]float32, c.n*c.set.Action.Width())
-	for range 2 { // an episode may end with the first one
+	for range 2 { // the first step may end an episode
 		c.set.Action.Sample(rng, actions)
 		if now, err = c.Step(actions); err != nil {
 			return nil, err
@@ -103,8 +105,8 @@ func (c *Checker) inEpisode(rng *rand.Rand) (now *Step, err error) {
 	return &Step{Observations: now.Observations, States: now.States}, nil
 }
 
-// record takes random actions until tail steps after an episode has ended in every environment, at most steps of
-// them, and returns the actions with what the environment returned.
+// record takes random actions until tail steps after an episode has ended in every environment, but at most steps. It
+// returns the actions and a digest of each Step.
 func (c *Checker) record(steps int, rng *rand.Rand) (actions [][]float32, out []fields, err error) {
 	ended, left := make([]bool, c.n), tail
 	for range steps {
@@ -127,7 +129,7 @@ func (c *Checker) record(steps int, rng *rand.Rand) (actions [][]float32, out []
 	return actions, out, nil
 }
 
-// play takes the given actions and returns what the environment returned.
+// play takes the given actions and returns a digest of each Step.
 func (c *Checker) play(actions [][]float32) (out []fields, err error) {
 	for _, row := range actions {
 		s, err := c.Step(row)
@@ -139,11 +141,11 @@ func (c *Checker) play(actions [][]float32) (out []fields, err error) {
 	return out, nil
 }
 
-// fields are checksums of what a Step has in each field, by environment.
+// fields are the checksums of a Step's fields, by name and environment.
 type fields map[string][]uint64
 
-// digest returns the checksums of a Step of n environments. Rows of environments that did not end are left out of
-// the final observations, which are undefined there, and so are Metrics, which may hold times.
+// digest returns the checksums of a Step of n environments. It leaves out Metrics, which may hold times, and the final
+// observations of environments whose episode did not end, which are undefined.
 func digest(s *Step, n int) fields {
 	out := fields{}
 	add := func(field string, rows []float32, defined func(i int) bool) {
@@ -157,7 +159,7 @@ func digest(s *Step, n int) fields {
 	}
 	add("Observations", s.Observations, nil)
 	add("States", s.States, nil)
-	if s.Rewards == nil { // of a reset
+	if s.Rewards == nil { // after a reset
 		return out
 	}
 	add("Rewards", s.Rewards, nil)
@@ -187,7 +189,7 @@ func digest(s *Step, n int) fields {
 	return out
 }
 
-// sum returns a checksum of numbers, bit for bit: FNV-1a, over whole numbers instead of bytes.
+// sum returns a checksum of the bits of numbers: FNV-1a over 64-bit words instead of bytes.
 func sum[F float32 | float64](values []F) uint64 {
 	h := uint64(14695981039346656037)
 	for _, x := range values {
@@ -196,7 +198,7 @@ func sum[F float32 | float64](values []F) uint64 {
 	return h
 }
 
-// difference names the first field and environment that differ, "" if none does.
+// difference returns the name of the first field and environment that differ, or "" if all are equal.
 func (f fields) difference(other fields) string {
 	for _, name := range slices.Sorted(maps.Keys(f)) {
 		for i, x := range f[name] {

@@ -19,14 +19,14 @@ var ErrNotFinite = errors.New("not finite")
 
 // Policy is a policy that acts. Results are written to slices of the caller's.
 //
-// A policy without recurrent layers may be used by any number of goroutines at once, an HTTP handler for instance: its
+// Any number of goroutines may use a policy without recurrent layers at once, for instance in an HTTP handler: its
 // methods borrow scratch memory from a pool.
 //
 // A policy with recurrent layers ([Policy.HiddenSize] above 0) keeps a state for every environment. Act, ActBatch and
-// Sample take the states a step further, [Policy.Reset] sets them to zero, and Outputs, LogStdAt and Probabilities
-// read them. Such a policy serves one goroutine at a time: a call that overlaps with another is refused with an error
-// and changes nothing. Give each goroutine its own [Policy.Clone], or use [Policy.ActHidden], which any number of
-// goroutines may call with states of their own.
+// Sample update the states, [Policy.Reset] sets them to zero, and Outputs, LogStdAt and Probabilities read them. One
+// goroutine at a time may use such a policy: a call during another call returns an error and changes nothing. Give
+// each goroutine its own [Policy.Clone], or use [Policy.ActHidden], which any number of goroutines may call with
+// states of their own.
 type Policy struct {
 	*program
 	guard  exclusive.Guard // of hidden
@@ -39,7 +39,7 @@ func newPolicy(p *program) *Policy {
 		"goroutine at a time: give each goroutine its own Clone, or use ActHidden with a state of its own"}}
 }
 
-// Clone returns a policy with the same weights, in the same memory, and states of its own, which are zeros.
+// Clone returns a policy that shares the weights and has states of its own, which are zeros.
 func (p *Policy) Clone() *Policy { return newPolicy(p.program) }
 
 // Spaces are the observation space and the action space.

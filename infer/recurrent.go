@@ -11,11 +11,11 @@ import (
 // side by side. It is 0 where there are none, and then what [Policy.Act] computes depends on the observation alone.
 func (p *Policy) HiddenSize() int { return p.size }
 
-// Reset sets the states of the given environments to zero, without arguments those of all. Row i of [Policy.ActBatch]
-// is environment i, and that of [Policy.Act] is environment 0. Call Reset for every environment whose episode has
-// ended, by termination or truncation, before the next action. An environment that has not acted begins from zeros
-// anyway. For a policy without recurrent layers Reset does nothing. Its only error is an overlap with another call;
-// the states are then as they were.
+// Reset sets the states of the given environments to zero, or of all environments if none is given. Row i of
+// [Policy.ActBatch] is environment i, and the row of [Policy.Act] is environment 0. Call Reset for every environment
+// whose episode has ended, by termination or truncation, before the next action. An environment that has not acted
+// yet starts from zeros. For a policy without recurrent layers Reset does nothing. Reset returns an error only if it
+// overlaps with another call; the states are then unchanged.
 func (p *Policy) Reset(environments ...int) error {
 	if p.size == 0 {
 		return nil

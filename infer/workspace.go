@@ -7,14 +7,13 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// At most maxBlock rows pass through the network together; fewer where their results would be more than maxResults
-// values.
+// At most maxBlock rows are computed together, or fewer if their results would have more than maxResults values.
 const (
 	maxBlock   = 16
 	maxResults = 1 << 22
 )
 
-// program is what clones share. It does not change once New has returned.
+// program is the part of a policy that clones share. It does not change once New has returned.
 type program struct {
 	d          description.Policy
 	float32s   map[string][]float32 // what the description names
@@ -40,7 +39,7 @@ type workspace struct {
 	after   []float32   // the states after the step that is computed
 }
 
-// limitBlock computes how many rows pass through together.
+// limitBlock computes the number of rows that are computed together.
 func (p *program) limitBlock() {
 	total := 0
 	for _, w := range p.widths {
@@ -52,7 +51,7 @@ func (p *program) limitBlock() {
 	p.block = min(max(maxResults/total, 1), maxBlock)
 }
 
-// borrow returns a workspace of the pool, or a new one if the pool is empty. The caller gives it back to p.idle.
+// borrow returns a workspace from the pool, or a new one if the pool is empty. The caller returns it to p.idle.
 func (p *program) borrow() *workspace {
 	if w, ok := p.idle.Get().(*workspace); ok {
 		return w
@@ -90,7 +89,7 @@ var (
 	callReset         exclusive.Method = "Reset"
 )
 
-// enter starts a method that uses the states, if there are any. The caller calls leave when it ends.
+// enter starts a method that uses the states, if there are any. The caller must call leave when the method ends.
 func (p *Policy) enter(m *exclusive.Method) (*workspace, error) {
 	if p.size > 0 {
 		if err := p.guard.Enter(m); err != nil {

@@ -17,11 +17,11 @@ const (
 // branch is a network on the hidden layers of another one.
 type branch struct{ *network }
 
-// Branch returns a network with the given number of outputs that computes them from the hidden layers of another one,
-// which both train: a second output layer, whose initial parameters are drawn from a generator with the given seed.
-// Its parameters are that layer's alone (BranchWeight, BranchBias); those that it shares are listed by the other
-// network, which must stay open for as long. The other one is an [MLP], a [CNN] or of [Spec], and ends with a linear
-// layer.
+// Branch returns a network that computes the given number of outputs from the hidden layers of another network. It
+// adds a second output layer to that network, whose initial parameters are drawn with the given seed. Both networks
+// train the hidden layers. The branch's own parameters are those of its layer (BranchWeight, BranchBias); the other
+// network lists the shared ones, and must stay open while the branch is in use. The other network must be an [MLP], a
+// [CNN] or of [Spec], and end with a linear layer.
 func Branch(of Network, outputs int, seed int64) (Network, error) {
 	var from *network
 	switch n := of.(type) {

@@ -41,7 +41,7 @@ func NewAsync(ctx context.Context, opt Options, place WorkerOptions) (*Async, er
 		return nil, errors.New("pbt: WorkerOptions.Synchronous, Slice and RestartProcess are for members that are processes; " +
 			"leave them out")
 	}
-	opt.New, opt.Progress = oneByOne(apart(opt.New)), oneAtATime(opt.Progress)
+	opt.New, opt.Progress = oneByOne(requireDistinct(opt.New)), oneAtATime(opt.Progress)
 	a := &Async{opt: opt, unlock: func() error { return nil }}
 	if err := a.open(ctx, place); err != nil {
 		return nil, errors.Join(err, a.Close())
@@ -92,9 +92,9 @@ func (a *Async) open(ctx context.Context, place WorkerOptions) error {
 // Train trains all members to Options.TotalSteps and returns the best that any member was at an interval's end, also
 // beside an error.
 //
-// When the context is cancelled the members stop, their states are saved, and the error wraps the context's and its
-// cause; calling Train again, or NewAsync with the same options, continues. A member that gives up, because no peer
-// can rescue it, ends neither the others nor the run; its error is returned at the end.
+// When the context is cancelled the members stop, their states are saved, and the error wraps the context's error and
+// its cause. Calling Train again, or NewAsync with the same options, continues. A member that no peer can rescue
+// gives up, which ends neither the others nor the run; its error is returned at the end.
 func (a *Async) Train(ctx context.Context) (*Result, error) {
 	errs := make([]error, len(a.workers))
 	var wg sync.WaitGroup
@@ -109,7 +109,7 @@ func (a *Async) Train(ctx context.Context) (*Result, error) {
 	}
 	// That each member stopped is said once; what else went wrong, such as a state that could not be saved, stands beside
 	// it.
-	cause, stopped := ended(ctx), false
+	cause, stopped := contextError(ctx), false
 	errs = slices.DeleteFunc(errs, func(err error) bool {
 		only := err != nil && saysOnly(err, cause)
 		stopped = stopped || only
@@ -126,17 +126,17 @@ func (a *Async) Train(ctx context.Context) (*Result, error) {
 	return best, errors.Join(errs...)
 }
 
-// saysOnly reports whether an error wraps that of an ended context, or its cause, and joins nothing else with it.
-func saysOnly(err, ended error) bool {
+// saysOnly reports whether err consists of nothing but contextErr, the error of a cancelled context, or parts of it.
+func saysOnly(err, contextErr error) bool {
 	switch e := err.(type) { //nolint:errorlint // it walks the tree of wrapped errors itself
 	case interface{ Unwrap() []error }:
-		return !slices.ContainsFunc(e.Unwrap(), func(err error) bool { return !saysOnly(err, ended) })
+		return !slices.ContainsFunc(e.Unwrap(), func(err error) bool { return !saysOnly(err, contextErr) })
 	case interface{ Unwrap() error }:
 		if inner := e.Unwrap(); inner != nil {
-			return saysOnly(inner, ended)
+			return saysOnly(inner, contextErr)
 		}
 	}
-	return errors.Is(ended, err)
+	return errors.Is(contextErr, err)
 }
 
 // Iterations returns the least and the greatest interval that a member is in, from 1.

@@ -31,7 +31,7 @@ func (p *Population) load() (*restored, error) {
 		if p.recovered = errors.Join(damage, r.damage); name != stateFile {
 			break
 		}
-		// What a save did not come to delete is deleted now.
+		// Delete the snapshots that an interrupted save left.
 		states := []savedState{r.state}
 		if data, err := os.ReadFile(filepath.Join(p.opt.Directory, previousStateFile)); err == nil {
 			previous, err := decodeState(data)

@@ -129,8 +129,9 @@ func (m *member) evaluate(ctx context.Context, iteration int64) error {
 	return nil
 }
 
-// checkObjective returns an error if the objective's name is a misspelt name of a figure, as soon as there is that
-// figure in the first interval. A name that is unlike all figures may still appear.
+// checkObjective returns an error if the objective's name is probably a misspelt name of a figure. It does so in the
+// first interval, as soon as there is that figure. A name unlike all figures is no error, because that figure may come
+// later.
 func (m *member) checkObjective(iteration int64) error {
 	if m.figure != "" || iteration > 1 {
 		return nil
@@ -148,10 +149,10 @@ func (m *member) checkObjective(iteration int64) error {
 	return nil
 }
 
-// firstLook returns the own environment steps at which a member pauses before end to look for the objective among its
-// figures: after each tenth of the first interval, until it is found, unless Options.ProgressSteps has pauses
-// already.
-func (m *member) firstLook(iteration, end int64) int64 {
+// nextObjectiveCheck returns the number of own environment steps, at most end, at which the member pauses to look for
+// the objective among its figures. In the first interval the member pauses after each tenth, until the objective is
+// found. It does not if Options.ProgressSteps makes pauses already.
+func (m *member) nextObjectiveCheck(iteration, end int64) int64 {
 	if _, _, ok := figureOf(m.metrics, m.opt.Objective, ""); ok || iteration > 1 || m.opt.ProgressSteps > 0 {
 		return end
 	}
@@ -280,7 +281,7 @@ type Evaluator interface {
 
 // EvaluationChecker is implemented by an [Evaluator] that knows before training whether it can evaluate.
 type EvaluationChecker interface {
-	// CheckEvaluation returns why EvaluateMetrics would fail, nil if nothing is known to be in its way.
+	// CheckEvaluation returns the error with which EvaluateMetrics would fail, or nil if none is known.
 	CheckEvaluation() error
 }
 

@@ -144,10 +144,10 @@ func (m *member) status() strategy.Status {
 // and the member's own since.
 func (m *member) weightSteps() int64 { return m.inherited + m.steps - m.copiedAt }
 
-// train advances the member to the interval's end, or by about most environment steps unless that is 0. It calls tell
-// after each part of Options.ProgressSteps. An error or a panic of the trainee makes the member a failed one; it does
-// not end the population. An objective whose name is misspelt does: train returns that error.
-func (m *member) train(ctx context.Context, iteration, most int64, tell func()) error {
+// train advances the member to the interval's end, or by about most environment steps if most is not 0. It calls
+// report after each part of Options.ProgressSteps. An error or a panic of the trainee makes the member a failed one;
+// it does not end the population. A misspelt objective ends the population: train returns that error.
+func (m *member) train(ctx context.Context, iteration, most int64, report func()) error {
 	target := m.opt.target(iteration)
 	if most > 0 {
 		target = min(target, m.steps+most)
@@ -155,7 +155,7 @@ func (m *member) train(ctx context.Context, iteration, most int64, tell func()) 
 	for m.failure == "" && m.steps < target && ctx.Err() == nil {
 		m.snapshot = nil
 		end := m.opt.pause(iteration, m.steps)
-		stop := min(m.firstLook(iteration, end), target)
+		stop := min(m.nextObjectiveCheck(iteration, end), target)
 		if err := guarded(func() error { return m.advance(ctx, iteration, stop, end) }); err != nil {
 			m.fail(iteration, err)
 			return nil
@@ -164,7 +164,7 @@ func (m *member) train(ctx context.Context, iteration, most int64, tell func()) 
 			return err
 		}
 		if m.steps >= end {
-			tell()
+			report()
 		}
 	}
 	return nil
@@ -330,11 +330,12 @@ func (m *member) derive(purpose, iteration int64) int64 {
 // seed derives a seed that is not negative.
 func seed(parts ...int64) int64 { return int64(derive(parts...) >> 1) }
 
-// PanicError is a panic of a trainee, which counts as its failure, or of Options.New or another function of the
+// PanicError is a panic of a trainee, which makes the member fail, or of Options.New or another function of the
 // options. It is the same type as envs.PanicError.
 //
-// The text has the value and up to three functions with file and line: the one that panicked, and its first callers in
-// user code. Value is the argument of panic, which Unwrap returns if it is an error, and Stack the whole stack.
+// The error's text has the value of the panic and up to three functions with file and line: the function that
+// panicked, and its first callers in user code. Value is the argument of panic; Unwrap returns Value if it is an
+// error. Stack is the whole stack.
 type PanicError = panics.Error
 
 // guarded calls f and turns a panic into a *PanicError, so that one member's bug does not end the other members'

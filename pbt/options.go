@@ -81,10 +81,11 @@ type Options struct {
 	// ended. It is created where missing, and used by one population at a time. Default (empty): nothing is kept,
 	// the journal is in memory.
 	Directory string
-	// SaveSteps is the number of a member's own environment steps after which the state is also saved within an interval.
-	// A smaller value loses less when a process is killed, and writes more; members that wait for each other then do so at
-	// every save. It does not change results if trainees continue exactly from their snapshots. Default 0: at interval ends
-	// only.
+	// SaveSteps is the number of a member's own environment steps after which the state is also saved within an
+	// interval. Default 0: the state is saved at the ends of intervals only.
+	//
+	// A smaller value loses less work when a process is killed, and writes more; members that wait for each other then
+	// wait at every save. SaveSteps does not change results if trainees continue exactly from their snapshots.
 	SaveSteps int64
 	// Progress, when not nil, is called while training, never twice at once.
 	Progress func(Update)
@@ -99,8 +100,8 @@ type Options struct {
 	// saved, and at the end of training. It may call the population's methods that only tell something, and may use
 	// trainees. An error ends training.
 	OnInterval func(p *Population) error
-	// New builds a member, with a trainee of its own that shares no agent, network or environment with another member.
-	// Members are built one after the other.
+	// New builds a member. Its trainee must share no agent, network or environment with another member. Members are built
+	// one after the other.
 	New func(m Member) (Trainee, error)
 	// Initial are hyperparameters to begin with: none, one map for all members, or one a member. They win over
 	// Sample.

@@ -257,7 +257,7 @@ func (w *waiter) next(ctx context.Context) (workspace.View, error) {
 	select {
 	case <-w.worker.cfg.after(w.pause):
 	case <-ctx.Done():
-		return workspace.View{}, ended(ctx)
+		return workspace.View{}, contextError(ctx)
 	}
 	return w.worker.view(ctx)
 }
@@ -279,7 +279,7 @@ func (w *Worker) view(ctx context.Context) (workspace.View, error) {
 		case <-w.cfg.after(pause):
 			pause *= 4
 		case <-ctx.Done():
-			return view, ended(ctx)
+			return view, contextError(ctx)
 		}
 	}
 }

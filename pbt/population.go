@@ -32,7 +32,7 @@ type Population struct {
 	best      *Result
 	last      *restored // the last good state saved or loaded
 
-	ended     bool // the state is that of the end of training, and these options ask for no more
+	ended     bool // the saved state is the end of training, and these options ask for no more steps
 	recovered error
 	fatal     error // what training cannot go on after
 	done      bool
@@ -68,7 +68,7 @@ func New(opt Options) (*Population, error) {
 		return nil, err
 	}
 	opt = opt.clone()
-	opt.New, opt.Progress = apart(opt.New), oneAtATime(opt.Progress) // members train in parallel
+	opt.New, opt.Progress = requireDistinct(opt.New), oneAtATime(opt.Progress) // members train in parallel
 	p := &Population{opt: opt, iteration: 1}
 	if err := p.open(); err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -131,7 +131,7 @@ func (p *Population) open() error {
 	return err
 }
 
-// nothingLeft reports whether all members have trained as long as the options ask for, and the best one is known.
+// nothingLeft reports whether all members have trained for as long as the options ask, and the best one is known.
 func (p *Population) nothingLeft() bool {
 	if p.iteration < p.opt.lastIteration() && !p.opt.reached(p.Generation()) {
 		return false

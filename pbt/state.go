@@ -214,9 +214,9 @@ func writeFile(path string, data []byte) error {
 	return nil
 }
 
-// putFirst is put for the first snapshot of a save. It deletes what a save with the same number has left that failed
-// before its state was written, so that the names do not depend on failures. The snapshot that the last state refers to
-// by the name kept is not deleted.
+// putFirst is put for the first snapshot of a save. Before, it deletes the snapshots of a failed save with the same
+// number, so that names do not depend on failures. It does not delete kept, the snapshot to which the last state
+// refers.
 func putFirst(store *checkpoint.Store, sequence, steps int64, snapshot *checkpoint.Snapshot, kept string) (string,
 	error) {
 	entries, err := os.ReadDir(store.Dir())

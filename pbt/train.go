@@ -15,10 +15,10 @@ import (
 
 // Train trains all members to Options.TotalSteps and returns the best that any was at the end of an interval.
 //
-// When the context is cancelled the members stop, the population is saved, and the error wraps the context's and its
-// cause; calling Train again, or New with the same options, continues. A member whose training fails or panics is written to
-// the journal and rescued by another, if the strategy says so. Only when no healthy member is left does Train give up,
-// with ErrNoHealthyMember.
+// When the context is cancelled the members stop, the population is saved, and the error wraps the context's error
+// and its cause. Calling Train again, or New with the same options, continues. If the training of a member fails or
+// panics, the journal records it, and the strategy may let the member copy another one. Train returns
+// ErrNoHealthyMember only when no healthy member is left.
 func (p *Population) Train(ctx context.Context) (*Result, error) {
 	switch {
 	case p.closed:
@@ -52,9 +52,9 @@ func (p *Population) Train(ctx context.Context) (*Result, error) {
 	return p.best, nil
 }
 
-// ended returns the error of a context that has ended: it wraps the context's own error and its cause. A lost lease is
-// its own error alone: no caller has cancelled anything.
-func ended(ctx context.Context) error {
+// contextError returns the error of a cancelled context: it wraps the context's own error and its cause. For a lost
+// lease it is the cause alone, because no caller has cancelled anything.
+func contextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) || errors.Is(cause, workspace.ErrLeaseLost) {
 		return cause
@@ -150,13 +150,13 @@ func (p *Population) Generation() strategy.Generation {
 	return g
 }
 
-// all runs f for all members, and returns the context's error if it has ended.
+// all runs f for all members. It returns their errors, or the error of the context if it is cancelled.
 func (p *Population) all(ctx context.Context, f func(m *member) error) error {
 	if err := p.each(ctx, f); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return contextError(ctx)
 	}
 	return nil
 }

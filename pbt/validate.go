@@ -81,12 +81,12 @@ func (o Options) validate() error {
 	return nil
 }
 
-// Notes lists settings that do what was hardly meant, in words, before training: a population in which nothing can be
-// copied, because it has one member, or in which nothing is decided, because the run ends before. They are no errors:
-// a run may be continued with a larger TotalSteps, and a single member is a check of everything else.
+// Notes lists, before training, settings that probably have an unwanted effect: a population of one member, in which
+// nothing can be copied, and a run that ends before the first decision that copies or mutates. Such settings are not
+// errors: a run may be continued with a larger TotalSteps, and a single member is enough to check everything else.
 func (o Options) Notes() (notes []string) {
 	o = o.withDefaults()
-	if _, never := o.Strategy.(strategy.Never); never { // which says so
+	if _, never := o.Strategy.(strategy.Never); never { // its name says that nothing is copied
 		return nil
 	}
 	if o.Members == 1 {
@@ -98,8 +98,9 @@ func (o Options) Notes() (notes []string) {
 	last := (o.lastIteration() - 1) * o.IntervalSteps // the environment steps at the last decision
 	switch {
 	case last == 0:
-		notes = append(notes, fmt.Sprintf("no member is copied or mutated: the first decision comes after an interval of %d "+
-			"environment steps, and the run has %d; make the interval shorter or the run longer", o.IntervalSteps, o.TotalSteps))
+		notes = append(notes, fmt.Sprintf("no member is copied or mutated: the first decision comes after an interval of "+
+			"%d environment steps, and the run has %d; make the interval shorter or the run longer", o.IntervalSteps,
+			o.TotalSteps))
 	case o.InitialDelay > last || o.StartAfter > last:
 		notes = append(notes, fmt.Sprintf("no member is copied or mutated: the last decision comes after %d environment "+
 			"steps, and a member must have trained %d before; make the initial delay or the time between copies shorter, "+

@@ -201,7 +201,7 @@ func (w *Worker) decide(ctx context.Context, l peerFilter, view workspace.View) 
 			var values map[string]float64
 			x.source, values, err = w.fetch(ctx, l, *records[d.Source])
 			if ctx.Err() != nil {
-				return nil, ended(ctx)
+				return nil, contextError(ctx)
 			}
 			if err != nil {
 				e := w.announced(d, records[d.Source].Steps)

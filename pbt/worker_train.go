@@ -13,11 +13,14 @@ import (
 // that any member has been so far. That is nil where the store has no best member, and its Snapshot is nil where it
 // cannot be read; Recovered then says why.
 //
-// When the context is cancelled the member stops, its private state is saved, and the error wraps the context's and
-// its cause; calling Train again, or Join with the same options, continues. Other errors wrap ErrYield and
-// ErrRestart, both after saving; ErrBroken, where the last saved state stays as it was; [workspace.ErrLeaseLost],
-// after which nothing is written any more; and ErrNoHealthyMember, where this member has diverged and so have all
-// peers that might have rescued it: its last good state stays as it was.
+// When the context is cancelled the member stops, its private state is saved, and the error wraps the context's error
+// and its cause. Calling Train again, or Join with the same options, continues. Other errors wrap one of these:
+//
+//   - ErrYield and ErrRestart, both after saving;
+//   - ErrBroken: the last saved state is unchanged;
+//   - [workspace.ErrLeaseLost]: nothing is written any more;
+//   - ErrNoHealthyMember: this member has diverged, and so have all peers that could rescue it. Its last good state is
+//     unchanged.
 //
 // A member whose training fails or panics, or whose weights or objective are not finite, publishes that, and copies a
 // peer at the interval's end, if the strategy says so; it waits for a healthy peer as long as there may be one.
@@ -129,7 +132,7 @@ func (w *Worker) inSlot(ctx context.Context, f func(context.Context) error) erro
 		case w.cfg.slots <- struct{}{}:
 			defer func() { <-w.cfg.slots }()
 		case <-ctx.Done():
-			return ended(ctx)
+			return contextError(ctx)
 		}
 	}
 	return f(ctx)
@@ -142,7 +145,7 @@ func (w *Worker) train(ctx context.Context) error {
 	for m.failure == "" && m.steps < target && ctx.Err() == nil {
 		// end is the next reading of the objective, stop the next save, if that is earlier.
 		end := w.opt.pause(w.iteration, m.steps)
-		stop := m.firstLook(w.iteration, end)
+		stop := m.nextObjectiveCheck(w.iteration, end)
 		if n := w.opt.SaveSteps; n > 0 {
 			stop = min(stop, max(w.savedAt+n, m.steps+1))
 		}
@@ -173,7 +176,7 @@ func (w *Worker) train(ctx context.Context) error {
 		m.measureEnd(ctx, w.iteration)
 	}
 	if ctx.Err() != nil {
-		return ended(ctx)
+		return contextError(ctx)
 	}
 	return nil
 }

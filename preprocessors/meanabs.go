@@ -12,8 +12,7 @@ import (
 type Scaler interface {
 	// Size is the width of the rows.
 	Size() int
-	// Update learns from the rows of x (…, Size), which must be finite: otherwise it changes nothing and fails the
-	// scope.
+	// Update learns from the rows of x (…, Size). If a value is not finite, it changes nothing and fails the scope.
 	Update(s *tensor.Scope, x tensor.Tensor)
 	// Learn is Update without the check, for rows that the caller has checked. It does not wait for the device.
 	Learn(s *tensor.Scope, x tensor.Tensor)
@@ -43,9 +42,9 @@ type MeanAbsConfig struct {
 // DefaultMeanAbsConfig returns the defaults named in [MeanAbsConfig].
 func DefaultMeanAbsConfig() MeanAbsConfig { return MeanAbsConfig{MinMean: 1e-4} }
 
-// RunningMeanAbsScaler divides each column of rows of width Size by the running mean of its absolute values. It
-// moves no row's centre: what is 0 stays 0, as differences that are judged by their distance from 0 need (Zhang et
-// al. 2025, ADD). Its statistics are float64.
+// RunningMeanAbsScaler divides each column of rows of width Size by the running mean of its absolute values. It does
+// not subtract a mean, so that 0 stays 0: the discriminator of differences needs that (Zhang et al. 2025, ADD). Its
+// statistics are float64.
 type RunningMeanAbsScaler struct {
 	// Mean is (Size), the mean of |x| of all rows; Count is (1), their number. A new scaler has mean 1 and count 0,
 	// so that it changes nothing, and the first rows replace that mean.
@@ -74,8 +73,8 @@ func NewRunningMeanAbsScaler(size int, cfg MeanAbsConfig, d tensor.Device) (*Run
 // Size is the width of the rows.
 func (r *RunningMeanAbsScaler) Size() int { return r.size }
 
-// Update merges the rows of x (…, Size) into the statistics. A NaN or an infinity among them is the scope's error,
-// and changes nothing. Update reads the rows, and so waits for the device.
+// Update merges the rows of x (…, Size) into the statistics. If a value is not finite, it changes nothing and fails
+// the scope. Update reads the rows, and therefore waits for the device.
 func (r *RunningMeanAbsScaler) Update(s *tensor.Scope, x tensor.Tensor) {
 	if finite(s, x, r.size) {
 		r.Learn(s, x)

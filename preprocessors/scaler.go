@@ -62,8 +62,8 @@ func (r *RunningStandardScaler) Config() ScalerConfig { return r.cfg }
 // Size is the width of the rows.
 func (r *RunningStandardScaler) Size() int { return r.size }
 
-// Update merges the rows of x (…, Size) into the statistics. A NaN or an infinity among them is the scope's error,
-// and changes nothing. Update reads the rows, and so waits for the device.
+// Update merges the rows of x (…, Size) into the statistics. If a value is not finite, it changes nothing and fails
+// the scope. Update reads the rows, and therefore waits for the device.
 func (r *RunningStandardScaler) Update(s *tensor.Scope, x tensor.Tensor) {
 	if r != nil && finite(s, x, r.size) {
 		r.Learn(s, x)
@@ -78,15 +78,16 @@ func (r *RunningStandardScaler) Learn(s *tensor.Scope, x tensor.Tensor) {
 	s.ScalerUpdate(x, r.Mean, r.Variance, r.Count, r.cfg.Unbiased, r.cfg.FreezeAfter)
 }
 
-// finite reports whether the rows of x, size values each, are finite. Otherwise the scope's error names the first
-// value that is not.
+// finite reports whether all values of x, rows of size values, are finite. If not, it fails the scope with an error
+// that names the first one.
 func finite(s *tensor.Scope, x tensor.Tensor, size int) bool {
 	if s.Err() != nil {
 		return false
 	}
 	values, err := tensor.Float32s(x)
 	if i := number.FirstNonFinite(values); err == nil && i >= 0 {
-		err = fmt.Errorf("preprocessors: row %d, column %d is %g; a running scaler learns from finite values only", i/size, i%size, values[i])
+		err = fmt.Errorf("preprocessors: row %d, column %d is %g; a running scaler learns from finite values only", i/size,
+			i%size, values[i])
 	}
 	if err != nil {
 		s.Fail(err)
@@ -144,7 +145,8 @@ func (r *RunningStandardScaler) Forward(s *tensor.Scope, x tensor.Tensor) tensor
 	return s.ScalerForward(x, r.Mean, r.Variance, r.cfg.Epsilon, r.cfg.ClipThreshold)
 }
 
-// ForwardColumns is Forward for some columns of rows. columns is (n, w) and starts at column from. Autograd follows it.
+// ForwardColumns is Forward for some columns of rows: columns (n, w) are those from column from on. Gradients flow
+// through it.
 func (r *RunningStandardScaler) ForwardColumns(s *tensor.Scope, columns tensor.Tensor, from int) tensor.Tensor {
 	if r == nil || s.Err() != nil {
 		return columns

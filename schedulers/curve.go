@@ -101,8 +101,8 @@ func (c *Curve) Planned() bool { return c.length != Auto || c.run > 0 }
 // LearningRate is the rate for the current epoch. A curve of length [Auto] stays at its first rate until Plan.
 func (c *Curve) LearningRate() float64 { return c.rate(c.step) }
 
-// Vanishes reports whether the rate is 0 in the last epoch that Plan has told of, and from which epoch on. A curve of
-// length [Auto] may be 0 in the last epoch only, as Stable-Baselines3's linear schedule is.
+// Vanishes reports whether the rate is 0 in the last epoch of the run (see Plan), and from which epoch on. A curve of
+// length [Auto] may be 0 in the last epoch alone, as Stable-Baselines3's linear schedule is.
 func (c *Curve) Vanishes() (from int64, ok bool) {
 	last := c.run - 1
 	if c.length == Auto {

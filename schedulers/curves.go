@@ -30,8 +30,8 @@ type LinearConfig struct {
 	// TotalIters is after how many epochs EndFactor is reached, and kept. Default 5, that of PyTorch. [Auto] ("auto") is
 	// the number of epochs of the run: epoch k of K, counted from 0, has the share k/K of the way behind it.
 	TotalIters Iterations `yaml:"total_iters"`
-	// StartEpoch is the epoch of the line that the first epoch of the run has. Default 0. Stable-Baselines3's linear
-	// schedule has 1: with TotalIters [Auto] its update k of K has the rate base·(1 − k/K), and the last one 0.
+	// StartEpoch is the point of the line, in epochs, at which the run starts. Default 0. Stable-Baselines3's linear
+	// schedule has 1: with TotalIters [Auto] update k of K has the rate base·(1 − k/K), and the last update 0.
 	StartEpoch int64 `yaml:"start_epoch" config:"min=0"`
 	Limits     `yaml:",inline"`
 }

@@ -24,11 +24,11 @@ type KLAdaptiveConfig struct {
 	// (default; skrl, and rl_games' schedule_type "standard"), after every "minibatch" by that minibatch's (rl_games'
 	// "legacy"), or after every "update" by the mean of all its minibatches.
 	Period string `yaml:"step" config:"oneof=epoch|minibatch|update"`
-	// Divergence says which one an agent measures: the "estimate" E[(r − 1) − ln r] from the rollout's policy to the
-	// present one, r being the ratio of probabilities (default; skrl), or rl_games' closed form for Gaussian policies.
-	// "gaussian" is that from the present policy to the one that last passed over the same rows: the rollout's in the
-	// first epoch, later the one of the epoch before (rl_games). "gaussian_rollout" is that from the present policy to
-	// the rollout's in every epoch (IsaacGymEnvs' AMP).
+	// Divergence says which divergence an agent measures. "estimate" (default; skrl) is E[(r − 1) − ln r] from the
+	// rollout's policy to the present one, where r is the ratio of probabilities. "gaussian" and "gaussian_rollout" are
+	// rl_games' closed form for Gaussian policies. "gaussian" (rl_games) is the divergence from the present policy to
+	// that of the epoch before, in the first epoch to the rollout's. "gaussian_rollout" (IsaacGymEnvs' AMP) is the
+	// divergence from the present policy to the rollout's in every epoch.
 	Divergence string `yaml:"divergence" config:"oneof=estimate|gaussian|gaussian_rollout"`
 	// Warmup comes first; during it the divergence is not looked at.
 	Warmup `yaml:",inline"`

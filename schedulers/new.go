@@ -4,7 +4,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// builtin are the names of gorl's schedules.
+// builtin lists the names of the built-in schedules.
 var builtin = []string{"KLAdaptiveLR", "ConstantLR", "LinearLR", "CosineLR", "StepLR", "ExponentialLR"}
 
 // aliases are further names, in lower case.
@@ -51,7 +51,7 @@ func Settings(name string, kwargs map[string]any) (map[string]any, error) {
 	return settings, err
 }
 
-// read makes one of gorl's schedules, by the name that Names has.
+// read makes a built-in schedule, by its name in Names.
 func read(canonical string, base float64, kwargs map[string]any) (Scheduler, map[string]any, error) {
 	limits := Limits{Warmup: Warmup{Factor: DefaultWarmupFactor}}
 	switch canonical {

@@ -19,16 +19,16 @@ var (
 //
 //	agent: {learning_rate_scheduler: Sawtooth, learning_rate_scheduler_kwargs: {period: 10}}
 //
-// defaults is a struct with the defaults of the schedule's settings, and build is given the learning rate to scale
-// and the struct with the keyword arguments in it. The tag yaml:"key" names a field's key, and config:"..." says what
-// is allowed (min=, max=, gt=, lt= for numbers, oneof=a|b for texts, minlen=, maxlen= for lists). The schedule's Name
-// must be the registered one: checkpoints have it.
+// defaults is a struct with the defaults of the schedule's settings. build receives the learning rate to scale, and
+// the struct with the keyword arguments merged into it. The tag yaml:"key" is a field's key, and config:"..." says
+// which values are allowed (min=, max=, gt=, lt= for numbers, oneof=a|b for texts, minlen=, maxlen= for lists). The
+// schedule's Name must return the registered name, because checkpoints store it.
 //
-// Agents step a schedule once an update, or once a learning epoch if it UsesKL. One with a method Plan(epochs int64)
-// is told how many of these steps the run has, as [Curve.Plan] is.
+// Agents step a schedule once an update, or once a learning epoch if it UsesKL. If the schedule has a method
+// Plan(epochs int64), agents call it with the number of these steps in the run, as they call [Curve.Plan].
 //
-// A name that is taken or empty, defaults that are no struct, and no function are programming errors and panic.
-// Register is meant for init functions and the beginning of main, and may be called from several goroutines.
+// Register panics if the name is taken or empty, if defaults is not a struct, or if build is nil. Call it from init
+// functions or at the start of main; several goroutines may call it at once.
 func Register[S any](name string, defaults S, build func(base float64, settings S) (Scheduler, error)) {
 	if build == nil {
 		panic("schedulers: Register of " + name + " without a function that builds the schedule")
@@ -47,7 +47,7 @@ func Register[S any](name string, defaults S, build func(base float64, settings 
 	}
 }
 
-// own is a registered schedule with its settings.
+// own is a registered schedule of the user with its settings.
 type own struct {
 	settings any
 	build    func(base float64) (Scheduler, error)
@@ -71,14 +71,14 @@ func (o own) schedule(name string, base float64) (Scheduler, error) {
 	return s, nil
 }
 
-// Names are the schedules that [New] makes: gorl's, then registered ones, sorted.
+// Names returns the names of the schedules that [New] makes: built-in ones, then registered ones, sorted.
 func Names() []string {
 	mu.RLock()
 	defer mu.RUnlock()
 	return append(slices.Clone(builtin), slices.Sorted(maps.Keys(registered))...)
 }
 
-// ownOf returns the registered schedule of a name with its settings, nil if the name is one of gorl's.
+// ownOf returns the registered schedule of a name with its settings, or nil if the name is built in.
 func ownOf(name string, kwargs map[string]any) (*own, error) {
 	mu.RLock()
 	read := registered[name]

@@ -77,8 +77,9 @@ type Space struct {
 	Entries []Entry
 }
 
-// NewBox returns a Box of the given shape whose every dimension lies in [low, high]. Sizes must be positive. Otherwise
-// the Box has no limits, and [Space.Validate] returns an error, as constructors of environments and agents do.
+// NewBox returns a Box of the given shape in which every dimension lies in [low, high]. Sizes must be positive. If
+// they are not, the Box has no limits, and [Space.Validate] and the constructors of environments and agents return an
+// error.
 func NewBox(low, high float32, shape ...int) Space {
 	s := Space{Kind: Box, Shape: append([]int(nil), shape...)}
 	if slices.ContainsFunc(shape, func(size int) bool { return size <= 0 }) {

@@ -170,14 +170,15 @@ func View[T Element](t Tensor) ([]T, error) {
 	return unsafe.Slice((*T)(p), int(Numel(t))), nil
 }
 
-// Bytes returns t's own memory, without copying: t must be contiguous and on the CPU. The slice must not be used after t
-// is released.
+// Bytes returns t's own memory, without a copy. t must be contiguous and on the CPU. The slice must not be used after
+// t is released.
 func Bytes(t Tensor) ([]byte, error) {
 	h := handle("Bytes", t)
 	n := int(Numel(t)) * TypeOf(t).size()
 	p := C.gorl_data(h)
 	if (p == nil || n == 0) && Numel(t) > 0 {
-		return nil, fmt.Errorf("tensor: Bytes %v: the tensor is not contiguous on the CPU, or its type is %v", Shape(t), TypeOf(t))
+		return nil, fmt.Errorf("tensor: Bytes %v: the tensor is not contiguous on the CPU, or its type is %v", Shape(t),
+			TypeOf(t))
 	}
 	return unsafe.Slice((*byte)(p), n), nil
 }

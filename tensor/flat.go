@@ -46,7 +46,7 @@ type Flat struct {
 	scope   *Scope
 }
 
-// open lists the flats that are not closed. Weak pointers keep no memory of a Flat that was dropped without Close.
+// open lists the flats that are not closed. The pointers are weak, so that a Flat dropped without Close can be freed.
 var open struct {
 	sync.Mutex
 	flats []weak.Pointer[Flat]
@@ -55,7 +55,7 @@ var open struct {
 // OwnedError says that a parameter is already part of a [Flat]. A second Flat would take the parameter's memory away
 // from the first one.
 type OwnedError struct {
-	// Parameter is the name that the second Flat was given, Owner is what the first one was made for.
+	// Parameter is the parameter's name in the second Flat. Owner is the owner of the first one, see [NewSharedFlat].
 	Parameter, Owner string
 }
 
@@ -71,7 +71,7 @@ func FlatOf(t Tensor) *Flat {
 	return flatOf(t)
 }
 
-// flatOf needs the lock of open.
+// flatOf is FlatOf for a caller that holds the lock of open.
 func flatOf(t Tensor) *Flat {
 	if !Valid(t) {
 		return nil
@@ -100,19 +100,19 @@ func (f *Flat) own() error {
 			return &OwnedError{f.entries[i].Name, other.owner}
 		}
 	}
-	forget(nil) // those that were dropped
+	forget(nil) // removes dropped flats
 	open.flats = append(open.flats, weak.Make(f))
 	return nil
 }
 
-// forget removes f and the flats that were dropped. It needs the lock of open.
+// forget removes f and the dropped flats from open. The caller must hold the lock of open.
 func forget(f *Flat) {
 	open.flats = slices.DeleteFunc(open.flats, func(w weak.Pointer[Flat]) bool {
 		return w.Value() == nil || w.Value() == f
 	})
 }
 
-// disown leaves the parameters to other flats.
+// disown lets other flats own the parameters.
 func (f *Flat) disown() {
 	open.Lock()
 	defer open.Unlock()
@@ -120,14 +120,14 @@ func (f *Flat) disown() {
 }
 
 // NewFlat moves parameters, in the given order, into flat memory on device d. The same tensor given twice (a trunk
-// that two networks share) is stored once, under its first name. Gradients start at zero. A parameter that is part of
-// another Flat, which is not closed, is an [OwnedError].
+// that two networks share) is stored once, under its first name. Gradients start at zero. If a parameter is part of
+// another open Flat, NewFlat returns an [OwnedError].
 func NewFlat(params []Parameter, d Device) (*Flat, error) {
 	return NewSharedFlat(params, d, 0, "another Flat")
 }
 
-// NewSharedFlat is NewFlat with so many elements of Shared behind the gradients. owner names in an OwnedError what the
-// Flat is made for.
+// NewSharedFlat is NewFlat with the given number of elements of Shared behind the gradients. owner is the name, in an
+// OwnedError, of the object that the Flat is made for.
 func NewSharedFlat(params []Parameter, d Device, behind int64, owner string) (*Flat, error) {
 	f := &Flat{scope: NoGrad().On(d), owner: owner}
 	seen := map[unsafe.Pointer]bool{}

@@ -14,16 +14,16 @@ import (
 	"unsafe"
 )
 
-// NCCL is this process' part among several that add up tensors on their GPUs by NVIDIA's library of that name. All call
-// the same operations in the same order, each with a tensor of the same shape and type. It is used by one goroutine at a
-// time, except for Take and Put. Package distributed is what programs use.
+// NCCL is this process's connection to other processes, with which it adds up tensors on GPUs by NVIDIA's library
+// NCCL. All processes must call the same operations in the same order, each with a tensor of the same shape and type.
+// One goroutine at a time may use an NCCL, except for Take and Put. Programs use package distributed instead.
 type NCCL struct{ native unsafe.Pointer }
 
 // HasNCCL reports whether gorl's libraries were built with NCCL.
 func HasNCCL() bool { return C.gorl_nccl_built() != 0 }
 
-// NewNCCL makes this process one of size ranks. The first Sum connects the GPUs: while it waits, pass on what Take
-// returns to the Put of all other ranks. timeout is that of every operation. Close it.
+// NewNCCL returns the connection of rank rank of size ranks. The first Sum connects the GPUs: while it waits, pass
+// what Take returns to the Put of all other ranks. timeout is the limit of every operation. Close the NCCL when done.
 func NewNCCL(rank, size int, timeout time.Duration) (*NCCL, error) {
 	if size < 1 || rank < 0 || rank >= size {
 		return nil, fmt.Errorf("tensor: rank %d of %d: want a rank from 0 to the number of ranks less one", rank, size)

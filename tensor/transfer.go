@@ -140,8 +140,9 @@ func (p Part) Tensor(s *Scope) Tensor {
 	})
 }
 
-// CopyTo writes the part over dst, which has the part's type and number of values, once it is sent. It is faster than
-// making a tensor of the part and copying that. A part whose memory is gone is an error of the scope, as in [Part.Tensor].
+// CopyTo copies the part, once it is sent, into dst, which must have the part's type and number of values. It is
+// faster than making a tensor of the part and copying that. If the part's memory is gone, the scope fails, as in
+// [Part.Tensor].
 func (p Part) CopyTo(s *Scope, dst Tensor) {
 	if !p.Valid() {
 		s.Fail(errStale)

@@ -64,8 +64,8 @@ func (f *lineFormat) parse(line []byte, number int) (Scalar, error) {
 	return Scalar{}, nil
 }
 
-// tidy removes the tail that a crash has damaged and, with opt.ResumeStep or opt.Restart, lines of later steps. A file
-// without either is not touched; of another the old content stays until the new one is complete.
+// tidy removes the tail that a crash has damaged and, with opt.ResumeStep or opt.Restart, lines of later steps. It
+// does not touch a file that has neither. Otherwise the old content stays until the new one is complete.
 func (f *lineFormat) tidy(path string, opt Options) error {
 	in, err := os.Open(path)
 	if err != nil {

@@ -18,7 +18,7 @@ type output struct {
 	now    func() time.Time
 	encode func(dst []byte, s Scalar) []byte
 	record []byte // reused, so that a scalar allocates nothing
-	dirty  bool   // something was put since the last sync
+	dirty  bool   // something was stored since the last sync
 	err    error
 	closed bool
 }
@@ -96,7 +96,7 @@ func (s *output) Close() error {
 	if s.closed {
 		return s.err
 	}
-	_ = s.sync() // s.err keeps what went wrong
+	_ = s.sync() // s.err keeps the error
 	s.closed = true
 	if s.file == nil {
 		return s.err

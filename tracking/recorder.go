@@ -56,7 +56,7 @@ func (r *Recorder) Emit(s Sink, step int64) {
 	r.Drain(func(tag string, value float64) { s.Scalar(tag, step, value) })
 }
 
-// State returns what was tracked since the last Drain, by tag, for checkpoints.
+// State returns the tallies of the values tracked since the last Drain, by tag, for checkpoints.
 func (r *Recorder) State() map[string]Tally {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +69,7 @@ func (r *Recorder) State() map[string]Tally {
 	return state
 }
 
-// SetState forgets what was tracked, and restores what State returned.
+// SetState replaces the tracked values by a state that State returned.
 func (r *Recorder) SetState(state map[string]Tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,8 +21,8 @@ type Sink interface {
 
 // Syncer is a [Sink] of files. The sinks of this package that make files implement it.
 type Syncer interface {
-	// Sync writes everything buffered to stable storage, so that it survives a power cut. It takes milliseconds: call it
-	// before something is stored that counts on these scalars, such as a checkpoint.
+	// Sync writes everything buffered to stable storage, so that it survives a power cut. It takes milliseconds. Call
+	// it before storing something that relies on these scalars, such as a checkpoint.
 	Sync() error
 }
 
@@ -45,12 +45,12 @@ type Options struct {
 	// ResumeStep is the step that a resumed run continues from. What an interrupted run stored beyond it is removed
 	// (JSON lines, CSV) or declared obsolete (TensorBoard). 0 appends to whatever is there, unless Restart is set.
 	ResumeStep int64
-	// Restart also removes what is stored beyond ResumeStep if that is 0. Set it for a run that begins again in the
-	// folder of one that failed before its first checkpoint. Default false.
+	// Restart removes what is stored beyond ResumeStep even if ResumeStep is 0. Set it if a run starts again in the
+	// folder of a run that failed before its first checkpoint. Default false.
 	Restart bool
 }
 
-// cuts reports whether what is stored beyond ResumeStep is removed.
+// cuts reports whether values stored beyond ResumeStep are removed.
 func (o Options) cuts() bool { return o.ResumeStep > 0 || o.Restart }
 
 func (o Options) now() func() time.Time {
@@ -60,8 +60,8 @@ func (o Options) now() func() time.Time {
 	return o.Now
 }
 
-// Multi returns a Sink that hands everything to each of the given sinks. Flush, Close and Sync ([Syncer]) reach all of
-// them even if one fails, and join their errors. Nil sinks are left out; without sinks, scalars are discarded.
+// Multi returns a Sink that passes everything to each of the given sinks. Flush, Close and Sync ([Syncer]) reach all
+// of them even if one fails, and join their errors. Nil sinks are left out. Without sinks, scalars are discarded.
 func Multi(sinks ...Sink) Sink {
 	m := make(multi, 0, len(sinks))
 	for _, s := range sinks {

@@ -12,17 +12,19 @@ import (
 // Callback is called while a trainer trains, to watch the run, act in it, or end it. Embed [BaseCallback] to implement
 // only some of the methods.
 //
-// Within one timestep the order is: OnEpisode for each episode that ended, OnUpdate where the agent has learned,
-// OnEvaluation where an evaluation was due, and OnStep last, which every timestep ends with. All figures of
-// [Trainer.Metrics] are counted before. Each method is called of gorl's own callbacks first, which draw, write tracked
-// values, save checkpoints and show progress, in this order, and then of those in Config.Callbacks, in theirs. In
-// OnStep, therefore, what is due at the timestep has been written already. A [StatefulCallback] is called before the
-// checkpoint is saved instead.
+// Within one timestep the order is: OnEpisode for each episode that ended, OnUpdate if the agent has learned,
+// OnEvaluation if an evaluation was due, and OnStep at the end of every timestep. All figures of [Trainer.Metrics]
+// are counted before.
 //
-// An error that wraps [ErrStop] ends the run well: the others are still called at this timestep, then the state is
-// saved, what is left is written, and Train returns nil. Any other error ends the run at once: Train returns it, and
-// saves nothing more. Methods are called one at a time, on the goroutine of Train's caller. They may change
-// hyperparameters and evaluate, but not train or close the trainer.
+// Built-in callbacks run before those of Config.Callbacks, which run in the order of that list. The built-in
+// callbacks draw, write tracked values, save checkpoints and show progress, in this order. In OnStep the files of the
+// timestep are therefore complete. A [StatefulCallback] runs earlier: after tracked values are written and before the
+// checkpoint is saved.
+//
+// An error that wraps [ErrStop] ends the run without an error: the other callbacks are still called at this timestep,
+// then the trainer saves the state and writes the remaining values, and Train returns nil. Any other error ends the
+// run at once: Train returns it and saves nothing more. Methods are called one at a time, on the goroutine that
+// called Train. They may change hyperparameters and evaluate, but not train or close the trainer.
 type Callback interface {
 	// OnStep is called after every timestep. s is what the environments returned. It is the environments' memory: copy
 	// what should outlast the call.
@@ -67,14 +69,14 @@ func (StepFunc) OnEpisode(*Trainer, envs.Episode) error { return nil }
 // OnEvaluation implements [Callback].
 func (StepFunc) OnEvaluation(*Trainer, Evaluation) error { return nil }
 
-// ErrStop is returned by a callback, also wrapped, to end the run: Train saves the state and returns nil, and calling
-// it again goes on; [Trainer.StopReason] is the callback's error. Step returns the callback's error after a complete
-// timestep. In a population it is an error like any other.
+// ErrStop is returned by a callback, also wrapped, to end the run: Train saves the state and returns nil.
+// [Trainer.StopReason] then returns the callback's error, and calling Train again continues the run. Step returns the
+// callback's error after a complete timestep. In a population ErrStop is an error like any other.
 var ErrStop = errors.New("trainers: a callback ended the run")
 
-// inOrder returns gorl's own callbacks and those of a configuration in the order in which they are called: those with
-// a state before the checkpoint is saved that has it, the others last.
-func inOrder(own []Callback) []Callback {
+// orderCallbacks returns the built-in and the user's callbacks in the order in which they are called. Those with a
+// state come before the built-in one that saves the checkpoint, so that the checkpoint has their state.
+func orderCallbacks(own []Callback) []Callback {
 	list, rest := []Callback{rendering{}, writing{}}, []Callback{saving{}, showing{}, stopping{}}
 	for _, c := range own {
 		if _, ok := c.(StatefulCallback); ok {
@@ -86,9 +88,9 @@ func inOrder(own []Callback) []Callback {
 	return append(list, rest...)
 }
 
-// tell calls a method of all callbacks. The first one that asks for the run's end is remembered, any other error is
-// returned at once.
-func (t *Trainer) tell(method func(Callback) error) error {
+// notifyCallbacks calls a method of all callbacks. It stores the first error that wraps ErrStop in t.stop, and returns
+// any other error at once.
+func (t *Trainer) notifyCallbacks(method func(Callback) error) error {
 	t.calling.Store(true)
 	defer t.calling.Store(false)
 	for _, c := range t.callbacks {
@@ -129,8 +131,8 @@ func (rendering) OnStep(t *Trainer, _ *envs.Step) error {
 	return renderTo(t.env, t.timestep, t.cfg.OnRender)
 }
 
-// writing hands tracked values to the run's files: a hundred times in a run where the interval is "auto", and never by
-// itself in one without an end. It also writes at the last timestep, before the last checkpoint is stored.
+// writing writes tracked values to the run's files every WriteInterval. "auto" is a hundred times a run, and never in
+// a run without an end. Otherwise writing also runs at the last timestep, before the last checkpoint is stored.
 type writing struct{ BaseCallback }
 
 func (writing) OnStep(t *Trainer, _ *envs.Step) error {
@@ -138,8 +140,8 @@ func (writing) OnStep(t *Trainer, _ *envs.Step) error {
 	if n == 0 || t.timestep%n != 0 && t.timestep != int64(t.cfg.Timesteps) && t.stop == nil {
 		return nil
 	}
-	// A checkpoint of this timestep waits for an update in progress. The update's figures are then written now, so that
-	// nothing is left to write at this timestep once the checkpoint is stored.
+	// A checkpoint of this timestep waits for an update in progress. Wait for the update here instead, so that its
+	// figures are written before the checkpoint is stored.
 	if t.checkpointDue() {
 		if err := t.learned(); err != nil {
 			return err

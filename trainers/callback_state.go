@@ -12,20 +12,21 @@ import (
 )
 
 // StatefulCallback is a [Callback] whose state is kept in checkpoints, such as how long it has waited for a better
-// result: a resumed run goes on with it. Within a timestep it is called before the checkpoint is written, so that the
-// checkpoint has the state after the timestep, and before callbacks without a state.
+// result. A resumed run continues with that state. Within a timestep stateful callbacks are called before the
+// checkpoint is written, so that it has the state after the timestep. They are called before callbacks without a
+// state.
 type StatefulCallback interface {
 	Callback
-	// StateName names the state in checkpoints. It must not be empty, must differ from the names of the trainer's other
-	// callbacks, and must stay the same from run to run.
+	// StateName is the name of the state in checkpoints. It must not be empty, must differ from the names of the
+	// trainer's other callbacks, and must stay the same from run to run.
 	StateName() string
-	// MarshalState returns the state, and changes nothing.
+	// MarshalState returns the state and changes nothing.
 	MarshalState() ([]byte, error)
-	// RestoreState continues from a state that MarshalState returned, or returns an error and changes nothing.
+	// RestoreState restores a state that MarshalState returned. On an error it changes nothing.
 	RestoreState(state []byte) error
 }
 
-// statefulCallbacks returns the callbacks that have a state, and an error if one has no name or two have the same.
+// statefulCallbacks returns the callbacks that have a state. It returns an error if one has no name or two share one.
 func statefulCallbacks(callbacks []Callback) (list []StatefulCallback, err error) {
 	seen := map[string]bool{}
 	for i, c := range callbacks {
@@ -46,7 +47,7 @@ func statefulCallbacks(callbacks []Callback) (list []StatefulCallback, err error
 
 // saveCallbacks adds the states of callbacks to a snapshot.
 func (t *Trainer) saveCallbacks(snap *checkpoint.Snapshot) error {
-	for _, c := range t.keeping {
+	for _, c := range t.stateCallbacks {
 		state, err := c.MarshalState()
 		if err != nil {
 			return fmt.Errorf("trainers: the state of the callback %q: %w", c.StateName(), err)
@@ -56,8 +57,8 @@ func (t *Trainer) saveCallbacks(snap *checkpoint.Snapshot) error {
 	return nil
 }
 
-// restoreCallbacks restores the states of callbacks that a snapshot has. The others keep theirs. It returns what
-// undoes it; on an error nothing has changed.
+// restoreCallbacks restores the callbacks whose state is in a snapshot; others keep theirs. undo restores the states
+// from before. On an error nothing has changed.
 func (t *Trainer) restoreCallbacks(snap *checkpoint.Snapshot) (undo func() error, err error) {
 	var changed []func() error
 	undo = func() error {
@@ -67,7 +68,7 @@ func (t *Trainer) restoreCallbacks(snap *checkpoint.Snapshot) (undo func() error
 		}
 		return errors.Join(errs...)
 	}
-	for _, c := range t.keeping {
+	for _, c := range t.stateCallbacks {
 		array, has := snap.Arrays[layout.Callback(c.StateName())]
 		if !has {
 			continue
@@ -88,16 +89,16 @@ func (t *Trainer) restoreCallbacks(snap *checkpoint.Snapshot) (undo func() error
 	return undo, nil
 }
 
-// noteCallbacks notes the callbacks whose state a resumed checkpoint does not have, and the states that no callback
-// takes. Both are allowed: a run may go on with other callbacks.
+// noteCallbacks adds notes about callbacks that have no state in a resumed checkpoint, and about states in it that no
+// callback takes. Neither is an error: a run may continue with other callbacks.
 func (t *Trainer) noteCallbacks(snap *checkpoint.Snapshot) {
 	known := map[string]bool{}
-	for _, c := range t.keeping {
+	for _, c := range t.stateCallbacks {
 		name := layout.Callback(c.StateName())
 		known[name] = true
 		if _, has := snap.Arrays[name]; !has {
-			t.notes = append(t.notes, fmt.Sprintf("the checkpoint has no state of the callback %q, which starts as it was made",
-				c.StateName()))
+			t.notes = append(t.notes, fmt.Sprintf("the checkpoint has no state of the callback %q, which starts as it was "+
+				"made", c.StateName()))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(snap.Arrays)) {

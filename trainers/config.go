@@ -27,7 +27,8 @@ type Config struct {
 	// Directory is where the run's folder is made, and Name is its name. With both empty nothing is written, unless the
 	// other settings below ask for it; then they are "runs" and the time with the agent's name.
 	//
-	// Give a Name to find the run again, and to resume it. A folder that holds a run already is an error without Resume.
+	// Give a Name to find the run again, and to resume it. Without Resume a folder that already
+	// holds a run is an error.
 	Directory string `yaml:"directory"`
 	Name      string `yaml:"name"`
 	// WriteInterval is the number of timesteps between writes of tracked values (TensorBoard and JSON lines). "auto" is a
@@ -52,9 +53,9 @@ type Config struct {
 	// Set it where checkpoints are frequent or hold buffers. At least 2 leaves one to go back to where the newest is
 	// damaged.
 	Keep int `yaml:"keep" config:"min=0"`
-	// SaveBuffers stores rollout and replay memories, and the environment's state, in checkpoints: a resumed run is then
-	// the same, bit for bit, if the environment can save its state (envs.Stateful, envs.Observer). Any other environment
-	// is reset, and the step before counts as truncated ([Trainer.Notes]).
+	// SaveBuffers stores rollout and replay memories, and the environment's state, in checkpoints. A resumed run then
+	// continues bit for bit, if the environment can save its state (envs.Stateful, envs.Observer). Any other environment
+	// is reset on resume, and the step before the reset counts as truncated. [Trainer.Notes] then has a note.
 	//
 	// Checkpoints are larger with it. Without it a resumed run begins new episodes and a new rollout, which is good enough
 	// for training.

@@ -32,13 +32,13 @@ func (t *Trainer) reset(ctx context.Context, seed int64) error {
 	if err != nil {
 		return err
 	}
-	t.now, t.lost = first, false
+	t.now, t.needsReset = first, false
 	t.running.reset() // no episode has taken a step
 	t.forget()
 	return nil
 }
 
-// restart resets the environment in the middle of training. Figures of the episodes in progress are dropped.
+// restart resets the environment in the middle of training. It drops the figures of the episodes in progress.
 func (t *Trainer) restart(ctx context.Context) error {
 	if err := t.reset(ctx, -1); err != nil {
 		return fmt.Errorf("trainers: %w", err)
@@ -57,14 +57,14 @@ func (t *Trainer) restart(ctx context.Context) error {
 // evaluation in an environment that cannot restore its state.
 const resetsFigure = "Stats / Environment resets"
 
-// resetHidden tells an agent that the environments of its present mode were reset (agents.Recurrent).
+// resetHidden notifies the agent that the environments of its present mode were reset (agents.Recurrent).
 func resetHidden(agent agents.Agent) {
 	if r, ok := agents.As[agents.Recurrent](agent); ok {
 		r.ResetHidden()
 	}
 }
 
-// forget tells the agent that the environments it trains in were reset, also while the agent is in evaluation.
+// forget notifies the agent that its training environments were reset, even while the agent is in evaluation.
 func (t *Trainer) forget() {
 	was := t.agent.SetTraining(true)
 	resetHidden(t.agent)
@@ -93,7 +93,7 @@ func (t *Trainer) saveEnvironment(snap *checkpoint.Snapshot) error {
 	}
 	// Large, and needed only to continue bit for bit.
 	s, whole := envs.As[envs.Stateful](t.env)
-	if whole = whole && t.cfg.SaveBuffers && t.now != nil && !t.lost; whole { // before the first reset there is none
+	if whole = whole && t.cfg.SaveBuffers && t.now != nil && !t.needsReset; whole { // before the first reset there is none
 		state, err := s.MarshalState()
 		if err := add(layout.EnvironmentState, state, err); err != nil {
 			return err
@@ -287,10 +287,10 @@ func (t *Trainer) restoreState(array checkpoint.Array, s envs.Stateful, o envs.O
 	if err != nil {
 		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
 	}
-	lost := t.lost
+	lost := t.needsReset
 	return func() error {
 		err := t.setState(s, o, before)
-		t.lost = lost
+		t.needsReset = lost
 		return err
 	}, t.setState(s, o, after)
 }
@@ -302,7 +302,7 @@ func (t *Trainer) setState(s envs.Stateful, o envs.Observer, state []byte) error
 	}
 	now, err := o.Observe() // the restored state's observations, as a step without a step
 	if err == nil {
-		t.now, t.lost = now, false
+		t.now, t.needsReset = now, false
 	}
 	return err
 }

@@ -19,9 +19,9 @@ type EvaluateOptions struct {
 	// Episodes is how many are played at least. It is rounded up to the same number k for each environment, of which only
 	// the first k count, so that short episodes do not weigh more. More episodes make the means more certain.
 	Episodes int
-	// MaxSteps ends an episode after so many environment steps, with its return so far. 0, the default, plays episodes to
-	// their end; one that has not ended after a million steps is an error. With a limit all environments are reset
-	// together, and each plays one episode between resets.
+	// MaxSteps is the number of environment steps after which an episode is cut, with its return so far. 0, the default,
+	// plays episodes to their end: an episode that has not ended after a million steps is an error. With a limit all
+	// environments are reset together, and each plays one episode between resets.
 	MaxSteps int
 	// Seed seeds the environment's first reset. The same seed gives the same episodes.
 	Seed int64
@@ -41,8 +41,8 @@ type Evaluation struct {
 }
 
 // Evaluate resets env with the seed and lets the agent act, without learning, until the episodes have been played. It
-// is an error if Episodes is not positive or MaxSteps is negative, if an environment ends an episode and does not
-// list it in Step.Episodes, or if an episode does not end.
+// returns an error if Episodes is not positive or MaxSteps is negative. It also returns an error if env ends an
+// episode without listing it in Step.Episodes, or if an episode does not end.
 //
 // Running statistics of the environment's wrappers are frozen meanwhile; an environment made for the purpose has none
 // yet (see [envs.CopyStatistics] and [Trainer.RestoreStatistics]). Returns are of the environment's own rewards.
@@ -102,7 +102,7 @@ type play struct {
 // round resets the environments and plays each episodes of every one.
 func (p *play) round(ctx context.Context, seed int64, each int) error {
 	n := p.stepper.n
-	// By environment: episodes that count, rewards so far, and the step after which the present episode began.
+	// Per environment: the number of counted episodes, the rewards so far, and the first step of the present episode.
 	played, returns, begun := make([]int, n), make([]float64, n), make([]int, n)
 	step, err := p.stepper.reset(ctx, seed)
 	if err != nil {
@@ -155,12 +155,12 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 	return nil
 }
 
-// longestEpisode is the number of steps after which an episode counts as endless. It is far above the longest limits
-// in use (Atari games: 27,000 steps, NetHack: 100,000), so that only an environment without any limit reaches it.
+// longestEpisode is the number of steps after which an episode counts as endless. It is far above the longest time
+// limits in use (Atari games: 27,000 steps, NetHack: 100,000), so only an environment without a limit reaches it.
 const longestEpisode = 1_000_000
 
-// checkEnds returns an error if an episode ended in step k that is not among the step's Episodes, or does not end:
-// the evaluation would wait for it for ever. begun is the step after which each environment's episode began.
+// checkEnds returns an error if an episode ended in step k and is not in the step's Episodes, or if an episode is
+// endless. The evaluation would wait for either for ever. begun is the first step of each environment's episode.
 func (p *play) checkEnds(step *envs.Step, k int, begun []int) error {
 	for i, from := range begun {
 		switch {

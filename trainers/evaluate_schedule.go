@@ -42,7 +42,7 @@ func (t *Trainer) evaluateDue(ctx context.Context) error {
 	for name, x := range e.figures(evaluationFigure) {
 		push(&t.metrics.tracked, name, x)
 	}
-	return t.tell(func(c Callback) error { return c.OnEvaluation(t, e) })
+	return t.notifyCallbacks(func(c Callback) error { return c.OnEvaluation(t, e) })
 }
 
 // figures returns an evaluation's means by name, with a prefix. Return and length win over figures of the environment's

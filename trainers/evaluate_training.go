@@ -11,11 +11,11 @@ import (
 )
 
 // Evaluate is [Evaluate] with the trainer's agent in its own environment; actions are sampled with
-// StochasticEvaluation. An environment that can restore its state (envs.Stateful, envs.Observer) then goes on training
-// where it was. Another one is reset: the episodes in progress count as truncated at the last step, their figures are
-// dropped, and the figure "Stats / Environment resets" counts the reset.
+// StochasticEvaluation. If the environment can restore its state (envs.Stateful, envs.Observer), training then
+// continues where it was. Otherwise the environment is reset: the episodes in progress count as truncated at the last
+// step, and their figures are dropped. The figure "Stats / Environment resets" counts the reset.
 func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
-	leave, err := t.entered(&callEvaluate)
+	leave, err := t.enterEvaluation(&callEvaluate)
 	if err != nil {
 		return Evaluation{}, err
 	}
@@ -40,7 +40,7 @@ func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, 
 // set last. The agent's figures and random numbers do not change.
 func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64) (figures map[string]float64,
 	err error) {
-	leave, err := t.entered(&callEvaluateMetrics)
+	leave, err := t.enterEvaluation(&callEvaluateMetrics)
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64)
 	return e.figures(episodeFigure), nil
 }
 
-// CheckEvaluation implements pbt.EvaluationChecker: it returns why EvaluateMetrics would fail, before anything is
-// trained.
+// CheckEvaluation implements pbt.EvaluationChecker: before training it returns the error with which EvaluateMetrics
+// would fail.
 func (t *Trainer) CheckEvaluation() error { return t.undisturbed() }
 
 // evaluateUndisturbed evaluates without changing what training comes to.
@@ -133,7 +133,7 @@ func (t *Trainer) pause(ctx context.Context) (resume func() error, err error) {
 	// Without a state to come back to, training goes on with new episodes, and the figures of those in progress are
 	// dropped.
 	s, o, can := t.stateful()
-	if t.now == nil || !can || t.lost {
+	if t.now == nil || !can || t.needsReset {
 		return func() error {
 			if t.stepper.blocked != nil {
 				return nil

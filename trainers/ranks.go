@@ -30,8 +30,8 @@ type rank struct {
 	stop     error           // why all ranks end the run at this timestep
 }
 
-// ownSettings are the trainer's settings that ranks need not have in common: those of what rank 0 alone writes and shows,
-// and of the process itself.
+// ownSettings lists the trainer's settings that may differ between ranks: those of files and pictures, which rank 0
+// alone writes, and those of the process itself.
 var ownSettings = []string{"directory", "name", "trackers", "write_interval", "checkpoint_interval", "keep", "headless",
 	"render_interval", "disable_progressbar", "close_environment_at_exit", "environment_info", "seed", "stop_timeout"}
 
@@ -78,7 +78,7 @@ func (t *Trainer) cancelled(ctx context.Context) error {
 	return withCause(ctx, ctx.Err())
 }
 
-// withCause adds a context's cause to an error that wraps the context's own.
+// withCause adds the context's cause to err if err wraps the context's error.
 func withCause(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) || errors.Is(err, cause) {
@@ -87,9 +87,9 @@ func withCause(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// patient returns the context of the timesteps of a run. With several ranks one that is cancelled waits for the next
-// update, where all stop, but no longer than an operation of the ranks may take.
-func (t *Trainer) patient(ctx context.Context) (context.Context, context.CancelFunc) {
+// runContext returns the context of the timesteps of a run. With several ranks one that is cancelled waits for the
+// next update, where all stop, but no longer than an operation of the ranks may take.
+func (t *Trainer) runContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !t.rank.Several() {
 		return ctx, func() {}
 	}

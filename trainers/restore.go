@@ -25,8 +25,8 @@ import (
 // checkpoint where Config.Resume says so. The first Train, Step or evaluation in place does it; call it before to write
 // files of your own into Dir, or to know Damaged. It may be called again, and does nothing then.
 //
-// A folder that holds another run is an error that wraps [fs.ErrExist], unless Config.Resume is set or a snapshot was
-// restored before; one that holds a population always is.
+// If the folder holds another run, Open returns an error that wraps [fs.ErrExist], unless Config.Resume is set or a
+// snapshot was restored before. If the folder holds a population, Open always returns such an error.
 //
 // A folder belongs to one trainer at a time, from Open to Close or the end of its process. While another one has it,
 // Open and what calls it return an error, and change nothing.
@@ -38,7 +38,7 @@ func (t *Trainer) Open(ctx context.Context) (err error) {
 		return fmt.Errorf("trainers: %w", t.stepper.blocked)
 	}
 	if t.now != nil { // opened before
-		if t.lost {
+		if t.needsReset {
 			return t.restart(ctx)
 		}
 		return nil
@@ -103,7 +103,7 @@ func (t *Trainer) lock() error {
 	if err != nil {
 		return err
 	}
-	// Runs are not mixed: only a run that goes on writes into a folder that holds one.
+	// Two runs must not share a folder. Only a resumed run may write into a folder that holds a run.
 	switch holds := runfile.In(t.dir); {
 	case holds.Population:
 		err = fmt.Errorf("trainers: %s holds a population; give this run another Directory or Name: %w", t.dir, fs.ErrExist)
@@ -208,12 +208,13 @@ func (t *Trainer) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
 }
 
 // Restore puts a snapshot into the trainer and its agent: a checkpoint's, or another member's of a population. It
-// restores all or (on an error) nothing; figures of episodes are restored too. Where the snapshot has no environment
-// state, or the environment cannot take it, the episodes in progress go on, and the snapshot's parameters of the
-// environment's reward take effect where each of them ends. The snapshot's memories of networks (models.Recurrent)
-// and its rollout in progress are then of other episodes: the memories start from zero, and the last step of the
-// rollout counts as truncated. Where a population copies weights and each member keeps its environment's state and
-// its buffers (SaveBuffers), each keeps its own memories, too.
+// restores all or (on an error) nothing; figures of episodes are restored too.
+//
+// If the snapshot has no environment state, or the environment cannot take it, the episodes in progress go on. The
+// snapshot's parameters of the environment's reward then take effect in each environment when its episode ends. The
+// snapshot's hidden states (models.Recurrent) and its rollout in progress belong to other episodes: the hidden states
+// start from zero, and the last step of the rollout counts as truncated. If a population copies weights and each
+// member keeps its environment's state and its buffers (SaveBuffers), each member keeps its own hidden states, too.
 func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if err := t.usable(); err != nil {
 		return err
@@ -229,8 +230,8 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if timestep < 0 {
 		return fmt.Errorf("trainers: the checkpoint's timestep is %d", timestep)
 	}
-	// Check and restore in an order that can be undone: the environment first, because it returns what undoes it, as
-	// callbacks do, then the agent, which restores all or nothing, and then what cannot fail.
+	// The order makes it possible to undo everything: first the environment and the callbacks, which return an undo
+	// function, then the agent, which restores all or nothing, and then what cannot fail.
 	whole := t.takesState(snap)
 	running, err := t.running.restored(snap, whole)
 	if err != nil {
@@ -247,7 +248,7 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if err := s.Restore(snap); err != nil {
 		return errors.Join(err, undoCallbacks(), undo())
 	}
-	if !whole { // the snapshot's memories and rollout are of other episodes than those in progress
+	if !whole { // the snapshot's hidden states and rollout belong to other episodes than those in progress
 		t.forget()
 	}
 	t.timestep, t.saved, t.running = timestep, false, running

@@ -16,8 +16,8 @@ import (
 // end of a run and where it is cancelled. A checkpoint is a snapshot of everything (Snapshot) in a file with a
 // checksum, written under another name first (package checkpoint).
 
-// Among the trainer's values in a snapshot: the figure of which "best" is, and the timesteps of the last evaluation and
-// of the last write of tracked values.
+// Keys of the trainer's values in a snapshot: the name of the figure "best", and the timesteps of the last evaluation
+// and of the last write of tracked values.
 const (
 	bestFigureKey = "best_figure"
 	evaluatedKey  = "evaluated"
@@ -163,7 +163,7 @@ func (t *Trainer) saveAs(better, newest bool) (err error) {
 	if err != nil {
 		return err
 	}
-	// Figures first: after a power cut none is missing that was written before the checkpoint.
+	// Sync the tracked values first: after a power cut none from before the checkpoint is missing.
 	if t.run != nil {
 		if err := t.run.Sync(); err != nil {
 			return err
@@ -181,9 +181,9 @@ func (t *Trainer) saveAs(better, newest bool) (err error) {
 	return err
 }
 
-// checkBest returns an error where Config.Best names no figure. It is told as soon as there are figures of that kind,
-// where the name is a misspelt one of them (config.Slip), and otherwise at the end of the run: some figures come
-// late.
+// checkBest returns an error if Config.Best names no figure. If the name is probably a misspelt figure (config.Slip),
+// checkBest returns the error as soon as there are figures of that kind. Otherwise it waits for the end of the run,
+// because some figures come late.
 func (t *Trainer) checkBest(end bool) error {
 	if t.store == nil || t.metrics.find(t.cfg.Best) != nil {
 		return nil

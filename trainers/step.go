@@ -26,9 +26,9 @@ func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
 		return nil, err
 	}
 	t.agent.SetTraining(true)
-	patient, done := t.patient(ctx)
+	runCtx, done := t.runContext(ctx)
 	defer done()
-	s, err := t.step(patient)
+	s, err := t.step(runCtx)
 	return s, withCause(ctx, err)
 }
 
@@ -45,24 +45,24 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	start := t.clock()
 	actions, err := t.agent.Act(Observation(t.now))
 	if diverged := (*agents.DivergedError)(nil); errors.As(err, &diverged) {
-		return nil, err // the agent's fault: a reset does not help
+		return nil, err // the policy itself has diverged: a reset does not help
 	} else if err != nil {
-		return nil, t.lose(err)
+		return nil, t.stepFailed(err)
 	}
 	acted := t.clock()
-	if err := t.terminator.tell(); err != nil {
+	if err := t.terminator.requestTerminations(); err != nil {
 		return nil, fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
 	}
 	next, err := t.stepper.step(ctx, actions)
 	if err != nil {
-		return nil, t.lose(err)
+		return nil, t.stepFailed(err)
 	}
 	t.recorder.Track("Stats / Inference time (ms)", ms(acted.Sub(start)))
 	t.recorder.Track("Stats / Env stepping time (ms)", ms(t.clock().Sub(acted)))
 
 	// Record what followed, and count its figures. From here on the step has been made, whatever fails.
 	if err := t.agent.Record(Transition(next)); err != nil {
-		return nil, t.lose(err)
+		return nil, t.stepFailed(err)
 	}
 	t.now = next
 	t.timestep++
@@ -75,7 +75,7 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 		return nil, fmt.Errorf("%w (at timestep %d)", err, t.timestep)
 	}
 	for _, e := range t.counted {
-		if err := t.tell(func(c Callback) error { return c.OnEpisode(t, e) }); err != nil {
+		if err := t.notifyCallbacks(func(c Callback) error { return c.OnEpisode(t, e) }); err != nil {
 			return nil, err
 		}
 	}
@@ -86,18 +86,18 @@ func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
 	if err := t.settle(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.tell(func(c Callback) error { return c.OnStep(t, next) }); err != nil {
+	if err := t.notifyCallbacks(func(c Callback) error { return c.OnStep(t, next) }); err != nil {
 		return next, err
 	}
 	return next, t.stopAsked()
 }
 
-// lose returns the error of a step that failed in the environment, or that the agent refused to act on or to record.
-// The next call resets the environment first (see restart).
-func (t *Trainer) lose(err error) error {
-	t.lost = true
+// stepFailed returns the error of a step that failed in the environment, or whose values the agent refused. The next
+// call of Train or Step resets the environment first (see restart).
+func (t *Trainer) stepFailed(err error) error {
+	t.needsReset = true
 	err = fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
-	if t.stepper.blocked != nil || t.rank.Several() { // what to do then is said elsewhere
+	if t.stepper.blocked != nil || t.rank.Several() { // another call does not help then
 		return err
 	}
 	return fmt.Errorf("%w (Train or Step may be called again: it resets the environment and goes on)", err)
@@ -161,7 +161,7 @@ func (t *Trainer) update(ctx context.Context) error {
 		t.recorder.Track("Stats / Waiting for other ranks (ms)", ms(t.rank.Spent()-t.rank.spent))
 		t.rank.spent = t.rank.Spent()
 	}
-	return t.tell(func(c Callback) error { return c.OnUpdate(t) })
+	return t.notifyCallbacks(func(c Callback) error { return c.OnUpdate(t) })
 }
 
 // learned waits for an update that goes on after the agent's Update (agents.Overlapping), and collects its figures. It
@@ -178,7 +178,7 @@ func (t *Trainer) learned() error {
 	return nil
 }
 
-// trackAgent collects the figures that the agent tracks, and passes on what it has noticed in its data.
+// trackAgent collects the figures that the agent tracks, and reports the agent's notes (agents.Noter) as warnings.
 func (t *Trainer) trackAgent() {
 	if tracker, ok := agents.As[agents.Tracker](t.agent); ok {
 		tracker.Tracked(func(tag string, value float64) {
@@ -188,7 +188,7 @@ func (t *Trainer) trackAgent() {
 	}
 	if noter, ok := agents.As[agents.Noter](t.agent); ok {
 		noter.Noted(func(note string) {
-			t.noticed = append(t.noticed, note)
+			t.agentNotes = append(t.agentNotes, note)
 			t.warn(errors.New(note))
 		})
 	}

@@ -29,8 +29,8 @@ func newTerminator(env envs.Env, agent agents.Agent) (terminator, error) {
 	return terminator{a, e}, nil
 }
 
-// tell tells the environment what its next step is to end.
-func (t terminator) tell() error {
+// requestTerminations passes the agent's terminations to the environment, which ends these episodes in its next step.
+func (t terminator) requestTerminations() error {
 	if t.agent == nil {
 		return nil
 	}

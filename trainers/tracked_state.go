@@ -11,20 +11,20 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// Where a snapshot has what was tracked: returns and lengths of the episodes in progress in arrays, beside the
-// environment's state; those of the last finished episodes and the values since the last write among the trainer's
-// values.
+// A snapshot keeps returns and lengths of the episodes in progress in arrays, next to the environment's state. The
+// trainer's values keep those of the last finished episodes and the tracked values since the last write.
 const (
 	trackedKey  = "tracked_episodes"
 	recordedKey = "tracked_values"
 )
 
-// measuredTimes begins the tags of measured times. Snapshots leave them out: they would differ from run to run.
+// measuredTimes is the prefix of the tags of measured times. Snapshots leave them out, because equal runs differ in
+// them.
 const measuredTimes = "Stats / "
 
-// saveTracked adds what was tracked to a snapshot: values since the last write, if the run writes any, and episodes.
-// Episodes in progress need the environment's state. Lists with a number that is not finite are left out: neither JSON
-// nor a checkpoint takes them.
+// saveTracked adds tracked values and episodes to a snapshot: the values since the last write, if the run writes any,
+// and the last finished episodes. Episodes in progress are added only with the environment's state. Lists with a
+// number that is not finite are left out, because neither JSON nor a checkpoint can hold them.
 func (t *Trainer) saveTracked(snap *checkpoint.Snapshot) {
 	s := t.episodes.State()
 	own := snap.Values[layout.Trainer].(map[string]any)
@@ -71,7 +71,8 @@ func (t *Trainer) restoreTracked(snap *checkpoint.Snapshot, whole bool) {
 	t.recorder.SetState(talliesOf(snap, recordedKey))
 }
 
-// tallies returns reduced values as a snapshot's values hold them, without measured times and what is not finite.
+// tallies converts tallies to the form of a snapshot's values. It leaves out measured times and tallies that are not
+// finite.
 func tallies(kept map[string]tracking.Tally) map[string]any {
 	out := map[string]any{}
 	for tag, k := range kept {
@@ -82,7 +83,7 @@ func tallies(kept map[string]tracking.Tally) map[string]any {
 	return out
 }
 
-// talliesOf reads reduced values at a path among the trainer's values, empty if there are none.
+// talliesOf reads the tallies at a path in the trainer's values. The result is empty if the snapshot has none.
 func talliesOf(snap *checkpoint.Snapshot, path ...string) map[string]tracking.Tally {
 	v, _ := snap.Value(append([]string{layout.Trainer}, path...)...)
 	values, _ := v.(map[string]any)
@@ -109,7 +110,7 @@ func list(x []float64) []any {
 	return out
 }
 
-// numbers reads the list of numbers at a path among the trainer's values. It is empty if the snapshot has none.
+// numbers reads the list of numbers at a path in the trainer's values. The result is empty if the snapshot has none.
 func numbers(snap *checkpoint.Snapshot, path ...string) []float64 {
 	v, _ := snap.Value(append([]string{layout.Trainer}, path...)...)
 	values, _ := v.([]any)

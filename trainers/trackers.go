@@ -17,8 +17,8 @@ import (
 
 // openRun opens the files of tracked values, and starts the trackers.
 func (t *Trainer) openRun() error {
-	// What was written after the snapshot was taken is removed: it is written again. A run that failed before its first
-	// checkpoint begins again.
+	// Values from after the restored snapshot are removed, because the run writes them again. A run that failed before
+	// its first checkpoint starts from the beginning.
 	run, err := tracking.OpenRun(t.dir, tracking.Options{ResumeStep: t.written, Restart: t.cfg.Resume})
 	if err != nil || len(t.cfg.Trackers) == 0 {
 		t.run = run
@@ -39,7 +39,7 @@ func (t *Trainer) openRun() error {
 	return nil
 }
 
-// warn reports what went wrong without stopping training. Trackers call it on goroutines of their own.
+// warn reports an error that does not stop training. Trackers call warn on goroutines of their own.
 func (t *Trainer) warn(err error) {
 	t.warning.Lock()
 	defer t.warning.Unlock()
@@ -58,7 +58,7 @@ func (t *Trainer) ended(err error) {
 }
 
 // plain returns the run's configuration as YAML says it: Dict's, or the trainer's alone where FromDict did not make it.
-// Passwords in addresses are left out.
+// Passwords in addresses are replaced.
 func (t *Trainer) plain() (map[string]any, error) {
 	dict := t.Dict()
 	if dict == nil {

@@ -84,7 +84,7 @@ func (m *Trainee) Train(ctx context.Context, steps int64) (err error) {
 	}
 	m.agent.SetTraining(true)
 	m.rank.stop, m.rank.asked = nil, ctx
-	patient, done := m.patient(ctx)
+	runCtx, done := m.runContext(ctx)
 	defer done()
 	// Steps are counted from the trainer's own counter, so that a restored snapshot's count goes on.
 	n := m.batch()
@@ -92,7 +92,7 @@ func (m *Trainee) Train(ctx context.Context, steps int64) (err error) {
 		if err := m.cancelled(ctx); err != nil {
 			return err
 		}
-		if _, err := m.step(patient); err != nil {
+		if _, err := m.step(runCtx); err != nil {
 			err = withCause(ctx, err)
 			if ctx.Err() != nil && m.timestep*n >= target && m.agent.Ready() {
 				return errors.Join(err, m.settle(context.WithoutCancel(ctx)))
@@ -132,7 +132,7 @@ func (m *Trainee) Reseed(seed int64) error {
 	return nil
 }
 
-// Holds implements pbt.Holder: it returns the agent and the environment, with all that they wrap.
+// Holds implements pbt.Holder: it returns the agent and the environment, each with everything inside its wrappers.
 func (m *Trainee) Holds() map[string][]any {
 	held := map[string][]any{}
 	for env := m.env; env != nil; {
@@ -171,8 +171,8 @@ func (m *Trainee) LimitEvaluation(steps, loops int) error {
 	return nil
 }
 
-// Close closes trainer, environment and agent. It may be called twice. While Train or an evaluation runs it is an
-// error and closes nothing.
+// Close closes trainer, environment and agent. It may be called twice. While Train or an evaluation is running, Close
+// returns an error and closes nothing.
 func (m *Trainee) Close() error {
 	m.cfg.CloseEnvironmentAtExit = true
 	err := m.Trainer.Close()

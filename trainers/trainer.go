@@ -42,12 +42,12 @@ import (
 type RenderFunc func(timestep int64, picture image.Image) error
 
 // Trainer drives one agent in one environment. It is made by [Sequential] or [FromDict], used by one goroutine at a
-// time, and closed by its owner. Train, Step and Evaluate can be mixed: each goes on where the one before has
-// stopped. A call of Train, Step, Evaluate, EvaluateMetrics or Close that overlaps with another one is refused with
-// an error, unless a callback evaluates.
+// time, and closed by its owner. Train, Step and Evaluate can be mixed: each continues where the previous one stopped.
+// Train, Step, Evaluate, EvaluateMetrics and Close must not overlap: a call during another one returns an error. Only
+// a callback may evaluate during training.
 type Trainer struct {
 	guard   exclusive.Guard
-	calling atomic.Bool // callbacks, which may evaluate
+	calling atomic.Bool // callbacks are being called; they may evaluate
 
 	env   envs.Env
 	agent agents.Agent
@@ -59,7 +59,7 @@ type Trainer struct {
 
 	timestep   int64
 	now        *envs.Step  // what to act on; nil before the first reset
-	lost       bool        // a step has failed, so that the environment must be reset before the next one
+	needsReset bool        // a step has failed: reset the environment before the next one
 	parameters *parameters // of the environment's reward; nil where it has none
 	terminator terminator  // of episodes that the agent gives up
 	running    running     // the episodes in progress
@@ -73,10 +73,10 @@ type Trainer struct {
 	written   int64          // the timestep of the last write of tracked values
 	counted   []envs.Episode // the episodes that ended in the last step, but for those of other weights
 
-	callbacks []Callback         // gorl's own and Config.Callbacks
-	keeping   []StatefulCallback // those of Config.Callbacks with a state
-	stop      error              // of a callback that has asked for the run's end at this timestep
-	reason    error              // of a callback that has ended the last Train
+	callbacks      []Callback         // the built-in ones and Config.Callbacks
+	stateCallbacks []StatefulCallback // those of Config.Callbacks with a state
+	stop           error              // of a callback that has asked for the run's end at this timestep
+	reason         error              // see StopReason
 
 	// The run's folder, with its tracked values and checkpoints; empty and nil where nothing is written.
 	dir     string
@@ -89,12 +89,12 @@ type Trainer struct {
 	saved   bool                       // the newest checkpoint is of the present state
 	damaged []*checkpoint.DamagedError // passed over when the run was resumed
 
-	notes   []string // see Notes
-	noticed []string // those of the agent while training
-	warning sync.Mutex
-	bar     tracking.Bar
-	barName string
-	clock   func() time.Time
+	notes      []string // see Notes
+	agentNotes []string // the agent's notes while training (agents.Noter)
+	warning    sync.Mutex
+	bar        tracking.Bar
+	barName    string
+	clock      func() time.Time
 }
 
 // Sequential returns a trainer of agent in env. Nothing happens yet: the run's folder is made and taken, and the
@@ -134,7 +134,8 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{guard: newGuard(), env: env, agent: agent, cfg: cfg, clock: time.Now, rank: own, terminator: ends, keeping: kept}
+	t := &Trainer{guard: newGuard(), env: env, agent: agent, cfg: cfg, clock: time.Now, rank: own, terminator: ends,
+		stateCallbacks: kept}
 	if cfg.evaluates() {
 		if err := t.undisturbed(); err != nil {
 			return nil, err
@@ -150,7 +151,7 @@ func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) 
 		return nil, err
 	}
 	t.running, t.stepper = newRunning(env.NumEnvs()), newStepper(env, cfg.StopTimeout)
-	t.callbacks = inOrder(cfg.Callbacks)
+	t.callbacks = orderCallbacks(cfg.Callbacks)
 	t.plan(cfg.Timesteps)
 	if cfg.Resume && own.Rank() == 0 {
 		t.timestep = newest(cfg)
@@ -171,16 +172,16 @@ func newGuard() exclusive.Guard {
 		"cancel the context of the running call and wait until it returns, or use a callback"}
 }
 
-// entered starts an evaluation, which a callback may do in the middle of training. The caller calls leave when it
-// ends.
-func (t *Trainer) entered(m *exclusive.Method) (leave func(), err error) {
+// enterEvaluation starts an evaluation. A callback may start one during training. The caller must call leave when the
+// evaluation ends.
+func (t *Trainer) enterEvaluation(m *exclusive.Method) (leave func(), err error) {
 	if t.calling.Load() {
 		return func() {}, nil
 	}
 	return t.guard.Leave, t.guard.Enter(m)
 }
 
-// plan tells the agent the length of the run, where it is known, and collects the notes about the settings.
+// plan gives the agent the length of the run, if it is known, and collects the notes about the settings.
 func (t *Trainer) plan(timesteps int) {
 	t.notes = nil
 	if _, _, can := t.stateful(); t.cfg.SaveBuffers && !can {
@@ -231,24 +232,24 @@ func (t *Trainer) Timestep() int64 { return t.timestep }
 // Dir returns the run's folder. It is empty before [Trainer.Open] or the first step, and where nothing is written.
 func (t *Trainer) Dir() string { return t.dir }
 
-// Notes lists settings that do what was hardly meant, in words: a run too short for an update, a learning rate that is 0
-// for the rest of the run, SaveBuffers in an environment that cannot save its state. A run whose length is not known has
-// no notes about its length. What the agent has noticed in its data while training (agents.Noter) follows.
-func (t *Trainer) Notes() []string { return slices.Concat(t.notes, t.noticed) }
+// Notes lists settings that probably have an unwanted effect: a run too short for an update, a learning rate that is
+// 0 for the rest of the run, SaveBuffers in an environment that cannot save its state. A run of unknown length has no
+// notes about its length. The agent's notes about its data (agents.Noter) follow.
+func (t *Trainer) Notes() []string { return slices.Concat(t.notes, t.agentNotes) }
 
 // Damaged returns the checkpoints that were passed over when the run was resumed, newest first. Nothing is deleted:
 // they are there to be looked at.
 func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
 
 // Train trains until Config.Timesteps, or until a callback asks for the end ([ErrStop]). A cancelled context stops it
-// after the step at hand, saves, and returns an error that wraps the context's and its cause; calling Train again, or
-// a trainer with Resume, continues. Where the environment does not return within Config.StopTimeout, the error wraps
-// [ErrBlocked] instead, and nothing is saved.
+// after the present step, saves, and returns an error that wraps the context's error and its cause. Calling Train
+// again, or a trainer with Resume, continues the run. If the environment does not return within Config.StopTimeout,
+// the error wraps [ErrBlocked] instead, and nothing is saved.
 //
-// An environment that panics ([envs.PanicError]), or returns no step or rows of wrong lengths, is an error with its
-// type. After an error of the environment, or of the agent about what the environment returned, Train and Step may be
-// called again. They reset the environment first. The episodes in progress count as truncated at the last completed
-// step, and their figures are dropped. The figure "Stats / Environment resets" counts such resets.
+// If the environment panics ([envs.PanicError]), or returns no step or rows of wrong lengths, the error names its
+// type. Train and Step may be called again after an error of the environment, and after the agent has refused the
+// environment's values. They reset the environment first. The episodes in progress count as truncated at the last
+// completed step, and their figures are dropped. The figure "Stats / Environment resets" counts such resets.
 func (t *Trainer) Train(ctx context.Context) (err error) {
 	if err := t.guard.Enter(&callTrain); err != nil {
 		return err
@@ -266,27 +267,27 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 	t.agent.SetTraining(true)
 	t.startBar()
 	t.stop, t.reason, t.rank.stop, t.rank.asked = nil, nil, nil, ctx
-	patient, done := t.patient(ctx)
+	runCtx, done := t.runContext(ctx)
 	defer done()
 	for t.timestep < int64(t.cfg.Timesteps) {
 		if err := t.cancelled(ctx); err != nil {
 			return t.interrupted(err)
 		}
-		if _, err := t.step(patient); errors.Is(err, ErrStop) {
+		if _, err := t.step(runCtx); errors.Is(err, ErrStop) {
 			t.reason = err
 			return t.complete()
 		} else if err != nil {
 			return t.failed(ctx, err)
 		}
 	}
-	if err := t.settle(patient); err != nil { // what an interruption of the last step has left
+	if err := t.settle(runCtx); err != nil { // what an interruption of the last step has left
 		return t.failed(ctx, err)
 	}
 	return t.complete()
 }
 
-// StopReason returns the error by which a callback ended the last Train, which wraps [ErrStop]. It is nil if the run
-// went on to Config.Timesteps, or ended by an error.
+// StopReason returns the error, wrapping [ErrStop], with which a callback ended the last Train. It is nil if the run
+// reached Config.Timesteps or failed.
 func (t *Trainer) StopReason() error { return t.reason }
 
 // complete finishes the files and the progress bar of a run that has come to its end, or was ended by a callback.
@@ -326,10 +327,11 @@ func (t *Trainer) usable() error {
 	return nil
 }
 
-// Close ends the run's files, lets another trainer have its folder, and closes the environment where
-// CloseEnvironmentAtExit says so, unless it is blocked ([ErrBlocked]). The agent is its owner's to close. Close may
-// be called twice; other methods that can fail return an error afterwards. While Train, Step or an evaluation runs
-// Close is an error and closes nothing: cancel their context first, and wait until they return.
+// Close closes the run's files, releases its folder for another trainer, and closes the environment if
+// CloseEnvironmentAtExit is set, unless the environment is blocked ([ErrBlocked]). It does not close the agent, which
+// belongs to its owner. Close may be called twice. After Close the trainer's methods that can fail return an error.
+// While Train, Step or an evaluation is running, Close returns an error and closes nothing: cancel their context
+// first, and wait until they return.
 func (t *Trainer) Close() error {
 	first, err := t.guard.EnterClose()
 	if !first {

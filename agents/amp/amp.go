@@ -68,10 +68,10 @@ type learner struct {
 	replay         *memory.Replay       // the policy's earlier motion
 	mask           tensor.Tensor        // (M), 0 where the discriminator sees nothing; a zero Tensor for no mask
 	maskScope      *tensor.Scope        // owns it
-	shown          []float32            // what Latents returns; nil where it is to be computed
-	windows        *windows             // the motion behind latents; nil where they are not encodings
-	middle, half   tensor.Tensor        // (A), of actions' bounds; zero Tensors where these are ±1, or none
-	unitsScope     *tensor.Scope        // owns them
+	motionLatents  []float32            // what Latents returned last; nil if it must be computed again
+	windows        *windows             // the motion that each latent encodes; nil unless latent_mode is "calm"
+	middle, half   tensor.Tensor        // (A), centre and half width of the action bounds; zero Tensors if not needed
+	unitsScope     *tensor.Scope        // owns middle and half
 	termination    *termination         // of episodes with a poor style; nil where the setting is off
 	rows           *memory.Packing      // how both, and the rollout, keep rows
 	separate       *tensor.Optimizer    // the discriminator's own; nil where it shares the policy's
@@ -79,8 +79,8 @@ type learner struct {
 	Draw sampler
 }
 
-// New makes an agent. Whatever is wrong with spaces, models, motions or settings is an error before anything is
-// changed; the models are closed then. A network that belongs to another agent is such an error, and stays open.
+// New makes an agent. It returns an error, before anything changes, if spaces, models, motions or settings are wrong,
+// and closes the models then. A network that belongs to another agent is also an error, and stays open.
 func New(o Options) (agent *Agent, err error) {
 	cfg, err := o.config()
 	if err == nil {
@@ -291,7 +291,7 @@ func recording(c *onpolicy.Core, style *onpolicy.Critic) (stage func(t agents.Tr
 		if got, want := len(t.AMPObservations), c.NumEnvs()*width; got != want {
 			return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the environment must give them after every step", got, want, c.NumEnvs(), width)
 		}
-		rows, err := seen(c, t, width)
+		rows, err := finiteRows(c, t, width)
 		if err != nil {
 			return err
 		}
@@ -312,9 +312,10 @@ func recording(c *onpolicy.Core, style *onpolicy.Critic) (stage func(t agents.Tr
 	return stage, record
 }
 
-// seen returns a transition's AMP observations, which must be finite. In rows that nothing learns from NaN and infinities
-// become 0, because 0 times NaN would reach other rows.
-func seen(c *onpolicy.Core, t agents.Transition, width int) ([]float32, error) {
+// finiteRows returns a transition's AMP observations. It returns an error if a row that is learned from holds NaN or
+// an infinity. In the other rows NaN and infinities become 0: the product of NaN and a mask's 0 is NaN, and would
+// spread to the rows that are learned from.
+func finiteRows(c *onpolicy.Core, t agents.Transition, width int) ([]float32, error) {
 	rows, unused := t.AMPObservations, c.Unused(t)
 	if err := c.CheckFinite("Record", "AMP observations", rows, width, unused); err != nil || unused == nil {
 		return rows, err

@@ -13,12 +13,13 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// CALM, conditional adversarial latent models (Tessler et al. 2023), has latents that mean something: z = E(x) is the
-// encoding of reference motion, and the discriminator D(x | z) is shown it. It tells a row of reference motion beside
-// its own encoding from a row of the policy beside the latent that the policy was told. So the policy is rewarded for
-// the motion that z encodes. The encoder learns from the policy's and the value network's losses, for which the motion
-// behind each latent is encoded again, and not from the discriminator's. Two windows of motion that overlap should
-// have the same latent, and all together fill the sphere.
+// CALM, conditional adversarial latent models (Tessler et al. 2023), takes its latents from reference motion: z =
+// E(x) is the encoding of a row x. The discriminator D(x | z) reads a row together with a latent. It separates rows
+// of reference motion with their own encodings from rows of the policy with the latents that the policy was given.
+// The policy is therefore rewarded for the motion that z encodes. The encoder learns from the losses of the policy
+// and the value network, for which an update encodes the motion behind each latent again. It does not learn from the
+// discriminator's loss. The encoder's own loss gives windows of motion that overlap similar latents, and spreads all
+// latents over the sphere.
 
 // calm is latent_mode's value for it.
 const calm = "calm"
@@ -113,7 +114,7 @@ func (a *learner) pairs(n int) ([]float32, error) {
 	space := a.Spaces().AMPObservation
 	var rows []float32
 	err := panics.Guard(fmt.Sprintf("the source (%T)", a.motions), func() (err error) {
-		rows, err = a.motions.(OverlappingMotionSource).CollectOverlappingMotions(n, a.Rng) // checkCALM has seen to it
+		rows, err = a.motions.(OverlappingMotionSource).CollectOverlappingMotions(n, a.Rng) // checkCALM has checked the type
 		return err
 	})
 	if err == nil && len(rows) != 2*n*space.Width() {
@@ -129,18 +130,18 @@ func (a *learner) pairs(n int) ([]float32, error) {
 	return rows, nil
 }
 
-// told returns the latents (n, L) in observations (n, O), by which the discriminator judges; without conditions the zero
-// Tensor.
-func (a *learner) told(s *tensor.Scope, observations tensor.Tensor) tensor.Tensor {
+// conditionOf returns the latents (n, L) at the end of observations (n, O), which condition the discriminator. It
+// returns the zero Tensor unless latent_mode is "calm".
+func (a *learner) conditionOf(s *tensor.Scope, observations tensor.Tensor) tensor.Tensor {
 	if !a.calm() {
 		return tensor.Tensor{}
 	}
 	return a.latentOf(s, observations)
 }
 
-// beside returns rows (n, M) with latents (n, L) behind each, as the discriminator reads them, or the rows alone where
-// there are none.
-func beside(s *tensor.Scope, rows, latents tensor.Tensor) tensor.Tensor {
+// concatLatents returns rows (n, M) with latents (n, L) behind each, as the discriminator reads them. If latents is
+// the zero Tensor, it returns the rows alone.
+func concatLatents(s *tensor.Scope, rows, latents tensor.Tensor) tensor.Tensor {
 	if latents.T == nil {
 		return rows
 	}
@@ -156,9 +157,9 @@ func (a *learner) halves(s *tensor.Scope, rows tensor.Tensor) (first, second ten
 	return s.Narrow(rows, 1, 0, m), s.Narrow(rows, 1, m, tensor.Size(rows, 1)-m)
 }
 
-// encodeAgain returns a minibatch whose inputs end with the present encodings of the motion behind each latent that
-// the policy was told, so that the losses of policy and value network have a gradient by the encoder's weights. These
-// encodings (n, L) are in the place of the motion, Extra[2].
+// encodeAgain returns a minibatch whose inputs end with new encodings of the motion behind each latent that the
+// policy was given. The losses of the policy and the value network then have a gradient with respect to the encoder's
+// weights. The encodings (n, L) also replace the motion in Extra[2].
 func (a *learner) encodeAgain(s *tensor.Scope, b onpolicy.Batch) onpolicy.Batch {
 	z := a.encode(s, a.scaled(s, b.Extra[2]))
 	b.Extra = []tensor.Tensor{b.Extra[0], b.Extra[1], z}
@@ -171,29 +172,30 @@ func (a *learner) encodeAgain(s *tensor.Scope, b onpolicy.Batch) onpolicy.Batch 
 	return b
 }
 
-// conditional returns what the discriminator says of n rows each of a minibatch with latents, none of which has a
-// gradient, and the encoder's own loss. fake are the logits of the policy's rows beside the latents that it was told,
-// now and earlier, all encoded again, and with mismatched_negatives of reference rows beside the policy's latents;
-// real those of reference rows beside their own encodings. The gradient penalty is on the gradient by the reference
-// rows, not by the latents.
+// conditional returns the discriminator's logits for n rows of each kind in a minibatch, its gradient penalty, and
+// the encoder's own loss. fake are the logits of the policy's rows, from this rollout and from the replay buffer,
+// with their latents encoded again. With mismatched_negatives fake also has reference rows with the policy's latents.
+// real are the logits of reference rows with their own encodings. The latents have no gradient here: the penalty is
+// on the gradient with respect to the reference rows.
 func (a *learner) conditional(s *tensor.Scope, b onpolicy.Batch, n int64) (fake, real, penalty, encoder tensor.Tensor) {
 	pairs, replay := a.Draw.MotionRows(s, b.Index, n), a.Draw.ReplayRows(s, b.Index, n)
-	policy, told := s.Narrow(b.Extra[0], 0, 0, n), s.Detach(s.Narrow(b.Extra[2], 0, 0, n))
-	earlier, before := policy, told
+	policy, latents := s.Narrow(b.Extra[0], 0, 0, n), s.Detach(s.Narrow(b.Extra[2], 0, 0, n))
+	earlier, earlierLatents := policy, latents
 	if replay.T != nil {
 		rows, windows := a.halves(s, replay)
-		earlier, before = rows, s.Detach(a.encode(s, a.scaled(s, windows)))
+		earlier, earlierLatents = rows, s.Detach(a.encode(s, a.scaled(s, windows)))
 	}
-	fake = a.logits(s, s.Cat(0, beside(s, a.scaled(s, policy), told), beside(s, a.scaled(s, earlier), before)))
+	fake = a.logits(s, s.Cat(0, concatLatents(s, a.scaled(s, policy), latents),
+		concatLatents(s, a.scaled(s, earlier), earlierLatents)))
 
 	now, next := a.halves(s, pairs)
 	now = s.Detach(a.scaled(s, now))
 	z, other := a.encode(s, now), a.encode(s, a.scaled(s, next))
 	if a.cfg.MismatchedNegatives {
-		fake = s.Cat(0, fake, a.logits(s, beside(s, now, told)))
+		fake = s.Cat(0, fake, a.logits(s, concatLatents(s, now, latents)))
 	}
 	if own := s.Detach(z); a.cfg.DiscriminatorGradientPenaltyScale == 0 {
-		real, penalty = a.logits(s, beside(s, now, own)), s.Scalar(0)
+		real, penalty = a.logits(s, concatLatents(s, now, own)), s.Scalar(0)
 	} else {
 		real, penalty = a.penaltyByAutograd(s, now, own)
 	}
@@ -257,10 +259,10 @@ func (a *learner) encoded(s *tensor.Scope, rows tensor.Tensor) ([]float32, error
 const shownLatents = 4096
 
 // Latents returns the latents of reference motion by the present encoder, n × latent_size: those of the rows of the
-// motion dataset, at most 4096 of them. With latent_mode "calm" a policy is told one of them at a time, and
-// wrappers.Skills draws them: give it this method (wrappers.Skills.SetSource). In training the agent refuses latents
-// of any other source: it learns from the motion behind each. They are computed again after an update and after a
-// Restore. The slice is the agent's. Without latent_mode "calm" it is an error.
+// motion dataset, at most 4096 of them. With latent_mode "calm" wrappers.Skills draws one of them at a time for each
+// environment: pass this method to wrappers.Skills.SetSource. In training the agent refuses latents of any other
+// source, because it learns from the motion behind each. The latents are computed again after an update and after a
+// Restore. The slice is the agent's. Without latent_mode "calm" Latents returns an error.
 func (a *Agent) Latents() ([]float32, error) {
 	if err := a.guarded.Guard.Enter(&callLatents); err != nil {
 		return nil, err
@@ -270,8 +272,8 @@ func (a *Agent) Latents() ([]float32, error) {
 	if !l.calm() {
 		return nil, errors.New("amp: Latents: the latents are not those of motion; set \"latent_mode\" to \"calm\"")
 	}
-	if l.shown != nil {
-		return l.shown, nil
+	if l.motionLatents != nil {
+		return l.motionLatents, nil
 	}
 	s := tensor.NoGrad().On(l.Device).Layers(l.Precision)
 	defer s.Close()
@@ -284,9 +286,9 @@ func (a *Agent) Latents() ([]float32, error) {
 	if err != nil {
 		return nil, fmt.Errorf("amp: reading motion: %w", err)
 	}
-	l.windows.shown = l.windows.table(points, rows)
-	l.shown = points
-	return l.shown, nil
+	l.windows.returned = l.windows.table(points, rows)
+	l.motionLatents = points
+	return l.motionLatents, nil
 }
 
 // newMemory makes a memory of AMP observations, with latent_mode "calm" of rows that have so many values more.

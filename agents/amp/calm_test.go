@@ -274,7 +274,7 @@ func TestToldWindows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, row := range slices.Collect(slices.Chunk(a.learner.windows.shown.rows, 3)) {
+			for i, row := range slices.Collect(slices.Chunk(a.learner.windows.returned.rows, 3)) {
 				behind[[2]float32(z[2*i:])] = row
 			}
 			w.step(t, a)
@@ -432,7 +432,7 @@ func TestDirectedMotionIsLearned(t *testing.T) {
 		}
 		for range n {
 			i := rng.IntN(len(z) / size)
-			rows, points = append(append(rows, 1), z[size*i:][:size]...), append(points, a.learner.windows.shown.rows[2*i:][:2]...)
+			rows, points = append(append(rows, 1), z[size*i:][:size]...), append(points, a.learner.windows.returned.rows[2*i:][:2]...)
 		}
 		return rows, points
 	}

@@ -80,8 +80,8 @@ type Config struct {
 	// object, hands. With a mask the gradient penalty is computed by differentiating twice, which is slower.
 	DiscriminatorMaskedFeatures string `yaml:"discriminator_masked_features"`
 
-	// DiscriminatorBatchSize limits the rows of policy, replay and motion in a minibatch that discriminator and
-	// encoder learn from; not positive means no limit.
+	// DiscriminatorBatchSize is the largest number of rows each of policy, replay and motion in a minibatch that the
+	// discriminator and the encoder learn from. 0 or less is no limit.
 	//
 	// Fewer rows are faster. A discriminator needs less data than the policy; some hundreds of rows are enough.
 	DiscriminatorBatchSize int `yaml:"discriminator_batch_size"`
@@ -148,11 +148,11 @@ type Config struct {
 	// A larger size has room for more different motions, and takes longer to fill: 64 for half an hour of clips, less for
 	// a few.
 	LatentSize int `yaml:"latent_size" config:"min=0"`
-	// LatentMode says where latents come from. "ase" draws them anyhow, and an encoder learns to tell them from the
-	// motion. "calm" (Tessler et al. 2023) takes the encodings of reference motion, which wrappers.Skills draws where
-	// [Agent.Latents] is its source, and shows them to the discriminator (WithConditionalDiscriminator). The encoder
-	// learns from the losses of policy and value network. In a dictionary it brings the defaults of [CALMConfig] with
-	// it. Only LatentSize has it.
+	// LatentMode says where latents come from. "ase" draws them at random, and an encoder learns to recover them from
+	// the motion. "calm" (Tessler et al. 2023) takes encodings of reference motion, which wrappers.Skills draws from
+	// [Agent.Latents], its source. With "calm" the discriminator reads the latents, too (WithConditionalDiscriminator),
+	// and the encoder learns from the losses of the policy and the value network. In a dictionary "calm" brings the
+	// defaults of [CALMConfig] with it. LatentMode takes effect only with LatentSize.
 	//
 	// Choose "ase" where it does not matter which skill is which, "calm" where a clip should say what the character does.
 	LatentMode string `yaml:"latent_mode" config:"oneof=ase|calm"`
@@ -161,10 +161,10 @@ type Config struct {
 	//
 	// A larger value sets motions further apart, a smaller one gives one motion fewer different latents.
 	UniformityLossScale float64 `yaml:"uniformity_loss_scale" config:"min=0"`
-	// MismatchedNegatives shows the discriminator reference motion beside the latents that the policy was told, too,
-	// as something to reject (the authors' negative_disc_samples). Only LatentMode "calm" has it.
+	// MismatchedNegatives adds reference motion with the policy's latents to the rows that the discriminator should
+	// reject (the authors' negative_disc_samples). It takes effect only with LatentMode "calm".
 	//
-	// Switch it on where the character moves well, and not as its latent says.
+	// Switch it on if the character moves well, but not as its latent says.
 	MismatchedNegatives bool `yaml:"mismatched_negatives"`
 	// EncoderRewardScale weighs the reward for motion whose latent the encoder can tell, beside TaskRewardScale and
 	// StyleRewardScale.
@@ -172,16 +172,16 @@ type Config struct {
 	// A larger value makes motions of different latents differ more, at the cost of their likeness to the clips. Only
 	// LatentSize has it.
 	EncoderRewardScale float64 `yaml:"encoder_reward_scale" config:"min=0"`
-	// EncoderLossScale weighs the encoder's loss, with LatentMode "calm" its own, beside the policy's and the value
-	// network's.
+	// EncoderLossScale weighs the encoder's loss. With LatentMode "calm" it weighs the encoder's own loss only: the
+	// encoder also learns from the losses of the policy and the value network.
 	//
 	// A larger value makes the encoder learn faster relative to the policy, where they share an optimizer.
 	EncoderLossScale float64 `yaml:"encoder_loss_scale" config:"min=0"`
-	// DiversityLossScale weighs the loss for actions that do not differ as their latents do. It compares mean actions
-	// in units in which the action space's bounds are −1 and 1, limited to these; without bounds in the environment's
-	// units.
+	// DiversityLossScale weighs the loss for actions that do not differ as much as their latents do. It compares mean
+	// actions, scaled so that the action space's bounds are −1 and 1, and clipped to [−1, 1]. Actions without bounds are
+	// clipped, too, but not scaled. 0 is no such loss.
 	//
-	// Raise it where all latents lead to the same motion, lower it where actions jump. 0 is none.
+	// Raise it if all latents lead to the same motion; lower it if actions jump.
 	DiversityLossScale float64 `yaml:"diversity_loss_scale" config:"min=0"`
 }
 

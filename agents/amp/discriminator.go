@@ -19,7 +19,7 @@ func (a *learner) logits(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 	return a.discriminator.Forward(s, models.Inputs{Observations: a.masked(s, rows)})
 }
 
-// judgedRows is how many rows of a minibatch discriminator and encoder see.
+// judgedRows returns the number of rows of a minibatch that the discriminator and the encoder learn from.
 func (a *learner) judgedRows(b onpolicy.Batch) int64 {
 	if limit := int64(a.cfg.DiscriminatorBatchSize); limit > 0 {
 		return min(b.Rows, limit)
@@ -98,7 +98,7 @@ func (a *learner) penalised(s *tensor.Scope, at tensor.Tensor) (logits, penalty 
 // is computed with a graph of its own.
 func (a *learner) penaltyByAutograd(s *tensor.Scope, at, latents tensor.Tensor) (logits, penalty tensor.Tensor) {
 	at = s.RequireGrad(s.Detach(at))
-	logits = a.logits(s, beside(s, at, latents))
+	logits = a.logits(s, concatLatents(s, at, latents))
 	square := s.Sum(s.Square(s.Grad(s.Sum(logits), true, at)[0]), -1)
 	if a.cfg.DiscriminatorLoss == "wasserstein" {
 		return logits, s.Mean(s.Square(s.AddScalar(s.Sqrt(s.AddScalar(square, 1e-12)), -1)))

@@ -178,8 +178,8 @@ func (d *ahead) ReplayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
 // share, replay_admission_probability.
 func (a *learner) remember(s *tensor.Scope) {
 	rows := a.ValidRows(s, "amp_observations")
-	if a.calm() { // with the motion behind what the policy was told
-		rows = beside(s, rows, a.ValidRows(s, "windows"))
+	if a.calm() { // with the motion behind the latents that the policy was given
+		rows = concatLatents(s, rows, a.ValidRows(s, "windows"))
 	}
 	if p := a.cfg.ReplayAdmissionProbability; p < 1 && a.replay.Len() == a.replay.Capacity() {
 		n := tensor.Size(rows, 0)

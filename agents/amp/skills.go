@@ -17,9 +17,10 @@ import (
 // end of the observation, drawn anew from time to time (wrappers.NewSkills). An encoder μ is rewarded, and the policy
 // with it, for telling z from the motion, and a loss keeps different z from leading to the same actions.
 
-// WithEncoder returns models with an encoder for latents of the given size: an output layer upon the hidden layers of
-// the discriminator, which both train (models.Branch; the authors' enc.separate: False). m are models that build
-// themselves (Models.Make), as those of [MLPs] and [CNNs] do; networks of your own have theirs in Models.Encoder.
+// WithEncoder returns models with an encoder for latents of the given size. The encoder is an output layer on the
+// hidden layers of the discriminator, which both train (models.Branch; the authors' enc.separate: False). m are
+// models that build themselves (Models.Make), as those of [MLPs] and [CNNs] do. For networks of your own, set
+// Models.Encoder.
 func WithEncoder(m Models, latent int) Models {
 	return withEncoder(m, "WithEncoder", func(discriminator models.Network, seed int64) (models.Network, error) {
 		encoder, err := models.Branch(discriminator, latent, seed)
@@ -30,8 +31,9 @@ func WithEncoder(m Models, latent int) Models {
 	})
 }
 
-// WithSeparateEncoder is [WithEncoder] with an encoder that is a network of its own (the authors' enc.separate: True):
-// a perceptron of AMP observations with the given hidden layers. CALM has one, and evolvable discriminators need one.
+// WithSeparateEncoder returns models with an encoder that is a network of its own (the authors' enc.separate: True):
+// a perceptron of AMP observations with the given hidden layers. It is otherwise like [WithEncoder]. CALM and
+// evolvable discriminators need a separate encoder.
 func WithSeparateEncoder(m Models, sp spaces.Set, latent int, hidden []int, activation string) Models {
 	return withEncoder(m, "WithSeparateEncoder", func(_ models.Network, seed int64) (models.Network, error) {
 		return models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width(), Outputs: latent, Hidden: hidden,
@@ -77,7 +79,7 @@ func (c *Config) checkLatents(sp spaces.Set) error {
 	return nil
 }
 
-// endsWithLatent reports whether rows of a space can have a latent at their end.
+// endsWithLatent reports whether rows of a space have room for a latent at their end.
 func (c *Config) endsWithLatent(space spaces.Space) bool {
 	return space.Kind == spaces.Box && !memory.NewPacking(space).Packed() && space.Width() > c.LatentSize
 }
@@ -110,7 +112,7 @@ func (a *learner) latentOf(s *tensor.Scope, observations tensor.Tensor) tensor.T
 	return s.Narrow(observations, 1, int64(a.Spaces().Observation.Width())-l, l)
 }
 
-// withLatent returns rows (n, W) with latents (n, L) in the place of their ends.
+// withLatent returns rows (n, W) whose last L values are replaced by latents (n, L).
 func (a *learner) withLatent(s *tensor.Scope, rows, latents tensor.Tensor) tensor.Tensor {
 	if s.Err() != nil {
 		return tensor.Tensor{}
@@ -118,8 +120,8 @@ func (a *learner) withLatent(s *tensor.Scope, rows, latents tensor.Tensor) tenso
 	return s.Cat(1, s.Narrow(rows, 1, 0, tensor.Size(rows, 1)-int64(a.cfg.LatentSize)), latents)
 }
 
-// nextValues is Core.NextValues, but with latents the value of what followed a step is that for the latent of the
-// step, V(s', z), also where the environment has drawn another one since (Peng et al.'s program).
+// nextValues returns Core.NextValues. With latents the value of what followed a step is V(s', z) for the latent z of
+// that step, even if the environment has drawn another one since (as in Peng et al.'s program).
 func (a *learner) nextValues(s *tensor.Scope) onpolicy.Masks {
 	if !a.latents() {
 		return a.NextValues(s, a.Estimator)
@@ -162,8 +164,9 @@ func (a *learner) encoderReward(s *tensor.Scope) tensor.Tensor {
 //
 //	E[(1 − r)²],  r = mean over the action's dimensions of (m(s, z′) − m(s, z))² / (½ − ½·z·z′ + 1e-5)
 //
-// where m is the mean action, limited to [−1, 1] (limited), and z′ a fresh latent: different latents should lead to
-// actions as different (Peng et al. 2022, eq. 15, with the squared distance and the limits that their program takes).
+// where m is the mean action, scaled and clipped by clippedMean, and z′ a fresh latent. The policy's loss is small if
+// different latents lead to actions that differ as much (Peng et al. 2022, eq. 15, with the squared distance and the
+// clipping of their program).
 func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evaluation, conditional tensor.Tensor) (encoder, diversity tensor.Tensor) {
 	observations := b.Extra[1] // as they were observed
 	z := a.latentOf(s, observations)
@@ -181,20 +184,21 @@ func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evalua
 	inputs.Observations = a.Inputs(s, a.withLatent(s, observations, other), tensor.Tensor{}).Observations
 	mean := a.Core.Policy.Evaluate(s, inputs, b.Actions).Mean
 	between := s.AddScalar(s.MulScalar(s.SumKeep(s.Mul(z, other), -1), -0.5), 0.5+1e-5)
-	moved := s.MeanKeep(s.Square(s.Sub(a.limited(s, mean), a.limited(s, e.Mean))), -1)
+	moved := s.MeanKeep(s.Square(s.Sub(a.clippedMean(s, mean), a.clippedMean(s, e.Mean))), -1)
 	return encoder, s.Mean(s.Square(s.ScalarSub(1, s.Div(moved, between))))
 }
 
-// limited returns mean actions (n, A) in units in which the bounds of their dimensions are −1 and 1, limited to these.
-// A dimension without both bounds has the environment's units.
-func (a *learner) limited(s *tensor.Scope, mean tensor.Tensor) tensor.Tensor {
+// clippedMean scales mean actions (n, A) so that the bounds of each dimension are −1 and 1, and clips them to [−1,
+// 1]. A dimension without finite bounds is clipped but not scaled.
+func (a *learner) clippedMean(s *tensor.Scope, mean tensor.Tensor) tensor.Tensor {
 	if a.half.T != nil {
 		mean = s.Div(s.Sub(mean, a.middle), a.half)
 	}
 	return s.Clamp(mean, -1, 1)
 }
 
-// measureActions prepares limited.
+// measureActions computes the scale of clippedMean from the action space. It leaves middle and half zero Tensors if no
+// dimension needs a scale.
 func (a *learner) measureActions() error {
 	space := a.Spaces().Action
 	middle, half := make([]float32, space.Width()), make([]float32, space.Width())
@@ -207,11 +211,11 @@ func (a *learner) measureActions() error {
 			middle[j], half[j] = float32((low+high)/2), float32((high-low)/2)
 		}
 	}
-	other := false
+	needed := false
 	for j := range half {
-		other = other || middle[j] != 0 || half[j] != 1
+		needed = needed || middle[j] != 0 || half[j] != 1
 	}
-	if !other {
+	if !needed {
 		return nil
 	}
 	s := tensor.NoGrad().On(a.Device)

@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/models"
 )
 
-// Snapshot implements [agents.Snapshotter]. With buffers it has the counts of poor steps and the motion behind
-// latents, too.
+// Snapshot implements [agents.Snapshotter]. With buffers the snapshot also holds the counts of steps with a low style
+// reward and the motion behind latents.
 func (a *learner) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	snap, err := a.Core.Snapshot(opt)
 	if err == nil && opt.Buffers {
@@ -27,25 +27,25 @@ func (a *learner) Restore(snap *checkpoint.Snapshot) error {
 	if err := a.checkEncoder(snap); err != nil {
 		return err
 	}
-	counts, err := a.termination.restore(snap, a.NumEnvs())
+	applyCounts, err := a.termination.restore(snap, a.NumEnvs())
 	if err != nil {
 		return err
 	}
-	motion, err := a.windows.restore(snap)
+	applyWindows, err := a.windows.restore(snap)
 	if err != nil {
 		return err
 	}
 	if err := a.Core.Restore(snap); err != nil {
 		return err
 	}
-	a.shown = nil
-	counts()
-	motion()
+	a.motionLatents = nil
+	applyCounts()
+	applyWindows()
 	return nil
 }
 
-// checkEncoder refuses a snapshot whose encoder has layers of its own where this one shares the discriminator's, and
-// the other way round.
+// checkEncoder refuses a snapshot if one of the two encoders, the snapshot's and this agent's, shares the
+// discriminator's hidden layers and the other does not.
 func (a *learner) checkEncoder(snap *checkpoint.Snapshot) error {
 	if a.encoder == nil {
 		return nil
@@ -63,7 +63,8 @@ func (a *learner) checkEncoder(snap *checkpoint.Snapshot) error {
 	switch shares := models.IsBranch(a.encoder); {
 	case shares && others > 0:
 		return fmt.Errorf("amp: the checkpoint's encoder is a network of its own (%d parameters), and this agent's shares "+
-			"the discriminator's hidden layers: make the models by amp.WithSeparateEncoder, with the checkpoint's layers", others)
+			"the discriminator's hidden layers: make the models by amp.WithSeparateEncoder, with the checkpoint's layers",
+			others)
 	case !shares && branches:
 		return errors.New("amp: the checkpoint's encoder shares the discriminator's hidden layers, and this agent's is a " +
 			"network of its own: make the models by amp.WithEncoder")

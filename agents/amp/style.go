@@ -27,7 +27,7 @@ func (a *Agent) StyleRewards(ampObservations []float32) ([]float32, error) {
 	if l.calm() {
 		rows, latents = l.halves(s, rows)
 	}
-	rewards := l.styleReward(s, l.logits(s, beside(s, l.scaled(s, rows), latents)))
+	rewards := l.styleReward(s, l.logits(s, concatLatents(s, l.scaled(s, rows), latents)))
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("amp: style rewards: %w", err)
 	}

@@ -37,7 +37,7 @@ func (a *learner) terminates() {
 	a.AfterRecord = func(s *tensor.Scope) {
 		record(s)
 		rows := a.scaled(s, a.rows.Float32(s, a.Rollout.Row("amp_observations")))
-		style := a.styleReward(s, a.logits(s, beside(s, rows, a.told(s, a.Rollout.Row("observations")))))
+		style := a.styleReward(s, a.logits(s, concatLatents(s, rows, a.conditionOf(s, a.Rollout.Row("observations")))))
 		if s.Err() == nil {
 			s.Fail(tensor.Read(style, w.style))
 		}
@@ -86,7 +86,7 @@ func (a *Agent) Terminations() []bool {
 	return w.ends
 }
 
-// ResetHidden implements [agents.Recurrent]. In training the counts of poor steps begin anew with the episodes.
+// ResetHidden implements [agents.Recurrent]. In training it also resets the counts of poor steps.
 func (a *learner) ResetHidden(environments ...int) {
 	a.Core.ResetHidden(environments...)
 	if a.termination == nil || !a.Training() {
@@ -106,8 +106,8 @@ func (w *termination) snapshot(snap *checkpoint.Snapshot) {
 	}
 }
 
-// restore reads them, of n environments, and returns what puts them back. Counts that the snapshot does not have, or
-// has of another number of environments, begin anew.
+// restore reads the counts of poor steps of n environments from a snapshot, and returns a function that applies them.
+// If the snapshot has none, or those of another number of environments, the counts start from 0.
 func (w *termination) restore(snap *checkpoint.Snapshot, n int) (apply func(), err error) {
 	if w == nil {
 		return func() {}, nil

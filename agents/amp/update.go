@@ -16,12 +16,13 @@ import (
 //  2. standardise and reward: the discriminator's scaler learns, and the discriminator rewards the rollout for its style;
 //  3. estimate: advantages and returns of task and style together;
 //  4. learn, once an epoch: for each minibatch PPO's loss and the discriminator's, and one optimizer step;
-//  5. Conclude, remember and Finish: the scalers learn, the replay buffer takes the policy's motion, the rollout is emptied.
+//  5. Conclude, remember and Finish: the scalers learn, the replay buffer takes the policy's motion, the rollout is
+//     emptied.
 //
 // An update that fails, diverges or is cancelled is undone as a whole, so that it can be tried again.
 func (a *learner) Update(ctx context.Context) error {
 	return a.Attempt(ctx, func(s *tensor.Scope) error {
-		a.shown = nil // the latents of before
+		a.motionLatents = nil // drop the latents of the previous update
 		a.keepMotions(s, int64(a.cfg.AMPBatchSize))
 		if err := a.collect(s, a.cfg.AMPBatchSize); err != nil {
 			return err
@@ -74,7 +75,7 @@ func (a *learner) reward(s *tensor.Scope) tensor.Tensor {
 		if a.rows.Packed() {
 			rows, rewards = a.rows.Float32(s, s.Narrow(all, 0, span.Start, span.Len)), s.Narrow(to, 0, span.Start, span.Len)
 		}
-		rows = beside(s, a.scaled(s, rows), a.told(s, a.Rollout.Rows("observations")))
+		rows = concatLatents(s, a.scaled(s, rows), a.conditionOf(s, a.Rollout.Rows("observations")))
 		s.Copy(rewards, a.styleReward(s, a.logits(s, rows)))
 	})
 	return a.Rollout.Tensor("style_rewards")

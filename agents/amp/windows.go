@@ -10,25 +10,25 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// With latent_mode "calm" an update encodes again the motion behind each latent that the policy was told. windows
-// knows it by the latents that Latents returned last. A latent may be held for longer than these last, so that the
-// motion behind those that environments show is kept.
+// windows finds the motion (M values) behind each latent in the observations. With latent_mode "calm" an update
+// encodes that motion again. The latents are looked up among those that Latents returned last. An environment may
+// keep a latent for longer than that, so windows also keeps the present latent of each environment with its motion.
 type windows struct {
 	size, width int         // L and M
-	shown       motionOf    // what Latents returned last
-	before      motionOf    // what the environments showed when a snapshot was restored
-	latents     []float32   // (N, L), what each environment showed last
-	behind      []float32   // (N, M), the motion that it is the encoding of
+	returned    motionOf    // what Latents returned last
+	replaced    motionOf    // the environments' latents that the last Restore replaced
+	latents     []float32   // (N, L), the present latent of each environment
+	behind      []float32   // (N, M), the motion that each of latents encodes
 	sent        tensor.Part // behind, in the transfer of the step being recorded
 }
 
-// motionOf has rows of motion (n, M), and which of them a latent encodes, by the latent's bytes.
+// motionOf maps latents, by their bytes, to the rows of motion (n, M) that they encode.
 type motionOf struct {
 	rows  []float32
 	index map[string]int
 }
 
-// followWindows lets the rollout have the motion behind each step's latent, its field "windows".
+// followWindows records the motion behind each step's latent in the rollout's field "windows".
 func (a *learner) followWindows() {
 	w := &windows{size: a.cfg.LatentSize, width: a.Spaces().AMPObservation.Width()}
 	a.windows = w
@@ -45,7 +45,7 @@ func (a *learner) followWindows() {
 	}
 }
 
-// table returns what finds the rows (n, M) behind points (n, L), their encodings.
+// table maps points (n, L) to the rows of motion (n, M) that they encode.
 func (w *windows) table(points, rows []float32) motionOf {
 	m := motionOf{rows, make(map[string]int, len(rows)/w.width)}
 	var key []byte
@@ -61,9 +61,9 @@ func bytesOf(key []byte, z []float32) []byte {
 	return append(key[:0], checkpoint.ArrayFloat32([]int64{int64(len(z))}, z).Data...)
 }
 
-// look notes the latents at the end of observations (N, O), and the motion behind those that are new. It returns the
-// first environment whose latent it does not know, -1 where it knows all.
-func (w *windows) look(observations []float32, n int) (unknown int) {
+// update stores the latents at the end of observations (N, O), and looks up the motion behind those that have changed.
+// It returns the first environment whose latent is unknown, or -1 if all are known.
+func (w *windows) update(observations []float32, n int) (unknown int) {
 	if len(w.latents) != n*w.size {
 		w.latents, w.behind = make([]float32, n*w.size), make([]float32, n*w.width)
 	}
@@ -76,10 +76,10 @@ func (w *windows) look(observations []float32, n int) (unknown int) {
 			continue
 		}
 		key = bytesOf(key, z)
-		m := w.shown
+		m := w.returned
 		row, ok := m.index[string(key)]
 		if !ok {
-			m = w.before
+			m = w.replaced
 			row, ok = m.index[string(key)]
 		}
 		switch {
@@ -93,31 +93,31 @@ func (w *windows) look(observations []float32, n int) (unknown int) {
 	return unknown
 }
 
-// Act implements [agents.Agent]. In training with latent_mode "calm" it refuses latents that Latents has not returned:
-// the encoder learns from the motion behind them.
+// Act implements [agents.Agent]. In training with latent_mode "calm" it refuses latents that Latents has not returned,
+// because the encoder learns from the motion behind them.
 func (a *learner) Act(in agents.Observation) ([]float32, error) {
 	w, rows, width := a.windows, len(in.Observations), a.Spaces().Observation.Width()
 	if w == nil || !a.Training() || rows == 0 || rows%width != 0 || a.NumEnvs() > 0 && rows != a.NumEnvs()*width {
-		return a.Core.Act(in) // which refuses what has another number of rows
+		return a.Core.Act(in) // it refuses a wrong number of rows
 	}
-	if i := w.look(in.Observations, rows/width); i >= 0 {
-		return nil, fmt.Errorf("amp: the last %d values of environment %d's observation are a latent that Agent.Latents has "+
-			"not returned since the last update; \"latent_mode\" \"calm\" learns from the motion behind each latent: give "+
+	if i := w.update(in.Observations, rows/width); i >= 0 {
+		return nil, fmt.Errorf("amp: the last %d values of environment %d's observation are a latent that Agent.Latents "+
+			"has not returned since the last update; \"latent_mode\" \"calm\" learns from the motion behind each latent: give "+
 			"wrappers.Skills that source, skills.SetSource(agent.Latents)", w.size, i)
 	}
 	return a.Core.Act(in)
 }
 
-// Record implements [agents.Agent]. The latents that come next are looked up before an update makes another table.
+// Record implements [agents.Agent]. It looks up the next latents at once, because an update replaces the table.
 func (a *learner) Record(t agents.Transition) error {
 	err := a.Core.Record(t)
 	if err == nil && a.windows != nil && a.Training() {
-		a.windows.look(t.NextObservations, a.NumEnvs())
+		a.windows.update(t.NextObservations, a.NumEnvs())
 	}
 	return err
 }
 
-// snapshot adds what the environments show, latents with the motion behind them, (N, L+M), to a snapshot with buffers.
+// snapshot adds the environments' latents with the motion behind them, (N, L+M), to a snapshot with buffers.
 func (w *windows) snapshot(snap *checkpoint.Snapshot) {
 	if w == nil {
 		return
@@ -130,8 +130,9 @@ func (w *windows) snapshot(snap *checkpoint.Snapshot) {
 	snap.Arrays[layout.ToldWindows] = checkpoint.ArrayFloat32([]int64{int64(n), int64(w.size + w.width)}, rows)
 }
 
-// restore reads them, and returns what puts them back. What the environments show now stays known: they are not those
-// of the snapshot where it is another member's (package pbt).
+// restore reads the latents and their motion from a snapshot, and returns a function that applies them. The
+// environments' present latents stay known: after a copy of another member (package pbt) the environments still show
+// them.
 func (w *windows) restore(snap *checkpoint.Snapshot) (apply func(), err error) {
 	array, has := snap.Arrays[layout.ToldWindows]
 	if w == nil || !has {
@@ -155,7 +156,7 @@ func (w *windows) restore(snap *checkpoint.Snapshot) (apply func(), err error) {
 		for row := range slices.Chunk(rows, w.size+w.width) {
 			latents, motion = append(latents, row[:w.size]...), append(motion, row[w.size:]...)
 		}
-		w.before = w.table(w.latents, w.behind)
+		w.replaced = w.table(w.latents, w.behind)
 		w.latents, w.behind = latents, motion
 	}, nil
 }

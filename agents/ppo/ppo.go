@@ -15,7 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Models are PPO's networks. The agent takes them over and closes them: they belong to one agent.
+// Models are PPO's networks. They belong to one agent, which closes them.
 type Models struct {
 	// Policy draws actions; Value computes (n, 1) from the same inputs.
 	Policy models.Policy
@@ -85,8 +85,8 @@ type learner struct {
 	cfg *Config
 }
 
-// New makes an agent. Whatever is wrong with spaces, models or settings is an error before anything is changed; the
-// models are closed then. A network that belongs to another agent is such an error, and stays open.
+// New makes an agent. It returns an error, before anything changes, if spaces, models or settings are wrong, and
+// closes the models then. A network that belongs to another agent is also an error, and stays open.
 func New(o Options) (*Agent, error) {
 	cfg, err := o.config()
 	if err == nil {

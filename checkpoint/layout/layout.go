@@ -98,7 +98,7 @@ const (
 
 	// PoorSteps is how many steps in a row had a poor style reward in each environment, with termination_style_reward.
 	PoorSteps = rollout + "poor_steps"
-	// ToldWindows are the latents that the environments show, with the motion behind each, with latent_mode "calm".
+	// ToldWindows are the environments' present latents, each with the motion that it encodes (latent_mode "calm").
 	ToldWindows = rollout + "told_windows"
 
 	environment = "environment/"
@@ -115,7 +115,7 @@ const (
 	callbacks  = "callbacks/"
 )
 
-// Callback returns the name of the state of a trainer's callback, bytes of its own.
+// Callback returns the name of the array with the state of a trainer's callback, as bytes.
 func Callback(name string) string { return callbacks + name }
 
 // Keys of an agent's values.

@@ -27,7 +27,8 @@ const (
 	StatusUsage = 2
 	// StatusStopped says that a signal has stopped the rank, which has saved and can go on.
 	StatusStopped = 78
-	// StatusPeer says that the rank ended because another one had ended or did not answer. Run then blames the other one.
+	// StatusPeer says that the rank ended because another rank had ended or did not answer. Run then blames the other
+	// one.
 	StatusPeer = 79
 )
 
@@ -59,8 +60,8 @@ type Options struct {
 	Stdout, Stderr io.Writer
 }
 
-// Failure is the error of a run that ended because a rank failed: the first one that did. A rank that ended because it had
-// lost another one ([StatusPeer]) counts only if no other rank failed.
+// Failure is the error of a run that ended because a rank failed. It describes the first rank that failed. A rank that
+// ended because it lost another one ([StatusPeer]) counts only if no other rank failed.
 type Failure struct {
 	// Rank is that rank, of Size.
 	Rank, Size int
@@ -115,7 +116,8 @@ func Run(ctx context.Context, argv []string, o Options) error {
 }
 
 // attempt starts all ranks once and waits for their end. On one machine they meet at a unix socket.
-func (o Options) attempt(ctx context.Context, argv []string, id string, restarts int, stderr *shared) (*attempt, error) {
+func (o Options) attempt(ctx context.Context, argv []string, id string, restarts int, stderr *shared) (*attempt,
+	error) {
 	p := o.Within
 	if p.Size == 1 {
 		address, remove, err := process.SocketAddress()

@@ -25,7 +25,8 @@ func (c *client) put(frame []byte) {
 
 // socket serves the WebSocket of a page until either side closes it.
 func (v *Viewer) socket(w http.ResponseWriter, r *http.Request) {
-	// Browsers send the origin of the page with every WebSocket: a request without one is no page of this server.
+	// Browsers send the page's origin with every WebSocket, so a request without an origin is not from this server's
+	// page.
 	if origin := r.Header.Values("Origin"); len(origin) != 1 || origin[0] != "http://"+r.Host {
 		http.Error(w, fmt.Sprintf("this socket is for the server's own page, whose origin is %q", "http://"+r.Host),
 			http.StatusForbidden)

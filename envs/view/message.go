@@ -89,7 +89,7 @@ const (
 	maxSpeed         = 20
 )
 
-// parse returns a page's request, or an error that says what is wrong with it.
+// parse decodes and checks a request of a page.
 func (v *Viewer) parse(text []byte) (r Request, err error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return r, fmt.Errorf("a request must be a JSON object: %w", err)

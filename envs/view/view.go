@@ -115,9 +115,9 @@ func realTime(d time.Duration) (due <-chan time.Time, change func(time.Duration)
 	return t.C, t.Reset, t.Stop
 }
 
-// Handler serves the page at / and the WebSocket at /socket, to readers on this machine: requests that name another host,
-// WebSockets that the server's own page did not open (Origin), and methods other than GET and HEAD are refused. It
-// shows what [Viewer.Run] does.
+// Handler serves the page at / and the WebSocket at /socket, for browsers on this machine. It refuses requests that
+// name another host, WebSockets that the server's own page did not open (by their Origin), and methods other than GET
+// and HEAD. The page shows what [Viewer.Run] does.
 func (v *Viewer) Handler() http.Handler {
 	files, err := fs.Sub(page, "page")
 	if err != nil {

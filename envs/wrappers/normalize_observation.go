@@ -84,7 +84,7 @@ func (o *NormalizeObservation) Reset(seed int64) (*envs.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.refuse(s); err != nil {
+	if err := o.checkFinite(s); err != nil {
 		return nil, err
 	}
 	o.learn(s, func(int) []float32 { return s.Observations })
@@ -114,7 +114,7 @@ func (o *NormalizeObservation) Step(actions []float32) (*envs.Step, error) {
 		}
 		return nil
 	}
-	if err := o.refuse(s); err != nil {
+	if err := o.checkFinite(s); err != nil {
 		return nil, err
 	}
 	o.learn(s, reached)
@@ -125,9 +125,9 @@ func (o *NormalizeObservation) Step(actions []float32) (*envs.Step, error) {
 	return o.normalized(s), nil
 }
 
-// refuse returns an error if a step holds NaN or infinities that would be learned from: they would stay in the statistics
-// for ever.
-func (o *NormalizeObservation) refuse(s *envs.Step) error {
+// checkFinite returns an error if a step holds NaN or infinities in rows that the statistics would learn from, because
+// they would stay in the statistics for ever.
+func (o *NormalizeObservation) checkFinite(s *envs.Step) error {
 	if o.frozen {
 		return nil
 	}

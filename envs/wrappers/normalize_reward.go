@@ -109,7 +109,7 @@ func (r *NormalizeReward) Step(actions []float32) (*envs.Step, error) {
 	return &r.step, nil
 }
 
-// checkRewards refuses rewards that are not finite: they would stay in the sums of a wrapper that counts them.
+// checkRewards refuses rewards that are not finite, because they would stay in the sums of the wrapper who.
 func checkRewards(who string, s *envs.Step, rewards []float32) error {
 	for i, x := range rewards {
 		if x-x != 0 && !s.ResetOnly(i) {

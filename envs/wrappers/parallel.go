@@ -30,7 +30,7 @@ type ParallelOptions struct {
 // [*envs.PanicError], a NaN or infinite value in what it returns an error that names environment and dimension; after
 // an error from Step, Reset must be called before the next Step. Stepping allocates nothing unless an episode ends
 // whose environment is [envs.Metered]. A Parallel is used by one goroutine at a time: a call of Reset, Step or Close
-// that overlaps with another one is refused with an error and changes nothing.
+// during another one returns an error and changes nothing.
 //
 // Parallel is an [envs.Observer], and an [envs.Stateful], [envs.Renderer], [envs.MotionSource], [envs.RewardShaper] and
 // [envs.Curriculum] where its environments are (a Single draws itself as [envs.SingleRenderer] and is shaped as
@@ -138,11 +138,11 @@ func (p *Parallel) add(i int, create func(i int) (envs.Single, error), owners ma
 	return nil
 }
 
-// claim refuses an environment that is, or wraps, the same pointer as an earlier one: both would step one state. owners
-// are the indices of all environments so far, by their pointers.
+// claim refuses an environment that is, or wraps, the same pointer as an earlier one, because both would step one
+// state. owners maps the pointers of all environments so far to their indices.
 func claim(i int, s envs.Single, owners map[any]int) error {
 	for at := s; at != nil; {
-		// Pointers to types without a size may be equal although the variables are two.
+		// Pointers to two variables of a type of size 0 may be equal.
 		if t := reflect.TypeOf(at); t.Kind() == reflect.Pointer && t.Elem().Size() > 0 {
 			if other, taken := owners[at]; taken {
 				return fmt.Errorf("wrappers: environments %d and %d are the same %T, with one state; "+
@@ -277,8 +277,8 @@ func (p *Parallel) Observe() (*envs.Step, error) {
 	return &envs.Step{Observations: p.observations, States: p.states}, nil
 }
 
-// Close stops the workers and closes every environment. A second call does nothing. While Step or Reset runs Close is
-// an error and closes nothing.
+// Close stops the workers and closes every environment. A second call does nothing. While Step or Reset is running,
+// Close returns an error and closes nothing.
 func (p *Parallel) Close() error {
 	first, err := p.guard.EnterClose()
 	if !first {

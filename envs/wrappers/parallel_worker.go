@@ -71,7 +71,7 @@ func (p *Parallel) run(c *chunk, actions []float32) {
 	}
 }
 
-// call calls a function of environment i and says in its error or panic which environment it is.
+// call calls a function of environment i, and names the environment in the error or panic of the function.
 func (p *Parallel) call(i int, f func() error) error {
 	var err error
 	if v := panics.Catch(func() { err = f() }); v != nil {
@@ -80,7 +80,7 @@ func (p *Parallel) call(i int, f func() error) error {
 	return p.of(i, err)
 }
 
-// panicked returns the error of environment i for its panic.
+// panicked returns the error for a panic of environment i.
 func (p *Parallel) panicked(i int, v *envs.PanicError) error {
 	v.Env, v.What = i, fmt.Sprintf("environment %d (%T)", i, p.singles[i])
 	return fmt.Errorf("wrappers: %w", v)

@@ -316,8 +316,8 @@ func setFloat(dst, v reflect.Value) bool {
 	return true
 }
 
-// inQuotes reads a number that stands in a string: a decimal one, or an infinity by its common names. Python's reader of
-// YAML leaves 1e-3 so, and shells and templates leave 32 so.
+// inQuotes reads a number from a string: a decimal number, or an infinity by its common names. Python's YAML reader
+// returns 1e-3 as a string, and shells and templates pass 32 as one.
 func inQuotes(s string) (number any, ok bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, true
@@ -333,7 +333,7 @@ func inQuotes(s string) (number any, ok bool) {
 	return f, err == nil
 }
 
-// Whole reads a whole number as Merge reads it where an integer is wanted.
+// Whole reads a whole number as Merge does for an integer field.
 func Whole(value any) (n int, ok bool) {
 	ok = value != nil && setNumber(reflect.ValueOf(&n).Elem(), reflect.ValueOf(value))
 	return n, ok

@@ -64,9 +64,9 @@ type Setter interface {
 //
 // Keys are compared exactly, case included. Values are read with these conversions and no others: integers where
 // numbers are wanted; numbers without a fraction where integers are wanted; decimal numbers in strings ("1e-4", "32"),
-// for every numeric setting alike; "yes", "no", "on" and "off" in strings for booleans; durations as strings ("1m30s");
-// one value where a list is wanted; null, which resets a field to its zero value. Maps and lists are copied. Function
-// and interface fields take any value of a fitting type.
+// for every numeric setting alike; "yes", "no", "on" and "off" in strings for booleans; durations as strings
+// ("1m30s"); one value where a list is wanted; null, which resets a field to its zero value. Maps and lists are
+// copied. Function and interface fields take any value of a fitting type.
 //
 // Where anything is wrong, dst is left exactly as it was and the error joins one *Error for every problem, sorted by
 // path. A malformed struct, tag or alias table is a programming error and panics.

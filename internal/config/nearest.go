@@ -39,9 +39,9 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
-// Slip reports whether a name that is not among the known ones is most likely one of them, misspelt: two letters at
-// most make the one of the other, and a third of the letters of each part between dots, slashes and spaces. Names
-// that differ in numbers only, such as agent_0 and agent_1, are names of two things.
+// Slip reports whether a name is probably a misspelt known name. The two names differ in at most two letters, and in
+// each part between dots, slashes and spaces in at most a third of the letters. Names that differ only in digits,
+// such as agent_0 and agent_1, are not misspelt.
 func Slip(name string, known []string) bool {
 	parts := func(s string) []string {
 		return strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune("./ ", r) })

@@ -2,12 +2,12 @@ package config
 
 import "regexp"
 
-// Redacted stands for the password of an address in every text that settings are written to.
+// Redacted replaces the password of an address wherever settings are written.
 const Redacted = "***"
 
 var (
 	password = regexp.MustCompile(`(://[^/?#\s:@"]*:)([^\s"]*)@`)
-	port     = regexp.MustCompile(`^\d{1,5}[/?#]`) // what follows is a path, in which an @ is no end of a password
+	port     = regexp.MustCompile(`^\d{1,5}[/?#]`) // a port, followed by a path, in which an @ does not end a password
 )
 
 // Redact replaces the passwords of addresses (scheme://user:password@host) in a text by [Redacted].

@@ -73,12 +73,12 @@ func (s *summing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// MkdirAll makes a folder and its parents where they are missing, and makes their names durable.
+// MkdirAll makes a folder and its parents if they are missing, and syncs the folders that hold their names.
 func MkdirAll(dir string, permissions fs.FileMode) error { return mkdirAll(dir, permissions, SyncDir) }
 
 func mkdirAll(dir string, permissions fs.FileMode, sync func(dir string) error) error {
 	dir = filepath.Clean(dir)
-	named := []string{filepath.Dir(dir)} // also if dir is there: the process that made it may have ended before the sync
+	named := []string{filepath.Dir(dir)} // even if dir exists: the process that made it may have ended before the sync
 	for at := named[0]; at != filepath.Dir(at); at = filepath.Dir(at) {
 		if _, err := os.Stat(at); !errors.Is(err, fs.ErrNotExist) {
 			break

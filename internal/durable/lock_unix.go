@@ -14,8 +14,8 @@ import (
 // Lock takes the lock that the named file in a folder stands for; the file is made, and stays. It ends with the
 // process, however that ends, or by release.
 //
-// Some file systems have no locks, such as Lustre without its option flock and NFS without its lock service. Lock then
-// warns through slog and goes on: the lock only guards against starting a run twice, and clusters have such systems.
+// Some file systems have no locks, such as Lustre without its option flock and NFS without its lock service. On these
+// Lock logs a warning by slog and succeeds: clusters use them, and the lock only guards against starting a run twice.
 func Lock(dir, name string) (release func() error, err error) {
 	file, err := os.OpenFile(filepath.Join(dir, name), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package exclusive refuses overlapping calls of the methods of an object that serves one goroutine at a time.
+// Package exclusive refuses overlapping method calls on an object that serves one goroutine at a time.
 package exclusive
 
 import (
@@ -10,28 +10,28 @@ import (
 // ErrOverlap is wrapped by the error of a call that was refused because another call was running.
 var ErrOverlap = errors.New("an object that serves one goroutine at a time was used by two")
 
-// Method is the name of a guarded method. Declare one variable a method and pass its address, which costs no
+// Method is the name of a guarded method. Declare one variable per method and pass its address, which costs no
 // allocation.
 type Method string
 
-// closing stands for Close while it runs, closed once it has ended.
+// closing is the running method while Close runs, closed once Close has ended.
 var closing, closed Method = "Close", "Close"
 
 // Guard lets one method of an object run at a time. An overlapping call is refused and changes nothing. A call costs
 // two atomic operations. The zero Guard with an Object is ready to use. A Guard must not be copied.
 type Guard struct {
-	// Object begins errors: what it is, and what tells it from others ("ppo: the agent (seed 1)").
+	// Object is the start of every error: the object, and what distinguishes it from others ("ppo: the agent (seed 1)").
 	Object string
-	// Advice ends errors about an overlap: how a program uses the object correctly.
+	// Advice is the end of errors about an overlap: how a program uses the object correctly.
 	Advice string
 
 	running atomic.Pointer[Method]
-	// refused is the error of an overlapping call that could not return it.
+	// refused is the error of an overlapping call of a method that returns no error.
 	refused atomic.Pointer[error]
 }
 
-// Enter starts a method, which must call Leave when it ends. It is an error if another method is running (ErrOverlap),
-// after Close, and if a call of TryEnter was refused since the last Enter.
+// Enter starts a method, which must call Leave when it ends. Enter returns an error if another method is running
+// (ErrOverlap), after Close, and if TryEnter has refused a call since the last Enter.
 func (g *Guard) Enter(m *Method) error {
 	if err := g.enter(m); err != nil {
 		return err
@@ -71,8 +71,9 @@ func (g *Guard) enter(m *Method) error {
 // Leave ends the method that Enter or TryEnter has started.
 func (g *Guard) Leave() { g.running.Store(nil) }
 
-// EnterClose starts Close. It reports false after an earlier Close, which a second Close does not repeat, and is an
-// error if a method is running. Otherwise Close must call [Guard.LeaveClose] when it ends.
+// EnterClose starts Close. After an earlier Close it returns false and no error: a second Close does nothing. If a
+// method is running, it returns an error. Otherwise it returns true, and Close must call [Guard.LeaveClose] when it
+// ends.
 func (g *Guard) EnterClose() (first bool, err error) {
 	if g.Closed() {
 		return false, nil

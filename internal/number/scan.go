@@ -34,8 +34,8 @@ func FirstNonFinite(x []float32) int {
 	return -1
 }
 
-// CheckRows returns an error that names the environment, the dimension and the value of the first NaN or infinity in
-// rows, one row of width values an environment. It passes over the environments whose skip is true; nil skips none.
+// CheckRows returns an error if rows, one row of width values per environment, hold a NaN or an infinity. The error
+// names the environment, the dimension and the value. Rows whose skip is true are not checked; nil skips none.
 func CheckRows(rows []float32, width int, skip []bool) error {
 	for from := 0; from < len(rows); {
 		i := FirstNonFinite(rows[from:])

@@ -13,7 +13,8 @@ import (
 
 // Error is a panic of user code. Packages envs and pbt export it as PanicError.
 type Error struct {
-	// What names the code that panicked, such as "environment 3 (*main.arena)"; "" if the error around this one does.
+	// What is the name of the code that panicked, such as "environment 3 (*main.arena)". It is "" if the error that wraps
+	// this one names the code.
 	What string
 	// Env is the environment's index in a batch of single environments, otherwise -1.
 	Env int
@@ -25,7 +26,8 @@ type Error struct {
 	at string // the frames that the text shows
 }
 
-// Error says what panicked, with which value and in which functions. It holds no addresses: journals are reproducible.
+// Error says what panicked, with which value and in which functions. The text has no addresses, because journals must
+// be reproducible.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("panic: %v", e.Value)
 	if e.What != "" {
@@ -43,7 +45,7 @@ func (e *Error) Unwrap() error {
 	return err
 }
 
-// Catch calls f and returns its panic, nil if f returns. It allocates nothing unless f panics.
+// Catch calls f and returns its panic, or nil if f returns. Catch allocates nothing unless f panics.
 func Catch(f func()) (p *Error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -54,7 +56,7 @@ func Catch(f func()) (p *Error) {
 	return nil
 }
 
-// Guard calls f and returns its error, or its panic as an [*Error] of what.
+// Guard calls f and returns its error, or its panic as an [*Error] with the name what.
 func Guard(what string, f func() error) (err error) {
 	if p := Catch(func() { err = f() }); p != nil {
 		p.What = what
@@ -70,8 +72,8 @@ const (
 
 var closure = regexp.MustCompile(`\.func\d.*`)
 
-// frames lists where the panic that is being recovered came from, innermost first: the function that panicked and the
-// first ones of user code that called it. Frames of the runtime, and those of gorl that called user code, are left out.
+// frames lists the origin of the panic that is being recovered, innermost first: the function that panicked, and its
+// first callers in user code. It leaves out frames of the runtime, and those of gorl that called user code.
 func frames() string {
 	pcs := make([]uintptr, 64)
 	pcs = pcs[:runtime.Callers(0, pcs)]
@@ -95,7 +97,7 @@ func frames() string {
 	user := withoutCallers(all)
 	for i, f := range user {
 		if len(texts) < shown && (i == 0 || !own(f) || own(user[len(user)-1])) {
-			// A closure goes by the function around it: the compiler numbers closures differently where it inlines them.
+			// Name a closure by the function around it, because the compiler numbers inlined closures differently.
 			name := closure.ReplaceAllString(path.Base(f.Function), "")
 			texts = append(texts, fmt.Sprintf("%s (%s:%d)", name, filepath.Base(f.File), f.Line))
 		}
@@ -103,7 +105,8 @@ func frames() string {
 	return strings.Join(texts, ", ")
 }
 
-// withoutCallers drops the frames of gorl at the end, which called the user's code, unless all are gorl's.
+// withoutCallers removes gorl's frames at the end, which called the user's code. If all frames are gorl's, it keeps
+// them.
 func withoutCallers(all []runtime.Frame) []runtime.Frame {
 	for n := len(all); n > 0; n-- {
 		if !own(all[n-1]) {
@@ -113,7 +116,7 @@ func withoutCallers(all []runtime.Frame) []runtime.Frame {
 	return all
 }
 
-// own reports whether a frame is one of gorl's, and not of its tests.
+// own reports whether a frame belongs to gorl and not to gorl's tests.
 func own(f runtime.Frame) bool {
 	return strings.HasPrefix(f.Function, module) && !strings.HasSuffix(f.File, "_test.go")
 }

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Folder is what a folder holds.
+// Folder says what a folder holds.
 type Folder struct {
-	// Run is true if it holds checkpoints or tracked values of a single agent. An evolution's folder holds checkpoints,
-	// too.
+	// Run is true if the folder holds checkpoints or tracked values of a single agent. An evolution's folder holds
+	// checkpoints, too.
 	Run bool
-	// Population is true if it holds a population: in one process, or with a folder for each member.
+	// Population is true if the folder holds a population: of one process, or with a folder for each member.
 	Population bool
 }
 
-// In looks at a folder. One that is missing, or in which a start has failed before anything was stored, holds nothing.
+// In inspects a folder. A folder that is missing, or in which a run failed before it stored anything, holds nothing.
 func In(dir string) (f Folder) {
 	checkpoints := filepath.Join(dir, "checkpoints")
 	f.Run = filled(dir, "scalars.jsonl") || filled(checkpoints, "") || filled(filepath.Join(checkpoints, "best"), "")
@@ -24,7 +24,7 @@ func In(dir string) (f Folder) {
 	return f
 }
 
-// filled reports whether a folder has a file of this name, or of any name if it is empty, with something in it.
+// filled reports whether dir has a file of the given name that is not empty. If name is "", any such file counts.
 func filled(dir, name string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -73,8 +73,9 @@ var lacking = map[Reader]string{
 	Populations: "it belongs to a population; give the section pbt too",
 	Launchers:   "it belongs to a population; give the section pbt too",
 	Evolutions:  "it belongs to an evolution, which has no section pbt and is trained by gorl train",
-	Ranks:       "it belongs to a run of one agent, which several processes may train, and to a population with launcher.ranks_per_member",
-	Members:     "it belongs to a member program of your own (pbt/launch.Main)",
+	Ranks: "it belongs to a run of one agent, which several processes may train, and to a population with " +
+		"launcher.ranks_per_member",
+	Members: "it belongs to a member program of your own (pbt/launch.Main)",
 }
 
 // Kind is what a file describes.

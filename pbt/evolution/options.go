@@ -122,7 +122,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Notes lists settings that do what was hardly meant, before training, see [pbt.Options.Notes].
+// Notes lists, before training, settings that probably have an unwanted effect; see [pbt.Options.Notes].
 func (o Options) Notes() []string {
 	o = o.withDefaults()
 	p := pbt.Options{Members: o.PopulationSize, IntervalSteps: o.EvoSteps, TotalSteps: o.MaxSteps, Strategy: o.Selection}

@@ -31,21 +31,21 @@ const (
 // improvement, m + κ·v, where m is the mean and v the variance of the prediction. PB2 suits small populations, where
 // random changes find little.
 //
-// The covariance of two intervals is σ²·exp(−d²/ℓ)·(1−ε)^(Δt/2). d is the distance of hyperparameters and objectives,
-// scaled to their ranges; Δt is that of their times, scaled to 0 to 1. σ², ℓ and ε have the greatest likelihood that
-// L-BFGS finds from 1, 1 and 0.1. Improvements are standardised and clipped at two standard deviations. Time and
-// objective of a prediction are those of the source's latest interval. The variance comes from a second process, which
-// also knows the values given to other members in the same iteration. So members that choose at one time get different
-// values.
+// The covariance of two intervals is σ²·exp(−d²/ℓ)·(1−ε)^(Δt/2). d is the distance between their hyperparameters and
+// objectives, scaled to their ranges; Δt is the distance between their times, scaled to 0 to 1. L-BFGS fits σ², ℓ and
+// ε by maximum likelihood, starting from 1, 1 and 0.1. Improvements are standardised and clipped at two standard
+// deviations. A prediction is made for the time and the objective of the source's latest interval. The variance comes
+// from a second process, which also knows the values given to other members in the same iteration, so that members
+// that choose at the same time get different values.
 //
-// The two rules differ in this, where n is the number of intervals:
+// The two rules differ as follows, where n is the number of intervals:
 //
 //   - [RayPB2] has κ² = 0.2 + max(0, ln 0.4n). The process has no noise.
-//   - [AuthorsPB2] has κ² = 0.2·ln 0.4n, at least 0. The process has a noise that is fitted too and counts in v, and
-//     the length scale ℓ of the first process is at most 1.
+//   - [AuthorsPB2] has κ² = max(0, 0.2·ln 0.4n). The variance of the noise is fitted, too, and is added to v. The
+//     length scale ℓ of the first process is at most 1.
 //
-// Before training, values are drawn uniformly within the bounds. Afterwards the values of a source without a known
-// interval are kept.
+// Before training, values are drawn uniformly within the bounds. During training, if the source has no interval to
+// learn from, its values are kept.
 type PB2 struct {
 	// Bounds are the ranges to explore by hyperparameter, at least one. Those with Log set are modelled and drawn by
 	// their logarithms.
@@ -54,10 +54,11 @@ type PB2 struct {
 	Rule string
 	// Integers are those of the hyperparameters that are whole numbers; their bounds must be. Values are rounded.
 	Integers []string
-	// Rows is the greatest number of intervals that the model knows, the latest ones. The time to choose grows with its
-	// cube. Default (0): 200. Ray Tune and the authors choose one of 200, 210, ... by the likelihood.
+	// Rows is the greatest number of intervals that the model learns from, the latest ones. Default (0): 200. Ray Tune
+	// and the authors choose one of 200, 210, ... by the likelihood.
 	//
-	// More rows make the model surer and slower; fewer make it cheaper and forget the distant past for good.
+	// A larger number makes predictions more certain, and a choice slower by its cube. A smaller number makes a choice
+	// faster, and drops old intervals entirely.
 	Rows int
 	// Constrain has the last word, as in [Mutation].
 	Constrain Constraint
@@ -121,8 +122,8 @@ func (p PB2) Apply(values map[string]float64, u Uniform) map[string]float64 {
 	return p.Constrain.apply(values, changed, p.BoundsOf)
 }
 
-// Fit implements [Fitter]. Without events, which is before training, the explorer that it returns draws uniformly.
-// Otherwise it chooses by a model of the events. Fit itself draws no random numbers.
+// Fit implements [Fitter]. Before training there are no events, and the explorer that Fit returns draws uniformly.
+// Otherwise the explorer chooses by a model of the events. Fit itself draws no random numbers.
 //
 // An interval can be learned from when the objective is known and finite at its beginning and its end and the member
 // did not fail. After a copy the objective at the beginning is the source's.

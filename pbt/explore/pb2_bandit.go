@@ -11,15 +11,15 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// banditRule is what the rules of PB2 differ in.
+// banditRule has the parameters in which the rules of PB2 differ.
 type banditRule struct {
-	// offset is added to ranges that values are divided by.
+	// offset is added to a range before values are divided by the range.
 	offset float64
-	// noise is the variance of the observations' noise; 0: it is fitted, and counts in predictions.
+	// noise is the variance of the observations' noise. If it is 0, the variance is fitted, and added to predictions.
 	noise float64
 	// longest is the greatest length scale of the process that predicts the mean.
 	longest float64
-	// kappa weighs the variance, with n trials.
+	// kappa returns the weight of the variance for n trials.
 	kappa func(n float64) float64
 }
 
@@ -31,8 +31,8 @@ var banditRules = func() map[string]banditRule {
 	return map[string]banditRule{"": ray, RayPB2: ray, AuthorsPB2: authors}
 }()
 
-// scale returns where v lies between low (0) and high (1). Halves are subtracted, since the difference of two large
-// numbers may be too large.
+// scale maps v from [low, high] to [0, 1]. It subtracts halves, because the difference of two large numbers may
+// overflow.
 func (r banditRule) scale(v, low, high float64) float64 {
 	if span := high/2 - low/2 + r.offset/2; span > 0 {
 		return (v/2 - low/2) / span
@@ -40,7 +40,8 @@ func (r banditRule) scale(v, low, high float64) float64 {
 	return 0
 }
 
-// bandit is a PB2 that knows a journal: it chooses where the upper confidence bound is greatest.
+// bandit is a PB2 with what it has learned from a journal: it chooses the values of the greatest upper confidence
+// bound.
 type bandit struct {
 	PB2
 	rule    banditRule
@@ -49,7 +50,7 @@ type bandit struct {
 	first, last trial
 	points      []point
 	gains       []float64 // standardised
-	// model predicts gains. It is nil when there is none.
+	// model predicts gains. It is nil if there are no trials or the fit is impossible.
 	model *process
 }
 
@@ -81,7 +82,8 @@ func newBandit(p PB2, d learned) *bandit {
 }
 
 // standardise makes the mean of y 0 and its standard deviation 1, as the process assumes a mean of 0, and clips at 2,
-// so that one lucky interval does not rule the model. A deviation of 1e-8 or less stays small, as in the originals.
+// so that one lucky interval does not rule the model. Values with a
+// deviation of 1e-8 or less stay small, as in the originals.
 func standardise(y []float64) {
 	mean, std := stat.PopMeanStdDev(y, nil)
 	if !allFinite([]float64{mean, std}) { // numbers whose squares are too large
@@ -106,9 +108,9 @@ func (b *bandit) point(t trial) point {
 	return point{x: x, time: b.rule.scale(t.time, b.first.time, b.last.time)}
 }
 
-// doubts is the process that knows the pending trials too. They count as trials in the given context with a gain of 0:
-// its variance is then small near them.
-func (b *bandit) doubts(context trial) *process {
+// varianceModel returns a process that also knows the pending values, as trials in the given context with a gain of 0.
+// Its variance is small near them.
+func (b *bandit) varianceModel(context trial) *process {
 	if len(b.learned.pending) == 0 {
 		return b.model
 	}
@@ -120,25 +122,23 @@ func (b *bandit) doubts(context trial) *process {
 	return fit(points, gains, b.rule.noise)
 }
 
-// bound is the upper confidence bound at a point. Its gradient by the features goes to gradient.
-func (b *bandit) bound(at point, doubts *process, gradient []float64) float64 {
+// bound returns the upper confidence bound at a point, and stores its gradient with respect to the features.
+func (b *bandit) bound(at point, variances *process, gradient []float64) float64 {
 	kappa := b.rule.kappa(float64(len(b.points)))
 	clear(gradient)
-	v := doubts.variance(at, kappa, gradient)
+	v := variances.variance(at, kappa, gradient)
 	if b.rule.noise == 0 {
-		v += doubts.kernel[noise]
+		v += variances.kernel[noise]
 	}
 	return b.model.mean(at, 1, gradient) + kappa*v
 }
 
-// banditStarts is the number of random places from which the greatest bound is searched for.
+// banditStarts is the number of random points from which the search for the greatest bound starts.
 const banditStarts = 10
 
-// Apply returns the values with the greatest upper confidence bound that L-BFGS finds from banditStarts random
-// places. For each it draws one number for each key, in sorted order.
-//
-// The number of draws depends on the keys alone, and not on where the bound is great. Values stay as they are if the
-// source has no trial to learn from.
+// Apply returns the values with the greatest upper confidence bound that L-BFGS finds from banditStarts random points.
+// For each point it draws one number per key, in sorted order. The number of draws depends on the keys alone. If the
+// source has no trial to learn from, the values are returned unchanged.
 func (b *bandit) Apply(values map[string]float64, u Uniform) map[string]float64 {
 	keys := b.Keys()
 	starts := make([][]float64, banditStarts)
@@ -157,8 +157,8 @@ func (b *bandit) Apply(values map[string]float64, u Uniform) map[string]float64 
 	if b.model == nil || context.values == nil {
 		return changed
 	}
-	if doubts := b.doubts(context); doubts != nil {
-		at := b.search(context, doubts, starts)
+	if variances := b.varianceModel(context); variances != nil {
+		at := b.search(context, variances, starts)
 		for i, key := range keys {
 			changed[key] = b.at(key, at[i])
 		}
@@ -166,16 +166,16 @@ func (b *bandit) Apply(values map[string]float64, u Uniform) map[string]float64 
 	return b.Constrain.apply(values, changed, b.BoundsOf)
 }
 
-// search returns the place with the greatest bound in the context of a trial.
-func (b *bandit) search(context trial, doubts *process, starts [][]float64) (best []float64) {
+// search returns the hyperparameters, scaled to 0 to 1, with the greatest bound in the context of a trial.
+func (b *bandit) search(context trial, variances *process, starts [][]float64) (best []float64) {
 	at := b.point(context)
 	gradient := make([]float64, len(at.x))
 	low, high := make([]float64, len(at.x)-1), slices.Repeat([]float64{1}, len(at.x)-1)
 	greatest := math.Inf(-1)
 	for _, start := range starts {
-		place, bound := climb(func(x, to []float64) float64 {
+		place, bound := maximise(func(x, to []float64) float64 {
 			copy(at.x[1:], x)
-			v := b.bound(at, doubts, gradient)
+			v := b.bound(at, variances, gradient)
 			copy(to, gradient[1:])
 			return v
 		}, start, low, high)

@@ -31,9 +31,9 @@ type standing struct {
 // learned is what PB2 takes from a journal.
 type learned struct {
 	trials  []trial     // finished intervals in order of their numbers
-	pending [][]float64 // values given in the latest iteration, which have not been trained with
+	pending [][]float64 // values given to members in the latest iteration, and not trained with yet
 	before  []standing  // members before their latest decision
-	after   []standing  // members after it, where it changed something
+	after   []standing  // members after their latest decision, if it changed something
 }
 
 // learn reads a journal in three passes: the objectives of all weights, by member and step; the trials, with each
@@ -132,8 +132,8 @@ func vector(keys []string, values map[string]float64) ([]float64, bool) {
 	return list, true
 }
 
-// base returns the member that comes with some hyperparameters: the one that has, or before its latest decision had,
-// exactly those, of several the one with the best objective. If no member has them, it is the best member.
+// base returns the member with exactly the given hyperparameters, now or before its latest decision. Of several it
+// returns the one with the best objective, and if there is none, the best of all members.
 func (d learned) base(values []float64) (best standing) {
 	found := false
 	look := func(list []standing, any bool) {

@@ -88,7 +88,7 @@ func TestPB2IsTheOriginal(t *testing.T) {
 			near("context", b.point(context).time, g.Context[0], 1e-12)
 			near("context", b.point(context).x[0], g.Context[1], 1e-12)
 
-			if doubts := b.doubts(context); g.Fitted != nil {
+			if doubts := b.varianceModel(context); g.Fitted != nil {
 				for i, q := range []*process{b.model, doubts} {
 					near("fitted likelihood", q.likelihood(make([]float64, 3)), g.Fitted.Likelihoods[i], 1e-6)
 					for k, want := range g.Fitted.Kernels[i] {
@@ -111,7 +111,7 @@ func TestPB2IsTheOriginal(t *testing.T) {
 			}
 			b.model = newProcess(fixed, b.points, b.gains)
 			near("likelihood", b.model.likelihood(make([]float64, 4)), g.Likelihood, 1e-6)
-			doubts := newProcess(fixed, b.doubts(context).points, append(b.gains, 0, 0))
+			doubts := newProcess(fixed, b.varianceModel(context).points, append(b.gains, 0, 0))
 			g.Fixed.compare(b, context, doubts, near, "fixed ", 1e-6)
 			for what, e := range errors {
 				t.Logf("largest error of %s: %.2g", what, e)

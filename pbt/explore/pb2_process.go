@@ -16,7 +16,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// point is where a Gaussian process knows or predicts something: features and a time, all about 0 to 1.
+// point is an input of a Gaussian process: features and a time, all about 0 to 1.
 type point struct {
 	x    []float64
 	time float64
@@ -33,7 +33,7 @@ const (
 	noise
 )
 
-// distances are the squared distance of the features and that of the times of two points.
+// distances returns the squared distance between the features of two points, and the distance between their times.
 func distances(a, b point) (square, time float64) {
 	for i, x := range a.x {
 		square += (x - b.x[i]) * (x - b.x[i])
@@ -56,7 +56,7 @@ type process struct {
 	weights  *mat.VecDense // K⁻¹y
 }
 
-// newProcess conditions a process on observations. It is nil when the matrix is singular.
+// newProcess returns a process that is conditioned on observations, or nil if the matrix K is singular.
 func newProcess(k kernel, points []point, y []float64) *process {
 	n := len(points)
 	p := &process{kernel: k, points: points, y: mat.NewVecDense(n, y), weights: mat.NewVecDense(n, nil)}
@@ -89,7 +89,7 @@ func (p *process) covariances(at point) *mat.VecDense {
 	return c
 }
 
-// slope adds to gradient scale·Σ w_i ∂c_i/∂x of a point, by its features.
+// slope adds scale·Σ w_i ∂c_i/∂x to gradient, where x are the features of a point.
 func (p *process) slope(at point, c, w *mat.VecDense, scale float64, gradient []float64) {
 	for i, q := range p.points {
 		f := -2 * scale / p.kernel[length] * c.AtVec(i) * w.AtVec(i)
@@ -99,14 +99,15 @@ func (p *process) slope(at point, c, w *mat.VecDense, scale float64, gradient []
 	}
 }
 
-// mean is the expected improvement at a point. Its gradient by the features, times scale, is added to gradient.
+// mean returns the expected improvement at a point. It adds the gradient with respect to the features, times scale, to
+// gradient.
 func (p *process) mean(at point, scale float64, gradient []float64) float64 {
 	c := p.covariances(at)
 	p.slope(at, c, p.weights, scale, gradient)
 	return mat.Dot(c, p.weights)
 }
 
-// variance is that of the improvement at a point, without noise. Its gradient is added as mean's is.
+// variance returns the variance of the improvement at a point, without noise. It adds the gradient as mean does.
 func (p *process) variance(at point, scale float64, gradient []float64) float64 {
 	c := p.covariances(at)
 	w := mat.NewVecDense(c.Len(), nil)
@@ -119,8 +120,8 @@ func (p *process) variance(at point, scale float64, gradient []float64) float64 
 	return v
 }
 
-// likelihood is the logarithm of the observations' likelihood. Its gradient by the logarithms of the kernel's first
-// parameters goes to gradient.
+// likelihood returns the log likelihood of the observations. It stores in gradient the derivatives with respect to the
+// logarithms of the kernel's first len(gradient) parameters.
 func (p *process) likelihood(gradient []float64) float64 {
 	n := len(p.points)
 	var inverse mat.SymDense
@@ -132,7 +133,7 @@ func (p *process) likelihood(gradient []float64) float64 {
 	return -(mat.Dot(p.y, p.weights) + p.cholesky.LogDet() + float64(n)*math.Log(2*math.Pi)) / 2
 }
 
-// gradient is tr((K⁻¹y(K⁻¹y)ᵀ - K⁻¹)·∂K)/2 for each parameter.
+// gradient stores tr((K⁻¹y(K⁻¹y)ᵀ - K⁻¹)·∂K)/2 for each parameter.
 func (p *process) gradient(inverse *mat.SymDense, gradient []float64) {
 	k := p.kernel
 	clear(gradient)
@@ -154,15 +155,16 @@ func (p *process) gradient(inverse *mat.SymDense, gradient []float64) {
 	}
 }
 
-// The parameters from which the fit begins, and their least and greatest values: those of Ray Tune; noise as in GPy.
+// The initial parameters of the fit, and their least and greatest values, are those of Ray Tune, and for the noise
+// those of GPy.
 var (
 	firstKernel    = kernel{1, 1, 0.1, 1}
 	leastKernel    = kernel{1e-5, 1e-5, 1e-5, 1e-5}
 	greatestKernel = kernel{1e5, 1e5, 0.5, 1e5}
 )
 
-// fit returns the process whose kernel is the most likely one that L-BFGS finds from firstKernel. The noise stays as
-// given, unless it is 0: then it is fitted too. It is nil when no process is possible.
+// fit returns the process with the most likely kernel that L-BFGS finds from firstKernel, or nil if no process is
+// possible. given is the variance of the noise; if it is 0, the noise is fitted, too.
 func fit(points []point, y []float64, given float64) *process {
 	first, n := firstKernel, 3
 	if given == 0 {
@@ -184,7 +186,7 @@ func fit(points []point, y []float64, given float64) *process {
 		}
 		return k
 	}
-	best, _ := climb(func(x, gradient []float64) float64 {
+	best, _ := maximise(func(x, gradient []float64) float64 {
 		p := newProcess(at(x), points, y)
 		if p == nil {
 			clear(gradient)
@@ -194,16 +196,16 @@ func fit(points []point, y []float64, given float64) *process {
 	}, logs(first), logs(leastKernel), logs(greatestKernel))
 	k := at(best)
 	p := newProcess(k, points, y)
-	for ; p == nil && k[noise] < 1; p = newProcess(k, points, y) { // almost equal points
+	for ; p == nil && k[noise] < 1; p = newProcess(k, points, y) { // some points are almost equal
 		k[noise] *= 10
 	}
 	return p
 }
 
-// climb maximises f within bounds by L-BFGS, and returns the best place that it visits and its value. f returns its
-// value and fills its gradient. A place is low + (high-low)·(1+sin z)/2, so that z has no bounds; z is scaled so that
-// the middle of the range is as far as before.
-func climb(f func(x, gradient []float64) float64, from, low, high []float64) (best []float64, value float64) {
+// maximise maximises f within bounds by L-BFGS, and returns the best point that it visits and its value. f returns
+// its value and stores its gradient. The search runs on a variable z without bounds: x = low + (high-low)·(1 +
+// sin(2z/(high-low)))/2. In the middle of the range the slope of x by z is 1.
+func maximise(f func(x, gradient []float64) float64, from, low, high []float64) (best []float64, value float64) {
 	half := func(i int) float64 { return (high[i] - low[i]) / 2 }
 	place := func(z []float64) []float64 {
 		x := make([]float64, len(z))
@@ -217,7 +219,7 @@ func climb(f func(x, gradient []float64) float64, from, low, high []float64) (be
 		start[i] = half(i) * math.Asin(min(max((v-low[i])/half(i)-1, -1), 1))
 	}
 	best, value = slices.Clone(from), math.Inf(-1)
-	var known, gradient []float64 // the latest place, and the gradient there
+	var known, gradient []float64 // the latest z, and the gradient there
 	latest := 0.0
 	evaluate := func(z []float64) {
 		if slices.Equal(z, known) {
@@ -242,7 +244,7 @@ func climb(f func(x, gradient []float64) float64, from, low, high []float64) (be
 		},
 	}
 	settings := &optimize.Settings{GradientThreshold: 1e-6, MajorIterations: 200, FuncEvaluations: 400}
-	// An error ends the search, and the best place so far counts.
+	// If the search ends with an error, the best point so far is the result.
 	_, _ = optimize.Minimize(problem, start, settings, &optimize.LBFGS{})
 	return best, value
 }

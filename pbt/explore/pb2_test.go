@@ -160,7 +160,7 @@ func TestPB2FindsTheOptimum(t *testing.T) {
 	}
 	// No place on a fine grid is better than the one chosen.
 	context := b.learned.base([]float64{given["a"], given["b"]}).latest
-	doubts := b.doubts(context)
+	doubts := b.varianceModel(context)
 	place := func(values []float64) float64 {
 		context.values = values
 		return b.bound(b.point(context), doubts, make([]float64, 3))
@@ -210,7 +210,7 @@ func TestPB2KnowsConcurrentPicks(t *testing.T) {
 	source := events[last]
 	for id := 1; id < 5; id++ {
 		b := square.Fit(events, nil).(*bandit)
-		doubts := b.doubts(b.learned.base([]float64{source.Before["a"], source.Before["b"]}).latest)
+		doubts := b.varianceModel(b.learned.base([]float64{source.Before["a"], source.Before["b"]}).latest)
 		if got := len(doubts.points) - len(b.points); got != id-1 {
 			t.Fatalf("%d pending values before member %d", got, id)
 		}

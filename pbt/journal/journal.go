@@ -250,8 +250,8 @@ func Open(dir string, keep int64, interesting bool) (j *Writer, err error) {
 	return &Writer{path: path, file: file, Length: keep, Events: events}, nil
 }
 
-// Ended returns the length of the journal in dir, and true, if the end of training of all members follows its first keep
-// bytes. Otherwise it returns keep and false.
+// Ended reports whether the journal in dir records, after its first keep bytes, the end of training of all members. It
+// returns the journal's length and true, otherwise keep and false.
 func Ended(dir string, keep int64, members int) (length int64, ok bool) {
 	text, err := os.ReadFile(filepath.Join(dir, File))
 	if err != nil || int64(len(text)) < keep || !bytes.HasSuffix(text, []byte("\n")) {

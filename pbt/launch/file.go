@@ -80,7 +80,8 @@ func newFile(sections runfile.Sections) (*File, error) {
 		return nil, err
 	}
 	if sections["distributed"] != nil && f.Launcher.RanksPerMember < 2 {
-		return nil, errors.New("launch: \"distributed\" is for members of several ranks; set \"launcher.ranks_per_member\", or leave the section out")
+		return nil, errors.New("launch: \"distributed\" is for members of several ranks; set " +
+			"\"launcher.ranks_per_member\", or leave the section out")
 	}
 	// Of pbt: only what a launcher needs is read, so that it can run members of any preset.
 	population, err := mapping(sections, "pbt")

@@ -34,7 +34,8 @@ const (
 )
 
 // rankVariables are those by which a launcher tells the ranks of a member their places.
-var rankVariables = []string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "GORL_SOCKET"}
+var rankVariables = []string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+	"GORL_SOCKET"}
 
 // envService is the name of the Service and the Job of a population's pods, where members have several ranks.
 const envService = "GORL_PBT_SERVICE"

@@ -17,7 +17,7 @@ type ranks struct {
 	processes []*process.Process // by rank; nil where it has ended
 	first     process.Exit       // rank 0's
 	failed    *process.Exit      // of the first that failed
-	remove    func()             // deletes the folder in which they meet
+	remove    func()             // deletes the folder with the socket at which they meet
 	late      time.Time          // when those that still run are killed; zero while all run
 }
 
@@ -26,7 +26,7 @@ func (r *runner) startRanks(member int, env []string) (ranks, error) {
 	d, output := r.f.Launcher, r.members[member].output
 	n := d.RanksPerMember
 	started := ranks{remove: func() {}}
-	var meet []string // where several meet
+	var meet []string // the variables that say where several ranks meet
 	if n > 1 {
 		env = slices.DeleteFunc(env, fromOuterLauncher)
 		var err error
@@ -66,8 +66,8 @@ func rankEnv(d Config, member, rank, attempt int) []string {
 	}
 }
 
-// meetingPlace returns the variables that say where the ranks of a member meet: a unix socket in a folder that remove
-// deletes, and for programs that do not know it an address of this machine at which nothing listens.
+// meetingPlace returns the variables that say where the ranks of a member meet. GORL_SOCKET is a unix socket in a
+// folder that remove deletes. MASTER_ADDR and MASTER_PORT, for other programs, are a free TCP port of this machine.
 func meetingPlace() (variables []string, remove func(), err error) {
 	socket, remove, err := process.SocketAddress()
 	if err != nil {
@@ -78,7 +78,8 @@ func meetingPlace() (variables []string, remove func(), err error) {
 		return nil, remove, fmt.Errorf("an address where the ranks meet: %w", err)
 	}
 	at := l.Addr().(*net.TCPAddr)
-	return []string{"GORL_SOCKET=" + socket, "MASTER_ADDR=" + at.IP.String(), fmt.Sprintf("MASTER_PORT=%d", at.Port)}, remove, l.Close()
+	variables = []string{"GORL_SOCKET=" + socket, "MASTER_ADDR=" + at.IP.String(), fmt.Sprintf("MASTER_PORT=%d", at.Port)}
+	return variables, remove, l.Close()
 }
 
 // running reports whether any process runs.

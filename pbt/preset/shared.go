@@ -89,8 +89,8 @@ type shared struct {
 	// Slack is how many intervals more than its own a peer may have trained whose records a member decides by that does not
 	// wait. 0 compares members of equal age only; a larger number compares with younger and faster ones.
 	Slack int64 `yaml:"slack" config:"min=0"`
-	// SaveSteps is the number of a member's own environment steps after which its state is saved also within an interval;
-	// 0 saves it at the end only. Set it if intervals are so long that losing one hurts.
+	// SaveSteps is the number of a member's own environment steps after which its state is also saved within an interval;
+	// 0 saves it at the end only. Set it if repeating an interval would take too long.
 	SaveSteps int64 `yaml:"save_steps" config:"min=0"`
 	// RestartProcess starts a process anew where a member has to be built anew, for environments that can be made only
 	// once in a process.

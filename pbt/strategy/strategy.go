@@ -125,8 +125,8 @@ type Decision struct {
 	Action Action
 	// Source is the member whose weights Replace copies: another, healthy one. Keep and SelfMutate ignore it.
 	Source int
-	// From says whose hyperparameters the replaced member goes on with. The zero value means those of Source; use
-	// [HyperparametersOf] if the member keeps its own or takes those of a third one. Keep and SelfMutate ignore it.
+	// From is the member whose hyperparameters the replaced member continues with. The zero value is Source. Use
+	// [HyperparametersOf] for the member itself or a third one. Keep and SelfMutate ignore it.
 	From Donor
 	// Mutate makes Replace explore: the copied hyperparameters are mutated on the way. Without it they are copied as
 	// they are. SelfMutate always mutates, Keep never does.
@@ -135,7 +135,8 @@ type Decision struct {
 	Reason string
 }
 
-// Origin returns the member whose hyperparameters a replaced member goes on with: that of From, otherwise Source.
+// Origin returns the member whose hyperparameters a replaced member continues with: that of From if it is set,
+// otherwise Source.
 func (d Decision) Origin() int {
 	if d.From.given {
 		return d.From.member
@@ -143,13 +144,13 @@ func (d Decision) Origin() int {
 	return d.Source
 }
 
-// Donor is the member whose hyperparameters are copied. The zero Donor is the source of the weights.
+// Donor is the member whose hyperparameters are copied. The zero Donor stands for the source of the weights.
 type Donor struct {
 	given  bool
 	member int
 }
 
-// HyperparametersOf returns the Donor that is a member by its number.
+// HyperparametersOf returns the Donor for the member of the given number.
 func HyperparametersOf(member int) Donor { return Donor{true, member} }
 
 // String returns "source" or "member 3".

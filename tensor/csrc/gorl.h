@@ -46,13 +46,14 @@ gorl_err gorl_graph_end(void* graph, int keep, int* whole);           // not don
 gorl_err gorl_graph_replay(void* graph);
 gorl_err gorl_graph_drop(void* graph); // forgets what is recorded
 
-// GPUs of several processes that add up tensors by NCCL (group.cc). The first all_reduce connects them: each process
-// takes the keys that it has set, and puts those of the others, until the call returns on all.
+// GPUs of several processes that add up tensors by NCCL (group.cc). The first all_reduce connects the GPUs. While the
+// call runs on any process, each process takes the keys that it has set and puts the keys of the others.
 gorl_err gorl_nccl_new(int32_t rank, int32_t size, int64_t timeout_ms, void** out);
 int32_t gorl_nccl_built(void); // whether the library was built with NCCL
 void gorl_nccl_free(void* ranks);
 gorl_err gorl_nccl_put(void* ranks, const char* key, const void* value, int64_t n);
-gorl_err gorl_nccl_take(void* ranks, char** key, char** value, int64_t* n); // NULL: nothing; free both by gorl_free_string
+// key is NULL if there is none; free key and value by gorl_free_string.
+gorl_err gorl_nccl_take(void* ranks, char** key, char** value, int64_t* n);
 gorl_err gorl_nccl_all_reduce(void* ranks, gorl_t t);
 gorl_err gorl_nccl_broadcast(void* ranks, gorl_t t, int32_t root);
 gorl_err gorl_group_pack_(gorl_t buffer, int64_t gradients, double rows, const gorl_t* figures, int32_t n, int32_t rank);
@@ -82,7 +83,8 @@ gorl_err gorl_view_of(gorl_t a, gorl_t* out); // another handle of the same tens
 // Transfers (transfer.cc).
 gorl_err gorl_transfer_new(int64_t bytes, int32_t device, gorl_t* host, gorl_t* there);
 gorl_err gorl_transfer_send(gorl_t host, gorl_t there, int64_t bytes);
-gorl_err gorl_transfer_copy_(gorl_t memory, int64_t offset, int64_t numel, int32_t dtype, gorl_t dst); // without a tensor of the part
+// Copies a part into dst without making a tensor of the part.
+gorl_err gorl_transfer_copy_(gorl_t memory, int64_t offset, int64_t numel, int32_t dtype, gorl_t dst);
 gorl_err gorl_transfer_part(gorl_t memory, int64_t offset, const int64_t* sizes, int32_t n, int32_t dtype, gorl_t* out);
 
 // Operations by code; the codes are the enums below.

@@ -1,4 +1,5 @@
-// Sums over the GPUs of several processes, by NCCL through libtorch's c10d, and the layout of the buffer that ranks add up.
+// Sums over the GPUs of several processes, by NCCL through libtorch's c10d, and the layout of the buffer that ranks
+// add up.
 // Package distributed connects the processes; sums on the CPU are its own. See group.go.
 #include "handle.h"
 
@@ -120,7 +121,9 @@ using namespace gorl;
 
 namespace {
 gorl_err no_nccl() {
-  return message("this build has no NCCL; build gorl's libraries against a libtorch with CUDA and NCCL, or set distributed.backend to sockets");
+  return message(
+      "this build has no NCCL; build gorl's libraries against a libtorch with CUDA and NCCL, or set "
+      "distributed.backend to sockets");
 }
 }  // namespace
 gorl_err gorl_nccl_new(int32_t, int32_t, int64_t, void**) { return no_nccl(); }

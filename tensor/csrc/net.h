@@ -125,7 +125,7 @@ class Gradients {
     const auto n = static_cast<size_t>((parts - 1) * stride_ + 16);
     if (memory_.size() < n) memory_ = std::vector<float>(n);
   }
-  // Networks may share some of their layers alone.
+  // Networks may share only some of their layers.
   bool fits(const Net& net) const {
     if (own_.w.size() != net.layers()) return false;
     for (size_t k = 0; k < net.layers(); k++)

@@ -29,8 +29,8 @@ type MLflowSettings struct {
 	// TrackingURI is the address of the tracking server, such as http://localhost:5000; default MLFLOW_TRACKING_URI.
 	//
 	// MLflow's files and databases have no such address: run "mlflow server" for them. A password in the address
-	// (http://user:password@host) is used for the connection and written to no file, so that a run that reads its settings
-	// from run.yaml needs it again, here or in MLflow's environment variables.
+	// (http://user:password@host) is used for the connection and written to no file. A run that reads its settings from
+	// run.yaml therefore needs the password again, here or in MLflow's environment variables.
 	TrackingURI string `yaml:"tracking_uri"`
 	// ExperimentName is the experiment that the run belongs to, default MLFLOW_EXPERIMENT_NAME, or "Default". It is made
 	// where it is missing.
@@ -48,7 +48,7 @@ func (s MLflowSettings) uri() address {
 	return address(strings.TrimRight(cmp.Or(s.TrackingURI, os.Getenv("MLFLOW_TRACKING_URI")), "/"))
 }
 
-// address is that of a server. Its text and its JSON are without the password.
+// address is the address of a server. Its text and its JSON leave out the password.
 type address string
 
 func (a address) String() string { return config.Redact(string(a)) }
@@ -56,8 +56,8 @@ func (a address) String() string { return config.Redact(string(a)) }
 // MarshalText implements encoding.TextMarshaler.
 func (a address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// usable returns an error if the address was read from a file that gorl wrote, which is without the password, and the
-// environment has none either.
+// usable returns an error if the address lacks its password, because gorl wrote the file it was read from, and the
+// environment has no password either.
 func (a address) usable() error {
 	u, err := url.Parse(string(a))
 	if err != nil {

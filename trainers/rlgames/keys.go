@@ -205,7 +205,8 @@ var keys = slices.Concat([]key{
 	honoured("config.normalize_value", boolean, false, "`value_preprocessor: RunningStandardScaler`"),
 	honoured("config.normalize_advantage", boolean, true, "`advantage_normalization`: `rollout`, or `none`"),
 	only("config.normalize_rms_advantage", boolean, "gorl has no running statistics of advantages", false),
-	honoured("config.value_bootstrap", boolean, false, "`time_limit_bootstrap`, with the value of the last observation where it is known; of AMP always true"),
+	honoured("config.value_bootstrap", boolean, false,
+		"`time_limit_bootstrap`, with the value of the last observation where it is known; of AMP always true"),
 	idle("config.num_actors", "`environment.num_envs`"),
 	honoured("config.reward_shaper.scale_value", number, 1.0, "`rewards_shaper_scale`").but(func(v any) bool { return v != 0.0 }, "every reward would be 0"),
 	only("config.reward_shaper.shift_value", number, "gorl scales rewards and does not shift them", 0.0),
@@ -216,8 +217,11 @@ var keys = slices.Concat([]key{
 	honoured("config.tau", number, nil, "`gae_lambda`").but(share, wantShare),
 	honoured("config.learning_rate", number, nil, "`learning_rate`").but(positive, wantPositive),
 	honoured("config.lr_schedule", text, "None",
-		"`adaptive`: `KLAdaptiveLR` with `divergence: gaussian`, of AMP `gaussian_rollout`; `linear`: `LinearLR` to 1e-6 at the end; others: constant"),
-	honoured("config.schedule_type", text, "legacy", "its `step`: `legacy`, per minibatch; `standard`, per epoch; `standard_epoch`: of AMP per update, otherwise a constant rate, as in rl_games").but(
+		"`adaptive`: `KLAdaptiveLR` with `divergence: gaussian`, of AMP `gaussian_rollout`; `linear`: `LinearLR` to 1e-6 "+
+			"at the end; others: constant"),
+	honoured("config.schedule_type", text, "legacy",
+		"its `step`: `legacy`, per minibatch; `standard`, per epoch; `standard_epoch`: of AMP per update, otherwise a "+
+			"constant rate, as in rl_games").but(
 		oneOf("legacy", "standard", "standard_epoch"), "want legacy, standard or standard_epoch"),
 	honoured("config.kl_threshold", number, nil, "its `kl_threshold`").but(positive, wantPositive),
 	honoured("config.min_lr", number, 1e-6, "its `min_lr`").but(positive, wantPositive),

@@ -66,8 +66,8 @@ func (c *Core) act(in agents.Observation) ([]float32, error) {
 	return c.actions, c.diverged(c.read(s, executed), inputs)
 }
 
-// diverged returns the error of an Act. If choices could not be drawn because the policy's outputs for these inputs are not
-// finite, it is a DivergedError in the place of libtorch's.
+// diverged returns the error of an Act. If discrete actions could not be drawn because the policy's outputs for these
+// inputs are not finite, it returns a DivergedError instead of libtorch's error.
 func (c *Core) diverged(err error, in models.Inputs) error {
 	if err == nil || c.spaces.Action.Kind == spaces.Box {
 		return err
@@ -88,7 +88,7 @@ func (c *Core) diverged(err error, in models.Inputs) error {
 // ahead are there already.
 func (c *Core) send(s *tensor.Scope, in agents.Observation) (obs, state tensor.Tensor, err error) {
 	sent := c.ahead
-	if !sent.is(c, in) { // Record has checked what it has sent
+	if !sent.is(c, in) { // rows that Record has sent are checked already
 		if err := cmp.Or(
 			c.CheckFinite("Act", "observations", in.Observations, c.spaces.Observation.Width(), nil),
 			c.CheckFinite("Act", "states", in.States, c.spaces.State.Width(), nil),

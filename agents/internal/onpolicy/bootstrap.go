@@ -125,8 +125,8 @@ func (c *Core) FinalValues(s *tensor.Scope, k *Critic) {
 	}
 }
 
-// presentValues returns a critic's values of the observations that the actions of step t were chosen for, in the
-// given environments, (n, 1), or in all of them if rows is a zero Tensor.
+// presentValues returns a critic's values (n, 1) of the observations for which the actions of step t were chosen. rows
+// are the environments, all of them if it is a zero Tensor.
 func (c *Core) presentValues(s *tensor.Scope, k *Critic, t int, rows tensor.Tensor) tensor.Tensor {
 	if c.stepwise(k) {
 		return pickRows(s, c.Rollout.At(k.Values, t), rows)
@@ -199,7 +199,7 @@ func (c *Core) NextValues(s *tensor.Scope, k *Critic) Masks {
 }
 
 // NextRows returns the observations (T·N, O) and states (T·N, S; a zero Tensor for none) that followed each step of
-// the rollout. After the end of an episode they are the next one's.
+// the rollout. After the end of an episode they belong to the next episode.
 func (c *Core) NextRows(s *tensor.Scope) (obs, state tensor.Tensor) {
 	n := int64(c.Rollout.Envs())
 	follow := func(field string, last tensor.Tensor) tensor.Tensor {
@@ -212,7 +212,8 @@ func (c *Core) NextRows(s *tensor.Scope) (obs, state tensor.Tensor) {
 	return follow("observations", c.nextObs), state
 }
 
-// Masks is [Core.NextValues] for values next (T, N, 1) of what followed each step, whatever episode it belongs to.
+// Masks computes the masks of [Core.NextValues] for given values next (T, N, 1). They are the values of what followed
+// each step, even if that belongs to the next episode.
 func (c *Core) Masks(s *tensor.Scope, k *Critic, next tensor.Tensor) Masks {
 	r := c.Rollout
 	terminated, truncated := r.Tensor("terminated"), r.Tensor("truncated")

@@ -46,8 +46,8 @@ type Options struct {
 	// Spaces and NumEnvs are those of the agent's options.
 	Spaces  spaces.Set
 	NumEnvs int
-	// Config is the agent's own copy of the settings, which it changes while training. Settings is a pointer to all of
-	// the agent's settings, of which Config is a part.
+	// Config is the agent's own copy of the settings, which it changes while training. Settings points to the complete
+	// settings of the algorithm, which contain Config.
 	Config   *agents.OnPolicy
 	Settings any
 	// Policy draws actions (N, A); Value predicts standardised returns (N, 1).
@@ -127,7 +127,7 @@ type Core struct {
 	training  bool
 	sampling  bool  // actions in evaluation, too
 	acted     bool  // Act has begun a step that Record has not completed
-	resetErr  error // of the last ResetHidden, which cannot return it
+	resetErr  error // of the last ResetHidden, which has no error result
 	networks  []NamedNetwork
 	segments  []tensor.Group // the flat range of each network
 	stepped   []int          // the network of each group of Optimizer
@@ -142,7 +142,7 @@ type Core struct {
 	actions   []float32      // (N, A), what Act returns
 	rewards   []float32      // (N), to shape
 	invalid   []bool         // (T·N), the rows of the rollout that show no transition
-	checks    checks         // of what is recorded and learned from
+	checks    checks         // state of the checks for NaN, infinities and outliers
 	backup    tensor.Tensor  // the parameters when the update began
 	none      tensor.Tensor  // a scalar 0, the figure of a loss that is off
 	seenKL    []float64      // of the epoch's minibatches, where kl_threshold asks for them
@@ -155,7 +155,7 @@ type Core struct {
 
 	period     string // when a schedule that looks at the divergence steps, "" where there is none
 	gaussianKL bool   // whether that divergence is the closed form
-	movingKL   bool   // whether each epoch is compared with the one before, and not with the rollout
+	movingKL   bool   // whether the divergence is that from the previous epoch, not from the rollout
 	gaussian   bool   // whether the policy says mean and standard deviation of its actions
 
 	critics   []*Critic     // Estimator and Options.Critics
@@ -163,7 +163,7 @@ type Core struct {
 	hiddens   []*hidden     // of the networks with memory
 	firstRows tensor.Tensor // the rows with which the rollout's sequences begin
 	stepRows  tensor.Tensor // (L, 1), how far behind them the sequences' steps are
-	order     tensor.Tensor // with mini_batch_order "random_once" the order of the latest update's epochs
+	order     tensor.Tensor // with mini_batch_order "random_once" the order of the rows in the present update
 
 	extraScalers []scaler
 	optimizers   []namedOptimizer
@@ -173,7 +173,7 @@ type Core struct {
 
 // New assembles the common part: parameters in flat memory with their optimizer, scalers, random sequences. It runs
 // every network once, so that a width that does not fit is an error here. The networks belong to the Core from then
-// on. If New fails, it closes them. A network that belongs to another Core is an error, and stays open.
+// on, and New closes them if it fails. A network that belongs to another Core is an error, and stays open.
 func New(o Options) (c *Core, err error) {
 	cfg := o.Config
 	networks := append([]NamedNetwork{

@@ -28,7 +28,7 @@ func (t *Tracker) Add(tag string, value float64) {
 	t.count[tag]++
 }
 
-// Note keeps a text for people to read until Notes is called.
+// Note keeps a text for the user until Notes is called.
 func (t *Tracker) Note(text string) { t.notes = append(t.notes, text) }
 
 // Notes calls f with every text since the last call, and forgets them.
@@ -51,7 +51,7 @@ func (t *Tracker) Drain(f func(tag string, value float64)) {
 // Tracked calls f for every value tracked since the last call, by tag in sorted order, and forgets them.
 func (c *Core) Tracked(f func(tag string, value float64)) { c.Figures.Drain(f) }
 
-// Noted calls f with what a person should know of the data learned from since the last call.
+// Noted implements [agents.Noter].
 func (c *Core) Noted(f func(note string)) { c.Figures.Notes(f) }
 
 // NoteStdDev keeps the mean standard deviation of a continuous policy's actions, for Conclude. It stays on the device
@@ -63,11 +63,11 @@ func (c *Core) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
 	}
 }
 
-// Conclude ends the learning of an update: the observation scalers learn, and all figures are read from the device at
-// once, with the scalers' statistics (see checkStatistics), and tracked. The figures are
-// the means of the meter, each sum divided by count (0: by the number of minibatches), the scalars in more, the
-// standard deviation, and the learning rate where a schedule changes it. A mean that is not finite, and a parameter
-// that has become infinite or NaN, is a DivergedError; the sum of all parameters shows that in one operation.
+// Conclude ends the learning of an update. The observation scalers learn, and one read from the device brings all
+// figures and the scalers' statistics (see checkStatistics). Conclude tracks the figures: the means of the meter, the
+// scalars in more, the standard deviation, and the learning rate. A mean is its sum divided by count (0: by the
+// number of minibatches). Conclude returns a DivergedError if a mean or the sum of all parameters is not finite: one
+// operation shows whether any parameter is infinite or NaN.
 func (c *Core) Conclude(s *tensor.Scope, m *Meter, count int, more map[string]tensor.Tensor) error {
 	c.learnScales(s)
 	names := slices.Sorted(maps.Keys(more))
@@ -158,7 +158,7 @@ func (m *Meter) EpochMean(name string) (float64, error) {
 	panic("onpolicy: no meter is named " + name)
 }
 
-// read returns the sums, behind them the given scalars (float32), and then the vectors (float64). It waits for the device.
+// read returns the sums, followed by the given scalars (float32) and the vectors (float64). It waits for the device.
 func (m *Meter) read(s *tensor.Scope, vectors []tensor.Tensor, scalars ...tensor.Tensor) ([]float64, error) {
 	own := s.Full(tensor.Float64, 0, int64(len(scalars)))
 	s.Tally(own, scalars...)

@@ -10,14 +10,13 @@ import (
 	"github.com/gorl-dev/gorl/internal/number"
 )
 
-// NaN and infinities are refused where they enter the agent, before anything learns from them: they would stay in
-// running statistics, and the network's NaN would then be taken for divergence.
+// Act and Record refuse NaN and infinities before anything learns from them. They would stay in the running
+// statistics, and the NaN that networks then compute would look like divergence.
 
-// checks is what checking values needs: the rows (N) of final observations that nothing reads, and the fields and
-// columns whose outliers have been noted.
+// checks is the state of the checks of values.
 type checks struct {
-	unread []bool
-	noted  map[column]bool
+	unread []bool          // (N), the rows of final observations that nothing reads
+	noted  map[column]bool // the columns whose outliers have been reported
 }
 
 // column is a column of a field of the rollout.
@@ -26,8 +25,8 @@ type column struct {
 	index int
 }
 
-// CheckFinite returns an error if rows, one row of width values an environment, hold a NaN or an infinity. The error
-// names what the rows are and the call that they were given to. Rows whose skip is true may hold anything.
+// CheckFinite returns an error if rows, one row of width values per environment, hold a NaN or an infinity. The error
+// names the method call and what, the kind of rows. Rows whose skip is true are not checked.
 func (c *Core) CheckFinite(call, what string, rows []float32, width int, skip []bool) error {
 	if err := number.CheckRows(rows, width, skip); err != nil {
 		return fmt.Errorf("%s: %s at timestep %d: %s: %w; the agent is unchanged: repair what the environment returns",
@@ -36,8 +35,8 @@ func (c *Core) CheckFinite(call, what string, rows []float32, width int, skip []
 	return nil
 }
 
-// Unused returns which environments' rows of a transition nothing learns from, nil if there are none. skrl's modes
-// learn from all rows.
+// Unused returns a mask (N,) of the environments whose rows of a transition are not learned from. It is nil if there
+// are none. skrl's modes learn from all rows.
 func (c *Core) Unused(t agents.Transition) []bool {
 	if c.Config.Skrl() || !slices.Contains(t.Invalid, true) {
 		return nil
@@ -45,9 +44,9 @@ func (c *Core) Unused(t agents.Transition) []bool {
 	return t.Invalid
 }
 
-// checkValues refuses a transition with NaN or infinities. Next observations must be finite everywhere, because the
-// next Act reads them. Final observations count where an episode ended and its last observation is known. The reward
-// counts unless the environment did nothing but reset.
+// checkValues refuses a transition with NaN or infinities. All next observations must be finite, because the next Act
+// reads them. Final observations are checked if the episode ended and its last observation is known. A reward is
+// checked unless the environment only reset in this step.
 func (c *Core) checkValues(t agents.Transition) error {
 	unused := c.Unused(t)
 	for i, r := range t.Rewards {

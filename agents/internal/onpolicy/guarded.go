@@ -12,24 +12,24 @@ import (
 	"github.com/gorl-dev/gorl/internal/exclusive"
 )
 
-// Guarded is an agent as programs get it: it lets one method run at a time and refuses every method after Close. An
-// update that an [Overlap] makes on its own goroutine is no call of a method.
+// Guarded is the agent that user code gets. It lets one method run at a time and refuses every method after Close. An
+// update that an [Overlap] makes on its own goroutine does not count as a running method.
 //
-// Name, Spaces, HiddenSizes, Architectures and Ranks do not change and are not guarded. NumEnvs, LearningRate,
-// Hyperparameters and Settings may be called at any time, by any goroutine and after Close: while another method runs
-// they return what they returned before it.
+// Name, Spaces, HiddenSizes, Architectures and Ranks never change and are not guarded. NumEnvs, LearningRate,
+// Hyperparameters and Settings may be called at any time, by any goroutine and after Close. While another method runs
+// they return the values from before it.
 type Guarded struct {
 	agents.Complete // the agent
-	// Guard is also for the methods that only one algorithm has.
+	// Guard is exported for the methods that only one algorithm has.
 	Guard exclusive.Guard
 
-	settings func() any
-	shown    atomic.Pointer[shown]
-	training atomic.Bool
+	settings  func() any
+	published atomic.Pointer[published]
+	training  atomic.Bool
 }
 
-// shown is what may be read while a method runs.
-type shown struct {
+// published holds the values that may be read while a method runs.
+type published struct {
 	numEnvs         int
 	rate            float64
 	hyperparameters map[string]float64
@@ -64,22 +64,23 @@ func Guard(agent agents.Complete, seed int64, settings func() any) *Guarded {
 			"ended; to act while it trains, give a copy of the policy to package infer",
 	}}
 	g.training.Store(true)
-	g.show()
+	g.publish()
 	return g
 }
 
-// show publishes what may be read while a method runs.
-func (g *Guarded) show() {
-	g.shown.Store(&shown{g.Complete.NumEnvs(), g.Complete.LearningRate(), g.Complete.Hyperparameters(), g.settings()})
+// publish stores the values that may be read while a method runs.
+func (g *Guarded) publish() {
+	g.published.Store(&published{g.Complete.NumEnvs(), g.Complete.LearningRate(), g.Complete.Hyperparameters(),
+		g.settings()})
 }
 
-// leave ends a method that may have changed what is shown.
+// leave ends a method that may have changed published values.
 func (g *Guarded) leave() {
-	g.show()
+	g.publish()
 	g.Guard.Leave()
 }
 
-// change runs a method that may change what is shown.
+// change runs a method that may change published values.
 func (g *Guarded) change(m *exclusive.Method, f func() error) error {
 	if err := g.Guard.Enter(m); err != nil {
 		return err
@@ -89,18 +90,18 @@ func (g *Guarded) change(m *exclusive.Method, f func() error) error {
 }
 
 // NumEnvs implements [agents.Binder].
-func (g *Guarded) NumEnvs() int { return g.shown.Load().numEnvs }
+func (g *Guarded) NumEnvs() int { return g.published.Load().numEnvs }
 
 // LearningRate implements [agents.Complete].
-func (g *Guarded) LearningRate() float64 { return g.shown.Load().rate }
+func (g *Guarded) LearningRate() float64 { return g.published.Load().rate }
 
 // Hyperparameters implements [agents.Tunable].
 func (g *Guarded) Hyperparameters() map[string]float64 {
-	return maps.Clone(g.shown.Load().hyperparameters)
+	return maps.Clone(g.published.Load().hyperparameters)
 }
 
 // Settings returns what the function settings of [Guard] returned. It must not be changed.
-func (g *Guarded) Settings() any { return g.shown.Load().settings }
+func (g *Guarded) Settings() any { return g.published.Load().settings }
 
 // Act implements [agents.Agent].
 func (g *Guarded) Act(in agents.Observation) ([]float32, error) {
@@ -109,8 +110,8 @@ func (g *Guarded) Act(in agents.Observation) ([]float32, error) {
 	}
 	defer g.Guard.Leave()
 	actions, err := g.Complete.Act(in)
-	if err == nil && g.shown.Load().numEnvs == 0 { // it is known now
-		g.show()
+	if err == nil && g.published.Load().numEnvs == 0 { // this call has fixed it
+		g.publish()
 	}
 	return actions, err
 }
@@ -148,7 +149,7 @@ func (g *Guarded) SetTraining(on bool) (was bool) {
 	if !g.Guard.TryEnter(&callSetTraining) {
 		return g.training.Load()
 	}
-	if g.training.Swap(on) == on { // nothing that is shown changes
+	if g.training.Swap(on) == on { // no published value changes
 		defer g.Guard.Leave()
 	} else {
 		defer g.leave()
@@ -164,7 +165,7 @@ func (g *Guarded) SetStochastic(on bool) {
 	}
 }
 
-// Tracked implements [agents.Tracker]. f may call methods of the agent. After Close there is nothing to show.
+// Tracked implements [agents.Tracker]. f may call methods of the agent. After Close there are no figures.
 func (g *Guarded) Tracked(f func(tag string, value float64)) {
 	type figure struct {
 		tag   string
@@ -226,8 +227,8 @@ func (g *Guarded) ResetHidden(environments ...int) {
 	}
 }
 
-// Close implements [agents.Agent]. If a method runs, Close is an error and closes nothing: a wait could have no end,
-// as the method may be waiting for the caller.
+// Close implements [agents.Agent]. If a method is running, Close returns an error and closes nothing. It does not
+// wait, because the method may be waiting for the caller of Close.
 func (g *Guarded) Close() error {
 	first, err := g.Guard.EnterClose()
 	if !first {

@@ -47,11 +47,10 @@ func (c *Core) miniBatches(numEnvs int) int {
 	return c.Config.MiniBatches
 }
 
-// Epoch yields the minibatches of one pass over the rollout; their tensors belong to scope s. Each epoch shuffles the
-// rows anew, or goes through them as the first one of the update or by environment (mini_batch_order), and uses all of
-// them. The observation scaler does
-// not change meanwhile (see Finish), so the ratio of the first minibatch is exactly one. Where networks have memory the
-// minibatches are made of whole sequences.
+// Epoch yields the minibatches of one pass over the rollout; their tensors belong to scope s. mini_batch_order says
+// whether the rows are shuffled in each epoch, shuffled once an update, or ordered by environment. Every epoch uses
+// all rows. The observation scaler does not change meanwhile (see learnScales), so the ratio of the first minibatch
+// is exactly one. If networks have memory, minibatches are made of whole sequences.
 func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch] {
 	if len(c.hiddens) > 0 {
 		return c.wholeSequences(s, epoch, extra)
@@ -62,8 +61,8 @@ func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch
 	return c.shuffled(s, epoch, extra)
 }
 
-// shuffle returns the numbers from 0 to n−1 in the random order of an epoch: a new order or, with mini_batch_order
-// "random_once", that of the update's first epoch.
+// shuffle returns the numbers from 0 to n−1 in random order. The order is new in each epoch. With mini_batch_order
+// "random_once" all epochs of an update have the order of the first.
 func (c *Core) shuffle(s *tensor.Scope, epoch int, n int64) tensor.Tensor {
 	if c.Config.MiniBatchOrder != "random_once" {
 		return c.Shuffle(s, n)

@@ -10,23 +10,23 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// One finite value can ruin running statistics: after a value of 1e8 among 128,000 of unit variance, the variance is
-// 8e10, and all other values are standardised to about the same number for the rest of the run. Nothing is clipped,
-// because the numbers must stay those of skrl. Instead, an update whose statistics have jumped searches its rollout
-// for the value and notes where it came from. Other updates make no pass over the rollout for it.
+// One finite value can ruin running statistics. After a value of 1e8 among 128,000 of unit variance, the variance is
+// 8e10, and all other values are standardised to about the same number for the rest of the run. The agent does not
+// clip, because its numbers must equal skrl's. Instead, if a variance has jumped in an update, the agent searches the
+// rollout for outliers and reports them (agents.Noter). Other updates do not read the rollout for this.
 const (
-	// jump is the factor that a variance must grow by in one update for the search. The first update always
+	// jump is the factor by which a variance must grow in one update to start the search. The first update always
 	// searches.
 	jump = 100
-	// farAway is how far an outlier is from the mean of the other values, in their standard deviations. A deviation
-	// below 1 counts as 1: columns that hardly vary, and rare events in them, are no outliers.
+	// farAway is the least distance of an outlier from the mean of the other values, in their standard deviations. A
+	// deviation below 1 counts as 1, so that rare events in columns that hardly vary are no outliers.
 	farAway = 1e5
-	// tooLarge bounds rewards, and mean and deviation of returns: squares of larger values, summed over a rollout,
-	// overflow float32 (3.4e38).
+	// tooLarge is the upper bound of rewards, and of mean and deviation of returns. Squares of larger values, summed
+	// over a rollout, overflow float32 (3.4e38).
 	tooLarge = 1 << 60
 )
 
-// statistics are those of all scalers, and behind them the same ones as they were before the update.
+// statistics returns the statistics of all scalers, followed by the same statistics from before the update.
 func (c *Core) statistics() []tensor.Tensor {
 	var now []tensor.Tensor
 	for _, x := range c.allScalers() {
@@ -37,8 +37,8 @@ func (c *Core) statistics() []tensor.Tensor {
 	return append(now, c.undo.statistics...)
 }
 
-// checkStatistics returns a DivergedError if the scalers have learned statistics that nothing can be computed with,
-// so that the update is undone. It notes the outliers behind statistics that have jumped. values are those of
+// checkStatistics returns a DivergedError, which undoes the update, if a scaler's statistics are not finite or too
+// large for float32. It reports the outliers behind statistics that have jumped. values are the numbers of
 // c.statistics.
 func (c *Core) checkStatistics(values []float64) error {
 	after, before := values[:len(values)/2], values[len(values)/2:]
@@ -72,8 +72,8 @@ func (c *Core) checkStatistics(values []float64) error {
 	return nil
 }
 
-// noteOutliers searches the rows of the rollout that a scaler has learned from for outliers, and notes each column
-// once. Pictures have none.
+// noteOutliers searches the rows of the rollout that a scaler has learned from for outliers. It reports each column
+// once. Pictures are not searched.
 func (c *Core) noteOutliers(scaler string) error {
 	field := map[string]string{layout.ObservationScaler: "observations", layout.StateScaler: "states",
 		layout.ValueScaler: "rewards", layout.AMPObservationScaler: "amp_observations"}[scaler]
@@ -121,15 +121,15 @@ func (c *Core) noteOutliers(scaler string) error {
 	return nil
 }
 
-// outlier is a value far away from the others of its column, whose mean and standard deviation it has.
+// outlier is a value far away from the others of its column.
 type outlier struct {
 	row, column     int
 	value           float32
-	mean, deviation float64
+	mean, deviation float64 // of the column's other values
 }
 
-// outliers returns the value of each column that is farthest from the mean, if it is an outlier. Up to a tenth of
-// the rows may hold others like it. Rows that are skipped count for nothing.
+// outliers returns, for each column that has outliers, the value farthest from the mean. Up to a tenth of the rows may
+// be outliers. Rows whose skip is true are ignored.
 func outliers(values []float32, width int, skip []bool) (found []outlier) {
 	sums, least, most, n := make([]float64, width), make([]int, width), make([]int, width), 0
 	for row, skipped := range skip {
@@ -155,7 +155,7 @@ func outliers(values []float32, width int, skip []bool) (found []outlier) {
 		}
 		o.value = values[o.row*width+j]
 		half := math.Abs(float64(o.value)-mean) / 2
-		if half < farAway/4 { // the mean of the others is not so far from that of all
+		if half < farAway/4 { // too close to the mean to be an outlier
 			continue
 		}
 		sum, squares, others := 0.0, 0.0, 0.0

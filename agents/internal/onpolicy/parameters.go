@@ -20,15 +20,16 @@ import (
 // flatten moves the parameters of all networks into flat memory, where each is named after its network and its place in
 // it ("policy/net.0.weight": models name the part after the slash), and makes the optimizer: a group of parameters for
 // each network, and one limit of the gradient's norm for all or, where grad_norm_clip has several values, one each.
-// Networks from the index separateFrom on are left to an optimizer of their own (0: none are). own names the agent in
-// errors.
+// Networks from the index separateFrom on are left to an optimizer of their own (0: none are). own is the agent's name
+// in errors.
 func (c *Core) flatten(separateFrom int, own string) (err error) {
 	var params []tensor.Parameter
 	for _, n := range c.networks {
 		for _, p := range n.Parameters {
 			if !tensor.Valid(p.Tensor) {
 				return fmt.Errorf("%s: the parameter %q of the %s network is not a tensor or is released; "+
-					"an agent closes its networks when it is closed: build one network for each agent", strings.ToLower(c.name), p.Name, n.Name)
+					"an agent closes its networks when it is closed: build one network for each agent",
+					strings.ToLower(c.name), p.Name, n.Name)
 			}
 			p.Name = layout.Parameter(n.Name, p.Name)
 			params = append(params, p)
@@ -38,7 +39,8 @@ func (c *Core) flatten(separateFrom int, own string) (err error) {
 	if taken := (*tensor.OwnedError)(nil); errors.As(err, &taken) {
 		network, _, _ := strings.Cut(taken.Parameter, "/")
 		return fmt.Errorf("%s: the %s network was given to two agents: %s, to which it belongs, and %s; "+
-			"build one network for each agent, for instance by Options.Models.Make", strings.ToLower(c.name), network, taken.Owner, own)
+			"build one network for each agent, for instance by Options.Models.Make",
+			strings.ToLower(c.name), network, taken.Owner, own)
 	}
 	if err != nil {
 		return err
@@ -74,7 +76,7 @@ func (c *Core) flatten(separateFrom int, own string) (err error) {
 	return nil
 }
 
-// CloseFree closes a network that New was given, unless it belongs to an agent. nil is no network.
+// CloseFree closes a network unless it belongs to an agent. It does nothing for nil.
 func CloseFree(n interface {
 	Parameters() []tensor.Parameter
 	Close()
@@ -88,7 +90,7 @@ func CloseFree(n interface {
 	}
 }
 
-// closeFree closes a network unless one of its parameters belongs to another agent than that of own.
+// closeFree closes a network unless one of its parameters belongs to an agent. The agent of own does not count.
 func closeFree(params []tensor.Parameter, close func(), own *tensor.Flat) {
 	for _, p := range params {
 		if f := tensor.FlatOf(p.Tensor); f != nil && f != own {
@@ -115,8 +117,8 @@ func (c *Core) Segment(name string) tensor.Group {
 	return tensor.Group{}
 }
 
-// Plan tells the schedule how many updates a run of so many timesteps makes. Its notes say that there is none, and
-// where the learning rate is 0 before the run ends.
+// Plan gives the schedule the number of updates in a run of so many timesteps. It returns notes if the run has no
+// update, or if the learning rate becomes 0 before the run ends.
 func (c *Core) Plan(timesteps int) (notes []string) {
 	// Rollouts that end within learning_starts are thrown away.
 	rollout, skipped := c.Config.Rollouts, c.Config.LearningStarts/c.Config.Rollouts

@@ -58,9 +58,9 @@ func (c *Core) checkRanks() error {
 	return nil
 }
 
-// shareParameters gives all ranks the parameters of rank 0, if their settings, spaces and parameters have equal names,
-// values and shapes. Left out are settings that may differ: device and cuda_graphs, which belong to a machine, and seeds.
-// The first parameters need not be equal, because rank 0's replace them.
+// shareParameters gives all ranks the parameters of rank 0. It returns an error if the ranks' settings, spaces, or
+// names and shapes of parameters differ. The settings device and cuda_graphs may differ, because they belong to a
+// machine; so may seeds. The initial values of parameters may differ, because those of rank 0 replace them.
 func (c *Core) shareParameters(settings any) error {
 	if !c.Group.Several() {
 		return nil

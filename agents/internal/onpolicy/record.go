@@ -62,7 +62,7 @@ func (c *Core) record(t agents.Transition) error {
 	return nil
 }
 
-// checkTransition refuses rows of a wrong number, and NaN and infinities.
+// checkTransition refuses a wrong number of rows, NaN and infinities.
 func (c *Core) checkTransition(t agents.Transition) error {
 	if err := cmp.Or(
 		c.checkRows("rewards", len(t.Rewards), 1),
@@ -134,12 +134,12 @@ func (c *Core) stage(t agents.Transition) error {
 	return nil
 }
 
-// shape copies a transition's rewards and shapes them (rewards_shaper, rewards_shaper_scale). What shaping makes of them
-// must be finite, too.
+// shape copies a transition's rewards and shapes them (rewards_shaper, rewards_shaper_scale). It returns an error if a
+// shaped reward is not finite or too large.
 func (c *Core) shape(t agents.Transition) error {
 	copy(c.rewards, t.Rewards)
 	for i, unused := range c.Unused(t) {
-		if unused && c.rewards[i]-c.rewards[i] != 0 { // checkValues allows it; 0 times NaN would reach other rows
+		if unused && c.rewards[i]-c.rewards[i] != 0 { // checkValues lets NaN pass here; 0 times NaN would reach other rows
 			c.rewards[i] = 0
 		}
 	}
@@ -153,9 +153,10 @@ func (c *Core) shape(t agents.Transition) error {
 	}
 	for i, r := range c.rewards {
 		if !(math.Abs(float64(r)) < tooLarge) {
-			return fmt.Errorf("%s: Record at timestep %d: the reward of environment %d is %g after rewards_shaper and rewards_shaper_scale, "+
-				"and was %g before; it must lie within ±%.2g, because float32 cannot hold sums of larger squares; lower rewards_shaper_scale or "+
-				"repair the reward", strings.ToLower(c.name), c.Timestep, i, r, t.Rewards[i], float64(tooLarge))
+			return fmt.Errorf("%s: Record at timestep %d: the reward of environment %d is %g after rewards_shaper and "+
+				"rewards_shaper_scale, and was %g before; it must lie within ±%.2g"+
+				", because float32 cannot hold sums of larger squares; lower rewards_shaper_scale or repair the reward",
+				strings.ToLower(c.name), c.Timestep, i, r, t.Rewards[i], float64(tooLarge))
 		}
 	}
 	return nil

@@ -6,9 +6,9 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// ResetHidden implements [agents.Recurrent]: the environments, all or the given ones, were reset after the last
-// Record. The memories of the present mode start at zero there. In training the step recorded last is the last one of
-// its episode: advantages must not be estimated across the reset.
+// ResetHidden implements [agents.Recurrent] for the given environments, or for all. The hidden states of the present
+// mode become zero there. In training the step recorded last becomes the last one of its episode, because advantages
+// must not be estimated across the reset.
 func (c *Core) ResetHidden(environments ...int) {
 	if c.numEnvs == 0 || c.Rollout == nil {
 		return
@@ -37,10 +37,10 @@ func (c *Core) ResetHidden(environments ...int) {
 	})
 }
 
-// truncateLast marks the step recorded last as truncated in the environments of cut, (N, 1), unless their episode
-// ended with it. The observation that followed the step is gone, so the one that the action was chosen for stands in,
-// as it does for FinalUnknown. A complete rollout has kept what followed its last step, and needs no mark unless a
-// network remembers.
+// truncateLast marks the step recorded last as truncated in the environments whose cut, (N, 1), is 1, unless their
+// episode ended with that step. The observation that followed the step is gone. The observation for which the action
+// was chosen replaces it, as it does for FinalUnknown. A complete rollout needs no mark unless a network has memory,
+// because it has kept the observation that followed its last step.
 func (c *Core) truncateLast(s *tensor.Scope, cut tensor.Tensor) {
 	last := c.Rollout.Len() - 1
 	at := func(field string) tensor.Tensor { return c.Rollout.At(field, last) }

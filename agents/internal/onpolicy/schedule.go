@@ -106,8 +106,8 @@ func (c *Core) Adapt(s *tensor.Scope, moved tensor.Tensor) error {
 //	Σ ln(σ′/σ + 1e-5) + (σ² + (μ′ − μ)²) / (2·(σ′² + 1e-5)) − ½
 //
 // over the action's dimensions. μ and σ are the mean and the standard deviation of the policy that the minibatch was
-// evaluated with, μ′ and σ′ those that the rollout has of the same rows. With "divergence" gaussian the rollout then
-// has the present ones, so that the next epoch compares with this one.
+// evaluated with, μ′ and σ′ those of the same rows in the rollout. With "divergence" gaussian the present ones then
+// replace those of the rollout, so that the next epoch compares with this one.
 func (c *Core) gaussianDivergence(s *tensor.Scope, b Batch, e models.Evaluation) tensor.Tensor {
 	if s.Err() != nil {
 		return tensor.Tensor{}

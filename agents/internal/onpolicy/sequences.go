@@ -52,9 +52,9 @@ func (c *Core) checkSequences(n int) error {
 	return nil
 }
 
-// wholeSequences yields minibatches of whole sequences, in a random order or environment by environment
-// (mini_batch_order); each has about equally many. The rows of a minibatch are time-major. skrl, 2.1
-// too, takes the sequences environment by environment, and steps by themselves in the order of time.
+// wholeSequences yields minibatches of whole sequences, each with about equally many, in random order or environment
+// by environment (mini_batch_order). The rows of a minibatch are time-major. Both releases of skrl take the sequences
+// environment by environment, and single steps in the order of time.
 func (c *Core) wholeSequences(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
 	n, count := int64(c.numEnvs), int64(c.sequences())
 	spans := memory.Split(count, int64(c.MiniBatches()))

@@ -91,8 +91,8 @@ func (c *Core) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 	return x > c.Config.KLThreshold, nil
 }
 
-// learnScales lets the observation scalers learn from the rollout, at the end of an update, so that the whole rollout and
-// its update see the same statistics (skrl's learn within the update, see asSkrl).
+// learnScales lets the observation scalers learn from the rollout. It runs at the end of an update, so that the whole
+// rollout and its update see the same statistics. skrl's scalers learn within the update (see asSkrl).
 func (c *Core) learnScales(s *tensor.Scope) {
 	if c.Config.Skrl() {
 		return

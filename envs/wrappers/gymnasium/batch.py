@@ -509,7 +509,7 @@ def column(value, n):
 
 
 def truths(name, value):
-    """Flags as booleans. A flag that is neither 0 nor 1, such as NaN, is an error."""
+    """Converts flags to booleans. A flag that is neither 0 nor 1, such as NaN, is an error."""
     if value.dtype.kind != "b":
         for k in np.flatnonzero((value != 0) & (value != 1))[:1]:
             raise Refused(f"the {name} of step are {value[k]:g} for environment {k}; they must be 0 or 1")
@@ -517,7 +517,7 @@ def truths(name, value):
 
 
 def mask(infos, key, n):
-    """The mask of the rows for which infos have a value under a key."""
+    """Returns the mask of the rows for which infos hold a value under a key."""
     value = array(infos["_" + key])
     if value.shape not in ((n,), (n, 1)) or value.dtype.kind not in "fiub":
         found = f"the shape {value.shape} and the type {value.dtype}"

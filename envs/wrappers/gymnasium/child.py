@@ -59,10 +59,10 @@ class Missing(Refused):
 
 
 def start_guard():
-    """Starts a process that waits for the end of this one, and then kills all that this one has started.
+    """Starts a guard process, which waits for the end of this process and then kills all processes that it started.
 
-    The Go program does the same, unless it was killed as well: the system then ends this process, but not its children.
-    The guard has this process's group and environment, by which the Go program ends it with everything else.
+    The Go program does the same unless it is killed itself: the system then ends this process, but not its children.
+    The guard has this process's group and environment, by which the Go program finds and ends the guard, too.
     """
     mark = f"GORL_CHILD={os.environ.get('GORL_CHILD')}".encode()
     try:
@@ -71,7 +71,7 @@ def start_guard():
         return
     between = os.fork()
     if between:
-        os.waitpid(between, 0)  # the guard is no child of this process, whose environments may wait for theirs
+        os.waitpid(between, 0)  # the guard must not be a child of this process: environments may wait for their children
         os.close(ended)
         return
     try:
@@ -79,12 +79,12 @@ def start_guard():
             return
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
-        os.closerange(0, ended)  # the pipes end with this process
+        os.closerange(0, ended)  # otherwise the pipes would stay open after this process has ended
         os.closerange(ended + 1, 256)
         wait = select.poll()
         wait.register(ended, select.POLLIN)
         wait.poll()
-        for _ in range(20):  # what they start meanwhile, too
+        for _ in range(20):  # again, for processes that these start meanwhile
             if not any([kill_marked(int(pid), mark) for pid in os.listdir("/proc") if pid.isdigit()]):
                 break
         os.killpg(0, signal.SIGKILL)
@@ -93,7 +93,7 @@ def start_guard():
 
 
 def kill_marked(pid, mark):
-    """Kills another process that has a setting in its environment; returns whether it did."""
+    """Kills another process if its environment has the setting mark; returns whether it did."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as f:
             if pid == os.getpid() or mark not in f.read().split(b"\0"):

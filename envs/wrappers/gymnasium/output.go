@@ -19,11 +19,11 @@ type output struct {
 const (
 	maxOutput = 8 << 10
 	maxLines  = 20
-	maxShown  = 8 << 10 // bytes of a message
+	maxShown  = 8 << 10 // bytes of a message in an error
 )
 
-// readable returns a text of a child as an error shows it: without its middle if it is long, and with control
-// characters, such as a terminal's escape codes, written as in Go.
+// readable prepares a child's text for an error. It leaves out the middle of a long text, and writes control
+// characters, such as a terminal's escape codes, as Go's escape sequences.
 func readable(text string) string {
 	if n := len(text) - maxShown; n > 0 { // the last lines of a traceback say most
 		head, tail := strings.ToValidUTF8(text[:maxShown/4], ""), strings.ToValidUTF8(text[maxShown/4+n:], "")

@@ -1,3 +1,4 @@
-// Package faults holds tests and no code. They run trainings and populations in a process whose system calls on files
-// fail, or are the last before a kill or a power cut, then resume the run, and compare it with an uninterrupted one.
+// Package faults holds tests and no code. The tests run trainings and populations in a process whose system calls on
+// files fail, or which is killed or loses power right after one of these calls. Then they resume the run, and compare
+// it with an uninterrupted one.
 package faults

@@ -1,6 +1,6 @@
 // Package testdevice gives tests an accelerator on machines that have none: two emulated devices of libtorch, "privateuseone:0"
-// and "privateuseone:1", in a library of their own (csrc, built by `make testdevice`). Their numbers are the CPU's. What they
-// hold a program to is what CUDA does:
+// and "privateuseone:1", in a library of their own (csrc, built by `make testdevice`). Their numbers are the CPU's.
+// What they hold a program to is what CUDA does:
 //
 //   - their memory cannot be touched by the host: an access is a fault that says so;
 //   - fresh and freed memory is full of NaN, and a kernel refuses memory that has been freed;
@@ -55,8 +55,8 @@ func init() {
 	}
 }
 
-// Load loads the library from the repository's build/lib or, if that has none, from where the loader looks. Load may be
-// called twice.
+// Load loads the library from the repository's build/lib or, if that has none, from where the loader looks. Load may
+// be called twice.
 func Load() error {
 	name := C.CString(library())
 	defer C.free(unsafe.Pointer(name))

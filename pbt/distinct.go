@@ -9,16 +9,16 @@ import (
 	"sync"
 )
 
-// Holder is implemented by trainees that consist of objects of their own, such as an agent and an environment.
+// Holder is implemented by trainees that are made of several objects, such as an agent and an environment.
 type Holder interface {
-	// Holds returns the objects that no other member may hold, by what they are: "agent", "environment".
+	// Holds returns the objects that no other member may hold, by their kind: "agent", "environment".
 	Holds() map[string][]any
 }
 
-// apart wraps Options.New. It is an error if New returns a trainee that another member has, or that the member has
-// already, and if the trainee holds an object of another member ([Holder]). If the member is built again, such a trainee
-// is not closed, because Close would close what the other member uses.
-func apart(build func(m Member) (Trainee, error)) func(m Member) (Trainee, error) {
+// requireDistinct wraps Options.New. It returns an error if New returns a trainee that any member already has, or a
+// trainee that holds an object of another member ([Holder]). Such a trainee is closed, unless a running population
+// builds the member again: Close would then close an object that the other member uses.
+func requireDistinct(build func(m Member) (Trainee, error)) func(m Member) (Trainee, error) {
 	var lock sync.Mutex
 	members := map[int]map[string][]any{}
 	return func(m Member) (Trainee, error) {
@@ -34,7 +34,7 @@ func apart(build func(m Member) (Trainee, error)) func(m Member) (Trainee, error
 		lock.Lock()
 		defer lock.Unlock()
 		if err := distinct(m.ID, own, members); err != nil {
-			if _, rebuilt := members[m.ID]; !rebuilt { // the population does not begin to train
+			if _, rebuilt := members[m.ID]; !rebuilt { // the population is being built and does not train
 				err = errors.Join(err, guarded(t.Close))
 			}
 			return nil, err
@@ -44,7 +44,7 @@ func apart(build func(m Member) (Trainee, error)) func(m Member) (Trainee, error
 	}
 }
 
-// distinct compares what member id is to hold with what the members hold.
+// distinct returns an error if own, the new objects of member id, has an object that a member already holds.
 func distinct(id int, own map[string][]any, members map[int]map[string][]any) error {
 	for _, other := range slices.Sorted(maps.Keys(members)) {
 		for _, what := range slices.Sorted(maps.Keys(own)) {
@@ -63,7 +63,7 @@ func distinct(id int, own map[string][]any, members map[int]map[string][]any) er
 	return nil
 }
 
-// shared returns the first object of both lists, nil for none.
+// shared returns the first object that is in both lists, or nil.
 func shared(a, b []any) any {
 	for _, x := range a {
 		for _, y := range b {
@@ -75,8 +75,8 @@ func shared(a, b []any) any {
 	return nil
 }
 
-// sameObject reports whether x and y are one object. Values that are no pointers are copies, and pointers to types
-// without size may be equal by chance.
+// sameObject reports whether x and y are one object. It is false for values that are not pointers, which are copies,
+// and for pointers to types of size 0, which may be equal by chance.
 func sameObject(x, y any) bool {
 	v, w := reflect.ValueOf(x), reflect.ValueOf(y)
 	if v.Kind() != reflect.Pointer || w.Kind() != reflect.Pointer || v.Type() != w.Type() {
