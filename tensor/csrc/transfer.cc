@@ -25,9 +25,10 @@ gorl_err gorl_transfer_copy_(gorl_t memory, int64_t offset, int64_t numel, int32
   const at::Tensor &from = T(memory), &to = T(dst);
   const auto type = scalar_of(dtype);
   const auto bytes = numel * static_cast<int64_t>(c10::elementSize(type));
-  TORCH_CHECK(to.numel() == numel && to.scalar_type() == type, "a part of ", numel, " values of type ", type, " is copied to a tensor of ",
-              to.numel(), " of type ", to.scalar_type());
+  TORCH_CHECK(to.numel() == numel && to.scalar_type() == type, "a part of ", numel, " values of type ", type,
+              " is copied to a tensor of ", to.numel(), " of type ", to.scalar_type());
   TORCH_CHECK(offset + bytes <= from.numel(), "the part at ", offset, " of ", bytes, " bytes does not lie in the transfer");
+  if (bytes == 0) return nullptr;  // an empty tensor may have no memory
   if (from.device().is_cpu() && to.device().is_cpu() && to.is_contiguous())
     std::memcpy(to.data_ptr(), static_cast<const char*>(from.data_ptr()) + offset, bytes);
   else
