@@ -34,8 +34,10 @@ export ASAN_OPTIONS=allocator_may_return_null=1 # a test asks for more memory th
 use build/asan address,undefined
 finds heap-buffer-overflow build/asan/canary
 finds "signed integer overflow" build/asan/canary 1
-# TestWrongKernels and tests of the emulated accelerator load libraries that are not instrumented.
-go test -asan -short -count=1 -skip '^TestWrongKernels$' ./tensor ./models/... ./agents/...
+# TestWrongKernels and tests of the emulated accelerator load libraries that are not instrumented. The conformance tests
+# and the tests of ranks take ten minutes here; the other tests make the same updates.
+go test -asan -short -count=1 -skip "^(TestWrongKernels|TestConformance|TestRanks|TestGoldenRanks)\$" \
+	./tensor ./models/... ./agents/...
 
 export TSAN_OPTIONS="suppressions=$PWD/tensor/testdata/tsan.supp halt_on_error=1" GORL_THREADS=2
 use build/tsan thread
