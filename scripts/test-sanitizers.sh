@@ -39,7 +39,7 @@ finds "signed integer overflow" build/asan/canary 1
 go test -asan -short -count=1 -skip "^(TestWrongKernels|TestConformance|TestRanks|TestGoldenRanks)\$" \
 	./tensor ./models/... ./agents/...
 
-export TSAN_OPTIONS="suppressions=$PWD/tensor/testdata/tsan.supp halt_on_error=1" GORL_THREADS=2
+export TSAN_OPTIONS="suppressions=$PWD/tensor/testdata/tsan.supp halt_on_error=1 allocator_may_return_null=1" GORL_THREADS=2
 use build/tsan thread
 finds "data race" build/tsan/canary 1 2
 export CGO_CFLAGS="-O2 -g -fsanitize=thread" CGO_LDFLAGS="$CGO_LDFLAGS -fsanitize=thread"

@@ -681,7 +681,8 @@ func drawWhere(c *testCase) {
 }
 
 func drawClamp(c *testCase) {
-	lo, hi := c.grid(), c.grid()
+	// Versions of libtorch differ in the gradient of a value at a limit, so no value is at one.
+	lo, hi := c.grid()+0.25, c.grid()+0.25
 	if c.chance(0.7) {
 		lo, hi = min(lo, hi), max(lo, hi)
 	}
