@@ -38,7 +38,7 @@ func TestDifferential(t *testing.T) {
 			defer tensor.SetThreads(tensor.Threads())
 			for i := range n {
 				if *onlyCase < 0 || i == *onlyCase {
-					if slices.Contains(split, op.name) { // rarely another number, because libtorch makes its threads anew
+					if slices.Contains(split, op.name) { // rarely another number, because libtorch restarts its threads
 						tensor.SetThreads(1 + i/64%3)
 					}
 					runCase(t, op, i, w)

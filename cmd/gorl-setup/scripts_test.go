@@ -516,7 +516,7 @@ func TestDebianNeedsRoot(t *testing.T) {
 	if output, status = m.run("setup.sh", "FROM=rpm"); status != 1 || !strings.Contains(output, "FROM=rpm is neither debian nor pypi") {
 		t.Errorf("exit %d, %q, want exit 1 and what FROM may be", status, output)
 	}
-	// Where there is no apt-get, PyPI is taken.
+	// Without apt-get, set-up takes PyPI.
 	m.without("apt-get")
 	if output := m.succeeds("setup.sh", "DRY_RUN=1"); !strings.Contains(output, "there is no apt-get: taking libtorch and MuJoCo from PyPI") {
 		t.Errorf("without apt-get: %q", output)

@@ -17,7 +17,7 @@ import (
 
 const guest = "testdata/guest"
 
-// compile makes a program, or with -shared a library, of a C file. It skips the test where there is no C compiler.
+// compile makes a program, or with -shared a library, of a C file. It skips the test if there is no C compiler.
 func compile(t *testing.T, source string, flags ...string) string {
 	t.Helper()
 	cc, err := exec.LookPath("cc")
@@ -94,7 +94,7 @@ func TestGuestLoads(t *testing.T) {
 	for name, preload := range map[string][]string{"processor that OpenBLAS knows": nil, "processor that OpenBLAS does not know": {unknown(t)}} {
 		t.Run(name, func(t *testing.T) {
 			output, calls := host(t, "", preload...)
-			t.Logf("loading libtorch and OpenBLAS, of which gorl has no say:\n%s\n%q", output, calls["libtorch"])
+			t.Logf("loading libtorch and OpenBLAS, which gorl does not decide:\n%s\n%q", output, calls["libtorch"])
 			if got := calls["gorl"]; len(got) > 0 {
 				t.Errorf("loading libgorltorch.so calls %q", got)
 			}
