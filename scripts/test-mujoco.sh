@@ -9,7 +9,6 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/gorl/mujoco
 [ $# -gt 0 ] || set -- 3.1.6 3.17.0 4.0.0
 
 say() { printf 'test-mujoco: %s\n' "$*"; }
-die() { printf 'test-mujoco: %s\n' "$*" >&2; exit 1; }
 
 # fetch VERSION puts include and libmujoco.so of a version into a folder of its own.
 fetch() {

@@ -14,7 +14,7 @@ import (
 
 // Kernels that the library chooses for a processor that OpenBLAS does not know are used only where they multiply
 // correctly. A library put before OpenBLAS plays one that does not know the processor and has wrong kernels; the choice
-// is made once in a process, so the test starts itself anew.
+// is made once in a process, so the test starts itself again.
 func TestWrongKernels(t *testing.T) {
 	const show = "GORL_TEST_SHOW_KERNELS"
 	if os.Getenv(show) != "" {

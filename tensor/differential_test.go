@@ -285,7 +285,7 @@ type input struct {
 	none   bool // the zero Tensor
 }
 
-// in is an operand with values in a random layout, of which the gradient is compared.
+// in returns an operand in a random layout. Its gradient is compared.
 func (c *testCase) in(a array) *input {
 	in := &input{values: a, base: a, dtype: tensor.Float32, grad: true}
 	if c.chance(0.5) {
