@@ -34,7 +34,7 @@ func testGAE(t *testing.T, d tensor.Device) {
 	bootstrap, chain := make([]float64, n), make([]float64, n)
 	for i, x := range numbers(4, n) {
 		// Ends by termination (nothing follows), by truncation (the value follows, the chain ends), and none.
-		bootstrap[i], chain[i] = b2f(x < 0.8), b2f(x > -0.5 && x < 0.8)
+		bootstrap[i], chain[i] = number(x < 0.8), number(x > -0.5 && x < 0.8)
 	}
 	want := advantages(r, v, next, bootstrap, chain, steps, envs, gamma, lambda)
 	shape := []int64{steps, envs, 1}

@@ -135,7 +135,7 @@ func TestTrainingLearns(t *testing.T) {
 		d, x := tensortest.Float64s(t, s, s.MLP(tr.data, tr.net)), tensortest.Float64s(t, s, s.Sum(tr.data, 1))
 		right := 0.0
 		for i := range d {
-			right += b2f((d[i] > 0) == (x[i] > 0)) / float64(len(d))
+			right += number((d[i] > 0) == (x[i] > 0)) / float64(len(d))
 		}
 		return right
 	}
