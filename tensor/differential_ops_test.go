@@ -107,7 +107,8 @@ func unaryOperations() (all []operation) {
 	add("Sqrt", 8, true, (*tensor.Scope).Sqrt, math.Sqrt, positive)
 	add("Square", 2, true, (*tensor.Scope).Square, func(x float64) float64 { return x * x }, anything)
 	add("Abs", 0, true, (*tensor.Scope).Abs, math.Abs, anything)
-	add("Sign", 0, true, (*tensor.Scope).Sign, func(x float64) float64 { return number(x > 0) - number(x < 0) }, anything)
+	add("Sign", 0, true, (*tensor.Scope).Sign, func(x float64) float64 { return number(x > 0) - number(x < 0) },
+		anything)
 	add("Sin", 8, false, (*tensor.Scope).Sin, math.Sin, anything)
 	add("Cos", 8, false, (*tensor.Scope).Cos, math.Cos, anything)
 	add("Tanh", 4, false, (*tensor.Scope).Tanh, math.Tanh, anything)
@@ -422,29 +423,32 @@ func movements() []operation {
 				dim = 0
 			}
 			c.say("dim %d", dim)
-			return func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Unsqueeze(a, dim) }, func(a array) array {
-				return sizes(a, slices.Insert(slices.Clone(shape), from(dim, len(shape)+1), 1))
-			}
+			return func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Unsqueeze(a, dim) },
+				func(a array) array {
+					return sizes(a, slices.Insert(slices.Clone(shape), from(dim, len(shape)+1), 1))
+				}
 		}),
 		movement("Squeeze", 1, func(c *testCase, shape []int64) (scopeUnary, func(array) array) {
 			dim := c.dim(len(shape))
 			c.say("dim %d", dim)
-			return func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Squeeze(a, dim) }, func(a array) array {
-				if d := from(dim, len(shape)); shape[d] == 1 {
-					return sizes(a, slices.Delete(slices.Clone(shape), d, d+1))
+			return func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Squeeze(a, dim) },
+				func(a array) array {
+					if d := from(dim, len(shape)); shape[d] == 1 {
+						return sizes(a, slices.Delete(slices.Clone(shape), d, d+1))
+					}
+					return a
 				}
-				return a
-			}
 		}),
 		movement("Transpose", 1, func(c *testCase, shape []int64) (scopeUnary, func(array) array) {
 			p, q := c.dim(len(shape)), c.dim(len(shape))
 			c.say("dims %d and %d", p, q)
-			return func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Transpose(a, p, q) }, func(a array) array {
-				p, q := from(p, len(shape)), from(q, len(shape))
-				to := slices.Clone(shape)
-				to[p], to[q] = to[q], to[p]
-				return a.pick(to, func(i []int64) []int64 { i[p], i[q] = i[q], i[p]; return i })
-			}
+			return func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Transpose(a, p, q) },
+				func(a array) array {
+					p, q := from(p, len(shape)), from(q, len(shape))
+					to := slices.Clone(shape)
+					to[p], to[q] = to[q], to[p]
+					return a.pick(to, func(i []int64) []int64 { i[p], i[q] = i[q], i[p]; return i })
+				}
 		}),
 		movement("Permute", 1, func(c *testCase, shape []int64) (scopeUnary, func(array) array) {
 			var order []int64
@@ -452,19 +456,20 @@ func movements() []operation {
 				order = append(order, c.perhaps(int64(d)))
 			}
 			c.say("order %v", order)
-			return func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Permute(a, order...) }, func(a array) array {
-				to := make([]int64, len(shape))
-				for k, d := range order {
-					to[k] = shape[d]
-				}
-				return a.pick(to, func(i []int64) []int64 {
-					from := make([]int64, len(i))
+			return func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Permute(a, order...) },
+				func(a array) array {
+					to := make([]int64, len(shape))
 					for k, d := range order {
-						from[d] = i[k]
+						to[k] = shape[d]
 					}
-					return from
-				})
-			}
+					return a.pick(to, func(i []int64) []int64 {
+						from := make([]int64, len(i))
+						for k, d := range order {
+							from[d] = i[k]
+						}
+						return from
+					})
+				}
 		}),
 		movement("Reshape", 0, func(c *testCase, shape []int64) (scopeUnary, func(array) array) {
 			to := slices.Clone(shape)
@@ -491,7 +496,10 @@ func movements() []operation {
 				shape[c.IntN(len(shape))] += c.Int64N(7) - 3
 			}
 			c.say("to %v", shape)
-			c.check([]*input{in}, one(func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Expand(a, shape...) }))
+			c.check([]*input{in}, one(func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor {
+				return s.Expand(a,
+					shape...)
+			}))
 		}},
 		{"IndexSelect", 32, func(c *testCase) {
 			in := c.movable(c.shape(1, 4))
@@ -514,7 +522,8 @@ func movements() []operation {
 				o.want = func() []array {
 					to := slices.Clone(shape)
 					to[d] = index.shape[0]
-					return []array{in.values.pick(to, func(i []int64) []int64 { i[d] = int64(index.x[i[d]]); return i })}
+					return []array{in.values.pick(to,
+						func(i []int64) []int64 { i[d] = int64(index.x[i[d]]); return i })}
 				}
 			}
 			c.check([]*input{in, c.sometimes(index).of(tensor.Int64)},
@@ -534,7 +543,8 @@ func movements() []operation {
 			o := options{each: true}
 			if !c.wild {
 				o.want = func() []array {
-					return []array{in.values.pick(to, func(i []int64) []int64 { i[d] = int64(index.x[index.place(i)]); return i })}
+					return []array{in.values.pick(to,
+						func(i []int64) []int64 { i[d] = int64(index.x[index.place(i)]); return i })}
 				}
 			}
 			c.check([]*input{in, c.in(index).of(tensor.Int64)},
@@ -686,8 +696,9 @@ func layers() []operation {
 			params, f, grid := c.network(in, 0)
 			if !low && c.number%80 == 39 { // beyond a block of the kernels in every dimension
 				n, in, f, grid = 700, 600, []tensor.Activation{tensor.Relu, tensor.Tanh}, true
-				params = []*input{c.flat(c.array(c.grid, 520, 600)), c.flat(c.array(c.grid, 520)), c.flat(c.array(c.grid,
-					300, 520)), c.flat(c.array(c.grid, 300))}
+				params = []*input{c.flat(c.array(c.grid, 520, 600)), c.flat(c.array(c.grid, 520)),
+					c.flat(c.array(c.grid,
+						300, 520)), c.flat(c.array(c.grid, 300))}
 			}
 			value := c.normal
 			if grid {
@@ -943,13 +954,15 @@ func losses() []operation {
 			n := c.size() + c.size()
 			value, old, returns := c.array(c.normal, n, 1), c.array(c.normal, n, 1), c.array(c.normal, n, 1)
 			for i := range value.x {
-				for range 100 { // float32 and float64 must find the same of two losses larger, also of half the operands
+				// float32 and float64 must find the same of two losses larger, also of half the operands
+				for range 100 {
 					near := false
 					for _, k := range []float64{1, 0.5} {
 						d := k * (value.x[i] - old.x[i])
 						held := k*old.x[i] + max(-clip, min(clip, d))
 						near = near || math.Abs(math.Abs(d)-clip) < 1e-4 ||
-							math.Abs(d) > clip && math.Abs(math.Abs(k*returns.x[i]-held)-math.Abs(k*(returns.x[i]-value.x[i]))) < 1e-4
+							math.Abs(d) > clip &&
+								math.Abs(math.Abs(k*returns.x[i]-held)-math.Abs(k*(returns.x[i]-value.x[i]))) < 1e-4
 					}
 					if !near {
 						break
@@ -1206,7 +1219,8 @@ func drawOptimizer(c *testCase) {
 			want []float64
 		}{"parameters": {flat.Values, p}, "first moments": {o.ExpAvg, r.m}, "second moments": {o.ExpAvgSq, r.v}} {
 			if what == "parameters" || cfg.Kind != "sgd" {
-				c.compare(fmt.Sprintf("%s after step %d", what, step+1), c.arrayOf(pair.got), array{[]int64{n}, pair.want}, false)
+				c.compare(fmt.Sprintf("%s after step %d", what, step+1), c.arrayOf(pair.got),
+					array{[]int64{n}, pair.want}, false)
 			}
 		}
 	}

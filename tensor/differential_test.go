@@ -224,7 +224,8 @@ func (a array) reduce(dims []int64, keep bool, f func([]float64) float64) array 
 		if len(dims) == 0 {
 			small[d] = 1
 		}
-		if keep || small[d] == a.shape[d] && !slices.ContainsFunc(dims, func(r int64) bool { return from(r, len(small)) == d }) &&
+		if keep || small[d] == a.shape[d] &&
+			!slices.ContainsFunc(dims, func(r int64) bool { return from(r, len(small)) == d }) &&
 			len(dims) > 0 {
 			out.shape = append(out.shape, small[d])
 		}
@@ -524,7 +525,8 @@ func (c *testCase) check(inputs []*input, f computation, opts ...options) {
 	for _, way := range []string{"without a graph", "engine", "with libtorch", "replay"} {
 		got := c.compute(way, inputs, f, o, dead)
 		if (got.err == nil) != (want.err == nil) || got.panic != want.panic {
-			c.fatalf("%s: the error is %v, the panic %q; in float64 %v, %q", way, got.err, got.panic, want.err, want.panic)
+			c.fatalf("%s: the error is %v, the panic %q; in float64 %v, %q", way, got.err, got.panic, want.err,
+				want.panic)
 		}
 		if way == "replay" && got.gradErr != nil && want.gradErr != nil { // what has no gradients is not recorded
 			c.worst.refusals++
@@ -538,7 +540,8 @@ func (c *testCase) check(inputs []*input, f computation, opts ...options) {
 			continue
 		}
 		for i := range want.values {
-			if got.dtypes[i] != want.dtypes[i] && (got.dtypes[i] != tensor.Float32 || want.dtypes[i] != tensor.Float64) {
+			if got.dtypes[i] != want.dtypes[i] && (got.dtypes[i] != tensor.Float32 ||
+				want.dtypes[i] != tensor.Float64) {
 				c.fatalf("%s: result %d is %v, in float64 %v", way, i, got.dtypes[i], want.dtypes[i])
 			}
 			c.compare(fmt.Sprintf("%s: result %d", way, i), got.values[i], want.values[i], o.each)
@@ -684,7 +687,8 @@ func (c *testCase) compute(way string, inputs []*input, f computation, o options
 			if !tensor.RequiresGrad(y) {
 				continue
 			}
-			part := s.Sum(s.Mul(y, s.As(tensor.From(own, numbers(uint64(i+1), int(tensor.Numel(y))), tensor.Shape(y)...),
+			part := s.Sum(s.Mul(y, s.As(tensor.From(own, numbers(uint64(i+1), int(tensor.Numel(y))),
+				tensor.Shape(y)...),
 				tensor.TypeOf(y))))
 			if loss.T == nil {
 				loss = part

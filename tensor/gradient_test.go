@@ -31,9 +31,10 @@ func weighted(s *tensor.Scope, y tensor.Tensor, power float64) tensor.Tensor {
 	return s.Sum(s.Mul(s.PowScalar(y, power), tensor.From(s, w, tensor.Shape(y)...)))
 }
 
-// differentiate returns Σ w·f(x)^power and its gradients. With second it returns instead Σ v·gradients, for fixed v,
-// and the gradients of that: the Hessian times v.
-func differentiate(t *testing.T, f function, ops []operand, power float64, second bool) (value float64, grads [][]float64) {
+// differentiate returns Σ w·f(x)^power and its gradients. With second it returns instead Σ v·gradients, for fixed
+// v, and the gradients of that: the Hessian times v.
+func differentiate(t *testing.T, f function, ops []operand, power float64, second bool) (value float64,
+	grads [][]float64) {
 	t.Helper()
 	s := tensor.NewScope()
 	defer s.Close()
@@ -86,7 +87,8 @@ func checkGradients(t *testing.T, f function, ops ...operand) {
 				o.x[k] = old
 				want := (up - down) / (2 * h)
 				if got := grads[i][k]; math.Abs(got-want) > 1e-7*(1+math.Abs(want)) {
-					t.Fatalf("second %v: derivative by element %d of input %d is %.10g, the difference quotient %.10g", second, k, i, got, want)
+					t.Fatalf("second %v: derivative by element %d of input %d is %.10g, the difference quotient %.10g",
+						second, k, i, got, want)
 				}
 			}
 		}
@@ -103,12 +105,19 @@ func TestGradients(t *testing.T) {
 		ops []operand
 	}
 	tests := map[string]test{
-		"GaussianLogProb": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor { return s.GaussianLogProb(x[0], x[1], x[2]) }, []operand{a, b, row}},
+		"GaussianLogProb": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
+			return s.GaussianLogProb(x[0],
+				x[1], x[2])
+		}, []operand{a, b, row}},
 		"Conv2d": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
-			return s.Conv2d(x[0], x[1], x[2], tensor.Convolution{Stride: [2]int64{1, 2}, Padding: [4]int64{1, 0, 1, 0}, Dilation: [2]int64{2, 1}, Groups: 1})
+			return s.Conv2d(x[0], x[1], x[2], tensor.Convolution{Stride: [2]int64{1, 2}, Padding: [4]int64{1, 0, 1, 0},
+				Dilation: [2]int64{2, 1}, Groups: 1})
 		}, []operand{randomOperand(6, 2, 2, 3, 5), randomOperand(7, 3, 2, 2, 2), row}},
-		"Conv2dUneven": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor { // two groups, and padding of one side alone
-			return s.Conv2d(s.Permute(x[0], 0, 3, 1, 2), x[1], tensor.Tensor{}, tensor.Convolution{Stride: [2]int64{1, 1}, Padding: [4]int64{0, 1, 1, 0}, Dilation: [2]int64{1, 1}, Groups: 2})
+		// two groups, and padding of one side alone
+		"Conv2dUneven": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
+			return s.Conv2d(s.Permute(x[0], 0, 3, 1, 2), x[1], tensor.Tensor{},
+				tensor.Convolution{Stride: [2]int64{1, 1}, Padding: [4]int64{0, 1, 1, 0}, Dilation: [2]int64{1, 1},
+					Groups: 2})
 		}, []operand{randomOperand(8, 1, 3, 2, 2), randomOperand(9, 4, 1, 2, 2)}},
 		"Where": {func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
 			return s.Where(s.GtScalar(x[0], 0), x[0], s.Exp(x[1]))
@@ -127,14 +136,18 @@ func TestGradients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tests["Activate "+name] = test{func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor { return s.Activate(act, x[0]) }, []operand{a}}
+		tests["Activate "+name] = test{func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
+			return s.Activate(act,
+				x[0])
+		}, []operand{a}}
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { checkGradients(t, test.f, test.ops...) })
 	}
 }
 
-// discriminatorPenalty is mean ‖∂D/∂x‖², the gradient penalty of AMP, and adds its gradients to the parameters.
+// discriminatorPenalty is mean ‖∂D/∂x‖², the gradient penalty of AMP, and adds its gradients to the
+// parameters.
 func discriminatorPenalty(t *testing.T, params []operand, x operand, backward bool) (float64, [][]float64) {
 	t.Helper()
 	s := tensor.NewScope()
@@ -233,11 +246,18 @@ func TestAutogradErrors(t *testing.T) {
 		run   func(s *tensor.Scope)
 		parts []string
 	}{
-		"Backward of a vector":      {func(s *tensor.Scope) { s.Backward(s.Square(s.RequireGrad(s.Ones(3)))) }, []string{"Backward [3]", "scalar"}},
-		"Backward of a constant":    {func(s *tensor.Scope) { s.Backward(s.Sum(s.Ones(3))) }, []string{"Backward []", "does not require grad"}},
-		"Grad by a stranger":        {func(s *tensor.Scope) { s.Grad(s.Sum(s.RequireGrad(s.Ones(3))), false, s.RequireGrad(s.Ones(2))) }, []string{"Grad [], [2]", "not have been used"}},
-		"GradOf without a gradient": {func(s *tensor.Scope) { s.GradOf(s.Ones(3)) }, []string{"GradOf [3]", "no gradient"}},
-		"RequireGrad of integers":   {func(s *tensor.Scope) { s.RequireGrad(s.Arange(3)) }, []string{"RequireGrad [3]", "floating point"}},
+		"Backward of a vector": {func(s *tensor.Scope) { s.Backward(s.Square(s.RequireGrad(s.Ones(3)))) },
+			[]string{"Backward [3]", "scalar"}},
+		"Backward of a constant": {func(s *tensor.Scope) { s.Backward(s.Sum(s.Ones(3))) },
+			[]string{"Backward []", "does not require grad"}},
+		"Grad by a stranger": {func(s *tensor.Scope) {
+			s.Grad(s.Sum(s.RequireGrad(s.Ones(3))), false,
+				s.RequireGrad(s.Ones(2)))
+		}, []string{"Grad [], [2]", "not have been used"}},
+		"GradOf without a gradient": {func(s *tensor.Scope) { s.GradOf(s.Ones(3)) },
+			[]string{"GradOf [3]", "no gradient"}},
+		"RequireGrad of integers": {func(s *tensor.Scope) { s.RequireGrad(s.Arange(3)) },
+			[]string{"RequireGrad [3]", "floating point"}},
 		"Backward twice over one graph": {func(s *tensor.Scope) {
 			loss := s.Sum(s.Exp(s.RequireGrad(s.Ones(3))))
 			s.Backward(loss)

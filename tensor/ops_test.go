@@ -66,8 +66,10 @@ func TestMatMul(t *testing.T) {
 			}
 		}
 	}
-	wantTensor(t, "MatMul", s, s.MatMul(tensor.From(s, a[:n*k], n, k), tensor.From(s, b, k, m)), []int64{n, m}, want[:n*m], 1e-14)
-	wantTensor(t, "batched MatMul", s, s.MatMul(tensor.From(s, a, 5, n, k), tensor.From(s, b, k, m)), []int64{5, n, m}, want, 1e-14)
+	wantTensor(t, "MatMul", s, s.MatMul(tensor.From(s, a[:n*k], n, k), tensor.From(s, b, k, m)), []int64{n, m},
+		want[:n*m], 1e-14)
+	wantTensor(t, "batched MatMul", s, s.MatMul(tensor.From(s, a, 5, n, k), tensor.From(s, b, k, m)), []int64{5, n, m},
+		want, 1e-14)
 }
 
 // dense is f(x·Wᵀ + b) in plain arithmetic.
@@ -95,9 +97,11 @@ func TestLinearAndMLP(t *testing.T) {
 	identity := func(x float64) float64 { return x }
 	tx, tw0, tb0, tw1 := tensor.From(s, x, 4, 3), tensor.From(s, w0, 5, 3), tensor.From(s, b0), tensor.From(s, w1, 2, 5)
 	wantTensor(t, "Linear", s, s.Linear(tx, tw0, tb0), []int64{4, 5}, dense(x, w0, b0, 3, 5, identity), 1e-14)
-	wantTensor(t, "Linear without bias", s, s.Linear(tx, tw0, tensor.Tensor{}), []int64{4, 5}, dense(x, w0, nil, 3, 5, identity), 1e-14)
+	wantTensor(t, "Linear without bias", s, s.Linear(tx, tw0, tensor.Tensor{}), []int64{4, 5},
+		dense(x, w0, nil, 3, 5, identity), 1e-14)
 
-	net := &tensor.Layers{Weights: []tensor.Tensor{tw0, tw1}, Biases: []tensor.Tensor{tb0, {}}, Activations: []tensor.Activation{tensor.Elu, tensor.Identity}}
+	net := &tensor.Layers{Weights: []tensor.Tensor{tw0, tw1}, Biases: []tensor.Tensor{tb0, {}},
+		Activations: []tensor.Activation{tensor.Elu, tensor.Identity}}
 	want := dense(dense(x, w0, b0, 3, 5, formulas[tensor.Elu]), w1, nil, 5, 2, identity)
 	for range 2 { // the second time with what the first prepared
 		wantTensor(t, "MLP", s, s.MLP(tx, net), []int64{4, 2}, want, 1e-14)
@@ -111,7 +115,8 @@ func TestLinearAndMLP(t *testing.T) {
 
 	bad := tensor.NoGrad()
 	defer bad.Close()
-	bad.MLP(tx, &tensor.Layers{Weights: []tensor.Tensor{tw1, tw0}, Biases: make([]tensor.Tensor, 2), Activations: net.Activations})
+	bad.MLP(tx, &tensor.Layers{Weights: []tensor.Tensor{tw1, tw0}, Biases: make([]tensor.Tensor, 2),
+		Activations: net.Activations})
 	wantError(t, bad.Err(), "tensor: MLP [4 3], [2 5], [5 3]: ")
 	bad.Reset()
 	bad.MLP(tx, &tensor.Layers{Weights: []tensor.Tensor{tw0}, Activations: []tensor.Activation{tensor.Relu}})
@@ -129,8 +134,12 @@ func TestExtremeArguments(t *testing.T) {
 		"RandInt":       func(s *tensor.Scope) { s.RandInt(gen, 0, 9, -2, -3) },
 		"RandInt size":  func(s *tensor.Scope) { s.RandInt(gen, 0, 9, 1<<62, 4) },
 		"RandInt range": func(s *tensor.Scope) { s.RandInt(gen, 0, math.MaxInt64, 1) },
-		"Categorical":   func(s *tensor.Scope) { s.Categorical(s.Ones(2, 2), s.Ones(2, 3), math.MaxInt64, math.MaxInt64, 4) },
-		"PositiveShare": func(s *tensor.Scope) { s.PositiveShare(s.Arange(3)) }, // the mean of integers; the share must not leak
+		"Categorical": func(s *tensor.Scope) {
+			s.Categorical(s.Ones(2, 2), s.Ones(2, 3), math.MaxInt64, math.MaxInt64,
+				4)
+		},
+		// the mean of integers; the share must not leak
+		"PositiveShare": func(s *tensor.Scope) { s.PositiveShare(s.Arange(3)) },
 		"MLP":           func(s *tensor.Scope) { mlpWithBias(s, s.Ones(3, 1)) },
 		"ScalerForward": func(s *tensor.Scope) {
 			s.ScalerForward(s.Ones(2, 3), s.Full(tensor.Float64, 0, 3, 1), s.Full(tensor.Float64, 1, 3), 1, 1)
@@ -146,5 +155,6 @@ func TestExtremeArguments(t *testing.T) {
 }
 
 func mlpWithBias(s *tensor.Scope, b tensor.Tensor) tensor.Tensor {
-	return s.MLP(s.Ones(2, 4), &tensor.Layers{Weights: []tensor.Tensor{s.Ones(3, 4)}, Biases: []tensor.Tensor{b}, Activations: []tensor.Activation{tensor.Tanh}})
+	return s.MLP(s.Ones(2, 4), &tensor.Layers{Weights: []tensor.Tensor{s.Ones(3, 4)}, Biases: []tensor.Tensor{b},
+		Activations: []tensor.Activation{tensor.Tanh}})
 }

@@ -39,12 +39,14 @@ func newTrainer(seed int64, rows, batch, in, hidden int64) (*trainer, error) {
 	if err := s.Err(); err != nil {
 		return nil, err
 	}
-	tr.flat, err = tensor.NewFlat([]tensor.Parameter{{Name: "w0", Tensor: w0}, {Name: "b0", Tensor: b0}, {Name: "w1", Tensor: w1}, {Name: "b1", Tensor: b1}}, tensor.CPU)
+	tr.flat, err = tensor.NewFlat([]tensor.Parameter{{Name: "w0", Tensor: w0}, {Name: "b0", Tensor: b0},
+		{Name: "w1", Tensor: w1}, {Name: "b1", Tensor: b1}}, tensor.CPU)
 	if err != nil {
 		return nil, err
 	}
 	n := tr.flat.Len()
-	tr.optimizer, err = tensor.NewOptimizer(tr.flat, tensor.OptimizerConfig{}, []tensor.Group{{End: n, LearningRate: 1e-3}}, []tensor.Clip{{End: n, MaxNorm: 1}})
+	tr.optimizer, err = tensor.NewOptimizer(tr.flat, tensor.OptimizerConfig{},
+		[]tensor.Group{{End: n, LearningRate: 1e-3}}, []tensor.Clip{{End: n, MaxNorm: 1}})
 	return tr, err
 }
 
