@@ -69,7 +69,7 @@ type Process struct {
 	Member int
 	// Slice is the number of intervals after which the process yields; 0 never.
 	Slice int64
-	// Ranks is the number of processes that train the member together; 0 means 1. Package pbt/ranks knows more.
+	// Ranks is the number of processes that train the member together; 0 means 1. Package pbt/multirank trains them.
 	Ranks int
 }
 

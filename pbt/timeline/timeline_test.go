@@ -1,14 +1,12 @@
-package schedule_test
+package timeline_test
 
 import (
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,8 +15,8 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/pbt/schedule"
 	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/timeline"
 )
 
 // walker walks one unit of its rate, and some luck, a step, four steps a timestep. It keeps a diary of the rates that
@@ -138,8 +136,8 @@ func population(t *testing.T, seed int64) (*pbt.Population, *pbt.Result, *journa
 	return p, best, h
 }
 
-// diary is what a schedule would make a walker write.
-func diary(s schedule.Schedule) []note {
+// diary is what a walker writes that is trained by a timeline.
+func diary(s timeline.Timeline) []note {
 	var notes []note
 	for _, p := range s.Phases {
 		rate := p.Hyperparameters["rate"]
@@ -150,14 +148,14 @@ func diary(s schedule.Schedule) []note {
 	return notes
 }
 
-// The diaries that went along with the weights are the truth that schedules are compared with.
-func TestExtractIsWhatTheWeightsWereTrainedWith(t *testing.T) {
+// A timeline has what the weights' own diary has, and training by it writes the same diary again.
+func TestExtractAndTrain(t *testing.T) {
 	changes := 0
 	for seed := range int64(20) {
 		p, best, h := population(t, seed)
 		for id := range 6 {
 			w := p.Trainee(id).(*walker)
-			s, err := schedule.Extract(h, id)
+			s, err := timeline.Extract(h, id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +164,7 @@ func TestExtractIsWhatTheWeightsWereTrainedWith(t *testing.T) {
 			}
 			changes += len(s.Phases) - 1
 		}
-		s, err := schedule.ExtractAt(h, best.Member, best.Iteration)
+		s, err := timeline.ExtractAt(h, best.Member, best.Iteration)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,35 +175,27 @@ func TestExtractIsWhatTheWeightsWereTrainedWith(t *testing.T) {
 		if d := cmp.Diff(w.diary, diary(s)); d != "" || s.Steps != w.steps {
 			t.Fatalf("seed %d, the best: %d steps, want %d; phases %s", seed, s.Steps, w.steps, d)
 		}
+		replayed := newWalker(s.Seed, 99)
+		if err := play(t.Context(), replayed, s, timeline.Options{ProgressSteps: 12}); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(w.diary, replayed.diary); d != "" || w.steps != replayed.steps {
+			t.Fatalf("seed %d: %d steps, want %d; %s", seed, replayed.steps, w.steps, d)
+		}
 	}
 	if changes < 20 {
 		t.Errorf("only %d changes in all: the test shows nothing", changes)
 	}
 }
 
-func TestReplayReproducesTheDiary(t *testing.T) {
-	for seed := range int64(10) {
-		_, best, h := population(t, seed)
-		s, err := schedule.ExtractAt(h, best.Member, best.Iteration)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ancestor := newWalker(0, 0)
-		if err := ancestor.Restore(best.Snapshot); err != nil {
-			t.Fatal(err)
-		}
-		w := newWalker(s.Seed, 99)
-		if err := schedule.Train(t.Context(), w, s, schedule.Options{ProgressSteps: 12}); err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(ancestor.diary, w.diary); d != "" || w.steps != ancestor.steps {
-			t.Fatalf("seed %d: %d steps, want %d; %s", seed, w.steps, ancestor.steps, d)
-		}
-	}
+// play trains by a timeline.
+func play(ctx context.Context, w pbt.Trainee, s timeline.Timeline, o timeline.Options) error {
+	_, err := timeline.Train(ctx, w, s, o)
+	return err
 }
 
-func course() schedule.Schedule {
-	return schedule.Schedule{Objective: "way", Member: 2, Seed: 5, Steps: 100, Phases: []schedule.Phase{
+func course() timeline.Timeline {
+	return timeline.Timeline{Objective: "way", Member: 2, Seed: 5, Steps: 100, Phases: []timeline.Phase{
 		{From: 0, Member: 1, Hyperparameters: map[string]float64{"rate": 0.5}},
 		{From: 40, Member: 1, Hyperparameters: map[string]float64{"rate": 0.25}},
 		{From: 80, Member: 2, Hyperparameters: map[string]float64{"rate": 0.125}},
@@ -227,22 +217,15 @@ func TestArchitectures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := schedule.Extract(h, 1)
+	s, err := timeline.Extract(h, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"a", "a, edited"}, s.Architectures()); d != "" || s.Steps != 30 {
 		t.Errorf("%d steps; %s", s.Steps, d)
 	}
-	path := filepath.Join(t.TempDir(), "schedule.json")
-	if err := schedule.Write(path, s); err != nil {
-		t.Fatal(err)
-	}
-	if back, err := schedule.Read(path); err != nil || !cmp.Equal(s, back) {
-		t.Errorf("%v, %v", back, err)
-	}
 	if none := course().Architectures(); none != nil {
-		t.Errorf("a schedule without architectures has %q", none)
+		t.Errorf("a timeline without architectures has %q", none)
 	}
 }
 
@@ -262,21 +245,18 @@ func TestAt(t *testing.T) {
 // Stopped anywhere and continued by another process, a replay is the one that was not stopped.
 func TestTrainContinues(t *testing.T) {
 	whole := newWalker(5, 9)
-	if err := schedule.Train(t.Context(), whole, course(), schedule.Options{}); err != nil {
+	if err := play(t.Context(), whole, course(), timeline.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for stop := int64(0); stop < 100; stop += timestep {
 		first := newWalker(5, 9)
 		ctx, cancel := context.WithCancelCause(t.Context())
-		player, err := schedule.NewPlayer(first, course(), schedule.Options{ProgressSteps: timestep, Progress: func(p schedule.Position) {
+		o := timeline.Options{ProgressSteps: timestep, Progress: func(p timeline.Position) {
 			if p.Steps == stop {
 				cancel(errTired)
 			}
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := player.Train(ctx); !errors.Is(err, errTired) {
+		}}
+		if err := play(ctx, first, course(), o); !errors.Is(err, errTired) {
 			t.Fatalf("stopped at %d: %v", stop, err)
 		}
 		snapshot, err := first.Snapshot()
@@ -290,7 +270,7 @@ func TestTrainContinues(t *testing.T) {
 		if second.steps != stop {
 			t.Fatalf("stopped at %d, want %d", second.steps, stop)
 		}
-		if err := schedule.Train(t.Context(), second, course(), schedule.Options{}); err != nil {
+		if err := play(t.Context(), second, course(), timeline.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if second.x != whole.x || !cmp.Equal(second.diary, whole.diary) {
@@ -304,7 +284,7 @@ var errTired = errors.New("tired")
 func TestTrainFurther(t *testing.T) {
 	var told []int64
 	w := newWalker(1, 9)
-	err := schedule.Train(t.Context(), w, course(), schedule.Options{Steps: 160, ProgressSteps: 50, Progress: func(p schedule.Position) {
+	err := play(t.Context(), w, course(), timeline.Options{Steps: 160, ProgressSteps: 50, Progress: func(p timeline.Position) {
 		told = append(told, p.Steps)
 		if p.Total != 160 || p.Changed != (p.Steps == course().Phases[p.Phase].From && !(len(told) > 1 && told[len(told)-2] < p.Steps)) {
 			t.Errorf("told %+v after %v", p, told)
@@ -316,96 +296,86 @@ func TestTrainFurther(t *testing.T) {
 	if d := cmp.Diff([]int64{0, 40, 40, 80, 80, 132, 160}, told); d != "" {
 		t.Error(d)
 	}
-	if err := schedule.Train(t.Context(), w, course(), schedule.Options{}); err != nil || w.steps != 160 {
+	if err := play(t.Context(), w, course(), timeline.Options{}); err != nil || w.steps != 160 {
 		t.Errorf("a trainee past the end: %v, %d steps", err, w.steps)
 	}
 }
 
-func TestPlayerRebuilds(t *testing.T) {
+func TestTrainRebuilds(t *testing.T) {
 	s := course()
 	s.Phases[1].Hyperparameters["rate"] = 8
 	first := newWalker(5, 0.5)
 	first.rebuild = 2
-	if err := schedule.Train(t.Context(), first, s, schedule.Options{}); !errors.Is(err, pbt.ErrRebuild) {
+	if err := play(t.Context(), first, s, timeline.Options{}); !errors.Is(err, pbt.ErrRebuild) {
 		t.Errorf("without New: %v", err)
 	}
 	first = newWalker(5, 0.5)
 	first.rebuild = 2
-	player, err := schedule.NewPlayer(first, s, schedule.Options{New: func(values map[string]float64) (pbt.Trainee, error) {
+	got, err := timeline.Train(t.Context(), first, s, timeline.Options{New: func(values map[string]float64) (pbt.Trainee, error) {
 		return newWalker(0, values["rate"]), nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := player.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	want := []note{{0, 0.5}, {40, 8}, {80, 0.125}}
-	if w := player.Trainee().(*walker); w == first || first.closed != 1 || !cmp.Equal(w.diary, want) {
-		t.Errorf("the same trainee: %v; closed %d times; %v, want %v", w == first, first.closed, w.diary, want)
+	if w := got.(*walker); err != nil || w == first || first.closed != 1 || !cmp.Equal(w.diary, want) {
+		t.Errorf("the same trainee: %v; closed %d times; %v, want %v; %v", w == first, first.closed, w.diary, want, err)
 	}
 }
 
 func TestTrainRejects(t *testing.T) {
-	for name, change := range map[string]func(s *schedule.Schedule, w *walker, o *schedule.Options){
-		"no phases":        func(s *schedule.Schedule, _ *walker, _ *schedule.Options) { s.Phases = nil },
-		"late":             func(s *schedule.Schedule, _ *walker, _ *schedule.Options) { s.Phases = s.Phases[1:] },
-		"out of order":     func(s *schedule.Schedule, _ *walker, _ *schedule.Options) { s.Phases[2].From = 40 },
-		"short":            func(s *schedule.Schedule, _ *walker, _ *schedule.Options) { s.Steps = 79 },
-		"a member below 0": func(s *schedule.Schedule, _ *walker, _ *schedule.Options) { s.Member = -1 },
-		"nobody's phase":   func(s *schedule.Schedule, _ *walker, _ *schedule.Options) { s.Phases[1].Member = -1 },
-		"not a number": func(s *schedule.Schedule, _ *walker, _ *schedule.Options) {
+	for name, change := range map[string]func(s *timeline.Timeline, w *walker, o *timeline.Options){
+		"no phases":         func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases = nil },
+		"late":              func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases = s.Phases[1:] },
+		"out of order":      func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases[2].From = 40 },
+		"short":             func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Steps = 79 },
+		"negative member":   func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Member = -1 },
+		"no phase's member": func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases[1].Member = -1 },
+		"not a number": func(s *timeline.Timeline, _ *walker, _ *timeline.Options) {
 			s.Phases[1].Hyperparameters["rate"] = math.NaN()
 		},
-		"unknown":           func(s *schedule.Schedule, _ *walker, _ *schedule.Options) { s.Phases[1].Hyperparameters["rat"] = 1 },
-		"negative steps":    func(_ *schedule.Schedule, _ *walker, o *schedule.Options) { o.Steps = -1 },
-		"negative progress": func(_ *schedule.Schedule, _ *walker, o *schedule.Options) { o.ProgressSteps = -1 },
-		"a failing trainee": func(_ *schedule.Schedule, w *walker, _ *schedule.Options) { w.fail = errTired },
-		"New without Player": func(_ *schedule.Schedule, _ *walker, o *schedule.Options) {
-			o.New = func(map[string]float64) (pbt.Trainee, error) { return nil, nil }
-		},
+		"unknown":           func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases[1].Hyperparameters["rat"] = 1 },
+		"negative steps":    func(_ *timeline.Timeline, _ *walker, o *timeline.Options) { o.Steps = -1 },
+		"negative progress": func(_ *timeline.Timeline, _ *walker, o *timeline.Options) { o.ProgressSteps = -1 },
+		"failing trainee":   func(_ *timeline.Timeline, w *walker, _ *timeline.Options) { w.fail = errTired },
 	} {
-		s, w, o := course(), newWalker(1, 1), schedule.Options{}
+		s, w, o := course(), newWalker(1, 1), timeline.Options{}
 		change(&s, w, &o)
-		if err := schedule.Train(t.Context(), w, s, o); err == nil || w.steps != 0 {
+		if err := play(t.Context(), w, s, o); err == nil || w.steps != 0 {
 			t.Errorf("%s: %v after %d steps", name, err, w.steps)
 		}
 	}
-	if _, err := schedule.NewPlayer(nil, course(), schedule.Options{}); err == nil {
-		t.Error("a schedule can be played to nobody")
+	if err := play(t.Context(), nil, course(), timeline.Options{}); err == nil {
+		t.Error("no trainee is no error")
 	}
 }
 
 func TestExtractRejects(t *testing.T) {
 	_, _, h := population(t, 1)
-	if _, err := schedule.Extract(nil, 0); err == nil {
-		t.Error("nothing has a schedule")
-	}
-	if _, err := schedule.Extract(h, 6); err == nil {
-		t.Error("nobody has a schedule")
-	}
-	if _, err := schedule.ExtractAt(h, 0, 99); err == nil {
-		t.Error("the future has a schedule")
-	}
-	headless := *h
-	headless.Events = nil
-	for _, e := range h.Events {
-		if e.Kind != journal.Start {
-			headless.Events = append(headless.Events, e)
+	changed := func(change func(e *journal.Event) (keep bool)) *journal.History {
+		c := *h
+		c.Events = nil
+		for _, e := range h.Events {
+			if change(&e) {
+				c.Events = append(c.Events, e)
+			}
 		}
+		return &c
 	}
-	if _, err := schedule.Extract(&headless, 0); err == nil {
-		t.Error("a journal without beginnings has a schedule")
-	}
-	sick := *h
-	sick.Events = append([]journal.Event{}, h.Events...)
-	for i, e := range sick.Events {
+	infinite := func(e *journal.Event) bool {
 		if e.After != nil {
-			sick.Events[i].After = maps.Clone(e.After)
-			sick.Events[i].After["rate"] = math.Inf(1)
+			e.After = map[string]float64{"rate": math.Inf(1)}
 		}
+		return true
 	}
-	if _, err := schedule.Extract(&sick, 0); err == nil {
-		t.Error("infinite rates make a schedule")
+	for name, extract := range map[string]func() (timeline.Timeline, error){
+		"no history":        func() (timeline.Timeline, error) { return timeline.Extract(nil, 0) },
+		"no such member":    func() (timeline.Timeline, error) { return timeline.Extract(h, 6) },
+		"no such iteration": func() (timeline.Timeline, error) { return timeline.ExtractAt(h, 0, 99) },
+		"no start": func() (timeline.Timeline, error) {
+			return timeline.Extract(changed(func(e *journal.Event) bool { return e.Kind != journal.Start }), 0)
+		},
+		"infinite": func() (timeline.Timeline, error) { return timeline.Extract(changed(infinite), 0) },
+	} {
+		if _, err := extract(); err == nil {
+			t.Errorf("%s is no error", name)
+		}
 	}
 }

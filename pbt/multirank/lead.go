@@ -1,4 +1,4 @@
-package ranks
+package multirank
 
 import (
 	"context"
@@ -25,6 +25,12 @@ type Trainee interface {
 // once with equal members. The group is nil where the member has one rank.
 type Build func(g *distributed.Group, m pbt.Member) (Trainee, error)
 
+// buildFunc is a function for pbt.Options.New.
+type buildFunc = func(m pbt.Member) (pbt.Trainee, error)
+
+// memberFunc trains a member whose trainees build makes.
+type memberFunc = func(ctx context.Context, build buildFunc) error
+
 // alive is the time between signs of life from rank 0 to the others, which would else give it up after Config.Timeout
 // while it evaluates, saves, or waits for other members.
 const alive = 5 * time.Second
@@ -40,15 +46,14 @@ type leader struct {
 	lost  error      // why no command reaches the others any more
 }
 
-// Lead calls member on rank 0 of a group that has several ranks, with a function for pbt.Options.New: all ranks build
-// the trainee that it returns, and whatever changes that trainee happens on all of them. The others call [Follow]
+// lead calls member on rank 0 of a group that has several ranks, with a function for pbt.Options.New: all ranks build
+// the trainee that it returns, and whatever changes that trainee happens on all of them. The others call follow
 // meanwhile, with the same build.
 //
 // An error of one rank is one of the trainee, undone on all ranks where Restore or SetHyperparameters promise it. Where
 // a rank has died, or cannot go on with the others, errors wrap [pbt.ErrBroken], and the context of member ends. That
 // context also ends, with a cause that wraps context.Canceled, where another rank was asked to stop.
-func Lead(ctx context.Context, g *distributed.Group, b Build,
-	member func(ctx context.Context, build func(m pbt.Member) (pbt.Trainee, error)) error) error {
+func lead(ctx context.Context, g *distributed.Group, b Build, member memberFunc) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	l := &leader{group: g, build: b, stop: stop}
 	ended := make(chan struct{})

@@ -1,4 +1,4 @@
-package schedule_test
+package timeline_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/pbt/schedule"
+	"github.com/gorl-dev/gorl/pbt/timeline"
 )
 
 func ExampleExtract() {
@@ -24,7 +24,7 @@ func ExampleExtract() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := schedule.Extract(history, 0)
+	s, err := timeline.Extract(history, 0)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -39,47 +39,31 @@ func ExampleExtract() {
 }
 
 func ExampleTrain() {
-	dir, err := os.MkdirTemp("", "schedule")
+	dir, err := os.MkdirTemp("", "timeline")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "schedule.json")
-	if err := schedule.Write(path, course()); err != nil {
+	path := filepath.Join(dir, "schedule.json") // the file that gorl-pbt replay writes
+	if err := timeline.Write(path, course()); err != nil {
 		log.Fatal(err)
 	}
 
-	s, err := schedule.Read(path)
+	s, err := timeline.Read(path)
 	if err != nil {
 		log.Fatal(err)
 	}
 	var trainee pbt.Trainee = newWalker(s.Seed, 1) // usually from trainers.NewTrainee
-	err = schedule.Train(context.Background(), trainee, s, schedule.Options{Progress: func(p schedule.Position) {
-		fmt.Println(p.Steps, "of", p.Total, p.Hyperparameters["rate"])
-	}})
+	trainee, err = timeline.Train(context.Background(), trainee, s, timeline.Options{
+		Progress: func(p timeline.Position) { fmt.Println(p.Steps, "of", p.Total, p.Hyperparameters["rate"]) },
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer trainee.Close()
 	// Output:
 	// 0 of 100 0.5
 	// 40 of 100 0.25
 	// 80 of 100 0.125
 	// 100 of 100 0.125
-}
-
-func ExampleNewPlayer() {
-	player, err := schedule.NewPlayer(newWalker(1, 1), course(), schedule.Options{
-		// Only for hyperparameters that take effect when a trainee is built.
-		New: func(hyperparameters map[string]float64) (pbt.Trainee, error) {
-			return newWalker(1, hyperparameters["rate"]), nil
-		},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := player.Train(context.Background()); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(player.Trainee().Steps())
-	// Output: 100
 }

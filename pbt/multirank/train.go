@@ -1,4 +1,4 @@
-package ranks
+package multirank
 
 import (
 	"context"
@@ -24,9 +24,9 @@ func Train(ctx context.Context, p launch.Process, program launch.Program, cfg di
 	case err != nil:
 		return err
 	case !ok:
-		return fmt.Errorf("ranks: %s is %d, and nothing says which of the ranks this process is; a launcher sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or srun starts the ranks", launch.EnvRanks, p.Ranks)
+		return fmt.Errorf("multirank: %s is %d, and nothing says which of the ranks this process is; a launcher sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or srun starts the ranks", launch.EnvRanks, p.Ranks)
 	case place.Size != p.Ranks:
-		return fmt.Errorf("ranks: %s is %d, and this process is %v (%s); make them the same number", launch.EnvRanks, p.Ranks, place, place.Launcher)
+		return fmt.Errorf("multirank: %s is %d, and this process is %v (%s); make them the same number", launch.EnvRanks, p.Ranks, place, place.Launcher)
 	}
 	g, err := distributed.Join(ctx, place, cfg)
 	if err != nil {
@@ -34,10 +34,10 @@ func Train(ctx context.Context, p launch.Process, program launch.Program, cfg di
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	if place.Rank > 0 {
-		return Follow(ctx, g, b)
+		return follow(ctx, g, b)
 	}
 	p.Ranks = 1 // to the population, this process is the member
-	return Lead(ctx, g, b, func(ctx context.Context, build func(m pbt.Member) (pbt.Trainee, error)) error {
+	return lead(ctx, g, b, func(ctx context.Context, build buildFunc) error {
 		program.New = build
 		return program.Train(ctx, p)
 	})

@@ -1,4 +1,4 @@
-package schedule
+package timeline
 
 import (
 	"bytes"
@@ -25,7 +25,7 @@ func TestReadRay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Schedule{Steps: 20_000, Phases: []Phase{
+	want := Timeline{Steps: 20_000, Phases: []Phase{
 		{From: 0, Hyperparameters: values{"learning_rate": 0.2}},
 		{From: 8000, Hyperparameters: values{"learning_rate": 0.16}},
 		{From: 20_000, Hyperparameters: values{"learning_rate": 0.2}},

@@ -1,4 +1,4 @@
-package ranks_test
+package multirank
 
 import (
 	"context"
@@ -19,12 +19,11 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
-	"github.com/gorl-dev/gorl/pbt/ranks"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 // cartPoles builds a rank's PPO agent in four cart-poles of its own.
-func cartPoles(g *distributed.Group, m pbt.Member) (ranks.Trainee, error) {
+func cartPoles(g *distributed.Group, m pbt.Member) (Trainee, error) {
 	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4})
 	if err != nil {
 		return nil, err
@@ -40,7 +39,7 @@ func cartPoles(g *distributed.Group, m pbt.Member) (ranks.Trainee, error) {
 
 // comparing is a real trainee that notes, after every call that changes it, its parameters and its random numbers.
 type comparing struct {
-	ranks.Trainee
+	Trainee
 	note func(call string)
 }
 
@@ -72,7 +71,7 @@ type state struct {
 	rates  map[string]float64
 }
 
-func stateOf(t *testing.T, call string, x ranks.Trainee) state {
+func stateOf(t *testing.T, call string, x Trainee) state {
 	t.Helper()
 	snap, err := x.(*trainers.Trainee).Agent().(agents.Snapshotter).Snapshot(agents.SnapshotOptions{})
 	if err != nil {
@@ -103,8 +102,8 @@ func TestReplaceInPlace(t *testing.T) {
 	var mu sync.Mutex
 	var states [2][2][]state // by member and rank
 	var builds [2][2]int
-	events := populate(t, o, func(id int, member func(context.Context, func(pbt.Member) (pbt.Trainee, error)) error) error {
-		build := func(g *distributed.Group, m pbt.Member) (ranks.Trainee, error) {
+	events := populate(t, o, func(id int, member memberFunc) error {
+		build := func(g *distributed.Group, m pbt.Member) (Trainee, error) {
 			x, err := cartPoles(g, m)
 			if err != nil {
 				return nil, err
@@ -158,7 +157,7 @@ func TestReplaceInPlace(t *testing.T) {
 func TestOtherRankStops(t *testing.T) {
 	follower, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	build := func(g *distributed.Group, m pbt.Member) (ranks.Trainee, error) {
+	build := func(g *distributed.Group, m pbt.Member) (Trainee, error) {
 		x, err := cartPoles(g, m)
 		return &comparing{x, func(call string) {
 			if call == "train" && g.Rank() == 1 {
@@ -167,7 +166,7 @@ func TestOtherRankStops(t *testing.T) {
 		}}, err
 	}
 	var trained int64
-	errs := on(t, build, follower, func(ctx context.Context, build func(pbt.Member) (pbt.Trainee, error)) error {
+	errs := on(t, build, follower, func(ctx context.Context, build buildFunc) error {
 		x, err := build(pbt.Member{})
 		if err != nil {
 			return err
@@ -198,9 +197,9 @@ func TestDivergedIsRescued(t *testing.T) {
 	o := options()
 	o.IntervalSteps, o.TotalSteps, o.Seed = 256, 1024, 5
 	o.Initial = []map[string]float64{{"learning_rate": 1e-3}, {"learning_rate": 1e-3}}
-	events := populate(t, o, func(id int, member func(context.Context, func(pbt.Member) (pbt.Trainee, error)) error) error {
+	events := populate(t, o, func(id int, member memberFunc) error {
 		var once [2]sync.Once
-		build := func(g *distributed.Group, m pbt.Member) (ranks.Trainee, error) {
+		build := func(g *distributed.Group, m pbt.Member) (Trainee, error) {
 			x, err := cartPoles(g, m)
 			return &diverging{Trainee: x, when: func() bool {
 				now := false
@@ -230,7 +229,7 @@ func TestDivergedIsRescued(t *testing.T) {
 
 // diverging gives its agent a learning rate at which the next update diverges, once.
 type diverging struct {
-	ranks.Trainee
+	Trainee
 	when func() bool
 }
 

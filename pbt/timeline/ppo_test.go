@@ -1,4 +1,4 @@
-package schedule_test
+package timeline_test
 
 import (
 	"testing"
@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/pbt/schedule"
 	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/timeline"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -34,7 +34,7 @@ func cartPole(t *testing.T, seed int64) *trainers.Trainee {
 	return trainee
 }
 
-// Replayed from the founder's seed, every weights' course of hyperparameters comes again; weights that nobody ever
+// Replayed from the founder's seed, every member's hyperparameters come again; weights that nobody ever
 // replaced come again bit by bit.
 func TestReplayOfPPO(t *testing.T) {
 	p, err := pbt.New(pbt.Options{
@@ -57,14 +57,14 @@ func TestReplayOfPPO(t *testing.T) {
 	}
 	copied, untouched := 0, 0
 	for id := range 4 {
-		s, err := schedule.Extract(h, id)
+		s, err := timeline.Extract(h, id)
 		if err != nil {
 			t.Fatal(err)
 		}
 		replayed := cartPole(t, s.Seed)
 		defer replayed.Close()
 		got := map[int64]map[string]float64{}
-		err = schedule.Train(t.Context(), replayed, s, schedule.Options{ProgressSteps: 8, Progress: func(at schedule.Position) {
+		err = play(t.Context(), replayed, s, timeline.Options{ProgressSteps: 8, Progress: func(at timeline.Position) {
 			got[at.Steps] = at.Hyperparameters
 		}})
 		if err != nil {

@@ -1,4 +1,4 @@
-package ranks
+package multirank
 
 import (
 	"bytes"
@@ -50,7 +50,7 @@ type command struct {
 func tell(g *distributed.Group, c command) error {
 	var text bytes.Buffer
 	if err := gob.NewEncoder(&text).Encode(c); err != nil {
-		return fmt.Errorf("ranks: %w", err)
+		return fmt.Errorf("multirank: %w", err)
 	}
 	if _, err := g.BroadcastBytes(0, text.Bytes()); err != nil {
 		return broken(err)
@@ -65,7 +65,7 @@ func hear(g *distributed.Group) (c command, err error) {
 		return c, broken(err)
 	}
 	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&c); err != nil {
-		return c, fmt.Errorf("ranks: a command of rank 0, which must be the same program: %w", err)
+		return c, fmt.Errorf("multirank: a command of rank 0, which must be the same program: %w", err)
 	}
 	return c, nil
 }
@@ -96,7 +96,7 @@ func part(g *distributed.Group, do func() (undo func() error, err error)) error 
 		if len(text) == 0 {
 			continue
 		}
-		err := fmt.Errorf("ranks: rank %d: %s", rank, text[1:])
+		err := fmt.Errorf("multirank: rank %d: %s", rank, text[1:])
 		if undo != nil {
 			if failed := undo(); failed != nil {
 				err = fmt.Errorf("%w; and rank %d could not undo it: %w", err, g.Rank(), failed)
@@ -157,7 +157,7 @@ func encoded(s *checkpoint.Snapshot) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	if err := checkpoint.EncodeSafetensors(&b, s); err != nil {
-		return nil, fmt.Errorf("ranks: %w", err)
+		return nil, fmt.Errorf("multirank: %w", err)
 	}
 	return b.Bytes(), nil
 }

@@ -1,4 +1,4 @@
-package ranks
+package multirank
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"github.com/gorl-dev/gorl/pbt/launch"
 )
 
-// Follow does on a rank above 0 what [Lead] does on rank 0, until that has ended, and returns an error of the same
+// follow does on a rank above 0 what lead does on rank 0, until that has ended, and returns an error of the same
 // kind: nil where the member is trained to its end, and errors that wrap pbt.ErrYield, pbt.ErrRestart or
 // launch.ErrStopped where it goes on in other processes. A context that ends makes all ranks stop behind their next
 // update.
-func Follow(ctx context.Context, g *distributed.Group, b Build) (err error) {
+func follow(ctx context.Context, g *distributed.Group, b Build) (err error) {
 	trainees := map[int]Trainee{}
 	defer func() {
 		for _, t := range trainees {
@@ -33,15 +33,15 @@ func Follow(ctx context.Context, g *distributed.Group, b Build) (err error) {
 		case end:
 			return c.How.error(c.Why)
 		}
-		if err := follow(ctx, g, b, trainees, c); errors.Is(err, pbt.ErrBroken) {
+		if err := carryOut(ctx, g, b, trainees, c); errors.Is(err, pbt.ErrBroken) {
 			return err
 		}
 	}
 }
 
-// follow carries out a command. Rank 0 hears of its errors and acts on them; a follower acts only on one that wraps
+// carryOut executes a command. Rank 0 hears of its errors and acts on them; a follower acts only on one that wraps
 // pbt.ErrBroken.
-func follow(ctx context.Context, g *distributed.Group, b Build, trainees map[int]Trainee, c command) error {
+func carryOut(ctx context.Context, g *distributed.Group, b Build, trainees map[int]Trainee, c command) error {
 	snapshot, err := decoded(c.Snapshot)
 	if err != nil { // bytes that rank 0 has encoded
 		g.Leave(err)
@@ -56,7 +56,7 @@ func follow(ctx context.Context, g *distributed.Group, b Build, trainees map[int
 	}
 	t, ok := trainees[c.Trainee]
 	if !ok {
-		err := fmt.Errorf("ranks: rank 0 commands trainee %d, which rank %d does not have", c.Trainee, g.Rank())
+		err := fmt.Errorf("multirank: rank 0 commands trainee %d, which rank %d does not have", c.Trainee, g.Rank())
 		g.Leave(err)
 		return broken(err)
 	}
@@ -113,7 +113,7 @@ func (e ending) error(why string) error {
 	case finished:
 		return nil
 	case failed:
-		return fmt.Errorf("ranks: rank 0 has ended: %s", why)
+		return fmt.Errorf("multirank: rank 0 has ended: %s", why)
 	}
 	return fmt.Errorf("rank 0: %w", endings[e])
 }

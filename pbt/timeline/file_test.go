@@ -1,56 +1,40 @@
-package schedule_test
+package timeline_test
 
 import (
 	"bytes"
-	"os"
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gorl-dev/gorl/pbt/schedule"
+	"github.com/gorl-dev/gorl/pbt/timeline"
 )
 
 func TestFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "schedule.json")
-	if err := schedule.Write(path, course()); err != nil {
+	path := filepath.Join(t.TempDir(), "timeline.json")
+	want := course()
+	want.Phases[1].Architecture = "of two layers"
+	if err := timeline.Write(path, want); err != nil {
 		t.Fatal(err)
 	}
-	got, err := schedule.Read(path)
-	if err != nil {
-		t.Fatal(err)
+	if err := timeline.Write(path, timeline.Timeline{}); err == nil {
+		t.Error("Write accepts what Read refuses")
 	}
-	if d := cmp.Diff(course(), got); d != "" {
-		t.Error(d)
+	if got, err := timeline.Read(path); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("%v, %s", err, cmp.Diff(want, got))
 	}
-	bad := course()
-	bad.Steps = 1
-	if err := schedule.Write(path, bad); err == nil {
-		t.Error("what Read would refuse can be written")
-	}
-	if kept, err := schedule.Read(path); err != nil || !cmp.Equal(kept, course()) {
-		t.Errorf("a refused schedule has changed the file: %v", err)
-	}
-	if _, err := schedule.Read(path + "x"); !os.IsNotExist(unwrapAll(err)) {
+	if _, err := timeline.Read(path + "x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)
-	}
-}
-
-func unwrapAll(err error) error {
-	for {
-		u, ok := err.(interface{ Unwrap() error })
-		if !ok {
-			return err
-		}
-		err = u.Unwrap()
 	}
 }
 
 const written = `{"schema": 1, "member": 0, "steps": 9, "phases": [{"from": 0, "member": 0, "hyperparameters": {"a": 1}}]}`
 
 func TestDecodeRejects(t *testing.T) {
-	if _, err := schedule.Decode(strings.NewReader(written)); err != nil {
+	if _, err := timeline.Decode(strings.NewReader(written)); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
@@ -61,7 +45,7 @@ func TestDecodeRejects(t *testing.T) {
 		"text":           strings.Replace(written, `"a": 1`, `"a": "1"`, 1),
 		"no phases":      `{"schema": 1, "member": 0, "steps": 9}`,
 	} {
-		if s, err := schedule.Decode(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "schedule: ") {
+		if s, err := timeline.Decode(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "timeline: ") {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}
@@ -72,19 +56,19 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(written))
 	f.Add([]byte(strings.Replace(written, `"a": 1`, `"a": 1e999`, 1)))
 	f.Add([]byte(strings.Replace(written, `"from": 0`, `"from": -9223372036854775808`, 1)))
-	path := filepath.Join(f.TempDir(), "schedule.json")
+	path := filepath.Join(f.TempDir(), "timeline.json")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := schedule.Decode(bytes.NewReader(data))
+		s, err := timeline.Decode(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
 		for _, steps := range []int64{-1 << 63, -1, 0, s.Steps, 1<<63 - 1} {
 			s.At(steps)
 		}
-		if err := schedule.Write(path, s); err != nil {
+		if err := timeline.Write(path, s); err != nil {
 			t.Fatal(err)
 		}
-		again, err := schedule.Read(path)
+		again, err := timeline.Read(path)
 		if err != nil {
 			t.Fatal(err)
 		}

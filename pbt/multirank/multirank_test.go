@@ -1,4 +1,4 @@
-package ranks_test
+package multirank
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
-	"github.com/gorl-dev/gorl/pbt/ranks"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
@@ -26,7 +25,7 @@ import (
 // on runs lead on rank 0 of two, goroutines with a group each, and follow on the other.
 //
 //nolint:revive // the context is the follower's, not the call's
-func on(t *testing.T, build ranks.Build, follower context.Context, lead func(ctx context.Context, build func(pbt.Member) (pbt.Trainee, error)) error) (errs [2]error) {
+func on(t *testing.T, build Build, follower context.Context, member memberFunc) (errs [2]error) {
 	t.Helper()
 	cfg := distributed.DefaultConfig()
 	cfg.Timeout = time.Minute
@@ -39,9 +38,9 @@ func on(t *testing.T, build ranks.Build, follower context.Context, lead func(ctx
 		wait.Go(func() {
 			defer g.Close()
 			if r == 0 {
-				errs[r] = ranks.Lead(t.Context(), g, build, lead)
+				errs[r] = lead(t.Context(), g, build, member)
 			} else {
-				errs[r] = ranks.Follow(follower, g, build)
+				errs[r] = follow(follower, g, build)
 			}
 		})
 	}
@@ -131,8 +130,8 @@ func (f *fake) Close() error {
 }
 
 // fakes builds them, and notes every build.
-func fakes(l *logs, fault func(rank int, call string) error) ranks.Build {
-	return func(g *distributed.Group, m pbt.Member) (ranks.Trainee, error) {
+func fakes(l *logs, fault func(rank int, call string) error) Build {
+	return func(g *distributed.Group, m pbt.Member) (Trainee, error) {
 		f := &fake{rank: g.Rank(), logs: l, fault: fault, talent: int64(m.ID + 1), rate: m.Hyperparameters["learning_rate"]}
 		if err := f.call("build %d with %v, restoring %t", m.ID, m.Hyperparameters, m.Restoring != nil); err != nil {
 			return nil, err
@@ -152,14 +151,14 @@ func options() pbt.Options {
 }
 
 // populate trains the members of a population, each by train, and returns their journals.
-func populate(t *testing.T, o pbt.Options, train func(id int, member func(ctx context.Context, build func(pbt.Member) (pbt.Trainee, error)) error) error) []journal.Event {
+func populate(t *testing.T, o pbt.Options, train func(id int, member memberFunc) error) []journal.Event {
 	t.Helper()
 	store := workspace.NewMemory(o.Members)
 	journals, errs := make([][]journal.Event, o.Members), make([]error, o.Members)
 	var wait sync.WaitGroup
 	for id := range o.Members {
 		wait.Go(func() {
-			errs[id] = train(id, func(ctx context.Context, build func(pbt.Member) (pbt.Trainee, error)) (err error) {
+			errs[id] = train(id, func(ctx context.Context, build buildFunc) (err error) {
 				o := o
 				o.New = build
 				w, err := pbt.Join(ctx, o, pbt.WorkerOptions{Member: id, Store: store, Synchronous: true})
@@ -197,11 +196,11 @@ func count(events []journal.Event, kind journal.Kind) (n int) {
 // ranks of a member are told the same, in the same order.
 func TestJournalAsOfOneRank(t *testing.T) {
 	var alone logs
-	want := populate(t, options(), func(_ int, member func(context.Context, func(pbt.Member) (pbt.Trainee, error)) error) error {
+	want := populate(t, options(), func(_ int, member memberFunc) error {
 		return member(t.Context(), func(m pbt.Member) (pbt.Trainee, error) { return fakes(&alone, nil)(nil, m) })
 	})
 	var both [2]logs
-	got := populate(t, options(), func(id int, member func(context.Context, func(pbt.Member) (pbt.Trainee, error)) error) error {
+	got := populate(t, options(), func(id int, member memberFunc) error {
 		errs := on(t, fakes(&both[id], nil), t.Context(), member)
 		return errors.Join(errs[:]...)
 	})
@@ -223,7 +222,7 @@ func TestRebuild(t *testing.T) {
 	o := options()
 	o.Rebuild = []string{"learning_rate"}
 	var both [2]logs
-	got := populate(t, o, func(id int, member func(context.Context, func(pbt.Member) (pbt.Trainee, error)) error) error {
+	got := populate(t, o, func(id int, member memberFunc) error {
 		errs := on(t, fakes(&both[id], nil), t.Context(), member)
 		return errors.Join(errs[:]...)
 	})
@@ -265,12 +264,12 @@ func TestUndo(t *testing.T) {
 			}
 			var trainees [2]*fake
 			inner := fakes(&l, fault)
-			build := func(g *distributed.Group, m pbt.Member) (ranks.Trainee, error) {
+			build := func(g *distributed.Group, m pbt.Member) (Trainee, error) {
 				f, err := inner(g, m)
 				trainees[g.Rank()] = f.(*fake)
 				return f, err
 			}
-			errs := on(t, build, t.Context(), func(ctx context.Context, build func(pbt.Member) (pbt.Trainee, error)) error {
+			errs := on(t, build, t.Context(), func(ctx context.Context, build buildFunc) error {
 				f, err := build(pbt.Member{Hyperparameters: map[string]float64{"learning_rate": 0.01}})
 				if err != nil {
 					return err
@@ -305,7 +304,7 @@ func TestUndo(t *testing.T) {
 func TestCopyFails(t *testing.T) {
 	var both [2]logs
 	o := options()
-	got := populate(t, o, func(id int, member func(context.Context, func(pbt.Member) (pbt.Trainee, error)) error) error {
+	got := populate(t, o, func(id int, member memberFunc) error {
 		var once sync.Once
 		fault := func(rank int, call string) (err error) {
 			if id == 0 && rank == 1 && call == "restore 50" {
@@ -329,7 +328,7 @@ func TestCopyFails(t *testing.T) {
 func TestBroken(t *testing.T) {
 	for _, what := range []string{"train 5", "restore 50"} {
 		store := workspace.NewMemory(2)
-		join := func(ctx context.Context, id int, build func(pbt.Member) (pbt.Trainee, error)) (events []journal.Event, err error) {
+		join := func(ctx context.Context, id int, build buildFunc) (events []journal.Event, err error) {
 			o := options()
 			o.New = build
 			w, err := pbt.Join(ctx, o, pbt.WorkerOptions{Member: id, Store: store})
@@ -350,11 +349,11 @@ func TestBroken(t *testing.T) {
 			return nil
 		}
 		var events []journal.Event
-		errs := on(t, fakes(&logs{}, fault), t.Context(), func(ctx context.Context, build func(pbt.Member) (pbt.Trainee, error)) (err error) {
+		errs := on(t, fakes(&logs{}, fault), t.Context(), func(ctx context.Context, build buildFunc) (err error) {
 			events, err = join(ctx, 0, build)
 			return err
 		})
-		if !errors.Is(errs[0], pbt.ErrBroken) || !errors.Is(errs[1], pbt.ErrBroken) || !strings.Contains(errs[0].Error(), "simulator is gone at ranks_test.TestBroken (ranks_test.go:") {
+		if !errors.Is(errs[0], pbt.ErrBroken) || !errors.Is(errs[1], pbt.ErrBroken) || !strings.Contains(errs[0].Error(), "simulator is gone at multirank.TestBroken (multirank_test.go:") {
 			t.Errorf("%s: the errors are %v", what, errs)
 		}
 		if len(events) == 0 || events[len(events)-1].Kind != journal.Start {
@@ -380,7 +379,7 @@ func TestDiesMeanwhile(t *testing.T) {
 	if err := groups[1].Close(); err != nil {
 		t.Fatal(err)
 	}
-	err = ranks.Lead(t.Context(), groups[0], fakes(&logs{}, nil), func(ctx context.Context, _ func(pbt.Member) (pbt.Trainee, error)) error {
+	err = lead(t.Context(), groups[0], fakes(&logs{}, nil), func(ctx context.Context, _ buildFunc) error {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	})
@@ -392,14 +391,14 @@ func TestDiesMeanwhile(t *testing.T) {
 // The other ranks end as rank 0 does, so that a launcher sees one status.
 func TestEndAlike(t *testing.T) {
 	for _, want := range []error{nil, pbt.ErrYield, pbt.ErrRestart, launch.ErrStopped} {
-		errs := on(t, fakes(&logs{}, nil), t.Context(), func(context.Context, func(pbt.Member) (pbt.Trainee, error)) error { return want })
+		errs := on(t, fakes(&logs{}, nil), t.Context(), func(context.Context, buildFunc) error { return want })
 		for r, err := range errs {
 			if !errors.Is(err, want) {
 				t.Errorf("rank %d ends with %v, want %v", r, err, want)
 			}
 		}
 	}
-	errs := on(t, fakes(&logs{}, nil), t.Context(), func(context.Context, func(pbt.Member) (pbt.Trainee, error)) error {
+	errs := on(t, fakes(&logs{}, nil), t.Context(), func(context.Context, buildFunc) error {
 		return errors.New("the disk is full")
 	})
 	if errs[1] == nil || !strings.Contains(errs[1].Error(), "rank 0 has ended: the disk is full") {
@@ -416,7 +415,7 @@ func TestBuildFails(t *testing.T) {
 			}
 			return nil
 		}
-		errs := on(t, fakes(&logs{}, fault), t.Context(), func(_ context.Context, build func(pbt.Member) (pbt.Trainee, error)) error {
+		errs := on(t, fakes(&logs{}, fault), t.Context(), func(_ context.Context, build buildFunc) error {
 			_, err := build(pbt.Member{})
 			return err
 		})
