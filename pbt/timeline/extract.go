@@ -71,7 +71,7 @@ func extract(h *journal.History, current bool, ancestors func() ([]journal.Ances
 		if err := s.add(h.Run.Tuned, s.Steps, *first); err != nil {
 			return Timeline{}, err
 		}
-		// Events count the member's own steps since training began. Subtracting FromSteps counts those of the weights.
+		// Events count the member's own environment steps. Subtracting FromSteps counts those of the weights.
 		for _, e := range later {
 			if err := s.add(h.Run.Tuned, s.Steps+e.Steps-a.FromSteps, e); err != nil {
 				return Timeline{}, err

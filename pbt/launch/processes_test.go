@@ -122,7 +122,7 @@ func TestRanksRefuse(t *testing.T) {
 		t.Error(err)
 	}
 	// A program that does not know of ranks must not train one member several times at once.
-	if err := (Program{}).Train(t.Context(), Process{Ranks: 2}); err == nil || !strings.Contains(err.Error(), "ranks.Train") {
+	if err := (Program{}).Train(t.Context(), Process{Ranks: 2}); err == nil || !strings.Contains(err.Error(), "multirank.Train") {
 		t.Errorf("a program of one process says %v", err)
 	}
 }

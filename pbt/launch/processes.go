@@ -11,22 +11,23 @@ import (
 	"github.com/gorl-dev/gorl/internal/process"
 )
 
-// ranks are the processes of one member: one, or several that train it together. They end together: where one fails,
-// the others are asked to end, since they could not go on without it.
+// This file holds the processes of one member on this machine.
+
+// ranks are the processes that train a member. If one fails, the launcher ends the others, which cannot continue alone.
 type ranks struct {
-	processes []*process.Process // by rank; nil where it has ended
-	first     process.Exit       // rank 0's
-	failed    *process.Exit      // of the first that failed
-	remove    func()             // deletes the folder with the socket at which they meet
-	late      time.Time          // when those that still run are killed; zero while all run
+	processes []*process.Process // by rank; nil if it has ended
+	first     process.Exit       // of rank 0
+	failed    *process.Exit      // of the first rank that failed
+	remove    func()             // deletes the folder of the socket where the ranks meet
+	late      time.Time          // when to kill the ranks that still run; zero while all run
 }
 
-// startRanks starts the processes of a member in an environment. On an error some of them may run.
+// startRanks starts the processes of a member. After an error some of them may run.
 func (r *runner) startRanks(member int, env []string) (ranks, error) {
 	d, output := r.f.Launcher, r.members[member].output
 	n := d.RanksPerMember
 	started := ranks{remove: func() {}}
-	var meet []string // the variables that say where several ranks meet
+	var meet []string // the variables of the place where the ranks meet
 	if n > 1 {
 		env = slices.DeleteFunc(env, fromOuterLauncher)
 		var err error
@@ -37,7 +38,7 @@ func (r *runner) startRanks(member int, env []string) (ranks, error) {
 	for rank := range n {
 		own := append(slices.Clone(env), fmt.Sprintf("%s=%d", EnvLocal, r.members[member].local*n+rank))
 		if n > 1 {
-			own = append(append(own, rankEnv(d, member, rank, r.schedule.starts)...), meet...)
+			own = append(append(own, rankEnv(d, member, rank, r.turns.starts)...), meet...)
 		}
 		p, err := process.Start(process.Options{Argv: d.Command, Env: own, Stdout: output, Stderr: output, Grace: d.Grace})
 		if err != nil {
@@ -49,14 +50,14 @@ func (r *runner) startRanks(member int, env []string) (ranks, error) {
 	return started, nil
 }
 
-// fromOuterLauncher reports whether a variable tells this process, and not a member of it, its place among ranks.
+// fromOuterLauncher reports whether a variable says the place of this process among ranks, instead of a member's.
 func fromOuterLauncher(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return strings.HasPrefix(name, "TORCHELASTIC_") || strings.HasPrefix(name, "PET_") || name == "GORL_DISTRIBUTED"
 }
 
-// rankEnv tells one rank of a member its place, in the variables of torch's programs. attempt tells the members' starts
-// apart. It is what distributed.Place.Environ does, for launchers that do without libtorch.
+// rankEnv returns the variables, named as in torch, that say the place of a rank. attempt distinguishes starts. It repeats
+// distributed.Place.Environ, because launchers do not link libtorch.
 func rankEnv(d Config, member, rank, attempt int) []string {
 	return []string{
 		fmt.Sprintf("%s=%d", EnvRanks, d.RanksPerMember), fmt.Sprintf("RANK=%d", rank),
@@ -66,8 +67,8 @@ func rankEnv(d Config, member, rank, attempt int) []string {
 	}
 }
 
-// meetingPlace returns the variables that say where the ranks of a member meet. GORL_SOCKET is a unix socket in a
-// folder that remove deletes. MASTER_ADDR and MASTER_PORT, for other programs, are a free TCP port of this machine.
+// meetingPlace returns the variables that say where the ranks of a member meet. GORL_SOCKET is a Unix socket in a folder
+// that remove deletes. MASTER_ADDR and MASTER_PORT are a free TCP port, for programs without gorl.
 func meetingPlace() (variables []string, remove func(), err error) {
 	socket, remove, err := process.SocketAddress()
 	if err != nil {
@@ -87,7 +88,7 @@ func (r *ranks) running() bool {
 	return slices.ContainsFunc(r.processes, func(p *process.Process) bool { return p != nil })
 }
 
-// each calls f with the processes that run.
+// each calls f for every running process.
 func (r *ranks) each(f func(*process.Process)) {
 	for _, p := range r.processes {
 		if p != nil {
@@ -96,14 +97,14 @@ func (r *ranks) each(f func(*process.Process)) {
 	}
 }
 
-// pids are the numbers of the processes that run.
+// pids returns the ids of the running processes.
 func (r *ranks) pids() []string {
 	var pids []string
 	r.each(func(p *process.Process) { pids = append(pids, strconv.Itoa(p.PID())) })
 	return pids
 }
 
-// ended notes how a rank has ended. The others are to end within grace.
+// ended records how a rank ended. The others have to end within grace.
 func (r *ranks) ended(rank int, exit process.Exit, grace time.Duration) {
 	r.processes[rank] = nil
 	if rank == 0 {
@@ -122,7 +123,7 @@ func (r *ranks) ended(rank int, exit process.Exit, grace time.Duration) {
 	}
 }
 
-// fail notes the first failure and asks the other ranks to end.
+// fail records the first failure and terminates the other ranks.
 func (r *ranks) fail(exit process.Exit, grace time.Duration) {
 	if r.failed == nil {
 		r.failed = &exit
@@ -131,14 +132,14 @@ func (r *ranks) fail(exit process.Exit, grace time.Duration) {
 	}
 }
 
-// killLate kills ranks that have not ended with the others.
+// killLate kills ranks that did not end in time.
 func (r *ranks) killLate(now time.Time) {
 	if !r.late.IsZero() && !now.Before(r.late) {
 		r.each((*process.Process).Kill)
 	}
 }
 
-// exit is how the member ended: as the first rank that failed, or else as rank 0.
+// exit returns the exit of the first rank that failed, otherwise that of rank 0.
 func (r *ranks) exit() process.Exit {
 	if r.failed != nil {
 		return *r.failed
@@ -146,7 +147,7 @@ func (r *ranks) exit() process.Exit {
 	return r.first
 }
 
-// numbered is "process 7", or "processes 7, 8" of several.
+// numbered returns "process 7" for one name, "processes 7, 8" for several.
 func numbered(what string, names []string) string {
 	if len(names) > 1 {
 		what = map[string]string{"process": "processes", "GPU": "GPUs"}[what]

@@ -1,19 +1,18 @@
-// Package shellword writes words as shells read them.
-package shellword
+package process
 
 import "strings"
 
-// Plain reports whether a word needs no quotes.
-func Plain(s string) bool {
+// PlainWord reports whether a shell reads a word as it is, without quotes.
+func PlainWord(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
 			strings.ContainsRune("_-./:=,+@%", r))
 	})
 }
 
-// Quote writes a word so that a shell reads it whole.
-func Quote(s string) string {
-	if Plain(s) {
+// QuoteWord quotes a word for a shell, if it needs quotes.
+func QuoteWord(s string) string {
+	if PlainWord(s) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
