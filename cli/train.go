@@ -109,7 +109,6 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	_ = c.MarkFlagDirname("out")
 	_ = c.RegisterFlagCompletionFunc("example", cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("env", cobra.FixedCompletions(catalog.Names(), cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("set", f.completeSet)
 	_ = c.RegisterFlagCompletionFunc("device",
 		cobra.FixedCompletions([]string{"cpu", "cuda", "auto"}, cobra.ShellCompDirectiveNoFileComp))
 	return c

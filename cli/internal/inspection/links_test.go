@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/internal/inspection"
+	"github.com/gorl-dev/gorl/cli/internal/inspection"
 )
 
 // A run by a link, and one whose checkpoints lie elsewhere, are what they link to. Links to nowhere, as files are that a

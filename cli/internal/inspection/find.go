@@ -83,52 +83,37 @@ func meant(path string) (string, fs.FileInfo, error) {
 	return path, info, nil
 }
 
-// walk visits the files below a folder that have a checkpoint's extension. The folder may be a link, and so may be the
-// folders in it that runs keep checkpoints in; other links to folders are not followed. It skips what is not a regular
-// file, what is removed meanwhile, and names that begin with a dot.
+// walk visits the files below a folder that have a checkpoint's extension. The folder may be a link. The folders in which
+// runs keep checkpoints may be links, too. walk skips other links to folders, files that are not regular, files that are
+// removed meanwhile, and names that begin with a dot.
 func walk(dir string, visit func(path string), above ...fs.FileInfo) error {
 	self, err := os.Stat(dir)
 	if err != nil {
 		return fmt.Errorf("inspection: %w", err)
 	}
-	seen := func(dir fs.FileInfo) bool { // true in a cycle of links
-		return slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, dir) })
-	}
-	if seen(self) {
+	if slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, self) }) { // links in a circle
 		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) && len(above) > 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("inspection: %w", err)
 	}
 	above = append(slices.Clone(above), self)
-	root := filepath.Clean(dir) + string(filepath.Separator) // which follows a link
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	for _, e := range entries {
+		name, path := e.Name(), filepath.Join(dir, e.Name())
+		info, err := os.Stat(path) // follows a link
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && path != root:
-			return nil
-		case err != nil:
-			return fmt.Errorf("inspection: %w", err)
-		case d.IsDir():
-			if info, err := d.Info(); path != root && (strings.HasPrefix(d.Name(), ".") || err == nil && seen(info)) {
-				return fs.SkipDir
+		case err != nil || strings.HasPrefix(name, "."): // removed, or a link to nowhere
+		case info.IsDir() && (e.IsDir() || name == checkpoints || name == best || name == members):
+			if err := walk(path, visit, above...); err != nil {
+				return err
 			}
-			return nil
-		}
-		name := d.Name()
-		mode := d.Type()
-		if mode == fs.ModeSymlink {
-			info, err := os.Stat(path)
-			if err != nil {
-				return nil // it leads nowhere
-			}
-			if mode = info.Mode().Type(); mode.IsDir() && own(name) && filepath.Dir(path) == filepath.Clean(dir) {
-				return walk(path, visit, above...)
-			}
-		}
-		if mode.IsRegular() && (strings.HasSuffix(name, dataSuffix) || strings.HasSuffix(name, manifestSuffix)) &&
-			!strings.HasPrefix(name, ".") {
+		case info.Mode().IsRegular() && (strings.HasSuffix(name, dataSuffix) || strings.HasSuffix(name, manifestSuffix)):
 			visit(path)
 		}
-		return nil
-	})
+	}
+	return nil
 }
-
-// own reports whether runs and populations keep checkpoints in folders of this name.
-func own(name string) bool { return name == checkpoints || name == best || name == members }

@@ -14,7 +14,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
-	"github.com/gorl-dev/gorl/internal/inspection"
+	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
@@ -300,18 +300,18 @@ func TestOtherFiles(t *testing.T) {
 	if c := of(t, npz, inspection.Options{}).Checkpoint; c.Kind != "NumPy file" || len(c.Tensors) != 1 {
 		t.Errorf("%s %+v", c.Kind, c.Tensors)
 	}
-	theirs := of(t, filepath.Join("..", "..", "checkpoint", "skrl", "testdata", "ppo", "first.pt"), inspection.Options{}).Checkpoint
+	theirs := of(t, filepath.Join("..", "..", "..", "checkpoint", "skrl", "testdata", "ppo", "first.pt"), inspection.Options{}).Checkpoint
 	if a := theirs.Agents; theirs.Kind != "checkpoint of an agent of skrl" || len(a) != 1 || a[0].Class != "PPO" || fmt.Sprintf("%.6g", a[0].Settings["learning_rate"]) != "0.00225" || !strings.HasPrefix(a[0].Settings["modules"].(string), "policy, value, ") {
 		t.Errorf("%s %+v", theirs.Kind, a)
 	}
 	// One module of several files is not the agent.
-	if c := of(t, filepath.Join("..", "..", "checkpoint", "skrl", "testdata", "amp_separately", "policy_1.pt"), inspection.Options{}).Checkpoint; c.Kind != "PyTorch file" || len(c.Agents) != 0 {
+	if c := of(t, filepath.Join("..", "..", "..", "checkpoint", "skrl", "testdata", "amp_separately", "policy_1.pt"), inspection.Options{}).Checkpoint; c.Kind != "PyTorch file" || len(c.Agents) != 0 {
 		t.Errorf("%s %+v", c.Kind, c.Agents)
 	}
-	if c := of(t, filepath.Join("..", "..", "checkpoint", "skrl", "testdata", "amp_separately", "second.pt"), inspection.Options{}).Checkpoint; c.Agents[0].Class != "AMP" {
+	if c := of(t, filepath.Join("..", "..", "..", "checkpoint", "skrl", "testdata", "amp_separately", "second.pt"), inspection.Options{}).Checkpoint; c.Agents[0].Class != "AMP" {
 		t.Errorf("%+v", c.Agents)
 	}
-	if _, err := inspection.Of(filepath.Join("..", "..", "go.mod"), inspection.Options{}); err == nil || !strings.Contains(err.Error(), "want a name that ends in") {
+	if _, err := inspection.Of(filepath.Join("..", "..", "..", "go.mod"), inspection.Options{}); err == nil || !strings.Contains(err.Error(), "want a name that ends in") {
 		t.Errorf("go.mod gives %v", err)
 	}
 }
