@@ -48,36 +48,6 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// TestCompletionOfSettings checks what is offered after --set: the names that are registered, and the keys of the
-// configuration that the line gives so far.
-func TestCompletionOfSettings(t *testing.T) {
-	here(t, "stopping.yaml", strings.Replace(short, "id: CartPole", "id: Stopping", 1))
-	write(t, "population.yaml", populations["isaaclab"].text)
-	for _, x := range []struct {
-		args      []string
-		want      string
-		directive string
-	}{
-		{[]string{"environment.id=S"}, "environment.id=Stopping", ":4"},
-		{[]string{"models.policy.class=Bi"}, "models.policy.class=Bilinear", ":4"},
-		{[]string{"pbt.mutation.learning_rate=to_one"}, "pbt.mutation.learning_rate=to_one", ":4"},
-		{[]string{"pbt.parameters.gae_lambda.rule=one_"}, "pbt.parameters.gae_lambda.rule=one_minus", ":4"},
-		{[]string{"agent.class="}, "agent.class=AMP agent.class=PPO", ":4"},
-		{[]string{"agent.rollouts=1"}, "", ":4"},
-		{[]string{"environment.id=Stopping", "--set", "environment.a"}, "environment.at=", ":6"},
-		{[]string{"agent.class=AMP", "--set", "agent.task_"}, "agent.task_reward_scale=", ":6"},
-		{[]string{"agent.task_"}, "", ":6"},
-		{[]string{"trainer.times"}, "trainer.timesteps=", ":6"},
-		{[]string{"seed=1", "-c", "stopping.yaml", "--set", "environment.a"}, "environment.at=", ":6"},
-		{[]string{"seed=1", "-c", "population.yaml", "--set", "pbt.threshold"}, "pbt.threshold_abs= pbt.threshold_std=", ":6"},
-	} {
-		offered, directive := commandtest.Complete(t, command(), append([]string{"train", "--set"}, x.args...)...)
-		if got := strings.Join(offered, " "); got != x.want || directive != x.directive {
-			t.Errorf("%q: %s %s, want %s %s", x.args, got, directive, x.want, x.directive)
-		}
-	}
-}
-
 // TestOwnName checks that help, examples and words of what to call next have the name of the program.
 func TestOwnName(t *testing.T) {
 	old := program

@@ -11,7 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
-	"github.com/gorl-dev/gorl/internal/inspection"
+	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/models/description"
 )
 
