@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
@@ -14,7 +14,7 @@ import (
 // products depend on where in memory rows lie, so last bits may differ there.
 func (x suite) graphs(t *testing.T) {
 	a, b := x.make(t, 1, map[string]any{"learning_epochs": 3}), x.make(t, 1, map[string]any{"learning_epochs": 3, "cuda_graphs": true})
-	for _, agent := range []agents.Complete{a, b} {
+	for _, agent := range []onpolicy.Algorithm{a, b} {
 		w := x.world(2)
 		agenttest.Learn(t, agent, w, 2)
 		must(t, agent.SetHyperparameters(map[string]float64{"learning_rate": 5e-4, "grad_norm_clip": 0.2}))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
@@ -27,7 +28,7 @@ func (x suite) resume(t *testing.T) {
 			agenttest.Same(t, a, b)
 		}
 	}
-	small := func(a agents.Complete) *checkpoint.Snapshot {
+	small := func(a onpolicy.Algorithm) *checkpoint.Snapshot {
 		snap, err := a.Snapshot(agents.SnapshotOptions{})
 		must(t, err)
 		return snap

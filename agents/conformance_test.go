@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -220,7 +221,7 @@ func TestConformance(t *testing.T) {
 const rows = 3
 
 // make makes an agent for so many rows, of settings over those of the suite, and closes it with the test.
-func (x suite) make(t testing.TB, seed int64, settings map[string]any) agents.Complete {
+func (x suite) make(t testing.TB, seed int64, settings map[string]any) onpolicy.Algorithm {
 	t.Helper()
 	a := x.unbound(t, seed, settings)
 	must(t, a.Bind(rows))
@@ -229,7 +230,7 @@ func (x suite) make(t testing.TB, seed int64, settings map[string]any) agents.Co
 }
 
 // unbound makes an agent that does not know the number of rows, and that the caller closes.
-func (x suite) unbound(t testing.TB, seed int64, settings map[string]any) (a agents.Complete) {
+func (x suite) unbound(t testing.TB, seed int64, settings map[string]any) (a onpolicy.Algorithm) {
 	t.Helper()
 	const scaler = "RunningStandardScaler"
 	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 3, "observation_preprocessor": scaler,

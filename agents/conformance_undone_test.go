@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -59,7 +60,7 @@ func (x suite) divergence(t *testing.T) {
 }
 
 // update makes an update to its end.
-func update(a agents.Complete) error {
+func update(a onpolicy.Algorithm) error {
 	if err := a.Update(context.Background()); err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 // replay is an agent made of a case's networks, with its inside.
 type replay struct {
 	c      *goldenCase
-	agent  agents.Complete
-	core   *onpolicy.Core
+	agent  onpolicy.Algorithm
+	core   onpolicy.Parts
 	policy *told
 	value  *watched
 }

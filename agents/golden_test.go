@@ -10,8 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unsafe"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
@@ -73,8 +73,8 @@ func goldenPPO(t *testing.T, c *goldenCase) {
 	})
 	must(t, err)
 	defer a.Close()
-	core := inside(a.Complete, "Core").Interface().(*onpolicy.Core)
-	core.Overwrites = !c.Repaired
+	core := inside(a, "Parts").Interface().(onpolicy.Parts)
+	core.RepeatMemories = !c.Repaired
 	x := &replay{c, a, core, policy, value}
 	x.run(t, func(compare *golden.Comparison, i int) {
 		compareLastValues(t, compare, core, &c.Updates[i])
@@ -92,8 +92,8 @@ func goldenAMP(t *testing.T, c *goldenCase) {
 	must(t, err)
 	defer a.Close()
 	rows := &recorded{t: t}
-	inside(a.Complete, "Draw").Set(reflect.ValueOf(rows))
-	x := &replay{c, a, inside(a.Complete, "Core").Interface().(*onpolicy.Core), policy, value}
+	inside(a, "Draw").Set(reflect.ValueOf(rows))
+	x := &replay{c, a, inside(a, "Parts").Interface().(onpolicy.Parts), policy, value}
 	discriminator.watch(t)
 	x.run(t, func(compare *golden.Comparison, i int) {
 		compareLastValues(t, compare, x.core, &c.Updates[i])
@@ -105,16 +105,14 @@ func goldenAMP(t *testing.T, c *goldenCase) {
 	})
 }
 
-// inside is an exported field of what an agent hides behind its interface, by name.
-func inside(agent agents.Complete, field string) reflect.Value {
-	if g, ok := agent.(*onpolicy.Guarded); ok {
-		agent = g.Complete
-	}
-	return reflect.ValueOf(agent).Elem().FieldByName(field)
+// inside returns an exported field of an agent's learner, by name.
+func inside(agent onpolicy.Algorithm, field string) reflect.Value {
+	x := reflect.ValueOf(agent).Elem().FieldByName("learner").Elem().FieldByName(field)
+	return reflect.NewAt(x.Type(), unsafe.Pointer(x.UnsafeAddr())).Elem()
 }
 
 // compareLastValues compares the values of what followed the rollout, from which the advantages start.
-func compareLastValues(t *testing.T, compare *golden.Comparison, core *onpolicy.Core, u *goldenUpdate) {
+func compareLastValues(t *testing.T, compare *golden.Comparison, core onpolicy.Parts, u *goldenUpdate) {
 	t.Helper()
 	want, ok := u.Targets["last_values"]
 	if !ok {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/exclusive"
@@ -20,7 +21,7 @@ import (
 )
 
 // failing are the methods that return an error, called as correctly as is possible without knowing the agent.
-func failing(a agents.Complete, w *agenttest.World) map[string]func() error {
+func failing(a onpolicy.Algorithm, w *agenttest.World) map[string]func() error {
 	calls := map[string]func() error{
 		"Act":                func() error { _, err := a.Act(w.Now()); return err },
 		"Record":             func() error { return a.Record(agents.Transition{}) },
@@ -42,7 +43,7 @@ func failing(a agents.Complete, w *agenttest.World) map[string]func() error {
 }
 
 // harmless calls the methods that return no error.
-func harmless(a agents.Complete) {
+func harmless(a onpolicy.Algorithm) {
 	a.SetTraining(false)
 	a.SetTraining(true)
 	a.SetStochastic(true)

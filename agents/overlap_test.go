@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
@@ -33,7 +34,7 @@ func overlapping(t *testing.T, run func(t *testing.T, x suite)) {
 // while one of them acts.
 type byTurns struct {
 	t              testing.TB
-	actor, learner agents.Complete
+	actor, learner onpolicy.Algorithm
 }
 
 // collect makes a rollout.

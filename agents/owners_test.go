@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/models"
@@ -16,7 +16,7 @@ import (
 // lender makes agents with networks that were made before. Two agents share one of them.
 type lender struct {
 	network string // that they share
-	new     func(seed int64, m amp.Models, settings map[string]any) (agents.Complete, error)
+	new     func(seed int64, m amp.Models, settings map[string]any) (onpolicy.Algorithm, error)
 	make    func(seed int64) (amp.Models, error)
 	share   func(from, to *amp.Models)
 }
@@ -25,15 +25,15 @@ func lenders() (all []lender) {
 	three := spaces.Unbounded(3)
 	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(3), AMPObservation: three}
 	small := map[string]any{"rollouts": 4, "mini_batches": 2}
-	newPPO := func(seed int64, m amp.Models, settings map[string]any) (agents.Complete, error) {
+	newPPO := func(seed int64, m amp.Models, settings map[string]any) (onpolicy.Algorithm, error) {
 		return ppo.New(ppo.Options{Spaces: sp, NumEnvs: rows, Seed: seed, Dict: both(settings, small),
 			Models: ppo.Models{Policy: m.Policy, Value: m.Value}})
 	}
-	type maker func(seed int64, m amp.Models, settings map[string]any) (agents.Complete, error)
+	type maker func(seed int64, m amp.Models, settings map[string]any) (onpolicy.Algorithm, error)
 	newAMP := func(more map[string]any) maker {
 		memories := map[string]any{"amp_batch_size": 8, "motion_dataset_size": 20, "reply_buffer_size": 20}
 		small := both(more, both(small, memories))
-		return func(seed int64, m amp.Models, settings map[string]any) (agents.Complete, error) {
+		return func(seed int64, m amp.Models, settings map[string]any) (onpolicy.Algorithm, error) {
 			return amp.New(amp.Options{Spaces: sp, NumEnvs: rows, Seed: seed, Models: m, Dict: both(settings, small),
 				Motions: &agenttest.Motion{Width: 3, Mean: 0.7, Space: sp.AMPObservation}})
 		}

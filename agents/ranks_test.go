@@ -51,8 +51,8 @@ func numbers(n int, which ...uint64) []float32 {
 // partOf is an agent that acts in the environments [first, first + envs) of all. parts is among how many ranks all of
 // them are shared out, also where one process has them all.
 type partOf struct {
-	agent              agents.Complete
-	core               *onpolicy.Core
+	agent              onpolicy.Algorithm
+	core               onpolicy.Parts
 	policy             *told
 	first, envs, parts int
 	update, epoch      int
@@ -95,8 +95,8 @@ func newPart(algorithm string, g *distributed.Group, parts int, seed int64, dict
 			return nil, err
 		}
 		p.agent = a
-		inside(a.Complete, "Draw").Set(reflect.ValueOf(&drawn{p}))
-		p.core = inside(a.Complete, "Core").Interface().(*onpolicy.Core)
+		inside(a, "Draw").Set(reflect.ValueOf(&drawn{p}))
+		p.core = inside(a, "Parts").Interface().(onpolicy.Parts)
 	} else {
 		a, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: p.envs, Dict: settings, Seed: 3,
 			Models: ppo.Models{Policy: p.policy, Value: value}, Group: g})
@@ -104,7 +104,7 @@ func newPart(algorithm string, g *distributed.Group, parts int, seed int64, dict
 			return nil, err
 		}
 		p.agent = a
-		p.core = inside(a.Complete, "Core").Interface().(*onpolicy.Core)
+		p.core = inside(a, "Parts").Interface().(onpolicy.Parts)
 	}
 	p.core.Shuffle = p.shuffle
 	return p, nil

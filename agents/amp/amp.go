@@ -42,9 +42,7 @@ type Options struct {
 	Models Models
 	// Motions shows the reference motion; an environment often does. With discriminator_mode "differential" it is not used.
 	Motions MotionSource
-	// Config are the settings to start from, nil for [DefaultConfig]. The agent keeps a copy.
-	Config *Config
-	// Dict is merged over Config: settings by the keys of skrl's documentation, see [FromDict]. nil changes nothing.
+	// Dict holds settings by the keys of skrl's documentation, see [FromDict]. nil keeps all defaults.
 	Dict map[string]any
 	// Seed starts every random sequence of the agent. Same seed, same machine, same run.
 	Seed int64
@@ -56,7 +54,7 @@ type Options struct {
 
 // learner is the inside of an [Agent]: the core that all on-policy agents share, and what AMP adds to it.
 type learner struct {
-	*onpolicy.Core
+	onpolicy.Parts
 	cfg            *Config
 	discriminator  models.Network
 	styleValue     models.Network // nil with one critic; styleEstimator has the fields of its estimates
@@ -82,7 +80,8 @@ type learner struct {
 // New makes an agent. It returns an error, before anything changes, if spaces, models, motions or settings are wrong,
 // and closes the models then. A network that belongs to another agent is also an error, and stays open.
 func New(o Options) (agent *Agent, err error) {
-	cfg, err := o.config()
+	config, err := FromDict(o.Dict, o.Spaces)
+	cfg := &config
 	if err == nil {
 		err = o.check(cfg)
 	}
@@ -104,15 +103,13 @@ func New(o Options) (agent *Agent, err error) {
 	a := &learner{cfg: cfg, discriminator: o.Models.Discriminator, motions: o.Motions}
 	a.rows = memory.NewPacking(o.Spaces.AMPObservation)
 	options := onpolicy.Options{Name: "AMP", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Settings: cfg,
-		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group,
-		Fields: []memory.Field{a.rows.Field("amp_observations"), {Name: "next_values", Width: 1},
-			{Name: "style_rewards", Width: 1}}}
-	if cfg.LatentMode == calm {
-		options.Fields = append(options.Fields, memory.Field{Name: "windows", Width: o.Spaces.AMPObservation.Width()})
-	}
-	options.Scratch = []string{"style_rewards", "style_returns"}
-	if !cfg.Skrl20() {
-		options.Scratch = append(options.Scratch, "next_values")
+		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group, RawObservations: a.latents()}
+	options.Fields = []onpolicy.Field{{Field: a.rows.Field("amp_observations"), Minibatch: true},
+		{Field: memory.Field{Name: "next_values", Width: 1}, Computed: !cfg.Skrl20()},
+		{Field: memory.Field{Name: "style_rewards", Width: 1}, Computed: true}}
+	if a.calm() {
+		width := o.Spaces.AMPObservation.Width()
+		options.Fields = append(options.Fields, onpolicy.Field{Field: memory.Field{Name: "windows", Width: width}, Minibatch: true})
 	}
 	if cfg.SeparateCritics {
 		a.styleValue = o.Models.StyleValue
@@ -120,9 +117,9 @@ func New(o Options) (agent *Agent, err error) {
 		a.styleEstimator = &onpolicy.Critic{Name: layout.StyleValue, Network: a.styleValue, Values: "style_values",
 			Final: "style_final_values"}
 		options.Critics = []*onpolicy.Critic{a.styleEstimator}
-		for _, name := range []string{"style_values", "style_final_values", "style_returns"} {
-			options.Fields = append(options.Fields, memory.Field{Name: name, Width: 1})
-		}
+		options.Fields = append(options.Fields, onpolicy.Field{Field: memory.Field{Name: "style_values", Width: 1}, Minibatch: true},
+			onpolicy.Field{Field: memory.Field{Name: "style_final_values", Width: 1}},
+			onpolicy.Field{Field: memory.Field{Name: "style_returns", Width: 1}, Computed: true, Minibatch: true})
 	} else {
 		onpolicy.CloseFree(o.Models.StyleValue)
 	}
@@ -137,7 +134,7 @@ func New(o Options) (agent *Agent, err error) {
 	if cfg.DiscriminatorOptimizer == "separate" {
 		options.SeparateFrom = 1 + len(options.Extra)
 	}
-	if a.Core, err = onpolicy.New(options); err != nil {
+	if a.Parts, err = onpolicy.New(options); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -145,7 +142,7 @@ func New(o Options) (agent *Agent, err error) {
 			_ = a.Close()
 		}
 	}()
-	a.StageRecord, a.AfterRecord = recording(a.Core, a.styleEstimator)
+	a.StageRecord, a.AfterRecord = recording(a.Collector, a.styleEstimator)
 	if a.calm() {
 		a.followWindows()
 	}
@@ -171,7 +168,7 @@ func New(o Options) (agent *Agent, err error) {
 
 // overlapped returns the agent that acts while it learns: a with networks of its own to act with, of which the
 // discriminator is none, nor the encoder.
-func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (Models, error)) (agents.Complete, error) {
+func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (Models, error)) (onpolicy.Algorithm, error) {
 	m, err := remake(options.Seed)
 	if err == nil {
 		err = m.check(a.cfg)
@@ -192,7 +189,7 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 	default:
 		onpolicy.CloseFree(m.StyleValue)
 	}
-	both, err := onpolicy.NewOverlap(a, a.Core, options)
+	both, err := onpolicy.NewOverlap(a, a.Parts, options)
 	if err != nil {
 		return nil, err
 	}
@@ -201,16 +198,6 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 		both.Fetch = func() ([]float32, error) { return a.reference(a.cfg.AMPBatchSize) }
 	}
 	return both, nil
-}
-
-// config returns the agent's own copy of the settings.
-func (o Options) config() (*Config, error) {
-	if o.Config == nil {
-		cfg, err := FromDict(o.Dict, o.Spaces)
-		return &cfg, err
-	}
-	cfg := o.Config.clone()
-	return &cfg, cfg.merge(o.Dict, o.Spaces)
 }
 
 // check refuses spaces without an AMP observation, and missing reference motion.
@@ -283,7 +270,7 @@ func (a *learner) prepare() error {
 // recording returns what adds the step's AMP observations (N, M) to the rollout of a core: stage puts them into its
 // transfer, and record writes what has arrived, and for a second critic, style, the values of truncated episodes' last
 // observations. skrl 2.0's estimate needs the value of what follows each step instead.
-func recording(c *onpolicy.Core, style *onpolicy.Critic) (stage func(t agents.Transition) error, record func(s *tensor.Scope)) {
+func recording(c *onpolicy.Collector, style *onpolicy.Critic) (stage func(t agents.Transition) error, record func(s *tensor.Scope)) {
 	space := c.Spaces().AMPObservation
 	packing, width := memory.NewPacking(space), space.Width()
 	var shown tensor.Part
@@ -315,7 +302,7 @@ func recording(c *onpolicy.Core, style *onpolicy.Critic) (stage func(t agents.Tr
 // finiteRows returns a transition's AMP observations. It returns an error if a row that is learned from holds NaN or
 // an infinity. In the other rows NaN and infinities become 0: the product of NaN and a mask's 0 is NaN, and would
 // spread to the rows that are learned from.
-func finiteRows(c *onpolicy.Core, t agents.Transition, width int) ([]float32, error) {
+func finiteRows(c *onpolicy.Collector, t agents.Transition, width int) ([]float32, error) {
 	rows, unused := t.AMPObservations, c.Unused(t)
 	if err := c.CheckFinite("Record", "AMP observations", rows, width, unused); err != nil || unused == nil {
 		return rows, err
@@ -336,20 +323,18 @@ func (a *learner) Close() error {
 			s.Close()
 		}
 	}
-	return a.Core.Close()
+	return a.Parts.Close()
 }
 
 // Hyperparameters returns the settings that may change while training, by their keys.
-func (a *learner) Hyperparameters() map[string]float64 { return agents.Values(a.cfg.Tunable()) }
+func (a *learner) Hyperparameters() map[string]float64 { return onpolicy.ReadTunable(a.cfg.Tunable()) }
 
 // SetHyperparameters changes some of them, all or none.
 func (a *learner) SetHyperparameters(values map[string]float64) error {
 	next := a.cfg.clone()
-	if err := agents.Assign("amp", next.Tunable(), values); err != nil {
+	if err := a.Assign(&next.OnPolicy, next.Tunable(), values); err != nil {
 		return err
 	}
-	agents.Rescale(next.LearningRate, a.cfg.LearningRate[0])
-	agents.Rescale(next.GradNormClip, a.cfg.GradNormClip[0])
 	if err := cmp.Or(next.Validate(), a.CheckSettings(&next.OnPolicy)); err != nil {
 		return err
 	}
@@ -359,16 +344,4 @@ func (a *learner) SetHyperparameters(values map[string]float64) error {
 		a.separate.Clips[0].MaxNorm = next.DiscriminatorGradNormClip
 	}
 	return a.ApplySettings()
-}
-
-// meters are the figures of every minibatch, in the order in which learn adds them.
-func (a *learner) meters() []string {
-	list := []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Loss / Bounds loss",
-		"Loss / Discriminator loss", "Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm",
-		"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
-		"Discriminator / Logit (motion)", "Discriminator / Logit (policy)"}
-	if a.latents() {
-		list = append(list, "Loss / Encoder loss", "Loss / Diversity loss")
-	}
-	return list
 }

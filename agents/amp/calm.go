@@ -159,27 +159,26 @@ func (a *learner) halves(s *tensor.Scope, rows tensor.Tensor) (first, second ten
 
 // encodeAgain returns a minibatch whose inputs end with new encodings of the motion behind each latent that the
 // policy was given. The losses of the policy and the value network then have a gradient with respect to the encoder's
-// weights. The encodings (n, L) also replace the motion in Extra[2].
-func (a *learner) encodeAgain(s *tensor.Scope, b onpolicy.Batch) onpolicy.Batch {
-	z := a.encode(s, a.scaled(s, b.Extra[2]))
-	b.Extra = []tensor.Tensor{b.Extra[0], b.Extra[1], z}
+// weights. It also returns the encodings (n, L).
+func (a *learner) encodeAgain(s *tensor.Scope, b onpolicy.Batch) (again onpolicy.Batch, z tensor.Tensor) {
+	z = a.encode(s, a.scaled(s, b.Fields["windows"]))
 	sp, l := a.Spaces(), a.cfg.LatentSize
 	scaled := a.ObservationScaler.ForwardColumns(s, z, sp.Observation.Width()-l)
 	b.Inputs.Observations = a.withLatent(s, b.Inputs.Observations, scaled)
 	if b.Inputs.States.T != nil {
 		b.Inputs.States = a.withLatent(s, b.Inputs.States, a.StateScaler.ForwardColumns(s, z, sp.State.Width()-l))
 	}
-	return b
+	return b, z
 }
 
 // conditional returns the discriminator's logits for n rows of each kind in a minibatch, its gradient penalty, and
 // the encoder's own loss. fake are the logits of the policy's rows, from this rollout and from the replay buffer,
-// with their latents encoded again. With mismatched_negatives fake also has reference rows with the policy's latents.
+// with their latents encoded again; encodings (n, L) are those of this rollout. With mismatched_negatives fake also has reference rows with the policy's latents.
 // real are the logits of reference rows with their own encodings. The latents have no gradient here: the penalty is
 // on the gradient with respect to the reference rows.
-func (a *learner) conditional(s *tensor.Scope, b onpolicy.Batch, n int64) (fake, real, penalty, encoder tensor.Tensor) {
+func (a *learner) conditional(s *tensor.Scope, b onpolicy.Batch, encodings tensor.Tensor, n int64) (fake, real, penalty, encoder tensor.Tensor) {
 	pairs, replay := a.Draw.MotionRows(s, b.Index, n), a.Draw.ReplayRows(s, b.Index, n)
-	policy, latents := s.Narrow(b.Extra[0], 0, 0, n), s.Detach(s.Narrow(b.Extra[2], 0, 0, n))
+	policy, latents := s.Narrow(b.Fields["amp_observations"], 0, 0, n), s.Detach(s.Narrow(encodings, 0, 0, n))
 	earlier, earlierLatents := policy, latents
 	if replay.T != nil {
 		rows, windows := a.halves(s, replay)
@@ -227,23 +226,26 @@ func uniformity(s *tensor.Scope, z tensor.Tensor) tensor.Tensor {
 // sphere: what a policy of latent_mode "calm" is told to move like them (wrappers.Skills.SetSource), and of ASE what it
 // was probably told. Nothing is learned. The slice is the caller's. Without latent_size, and for rows of another width, it
 // is an error.
-func (a *Agent) Encode(ampObservations []float32) ([]float32, error) {
-	if err := a.guarded.Guard.Enter(&callEncode); err != nil {
-		return nil, err
-	}
-	defer a.guarded.Guard.Leave()
-	l := a.learner
-	width := l.Spaces().AMPObservation.Width()
-	if !l.latents() {
+func (a *Agent) Encode(ampObservations []float32) (latents []float32, err error) {
+	err = a.serial.Do(&callEncode, func() error {
+		latents, err = a.learner.encodeRows(ampObservations)
+		return err
+	})
+	return latents, err
+}
+
+func (a *learner) encodeRows(ampObservations []float32) ([]float32, error) {
+	width := a.Spaces().AMPObservation.Width()
+	if !a.latents() {
 		return nil, errors.New("amp: Encode: the agent has no encoder; set \"latent_size\"")
 	}
 	if len(ampObservations) == 0 || len(ampObservations)%width != 0 {
 		return nil, fmt.Errorf("amp: Encode: %d values of AMP observations; want rows of %d", len(ampObservations), width)
 	}
-	s := tensor.NoGrad().On(l.Device).Layers(l.Precision)
+	s := tensor.NoGrad().On(a.Device).Layers(a.Precision)
 	defer s.Close()
 	rows := tensor.From(s, ampObservations, int64(len(ampObservations)/width), int64(width))
-	return l.encoded(s, l.scaled(s, rows))
+	return a.encoded(s, a.scaled(s, rows))
 }
 
 // encoded returns the latents of rows (n, M) as the encoder sees them.
@@ -263,22 +265,25 @@ const shownLatents = 4096
 // environment: pass this method to wrappers.Skills.SetSource. In training the agent refuses latents of any other
 // source, because it learns from the motion behind each. The latents are computed again after an update and after a
 // Restore. The slice is the agent's. Without latent_mode "calm" Latents returns an error.
-func (a *Agent) Latents() ([]float32, error) {
-	if err := a.guarded.Guard.Enter(&callLatents); err != nil {
-		return nil, err
-	}
-	defer a.guarded.Guard.Leave()
-	l := a.learner
-	if !l.calm() {
+func (a *Agent) Latents() (latents []float32, err error) {
+	err = a.serial.Do(&callLatents, func() error {
+		latents, err = a.learner.latentsOfMotion()
+		return err
+	})
+	return latents, err
+}
+
+func (a *learner) latentsOfMotion() ([]float32, error) {
+	if !a.calm() {
 		return nil, errors.New("amp: Latents: the latents are not those of motion; set \"latent_mode\" to \"calm\"")
 	}
-	if l.motionLatents != nil {
-		return l.motionLatents, nil
+	if a.motionLatents != nil {
+		return a.motionLatents, nil
 	}
-	s := tensor.NoGrad().On(l.Device).Layers(l.Precision)
+	s := tensor.NoGrad().On(a.Device).Layers(a.Precision)
 	defer s.Close()
-	now, _ := l.halves(s, s.Narrow(l.motionSet.Data(), 0, 0, min(shownLatents, l.motionSet.Len())))
-	points, err := l.encoded(s, l.scaled(s, now))
+	now, _ := a.halves(s, s.Narrow(a.motionSet.Data(), 0, 0, min(shownLatents, a.motionSet.Len())))
+	points, err := a.encoded(s, a.scaled(s, now))
 	if err != nil {
 		return nil, err
 	}
@@ -286,9 +291,9 @@ func (a *Agent) Latents() ([]float32, error) {
 	if err != nil {
 		return nil, fmt.Errorf("amp: reading motion: %w", err)
 	}
-	l.windows.returned = l.windows.table(points, rows)
-	l.motionLatents = points
-	return l.motionLatents, nil
+	a.windows.returned = a.windows.table(points, rows)
+	a.motionLatents = points
+	return a.motionLatents, nil
 }
 
 // newMemory makes a memory of AMP observations, with latent_mode "calm" of rows that have so many values more.

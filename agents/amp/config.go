@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/recipes"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -204,7 +206,7 @@ func DefaultConfig() Config {
 // clone returns a copy that shares no slice with c.
 func (c *Config) clone() Config {
 	out := *c
-	out.OnPolicy = c.OnPolicy.Clone()
+	out.OnPolicy = onpolicy.Clone(&c.OnPolicy)
 	return out
 }
 
@@ -231,7 +233,7 @@ func (c *Config) Validate() error {
 	if c.TaskRewardScale == 0 && c.StyleRewardScale == 0 {
 		return fmt.Errorf("amp: \"task_reward_scale\" and \"style_reward_scale\" are both 0: there would be nothing to learn")
 	}
-	if err := cmp.Or(c.validateMode(), c.validateCALM(), agents.CheckKwargs("amp", "amp_observation_preprocessor",
+	if err := cmp.Or(c.validateMode(), c.validateCALM(), onpolicy.CheckKwargs("amp", "amp_observation_preprocessor",
 		c.AMPObservationPreprocessor, c.AMPObservationPreprocessorKwargs)); err != nil {
 		return err
 	}
@@ -251,7 +253,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("amp: \"termination_style_reward\" is %g and \"overlap\" is true: the discriminator that judges the steps "+
 			"is learning meanwhile; set one of them off", c.TerminationStyleReward)
 	}
-	return c.OnPolicy.Validate("amp", c.networks())
+	return onpolicy.Validate(&c.OnPolicy, "amp", c.networks())
 }
 
 // Tunable returns the settings that may change while training, by key.
@@ -289,24 +291,20 @@ func FromDict(dict map[string]any, sp spaces.Set) (Config, error) {
 	if v := dict["compatibility"]; v == agents.SKRL2 || v == agents.SKRL21 {
 		c.TimeLimitBootstrap = false
 	}
-	return c, c.merge(dict, sp)
-}
-
-// merge writes the settings of a dictionary over c and checks the result.
-func (c *Config) merge(dict map[string]any, sp spaces.Set) error {
-	own, err := agents.Rename("amp", dict, sp)
+	own, err := onpolicy.Rename("amp", dict, sp)
 	if err != nil {
-		return err
+		return c, err
 	}
 	_, weight := own["style_reward_weight"]
 	_, scale := own["discriminator_reward_scale"]
 	if weight || scale { // their product replaces the scale that c has, see aliases
 		c.StyleRewardScale = DefaultConfig().StyleRewardScale
 	}
-	if err := config.Merge(c, own, config.Options{Prefix: "amp", Aliases: aliases, Hints: agents.Hints()}); err != nil {
-		return err
+	err = config.Merge(&c, own, config.Options{Prefix: "amp", Aliases: aliases, Hints: recipes.Hints()})
+	if err == nil {
+		err = c.Validate()
 	}
-	return c.Validate()
+	return c, err
 }
 
 // aliases are skrl 1.4's names. There the style reward was weighed by style_reward_weight (default 1) times

@@ -119,8 +119,7 @@ func TestRefuses(t *testing.T) {
 		"negative weight":           {config(map[string]any{"style_reward_weight": -1}), `style_reward_weight`},
 		"kwargs of no preprocessor": {config(map[string]any{"amp_observation_preprocessor_kwargs": map[string]any{"epsilon": 1}}), `"amp_observation_preprocessor_kwargs"|"amp_observation_preprocessor" is not set`},
 		"preprocessor size":         {config(map[string]any{"amp_observation_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor_kwargs": map[string]any{"size": 9}}), `size is 9`},
-		"bad dictionary":            {func(o *Options) { c := DefaultConfig(); o.Config, o.Dict = &c, map[string]any{"amp_batch_size": 0} }, `"amp_batch_size"`},
-		"empty settings":            {func(o *Options) { o.Config, o.Dict = &Config{}, nil }, `rollouts`},
+		"bad size":                  {config(map[string]any{"amp_batch_size": 0}), `"amp_batch_size"`},
 		"no motions":                {func(o *Options) { o.Motions = nil }, `Motions is missing`},
 		"failing motions": {func(o *Options) {
 			o.Motions = source(func(int) ([]float32, error) { return nil, errors.New("no clip") })
@@ -309,29 +308,17 @@ func TestRecordNeedsAMPObservations(t *testing.T) {
 	}
 }
 
-// Dict is merged over Config, which stays the caller's own. skrl 1.4's two factors of the style reward replace Config's scale.
-func TestDictOverConfig(t *testing.T) {
-	for name, test := range map[string]struct {
+// skrl 1.4's two factors of the style reward become its scale.
+func TestFactorsOfStyleReward(t *testing.T) {
+	for _, test := range []struct {
 		dict map[string]any
 		want float64
 	}{
-		"nothing":    {nil, 0.7},
-		"its key":    {map[string]any{"style_reward_scale": 0.9}, 0.9},
-		"one factor": {map[string]any{"style_reward_weight": 0.5}, 1},
-		"both":       {map[string]any{"style_reward_weight": 0.5, "discriminator_reward_scale": 3}, 1.5},
+		{nil, 2}, {map[string]any{"style_reward_scale": 0.9}, 0.9}, {map[string]any{"style_reward_weight": 0.5}, 1},
+		{map[string]any{"style_reward_weight": 0.5, "discriminator_reward_scale": 3}, 1.5},
 	} {
-		c := DefaultConfig()
-		c.StyleRewardScale, c.MotionDatasetSize = 0.7, 30
-		a, err := New(Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: 3}, Config: &c, Dict: test.dict})
-		if err != nil {
-			t.Fatal(err)
-		}
-		agenttest.Close(t, a)
-		if got := a.Settings(); got.StyleRewardScale != test.want || got.MotionDatasetSize != 30 {
-			t.Errorf("%s: style reward scale %v and dataset %d, want %v and 30", name, got.StyleRewardScale, got.MotionDatasetSize, test.want)
-		}
-		if c.StyleRewardScale != 0.7 {
-			t.Errorf("%s: the caller's settings have changed to %v", name, c.StyleRewardScale)
+		if c, err := FromDict(test.dict, plain); err != nil || c.StyleRewardScale != test.want {
+			t.Errorf("%v: style reward scale %v (%v), want %v", test.dict, c.StyleRewardScale, err, test.want)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 // its mean logits, all scalars.
 type verdict struct {
 	loss, penalty, motionRight, policyRight, motionLogit, policyLogit tensor.Tensor
-	encoder                                                           tensor.Tensor // with latent_mode "calm" the encoder's own loss
+	ownEncoder                                                        tensor.Tensor // with latent_mode "calm", the encoder's own loss
 }
 
 // logits are the discriminator's, (n, 1), of standardised rows (n, M), or with latent_mode "calm" of rows with latents
@@ -30,11 +30,11 @@ func (a *learner) judgedRows(b onpolicy.Batch) int64 {
 // discriminate computes the discriminator's loss on up to n rows each of the policy's motion, now and earlier, and of
 // the reference, or with discriminator_mode "differential" the row of zeros: to tell them apart, with a penalty on the
 // gradient by its input, which keeps the style reward smooth (Peng et al. 2021, eq. 8), and penalties on weights.
-func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
+func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch, encodings tensor.Tensor) verdict {
 	c, n := a.cfg, a.judgedRows(b)
 	var fake, real, penalty, encoder tensor.Tensor
 	if a.calm() {
-		fake, real, penalty, encoder = a.conditional(s, b, n)
+		fake, real, penalty, encoder = a.conditional(s, b, encodings, n)
 	} else if policy, replay, motion := a.samples(s, b, n); a.differential() {
 		fake, real, penalty = a.differentialPenalty(s, s.Cat(0, policy, replay), motion)
 	} else {
@@ -43,7 +43,7 @@ func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
 	}
 	loss := s.Add(a.adversarial(s, fake, real), s.MulScalar(penalty, c.DiscriminatorGradientPenaltyScale))
 
-	v := verdict{loss: s.MulScalar(a.regularise(s, loss), c.DiscriminatorLossScale), penalty: penalty, encoder: encoder}
+	v := verdict{loss: s.MulScalar(a.regularise(s, loss), c.DiscriminatorLossScale), penalty: penalty, ownEncoder: encoder}
 	v.motionRight, v.motionLogit = s.PositiveShare(real)
 	v.policyRight, v.policyLogit = s.PositiveShare(fake)
 	v.policyRight = s.ScalarSub(1, v.policyRight)

@@ -158,8 +158,9 @@ func TestSkillGradients(t *testing.T) {
 				}
 				b := onpolicy.Batch{Rows: 6, Inputs: l.Inputs(s, input("observations"), states), Actions: input("actions"), LogProb: input("log_prob"),
 					Advantages: input("advantages"), Returns: input("returns"), Values: input("returns"),
-					Extra: []tensor.Tensor{input("motion"), input("observations"), input("windows")}}
-				meter := onpolicy.NewMeter(s, l.meters()...)
+					Raw:    input("observations"),
+					Fields: map[string]tensor.Tensor{"amp_observations": input("motion"), "windows": input("windows")}}
+				meter := onpolicy.NewMeter(s, l.figures(new(losses)))
 				if _, _, err := l.minibatch(s, b, meter); err != nil {
 					t.Fatal(err)
 				}

@@ -46,13 +46,13 @@ func TestSequences(t *testing.T) {
 		}
 	}
 	count := 0
-	for b := range a.learner.Epoch(s, 0, a.learner.fields()...) {
+	for b := range a.learner.Epoch(s, 0) {
 		e, v := models.EvaluateBoth(s, a.learner.Policy, a.learner.Value, b.Of(layout.Policy), b.Of(layout.Value),
 			b.Actions)
 		near("the log-probability", e.LogProb, b.LogProb)
 		near("the value", a.learner.VScaler.Inverse(s, v), b.Values)
-		near("the style value", a.learner.styleValue.Forward(s, b.Of(layout.StyleValue)), b.Extra[1])
-		shown := tensortest.Float32s(t, s, b.Extra[0])
+		near("the style value", a.learner.styleValue.Forward(s, b.Of(layout.StyleValue)), b.Fields["style_values"])
+		shown := tensortest.Float32s(t, s, b.Fields["amp_observations"])
 		for i, p := range tensortest.Float32s(t, s, b.LogProb) {
 			for j, x := range motion[p] {
 				if shown[3*i+j] != x {

@@ -19,7 +19,7 @@ func (a *learner) makeScaler() (err error) {
 	const prefix = "amp: amp_observation_preprocessor_kwargs"
 	switch c.AMPObservationPreprocessor {
 	case agents.RunningStandardScaler:
-		cfg, err := agents.ScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, c.Skrl())
+		cfg, err := onpolicy.ScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, c.Skrl())
 		if err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func (a *learner) makeScaler() (err error) {
 		}
 	case agents.RunningMeanAbsScaler:
 		cfg := preprocessors.DefaultMeanAbsConfig()
-		if err := agents.MergeScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, &cfg); err != nil {
+		if err := onpolicy.MergeScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, &cfg); err != nil {
 			return err
 		}
 		c.AMPObservationPreprocessorKwargs = config.Dict(cfg)
@@ -82,7 +82,7 @@ type sampler interface {
 // samples returns what the discriminator compares in a minibatch, standardised, (n, M) each: the policy's motion now,
 // its earlier motion (the present one while there is none), and the reference. That of differences is one row of zeros.
 func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, replay, motion tensor.Tensor) {
-	policy = b.Extra[0]
+	policy = b.Fields["amp_observations"]
 	motion, replay = a.Draw.MotionRows(s, b.Index, n), a.Draw.ReplayRows(s, b.Index, n)
 	if replay.T == nil {
 		replay = policy

@@ -100,7 +100,7 @@ func (a *learner) probeEncoder(s *tensor.Scope) error {
 		return fmt.Errorf("amp: the encoder's output has shape %v, want (N, %d): \"latent_size\"", got, want)
 	}
 	in := a.ZeroInputs(s)
-	if a.cfg.DiversityLossScale > 0 && a.Core.Policy.Evaluate(s, in, a.Core.Policy.Mode(s, in)).Mean.T == nil {
+	if a.cfg.DiversityLossScale > 0 && a.Policy.Evaluate(s, in, a.Policy.Mode(s, in)).Mean.T == nil {
 		return errors.New("amp: \"diversity_loss_scale\" needs a policy that says the mean of its actions, a Gaussian one; set it to 0")
 	}
 	return s.Err()
@@ -168,11 +168,11 @@ func (a *learner) encoderReward(s *tensor.Scope) tensor.Tensor {
 // different latents lead to actions that differ as much (Peng et al. 2022, eq. 15, with the squared distance and the
 // clipping of their program).
 func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evaluation, conditional tensor.Tensor) (encoder, diversity tensor.Tensor) {
-	observations := b.Extra[1] // as they were observed
+	observations := b.Raw
 	z := a.latentOf(s, observations)
 	if encoder = conditional; encoder.T == nil {
 		n := a.judgedRows(b)
-		rows := a.scaled(s, a.rows.Float32(s, s.Narrow(b.Extra[0], 0, 0, n)))
+		rows := a.scaled(s, a.rows.Float32(s, s.Narrow(b.Fields["amp_observations"], 0, 0, n)))
 		encoder = s.Neg(s.Mean(a.likeness(s, s.Narrow(z, 0, 0, n), rows)))
 	}
 	if a.cfg.DiversityLossScale == 0 {
@@ -182,7 +182,7 @@ func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evalua
 	other := unit(s, s.Randn(a.Gen, n, l))
 	inputs := b.Inputs
 	inputs.Observations = a.Inputs(s, a.withLatent(s, observations, other), tensor.Tensor{}).Observations
-	mean := a.Core.Policy.Evaluate(s, inputs, b.Actions).Mean
+	mean := a.Policy.Evaluate(s, inputs, b.Actions).Mean
 	between := s.AddScalar(s.MulScalar(s.SumKeep(s.Mul(z, other), -1), -0.5), 0.5+1e-5)
 	moved := s.MeanKeep(s.Square(s.Sub(a.clippedMean(s, mean), a.clippedMean(s, e.Mean))), -1)
 	return encoder, s.Mean(s.Square(s.ScalarSub(1, s.Div(moved, between))))

@@ -14,7 +14,7 @@ import (
 // Snapshot implements [agents.Snapshotter]. With buffers the snapshot also holds the counts of steps with a low style
 // reward and the motion behind latents.
 func (a *learner) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
-	snap, err := a.Core.Snapshot(opt)
+	snap, err := a.Parts.Snapshot(opt)
 	if err == nil && opt.Buffers {
 		a.termination.snapshot(snap)
 		a.windows.snapshot(snap)
@@ -35,7 +35,7 @@ func (a *learner) Restore(snap *checkpoint.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Core.Restore(snap); err != nil {
+	if err := a.Parts.Restore(snap); err != nil {
 		return err
 	}
 	a.motionLatents = nil

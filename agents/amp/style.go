@@ -10,24 +10,27 @@ import (
 // discriminator and the running statistics that there are now, before style_reward_scale. With latent_mode "calm" each
 // observation has the latent behind it that it is judged by (n × (M+L)). Nothing is learned. The slice is the caller's. Rows
 // of another width are an error.
-func (a *Agent) StyleRewards(ampObservations []float32) ([]float32, error) {
-	if err := a.guarded.Guard.Enter(&callStyleRewards); err != nil {
-		return nil, err
-	}
-	defer a.guarded.Guard.Leave()
-	l := a.learner
-	width := l.judged()
+func (a *Agent) StyleRewards(ampObservations []float32) (rewards []float32, err error) {
+	err = a.serial.Do(&callStyleRewards, func() error {
+		rewards, err = a.learner.styleRewards(ampObservations)
+		return err
+	})
+	return rewards, err
+}
+
+func (a *learner) styleRewards(ampObservations []float32) ([]float32, error) {
+	width := a.judged()
 	if len(ampObservations) == 0 || len(ampObservations)%width != 0 {
 		return nil, fmt.Errorf("amp: %d values of AMP observations; want rows of %d", len(ampObservations), width)
 	}
-	s := tensor.NoGrad().On(l.Device)
+	s := tensor.NoGrad().On(a.Device)
 	defer s.Close()
 	rows := tensor.From(s, ampObservations, int64(len(ampObservations)/width), int64(width))
 	var latents tensor.Tensor
-	if l.calm() {
-		rows, latents = l.halves(s, rows)
+	if a.calm() {
+		rows, latents = a.halves(s, rows)
 	}
-	rewards := l.styleReward(s, l.logits(s, concatLatents(s, l.scaled(s, rows), latents)))
+	rewards := a.styleReward(s, a.logits(s, concatLatents(s, a.scaled(s, rows), latents)))
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("amp: style rewards: %w", err)
 	}

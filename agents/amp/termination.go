@@ -71,24 +71,26 @@ func (a *Agent) Terminates() bool { return a.learner.termination != nil }
 
 // Terminations implements [agents.Terminator]: it names the environments whose style reward has been below
 // termination_style_reward in the last termination_steps steps of the episode.
-func (a *Agent) Terminations() []bool {
-	if !a.guarded.Guard.TryEnter(&callTerminations) {
-		return nil
-	}
-	defer a.guarded.Guard.Leave()
-	w := a.learner.termination
-	if w == nil || !a.learner.Training() {
-		return nil
-	}
+func (a *Agent) Terminations() (ends []bool) {
+	a.serial.TryDo(&callTerminations, func() {
+		if l := a.learner; l.termination != nil && l.Training() {
+			ends = l.termination.end(int64(l.cfg.TerminationSteps))
+		}
+	})
+	return ends
+}
+
+// end returns a mask (N,) of the environments whose count has reached steps.
+func (w *termination) end(steps int64) []bool {
 	for i, n := range w.poor {
-		w.ends[i] = n >= int64(a.learner.cfg.TerminationSteps)
+		w.ends[i] = n >= steps
 	}
 	return w.ends
 }
 
 // ResetHidden implements [agents.Recurrent]. In training it also resets the counts of poor steps.
 func (a *learner) ResetHidden(environments ...int) {
-	a.Core.ResetHidden(environments...)
+	a.Parts.ResetHidden(environments...)
 	if a.termination == nil || !a.Training() {
 		return
 	}

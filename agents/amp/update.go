@@ -34,16 +34,14 @@ func (a *learner) Update(ctx context.Context) error {
 			skill = a.encoderReward(s)
 		}
 		a.estimate(s, style, skill)
-		meter := onpolicy.NewMeter(s, a.meters()...)
+		meter := onpolicy.NewMeter(s, a.figures(new(losses)))
 		if err := s.Err(); err != nil {
 			return err
 		}
 
-		_, alike := a.Draw.(random) // another sampler gives each minibatch rows of its own, which no graph can replay
-		a.Differ = !alike
 		for epoch := range a.cfg.LearningEpochs {
 			a.Draw.Begin(s, epoch)
-			stopped, err := a.Learn(ctx, epoch, meter, a.minibatch, a.fields()...)
+			stopped, err := a.Learn(ctx, epoch, meter, a.minibatch)
 			if err != nil {
 				return err
 			}
@@ -130,68 +128,72 @@ func (a *learner) estimate(s *tensor.Scope, style, skill tensor.Tensor) {
 	}
 }
 
+// losses are the scalars of a minibatch, as in ppo/update.go; verdict has those of the discriminator.
+type losses struct {
+	policy, value, entropyLoss, bounds, moved, clipped, entropy, norm tensor.Tensor
+	verdict
+	encoder, diversity tensor.Tensor // with latents
+}
+
+// figures are the losses as they are tracked.
+func (a *learner) figures(l *losses) []onpolicy.Figure {
+	track := onpolicy.NewFigure
+	list := []onpolicy.Figure{track("Loss / Policy loss", &l.policy), track("Loss / Value loss", &l.value),
+		track("Loss / Entropy loss", &l.entropyLoss), track("Loss / Bounds loss", &l.bounds), track("Loss / Discriminator loss", &l.loss),
+		track("Policy / KL divergence", &l.moved), track("Policy / Clip fraction", &l.clipped), track("Policy / Entropy", &l.entropy),
+		track("Gradient / Norm", &l.norm), track("Discriminator / Gradient penalty", &l.penalty),
+		track("Discriminator / Accuracy (motion)", &l.motionRight), track("Discriminator / Accuracy (policy)", &l.policyRight),
+		track("Discriminator / Logit (motion)", &l.motionLogit), track("Discriminator / Logit (policy)", &l.policyLogit)}
+	if a.latents() {
+		list = append(list, track("Loss / Encoder loss", &l.encoder), track("Loss / Diversity loss", &l.diversity))
+	}
+	return list
+}
+
 // minibatch learns from n rows of the rollout and as many of earlier and of reference motion, with one optimizer step. It
-// stops the pass where the policy has moved further than kl_threshold.
+// stops the pass if the policy has moved further than kl_threshold.
 func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.Meter) (moved tensor.Tensor, stop bool, err error) {
+	var encodings tensor.Tensor
 	if a.calm() {
-		b = a.encodeAgain(s, b)
+		b, encodings = a.encodeAgain(s, b)
 	}
 
 	// PPO's clipped surrogate, as in ppo/update.go.
+	var l losses
+	var kl tensor.Tensor
 	e, predicted := a.Evaluate(s, b)
-	policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
-	moved = a.Divergence(s, b, e, kl)
+	l.policy, kl, l.clipped = s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
+	l.moved = a.Divergence(s, b, e, kl)
 
 	// The critics' losses, and the entropy.
-	valueLoss := a.ValueLoss(s, predicted, b.Values, b.Returns)
+	l.value = a.ValueLoss(s, predicted, b.Values, b.Returns)
 	if a.styleValue != nil {
 		style := b.Learned(s, a.styleValue.Forward(s, b.Of(layout.StyleValue)))
-		valueLoss = s.Add(valueLoss, a.ValueLoss(s, style, b.Extra[1], b.Extra[2]))
+		l.value = s.Add(l.value, a.ValueLoss(s, style, b.Fields["style_values"], b.Fields["style_returns"]))
 	}
-	valueLoss = s.MulScalar(valueLoss, a.cfg.ValueLossScale)
-	entropy, entropyLoss := a.EntropyLoss(s, e)
+	l.value = s.MulScalar(l.value, a.cfg.ValueLossScale)
+	l.entropy, l.entropyLoss = a.EntropyLoss(s, e)
 
-	// The discriminator's loss, and that for means out of bounds where it is on, and the gradient of the sum.
-	d := a.discriminate(s, b)
-	loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
-	figures := []*tensor.Tensor{&policyLoss, &valueLoss, &entropyLoss, &boundsLoss, &clipped, &entropy, &d.loss,
-		&d.penalty, &d.motionRight, &d.policyRight, &d.motionLogit, &d.policyLogit}
-	var encoderLoss, diversityLoss tensor.Tensor
+	// The discriminator's loss, that for means out of bounds, if it is on, those of latents, and the gradient of the sum.
+	l.verdict = a.discriminate(s, b, encodings)
+	var loss tensor.Tensor
+	loss, l.bounds = a.BoundsLoss(s, e, s.Add(s.Add(s.Add(l.policy, l.entropyLoss), l.value), l.loss))
 	if a.latents() {
-		encoderLoss, diversityLoss = a.skillLosses(s, b, e, d.encoder)
-		loss = s.Add(loss, s.Add(s.MulScalar(encoderLoss, a.cfg.EncoderLossScale), s.MulScalar(diversityLoss, a.cfg.DiversityLossScale)))
-		figures = append(figures, &encoderLoss, &diversityLoss)
+		l.encoder, l.diversity = a.skillLosses(s, b, e, l.ownEncoder)
+		loss = s.Add(loss, s.Add(s.MulScalar(l.encoder, a.cfg.EncoderLossScale), s.MulScalar(l.diversity, a.cfg.DiversityLossScale)))
 	}
 	a.Differentiate(s, loss)
-	a.Average(s, b, &kl, &moved, figures...)
+	a.Average(s, b, &kl, &l.moved, a.figures(&l))
 
 	// One step down the gradient, unless the policy has moved too far. The learning rate may follow the divergence.
 	if stop, err := a.TooFar(s, kl); stop || err != nil {
-		return moved, stop, err
+		return l.moved, stop, err
 	}
 	a.step(s)
 	a.NoteStdDev(s, e)
-	tracked := []tensor.Tensor{policyLoss, valueLoss, entropyLoss, boundsLoss, d.loss, moved, clipped, entropy,
-		s.Select(a.Optimizer.Norms, 0, 0), d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit}
-	if a.latents() {
-		tracked = append(tracked, encoderLoss, diversityLoss)
-	}
-	meter.Add(s, tracked...)
-	return moved, false, s.Err()
-}
-
-// fields lists the fields of the rollout that a minibatch needs beside PPO's, in the order in which Batch.Extra has
-// them.
-func (a *learner) fields() []string {
-	switch {
-	case a.calm():
-		return []string{"amp_observations", "observations", "windows"}
-	case a.latents():
-		return []string{"amp_observations", "observations"}
-	case a.styleValue == nil:
-		return []string{"amp_observations"}
-	}
-	return []string{"amp_observations", "style_values", "style_returns"}
+	l.norm = s.Select(a.Optimizer.Norms, 0, 0)
+	meter.Add(s, a.figures(&l))
+	return l.moved, false, s.Err()
 }
 
 // step makes one optimizer step of all networks, the discriminator's with its own optimizer where it has one.

@@ -69,9 +69,8 @@ func TestRefuses(t *testing.T) {
 		"old and new name":                      {config(map[string]any{"lambda": 0.9, "gae_lambda": 0.95}), `"lambda"|"gae_lambda"`},
 		"old name of a flag":                    {config(map[string]any{"clip_predicted_values": 1}), `"clip_predicted_values"|true or false`},
 		"another agent's key":                   {config(map[string]any{"style_reward_scale": 1}), `"style_reward_scale"`},
-		"bad dictionary":                        {func(o *Options) { c := DefaultConfig(); o.Config, o.Dict = &c, map[string]any{"ratio_clip": -1} }, `"ratio_clip"|-1`},
-		"bad settings":                          {func(o *Options) { c := DefaultConfig(); c.RatioClip = nan; o.Config = &c }, `"ratio_clip"|NaN`},
-		"empty settings":                        {func(o *Options) { o.Config = &Config{} }, `rollouts`},
+		"negative clip":                         {config(map[string]any{"ratio_clip": -1}), `"ratio_clip"|-1`},
+		"no number":                             {config(map[string]any{"ratio_clip": nan}), `"ratio_clip"|NaN`},
 		"no models":                             {func(o *Options) { o.Models = Models{} }, `Models|ppo.MLPs`},
 		"failing models": {func(o *Options) {
 			o.Models = Models{Make: func(int64) (models.Policy, models.Network, error) { return nil, nil, errors.New("no luck") }}
@@ -243,34 +242,16 @@ func TestProblemsTogether(t *testing.T) {
 	}
 }
 
-// Dict is merged over Config, which stays the caller's own.
-func TestDictOverConfig(t *testing.T) {
-	c := DefaultConfig()
-	c.LearningRate, c.Rollouts = []float64{2e-4}, 24
-	o := Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Config: &c, Dict: map[string]any{"learning_rate": 3e-4, "lambda": 0.8}}
-	a, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
-	if got := a.Settings(); got.LearningRate[0] != 3e-4 || got.GAELambda != 0.8 || got.Rollouts != 24 {
-		t.Errorf("learning rate %v, λ %v and rollouts %d; want those of Dict, Dict and Config", got.LearningRate, got.GAELambda, got.Rollouts)
-	}
-	if c.LearningRate[0] != 2e-4 || c.GAELambda != 0.95 {
-		t.Errorf("the caller's settings have changed: %+v", c)
-	}
-}
-
 // Settings are copied in and out: an agent's are its own.
 func TestSettingsAreCopied(t *testing.T) {
-	c := DefaultConfig()
-	a, err := New(Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Config: &c})
+	rates := []float64{1e-3, 2e-3}
+	a, err := New(Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Dict: map[string]any{"learning_rate": rates}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	agenttest.Close(t, a)
-	c.LearningRate[0], c.GradNormClip[0] = 7, 7
-	a.Settings().LearningRate[0] = 8
+	rates[0] = 7
+	a.Settings().LearningRate[0], a.Settings().GradNormClip[0] = 8, 8
 	if h := a.Hyperparameters(); h["learning_rate"] != 1e-3 || h["grad_norm_clip"] != 0.5 {
 		t.Errorf("%v", h)
 	}

@@ -21,7 +21,7 @@
 //	agent_0/policy/net.0.weight                   the same of the first agent of a group: Member
 //
 // "policy/net.0.weight" is made of two halves. The prefix "policy" is the network's role, which onpolicy.New
-// (agents/internal/onpolicy/core.go) and amp.New give; Core.flatten (agents/internal/onpolicy/parameters.go) puts it
+// (agents/internal/onpolicy/parts.go) and amp.New give; Learner.flatten (agents/internal/onpolicy/parameters.go) puts it
 // before every parameter by [Parameter]. The suffix "net.0.weight" is the network's own: models.NewMLP
 // (models/network.go) numbers its layers as PyTorch's Sequential does, models.NewEvolvable (models/evolvable.go) says
 // "encoder.0.weight" and "head.0.weight", and a network read from a specification (models/spec_network.go) names its

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/infer"
@@ -17,7 +16,7 @@ import (
 )
 
 // Architectures returns the architectures of the networks that have one, by network.
-func (c *Core) Architectures() map[string]models.Architecture {
+func (c *State) Architectures() map[string]models.Architecture {
 	out := map[string]models.Architecture{}
 	for _, n := range c.networks {
 		if a, ok := models.ArchitectureOf(n.Network); ok {
@@ -28,7 +27,7 @@ func (c *Core) Architectures() map[string]models.Architecture {
 }
 
 // architectureValues returns them as snapshots hold them, nil where no network has one.
-func (c *Core) architectureValues() map[string]any {
+func (c *State) architectureValues() map[string]any {
 	all := c.Architectures()
 	if len(all) == 0 {
 		return nil
@@ -42,7 +41,7 @@ func (c *Core) architectureValues() map[string]any {
 
 // checkChoices refuses a scaler in front of a network that reads indices: choices that are encoded one-hot must not be
 // scaled.
-func (c *Core) checkChoices() error {
+func (c *State) checkChoices() error {
 	all := c.Architectures()
 	for _, name := range []string{"policy", "value", "style_value"} { // the discriminator reads a Box
 		a := all[name]
@@ -51,8 +50,7 @@ func (c *Core) checkChoices() error {
 			key, scaled = "state_preprocessor", c.StateScaler != nil
 		}
 		if i := slices.IndexFunc(a.Parts, func(p models.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled {
-			return fmt.Errorf("%s: %q scales the choices that the %s network reads one-hot (%q); leave it empty",
-				strings.ToLower(c.name), key, name, a.Parts[i].Name)
+			return c.errorf("%q scales the choices that the %s network reads one-hot (%q); leave it empty", key, name, a.Parts[i].Name)
 		}
 	}
 	if c.ObservationScaler == nil {
@@ -72,8 +70,8 @@ func (c *Core) checkChoices() error {
 }
 
 // scalesChoices is the error of a scaler in front of a network that reads choices.
-func (c *Core) scalesChoices(network string) error {
-	return fmt.Errorf("%s: \"observation_preprocessor\" scales the choices that the %s network reads one-hot; leave it empty", strings.ToLower(c.name), network)
+func (c *State) scalesChoices(network string) error {
+	return c.errorf("\"observation_preprocessor\" scales the choices that the %s network reads one-hot; leave it empty", network)
 }
 
 // readsChoices reports whether a network encodes columns of its input rows one-hot, by following what its steps read.
@@ -95,7 +93,7 @@ func readsChoices(n description.Network) bool {
 // policyValues returns the policy's description as snapshots hold it (package infer acts by it without libtorch), or
 // the reason why there is none. The first description is checked against what the policy computes, because a model that
 // embeds another inherits its Describe and may compute something else.
-func (c *Core) policyValues(snap *checkpoint.Snapshot) map[string]any {
+func (c *State) policyValues(snap *checkpoint.Snapshot) map[string]any {
 	if c.described == nil {
 		d, err := c.describe()
 		if err == nil {
@@ -110,7 +108,7 @@ func (c *Core) policyValues(snap *checkpoint.Snapshot) map[string]any {
 }
 
 // describe returns the policy's own description with what the agent adds: spaces and the scaler of observations.
-func (c *Core) describe() (description.Policy, error) {
+func (c *State) describe() (description.Policy, error) {
 	p, ok := c.Policy.(models.DescribedPolicy)
 	if !ok {
 		return description.Policy{}, fmt.Errorf("the policy %T does not say what it computes; give it the method Describe of models.DescribedPolicy", c.Policy)
@@ -133,7 +131,7 @@ func (c *Core) describe() (description.Policy, error) {
 
 // agrees compares the actions of the described policy with the agent's on a few random observations, which are the
 // steps of one episode to policies with memory.
-func (c *Core) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
+func (c *State) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
 	p, err := infer.New(d, snap)
 	if err != nil {
 		return err

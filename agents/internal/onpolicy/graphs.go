@@ -2,9 +2,7 @@ package onpolicy
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/memory"
@@ -45,7 +43,7 @@ type recorded struct {
 // because memories make minibatches of whole sequences, a float16 step asks whether gradients are finite, several ranks
 // add them up, or skrl's scalers learn from each. Nor has it on the CPU with a network of a kind of the user's own, whose code
 // may do more than a replay would.
-func (c *Core) newGraphs() error {
+func (c *Learner) newGraphs() error {
 	on := c.Config.CUDAGraphs || devicename.Graphs
 	if c.Device.IsCPU() {
 		on = !devicename.Eager && !slices.ContainsFunc(c.networks, func(n NamedNetwork) bool { return !models.Own(n.Network) })
@@ -55,20 +53,19 @@ func (c *Core) newGraphs() error {
 	}
 	c.graphs = &graphs{scope: tensor.NoGrad().On(c.Device)}
 	if _, err := c.graphs.add(c); err != nil {
-		return fmt.Errorf("%s: \"cuda_graphs\" is true: %w; set it to false", strings.ToLower(c.name), err)
+		return c.errorf("\"cuda_graphs\" is true: %w; set it to false", err)
 	}
 	return nil
 }
 
 // usable reports whether minibatches are recorded in this update: not where kl_threshold reads how far each has moved
 // before its step, where the algorithm says that they differ, or where one turned out not to be recordable.
-func (g *graphs) usable(c *Core) bool {
-	return g != nil && !g.off && c.Config.KLThreshold <= 0 && !c.Differ
+func (g *graphs) usable(c *Learner) bool {
+	return g != nil && !g.off && c.Config.KLThreshold <= 0 && !c.NoReplays
 }
 
 // pass is Learn by graphs. s owns the order of the rows.
-func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Core, epoch int, meter *Meter, learn Minibatch,
-	extra []string) error {
+func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Learner, epoch int, meter *Meter, learn Minibatch) error {
 	order, _ := c.pick(s, epoch)
 	if err := s.Err(); err != nil {
 		return err
@@ -89,9 +86,9 @@ func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Core, epoch int, 
 		if err := s.Err(); err != nil {
 			return err
 		}
-		moved, err := r.run(c, i, meter, learn, extra)
+		moved, err := r.run(c, i, meter, learn)
 		if err != nil && !c.Device.IsCPU() {
-			err = fmt.Errorf("%s: a minibatch with \"cuda_graphs\", which can be set to false: %w", strings.ToLower(c.name), err)
+			err = c.errorf("a minibatch with \"cuda_graphs\", which can be set to false: %w", err)
 		}
 		if err != nil {
 			return err
@@ -105,9 +102,9 @@ func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Core, epoch int, 
 
 // run makes a minibatch of the rows that order has: the first as usual, the second by recording it and replaying that,
 // and the others by further replays.
-func (r *recorded) run(c *Core, index int, meter *Meter, learn Minibatch, extra []string) (moved tensor.Tensor, err error) {
+func (r *recorded) run(c *Learner, index int, meter *Meter, learn Minibatch) (moved tensor.Tensor, err error) {
 	whole := func() (err error) {
-		moved, _, err = learn(r.learning, c.gathered(r.rows, r.order, index, extra), meter)
+		moved, _, err = learn(r.learning, c.gathered(r.rows, r.order, index), meter)
 		r.learning.Fail(r.rows.Err())
 		return err
 	}
@@ -138,8 +135,8 @@ func (r *recorded) run(c *Core, index int, meter *Meter, learn Minibatch, extra 
 }
 
 // gathered returns the minibatch of the rows of the rollout that order lists.
-func (c *Core) gathered(s *tensor.Scope, order tensor.Tensor, index int, extra []string) Batch {
-	b := c.batch(s, func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) }, extra)
+func (c *Batches) gathered(s *tensor.Scope, order tensor.Tensor, index int) Batch {
+	b := c.batch(s, func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) })
 	b.Index, b.Rows, b.order = index, tensor.Size(order, 0), order
 	b.Inputs = c.Inputs(s, b.Inputs.Observations, b.Inputs.States)
 	b.Advantages = c.weighed(s, b)
@@ -147,7 +144,7 @@ func (c *Core) gathered(s *tensor.Scope, order tensor.Tensor, index int, extra [
 }
 
 // of returns the graph of the minibatches of a size in this update.
-func (g *graphs) of(c *Core, size int64) (r *recorded, err error) {
+func (g *graphs) of(c *Learner, size int64) (r *recorded, err error) {
 	for _, x := range g.list {
 		if x.size == size {
 			return x, nil
@@ -166,7 +163,7 @@ func (g *graphs) of(c *Core, size int64) (r *recorded, err error) {
 }
 
 // add adds a graph.
-func (g *graphs) add(c *Core) (*recorded, error) {
+func (g *graphs) add(c *Learner) (*recorded, error) {
 	graph, err := tensor.NewGraph(c.Device, c.Gen)
 	if err != nil {
 		return nil, err
@@ -176,8 +173,8 @@ func (g *graphs) add(c *Core) (*recorded, error) {
 	return r, nil
 }
 
-// forget ends an update: what has been recorded is dropped, and the tensors of its minibatches are released.
-func (g *graphs) forget() (err error) {
+// drop ends an update: what has been recorded is dropped, and the tensors of its minibatches are released.
+func (g *graphs) drop() (err error) {
 	if g == nil {
 		return nil
 	}

@@ -13,17 +13,17 @@ import (
 // recorded and replayed for further minibatches (graphs.go).
 type Minibatch func(s *tensor.Scope, b Batch, meter *Meter) (moved tensor.Tensor, stop bool, err error)
 
-// Learn makes one pass over the rollout: learn is called for each minibatch, whose fields beside PPO's are extra, in the
-// order in which Batch.Extra has them. It reports whether learn has ended the pass early.
-func (c *Core) Learn(ctx context.Context, epoch int, meter *Meter, learn Minibatch, extra ...string) (stopped bool, err error) {
+// Learn makes one pass over the rollout: it calls learn for each minibatch. It reports whether learn has ended the pass
+// early.
+func (c *Learner) Learn(ctx context.Context, epoch int, meter *Meter, learn Minibatch) (stopped bool, err error) {
 	rows := tensor.NoGrad().On(c.Device) // the minibatches: they live as long as the pass
 	defer rows.Close()
 	if c.graphs.usable(c) {
-		return false, c.graphs.pass(ctx, rows, c, epoch, meter, learn, extra)
+		return false, c.graphs.pass(ctx, rows, c, epoch, meter, learn)
 	}
 	s := tensor.NewScope().On(c.Device).Layers(c.Precision) // what is computed of one minibatch
 	defer s.Close()
-	for b := range c.Epoch(rows, epoch, extra...) {
+	for b := range c.Epoch(rows, epoch) {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}

@@ -2,6 +2,8 @@ package onpolicy
 
 import (
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
@@ -21,8 +23,10 @@ type Batch struct {
 	// overlap the log-probability is that under the policy that the update begins with, and the advantages are weighed
 	// (see weighed).
 	Actions, LogProb, Values, Returns, Advantages tensor.Tensor
-	// Extra holds further fields of the rollout, in the order in which Epoch was asked for them.
-	Extra []tensor.Tensor
+	// Raw is the observations (n, O) as they were observed, if Options.RawObservations asks for them. Fields holds the
+	// rows of the algorithm's own fields (Field.Minibatch), by name.
+	Raw    tensor.Tensor
+	Fields map[string]tensor.Tensor
 
 	// importance (n, 1) is w, by which Advantages are multiplied, with overlap; otherwise a zero Tensor.
 	importance tensor.Tensor
@@ -36,34 +40,36 @@ type Batch struct {
 	learned tensor.Tensor
 }
 
-// MiniBatches is how many minibatches a pass over the rollout has.
-func (c *Core) MiniBatches() int { return c.miniBatches(c.numEnvs) }
+// Batches cuts the rollout into minibatches.
+type Batches struct {
+	*Core
+	// Shuffle returns the numbers from 0 to n−1 in a random order, in which an epoch goes through the rollout's rows. It
+	// is a field because tests of package agents replay recorded orders through it.
+	Shuffle func(s *tensor.Scope, n int64) tensor.Tensor
 
-// miniBatches is how many there are with so many environments.
-func (c *Core) miniBatches(numEnvs int) int {
-	if rows := c.Config.MiniBatchSize; rows > 0 {
-		return c.Config.Rollouts * numEnvs / rows
-	}
-	return c.Config.MiniBatches
+	order tensor.Tensor // with mini_batch_order "random_once", the order of the rows in the present update
 }
+
+// MiniBatches returns how many minibatches a pass over the rollout has.
+func (c *Batches) MiniBatches() int { return miniBatches(c.Config, c.numEnvs) }
 
 // Epoch yields the minibatches of one pass over the rollout; their tensors belong to scope s. mini_batch_order says
 // whether the rows are shuffled in each epoch, shuffled once an update, or ordered by environment. Every epoch uses
 // all rows. The observation scaler does not change meanwhile (see learnScales), so the ratio of the first minibatch
 // is exactly one. If networks have memory, minibatches are made of whole sequences.
-func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch] {
+func (c *Batches) Epoch(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	if len(c.hiddens) > 0 {
-		return c.wholeSequences(s, epoch, extra)
+		return c.wholeSequences(s, epoch)
 	}
 	if c.Config.Skrl() {
-		return c.asSkrl(s, epoch, extra)
+		return c.asSkrl(s, epoch)
 	}
-	return c.shuffled(s, epoch, extra)
+	return c.shuffled(s, epoch)
 }
 
 // shuffle returns the numbers from 0 to n−1 in random order. The order is new in each epoch. With mini_batch_order
 // "random_once" all epochs of an update have the order of the first.
-func (c *Core) shuffle(s *tensor.Scope, epoch int, n int64) tensor.Tensor {
+func (c *Batches) shuffle(s *tensor.Scope, epoch int, n int64) tensor.Tensor {
 	if c.Config.MiniBatchOrder != "random_once" {
 		return c.Shuffle(s, n)
 	}
@@ -76,7 +82,7 @@ func (c *Core) shuffle(s *tensor.Scope, epoch int, n int64) tensor.Tensor {
 
 // pick returns the rows of the rollout that show a transition in the order in which an epoch goes through them, and
 // what takes those rows of a field.
-func (c *Core) pick(s *tensor.Scope, epoch int) (order tensor.Tensor, rows func(field string) tensor.Tensor) {
+func (c *Batches) pick(s *tensor.Scope, epoch int) (order tensor.Tensor, rows func(field string) tensor.Tensor) {
 	t, n := int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
 	valid := c.Valid(s)
 	switch {
@@ -98,9 +104,9 @@ func byEnvironment(s *tensor.Scope, t, n int64) tensor.Tensor {
 }
 
 // shuffled takes the order of an epoch and cuts it into mini_batches parts of about equal size.
-func (c *Core) shuffled(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
+func (c *Batches) shuffled(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	order, rows := c.pick(s, epoch)
-	all := c.batch(s, rows, extra)
+	all := c.batch(s, rows)
 	all.order = order
 	if !c.packed() {
 		all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
@@ -127,7 +133,7 @@ func (c *Core) shuffled(s *tensor.Scope, epoch int, extra []string) iter.Seq[Bat
 
 // asSkrl is skrl's way: an observation scaler that learns from each minibatch of the first epoch as it comes. 2.0 cuts
 // the same consecutive rows in every epoch, without the remainder; 2.1 shuffles them.
-func (c *Core) asSkrl(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
+func (c *Batches) asSkrl(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	r := c.Rollout
 	n := int64(r.Steps() * r.Envs())
 	rows, split := r.Rows, memory.Chunks
@@ -135,7 +141,7 @@ func (c *Core) asSkrl(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 		_, rows = c.pick(s, epoch)
 		split = memory.Split
 	}
-	all := c.batch(s, rows, extra)
+	all := c.batch(s, rows)
 	return func(yield func(Batch) bool) {
 		own, done := c.numbers(s)
 		defer done()
@@ -152,7 +158,7 @@ func (c *Core) asSkrl(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 
 // numbers returns the scope that the numbers of a minibatch belong to: s, or, where rows are kept as bytes, one that is
 // reset for the next minibatch, so that only one minibatch of pictures is numbers at a time.
-func (c *Core) numbers(s *tensor.Scope) (own *tensor.Scope, done func()) {
+func (c *Batches) numbers(s *tensor.Scope) (own *tensor.Scope, done func()) {
 	if !c.packed() {
 		return s, func() {}
 	}
@@ -161,7 +167,7 @@ func (c *Core) numbers(s *tensor.Scope) (own *tensor.Scope, done func()) {
 }
 
 // unpacked makes numbers of a minibatch whose rows are kept as bytes, standardised, in scope own (see numbers).
-func (c *Core) unpacked(s, own *tensor.Scope, raw models.Inputs) models.Inputs {
+func (c *Batches) unpacked(s, own *tensor.Scope, raw models.Inputs) models.Inputs {
 	own.Reset()
 	in := c.Inputs(own, raw.Observations, raw.States)
 	s.Fail(own.Err())
@@ -170,7 +176,7 @@ func (c *Core) unpacked(s, own *tensor.Scope, raw models.Inputs) models.Inputs {
 
 // learnedInputs standardises the raw rows of a minibatch as skrl does, in scope own (see numbers): in the first epoch the
 // scalers learn from them before.
-func (c *Core) learnedInputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
+func (c *Batches) learnedInputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
 	if own != s {
 		own.Reset()
 	}
@@ -192,19 +198,27 @@ func (c *Core) learnedInputs(s, own *tensor.Scope, epoch int, raw models.Inputs)
 }
 
 // batch returns all rows of the rollout, each field as rows returns it. The inputs are not standardised.
-func (c *Core) batch(s *tensor.Scope, rows func(field string) tensor.Tensor, extra []string) Batch {
+func (c *Batches) batch(s *tensor.Scope, rows func(field string) tensor.Tensor) Batch {
 	all := Batch{Actions: rows("actions"), LogProb: rows("log_prob"), Values: rows("values"), Returns: rows("returns")}
 	all.Advantages, all.Inputs.Observations = rows("advantages"), rows("observations")
 	if c.spaces.State.Width() > 0 {
 		all.Inputs.States = rows("states")
 	}
-	for _, name := range extra {
-		all.Extra = append(all.Extra, rows(name))
+	if c.raw {
+		all.Raw = rows("observations")
+	}
+	for _, f := range c.fields {
+		if f.Minibatch {
+			if all.Fields == nil {
+				all.Fields = map[string]tensor.Tensor{}
+			}
+			all.Fields[f.Name] = rows(f.Name)
+		}
 	}
 	if c.Config.Overlap {
 		all.LogProb, all.importance = rows("log_prob_before"), rows("importance")
 	}
-	if c.gaussianKL {
+	if c.distributions {
 		all.mean, all.stdDev = rows("mean"), rows("std_dev")
 	}
 	return all
@@ -212,17 +226,46 @@ func (c *Core) batch(s *tensor.Scope, rows func(field string) tensor.Tensor, ext
 
 // rows cuts a span of rows out of every tensor of b. The parts share its memory.
 func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
-	cut := func(t tensor.Tensor) tensor.Tensor {
-		if t.T == nil {
-			return t
+	b.Index, b.Rows = index, span.Len
+	b.change(func(t tensor.Tensor) tensor.Tensor { return s.Narrow(t, 0, span.Start, span.Len) },
+		append(b.outcomes(), &b.Actions, &b.Inputs.Observations, &b.Inputs.States)...)
+	return b
+}
+
+// only leaves the rows with the given numbers to learn from, all if the numbers are a zero Tensor.
+func (b *Batch) only(s *tensor.Scope, rows tensor.Tensor) {
+	if rows.T == nil || s.Err() != nil {
+		return
+	}
+	b.learned, b.Rows = rows, tensor.Size(rows, 0)
+	b.change(func(t tensor.Tensor) tensor.Tensor { return s.IndexSelect(t, 0, rows) }, b.outcomes()...)
+}
+
+// outcomes are the tensors of b that only the rows to learn from have, without Fields.
+func (b *Batch) outcomes() []*tensor.Tensor {
+	return []*tensor.Tensor{&b.LogProb, &b.Values, &b.Returns, &b.Advantages, &b.Raw, &b.importance, &b.order, &b.mean, &b.stdDev}
+}
+
+// change replaces the given tensors of b, if there are any, and a copy of its Fields by what f makes of them.
+func (b *Batch) change(f func(tensor.Tensor) tensor.Tensor, list ...*tensor.Tensor) {
+	for _, t := range list {
+		if t.T != nil {
+			*t = f(*t)
 		}
-		return s.Narrow(t, 0, span.Start, span.Len)
 	}
-	out := Batch{Index: index, Rows: span.Len, Actions: cut(b.Actions), LogProb: cut(b.LogProb), Values: cut(b.Values),
-		Returns: cut(b.Returns), Advantages: cut(b.Advantages), importance: cut(b.importance), order: cut(b.order), mean: cut(b.mean), stdDev: cut(b.stdDev)}
-	out.Inputs = models.Inputs{Observations: cut(b.Inputs.Observations), States: cut(b.Inputs.States)}
-	for _, t := range b.Extra {
-		out.Extra = append(out.Extra, cut(t))
+	fields := maps.Clone(b.Fields)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fields[name] = f(fields[name])
 	}
-	return out
+	b.Fields = fields
+}
+
+// Learned returns, of what a network has made of all rows of the minibatch, the rows to learn from. Networks with memory
+// read the rows between as well. One row that stands for all, such as the entropy of a policy whose deviation is the
+// same everywhere, stays.
+func (b Batch) Learned(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
+	if b.learned.T == nil || out.T == nil || s.Err() != nil || tensor.Size(out, 0) != tensor.Size(b.Actions, 0) {
+		return out
+	}
+	return s.IndexSelect(out, 0, b.learned)
 }

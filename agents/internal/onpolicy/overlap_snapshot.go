@@ -21,8 +21,8 @@ func (v *Overlap) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, er
 			return nil, err
 		}
 	}
-	v.core.Timestep = v.actor.Timestep
-	snap, err := v.Complete.Snapshot(opt)
+	v.learning.Timestep = v.acting.Timestep
+	snap, err := v.Algorithm.Snapshot(opt)
 	if !v.behind {
 		if err := v.exchange(); err != nil {
 			return nil, err
@@ -32,15 +32,15 @@ func (v *Overlap) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, er
 		return nil, err
 	}
 	w := writer{snap: snap}
-	state, err := v.actor.Gen.State()
+	state, err := v.acting.Gen.State()
 	w.fail(err)
 	snap.Arrays[layout.ActingGenerator] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
-	pcg, err := v.actor.pcg.MarshalBinary()
+	pcg, err := v.acting.pcg.MarshalBinary()
 	w.fail(err)
 	snap.Values[layout.ActingRandom] = base64.StdEncoding.EncodeToString(pcg)
-	if opt.Buffers && v.actor.Rollout != nil && !v.behind && !v.actor.Rollout.Full() {
-		w.entries(layout.Acting(""), v.actor.Flat, v.actor.Flat.Values)
-		w.statistics(layout.Acting(""), v.actor)
+	if opt.Buffers && v.acting.Rollout != nil && !v.behind && !v.acting.Rollout.Full() {
+		w.entries(layout.Acting(""), v.acting.Flat, v.acting.Flat.Values)
+		w.statistics(layout.Acting(""), v.acting.scalers)
 	}
 	return snap, w.err
 }
@@ -53,12 +53,12 @@ func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, v.exchange()) }()
-	r := reader{snap: snap, name: strings.ToLower(v.core.name)}
-	pcg, drawOn := r.acting(v.actor)
+	r := reader{snap: snap, name: strings.ToLower(v.learning.name)}
+	pcg, drawOn := r.acting(v.acting.Core)
 	if r.err != nil {
 		return r.err
 	}
-	if err := v.Complete.Restore(snap); err != nil {
+	if err := v.Algorithm.Restore(snap); err != nil {
 		return err
 	}
 	if err := cmp.Or(v.refresh(), v.handMemories()); err != nil {
@@ -70,16 +70,16 @@ func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
 		}
 	}
 	if pcg != nil {
-		if err := cmp.Or(v.actor.pcg.UnmarshalBinary(pcg), drawOn()); err != nil {
+		if err := cmp.Or(v.acting.pcg.UnmarshalBinary(pcg), drawOn()); err != nil {
 			return err
 		}
 	}
-	v.actor.Timestep, v.actor.acted = v.core.Timestep, false
-	if v.actor.Rollout != nil { // the learner's, until the two are exchanged again
-		v.actor.Rollout.Clear()
+	v.acting.Timestep, v.acting.acted = v.learning.Timestep, false
+	if v.acting.Rollout != nil { // the learner's, until the two are exchanged again
+		v.acting.Rollout.Clear()
 	}
-	v.core.Fetched, v.behind, v.err = nil, false, nil
-	v.rate = v.core.LearningRate()
+	v.learning.Fetched, v.behind, v.err = nil, false, nil
+	v.rate = v.learning.LearningRate()
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (r *reader) acting(c *Core) (pcg []byte, drawOn func() error) {
 			continue
 		}
 		r.entries(layout.Acting(""), c.Flat, c.Flat.Values)
-		r.statistics(layout.Acting(""), c)
+		r.statistics(layout.Acting(""), c.scalers)
 		break
 	}
 	return pcg, drawOn

@@ -59,7 +59,7 @@ func TestStepLeavesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	c := &Core{Flat: flat, Optimizer: o, gradients: newGradientScaler()}
+	c := &Learner{Core: &Core{Flat: flat}, Rates: &Rates{Optimizer: o}, gradients: newGradientScaler()}
 	value := func() float32 {
 		x, err := tensor.Float32s(flat.Values)
 		if err != nil {

@@ -24,11 +24,20 @@ import (
 // shared is the most figures that travel with the gradients.
 const shared = 24
 
+// ranks is this rank's part of all that train the agent.
+type ranks struct {
+	// Group is nil if one process trains the agent.
+	Group *distributed.Group
+
+	apart bool          // skrl's modes: statistics are of each rank's own rows
+	flags tensor.Tensor // (ranks), how often the losses of each were not finite in this update
+}
+
 // Ranks returns this rank's part of all that train the agent, nil where there is one.
-func (c *Core) Ranks() *distributed.Group { return c.Group }
+func (c *ranks) Ranks() *distributed.Group { return c.Group }
 
 // behind is how many elements behind the gradients the ranks share: rows, figures and a flag for each rank.
-func (c *Core) behind() int64 {
+func (c *ranks) behind() int64 {
 	if !c.Group.Several() {
 		return 0
 	}
@@ -36,10 +45,7 @@ func (c *Core) behind() int64 {
 }
 
 // together reports whether statistics are of all ranks' rows.
-func (c *Core) together() bool { return c.Group.Several() && !c.Config.Skrl() }
-
-// ownSeed is the seed of a rank's own random numbers.
-func ownSeed(g *distributed.Group, seed int64) int64 { return seed + int64(g.Rank()) }
+func (c *ranks) together() bool { return c.Group.Several() && !c.apart }
 
 // ownDevice is the device of a rank on a machine with so many GPUs: where the setting names no index, each rank has one of
 // its own, while there are any. Slurm may show each task its own GPU alone, which is then the first of one.
@@ -53,7 +59,7 @@ func ownDevice(g *distributed.Group, device string, gpus int) string {
 // checkRanks refuses settings that several ranks cannot have.
 func (c *Core) checkRanks() error {
 	if c.Group.Several() && c.Config.Overlap {
-		return fmt.Errorf("%s: \"overlap\" is true, and %d ranks train the agent; set it to false", strings.ToLower(c.name), c.Group.Size())
+		return c.errorf("\"overlap\" is true, and %d ranks train the agent; set it to false", c.Group.Size())
 	}
 	return nil
 }
@@ -83,15 +89,21 @@ func (c *Core) shareParameters(settings any) error {
 	return c.resident.Err()
 }
 
-// Average replaces the gradients of a minibatch, its divergences and its other figures, all scalars, by their means over
-// the rows of all ranks. skrl's modes count ranks instead of rows, and each keeps its own figures but the divergence.
-func (c *Core) Average(s *tensor.Scope, b Batch, kl, moved *tensor.Tensor, figures ...*tensor.Tensor) {
+// Average replaces the gradients of a minibatch, its divergences and its figures by their means over the rows of all ranks.
+// Figures without a value, which are computed later, stay as they are. skrl's modes count ranks instead of rows, and each
+// rank keeps its own figures but the divergences.
+func (c *Learner) Average(s *tensor.Scope, b Batch, kl, moved *tensor.Tensor, figures []Figure) {
 	if !c.Group.Several() || s.Err() != nil {
 		return
 	}
-	rows, all := b.Rows, append([]*tensor.Tensor{kl, moved}, figures...)
-	if c.Config.Skrl() {
+	rows, all := b.Rows, []*tensor.Tensor{kl, moved}
+	if c.apart {
 		rows = 1
+	}
+	for _, f := range figures {
+		if f.Value != moved && f.Value.T != nil {
+			all = append(all, f.Value)
+		}
 	}
 	values := make([]tensor.Tensor, len(all))
 	for i, x := range all {
@@ -106,7 +118,7 @@ func (c *Core) Average(s *tensor.Scope, b Batch, kl, moved *tensor.Tensor, figur
 	// Only the first flags count: through the gradients, NaN gets to all ranks.
 	none := s.As(s.EqScalar(s.Sum(c.flags), 0), tensor.Float32)
 	s.AddTo(c.flags, s.Mul(s.Narrow(flags, 0, 0, int64(c.Group.Size())), none), 1)
-	if c.Config.Skrl() {
+	if c.apart {
 		all = all[:2]
 	}
 	for i, x := range all {
@@ -114,8 +126,8 @@ func (c *Core) Average(s *tensor.Scope, b Batch, kl, moved *tensor.Tensor, figur
 	}
 }
 
-// blame returns an error that names the ranks whose flag was raised in this update.
-func (c *Core) blame(flags []float64) error {
+// checkFlags returns an error that names the ranks whose flag was raised in this update.
+func (c *Learner) checkFlags(flags []float64) error {
 	var ranks []string
 	for r, raised := range flags {
 		if raised > 0 {
@@ -129,7 +141,7 @@ func (c *Core) blame(flags []float64) error {
 }
 
 // Mean returns the mean of the numbers in x of all ranks, a scalar.
-func (c *Core) Mean(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
+func (c *ranks) Mean(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
 	if !c.together() || s.Err() != nil {
 		return s.Mean(x)
 	}
@@ -139,7 +151,7 @@ func (c *Core) Mean(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
 }
 
 // deviation returns the mean and the unbiased standard deviation of the numbers in x of all ranks, (1) float32 each.
-func (c *Core) deviation(s *tensor.Scope, x tensor.Tensor) (mean, std tensor.Tensor) {
+func (c *ranks) deviation(s *tensor.Scope, x tensor.Tensor) (mean, std tensor.Tensor) {
 	if s.Err() != nil {
 		return tensor.Tensor{}, tensor.Tensor{}
 	}
@@ -151,4 +163,21 @@ func (c *Core) deviation(s *tensor.Scope, x tensor.Tensor) (mean, std tensor.Ten
 	m := s.Div(sum, count)
 	v := s.Div(s.Sub(square, s.Mul(m, sum)), s.AddScalar(count, -1))
 	return s.As(m, tensor.Float32), s.As(s.Sqrt(v), tensor.Float32)
+}
+
+// normalise returns (A − mean(A)) / (std(A) + 1e-8), with the mean and the unbiased standard deviation of the rows of,
+// where advantage_normalization is over, "rollout" or "minibatch"; otherwise a itself. One row has no deviation, and a
+// stays as it is.
+func (c *Core) normalise(s *tensor.Scope, a, of tensor.Tensor, over string) tensor.Tensor {
+	if c.Config.AdvantageNormalization != over || s.Err() != nil {
+		return a
+	}
+	if c.together() {
+		mean, std := c.deviation(s, of)
+		return s.Div(s.Sub(a, mean), s.AddScalar(std, 1e-8))
+	}
+	if tensor.Numel(of) == 1 {
+		return a
+	}
+	return s.Div(s.Sub(a, s.Mean(of)), s.AddScalar(s.Std(of), 1e-8))
 }

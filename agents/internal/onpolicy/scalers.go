@@ -4,22 +4,31 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// scalers makes the scalers that the configuration asks for, whose settings it then has with all defaults.
-func (c *Core) scalers() error {
+// scalers are the agent's running scalers, and how the rollout keeps the rows that they scale.
+type scalers struct {
+	// The scalers standardise observations, states and returns. A nil scaler leaves them as they are.
+	ObservationScaler, StateScaler, VScaler *preprocessors.RunningStandardScaler
+
+	more               []scaler        // those of the algorithm
+	obsRows, stateRows *memory.Packing // how rows of observations and states are kept
+}
+
+// makeScalers makes the scalers that the settings ask for, and writes all defaults into the settings.
+func (c *Core) makeScalers() error {
 	make := func(key, kind string, kwargs *map[string]any, size int) (*preprocessors.RunningStandardScaler, error) {
 		if kind == "" || size == 0 {
 			return nil, nil
 		}
 		prefix := fmt.Sprintf("%s: %s_kwargs", strings.ToLower(c.name), key)
-		cfg, err := agents.ScalerConfig(prefix, *kwargs, size, c.Config.Skrl())
+		cfg, err := ScalerConfig(prefix, *kwargs, size, c.Config.Skrl())
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +72,7 @@ func (x scaler) statistics() []statistic {
 }
 
 // allScalers returns the scalers of observations, states and values, and those that the algorithm has added.
-func (c *Core) allScalers() []scaler {
+func (c *scalers) allScalers() []scaler {
 	var all []scaler
 	for _, x := range []struct {
 		name   string
@@ -75,12 +84,22 @@ func (c *Core) allScalers() []scaler {
 			all = append(all, scaler{x.name, x.scaler})
 		}
 	}
-	return append(all, c.extraScalers...)
+	return append(all, c.more...)
+}
+
+// allStatistics returns the statistics of all scalers, one after the other.
+func (c *scalers) allStatistics() (list []tensor.Tensor) {
+	for _, x := range c.allScalers() {
+		for _, of := range x.statistics() {
+			list = append(list, of.Tensor)
+		}
+	}
+	return list
 }
 
 // AddScaler registers an algorithm's own scaler (nil for none) for snapshots, Rollback and Close.
-func (c *Core) AddScaler(name string, s preprocessors.Scaler) {
-	c.extraScalers = append(c.extraScalers, scaler{name, s})
+func (c *scalers) AddScaler(name string, s preprocessors.Scaler) {
+	c.more = append(c.more, scaler{name, s})
 }
 
 // learnScale lets a scaler learn from a field of the rollout.
@@ -116,5 +135,40 @@ func (c *Core) LearnScale(s *tensor.Scope, scaler preprocessors.Scaler, kept *me
 	if together {
 		c.Group.Sum(s, moments)
 		scaler.Merge(s, moments)
+	}
+}
+
+// Inputs standardises raw observations (n, O) and states (n, S; a zero Tensor for none) for the networks. Rows that are
+// kept as bytes become numbers first.
+func (c *scalers) Inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Inputs {
+	in := models.Inputs{Observations: c.ObservationScaler.Forward(s, c.obsRows.Float32(s, obs))}
+	if state.T != nil {
+		in.States = c.StateScaler.Forward(s, c.stateRows.Float32(s, state))
+	}
+	return in
+}
+
+// packed reports whether observations or states are kept as bytes.
+func (c *scalers) packed() bool { return c.obsRows.Packed() || c.stateRows.Packed() }
+
+// portion is about how many rows with pictures are numbers at once.
+const portion = 256
+
+// Portions calls f for all n rows at once, or, where packed says that they are kept as bytes, for some after the others
+// with a scope of their own, so that only these are numbers in memory.
+func (c *Core) Portions(s *tensor.Scope, packed bool, n int64, f func(s *tensor.Scope, rows memory.Span)) {
+	if !packed {
+		f(s, memory.Span{Len: n})
+		return
+	}
+	own := tensor.NoGrad().On(c.Device).Layers(c.Precision)
+	defer own.Close()
+	for _, span := range memory.Split(n, (n+portion-1)/portion) {
+		f(own, span)
+		if own.Err() != nil {
+			s.Fail(own.Err())
+			return
+		}
+		own.Reset()
 	}
 }

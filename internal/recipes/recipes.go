@@ -1,4 +1,5 @@
-package agents
+// Package recipes says what the hyperparameters of other libraries' PPO are called in gorl.
+package recipes
 
 import (
 	"fmt"

@@ -1,0 +1,38 @@
+package onpolicy
+
+import (
+	"math/rand/v2"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// One seed starts both sequences of Random; these constants keep them apart.
+const (
+	pcgStream       = 0x9e3779b97f4a7c15
+	generatorStream = 0x5851f42d4c957f2d
+)
+
+// Random are an agent's two random sequences: Gen for actions, shuffling and minibatches on the device, Rng for what is
+// drawn on the host.
+type Random struct {
+	Gen *tensor.Generator
+	Rng *rand.Rand
+
+	pcg    *rand.PCG
+	offset int64 // added to seeds, so that each rank draws its own numbers
+}
+
+// newRandom starts both sequences from seed + offset.
+func newRandom(offset, seed int64, d tensor.Device) (*Random, error) {
+	r := &Random{pcg: rand.NewPCG(uint64(seed+offset), pcgStream), offset: offset}
+	r.Rng = rand.New(r.pcg)
+	var err error
+	r.Gen, err = tensor.NewGenerator((seed+offset)^generatorStream, d)
+	return r, err
+}
+
+// Reseed starts both random sequences from seed, as New does.
+func (r *Random) Reseed(seed int64) error {
+	r.pcg.Seed(uint64(seed+r.offset), pcgStream)
+	return r.Gen.Seed((seed + r.offset) ^ generatorStream)
+}
