@@ -17,13 +17,13 @@ import (
 // log-probabilities into the step of the rollout that Record completes; in evaluation it writes nothing.
 func (c *Collector) Act(in agents.Observation) (actions []float32, err error) {
 	err = c.stream.Do(func() error {
-		actions, err = c.act(in)
+		actions, err = c.actStep(in)
 		return err
 	})
 	return actions, err
 }
 
-func (c *Collector) act(in agents.Observation) ([]float32, error) {
+func (c *Collector) actStep(in agents.Observation) ([]float32, error) {
 	if c.numEnvs == 0 {
 		if err := c.Bind(len(in.Observations) / c.spaces.Observation.Width()); err != nil {
 			return nil, err
@@ -44,7 +44,7 @@ func (c *Collector) act(in agents.Observation) ([]float32, error) {
 	if c.training && c.Rollout.Full() {
 		return nil, c.errorf("the rollout is full; call Update before acting on")
 	}
-	obs, state, err := c.send(s, in)
+	obs, state, err := c.sendRows(s, in)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (c *Collector) act(in agents.Observation) ([]float32, error) {
 	}
 	inputs := c.Inputs(s, obs, state)
 	c.storeStates(s)
-	executed := c.draw(s, inputs)
+	executed := c.drawActions(s, inputs)
 	c.values.record(s, inputs)
 	c.repeatMistake(s)
 	c.acted = true
@@ -74,7 +74,7 @@ func (c *Collector) explain(err error, in models.Inputs) error {
 	s := tensor.NoGrad().On(c.Device).Layers(c.Precision)
 	defer s.Close()
 	if h := c.hiddenOf(layout.Policy); h != nil {
-		in = h.with(in, h.now)
+		in = h.addState(in, h.now)
 	}
 	var d *agents.DivergedError
 	if errors.As(c.read(s, c.Policy.Mode(s, in)), &d) {
@@ -83,11 +83,11 @@ func (c *Collector) explain(err error, in models.Inputs) error {
 	return err
 }
 
-// send returns observations and states as tensors of the device, until the next transfer. Those that Record has sent
+// sendRows returns observations and states as tensors of the device, until the next transfer. Those that Record has sent
 // ahead are there already.
-func (c *Collector) send(s *tensor.Scope, in agents.Observation) (obs, state tensor.Tensor, err error) {
+func (c *Collector) sendRows(s *tensor.Scope, in agents.Observation) (obs, state tensor.Tensor, err error) {
 	sent := c.ahead
-	if !sent.is(c.scalers, in) { // rows that Record has sent are checked already
+	if !sent.holds(c.scalers, in) { // rows that Record has sent are checked already
 		if err := cmp.Or(
 			c.CheckFinite("Act", "observations", in.Observations, c.spaces.Observation.Width(), nil),
 			c.CheckFinite("Act", "states", in.States, c.spaces.State.Width(), nil),
@@ -105,14 +105,14 @@ func (c *Collector) send(s *tensor.Scope, in agents.Observation) (obs, state ten
 	return obs, state, s.Err()
 }
 
-// draw samples actions, or draws them uniformly in the first random_timesteps, and stores them with their
+// drawActions samples actions, or draws them uniformly in the first random_timesteps, and stores them with their
 // log-probability under the policy. What is executed may differ from what is stored, where a policy clips its actions.
-func (c *Collector) draw(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
+func (c *Collector) drawActions(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
 	if c.Timestep < int64(c.Config.RandomTimesteps) {
 		actions := tensor.From(s, c.randomActions(), int64(c.numEnvs), int64(c.spaces.Action.Width()))
 		s.Copy(c.Rollout.Row("actions"), actions)
 		if h := c.hiddenOf(layout.Policy); h != nil { // it remembers what it has not acted on, too
-			inputs = h.with(inputs, h.now)
+			inputs = h.addState(inputs, h.now)
 			_, next := c.Policy.(models.RecurrentPolicy).ModeHidden(s, inputs)
 			s.Copy(h.after, next)
 		}
@@ -121,7 +121,7 @@ func (c *Collector) draw(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
 		c.recordDistribution(s, e.Mean, e.StdDev)
 		return actions
 	}
-	a := c.sample(s, inputs)
+	a := c.sampleActions(s, inputs)
 	c.recordDistribution(s, a.Mean, a.StdDev)
 	s.Copy(c.Rollout.Row("actions"), a.Actions)
 	s.Copy(c.Rollout.Row("log_prob"), a.LogProb)
@@ -174,8 +174,8 @@ func (r staged) tensors(s *tensor.Scope) (obs, state tensor.Tensor) {
 	return r.obs.Tensor(s), state
 }
 
-// is reports whether these are the rows of an observation, bit for bit, and still in the transfer.
-func (r staged) is(c *scalers, in agents.Observation) bool {
+// holds reports whether these are the rows of an observation, bit for bit, and still in the transfer.
+func (r staged) holds(c *scalers, in agents.Observation) bool {
 	return r.obs.Valid() && c.obsRows.Same(r.obs, in.Observations) && (!r.state.Valid() || c.stateRows.Same(r.state, in.States))
 }
 

@@ -51,21 +51,21 @@ func (c *Values) computed() []string {
 	return list
 }
 
-// inUnits turns a critic's outputs into units of reward. The value network itself predicts standardised returns, and
+// unscale turns a critic's outputs into units of reward. The value network itself predicts standardised returns, and
 // the value scaler turns them back; other critics are not scaled.
-func (c *Values) inUnits(s *tensor.Scope, k *Critic, out tensor.Tensor) tensor.Tensor {
+func (c *Values) unscale(s *tensor.Scope, k *Critic, out tensor.Tensor) tensor.Tensor {
 	if k != c.Estimator {
 		return out
 	}
 	return c.VScaler.Inverse(s, out)
 }
 
-// estimate returns a critic's values (n, 1), in units of reward, for raw observations (n, O) and states (n, S). hidden
+// estimateValues returns a critic's values (n, 1), in units of reward, for raw observations (n, O) and states (n, S). hidden
 // (n, H) is the state of the critic's memory before them, where it has one; the memory does not go on.
-func (c *Values) estimate(s *tensor.Scope, k *Critic, obs, state, hidden tensor.Tensor) tensor.Tensor {
+func (c *Values) estimateValues(s *tensor.Scope, k *Critic, obs, state, hidden tensor.Tensor) tensor.Tensor {
 	in := c.Inputs(s, obs, state)
 	in.Hidden.State = hidden
-	return c.inUnits(s, k, k.Network.Forward(s, in))
+	return c.unscale(s, k, k.Network.Forward(s, in))
 }
 
 // ValueOf returns the value network's estimates (N, 1), in units of reward, for raw observations (N, O) and states
@@ -80,7 +80,7 @@ func (c *Values) ValuesOf(s *tensor.Scope, k *Critic, obs, state tensor.Tensor) 
 	if h := c.hiddenOf(k.Name); h != nil {
 		now = h.now
 	}
-	return c.estimate(s, k, obs, state, now)
+	return c.estimateValues(s, k, obs, state, now)
 }
 
 // stepwise reports whether the values of a critic are recorded step by step, because its memory goes on or skrl 2.0
@@ -97,10 +97,10 @@ func (c *Values) record(s *tensor.Scope, in models.Inputs) {
 		}
 		h := c.hiddenOf(k.Name)
 		if h != nil {
-			in = h.with(in, h.now)
+			in = h.addState(in, h.now)
 		}
 		out, next := models.ForwardHidden(s, k.Network, in)
-		s.Copy(c.Rollout.Row(k.Values), c.inUnits(s, k, out))
+		s.Copy(c.Rollout.Row(k.Values), c.unscale(s, k, out))
 		if h != nil && h.name == k.Name { // the policy has moved a memory that they share
 			s.Copy(h.after, next)
 		}
@@ -139,7 +139,7 @@ func (c *Collector) FinalValues(s *tensor.Scope, k *Critic) {
 	s.Fill(c.Rollout.Row(k.Final), 0)
 	if c.delivery.unknown.Valid() {
 		rows := c.delivery.unknown.Tensor(s)
-		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.values.presentValues(s, k, c.Rollout.Len(), rows))
+		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.values.valuesOfStep(s, k, c.Rollout.Len(), rows))
 	}
 	if c.delivery.cut.Valid() {
 		rows := c.delivery.cut.Tensor(s)
@@ -148,13 +148,13 @@ func (c *Collector) FinalValues(s *tensor.Scope, k *Critic) {
 			remembered = s.IndexSelect(h.after, 0, rows)
 		}
 		obs, state := c.delivery.final.tensors(s)
-		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.values.estimate(s, k, obs, state, remembered))
+		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.values.estimateValues(s, k, obs, state, remembered))
 	}
 }
 
-// presentValues returns a critic's values (n, 1) of the observations for which the actions of step t were chosen. rows
+// valuesOfStep returns a critic's values (n, 1) of the observations for which the actions of step t were chosen. rows
 // are the environments, all of them if it is a zero Tensor.
-func (c *Values) presentValues(s *tensor.Scope, k *Critic, t int, rows tensor.Tensor) tensor.Tensor {
+func (c *Values) valuesOfStep(s *tensor.Scope, k *Critic, t int, rows tensor.Tensor) tensor.Tensor {
 	if c.stepwise(k) {
 		return pickRows(s, c.Rollout.At(k.Values, t), rows)
 	}
@@ -162,7 +162,7 @@ func (c *Values) presentValues(s *tensor.Scope, k *Critic, t int, rows tensor.Te
 	if c.spaces.State.Width() > 0 {
 		state = pickRows(s, c.Rollout.At("states", t), rows)
 	}
-	return c.estimate(s, k, pickRows(s, c.Rollout.At("observations", t), rows), state, tensor.Tensor{})
+	return c.estimateValues(s, k, pickRows(s, c.Rollout.At("observations", t), rows), state, tensor.Tensor{})
 }
 
 // NextValue returns the value of the next observations of the step being recorded, (N, 1), whatever episode they belong
@@ -173,7 +173,7 @@ func (c *Collector) NextValue(s *tensor.Scope) tensor.Tensor {
 		remembered = s.Mul(h.after, s.ScalarSub(1, s.Max(c.Rollout.Row("terminated"), c.Rollout.Row("truncated"))))
 	}
 	obs, state := c.delivery.next.tensors(s)
-	return c.values.estimate(s, c.values.Estimator, obs, state, remembered)
+	return c.values.estimateValues(s, c.values.Estimator, obs, state, remembered)
 }
 
 // FillValues computes a critic's values of every observation of the rollout into its field Values (T, N, 1), in units
@@ -195,7 +195,7 @@ func (c *Values) FillValues(s *tensor.Scope, k *Critic) {
 		if c.spaces.State.Width() > 0 {
 			state = cut("states")
 		}
-		s.Copy(cut(k.Values), c.estimate(s, k, cut("observations"), state, tensor.Tensor{}))
+		s.Copy(cut(k.Values), c.estimateValues(s, k, cut("observations"), state, tensor.Tensor{}))
 	})
 }
 

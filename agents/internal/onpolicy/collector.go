@@ -108,7 +108,7 @@ func (c *Collector) truncateLast(s *tensor.Scope, cut tensor.Tensor) {
 		s.AddTo(at("rewards"), s.Mul(at("values"), cut), c.Config.DiscountFactor)
 	default:
 		for _, k := range c.values.critics {
-			s.Copy(at(k.Final), s.Where(s.GtScalar(cut, 0.5), c.values.presentValues(s, k, last, tensor.Tensor{}), at(k.Final)))
+			s.Copy(at(k.Final), s.Where(s.GtScalar(cut, 0.5), c.values.valuesOfStep(s, k, last, tensor.Tensor{}), at(k.Final)))
 		}
 	}
 }

@@ -97,7 +97,7 @@ func (c *State) policyValues(snap *checkpoint.Snapshot) map[string]any {
 	if c.described == nil {
 		d, err := c.describe()
 		if err == nil {
-			err = c.agrees(d, snap)
+			err = c.checkDescription(d, snap)
 		}
 		if err != nil { // ask again next time: the parameters may have diverged, and come back
 			return description.Undescribed(err)
@@ -129,9 +129,9 @@ func (c *State) describe() (description.Policy, error) {
 	return d, d.Validate()
 }
 
-// agrees compares the actions of the described policy with the agent's on a few random observations, which are the
+// checkDescription compares the actions of the described policy with the agent's on a few random observations, which are the
 // steps of one episode to policies with memory.
-func (c *State) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
+func (c *State) checkDescription(d description.Policy, snap *checkpoint.Snapshot) error {
 	p, err := infer.New(d, snap)
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ func (c *Learner) Conclude(s *tensor.Scope, m *Meter, count int, more map[string
 	if sum := x[0]; math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the sum of all parameters is %g", sum)}
 	}
-	if err := c.outliers.run(statistics[:len(statistics)/2], statistics[len(statistics)/2:], c.undo.rewards); err != nil {
+	if err := c.outliers.check(statistics[:len(statistics)/2], statistics[len(statistics)/2:], c.undo.rewards); err != nil {
 		return err
 	}
 	off := map[string]bool{"Loss / Entropy loss": c.Config.EntropyLossScale == 0, "Loss / Bounds loss": c.Config.BoundsLossScale == 0}

@@ -64,9 +64,9 @@ func (g *graphs) usable(c *Learner) bool {
 	return g != nil && !g.off && c.Config.KLThreshold <= 0 && !c.NoReplays
 }
 
-// pass is Learn by graphs. s owns the order of the rows.
-func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Learner, epoch int, meter *Meter, learn Minibatch) error {
-	order, _ := c.pick(s, epoch)
+// runPass is Learn by graphs. s owns the order of the rows.
+func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch int, meter *Meter, learn Minibatch) error {
+	order, _ := c.orderRows(s, epoch)
 	if err := s.Err(); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Learner, epoch in
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r, err := g.of(c, span.Len)
+		r, err := g.graphFor(c, span.Len)
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Learner, epoch in
 		if err := s.Err(); err != nil {
 			return err
 		}
-		moved, err := r.run(c, i, meter, learn)
+		moved, err := r.runMinibatch(c, i, meter, learn)
 		if err != nil && !c.Device.IsCPU() {
 			err = c.errorf("a minibatch with \"cuda_graphs\", which can be set to false: %w", err)
 		}
@@ -102,9 +102,9 @@ func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Learner, epoch in
 
 // run makes a minibatch of the rows that order has: the first as usual, the second by recording it and replaying that,
 // and the others by further replays.
-func (r *recorded) run(c *Learner, index int, meter *Meter, learn Minibatch) (moved tensor.Tensor, err error) {
+func (r *recorded) runMinibatch(c *Learner, index int, meter *Meter, learn Minibatch) (moved tensor.Tensor, err error) {
 	whole := func() (err error) {
-		moved, _, err = learn(r.learning, c.gathered(r.rows, r.order, index), meter)
+		moved, _, err = learn(r.learning, c.gatherBatch(r.rows, r.order, index), meter)
 		r.learning.Fail(r.rows.Err())
 		return err
 	}
@@ -134,17 +134,17 @@ func (r *recorded) run(c *Learner, index int, meter *Meter, learn Minibatch) (mo
 	return moved, r.graph.Replay()
 }
 
-// gathered returns the minibatch of the rows of the rollout that order lists.
-func (c *Batches) gathered(s *tensor.Scope, order tensor.Tensor, index int) Batch {
+// gatherBatch returns the minibatch of the rows of the rollout that order lists.
+func (c *Batches) gatherBatch(s *tensor.Scope, order tensor.Tensor, index int) Batch {
 	b := c.batch(s, func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) })
 	b.Index, b.Rows, b.order = index, tensor.Size(order, 0), order
 	b.Inputs = c.Inputs(s, b.Inputs.Observations, b.Inputs.States)
-	b.Advantages = c.weighed(s, b)
+	b.Advantages = c.weighAdvantages(s, b)
 	return b
 }
 
-// of returns the graph of the minibatches of a size in this update.
-func (g *graphs) of(c *Learner, size int64) (r *recorded, err error) {
+// graphFor returns the graph of the minibatches of a size in this update.
+func (g *graphs) graphFor(c *Learner, size int64) (r *recorded, err error) {
 	for _, x := range g.list {
 		if x.size == size {
 			return x, nil

@@ -23,11 +23,11 @@ type memories struct {
 	stepRows  tensor.Tensor // (L, 1), how far behind them the sequences' steps are
 }
 
-// begun returns how many sequences of each environment n steps of a rollout have begun.
-func (m *memories) begun(n int) int { return (n + m.length - 1) / m.length }
+// countBegun returns how many sequences of each environment n steps of a rollout have begun.
+func (m *memories) countBegun(n int) int { return (n + m.length - 1) / m.length }
 
-// sequences returns how many sequences a rollout has.
-func (m *memories) sequences() int { return m.steps / m.length * m.envs }
+// countSequences returns how many sequences a rollout has.
+func (m *memories) countSequences() int { return m.steps / m.length * m.envs }
 
 // hidden is the memory of one network: a row of its state an environment.
 type hidden struct {
@@ -107,7 +107,7 @@ func (c *Core) allocateHidden() {
 		}
 	}
 	if len(c.hiddens) > 0 {
-		first := make([]int64, c.sequences())
+		first := make([]int64, c.countSequences())
 		for q := range first {
 			first[q] = int64(q)/n*l*n + int64(q)%n
 		}
@@ -119,21 +119,21 @@ func (c *Core) allocateHidden() {
 	}
 }
 
-// with returns the inputs of the network that has this memory, which may be nil.
-func (h *hidden) with(in models.Inputs, state tensor.Tensor) models.Inputs {
+// addState returns the inputs of the network that has this memory, which may be nil.
+func (h *hidden) addState(in models.Inputs, state tensor.Tensor) models.Inputs {
 	if h != nil {
 		in.Hidden = models.Hidden{State: state}
 	}
 	return in
 }
 
-// sample draws actions while training; the policy's memory goes on with Record.
-func (c *Collector) sample(s *tensor.Scope, in models.Inputs) models.Action {
+// sampleActions draws actions while training; the policy's memory goes on with Record.
+func (c *Collector) sampleActions(s *tensor.Scope, in models.Inputs) models.Action {
 	h := c.hiddenOf(layout.Policy)
 	if h == nil {
 		return c.Policy.Sample(s, in, c.Gen)
 	}
-	a, next := c.Policy.(models.RecurrentPolicy).SampleHidden(s, h.with(in, h.now), c.Gen)
+	a, next := c.Policy.(models.RecurrentPolicy).SampleHidden(s, h.addState(in, h.now), c.Gen)
 	s.Copy(h.after, next)
 	return a
 }
@@ -148,7 +148,7 @@ func (c *Collector) evaluate(s *tensor.Scope, in models.Inputs) tensor.Tensor {
 		return c.Policy.Mode(s, in)
 	}
 	p := c.Policy.(models.RecurrentPolicy)
-	in = h.with(in, h.evaluation)
+	in = h.addState(in, h.evaluation)
 	var actions, next tensor.Tensor
 	if c.sampling {
 		var a models.Action

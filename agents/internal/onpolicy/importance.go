@@ -29,8 +29,8 @@ func (c *Batches) evaluateBefore(s *tensor.Scope) {
 		s.Copy(r.Tensor("importance"), s.Exp(s.Sub(r.Tensor("log_prob_before"), r.Tensor("log_prob"))))
 	}()
 	if len(c.hiddens) > 0 {
-		count := int64(c.sequences())
-		for b := range c.inSequences(s, s.Arange(count), memory.Split(count, int64(c.MiniBatches())), 0) {
+		count := int64(c.countSequences())
+		for b := range c.sequenceBatches(s, s.Arange(count), memory.Split(count, int64(c.MiniBatches())), 0) {
 			e := c.Policy.Evaluate(s, b.Of(layout.Policy), b.Actions)
 			e.LogProb, e.Mean, e.StdDev = b.Learned(s, e.LogProb), b.Learned(s, e.Mean), b.Learned(s, e.StdDev)
 			c.storeBefore(s, e, func(field string, x tensor.Tensor) { s.IndexCopy(c.Rollout.Rows(field), b.order, x) })
@@ -57,8 +57,8 @@ func (c *Batches) storeBefore(s *tensor.Scope, e models.Evaluation, store func(f
 	}
 }
 
-// weighed returns the advantages of a minibatch, normalised where advantage_normalization is "minibatch", times w.
-func (c *Batches) weighed(s *tensor.Scope, b Batch) tensor.Tensor {
+// weighAdvantages returns the advantages of a minibatch, normalised where advantage_normalization is "minibatch", times w.
+func (c *Batches) weighAdvantages(s *tensor.Scope, b Batch) tensor.Tensor {
 	a := c.normalise(s, b.Advantages, b.Advantages, "minibatch")
 	if b.importance.T == nil {
 		return a

@@ -19,7 +19,7 @@ func (c *Learner) Learn(ctx context.Context, epoch int, meter *Meter, learn Mini
 	rows := tensor.NoGrad().On(c.Device) // the minibatches: they live as long as the pass
 	defer rows.Close()
 	if c.graphs.usable(c) {
-		return false, c.graphs.pass(ctx, rows, c, epoch, meter, learn)
+		return false, c.graphs.runPass(ctx, rows, c, epoch, meter, learn)
 	}
 	s := tensor.NewScope().On(c.Device).Layers(c.Precision) // what is computed of one minibatch
 	defer s.Close()

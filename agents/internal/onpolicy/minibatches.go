@@ -62,9 +62,9 @@ func (c *Batches) Epoch(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 		return c.wholeSequences(s, epoch)
 	}
 	if c.Config.Skrl() {
-		return c.asSkrl(s, epoch)
+		return c.skrlBatches(s, epoch)
 	}
-	return c.shuffled(s, epoch)
+	return c.shuffledBatches(s, epoch)
 }
 
 // shuffle returns the numbers from 0 to n−1 in random order. The order is new in each epoch. With mini_batch_order
@@ -80,9 +80,9 @@ func (c *Batches) shuffle(s *tensor.Scope, epoch int, n int64) tensor.Tensor {
 	return c.order
 }
 
-// pick returns the rows of the rollout that show a transition in the order in which an epoch goes through them, and
+// orderRows returns the rows of the rollout that show a transition in the order in which an epoch goes through them, and
 // what takes those rows of a field.
-func (c *Batches) pick(s *tensor.Scope, epoch int) (order tensor.Tensor, rows func(field string) tensor.Tensor) {
+func (c *Batches) orderRows(s *tensor.Scope, epoch int) (order tensor.Tensor, rows func(field string) tensor.Tensor) {
 	t, n := int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
 	valid := c.Valid(s)
 	switch {
@@ -103,16 +103,16 @@ func byEnvironment(s *tensor.Scope, t, n int64) tensor.Tensor {
 	return s.Reshape(s.Transpose(s.Reshape(s.Arange(t*n), t, n), 0, 1), t*n)
 }
 
-// shuffled takes the order of an epoch and cuts it into mini_batches parts of about equal size.
-func (c *Batches) shuffled(s *tensor.Scope, epoch int) iter.Seq[Batch] {
-	order, rows := c.pick(s, epoch)
+// shuffledBatches takes the order of an epoch and cuts it into mini_batches parts of about equal size.
+func (c *Batches) shuffledBatches(s *tensor.Scope, epoch int) iter.Seq[Batch] {
+	order, rows := c.orderRows(s, epoch)
 	all := c.batch(s, rows)
 	all.order = order
 	if !c.packed() {
 		all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
 	}
 	return func(yield func(Batch) bool) {
-		own, done := c.numbers(s)
+		own, done := c.batchScope(s)
 		defer done()
 		if s.Err() != nil {
 			return
@@ -121,9 +121,9 @@ func (c *Batches) shuffled(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 		for i, span := range memory.Split(n, min(n, int64(c.MiniBatches()))) {
 			b := all.rows(s, i, span)
 			if c.packed() {
-				b.Inputs = c.unpacked(s, own, b.Inputs)
+				b.Inputs = c.unpackInputs(s, own, b.Inputs)
 			}
-			b.Advantages = c.weighed(s, b)
+			b.Advantages = c.weighAdvantages(s, b)
 			if s.Err() != nil || !yield(b) {
 				return
 			}
@@ -131,24 +131,24 @@ func (c *Batches) shuffled(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	}
 }
 
-// asSkrl is skrl's way: an observation scaler that learns from each minibatch of the first epoch as it comes. 2.0 cuts
+// skrlBatches is skrl's way: an observation scaler that learns from each minibatch of the first epoch as it comes. 2.0 cuts
 // the same consecutive rows in every epoch, without the remainder; 2.1 shuffles them.
-func (c *Batches) asSkrl(s *tensor.Scope, epoch int) iter.Seq[Batch] {
+func (c *Batches) skrlBatches(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	r := c.Rollout
 	n := int64(r.Steps() * r.Envs())
 	rows, split := r.Rows, memory.Chunks
 	if c.Config.Skrl21() {
-		_, rows = c.pick(s, epoch)
+		_, rows = c.orderRows(s, epoch)
 		split = memory.Split
 	}
 	all := c.batch(s, rows)
 	return func(yield func(Batch) bool) {
-		own, done := c.numbers(s)
+		own, done := c.batchScope(s)
 		defer done()
 		for i, span := range split(n, int64(c.MiniBatches())) {
 			b := all.rows(s, i, span)
-			b.Inputs = c.learnedInputs(s, own, epoch, b.Inputs)
-			b.Advantages = c.weighed(s, b)
+			b.Inputs = c.learnInputs(s, own, epoch, b.Inputs)
+			b.Advantages = c.weighAdvantages(s, b)
 			if s.Err() != nil || !yield(b) {
 				return
 			}
@@ -156,9 +156,9 @@ func (c *Batches) asSkrl(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	}
 }
 
-// numbers returns the scope that the numbers of a minibatch belong to: s, or, where rows are kept as bytes, one that is
+// batchScope returns the scope that the numbers of a minibatch belong to: s, or, where rows are kept as bytes, one that is
 // reset for the next minibatch, so that only one minibatch of pictures is numbers at a time.
-func (c *Batches) numbers(s *tensor.Scope) (own *tensor.Scope, done func()) {
+func (c *Batches) batchScope(s *tensor.Scope) (own *tensor.Scope, done func()) {
 	if !c.packed() {
 		return s, func() {}
 	}
@@ -166,17 +166,17 @@ func (c *Batches) numbers(s *tensor.Scope) (own *tensor.Scope, done func()) {
 	return own, own.Close
 }
 
-// unpacked makes numbers of a minibatch whose rows are kept as bytes, standardised, in scope own (see numbers).
-func (c *Batches) unpacked(s, own *tensor.Scope, raw models.Inputs) models.Inputs {
+// unpackInputs makes numbers of a minibatch whose rows are kept as bytes, standardised, in scope own (see numbers).
+func (c *Batches) unpackInputs(s, own *tensor.Scope, raw models.Inputs) models.Inputs {
 	own.Reset()
 	in := c.Inputs(own, raw.Observations, raw.States)
 	s.Fail(own.Err())
 	return in
 }
 
-// learnedInputs standardises the raw rows of a minibatch as skrl does, in scope own (see numbers): in the first epoch the
+// learnInputs standardises the raw rows of a minibatch as skrl does, in scope own (see numbers): in the first epoch the
 // scalers learn from them before.
-func (c *Batches) learnedInputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
+func (c *Batches) learnInputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
 	if own != s {
 		own.Reset()
 	}
@@ -227,18 +227,18 @@ func (c *Batches) batch(s *tensor.Scope, rows func(field string) tensor.Tensor) 
 // rows cuts a span of rows out of every tensor of b. The parts share its memory.
 func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
 	b.Index, b.Rows = index, span.Len
-	b.change(func(t tensor.Tensor) tensor.Tensor { return s.Narrow(t, 0, span.Start, span.Len) },
+	b.mapTensors(func(t tensor.Tensor) tensor.Tensor { return s.Narrow(t, 0, span.Start, span.Len) },
 		append(b.outcomes(), &b.Actions, &b.Inputs.Observations, &b.Inputs.States)...)
 	return b
 }
 
-// only leaves the rows with the given numbers to learn from, all if the numbers are a zero Tensor.
-func (b *Batch) only(s *tensor.Scope, rows tensor.Tensor) {
+// keepRows leaves the rows with the given numbers to learn from, all if the numbers are a zero Tensor.
+func (b *Batch) keepRows(s *tensor.Scope, rows tensor.Tensor) {
 	if rows.T == nil || s.Err() != nil {
 		return
 	}
 	b.learned, b.Rows = rows, tensor.Size(rows, 0)
-	b.change(func(t tensor.Tensor) tensor.Tensor { return s.IndexSelect(t, 0, rows) }, b.outcomes()...)
+	b.mapTensors(func(t tensor.Tensor) tensor.Tensor { return s.IndexSelect(t, 0, rows) }, b.outcomes()...)
 }
 
 // outcomes are the tensors of b that only the rows to learn from have, without Fields.
@@ -247,7 +247,7 @@ func (b *Batch) outcomes() []*tensor.Tensor {
 }
 
 // change replaces the given tensors of b, if there are any, and a copy of its Fields by what f makes of them.
-func (b *Batch) change(f func(tensor.Tensor) tensor.Tensor, list ...*tensor.Tensor) {
+func (b *Batch) mapTensors(f func(tensor.Tensor) tensor.Tensor, list ...*tensor.Tensor) {
 	for _, t := range list {
 		if t.T != nil {
 			*t = f(*t)

@@ -82,7 +82,7 @@ func NewOverlap(learner Algorithm, core Parts, o Options) (*Overlap, error) {
 		err = fmt.Errorf("%s: \"overlap\" is true, and the second call of Options.Models.Make has made networks of other shapes than the first; "+
 			"it must make the same networks every time", strings.ToLower(core.name))
 	} else {
-		err = v.refresh()
+		err = v.copyParameters()
 	}
 	if err != nil {
 		_ = v.Close()
@@ -114,10 +114,10 @@ func (v *Overlap) Update(ctx context.Context) error {
 			return errors.Join(err, v.learning.pcg.UnmarshalBinary(v.random))
 		}
 	}
-	if err := v.refresh(); err != nil {
+	if err := v.copyParameters(); err != nil {
 		return err
 	}
-	if err := v.exchange(); err != nil {
+	if err := v.exchangeRollouts(); err != nil {
 		return err
 	}
 	ctx, v.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -141,7 +141,7 @@ func (v *Overlap) Wait(ctx context.Context) error {
 	if v.result != nil {
 		select {
 		case o := <-v.result:
-			v.ended(o)
+			v.finishUpdate(o)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -154,21 +154,21 @@ func (v *Overlap) Wait(ctx context.Context) error {
 		if err := v.Algorithm.Update(ctx); err != nil {
 			return err
 		}
-		v.learned()
+		v.takeFigures()
 	}
 	return nil
 }
 
-// join waits for the update in progress. Its error is kept for Update or Wait.
-func (v *Overlap) join() {
+// waitForUpdate waits for the update in progress. Its error is kept for Update or Wait.
+func (v *Overlap) waitForUpdate() {
 	if v.result != nil {
-		v.ended(<-v.result)
+		v.finishUpdate(<-v.result)
 	}
 }
 
-// ended takes note of how the update in progress has ended. One that has failed has undone itself: where no step has
+// finishUpdate takes note of how the update in progress has ended. One that has failed has undone itself: where no step has
 // been taken since it began, the actor has its rollout again, so that the agent is as it was before Update.
-func (v *Overlap) ended(o outcome) {
+func (v *Overlap) finishUpdate(o outcome) {
 	v.stop()
 	v.result, v.stop = nil, func() {}
 	if o.panic != nil {
@@ -177,25 +177,25 @@ func (v *Overlap) ended(o outcome) {
 	v.err = o.err
 	switch {
 	case o.err == nil:
-		v.learned()
+		v.takeFigures()
 	case v.acting.acted || v.acting.Rollout.Len() > 0:
 		v.behind = true
 	default:
 		v.learning.Fetched = nil
-		v.err = errors.Join(v.err, v.learning.pcg.UnmarshalBinary(v.random), v.exchange())
+		v.err = errors.Join(v.err, v.learning.pcg.UnmarshalBinary(v.random), v.exchangeRollouts())
 	}
 }
 
-// learned takes over what is shown of the learner between updates, once it has made one.
-func (v *Overlap) learned() {
+// takeFigures takes over what is shown of the learner between updates, once it has made one.
+func (v *Overlap) takeFigures() {
 	v.learning.Fetched, v.behind = nil, false
 	v.learning.Figures.Drain(v.shown.Add)
 	v.learning.Figures.Notes(v.shown.Note)
 	v.rate = v.learning.LearningRate()
 }
 
-// refresh copies the learner's parameters and statistics to the actor.
-func (v *Overlap) refresh() error {
+// copyParameters copies the learner's parameters and statistics to the actor.
+func (v *Overlap) copyParameters() error {
 	s := tensor.NoGrad().On(v.learning.Device)
 	defer s.Close()
 	s.Copy(v.acting.Flat.Values, s.Narrow(v.learning.Flat.Values, 0, 0, v.acting.Flat.Len()))
@@ -206,9 +206,9 @@ func (v *Overlap) refresh() error {
 	return s.Err()
 }
 
-// exchange lets actor and learner change rollouts, with all that belongs to them. The memories of the actor's networks
+// exchangeRollouts lets actor and learner change rollouts, with all that belongs to them. The memories of the actor's networks
 // go on where they were.
-func (v *Overlap) exchange() error {
+func (v *Overlap) exchangeRollouts() error {
 	a, b := v.acting, v.learning
 	if b.Rollout == nil { // before Bind
 		return nil
@@ -251,7 +251,7 @@ func (v *Overlap) SetTraining(on bool) (was bool) {
 	if was = v.acting.training; on && was {
 		return was
 	}
-	v.join()
+	v.waitForUpdate()
 	v.acting.Collector.step.Reset() // nothing of its last step is needed
 	v.acting.training = on
 	v.learning.SetTraining(on)
@@ -293,21 +293,21 @@ func (v *Overlap) LearningRate() float64 { return v.rate }
 
 // SetHyperparameters implements [agents.Tunable].
 func (v *Overlap) SetHyperparameters(values map[string]float64) error {
-	v.join()
+	v.waitForUpdate()
 	defer func() { v.rate = v.learning.LearningRate() }()
 	return v.Algorithm.SetHyperparameters(values)
 }
 
 // Plan implements [agents.Planner].
 func (v *Overlap) Plan(timesteps int) (notes []string) {
-	v.join()
+	v.waitForUpdate()
 	defer func() { v.rate = v.learning.LearningRate() }()
 	return v.Algorithm.Plan(timesteps)
 }
 
 // Reseed implements [agents.Reseeder].
 func (v *Overlap) Reseed(seed int64) error {
-	v.join()
+	v.waitForUpdate()
 	if err := v.Algorithm.Reseed(seed); err != nil {
 		return err
 	}

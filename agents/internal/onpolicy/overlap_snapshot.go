@@ -15,16 +15,16 @@ import (
 // rollout is full: they are the newest ones then at the next step. Where an update has failed and the actor has gone
 // on, the rollout of that update is saved in the place of the actor's.
 func (v *Overlap) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
-	v.join()
+	v.waitForUpdate()
 	if !v.behind {
-		if err := v.exchange(); err != nil {
+		if err := v.exchangeRollouts(); err != nil {
 			return nil, err
 		}
 	}
 	v.learning.Timestep = v.acting.Timestep
 	snap, err := v.Algorithm.Snapshot(opt)
 	if !v.behind {
-		if err := v.exchange(); err != nil {
+		if err := v.exchangeRollouts(); err != nil {
 			return nil, err
 		}
 	}
@@ -48,20 +48,20 @@ func (v *Overlap) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, er
 // Restore implements [agents.Snapshotter]. Where the snapshot does not say with what the actor acts, it acts with the
 // restored parameters until the next update begins.
 func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
-	v.join()
-	if err := v.exchange(); err != nil {
+	v.waitForUpdate()
+	if err := v.exchangeRollouts(); err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, v.exchange()) }()
+	defer func() { err = cmp.Or(err, v.exchangeRollouts()) }()
 	r := reader{snap: snap, name: strings.ToLower(v.learning.name)}
-	pcg, drawOn := r.acting(v.acting.Core)
+	pcg, drawOn := r.readActor(v.acting.Core)
 	if r.err != nil {
 		return r.err
 	}
 	if err := v.Algorithm.Restore(snap); err != nil {
 		return err
 	}
-	if err := cmp.Or(v.refresh(), v.handMemories()); err != nil {
+	if err := cmp.Or(v.copyParameters(), v.handMemories()); err != nil {
 		return err
 	}
 	for _, w := range r.writes {
@@ -83,9 +83,9 @@ func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
 	return nil
 }
 
-// acting reads with what the actor acts: its random states, nil where the snapshot has none, and as writes parameters
+// readActor reads with what the actor acts: its random states, nil where the snapshot has none, and as writes parameters
 // and statistics, where it has any.
-func (r *reader) acting(c *Core) (pcg []byte, drawOn func() error) {
+func (r *reader) readActor(c *Core) (pcg []byte, drawOn func() error) {
 	_, has := r.snap.Arrays[layout.ActingGenerator]
 	if text, err := r.snap.Text(layout.ActingRandom); err == nil || has {
 		r.fail(err)

@@ -40,7 +40,7 @@ func (c *Learner) flatten(separateFrom int, own string) (err error) {
 			params = append(params, p)
 		}
 	}
-	c.Flat, err = tensor.NewSharedFlat(params, c.Device, c.behind(), own)
+	c.Flat, err = tensor.NewSharedFlat(params, c.Device, c.sharedSize(), own)
 	if taken := (*tensor.OwnedError)(nil); errors.As(err, &taken) {
 		network, _, _ := strings.Cut(taken.Parameter, "/")
 		return c.errorf("the %s network was given to two agents: %s, to which it belongs, and %s; "+

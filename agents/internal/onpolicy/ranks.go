@@ -36,16 +36,16 @@ type ranks struct {
 // Ranks returns this rank's part of all that train the agent, nil where there is one.
 func (c *ranks) Ranks() *distributed.Group { return c.Group }
 
-// behind is how many elements behind the gradients the ranks share: rows, figures and a flag for each rank.
-func (c *ranks) behind() int64 {
+// sharedSize is how many elements behind the gradients the ranks share: rows, figures and a flag for each rank.
+func (c *ranks) sharedSize() int64 {
 	if !c.Group.Several() {
 		return 0
 	}
 	return int64(1 + shared + c.Group.Size())
 }
 
-// together reports whether statistics are of all ranks' rows.
-func (c *ranks) together() bool { return c.Group.Several() && !c.apart }
+// pooled reports whether statistics are of all ranks' rows.
+func (c *ranks) pooled() bool { return c.Group.Several() && !c.apart }
 
 // ownDevice is the device of a rank on a machine with so many GPUs: where the setting names no index, each rank has one of
 // its own, while there are any. Slurm may show each task its own GPU alone, which is then the first of one.
@@ -142,7 +142,7 @@ func (c *Learner) checkFlags(flags []float64) error {
 
 // Mean returns the mean of the numbers in x of all ranks, a scalar.
 func (c *ranks) Mean(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
-	if !c.together() || s.Err() != nil {
+	if !c.pooled() || s.Err() != nil {
 		return s.Mean(x)
 	}
 	sums := s.Stack(0, s.Scalar(float64(tensor.Numel(x))), s.Sum(x))
@@ -172,7 +172,7 @@ func (c *Core) normalise(s *tensor.Scope, a, of tensor.Tensor, over string) tens
 	if c.Config.AdvantageNormalization != over || s.Err() != nil {
 		return a
 	}
-	if c.together() {
+	if c.pooled() {
 		mean, std := c.deviation(s, of)
 		return s.Div(s.Sub(a, mean), s.AddScalar(std, 1e-8))
 	}

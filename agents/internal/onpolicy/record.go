@@ -26,7 +26,7 @@ func (c *Collector) record(t agents.Transition) error {
 	}
 	s := c.step
 	s.Reset()
-	if err := c.stage(t); err != nil {
+	if err := c.stageTransition(t); err != nil {
 		return err
 	}
 	c.Transfer.Send(s)
@@ -69,12 +69,12 @@ type delivery struct {
 	next         staged // what comes next in all environments, where anything asks for it
 }
 
-// stage puts all that a transition has for the device into the transfer: rewards, shaped (rewards_shaper,
+// stageTransition puts all that a transition has for the device into the transfer: rewards, shaped (rewards_shaper,
 // rewards_shaper_scale), ends of episodes as 0 and 1, and rows that are asked for their values.
-func (c *Collector) stage(t agents.Transition) error {
+func (c *Collector) stageTransition(t agents.Transition) error {
 	c.Transfer.Begin()
 	c.delivery = delivery{}
-	if err := c.shape(t); err != nil {
+	if err := c.shapeRewards(t); err != nil {
 		return err
 	}
 	o, n := &c.delivery, int64(c.numEnvs)
@@ -93,7 +93,7 @@ func (c *Collector) stage(t agents.Transition) error {
 			return err
 		}
 	}
-	if err = c.stageFinal(t); err != nil {
+	if err = c.stageFinals(t); err != nil {
 		return err
 	}
 	if c.StageRecord != nil {
@@ -111,9 +111,9 @@ func (c *Collector) stage(t agents.Transition) error {
 	return nil
 }
 
-// shape copies a transition's rewards and shapes them (rewards_shaper, rewards_shaper_scale). It returns an error if a
+// shapeRewards copies a transition's rewards and shapes them (rewards_shaper, rewards_shaper_scale). It returns an error if a
 // shaped reward is not finite or too large.
-func (c *Collector) shape(t agents.Transition) error {
+func (c *Collector) shapeRewards(t agents.Transition) error {
 	copy(c.rewards, t.Rewards)
 	for i, unused := range c.Unused(t) {
 		if unused && c.rewards[i]-c.rewards[i] != 0 { // checkValues lets NaN pass here; 0 times NaN would reach other rows
@@ -153,8 +153,8 @@ func (c *Core) stageFlags(set []bool) (tensor.Part, error) {
 	return p, nil
 }
 
-// stageFinal puts the last observations of truncated episodes into the transfer, for FinalValues.
-func (c *Collector) stageFinal(t agents.Transition) (err error) {
+// stageFinals puts the last observations of truncated episodes into the transfer, for FinalValues.
+func (c *Collector) stageFinals(t agents.Transition) (err error) {
 	if !c.Config.TimeLimitBootstrap || c.Config.Skrl() {
 		return nil
 	}

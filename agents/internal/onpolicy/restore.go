@@ -59,9 +59,9 @@ func (c *State) prepare(snap *checkpoint.Snapshot) (apply func() error, err erro
 		}
 	}
 	if rollout > 0 && rollout == int64(c.Config.Rollouts) {
-		r.kept(layout.Rollout(layout.NextObservations), c.nextObs)
+		r.rows(layout.Rollout(layout.NextObservations), c.nextObs)
 		if c.nextState.T != nil {
-			r.kept(layout.Rollout(layout.NextStates), c.nextState)
+			r.rows(layout.Rollout(layout.NextStates), c.nextState)
 		}
 	}
 	r.hidden(c.Core, int(rollout))
@@ -192,7 +192,7 @@ func (r *reader) memories(c *State) [][2]int64 {
 	}
 	var at [][2]int64
 	for _, m := range c.replays {
-		r.kept(layout.MemoryRows(m.name), m.Data())
+		r.rows(layout.MemoryRows(m.name), m.Data())
 		length, next := r.integer(layout.Memories, m.name, "length"), r.integer(layout.Memories, m.name, "next")
 		if length > m.Capacity() || next >= m.Capacity() {
 			r.fail(fmt.Errorf("the checkpoint's %s holds row %d of %d", m.name, max(length, next), m.Capacity()))
@@ -261,8 +261,8 @@ func (r *reader) float32s(name string, t tensor.Tensor) {
 	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
 }
 
-// kept reads rows as a memory keeps them, numbers or bytes.
-func (r *reader) kept(name string, t tensor.Tensor) {
+// rows reads rows as a memory keeps them, numbers or bytes.
+func (r *reader) rows(name string, t tensor.Tensor) {
 	if tensor.TypeOf(t) != tensor.Uint8 {
 		r.float32s(name, t)
 		return
@@ -410,7 +410,7 @@ func (r *reader) hidden(c *Core, rollout int) {
 			r.float32s(layout.Hidden(h.name), h.now)
 		}
 		if rollout > 0 {
-			r.steps(layout.Sequences(h.name), h.stored, int64(c.begun(rollout)))
+			r.steps(layout.Sequences(h.name), h.stored, int64(c.countBegun(rollout)))
 		}
 	}
 }

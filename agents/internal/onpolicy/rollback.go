@@ -28,7 +28,7 @@ func (c *Learner) Attempt(ctx context.Context, update func(s *tensor.Scope) erro
 	return c.stream.Do(func() error {
 		s := tensor.NoGrad().On(c.Device).Layers(c.Precision)
 		defer s.Close()
-		c.begin(s)
+		c.keepState(s)
 		if err := s.Err(); err != nil {
 			return err
 		}
@@ -45,9 +45,9 @@ func (c *Learner) Attempt(ctx context.Context, update func(s *tensor.Scope) erro
 	})
 }
 
-// begin copies everything that an update changes, so that rollback can undo an update that diverges, fails or is
+// keepState copies everything that an update changes, so that rollback can undo an update that diverges, fails or is
 // cancelled. The copies live as long as scope s; errors are the scope's.
-func (c *Learner) begin(s *tensor.Scope) {
+func (c *Learner) keepState(s *tensor.Scope) {
 	s.Copy(c.backup, c.Flat.Values)
 	for i := range c.optimizers {
 		o := &c.optimizers[i]

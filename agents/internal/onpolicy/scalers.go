@@ -112,7 +112,7 @@ func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandard
 // LearnScale lets a scaler learn from rows (…, width), and where there are several ranks from the rows of all of them. kept
 // says how the rows are kept: pictures are learned from in portions; nil is for rows that are numbers.
 func (c *Core) LearnScale(s *tensor.Scope, scaler preprocessors.Scaler, kept *memory.Packing, rows tensor.Tensor) {
-	together := c.together()
+	together := c.pooled()
 	if s.Err() != nil || tensor.Size(rows, 0) == 0 && !together {
 		return
 	}

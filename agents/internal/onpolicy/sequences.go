@@ -16,7 +16,7 @@ import (
 // by environment (mini_batch_order). The rows of a minibatch are time-major. Both releases of skrl take the sequences
 // environment by environment, and single steps in the order of time.
 func (c *Batches) wholeSequences(s *tensor.Scope, epoch int) iter.Seq[Batch] {
-	n, count := int64(c.numEnvs), int64(c.sequences())
+	n, count := int64(c.numEnvs), int64(c.countSequences())
 	spans := memory.Split(count, int64(c.MiniBatches()))
 	var order tensor.Tensor // of sequences
 	switch {
@@ -27,12 +27,12 @@ func (c *Batches) wholeSequences(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	default:
 		order = byEnvironment(s, count/n, n)
 	}
-	return c.inSequences(s, order, spans, epoch)
+	return c.sequenceBatches(s, order, spans, epoch)
 }
 
-// inSequences yields minibatches of the given spans of the sequences in the given order.
-func (c *Batches) inSequences(s *tensor.Scope, order tensor.Tensor, spans []memory.Span, epoch int) iter.Seq[Batch] {
-	l, count := int64(c.length), int64(c.sequences())
+// sequenceBatches yields minibatches of the given spans of the sequences in the given order.
+func (c *Batches) sequenceBatches(s *tensor.Scope, order tensor.Tensor, spans []memory.Span, epoch int) iter.Seq[Batch] {
+	l, count := int64(c.length), int64(c.countSequences())
 	// The rows of each minibatch, step by step.
 	first := s.IndexSelect(c.firstRows, 0, order)
 	parts := make([]tensor.Tensor, len(spans))
@@ -51,11 +51,11 @@ func (c *Batches) inSequences(s *tensor.Scope, order tensor.Tensor, spans []memo
 		states[i] = s.IndexSelect(s.Reshape(h.stored, count, h.size), 0, order)
 	}
 	return func(yield func(Batch) bool) {
-		own, done := c.numbers(s)
+		own, done := c.batchScope(s)
 		defer done()
 		for i, span := range spans {
 			b := all.rows(s, i, memory.Span{Start: span.Start * l, Len: span.Len * l})
-			if b.only(s, c.learnable(s, parts[i])); b.Rows == 0 {
+			if b.keepRows(s, c.learnable(s, parts[i])); b.Rows == 0 {
 				if c.Group.Several() { // the other ranks wait for this one in every minibatch
 					s.Fail(c.errorf("minibatch %d of rank %d has no row to learn from, because none of its steps shows a transition; lower \"mini_batches\"", i, c.Group.Rank()))
 					return
@@ -64,11 +64,11 @@ func (c *Batches) inSequences(s *tensor.Scope, order tensor.Tensor, spans []memo
 			}
 			switch {
 			case c.Config.Skrl():
-				b.Inputs = c.learnedInputs(s, own, epoch, b.Inputs)
+				b.Inputs = c.learnInputs(s, own, epoch, b.Inputs)
 			case c.packed():
-				b.Inputs = c.unpacked(s, own, b.Inputs)
+				b.Inputs = c.unpackInputs(s, own, b.Inputs)
 			}
-			b.Advantages = c.weighed(s, b)
+			b.Advantages = c.weighAdvantages(s, b)
 			b.hidden = map[string]models.Hidden{}
 			for k, h := range c.hiddens {
 				b.hidden[h.name] = models.Hidden{Length: int(l), State: s.Narrow(states[k], 0, span.Start, span.Len),

@@ -73,8 +73,8 @@ func (g *Serial[C]) publish() {
 		g.settings()})
 }
 
-// leave ends a method that may have changed published values.
-func (g *Serial[C]) leave() {
+// leaveAndPublish ends a method that may have changed published values.
+func (g *Serial[C]) leaveAndPublish() {
 	g.publish()
 	g.guard.Leave()
 }
@@ -84,7 +84,7 @@ func (g *Serial[C]) change(m *exclusive.Method, f func() error) error {
 	if err := g.guard.Enter(m); err != nil {
 		return err
 	}
-	defer g.leave()
+	defer g.leaveAndPublish()
 	return f()
 }
 
@@ -161,7 +161,7 @@ func (g *Serial[C]) SetTraining(on bool) (was bool) {
 	if g.training.Swap(on) == on { // no published value changes
 		defer g.guard.Leave()
 	} else {
-		defer g.leave()
+		defer g.leaveAndPublish()
 	}
 	return g.Algorithm.SetTraining(on)
 }
@@ -201,7 +201,7 @@ func (g *Serial[C]) Plan(timesteps int) (notes []string) {
 	if !g.guard.TryEnter(&callPlan) {
 		return nil
 	}
-	defer g.leave()
+	defer g.leaveAndPublish()
 	return g.Algorithm.Plan(timesteps)
 }
 

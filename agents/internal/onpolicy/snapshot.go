@@ -82,7 +82,7 @@ func (c *State) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, erro
 	if opt.Buffers {
 		cursors := map[string]any{}
 		for _, m := range c.replays {
-			w.kept(layout.MemoryRows(m.name), m.Data())
+			w.rows(layout.MemoryRows(m.name), m.Data())
 			cursors[m.name] = map[string]any{"length": m.Len(), "next": m.Next()}
 		}
 		values[layout.Memories] = cursors
@@ -96,16 +96,16 @@ func (c *State) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, erro
 		for _, name := range c.recorded() {
 			rows := s.Narrow(c.Rollout.Tensor(name), 0, 0, int64(c.Rollout.Len()))
 			w.fail(s.Err())
-			w.kept(layout.Rollout(name), rows)
+			w.rows(layout.Rollout(name), rows)
 		}
 		if invalid := c.recordedInvalid(); slices.Contains(invalid, true) {
 			shape := []int64{int64(c.Rollout.Len()), int64(c.numEnvs)}
 			snap.Arrays[layout.Rollout(layout.Invalid)] = checkpoint.ArrayBool(shape, invalid)
 		}
 		if c.Rollout.Full() {
-			w.kept(layout.Rollout(layout.NextObservations), c.nextObs)
+			w.rows(layout.Rollout(layout.NextObservations), c.nextObs)
 			if c.nextState.T != nil {
-				w.kept(layout.Rollout(layout.NextStates), c.nextState)
+				w.rows(layout.Rollout(layout.NextStates), c.nextState)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (c *State) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, erro
 		defer s.Close()
 		for _, h := range c.hiddens {
 			w.float32s(layout.Hidden(h.name), h.now)
-			if n := c.begun(c.Rollout.Len()); n > 0 {
+			if n := c.countBegun(c.Rollout.Len()); n > 0 {
 				stored := s.Narrow(h.stored, 0, 0, int64(n))
 				w.fail(s.Err())
 				w.float32s(layout.Sequences(h.name), stored)
@@ -163,8 +163,8 @@ func (w *writer) float32s(name string, t tensor.Tensor) {
 	w.snap.Arrays[name] = checkpoint.ArrayFloat32(tensor.Shape(t), data)
 }
 
-// kept writes rows as a memory keeps them, numbers or bytes.
-func (w *writer) kept(name string, t tensor.Tensor) {
+// rows writes rows as a memory keeps them, numbers or bytes.
+func (w *writer) rows(name string, t tensor.Tensor) {
 	if w.err != nil || tensor.TypeOf(t) != tensor.Uint8 {
 		w.float32s(name, t)
 		return
