@@ -11,7 +11,7 @@ import (
 // Agent acts in N environments at once, records what follows, and learns from it. It is all that a training loop needs;
 // what else an agent can do (save itself, change its settings, ...) are interfaces of their own, which [As] finds.
 //
-// A step of a training loop is Act, the environment's step, Record, and Update where the agent is Ready. An agent is
+// A step of a training loop is Act, the environment's step, Record, and Update if the agent is Ready. An agent is
 // used by one goroutine at a time; two agents may be used by two goroutines at once. PPO and AMP refuse a call that
 // overlaps with another call, and every call after Close.
 type Agent interface {
@@ -41,21 +41,21 @@ type Agent interface {
 
 // Observation is what N environments show before an action.
 type Observation struct {
-	// Observations is (N, O), row by row. States is (N, S), or nil where there is no state space.
+	// Observations is (N, O), row by row. States is (N, S), or nil if there is no state space.
 	Observations, States []float32
 }
 
 // Transition is what N environments returned for the last actions. The slices are only read, and not kept.
 type Transition struct {
-	// Rewards, Terminated and Truncated are (N). An episode is terminated where the task ended it (what follows is worth
-	// nothing), and truncated where something else did, such as a time limit.
+	// Rewards, Terminated and Truncated are (N). An episode is terminated if the task ended it (what follows is worth
+	// nothing), and truncated if something else did, such as a time limit.
 	Rewards               []float32
 	Terminated, Truncated []bool
 	// NextObservations is (N, O) and NextStates (N, S): what comes next (after an auto-reset, the new episode's first).
 	NextObservations, NextStates []float32
 	// FinalObservations and FinalStates hold the finished episodes' last rows, see envs.Step; nil when nothing finished.
 	FinalObservations, FinalStates []float32
-	// FinalUnknown and Invalid are (N), or nil where no row is set: episodes that ended without their last observation
+	// FinalUnknown and Invalid are (N), or nil if no row is set: episodes that ended without their last observation
 	// being known, and rows that show no transition to learn from, see envs.Step.
 	FinalUnknown, Invalid []bool
 	// AMPObservations is (N, M) for agents with a discriminator, else nil.

@@ -43,13 +43,6 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-func TestDivergedError(t *testing.T) {
-	err := &agents.DivergedError{Agent: "PPO", Detail: "the loss is NaN"}
-	if got := err.Error(); !strings.HasPrefix(got, "PPO diverged: the loss is NaN; lower the learning rate") {
-		t.Error(got)
-	}
-}
-
 // plain is an agent with nothing optional; named adds a wrapper around it.
 type plain struct{ agents.Agent }
 

@@ -33,7 +33,7 @@ type OnPolicy struct {
 	// LearningEpochs is the number of passes over a rollout in one update.
 	//
 	// More passes take more from the same rollout, at more time an update, and move the policy further from the one that
-	// collected them. Lower it, or set KLThreshold, where the KL divergence or the clip fraction grows large.
+	// collected them. Lower it, or set KLThreshold, if the KL divergence or the clip fraction grows large.
 	LearningEpochs int `yaml:"learning_epochs" config:"min=1"`
 	// MiniBatches is the number of minibatches in one pass, at most T × N, of about equal size. Every row is in one of
 	// them.
@@ -44,7 +44,7 @@ type OnPolicy struct {
 	// MiniBatchSize is the number of rows of a minibatch; it must divide T × N. The default 0 leaves it to MiniBatches,
 	// which is not used otherwise. With networks that have memory it must be a multiple of SequenceLength.
 	//
-	// It is another way to say the same. Give it where the number of environments changes from run to run, and the size of
+	// It is another way to say the same. Give it if the number of environments changes from run to run, and the size of
 	// a minibatch should not (rl_games, Stable-Baselines3).
 	MiniBatchSize int `yaml:"mini_batch_size" config:"min=0"`
 	// MiniBatchOrder is the order of the rows in a pass. "random" (default) shuffles them in every pass. "random_once"
@@ -58,7 +58,7 @@ type OnPolicy struct {
 
 	// SequenceLength is L, the number of steps through which networks with memory (GRU, LSTM, RNN) learn; the default
 	// 0 is the whole rollout. It must divide Rollouts. Each sequence begins from the state that the network had then,
-	// without gradient, and memories begin anew within it where an episode ended. Minibatches are made of whole
+	// without gradient, and memories begin anew within it if an episode ended. Minibatches are made of whole
 	// sequences, of which there are Rollouts / L × N. Networks without memory do not use it.
 	//
 	// A larger value can learn to remember for longer, and an update takes more time, because the steps of a sequence
@@ -68,13 +68,13 @@ type OnPolicy struct {
 
 	// DiscountFactor is γ, how much a reward counts that comes one step later.
 	//
-	// A reward k steps ahead counts γ^k, so the agent looks about 1 / (1 − γ) steps ahead. A larger value is needed where
-	// rewards come late, and makes returns harder to predict; a smaller one learns faster where they come at once.
+	// A reward k steps ahead counts γ^k, so the agent looks about 1 / (1 − γ) steps ahead. A larger value is needed if
+	// rewards come late, and makes returns harder to predict; a smaller one learns faster if they come at once.
 	DiscountFactor float64 `yaml:"discount_factor" config:"min=0,max=1"`
 	// GAELambda is λ of generalised advantage estimation: 0 trusts the value network, 1 the rewards.
 	//
-	// A larger value has less bias and more variance. Lower it where rewards are noisy and the value loss is small, raise
-	// it where the value network predicts badly.
+	// A larger value has less bias and more variance. Lower it if rewards are noisy and the value loss is small, raise
+	// it if the value network predicts badly.
 	GAELambda float64 `yaml:"gae_lambda" config:"min=0,max=1"`
 
 	// AdvantageNormalization says over which rows advantages are made to have a mean of 0 and a deviation of 1,
@@ -82,8 +82,8 @@ type OnPolicy struct {
 	// it is drawn (CleanRL, Stable-Baselines3), or over "none", which leaves them in units of reward. A minibatch of one
 	// row has no deviation and stays as it is.
 	//
-	// With "minibatch" every optimizer step weighs its own rows alike, which adds noise where minibatches are small. With
-	// "none" the size of rewards changes the size of the policy's steps; choose it where rewards are scaled with care.
+	// With "minibatch" every optimizer step weighs its own rows alike, which adds noise if minibatches are small. With
+	// "none" the size of rewards changes the size of the policy's steps; choose it if rewards are scaled with care.
 	AdvantageNormalization string `yaml:"advantage_normalization" config:"oneof=rollout|minibatch|none"`
 
 	// LearningRate is one step size for all networks, or one a network in the order policy, value, (style value,)
@@ -100,7 +100,7 @@ type OnPolicy struct {
 	// LearningRateSchedulerNetworks says whose rates the schedule changes: those of "all" networks (default), or that of the
 	// "policy" alone, so that others keep their LearningRate (rl_games: central_value_config).
 	//
-	// Choose "policy" where KLAdaptiveLR lowers the rate of a policy that moves too fast, and the value network should go
+	// Choose "policy" if KLAdaptiveLR lowers the rate of a policy that moves too fast, and the value network should go
 	// on learning at its own.
 	LearningRateSchedulerNetworks string `yaml:"learning_rate_scheduler_networks" config:"oneof=all|policy"`
 	// ScheduleKLThreshold is the kl_threshold of KLAdaptiveLR as it stands, which a population can change; without such a
@@ -158,39 +158,39 @@ type OnPolicy struct {
 	// update begins with (Hilton, Cobbe and Schulman 2022); clip fraction and KL divergence are from the latter. The
 	// newest value network judges a rollout's observations; the copy's has judged the last ones of truncated episodes,
 	// and with networks that have memory all of them, while stepping. Runs are as reproducible as without. An update that
-	// has begun is made to its end, also where the run is cancelled, and its figures are tracked with those of the next
+	// has begun is made to its end, also if the run is cancelled, and its figures are tracked with those of the next
 	// one. It needs models that can be made twice (Models.Make), and is not for Compatibility.
 	//
-	// Switch it on where stepping and learning take about equally long, and the machine has cores or a simulator to run
+	// Switch it on if stepping and learning take about equally long, and the machine has cores or a simulator to run
 	// both at once: a timestep then takes as long as the slower of the two, not as both. The first updates learn later by
-	// one rollout, which matters only where a run has few of them.
+	// one rollout, which matters only if a run has few of them.
 	Overlap bool `yaml:"overlap"`
 
 	// GradNormClip limits the norm of all gradients together, or, with one value a network, of each network's; 0 is no
 	// limit.
 	//
-	// A smaller limit makes training steadier and, where it always applies, slower. The tracked value "Gradient / Norm"
+	// A smaller limit makes training steadier and, if it always applies, slower. The tracked value "Gradient / Norm"
 	// shows how large gradients are before it.
 	GradNormClip []float64 `yaml:"grad_norm_clip" config:"min=0,minlen=1"`
 	// RatioClip is ε of the clipped surrogate.
 	//
-	// A larger value lets an update change the probability of an action by more. Lower it where updates undo each other,
-	// raise it where the clip fraction is high and the policy moves slowly. 0.1 to 0.3 is usual.
+	// A larger value lets an update change the probability of an action by more. Lower it if updates undo each other,
+	// raise it if the clip fraction is high and the policy moves slowly. 0.1 to 0.3 is usual.
 	RatioClip float64 `yaml:"ratio_clip" config:"gt=0"`
 	// ValueClip limits how far a value prediction may move from the old one in an update; 0 is no limit. The loss is the
 	// larger of the clipped and the unclipped one.
 	//
-	// A smaller limit makes the value network change more slowly. It is in units of the standardised return where there is
-	// a ValuePreprocessor, else of the return: raise it, or set it to 0, where returns are large and not standardised.
+	// A smaller limit makes the value network change more slowly. It is in units of the standardised return if there is
+	// a ValuePreprocessor, else of the return: raise it, or set it to 0, if returns are large and not standardised.
 	ValueClip float64 `yaml:"value_clip" config:"min=0"`
 	// EntropyLossScale rewards the entropy of the policy, summed over action dimensions.
 	//
 	// A larger value keeps the policy undecided for longer, so that it explores; too large a one keeps it from ever
-	// deciding. Raise it where the entropy falls early and the return stays low.
+	// deciding. Raise it if the entropy falls early and the return stays low.
 	EntropyLossScale float64 `yaml:"entropy_loss_scale" config:"min=0"`
 	// ValueLossScale weighs the value loss against the policy loss.
 	//
-	// It matters where both share a trunk or one limit of gradients: a larger value then leaves the policy smaller steps.
+	// It matters if both share a trunk or one limit of gradients: a larger value then leaves the policy smaller steps.
 	ValueLossScale float64 `yaml:"value_loss_scale" config:"min=0"`
 	// BoundsLossScale weighs a loss for mean actions μ that lie outside ±BoundsLossLimit, with BoundsLossType "limit"
 	// the mean over rows of Σ max(μ − limit, 0)² + min(μ + limit, 0)², summed over the action's dimensions; or with
@@ -199,7 +199,7 @@ type OnPolicy struct {
 	//
 	// A larger value brings means back sooner that have run off to where the environment clips actions and no reward can
 	// tell them apart. rl_games' files have 1e-4, those of AMP 10. The limit stands a little outside of the actions'
-	// range, 1.1 for one of ±1: raise it where actions have wider limits.
+	// range, 1.1 for one of ±1: raise it if actions have wider limits.
 	BoundsLossScale float64 `yaml:"bounds_loss_scale" config:"min=0"`
 	BoundsLossLimit float64 `yaml:"bounds_loss_limit" config:"gt=0"`
 	BoundsLossType  string  `yaml:"bounds_loss_type" config:"oneof=limit|square"`
@@ -211,13 +211,13 @@ type OnPolicy struct {
 	// TimeLimitBootstrap lets a truncated episode count the value of its last observation. Without it a truncation
 	// counts as an end.
 	//
-	// Switch it off where the time limit belongs to the task and the agent can see the time that is left.
+	// Switch it off if the time limit belongs to the task and the agent can see the time that is left.
 	TimeLimitBootstrap bool `yaml:"time_limit_bootstrap"`
 	// RewardsShaper changes rewards (N) in place before they are stored; timestep is the number of timesteps so far.
 	RewardsShaper func(rewards []float32, timestep int) `yaml:"rewards_shaper"`
 	// RewardsShaperScale multiplies rewards before they are stored.
 	//
-	// Lower it where returns are in the hundreds and there is no ValuePreprocessor. It does not change the best policy,
+	// Lower it if returns are in the hundreds and there is no ValuePreprocessor. It does not change the best policy,
 	// nor the returns that trainers report.
 	RewardsShaperScale float64 `yaml:"rewards_shaper_scale"`
 
@@ -234,8 +234,8 @@ type OnPolicy struct {
 	// minibatches of small networks are replayed in any case; Device may be "auto". A network of your own that reads from
 	// the device or writes to it while it computes is an error then.
 	//
-	// True saves time where a GPU waits for the host: small networks and minibatches, and ten of them or more an update,
-	// epochs counted. It takes the memory of one minibatch more, of two where their sizes differ by a row. False launches
+	// True saves time if a GPU waits for the host: small networks and minibatches, and ten of them or more an update,
+	// epochs counted. It takes the memory of one minibatch more, of two if their sizes differ by a row. False launches
 	// every operation by itself.
 	CUDAGraphs bool `yaml:"cuda_graphs"`
 	// MixedPrecision lets the layers of all networks compute in MixedPrecisionDtype, while acting and learning; losses,

@@ -182,34 +182,3 @@ func TestManyGoroutines(t *testing.T) {
 		})
 	}
 }
-
-// Close and training on two goroutines: either Close is refused, or training ends with an error.
-func TestCloseWhileTraining(t *testing.T) {
-	for _, x := range conformance() {
-		switch x.name {
-		case "PPO/box", "PPO/overlap", "AMP/skills":
-		default:
-			continue
-		}
-		t.Run(x.name, func(t *testing.T) {
-			agenttest.CheckLive(t)
-			a, w := x.make(t, 1, nil), x.world(1)
-			trained, begun := make(chan error), make(chan struct{})
-			go func() {
-				err := agenttest.Advance(a, w, 20)
-				close(begun)
-				for err == nil {
-					err = agenttest.Advance(a, w, 1)
-				}
-				trained <- err
-			}()
-			<-begun
-			for a.Close() != nil { // refused while a method runs
-			}
-			err := <-trained
-			if err == nil || !strings.Contains(err.Error(), "after Close") && !errors.Is(err, exclusive.ErrOverlap) {
-				t.Errorf("training ended with %v", err)
-			}
-		})
-	}
-}

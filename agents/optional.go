@@ -30,7 +30,7 @@ func As[T any](agent Agent) (T, bool) {
 type Binder interface {
 	// NumEnvs is the number of rows that Act and Record expect; 0 until it is known.
 	NumEnvs() int
-	// Bind fixes the number of environments. It does nothing where that is the number already, and it is an error where
+	// Bind fixes the number of environments. It does nothing if that is the number already, and it is an error if
 	// it is another.
 	Bind(numEnvs int) error
 }
@@ -126,14 +126,14 @@ type Terminator interface {
 	// Terminates reports whether the agent's settings ask for it, so that the environment must be able to.
 	Terminates() bool
 	// Terminations says, (N), which environments' episodes the next step is to terminate, as the last Record came to; nil
-	// where there are none, and in evaluation. The slice is the agent's and overwritten by the next call. What the agent
+	// if there are none, and in evaluation. The slice is the agent's and overwritten by the next call. What the agent
 	// counts for it begins anew where an episode ends, and with ResetHidden.
 	Terminations() []bool
 }
 
 // Overlapping is implemented by agents whose updates may go on after Update has returned (OnPolicy.Overlap). Whatever
 // reads or changes what is learned waits for an update in progress by itself: Snapshot, Restore, SetHyperparameters, an
-// evaluation. Trainers call Wait where a run ends.
+// evaluation. Trainers call Wait if a run ends.
 type Overlapping interface {
 	// Wait returns when no update is in progress. Its error is that of the update, which has been undone then; the next
 	// Wait or Update makes it again. A cancelled context ends the waiting, and not the update.
@@ -142,7 +142,7 @@ type Overlapping interface {
 
 // Distributed is implemented by agents that several processes may train together. Trainers ask it who else trains.
 type Distributed interface {
-	// Ranks returns this process's part, nil where it is alone.
+	// Ranks returns this process's part, nil if it is alone.
 	Ranks() *distributed.Group
 }
 

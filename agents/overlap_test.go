@@ -190,25 +190,22 @@ func TestOverlapCancelled(t *testing.T) {
 func TestOverlapNeedsMake(t *testing.T) {
 	agenttest.CheckLive(t)
 	sp := conformance()[0].spaces
-	policy, value, err := models.ActorCritic(sp, []int{4}, "tanh", models.DefaultGaussianConfig(), 1)
-	must(t, err)
-	_, err = ppo.New(ppo.Options{Spaces: sp, Models: ppo.Models{Policy: policy, Value: value}, Dict: map[string]any{"overlap": true}})
-	if err == nil || !strings.Contains(err.Error(), "Models.Make") {
-		t.Errorf("networks without Make: %v", err)
+	make := func(hidden int) (models.Policy, models.Network) {
+		policy, value, err := models.ActorCritic(sp, []int{hidden}, "tanh", models.DefaultGaussianConfig(), 1)
+		must(t, err)
+		return policy, value
 	}
 	calls := 0
-	_, err = ppo.New(ppo.Options{Spaces: sp, Dict: map[string]any{"overlap": true}, Models: ppo.Models{
-		Make: func(seed int64) (models.Policy, models.Network, error) {
-			calls++
-			return models.ActorCritic(sp, []int{4 * calls}, "tanh", models.DefaultGaussianConfig(), seed)
-		}}})
-	if err == nil || !strings.Contains(err.Error(), "same networks every time") {
-		t.Errorf("other networks: %v", err)
-	}
-	for _, compatibility := range []string{agents.SKRL2, agents.SKRL21} {
-		_, err = ppo.FromDict(map[string]any{"overlap": true, "compatibility": compatibility}, sp)
-		if err == nil || !strings.Contains(err.Error(), "overlap") {
-			t.Errorf("with compatibility %q: %v", compatibility, err)
+	policy, value := make(4)
+	again, same := make(4)
+	for want, m := range map[string]ppo.Models{
+		"Models.Make":              {Policy: policy, Value: value},
+		"make other ones":          {Make: func(int64) (models.Policy, models.Network, error) { return again, same, nil }},
+		"same networks every time": {Make: func(int64) (models.Policy, models.Network, error) { calls++; p, v := make(4 * calls); return p, v, nil }},
+	} {
+		_, err := ppo.New(ppo.Options{Spaces: sp, Models: m, Dict: map[string]any{"overlap": true}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -52,16 +51,11 @@ func lenders() (all []lender) {
 	value := func(from, to *amp.Models) { to.Value.Close(); to.Value = from.Value }
 	return []lender{
 		{"policy", newPPO, perceptrons, policy},
-		{"value", newPPO, perceptrons, value},
 		{"policy", newPPO, trunk, func(from, to *amp.Models) { policy(from, to); value(from, to) }},
-		{"policy", skills, ampSkills(sp).Make, policy},
-		{"value", critics, ampMLPs(sp).Make, value},
 		{"discriminator", skills, ampSkills(sp).Make,
 			func(from, to *amp.Models) { to.Discriminator.Close(); to.Discriminator = from.Discriminator }},
 		{"style_value", critics, ampMLPs(sp).Make,
 			func(from, to *amp.Models) { to.StyleValue.Close(); to.StyleValue = from.StyleValue }},
-		{"encoder", skills, ampSkills(sp).Make,
-			func(from, to *amp.Models) { to.Encoder.Close(); to.Encoder = from.Encoder }},
 	}
 }
 
@@ -105,18 +99,5 @@ func TestNetworkBelongsToOneAgent(t *testing.T) {
 				t.Errorf("a closed network: %v", err)
 			}
 		})
-	}
-}
-
-// With overlap Make is called twice, and may not return the same networks.
-func TestOverlapNeedsOtherNetworks(t *testing.T) {
-	agenttest.CheckLive(t)
-	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(3)}
-	policy, value, err := ppoMLPs(sp).Make(1)
-	must(t, err)
-	again := func(int64) (models.Policy, models.Network, error) { return policy, value, nil }
-	_, err = ppo.New(ppo.Options{Spaces: sp, Models: ppo.Models{Make: again}, Dict: map[string]any{"overlap": true}})
-	if err == nil || !strings.Contains(err.Error(), "must make other ones every time") {
-		t.Error(err)
 	}
 }

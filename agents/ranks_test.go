@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
@@ -322,34 +321,6 @@ func floats(a checkpoint.Array) ([]float64, error) {
 		out[i] = float64(x)
 	}
 	return out, err
-}
-
-// TestRanksRepeat trains twice with the same seeds: the same run, bit for bit.
-func TestRanksRepeat(t *testing.T) {
-	train := func() *checkpoint.Snapshot {
-		var last *checkpoint.Snapshot
-		must(t, errors.Join(onRanks(t, 2, func(g *distributed.Group) error {
-			p, err := newPart("amp", g, 2, 5, nil)
-			if err != nil {
-				return err
-			}
-			defer p.agent.Close()
-			for range 3 {
-				if err := p.advance(t.Context()); err != nil {
-					return err
-				}
-			}
-			snap, _, err := p.state()
-			if g.Rank() == 1 {
-				last = snap
-			}
-			return err
-		})...))
-		return last
-	}
-	if a, b := train(), train(); !cmp.Equal(a.Arrays, b.Arrays) {
-		t.Error("two runs with the same seeds differ")
-	}
 }
 
 // TestRanksStopAlike lets one rank's policy move too far, or its losses become NaN: all ranks end their updates alike, and

@@ -14,7 +14,7 @@ import (
 
 // Packing is how memories keep rows of a space. Rows of float32 numbers stay what they are. A row with columns of uint8,
 // such as a camera's, becomes one of bytes: first its other columns, four bytes each, then those columns, one byte each.
-// A picture takes a quarter of the memory, and turns into float32 where a network reads it. A Packing is used by one
+// A picture takes a quarter of the memory, and turns into float32 if a network reads it. A Packing is used by one
 // goroutine at a time.
 type Packing struct {
 	space         spaces.Space

@@ -148,7 +148,7 @@ func (r *Rollout) Tensor(name string) tensor.Tensor { return r.column(name).all 
 // Rows is field name as (T·N, Width), time-major, in the same memory.
 func (r *Rollout) Rows(name string) tensor.Tensor { return r.column(name).flat }
 
-// column returns a field's memory, and panics where there is none: a programming error.
+// column returns a field's memory, and panics if there is none: a programming error.
 func (r *Rollout) column(name string) column {
 	c, ok := r.columns[name]
 	if !ok {

@@ -14,9 +14,7 @@ import (
 func newMeanAbs(t *testing.T, size int, cfg preprocessors.MeanAbsConfig) *preprocessors.RunningMeanAbsScaler {
 	t.Helper()
 	r, err := preprocessors.NewRunningMeanAbsScaler(size, cfg, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(r.Close)
 	return r
 }

@@ -21,9 +21,7 @@ func TestScalerIsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 20 {
 		r, err := preprocessors.NewRunningStandardScaler(2, preprocessors.DefaultScalerConfig(), tensor.CPU)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := tensor.NoGrad()
 		var all [2][]float64
 		for range 8 {
@@ -66,9 +64,7 @@ func TestScalerForward(t *testing.T) {
 	tensortest.CheckLive(t)
 	cfg := preprocessors.DefaultScalerConfig()
 	r, err := preprocessors.NewRunningStandardScaler(1, cfg, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	if r.Size() != 1 {
 		t.Errorf("size %d", r.Size())
@@ -97,9 +93,7 @@ func TestScalerOneRow(t *testing.T) {
 		cfg := preprocessors.DefaultScalerConfig()
 		cfg.Unbiased = unbiased
 		r, err := preprocessors.NewRunningStandardScaler(1, cfg, tensor.CPU)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := tensor.NoGrad()
 		r.Update(s, tensor.From(s, []float32{3}, 1, 1))
 		if v := tensortest.Float64s(t, s, r.Variance)[0]; math.IsNaN(v) != lost {
@@ -114,9 +108,7 @@ func TestScalerOneRow(t *testing.T) {
 func TestScalerNaN(t *testing.T) {
 	tensortest.CheckLive(t)
 	standard, err := preprocessors.NewRunningStandardScaler(2, preprocessors.DefaultScalerConfig(), tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer standard.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -154,9 +146,7 @@ func TestScalerFreezes(t *testing.T) {
 	cfg := preprocessors.DefaultScalerConfig()
 	cfg.FreezeAfter = 3
 	r, err := preprocessors.NewRunningStandardScaler(1, cfg, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -188,9 +178,7 @@ func TestScalerErrors(t *testing.T) {
 		}
 	}
 	r, err := preprocessors.NewRunningStandardScaler(2, good, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -230,9 +218,7 @@ func TestScalerForwardColumns(t *testing.T) {
 	cfg := preprocessors.DefaultScalerConfig()
 	cfg.ClipThreshold = 2
 	r, err := preprocessors.NewRunningStandardScaler(3, cfg, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	s := tensor.NewScope()
 	defer s.Close()
@@ -254,5 +240,12 @@ func TestScalerForwardColumns(t *testing.T) {
 	}
 	if want[3] != 2 {
 		t.Errorf("the largest value is %g, want the limit 2", want[3])
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -59,7 +59,7 @@ func (n Iterations) MarshalYAML() (any, error) {
 	return int64(n), nil
 }
 
-// check says where a number given in Go is none.
+// check says if a number given in Go is none.
 func (n Iterations) check(name, key string) error {
 	if n < 1 && n != Auto {
 		return fmt.Errorf("schedulers: %s: %q is %d: want an integer ≥ 1, or Auto", name, key, n)

@@ -12,7 +12,7 @@
 //	}
 //
 // Every kind can be made by name from a dictionary with [New], with the argument names of skrl and PyTorch, or from its
-// own configuration struct, whose fields mean what they say: start from its Default function where there are defaults.
+// own configuration struct, whose fields mean what they say: start from its Default function if there are defaults.
 package schedulers
 
 import (

@@ -46,7 +46,7 @@ type Options struct {
 	Dict map[string]any
 	// Seed starts every random sequence of the agent. Same seed, same machine, same run.
 	Seed int64
-	// Group is this process's part where several train the agent (distributed.Join). All give the same settings, models
+	// Group is this process's part if several train the agent (distributed.Join). All give the same settings, models
 	// and seed; parameters are then rank 0's everywhere, and each rank draws its own random numbers and has its own
 	// memories of motion. nil is one process.
 	Group *distributed.Group
@@ -70,9 +70,9 @@ type learner struct {
 	windows        *windows             // the motion that each latent encodes; nil unless latent_mode is "calm"
 	middle, half   tensor.Tensor        // (A), centre and half width of the action bounds; zero Tensors if not needed
 	unitsScope     *tensor.Scope        // owns middle and half
-	termination    *termination         // of episodes with a poor style; nil where the setting is off
+	termination    *termination         // of episodes with a poor style; nil if the setting is off
 	rows           *memory.Packing      // how both, and the rollout, keep rows
-	separate       *tensor.Optimizer    // the discriminator's own; nil where it shares the policy's
+	separate       *tensor.Optimizer    // the discriminator's own; nil if it shares the policy's
 	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
 	Draw sampler
 }

@@ -12,10 +12,10 @@ import (
 )
 
 // Config are AMP's settings: those it shares with PPO, and the discriminator's. Keys, names and defaults are those of
-// skrl's documentation where it has them. The first paragraph of a field's comment says what it is, the second what a
+// skrl's documentation if it has them. The first paragraph of a field's comment says what it is, the second what a
 // larger and a smaller value do.
 //
-// A new setting is a field here with its key and bounds, a default in DefaultConfig, a line in Tunable where it may
+// A new setting is a field here with its key and bounds, a default in DefaultConfig, a line in Tunable if it may
 // change while training, and its use in update.go; the tables in docs are made from the comments (CONTRIBUTING.md).
 type Config struct {
 	agents.OnPolicy `yaml:",inline"`
@@ -31,8 +31,8 @@ type Config struct {
 
 	// TaskRewardScale and StyleRewardScale weigh the environment's reward and the discriminator's.
 	//
-	// Style teaches how to move, task where to. Raise the task's where the character moves well and does not do what it
-	// should, the style's where it does it in an unnatural way. Only their ratio matters with a ValuePreprocessor.
+	// Style teaches how to move, task where to. Raise the task's if the character moves well and does not do what it
+	// should, the style's if it does it in an unnatural way. Only their ratio matters with a ValuePreprocessor.
 	TaskRewardScale  float64 `yaml:"task_reward_scale" config:"min=0"`
 	StyleRewardScale float64 `yaml:"style_reward_scale" config:"min=0"`
 
@@ -49,7 +49,7 @@ type Config struct {
 
 	// AMPBatchSize is the number of rows of reference motion collected before each update.
 	//
-	// More rows renew the motion dataset faster, at the cost of sampling them. It matters little where the dataset is
+	// More rows renew the motion dataset faster, at the cost of sampling them. It matters little if the dataset is
 	// large enough to hold the clips well.
 	AMPBatchSize int `yaml:"amp_batch_size" config:"min=1"`
 	// MotionDatasetSize is the number of rows of reference motion kept, filled before training.
@@ -89,7 +89,7 @@ type Config struct {
 	DiscriminatorBatchSize int `yaml:"discriminator_batch_size"`
 	// DiscriminatorLossScale weighs the discriminator's whole loss.
 	//
-	// A larger value makes the discriminator learn faster relative to the policy. Lower it where its accuracy on both
+	// A larger value makes the discriminator learn faster relative to the policy. Lower it if its accuracy on both
 	// sides reaches 1 at once: the style reward then says nothing.
 	DiscriminatorLossScale float64 `yaml:"discriminator_loss_scale" config:"min=0"`
 	// DiscriminatorMode says what the discriminator compares. "motion" (AMP) is the policy's rows with rows of reference
@@ -97,13 +97,13 @@ type Config struct {
 	// reference at the same time and the character: it compares them with a row of zeros, and asks for no reference motion.
 	// In a dictionary it brings the defaults of [DifferentialConfig] with it.
 	//
-	// Choose "motion" where the character should move in the style of clips and when it does what is its own affair,
-	// "differential" where it should follow a clip in time, without weights of a tracking reward to tune.
+	// Choose "motion" if the character should move in the style of clips and when it does what is its own affair,
+	// "differential" if it should follow a clip in time, without weights of a tracking reward to tune.
 	DiscriminatorMode string `yaml:"discriminator_mode" config:"oneof=motion|differential"`
 	// DiscriminatorLoss is "bce" (skrl, ASE), "lsgan" (Peng et al. 2021, eq. 6 and 7) or "wasserstein" (a bounded critic).
 	//
 	// Start with "bce", whose reward grows with the discriminator's certainty. That of "lsgan" lies between 0 and 1, and
-	// that of "wasserstein" does not vanish where the discriminator is sure.
+	// that of "wasserstein" does not vanish if the discriminator is sure.
 	DiscriminatorLoss string `yaml:"discriminator_loss" config:"oneof=bce|lsgan|wasserstein"`
 	// WassersteinEta scales the critic's output before the tanh that bounds it.
 	//
@@ -117,7 +117,7 @@ type Config struct {
 	// DiscriminatorGradientPenaltyScale penalises the squared gradient of the logit by the observation.
 	//
 	// A larger value makes the reward smoother in the observation, so that the policy can follow it, and the discriminator
-	// weaker. Raise it where training is unstable, lower it where the discriminator cannot tell motion from policy.
+	// weaker. Raise it if training is unstable, lower it if the discriminator cannot tell motion from policy.
 	DiscriminatorGradientPenaltyScale float64 `yaml:"discriminator_gradient_penalty_scale" config:"min=0"`
 	// DiscriminatorGradientPenaltySamples says where: at "motion" rows, at "both" motion and policy rows, or at rows
 	// "interpolated" between them at random. The wasserstein loss pulls the gradient's norm to 1, the others to 0.
@@ -131,7 +131,7 @@ type Config struct {
 	// the discriminator then has its own, with DiscriminatorLearningRate and DiscriminatorGradNormClip, and a spike of its
 	// gradient cannot shrink the policy's step.
 	//
-	// Choose "separate" where large gradients of the discriminator make the policy's steps small. A larger learning rate
+	// Choose "separate" if large gradients of the discriminator make the policy's steps small. A larger learning rate
 	// lets it keep up with a policy that changes fast.
 	DiscriminatorOptimizer    string  `yaml:"discriminator_optimizer" config:"oneof=shared|separate"`
 	DiscriminatorLearningRate float64 `yaml:"discriminator_learning_rate" config:"gt=0"`
@@ -140,7 +140,7 @@ type Config struct {
 	// SeparateCritics estimates the advantages of task and style with a value network each, and adds them by the reward
 	// scales, instead of with one for the sum.
 	//
-	// It costs one more network. It pays off where the two rewards differ much in size or in how far they look ahead.
+	// It costs one more network. It pays off if the two rewards differ much in size or in how far they look ahead.
 	SeparateCritics bool `yaml:"separate_critics"`
 
 	// LatentSize is the number of dimensions L of the latent skills of ASE (Peng et al. 2022): the last L values of an
@@ -156,7 +156,7 @@ type Config struct {
 	// and the encoder learns from the losses of the policy and the value network. In a dictionary "calm" brings the
 	// defaults of [CALMConfig] with it. LatentMode takes effect only with LatentSize.
 	//
-	// Choose "ase" where it does not matter which skill is which, "calm" where a clip should say what the character does.
+	// Choose "ase" if it does not matter which skill is which, "calm" if a clip should say what the character does.
 	LatentMode string `yaml:"latent_mode" config:"oneof=ase|calm"`
 	// UniformityLossScale weighs, within the encoder's own loss, that latents fill the sphere, beside 1 for the likeness
 	// of those of windows that overlap. Only LatentMode "calm" has it.
@@ -177,7 +177,7 @@ type Config struct {
 	// EncoderLossScale weighs the encoder's loss. With LatentMode "calm" it weighs the encoder's own loss only: the
 	// encoder also learns from the losses of the policy and the value network.
 	//
-	// A larger value makes the encoder learn faster relative to the policy, where they share an optimizer.
+	// A larger value makes the encoder learn faster relative to the policy, if they share an optimizer.
 	EncoderLossScale float64 `yaml:"encoder_loss_scale" config:"min=0"`
 	// DiversityLossScale weighs the loss for actions that do not differ as much as their latents do. It compares mean
 	// actions, scaled so that the action space's bounds are −1 and 1, and clipped to [−1, 1]. Actions without bounds are

@@ -93,7 +93,7 @@ func (a *learner) penalised(s *tensor.Scope, at tensor.Tensor) (logits, penalty 
 	return a.penaltyByAutograd(s, at, tensor.Tensor{})
 }
 
-// penaltyByAutograd returns logits and gradient penalty at rows (n, M), beside latents (n, L) where there are any, by
+// penaltyByAutograd returns logits and gradient penalty at rows (n, M), beside latents (n, L) if there are any, by
 // differentiating twice, which any network allows: the penalty is itself a function of the weights, so the first derivative
 // is computed with a graph of its own.
 func (a *learner) penaltyByAutograd(s *tensor.Scope, at, latents tensor.Tensor) (logits, penalty tensor.Tensor) {

@@ -49,9 +49,7 @@ func readSkillCases(t *testing.T) (c skillCases) {
 	if err == nil {
 		err = json.Unmarshal(data, &c)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -69,24 +67,16 @@ func skillSpaces(states bool) spaces.Set {
 func skillAgent(t *testing.T, sp spaces.Set, m Models, dict map[string]any, parameters map[string]golden.Tensor, statistics map[string][]float64) *Agent {
 	t.Helper()
 	const seed = 7 // skills.py has it, too
-	a, err := New(Options{Spaces: sp, NumEnvs: 2, Models: m, Motions: &overlapping{agenttest.Motion{Width: 3}}, Dict: dict, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
+	a := open(t, Options{Spaces: sp, NumEnvs: 2, Models: m, Motions: &overlapping{agenttest.Motion{Width: 3}}, Dict: dict, Seed: seed})
 	snap, err := a.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, x := range parameters {
 		snap.Arrays[name] = checkpoint.ArrayFloat32(snap.Arrays[name].Shape, x.Float32s())
 	}
 	for name, x := range statistics {
 		snap.Arrays[name] = checkpoint.ArrayFloat64(snap.Arrays[name].Shape, x)
 	}
-	if err := a.Restore(snap); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Restore(snap))
 	return a
 }
 
@@ -131,8 +121,7 @@ func TestSkillGradients(t *testing.T) {
 			}
 			a := skillAgent(t, sp, m, dict, c.Parameters, statistics)
 			l := a.learner
-			s := tensor.NewScope().On(l.Device)
-			defer s.Close()
+			s := withGrad(t, l.Device)
 			input := func(name string) tensor.Tensor {
 				x := c.Inputs[name]
 				return tensor.From(s, x.Float32s(), int64(x.Shape[0]), int64(x.Shape[1]))
@@ -153,9 +142,7 @@ func TestSkillGradients(t *testing.T) {
 				if want == "penalty" && set.Penalty == 0 { // it is not computed then
 					continue
 				}
-				if err := a.Reseed(7); err != nil {
-					t.Fatal(err)
-				}
+				must(t, a.Reseed(7))
 				b := onpolicy.Batch{Rows: 6, Inputs: l.Inputs(s, input("observations"), states), Actions: input("actions"), LogProb: input("log_prob"),
 					Advantages: input("advantages"), Returns: input("returns"), Values: input("returns"),
 					Raw:    input("observations"),
@@ -165,9 +152,7 @@ func TestSkillGradients(t *testing.T) {
 					t.Fatal(err)
 				}
 				got, err := meter.EpochMean(tag)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				compare.Scalar(tag, got, c.Losses[want])
 			}
 			grads := tensortest.Float32s(t, s, l.Flat.Grads)
@@ -213,11 +198,8 @@ func TestSkillReturns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := a.Update(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	s := tensor.NoGrad().On(a.learner.Device)
-	defer s.Close()
+	must(t, a.Update(context.Background()))
+	s := noGrad(t, a.learner.Device)
 	golden.Compare(golden.NewComparison(t), "returns", tensortest.Float32s(t, s, a.learner.Rollout.Rows("returns")), c.Arrays["returns"])
 }
 
@@ -232,15 +214,11 @@ func TestEncodersOfCheckpoints(t *testing.T) {
 	shared, separate := make(WithEncoder(MLPs(sp, hidden, "tanh"), 2)), make(WithSeparateEncoder(MLPs(sp, hidden, "tanh"), sp, 2, hidden, "tanh"))
 	for want, pair := range map[string][2]*Agent{"amp.WithSeparateEncoder": {separate, shared}, "amp.WithEncoder": {shared, separate}} {
 		snap, err := pair[0].Snapshot(agents.SnapshotOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := pair[1].Restore(snap); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
-		if err := pair[0].Restore(snap); err != nil {
-			t.Error(err)
-		}
+		must(t, pair[0].Restore(snap))
 	}
 	if _, err := New(Options{Spaces: sp, Motions: &overlapping{agenttest.Motion{Width: 3}}, Dict: map[string]any{"latent_mode": "calm", "latent_size": 2},
 		Models: WithConditionalDiscriminator(WithEncoder(MLPs(sp, hidden, "tanh"), 2), sp, 2, hidden, "tanh")}); err == nil || !strings.Contains(err.Error(), "WithSeparateEncoder") {

@@ -32,7 +32,7 @@ func parseFeatures(text string) (indices []int, err error) {
 }
 
 // makeMask makes the row (M) of 1 for what the discriminator sees and 0 for what is masked, the same in every frame,
-// where the settings mask anything.
+// if the settings mask anything.
 func (a *learner) makeMask() error {
 	c, width := a.cfg, a.Spaces().AMPObservation.Width()
 	if width%c.AMPObservationFrames != 0 {

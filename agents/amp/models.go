@@ -23,7 +23,7 @@ type Models struct {
 	// Encoder computes a latent (n, latent_size) from AMP observations, of which the agent takes the direction alone; see
 	// [WithEncoder]. Only latent_size has one.
 	Encoder models.Network
-	// Make builds them from the agent's seed, where they are not given.
+	// Make builds them from the agent's seed, if they are not given.
 	Make func(seed int64) (Models, error)
 }
 
@@ -158,7 +158,7 @@ func (m Models) check(cfg *Config) error {
 	return nil
 }
 
-// probeStyleValue runs the second critic once, where there is one.
+// probeStyleValue runs the second critic once, if there is one.
 func (a *learner) probeStyleValue(s *tensor.Scope) error {
 	if a.styleValue == nil {
 		return nil

@@ -16,18 +16,13 @@ import (
 func TestSequences(t *testing.T) {
 	agenttest.CheckLive(t)
 	const envs = 3
-	a, err := New(Options{Spaces: plain, NumEnvs: envs, Models: Recurrent(plain, models.LSTM(5), []int{8}, "tanh"),
+	a := open(t, Options{Spaces: plain, NumEnvs: envs, Models: Recurrent(plain, models.LSTM(5), []int{8}, "tanh"),
 		Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(map[string]any{"sequence_length": 4,
 			"separate_critics": true}), Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
 	w := agenttest.NewWorld(plain, agenttest.Seeds(1, envs)...)
 	agenttest.Learn(t, a, w, 2)
 	agenttest.Fill(t, a, w)
-	s := tensor.NoGrad().On(a.learner.Device)
-	defer s.Close()
+	s := noGrad(t, a.learner.Device)
 	r := a.learner.Rollout
 	motion := map[float32][]float32{} // AMP observations by their row's log-probability
 	recorded, rows := tensortest.Float32s(t, s, r.Rows("log_prob")), tensortest.Float32s(t, s,
@@ -71,14 +66,10 @@ func TestSequences(t *testing.T) {
 func TestDiscriminatorWithoutMemory(t *testing.T) {
 	agenttest.CheckLive(t)
 	m, err := MLPs(plain, []int{8}, "tanh").Make(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m.Discriminator.Close()
 	m.Discriminator, err = models.NewMLP(models.MLPConfig{Inputs: 3, Outputs: 1, Recurrent: models.GRU(4)}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = New(Options{Spaces: plain, Models: m, Motions: &agenttest.Motion{Width: 3}, Dict: small(nil)})
 	const want = `amp: the discriminator network keeps a state from row to row, and is shown rows in any order; give its recurrent layers "frames"`
 	if err == nil || err.Error() != want {

@@ -30,11 +30,9 @@ func TestStyleReward(t *testing.T) {
 		t.Run(loss, func(t *testing.T) {
 			agenttest.CheckLive(t)
 			a := newAgent(t, plain, 1, map[string]any{"discriminator_loss": loss, "amp_observation_preprocessor": nil})
-			agenttest.Close(t, a)
 			w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...)
 			agenttest.Fill(t, a, w)
-			s := tensor.NoGrad().On(a.learner.Device)
-			defer s.Close()
+			s := noGrad(t, a.learner.Device)
 			s.Scale(a.learner.Rollout.Rows("amp_observations"), 30) // far apart, into saturation
 			for _, p := range a.learner.discriminator.Parameters() {
 				s.Scale(p.Tensor, 4)
@@ -50,11 +48,9 @@ func TestStyleReward(t *testing.T) {
 // StyleRewards are those that an update would give, and learn nothing.
 func TestStyleRewards(t *testing.T) {
 	a := newAgent(t, plain, 2, nil)
-	agenttest.Close(t, a)
 	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(2, 5)...), 3)
 	agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(3, 5)...))
-	s := tensor.NoGrad().On(a.learner.Device)
-	defer s.Close()
+	s := noGrad(t, a.learner.Device)
 	rows := tensortest.Float32s(t, s, a.learner.Rollout.Rows("amp_observations"))
 	want := tensortest.Float32s(t, s, a.learner.reward(s))
 	for range 2 {
@@ -86,9 +82,7 @@ func TestAdversarialLoss(t *testing.T) {
 	} {
 		t.Run(loss, func(t *testing.T) {
 			a := newAgent(t, plain, 1, map[string]any{"discriminator_loss": loss})
-			agenttest.Close(t, a)
-			s := tensor.NewScope().On(a.learner.Device)
-			defer s.Close()
+			s := withGrad(t, a.learner.Device)
 			got := a.learner.adversarial(s, tensor.From(s, fake, 4, 1), tensor.From(s, real, 2, 1))
 			near(t, "loss", float64(tensortest.Float32s(t, s, got)[0]), want, 1e-5)
 		})
@@ -104,14 +98,10 @@ func TestGradientPenalty(t *testing.T) {
 			t.Run(loss+" "+kind, func(t *testing.T) {
 				agenttest.CheckLive(t)
 				a := newAgent(t, plain, 3, map[string]any{"discriminator_loss": loss, "discriminator_gradient_penalty_samples": kind})
-				agenttest.Close(t, a)
-				s := tensor.NewScope().On(a.learner.Device)
-				defer s.Close()
+				s := withGrad(t, a.learner.Device)
 				policy, motion := s.Randn(a.learner.Gen, n, width), s.Randn(a.learner.Gen, n, width)
 				state, err := a.learner.Gen.State()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				share := tensortest.Float32s(t, s, s.Rand(a.learner.Gen, n, 1))
 				p, m := tensortest.Float32s(t, s, policy), tensortest.Float32s(t, s, motion)
 				var at []float32
@@ -126,8 +116,7 @@ func TestGradientPenalty(t *testing.T) {
 					}
 				}
 				want := func() float64 {
-					s := tensor.NoGrad().On(a.learner.Device)
-					defer s.Close()
+					s := noGrad(t, a.learner.Device)
 					rows := len(at) / width
 					logits := func(j int, h float32) []float32 {
 						moved := append([]float32(nil), at...)
@@ -154,9 +143,7 @@ func TestGradientPenalty(t *testing.T) {
 					}
 					return sum
 				}
-				if err := a.learner.Gen.SetState(state); err != nil {
-					t.Fatal(err)
-				}
+				must(t, a.learner.Gen.SetState(state))
 				a.learner.Flat.ZeroGrad(s)
 				_, penalty := a.learner.gradientPenalty(s, policy, motion)
 				near(t, "penalty", float64(tensortest.Float32s(t, s, penalty)[0]), want(), 1e-3)
@@ -169,9 +156,7 @@ func TestGradientPenalty(t *testing.T) {
 						set := func(x float32) {
 							moved := append([]float32(nil), values...)
 							moved[i] = x
-							if err := tensor.Write(w, moved); err != nil {
-								t.Fatal(err)
-							}
+							must(t, tensor.Write(w, moved))
 						}
 						set(values[i] + h)
 						up := want()
@@ -191,9 +176,7 @@ func TestGradientPenalty(t *testing.T) {
 // The penalties on weights: all linear layers', and once more the output layer's.
 func TestRegularisation(t *testing.T) {
 	a := newAgent(t, plain, 1, map[string]any{"discriminator_weight_decay_scale": 0.25, "discriminator_logit_regularization_scale": 0.5})
-	agenttest.Close(t, a)
-	s := tensor.NewScope().On(a.learner.Device)
-	defer s.Close()
+	s := withGrad(t, a.learner.Device)
 	want := 7.0
 	weights := a.learner.discriminator.(models.Linears).LinearWeights()
 	for i, w := range weights {
@@ -211,7 +194,6 @@ func TestRegularisation(t *testing.T) {
 // Until the replay buffer is full it takes every row, then replay_admission_probability's share.
 func TestReplayAdmission(t *testing.T) {
 	a := newAgent(t, plain, 1, map[string]any{"replay_admission_probability": 0.25, "reply_buffer_size": 40, "rollouts": 8})
-	agenttest.Close(t, a)
 	w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...) // 24 rows an update
 	for i, want := range [][2]int64{{24, 24}, {40, 8}, {40, 14}, {40, 20}} {
 		agenttest.Learn(t, a, w, 1)
@@ -248,7 +230,6 @@ func TestCritics(t *testing.T) {
 			agenttest.CheckLive(t)
 			a := newAgent(t, plain, 1, map[string]any{"rollouts": steps, "learning_epochs": 1, "mini_batches": 1, "discount_factor": gamma, "gae_lambda": lambda,
 				"value_preprocessor": nil, "separate_critics": separate, "task_reward_scale": 0.5, "style_reward_scale": 1.5})
-			agenttest.Close(t, a)
 			w := agenttest.NewWorld(plain, agenttest.Seeds(1, n)...)
 			critics := map[string]func(*tensor.Scope, tensor.Tensor, tensor.Tensor) tensor.Tensor{"values": a.learner.ValueOf}
 			if separate {
@@ -261,9 +242,7 @@ func TestCritics(t *testing.T) {
 			var task [n][]float64
 			for !a.Ready() {
 				in := append([]float32(nil), w.Now().Observations...)
-				if err := agenttest.Step(a, w); err != nil {
-					t.Fatal(err)
-				}
+				must(t, agenttest.Step(a, w))
 				tr := w.Last
 				following := append([]float32(nil), tr.NextObservations...)
 				reset := len(task[0]) == 7 // a reset truncates the step before it, for each critic
@@ -292,11 +271,8 @@ func TestCritics(t *testing.T) {
 					values[field], next[field] = v, x
 				}
 			}
-			if err := a.Update(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-			s := tensor.NoGrad().On(a.learner.Device)
-			defer s.Close()
+			must(t, a.Update(context.Background()))
+			s := noGrad(t, a.learner.Device)
 			style := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("style_rewards"))
 			returns, advantages := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("returns")), tensortest.Float32s(t, s, a.learner.Rollout.Tensor("advantages"))
 			var styleReturns []float32
@@ -348,7 +324,6 @@ func TestCritics(t *testing.T) {
 func TestSeparateDiscriminatorOptimizer(t *testing.T) {
 	learned := func(optimizer string, scale float64) map[string][]float32 {
 		a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": optimizer, "discriminator_loss_scale": scale, "grad_norm_clip": 0.1, "discriminator_learning_rate": 1e-2})
-		agenttest.Close(t, a)
 		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
 		return agenttest.Parameters(t, a)
 	}
@@ -370,12 +345,8 @@ func TestSeparateDiscriminatorOptimizer(t *testing.T) {
 func TestDiscriminatorLearns(t *testing.T) {
 	for _, loss := range []string{"bce", "lsgan", "wasserstein"} {
 		t.Run(loss, func(t *testing.T) {
-			a, err := New(Options{Spaces: plain, Models: MLPs(plain, []int{16}, "tanh"), Motions: &agenttest.Motion{Width: 3, Mean: 4}, Seed: 1,
+			a := open(t, Options{Spaces: plain, Models: MLPs(plain, []int{16}, "tanh"), Motions: &agenttest.Motion{Width: 3, Mean: 4}, Seed: 1,
 				Dict: small(map[string]any{"discriminator_loss": loss, "learning_rate": 1e-2, "discriminator_gradient_penalty_scale": 0.1, "discriminator_batch_size": 8})})
-			if err != nil {
-				t.Fatal(err)
-			}
-			agenttest.Close(t, a)
 			agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 4)...), 20)
 			first := false
 			got := map[string]float64{}
@@ -405,11 +376,7 @@ func TestDiscriminatorLearns(t *testing.T) {
 // The motion dataset is filled before training, and renewed by amp_batch_size rows an update.
 func TestMotionDataset(t *testing.T) {
 	motion := &agenttest.Motion{Width: 3}
-	a, err := New(Options{Spaces: plain, NumEnvs: 3, Models: MLPs(plain, []int{8}, "tanh"), Motions: motion, Dict: small(map[string]any{"motion_dataset_size": 33, "amp_batch_size": 20})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
+	a := open(t, Options{Spaces: plain, NumEnvs: 3, Models: MLPs(plain, []int{8}, "tanh"), Motions: motion, Dict: small(map[string]any{"motion_dataset_size": 33, "amp_batch_size": 20})})
 	if n, k := a.learner.motionSet.Len(), motion.Calls; n != 33 || k != 1 {
 		t.Errorf("%d rows after %d calls, want 33 after 1", n, k)
 	}
@@ -422,7 +389,6 @@ func TestMotionDataset(t *testing.T) {
 // The scaler of the discriminator learns once an update, from as many rows of both kinds.
 func TestScalerLearnsOnce(t *testing.T) {
 	a := newAgent(t, plain, 1, nil)
-	agenttest.Close(t, a)
 	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
 	count, err := tensor.Float64s(a.learner.scaler.(*preprocessors.RunningStandardScaler).Count)
 	if err != nil || count[0] != 1+2*2*24 {
@@ -437,25 +403,15 @@ func TestSharedTrunk(t *testing.T) {
 		agenttest.CheckLive(t)
 		mlp := func(in, out int, hidden ...int) models.Network {
 			m, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, Hidden: hidden, Activation: "tanh"}, 5)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return m
 		}
 		dist, err := models.NewGaussian(plain.Action, models.DefaultGaussianConfig())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m, err := models.NewShared(mlp(4, 8, 8), mlp(8, 2), mlp(8, 1), dist)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := New(Options{Spaces: plain, Motions: &agenttest.Motion{Width: 3}, Dict: small(settings), Seed: 2,
+		must(t, err)
+		a := open(t, Options{Spaces: plain, Motions: &agenttest.Motion{Width: 3}, Dict: small(settings), Seed: 2,
 			Models: Models{Policy: m.Policy(), Value: m.Value(), Discriminator: mlp(3, 1, 8), StyleValue: mlp(4, 1, 8)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		agenttest.Close(t, a)
 		before := agenttest.Parameters(t, a)
 		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
 		for name, p := range agenttest.Parameters(t, a) {
@@ -469,7 +425,6 @@ func TestSharedTrunk(t *testing.T) {
 // Value and policy that are one network leave the discriminator out of the shared optimizer all the same.
 func TestGroupsOfOptimizers(t *testing.T) {
 	a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": "separate", "separate_critics": true, "learning_rate": []any{1e-3, 2e-3, 3e-3}})
-	agenttest.Close(t, a)
 	var names []string
 	for i, g := range a.learner.Optimizer.Groups {
 		names = append(names, g.Name)

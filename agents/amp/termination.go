@@ -10,7 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// With termination_style_reward an episode ends where its motion has had a poor style for termination_steps steps in a
+// With termination_style_reward an episode ends if its motion has had a poor style for termination_steps steps in a
 // row (ProtoMotions): a character that lies on the ground or stands still shows the discriminator nothing new, and its
 // next episode begins in a better pose.
 
@@ -22,7 +22,7 @@ type termination struct {
 	ends  []bool    // (N), what Terminations returns
 }
 
-// terminates lets Record count. It is called where the setting is on.
+// terminates lets Record count. It is called if the setting is on.
 func (a *learner) terminates() {
 	stage, record := a.StageRecord, a.AfterRecord
 	w := &termination{}

@@ -196,7 +196,7 @@ func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.M
 	return l.moved, false, s.Err()
 }
 
-// step makes one optimizer step of all networks, the discriminator's with its own optimizer where it has one.
+// step makes one optimizer step of all networks, the discriminator's with its own optimizer if it has one.
 func (a *learner) step(s *tensor.Scope) {
 	if a.Step(s) && a.separate != nil {
 		a.separate.ClipGrad(s)

@@ -11,7 +11,7 @@ type Models struct {
 	// Policy draws actions; Value computes (n, 1) from the same inputs.
 	Policy models.Policy
 	Value  models.Network
-	// Make builds both from the agent's seed, where they are not given.
+	// Make builds both from the agent's seed, if they are not given.
 	Make func(seed int64) (models.Policy, models.Network, error)
 }
 
@@ -25,7 +25,7 @@ func MLPs(sp spaces.Set, hidden []int, activation string, initialization ...mode
 }
 
 // CNNs returns models for observations with pictures: convolutional networks as cfg describes them (models.DefaultCNN is
-// the usual start), otherwise like those of [MLPs]. The value network reads states where there are any.
+// the usual start), otherwise like those of [MLPs]. The value network reads states if there are any.
 func CNNs(sp spaces.Set, cfg models.CNNConfig) Models {
 	return Models{Make: func(seed int64) (models.Policy, models.Network, error) {
 		return models.CNNActorCritic(sp, cfg, models.DefaultGaussianConfig(), seed)
@@ -44,7 +44,7 @@ func Recurrent(sp spaces.Set, memory models.RecurrentLayer, hidden []int, activa
 }
 
 // Evolvable returns models of the given architectures, otherwise like those of [MLPs]; [Agent.Architectures] tells them
-// again, and package pbt/evolution changes them. The value network reads states where there are any, and its
+// again, and package pbt/evolution changes them. The value network reads states if there are any, and its
 // architecture must fit them then.
 func Evolvable(sp spaces.Set, policy, value models.Architecture, gaussian models.GaussianConfig) Models {
 	return Models{Make: func(seed int64) (models.Policy, models.Network, error) {

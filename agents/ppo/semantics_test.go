@@ -33,8 +33,7 @@ type history struct {
 func collect(t *testing.T, a *Agent, w *agenttest.World, n int, resets ...int) history {
 	t.Helper()
 	value := func(obs, states []float32) []float32 {
-		s := tensor.NoGrad().On(a.learner.Device)
-		defer s.Close()
+		s := noGrad(t, a.learner.Device)
 		x := tensor.From(s, obs, int64(n), int64(len(obs)/n))
 		var y tensor.Tensor
 		if len(states) > 0 {
@@ -46,9 +45,7 @@ func collect(t *testing.T, a *Agent, w *agenttest.World, n int, resets ...int) h
 	for !a.Ready() {
 		in := w.Now()
 		h.values = append(h.values, value(in.Observations, in.States))
-		if err := agenttest.Step(a, w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, agenttest.Step(a, w))
 		tr := w.Last
 		h.transitions = append(h.transitions, tr)
 		h.next = append(h.next, value(tr.NextObservations, tr.NextStates))
@@ -121,15 +118,12 @@ func TestAdvantages(t *testing.T) {
 			sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(2), Action: spaces.NewBox(-2, 2, 1)}
 			a := newAgent(t, sp, 1, map[string]any{"rollouts": steps, "learning_epochs": 1, "mini_batches": 1, "discount_factor": gamma, "gae_lambda": lambda,
 				"time_limit_bootstrap": bootstrap, "value_preprocessor": nil})
-			agenttest.Close(t, a)
 			w := agenttest.NewWorld(sp, agenttest.Seeds(1, n)...)
 			h := collect(t, a, w, n, test.resets...)
 			if w.Ended < 10 {
 				t.Fatalf("only %d episodes ended", w.Ended)
 			}
-			if err := a.Update(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.Update(context.Background()))
 			var advantages [n][]float64
 			var sum, square float64
 			for i := range n {
@@ -145,8 +139,7 @@ func TestAdvantages(t *testing.T) {
 				}
 			}
 			std := math.Sqrt(square / (n*steps - 1))
-			s := tensor.NoGrad().On(a.learner.Device)
-			defer s.Close()
+			s := noGrad(t, a.learner.Device)
 			gotA, gotR := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("advantages")), tensortest.Float32s(t, s, a.learner.Rollout.Tensor("returns"))
 			for k := range steps {
 				for i := range n {
@@ -163,11 +156,9 @@ func TestAdvantages(t *testing.T) {
 func TestMinibatchesCoverRollout(t *testing.T) {
 	agenttest.CheckLive(t)
 	a := newAgent(t, plain, 1, map[string]any{"rollouts": 7, "mini_batches": 4, "observation_preprocessor": nil})
-	agenttest.Close(t, a)
 	agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...))
 	const n = 7 * 3
-	s := tensor.NoGrad().On(a.learner.Device)
-	defer s.Close()
+	s := noGrad(t, a.learner.Device)
 	ids := make([]float32, n)
 	for i := range ids {
 		ids[i] = float32(i)
@@ -228,15 +219,13 @@ func TestValueLoss(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAgent(t, plain, 1, test.settings)
-			agenttest.Close(t, a)
 			want := 0.0
 			for i := range old {
 				o, p, r := float64(old[i]), float64(predicted[i]), float64(returns[i])
 				near := o + math.Min(math.Max(p-o, -0.3), 0.3)
 				want += test.loss((r-p)*(r-p), (r-near)*(r-near)) / float64(len(old))
 			}
-			s := tensor.NewScope().On(a.learner.Device)
-			defer s.Close()
+			s := withGrad(t, a.learner.Device)
 			loss := a.learner.ValueLoss(s, tensor.From(s, predicted, 6, 1), tensor.From(s, old, 6, 1), tensor.From(s, returns, 6, 1))
 			near(t, "loss", tensortest.Float32s(t, s, loss)[0], want)
 		})
@@ -254,9 +243,7 @@ func TestEntropy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAgent(t, plain, 1, test.settings)
-			agenttest.Close(t, a)
-			s := tensor.NewScope().On(a.learner.Device)
-			defer s.Close()
+			s := withGrad(t, a.learner.Device)
 			in := models.Inputs{Observations: s.Zeros(5, 4)}
 			entropy, loss := a.learner.EntropyLoss(s, a.learner.Policy.Evaluate(s, in, s.Zeros(5, 2)))
 			near(t, "entropy", tensortest.Float32s(t, s, entropy)[0], test.want)
@@ -269,7 +256,6 @@ func TestEntropy(t *testing.T) {
 func TestKLThreshold(t *testing.T) {
 	steps := func(settings map[string]any) int64 {
 		a := newAgent(t, plain, 1, settings)
-		agenttest.Close(t, a)
 		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
 		return a.learner.Optimizer.Steps
 	}
@@ -284,7 +270,6 @@ func TestKLThreshold(t *testing.T) {
 // One learning rate and one clip a network are applied to each.
 func TestRatesPerNetwork(t *testing.T) {
 	a := newAgent(t, plain, 1, map[string]any{"learning_rate": []any{1e-3, 1e-2}, "grad_norm_clip": []any{0.5, 2.0}})
-	agenttest.Close(t, a)
 	check := func(rates, clips [2]float64) {
 		t.Helper()
 		for i := range 2 {
@@ -297,16 +282,13 @@ func TestRatesPerNetwork(t *testing.T) {
 		}
 	}
 	check([2]float64{1e-3, 1e-2}, [2]float64{0.5, 2})
-	if err := a.SetHyperparameters(map[string]float64{"learning_rate": 2e-3, "grad_norm_clip": 0.25}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.SetHyperparameters(map[string]float64{"learning_rate": 2e-3, "grad_norm_clip": 0.25}))
 	check([2]float64{2e-3, 2e-2}, [2]float64{0.25, 1})
 
 	// A schedule changes all rates, or the policy's alone.
 	for networks, want := range map[string][2]float64{"all": {5e-4, 5e-3}, "policy": {5e-4, 1e-2}} {
 		c := newAgent(t, plain, 1, map[string]any{"learning_rate": []any{1e-3, 1e-2}, "learning_rate_scheduler": "LinearLR",
 			"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.0, "total_iters": 2}, "learning_rate_scheduler_networks": networks})
-		agenttest.Close(t, c)
 		agenttest.Learn(t, c, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
 		for i, g := range c.learner.Optimizer.Groups {
 			if math.Abs(g.LearningRate-want[i]) > 1e-12 {
@@ -317,7 +299,6 @@ func TestRatesPerNetwork(t *testing.T) {
 
 	// A policy that stands still while the value learns.
 	b := newAgent(t, plain, 1, map[string]any{"learning_rate": []any{1e-30, 1e-2}})
-	agenttest.Close(t, b)
 	before := agenttest.Parameters(t, b)
 	agenttest.Learn(t, b, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
 	after := agenttest.Parameters(t, b)
@@ -326,63 +307,9 @@ func TestRatesPerNetwork(t *testing.T) {
 	}
 }
 
-// shared builds a policy and a value on one trunk.
-func shared(t *testing.T, sp spaces.Set) Models {
-	t.Helper()
-	mlp := func(in, out int, hidden []int, seed int64) models.Network {
-		m, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, Hidden: hidden, Activation: "tanh"}, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
-	}
-	dist, err := models.NewGaussian(sp.Action, models.DefaultGaussianConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := models.NewShared(mlp(sp.Observation.Width(), 16, []int{16}, 1), mlp(16, sp.Action.Width(), nil, 2), mlp(16, 1, nil, 3), dist)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Models{Policy: m.Policy(), Value: m.Value()}
-}
-
-// A policy and a value on one trunk learn.
-func TestSharedTrunkLearns(t *testing.T) {
-	agenttest.CheckLive(t)
-	a, err := New(Options{Spaces: plain, Models: shared(t, plain), Dict: small(map[string]any{"learning_rate": 1e-2, "rollouts": 16, "value_loss_scale": 0.5}), Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
-	w := agenttest.NewWorld(plain, agenttest.Seeds(1, 8)...)
-	var means []float64
-	for range 40 {
-		sum, n := 0.0, 0
-		for !a.Ready() {
-			if err := agenttest.Step(a, w); err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range w.Last.Rewards {
-				sum, n = sum+float64(r), n+1
-			}
-		}
-		means = append(means, sum/float64(n))
-		if err := a.Update(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	first, last := means[0], (means[37]+means[38]+means[39])/3
-	t.Logf("mean reward %.2f, after 40 updates %.2f", first, last)
-	if last < first+0.8 {
-		t.Errorf("mean reward %.2f, after 40 updates %.2f", first, last)
-	}
-}
-
 // What an update tracks.
 func TestTracked(t *testing.T) {
 	a := newAgent(t, plain, 1, map[string]any{"entropy_loss_scale": 0.01, "learning_rate_scheduler": "KLAdaptiveLR"})
-	agenttest.Close(t, a)
 	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
 	got := map[string]float64{}
 	last := ""
@@ -406,34 +333,23 @@ func TestPicturesAreBytes(t *testing.T) {
 	agenttest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.NewPicture(5, 4, 3), Action: spaces.NewBox(-1, 1, 1)}
 	cfg := models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 2, Kernel: 2}}, Features: 4, Activation: "tanh"}
-	a, err := New(Options{Spaces: sp, NumEnvs: 3, Models: CNNs(sp, cfg), Dict: map[string]any{"rollouts": 4, "mini_batches": 2}, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
+	a := open(t, Options{Spaces: sp, NumEnvs: 3, Models: CNNs(sp, cfg), Dict: map[string]any{"rollouts": 4, "mini_batches": 2}, Seed: 1})
 	w := agenttest.NewWorld(sp, agenttest.Seeds(1, 3)...)
 	var seen []float32
 	for !a.Ready() {
 		seen = append(seen, w.Now().Observations...)
-		if err := agenttest.Step(a, w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, agenttest.Step(a, w))
 	}
 	snap, err := a.Snapshot(agents.SnapshotOptions{Buffers: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	kept, err := snap.Bytes("rollout/observations", 4, 3, 60)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, x := range seen {
 		if float32(kept[i]) != x {
 			t.Fatalf("value %d is kept as %d, want %g", i, kept[i], x)
 		}
 	}
-	s := tensor.NoGrad().On(a.learner.Device)
-	defer s.Close()
+	s := noGrad(t, a.learner.Device)
 	rows, sum := int64(0), 0.0
 	for b := range a.learner.Epoch(s, 0) {
 		rows += b.Rows
@@ -458,7 +374,6 @@ func TestSGDMomentum(t *testing.T) {
 	moved := func(momentum float64) float64 {
 		a := newAgent(t, plain, 1, map[string]any{"optimizer": "sgd", "sgd_momentum": momentum, "learning_rate": 1e-4, "learning_epochs": 2,
 			"mini_batches": 1, "grad_norm_clip": 0})
-		agenttest.Close(t, a)
 		before := agenttest.Parameters(t, a)["value/net.2.weight"]
 		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
 		sum := 0.0

@@ -106,7 +106,7 @@ func (c *Collector) sendRows(s *tensor.Scope, in agents.Observation) (obs, state
 }
 
 // drawActions samples actions, or draws them uniformly in the first random_timesteps, and stores them with their
-// log-probability under the policy. What is executed may differ from what is stored, where a policy clips its actions.
+// log-probability under the policy. What is executed may differ from what is stored, if a policy clips its actions.
 func (c *Collector) drawActions(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
 	if c.Timestep < int64(c.Config.RandomTimesteps) {
 		actions := tensor.From(s, c.randomActions(), int64(c.numEnvs), int64(c.spaces.Action.Width()))
@@ -128,7 +128,7 @@ func (c *Collector) drawActions(s *tensor.Scope, inputs models.Inputs) tensor.Te
 	return a.Executed
 }
 
-// randomActions draws from the action space, (N, A): uniformly, and where a dimension has no bounds standard normal.
+// randomActions draws from the action space, (N, A): uniformly, and if a dimension has no bounds standard normal.
 func (c *Core) randomActions() []float32 {
 	a := c.spaces.Action
 	out := make([]float32, c.numEnvs*a.Width())
@@ -196,7 +196,7 @@ func (c *Collector) read(s *tensor.Scope, actions tensor.Tensor) error {
 	return nil
 }
 
-// checkRows returns an error where a batch does not have one row of width values an environment.
+// checkRows returns an error if a batch does not have one row of width values an environment.
 func (c *Core) checkRows(what string, got, width int) error {
 	if want := c.numEnvs * width; got != want {
 		return c.errorf("%s have %d values, want %d (%d environments × %d)", what, got, want,

@@ -61,7 +61,7 @@ func (c *Values) unscale(s *tensor.Scope, k *Critic, out tensor.Tensor) tensor.T
 }
 
 // estimateValues returns a critic's values (n, 1), in units of reward, for raw observations (n, O) and states (n, S). hidden
-// (n, H) is the state of the critic's memory before them, where it has one; the memory does not go on.
+// (n, H) is the state of the critic's memory before them, if it has one; the memory does not go on.
 func (c *Values) estimateValues(s *tensor.Scope, k *Critic, obs, state, hidden tensor.Tensor) tensor.Tensor {
 	in := c.Inputs(s, obs, state)
 	in.Hidden.State = hidden
@@ -89,7 +89,7 @@ func (c *Values) stepwise(k *Critic) bool {
 	return c.hiddenOf(k.Name) != nil || c.Config.Skrl() && k == c.Estimator
 }
 
-// record stores the critics' values of the present observations, where they are recorded step by step.
+// record stores the critics' values of the present observations, if they are recorded step by step.
 func (c *Values) record(s *tensor.Scope, in models.Inputs) {
 	for _, k := range c.critics {
 		if !c.stepwise(k) {
@@ -247,7 +247,7 @@ func (c *Values) Masks(s *tensor.Scope, k *Critic, next tensor.Tensor) Masks {
 }
 
 // StoreTargets stores the targets of the value loss and the advantages, all (T, N, 1); the advantages are normalised
-// here where advantage_normalization is "rollout". The value network predicts standardised returns, so values and
+// here if advantage_normalization is "rollout". The value network predicts standardised returns, so values and
 // returns are standardised after the value scaler has learned from the returns. skrl's scaler learns from the old
 // values first, normalises those, and only then sees the returns.
 func (c *Values) StoreTargets(s *tensor.Scope, returns, advantages tensor.Tensor) {

@@ -26,7 +26,7 @@ func (c *State) Architectures() map[string]models.Architecture {
 	return out
 }
 
-// architectureValues returns them as snapshots hold them, nil where no network has one.
+// architectureValues returns them as snapshots hold them, nil if no network has one.
 func (c *State) architectureValues() map[string]any {
 	all := c.Architectures()
 	if len(all) == 0 {
@@ -76,7 +76,7 @@ func (c *State) scalesChoices(network string) error {
 
 // readsChoices reports whether a network encodes columns of its input rows one-hot, by following what its steps read.
 func readsChoices(n description.Network) bool {
-	// Result 0 is the input; a result is of the rows where its step only cuts columns out of them or joins such columns.
+	// Result 0 is the input; a result is of the rows if its step only cuts columns out of them or joins such columns.
 	rows := map[int]bool{0: true}
 	for i, s := range n.Steps {
 		read := slices.ContainsFunc(n.Sources(i), func(j int) bool { return rows[j] })

@@ -19,7 +19,7 @@ import (
 // On the CPU minibatches of small networks are always replayed so: it spares them libtorch's tensors and autograd, and changes
 // no bit. Where something cannot be recorded, the agent goes on without.
 
-// graphs are an agent's graphs: one for each size of its minibatches, of which an update has two at most where they do not
+// graphs are an agent's graphs: one for each size of its minibatches, of which an update has two at most if they do not
 // divide its rows. They live as long as the agent, with the memory of their minibatches, and what they have recorded as
 // long as an update.
 type graphs struct {
@@ -31,7 +31,7 @@ type graphs struct {
 // recorded is the graph of the minibatches of one size.
 type recorded struct {
 	graph    *tensor.Graph
-	size     int64         // of the minibatches, 0 where no minibatch of this update has taken the graph
+	size     int64         // of the minibatches, 0 if no minibatch of this update has taken the graph
 	order    tensor.Tensor // (size) int64, which rows of the rollout the minibatch has
 	rows     *tensor.Scope // owns the minibatch, and learning what is computed of it
 	learning *tensor.Scope
@@ -39,7 +39,7 @@ type recorded struct {
 	warm     bool
 }
 
-// newGraphs makes the agent's graphs. It has none on a device without the setting, and where no minibatch can be recorded,
+// newGraphs makes the agent's graphs. It has none on a device without the setting, and if no minibatch can be recorded,
 // because memories make minibatches of whole sequences, a float16 step asks whether gradients are finite, several ranks
 // add them up, or skrl's scalers learn from each. Nor has it on the CPU with a network of a kind of the user's own, whose code
 // may do more than a replay would.
@@ -58,8 +58,8 @@ func (c *Learner) newGraphs() error {
 	return nil
 }
 
-// usable reports whether minibatches are recorded in this update: not where kl_threshold reads how far each has moved
-// before its step, where the algorithm says that they differ, or where one turned out not to be recordable.
+// usable reports whether minibatches are recorded in this update: not if kl_threshold reads how far each has moved
+// before its step, if the algorithm says that they differ, or if one turned out not to be recordable.
 func (g *graphs) usable(c *Learner) bool {
 	return g != nil && !g.off && c.Config.KLThreshold <= 0 && !c.NoReplays
 }

@@ -67,7 +67,7 @@ func (c *Core) findMemories(list []*Critic) error {
 	return nil
 }
 
-// hiddenOf is the memory that a network reads, nil where it has none.
+// hiddenOf is the memory that a network reads, nil if it has none.
 func (c *memories) hiddenOf(network string) *hidden {
 	if network == layout.Value && c.joined {
 		network = layout.Policy
@@ -161,7 +161,7 @@ func (c *Collector) evaluate(s *tensor.Scope, in models.Inputs) tensor.Tensor {
 	return actions
 }
 
-// storeStates stores the states before the present step where a sequence begins with it.
+// storeStates stores the states before the present step if a sequence begins with it.
 func (c *Collector) storeStates(s *tensor.Scope) {
 	if t := c.Rollout.Len(); t%c.length == 0 {
 		for _, h := range c.hiddens {

@@ -17,7 +17,7 @@ import (
 // update before. Because w is positive, this is the usual surrogate of the ratio π / π_before with the advantages w·A;
 // clip fraction and divergence are of that ratio.
 
-// evaluateBefore stores what the policy that the update begins with says of the rollout's actions, where another one
+// evaluateBefore stores what the policy that the update begins with says of the rollout's actions, if another one
 // has drawn them: log-probabilities and w, and for the closed form of the divergence mean and standard deviation in the
 // place of those recorded.
 func (c *Batches) evaluateBefore(s *tensor.Scope) {
@@ -57,7 +57,7 @@ func (c *Batches) storeBefore(s *tensor.Scope, e models.Evaluation, store func(f
 	}
 }
 
-// weighAdvantages returns the advantages of a minibatch, normalised where advantage_normalization is "minibatch", times w.
+// weighAdvantages returns the advantages of a minibatch, normalised if advantage_normalization is "minibatch", times w.
 func (c *Batches) weighAdvantages(s *tensor.Scope, b Batch) tensor.Tensor {
 	a := c.normalise(s, b.Advantages, b.Advantages, "minibatch")
 	if b.importance.T == nil {

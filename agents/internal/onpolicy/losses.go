@@ -39,7 +39,7 @@ func (c *Learner) EntropyLoss(s *tensor.Scope, e models.Evaluation) (entropy, lo
 
 // BoundsLoss adds to a minibatch's loss, a scalar, the one for means out of bounds, and returns the sum and that
 // term: bounds_loss_scale times the mean over rows of Σ max(μ − limit, 0)² + min(μ + limit, 0)², summed over the
-// dimensions of the policy's mean action μ, or of Σ μ² where bounds_loss_type is "square". Without a scale the loss
+// dimensions of the policy's mean action μ, or of Σ μ² if bounds_loss_type is "square". Without a scale the loss
 // stays as it is.
 func (c *Learner) BoundsLoss(s *tensor.Scope, e models.Evaluation, loss tensor.Tensor) (sum, bounds tensor.Tensor) {
 	scale, limit := c.Config.BoundsLossScale, c.Config.BoundsLossLimit
@@ -76,7 +76,7 @@ func (c *Learner) Step(s *tensor.Scope) (stepped bool) {
 }
 
 // TooFar reports whether the divergence kl of a minibatch, a scalar, exceeds kl_threshold. Reading it waits for the
-// device, so it is read only where the threshold is set.
+// device, so it is read only if the threshold is set.
 func (c *Learner) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 	if c.Config.KLThreshold <= 0 {
 		return false, nil

@@ -31,11 +31,11 @@ type Batch struct {
 	// importance (n, 1) is w, by which Advantages are multiplied, with overlap; otherwise a zero Tensor.
 	importance tensor.Tensor
 	// order (n) says which rows of the rollout these are, and mean and stdDev (n, A) what the rollout has of the
-	// distributions of their actions, where the closed form of the divergence needs it (gaussianDivergence).
+	// distributions of their actions, if the closed form of the divergence needs it (gaussianDivergence).
 	order, mean, stdDev tensor.Tensor
 
 	hidden map[string]models.Hidden // what the networks with memory read beside Inputs, see Of
-	// learned are the rows to learn from, where networks with memory read others as well; otherwise a zero Tensor. All
+	// learned are the rows to learn from, if networks with memory read others as well; otherwise a zero Tensor. All
 	// tensors but Inputs and Actions have only these.
 	learned tensor.Tensor
 }
@@ -156,7 +156,7 @@ func (c *Batches) skrlBatches(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	}
 }
 
-// batchScope returns the scope that the numbers of a minibatch belong to: s, or, where rows are kept as bytes, one that is
+// batchScope returns the scope that the numbers of a minibatch belong to: s, or, if rows are kept as bytes, one that is
 // reset for the next minibatch, so that only one minibatch of pictures is numbers at a time.
 func (c *Batches) batchScope(s *tensor.Scope) (own *tensor.Scope, done func()) {
 	if !c.packed() {

@@ -26,15 +26,15 @@ const actingStream = 0x2545f4914f6cdd1d
 // it first.
 type Overlap struct {
 	Algorithm // that learns
-	// Fetch, where set, asks the environment for what an update needs of it, which that finds in Core.Fetched. It is
+	// Fetch, if set, asks the environment for what an update needs of it, which that finds in Core.Fetched. It is
 	// called before each update, while nothing else goes on: the environment steps during the update.
 	Fetch func() ([]float32, error)
 
 	learning, acting Parts // the learner's and the actor's
 
 	stop   context.CancelFunc
-	result chan outcome // of the update in progress; nil where there is none
-	err    error        // of the update before, where Update or Wait have not returned it yet
+	result chan outcome // of the update in progress; nil if there is none
+	err    error        // of the update before, if Update or Wait have not returned it yet
 	behind bool         // the update of the learner's rollout has failed, and the actor has gone on
 	random []byte       // the learner's sequence on the host before the last Fetch
 
@@ -56,7 +56,7 @@ func NeedsMake(name string) error {
 
 // NewOverlap joins a learner, the algorithm over core, and networks to act with, which o lists: policy, value and the
 // critics that estimate values, made as the learner's were. o.Config is the learner's own. The learner and the networks
-// belong to the Overlap, also where NewOverlap fails.
+// belong to the Overlap, also if NewOverlap fails.
 func NewOverlap(learner Algorithm, core Parts, o Options) (*Overlap, error) {
 	if slices.ContainsFunc(slices.Concat(o.Policy.Parameters(), o.Value.Parameters()), func(p tensor.Parameter) bool {
 		return tensor.FlatOf(p.Tensor) == core.Flat
@@ -96,7 +96,7 @@ func (v *Overlap) Actor() *Collector { return v.acting.Collector }
 
 // Update starts the update of the rollout that the actor has completed, and returns without waiting for its end; the
 // actor acts on meanwhile with the parameters that this update begins with. Before that it waits for the update before,
-// and returns its error where that has failed, in which case the next call makes that update again. A cancelled context
+// and returns its error if that has failed, in which case the next call makes that update again. A cancelled context
 // ends the waiting. An update that has begun is made to its end.
 func (v *Overlap) Update(ctx context.Context) error {
 	if err := v.Wait(ctx); err != nil {
@@ -166,7 +166,7 @@ func (v *Overlap) waitForUpdate() {
 	}
 }
 
-// finishUpdate takes note of how the update in progress has ended. One that has failed has undone itself: where no step has
+// finishUpdate takes note of how the update in progress has ended. One that has failed has undone itself: if no step has
 // been taken since it began, the actor has its rollout again, so that the agent is as it was before Update.
 func (v *Overlap) finishUpdate(o outcome) {
 	v.stop()

@@ -83,8 +83,8 @@ func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
 	return nil
 }
 
-// readActor reads with what the actor acts: its random states, nil where the snapshot has none, and as writes parameters
-// and statistics, where it has any.
+// readActor reads with what the actor acts: its random states, nil if the snapshot has none, and as writes parameters
+// and statistics, if it has any.
 func (r *reader) readActor(c *Core) (pcg []byte, drawOn func() error) {
 	_, has := r.snap.Arrays[layout.ActingGenerator]
 	if text, err := r.snap.Text(layout.ActingRandom); err == nil || has {

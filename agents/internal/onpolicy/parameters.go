@@ -25,7 +25,7 @@ type NamedNetwork struct {
 
 // flatten moves the parameters of all networks into flat memory, where each is named after its network and its place in
 // it ("policy/net.0.weight": models name the part after the slash), and makes the optimizer: a group of parameters for
-// each network, and one limit of the gradient's norm for all or, where grad_norm_clip has several values, one each.
+// each network, and one limit of the gradient's norm for all or, if grad_norm_clip has several values, one each.
 // Networks from the index separateFrom on are left to an optimizer of their own (0: none are). own is the agent's name
 // in errors.
 func (c *Learner) flatten(separateFrom int, own string) (err error) {

@@ -33,7 +33,7 @@ type ranks struct {
 	flags tensor.Tensor // (ranks), how often the losses of each were not finite in this update
 }
 
-// Ranks returns this rank's part of all that train the agent, nil where there is one.
+// Ranks returns this rank's part of all that train the agent, nil if there is one.
 func (c *ranks) Ranks() *distributed.Group { return c.Group }
 
 // sharedSize is how many elements behind the gradients the ranks share: rows, figures and a flag for each rank.
@@ -47,7 +47,7 @@ func (c *ranks) sharedSize() int64 {
 // pooled reports whether statistics are of all ranks' rows.
 func (c *ranks) pooled() bool { return c.Group.Several() && !c.apart }
 
-// ownDevice is the device of a rank on a machine with so many GPUs: where the setting names no index, each rank has one of
+// ownDevice is the device of a rank on a machine with so many GPUs: if the setting names no index, each rank has one of
 // its own, while there are any. Slurm may show each task its own GPU alone, which is then the first of one.
 func ownDevice(g *distributed.Group, device string, gpus int) string {
 	if !g.Several() || device != "cuda" && (device != "auto" || gpus == 0) {
@@ -166,7 +166,7 @@ func (c *ranks) deviation(s *tensor.Scope, x tensor.Tensor) (mean, std tensor.Te
 }
 
 // normalise returns (A − mean(A)) / (std(A) + 1e-8), with the mean and the unbiased standard deviation of the rows of,
-// where advantage_normalization is over, "rollout" or "minibatch"; otherwise a itself. One row has no deviation, and a
+// if advantage_normalization is over, "rollout" or "minibatch"; otherwise a itself. One row has no deviation, and a
 // stays as it is.
 func (c *Core) normalise(s *tensor.Scope, a, of tensor.Tensor, over string) tensor.Tensor {
 	if c.Config.AdvantageNormalization != over || s.Err() != nil {

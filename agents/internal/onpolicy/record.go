@@ -63,10 +63,10 @@ type delivery struct {
 	// invalid (N, 1) is 1 where the row shows no transition; the zero Part where all do, or no network remembers any.
 	invalid tensor.Part
 	// cut and unknown are the environments whose episodes were truncated and did not terminate: those whose last
-	// observations are known, which are final, and those whose are not. They are zero Parts where there are none.
+	// observations are known, which are final, and those whose are not. They are zero Parts if there are none.
 	cut, unknown tensor.Part
 	final        staged
-	next         staged // what comes next in all environments, where anything asks for it
+	next         staged // what comes next in all environments, if anything asks for it
 }
 
 // stageTransition puts all that a transition has for the device into the transfer: rewards, shaped (rewards_shaper,

@@ -76,7 +76,7 @@ func (c *State) prepare(snap *checkpoint.Snapshot) (apply func() error, err erro
 	if r.err != nil {
 		return nil, r.err
 	}
-	return func() error { // nothing below fails where the checks above have passed, but for errors of the device
+	return func() error { // nothing below fails if the checks above have passed, but for errors of the device
 		if schedule != nil {
 			if err := c.learner.Scheduler.Restore(schedule); err != nil {
 				return fmt.Errorf("%s: the checkpoint's learning-rate schedule: %w", r.name, err)
@@ -132,7 +132,7 @@ func (r *reader) fail(err error) {
 	}
 }
 
-// architectures compares the networks' architectures with the agent's, where the snapshot names them.
+// architectures compares the networks' architectures with the agent's, if the snapshot names them.
 func (r *reader) architectures(c *State) {
 	if r.err != nil {
 		return
@@ -161,7 +161,7 @@ func (r *reader) architectures(c *State) {
 	}
 }
 
-// gradientScaler reads the scale of losses, nil where the agent has none. A checkpoint of an agent without one leaves it as
+// gradientScaler reads the scale of losses, nil if the agent has none. A checkpoint of an agent without one leaves it as
 // it is.
 func (r *reader) gradientScaler(c *State) *gradientScaler {
 	if c.learner.gradients == nil || r.snap.Values[layout.GradientScaler] == nil {
@@ -185,7 +185,7 @@ func (r *reader) integer(path ...string) int64 {
 	return n
 }
 
-// memories reads the algorithm's memories, where the snapshot holds them, and returns each one's length and next row.
+// memories reads the algorithm's memories, if the snapshot holds them, and returns each one's length and next row.
 func (r *reader) memories(c *State) [][2]int64 {
 	if _, err := r.snap.Value(layout.Memories); err != nil {
 		return nil
@@ -314,7 +314,7 @@ func (r *reader) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
 	r.writes = append(r.writes, func() error { return tensor.Write(flat, all) })
 }
 
-// schedule reads the state of the learning-rate schedule, nil where the agent has none. Another schedule is an error.
+// schedule reads the state of the learning-rate schedule, nil if the agent has none. Another schedule is an error.
 func (r *reader) schedule(c *State) map[string]float64 {
 	if c.learner.Scheduler == nil {
 		return nil
@@ -333,7 +333,7 @@ func (r *reader) schedule(c *State) map[string]float64 {
 	return state
 }
 
-// invalidRows reads which steps of the rollout in progress show no transition; snapshots have the array where some do.
+// invalidRows reads which steps of the rollout in progress show no transition; snapshots have the array if some do.
 func (r *reader) invalidRows(c *Core, rollout int) {
 	if c.Rollout == nil || rollout <= 0 {
 		return
@@ -351,7 +351,7 @@ func (r *reader) invalidRows(c *Core, rollout int) {
 	})
 }
 
-// memory refuses networks that have recurrent layers where this agent's have none, and the other way round.
+// memory refuses networks that have recurrent layers if this agent's have none, and the other way round.
 func (r *reader) memory(c *Core) {
 	if r.err != nil {
 		return
@@ -385,7 +385,7 @@ func (r *reader) memory(c *Core) {
 	}
 }
 
-// hidden reads the states of networks with memory. Without a rollout in progress, where the snapshot has none or
+// hidden reads the states of networks with memory. Without a rollout in progress, if the snapshot has none or
 // those of another number of environments, they begin anew.
 func (r *reader) hidden(c *Core, rollout int) {
 	if len(c.hiddens) == 0 || c.Rollout == nil {

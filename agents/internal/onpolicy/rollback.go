@@ -9,11 +9,11 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// An update is all or nothing. Attempt copies what it changes, and puts that back where the update fails,
+// An update is all or nothing. Attempt copies what it changes, and puts that back if the update fails,
 // diverges or is cancelled: parameters, optimizers, schedule, scalers, the fields of the rollout that it overwrites,
 // random sequences.
 
-// Attempt makes an update: it calls update with a scope that lives until it returns. It is an error where the rollout
+// Attempt makes an update: it calls update with a scope that lives until it returns. It is an error if the rollout
 // is not complete. Where update returns an error, everything that it has changed is undone.
 //
 // The goroutine stays on one thread of the operating system meanwhile. libtorch numbers the nodes of a graph by thread

@@ -48,7 +48,7 @@ func (c *Core) makeScalers() error {
 	return err
 }
 
-// scaler is a running scaler with its name in snapshots; the scaler is nil where the configuration has none.
+// scaler is a running scaler with its name in snapshots; the scaler is nil if the configuration has none.
 type scaler struct {
 	name string
 	preprocessors.Scaler
@@ -109,7 +109,7 @@ func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandard
 	}
 }
 
-// LearnScale lets a scaler learn from rows (…, width), and where there are several ranks from the rows of all of them. kept
+// LearnScale lets a scaler learn from rows (…, width), and if there are several ranks from the rows of all of them. kept
 // says how the rows are kept: pictures are learned from in portions; nil is for rows that are numbers.
 func (c *Core) LearnScale(s *tensor.Scope, scaler preprocessors.Scaler, kept *memory.Packing, rows tensor.Tensor) {
 	together := c.pooled()
@@ -154,7 +154,7 @@ func (c *scalers) packed() bool { return c.obsRows.Packed() || c.stateRows.Packe
 // portion is about how many rows with pictures are numbers at once.
 const portion = 256
 
-// Portions calls f for all n rows at once, or, where packed says that they are kept as bytes, for some after the others
+// Portions calls f for all n rows at once, or, if packed says that they are kept as bytes, for some after the others
 // with a scope of their own, so that only these are numbers in memory.
 func (c *Core) Portions(s *tensor.Scope, packed bool, n int64, f func(s *tensor.Scope, rows memory.Span)) {
 	if !packed {

@@ -89,7 +89,7 @@ func (c *Rates) meanKL(meter *Meter) float64 {
 }
 
 // Divergence returns the divergence of a minibatch, a scalar, that the schedule follows and that is tracked: kl, which
-// is the surrogate's estimate, or the closed form where KLAdaptiveLR asks for it.
+// is the surrogate's estimate, or the closed form if KLAdaptiveLR asks for it.
 func (c *Rates) Divergence(s *tensor.Scope, b Batch, e models.Evaluation, kl tensor.Tensor) tensor.Tensor {
 	if c.distributions {
 		return c.gaussianDivergence(s, b, e)
@@ -146,7 +146,7 @@ func (c *Core) distributionFields() []memory.Field {
 	return []memory.Field{{Name: "mean", Width: w}, {Name: "std_dev", Width: w}}
 }
 
-// recordDistribution stores mean and standard deviation of the actions of a step, where the divergence needs them.
+// recordDistribution stores mean and standard deviation of the actions of a step, if the divergence needs them.
 func (c *Collector) recordDistribution(s *tensor.Scope, mean, stdDev tensor.Tensor) {
 	if !c.distributions || s.Err() != nil {
 		return
@@ -160,7 +160,7 @@ func (c *Collector) recordDistribution(s *tensor.Scope, mean, stdDev tensor.Tens
 	s.Copy(c.Rollout.Row("std_dev"), stdDev)
 }
 
-// CheckSettings refuses settings that only Gaussian policies can have, where the policy is none, and a threshold of a
+// CheckSettings refuses settings that only Gaussian policies can have, if the policy is none, and a threshold of a
 // schedule that there is not.
 func (c *Rates) CheckSettings(cfg *agents.OnPolicy) error {
 	switch x := cfg.ScheduleKLThreshold; {

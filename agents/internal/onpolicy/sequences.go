@@ -84,7 +84,7 @@ func (c *Batches) sequenceBatches(s *tensor.Scope, order tensor.Tensor, spans []
 	}
 }
 
-// Of returns the inputs of a network, with the states from which its sequences begin where it has memory.
+// Of returns the inputs of a network, with the states from which its sequences begin if it has memory.
 func (b Batch) Of(network string) models.Inputs {
 	in := b.Inputs
 	in.Hidden = b.hidden[network]

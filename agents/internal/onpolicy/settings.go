@@ -57,7 +57,7 @@ func Clone(c *agents.OnPolicy) agents.OnPolicy {
 }
 
 // Rename rewrites a dictionary of skrl 1.4's or 2.0's keys into gorl's, in a copy: "lambda", "clip_predicted_values",
-// "shared_state_preprocessor", and "state_preprocessor" where it means observations, which it does in 1.4 and wherever
+// "shared_state_preprocessor", and "state_preprocessor" if it means observations, which it does in 1.4 and wherever
 // the environment has no privileged states.
 func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, error) {
 	out := make(map[string]any, len(dict))
