@@ -91,7 +91,8 @@ func TestPPONamesKeysOfAMP(t *testing.T) {
 		if _, shared := own[key]; shared {
 			continue
 		}
-		if _, err := ppo.FromDict(map[string]any{key: value}, sp); err == nil || !strings.Contains(err.Error(), "that is a setting of AMP") {
+		if _, err := ppo.FromDict(map[string]any{key: value}, sp); err == nil || !strings.Contains(err.Error(),
+			"that is a setting of AMP") {
 			t.Errorf("PPO says of %s: %v; add new keys of AMP to ampKeys", key, err)
 		}
 	}

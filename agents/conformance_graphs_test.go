@@ -10,10 +10,11 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
-// graphs: with cuda_graphs an agent learns what it learns without, and on the CPU the setting is ignored. On a GPU matrix
-// products depend on where in memory rows lie, so last bits may differ there.
+// graphs: with cuda_graphs an agent learns what it learns without, and on the CPU the setting is ignored. On a GPU
+// matrix products depend on where in memory rows lie, so last bits may differ there.
 func (x suite) graphs(t *testing.T) {
-	a, b := x.make(t, 1, map[string]any{"learning_epochs": 3}), x.make(t, 1, map[string]any{"learning_epochs": 3, "cuda_graphs": true})
+	a, b := x.make(t, 1, map[string]any{"learning_epochs": 3}), x.make(t, 1,
+		map[string]any{"learning_epochs": 3, "cuda_graphs": true})
 	for _, agent := range []onpolicy.Algorithm{a, b} {
 		w := x.world(2)
 		agenttest.Learn(t, agent, w, 2)

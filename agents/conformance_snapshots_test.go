@@ -71,7 +71,8 @@ func (x suite) foreign(t *testing.T) {
 		}
 		refused("with another "+name, wrong)
 	}
-	for _, key := range []string{"agent", "format", "timestep", "updates", "random", "optimizer_steps", "rollout_steps", "scheduler", "scheduler_state"} {
+	for _, key := range []string{"agent", "format", "timestep", "updates", "random", "optimizer_steps",
+		"rollout_steps", "scheduler", "scheduler_state"} {
 		short := agenttest.Through(t, good)
 		delete(short.Values, key)
 		refused("without "+key, short)

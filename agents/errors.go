@@ -11,5 +11,6 @@ type DivergedError struct {
 
 // Error implements error.
 func (e *DivergedError) Error() string {
-	return fmt.Sprintf("%s diverged: %s; lower the learning rate, limit gradients (grad_norm_clip) or actions (clip_actions), or check the environment's observations", e.Agent, e.Detail)
+	return fmt.Sprintf("%s diverged: %s; lower the learning rate, limit gradients (grad_norm_clip) or actions "+
+		"(clip_actions), or check the environment's observations", e.Agent, e.Detail)
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// TestGolden replays rollouts that skrl 2.0.0 and 2.1.1 collected, for AMP with the minibatches of motion that it drew, and
-// compares everything that it computed.
+// TestGolden replays rollouts that skrl 2.0.0 and 2.1.1 collected, for AMP with the minibatches of motion that it
+// drew, and compares everything that it computed.
 func TestGolden(t *testing.T) {
 	for algorithm, run := range map[string]func(*testing.T, *goldenCase){"ppo": goldenPPO, "ppo_rnn": goldenPPO,
 		"amp": goldenAMP} {
@@ -49,12 +49,13 @@ func each(t *testing.T, algorithm string, f func(t *testing.T, c *goldenCase)) {
 					continue
 				}
 				found++
-				t.Run(path.Join(src.Name, kind.folder, strings.TrimSuffix(path.Base(file), ".json")), func(t *testing.T) {
-					if err != nil {
-						t.Fatalf("golden: %s: %v", file, err)
-					}
-					f(t, c)
-				})
+				t.Run(path.Join(src.Name, kind.folder, strings.TrimSuffix(path.Base(file), ".json")),
+					func(t *testing.T) {
+						if err != nil {
+							t.Fatalf("golden: %s: %v", file, err)
+						}
+						f(t, c)
+					})
 			}
 		}
 	}

@@ -124,7 +124,8 @@ func TestRefusesOverlap(t *testing.T) {
 	for name, call := range calls {
 		want := "ppo: the PPO agent with seed 7: " + name + " was called while Act is running"
 		err := call()
-		if !errors.Is(err, exclusive.ErrOverlap) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "lock") {
+		if !errors.Is(err, exclusive.ErrOverlap) || !strings.HasPrefix(err.Error(), want) ||
+			!strings.Contains(err.Error(), "lock") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

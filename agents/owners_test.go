@@ -95,7 +95,8 @@ func TestNetworkBelongsToOneAgent(t *testing.T) {
 				t.Error("the first agent learns nothing")
 			}
 			must(t, first.Close())
-			if _, err := l.new(3, given, nil); err == nil || !strings.Contains(err.Error(), "an agent closes its networks") {
+			if _, err := l.new(3, given, nil); err == nil || !strings.Contains(err.Error(),
+				"an agent closes its networks") {
 				t.Errorf("a closed network: %v", err)
 			}
 		})

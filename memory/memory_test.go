@@ -30,7 +30,8 @@ func (r *ring) add(row [2]float32) {
 func (r *ring) compare(t *testing.T, m *memory.Replay) {
 	t.Helper()
 	if m.Len() != int64(r.length) || m.Next() != int64(r.next) || m.Capacity() != int64(len(r.rows)) {
-		t.Fatalf("length %d, next %d, capacity %d; want %d, %d, %d", m.Len(), m.Next(), m.Capacity(), r.length, r.next, len(r.rows))
+		t.Fatalf("length %d, next %d, capacity %d; want %d, %d, %d", m.Len(), m.Next(), m.Capacity(), r.length,
+			r.next, len(r.rows))
 	}
 	data, err := tensor.Float32s(m.Data())
 	must(t, err)
@@ -118,7 +119,8 @@ func TestReplaySamplesAll(t *testing.T) {
 func TestReplayErrors(t *testing.T) {
 	tensortest.CheckLive(t)
 	for _, c := range [][2]int{{0, 1}, {1, 0}, {-1, 2}} {
-		if _, err := memory.NewReplay(c[0], c[1], tensor.CPU); err == nil || !strings.Contains(err.Error(), "must be positive") {
+		if _, err := memory.NewReplay(c[0], c[1], tensor.CPU); err == nil || !strings.Contains(err.Error(),
+			"must be positive") {
 			t.Errorf("%v: error %v", c, err)
 		}
 	}
@@ -264,7 +266,8 @@ func TestPacking(t *testing.T) {
 		{picture, 12},
 		{spaces.NewTuple(picture, spaces.Unbounded(3)), 12 + 12},
 		{spaces.NewTuple(spaces.NewDiscrete(4), picture, spaces.Unbounded(2), picture), 4 + 12 + 8 + 12},
-		{spaces.NewTuple(spaces.Unbounded(2), spaces.Space{Kind: spaces.Box, Shape: []int{3}, DType: spaces.Uint8}), 8 + 3},
+		{spaces.NewTuple(spaces.Unbounded(2), spaces.Space{Kind: spaces.Box, Shape: []int{3}, DType: spaces.Uint8}),
+			8 + 3},
 	} {
 		p := memory.NewPacking(c.space)
 		r, err := memory.NewRollout(2, 3, []memory.Field{p.Field("x")}, tensor.CPU)
@@ -272,8 +275,10 @@ func TestPacking(t *testing.T) {
 		m, err := p.NewReplay(8, tensor.CPU)
 		must(t, err)
 		s := tensor.NoGrad()
-		if size := map[tensor.DType]int{tensor.Uint8: 1, tensor.Float32: 4}[tensor.TypeOf(r.Rows("x"))]; int(tensor.Size(r.Rows("x"), 1))*size != c.bytes {
-			t.Errorf("%v: rows of %v %v, want %d bytes", c.space, tensor.Shape(r.Rows("x")), tensor.TypeOf(r.Rows("x")), c.bytes)
+		if size := map[tensor.DType]int{tensor.Uint8: 1,
+			tensor.Float32: 4}[tensor.TypeOf(r.Rows("x"))]; int(tensor.Size(r.Rows("x"), 1))*size != c.bytes {
+			t.Errorf("%v: rows of %v %v, want %d bytes", c.space, tensor.Shape(r.Rows("x")),
+				tensor.TypeOf(r.Rows("x")), c.bytes)
 		}
 		var all []float32
 		for range 2 {

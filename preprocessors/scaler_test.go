@@ -121,9 +121,11 @@ func TestScalerNaN(t *testing.T) {
 	for what, x := range map[string]struct {
 		scaler     preprocessors.Scaler
 		mean, seen tensor.Tensor
-	}{"standard": {standard, standard.Mean, standard.Count}, "mean of absolute values": {absolute, absolute.Mean, absolute.Count}} {
+	}{"standard": {standard, standard.Mean, standard.Count}, "mean of absolute values": {absolute, absolute.Mean,
+		absolute.Count}} {
 		before := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s, x.seen)...)
-		for bad, want := range map[float32]string{nan: "row 1, column 0 is NaN", inf: "row 1, column 0 is +Inf", -inf: "row 1, column 0 is -Inf"} {
+		for bad, want := range map[float32]string{nan: "row 1, column 0 is NaN", inf: "row 1, column 0 is +Inf",
+			-inf: "row 1, column 0 is -Inf"} {
 			own := tensor.NoGrad()
 			x.scaler.Update(own, tensor.From(own, []float32{0, 1, bad, 3}, 2, 2))
 			if err := own.Err(); err == nil || !strings.Contains(err.Error(), want) {
@@ -131,11 +133,13 @@ func TestScalerNaN(t *testing.T) {
 			}
 			own.Close()
 		}
-		if after := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s, x.seen)...); fmt.Sprint(before) != fmt.Sprint(after) {
+		if after := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s,
+			x.seen)...); fmt.Sprint(before) != fmt.Sprint(after) {
 			t.Errorf("%s: %v became %v", what, before, after)
 		}
 		x.scaler.Update(s, tensor.From(s, []float32{0, 1, 2, 3}, 2, 2))
-		if after := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s, x.seen)...); fmt.Sprint(before) == fmt.Sprint(after) {
+		if after := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s,
+			x.seen)...); fmt.Sprint(before) == fmt.Sprint(after) {
 			t.Errorf("%s: a good batch taught nothing", what)
 		}
 	}
@@ -173,7 +177,8 @@ func TestScalerErrors(t *testing.T) {
 	} {
 		cfg := good
 		c.cfg(&cfg)
-		if _, err := preprocessors.NewRunningStandardScaler(c.size, cfg, tensor.CPU); err == nil || !strings.HasPrefix(err.Error(), "preprocessors: ") {
+		if _, err := preprocessors.NewRunningStandardScaler(c.size, cfg, tensor.CPU); err == nil ||
+			!strings.HasPrefix(err.Error(), "preprocessors: ") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

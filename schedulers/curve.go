@@ -77,7 +77,8 @@ func newCurve(name string, base float64, cfg any, limits Limits, length Iteratio
 		return nil, err
 	}
 	if limits.MinLR > base {
-		return nil, fmt.Errorf("schedulers: %s: min_lr %g is larger than the base learning rate %g", name, limits.MinLR, base)
+		return nil, fmt.Errorf("schedulers: %s: min_lr %g is larger than the base learning rate %g", name,
+			limits.MinLR, base)
 	}
 	return &Curve{name: name, limits: limits, base: base, length: length, at: at}, nil
 }

@@ -131,15 +131,20 @@ func TestCurves(t *testing.T) {
 		{"", nil, []float64{1, 1, 1}},
 		{"constant", map[string]any{"factor": 0.5, "total_iters": 2}, []float64{0.5, 0.5, 1, 1}},
 		{"LinearLR", nil, []float64{1. / 3, 1./3 + 2./15, 1./3 + 4./15, 1./3 + 6./15, 1./3 + 8./15, 1, 1}},
-		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4}, []float64{1, 0.75, 0.5, 0.25, 0, 0}},
-		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4, "start_epoch": 1}, []float64{0.75, 0.5, 0.25, 0, 0}},
-		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4, "min_lr": 0.3}, []float64{1, 0.75, 0.5, 0.3, 0.3, 0.3}},
-		{"CosineAnnealingLR", map[string]any{"T_max": 4, "eta_min": 0.1}, []float64{1, 0.1 + 0.9*cos(0.25), 0.55, 0.1 + 0.9*cos(0.75), 0.1, 0.1}},
+		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4}, []float64{1, 0.75, 0.5, 0.25,
+			0, 0}},
+		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4, "start_epoch": 1},
+			[]float64{0.75, 0.5, 0.25, 0, 0}},
+		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4, "min_lr": 0.3}, []float64{1,
+			0.75, 0.5, 0.3, 0.3, 0.3}},
+		{"CosineAnnealingLR", map[string]any{"T_max": 4, "eta_min": 0.1}, []float64{1, 0.1 + 0.9*cos(0.25), 0.55,
+			0.1 + 0.9*cos(0.75), 0.1, 0.1}},
 		{"cosinelr", map[string]any{"t_max": 2}, []float64{1, 0.5, 0, 0}},
 		{"StepLR", map[string]any{"step_size": 2}, []float64{1, 1, 0.1, 0.1, 0.01}},
 		{"StepLR", map[string]any{"step_size": 1, "gamma": 0.5, "min_lr": 0.2}, []float64{1, 0.5, 0.25, 0.2, 0.2}},
 		{"ExponentialLR", map[string]any{"gamma": 0.5}, []float64{1, 0.5, 0.25, 0.125}},
-		{"ExponentialLR", map[string]any{"gamma": 0.5, "warmup_steps": 2, "warmup_factor": 0.5}, []float64{0.5, 0.75, 1, 0.5, 0.25}},
+		{"ExponentialLR", map[string]any{"gamma": 0.5, "warmup_steps": 2, "warmup_factor": 0.5}, []float64{0.5, 0.75,
+			1, 0.5, 0.25}},
 		{"ConstantLR", map[string]any{"warmup_steps": 3}, []float64{0.1, 0.4, 0.7, 1, 1}},
 		{"ConstantLR", map[string]any{"warmup_steps": 2, "min_lr": 0.2}, []float64{0.2, 0.55, 1}},
 	}
@@ -183,7 +188,8 @@ func TestKLAdaptiveWarmup(t *testing.T) {
 
 func TestRestore(t *testing.T) {
 	kwargs := map[string]map[string]any{
-		"KLAdaptiveLR": nil, "ConstantLR": nil, "LinearLR": nil, "CosineLR": {"T_max": 9}, "StepLR": {"step_size": 3}, "ExponentialLR": {"gamma": 0.9},
+		"KLAdaptiveLR": nil, "ConstantLR": nil, "LinearLR": nil, "CosineLR": {"T_max": 9}, "StepLR": {"step_size": 3},
+		"ExponentialLR": {"gamma": 0.9},
 	}
 	kl := []float64{0.1, 0.001, 0.008, 0.1, 0.1, 0.0001, 0.1}
 	for _, name := range schedulers.Names() {
@@ -245,8 +251,10 @@ func TestNewRefuses(t *testing.T) {
 		kwargs map[string]any
 		want   []string // parts of the message
 	}{
-		{"KLAdaptivLR", 1, nil, []string{"learning_rate_scheduler", `"KLAdaptivLR"`, "CosineLR", `did you mean "KLAdaptiveLR"`}},
-		{"KLAdaptiveLR", 1, map[string]any{"kl_treshold": 1}, []string{`unknown key "kl_treshold"`, `did you mean "kl_threshold"`}},
+		{"KLAdaptivLR", 1, nil, []string{"learning_rate_scheduler", `"KLAdaptivLR"`, "CosineLR",
+			`did you mean "KLAdaptiveLR"`}},
+		{"KLAdaptiveLR", 1, map[string]any{"kl_treshold": 1}, []string{`unknown key "kl_treshold"`,
+			`did you mean "kl_threshold"`}},
 		{"KLAdaptiveLR", 1, map[string]any{"kl_threshold": 0}, []string{`"kl_threshold" is 0`, "> 0"}},
 		{"KLAdaptiveLR", 1, map[string]any{"kl_threshold": "small"}, []string{`"kl_threshold" is "small"`, "number"}},
 		{"KLAdaptiveLR", 1, map[string]any{"lr_factor": 0.5}, []string{`"lr_factor" is 0.5`, "≥ 1"}},
@@ -343,7 +351,8 @@ func TestPlan(t *testing.T) {
 // Settings have a length that is auto as New reads it, and every other setting of the schedule.
 func TestSettingsReadBack(t *testing.T) {
 	for name, kwargs := range map[string]map[string]any{
-		"LinearLR": {"total_iters": "auto", "end_factor": 0.0}, "CosineLR": {"T_max": "auto"}, "StepLR": {"step_size": 3},
+		"LinearLR": {"total_iters": "auto", "end_factor": 0.0}, "CosineLR": {"T_max": "auto"},
+		"StepLR":       {"step_size": 3},
 		"KLAdaptiveLR": nil,
 	} {
 		full, err := schedulers.Settings(name, kwargs)

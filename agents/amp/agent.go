@@ -22,17 +22,17 @@ var (
 
 // Agent is an AMP agent, made by [New]. It implements [agents.Agent] and every optional interface of package agents.
 //
-// Act and Record return an error, before anything changes, if rows are missing or hold NaN or infinities. A method that is
-// called while another one runs, or after Close, does nothing and returns an error; if the method has no error to return,
-// the next method returns the error of an overlap. NumEnvs, LearningRate, Hyperparameters and Settings may be called at any
-// time by any goroutine, and after Close.
+// Act and Record return an error, before anything changes, if rows are missing or hold NaN or infinities. A method
+// that is called while another one runs, or after Close, does nothing and returns an error; if the method has no
+// error to return, the next method returns the error of an overlap. NumEnvs, LearningRate, Hyperparameters and
+// Settings may be called at any time by any goroutine, and after Close.
 type Agent struct {
 	serial  *onpolicy.Serial[Config] // guards the methods of learner or, with overlap, of the two halves
 	learner *learner
 }
 
-// guard returns the Agent of a learner. actor is the learner itself or, with overlap, the agent that acts while the learner
-// learns.
+// guard returns the Agent of a learner. actor is the learner itself or, with overlap, the agent that acts while the
+// learner learns.
 func guard(a *learner, actor onpolicy.Algorithm, seed int64) *Agent {
 	return &Agent{onpolicy.NewSerial(actor, seed, a.cfg.clone), a}
 }
@@ -58,8 +58,8 @@ func (a *Agent) Settings() Config {
 	return c.clone()
 }
 
-// Act returns one row of actions per environment, (N, A), which the next call overwrites. In training it samples them, in
-// evaluation it takes the distribution's mean or mode.
+// Act returns one row of actions per environment, (N, A), which the next call overwrites. In training it samples
+// them, in evaluation it takes the distribution's mean or mode.
 func (a *Agent) Act(in agents.Observation) ([]float32, error) { return a.serial.Act(in) }
 
 // Record stores the transition that followed the last Act. In evaluation it only resets memories where episodes ended.
@@ -68,8 +68,8 @@ func (a *Agent) Record(t agents.Transition) error { return a.serial.Record(t) }
 // Ready reports whether the rollout is complete, so that Update can learn from it.
 func (a *Agent) Ready() bool { return a.serial.Ready() }
 
-// Update learns from the rollout. If it fails, diverges ([agents.DivergedError]) or is cancelled, it is undone as a whole
-// and can be called again. With overlap it starts the update and returns.
+// Update learns from the rollout. If it fails, diverges ([agents.DivergedError]) or is cancelled, it is undone as a
+// whole and can be called again. With overlap it starts the update and returns.
 func (a *Agent) Update(ctx context.Context) error { return a.serial.Update(ctx) }
 
 // Wait waits for the update in progress, if there is one (overlap), and returns its error.
@@ -87,8 +87,8 @@ func (a *Agent) HiddenSizes() map[string]int { return a.serial.HiddenSizes() }
 // ResetHidden says that the given environments, or all, were reset between the last Record and the next Act.
 func (a *Agent) ResetHidden(environments ...int) { a.serial.ResetHidden(environments...) }
 
-// Plan tells the learning-rate schedule how many timesteps the run has. The notes list conflicts of the settings with that
-// length.
+// Plan tells the learning-rate schedule how many timesteps the run has. The notes list conflicts of the settings with
+// that length.
 func (a *Agent) Plan(timesteps int) (notes []string) { return a.serial.Plan(timesteps) }
 
 // LearningRate returns the policy's present learning rate.
@@ -108,11 +108,12 @@ func (a *Agent) Tracked(f func(tag string, value float64)) { a.serial.Tracked(f)
 // Noted calls f for every note since the last call, such as an outlier that a scaler has learned from.
 func (a *Agent) Noted(f func(note string)) { a.serial.Noted(f) }
 
-// Architectures returns the architectures of the networks "policy", "value", "discriminator" and "style_value" that have one.
+// Architectures returns the architectures of the networks "policy", "value", "discriminator" and "style_value" that
+// have one.
 func (a *Agent) Architectures() map[string]models.Architecture { return a.serial.Architectures() }
 
-// Snapshot returns everything needed to continue training: parameters by name, optimizer, scalers, schedule, counters and
-// random states. opt adds the rollout and the memories of motion.
+// Snapshot returns everything needed to continue training: parameters by name, optimizer, scalers, schedule, counters
+// and random states. opt adds the rollout and the memories of motion.
 func (a *Agent) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	return a.serial.Snapshot(opt)
 }
@@ -123,6 +124,6 @@ func (a *Agent) Restore(snap *checkpoint.Snapshot) error { return a.serial.Resto
 // Reseed starts all random sequences from seed.
 func (a *Agent) Reseed(seed int64) error { return a.serial.Reseed(seed) }
 
-// Close releases the networks and every tensor. It may be called twice. If another method is running, it returns an error
-// and releases nothing.
+// Close releases the networks and every tensor. It may be called twice. If another method is running, it returns an
+// error and releases nothing.
 func (a *Agent) Close() error { return a.serial.Close() }

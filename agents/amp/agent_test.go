@@ -9,13 +9,16 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-var plain = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.Unbounded(3)}
+var plain = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2),
+	AMPObservation: spaces.Unbounded(3)}
 
 // small are settings of quick updates.
 func small(settings map[string]any) map[string]any {
-	out := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 3, "learning_rate": 1e-3, "observation_preprocessor": "RunningStandardScaler",
-		"value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
-		"amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60}
+	out := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 3, "learning_rate": 1e-3,
+		"observation_preprocessor": "RunningStandardScaler",
+		"value_preprocessor":       "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler",
+		"task_reward_scale": 0.5,
+		"amp_batch_size":    20, "motion_dataset_size": 50, "reply_buffer_size": 60}
 	maps.Copy(out, settings)
 	return out
 }
@@ -23,7 +26,8 @@ func small(settings map[string]any) map[string]any {
 // newAgent makes an agent of small networks and quick updates.
 func newAgent(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) *Agent {
 	t.Helper()
-	return open(t, Options{Spaces: sp, Models: MLPs(sp, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: sp.AMPObservation.Width(), Mean: 0.7}, Dict: small(settings), Seed: seed})
+	return open(t, Options{Spaces: sp, Models: MLPs(sp, []int{8}, "tanh"),
+		Motions: &agenttest.Motion{Width: sp.AMPObservation.Width(), Mean: 0.7}, Dict: small(settings), Seed: seed})
 }
 
 // open makes an agent and closes it with the test.

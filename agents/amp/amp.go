@@ -1,5 +1,5 @@
 // Package amp is AMP, adversarial motion priors (Peng et al. 2021): PPO on a task reward plus a style reward, which a
-// discriminator gives for motion that cannot be told from reference clips.
+// discriminator gives for motion that it cannot tell from reference clips.
 //
 // Make an agent with [New] from an environment's spaces, models (see [MLPs]), a source of reference motion and
 // settings; a trainer drives it. The algorithm is in update.go, the discriminator's loss in discriminator.go.
@@ -27,7 +27,7 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// MotionSource shows how a motion should look. Environments with reference motion and clip libraries implement it.
+// MotionSource provides reference motion. Environments with reference motion and clip libraries implement it.
 type MotionSource interface {
 	// CollectReferenceMotions returns n rows of AMP observations, n × M values, drawn with rng.
 	CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error)
@@ -35,16 +35,18 @@ type MotionSource interface {
 
 // Options is what an agent is made of.
 type Options struct {
-	// Spaces describes one environment, NumEnvs is how many act together; 0 leaves it to the trainer.
+	// Spaces describes one environment. NumEnvs is the number of environments that act together; 0 leaves it to the
+	// trainer.
 	Spaces  spaces.Set
 	NumEnvs int
 	// Models are the networks, for instance from [MLPs].
 	Models Models
-	// Motions shows the reference motion; an environment often does. With discriminator_mode "differential" it is not used.
+	// Motions is the source of reference motion, often the environment. discriminator_mode "differential" does not
+	// use it.
 	Motions MotionSource
 	// Dict holds settings by the keys of skrl's documentation, see [FromDict]. nil keeps all defaults.
 	Dict map[string]any
-	// Seed starts every random sequence of the agent. Same seed, same machine, same run.
+	// Seed starts every random sequence of the agent. Equal seeds reproduce a run bit for bit on the same machine.
 	Seed int64
 	// Group is this process's part if several train the agent (distributed.Join). All give the same settings, models
 	// and seed; parameters are then rank 0's everywhere, and each rank draws its own random numbers and has its own
@@ -52,7 +54,7 @@ type Options struct {
 	Group *distributed.Group
 }
 
-// learner is the inside of an [Agent]: the core that all on-policy agents share, and what AMP adds to it.
+// learner is the inside of an [Agent]: what all on-policy agents share, and what AMP adds.
 type learner struct {
 	onpolicy.Parts
 	cfg            *Config
@@ -64,15 +66,16 @@ type learner struct {
 	scaler         preprocessors.Scaler // of AMP observations; nil for none
 	motionSet      *memory.Replay       // the reference motion that minibatches draw from; nil with differences
 	replay         *memory.Replay       // the policy's earlier motion
-	mask           tensor.Tensor        // (M), 0 where the discriminator sees nothing; a zero Tensor for no mask
-	maskScope      *tensor.Scope        // owns it
-	motionLatents  []float32            // what Latents returned last; nil if it must be computed again
-	windows        *windows             // the motion that each latent encodes; nil unless latent_mode is "calm"
-	middle, half   tensor.Tensor        // (A), centre and half width of the action bounds; zero Tensors if not needed
-	unitsScope     *tensor.Scope        // owns middle and half
-	termination    *termination         // of episodes with a poor style; nil if the setting is off
-	rows           *memory.Packing      // how both, and the rollout, keep rows
-	separate       *tensor.Optimizer    // the discriminator's own; nil if it shares the policy's
+	// (M), 0 for features that the discriminator does not see; a zero Tensor for none
+	mask          tensor.Tensor
+	maskScope     *tensor.Scope     // owns it
+	motionLatents []float32         // what Latents returned last; nil if it must be computed again
+	windows       *windows          // the motion that each latent encodes; nil unless latent_mode is "calm"
+	middle, half  tensor.Tensor     // (A), centre and half width of the action bounds; zero Tensors if not needed
+	unitsScope    *tensor.Scope     // owns middle and half
+	termination   *termination      // of episodes with a poor style; nil if the setting is off
+	rows          *memory.Packing   // how both, and the rollout, keep rows
+	separate      *tensor.Optimizer // the discriminator's own; nil if it shares the policy's
 	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
 	Draw sampler
 }
@@ -109,7 +112,8 @@ func New(o Options) (agent *Agent, err error) {
 		{Field: memory.Field{Name: "style_rewards", Width: 1}, Computed: true}}
 	if a.calm() {
 		width := o.Spaces.AMPObservation.Width()
-		options.Fields = append(options.Fields, onpolicy.Field{Field: memory.Field{Name: "windows", Width: width}, Minibatch: true})
+		options.Fields = append(options.Fields, onpolicy.Field{Field: memory.Field{Name: "windows", Width: width},
+			Minibatch: true})
 	}
 	if cfg.SeparateCritics {
 		a.styleValue = o.Models.StyleValue
@@ -117,7 +121,8 @@ func New(o Options) (agent *Agent, err error) {
 		a.styleEstimator = &onpolicy.Critic{Name: layout.StyleValue, Network: a.styleValue, Values: "style_values",
 			Final: "style_final_values"}
 		options.Critics = []*onpolicy.Critic{a.styleEstimator}
-		options.Fields = append(options.Fields, onpolicy.Field{Field: memory.Field{Name: "style_values", Width: 1}, Minibatch: true},
+		options.Fields = append(options.Fields, onpolicy.Field{Field: memory.Field{Name: "style_values", Width: 1},
+			Minibatch: true},
 			onpolicy.Field{Field: memory.Field{Name: "style_final_values", Width: 1}},
 			onpolicy.Field{Field: memory.Field{Name: "style_returns", Width: 1}, Computed: true, Minibatch: true})
 	} else {
@@ -147,7 +152,7 @@ func New(o Options) (agent *Agent, err error) {
 		a.followWindows()
 	}
 	if cfg.TerminationStyleReward > 0 {
-		a.terminates()
+		a.countPoorSteps()
 	}
 	a.Draw = random{a}
 	if cfg.Skrl() {
@@ -166,9 +171,10 @@ func New(o Options) (agent *Agent, err error) {
 	return guard(a, both, o.Seed), nil
 }
 
-// overlapped returns the agent that acts while it learns: a with networks of its own to act with, of which the
-// discriminator is none, nor the encoder.
-func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (Models, error)) (onpolicy.Algorithm, error) {
+// overlapped returns an agent that acts while a learns. It makes a second set of networks to act with: policy and
+// critics. Acting needs neither a discriminator nor an encoder, so those of the second set are closed.
+func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (Models, error)) (onpolicy.Algorithm,
+	error) {
 	m, err := remake(options.Seed)
 	if err == nil {
 		err = m.check(a.cfg)
@@ -185,7 +191,8 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 	case a.styleValue != nil:
 		critic := *a.styleEstimator
 		critic.Network, style = m.StyleValue, &critic
-		options.Extra, options.Critics = []onpolicy.NamedNetwork{network(layout.StyleValue, m.StyleValue)}, []*onpolicy.Critic{style}
+		options.Extra, options.Critics = []onpolicy.NamedNetwork{network(layout.StyleValue, m.StyleValue)},
+			[]*onpolicy.Critic{style}
 	default:
 		onpolicy.CloseFree(m.StyleValue)
 	}
@@ -210,12 +217,14 @@ func (o Options) check(cfg *Config) error {
 	}
 	isBox := func(e spaces.Entry) bool { return e.Space.Kind == spaces.Box }
 	if !slices.ContainsFunc(o.Spaces.AMPObservation.Leaves(), isBox) {
-		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a Box, alone or "+
+		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a "+
+			"Box, alone or "+
 			"within a Dict or Tuple", o.Spaces.AMPObservation)
 	}
 	if cfg.DiscriminatorMode == differential {
 		if memory.NewPacking(o.Spaces.AMPObservation).Packed() {
-			return fmt.Errorf("amp: \"discriminator_mode\" is \"differential\", but the AMP observation space %v has pictures, which are no differences",
+			return fmt.Errorf("amp: \"discriminator_mode\" is \"differential\", but the AMP observation space %v "+
+				"has pictures, which are no differences",
 				o.Spaces.AMPObservation)
 		}
 	} else if o.Motions == nil {
@@ -224,8 +233,8 @@ func (o Options) check(cfg *Config) error {
 	return nil
 }
 
-// prepare makes the discriminator's scaler, memories and optimizer, fills the motion dataset, and runs discriminator
-// and second critic once, so that a width that does not fit is an error of New.
+// prepare makes the discriminator's scaler, memories and optimizer, and fills the motion dataset. It runs the
+// discriminator, second critic and encoder once, so that New returns an error if a width does not fit.
 func (a *learner) prepare() error {
 	if err := cmp.Or(a.makeScaler(), a.makeMask(), a.measureActions()); err != nil {
 		return err
@@ -257,7 +266,7 @@ func (a *learner) prepare() error {
 	if err := a.collect(s, a.cfg.MotionDatasetSize); err != nil {
 		return err
 	}
-	logits := a.logits(s, s.Zeros(1, int64(a.judged())))
+	logits := a.logits(s, s.Zeros(1, int64(a.judgedWidth())))
 	if err := s.Err(); err != nil {
 		return a.misfit(err)
 	}
@@ -267,16 +276,18 @@ func (a *learner) prepare() error {
 	return cmp.Or(a.probeStyleValue(s), a.probeEncoder(s))
 }
 
-// recording returns what adds the step's AMP observations (N, M) to the rollout of a core: stage puts them into its
-// transfer, and record writes what has arrived, and for a second critic, style, the values of truncated episodes' last
-// observations. skrl 2.0's estimate needs the value of what follows each step instead.
-func recording(c *onpolicy.Collector, style *onpolicy.Critic) (stage func(t agents.Transition) error, record func(s *tensor.Scope)) {
+// recording returns two functions that add AMP observations (N, M) to a collector's rollout. stage puts them into the
+// transfer. record writes them to the rollout, and for a second critic, style, also the values of the last
+// observations of truncated episodes. In skrl 2.0's mode record writes the value of what follows each step instead.
+func recording(c *onpolicy.Collector, style *onpolicy.Critic) (stage func(t agents.Transition) error,
+	record func(s *tensor.Scope)) {
 	space := c.Spaces().AMPObservation
 	packing, width := memory.NewPacking(space), space.Width()
 	var shown tensor.Part
 	stage = func(t agents.Transition) (err error) {
 		if got, want := len(t.AMPObservations), c.NumEnvs()*width; got != want {
-			return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the environment must give them after every step", got, want, c.NumEnvs(), width)
+			return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the "+
+				"environment must give them after every step", got, want, c.NumEnvs(), width)
 		}
 		rows, err := finiteRows(c, t, width)
 		if err != nil {

@@ -38,25 +38,28 @@ func CALMConfig() Config {
 // OverlappingMotionSource is a [MotionSource] that shows two windows of motion that overlap, which latent_mode "calm"
 // needs. The environments of package envs/mujoco and the sources of package motions do.
 type OverlappingMotionSource interface {
-	// CollectOverlappingMotions returns n pairs of rows of AMP observations, n × 2M values, drawn with rng: one at a random
-	// time of a clip, as CollectReferenceMotions draws it, and behind it one that begins a few steps later, within it.
+	// CollectOverlappingMotions returns n pairs of rows of AMP observations, n × 2M values, drawn with rng: one at a
+	// random time of a clip, as CollectReferenceMotions draws it, and behind it one that begins a few steps later,
+	// within it.
 	CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error)
 }
 
-// WithConditionalDiscriminator returns models whose discriminator reads AMP observations with a latent of the given size
-// behind each, as latent_mode "calm" needs it: a perceptron with the given hidden layers. m are models that build
-// themselves (Models.Make), as those of [WithSeparateEncoder] do.
+// WithConditionalDiscriminator returns models whose discriminator reads AMP observations with a latent of the given
+// size behind each, as latent_mode "calm" needs it: a perceptron with the given hidden layers. m are models that
+// build themselves (Models.Make), as those of [WithSeparateEncoder] do.
 func WithConditionalDiscriminator(m Models, sp spaces.Set, latent int, hidden []int, activation string) Models {
 	return made(func(out *Models, seed int64) (err error) {
 		if m.Make == nil {
 			m.close()
-			return errors.New("amp: WithConditionalDiscriminator needs models with Make; give networks of your own such a Discriminator")
+			return errors.New("amp: WithConditionalDiscriminator needs models with Make; give networks of your " +
+				"own such a Discriminator")
 		}
 		if *out, err = m.Make(seed); err != nil {
 			return err
 		}
 		if models.IsBranch(out.Encoder) {
-			return errors.New("amp: WithConditionalDiscriminator gets models whose encoder shares the hidden layers of " +
+			return errors.New("amp: WithConditionalDiscriminator gets models whose encoder shares the hidden " +
+				"layers of " +
 				"a discriminator that reads no latents; make them by WithSeparateEncoder")
 		}
 		discriminator, err := models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width() + latent, Outputs: 1,
@@ -80,15 +83,19 @@ func (c *Config) validateCALM() error {
 	}
 	switch {
 	case c.LatentSize == 0:
-		return errors.New("amp: \"latent_mode\" is \"calm\", but \"latent_size\" is 0; give latents 2 dimensions at least")
+		return errors.New("amp: \"latent_mode\" is \"calm\", but \"latent_size\" is 0; give latents 2 dimensions " +
+			"at least")
 	case c.Overlap:
-		return errors.New("amp: \"latent_mode\" is \"calm\" and \"overlap\" is true: the encoder that latents come from is learning " +
+		return errors.New("amp: \"latent_mode\" is \"calm\" and \"overlap\" is true: the encoder that latents " +
+			"come from is learning " +
 			"meanwhile; set \"overlap\" to false")
 	case c.DiscriminatorMode == differential:
-		return errors.New("amp: \"latent_mode\" is \"calm\", but \"discriminator_mode\" is \"differential\", which has no motion to encode; " +
+		return errors.New("amp: \"latent_mode\" is \"calm\", but \"discriminator_mode\" is \"differential\", " +
+			"which has no motion to encode; " +
 			"set it to \"motion\"")
 	case c.DiscriminatorGradientPenaltySamples != "motion":
-		return fmt.Errorf("amp: \"discriminator_gradient_penalty_samples\" is %q; with \"latent_mode\" \"calm\" it is \"motion\"",
+		return fmt.Errorf("amp: \"discriminator_gradient_penalty_samples\" is %q; with \"latent_mode\" \"calm\" "+
+			"it is \"motion\"",
 			c.DiscriminatorGradientPenaltySamples)
 	}
 	return nil
@@ -100,11 +107,14 @@ func (o Options) checkCALM(cfg *Config) error {
 		return nil
 	}
 	if memory.NewPacking(o.Spaces.AMPObservation).Packed() {
-		return fmt.Errorf("amp: \"latent_mode\" is \"calm\", but the AMP observation space %v has pictures", o.Spaces.AMPObservation)
+		return fmt.Errorf("amp: \"latent_mode\" is \"calm\", but the AMP observation space %v has pictures",
+			o.Spaces.AMPObservation)
 	}
 	if _, ok := o.Motions.(OverlappingMotionSource); o.Motions != nil && !ok {
-		return fmt.Errorf("amp: \"latent_mode\" is \"calm\", which needs overlapping windows of motion, and Options.Motions (%T) shows none: "+
-			"the environments of package envs/mujoco and the sources of package motions do, others implement CollectOverlappingMotions", o.Motions)
+		return fmt.Errorf("amp: \"latent_mode\" is \"calm\", which needs overlapping windows of motion, and "+
+			"Options.Motions (%T) shows none: "+
+			"the environments of package envs/mujoco and the sources of package motions do, others implement "+
+			"CollectOverlappingMotions", o.Motions)
 	}
 	return nil
 }
@@ -114,11 +124,13 @@ func (a *learner) pairs(n int) ([]float32, error) {
 	space := a.Spaces().AMPObservation
 	var rows []float32
 	err := panics.Guard(fmt.Sprintf("the source (%T)", a.motions), func() (err error) {
-		rows, err = a.motions.(OverlappingMotionSource).CollectOverlappingMotions(n, a.Rng) // checkCALM has checked the type
+		// checkCALM has checked the type
+		rows, err = a.motions.(OverlappingMotionSource).CollectOverlappingMotions(n, a.Rng)
 		return err
 	})
 	if err == nil && len(rows) != 2*n*space.Width() {
-		err = fmt.Errorf("CollectOverlappingMotions(%d) returned %d values, want %d pairs of rows of the AMP observation space's %d",
+		err = fmt.Errorf("CollectOverlappingMotions(%d) returned %d values, want %d pairs of rows of the AMP "+
+			"observation space's %d",
 			n, len(rows), n, space.Width())
 	}
 	if err == nil {
@@ -148,8 +160,8 @@ func concatLatents(s *tensor.Scope, rows, latents tensor.Tensor) tensor.Tensor {
 	return s.Cat(1, rows, latents)
 }
 
-// halves cuts rows (n, M+W) into (n, M) and (n, W).
-func (a *learner) halves(s *tensor.Scope, rows tensor.Tensor) (first, second tensor.Tensor) {
+// splitRows cuts rows (n, M+W) into (n, M) and (n, W).
+func (a *learner) splitRows(s *tensor.Scope, rows tensor.Tensor) (first, second tensor.Tensor) {
 	if s.Err() != nil {
 		return tensor.Tensor{}, tensor.Tensor{}
 	}
@@ -173,21 +185,22 @@ func (a *learner) encodeAgain(s *tensor.Scope, b onpolicy.Batch) (again onpolicy
 
 // conditional returns the discriminator's logits for n rows of each kind in a minibatch, its gradient penalty, and
 // the encoder's own loss. fake are the logits of the policy's rows, from this rollout and from the replay buffer,
-// with their latents encoded again; encodings (n, L) are those of this rollout. With mismatched_negatives fake also has reference rows with the policy's latents.
-// real are the logits of reference rows with their own encodings. The latents have no gradient here: the penalty is
-// on the gradient with respect to the reference rows.
-func (a *learner) conditional(s *tensor.Scope, b onpolicy.Batch, encodings tensor.Tensor, n int64) (fake, real, penalty, encoder tensor.Tensor) {
+// with their latents encoded again; encodings (n, L) are those of this rollout. With mismatched_negatives fake also
+// has reference rows with the policy's latents. real are the logits of reference rows with their own encodings. The
+// latents have no gradient here: the penalty is on the gradient with respect to the reference rows.
+func (a *learner) conditional(s *tensor.Scope, b onpolicy.Batch, encodings tensor.Tensor, n int64) (fake, real,
+	penalty, encoder tensor.Tensor) {
 	pairs, replay := a.Draw.MotionRows(s, b.Index, n), a.Draw.ReplayRows(s, b.Index, n)
 	policy, latents := s.Narrow(b.Fields["amp_observations"], 0, 0, n), s.Detach(s.Narrow(encodings, 0, 0, n))
 	earlier, earlierLatents := policy, latents
 	if replay.T != nil {
-		rows, windows := a.halves(s, replay)
+		rows, windows := a.splitRows(s, replay)
 		earlier, earlierLatents = rows, s.Detach(a.encode(s, a.scaled(s, windows)))
 	}
 	fake = a.logits(s, s.Cat(0, concatLatents(s, a.scaled(s, policy), latents),
 		concatLatents(s, a.scaled(s, earlier), earlierLatents)))
 
-	now, next := a.halves(s, pairs)
+	now, next := a.splitRows(s, pairs)
 	now = s.Detach(a.scaled(s, now))
 	z, other := a.encode(s, now), a.encode(s, a.scaled(s, next))
 	if a.cfg.MismatchedNegatives {
@@ -222,10 +235,10 @@ func uniformity(s *tensor.Scope, z tensor.Tensor) tensor.Tensor {
 	return s.Log(s.MulScalar(s.Sub(s.Sum(between), s.Sum(self)), 1/float64(n*(n-1))))
 }
 
-// Encode returns the latents, n × latent_size, that the encoder gives n AMP observations (n × M), as points on the unit
-// sphere: what a policy of latent_mode "calm" is told to move like them (wrappers.Skills.SetSource), and of ASE what it
-// was probably told. Nothing is learned. The slice is the caller's. Without latent_size, and for rows of another width, it
-// is an error.
+// Encode returns the latents, n × latent_size, that the encoder gives n AMP observations (n × M), as points on the
+// unit sphere. With latent_mode "calm" a policy moves like these rows if its observations end with the latents
+// (wrappers.Skills.SetSource). With ASE they estimate the latents that the policy was given. Nothing is learned. The
+// slice is the caller's. Without latent_size, and for rows of another width, it is an error.
 func (a *Agent) Encode(ampObservations []float32) (latents []float32, err error) {
 	err = a.serial.Do(&callEncode, func() error {
 		latents, err = a.learner.encodeRows(ampObservations)
@@ -240,7 +253,8 @@ func (a *learner) encodeRows(ampObservations []float32) ([]float32, error) {
 		return nil, errors.New("amp: Encode: the agent has no encoder; set \"latent_size\"")
 	}
 	if len(ampObservations) == 0 || len(ampObservations)%width != 0 {
-		return nil, fmt.Errorf("amp: Encode: %d values of AMP observations; want rows of %d", len(ampObservations), width)
+		return nil, fmt.Errorf("amp: Encode: %d values of AMP observations; want rows of %d", len(ampObservations),
+			width)
 	}
 	s := tensor.NoGrad().On(a.Device).Layers(a.Precision)
 	defer s.Close()
@@ -282,7 +296,7 @@ func (a *learner) latentsOfMotion() ([]float32, error) {
 	}
 	s := tensor.NoGrad().On(a.Device).Layers(a.Precision)
 	defer s.Close()
-	now, _ := a.halves(s, s.Narrow(a.motionSet.Data(), 0, 0, min(shownLatents, a.motionSet.Len())))
+	now, _ := a.splitRows(s, s.Narrow(a.motionSet.Data(), 0, 0, min(shownLatents, a.motionSet.Len())))
 	points, err := a.encoded(s, a.scaled(s, now))
 	if err != nil {
 		return nil, err
@@ -304,10 +318,11 @@ func (a *learner) newMemory(capacity, more int) (*memory.Replay, error) {
 	return a.rows.NewReplay(capacity, a.Device)
 }
 
-// misfit says that the discriminator cannot read what it is to judge.
+// misfit returns the error of a discriminator whose inputs have another width.
 func (a *learner) misfit(err error) error {
 	if a.calm() {
-		return fmt.Errorf("amp: the discriminator does not fit AMP observations %v with %d values of a latent behind them, which "+
+		return fmt.Errorf("amp: the discriminator does not fit AMP observations %v with %d values of a latent "+
+			"behind them, which "+
 			"amp.WithConditionalDiscriminator makes it for: %w", a.Spaces().AMPObservation, a.cfg.LatentSize, err)
 	}
 	return fmt.Errorf("amp: the discriminator does not fit AMP observations %v: %w", a.Spaces().AMPObservation, err)

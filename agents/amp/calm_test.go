@@ -45,8 +45,9 @@ func directed(t *testing.T, settings map[string]any) *Agent {
 	for k, v := range settings {
 		all[k] = v
 	}
-	a := open(t, Options{Spaces: plain, Models: conditioned(plain, 2, 5), Motions: &overlapping{agenttest.Motion{Width: 3, Mean: 0.7}},
-		Dict: small(all), Seed: 4})
+	a := open(t, Options{Spaces: plain, Models: conditioned(plain, 2, 5),
+		Motions: &overlapping{agenttest.Motion{Width: 3, Mean: 0.7}},
+		Dict:    small(all), Seed: 4})
 	return a
 }
 
@@ -105,7 +106,8 @@ func (w *toldWorld) learn(t testing.TB, a *Agent, updates int) {
 // conditioned are networks of one hidden layer for latents of a size.
 func conditioned(sp spaces.Set, latent, hidden int) Models {
 	h := []int{hidden}
-	return WithConditionalDiscriminator(WithSeparateEncoder(MLPs(sp, h, "tanh"), sp, latent, h, "tanh"), sp, latent, h, "tanh")
+	return WithConditionalDiscriminator(WithSeparateEncoder(MLPs(sp, h, "tanh"), sp, latent, h, "tanh"), sp, latent,
+		h, "tanh")
 }
 
 // fixed are the rows of a minibatch.
@@ -129,12 +131,13 @@ func TestUniformityOfOne(t *testing.T) {
 	near(t, "uniformity", float64(tensortest.Float32s(t, s, uniformity(s, s.Ones(1, 2)))[0]), 0, 0)
 }
 
-// The style reward is that of D(x | z) with the latent that each row was told, in an update, by StyleRewards, and where it
-// ends episodes.
+// The style reward is that of D(x | z) with the latent that each row was told, in an update, by StyleRewards, and
+// where it ends episodes.
 func TestConditionalReward(t *testing.T) {
 	agenttest.CheckLive(t)
-	a := directed(t, map[string]any{"termination_style_reward": 2.5, "termination_steps": 1, "amp_observation_preprocessor": nil,
-		"discount_factor": 0, "value_preprocessor": nil, "task_reward_scale": 0, "style_reward_scale": 3})
+	a := directed(t, map[string]any{"termination_style_reward": 2.5, "termination_steps": 1,
+		"amp_observation_preprocessor": nil,
+		"discount_factor":              0, "value_preprocessor": nil, "task_reward_scale": 0, "style_reward_scale": 3})
 	l := a.learner
 	s := noGrad(t, l.Device)
 	for _, p := range l.discriminator.Parameters() {
@@ -164,7 +167,8 @@ func TestConditionalReward(t *testing.T) {
 	if ended == 0 || ended == 3*8 {
 		t.Errorf("%d steps end an episode, which shows little", ended)
 	}
-	rows, observations := tensortest.Float32s(t, s, l.Rollout.Rows("amp_observations")), tensortest.Float32s(t, s, l.Rollout.Rows("observations"))
+	rows, observations := tensortest.Float32s(t, s, l.Rollout.Rows("amp_observations")), tensortest.Float32s(t, s,
+		l.Rollout.Rows("observations"))
 	var joined []float32
 	for i := range len(rows) / 3 {
 		joined = append(append(joined, rows[3*i:][:3]...), observations[4*i+2:][:2]...)
@@ -179,8 +183,8 @@ func TestConditionalReward(t *testing.T) {
 	}
 }
 
-// Latents are the encodings of the motion dataset, of length 1, and follow the encoder; a checkpoint brings them along with
-// the memories that hold pairs of windows, and motion beside its latents, and a copy learns on from it.
+// Latents are the encodings of the motion dataset, of length 1, and follow the encoder; a checkpoint brings them
+// along with the memories that hold pairs of windows, and motion beside its latents, and a copy learns on from it.
 func TestLatents(t *testing.T) {
 	agenttest.CheckLive(t)
 	a := directed(t, nil)
@@ -192,7 +196,7 @@ func TestLatents(t *testing.T) {
 	check := func() []float32 {
 		t.Helper()
 		s := noGrad(t, a.learner.Device)
-		now, _ := a.learner.halves(s, a.learner.motionSet.Data())
+		now, _ := a.learner.splitRows(s, a.learner.motionSet.Data())
 		want, err := a.Encode(tensortest.Float32s(t, s, now))
 		must(t, err)
 		got := latents(a)
@@ -240,7 +244,8 @@ func TestLatents(t *testing.T) {
 // what to do, and buffers of before are, too.
 func TestToldWindows(t *testing.T) {
 	agenttest.CheckLive(t)
-	a, other := directed(t, map[string]any{"amp_observation_preprocessor": nil}), directed(t, map[string]any{"amp_observation_preprocessor": nil})
+	a, other := directed(t, map[string]any{"amp_observation_preprocessor": nil}), directed(t,
+		map[string]any{"amp_observation_preprocessor": nil})
 	w := newTold(t, a)
 	s := noGrad(t, a.learner.Device)
 	behind := map[[2]float32][]float32{} // motion by latent, of all encoders
@@ -269,7 +274,8 @@ func TestToldWindows(t *testing.T) {
 	}
 	strange := agents.Observation{Observations: slices.Clone(w.Now().Observations)}
 	strange.Observations[4+2] = 0.6
-	if _, err := a.Act(strange); err == nil || !strings.Contains(err.Error(), "environment 1") || !strings.Contains(err.Error(), "SetSource") {
+	if _, err := a.Act(strange); err == nil || !strings.Contains(err.Error(), "environment 1") ||
+		!strings.Contains(err.Error(), "SetSource") {
 		t.Errorf("error %v", err)
 	}
 	for _, rows := range []int{8, 12} { // too few are refused, and nothing is forgotten by that
@@ -293,8 +299,9 @@ func TestSkillsRecorded(t *testing.T) {
 	agenttest.CheckLive(t)
 	for name, make := range map[string]func() *Agent{
 		"ase": func() *Agent {
-			a := open(t, Options{Spaces: plain, Models: WithEncoder(MLPs(plain, []int{5}, "tanh"), 2), Motions: &agenttest.Motion{Width: 3, Mean: 0.7},
-				Dict: small(map[string]any{"latent_size": 2}), Seed: 4})
+			a := open(t, Options{Spaces: plain, Models: WithEncoder(MLPs(plain, []int{5}, "tanh"), 2),
+				Motions: &agenttest.Motion{Width: 3, Mean: 0.7},
+				Dict:    small(map[string]any{"latent_size": 2}), Seed: 4})
 			return a
 		},
 		"calm": func() *Agent { return directed(t, map[string]any{"mismatched_negatives": true}) },
@@ -322,16 +329,18 @@ func newPlain(t *testing.T) *Agent {
 // What cannot be is refused when the agent is made, with what to do.
 func TestCALMRefuses(t *testing.T) {
 	for want, o := range map[string]Options{
-		"latent_size":                          {Dict: map[string]any{"latent_size": 0}},
-		"overlap":                              {Dict: map[string]any{"overlap": true}},
-		"discriminator_mode":                   {Dict: map[string]any{"discriminator_mode": "differential", "amp_observation_preprocessor": nil}},
+		"latent_size": {Dict: map[string]any{"latent_size": 0}},
+		"overlap":     {Dict: map[string]any{"overlap": true}},
+		"discriminator_mode": {Dict: map[string]any{"discriminator_mode": "differential",
+			"amp_observation_preprocessor": nil}},
 		"gradient_penalty_samples\" is \"both": {Dict: map[string]any{"discriminator_gradient_penalty_samples": "both"}},
 		"no latents":                           {Dict: map[string]any{"compatibility": "skrl-2.0", "latent_size": 2}},
 		"uniformity_loss_scale":                {Dict: map[string]any{"uniformity_loss_scale": -1}},
 		"ase|calm":                             {Dict: map[string]any{"latent_mode": "clam"}},
 		"CollectOverlappingMotions":            {Motions: &agenttest.Motion{Width: 3}},
 		"want 50 pairs":                        {Motions: &halved{}},
-		"WithConditionalDiscriminator":         {Models: WithSeparateEncoder(MLPs(plain, []int{5}, "tanh"), plain, 2, []int{5}, "tanh")},
+		"WithConditionalDiscriminator": {Models: WithSeparateEncoder(MLPs(plain, []int{5}, "tanh"), plain, 2,
+			[]int{5}, "tanh")},
 	} {
 		if o.Dict == nil {
 			o.Dict = map[string]any{}

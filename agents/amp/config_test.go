@@ -36,7 +36,8 @@ func TestRefuses(t *testing.T) {
 					return m, err
 				}
 				m.Discriminator.Close()
-				net, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, Hidden: []int{8}, Activation: "tanh"}, seed)
+				net, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, Hidden: []int{8},
+					Activation: "tanh"}, seed)
 				m.Discriminator = wrap(net)
 				return m, err
 			}}
@@ -47,25 +48,33 @@ func TestRefuses(t *testing.T) {
 		spoil func(o *Options)
 		want  string
 	}{
-		"nothing to learn":    {config(map[string]any{"task_reward_scale": 0, "style_reward_scale": 0}), `"task_reward_scale"|"style_reward_scale"`},
-		"two rates":           {config(map[string]any{"learning_rate": []any{1e-4, 1e-4}}), `"learning_rate" has 2 values|3`},
-		"three rates for two": {config(map[string]any{"learning_rate": []any{1e-4, 1e-4, 1e-4}, "discriminator_optimizer": "separate"}), `"learning_rate" has 3 values|2`},
+		"nothing to learn": {config(map[string]any{"task_reward_scale": 0, "style_reward_scale": 0}),
+			`"task_reward_scale"|"style_reward_scale"`},
+		"two rates": {config(map[string]any{"learning_rate": []any{1e-4, 1e-4}}),
+			`"learning_rate" has 2 values|3`},
+		"three rates for two": {config(map[string]any{"learning_rate": []any{1e-4, 1e-4, 1e-4},
+			"discriminator_optimizer": "separate"}), `"learning_rate" has 3 values|2`},
 		"mixed precision": {config(map[string]any{"mixed_precision": true, "mixed_precision_dtype": "float16"}),
 			`"mixed_precision"|float16|bfloat16`},
-		"skrl with lsgan": {config(map[string]any{"compatibility": "skrl-2.0", "discriminator_loss": "lsgan"}), `skrl-2.0|bce`},
+		"skrl with lsgan": {config(map[string]any{"compatibility": "skrl-2.0", "discriminator_loss": "lsgan"}),
+			`skrl-2.0|bce`},
 		"centred differences": {config(map[string]any{"discriminator_mode": "differential",
 			"amp_observation_preprocessor": "RunningStandardScaler"}), `RunningMeanAbsScaler|0 must stay 0`},
 		"interpolated differences": {config(map[string]any{"discriminator_mode": "differential",
 			"discriminator_gradient_penalty_samples": "interpolated"}), `discriminator_gradient_penalty_samples|both`},
 		"differences of pictures": {func(o *Options) {
-			o.Spaces.AMPObservation, o.Dict = spaces.NewPicture(4, 4, 1), map[string]any{"discriminator_mode": "differential"}
+			o.Spaces.AMPObservation, o.Dict = spaces.NewPicture(4, 4, 1),
+				map[string]any{"discriminator_mode": "differential"}
 		}, `discriminator_mode|pictures`},
 		"latents without encoder": {config(map[string]any{"latent_size": 2}), `latent_size|amp.WithEncoder`},
 		"latent wider than rows":  {config(map[string]any{"latent_size": 4}), `"latent_size" is 4|wrappers.NewSkills`},
-		"latents and two critics": {config(map[string]any{"latent_size": 2, "separate_critics": true}), `"latent_size"|"separate_critics"`},
-		"skrl with latents":       {config(map[string]any{"latent_size": 2, "compatibility": "skrl-2.0"}), `skrl-2.0|no latents`},
+		"latents and two critics": {config(map[string]any{"latent_size": 2, "separate_critics": true}),
+			`"latent_size"|"separate_critics"`},
+		"skrl with latents": {config(map[string]any{"latent_size": 2, "compatibility": "skrl-2.0"}),
+			`skrl-2.0|no latents`},
 		"encoder of another size": {func(o *Options) {
-			o.Models, o.Dict = WithSeparateEncoder(o.Models, plain, 3, []int{4}, "tanh"), map[string]any{"latent_size": 2}
+			o.Models, o.Dict = WithSeparateEncoder(o.Models, plain, 3, []int{4}, "tanh"),
+				map[string]any{"latent_size": 2}
 		}, `encoder|(N, 2)`},
 		"encoder of no models": {func(o *Options) {
 			o.Models, o.Dict = WithEncoder(Models{}, 2), map[string]any{"latent_size": 2}
@@ -79,16 +88,23 @@ func TestRefuses(t *testing.T) {
 			o.Models = WithEncoder(MLPs(o.Spaces, []int{8}, "tanh"), 2)
 			o.Dict = map[string]any{"latent_size": 2}
 		}, `diversity_loss_scale|Gaussian`},
-		"frames that do not fit": {config(map[string]any{"amp_observation_frames": 2}), `"amp_observation_frames" is 2|3 values`},
-		"masked text":            {config(map[string]any{"discriminator_masked_features": "1, x"}), `"discriminator_masked_features"|" x"|3-7`},
-		"masked backwards":       {config(map[string]any{"discriminator_masked_features": "2-1"}), `"discriminator_masked_features"|"2-1"`},
-		"masked in another frame": {config(map[string]any{"discriminator_masked_features": "1", "amp_observation_frames": 3}),
+		"frames that do not fit": {config(map[string]any{"amp_observation_frames": 2}),
+			`"amp_observation_frames" is 2|3 values`},
+		"masked text": {config(map[string]any{"discriminator_masked_features": "1, x"}),
+			`"discriminator_masked_features"|" x"|3-7`},
+		"masked backwards": {config(map[string]any{"discriminator_masked_features": "2-1"}),
+			`"discriminator_masked_features"|"2-1"`},
+		"masked in another frame": {config(map[string]any{"discriminator_masked_features": "1",
+			"amp_observation_frames": 3}),
 			`"discriminator_masked_features"|0 to 0`},
-		"all masked":          {config(map[string]any{"discriminator_masked_features": "0-1, 2"}), `nothing to see`},
-		"old and new name":    {config(map[string]any{"task_reward_weight": 0.3, "task_reward_scale": 0.5}), `task_reward_weight|task_reward_scale`},
-		"old and new product": {config(map[string]any{"style_reward_weight": 0.3, "style_reward_scale": 0.5}), `style_reward_weight|style_reward_scale`},
-		"preprocessor size":   {config(map[string]any{"amp_observation_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor_kwargs": map[string]any{"size": 9}}), `size is 9`},
-		"no motions":          {func(o *Options) { o.Motions = nil }, `Motions is missing`},
+		"all masked": {config(map[string]any{"discriminator_masked_features": "0-1, 2"}), `nothing to see`},
+		"old and new name": {config(map[string]any{"task_reward_weight": 0.3, "task_reward_scale": 0.5}),
+			`task_reward_weight|task_reward_scale`},
+		"old and new product": {config(map[string]any{"style_reward_weight": 0.3, "style_reward_scale": 0.5}),
+			`style_reward_weight|style_reward_scale`},
+		"preprocessor size": {config(map[string]any{"amp_observation_preprocessor": "RunningStandardScaler",
+			"amp_observation_preprocessor_kwargs": map[string]any{"size": 9}}), `size is 9`},
+		"no motions": {func(o *Options) { o.Motions = nil }, `Motions is missing`},
 		"failing motions": {func(o *Options) {
 			o.Motions = source(func(int) ([]float32, error) { return nil, errors.New("no clip") })
 		}, `no clip`},
@@ -101,12 +117,14 @@ func TestRefuses(t *testing.T) {
 		"NaN motions": {func(o *Options) {
 			o.Motions = source(func(n int) ([]float32, error) { x := make([]float32, n*3); x[4] = nan; return x, nil })
 		}, `reference motion|NaN`},
-		"no AMP observations":  {func(o *Options) { o.Spaces.AMPObservation = spaces.Space{} }, `AMP observation`},
-		"discrete AMP":         {func(o *Options) { o.Spaces.AMPObservation = spaces.NewDiscrete(4) }, `AMP observation|Box`},
-		"wide discriminator":   {discriminator(3, 2, same), `discriminator|(N, 1)`},
-		"other discriminator":  {discriminator(4, 1, same), `discriminator`},
-		"opaque discriminator": {discriminator(3, 1, func(n models.Network) models.Network { return opaque{n} }), `models.Linears|discriminator_weight_decay_scale`},
-		"no models":            {func(o *Options) { o.Models = Models{} }, `amp.MLPs`},
+		"no AMP observations": {func(o *Options) { o.Spaces.AMPObservation = spaces.Space{} }, `AMP observation`},
+		"discrete AMP": {func(o *Options) { o.Spaces.AMPObservation = spaces.NewDiscrete(4) },
+			`AMP observation|Box`},
+		"wide discriminator":  {discriminator(3, 2, same), `discriminator|(N, 1)`},
+		"other discriminator": {discriminator(4, 1, same), `discriminator`},
+		"opaque discriminator": {discriminator(3, 1, func(n models.Network) models.Network { return opaque{n} }),
+			`models.Linears|discriminator_weight_decay_scale`},
+		"no models": {func(o *Options) { o.Models = Models{} }, `amp.MLPs`},
 		"no second critic": {func(o *Options) {
 			o.Dict = map[string]any{"separate_critics": true}
 			standard := o.Models
@@ -126,7 +144,8 @@ func TestRefuses(t *testing.T) {
 					return m, err
 				}
 				m.StyleValue.Close()
-				m.StyleValue, err = models.NewMLP(models.MLPConfig{Inputs: 4, Outputs: 2, Hidden: []int{8}, Activation: "tanh"}, seed)
+				m.StyleValue, err = models.NewMLP(models.MLPConfig{Inputs: 4, Outputs: 2, Hidden: []int{8},
+					Activation: "tanh"}, seed)
 				return m, err
 			}}
 		}, `second critic|(N, 1)`},
@@ -136,7 +155,8 @@ func TestRefuses(t *testing.T) {
 				testdevice.SkipHere(t, "it is refused for the CPU")
 			}
 			before := tensor.Live()
-			o := Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: 3}, Dict: map[string]any{"motion_dataset_size": 30}}
+			o := Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: 3},
+				Dict: map[string]any{"motion_dataset_size": 30}}
 			test.spoil(&o)
 			a, err := New(o)
 			if err == nil {
@@ -166,13 +186,21 @@ func TestNames(t *testing.T) {
 		get      func(c Config) any
 		want     any
 	}{
-		"amp_state_preprocessor":        {map[string]any{"amp_state_preprocessor": "RunningStandardScaler"}, func(c Config) any { return c.AMPObservationPreprocessor }, "RunningStandardScaler"},
-		"amp_state_preprocessor_kwargs": {map[string]any{"amp_state_preprocessor": "RunningStandardScaler", "amp_state_preprocessor_kwargs": kwargs}, func(c Config) any { return c.AMPObservationPreprocessorKwargs }, kwargs},
-		"task_reward_weight":            {map[string]any{"task_reward_weight": 0.3}, func(c Config) any { return c.TaskRewardScale }, 0.3},
-		"style_reward_weight":           {map[string]any{"style_reward_weight": 0.5}, func(c Config) any { return c.StyleRewardScale }, 1.0},
-		"discriminator_reward_scale":    {map[string]any{"discriminator_reward_scale": 3}, func(c Config) any { return c.StyleRewardScale }, 3.0},
-		"both factors":                  {map[string]any{"style_reward_weight": 0.5, "discriminator_reward_scale": 3}, func(c Config) any { return c.StyleRewardScale }, 1.5},
-		"replay_buffer_size":            {map[string]any{"replay_buffer_size": 64}, func(c Config) any { return c.ReplayBufferSize }, 64},
+		"amp_state_preprocessor": {map[string]any{"amp_state_preprocessor": "RunningStandardScaler"},
+			func(c Config) any { return c.AMPObservationPreprocessor }, "RunningStandardScaler"},
+		"amp_state_preprocessor_kwargs": {map[string]any{"amp_state_preprocessor": "RunningStandardScaler",
+			"amp_state_preprocessor_kwargs": kwargs},
+			func(c Config) any { return c.AMPObservationPreprocessorKwargs }, kwargs},
+		"task_reward_weight": {map[string]any{"task_reward_weight": 0.3},
+			func(c Config) any { return c.TaskRewardScale }, 0.3},
+		"style_reward_weight": {map[string]any{"style_reward_weight": 0.5},
+			func(c Config) any { return c.StyleRewardScale }, 1.0},
+		"discriminator_reward_scale": {map[string]any{"discriminator_reward_scale": 3},
+			func(c Config) any { return c.StyleRewardScale }, 3.0},
+		"both factors": {map[string]any{"style_reward_weight": 0.5, "discriminator_reward_scale": 3},
+			func(c Config) any { return c.StyleRewardScale }, 1.5},
+		"replay_buffer_size": {map[string]any{"replay_buffer_size": 64},
+			func(c Config) any { return c.ReplayBufferSize }, 64},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := FromDict(test.settings, plain)
@@ -187,11 +215,14 @@ func TestNames(t *testing.T) {
 // The discriminator's own rate and clip reach its optimizer.
 func TestDiscriminatorHyperparameters(t *testing.T) {
 	a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": "separate"})
-	must(t, a.SetHyperparameters(map[string]float64{"discriminator_learning_rate": 3e-4, "discriminator_grad_norm_clip": 7}))
-	if rate, clip := a.learner.separate.Groups[0].LearningRate, a.learner.separate.Clips[0].MaxNorm; rate != 3e-4 || clip != 7 {
+	must(t, a.SetHyperparameters(map[string]float64{"discriminator_learning_rate": 3e-4,
+		"discriminator_grad_norm_clip": 7}))
+	if rate, clip := a.learner.separate.Groups[0].LearningRate, a.learner.separate.Clips[0].MaxNorm; rate != 3e-4 ||
+		clip != 7 {
 		t.Errorf("the optimizer has rate %g and clip %g", rate, clip)
 	}
-	if err := a.SetHyperparameters(map[string]float64{"task_reward_scale": 0, "style_reward_scale": 0}); err == nil || a.Hyperparameters()["style_reward_scale"] != 2 {
+	if err := a.SetHyperparameters(map[string]float64{"task_reward_scale": 0, "style_reward_scale": 0}); err == nil ||
+		a.Hyperparameters()["style_reward_scale"] != 2 {
 		t.Errorf("%v: %v", err, a.Hyperparameters())
 	}
 }
@@ -210,7 +241,8 @@ func TestSomeModelsGiven(t *testing.T) {
 		given := Models{Make: standard.Make}
 		keep(&given, &made)
 		made.close()
-		a, err := New(Options{Spaces: plain, Models: given, Motions: &agenttest.Motion{Width: 3}, Dict: map[string]any{"motion_dataset_size": 30}})
+		a, err := New(Options{Spaces: plain, Models: given, Motions: &agenttest.Motion{Width: 3},
+			Dict: map[string]any{"motion_dataset_size": 30}})
 		if err == nil {
 			_ = a.Close()
 		}

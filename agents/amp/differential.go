@@ -37,10 +37,12 @@ func (c *Config) validateMode() error {
 	case c.DiscriminatorMode != differential:
 		return nil
 	case c.AMPObservationPreprocessor == agents.RunningStandardScaler:
-		return errors.New("amp: \"amp_observation_preprocessor\" is \"RunningStandardScaler\", which moves the mean to 0, but with " +
+		return errors.New("amp: \"amp_observation_preprocessor\" is \"RunningStandardScaler\", which moves the " +
+			"mean to 0, but with " +
 			"\"discriminator_mode\" \"differential\" 0 must stay 0: use \"RunningMeanAbsScaler\", or none")
 	case c.DiscriminatorGradientPenaltySamples == "interpolated":
-		return errors.New("amp: \"discriminator_gradient_penalty_samples\" is \"interpolated\"; with \"discriminator_mode\" " +
+		return errors.New("amp: \"discriminator_gradient_penalty_samples\" is \"interpolated\"; with " +
+			"\"discriminator_mode\" " +
 			"\"differential\" it is \"both\", or \"motion\" for the row of zeros alone")
 	}
 	return nil
@@ -49,7 +51,8 @@ func (c *Config) validateMode() error {
 // differentialPenalty returns the logits of differences (fake, (m, 1)) and of the row of zeros (real, (1, 1)), and the
 // gradient penalty, a scalar: ½(E[‖∂d/∂x‖²] at the differences + ‖∂d/∂x‖² at zero), or the latter alone if
 // discriminator_gradient_penalty_samples is "motion".
-func (a *learner) differentialPenalty(s *tensor.Scope, differences, zero tensor.Tensor) (fake, real, penalty tensor.Tensor) {
+func (a *learner) differentialPenalty(s *tensor.Scope, differences, zero tensor.Tensor) (fake, real,
+	penalty tensor.Tensor) {
 	real, penalty = a.penalised(s, zero)
 	if a.cfg.DiscriminatorGradientPenaltySamples == "motion" {
 		return a.logits(s, differences), real, penalty

@@ -15,7 +15,8 @@ import (
 
 // following returns settings of quick updates with differences.
 func following(settings map[string]any) map[string]any {
-	out := small(map[string]any{"discriminator_mode": "differential", "amp_observation_preprocessor": "RunningMeanAbsScaler"})
+	out := small(map[string]any{"discriminator_mode": "differential",
+		"amp_observation_preprocessor": "RunningMeanAbsScaler"})
 	for k, v := range settings {
 		out[k] = v
 	}
@@ -74,7 +75,8 @@ func TestDifferentialLoss(t *testing.T) {
 	a := open(t, Options{Spaces: plain, Models: MLPs(plain, []int{6}, "tanh"), Seed: 3, Dict: following(map[string]any{
 		"discriminator_loss_scale": 1, "discriminator_weight_decay_scale": 0})})
 	c := a.Settings()
-	if c.DiscriminatorGradientPenaltyScale != 2 || c.DiscriminatorGradientPenaltySamples != "both" || c.DiscriminatorLogitRegularizationScale != 0.01 {
+	if c.DiscriminatorGradientPenaltyScale != 2 || c.DiscriminatorGradientPenaltySamples != "both" ||
+		c.DiscriminatorLogitRegularizationScale != 0.01 {
 		t.Errorf("the defaults are not the paper's: %v", c)
 	}
 	l := a.learner
@@ -111,7 +113,8 @@ func TestDifferentialLoss(t *testing.T) {
 	}
 
 	l.Flat.ZeroGrad(s)
-	v := l.discriminate(s, onpolicy.Batch{Rows: 4, Fields: map[string]tensor.Tensor{"amp_observations": now}}, tensor.Tensor{})
+	v := l.discriminate(s, onpolicy.Batch{Rows: 4, Fields: map[string]tensor.Tensor{"amp_observations": now}},
+		tensor.Tensor{})
 	near(t, "loss", float64(tensortest.Float32s(t, s, v.loss)[0]), want(), 1e-5)
 	s.Backward(v.loss)
 	for _, p := range l.discriminator.Parameters() {

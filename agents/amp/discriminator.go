@@ -10,7 +10,8 @@ import (
 // its mean logits, all scalars.
 type verdict struct {
 	loss, penalty, motionRight, policyRight, motionLogit, policyLogit tensor.Tensor
-	ownEncoder                                                        tensor.Tensor // with latent_mode "calm", the encoder's own loss
+	// with latent_mode "calm", the encoder's own loss
+	ownEncoder tensor.Tensor
 }
 
 // logits are the discriminator's, (n, 1), of standardised rows (n, M), or with latent_mode "calm" of rows with latents
@@ -43,7 +44,8 @@ func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch, encodings tens
 	}
 	loss := s.Add(a.adversarial(s, fake, real), s.MulScalar(penalty, c.DiscriminatorGradientPenaltyScale))
 
-	v := verdict{loss: s.MulScalar(a.regularise(s, loss), c.DiscriminatorLossScale), penalty: penalty, ownEncoder: encoder}
+	v := verdict{loss: s.MulScalar(a.regularise(s, loss), c.DiscriminatorLossScale), penalty: penalty,
+		ownEncoder: encoder}
 	v.motionRight, v.motionLogit = s.PositiveShare(real)
 	v.policyRight, v.policyLogit = s.PositiveShare(fake)
 	v.policyRight = s.ScalarSub(1, v.policyRight)
@@ -87,15 +89,16 @@ func (a *learner) penalised(s *tensor.Scope, at tensor.Tensor) (logits, penalty 
 	if a.cfg.DiscriminatorGradientPenaltyScale == 0 {
 		return a.logits(s, at), s.Scalar(0)
 	}
-	if critic, fast := a.discriminator.(models.Critic); fast && a.mask.T == nil && a.cfg.DiscriminatorLoss != "wasserstein" {
+	if critic, fast := a.discriminator.(models.Critic); fast && a.mask.T == nil &&
+		a.cfg.DiscriminatorLoss != "wasserstein" {
 		return critic.ForwardPenalty(s, models.Inputs{Observations: at})
 	}
 	return a.penaltyByAutograd(s, at, tensor.Tensor{})
 }
 
-// penaltyByAutograd returns logits and gradient penalty at rows (n, M), beside latents (n, L) if there are any, by
-// differentiating twice, which any network allows: the penalty is itself a function of the weights, so the first derivative
-// is computed with a graph of its own.
+// penaltyByAutograd returns logits and gradient penalty at rows (n, M), with latents (n, L) behind them if there are
+// any, by differentiating twice, which any network allows: the penalty is itself a function of the weights, so the
+// first derivative is computed with a graph of its own.
 func (a *learner) penaltyByAutograd(s *tensor.Scope, at, latents tensor.Tensor) (logits, penalty tensor.Tensor) {
 	at = s.RequireGrad(s.Detach(at))
 	logits = a.logits(s, concatLatents(s, at, latents))

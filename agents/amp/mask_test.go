@@ -18,7 +18,8 @@ import (
 func TestMaskedFeatures(t *testing.T) {
 	agenttest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.Unbounded(2), AMPObservation: spaces.Unbounded(6)}
-	a := newAgent(t, sp, 1, map[string]any{"amp_observation_frames": 2, "discriminator_masked_features": "1", "amp_observation_preprocessor": nil})
+	a := newAgent(t, sp, 1, map[string]any{"amp_observation_frames": 2, "discriminator_masked_features": "1",
+		"amp_observation_preprocessor": nil})
 	s := withGrad(t, a.learner.Device)
 	rows := tensortest.Float32s(t, s, s.Randn(a.learner.Gen, 4, 6))
 	judge := func(rows []float32) (logits []float32, penalty float32) {
@@ -41,7 +42,8 @@ func TestMaskedFeatures(t *testing.T) {
 	x := tensor.From(s, rows, 4, 6)
 	masked := s.Mul(x, tensor.From(s, []float32{1, 0, 1, 1, 0, 1}))
 	at := s.RequireGrad(s.Detach(masked))
-	slopes := tensortest.Float32s(t, s, s.Grad(s.Sum(a.learner.discriminator.Forward(s, models.Inputs{Observations: at})), false, at)[0])
+	slopes := tensortest.Float32s(t, s,
+		s.Grad(s.Sum(a.learner.discriminator.Forward(s, models.Inputs{Observations: at})), false, at)[0])
 	want := 0.0
 	for i, g := range slopes {
 		if j := i % 6; j != 1 && j != 4 {

@@ -38,7 +38,8 @@ func (a *learner) collect(s *tensor.Scope, n int) error {
 	return s.Err()
 }
 
-// reference asks the source for n rows of reference motion, with latent_mode "calm" for n pairs of rows, and checks them.
+// reference asks the source for n rows of reference motion, with latent_mode "calm" for n pairs of rows, and checks
+// them.
 func (a *learner) reference(n int) ([]float32, error) {
 	if a.calm() {
 		return a.pairs(n)
@@ -53,7 +54,8 @@ func (a *learner) reference(n int) ([]float32, error) {
 		return nil, fmt.Errorf("amp: reference motion: %w", err)
 	}
 	if len(rows) != n*width {
-		return nil, fmt.Errorf("amp: CollectReferenceMotions(%d) returned %d values, want %d rows of the AMP observation space's %d", n, len(rows), n, width)
+		return nil, fmt.Errorf("amp: CollectReferenceMotions(%d) returned %d values, want %d rows of the AMP "+
+			"observation space's %d", n, len(rows), n, width)
 	}
 	if err := a.Spaces().AMPObservation.Check(rows, n); err != nil {
 		return nil, fmt.Errorf("amp: reference motion: %w", err)

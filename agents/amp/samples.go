@@ -53,7 +53,7 @@ func (a *learner) standardise(s *tensor.Scope) {
 	if !a.differential() {
 		motion := a.motionSet.Sample(s, a.Gen, tensor.Size(rows, 0))
 		if a.calm() {
-			motion, _ = a.halves(s, motion)
+			motion, _ = a.splitRows(s, motion)
 		}
 		rows = s.Cat(0, rows, motion)
 	}
@@ -105,7 +105,7 @@ func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, r
 	return policy, replay, motion
 }
 
-// random draws afresh for every minibatch.
+// random draws new rows for every minibatch.
 type random struct{ a *learner }
 
 // Begin implements sampler.
@@ -127,8 +127,8 @@ func (r random) ReplayRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
 	return r.a.replay.Sample(s, r.a.Gen, n)
 }
 
-// ahead draws the rows of all minibatches at once, as skrl does: 2.0 at the beginning of an update, with repetition, 2.1
-// at the beginning of every epoch, without; a memory with fewer rows than a rollout has then gives fewer.
+// ahead draws the rows of all minibatches at once, as skrl does: 2.0 at the beginning of an update, with repetition,
+// 2.1 at the beginning of every epoch, without; a memory with fewer rows than a rollout has then gives fewer.
 type ahead struct {
 	a              *learner
 	motion, replay []tensor.Tensor
@@ -174,9 +174,9 @@ func (d *ahead) ReplayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
 	return d.replay[index%len(d.replay)]
 }
 
-// remember adds the rollout's AMP observations to the replay buffer: all of them until it is full, later a random
+// fillReplay adds the rollout's AMP observations to the replay buffer: all of them until it is full, later a random
 // share, replay_admission_probability.
-func (a *learner) remember(s *tensor.Scope) {
+func (a *learner) fillReplay(s *tensor.Scope) {
 	rows := a.ValidRows(s, "amp_observations")
 	if a.calm() { // with the motion behind the latents that the policy was given
 		rows = concatLatents(s, rows, a.ValidRows(s, "windows"))

@@ -37,7 +37,8 @@ func TestStyleReward(t *testing.T) {
 			for _, p := range a.learner.discriminator.Parameters() {
 				s.Scale(p.Tensor, 4)
 			}
-			logits := tensortest.Float32s(t, s, a.learner.discriminator.Forward(s, models.Inputs{Observations: a.learner.Rollout.Rows("amp_observations")}))
+			logits := tensortest.Float32s(t, s, a.learner.discriminator.Forward(s,
+				models.Inputs{Observations: a.learner.Rollout.Rows("amp_observations")}))
 			for i, r := range tensortest.Float32s(t, s, a.learner.reward(s)) {
 				near(t, "style reward", float64(r), formula(float64(logits[i])), 1e-4)
 			}
@@ -76,9 +77,11 @@ func TestAdversarialLoss(t *testing.T) {
 	}
 	softplus := func(d float64) float64 { return math.Log1p(math.Exp(d)) }
 	for loss, want := range map[string]float64{
-		"bce":         0.5 * (mean(fake, softplus) + mean(real, func(d float64) float64 { return softplus(-d) })),
-		"lsgan":       0.5 * (mean(fake, func(d float64) float64 { return (d + 1) * (d + 1) }) + mean(real, func(d float64) float64 { return (d - 1) * (d - 1) })),
-		"wasserstein": mean(fake, func(d float64) float64 { return math.Tanh(0.3 * d) }) - mean(real, func(d float64) float64 { return math.Tanh(0.3 * d) }),
+		"bce": 0.5 * (mean(fake, softplus) + mean(real, func(d float64) float64 { return softplus(-d) })),
+		"lsgan": 0.5 * (mean(fake, func(d float64) float64 { return (d + 1) * (d + 1) }) + mean(real,
+			func(d float64) float64 { return (d - 1) * (d - 1) })),
+		"wasserstein": mean(fake, func(d float64) float64 { return math.Tanh(0.3 * d) }) - mean(real,
+			func(d float64) float64 { return math.Tanh(0.3 * d) }),
 	} {
 		t.Run(loss, func(t *testing.T) {
 			a := newAgent(t, plain, 1, map[string]any{"discriminator_loss": loss})
@@ -97,7 +100,8 @@ func TestGradientPenalty(t *testing.T) {
 		for _, kind := range []string{"motion", "both", "interpolated"} {
 			t.Run(loss+" "+kind, func(t *testing.T) {
 				agenttest.CheckLive(t)
-				a := newAgent(t, plain, 3, map[string]any{"discriminator_loss": loss, "discriminator_gradient_penalty_samples": kind})
+				a := newAgent(t, plain, 3, map[string]any{"discriminator_loss": loss,
+					"discriminator_gradient_penalty_samples": kind})
 				s := withGrad(t, a.learner.Device)
 				policy, motion := s.Randn(a.learner.Gen, n, width), s.Randn(a.learner.Gen, n, width)
 				state, err := a.learner.Gen.State()
@@ -123,7 +127,8 @@ func TestGradientPenalty(t *testing.T) {
 						for i := range rows {
 							moved[i*width+j] += h
 						}
-						return tensortest.Float32s(t, s, a.learner.discriminator.Forward(s, models.Inputs{Observations: tensor.From(s, moved, int64(rows), width)}))
+						return tensortest.Float32s(t, s, a.learner.discriminator.Forward(s,
+							models.Inputs{Observations: tensor.From(s, moved, int64(rows), width)}))
 					}
 					square := make([]float64, rows)
 					const h = 1e-2
@@ -163,7 +168,8 @@ func TestGradientPenalty(t *testing.T) {
 						set(values[i] - h)
 						down := want()
 						set(values[i])
-						if got, diff := float64(slope[i]), (up-down)/(2*h); math.Abs(got-diff) > 3e-3+0.03*math.Abs(diff) {
+						if got, diff := float64(slope[i]),
+							(up-down)/(2*h); math.Abs(got-diff) > 3e-3+0.03*math.Abs(diff) {
 							t.Errorf("layer %d: ∂penalty/∂w[%d] is %g, finite differences say %g", k, i, got, diff)
 						}
 					}
@@ -175,7 +181,8 @@ func TestGradientPenalty(t *testing.T) {
 
 // The penalties on weights: all linear layers', and once more the output layer's.
 func TestRegularisation(t *testing.T) {
-	a := newAgent(t, plain, 1, map[string]any{"discriminator_weight_decay_scale": 0.25, "discriminator_logit_regularization_scale": 0.5})
+	a := newAgent(t, plain, 1, map[string]any{"discriminator_weight_decay_scale": 0.25,
+		"discriminator_logit_regularization_scale": 0.5})
 	s := withGrad(t, a.learner.Device)
 	want := 7.0
 	weights := a.learner.discriminator.(models.Linears).LinearWeights()
@@ -193,12 +200,14 @@ func TestRegularisation(t *testing.T) {
 
 // Until the replay buffer is full it takes every row, then replay_admission_probability's share.
 func TestReplayAdmission(t *testing.T) {
-	a := newAgent(t, plain, 1, map[string]any{"replay_admission_probability": 0.25, "reply_buffer_size": 40, "rollouts": 8})
+	a := newAgent(t, plain, 1, map[string]any{"replay_admission_probability": 0.25, "reply_buffer_size": 40,
+		"rollouts": 8})
 	w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...) // 24 rows an update
 	for i, want := range [][2]int64{{24, 24}, {40, 8}, {40, 14}, {40, 20}} {
 		agenttest.Learn(t, a, w, 1)
 		if got := [2]int64{a.learner.replay.Len(), a.learner.replay.Next()}; got != want {
-			t.Errorf("update %d: the replay buffer holds %d rows, the next is %d; want %d, %d", i, got[0], got[1], want[0], want[1])
+			t.Errorf("update %d: the replay buffer holds %d rows, the next is %d; want %d, %d", i, got[0], got[1],
+				want[0], want[1])
 		}
 	}
 }
@@ -221,17 +230,20 @@ func gae(rewards, values, next []float64, terminated, cut []bool, gamma, lambda 
 	return out
 }
 
-// With separate critics each learns the returns of its own reward, and the policy the weighted sum of the advantages; with
-// one critic, it learns the returns of the sum of the rewards.
+// With separate critics each learns the returns of its own reward, and the policy the weighted sum of the advantages;
+// with one critic, it learns the returns of the sum of the rewards.
 func TestCritics(t *testing.T) {
 	const n, steps, gamma, lambda = 3, 20, 0.9, 0.8
 	for name, separate := range map[string]bool{"one": false, "separate": true} {
 		t.Run(name, func(t *testing.T) {
 			agenttest.CheckLive(t)
-			a := newAgent(t, plain, 1, map[string]any{"rollouts": steps, "learning_epochs": 1, "mini_batches": 1, "discount_factor": gamma, "gae_lambda": lambda,
-				"value_preprocessor": nil, "separate_critics": separate, "task_reward_scale": 0.5, "style_reward_scale": 1.5})
+			a := newAgent(t, plain, 1, map[string]any{"rollouts": steps, "learning_epochs": 1, "mini_batches": 1,
+				"discount_factor": gamma, "gae_lambda": lambda,
+				"value_preprocessor": nil, "separate_critics": separate, "task_reward_scale": 0.5,
+				"style_reward_scale": 1.5})
 			w := agenttest.NewWorld(plain, agenttest.Seeds(1, n)...)
-			critics := map[string]func(*tensor.Scope, tensor.Tensor, tensor.Tensor) tensor.Tensor{"values": a.learner.ValueOf}
+			critics := map[string]func(*tensor.Scope, tensor.Tensor,
+				tensor.Tensor) tensor.Tensor{"values": a.learner.ValueOf}
 			if separate {
 				critics["style_values"] = func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
 					return a.learner.ValuesOf(s, a.learner.styleEstimator, obs, state)
@@ -257,12 +269,14 @@ func TestCritics(t *testing.T) {
 					case reset: // the observation before stands in for the last one
 						copy(following[4*i:4*i+4], in[4*i:4*i+4])
 					}
-					terminated[i], cut[i] = append(terminated[i], tr.Terminated[i]), append(cut[i], reset || tr.Terminated[i] || tr.Truncated[i])
+					terminated[i], cut[i] = append(terminated[i], tr.Terminated[i]), append(cut[i], reset ||
+						tr.Terminated[i] || tr.Truncated[i])
 					task[i] = append(task[i], float64(tr.Rewards[i]))
 				}
 				for field, critic := range critics {
 					s := tensor.NoGrad().On(a.learner.Device)
-					now, then := tensortest.Float32s(t, s, critic(s, tensor.From(s, in, n, 4), tensor.Tensor{})), tensortest.Float32s(t, s, critic(s, tensor.From(s, following, n, 4), tensor.Tensor{}))
+					now, then := tensortest.Float32s(t, s, critic(s, tensor.From(s, in, n, 4), tensor.Tensor{})),
+						tensortest.Float32s(t, s, critic(s, tensor.From(s, following, n, 4), tensor.Tensor{}))
 					s.Close()
 					v, x := values[field], next[field]
 					for i := range n {
@@ -274,7 +288,8 @@ func TestCritics(t *testing.T) {
 			must(t, a.Update(context.Background()))
 			s := noGrad(t, a.learner.Device)
 			style := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("style_rewards"))
-			returns, advantages := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("returns")), tensortest.Float32s(t, s, a.learner.Rollout.Tensor("advantages"))
+			returns, advantages := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("returns")),
+				tensortest.Float32s(t, s, a.learner.Rollout.Tensor("advantages"))
 			var styleReturns []float32
 			if separate {
 				styleReturns = tensortest.Float32s(t, s, a.learner.Rollout.Tensor("style_returns"))
@@ -294,7 +309,8 @@ func TestCritics(t *testing.T) {
 				a1 := gae(first, values["values"][i], next["values"][i], terminated[i], cut[i], gamma, lambda)
 				var a2 []float64
 				if separate {
-					a2 = gae(of, values["style_values"][i], next["style_values"][i], terminated[i], cut[i], gamma, lambda)
+					a2 = gae(of, values["style_values"][i], next["style_values"][i], terminated[i], cut[i], gamma,
+						lambda)
 				}
 				for k := range a1 {
 					near(t, "return", float64(returns[k*n+i]), a1[k]+values["values"][i][k], 2e-5)
@@ -323,7 +339,8 @@ func TestCritics(t *testing.T) {
 // optimizer does, through the common gradient clip.
 func TestSeparateDiscriminatorOptimizer(t *testing.T) {
 	learned := func(optimizer string, scale float64) map[string][]float32 {
-		a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": optimizer, "discriminator_loss_scale": scale, "grad_norm_clip": 0.1, "discriminator_learning_rate": 1e-2})
+		a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": optimizer,
+			"discriminator_loss_scale": scale, "grad_norm_clip": 0.1, "discriminator_learning_rate": 1e-2})
 		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
 		return agenttest.Parameters(t, a)
 	}
@@ -336,7 +353,8 @@ func TestSeparateDiscriminatorOptimizer(t *testing.T) {
 			}
 		}
 		if same != (optimizer == "separate") {
-			t.Errorf("%s: policy and value are the same after a discriminator loss and a thousand times it: %v", optimizer, same)
+			t.Errorf("%s: policy and value are the same after a discriminator loss and a thousand times it: %v",
+				optimizer, same)
 		}
 	}
 }
@@ -345,8 +363,10 @@ func TestSeparateDiscriminatorOptimizer(t *testing.T) {
 func TestDiscriminatorLearns(t *testing.T) {
 	for _, loss := range []string{"bce", "lsgan", "wasserstein"} {
 		t.Run(loss, func(t *testing.T) {
-			a := open(t, Options{Spaces: plain, Models: MLPs(plain, []int{16}, "tanh"), Motions: &agenttest.Motion{Width: 3, Mean: 4}, Seed: 1,
-				Dict: small(map[string]any{"discriminator_loss": loss, "learning_rate": 1e-2, "discriminator_gradient_penalty_scale": 0.1, "discriminator_batch_size": 8})})
+			a := open(t, Options{Spaces: plain, Models: MLPs(plain, []int{16}, "tanh"),
+				Motions: &agenttest.Motion{Width: 3, Mean: 4}, Seed: 1,
+				Dict: small(map[string]any{"discriminator_loss": loss, "learning_rate": 1e-2,
+					"discriminator_gradient_penalty_scale": 0.1, "discriminator_batch_size": 8})})
 			agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 4)...), 20)
 			first := false
 			got := map[string]float64{}
@@ -356,14 +376,17 @@ func TestDiscriminatorLearns(t *testing.T) {
 			}
 			agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(9, 4)...), 1)
 			a.Tracked(func(tag string, v float64) { got[tag] = v })
-			for _, tag := range []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Discriminator loss", "Policy / Standard deviation",
-				"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
+			for _, tag := range []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Discriminator loss",
+				"Policy / Standard deviation",
+				"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)",
+				"Discriminator / Accuracy (policy)",
 				"Discriminator / Logit (motion)", "Discriminator / Logit (policy)", "Reward / Style reward (mean)"} {
 				if v, ok := got[tag]; !ok || math.IsNaN(v) {
 					t.Errorf("%q is not tracked", tag)
 				}
 			}
-			if m, p := got["Discriminator / Accuracy (motion)"], got["Discriminator / Accuracy (policy)"]; m < 0.8 || p < 0.8 {
+			if m, p := got["Discriminator / Accuracy (motion)"], got["Discriminator / Accuracy (policy)"]; m < 0.8 ||
+				p < 0.8 {
 				t.Errorf("after 21 updates the discriminator is right about %.2f of the motion and %.2f of the policy", m, p)
 			}
 			if m, p := got["Discriminator / Logit (motion)"], got["Discriminator / Logit (policy)"]; m <= p {
@@ -376,12 +399,14 @@ func TestDiscriminatorLearns(t *testing.T) {
 // The motion dataset is filled before training, and renewed by amp_batch_size rows an update.
 func TestMotionDataset(t *testing.T) {
 	motion := &agenttest.Motion{Width: 3}
-	a := open(t, Options{Spaces: plain, NumEnvs: 3, Models: MLPs(plain, []int{8}, "tanh"), Motions: motion, Dict: small(map[string]any{"motion_dataset_size": 33, "amp_batch_size": 20})})
+	a := open(t, Options{Spaces: plain, NumEnvs: 3, Models: MLPs(plain, []int{8}, "tanh"), Motions: motion,
+		Dict: small(map[string]any{"motion_dataset_size": 33, "amp_batch_size": 20})})
 	if n, k := a.learner.motionSet.Len(), motion.Calls; n != 33 || k != 1 {
 		t.Errorf("%d rows after %d calls, want 33 after 1", n, k)
 	}
 	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
-	if n, k, at := a.learner.motionSet.Len(), motion.Calls, a.learner.motionSet.Next(); n != 33 || k != 3 || at != 40%33 {
+	if n, k, at := a.learner.motionSet.Len(), motion.Calls, a.learner.motionSet.Next(); n != 33 || k != 3 ||
+		at != 40%33 {
 		t.Errorf("%d rows after %d calls, the next at %d; want 33 after 3, at 7", n, k, at)
 	}
 }
@@ -411,7 +436,8 @@ func TestSharedTrunk(t *testing.T) {
 		m, err := models.NewShared(mlp(4, 8, 8), mlp(8, 2), mlp(8, 1), dist)
 		must(t, err)
 		a := open(t, Options{Spaces: plain, Motions: &agenttest.Motion{Width: 3}, Dict: small(settings), Seed: 2,
-			Models: Models{Policy: m.Policy(), Value: m.Value(), Discriminator: mlp(3, 1, 8), StyleValue: mlp(4, 1, 8)}})
+			Models: Models{Policy: m.Policy(), Value: m.Value(), Discriminator: mlp(3, 1, 8), StyleValue: mlp(4, 1,
+				8)}})
 		before := agenttest.Parameters(t, a)
 		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
 		for name, p := range agenttest.Parameters(t, a) {
@@ -424,7 +450,8 @@ func TestSharedTrunk(t *testing.T) {
 
 // Value and policy that are one network leave the discriminator out of the shared optimizer all the same.
 func TestGroupsOfOptimizers(t *testing.T) {
-	a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": "separate", "separate_critics": true, "learning_rate": []any{1e-3, 2e-3, 3e-3}})
+	a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": "separate", "separate_critics": true,
+		"learning_rate": []any{1e-3, 2e-3, 3e-3}})
 	var names []string
 	for i, g := range a.learner.Optimizer.Groups {
 		names = append(names, g.Name)

@@ -14,7 +14,7 @@ import (
 
 // ASE, adversarial skill embeddings (Peng et al. 2022, arXiv 2205.01906), is AMP for a policy π(a | s, z) that has many
 // motions in it, one for each latent z on the unit sphere of latent_size dimensions. The environment shows z: it is the
-// end of the observation, drawn anew from time to time (wrappers.NewSkills). An encoder μ is rewarded, and the policy
+// end of the observation, redrawn from time to time (wrappers.NewSkills). An encoder μ is rewarded, and the policy
 // with it, for telling z from the motion, and a loss keeps different z from leading to the same actions.
 
 // WithEncoder returns models with an encoder for latents of the given size. The encoder is an output layer on the
@@ -70,7 +70,8 @@ func (c *Config) checkLatents(sp spaces.Set) error {
 	case c.SeparateCritics:
 		return errors.New("amp: \"latent_size\" needs one critic; set \"separate_critics\" to false")
 	case !c.endsWithLatent(sp.Observation):
-		return fmt.Errorf("amp: \"latent_size\" is %d, but the observation space is %v: it must be a vector whose last %d values are "+
+		return fmt.Errorf("amp: \"latent_size\" is %d, but the observation space is %v: it must be a vector whose "+
+			"last %d values are "+
 			"the latent, which wrappers.NewSkills adds", c.LatentSize, sp.Observation, c.LatentSize)
 	case sp.State.Kind != spaces.None && !c.endsWithLatent(sp.State):
 		return fmt.Errorf("amp: \"latent_size\" is %d, but the state space is %v: it must be a vector whose last %d "+
@@ -101,7 +102,8 @@ func (a *learner) probeEncoder(s *tensor.Scope) error {
 	}
 	in := a.ZeroInputs(s)
 	if a.cfg.DiversityLossScale > 0 && a.Policy.Evaluate(s, in, a.Policy.Mode(s, in)).Mean.T == nil {
-		return errors.New("amp: \"diversity_loss_scale\" needs a policy that says the mean of its actions, a Gaussian one; set it to 0")
+		return errors.New("amp: \"diversity_loss_scale\" needs a policy that says the mean of its actions, a " +
+			"Gaussian one; set it to 0")
 	}
 	return s.Err()
 }
@@ -159,15 +161,16 @@ func (a *learner) encoderReward(s *tensor.Scope) tensor.Tensor {
 	return s.Reshape(reward, int64(r.Steps()), int64(r.Envs()), 1)
 }
 
-// skillLosses are those that latents add to a minibatch's, scalars: −E[z·μ(x)] of the encoder, or with latent_mode "calm"
-// the own loss that conditional has computed, and of the policy
+// skillLosses are those that latents add to a minibatch's, scalars: −E[z·μ(x)] of the encoder, or with latent_mode
+// "calm" the own loss that conditional has computed, and of the policy
 //
 //	E[(1 − r)²],  r = mean over the action's dimensions of (m(s, z′) − m(s, z))² / (½ − ½·z·z′ + 1e-5)
 //
 // where m is the mean action, scaled and clipped by clippedMean, and z′ a fresh latent. The policy's loss is small if
 // different latents lead to actions that differ as much (Peng et al. 2022, eq. 15, with the squared distance and the
 // clipping of their program).
-func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evaluation, conditional tensor.Tensor) (encoder, diversity tensor.Tensor) {
+func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evaluation,
+	conditional tensor.Tensor) (encoder, diversity tensor.Tensor) {
 	observations := b.Raw
 	z := a.latentOf(s, observations)
 	if encoder = conditional; encoder.T == nil {

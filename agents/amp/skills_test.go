@@ -13,7 +13,8 @@ import (
 // skilled returns an agent whose observations end with a latent of 2 dimensions.
 func skilled(t *testing.T, settings map[string]any) *Agent {
 	t.Helper()
-	a := open(t, Options{Spaces: plain, Models: WithSeparateEncoder(MLPs(plain, []int{5}, "tanh"), plain, 2, []int{5}, "tanh"),
+	a := open(t, Options{Spaces: plain, Models: WithSeparateEncoder(MLPs(plain, []int{5}, "tanh"), plain, 2, []int{5},
+		"tanh"),
 		Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(settings), Seed: 4})
 	return a
 }
@@ -57,8 +58,9 @@ func dot(a, b []float64) (sum float64) {
 // The reward is the weighted sum of task, style and max(0, z·μ(x)): with a discount of 0 returns are the rewards.
 func TestEncoderReward(t *testing.T) {
 	agenttest.CheckLive(t)
-	a := skilled(t, map[string]any{"latent_size": 2, "discount_factor": 0, "value_preprocessor": nil, "amp_observation_preprocessor": nil,
-		"task_reward_scale": 0.5, "style_reward_scale": 0.25, "encoder_reward_scale": 3})
+	a := skilled(t, map[string]any{"latent_size": 2, "discount_factor": 0, "value_preprocessor": nil,
+		"amp_observation_preprocessor": nil,
+		"task_reward_scale":            0.5, "style_reward_scale": 0.25, "encoder_reward_scale": 3})
 	l := a.learner
 	w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...)
 	agenttest.Fill(t, a, w)

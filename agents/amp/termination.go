@@ -10,20 +10,21 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// With termination_style_reward an episode ends if its motion has had a poor style for termination_steps steps in a
-// row (ProtoMotions): a character that lies on the ground or stands still shows the discriminator nothing new, and its
-// next episode begins in a better pose.
+// With termination_style_reward an episode ends if its style reward has been low for termination_steps steps in a row
+// (ProtoMotions). A character that lies on the ground shows the discriminator nothing new. Its next episode begins in a
+// better pose.
 
-// termination counts, for each environment, the last steps in a row whose style reward was below the threshold.
+// termination counts consecutive steps with a low style reward, per environment.
 type termination struct {
-	over  []bool    // (N), whether a count ends with the step being recorded: its episode does, or it shows no transition
+	// (N), whether a count ends with the step being recorded: its episode does, or it shows no transition
+	over  []bool
 	style []float32 // (N), the style rewards of the step recorded last
 	poor  []int64   // (N), the counts
 	ends  []bool    // (N), what Terminations returns
 }
 
-// terminates lets Record count. It is called if the setting is on.
-func (a *learner) terminates() {
+// countPoorSteps lets Record count steps with a low style reward.
+func (a *learner) countPoorSteps() {
 	stage, record := a.StageRecord, a.AfterRecord
 	w := &termination{}
 	a.termination = w
@@ -55,7 +56,7 @@ func (w *termination) allocate(n int) {
 	}
 }
 
-// count goes on by the style rewards of the step recorded last.
+// count updates the counts by the style rewards of the step recorded last.
 func (w *termination) count(threshold float64) {
 	for i, x := range w.style {
 		if w.over[i] || !(float64(x) < threshold) {
@@ -116,7 +117,8 @@ func (w *termination) restore(snap *checkpoint.Snapshot, n int) (apply func(), e
 	}
 	counts := make([]int64, n)
 	if array, ok := snap.Arrays[layout.PoorSteps]; ok && slices.Equal(array.Shape, []int64{int64(len(counts))}) {
-		if counts, err = array.Int64s(); err == nil && slices.ContainsFunc(counts, func(n int64) bool { return n < 0 }) {
+		if counts, err = array.Int64s(); err == nil && slices.ContainsFunc(counts,
+			func(n int64) bool { return n < 0 }) {
 			err = fmt.Errorf("they are %d", counts)
 		}
 		if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// impatient returns an agent that ends episodes after 3 steps with a style reward below ½, whose discriminator's logit is
-// the first AMP feature, so that the style reward is ln(1 + e^x).
+// impatient returns an agent that ends episodes after 3 steps with a style reward below ½, whose discriminator's
+// logit is the first AMP feature, so that the style reward is ln(1 + e^x).
 func impatient(t *testing.T, settings map[string]any) *Agent {
 	t.Helper()
 	settings["termination_style_reward"], settings["termination_steps"] = 0.5, 3
@@ -35,7 +35,8 @@ func impatient(t *testing.T, settings map[string]any) *Agent {
 	return a
 }
 
-// recorded makes a step in which environment i shows x[i] and, where ended or invalid has it, ends or shows no transition.
+// recorded makes a step in which environment i shows x[i] and, where ended or invalid has it, ends or shows no
+// transition.
 func recorded(t *testing.T, a *Agent, x []float32, ended, invalid []int) {
 	t.Helper()
 	n := len(x)
@@ -43,8 +44,9 @@ func recorded(t *testing.T, a *Agent, x []float32, ended, invalid []int) {
 		t.Fatal(err)
 	}
 	next := agents.Transition{Rewards: make([]float32, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
-		NextObservations: make([]float32, 4*n), FinalObservations: make([]float32, 4*n), AMPObservations: make([]float32, 3*n),
-		Invalid: make([]bool, n)}
+		NextObservations: make([]float32, 4*n), FinalObservations: make([]float32, 4*n),
+		AMPObservations: make([]float32, 3*n),
+		Invalid:         make([]bool, n)}
 	for i, v := range x {
 		next.AMPObservations[3*i], next.AMPObservations[3*i+1] = v, 9
 		next.Terminated[i] = slices.Contains(ended, i) && i%2 == 0
@@ -119,7 +121,8 @@ func TestTerminationsBesideEvaluation(t *testing.T) {
 // The reward that counts is the one of an update by the same discriminator, whose scaler and mask it uses.
 func TestTerminationsByStyle(t *testing.T) {
 	agenttest.CheckLive(t)
-	a := newAgent(t, plain, 2, map[string]any{"termination_style_reward": 0.75, "termination_steps": 1, "discriminator_masked_features": "1"})
+	a := newAgent(t, plain, 2, map[string]any{"termination_style_reward": 0.75, "termination_steps": 1,
+		"discriminator_masked_features": "1"})
 	w := agenttest.NewWorld(plain, agenttest.Seeds(2, 5)...)
 	agenttest.Learn(t, a, w, 3)
 	seen := [2]int{}
@@ -130,7 +133,8 @@ func TestTerminationsByStyle(t *testing.T) {
 		for i, got := range a.Terminations() {
 			want := style[i] < 0.75 && !w.Last.Terminated[i] && !w.Last.Truncated[i]
 			if got != want {
-				t.Errorf("a style reward of %g, ended %v: %v", style[i], w.Last.Terminated[i] || w.Last.Truncated[i], got)
+				t.Errorf("a style reward of %g, ended %v: %v", style[i], w.Last.Terminated[i] || w.Last.Truncated[i],
+					got)
 			}
 			if want {
 				seen[1]++

@@ -10,13 +10,13 @@ import (
 )
 
 // Update is one iteration of AMP (Peng et al. 2021, algorithm 1) on a complete rollout of T timesteps of N
-// environments: PPO on a combined reward, with a discriminator step beside every policy step.
+// environments: PPO on a combined reward, with a discriminator step in every policy step.
 //
 //  1. collect: fresh reference motion for the motion dataset;
 //  2. standardise and reward: the discriminator's scaler learns, and the discriminator rewards the rollout for its style;
 //  3. estimate: advantages and returns of task and style together;
 //  4. learn, once an epoch: for each minibatch PPO's loss and the discriminator's, and one optimizer step;
-//  5. Conclude, remember and Finish: the scalers learn, the replay buffer takes the policy's motion, the rollout is
+//  5. Conclude, fillReplay and Finish: the scalers learn, the replay buffer takes the policy's motion, the rollout is
 //     emptied.
 //
 // An update that fails, diverges or is cancelled is undone as a whole, so that it can be tried again.
@@ -59,19 +59,20 @@ func (a *learner) Update(ctx context.Context) error {
 		if err := a.Conclude(s, meter, 0, more); err != nil {
 			return err
 		}
-		a.remember(s)
+		a.fillReplay(s)
 		return a.Finish(s)
 	})
 }
 
-// reward returns the style reward of every step, (T, N, 1): the larger, the more the discriminator takes the motion for
-// the reference's. d is its logit.
+// reward returns the style reward of every step, (T, N, 1). It is larger if the discriminator takes the motion for
+// reference motion. d is the discriminator's logit.
 func (a *learner) reward(s *tensor.Scope) tensor.Tensor {
 	all, to := a.Rollout.Rows("amp_observations"), a.Rollout.Rows("style_rewards")
 	a.Portions(s, a.rows.Packed(), int64(a.Rollout.Steps()*a.Rollout.Envs()), func(s *tensor.Scope, span memory.Span) {
 		rows, rewards := all, to
 		if a.rows.Packed() {
-			rows, rewards = a.rows.Float32(s, s.Narrow(all, 0, span.Start, span.Len)), s.Narrow(to, 0, span.Start, span.Len)
+			rows, rewards = a.rows.Float32(s, s.Narrow(all, 0, span.Start, span.Len)), s.Narrow(to, 0, span.Start,
+				span.Len)
 		}
 		rows = concatLatents(s, a.scaled(s, rows), a.conditionOf(s, a.Rollout.Rows("observations")))
 		s.Copy(rewards, a.styleReward(s, a.logits(s, rows)))
@@ -79,7 +80,7 @@ func (a *learner) reward(s *tensor.Scope) tensor.Tensor {
 	return a.Rollout.Tensor("style_rewards")
 }
 
-// styleReward is that of logits (n, 1).
+// styleReward returns the style reward (n, 1) of logits (n, 1).
 func (a *learner) styleReward(s *tensor.Scope, logits tensor.Tensor) tensor.Tensor {
 	switch a.cfg.DiscriminatorLoss {
 	case "lsgan": // max(0, 1 − ¼(d − 1)²), Peng et al. 2021, eq. 7
@@ -108,7 +109,8 @@ func (a *learner) estimate(s *tensor.Scope, style, skill tensor.Tensor) {
 	case c.Skrl():
 		m := a.NextValues(s, a.Estimator)
 		if c.Skrl20() { // Record has stored the next values, zero at terminations
-			m = onpolicy.Masks{Next: r.Tensor("next_values"), Bootstrap: s.Ones(tensor.Shape(m.Chain)...), Chain: m.Chain}
+			m = onpolicy.Masks{Next: r.Tensor("next_values"), Bootstrap: s.Ones(tensor.Shape(m.Chain)...),
+				Chain: m.Chain}
 		}
 		s.Copy(task, combined)
 		advantages := gae(combined, r.Tensor("values"), m)
@@ -139,20 +141,25 @@ type losses struct {
 func (a *learner) figures(l *losses) []onpolicy.Figure {
 	track := onpolicy.NewFigure
 	list := []onpolicy.Figure{track("Loss / Policy loss", &l.policy), track("Loss / Value loss", &l.value),
-		track("Loss / Entropy loss", &l.entropyLoss), track("Loss / Bounds loss", &l.bounds), track("Loss / Discriminator loss", &l.loss),
-		track("Policy / KL divergence", &l.moved), track("Policy / Clip fraction", &l.clipped), track("Policy / Entropy", &l.entropy),
+		track("Loss / Entropy loss", &l.entropyLoss), track("Loss / Bounds loss", &l.bounds),
+		track("Loss / Discriminator loss", &l.loss),
+		track("Policy / KL divergence", &l.moved), track("Policy / Clip fraction", &l.clipped),
+		track("Policy / Entropy", &l.entropy),
 		track("Gradient / Norm", &l.norm), track("Discriminator / Gradient penalty", &l.penalty),
-		track("Discriminator / Accuracy (motion)", &l.motionRight), track("Discriminator / Accuracy (policy)", &l.policyRight),
-		track("Discriminator / Logit (motion)", &l.motionLogit), track("Discriminator / Logit (policy)", &l.policyLogit)}
+		track("Discriminator / Accuracy (motion)", &l.motionRight), track("Discriminator / Accuracy (policy)",
+			&l.policyRight),
+		track("Discriminator / Logit (motion)", &l.motionLogit), track("Discriminator / Logit (policy)",
+			&l.policyLogit)}
 	if a.latents() {
 		list = append(list, track("Loss / Encoder loss", &l.encoder), track("Loss / Diversity loss", &l.diversity))
 	}
 	return list
 }
 
-// minibatch learns from n rows of the rollout and as many of earlier and of reference motion, with one optimizer step. It
-// stops the pass if the policy has moved further than kl_threshold.
-func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.Meter) (moved tensor.Tensor, stop bool, err error) {
+// minibatch learns from n rows of the rollout and as many of earlier and of reference motion, with one optimizer
+// step. It stops the pass if the policy has moved further than kl_threshold.
+func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.Meter) (moved tensor.Tensor, stop bool,
+	err error) {
 	var encodings tensor.Tensor
 	if a.calm() {
 		b, encodings = a.encodeAgain(s, b)
@@ -174,13 +181,15 @@ func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.M
 	l.value = s.MulScalar(l.value, a.cfg.ValueLossScale)
 	l.entropy, l.entropyLoss = a.EntropyLoss(s, e)
 
-	// The discriminator's loss, that for means out of bounds, if it is on, those of latents, and the gradient of the sum.
+	// The discriminator's loss, that for means out of bounds, if it is on, those of latents, and the gradient of the
+	// sum.
 	l.verdict = a.discriminate(s, b, encodings)
 	var loss tensor.Tensor
 	loss, l.bounds = a.BoundsLoss(s, e, s.Add(s.Add(s.Add(l.policy, l.entropyLoss), l.value), l.loss))
 	if a.latents() {
 		l.encoder, l.diversity = a.skillLosses(s, b, e, l.ownEncoder)
-		loss = s.Add(loss, s.Add(s.MulScalar(l.encoder, a.cfg.EncoderLossScale), s.MulScalar(l.diversity, a.cfg.DiversityLossScale)))
+		loss = s.Add(loss, s.Add(s.MulScalar(l.encoder, a.cfg.EncoderLossScale), s.MulScalar(l.diversity,
+			a.cfg.DiversityLossScale)))
 	}
 	a.Differentiate(s, loss)
 	a.Average(s, b, &kl, &l.moved, a.figures(&l))

@@ -13,8 +13,9 @@ var plain = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-
 
 // small are settings of quick updates.
 func small(settings map[string]any) map[string]any {
-	out := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 3, "observation_preprocessor": "RunningStandardScaler",
-		"value_preprocessor": "RunningStandardScaler"}
+	out := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 3,
+		"observation_preprocessor": "RunningStandardScaler",
+		"value_preprocessor":       "RunningStandardScaler"}
 	maps.Copy(out, settings)
 	return out
 }

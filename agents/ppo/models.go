@@ -24,8 +24,8 @@ func MLPs(sp spaces.Set, hidden []int, activation string, initialization ...mode
 	}}
 }
 
-// CNNs returns models for observations with pictures: convolutional networks as cfg describes them (models.DefaultCNN is
-// the usual start), otherwise like those of [MLPs]. The value network reads states if there are any.
+// CNNs returns models for observations with pictures: convolutional networks as cfg describes them (models.DefaultCNN
+// is the usual start), otherwise like those of [MLPs]. The value network reads states if there are any.
 func CNNs(sp spaces.Set, cfg models.CNNConfig) Models {
 	return Models{Make: func(seed int64) (models.Policy, models.Network, error) {
 		return models.CNNActorCritic(sp, cfg, models.DefaultGaussianConfig(), seed)

@@ -16,7 +16,8 @@ func TestOverlapSurrogate(t *testing.T) {
 	agenttest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
 	agent := open(t, Options{Spaces: sp, NumEnvs: 4, Models: MLPs(sp, []int{8}, "tanh"), Seed: 1, Dict: map[string]any{
-		"rollouts": 16, "learning_epochs": 1, "mini_batches": 1, "learning_rate": 0.05, "grad_norm_clip": 0, "overlap": true,
+		"rollouts": 16, "learning_epochs": 1, "mini_batches": 1, "learning_rate": 0.05, "grad_norm_clip": 0,
+		"overlap":                  true,
 		"observation_preprocessor": "RunningStandardScaler"}})
 	w := agenttest.NewWorld(sp, agenttest.Seeds(3, 4)...)
 	for round := range 4 {

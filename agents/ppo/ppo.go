@@ -15,7 +15,8 @@ import (
 
 // Options is what an agent is made of.
 type Options struct {
-	// Spaces describes one environment. NumEnvs is the number of environments that act together; 0 leaves it to the trainer.
+	// Spaces describes one environment. NumEnvs is the number of environments that act together; 0 leaves it to the
+	// trainer.
 	Spaces  spaces.Set
 	NumEnvs int
 	// Models are the networks, for instance from [MLPs].
@@ -24,8 +25,9 @@ type Options struct {
 	Dict map[string]any
 	// Seed starts every random sequence of the agent. Equal seeds reproduce a run bit for bit on the same machine.
 	Seed int64
-	// Group is this process's part if several train the agent (distributed.Join). All give the same settings, models and
-	// seed. Parameters are then rank 0's everywhere, and each rank draws its own random numbers. nil is one process.
+	// Group is this process's part if several train the agent (distributed.Join). All give the same settings, models
+	// and seed. Parameters are then rank 0's everywhere, and each rank draws its own random numbers. nil is one
+	// process.
 	Group *distributed.Group
 }
 
@@ -56,8 +58,9 @@ func New(o Options) (*Agent, error) {
 		o.Models.close()
 		return nil, err
 	}
-	options := onpolicy.Options{Name: "PPO", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Settings: &cfg,
-		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group}
+	options := onpolicy.Options{Name: "PPO", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy,
+		Settings: &cfg,
+		Policy:   o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group}
 	parts, err := onpolicy.New(options)
 	if err != nil {
 		return nil, err

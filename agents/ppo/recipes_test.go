@@ -54,10 +54,13 @@ type recipe struct {
 func (r *recipe) dict() map[string]any {
 	s := r.Settings
 	d := map[string]any{
-		"rollouts": r.Steps, "learning_epochs": s.Epochs, "mini_batches": s.Minibatches, "learning_rate": s.LR, "discount_factor": s.Gamma,
-		"gae_lambda": s.Lambda, "ratio_clip": s.Clip, "value_clip": 0.0, "value_loss_scale": s.VFCoef, "entropy_loss_scale": s.EntCoef,
-		"grad_norm_clip": s.MaxGradNorm, "adam_epsilon": s.Eps, "adam_betas": s.Betas, "advantage_normalization": s.Normalize,
-		"time_limit_bootstrap": s.Bootstrap,
+		"rollouts": r.Steps, "learning_epochs": s.Epochs, "mini_batches": s.Minibatches, "learning_rate": s.LR,
+		"discount_factor": s.Gamma,
+		"gae_lambda":      s.Lambda, "ratio_clip": s.Clip, "value_clip": 0.0, "value_loss_scale": s.VFCoef,
+		"entropy_loss_scale": s.EntCoef,
+		"grad_norm_clip":     s.MaxGradNorm, "adam_epsilon": s.Eps, "adam_betas": s.Betas,
+		"advantage_normalization": s.Normalize,
+		"time_limit_bootstrap":    s.Bootstrap,
 	}
 	if s.Half {
 		d["value_loss_scale"] = 0.5 * s.VFCoef
@@ -95,7 +98,8 @@ func (r *recipe) agent(t *testing.T) (*Agent, *told) {
 	policy, value, err := models.ActorCritic(sp, []int{8, 8}, "tanh", models.DefaultGaussianConfig(), 1)
 	must(t, err)
 	p := &told{Policy: policy}
-	a, err := New(Options{Spaces: sp, NumEnvs: r.Envs, Models: Models{Policy: p, Value: value}, Dict: r.dict(), Seed: r.Seed})
+	a, err := New(Options{Spaces: sp, NumEnvs: r.Envs, Models: Models{Policy: p, Value: value}, Dict: r.dict(),
+		Seed: r.Seed})
 	must(t, err)
 	if notes := a.Plan(r.TotalUpdates * r.Steps); notes != nil {
 		t.Errorf("%q", notes)
@@ -202,7 +206,8 @@ func (r *recipe) sameOrders(t *testing.T, a *Agent) {
 			got := make([]int64, len(want))
 			must(t, tensor.Read(s.RandPerm(gen, int64(len(want))), got))
 			if !slices.Equal(got, want) {
-				t.Skipf("this libtorch shuffles as %v, PyTorch 1.13, with which the golden numbers were made, as %v", got, want)
+				t.Skipf("this libtorch shuffles as %v, PyTorch 1.13, with which the golden numbers were made, as %v",
+					got, want)
 			}
 		}
 	}

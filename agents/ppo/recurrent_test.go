@@ -229,7 +229,8 @@ func TestEvaluationRemembers(t *testing.T) {
 		t.Errorf("behind ends in environments 1 and 2 the actions are %v, at the beginning %v", third, first)
 	}
 	a.ResetHidden(1)
-	if fourth := act(); !slices.Equal(fourth[2:4], first[2:4]) || slices.Equal(fourth[:2], first[:2]) || slices.Equal(fourth[4:], first[4:]) {
+	if fourth := act(); !slices.Equal(fourth[2:4], first[2:4]) || slices.Equal(fourth[:2], first[:2]) ||
+		slices.Equal(fourth[4:], first[4:]) {
 		t.Errorf("behind a reset of environment 1 the actions are %v, at the beginning %v", fourth, first)
 	}
 	a.ResetHidden()

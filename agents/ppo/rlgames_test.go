@@ -40,7 +40,8 @@ func TestBoundsLoss(t *testing.T) {
 		for _, limit := range []float64{1.1, 0.5} {
 			t.Run(fmt.Sprint(kind, limit), func(t *testing.T) {
 				agenttest.CheckLive(t)
-				a := newAgent(t, plain, 1, map[string]any{"bounds_loss_scale": scale, "bounds_loss_limit": limit, "bounds_loss_type": kind})
+				a := newAgent(t, plain, 1, map[string]any{"bounds_loss_scale": scale, "bounds_loss_limit": limit,
+					"bounds_loss_type": kind})
 				s := withGrad(t, a.learner.Device)
 				given := make([]float32, len(means))
 				for i, m := range means {
@@ -77,15 +78,17 @@ func TestRefusesRLGames(t *testing.T) {
 		sp       spaces.Set
 		settings map[string]any
 	}{
-		`"bounds_loss_scale"|not Gaussian`:        {choices, map[string]any{"bounds_loss_scale": 1e-4}},
-		`"divergence" is gaussian|estimate`:       {choices, kl("", map[string]any{"divergence": "gaussian"})},
-		`divergence|rollout`:                      {plain, kl("", map[string]any{"divergence": "gauss"})},
-		`bounds_loss_scale|skrl-2.0`:              {plain, map[string]any{"bounds_loss_scale": 1, "compatibility": "skrl-2.0"}},
+		`"bounds_loss_scale"|not Gaussian`:  {choices, map[string]any{"bounds_loss_scale": 1e-4}},
+		`"divergence" is gaussian|estimate`: {choices, kl("", map[string]any{"divergence": "gaussian"})},
+		`divergence|rollout`:                {plain, kl("", map[string]any{"divergence": "gauss"})},
+		`bounds_loss_scale|skrl-2.0`: {plain, map[string]any{"bounds_loss_scale": 1,
+			"compatibility": "skrl-2.0"}},
 		`"step"|skrl-2.1`:                         {plain, kl("skrl-2.1", map[string]any{"step": "minibatch"})},
 		`"mini_batch_size" is 6|"rollouts" 7 × 3`: {plain, map[string]any{"rollouts": 7, "mini_batch_size": 6}},
 	} {
 		agenttest.CheckLive(t)
-		_, err := New(Options{Spaces: test.sp, NumEnvs: 3, Models: MLPs(test.sp, []int{8}, "tanh"), Dict: test.settings})
+		_, err := New(Options{Spaces: test.sp, NumEnvs: 3, Models: MLPs(test.sp, []int{8}, "tanh"),
+			Dict: test.settings})
 		for _, part := range strings.Split(want, "|") {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("%v\n does not say %q", err, part)
@@ -128,7 +131,8 @@ func TestMinibatchesByEnvironment(t *testing.T) {
 		"parts": {MLPs(plain, []int{8}, "tanh"), map[string]any{"mini_batches": 2}, []int{12, 12},
 			func(i int) int { return i%steps*n + i/steps }},
 		// Sequences of 4 stand side by side: the two of an environment, time by time.
-		"memory": {Recurrent(plain, models.GRU(4), []int{8}, "tanh"), map[string]any{"mini_batch_size": 8, "sequence_length": 4}, []int{8, 8, 8},
+		"memory": {Recurrent(plain, models.GRU(4), []int{8}, "tanh"), map[string]any{"mini_batch_size": 8,
+			"sequence_length": 4}, []int{8, 8, 8},
 			func(i int) int { return (i%8/2+i%2*4)*n + i/8 }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +156,8 @@ func TestMinibatchesByEnvironment(t *testing.T) {
 					want[i] = test.want(i)
 				}
 				if !slices.Equal(sizes, test.sizes) || !slices.Equal(rows, want) {
-					t.Errorf("pass %d has minibatches of %v rows, %v; want %v, %v", epoch, sizes, rows, test.sizes, want)
+					t.Errorf("pass %d has minibatches of %v rows, %v; want %v, %v", epoch, sizes, rows, test.sizes,
+						want)
 				}
 			}
 		})
@@ -254,9 +259,11 @@ func update(t *testing.T, b *Agent, rate *float64, period, divergence string) (r
 			var kls []float64
 			for batch := range l.Epoch(s, epoch) {
 				g := tensor.NewScope().On(l.Device)
-				e, predicted := models.EvaluateBoth(g, l.Policy, l.Value, batch.Of(layout.Policy), batch.Of(layout.Value), batch.Actions)
+				e, predicted := models.EvaluateBoth(g, l.Policy, l.Value, batch.Of(layout.Policy),
+					batch.Of(layout.Value), batch.Actions)
 				policyLoss, _, _ := g.Surrogate(e.LogProb, batch.LogProb, batch.Advantages, l.Config.RatioClip)
-				valueLoss := g.MulScalar(l.ValueLoss(g, predicted, batch.Values, batch.Returns), l.Config.ValueLossScale)
+				valueLoss := g.MulScalar(l.ValueLoss(g, predicted, batch.Values, batch.Returns),
+					l.Config.ValueLossScale)
 				_, entropyLoss := l.EntropyLoss(g, e)
 				now, logProb, was := tensortest.Float64s(t, g, e.LogProb), 0.0, tensortest.Float64s(t, g, batch.LogProb)
 				for i := range now {
@@ -313,19 +320,23 @@ func update(t *testing.T, b *Agent, rate *float64, period, divergence string) (r
 // the rollout's.
 func TestAdaptiveRate(t *testing.T) {
 	for _, period := range []string{schedulers.EveryEpoch, schedulers.EveryMinibatch, schedulers.EveryUpdate} {
-		for _, divergence := range []string{schedulers.EstimatedKL, schedulers.GaussianKL, schedulers.GaussianRolloutKL} {
+		for _, divergence := range []string{schedulers.EstimatedKL, schedulers.GaussianKL,
+			schedulers.GaussianRolloutKL} {
 			var up, down bool
 			for order, first := range map[string]float64{"random": 1e-3, "environments": 8e-3} {
 				t.Run(period+" "+divergence+" "+order, func(t *testing.T) {
 					agenttest.CheckLive(t)
 					rate := first
-					settings := map[string]any{"observation_preprocessor": nil, "learning_rate": rate, "learning_epochs": 4, "mini_batch_size": 8,
+					settings := map[string]any{"observation_preprocessor": nil, "learning_rate": rate,
+						"learning_epochs": 4, "mini_batch_size": 8,
 						"mini_batch_order": order, "entropy_loss_scale": 0.01}
 					b := newAgent(t, plain, 1, settings)
 					settings["learning_rate_scheduler"] = "KLAdaptiveLR"
-					settings["learning_rate_scheduler_kwargs"] = map[string]any{"kl_threshold": threshold, "step": period, "divergence": divergence}
+					settings["learning_rate_scheduler_kwargs"] = map[string]any{"kl_threshold": threshold,
+						"step": period, "divergence": divergence}
 					a := newAgent(t, plain, 1, settings)
-					wa, wb := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...)
+					wa, wb := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), agenttest.NewWorld(plain,
+						agenttest.Seeds(1, 3)...)
 					for i := range 6 {
 						agenttest.Fill(t, a, wa)
 						agenttest.Fill(t, b, wb)
@@ -369,7 +380,8 @@ func TestScheduleKLThreshold(t *testing.T) {
 		t.Errorf("%s is %g, want that of the schedule, 0.01", key, got)
 	}
 	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if err := a.SetHyperparameters(map[string]float64{key: bad}); err == nil || !strings.Contains(err.Error(), key) {
+		if err := a.SetHyperparameters(map[string]float64{key: bad}); err == nil || !strings.Contains(err.Error(),
+			key) {
 			t.Errorf("%g: %v", bad, err)
 		}
 	}
@@ -385,7 +397,8 @@ func TestScheduleKLThreshold(t *testing.T) {
 		t.Errorf("the rate is %g with a small threshold, %g with a large one", got, was)
 	}
 	plainAgent := newAgent(t, plain, 1, nil)
-	if err := plainAgent.SetHyperparameters(map[string]float64{key: 0.01}); err == nil || !strings.Contains(err.Error(), "KLAdaptiveLR") {
+	if err := plainAgent.SetHyperparameters(map[string]float64{key: 0.01}); err == nil ||
+		!strings.Contains(err.Error(), "KLAdaptiveLR") {
 		t.Error(err)
 	}
 }

@@ -115,8 +115,10 @@ func TestAdvantages(t *testing.T) {
 		bootstrap := test.bootstrap
 		t.Run(name, func(t *testing.T) {
 			agenttest.CheckLive(t)
-			sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(2), Action: spaces.NewBox(-2, 2, 1)}
-			a := newAgent(t, sp, 1, map[string]any{"rollouts": steps, "learning_epochs": 1, "mini_batches": 1, "discount_factor": gamma, "gae_lambda": lambda,
+			sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(2), Action: spaces.NewBox(-2,
+				2, 1)}
+			a := newAgent(t, sp, 1, map[string]any{"rollouts": steps, "learning_epochs": 1, "mini_batches": 1,
+				"discount_factor": gamma, "gae_lambda": lambda,
 				"time_limit_bootstrap": bootstrap, "value_preprocessor": nil})
 			w := agenttest.NewWorld(sp, agenttest.Seeds(1, n)...)
 			h := collect(t, a, w, n, test.resets...)
@@ -140,7 +142,8 @@ func TestAdvantages(t *testing.T) {
 			}
 			std := math.Sqrt(square / (n*steps - 1))
 			s := noGrad(t, a.learner.Device)
-			gotA, gotR := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("advantages")), tensortest.Float32s(t, s, a.learner.Rollout.Tensor("returns"))
+			gotA, gotR := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("advantages")), tensortest.Float32s(t, s,
+				a.learner.Rollout.Tensor("returns"))
 			for k := range steps {
 				for i := range n {
 					near(t, "advantage", gotA[k*n+i], (advantages[i][k]-mean)/(std+1e-8))
@@ -165,14 +168,16 @@ func TestMinibatchesCoverRollout(t *testing.T) {
 	}
 	s.Copy(a.learner.Rollout.Rows("advantages"), tensor.From(s, ids, n, 1))
 	s.Copy(a.learner.Rollout.Rows("returns"), tensor.From(s, ids, n, 1))
-	observations, actions := tensortest.Float32s(t, s, a.learner.Rollout.Rows("observations")), tensortest.Float32s(t, s, a.learner.Rollout.Rows("actions"))
+	observations, actions := tensortest.Float32s(t, s, a.learner.Rollout.Rows("observations")), tensortest.Float32s(t,
+		s, a.learner.Rollout.Rows("actions"))
 	var orders [2][]float32
 	for epoch := range orders {
 		var sizes []int64
 		for b := range a.learner.Epoch(s, epoch) {
 			sizes = append(sizes, b.Rows)
 			batch := tensortest.Float32s(t, s, b.Advantages)
-			returns, obs, act := tensortest.Float32s(t, s, b.Returns), tensortest.Float32s(t, s, b.Inputs.Observations), tensortest.Float32s(t, s, b.Actions)
+			returns, obs, act := tensortest.Float32s(t, s, b.Returns), tensortest.Float32s(t, s,
+				b.Inputs.Observations), tensortest.Float32s(t, s, b.Actions)
 			for i, id := range batch {
 				k := int(id)
 				if returns[i] != id || obs[4*i+3] != observations[4*k+3] || act[2*i+1] != actions[2*k+1] {
@@ -212,8 +217,11 @@ func TestValueLoss(t *testing.T) {
 		settings map[string]any
 		loss     func(free, clipped float64) float64
 	}{
-		"default":    {map[string]any{"value_clip": 0.3}, math.Max},
-		"skrl":       {map[string]any{"value_clip": 0.3, "compatibility": agents.SKRL2}, func(_, clipped float64) float64 { return clipped }},
+		"default": {map[string]any{"value_clip": 0.3}, math.Max},
+		"skrl": {map[string]any{"value_clip": 0.3, "compatibility": agents.SKRL2}, func(_,
+			clipped float64) float64 {
+			return clipped
+		}},
 		"no clip":    {map[string]any{"value_clip": 0.0}, func(free, _ float64) float64 { return free }},
 		"older name": {map[string]any{"clip_predicted_values": false}, func(free, _ float64) float64 { return free }},
 	} {
@@ -226,7 +234,8 @@ func TestValueLoss(t *testing.T) {
 				want += test.loss((r-p)*(r-p), (r-near)*(r-near)) / float64(len(old))
 			}
 			s := withGrad(t, a.learner.Device)
-			loss := a.learner.ValueLoss(s, tensor.From(s, predicted, 6, 1), tensor.From(s, old, 6, 1), tensor.From(s, returns, 6, 1))
+			loss := a.learner.ValueLoss(s, tensor.From(s, predicted, 6, 1), tensor.From(s, old, 6, 1), tensor.From(s,
+				returns, 6, 1))
 			near(t, "loss", tensortest.Float32s(t, s, loss)[0], want)
 		})
 	}
@@ -239,7 +248,8 @@ func TestEntropy(t *testing.T) {
 		want     float64
 	}{
 		"default": {map[string]any{"entropy_loss_scale": 0.1}, 2 * 0.5 * math.Log(2*math.Pi*math.E)},
-		"skrl":    {map[string]any{"entropy_loss_scale": 0.1, "compatibility": agents.SKRL2}, 0.5 * math.Log(2*math.Pi*math.E)},
+		"skrl": {map[string]any{"entropy_loss_scale": 0.1, "compatibility": agents.SKRL2},
+			0.5 * math.Log(2*math.Pi*math.E)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAgent(t, plain, 1, test.settings)
@@ -262,7 +272,8 @@ func TestKLThreshold(t *testing.T) {
 	if n := steps(map[string]any{"learning_epochs": 5, "mini_batches": 3}); n != 15 {
 		t.Errorf("%d optimizer steps, want 15", n)
 	}
-	if n := steps(map[string]any{"learning_epochs": 5, "mini_batches": 3, "kl_threshold": 1e-3, "learning_rate": 0.05}); n < 1 || n > 3 {
+	if n := steps(map[string]any{"learning_epochs": 5, "mini_batches": 3, "kl_threshold": 1e-3,
+		"learning_rate": 0.05}); n < 1 || n > 3 {
 		t.Errorf("%d optimizer steps before the policy has moved too far, want 1 to 3", n)
 	}
 }
@@ -287,8 +298,10 @@ func TestRatesPerNetwork(t *testing.T) {
 
 	// A schedule changes all rates, or the policy's alone.
 	for networks, want := range map[string][2]float64{"all": {5e-4, 5e-3}, "policy": {5e-4, 1e-2}} {
-		c := newAgent(t, plain, 1, map[string]any{"learning_rate": []any{1e-3, 1e-2}, "learning_rate_scheduler": "LinearLR",
-			"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.0, "total_iters": 2}, "learning_rate_scheduler_networks": networks})
+		c := newAgent(t, plain, 1, map[string]any{"learning_rate": []any{1e-3, 1e-2},
+			"learning_rate_scheduler": "LinearLR",
+			"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.0,
+				"total_iters": 2}, "learning_rate_scheduler_networks": networks})
 		agenttest.Learn(t, c, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
 		for i, g := range c.learner.Optimizer.Groups {
 			if math.Abs(g.LearningRate-want[i]) > 1e-12 {
@@ -302,7 +315,8 @@ func TestRatesPerNetwork(t *testing.T) {
 	before := agenttest.Parameters(t, b)
 	agenttest.Learn(t, b, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
 	after := agenttest.Parameters(t, b)
-	if before["policy/net.0.weight"][0] != after["policy/net.0.weight"][0] || before["value/net.0.weight"][0] == after["value/net.0.weight"][0] {
+	if before["policy/net.0.weight"][0] != after["policy/net.0.weight"][0] ||
+		before["value/net.0.weight"][0] == after["value/net.0.weight"][0] {
 		t.Error("learning rates of policy and value are not their own")
 	}
 }
@@ -319,7 +333,8 @@ func TestTracked(t *testing.T) {
 		}
 		got[tag], last = v, tag
 	})
-	for _, tag := range []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Policy / Standard deviation", "Learning / Learning rate",
+	for _, tag := range []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss",
+		"Policy / Standard deviation", "Learning / Learning rate",
 		"Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm"} {
 		if v, ok := got[tag]; !ok || math.IsNaN(v) {
 			t.Errorf("%q is not tracked", tag)
@@ -333,7 +348,8 @@ func TestPicturesAreBytes(t *testing.T) {
 	agenttest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.NewPicture(5, 4, 3), Action: spaces.NewBox(-1, 1, 1)}
 	cfg := models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 2, Kernel: 2}}, Features: 4, Activation: "tanh"}
-	a := open(t, Options{Spaces: sp, NumEnvs: 3, Models: CNNs(sp, cfg), Dict: map[string]any{"rollouts": 4, "mini_batches": 2}, Seed: 1})
+	a := open(t, Options{Spaces: sp, NumEnvs: 3, Models: CNNs(sp, cfg), Dict: map[string]any{"rollouts": 4,
+		"mini_batches": 2}, Seed: 1})
 	w := agenttest.NewWorld(sp, agenttest.Seeds(1, 3)...)
 	var seen []float32
 	for !a.Ready() {
@@ -372,8 +388,9 @@ func TestPicturesAreBytes(t *testing.T) {
 // With momentum μ the second of two steps down nearly the same gradient is 1 + μ times as long as the first.
 func TestSGDMomentum(t *testing.T) {
 	moved := func(momentum float64) float64 {
-		a := newAgent(t, plain, 1, map[string]any{"optimizer": "sgd", "sgd_momentum": momentum, "learning_rate": 1e-4, "learning_epochs": 2,
-			"mini_batches": 1, "grad_norm_clip": 0})
+		a := newAgent(t, plain, 1, map[string]any{"optimizer": "sgd", "sgd_momentum": momentum, "learning_rate": 1e-4,
+			"learning_epochs": 2,
+			"mini_batches":    1, "grad_norm_clip": 0})
 		before := agenttest.Parameters(t, a)["value/net.2.weight"]
 		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
 		sum := 0.0

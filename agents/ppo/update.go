@@ -66,8 +66,8 @@ func (a *learner) estimate(s *tensor.Scope) {
 	a.StoreTargets(s, returns, advantages)
 }
 
-// losses are the scalars of a minibatch. clipped is the share of rows outside the band of the clip, moved the divergence
-// that the learning rate may follow, norm that of the gradient.
+// losses are the scalars of a minibatch. clipped is the share of rows outside the band of the clip, moved the
+// divergence that the learning rate may follow, norm that of the gradient.
 type losses struct {
 	policy, value, entropyLoss, bounds, moved, clipped, entropy, norm tensor.Tensor
 }
@@ -76,13 +76,16 @@ type losses struct {
 func (l *losses) figures() []onpolicy.Figure {
 	track := onpolicy.NewFigure
 	return []onpolicy.Figure{track("Loss / Policy loss", &l.policy), track("Loss / Value loss", &l.value),
-		track("Loss / Entropy loss", &l.entropyLoss), track("Loss / Bounds loss", &l.bounds), track("Policy / KL divergence", &l.moved),
-		track("Policy / Clip fraction", &l.clipped), track("Policy / Entropy", &l.entropy), track("Gradient / Norm", &l.norm)}
+		track("Loss / Entropy loss", &l.entropyLoss), track("Loss / Bounds loss", &l.bounds),
+		track("Policy / KL divergence", &l.moved),
+		track("Policy / Clip fraction", &l.clipped), track("Policy / Entropy", &l.entropy), track("Gradient / Norm",
+			&l.norm)}
 }
 
-// minibatch learns from n rows of the rollout, with one optimizer step. It stops the pass if the policy has moved further
-// from the one that collected the rollout than kl_threshold.
-func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.Meter) (moved tensor.Tensor, stop bool, err error) {
+// minibatch learns from n rows of the rollout, with one optimizer step. It stops the pass if the policy has moved
+// further from the one that collected the rollout than kl_threshold.
+func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.Meter) (moved tensor.Tensor, stop bool,
+	err error) {
 	// The present policy's log-probability and entropy of the recorded actions, and the present values.
 	e, predicted := a.Evaluate(s, b)
 	a.NoteStdDev(s, e)
@@ -96,8 +99,8 @@ func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.M
 	l.policy, kl, l.clipped = s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
 	l.moved = a.Divergence(s, b, e, kl)
 
-	// c₁·L^VF and −c₂·H, the loss for means out of bounds, if it is on, and the gradient of the sum. Several ranks take the
-	// mean of all their rows.
+	// c₁·L^VF and −c₂·H, the loss for means out of bounds, if it is on, and the gradient of the sum. Several ranks
+	// take the mean of all their rows.
 	l.value = s.MulScalar(a.ValueLoss(s, predicted, b.Values, b.Returns), a.Config.ValueLossScale)
 	l.entropy, l.entropyLoss = a.EntropyLoss(s, e)
 	var loss tensor.Tensor

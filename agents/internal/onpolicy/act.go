@@ -83,8 +83,8 @@ func (c *Collector) explain(err error, in models.Inputs) error {
 	return err
 }
 
-// sendRows returns observations and states as tensors of the device, until the next transfer. Those that Record has sent
-// ahead are there already.
+// sendRows returns observations and states as tensors of the device, until the next transfer. Those that Record has
+// sent ahead are there already.
 func (c *Collector) sendRows(s *tensor.Scope, in agents.Observation) (obs, state tensor.Tensor, err error) {
 	sent := c.ahead
 	if !sent.holds(c.scalers, in) { // rows that Record has sent are checked already
@@ -176,7 +176,8 @@ func (r staged) tensors(s *tensor.Scope) (obs, state tensor.Tensor) {
 
 // holds reports whether these are the rows of an observation, bit for bit, and still in the transfer.
 func (r staged) holds(c *scalers, in agents.Observation) bool {
-	return r.obs.Valid() && c.obsRows.Same(r.obs, in.Observations) && (!r.state.Valid() || c.stateRows.Same(r.state, in.States))
+	return r.obs.Valid() && c.obsRows.Same(r.obs, in.Observations) && (!r.state.Valid() ||
+		c.stateRows.Same(r.state, in.States))
 }
 
 // read copies actions to the host. One that is infinite or NaN is a DivergedError: no environment should see it.
@@ -190,7 +191,8 @@ func (c *Collector) read(s *tensor.Scope, actions tensor.Tensor) error {
 	for i, a := range c.actions {
 		if math.IsNaN(float64(a)) || math.IsInf(float64(a), 0) {
 			w := c.spaces.Action.Width()
-			return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("action %d of environment %d is %g", i%w, i/w, a)}
+			return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("action %d of environment %d is %g", i%w,
+				i/w, a)}
 		}
 	}
 	return nil

@@ -34,7 +34,8 @@ type Values struct {
 }
 
 func newValues(c *Core, o Options) *Values {
-	v := &Values{Core: c, Estimator: &Critic{Name: layout.Value, Network: o.Value, Values: "values", Final: "final_values"}}
+	v := &Values{Core: c, Estimator: &Critic{Name: layout.Value, Network: o.Value, Values: "values",
+		Final: "final_values"}}
 	v.critics = append([]*Critic{v.Estimator}, o.Critics...)
 	return v
 }
@@ -60,8 +61,8 @@ func (c *Values) unscale(s *tensor.Scope, k *Critic, out tensor.Tensor) tensor.T
 	return c.VScaler.Inverse(s, out)
 }
 
-// estimateValues returns a critic's values (n, 1), in units of reward, for raw observations (n, O) and states (n, S). hidden
-// (n, H) is the state of the critic's memory before them, if it has one; the memory does not go on.
+// estimateValues returns a critic's values (n, 1), in units of reward, for raw observations (n, O) and states (n, S).
+// hidden (n, H) is the state of the critic's memory before them, if it has one; the memory does not go on.
 func (c *Values) estimateValues(s *tensor.Scope, k *Critic, obs, state, hidden tensor.Tensor) tensor.Tensor {
 	in := c.Inputs(s, obs, state)
 	in.Hidden.State = hidden

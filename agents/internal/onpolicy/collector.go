@@ -14,8 +14,8 @@ type Collector struct {
 	// AfterRecord, if set, writes the algorithm's own fields of the step being recorded, when all has been sent.
 	StageRecord func(t agents.Transition) error
 	AfterRecord func(s *tensor.Scope)
-	// RepeatMemories repeats skrl 2.0's mistakes about memories, see repeatMistake and advanceMemories. It is on in skrl's
-	// modes. Tests clear it to compare with a skrl that is repaired.
+	// RepeatMemories repeats skrl 2.0's mistakes about memories, see repeatMistake and advanceMemories. It is on in
+	// skrl's modes. Tests clear it to compare with a skrl that is repaired.
 	RepeatMemories bool
 
 	values   *Values
@@ -43,8 +43,8 @@ func (c *Collector) allocate() {
 	}
 }
 
-// SetTraining switches between training and evaluation, and returns the mode before. SetTraining(false) clears the memories
-// of evaluation, also if the agent is in evaluation already.
+// SetTraining switches between training and evaluation, and returns the mode before. SetTraining(false) clears the
+// memories of evaluation, also if the agent is in evaluation already.
 func (c *Collector) SetTraining(on bool) (was bool) {
 	was, c.training = c.training, on
 	if !on {
@@ -108,7 +108,8 @@ func (c *Collector) truncateLast(s *tensor.Scope, cut tensor.Tensor) {
 		s.AddTo(at("rewards"), s.Mul(at("values"), cut), c.Config.DiscountFactor)
 	default:
 		for _, k := range c.values.critics {
-			s.Copy(at(k.Final), s.Where(s.GtScalar(cut, 0.5), c.values.valuesOfStep(s, k, last, tensor.Tensor{}), at(k.Final)))
+			s.Copy(at(k.Final), s.Where(s.GtScalar(cut, 0.5), c.values.valuesOfStep(s, k, last, tensor.Tensor{}),
+				at(k.Final)))
 		}
 	}
 }

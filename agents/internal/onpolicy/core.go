@@ -1,11 +1,11 @@
-// Package onpolicy is the common half of PPO and AMP. The algorithms themselves, which compute losses from a minibatch, are
-// agents/ppo and agents/amp; this package calls neither.
+// Package onpolicy is the common half of PPO and AMP. The algorithms themselves, which compute losses from a
+// minibatch, are agents/ppo and agents/amp; this package calls neither.
 //
-// [New] makes the [Parts] that an algorithm embeds. Core (core.go) is what the others share: settings, networks, scalers,
-// random sequences and the rollout. Values (bootstrap.go) asks the critics. Collector acts and records (act.go, record.go).
-// Learner makes updates: read rollback.go for their frame, learn.go and minibatches.go for the passes over a rollout, and
-// losses.go for what a minibatch computes. State saves and restores (snapshot.go, restore.go). [Overlap] lets two sets of
-// Parts act and learn at once, and [Serial] refuses calls that overlap.
+// [New] makes the [Parts] that an algorithm embeds. Core (core.go) is what the others share: settings, networks,
+// scalers, random sequences and the rollout. Values (bootstrap.go) asks the critics. Collector acts and records
+// (act.go, record.go). Learner makes updates: read rollback.go for their frame, learn.go and minibatches.go for the
+// passes over a rollout, and losses.go for what a minibatch computes. State saves and restores (snapshot.go,
+// restore.go). [Overlap] lets two sets of Parts act and learn at once, and [Serial] refuses calls that overlap.
 package onpolicy
 
 import (
@@ -47,7 +47,8 @@ type Options struct {
 	Seed int64
 	// Group is this rank's part of all that train the agent. It is nil if one process trains it.
 	Group *distributed.Group
-	// SeparateFrom is the index of the first network that the shared optimizer does not step; 0 means that it steps all.
+	// SeparateFrom is the index of the first network that the shared optimizer does not step; 0 means that it steps
+	// all.
 	SeparateFrom int
 }
 
@@ -124,8 +125,10 @@ func (c *Core) Bind(numEnvs int) error {
 func (c *Core) allocate() error {
 	sp, n := c.spaces, int64(c.numEnvs)
 	fields := []memory.Field{c.obsRows.Field("observations"), {Name: "actions", Width: sp.Action.Width()},
-		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob", Width: 1},
-		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1}, {Name: "advantages", Width: 1}}
+		{Name: "rewards", Width: 1}, {Name: "terminated", Width: 1}, {Name: "truncated", Width: 1}, {Name: "log_prob",
+			Width: 1},
+		{Name: "values", Width: 1}, {Name: "final_values", Width: 1}, {Name: "returns", Width: 1},
+		{Name: "advantages", Width: 1}}
 	if sp.State.Width() > 0 {
 		fields = append(fields, c.stateRows.Field("states"))
 		c.nextState = c.stateRows.Zeros(c.resident, n)
@@ -134,7 +137,8 @@ func (c *Core) allocate() error {
 		fields = append(fields, memory.Field{Name: "ended", Width: 1})
 	}
 	if c.Config.Overlap {
-		fields = append(fields, memory.Field{Name: "log_prob_before", Width: 1}, memory.Field{Name: "importance", Width: 1})
+		fields = append(fields, memory.Field{Name: "log_prob_before", Width: 1}, memory.Field{Name: "importance",
+			Width: 1})
 	}
 	fields = append(fields, c.distributionFields()...)
 	for _, f := range c.fields {
@@ -169,7 +173,8 @@ func (c *Core) probe() (gaussian bool, err error) {
 			c.spaces.Action.Width())
 	}
 	if got := tensor.Shape(judged); len(got) != 2 || got[1] != 1 {
-		return false, c.errorf("the policy's log-probabilities have shape %v, want (N, 1): one an action (reduction \"sum\")", got)
+		return false, c.errorf("the policy's log-probabilities have shape %v, want (N, 1): one an action "+
+			"(reduction \"sum\")", got)
 	}
 	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
 		return false, c.errorf("the value network's output has shape %v, want (N, 1)", got)

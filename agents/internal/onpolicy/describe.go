@@ -50,7 +50,8 @@ func (c *State) checkChoices() error {
 			key, scaled = "state_preprocessor", c.StateScaler != nil
 		}
 		if i := slices.IndexFunc(a.Parts, func(p models.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled {
-			return c.errorf("%q scales the choices that the %s network reads one-hot (%q); leave it empty", key, name, a.Parts[i].Name)
+			return c.errorf("%q scales the choices that the %s network reads one-hot (%q); leave it empty", key, name,
+				a.Parts[i].Name)
 		}
 	}
 	if c.ObservationScaler == nil {
@@ -111,7 +112,9 @@ func (c *State) policyValues(snap *checkpoint.Snapshot) map[string]any {
 func (c *State) describe() (description.Policy, error) {
 	p, ok := c.Policy.(models.DescribedPolicy)
 	if !ok {
-		return description.Policy{}, fmt.Errorf("the policy %T does not say what it computes; give it the method Describe of models.DescribedPolicy", c.Policy)
+		return description.Policy{},
+			fmt.Errorf("the policy %T does not say what it computes; give it the method Describe of "+
+				"models.DescribedPolicy", c.Policy)
 	}
 	d, err := p.Describe()
 	if err != nil {
@@ -129,8 +132,8 @@ func (c *State) describe() (description.Policy, error) {
 	return d, d.Validate()
 }
 
-// checkDescription compares the actions of the described policy with the agent's on a few random observations, which are the
-// steps of one episode to policies with memory.
+// checkDescription compares the actions of the described policy with the agent's on a few random observations, which
+// are the steps of one episode to policies with memory.
 func (c *State) checkDescription(d description.Policy, snap *checkpoint.Snapshot) error {
 	p, err := infer.New(d, snap)
 	if err != nil {
@@ -139,7 +142,8 @@ func (c *State) checkDescription(d description.Policy, snap *checkpoint.Snapshot
 	const rows = 8
 	rng := rand.New(rand.NewPCG(1, pcgStream)) // none of the agent's sequences
 	w, a := c.spaces.Observation.Width(), c.spaces.Action.Width()
-	observations, actions, outputs := make([]float32, rows*w), make([]float32, rows*a), make([]float32, d.Action.Outputs())
+	observations, actions, outputs := make([]float32, rows*w), make([]float32, rows*a), make([]float32,
+		d.Action.Outputs())
 	c.spaces.Observation.Sample(rng, observations)
 	s := tensor.NoGrad().On(c.Device)
 	defer s.Close()
@@ -158,7 +162,8 @@ func (c *State) checkDescription(d description.Policy, snap *checkpoint.Snapshot
 			return err
 		}
 		if !same(d, action, actions[i*a:(i+1)*a], outputs) {
-			return fmt.Errorf("the policy does not compute what it says of itself: %v where it says %v; give %T a method Describe of its own", actions[i*a:(i+1)*a], action, c.Policy)
+			return fmt.Errorf("the policy does not compute what it says of itself: %v where it says %v; give %T a "+
+				"method Describe of its own", actions[i*a:(i+1)*a], action, c.Policy)
 		}
 	}
 	return nil

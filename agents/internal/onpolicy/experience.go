@@ -10,10 +10,10 @@ import (
 
 // Experience is what a Collector records and a Learner learns from.
 //
-// Some rows of a rollout show no transition (agents.Transition.Invalid), such as those in which a simulator with next-step
-// autoreset resets. They stay in the rollout, because steps are stored for all environments at once. Nothing learns from
-// them: neither losses, nor scalers, nor the statistics of advantages, nor AMP's memories. skrl's modes learn from them, as
-// skrl does.
+// Some rows of a rollout show no transition (agents.Transition.Invalid), such as those in which a simulator with
+// next-step autoreset resets. They stay in the rollout, because steps are stored for all environments at once.
+// Nothing learns from them: neither losses, nor scalers, nor the statistics of advantages, nor AMP's memories. skrl's
+// modes learn from them, as skrl does.
 type Experience struct {
 	// Rollout holds T timesteps; it is nil before Bind.
 	Rollout *memory.Rollout
@@ -82,8 +82,8 @@ func (x *Experience) ValidOf(s *tensor.Scope, values tensor.Tensor) tensor.Tenso
 	return s.IndexSelect(s.Reshape(values, x.rows(), 1), 0, rows)
 }
 
-// learnable returns which of the given rows of the rollout show a transition, as positions within rows. It is a zero Tensor
-// if all do.
+// learnable returns which of the given rows of the rollout show a transition, as positions within rows. It is a zero
+// Tensor if all do.
 func (x *Experience) learnable(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 	if s.Err() != nil || !slices.Contains(x.recordedInvalid(), true) {
 		return tensor.Tensor{}

@@ -94,10 +94,12 @@ func (c *Learner) Conclude(s *tensor.Scope, m *Meter, count int, more map[string
 	if sum := x[0]; math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the sum of all parameters is %g", sum)}
 	}
-	if err := c.outliers.check(statistics[:len(statistics)/2], statistics[len(statistics)/2:], c.undo.rewards); err != nil {
+	if err := c.outliers.check(statistics[:len(statistics)/2], statistics[len(statistics)/2:],
+		c.undo.rewards); err != nil {
 		return err
 	}
-	off := map[string]bool{"Loss / Entropy loss": c.Config.EntropyLossScale == 0, "Loss / Bounds loss": c.Config.BoundsLossScale == 0}
+	off := map[string]bool{"Loss / Entropy loss": c.Config.EntropyLossScale == 0,
+		"Loss / Bounds loss": c.Config.BoundsLossScale == 0}
 	for tag, mean := range means {
 		if !off[tag] {
 			c.Figures.Add(tag, mean)
@@ -186,7 +188,8 @@ func (m *Meter) means(agent string, count int, sums []float64) (map[string]float
 	for i, name := range m.names {
 		x := sums[i]
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, &agents.DivergedError{Agent: agent, Detail: fmt.Sprintf("%s is %g after %d minibatches", name, x, m.count)}
+			return nil, &agents.DivergedError{Agent: agent, Detail: fmt.Sprintf("%s is %g after %d minibatches", name,
+				x, m.count)}
 		}
 		out[name] = x / float64(count)
 	}

@@ -21,7 +21,8 @@ type checks struct {
 // names the method call and what, the kind of rows. Rows whose skip is true are not checked.
 func (c *Core) CheckFinite(call, what string, rows []float32, width int, skip []bool) error {
 	if err := number.CheckRows(rows, width, skip); err != nil {
-		return c.errorf("%s at timestep %d: %s: %w; the agent is unchanged: repair what the environment returns", call, c.Timestep, what, err)
+		return c.errorf("%s at timestep %d: %s: %w; the agent is unchanged: repair what the environment returns",
+			call, c.Timestep, what, err)
 	}
 	return nil
 }
@@ -69,7 +70,8 @@ func (c *checks) checkMarks(t agents.Transition) error {
 		marks []bool
 	}{{"FinalUnknown", t.FinalUnknown}, {"Invalid", t.Invalid}} {
 		if m.marks != nil && len(m.marks) != c.numEnvs {
-			return c.errorf("Transition.%s has %d values, want %d (one an environment), or nil for none", m.name, len(m.marks), c.numEnvs)
+			return c.errorf("Transition.%s has %d values, want %d (one an environment), or nil for none", m.name,
+				len(m.marks), c.numEnvs)
 		}
 	}
 	return nil

@@ -10,14 +10,14 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// With cuda_graphs the host does not launch every kernel of every minibatch. In each update the first minibatch is made as
-// usual, the second is recorded, and the others of the same size are replays of it, one launch each. Before a replay the
-// numbers of the minibatch's rows are copied to where the graph reads them, and what an optimizer step depends on is put
-// on the device (tensor.Optimizer.Advance). Whatever else changes from update to update (the length
+// With cuda_graphs the host does not launch every kernel of every minibatch. In each update the first minibatch is
+// made as usual, the second is recorded, and the others of the same size are replays of it, one launch each. Before a
+// replay the numbers of the minibatch's rows are copied to where the graph reads them, and what an optimizer step
+// depends on is put on the device (tensor.Optimizer.Advance). Whatever else changes from update to update (the length
 // of a replay buffer, settings that a population changes) is the same within one.
 //
-// On the CPU minibatches of small networks are always replayed so: it spares them libtorch's tensors and autograd, and changes
-// no bit. Where something cannot be recorded, the agent goes on without.
+// On the CPU minibatches of small networks are always replayed so: it spares them libtorch's tensors and autograd,
+// and changes no bit. Where something cannot be recorded, the agent goes on without.
 
 // graphs are an agent's graphs: one for each size of its minibatches, of which an update has two at most if they do not
 // divide its rows. They live as long as the agent, with the memory of their minibatches, and what they have recorded as
@@ -39,14 +39,15 @@ type recorded struct {
 	warm     bool
 }
 
-// newGraphs makes the agent's graphs. It has none on a device without the setting, and if no minibatch can be recorded,
-// because memories make minibatches of whole sequences, a float16 step asks whether gradients are finite, several ranks
-// add them up, or skrl's scalers learn from each. Nor has it on the CPU with a network of a kind of the user's own, whose code
-// may do more than a replay would.
+// newGraphs makes the agent's graphs. It has none on a device without the setting, and if no minibatch can be
+// recorded, because memories make minibatches of whole sequences, a float16 step asks whether gradients are finite,
+// several ranks add them up, or skrl's scalers learn from each. Nor has it on the CPU with a network of a kind of the
+// user's own, whose code may do more than a replay would.
 func (c *Learner) newGraphs() error {
 	on := c.Config.CUDAGraphs || devicename.Graphs
 	if c.Device.IsCPU() {
-		on = !devicename.Eager && !slices.ContainsFunc(c.networks, func(n NamedNetwork) bool { return !models.Own(n.Network) })
+		on = !devicename.Eager && !slices.ContainsFunc(c.networks,
+			func(n NamedNetwork) bool { return !models.Own(n.Network) })
 	}
 	if !on || len(c.hiddens) > 0 || c.gradients != nil || c.Group.Several() || c.Config.Skrl() {
 		return nil
@@ -65,7 +66,8 @@ func (g *graphs) usable(c *Learner) bool {
 }
 
 // runPass is Learn by graphs. s owns the order of the rows.
-func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch int, meter *Meter, learn Minibatch) error {
+func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch int, meter *Meter,
+	learn Minibatch) error {
 	order, _ := c.orderRows(s, epoch)
 	if err := s.Err(); err != nil {
 		return err
@@ -168,7 +170,8 @@ func (g *graphs) add(c *Learner) (*recorded, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &recorded{graph: graph, rows: tensor.NoGrad().On(c.Device), learning: tensor.NewScope().On(c.Device).Layers(c.Precision)}
+	r := &recorded{graph: graph, rows: tensor.NoGrad().On(c.Device),
+		learning: tensor.NewScope().On(c.Device).Layers(c.Precision)}
 	g.list = append(g.list, r)
 	return r, nil
 }

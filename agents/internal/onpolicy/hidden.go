@@ -9,8 +9,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Networks with memory (models.Recurrent) read, beside a row, the state that they made of the rows before. This file
-// keeps these states while acting, and stores those from which the update begins its sequences (sequences.go).
+// Networks with memory (models.Recurrent) read a row and the state that they made of the rows before. This file keeps
+// the states while acting, and stores those from which an update begins its sequences (sequences.go).
 
 // memories are the memories of an agent's networks.
 type memories struct {
@@ -42,8 +42,8 @@ type hidden struct {
 	starts []tensor.Tensor
 }
 
-// findMemories finds the networks that have memory. A policy and a value network on one trunk have one between them. Only
-// the policy and the critics may have it: a discriminator judges rows by themselves.
+// findMemories finds the networks that have memory. A policy and a value network on one trunk have one between them.
+// Only the policy and the critics may have it: a discriminator judges rows by themselves.
 func (c *Core) findMemories(list []*Critic) error {
 	critics := map[string]bool{}
 	for _, k := range list {
@@ -67,7 +67,7 @@ func (c *Core) findMemories(list []*Critic) error {
 	return nil
 }
 
-// hiddenOf is the memory that a network reads, nil if it has none.
+// hiddenOf returns the memory that a network reads, or nil if it has none.
 func (c *memories) hiddenOf(network string) *hidden {
 	if network == layout.Value && c.joined {
 		network = layout.Policy
@@ -170,8 +170,8 @@ func (c *Collector) storeStates(s *tensor.Scope) {
 	}
 }
 
-// repeatMistake repeats a mistake of skrl: from an agent's second transition on, what is stored for the policy
-// is the state behind the step in the place of the one before it.
+// repeatMistake repeats a mistake of skrl: from an agent's second transition on it stores the policy's state after
+// the step instead of the one before it.
 func (c *Collector) repeatMistake(s *tensor.Scope) {
 	h, t := c.hiddenOf(layout.Policy), c.Rollout.Len()
 	if c.RepeatMemories && h != nil && c.Timestep > 0 && t%c.length == 0 {
@@ -179,8 +179,8 @@ func (c *Collector) repeatMistake(s *tensor.Scope) {
 	}
 }
 
-// advanceMemories ends the step that Record completes: memories begin anew where an episode has ended or the row shows no
-// transition, and go on elsewhere.
+// advanceMemories ends the step that Record completes. It clears memories where an episode has ended or the row shows
+// no transition.
 func (c *Collector) advanceMemories(s *tensor.Scope) {
 	if len(c.hiddens) == 0 {
 		return
@@ -200,7 +200,7 @@ func (c *Collector) advanceMemories(s *tensor.Scope) {
 	s.Copy(c.Rollout.Row("ended"), cut)
 }
 
-// resetEnded clears the memories of an agent in evaluation in the environments whose episodes have ended.
+// resetEnded clears the memories of evaluation in environments whose episodes have ended.
 func (c *Collector) resetEnded(t agents.Transition) error {
 	if len(c.hiddens) == 0 || c.numEnvs == 0 {
 		return nil

@@ -8,9 +8,9 @@ import (
 )
 
 // Minibatch learns from one minibatch b: losses and their gradients, computed in scope s, and one optimizer step. Its
-// figures go to meter. It returns how far the policy has moved, a scalar that the learning rate may follow (Divergence),
-// and whether it has moved too far, which ends the pass without a step (TooFar). What it asks of the device may be
-// recorded and replayed for further minibatches (graphs.go).
+// figures go to meter. It returns how far the policy has moved, a scalar that the learning rate may follow
+// (Divergence), and whether it has moved too far, which ends the pass without a step (TooFar). What it asks of the
+// device may be recorded and replayed for further minibatches (graphs.go).
 type Minibatch func(s *tensor.Scope, b Batch, meter *Meter) (moved tensor.Tensor, stop bool, err error)
 
 // Learn makes one pass over the rollout: it calls learn for each minibatch. It reports whether learn has ended the pass

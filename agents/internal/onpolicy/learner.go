@@ -9,8 +9,7 @@ type Learner struct {
 	*Batches
 	// Fetched is what an [Overlap] has asked the environment for, for the next update. Otherwise it is nil.
 	Fetched []float32
-	// NoReplays makes every minibatch anew, also if graphs could replay it. Tests set it that give each minibatch rows of
-	// their own.
+	// NoReplays switches off graphs.go. Tests set it if they give each minibatch rows of their own.
 	NoReplays bool
 
 	optimizers []namedOptimizer

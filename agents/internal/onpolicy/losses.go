@@ -114,8 +114,8 @@ func (c *Learner) Finish(s *tensor.Scope) error {
 	return nil
 }
 
-// Evaluate returns the present policy's log-probabilities and entropies of a minibatch's actions, and the value network's
-// predictions (n, 1), of the rows to learn from.
+// Evaluate returns the present policy's log-probabilities and entropies of a minibatch's actions, and the value
+// network's predictions (n, 1), of the rows to learn from.
 func (c *Learner) Evaluate(s *tensor.Scope, b Batch) (models.Evaluation, tensor.Tensor) {
 	e, predicted := models.EvaluateBoth(s, c.Policy, c.Value, b.Of(layout.Policy), b.Of(layout.Value), b.Actions)
 	e.LogProb, e.Entropy, e.Mean = b.Learned(s, e.LogProb), b.Learned(s, e.Entropy), b.Learned(s, e.Mean)

@@ -22,13 +22,16 @@ func checkMiniBatches(c *agents.OnPolicy, numEnvs int) error {
 		rows = c.Rollouts * numEnvs
 	}
 	if rows < 2 && c.AdvantageNormalization == "rollout" {
-		return fmt.Errorf("a rollout of 1 step of 1 environment has no deviation to normalise advantages by; raise \"rollouts\" or the number of environments, or set \"advantage_normalization\" to \"none\"")
+		return fmt.Errorf("a rollout of 1 step of 1 environment has no deviation to normalise advantages by; " +
+			"raise \"rollouts\" or the number of environments, or set \"advantage_normalization\" to \"none\"")
 	}
 	if m := c.MiniBatchSize; m > 0 && rows < math.MaxInt && rows%m != 0 {
-		return fmt.Errorf("\"mini_batch_size\" is %d, which does not divide the %d rows of a rollout (\"rollouts\" %d × %d environments)", m, rows, c.Rollouts, numEnvs)
+		return fmt.Errorf("\"mini_batch_size\" is %d, which does not divide the %d rows of a rollout "+
+			"(\"rollouts\" %d × %d environments)", m, rows, c.Rollouts, numEnvs)
 	}
 	if c.MiniBatchSize == 0 && c.MiniBatches > rows {
-		return fmt.Errorf("\"mini_batches\" is %d, but a rollout has only %d rows (\"rollouts\" %d × %d environments), and no minibatch may be empty", c.MiniBatches, rows, c.Rollouts, numEnvs)
+		return fmt.Errorf("\"mini_batches\" is %d, but a rollout has only %d rows (\"rollouts\" %d × %d "+
+			"environments), and no minibatch may be empty", c.MiniBatches, rows, c.Rollouts, numEnvs)
 	}
 	return nil
 }
@@ -46,11 +49,13 @@ func (c *Core) checkSequences(n int) error {
 	}
 	if parts > count {
 		return fmt.Errorf("\"mini_batches\" is %d, but a rollout has only %d sequences "+
-			"(%d of %d timesteps, \"sequence_length\", in each of %d environments), and no minibatch may be empty", parts, count, c.Config.Rollouts/l, l, n)
+			"(%d of %d timesteps, \"sequence_length\", in each of %d environments), and no minibatch may be empty",
+			parts, count, c.Config.Rollouts/l, l, n)
 	}
 	if c.Config.Skrl() && l > 1 && count%parts != 0 {
 		return fmt.Errorf("\"mini_batches\" is %d, which does not divide the %d sequences of a rollout "+
-			"(\"sequence_length\" %d, %d environments), as compatibility %q asks", parts, count, l, n, c.Config.Compatibility)
+			"(\"sequence_length\" %d, %d environments), as compatibility %q asks", parts, count, l, n,
+			c.Config.Compatibility)
 	}
 	return nil
 }

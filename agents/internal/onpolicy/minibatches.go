@@ -34,7 +34,7 @@ type Batch struct {
 	// distributions of their actions, if the closed form of the divergence needs it (gaussianDivergence).
 	order, mean, stdDev tensor.Tensor
 
-	hidden map[string]models.Hidden // what the networks with memory read beside Inputs, see Of
+	hidden map[string]models.Hidden // what networks with memory read in addition to Inputs, see Of
 	// learned are the rows to learn from, if networks with memory read others as well; otherwise a zero Tensor. All
 	// tensors but Inputs and Actions have only these.
 	learned tensor.Tensor
@@ -43,8 +43,8 @@ type Batch struct {
 // Batches cuts the rollout into minibatches.
 type Batches struct {
 	*Core
-	// Shuffle returns the numbers from 0 to n−1 in a random order, in which an epoch goes through the rollout's rows. It
-	// is a field because tests of package agents replay recorded orders through it.
+	// Shuffle returns the numbers from 0 to n−1 in a random order, in which an epoch goes through the rollout's rows.
+	// It is a field because tests of package agents replay recorded orders through it.
 	Shuffle func(s *tensor.Scope, n int64) tensor.Tensor
 
 	order tensor.Tensor // with mini_batch_order "random_once", the order of the rows in the present update
@@ -80,8 +80,8 @@ func (c *Batches) shuffle(s *tensor.Scope, epoch int, n int64) tensor.Tensor {
 	return c.order
 }
 
-// orderRows returns the rows of the rollout that show a transition in the order in which an epoch goes through them, and
-// what takes those rows of a field.
+// orderRows returns the rows of the rollout that show a transition in the order in which an epoch goes through them,
+// and what takes those rows of a field.
 func (c *Batches) orderRows(s *tensor.Scope, epoch int) (order tensor.Tensor, rows func(field string) tensor.Tensor) {
 	t, n := int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
 	valid := c.Valid(s)
@@ -131,8 +131,8 @@ func (c *Batches) shuffledBatches(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	}
 }
 
-// skrlBatches is skrl's way: an observation scaler that learns from each minibatch of the first epoch as it comes. 2.0 cuts
-// the same consecutive rows in every epoch, without the remainder; 2.1 shuffles them.
+// skrlBatches is skrl's way: an observation scaler that learns from each minibatch of the first epoch as it comes.
+// 2.0 cuts the same consecutive rows in every epoch, without the remainder; 2.1 shuffles them.
 func (c *Batches) skrlBatches(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	r := c.Rollout
 	n := int64(r.Steps() * r.Envs())
@@ -243,7 +243,8 @@ func (b *Batch) keepRows(s *tensor.Scope, rows tensor.Tensor) {
 
 // outcomes are the tensors of b that only the rows to learn from have, without Fields.
 func (b *Batch) outcomes() []*tensor.Tensor {
-	return []*tensor.Tensor{&b.LogProb, &b.Values, &b.Returns, &b.Advantages, &b.Raw, &b.importance, &b.order, &b.mean, &b.stdDev}
+	return []*tensor.Tensor{&b.LogProb, &b.Values, &b.Returns, &b.Advantages, &b.Raw, &b.importance, &b.order,
+		&b.mean, &b.stdDev}
 }
 
 // change replaces the given tensors of b, if there are any, and a copy of its Fields by what f makes of them.
@@ -260,9 +261,9 @@ func (b *Batch) mapTensors(f func(tensor.Tensor) tensor.Tensor, list ...*tensor.
 	b.Fields = fields
 }
 
-// Learned returns, of what a network has made of all rows of the minibatch, the rows to learn from. Networks with memory
-// read the rows between as well. One row that stands for all, such as the entropy of a policy whose deviation is the
-// same everywhere, stays.
+// Learned returns, of what a network has made of all rows of the minibatch, the rows to learn from. Networks with
+// memory read the rows between as well. One row that stands for all, such as the entropy of a policy whose deviation
+// is the same everywhere, stays.
 func (b Batch) Learned(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	if b.learned.T == nil || out.T == nil || s.Err() != nil || tensor.Size(out, 0) != tensor.Size(b.Actions, 0) {
 		return out

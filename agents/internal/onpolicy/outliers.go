@@ -38,9 +38,9 @@ type column struct {
 	index int
 }
 
-// run returns a DivergedError, which undoes the update, if a scaler's statistics are not finite or too large for float32.
-// It reports the outliers behind statistics that have jumped. after and before are the numbers of scalers.statistics now
-// and before the update. rewards are the rollout's as they were then.
+// run returns a DivergedError, which undoes the update, if a scaler's statistics are not finite or too large for
+// float32. It reports the outliers behind statistics that have jumped. after and before are the numbers of
+// scalers.statistics now and before the update. rewards are the rollout's as they were then.
 func (c *outlierCheck) check(after, before []float64, rewards tensor.Tensor) error {
 	for _, x := range c.allScalers() {
 		jumped := c.Updates == 0 && x.Scaler != nil

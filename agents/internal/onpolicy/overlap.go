@@ -22,12 +22,11 @@ const actingStream = 0x2545f4914f6cdd1d
 // the actor, and starts update k + 1. So every rollout is collected by the policy as it was one update ago, with the
 // log-probabilities of that policy, and what is computed does not depend on how long either half takes.
 //
-// No tensor is used by both halves while an update is in progress. A method that reads or changes the learner waits for
-// it first.
+// No tensor is used by both halves during an update. A method that reads or changes the learner waits for the update.
 type Overlap struct {
 	Algorithm // that learns
-	// Fetch, if set, asks the environment for what an update needs of it, which that finds in Core.Fetched. It is
-	// called before each update, while nothing else goes on: the environment steps during the update.
+	// Fetch, if set, asks the environment for what the next update needs; the update finds it in Learner.Fetched.
+	// Update calls Fetch before it starts the learner, because the environment steps during the update.
 	Fetch func() ([]float32, error)
 
 	learning, acting Parts // the learner's and the actor's
@@ -35,7 +34,7 @@ type Overlap struct {
 	stop   context.CancelFunc
 	result chan outcome // of the update in progress; nil if there is none
 	err    error        // of the update before, if Update or Wait have not returned it yet
-	behind bool         // the update of the learner's rollout has failed, and the actor has gone on
+	behind bool         // the update of the learner's rollout has failed after the actor took further steps
 	random []byte       // the learner's sequence on the host before the last Fetch
 
 	shown *Tracker // the figures of updates that have ended
@@ -50,7 +49,8 @@ type outcome struct {
 
 // NeedsMake is the error of an agent with overlap whose networks cannot be made twice; name is the algorithm's.
 func NeedsMake(name string) error {
-	return fmt.Errorf("%s: \"overlap\" is true, and acting while learning needs a second set of the networks; give Options.Models.Make, "+
+	return fmt.Errorf("%s: \"overlap\" is true, and acting while learning needs a second set of the networks; "+
+		"give Options.Models.Make, "+
 		"which makes them, in the place of networks", name)
 }
 
@@ -73,13 +73,16 @@ func NewOverlap(learner Algorithm, core Parts, o Options) (*Overlap, error) {
 		return nil, err
 	}
 	actor.Scheduler = core.Scheduler // an update cannot begin before it knows the length of the run
-	v := &Overlap{Algorithm: learner, learning: core, acting: actor, shown: NewTracker(), rate: core.LearningRate(), stop: func() {}}
-	same := slices.EqualFunc(actor.Flat.Entries(), core.Flat.Entries()[:min(len(actor.Flat.Entries()), len(core.Flat.Entries()))],
+	v := &Overlap{Algorithm: learner, learning: core, acting: actor, shown: NewTracker(), rate: core.LearningRate(),
+		stop: func() {}}
+	same := slices.EqualFunc(actor.Flat.Entries(),
+		core.Flat.Entries()[:min(len(actor.Flat.Entries()), len(core.Flat.Entries()))],
 		func(a, b tensor.Entry) bool {
 			return a.Name == b.Name && a.Offset == b.Offset && slices.Equal(a.Shape, b.Shape)
 		})
 	if !same {
-		err = fmt.Errorf("%s: \"overlap\" is true, and the second call of Options.Models.Make has made networks of other shapes than the first; "+
+		err = fmt.Errorf("%s: \"overlap\" is true, and the second call of Options.Models.Make has made networks "+
+			"of other shapes than the first; "+
 			"it must make the same networks every time", strings.ToLower(core.name))
 	} else {
 		err = v.copyParameters()
@@ -124,7 +127,8 @@ func (v *Overlap) Update(ctx context.Context) error {
 	result := make(chan outcome, 1)
 	v.result = result
 	go func() {
-		o := outcome{err: fmt.Errorf("%s: the update has ended its goroutine (runtime.Goexit)", strings.ToLower(v.learning.name))}
+		o := outcome{err: fmt.Errorf("%s: the update has ended its goroutine (runtime.Goexit)",
+			strings.ToLower(v.learning.name))}
 		defer func() { result <- o }()
 		defer func() {
 			if x := recover(); x != nil {
@@ -166,8 +170,8 @@ func (v *Overlap) waitForUpdate() {
 	}
 }
 
-// finishUpdate takes note of how the update in progress has ended. One that has failed has undone itself: if no step has
-// been taken since it began, the actor has its rollout again, so that the agent is as it was before Update.
+// finishUpdate takes note of how the update in progress has ended. One that has failed has undone itself: if no step
+// has been taken since it began, the actor has its rollout again, so that the agent is as it was before Update.
 func (v *Overlap) finishUpdate(o outcome) {
 	v.stop()
 	v.result, v.stop = nil, func() {}
@@ -186,7 +190,8 @@ func (v *Overlap) finishUpdate(o outcome) {
 	}
 }
 
-// takeFigures takes over what is shown of the learner between updates, once it has made one.
+// takeFigures moves figures, notes and the learning rate of an update that has ended to where Tracked, Noted and
+// LearningRate read them.
 func (v *Overlap) takeFigures() {
 	v.learning.Fetched, v.behind = nil, false
 	v.learning.Figures.Drain(v.shown.Add)
@@ -206,8 +211,8 @@ func (v *Overlap) copyParameters() error {
 	return s.Err()
 }
 
-// exchangeRollouts lets actor and learner change rollouts, with all that belongs to them. The memories of the actor's networks
-// go on where they were.
+// exchangeRollouts lets actor and learner change rollouts, with all that belongs to them. The memories of the actor's
+// networks go on where they were.
 func (v *Overlap) exchangeRollouts() error {
 	a, b := v.acting, v.learning
 	if b.Rollout == nil { // before Bind

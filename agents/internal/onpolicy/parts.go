@@ -12,7 +12,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Algorithm is an agent as [Overlap] and [Serial] drive it: [Parts] with an Update and the hyperparameters of the algorithm.
+// Algorithm is an agent as [Overlap] and [Serial] drive it: [Parts] with an Update and the hyperparameters of the
+// algorithm.
 type Algorithm interface {
 	agents.Agent
 	agents.Binder
@@ -47,7 +48,8 @@ func New(o Options) (p Parts, err error) {
 		{layout.Policy, o.Policy.Parameters(), o.Policy.Close, o.Policy},
 		{layout.Value, o.Value.Parameters(), o.Value.Close, o.Value},
 	}, o.Extra...)
-	// On an error everything made so far is closed: the parts with their networks or, before there are any, the networks.
+	// On an error everything made so far is closed: the parts with their networks or, before there are any, the
+	// networks.
 	defer func() {
 		switch {
 		case err == nil:
@@ -111,7 +113,8 @@ func newCore(o Options) (*Core, error) {
 		return nil, err
 	}
 	if o.NumEnvs < 0 {
-		return nil, fmt.Errorf("%s: NumEnvs is %d; want a positive number, or 0 to learn it from the trainer", name, o.NumEnvs)
+		return nil, fmt.Errorf("%s: NumEnvs is %d; want a positive number, or 0 to learn it from the trainer", name,
+			o.NumEnvs)
 	}
 	device, err := tensor.ParseDevice(ownDevice(o.Group, cfg.Device, tensor.CUDADevices()))
 	if err != nil {
@@ -122,16 +125,19 @@ func newCore(o Options) (*Core, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if got, want := o.Policy.ActionWidth(), o.Spaces.Action.Width(); got != want {
-		return nil, fmt.Errorf("%s: the policy's actions have %d values, the action space %v has %d", name, got, o.Spaces.Action,
+		return nil, fmt.Errorf("%s: the policy's actions have %d values, the action space %v has %d", name, got,
+			o.Spaces.Action,
 			want)
 	}
 	return &Core{
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, Precision: precision, Figures: NewTracker(),
 		Transfer: tensor.NewTransfer(device), Experience: &Experience{}, Random: &Random{},
 		ranks: &ranks{Group: o.Group, apart: cfg.Skrl()}, memories: &memories{
-			joined: models.SharesTrunk(o.Policy, o.Value), steps: cfg.Rollouts, length: cmp.Or(cfg.SequenceLength, cfg.Rollouts)},
-		scalers: &scalers{obsRows: memory.NewPacking(o.Spaces.Observation), stateRows: memory.NewPacking(o.Spaces.State)},
-		name:    o.Name, spaces: o.Spaces, fields: o.Fields, raw: o.RawObservations, training: true,
+			joined: models.SharesTrunk(o.Policy, o.Value), steps: cfg.Rollouts, length: cmp.Or(cfg.SequenceLength,
+				cfg.Rollouts)},
+		scalers: &scalers{obsRows: memory.NewPacking(o.Spaces.Observation),
+			stateRows: memory.NewPacking(o.Spaces.State)},
+		name: o.Name, spaces: o.Spaces, fields: o.Fields, raw: o.RawObservations, training: true,
 		resident: tensor.NoGrad().On(device),
 	}, nil
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Several ranks train one agent: each acts in environments of its own and computes the gradients of its own minibatches,
-// and all make the same optimizer step by the mean over the rows of all of them. Whatever decides something travels with
-// the gradients, in one sum a minibatch: the divergence, by which a schedule or kl_threshold acts; the losses; the count
-// of rows; and a flag for each rank whose losses are not finite. So all ranks decide alike, and none waits for another
-// that has left the loop. Scalers and the statistics of advantages are those of all ranks' rows.
+// Several ranks train one agent: each acts in environments of its own and computes the gradients of its own
+// minibatches, and all make the same optimizer step by the mean over the rows of all of them. Whatever decides
+// something travels with the gradients, in one sum a minibatch: the divergence, by which a schedule or kl_threshold
+// acts; the losses; the count of rows; and a flag for each rank whose losses are not finite. So all ranks decide
+// alike, and none waits for another that has left the loop. Scalers and the statistics of advantages are those of all
+// ranks' rows.
 //
 // skrl's modes compute as skrl does: the mean of the ranks' means, and scalers, advantages and tracked losses of each
 // rank's own.
@@ -89,9 +90,9 @@ func (c *Core) shareParameters(settings any) error {
 	return c.resident.Err()
 }
 
-// Average replaces the gradients of a minibatch, its divergences and its figures by their means over the rows of all ranks.
-// Figures without a value, which are computed later, stay as they are. skrl's modes count ranks instead of rows, and each
-// rank keeps its own figures but the divergences.
+// Average replaces the gradients of a minibatch, its divergences and its figures by their means over the rows of all
+// ranks. Figures without a value, which are computed later, stay as they are. skrl's modes count ranks instead of
+// rows, and each rank keeps its own figures but the divergences.
 func (c *Learner) Average(s *tensor.Scope, b Batch, kl, moved *tensor.Tensor, figures []Figure) {
 	if !c.Group.Several() || s.Err() != nil {
 		return
@@ -137,7 +138,8 @@ func (c *Learner) checkFlags(flags []float64) error {
 	if len(ranks) == 0 {
 		return nil
 	}
-	return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the losses of rank %s are not finite", strings.Join(ranks, ", "))}
+	return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the losses of rank %s are not finite",
+		strings.Join(ranks, ", "))}
 }
 
 // Mean returns the mean of the numbers in x of all ranks, a scalar.

@@ -34,8 +34,10 @@ func (c *Rates) Plan(timesteps int) (notes []string) {
 		return notes
 	}
 	if from, ok := curve.Vanishes(); ok {
-		notes = append(notes, fmt.Sprintf("%s: the learning rate is 0 from update %d of %d on, so that nothing more is learned: %s ends before "+
-			"the run does; total_iters: auto (CosineLR: T_max) of learning_rate_scheduler_kwargs makes it end with the run",
+		notes = append(notes, fmt.Sprintf("%s: the learning rate is 0 from update %d of %d on, so that nothing "+
+			"more is learned: %s ends before "+
+			"the run does; total_iters: auto (CosineLR: T_max) of learning_rate_scheduler_kwargs makes it end "+
+			"with the run",
 			strings.ToLower(c.name), int(from)/each+1, updates, curve.Name()))
 	}
 	return notes

@@ -111,12 +111,13 @@ func (c *Collector) stageTransition(t agents.Transition) error {
 	return nil
 }
 
-// shapeRewards copies a transition's rewards and shapes them (rewards_shaper, rewards_shaper_scale). It returns an error if a
-// shaped reward is not finite or too large.
+// shapeRewards copies a transition's rewards and shapes them (rewards_shaper, rewards_shaper_scale). It returns an
+// error if a shaped reward is not finite or too large.
 func (c *Collector) shapeRewards(t agents.Transition) error {
 	copy(c.rewards, t.Rewards)
 	for i, unused := range c.Unused(t) {
-		if unused && c.rewards[i]-c.rewards[i] != 0 { // checkValues lets NaN pass here; 0 times NaN would reach other rows
+		// checkValues lets NaN pass here; 0 times NaN would reach other rows
+		if unused && c.rewards[i]-c.rewards[i] != 0 {
 			c.rewards[i] = 0
 		}
 	}
@@ -177,7 +178,8 @@ func (c *Collector) stageFinals(t agents.Transition) (err error) {
 		return nil
 	}
 	if len(t.FinalObservations) != len(t.NextObservations) || len(t.FinalStates) != len(t.NextStates) {
-		return c.errorf("environment %d was truncated, but its final observation is missing: time_limit_bootstrap needs Transition.FinalObservations", cut[0])
+		return c.errorf("environment %d was truncated, but its final observation is missing: time_limit_bootstrap "+
+			"needs Transition.FinalObservations", cut[0])
 	}
 	if c.delivery.cut, err = tensor.Put(c.Transfer, cut); err != nil {
 		return err

@@ -49,7 +49,8 @@ func (c *State) prepare(snap *checkpoint.Snapshot) (apply func() error, err erro
 	timestep, updates, rollout := r.integer(layout.Timestep), r.integer(layout.Updates), r.integer(layout.RolloutSteps)
 	// A rollout in progress fits only an agent with the same rollouts and number of environments.
 	if rollout > int64(c.Config.Rollouts) || rollout > 0 && c.Rollout == nil {
-		r.fail(fmt.Errorf("the checkpoint holds %d timesteps of a rollout, this agent has room for %d in %d environments; use the same rollouts and number of environments",
+		r.fail(fmt.Errorf("the checkpoint holds %d timesteps of a rollout, this agent has room for %d in %d "+
+			"environments; use the same rollouts and number of environments",
 			rollout, c.Config.Rollouts, c.numEnvs))
 		rollout = 0
 	}
@@ -154,15 +155,17 @@ func (r *reader) architectures(c *State) {
 		}
 		b, shaped := ours[n.Name]
 		if !shaped {
-			r.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's has no architecture; make the agent from the checkpoint's", n.Name, a))
+			r.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's has no architecture; make the "+
+				"agent from the checkpoint's", n.Name, a))
 		} else if !a.Equal(b) {
-			r.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's %v; make the agent from the checkpoint's architecture", n.Name, a, b))
+			r.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's %v; make the agent from the "+
+				"checkpoint's architecture", n.Name, a, b))
 		}
 	}
 }
 
-// gradientScaler reads the scale of losses, nil if the agent has none. A checkpoint of an agent without one leaves it as
-// it is.
+// gradientScaler reads the scale of losses, nil if the agent has none. A checkpoint of an agent without one leaves it
+// as it is.
 func (r *reader) gradientScaler(c *State) *gradientScaler {
 	if c.learner.gradients == nil || r.snap.Values[layout.GradientScaler] == nil {
 		return nil
@@ -321,7 +324,8 @@ func (r *reader) schedule(c *State) map[string]float64 {
 	}
 	name, err := r.snap.Text(layout.Scheduler)
 	if err != nil || name != c.learner.Scheduler.Name() {
-		r.fail(fmt.Errorf("the checkpoint's learning-rate schedule is %q, this agent's %q", name, c.learner.Scheduler.Name()))
+		r.fail(fmt.Errorf("the checkpoint's learning-rate schedule is %q, this agent's %q", name,
+			c.learner.Scheduler.Name()))
 		return nil
 	}
 	state := map[string]float64{}
@@ -385,8 +389,8 @@ func (r *reader) memory(c *Core) {
 	}
 }
 
-// hidden reads the states of networks with memory. Without a rollout in progress, if the snapshot has none or
-// those of another number of environments, they begin anew.
+// hidden reads the states of networks with memory. Without a rollout in progress they start from zero if
+// the snapshot has none, or those of another number of environments.
 func (r *reader) hidden(c *Core, rollout int) {
 	if len(c.hiddens) == 0 || c.Rollout == nil {
 		return

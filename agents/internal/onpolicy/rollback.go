@@ -115,8 +115,8 @@ func (c *Learner) rollback() {
 	c.undo = undo{}
 }
 
-// undo holds what an update changes beside parameters and moments, as it was when the update began. Its tensors belong
-// to the update's scope.
+// undo holds what an update changes, except parameters and moments, as it was when the update began. Its tensors
+// belong to the update's scope.
 type undo struct {
 	generator, pcg  []byte
 	schedule        map[string]float64
@@ -137,7 +137,8 @@ func (c *Learner) checkReady(ctx context.Context) error {
 		return c.errorf("Update before the rollout's %d timesteps are complete; call it when Ready", c.Config.Rollouts)
 	}
 	if curve, ok := c.Scheduler.(*schedulers.Curve); ok && !curve.Planned() {
-		return c.errorf("\"learning_rate_scheduler_kwargs\" says auto, which is the length of the run, and it is not known: give the trainer " +
+		return c.errorf("\"learning_rate_scheduler_kwargs\" says auto, which is the length of the run, and it is " +
+			"not known: give the trainer " +
 			"Timesteps, or the population TotalSteps; a training loop of one's own calls Plan")
 	}
 	return ctx.Err()

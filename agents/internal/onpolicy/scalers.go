@@ -64,7 +64,8 @@ type statistic struct {
 func (x scaler) statistics() []statistic {
 	switch s := x.Scaler.(type) {
 	case *preprocessors.RunningStandardScaler:
-		return []statistic{{layout.RunningMean, s.Mean}, {layout.RunningVariance, s.Variance}, {layout.CurrentCount, s.Count}}
+		return []statistic{{layout.RunningMean, s.Mean}, {layout.RunningVariance, s.Variance}, {layout.CurrentCount,
+			s.Count}}
 	case *preprocessors.RunningMeanAbsScaler:
 		return []statistic{{layout.RunningMeanAbs, s.Mean}, {layout.CurrentCount, s.Count}}
 	}
@@ -77,7 +78,8 @@ func (c *scalers) allScalers() []scaler {
 	for _, x := range []struct {
 		name   string
 		scaler *preprocessors.RunningStandardScaler
-	}{{layout.ObservationScaler, c.ObservationScaler}, {layout.StateScaler, c.StateScaler}, {layout.ValueScaler, c.VScaler}} {
+	}{{layout.ObservationScaler, c.ObservationScaler}, {layout.StateScaler, c.StateScaler}, {layout.ValueScaler,
+		c.VScaler}} {
 		if x.scaler == nil {
 			all = append(all, scaler{name: x.name})
 		} else {
@@ -103,14 +105,15 @@ func (c *scalers) AddScaler(name string, s preprocessors.Scaler) {
 }
 
 // learnScale lets a scaler learn from a field of the rollout.
-func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandardScaler, kept *memory.Packing, field string) {
+func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandardScaler, kept *memory.Packing,
+	field string) {
 	if scaler != nil {
 		c.LearnScale(s, scaler, kept, c.ValidRows(s, field))
 	}
 }
 
-// LearnScale lets a scaler learn from rows (…, width), and if there are several ranks from the rows of all of them. kept
-// says how the rows are kept: pictures are learned from in portions; nil is for rows that are numbers.
+// LearnScale lets a scaler learn from rows (…, width), and if there are several ranks from the rows of all of them.
+// kept says how the rows are kept: pictures are learned from in portions; nil is for rows that are numbers.
 func (c *Core) LearnScale(s *tensor.Scope, scaler preprocessors.Scaler, kept *memory.Packing, rows tensor.Tensor) {
 	together := c.pooled()
 	if s.Err() != nil || tensor.Size(rows, 0) == 0 && !together {

@@ -44,10 +44,12 @@ func (c *Rates) newScheduler() (err error) {
 		c.movingKL = k.Config().Divergence == schedulers.GaussianKL
 		cfg.ScheduleKLThreshold = k.Config().KLThreshold
 		if cfg.Skrl() && (c.period != schedulers.EveryEpoch || c.distributions) {
-			return c.errorf("\"compatibility\" is %q, whose KLAdaptiveLR has \"step\" epoch and \"divergence\" estimate", cfg.Compatibility)
+			return c.errorf("\"compatibility\" is %q, whose KLAdaptiveLR has \"step\" epoch and \"divergence\" "+
+				"estimate", cfg.Compatibility)
 		}
 	}
-	cfg.LearningRateSchedulerKwargs, err = schedulers.Settings(cfg.LearningRateScheduler, cfg.LearningRateSchedulerKwargs)
+	cfg.LearningRateSchedulerKwargs, err = schedulers.Settings(cfg.LearningRateScheduler,
+		cfg.LearningRateSchedulerKwargs)
 	return err
 }
 
@@ -165,15 +167,18 @@ func (c *Collector) recordDistribution(s *tensor.Scope, mean, stdDev tensor.Tens
 func (c *Rates) CheckSettings(cfg *agents.OnPolicy) error {
 	switch x := cfg.ScheduleKLThreshold; {
 	case c.period == "" && x != 0:
-		return c.errorf("\"schedule_kl_threshold\" is %g, but \"learning_rate_scheduler\" is not KLAdaptiveLR; leave it at 0", x)
+		return c.errorf("\"schedule_kl_threshold\" is %g, but \"learning_rate_scheduler\" is not KLAdaptiveLR; "+
+			"leave it at 0", x)
 	case c.period != "" && !(x > 0 && x <= math.MaxFloat32):
 		return c.errorf("\"schedule_kl_threshold\" is %g: want a finite number > 0", x)
 	case c.gaussian:
 		return nil
 	case cfg.BoundsLossScale > 0:
-		return c.errorf("\"bounds_loss_scale\" is %g, but the policy is not Gaussian and its actions have no mean; set it to 0", cfg.BoundsLossScale)
+		return c.errorf("\"bounds_loss_scale\" is %g, but the policy is not Gaussian and its actions have no "+
+			"mean; set it to 0", cfg.BoundsLossScale)
 	case c.distributions:
-		return c.errorf("learning_rate_scheduler_kwargs: \"divergence\" is gaussian, but the policy is not; use estimate")
+		return c.errorf("learning_rate_scheduler_kwargs: \"divergence\" is gaussian, but the policy is not; use " +
+			"estimate")
 	}
 	return nil
 }

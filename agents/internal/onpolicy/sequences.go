@@ -31,7 +31,8 @@ func (c *Batches) wholeSequences(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 }
 
 // sequenceBatches yields minibatches of the given spans of the sequences in the given order.
-func (c *Batches) sequenceBatches(s *tensor.Scope, order tensor.Tensor, spans []memory.Span, epoch int) iter.Seq[Batch] {
+func (c *Batches) sequenceBatches(s *tensor.Scope, order tensor.Tensor, spans []memory.Span,
+	epoch int) iter.Seq[Batch] {
 	l, count := int64(c.length), int64(c.countSequences())
 	// The rows of each minibatch, step by step.
 	first := s.IndexSelect(c.firstRows, 0, order)
@@ -57,7 +58,8 @@ func (c *Batches) sequenceBatches(s *tensor.Scope, order tensor.Tensor, spans []
 			b := all.rows(s, i, memory.Span{Start: span.Start * l, Len: span.Len * l})
 			if b.keepRows(s, c.learnable(s, parts[i])); b.Rows == 0 {
 				if c.Group.Several() { // the other ranks wait for this one in every minibatch
-					s.Fail(c.errorf("minibatch %d of rank %d has no row to learn from, because none of its steps shows a transition; lower \"mini_batches\"", i, c.Group.Rank()))
+					s.Fail(c.errorf("minibatch %d of rank %d has no row to learn from, because none of its steps "+
+						"shows a transition; lower \"mini_batches\"", i, c.Group.Rank()))
 					return
 				}
 				continue

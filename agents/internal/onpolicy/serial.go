@@ -12,8 +12,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/exclusive"
 )
 
-// Serial lets one method of an algorithm run at a time and refuses every method after Close. An update that an [Overlap]
-// makes on its own goroutine does not count as a running method. C is the type of the algorithm's settings.
+// Serial lets one method of an algorithm run at a time and refuses every method after Close. An update that an
+// [Overlap] makes on its own goroutine does not count as a running method. C is the type of the algorithm's settings.
 //
 // Name, Spaces, HiddenSizes, Architectures and Ranks never change and are not guarded. NumEnvs, LearningRate,
 // Hyperparameters and Settings may be called at any time, by any goroutine and after Close. While another method runs

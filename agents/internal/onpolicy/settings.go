@@ -25,21 +25,26 @@ func Validate(c *agents.OnPolicy, prefix string, networks int) error {
 			"a rollout is made of whole sequences", prefix, l, c.Rollouts)
 	}
 	if c.SGDMomentum > 0 && c.Optimizer != "sgd" {
-		return fmt.Errorf("%s: \"sgd_momentum\" is %g, but \"optimizer\" is %q, which has no such momentum: set \"optimizer\" to \"sgd\"",
+		return fmt.Errorf("%s: \"sgd_momentum\" is %g, but \"optimizer\" is %q, which has no such momentum: set "+
+			"\"optimizer\" to \"sgd\"",
 			prefix, c.SGDMomentum, c.Optimizer)
 	}
 	if c.Skrl() && (c.BoundsLossScale > 0 || c.MiniBatchOrder != "random") {
-		return fmt.Errorf("%s: \"compatibility\" is %q, which has neither \"bounds_loss_scale\" nor \"mini_batch_order\"", prefix,
+		return fmt.Errorf("%s: \"compatibility\" is %q, which has neither \"bounds_loss_scale\" nor "+
+			"\"mini_batch_order\"", prefix,
 			c.Compatibility)
 	}
 	if c.Skrl() && c.Overlap {
-		return fmt.Errorf("%s: \"overlap\" is true, but \"compatibility\" is %q, which learns and acts in turns", prefix, c.Compatibility)
+		return fmt.Errorf("%s: \"overlap\" is true, but \"compatibility\" is %q, which learns and acts in turns",
+			prefix, c.Compatibility)
 	}
 	if c.Experiment.StoreSeparately {
-		return fmt.Errorf("%s: \"experiment.store_separately\" is true: gorl stores one checkpoint a time, whose arrays are named by module; set it to false", prefix)
+		return fmt.Errorf("%s: \"experiment.store_separately\" is true: gorl stores one checkpoint a time, whose "+
+			"arrays are named by module; set it to false", prefix)
 	}
 	if c.RewardsShaperScale == 0 {
-		return fmt.Errorf("%s: \"rewards_shaper_scale\" is 0: every reward would vanish; leave it out, or use 1", prefix)
+		return fmt.Errorf("%s: \"rewards_shaper_scale\" is 0: every reward would vanish; leave it out, or use 1",
+			prefix)
 	}
 	return cmp.Or(
 		CheckKwargs(prefix, "learning_rate_scheduler", c.LearningRateScheduler, c.LearningRateSchedulerKwargs),

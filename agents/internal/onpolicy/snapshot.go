@@ -87,8 +87,8 @@ func (c *State) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, erro
 		}
 		values[layout.Memories] = cursors
 	}
-	// The rollout in progress. Of a complete one, which an update is to learn from, what follows its last step is needed,
-	// too.
+	// The rollout in progress. Of a complete one, which an update is to learn from, what follows its last step is
+	// needed, too.
 	if opt.Buffers && c.Rollout != nil && c.Rollout.Len() > 0 {
 		values[layout.RolloutSteps] = c.Rollout.Len()
 		s := tensor.NoGrad()

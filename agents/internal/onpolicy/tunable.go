@@ -18,8 +18,8 @@ func ReadTunable(tunable map[string]*float64) map[string]float64 {
 	return out
 }
 
-// Assign writes values over the tunable settings of next, a copy of the agent's settings: all, or none if a key is unknown.
-// Of several learning rates or clips, tunable has the first; the others change in proportion.
+// Assign writes values over the tunable settings of next, a copy of the agent's settings: all, or none if a key is
+// unknown. Of several learning rates or clips, tunable has the first; the others change in proportion.
 func (c *Rates) Assign(next *agents.OnPolicy, tunable map[string]*float64, values map[string]float64) error {
 	var problems []error
 	for _, k := range slices.Sorted(maps.Keys(values)) {
