@@ -22,7 +22,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
-	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -57,25 +56,16 @@ type Options struct {
 // learner is the inside of an [Agent]: what all on-policy agents share, and what AMP adds.
 type learner struct {
 	onpolicy.Parts
-	cfg            *Config
-	discriminator  models.Network
-	styleValue     models.Network // nil with one critic; styleEstimator has the fields of its estimates
-	styleEstimator *onpolicy.Critic
-	encoder        models.Network // nil without latents
-	motions        MotionSource
-	scaler         preprocessors.Scaler // of AMP observations; nil for none
-	motionSet      *memory.Replay       // the reference motion that minibatches draw from; nil with differences
-	replay         *memory.Replay       // the policy's earlier motion
-	// (M), 0 for features that the discriminator does not see; a zero Tensor for none
-	mask          tensor.Tensor
-	maskScope     *tensor.Scope     // owns it
-	motionLatents []float32         // what Latents returned last; nil if it must be computed again
-	windows       *windows          // the motion that each latent encodes; nil unless latent_mode is "calm"
-	middle, half  tensor.Tensor     // (A), centre and half width of the action bounds; zero Tensors if not needed
-	unitsScope    *tensor.Scope     // owns middle and half
-	termination   *termination      // of episodes with a poor style; nil if the setting is off
-	rows          *memory.Packing   // how both, and the rollout, keep rows
-	separate      *tensor.Optimizer // the discriminator's own; nil if it shares the policy's
+	cfg *Config
+	*judge
+	*skills
+	*motionStore
+	styleValue     models.Network    // nil with one critic
+	styleEstimator *onpolicy.Critic  // styleValue with the fields of its estimates
+	motionLatents  []float32         // what Latents returned last; nil if it must be computed again
+	windows        *windows          // the motion that each latent encodes; nil unless latent_mode is "calm"
+	termination    *termination      // of episodes with a poor style; nil if the setting is off
+	separate       *tensor.Optimizer // the discriminator's own; nil if it shares the policy's
 	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
 	Draw sampler
 }
@@ -103,14 +93,15 @@ func New(o Options) (agent *Agent, err error) {
 		o.Models.close()
 		return nil, err
 	}
-	a := &learner{cfg: cfg, discriminator: o.Models.Discriminator, motions: o.Motions}
-	a.rows = memory.NewPacking(o.Spaces.AMPObservation)
+	a := &learner{cfg: cfg, judge: &judge{cfg: cfg, discriminator: o.Models.Discriminator},
+		motionStore: &motionStore{cfg: cfg, source: o.Motions, rows: memory.NewPacking(o.Spaces.AMPObservation)}}
+	a.skills = &skills{cfg: cfg, judge: a.judge}
 	options := onpolicy.Options{Name: "AMP", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Settings: cfg,
-		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group, RawObservations: a.latents()}
+		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group, RawObservations: a.cfg.latents()}
 	options.Fields = []onpolicy.Field{{Field: a.rows.Field("amp_observations"), Minibatch: true},
 		{Field: memory.Field{Name: "next_values", Width: 1}, Computed: !cfg.Skrl20()},
 		{Field: memory.Field{Name: "style_rewards", Width: 1}, Computed: true}}
-	if a.calm() {
+	if a.cfg.calm() {
 		width := o.Spaces.AMPObservation.Width()
 		options.Fields = append(options.Fields, onpolicy.Field{Field: memory.Field{Name: "windows", Width: width},
 			Minibatch: true})
@@ -147,8 +138,9 @@ func New(o Options) (agent *Agent, err error) {
 			_ = a.Close()
 		}
 	}()
+	a.judge.core, a.skills.core, a.motionStore.core = a.Parts, a.Parts, a.Parts
 	a.StageRecord, a.AfterRecord = recording(a.Collector, a.styleEstimator)
-	if a.calm() {
+	if a.cfg.calm() {
 		a.followWindows()
 	}
 	if cfg.TerminationStyleReward > 0 {
@@ -201,7 +193,7 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 		return nil, err
 	}
 	both.Actor().StageRecord, both.Actor().AfterRecord = recording(both.Actor(), style)
-	if !a.differential() {
+	if !a.cfg.differential() {
 		both.Fetch = func() ([]float32, error) { return a.reference(a.cfg.AMPBatchSize) }
 	}
 	return both, nil
@@ -240,7 +232,7 @@ func (a *learner) prepare() error {
 		return err
 	}
 	var err error
-	if !a.differential() {
+	if !a.cfg.differential() {
 		if a.motionSet, err = a.newMemory(a.cfg.MotionDatasetSize, a.Spaces().AMPObservation.Width()); err != nil {
 			return err
 		}
@@ -273,7 +265,7 @@ func (a *learner) prepare() error {
 	if got := tensor.Shape(logits); len(got) != 2 || got[1] != 1 {
 		return fmt.Errorf("amp: the discriminator's output has shape %v, want (N, 1)", got)
 	}
-	return cmp.Or(a.probeStyleValue(s), a.probeEncoder(s))
+	return cmp.Or(probeCritic(s, a.styleValue, a.ZeroInputs(s)), a.probeEncoder(s))
 }
 
 // recording returns two functions that add AMP observations (N, M) to a collector's rollout. stage puts them into the

@@ -74,7 +74,7 @@ func WithConditionalDiscriminator(m Models, sp spaces.Set, latent int, hidden []
 }
 
 // calm reports whether the discriminator is conditioned on latents, which are encodings of motion.
-func (a *learner) calm() bool { return a.latents() && a.cfg.LatentMode == calm }
+func (c *Config) calm() bool { return c.latents() && c.LatentMode == calm }
 
 // validateCALM refuses settings that do not go with latent_mode "calm".
 func (c *Config) validateCALM() error {
@@ -120,12 +120,12 @@ func (o Options) checkCALM(cfg *Config) error {
 }
 
 // pairs asks the source for n pairs of windows of reference motion that overlap, and checks them.
-func (a *learner) pairs(n int) ([]float32, error) {
-	space := a.Spaces().AMPObservation
+func (a *motionStore) pairs(n int) ([]float32, error) {
+	space := a.core.Spaces().AMPObservation
 	var rows []float32
-	err := panics.Guard(fmt.Sprintf("the source (%T)", a.motions), func() (err error) {
+	err := panics.Guard(fmt.Sprintf("the source (%T)", a.source), func() (err error) {
 		// checkCALM has checked the type
-		rows, err = a.motions.(OverlappingMotionSource).CollectOverlappingMotions(n, a.Rng)
+		rows, err = a.source.(OverlappingMotionSource).CollectOverlappingMotions(n, a.core.Rng)
 		return err
 	})
 	if err == nil && len(rows) != 2*n*space.Width() {
@@ -144,8 +144,8 @@ func (a *learner) pairs(n int) ([]float32, error) {
 
 // conditionOf returns the latents (n, L) at the end of observations (n, O), which condition the discriminator. It
 // returns the zero Tensor unless latent_mode is "calm".
-func (a *learner) conditionOf(s *tensor.Scope, observations tensor.Tensor) tensor.Tensor {
-	if !a.calm() {
+func (a *skills) conditionOf(s *tensor.Scope, observations tensor.Tensor) tensor.Tensor {
+	if !a.cfg.calm() {
 		return tensor.Tensor{}
 	}
 	return a.latentOf(s, observations)
@@ -161,11 +161,11 @@ func concatLatents(s *tensor.Scope, rows, latents tensor.Tensor) tensor.Tensor {
 }
 
 // splitRows cuts rows (n, M+W) into (n, M) and (n, W).
-func (a *learner) splitRows(s *tensor.Scope, rows tensor.Tensor) (first, second tensor.Tensor) {
+func (a *judge) splitRows(s *tensor.Scope, rows tensor.Tensor) (first, second tensor.Tensor) {
 	if s.Err() != nil {
 		return tensor.Tensor{}, tensor.Tensor{}
 	}
-	m := int64(a.Spaces().AMPObservation.Width())
+	m := int64(a.core.Spaces().AMPObservation.Width())
 	return s.Narrow(rows, 1, 0, m), s.Narrow(rows, 1, m, tensor.Size(rows, 1)-m)
 }
 
@@ -249,7 +249,7 @@ func (a *Agent) Encode(ampObservations []float32) (latents []float32, err error)
 
 func (a *learner) encodeRows(ampObservations []float32) ([]float32, error) {
 	width := a.Spaces().AMPObservation.Width()
-	if !a.latents() {
+	if !a.cfg.latents() {
 		return nil, errors.New("amp: Encode: the agent has no encoder; set \"latent_size\"")
 	}
 	if len(ampObservations) == 0 || len(ampObservations)%width != 0 {
@@ -263,7 +263,7 @@ func (a *learner) encodeRows(ampObservations []float32) ([]float32, error) {
 }
 
 // encoded returns the latents of rows (n, M) as the encoder sees them.
-func (a *learner) encoded(s *tensor.Scope, rows tensor.Tensor) ([]float32, error) {
+func (a *skills) encoded(s *tensor.Scope, rows tensor.Tensor) ([]float32, error) {
 	z := a.encode(s, rows)
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("amp: encoding: %w", err)
@@ -288,7 +288,7 @@ func (a *Agent) Latents() (latents []float32, err error) {
 }
 
 func (a *learner) latentsOfMotion() ([]float32, error) {
-	if !a.calm() {
+	if !a.cfg.calm() {
 		return nil, errors.New("amp: Latents: the latents are not those of motion; set \"latent_mode\" to \"calm\"")
 	}
 	if a.motionLatents != nil {
@@ -311,19 +311,20 @@ func (a *learner) latentsOfMotion() ([]float32, error) {
 }
 
 // newMemory makes a memory of AMP observations, with latent_mode "calm" of rows that have so many values more.
-func (a *learner) newMemory(capacity, more int) (*memory.Replay, error) {
-	if a.calm() {
-		return memory.NewReplay(capacity, a.Spaces().AMPObservation.Width()+more, a.Device)
+func (a *motionStore) newMemory(capacity, more int) (*memory.Replay, error) {
+	if a.cfg.calm() {
+		return memory.NewReplay(capacity, a.core.Spaces().AMPObservation.Width()+more, a.core.Device)
 	}
-	return a.rows.NewReplay(capacity, a.Device)
+	return a.rows.NewReplay(capacity, a.core.Device)
 }
 
 // misfit returns the error of a discriminator whose inputs have another width.
-func (a *learner) misfit(err error) error {
-	if a.calm() {
+func (a *judge) misfit(err error) error {
+	if a.cfg.calm() {
 		return fmt.Errorf("amp: the discriminator does not fit AMP observations %v with %d values of a latent "+
 			"behind them, which "+
-			"amp.WithConditionalDiscriminator makes it for: %w", a.Spaces().AMPObservation, a.cfg.LatentSize, err)
+			"amp.WithConditionalDiscriminator makes it for: %w", a.core.Spaces().AMPObservation, a.cfg.LatentSize, err)
 	}
-	return fmt.Errorf("amp: the discriminator does not fit AMP observations %v: %w", a.Spaces().AMPObservation, err)
+	return fmt.Errorf("amp: the discriminator does not fit AMP observations %v: %w", a.core.Spaces().AMPObservation,
+		err)
 }

@@ -29,7 +29,7 @@ func DifferentialConfig() Config {
 }
 
 // differential reports whether AMP observations are differences.
-func (a *learner) differential() bool { return a.cfg.DiscriminatorMode == differential }
+func (c *Config) differential() bool { return c.DiscriminatorMode == differential }
 
 // validateMode refuses settings that do not go with discriminator_mode.
 func (c *Config) validateMode() error {
@@ -51,7 +51,7 @@ func (c *Config) validateMode() error {
 // differentialPenalty returns the logits of differences (fake, (m, 1)) and of the row of zeros (real, (1, 1)), and the
 // gradient penalty, a scalar: ½(E[‖∂d/∂x‖²] at the differences + ‖∂d/∂x‖² at zero), or the latter alone if
 // discriminator_gradient_penalty_samples is "motion".
-func (a *learner) differentialPenalty(s *tensor.Scope, differences, zero tensor.Tensor) (fake, real,
+func (a *judge) differentialPenalty(s *tensor.Scope, differences, zero tensor.Tensor) (fake, real,
 	penalty tensor.Tensor) {
 	real, penalty = a.penalised(s, zero)
 	if a.cfg.DiscriminatorGradientPenaltySamples == "motion" {

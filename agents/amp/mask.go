@@ -34,8 +34,8 @@ func parseFeatures(text string) (indices []int, err error) {
 
 // makeMask makes a row (M): 1 for features that the discriminator sees, 0 for masked ones, equal in every frame.
 // Without masked features it makes none.
-func (a *learner) makeMask() error {
-	c, width := a.cfg, a.Spaces().AMPObservation.Width()
+func (a *judge) makeMask() error {
+	c, width := a.cfg, a.core.Spaces().AMPObservation.Width()
 	if width%c.AMPObservationFrames != 0 {
 		return fmt.Errorf("amp: \"amp_observation_frames\" is %d, but an AMP observation has %d values, which are "+
 			"not %d frames of equal width",
@@ -66,13 +66,13 @@ func (a *learner) makeMask() error {
 	if left == 0 {
 		return fmt.Errorf("amp: \"discriminator_masked_features\" is %q, which leaves the discriminator nothing to see", c.DiscriminatorMaskedFeatures)
 	}
-	s := tensor.NoGrad().On(a.Device)
+	s := tensor.NoGrad().On(a.core.Device)
 	a.mask, a.maskScope = tensor.From(s, seen), s
 	return s.Err()
 }
 
 // masked returns rows (n, M), or rows with latents (n, M+L), whose masked features are 0.
-func (a *learner) masked(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+func (a *judge) masked(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 	if a.mask.T == nil || s.Err() != nil {
 		return rows
 	}

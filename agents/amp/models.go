@@ -162,15 +162,14 @@ func (m Models) check(cfg *Config) error {
 	return nil
 }
 
-// probeStyleValue runs the second critic once, if there is one.
-func (a *learner) probeStyleValue(s *tensor.Scope) error {
-	if a.styleValue == nil {
+// probeCritic runs a second critic, which may be nil, on one row of zeros.
+func probeCritic(s *tensor.Scope, n models.Network, in models.Inputs) error {
+	if n == nil {
 		return nil
 	}
-	v := a.styleValue.Forward(s, a.ZeroInputs(s))
+	v := n.Forward(s, in)
 	if err := s.Err(); err != nil {
-		return fmt.Errorf("amp: the second critic (StyleValue) does not fit observations %v: %w",
-			a.Spaces().Observation, err)
+		return fmt.Errorf("amp: the second critic (StyleValue) does not fit the observations: %w", err)
 	}
 	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
 		return fmt.Errorf("amp: the output of the second critic (StyleValue) has shape %v, want (N, 1)", got)

@@ -14,8 +14,8 @@ import (
 
 // makeScaler makes the scaler of AMP observations that the settings ask for, whose settings they then have with all
 // defaults.
-func (a *learner) makeScaler() (err error) {
-	c, width := a.cfg, a.Spaces().AMPObservation.Width()
+func (a *judge) makeScaler() (err error) {
+	c, width := a.cfg, a.core.Spaces().AMPObservation.Width()
 	const prefix = "amp: amp_observation_preprocessor_kwargs"
 	switch c.AMPObservationPreprocessor {
 	case agents.RunningStandardScaler:
@@ -24,7 +24,7 @@ func (a *learner) makeScaler() (err error) {
 			return err
 		}
 		c.AMPObservationPreprocessorKwargs = config.Dict(cfg)
-		a.scaler, err = preprocessors.NewRunningStandardScaler(width, cfg, a.Device)
+		a.scaler, err = preprocessors.NewRunningStandardScaler(width, cfg, a.core.Device)
 		if err != nil {
 			return err
 		}
@@ -34,11 +34,11 @@ func (a *learner) makeScaler() (err error) {
 			return err
 		}
 		c.AMPObservationPreprocessorKwargs = config.Dict(cfg)
-		if a.scaler, err = preprocessors.NewRunningMeanAbsScaler(width, cfg, a.Device); err != nil {
+		if a.scaler, err = preprocessors.NewRunningMeanAbsScaler(width, cfg, a.core.Device); err != nil {
 			return err
 		}
 	}
-	a.AddScaler(layout.AMPObservationScaler, a.scaler)
+	a.core.AddScaler(layout.AMPObservationScaler, a.scaler)
 	return nil
 }
 
@@ -50,9 +50,9 @@ func (a *learner) standardise(s *tensor.Scope) {
 		return
 	}
 	rows := a.ValidRows(s, "amp_observations")
-	if !a.differential() {
+	if !a.cfg.differential() {
 		motion := a.motionSet.Sample(s, a.Gen, tensor.Size(rows, 0))
-		if a.calm() {
+		if a.cfg.calm() {
 			motion, _ = a.splitRows(s, motion)
 		}
 		rows = s.Cat(0, rows, motion)
@@ -61,7 +61,7 @@ func (a *learner) standardise(s *tensor.Scope) {
 }
 
 // scaled returns rows (n, M), which are numbers, as the discriminator sees them.
-func (a *learner) scaled(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+func (a *judge) scaled(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 	if a.scaler == nil {
 		return rows
 	}
@@ -113,7 +113,7 @@ func (r random) Begin(*tensor.Scope, int) {}
 
 // MotionRows implements sampler.
 func (r random) MotionRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
-	if r.a.differential() {
+	if r.a.cfg.differential() {
 		return s.Zeros(1, int64(r.a.Spaces().AMPObservation.Width()))
 	}
 	return r.a.motionSet.Sample(s, r.a.Gen, n)
@@ -178,7 +178,7 @@ func (d *ahead) ReplayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
 // share, replay_admission_probability.
 func (a *learner) fillReplay(s *tensor.Scope) {
 	rows := a.ValidRows(s, "amp_observations")
-	if a.calm() { // with the motion behind the latents that the policy was given
+	if a.cfg.calm() { // with the motion behind the latents that the policy was given
 		rows = concatLatents(s, rows, a.ValidRows(s, "windows"))
 	}
 	if p := a.cfg.ReplayAdmissionProbability; p < 1 && a.replay.Len() == a.replay.Capacity() {

@@ -27,7 +27,7 @@ func (a *learner) styleRewards(ampObservations []float32) ([]float32, error) {
 	defer s.Close()
 	rows := tensor.From(s, ampObservations, int64(len(ampObservations)/width), int64(width))
 	var latents tensor.Tensor
-	if a.calm() {
+	if a.cfg.calm() {
 		rows, latents = a.splitRows(s, rows)
 	}
 	rewards := a.styleReward(s, a.logits(s, concatLatents(s, a.scaled(s, rows), latents)))
@@ -39,9 +39,9 @@ func (a *learner) styleRewards(ampObservations []float32) ([]float32, error) {
 
 // judgedWidth returns the width of what the discriminator reads: AMP observations, with latent_mode "calm" with a
 // latent behind each.
-func (a *learner) judgedWidth() int {
-	if a.calm() {
-		return a.Spaces().AMPObservation.Width() + a.cfg.LatentSize
+func (a *judge) judgedWidth() int {
+	if a.cfg.calm() {
+		return a.core.Spaces().AMPObservation.Width() + a.cfg.LatentSize
 	}
-	return a.Spaces().AMPObservation.Width()
+	return a.core.Spaces().AMPObservation.Width()
 }

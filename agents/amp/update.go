@@ -30,7 +30,7 @@ func (a *learner) Update(ctx context.Context) error {
 		a.standardise(s)
 		style := a.reward(s)
 		var skill tensor.Tensor // what the encoder adds to the reward
-		if a.latents() {
+		if a.cfg.latents() {
 			skill = a.encoderReward(s)
 		}
 		a.estimate(s, style, skill)
@@ -53,7 +53,7 @@ func (a *learner) Update(ctx context.Context) error {
 		}
 
 		more := map[string]tensor.Tensor{"Reward / Style reward (mean)": a.Mean(s, a.ValidOf(s, style))}
-		if a.latents() {
+		if a.cfg.latents() {
 			more["Reward / Encoder reward (mean)"] = a.Mean(s, a.ValidOf(s, skill))
 		}
 		if err := a.Conclude(s, meter, 0, more); err != nil {
@@ -81,7 +81,7 @@ func (a *learner) reward(s *tensor.Scope) tensor.Tensor {
 }
 
 // styleReward returns the style reward (n, 1) of logits (n, 1).
-func (a *learner) styleReward(s *tensor.Scope, logits tensor.Tensor) tensor.Tensor {
+func (a *judge) styleReward(s *tensor.Scope, logits tensor.Tensor) tensor.Tensor {
 	switch a.cfg.DiscriminatorLoss {
 	case "lsgan": // max(0, 1 − ¼(d − 1)²), Peng et al. 2021, eq. 7
 		return s.ClampMin(s.ScalarSub(1, s.MulScalar(s.Square(s.AddScalar(logits, -1)), 0.25)), 0)
@@ -150,7 +150,7 @@ func (a *learner) figures(l *losses) []onpolicy.Figure {
 			&l.policyRight),
 		track("Discriminator / Logit (motion)", &l.motionLogit), track("Discriminator / Logit (policy)",
 			&l.policyLogit)}
-	if a.latents() {
+	if a.cfg.latents() {
 		list = append(list, track("Loss / Encoder loss", &l.encoder), track("Loss / Diversity loss", &l.diversity))
 	}
 	return list
@@ -161,7 +161,7 @@ func (a *learner) figures(l *losses) []onpolicy.Figure {
 func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.Meter) (moved tensor.Tensor, stop bool,
 	err error) {
 	var encodings tensor.Tensor
-	if a.calm() {
+	if a.cfg.calm() {
 		b, encodings = a.encodeAgain(s, b)
 	}
 
@@ -186,7 +186,7 @@ func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.M
 	l.verdict = a.discriminate(s, b, encodings)
 	var loss tensor.Tensor
 	loss, l.bounds = a.BoundsLoss(s, e, s.Add(s.Add(s.Add(l.policy, l.entropyLoss), l.value), l.loss))
-	if a.latents() {
+	if a.cfg.latents() {
 		l.encoder, l.diversity = a.skillLosses(s, b, e, l.ownEncoder)
 		loss = s.Add(loss, s.Add(s.MulScalar(l.encoder, a.cfg.EncoderLossScale), s.MulScalar(l.diversity,
 			a.cfg.DiversityLossScale)))
@@ -198,17 +198,12 @@ func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.M
 	if stop, err := a.TooFar(s, kl); stop || err != nil {
 		return l.moved, stop, err
 	}
-	a.step(s)
-	a.NoteStdDev(s, e)
-	l.norm = s.Select(a.Optimizer.Norms, 0, 0)
-	meter.Add(s, a.figures(&l))
-	return l.moved, false, s.Err()
-}
-
-// step makes one optimizer step of all networks, the discriminator's with its own optimizer if it has one.
-func (a *learner) step(s *tensor.Scope) {
 	if a.Step(s) && a.separate != nil {
 		a.separate.ClipGrad(s)
 		a.separate.Step(s)
 	}
+	a.NoteStdDev(s, e)
+	l.norm = s.Select(a.Optimizer.Norms, 0, 0)
+	meter.Add(s, a.figures(&l))
+	return l.moved, false, s.Err()
 }
