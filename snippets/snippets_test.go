@@ -19,11 +19,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/internal/test/peers"
-	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
-	"github.com/gorl-dev/gorl/pbt/report"
-	"github.com/gorl-dev/gorl/pbt/schedule"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -103,7 +100,6 @@ func TestSnippetsTuneAllocator(t *testing.T) {
 		}
 		switch filepath.Dir(path) {
 		case "own_command": // cli.Main does it
-		case "motion_clips": // trains nothing
 		default:
 			if !strings.Contains(string(text), "func main() {\n\ttensor.TuneAllocator()\n") {
 				t.Errorf("%s does not begin with tensor.TuneAllocator", path)
@@ -170,46 +166,6 @@ func TestCustomEnvironment(t *testing.T) {
 	want(t, output, `before training: +[0-9]% of the goals`, `after training: +([6-9]\d|100)% of the goals`)
 }
 
-func TestCustomModel(t *testing.T) {
-	want(t, run(t, t.TempDir(), "custom_model", "-timesteps", "128"), `return -\d+\.\d over 32 episodes, with 17 parameter tensors`)
-}
-
-func TestMotionClips(t *testing.T) {
-	want(t, run(t, t.TempDir(), "motion_clips"), `gait: 55 frames, 1\.100 s, loop wrap, 9 positions`, `8 rows of AMP observations: 34 values each`)
-}
-
-func TestMotionClipsFromFile(t *testing.T) {
-	path, err := filepath.Abs(filepath.Join("..", "motions", "testdata", "tiny.npz"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	clip, err := motions.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want(t, run(t, t.TempDir(), "motion_clips", path), regexp.QuoteMeta(clip.Name())+`: \d+ frames`, `8 rows of AMP observations`)
-}
-
-func TestStepByStep(t *testing.T) {
-	output := run(t, t.TempDir(), "step_by_step", "-timesteps", "128")
-	found := regexp.MustCompile(`with a trainer: (.*)\nby hand: (.*)\n`).FindStringSubmatch(output)
-	if found == nil || found[1] != found[2] {
-		t.Errorf("the two loops are not the same run:\n%s", output)
-	}
-}
-
-func TestPPOPendulum(t *testing.T) {
-	dir := t.TempDir()
-	want(t, run(t, dir, "ppo_pendulum", "-timesteps", "128", "-out", "film"), `return -\d+\.\d over 64 episodes`, `film in film`)
-	films, err := filepath.Glob(filepath.Join(dir, "film", "*.gif"))
-	if err != nil || len(films) != 1 {
-		t.Fatalf("films: %v, %v; want one", films, err)
-	}
-	if n := frames(t, films[0]); n < 100 {
-		t.Errorf("the film has %d pictures, want an episode's", n)
-	}
-}
-
 // An interrupted run that is resumed must reach the very parameters of one that was not interrupted.
 func TestResume(t *testing.T) {
 	dir := t.TempDir()
@@ -230,7 +186,7 @@ func TestResume(t *testing.T) {
 
 func TestFromYAML(t *testing.T) {
 	dir := t.TempDir()
-	want(t, run(t, dir, "from_yaml", "-timesteps", "64", "-envs", "8"), `AMP trained for 64 timesteps`, `run in runs/from_yaml`)
+	want(t, run(t, dir, "from_yaml", "-steps", "64", "-envs", "8"), `AMP trained for 64 timesteps`, `run in runs/from_yaml`)
 	written := filepath.Join(dir, "runs", "from_yaml")
 	scalars, err := tracking.ReadFile(filepath.Join(written, tracking.ScalarsFile))
 	if err != nil {
@@ -252,7 +208,18 @@ func TestFromYAML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, run(t, dir, "from_yaml", "-config", path, "-timesteps", "32", "-envs", "4", "-out", "other"), `AMP trained for 32 timesteps`, `run in other/from_yaml`)
+	want(t, run(t, t.TempDir(), "from_yaml", "-config", path, "-steps", "32", "-envs", "4"), `AMP trained for 32 timesteps`, `run in runs/from_yaml`)
+
+	args := []string{"-population", "-envs", "4", "-interval", "2048", "-steps", "4096"}
+	want(t, run(t, dir, "from_yaml", args...), `Best: member [0-5] after \d+ environment steps, episode\.return -\d+`,
+		`The journal is in runs/from_yaml_population`)
+	events, err := journal.Read(filepath.Join(dir, "runs", "from_yaml_population", journal.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tuned := events[0].Run.Tuned; !cmp.Equal(tuned, []string{"discount_factor", "learning_rate"}) {
+		t.Errorf("tuned are %v, want what the file samples and mutates", tuned)
+	}
 }
 
 func TestPBTAMP(t *testing.T) {
@@ -314,26 +281,6 @@ func TestPBTRewardShaping(t *testing.T) {
 	}
 	if replaced == 0 || !mutated {
 		t.Errorf("%d members were replaced, the shaping changed: %t", replaced, mutated)
-	}
-}
-
-func TestPBTReplay(t *testing.T) {
-	dir := t.TempDir()
-	args := []string{"-members", "2", "-steps", "8192", "-interval", "4096", "-episodes", "2", "-out", "replayed"}
-	output := run(t, dir, "pbt_replay", args...)
-	want(t, output, `from environment step +member +learning rate`, `the best of the population +\d+ +-\d+`, `the schedule, from another seed +\d+ +-\d+`, `a common choice`, `report\.html`)
-	s, err := schedule.Read(filepath.Join(dir, "replayed", "schedule.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Objective != "episode.return" || len(s.Keys()) != 2 || s.Steps != 4096 && s.Steps != 8192 {
-		t.Errorf("the schedule is %+v", s)
-	}
-	if page, err := os.ReadFile(filepath.Join(dir, "replayed", report.PageFile)); err != nil || !bytes.Contains(page, []byte("2 pendulums")) {
-		t.Errorf("the page: %v", err)
-	}
-	if again := run(t, dir, "pbt_replay", args...); again != output { // the population is trained already
-		t.Errorf("run again, it says\n%s, not\n%s", again, output)
 	}
 }
 
@@ -404,16 +351,6 @@ WebAssembly.instantiate(fs.readFileSync(process.argv[2]), go.importObject).then(
 	if _, scan := fmt.Sscan(string(out), &refused, &action); err != nil || scan != nil || refused != 7 || float32(action) != expected {
 		t.Errorf("in the page: %v, %s; want 7 refusals and %v", err, out, expected)
 	}
-}
-
-// Without Python the program says how to get it, and that is no error.
-func TestGymnasiumCartPole(t *testing.T) {
-	want(t, run(t, t.TempDir(), "gymnasium_cartpole", "-python", "no-such-python"), `needs Python 3\.8 with gymnasium`, "make peers")
-}
-
-func TestPeersGymnasiumCartPole(t *testing.T) {
-	peers.Python(t, "gymnasium") // which the program finds by itself
-	want(t, run(t, t.TempDir(), "gymnasium_cartpole", "-timesteps", "320"), `CartPole-v1: return \d+\.\d over 32 episodes`)
 }
 
 func TestGymnasiumAMP(t *testing.T) {
@@ -488,19 +425,6 @@ launcher: {name: small, max_parallel: 2}
 	want(t, run(t, dir, "pbt_processes", args...), `member 0: finished`, `Best: member`)
 }
 
-func TestPBTFromYAML(t *testing.T) {
-	dir := t.TempDir()
-	args := []string{"-envs", "4", "-interval", "2048", "-steps", "4096"}
-	want(t, run(t, dir, "pbt_from_yaml", args...), `Best: member [0-3] after \d+ environment steps, episode\.return -\d+`, `The journal is in runs/pbt_from_yaml`)
-	events, err := journal.Read(filepath.Join(dir, "runs", "pbt_from_yaml", journal.File))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tuned := events[0].Run.Tuned; !cmp.Equal(tuned, []string{"discount_factor", "learning_rate"}) {
-		t.Errorf("tuned are %v, want what the file samples and mutates", tuned)
-	}
-}
-
 // The population continues with the architectures that it had evolved to.
 func TestEvolvePPO(t *testing.T) {
 	dir := t.TempDir()
@@ -524,14 +448,5 @@ func TestEvolvePPO(t *testing.T) {
 	elites, err := filepath.Glob(filepath.Join(dir, "demo", "elite", "*.safetensors"))
 	if err != nil || len(elites) != 1 {
 		t.Errorf("elites %v, %v", elites, err)
-	}
-}
-
-func TestEvolveAMP(t *testing.T) {
-	dir := t.TempDir()
-	want(t, run(t, dir, "evolve_amp", "-members", "2", "-envs", "4", "-steps", "512", "-interval", "128", "-out", "demo"),
-		`style_reward_scale`, `Elite: member [01] of generation \d, return \d+\.\d: policy 17→\[.*discriminator 34→\[.* A film is in demo`)
-	if n := frames(t, filepath.Join(dir, "demo", "walk.gif")); n < 100 {
-		t.Errorf("the film has %d pictures, want 6 seconds", n)
 	}
 }

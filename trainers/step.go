@@ -123,7 +123,7 @@ func Observation(s *envs.Step) agents.Observation {
 
 // Transition returns what an agent records after an environment's step. It shares the step's slices, which the
 // environment overwrites with the next step, so it is for Record and not for keeping. A training loop of one's own is,
-// with the errors left out (snippets/step_by_step has them):
+// with the errors left out:
 //
 //	now, _ := env.Reset(seed)
 //	for range timesteps {

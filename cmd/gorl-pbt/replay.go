@@ -31,8 +31,7 @@ Training one agent with them takes the program that builds the agent:
 	err = schedule.Train(ctx, trainee, s, schedule.Options{})
 
 Where training is interrupted, restore the trainee's snapshot and call Train
-again: it goes on where the trainee's steps say. snippets/pbt_replay is a whole
-program.
+again: it goes on where the trainee's steps say.
 
 Where the networks of the population evolved, the architectures that the weights
 had are written down too, but not replayed: the agent keeps the networks that
