@@ -2,12 +2,13 @@ package ppo
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
@@ -192,179 +193,6 @@ func TestRandomOnce(t *testing.T) {
 	}
 }
 
-// normal is a Gaussian policy's mean and standard deviation for rows, in double precision.
-type normal struct{ mean, std []float64 }
-
-// of evaluates the policy, on rows of the rollout.
-func (x *normal) of(t *testing.T, s *tensor.Scope, e models.Evaluation) {
-	x.mean = tensortest.Float64s(t, s, e.Mean)
-	std := tensortest.Float64s(t, s, e.StdDev)
-	x.std = make([]float64, len(x.mean))
-	for i := range x.std {
-		x.std[i] = std[i%len(std)]
-	}
-}
-
-// closedForm is rl_games' divergence of two such policies, the mean over n rows.
-func closedForm(now, before normal, n int) float64 {
-	sum := 0.0
-	for i, m := range now.mean {
-		s0, s1, d := before.std[i], now.std[i], before.mean[i]-m
-		sum += math.Log(s0/s1+1e-5) + (s1*s1+d*d)/(2*(s0*s0+1e-5)) - 0.5
-	}
-	return sum / float64(n)
-}
-
-// threshold is the divergence that schedules of these tests aim at.
-const threshold = 5e-4
-
-// update does what Update does, with a learning rate that a loop of plain Go chooses: b has no schedule, and no
-// scaler of observations. It returns the rate after each optimizer step.
-func update(t *testing.T, b *Agent, rate *float64, period, divergence string) (rates []float64) {
-	t.Helper()
-	const width = 2
-	l := b.learner
-	adapt := func(kl float64) {
-		if kl > 2*threshold {
-			*rate = math.Max(*rate/1.5, 1e-6)
-		}
-		if kl < threshold/2 {
-			*rate = math.Min(*rate*1.5, 1e-2)
-		}
-		for i := range l.Optimizer.Groups {
-			l.Optimizer.Groups[i].LearningRate = *rate
-		}
-	}
-	mean := func(x []float64) float64 {
-		sum := 0.0
-		for _, v := range x {
-			sum += v
-		}
-		return sum / float64(len(x))
-	}
-	err := l.Attempt(t.Context(), func(s *tensor.Scope) error {
-		l.estimate(s)
-		r := l.Rollout
-		n := r.Steps() * r.Envs()
-		// The old policy of every row, not recorded but computed anew.
-		var old normal
-		old.of(t, s, l.Policy.Evaluate(s, l.Inputs(s, r.Rows("observations"), tensor.Tensor{}), r.Rows("actions")))
-		all := tensortest.Float32s(t, s, r.Rows("observations"))
-		number := map[[4]float32]int{}
-		for i := range n {
-			number[[4]float32(all[4*i:])] = i
-		}
-		var total []float64
-		for epoch := range l.Config.LearningEpochs {
-			var kls []float64
-			for batch := range l.Epoch(s, epoch) {
-				g := tensor.NewScope().On(l.Device)
-				e, predicted := models.EvaluateBoth(g, l.Policy, l.Value, batch.Of(layout.Policy),
-					batch.Of(layout.Value), batch.Actions)
-				policyLoss, _, _ := g.Surrogate(e.LogProb, batch.LogProb, batch.Advantages, l.Config.RatioClip)
-				valueLoss := g.MulScalar(l.ValueLoss(g, predicted, batch.Values, batch.Returns),
-					l.Config.ValueLossScale)
-				_, entropyLoss := l.EntropyLoss(g, e)
-				now, logProb, was := tensortest.Float64s(t, g, e.LogProb), 0.0, tensortest.Float64s(t, g, batch.LogProb)
-				for i := range now {
-					d := now[i] - was[i]
-					logProb += (math.Exp(d) - 1 - d) / float64(len(now))
-				}
-				var present, before normal
-				present.of(t, g, e)
-				observations := tensortest.Float32s(t, g, batch.Inputs.Observations)
-				rows := make([]int, batch.Rows)
-				for i := range rows {
-					row := number[[4]float32(observations[4*i:])]
-					rows[i] = row
-					before.mean = append(before.mean, old.mean[row*width:(row+1)*width]...)
-					before.std = append(before.std, old.std[row*width:(row+1)*width]...)
-				}
-				kl := logProb
-				if divergence != schedulers.EstimatedKL {
-					kl = closedForm(present, before, len(rows))
-				}
-				for i, row := range rows {
-					if divergence == schedulers.GaussianRolloutKL {
-						break // the rollout's policy stays the reference
-					}
-					copy(old.mean[row*width:], present.mean[i*width:(i+1)*width])
-					copy(old.std[row*width:], present.std[i*width:(i+1)*width])
-				}
-				l.Differentiate(g, g.Add(g.Add(policyLoss, entropyLoss), valueLoss))
-				l.Step(g)
-				if err := g.Err(); err != nil {
-					return err
-				}
-				g.Close()
-				if kls, total = append(kls, kl), append(total, kl); period == schedulers.EveryMinibatch {
-					adapt(kl)
-				}
-				rates = append(rates, *rate)
-			}
-			if period == schedulers.EveryEpoch {
-				adapt(mean(kls))
-			}
-		}
-		if period == schedulers.EveryUpdate {
-			adapt(mean(total))
-		}
-		return l.Finish(s)
-	})
-	must(t, err)
-	return rates
-}
-
-// The learning rate follows the divergence step by step, over several epochs and updates: after every minibatch,
-// epoch or update, by the estimate or by the closed form against the policy that last passed over the same rows or
-// the rollout's.
-func TestAdaptiveRate(t *testing.T) {
-	for _, period := range []string{schedulers.EveryEpoch, schedulers.EveryMinibatch, schedulers.EveryUpdate} {
-		for _, divergence := range []string{schedulers.EstimatedKL, schedulers.GaussianKL,
-			schedulers.GaussianRolloutKL} {
-			var up, down bool
-			for order, first := range map[string]float64{"random": 1e-3, "environments": 8e-3} {
-				t.Run(period+" "+divergence+" "+order, func(t *testing.T) {
-					agenttest.CheckLive(t)
-					rate := first
-					settings := map[string]any{"observation_preprocessor": nil, "learning_rate": rate,
-						"learning_epochs": 4, "mini_batch_size": 8,
-						"mini_batch_order": order, "entropy_loss_scale": 0.01}
-					b := newAgent(t, plain, 1, settings)
-					settings["learning_rate_scheduler"] = "KLAdaptiveLR"
-					settings["learning_rate_scheduler_kwargs"] = map[string]any{"kl_threshold": threshold,
-						"step": period, "divergence": divergence}
-					a := newAgent(t, plain, 1, settings)
-					wa, wb := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), agenttest.NewWorld(plain,
-						agenttest.Seeds(1, 3)...)
-					for i := range 6 {
-						agenttest.Fill(t, a, wa)
-						agenttest.Fill(t, b, wb)
-						must(t, a.Update(t.Context()))
-						before := rate
-						for _, after := range update(t, b, &rate, period, divergence) {
-							up, down, before = up || after > before, down || after < before, after
-						}
-						up, down = up || rate > before, down || rate < before
-						if got := a.learner.LearningRate(); math.Abs(got-rate) > 1e-12 {
-							t.Fatalf("after update %d the rate is %g, want %g", i, got, rate)
-						}
-						want := agenttest.Parameters(t, b)
-						for name, x := range agenttest.Parameters(t, a) {
-							for k := range x {
-								near(t, fmt.Sprintf("update %d: %s[%d]", i, name, k), x[k], float64(want[name][k]))
-							}
-						}
-					}
-				})
-			}
-			if !up || !down {
-				t.Errorf("%s %s: rates went up %v, down %v; want both", period, divergence, up, down)
-			}
-		}
-	}
-}
-
 // The threshold of the schedule may change while training: an agent that is given another one learns like one that was
 // made with it.
 func TestScheduleKLThreshold(t *testing.T) {
@@ -401,4 +229,42 @@ func TestScheduleKLThreshold(t *testing.T) {
 		!strings.Contains(err.Error(), "KLAdaptiveLR") {
 		t.Error(err)
 	}
+}
+
+// The divergence of a minibatch is rl_games' closed form, of the policies that recorded its rows and that evaluates
+// them now. With "gaussian" the present policy becomes the reference of the next pass.
+func TestGaussianDivergence(t *testing.T) {
+	for _, kind := range []string{schedulers.EstimatedKL, schedulers.GaussianKL, schedulers.GaussianRolloutKL} {
+		a := newAgent(t, plain, 1, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "mini_batches": 1,
+			"learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch", "divergence": kind}})
+		agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...))
+		l, s := a.learner, noGrad(t, a.learner.Device)
+		for b := range l.Epoch(s, 0) {
+			e, _ := l.Evaluate(s, b)
+			moved := models.Evaluation{Mean: s.AddScalar(e.Mean, 0.1), StdDev: s.MulScalar(e.StdDev, 1.5)}
+			got := tensortest.Float64s(t, s, l.Divergence(s, b, moved, s.Scalar(7)))[0]
+			if kind == schedulers.EstimatedKL {
+				near(t, "the estimate", float32(got), 7)
+				continue
+			}
+			want, n := 0.0, float64(b.Rows)
+			for _, std := range tensortest.Float64s(t, s, s.Expand(e.StdDev, tensor.Shape(e.Mean)...)) {
+				now := 1.5 * std
+				want += (math.Log(std/now+1e-5) + (now*now+0.01)/(2*(std*std+1e-5)) - 0.5) / n
+			}
+			near(t, kind, float32(got), want)
+			again := tensortest.Float64s(t, s, l.Divergence(s, next(l.Epoch(s, 1)), moved, s.Scalar(7)))[0]
+			if zero := math.Abs(again) < 1e-3; zero != (kind == schedulers.GaussianKL) {
+				t.Errorf("%s: the divergence of the next pass is %g", kind, again)
+			}
+		}
+	}
+}
+
+// next returns the first minibatch of a pass.
+func next(pass iter.Seq[onpolicy.Batch]) (b onpolicy.Batch) {
+	for b = range pass {
+		break
+	}
+	return b
 }

@@ -208,60 +208,6 @@ func TestMinibatchesCoverRollout(t *testing.T) {
 	}
 }
 
-// The value loss is the larger of the clipped and the free one, of each row; skrl's the clipped one alone.
-func TestValueLoss(t *testing.T) {
-	old := []float32{0, 0, 0, 1, 1, 1}
-	predicted := []float32{0.1, 0.9, -0.9, 1.05, 3, -2}
-	returns := []float32{1, 1, 1, 1, 0.5, 2}
-	for name, test := range map[string]struct {
-		settings map[string]any
-		loss     func(free, clipped float64) float64
-	}{
-		"default": {map[string]any{"value_clip": 0.3}, math.Max},
-		"skrl": {map[string]any{"value_clip": 0.3, "compatibility": agents.SKRL2}, func(_,
-			clipped float64) float64 {
-			return clipped
-		}},
-		"no clip":    {map[string]any{"value_clip": 0.0}, func(free, _ float64) float64 { return free }},
-		"older name": {map[string]any{"clip_predicted_values": false}, func(free, _ float64) float64 { return free }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := newAgent(t, plain, 1, test.settings)
-			want := 0.0
-			for i := range old {
-				o, p, r := float64(old[i]), float64(predicted[i]), float64(returns[i])
-				near := o + math.Min(math.Max(p-o, -0.3), 0.3)
-				want += test.loss((r-p)*(r-p), (r-near)*(r-near)) / float64(len(old))
-			}
-			s := withGrad(t, a.learner.Device)
-			loss := a.learner.ValueLoss(s, tensor.From(s, predicted, 6, 1), tensor.From(s, old, 6, 1), tensor.From(s,
-				returns, 6, 1))
-			near(t, "loss", tensortest.Float32s(t, s, loss)[0], want)
-		})
-	}
-}
-
-// The entropy of an action is the sum over its dimensions; skrl averages them.
-func TestEntropy(t *testing.T) {
-	for name, test := range map[string]struct {
-		settings map[string]any
-		want     float64
-	}{
-		"default": {map[string]any{"entropy_loss_scale": 0.1}, 2 * 0.5 * math.Log(2*math.Pi*math.E)},
-		"skrl": {map[string]any{"entropy_loss_scale": 0.1, "compatibility": agents.SKRL2},
-			0.5 * math.Log(2*math.Pi*math.E)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := newAgent(t, plain, 1, test.settings)
-			s := withGrad(t, a.learner.Device)
-			in := models.Inputs{Observations: s.Zeros(5, 4)}
-			entropy, loss := a.learner.EntropyLoss(s, a.learner.Policy.Evaluate(s, in, s.Zeros(5, 2)))
-			near(t, "entropy", tensortest.Float32s(t, s, entropy)[0], test.want)
-			near(t, "loss", tensortest.Float32s(t, s, loss)[0], -0.1*test.want)
-		})
-	}
-}
-
 // An update passes over the rollout learning_epochs × mini_batches times, or stops where the policy has moved too far.
 func TestKLThreshold(t *testing.T) {
 	steps := func(settings map[string]any) int64 {
@@ -343,48 +289,6 @@ func TestTracked(t *testing.T) {
 	a.Tracked(func(tag string, _ float64) { t.Errorf("%q is tracked twice", tag) })
 }
 
-// A rollout of pictures, and a checkpoint of it, hold one byte a value; a minibatch has the numbers.
-func TestPicturesAreBytes(t *testing.T) {
-	agenttest.CheckLive(t)
-	sp := spaces.Set{Observation: spaces.NewPicture(5, 4, 3), Action: spaces.NewBox(-1, 1, 1)}
-	cfg := models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 2, Kernel: 2}}, Features: 4, Activation: "tanh"}
-	a := open(t, Options{Spaces: sp, NumEnvs: 3, Models: CNNs(sp, cfg), Dict: map[string]any{"rollouts": 4,
-		"mini_batches": 2}, Seed: 1})
-	w := agenttest.NewWorld(sp, agenttest.Seeds(1, 3)...)
-	var seen []float32
-	for !a.Ready() {
-		seen = append(seen, w.Now().Observations...)
-		must(t, agenttest.Step(a, w))
-	}
-	snap, err := a.Snapshot(agents.SnapshotOptions{Buffers: true})
-	must(t, err)
-	kept, err := snap.Bytes("rollout/observations", 4, 3, 60)
-	must(t, err)
-	for i, x := range seen {
-		if float32(kept[i]) != x {
-			t.Fatalf("value %d is kept as %d, want %g", i, kept[i], x)
-		}
-	}
-	s := noGrad(t, a.learner.Device)
-	rows, sum := int64(0), 0.0
-	for b := range a.learner.Epoch(s, 0) {
-		rows += b.Rows
-		if got := tensor.TypeOf(b.Inputs.Observations); got != tensor.Float32 {
-			t.Errorf("a minibatch has %v", got)
-		}
-		for _, x := range tensortest.Float64s(t, s, b.Inputs.Observations) {
-			sum += x
-		}
-	}
-	want := 0.0
-	for _, x := range seen {
-		want += float64(x)
-	}
-	if rows != 12 || sum != want {
-		t.Errorf("%d rows whose values add up to %g, want 12 and %g", rows, sum, want)
-	}
-}
-
 // With momentum μ the second of two steps down nearly the same gradient is 1 + μ times as long as the first.
 func TestSGDMomentum(t *testing.T) {
 	moved := func(momentum float64) float64 {
@@ -401,5 +305,26 @@ func TestSGDMomentum(t *testing.T) {
 	}
 	if got := moved(0.9) / moved(0); math.Abs(got-1.45) > 0.02 {
 		t.Errorf("with momentum 0.9 two steps are %.3f times as long as without, want 2.9 / 2", got)
+	}
+}
+
+// A rollout of pictures, and a checkpoint of it, hold one byte a value.
+func TestPicturesAreBytes(t *testing.T) {
+	agenttest.CheckLive(t)
+	sp := spaces.Set{Observation: spaces.NewPicture(5, 4, 3), Action: spaces.NewBox(-1, 1, 1)}
+	cfg := models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 2, Kernel: 2}}, Features: 4, Activation: "tanh"}
+	a := open(t, Options{Spaces: sp, NumEnvs: 3, Models: CNNs(sp, cfg), Dict: map[string]any{"rollouts": 4}, Seed: 1})
+	w := agenttest.NewWorld(sp, agenttest.Seeds(1, 3)...)
+	var seen []float32
+	for !a.Ready() {
+		seen = append(seen, w.Now().Observations...)
+		must(t, agenttest.Step(a, w))
+	}
+	kept, err := agenttest.Snapshot(t, a).Bytes("rollout/observations", 4, 3, 60)
+	must(t, err)
+	for i, x := range seen {
+		if float32(kept[i]) != x {
+			t.Fatalf("value %d is kept as %d, want %g", i, kept[i], x)
+		}
 	}
 }
