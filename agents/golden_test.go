@@ -127,7 +127,7 @@ func compareLastValues(t *testing.T, compare *golden.Comparison, core onpolicy.P
 	defer s.Close()
 	last := next.Row(next.Shape[0] - 1)
 	observations := tensor.From(s, last.Float32s(), int64(last.Shape[0]), int64(last.Shape[1]))
-	got, err := tensor.Float32s(core.ValueOf(s, observations, tensor.Tensor{}))
+	got, err := tensor.Float32s(core.ValuesOf(s, core.Estimator, observations, tensor.Tensor{}))
 	must(t, err)
 	golden.Compare(compare, "last values", got, want)
 }

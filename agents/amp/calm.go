@@ -24,10 +24,10 @@ import (
 // calm is latent_mode's value for it.
 const calm = "calm"
 
-// CALMConfig returns the defaults with latent_mode "calm" and latents of 64 dimensions. The weights of the
+// calmConfig returns the defaults with latent_mode "calm" and latents of 64 dimensions. The weights of the
 // discriminator's and the encoder's losses are those of the authors' calm_humanoid.yaml. The encoder's reward and the
 // diversity loss are off.
-func CALMConfig() Config {
+func calmConfig() Config {
 	c := DefaultConfig()
 	c.LatentMode, c.LatentSize = calm, 64
 	c.DiscriminatorLogitRegularizationScale = 0.01

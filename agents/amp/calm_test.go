@@ -367,7 +367,7 @@ func TestCALMRefuses(t *testing.T) {
 			}
 		}
 	}
-	if c := CALMConfig(); c.Validate() != nil {
+	if c := calmConfig(); c.Validate() != nil {
 		t.Error(c.Validate())
 	}
 }

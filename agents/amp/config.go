@@ -95,7 +95,7 @@ type Config struct {
 	// DiscriminatorMode says what the discriminator compares. "motion" (AMP) is the policy's rows with rows of
 	// reference motion. "differential" (ADD, Zhang et al. 2025) is for environments whose AMP observation is the
 	// difference between the reference at the same time and the character: it compares them with a row of zeros, and
-	// asks for no reference motion. In a dictionary it brings the defaults of [DifferentialConfig] with it.
+	// asks for no reference motion. In a dictionary it brings its own defaults with it.
 	//
 	// Choose "motion" if the character should move in the style of clips, at any time. Choose "differential" if it
 	// should follow a clip in time; there are no weights of a tracking reward to tune.
@@ -155,8 +155,8 @@ type Config struct {
 	// LatentMode says where latents come from. "ase" draws them at random, and an encoder learns to recover them from
 	// the motion. "calm" (Tessler et al. 2023) takes encodings of reference motion, which wrappers.Skills draws from
 	// [Agent.Latents], its source. With "calm" the discriminator reads the latents, too (WithConditionalDiscriminator),
-	// and the encoder learns from the losses of the policy and the value network. In a dictionary "calm" brings the
-	// defaults of [CALMConfig] with it. LatentMode takes effect only with LatentSize.
+	// and the encoder learns from the losses of the policy and the value network. In a dictionary "calm" brings its own
+	// defaults with it. LatentMode takes effect only with LatentSize.
 	//
 	// Choose "ase" if it does not matter which skill is which, "calm" if a clip should say what the character does.
 	LatentMode string `yaml:"latent_mode" config:"oneof=ase|calm"`
@@ -289,15 +289,15 @@ func (c *Config) Tunable() map[string]*float64 {
 }
 
 // FromDict merges a dictionary of settings, as in skrl's documentation (1.4's names or 2.0's), over the defaults. With
-// "compatibility" the defaults are those of that release of skrl, with "discriminator_mode" "differential" those of
-// [DifferentialConfig], and with "latent_mode" "calm" those of [CALMConfig]. All problems are reported together.
+// "compatibility" the defaults are those of that release of skrl. "discriminator_mode" "differential" and "latent_mode"
+// "calm" have the defaults of ADD's and CALM's authors. All problems are reported together.
 func FromDict(dict map[string]any, sp spaces.Set) (Config, error) {
 	c := DefaultConfig()
 	if dict["discriminator_mode"] == differential {
-		c = DifferentialConfig()
+		c = differentialConfig()
 	}
 	if dict["latent_mode"] == calm {
-		c = CALMConfig()
+		c = calmConfig()
 	}
 	if v := dict["compatibility"]; v == agents.SKRL2 || v == agents.SKRL21 {
 		c.TimeLimitBootstrap = false

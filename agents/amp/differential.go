@@ -16,10 +16,10 @@ import (
 // differential is discriminator_mode's value for it.
 const differential = "differential"
 
-// DifferentialConfig returns the defaults with discriminator_mode "differential", which are those of the paper's
+// differentialConfig returns the defaults with discriminator_mode "differential", which are those of the paper's
 // humanoid where they concern the discriminator: differences divided by their mean size, gradient penalty 2 on both
 // sides, logit regularisation 0.01.
-func DifferentialConfig() Config {
+func differentialConfig() Config {
 	c := DefaultConfig()
 	c.DiscriminatorMode = differential
 	c.AMPObservationPreprocessor = agents.RunningMeanAbsScaler

@@ -79,12 +79,17 @@ func ExampleFromDict() {
 	// Output: 1.5 RunningStandardScaler lsgan <nil>
 }
 
-// DefaultConfig is what a dictionary is merged over.
+// DefaultConfig is what a dictionary is merged over. discriminator_mode "differential" (ADD) and latent_mode "calm" (CALM)
+// bring defaults of their own.
 func ExampleDefaultConfig() {
 	cfg := amp.DefaultConfig()
 	cfg.DiscriminatorOptimizer = "separate"
 	fmt.Println(cfg.LearningEpochs, cfg.StyleRewardScale, cfg.AMPBatchSize, cfg.DiscriminatorLoss, cfg.Validate())
-	// Output: 6 2 512 bce <nil>
+	add, err := amp.FromDict(map[string]any{"discriminator_mode": "differential"}, swingSpaces)
+	fmt.Println(add.AMPObservationPreprocessor, add.DiscriminatorGradientPenaltyScale, err)
+	// Output:
+	// 6 2 512 bce <nil>
+	// RunningMeanAbsScaler 2 <nil>
 }
 
 // The networks of an agent made from architectures can be evolved; see package pbt/evolution.
@@ -147,13 +152,6 @@ func ExampleRecurrent() {
 	// Output: 32 32 32 0
 }
 
-// ADD: the environment's AMP observations are differences to the reference, and nothing shows motion.
-func ExampleDifferentialConfig() {
-	cfg := amp.DifferentialConfig()
-	fmt.Println(cfg.DiscriminatorMode, cfg.AMPObservationPreprocessor, cfg.DiscriminatorGradientPenaltyScale)
-	// Output: differential RunningMeanAbsScaler 2
-}
-
 // ASE: the models of a policy that acts by latent skills, which wrappers.NewSkills adds to the observations.
 func ExampleWithEncoder() {
 	sp := spaces.Set{Observation: spaces.Unbounded(20 + 8), Action: spaces.NewBox(-1, 1, 6),
@@ -195,11 +193,4 @@ func ExampleWithConditionalDiscriminator() {
 	z, err := agent.Latents() // what wrappers.Skills draws, given by skills.SetSource(agent.Latents)
 	fmt.Println(len(z)/8, err)
 	// Output: 1000 <nil>
-}
-
-// CALMConfig has what dictionaries with latent_mode "calm" begin with.
-func ExampleCALMConfig() {
-	cfg := amp.CALMConfig()
-	fmt.Println(cfg.LatentMode, cfg.LatentSize, cfg.EncoderRewardScale)
-	// Output: calm 64 0
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
@@ -242,12 +243,10 @@ func TestCritics(t *testing.T) {
 				"value_preprocessor": nil, "separate_critics": separate, "task_reward_scale": 0.5,
 				"style_reward_scale": 1.5})
 			w := agenttest.NewWorld(plain, agenttest.Seeds(1, n)...)
-			critics := map[string]func(*tensor.Scope, tensor.Tensor,
-				tensor.Tensor) tensor.Tensor{"values": a.learner.ValueOf}
+			l := a.learner
+			critics := map[string]*onpolicy.Critic{"values": l.Estimator}
 			if separate {
-				critics["style_values"] = func(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
-					return a.learner.ValuesOf(s, a.learner.styleEstimator, obs, state)
-				}
+				critics["style_values"] = l.styleEstimator
 			}
 			values, next := map[string][n][]float64{}, map[string][n][]float64{}
 			var terminated, cut [n][]bool
@@ -275,8 +274,8 @@ func TestCritics(t *testing.T) {
 				}
 				for field, critic := range critics {
 					s := tensor.NoGrad().On(a.learner.Device)
-					now, then := tensortest.Float32s(t, s, critic(s, tensor.From(s, in, n, 4), tensor.Tensor{})),
-						tensortest.Float32s(t, s, critic(s, tensor.From(s, following, n, 4), tensor.Tensor{}))
+					now, then := tensortest.Float32s(t, s, l.ValuesOf(s, critic, tensor.From(s, in, n, 4), tensor.Tensor{})),
+						tensortest.Float32s(t, s, l.ValuesOf(s, critic, tensor.From(s, following, n, 4), tensor.Tensor{}))
 					s.Close()
 					v, x := values[field], next[field]
 					for i := range n {

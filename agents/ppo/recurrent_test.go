@@ -187,7 +187,7 @@ func TestFinalValuesRemember(t *testing.T) {
 				}
 			}
 			before := agenttest.Snapshot(t, a)
-			next := tensortest.Float32s(t, s, a.learner.ValueOf(s, tensor.From(s, w.Now().Observations, envs, 4),
+			next := tensortest.Float32s(t, s, a.learner.ValuesOf(s, a.learner.Estimator, tensor.From(s, w.Now().Observations, envs, 4),
 				tensor.Tensor{}))
 			for i := range envs {
 				near(t, "value of what follows", next[i], float64(byHand(append(episodes[i],

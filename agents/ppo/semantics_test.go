@@ -39,7 +39,7 @@ func collect(t *testing.T, a *Agent, w *agenttest.World, n int, resets ...int) h
 		if len(states) > 0 {
 			y = tensor.From(s, states, int64(n), int64(len(states)/n))
 		}
-		return tensortest.Float32s(t, s, a.learner.ValueOf(s, x, y))
+		return tensortest.Float32s(t, s, a.learner.ValuesOf(s, a.learner.Estimator, x, y))
 	}
 	var h history
 	for !a.Ready() {
