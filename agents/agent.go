@@ -4,6 +4,7 @@ package agents
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -62,4 +63,17 @@ type Transition struct {
 	FinalUnknown, Invalid []bool
 	// AMPObservations is (N, M) for agents with a discriminator, else nil.
 	AMPObservations []float32
+}
+
+// DivergedError says that training has produced numbers that are not finite. The agent stands as it did before the
+// update that produced them.
+type DivergedError struct {
+	// Agent is the algorithm and Detail what was not finite.
+	Agent, Detail string
+}
+
+// Error implements error.
+func (e *DivergedError) Error() string {
+	return fmt.Sprintf("%s diverged: %s; lower the learning rate, limit gradients (grad_norm_clip) or actions "+
+		"(clip_actions), or check the environment's observations", e.Agent, e.Detail)
 }

@@ -211,3 +211,11 @@ func (c *Core) Tracked(f func(tag string, value float64)) { c.Figures.Drain(f) }
 
 // Noted implements [agents.Noter].
 func (c *Core) Noted(f func(note string)) { c.Figures.Notes(f) }
+
+// start makes the device's random sequence and starts both from seed.
+func (c *Core) start(seed int64) (err error) {
+	if c.Gen, err = tensor.NewGenerator(0, c.Device); err != nil {
+		return err
+	}
+	return c.Reseed(seed)
+}

@@ -1,6 +1,11 @@
 package onpolicy
 
-import "github.com/gorl-dev/gorl/tensor"
+import (
+	"cmp"
+	"context"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
 
 // Learner makes updates.
 type Learner struct {
@@ -41,4 +46,36 @@ func (c *Learner) close() {
 	}
 	c.graphs.close()
 	tensor.Free(c.order)
+}
+
+// Minibatch learns from one minibatch b: losses and their gradients, computed in scope s, and one optimizer step. Its
+// figures go to meter. It returns how far the policy has moved, a scalar that the learning rate may follow
+// (Divergence), and whether it has moved too far, which ends the pass without a step (TooFar). What it asks of the
+// device may be recorded and replayed for further minibatches (graphs.go).
+type Minibatch func(s *tensor.Scope, b Batch, meter *Meter) (moved tensor.Tensor, stop bool, err error)
+
+// Learn makes one pass over the rollout: it calls learn for each minibatch. It reports whether learn has ended the pass
+// early.
+func (c *Learner) Learn(ctx context.Context, epoch int, meter *Meter, learn Minibatch) (stopped bool, err error) {
+	rows := tensor.NoGrad().On(c.Device) // the minibatches: they live as long as the pass
+	defer rows.Close()
+	if c.graphs.usable(c) {
+		return false, c.graphs.runPass(ctx, rows, c, epoch, meter, learn)
+	}
+	s := tensor.NewScope().On(c.Device).Layers(c.Precision) // what is computed of one minibatch
+	defer s.Close()
+	for b := range c.Epoch(rows, epoch) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		s.Reset()
+		moved, stop, err := learn(s, b, meter)
+		if stop || err != nil {
+			return stop, err
+		}
+		if err := cmp.Or(s.Err(), c.Adapt(s, moved)); err != nil {
+			return false, err
+		}
+	}
+	return false, rows.Err()
 }

@@ -70,11 +70,21 @@ func New(o Options) (p Parts, err error) {
 	values := newValues(core, o)
 	p = Parts{Core: core, Values: values, Collector: newCollector(core, values), Learner: newLearner(core)}
 	p.State = &State{Core: core, collector: p.Collector, learner: p.Learner}
-	if err = core.findMemories(values.critics); err != nil {
-		return p, err
-	}
-	if core.stream, err = tensor.NewStream(core.Device); err != nil {
-		return p, err
+	for _, step := range []func() error{
+		func() error { return core.findMemories(values.critics) },
+		func() (err error) { core.stream, err = tensor.NewStream(core.Device); return err },
+		func() error { return core.start(o.Seed) },
+		func() error {
+			return p.flatten(o.SeparateFrom, fmt.Sprintf("the %s agent with seed %d", o.Name, o.Seed))
+		},
+		func() error { return core.shareParameters(o.Settings) },
+		core.makeScalers, p.checkChoices, core.checkRanks, p.newGraphs,
+		func() (err error) { p.gaussian, err = core.probe(); return err },
+		func() error { return p.CheckSettings(core.Config) },
+	} {
+		if err = step(); err != nil {
+			return p, err
+		}
 	}
 	core.computed = values.computed()
 	for _, f := range o.Fields {
@@ -82,25 +92,7 @@ func New(o Options) (p Parts, err error) {
 			core.computed = append(core.computed, f.Name)
 		}
 	}
-	if core.Random, err = newRandom(int64(o.Group.Rank()), o.Seed, core.Device); err != nil {
-		return p, err
-	}
-	if err = p.Learner.flatten(o.SeparateFrom, fmt.Sprintf("the %s agent with seed %d", o.Name, o.Seed)); err != nil {
-		return p, err
-	}
-	if err = core.shareParameters(o.Settings); err != nil {
-		return p, err
-	}
-	if err = core.makeScalers(); err != nil {
-		return p, err
-	}
-	if err = cmp.Or(p.checkChoices(), core.checkRanks(), p.newGraphs()); err != nil {
-		return p, err
-	}
-	if p.gaussian, err = core.probe(); err != nil {
-		return p, err
-	}
-	if err = p.CheckSettings(core.Config); err == nil && o.NumEnvs > 0 {
+	if o.NumEnvs > 0 {
 		err = p.Bind(o.NumEnvs)
 	}
 	return p, err
@@ -131,8 +123,9 @@ func newCore(o Options) (*Core, error) {
 	}
 	return &Core{
 		Config: cfg, Policy: o.Policy, Value: o.Value, Device: device, Precision: precision, Figures: NewTracker(),
-		Transfer: tensor.NewTransfer(device), Experience: &Experience{}, Random: &Random{},
-		ranks: &ranks{Group: o.Group, apart: cfg.Skrl()}, memories: &memories{
+		Transfer: tensor.NewTransfer(device), Experience: &Experience{},
+		Random: newRandom(int64(o.Group.Rank())),
+		ranks:  &ranks{Group: o.Group, apart: cfg.Skrl()}, memories: &memories{
 			joined: models.SharesTrunk(o.Policy, o.Value), steps: cfg.Rollouts, length: cmp.Or(cfg.SequenceLength,
 				cfg.Rollouts)},
 		scalers: &scalers{obsRows: memory.NewPacking(o.Spaces.Observation),

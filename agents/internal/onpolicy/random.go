@@ -22,16 +22,14 @@ type Random struct {
 	offset int64 // added to seeds, so that each rank draws its own numbers
 }
 
-// newRandom starts both sequences from seed + offset.
-func newRandom(offset, seed int64, d tensor.Device) (*Random, error) {
-	r := &Random{pcg: rand.NewPCG(uint64(seed+offset), pcgStream), offset: offset}
+// newRandom returns sequences that start must be called for. offset is added to all seeds.
+func newRandom(offset int64) *Random {
+	r := &Random{pcg: new(rand.PCG), offset: offset}
 	r.Rng = rand.New(r.pcg)
-	var err error
-	r.Gen, err = tensor.NewGenerator((seed+offset)^generatorStream, d)
-	return r, err
+	return r
 }
 
-// Reseed starts both random sequences from seed, as New does.
+// Reseed starts both random sequences from seed.
 func (r *Random) Reseed(seed int64) error {
 	r.pcg.Seed(uint64(seed+r.offset), pcgStream)
 	return r.Gen.Seed((seed + r.offset) ^ generatorStream)
