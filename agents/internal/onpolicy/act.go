@@ -59,7 +59,7 @@ func (c *Collector) actStep(in agents.Observation) ([]float32, error) {
 	inputs := c.Inputs(s, obs, state)
 	c.storeStates(s)
 	executed := c.drawActions(s, inputs)
-	c.values.record(s, inputs)
+	c.values.recordStep(s, inputs)
 	c.repeatMistake(s)
 	c.acted = true
 	return c.actions, c.explain(c.read(s, executed), inputs)
@@ -83,8 +83,8 @@ func (c *Collector) explain(err error, in models.Inputs) error {
 	return err
 }
 
-// sendRows returns observations and states as tensors of the device, until the next transfer. Those that Record has
-// sent ahead are there already.
+// sendRows returns observations and states as tensors on the device, valid until the next transfer. Rows that Record
+// has sent ahead are there already.
 func (c *Collector) sendRows(s *tensor.Scope, in agents.Observation) (obs, state tensor.Tensor, err error) {
 	sent := c.ahead
 	if !sent.holds(c.scalers, in) { // rows that Record has sent are checked already
@@ -105,8 +105,9 @@ func (c *Collector) sendRows(s *tensor.Scope, in agents.Observation) (obs, state
 	return obs, state, s.Err()
 }
 
-// drawActions samples actions, or draws them uniformly in the first random_timesteps, and stores them with their
-// log-probability under the policy. What is executed may differ from what is stored, if a policy clips its actions.
+// drawActions samples actions, or draws them uniformly in the first random_timesteps. It stores them with their
+// log-probability under the policy. The actions that are executed differ from the stored ones if the policy clips
+// them.
 func (c *Collector) drawActions(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
 	if c.Timestep < int64(c.Config.RandomTimesteps) {
 		actions := tensor.From(s, c.randomActions(), int64(c.numEnvs), int64(c.spaces.Action.Width()))
@@ -128,7 +129,8 @@ func (c *Collector) drawActions(s *tensor.Scope, inputs models.Inputs) tensor.Te
 	return a.Executed
 }
 
-// randomActions draws from the action space, (N, A): uniformly, and if a dimension has no bounds standard normal.
+// randomActions draws actions (N, A) from the action space: uniformly, or from a standard normal distribution in
+// dimensions without bounds.
 func (c *Core) randomActions() []float32 {
 	a := c.spaces.Action
 	out := make([]float32, c.numEnvs*a.Width())
@@ -180,7 +182,8 @@ func (r staged) holds(c *scalers, in agents.Observation) bool {
 		c.stateRows.Same(r.state, in.States))
 }
 
-// read copies actions to the host. One that is infinite or NaN is a DivergedError: no environment should see it.
+// read copies actions to the host. It returns a DivergedError if one is infinite or NaN, because no environment
+// should get it.
 func (c *Collector) read(s *tensor.Scope, actions tensor.Tensor) error {
 	if err := s.Err(); err != nil {
 		return err

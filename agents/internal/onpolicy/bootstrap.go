@@ -40,8 +40,8 @@ func newValues(c *Core, o Options) *Values {
 	return v
 }
 
-// computed lists the fields of the rollout that every update computes, whatever the algorithm: among them the values of
-// critics that are asked for the whole rollout at once.
+// computed lists the fields of the rollout that every update computes. Among them are the values of critics that are
+// computed for the whole rollout at once.
 func (c *Values) computed() []string {
 	list := []string{"returns", "advantages", "log_prob_before", "importance"}
 	for _, k := range c.critics {
@@ -62,7 +62,7 @@ func (c *Values) unscale(s *tensor.Scope, k *Critic, out tensor.Tensor) tensor.T
 }
 
 // estimateValues returns a critic's values (n, 1), in units of reward, for raw observations (n, O) and states (n, S).
-// hidden (n, H) is the state of the critic's memory before them, if it has one; the memory does not go on.
+// hidden (n, H) is the state of the critic's memory before them, if it has one. The memory does not change.
 func (c *Values) estimateValues(s *tensor.Scope, k *Critic, obs, state, hidden tensor.Tensor) tensor.Tensor {
 	in := c.Inputs(s, obs, state)
 	in.Hidden.State = hidden
@@ -79,14 +79,14 @@ func (c *Values) ValuesOf(s *tensor.Scope, k *Critic, obs, state tensor.Tensor) 
 	return c.estimateValues(s, k, obs, state, now)
 }
 
-// stepwise reports whether the values of a critic are recorded step by step, because its memory goes on or skrl 2.0
-// does so; otherwise FillValues computes all values of the rollout at once, when it is complete.
+// stepwise reports whether a critic's values are recorded step by step: the critic has memory, or skrl 2.0 does so.
+// Otherwise FillValues computes all values of a complete rollout at once.
 func (c *Values) stepwise(k *Critic) bool {
 	return c.hiddenOf(k.Name) != nil || c.Config.Skrl() && k == c.Estimator
 }
 
-// record stores the critics' values of the present observations, if they are recorded step by step.
-func (c *Values) record(s *tensor.Scope, in models.Inputs) {
+// recordStep stores the values of the present observations of critics whose values are recorded step by step.
+func (c *Values) recordStep(s *tensor.Scope, in models.Inputs) {
 	for _, k := range c.critics {
 		if !c.stepwise(k) {
 			continue
@@ -106,9 +106,9 @@ func (c *Values) record(s *tensor.Scope, in models.Inputs) {
 // estimatesAs21 reports whether advantages are estimated as in skrl 2.1, whose recurrent agents do so as in 2.0.
 func (c *Values) estimatesAs21() bool { return c.Config.Skrl21() && len(c.hiddens) == 0 }
 
-// bootstrapValues stores, for the episodes that this step truncated, the value of their last observation: the episode
-// would have gone on, so its future counts as the value network estimates it. skrl adds γ·V to the reward instead: 2.0
-// of the observation before the cut, 2.1 of the next observation.
+// bootstrapValues stores the value of the last observation of each episode that this step truncated, because the
+// episode would have continued. skrl adds γ·V to the reward instead. In 2.0 V is the value of the observation before
+// the cut, in 2.1 of the next observation.
 func (c *Collector) bootstrapValues(s *tensor.Scope, t agents.Transition) {
 	if !c.Config.Skrl() {
 		c.FinalValues(s, c.values.Estimator)
@@ -125,12 +125,11 @@ func (c *Collector) bootstrapValues(s *tensor.Scope, t agents.Transition) {
 	s.AddTo(r.Row("rewards"), s.Mul(v, r.Row("truncated")), c.Config.DiscountFactor)
 }
 
-// FinalValues writes into the field Final of the present step a critic's value of the last observation of each
-// truncated episode, and 0 elsewhere. It asks for Transition.FinalObservations, because NextObservations already show
-// the next episode. Where FinalUnknown says that the last observation is not known, the one that the action was chosen
-// for stands in, one timestep earlier (as in rl_games' value_bootstrap and rsl_rl). An episode that terminated as well
-// has no future, and time_limit_bootstrap off means that none of them has. A critic with memory remembers the episode,
-// and nothing of the next.
+// FinalValues writes a critic's value of the last observation of each truncated episode into the field Final of the
+// present step, and 0 elsewhere. It reads Transition.FinalObservations, because NextObservations already belong to
+// the next episode. If FinalUnknown is set, the observation that the action was chosen for replaces the last one (as
+// in rl_games' value_bootstrap and rsl_rl). Episodes that terminated as well get 0, and all do without
+// time_limit_bootstrap. A critic with memory uses its state of the finished episode.
 func (c *Collector) FinalValues(s *tensor.Scope, k *Critic) {
 	s.Fill(c.Rollout.Row(k.Final), 0)
 	if c.delivery.unknown.Valid() {
@@ -149,7 +148,7 @@ func (c *Collector) FinalValues(s *tensor.Scope, k *Critic) {
 }
 
 // valuesOfStep returns a critic's values (n, 1) of the observations for which the actions of step t were chosen. rows
-// are the environments, all of them if it is a zero Tensor.
+// are the environments; a zero Tensor stands for all.
 func (c *Values) valuesOfStep(s *tensor.Scope, k *Critic, t int, rows tensor.Tensor) tensor.Tensor {
 	if c.stepwise(k) {
 		return pickRows(s, c.Rollout.At(k.Values, t), rows)
@@ -161,8 +160,8 @@ func (c *Values) valuesOfStep(s *tensor.Scope, k *Critic, t int, rows tensor.Ten
 	return c.estimateValues(s, k, pickRows(s, c.Rollout.At("observations", t), rows), state, tensor.Tensor{})
 }
 
-// NextValue returns the value of the next observations of the step being recorded, (N, 1), whatever episode they belong
-// to, as skrl asks for it.
+// NextValue returns the values (N, 1) of the next observations of the step being recorded, as skrl computes them:
+// whatever episode they belong to.
 func (c *Collector) NextValue(s *tensor.Scope) tensor.Tensor {
 	var remembered tensor.Tensor
 	if h := c.hiddenOf(layout.Value); h != nil {
@@ -172,9 +171,9 @@ func (c *Collector) NextValue(s *tensor.Scope) tensor.Tensor {
 	return c.values.estimateValues(s, c.values.Estimator, obs, state, remembered)
 }
 
-// FillValues computes a critic's values of every observation of the rollout into its field Values (T, N, 1), in units
-// of reward, in one pass, pictures in portions, unless they are recorded step by step. Parameters and scalers are still
-// those that collected the rollout, so the result is what it would have been step by step.
+// FillValues computes a critic's values of every observation of the rollout, in units of reward, into its field
+// Values (T, N, 1). It does nothing if the values are recorded step by step. Parameters and scalers are still those
+// that collected the rollout, so the values equal those computed step by step.
 func (c *Values) FillValues(s *tensor.Scope, k *Critic) {
 	if c.stepwise(k) {
 		return
@@ -221,7 +220,7 @@ func (c *Values) NextValues(s *tensor.Scope, k *Critic) Masks {
 	return c.Masks(s, k, next)
 }
 
-// Masks computes the masks of [Core.NextValues] for given values next (T, N, 1). They are the values of what followed
+// Masks computes the masks of [Values.NextValues] for given values next (T, N, 1). They are the values of what followed
 // each step, even if that belongs to the next episode.
 func (c *Values) Masks(s *tensor.Scope, k *Critic, next tensor.Tensor) Masks {
 	r := c.Rollout

@@ -58,7 +58,7 @@ func (c *Learner) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
 }
 
 // Conclude ends the learning of an update. The observation scalers learn, and one read from the device brings all
-// figures and the scalers' statistics (see checkStatistics). Conclude tracks the figures: the means of the meter, the
+// figures and the scalers' statistics (see outlierCheck). Conclude tracks the figures: the means of the meter, the
 // scalars in more, the standard deviation, and the learning rate. A mean is its sum divided by count (0: by the
 // number of minibatches). Conclude returns a DivergedError if a mean or the sum of all parameters is not finite: one
 // operation shows whether any parameter is infinite or NaN.

@@ -19,9 +19,8 @@ import (
 // On the CPU minibatches of small networks are always replayed so: it spares them libtorch's tensors and autograd,
 // and changes no bit. Where something cannot be recorded, the agent goes on without.
 
-// graphs are an agent's graphs: one for each size of its minibatches, of which an update has two at most if they do not
-// divide its rows. They live as long as the agent, with the memory of their minibatches, and what they have recorded as
-// long as an update.
+// graphs are an agent's graphs, one for each size of its minibatches. An update has at most two sizes. graphs live as
+// long as the agent, with the memory of their minibatches. What they have recorded lives as long as an update.
 type graphs struct {
 	list  []*recorded
 	scope *tensor.Scope // owns their row numbers
@@ -39,10 +38,10 @@ type recorded struct {
 	warm     bool
 }
 
-// newGraphs makes the agent's graphs. It has none on a device without the setting, and if no minibatch can be
-// recorded, because memories make minibatches of whole sequences, a float16 step asks whether gradients are finite,
-// several ranks add them up, or skrl's scalers learn from each. Nor has it on the CPU with a network of a kind of the
-// user's own, whose code may do more than a replay would.
+// newGraphs makes the agent's graphs. On a device they need the setting cuda_graphs. There are none if no minibatch
+// can be recorded: memories need whole sequences, a float16 step asks whether gradients are finite, several ranks add
+// gradients up, and skrl's scalers learn from each minibatch. On the CPU there are none for a network type of the
+// user, whose code may do more than a replay.
 func (c *Learner) newGraphs() error {
 	on := c.Config.CUDAGraphs || devicename.Graphs
 	if c.Device.IsCPU() {
@@ -59,8 +58,8 @@ func (c *Learner) newGraphs() error {
 	return nil
 }
 
-// usable reports whether minibatches are recorded in this update: not if kl_threshold reads how far each has moved
-// before its step, if the algorithm says that they differ, or if one turned out not to be recordable.
+// usable reports whether minibatches are replayed in this update. They are not if kl_threshold reads the divergence
+// before each step, if NoReplays is set, or if a minibatch could not be recorded.
 func (g *graphs) usable(c *Learner) bool {
 	return g != nil && !g.off && c.Config.KLThreshold <= 0 && !c.NoReplays
 }
@@ -102,8 +101,8 @@ func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch
 	return s.Err()
 }
 
-// run makes a minibatch of the rows that order has: the first as usual, the second by recording it and replaying that,
-// and the others by further replays.
+// runMinibatch makes a minibatch of the rows in order. It computes the first as usual, records and replays the
+// second, and replays the others.
 func (r *recorded) runMinibatch(c *Learner, index int, meter *Meter, learn Minibatch) (moved tensor.Tensor, err error) {
 	whole := func() (err error) {
 		moved, _, err = learn(r.learning, c.gatherBatch(r.rows, r.order, index), meter)
@@ -176,7 +175,7 @@ func (g *graphs) add(c *Learner) (*recorded, error) {
 	return r, nil
 }
 
-// drop ends an update: what has been recorded is dropped, and the tensors of its minibatches are released.
+// drop ends an update: it drops what has been recorded and releases the tensors of the minibatches.
 func (g *graphs) drop() (err error) {
 	if g == nil {
 		return nil

@@ -42,8 +42,8 @@ type hidden struct {
 	starts []tensor.Tensor
 }
 
-// findMemories finds the networks that have memory. A policy and a value network on one trunk have one between them.
-// Only the policy and the critics may have it: a discriminator judges rows by themselves.
+// findMemories finds the networks that have memory. A policy and a value network on one trunk share one. Only the
+// policy and the critics may have memory, because a discriminator judges rows one by one.
 func (c *Core) findMemories(list []*Critic) error {
 	critics := map[string]bool{}
 	for _, k := range list {
@@ -89,8 +89,8 @@ func (c *memories) HiddenSizes() map[string]int {
 	return sizes
 }
 
-// allocateHidden makes the states, which begin as zeros, and the rows with which the sequences begin: sequence
-// q = i·N + e is the i-th of environment e.
+// allocateHidden makes the states, which start as zeros, and the first rows of the sequences. Sequence q = i·N + e is
+// the i-th one of environment e.
 func (c *Core) allocateHidden() {
 	c.memories.envs = c.numEnvs
 	n, l := int64(c.numEnvs), int64(c.length)
@@ -127,7 +127,7 @@ func (h *hidden) addState(in models.Inputs, state tensor.Tensor) models.Inputs {
 	return in
 }
 
-// sampleActions draws actions while training; the policy's memory goes on with Record.
+// sampleActions draws actions in training. Record advances the policy's memory.
 func (c *Collector) sampleActions(s *tensor.Scope, in models.Inputs) models.Action {
 	h := c.hiddenOf(layout.Policy)
 	if h == nil {
@@ -138,7 +138,7 @@ func (c *Collector) sampleActions(s *tensor.Scope, in models.Inputs) models.Acti
 	return a
 }
 
-// evaluate returns the actions of an agent in evaluation, whose memory goes on at once.
+// evaluate returns the actions of an agent in evaluation and advances the policy's memory.
 func (c *Collector) evaluate(s *tensor.Scope, in models.Inputs) tensor.Tensor {
 	h := c.hiddenOf(layout.Policy)
 	switch {

@@ -17,9 +17,9 @@ import (
 // update before. Because w is positive, this is the usual surrogate of the ratio π / π_before with the advantages w·A;
 // clip fraction and divergence are of that ratio.
 
-// evaluateBefore stores what the policy that the update begins with says of the rollout's actions, if another one
-// has drawn them: log-probabilities and w, and for the closed form of the divergence mean and standard deviation in the
-// place of those recorded.
+// evaluateBefore evaluates the rollout's actions by the policy that the update begins with, if another policy has
+// drawn them (overlap). It stores log-probabilities and w. For the closed form of the divergence it also replaces the
+// recorded mean and standard deviation.
 func (c *Batches) evaluateBefore(s *tensor.Scope) {
 	if !c.Config.Overlap || s.Err() != nil {
 		return
@@ -48,7 +48,7 @@ func (c *Batches) evaluateBefore(s *tensor.Scope) {
 	})
 }
 
-// storeBefore hands what evaluateBefore keeps of an evaluation to store.
+// storeBefore passes the fields that evaluateBefore keeps of an evaluation to store.
 func (c *Batches) storeBefore(s *tensor.Scope, e models.Evaluation, store func(field string, x tensor.Tensor)) {
 	store("log_prob_before", e.LogProb)
 	if c.distributions && s.Err() == nil {

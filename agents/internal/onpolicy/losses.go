@@ -37,10 +37,10 @@ func (c *Learner) EntropyLoss(s *tensor.Scope, e models.Evaluation) (entropy, lo
 	return entropy, s.MulScalar(entropy, -c.Config.EntropyLossScale)
 }
 
-// BoundsLoss adds to a minibatch's loss, a scalar, the one for means out of bounds, and returns the sum and that
+// BoundsLoss adds the loss for means out of bounds to a minibatch's loss, a scalar. It returns the sum and the added
 // term: bounds_loss_scale times the mean over rows of Σ max(μ − limit, 0)² + min(μ + limit, 0)², summed over the
-// dimensions of the policy's mean action μ, or of Σ μ² if bounds_loss_type is "square". Without a scale the loss
-// stays as it is.
+// dimensions of the policy's mean action μ. With bounds_loss_type "square" it is the mean of Σ μ². Without a scale
+// the loss stays as it is.
 func (c *Learner) BoundsLoss(s *tensor.Scope, e models.Evaluation, loss tensor.Tensor) (sum, bounds tensor.Tensor) {
 	scale, limit := c.Config.BoundsLossScale, c.Config.BoundsLossLimit
 	if scale == 0 {
@@ -64,8 +64,8 @@ func (c *Learner) Differentiate(s *tensor.Scope, loss tensor.Tensor) {
 	}
 }
 
-// Step makes one optimizer step down the gradients: clip their norm (grad_norm_clip), step. It reports whether it made
-// the step: in float16 one whose gradient is infinite is left out.
+// Step makes one optimizer step down the gradients, after it has clipped their norm (grad_norm_clip). It reports
+// whether it made the step: in float16 it skips a step whose gradient is infinite.
 func (c *Learner) Step(s *tensor.Scope) (stepped bool) {
 	if c.gradients != nil && !c.gradients.finite(s, c.Flat.Grads) {
 		return false
@@ -93,7 +93,7 @@ func (c *Learner) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 }
 
 // learnScales lets the observation scalers learn from the rollout. It runs at the end of an update, so that the whole
-// rollout and its update see the same statistics. skrl's scalers learn within the update (see asSkrl).
+// rollout and its update see the same statistics. skrl's scalers learn within the update (see skrlBatches).
 func (c *Learner) learnScales(s *tensor.Scope) {
 	if c.Config.Skrl() {
 		return

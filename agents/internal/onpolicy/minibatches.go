@@ -21,7 +21,7 @@ type Batch struct {
 	// Actions is (n, A), as the policy drew them. The others are (n, 1): the log-probability of the actions when they
 	// were drawn, the values predicted then and the returns, both standardised, and the normalised advantages. With
 	// overlap the log-probability is that under the policy that the update begins with, and the advantages are weighed
-	// (see weighed).
+	// (see weighAdvantages).
 	Actions, LogProb, Values, Returns, Advantages tensor.Tensor
 	// Raw is the observations (n, O) as they were observed, if Options.RawObservations asks for them. Fields holds the
 	// rows of the algorithm's own fields (Field.Minibatch), by name.
@@ -80,8 +80,8 @@ func (c *Batches) shuffle(s *tensor.Scope, epoch int, n int64) tensor.Tensor {
 	return c.order
 }
 
-// orderRows returns the rows of the rollout that show a transition in the order in which an epoch goes through them,
-// and what takes those rows of a field.
+// orderRows returns the order in which an epoch goes through the rollout's rows that show a transition, and a
+// function that takes these rows of a field.
 func (c *Batches) orderRows(s *tensor.Scope, epoch int) (order tensor.Tensor, rows func(field string) tensor.Tensor) {
 	t, n := int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
 	valid := c.Valid(s)
@@ -97,8 +97,8 @@ func (c *Batches) orderRows(s *tensor.Scope, epoch int) (order tensor.Tensor, ro
 	return order, func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) }
 }
 
-// byEnvironment returns the numbers of t × n things that are counted step by step, n environments a step, in another
-// order: environment by environment, t steps each.
+// byEnvironment returns the indices of t × n rows, stored step by step with n environments a step, in the order
+// environment by environment.
 func byEnvironment(s *tensor.Scope, t, n int64) tensor.Tensor {
 	return s.Reshape(s.Transpose(s.Reshape(s.Arange(t*n), t, n), 0, 1), t*n)
 }
@@ -131,8 +131,8 @@ func (c *Batches) shuffledBatches(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	}
 }
 
-// skrlBatches is skrl's way: an observation scaler that learns from each minibatch of the first epoch as it comes.
-// 2.0 cuts the same consecutive rows in every epoch, without the remainder; 2.1 shuffles them.
+// skrlBatches yields minibatches as skrl does: the observation scaler learns from each minibatch of the first epoch
+// as it comes. 2.0 cuts the same consecutive rows in every epoch and omits the remainder. 2.1 shuffles them.
 func (c *Batches) skrlBatches(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	r := c.Rollout
 	n := int64(r.Steps() * r.Envs())
@@ -156,8 +156,8 @@ func (c *Batches) skrlBatches(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	}
 }
 
-// batchScope returns the scope that the numbers of a minibatch belong to: s, or, if rows are kept as bytes, one that is
-// reset for the next minibatch, so that only one minibatch of pictures is numbers at a time.
+// batchScope returns the scope that a minibatch's float rows belong to. It is s, or, if rows are kept as bytes, a
+// scope that is reset for each minibatch, so that only one minibatch of pictures is in float32 at a time.
 func (c *Batches) batchScope(s *tensor.Scope) (own *tensor.Scope, done func()) {
 	if !c.packed() {
 		return s, func() {}
@@ -166,7 +166,8 @@ func (c *Batches) batchScope(s *tensor.Scope) (own *tensor.Scope, done func()) {
 	return own, own.Close
 }
 
-// unpackInputs makes numbers of a minibatch whose rows are kept as bytes, standardised, in scope own (see numbers).
+// unpackInputs converts the rows of a minibatch that are kept as bytes to float32, standardised, in scope own (see
+// batchScope).
 func (c *Batches) unpackInputs(s, own *tensor.Scope, raw models.Inputs) models.Inputs {
 	own.Reset()
 	in := c.Inputs(own, raw.Observations, raw.States)
@@ -174,8 +175,8 @@ func (c *Batches) unpackInputs(s, own *tensor.Scope, raw models.Inputs) models.I
 	return in
 }
 
-// learnInputs standardises the raw rows of a minibatch as skrl does, in scope own (see numbers): in the first epoch the
-// scalers learn from them before.
+// learnInputs standardises the raw rows of a minibatch as skrl does, in scope own (see batchScope). In the first
+// epoch the scalers learn from them first.
 func (c *Batches) learnInputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
 	if own != s {
 		own.Reset()
@@ -241,13 +242,14 @@ func (b *Batch) keepRows(s *tensor.Scope, rows tensor.Tensor) {
 	b.mapTensors(func(t tensor.Tensor) tensor.Tensor { return s.IndexSelect(t, 0, rows) }, b.outcomes()...)
 }
 
-// outcomes are the tensors of b that only the rows to learn from have, without Fields.
+// outcomes lists the tensors of b that have only the rows to learn from, except Fields.
 func (b *Batch) outcomes() []*tensor.Tensor {
 	return []*tensor.Tensor{&b.LogProb, &b.Values, &b.Returns, &b.Advantages, &b.Raw, &b.importance, &b.order,
 		&b.mean, &b.stdDev}
 }
 
-// change replaces the given tensors of b, if there are any, and a copy of its Fields by what f makes of them.
+// mapTensors replaces the given tensors of b, and those in a copy of its Fields, by what f returns for them. It skips
+// zero Tensors.
 func (b *Batch) mapTensors(f func(tensor.Tensor) tensor.Tensor, list ...*tensor.Tensor) {
 	for _, t := range list {
 		if t.T != nil {
@@ -261,9 +263,9 @@ func (b *Batch) mapTensors(f func(tensor.Tensor) tensor.Tensor, list ...*tensor.
 	b.Fields = fields
 }
 
-// Learned returns, of what a network has made of all rows of the minibatch, the rows to learn from. Networks with
-// memory read the rows between as well. One row that stands for all, such as the entropy of a policy whose deviation
-// is the same everywhere, stays.
+// Learned returns the rows to learn from, out of what a network has computed for all rows of the minibatch. Networks
+// with memory read further rows. A single row that stands for all, such as the entropy of a policy with one
+// deviation, stays.
 func (b Batch) Learned(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
 	if b.learned.T == nil || out.T == nil || s.Err() != nil || tensor.Size(out, 0) != tensor.Size(b.Actions, 0) {
 		return out

@@ -15,12 +15,12 @@ import (
 // actingStream keeps the random sequences of an Overlap's actor apart from the learner's.
 const actingStream = 0x2545f4914f6cdd1d
 
-// Overlap is an agent that acts while it learns (agents.OnPolicy.Overlap). It consists of two halves with a rollout
-// each: the learner, which is the algorithm over its Core, and the actor, another Core with networks and scalers of its
-// own. While the learner makes update k of rollout k on a goroutine, the actor records rollout k + 1. When that is
-// full, Update waits for the learner, lets the rollouts change places, copies the newest parameters and statistics to
-// the actor, and starts update k + 1. So every rollout is collected by the policy as it was one update ago, with the
-// log-probabilities of that policy, and what is computed does not depend on how long either half takes.
+// Overlap is an agent that acts while it learns (agents.OnPolicy.Overlap). It has two halves with a rollout each. The
+// learner is the algorithm over its Parts. The actor is a second set of Parts with networks and scalers of its own.
+// While the learner makes update k from rollout k on a goroutine, the actor records rollout k + 1. When rollout k + 1
+// is full, Update waits for the learner, exchanges the rollouts, copies the newest parameters and statistics to the
+// actor, and starts update k + 1. Every rollout is therefore collected by the policy of one update ago. Results do
+// not depend on how long either half takes.
 //
 // No tensor is used by both halves during an update. A method that reads or changes the learner waits for the update.
 type Overlap struct {
@@ -47,16 +47,16 @@ type outcome struct {
 	panic any
 }
 
-// NeedsMake is the error of an agent with overlap whose networks cannot be made twice; name is the algorithm's.
+// NeedsMake returns the error of an agent with overlap whose networks cannot be made twice. name is the algorithm's.
 func NeedsMake(name string) error {
 	return fmt.Errorf("%s: \"overlap\" is true, and acting while learning needs a second set of the networks; "+
 		"give Options.Models.Make, "+
 		"which makes them, in the place of networks", name)
 }
 
-// NewOverlap joins a learner, the algorithm over core, and networks to act with, which o lists: policy, value and the
-// critics that estimate values, made as the learner's were. o.Config is the learner's own. The learner and the networks
-// belong to the Overlap, also if NewOverlap fails.
+// NewOverlap joins a learner, the algorithm over core, with networks to act with: the policy, value network and
+// critics in o, made like the learner's. o.Config is the learner's own. The Overlap owns the learner and the
+// networks, even if NewOverlap fails.
 func NewOverlap(learner Algorithm, core Parts, o Options) (*Overlap, error) {
 	if slices.ContainsFunc(slices.Concat(o.Policy.Parameters(), o.Value.Parameters()), func(p tensor.Parameter) bool {
 		return tensor.FlatOf(p.Tensor) == core.Flat
@@ -97,10 +97,10 @@ func NewOverlap(learner Algorithm, core Parts, o Options) (*Overlap, error) {
 // Actor is the half that acts.
 func (v *Overlap) Actor() *Collector { return v.acting.Collector }
 
-// Update starts the update of the rollout that the actor has completed, and returns without waiting for its end; the
-// actor acts on meanwhile with the parameters that this update begins with. Before that it waits for the update before,
-// and returns its error if that has failed, in which case the next call makes that update again. A cancelled context
-// ends the waiting. An update that has begun is made to its end.
+// Update starts the update of the rollout that the actor has completed and returns without waiting for its end.
+// Meanwhile the actor acts with the parameters that this update begins with. Update first waits for the update
+// before. If that has failed, Update returns its error, and the next call repeats that update. A cancelled context
+// ends the waiting. Updates that have started run to completion.
 func (v *Overlap) Update(ctx context.Context) error {
 	if err := v.Wait(ctx); err != nil {
 		return err
@@ -170,8 +170,9 @@ func (v *Overlap) waitForUpdate() {
 	}
 }
 
-// finishUpdate takes note of how the update in progress has ended. One that has failed has undone itself: if no step
-// has been taken since it began, the actor has its rollout again, so that the agent is as it was before Update.
+// finishUpdate records how the update in progress has ended. A failed update has undone itself. If the actor has
+// taken no step since that update began, finishUpdate returns the rollout to the actor, so that the agent is as it
+// was before Update.
 func (v *Overlap) finishUpdate(o outcome) {
 	v.stop()
 	v.result, v.stop = nil, func() {}
@@ -211,8 +212,8 @@ func (v *Overlap) copyParameters() error {
 	return s.Err()
 }
 
-// exchangeRollouts lets actor and learner change rollouts, with all that belongs to them. The memories of the actor's
-// networks go on where they were.
+// exchangeRollouts exchanges the rollouts of actor and learner. The memories of the actor's networks stay with the
+// actor.
 func (v *Overlap) exchangeRollouts() error {
 	a, b := v.acting, v.learning
 	if b.Rollout == nil { // before Bind
@@ -231,7 +232,7 @@ func (v *Overlap) exchangeRollouts() error {
 	return s.Err()
 }
 
-// handMemories lets the memories of the actor's networks go on from the learner's.
+// handMemories copies the memories of the learner's networks to the actor's.
 func (v *Overlap) handMemories() error {
 	s := tensor.NoGrad().On(v.learning.Device)
 	defer s.Close()
@@ -251,7 +252,8 @@ func (v *Overlap) Bind(numEnvs int) error {
 	return v.acting.Bind(numEnvs)
 }
 
-// SetTraining implements [agents.Agent]. An evaluation acts by the newest policy, for which it waits.
+// SetTraining implements [agents.Agent]. An evaluation waits for the update in progress, because it acts by the
+// newest policy.
 func (v *Overlap) SetTraining(on bool) (was bool) {
 	if was = v.acting.training; on && was {
 		return was
@@ -293,7 +295,7 @@ func (v *Overlap) Tracked(f func(tag string, value float64)) { v.shown.Drain(f) 
 // Noted implements [agents.Noter], with what was noted in updates that have ended.
 func (v *Overlap) Noted(f func(note string)) { v.shown.Notes(f) }
 
-// LearningRate implements [agents.Complete]. While an update is in progress it is the one that it has begun with.
+// LearningRate returns the learning rate when the last update ended.
 func (v *Overlap) LearningRate() float64 { return v.rate }
 
 // SetHyperparameters implements [agents.Tunable].
@@ -328,7 +330,7 @@ func (v *Overlap) ResetHidden(environments ...int) {
 	v.learning.ResetHidden(environments...)
 }
 
-// Close implements [agents.Agent]. An update in progress ends with its minibatch.
+// Close implements [agents.Agent]. An update in progress ends after its present minibatch.
 func (v *Overlap) Close() error {
 	v.stop()
 	if v.result != nil {

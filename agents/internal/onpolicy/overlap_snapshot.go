@@ -10,10 +10,10 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
-// Snapshot implements [agents.Snapshotter], once no update is in progress. It is the learner's, with the actor's
-// rollout in progress and random states. With buffers it has the actor's parameters and statistics as well, unless the
-// rollout is full: they are the newest ones then at the next step. Where an update has failed and the actor has gone
-// on, the rollout of that update is saved in the place of the actor's.
+// Snapshot implements [agents.Snapshotter] and waits for the update in progress. The snapshot is the learner's, with
+// the actor's rollout in progress and random states. With buffers it also has the actor's parameters and statistics,
+// unless the rollout is full: the next Update then replaces them. If an update has failed after the actor took
+// further steps, the snapshot has the rollout of that update instead of the actor's.
 func (v *Overlap) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	v.waitForUpdate()
 	if !v.behind {
@@ -45,8 +45,8 @@ func (v *Overlap) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, er
 	return snap, w.err
 }
 
-// Restore implements [agents.Snapshotter]. Where the snapshot does not say with what the actor acts, it acts with the
-// restored parameters until the next update begins.
+// Restore implements [agents.Snapshotter]. If the snapshot has no parameters of the actor, the actor acts with the
+// restored ones until the next update begins.
 func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
 	v.waitForUpdate()
 	if err := v.exchangeRollouts(); err != nil {
@@ -83,8 +83,8 @@ func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
 	return nil
 }
 
-// readActor reads with what the actor acts: its random states, nil if the snapshot has none, and as writes parameters
-// and statistics, if it has any.
+// readActor reads the actor's random states, nil if the snapshot has none, and its parameters and statistics, if the
+// snapshot has them.
 func (r *reader) readActor(c *Core) (pcg []byte, drawOn func() error) {
 	_, has := r.snap.Arrays[layout.ActingGenerator]
 	if text, err := r.snap.Text(layout.ActingRandom); err == nil || has {

@@ -37,7 +37,8 @@ type ranks struct {
 // Ranks returns this rank's part of all that train the agent, nil if there is one.
 func (c *ranks) Ranks() *distributed.Group { return c.Group }
 
-// sharedSize is how many elements behind the gradients the ranks share: rows, figures and a flag for each rank.
+// sharedSize returns the number of elements behind the gradients that ranks exchange: rows, figures, and a flag for
+// each rank.
 func (c *ranks) sharedSize() int64 {
 	if !c.Group.Several() {
 		return 0
@@ -48,8 +49,9 @@ func (c *ranks) sharedSize() int64 {
 // pooled reports whether statistics are of all ranks' rows.
 func (c *ranks) pooled() bool { return c.Group.Several() && !c.apart }
 
-// ownDevice is the device of a rank on a machine with so many GPUs: if the setting names no index, each rank has one of
-// its own, while there are any. Slurm may show each task its own GPU alone, which is then the first of one.
+// ownDevice returns the device of a rank on a machine with the given number of GPUs. If the setting names no index,
+// each rank gets its own GPU as long as there are any. Slurm may show each task only its own GPU, which is then the
+// first one.
 func ownDevice(g *distributed.Group, device string, gpus int) string {
 	if !g.Several() || device != "cuda" && (device != "auto" || gpus == 0) {
 		return device
@@ -167,9 +169,9 @@ func (c *ranks) deviation(s *tensor.Scope, x tensor.Tensor) (mean, std tensor.Te
 	return s.As(m, tensor.Float32), s.As(s.Sqrt(v), tensor.Float32)
 }
 
-// normalise returns (A − mean(A)) / (std(A) + 1e-8), with the mean and the unbiased standard deviation of the rows of,
-// if advantage_normalization is over, "rollout" or "minibatch"; otherwise a itself. One row has no deviation, and a
-// stays as it is.
+// normalise returns (A − mean(A)) / (std(A) + 1e-8) for advantages a, with the mean and the unbiased standard
+// deviation of the rows of. It returns a itself if advantage_normalization is not over, "rollout" or "minibatch", and
+// if there is one row, which has no deviation.
 func (c *Core) normalise(s *tensor.Scope, a, of tensor.Tensor, over string) tensor.Tensor {
 	if c.Config.AdvantageNormalization != over || s.Err() != nil {
 		return a

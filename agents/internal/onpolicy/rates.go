@@ -66,8 +66,8 @@ func (c *Rates) ApplySettings() error {
 	return nil
 }
 
-// ApplyRates sets the optimizer's learning rates and limits of gradients from the configuration. A schedule scales all
-// rates, or that of the policy, by the factor by which it has changed the first.
+// ApplyRates sets the optimizer's learning rates and limits of gradients from the settings. A schedule scales all
+// rates, or only the policy's, by the factor by which it has changed the first one.
 func (c *Rates) ApplyRates() {
 	factor := 1.0
 	if c.Scheduler != nil {

@@ -69,8 +69,8 @@ type delivery struct {
 	next         staged // what comes next in all environments, if anything asks for it
 }
 
-// stageTransition puts all that a transition has for the device into the transfer: rewards, shaped (rewards_shaper,
-// rewards_shaper_scale), ends of episodes as 0 and 1, and rows that are asked for their values.
+// stageTransition puts everything that the device needs of a transition into the transfer: shaped rewards, ends of
+// episodes as 0 and 1, and the rows whose values are estimated.
 func (c *Collector) stageTransition(t agents.Transition) error {
 	c.Transfer.Begin()
 	c.delivery = delivery{}

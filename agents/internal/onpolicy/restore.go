@@ -214,12 +214,12 @@ func (r *reader) statistics(prefix string, c *scalers) {
 	}
 }
 
-// random checks the states of the random sequences, the device's in the array generator, by setting others to them, and
-// returns what continues the device's.
+// random checks the states of both random sequences by setting other sequences to them. The device's state is in the
+// array generator. random returns a function that continues the device's sequence.
 //
-// The state of a device's generator is understood by the same kind of device alone. An agent on another kind, such as
-// one on the CPU that evaluates what was trained on CUDA, begins a sequence whose seed is a hash of the state: every
-// restore of the checkpoint gives the same one.
+// Only the same kind of device understands the state of its generator. An agent on another kind, such as one on the
+// CPU that evaluates what CUDA trained, starts a sequence whose seed is a hash of the state. Every restore of the
+// checkpoint starts the same one.
 func (r *reader) random(c *Core, generator string, pcg []byte) (drawOn func() error) {
 	state := r.bytes(generator)
 	if r.err != nil {
@@ -355,7 +355,7 @@ func (r *reader) invalidRows(c *Core, rollout int) {
 	})
 }
 
-// memory refuses networks that have recurrent layers if this agent's have none, and the other way round.
+// memory refuses a snapshot whose networks have recurrent layers if this agent's have none, and the other way round.
 func (r *reader) memory(c *Core) {
 	if r.err != nil {
 		return
@@ -389,8 +389,8 @@ func (r *reader) memory(c *Core) {
 	}
 }
 
-// hidden reads the states of networks with memory. Without a rollout in progress they start from zero if
-// the snapshot has none, or those of another number of environments.
+// hidden reads the states of networks with memory. Without a rollout in progress they start from zero if the snapshot
+// has none, or has those of another number of environments.
 func (r *reader) hidden(c *Core, rollout int) {
 	if len(c.hiddens) == 0 || c.Rollout == nil {
 		return

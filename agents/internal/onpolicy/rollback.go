@@ -13,12 +13,12 @@ import (
 // diverges or is cancelled: parameters, optimizers, schedule, scalers, the fields of the rollout that it overwrites,
 // random sequences.
 
-// Attempt makes an update: it calls update with a scope that lives until it returns. It is an error if the rollout
-// is not complete. Where update returns an error, everything that it has changed is undone.
+// Attempt makes an update. It calls update with a scope that lives until update returns. It returns an error if the
+// rollout is not complete. If update returns an error, Attempt undoes everything that update has changed.
 //
-// The goroutine stays on one thread of the operating system meanwhile. libtorch numbers the nodes of a graph by thread
-// and runs the backward pass in the order of these numbers: a goroutine that moved to another thread in the middle of a
-// minibatch would add gradients up in another order, and no two runs would be the same.
+// Attempt keeps the goroutine on one thread of the operating system. libtorch numbers the nodes of a graph by thread
+// and runs the backward pass in the order of these numbers. A goroutine that changed threads during a minibatch would
+// add gradients up in another order, and runs would not be reproducible.
 func (c *Learner) Attempt(ctx context.Context, update func(s *tensor.Scope) error) error {
 	if err := c.checkReady(ctx); err != nil {
 		return err

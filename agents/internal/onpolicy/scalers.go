@@ -112,8 +112,8 @@ func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandard
 	}
 }
 
-// LearnScale lets a scaler learn from rows (…, width), and if there are several ranks from the rows of all of them.
-// kept says how the rows are kept: pictures are learned from in portions; nil is for rows that are numbers.
+// LearnScale lets a scaler learn from rows (…, width), with several ranks from the rows of all ranks. kept says how
+// the rows are kept; pictures are processed in portions. kept is nil for float32 rows.
 func (c *Core) LearnScale(s *tensor.Scope, scaler preprocessors.Scaler, kept *memory.Packing, rows tensor.Tensor) {
 	together := c.pooled()
 	if s.Err() != nil || tensor.Size(rows, 0) == 0 && !together {
@@ -157,8 +157,8 @@ func (c *scalers) packed() bool { return c.obsRows.Packed() || c.stateRows.Packe
 // portion is about how many rows with pictures are numbers at once.
 const portion = 256
 
-// Portions calls f for all n rows at once, or, if packed says that they are kept as bytes, for some after the others
-// with a scope of their own, so that only these are numbers in memory.
+// Portions calls f once for all n rows. If packed is set, rows are kept as bytes: it calls f for one portion after
+// the other, each with a scope of its own, so that only one portion is in float32 at a time.
 func (c *Core) Portions(s *tensor.Scope, packed bool, n int64, f func(s *tensor.Scope, rows memory.Span)) {
 	if !packed {
 		f(s, memory.Span{Len: n})

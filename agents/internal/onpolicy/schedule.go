@@ -53,10 +53,9 @@ func (c *Rates) newScheduler() (err error) {
 	return err
 }
 
-// Schedule ends a learning epoch with a step of the learning-rate schedule. One that looks at the divergence steps
-// once an epoch, by the mean over the epoch's minibatches (the one that stopped it included), once an update, by the
-// mean over all of them, or has done so at every minibatch (Adapt); others step once an update, or once an epoch as
-// skrl does.
+// Schedule ends a learning epoch with a step of the learning-rate schedule. A schedule that looks at the divergence
+// steps once an epoch by the mean over the epoch's minibatches, or once an update by the mean over all of them. With
+// "step" minibatch Adapt has done so. Other schedules step once an update, or once an epoch in skrl's modes.
 func (c *Rates) Schedule(meter *Meter, lastEpoch bool) {
 	if c.period == schedulers.EveryUpdate && !lastEpoch {
 		return
@@ -90,8 +89,8 @@ func (c *Rates) meanKL(meter *Meter) float64 {
 	return sum / float64(len(c.seenKL))
 }
 
-// Divergence returns the divergence of a minibatch, a scalar, that the schedule follows and that is tracked: kl, which
-// is the surrogate's estimate, or the closed form if KLAdaptiveLR asks for it.
+// Divergence returns the divergence of a minibatch, a scalar, that the schedule follows and that is tracked. It is
+// kl, the surrogate's estimate, or the closed form if KLAdaptiveLR asks for it.
 func (c *Rates) Divergence(s *tensor.Scope, b Batch, e models.Evaluation, kl tensor.Tensor) tensor.Tensor {
 	if c.distributions {
 		return c.gaussianDivergence(s, b, e)
@@ -99,7 +98,7 @@ func (c *Rates) Divergence(s *tensor.Scope, b Batch, e models.Evaluation, kl ten
 	return kl
 }
 
-// Adapt ends a minibatch: a schedule that steps at every one does so here, by the divergence moved, which waits for the
+// Adapt ends a minibatch. A schedule that steps at every minibatch steps by the divergence moved, which waits for the
 // device.
 func (c *Rates) Adapt(s *tensor.Scope, moved tensor.Tensor) error {
 	if err := s.Err(); err != nil || c.period != schedulers.EveryMinibatch {
@@ -162,8 +161,8 @@ func (c *Collector) recordDistribution(s *tensor.Scope, mean, stdDev tensor.Tens
 	s.Copy(c.Rollout.Row("std_dev"), stdDev)
 }
 
-// CheckSettings refuses settings that only Gaussian policies can have, if the policy is none, and a threshold of a
-// schedule that there is not.
+// CheckSettings refuses settings that need a Gaussian policy if the policy is none, and a threshold without a
+// schedule that has one.
 func (c *Rates) CheckSettings(cfg *agents.OnPolicy) error {
 	switch x := cfg.ScheduleKLThreshold; {
 	case c.period == "" && x != 0:
