@@ -56,13 +56,13 @@ func (c *State) prepare(snap *checkpoint.Snapshot) (apply func() error, err erro
 	}
 	if rollout > 0 {
 		for _, name := range c.recorded() {
-			r.steps(layout.Rollout(name), c.Rollout.Tensor(name), rollout)
+			r.rows(layout.Rollout(name), c.Rollout.Tensor(name), rollout)
 		}
 	}
 	if rollout > 0 && rollout == int64(c.Config.Rollouts) {
-		r.rows(layout.Rollout(layout.NextObservations), c.nextObs)
+		r.rows(layout.Rollout(layout.NextObservations), c.nextObs, -1)
 		if c.nextState.T != nil {
-			r.rows(layout.Rollout(layout.NextStates), c.nextState)
+			r.rows(layout.Rollout(layout.NextStates), c.nextState, -1)
 		}
 	}
 	r.hidden(c.Core, int(rollout))
@@ -119,20 +119,6 @@ func (c *State) prepare(snap *checkpoint.Snapshot) (apply func() error, err erro
 	}, nil
 }
 
-// reader checks the arrays of a snapshot against tensors, collects the writes, and keeps the first error.
-type reader struct {
-	snap   *checkpoint.Snapshot
-	name   string
-	writes []func() error
-	err    error
-}
-
-func (r *reader) fail(err error) {
-	if r.err == nil && err != nil {
-		r.err = fmt.Errorf("%s: %w", r.name, err)
-	}
-}
-
 // architectures compares the networks' architectures with the agent's, if the snapshot names them.
 func (r *reader) architectures(c *State) {
 	if r.err != nil {
@@ -178,16 +164,6 @@ func (r *reader) gradientScaler(c *State) *gradientScaler {
 	return &gradientScaler{scale, int(r.integer(layout.GradientScaler, "good_steps"))}
 }
 
-// integer reads a number that must not be negative.
-func (r *reader) integer(path ...string) int64 {
-	n, err := r.snap.Int(path...)
-	if err == nil && n < 0 {
-		err = fmt.Errorf("the checkpoint's %q is %d", strings.Join(path, "."), n)
-	}
-	r.fail(err)
-	return n
-}
-
 // memories reads the algorithm's memories, if the snapshot holds them, and returns each one's length and next row.
 func (r *reader) memories(c *State) [][2]int64 {
 	if _, err := r.snap.Value(layout.Memories); err != nil {
@@ -195,7 +171,7 @@ func (r *reader) memories(c *State) [][2]int64 {
 	}
 	var at [][2]int64
 	for _, m := range c.replays {
-		r.rows(layout.MemoryRows(m.name), m.Data())
+		r.rows(layout.MemoryRows(m.name), m.Data(), -1)
 		length, next := r.integer(layout.Memories, m.name, "length"), r.integer(layout.Memories, m.name, "next")
 		if length > m.Capacity() || next >= m.Capacity() {
 			r.fail(fmt.Errorf("the checkpoint's %s holds row %d of %d", m.name, max(length, next), m.Capacity()))
@@ -244,77 +220,6 @@ func (r *reader) random(c *Core, generator string, pcg []byte) (drawOn func() er
 	h := fnv.New64a()
 	h.Write(state)
 	return func() error { return c.Gen.Seed(int64(h.Sum64())) }
-}
-
-func (r *reader) bytes(name string) []byte {
-	a, ok := r.snap.Arrays[name]
-	if !ok {
-		r.fail(fmt.Errorf("the checkpoint has no array %q", name))
-		return nil
-	}
-	b, err := a.Bytes()
-	r.fail(err)
-	return b
-}
-
-// float32s reads an array of the tensor's shape; float64s is the same in double precision.
-func (r *reader) float32s(name string, t tensor.Tensor) {
-	data, err := r.snap.Float32s(name, tensor.Shape(t)...)
-	r.fail(err)
-	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
-}
-
-// rows reads rows as a memory keeps them, numbers or bytes.
-func (r *reader) rows(name string, t tensor.Tensor) {
-	if tensor.TypeOf(t) != tensor.Uint8 {
-		r.float32s(name, t)
-		return
-	}
-	data, err := r.snap.Bytes(name, tensor.Shape(t)...)
-	r.fail(err)
-	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
-}
-
-// steps reads the first n timesteps of a field of the rollout.
-func (r *reader) steps(name string, t tensor.Tensor, n int64) {
-	shape := append([]int64{n}, tensor.Shape(t)[1:]...)
-	if tensor.TypeOf(t) == tensor.Uint8 {
-		data, err := r.snap.Bytes(name, shape...)
-		r.fail(err)
-		r.writes = append(r.writes, func() error { return writeSteps(t, n, data) })
-		return
-	}
-	data, err := r.snap.Float32s(name, shape...)
-	r.fail(err)
-	r.writes = append(r.writes, func() error { return writeSteps(t, n, data) })
-}
-
-// writeSteps writes the first n steps of a field.
-func writeSteps[T tensor.Element](t tensor.Tensor, n int64, data []T) error {
-	s := tensor.NoGrad()
-	defer s.Close()
-	rows := s.Narrow(t, 0, 0, n)
-	if err := s.Err(); err != nil {
-		return err
-	}
-	return tensor.Write(rows, data)
-}
-
-func (r *reader) float64s(name string, t tensor.Tensor) {
-	data, err := r.snap.Float64s(name, tensor.Shape(t)...)
-	r.fail(err)
-	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
-}
-
-// entries reads the parts of a flat tensor by the names of its table of contents. A part of another shape is an error.
-func (r *reader) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
-	all := make([]float32, f.Len())
-	for _, e := range f.Entries() {
-		data, err := r.snap.Float32s(prefix+e.Name, e.Shape...)
-		r.fail(err)
-		copy(all[e.Offset:e.Offset+e.Size], data)
-	}
-	r.writes = append(r.writes, func() error { return tensor.Write(flat, all) })
 }
 
 // schedule reads the state of the learning-rate schedule, nil if the agent has none. Another schedule is an error.
@@ -414,7 +319,7 @@ func (r *reader) hidden(c *Core, rollout int) {
 			r.float32s(layout.Hidden(h.name), h.now)
 		}
 		if rollout > 0 {
-			r.steps(layout.Sequences(h.name), h.stored, int64(c.countBegun(rollout)))
+			r.rows(layout.Sequences(h.name), h.stored, int64(c.countBegun(rollout)))
 		}
 	}
 }
