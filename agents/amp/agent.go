@@ -8,7 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/exclusive"
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -110,7 +110,7 @@ func (a *Agent) Noted(f func(note string)) { a.serial.Noted(f) }
 
 // Architectures returns the architectures of the networks "policy", "value", "discriminator" and "style_value" that
 // have one.
-func (a *Agent) Architectures() map[string]models.Architecture { return a.serial.Architectures() }
+func (a *Agent) Architectures() map[string]description.Architecture { return a.serial.Architectures() }
 
 // Snapshot returns everything needed to continue training: parameters by name, optimizer, scalers, schedule, counters
 // and random states. opt adds the rollout and the memories of motion.

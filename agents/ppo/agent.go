@@ -7,7 +7,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/distributed"
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -101,7 +101,7 @@ func (a *Agent) Tracked(f func(tag string, value float64)) { a.serial.Tracked(f)
 func (a *Agent) Noted(f func(note string)) { a.serial.Noted(f) }
 
 // Architectures returns the architectures of the networks "policy" and "value" that have one.
-func (a *Agent) Architectures() map[string]models.Architecture { return a.serial.Architectures() }
+func (a *Agent) Architectures() map[string]description.Architecture { return a.serial.Architectures() }
 
 // Snapshot returns everything needed to continue training: parameters by name, optimizer, scalers, schedule, counters
 // and random states. opt adds the rollout.

@@ -10,6 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -312,7 +313,7 @@ func TestSGDMomentum(t *testing.T) {
 func TestPicturesAreBytes(t *testing.T) {
 	agenttest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.NewPicture(5, 4, 3), Action: spaces.NewBox(-1, 1, 1)}
-	cfg := models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 2, Kernel: 2}}, Features: 4, Activation: "tanh"}
+	cfg := models.CNNConfig{Convolutions: []description.Convolution{{Channels: 2, Kernel: 2}}, Features: 4, Activation: "tanh"}
 	a := open(t, Options{Spaces: sp, NumEnvs: 3, Models: CNNs(sp, cfg), Dict: map[string]any{"rollouts": 4}, Seed: 1})
 	w := agenttest.NewWorld(sp, agenttest.Seeds(1, 3)...)
 	var seen []float32

@@ -16,8 +16,8 @@ import (
 )
 
 // Architectures returns the architectures of the networks that have one, by network.
-func (c *State) Architectures() map[string]models.Architecture {
-	out := map[string]models.Architecture{}
+func (c *State) Architectures() map[string]description.Architecture {
+	out := map[string]description.Architecture{}
 	for _, n := range c.networks {
 		if a, ok := models.ArchitectureOf(n.Network); ok {
 			out[n.Name] = a
@@ -49,7 +49,7 @@ func (c *State) checkChoices() error {
 		if name != "policy" && c.spaces.State.Width() > 0 {
 			key, scaled = "state_preprocessor", c.StateScaler != nil
 		}
-		if i := slices.IndexFunc(a.Parts, func(p models.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled {
+		if i := slices.IndexFunc(a.Parts, func(p description.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled {
 			return c.errorf("%q scales the choices that the %s network reads one-hot (%q); leave it empty", key, name,
 				a.Parts[i].Name)
 		}
