@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -35,9 +36,9 @@ func conformance() []suite {
 	choices := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(5), Action: spaces.NewDiscrete(3),
 		AMPObservation: spaces.Unbounded(2)}
 	discriminator := architecture(plain.AMPObservation, []int{6}, 4, []int{8}, "elu")
-	parted := models.Architecture{ // the fast gradient penalty cannot read it
-		Parts:  []models.Part{{Name: "left", Width: 1}, {Name: "right", Width: 2}},
-		Latent: 3, Head: models.Stack{Hidden: []int{6}}, Activation: "tanh",
+	parted := description.Architecture{ // the fast gradient penalty cannot read it
+		Parts:  []description.Part{{Name: "left", Width: 1}, {Name: "right", Width: 2}},
+		Latent: 3, Head: description.Stack{Hidden: []int{6}}, Activation: "tanh",
 	}
 	half := map[string]any{"mixed_precision": true}
 	if tensor.BFloat16.Supported(tensor.CPU) != nil {
@@ -119,7 +120,7 @@ func ampSkills(sp spaces.Set) amp.Models {
 }
 
 // cnn is a small convolutional network.
-var cnn = models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2, Kernel: 2, Stride: 2}},
+var cnn = models.CNNConfig{Convolutions: []models.Convolution{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2, Kernel: 2, Stride: 2}},
 	Features: 6, Hidden: []int{8}, Activation: "tanh"}
 
 func ppoCNNs(sp spaces.Set) ppo.Models { return ppo.CNNs(sp, cnn) }
@@ -135,7 +136,7 @@ func ampRecurrent(sp spaces.Set) amp.Models {
 // ppoSharedLSTM has a policy and a value network on one LSTM.
 func ppoSharedLSTM(sp spaces.Set) ppo.Models {
 	return ppo.Models{Make: func(seed int64) (models.Policy, models.Network, error) {
-		net := func(cfg models.MLPConfig) *models.MLP {
+		net := func(cfg models.MLPConfig) *models.Net {
 			m, err := models.NewMLP(cfg, seed)
 			if err != nil {
 				panic(err)
@@ -180,7 +181,7 @@ func ppoEvolvable(sp spaces.Set) ppo.Models {
 	return ppo.Evolvable(sp, policy, value, models.DefaultGaussianConfig())
 }
 
-func ampEvolvable(discriminator models.Architecture) func(spaces.Set) amp.Models {
+func ampEvolvable(discriminator description.Architecture) func(spaces.Set) amp.Models {
 	return func(sp spaces.Set) amp.Models {
 		policy := architecture(sp.Observation, []int{6}, 4, []int{8}, "elu")
 		value := architecture(sp.Observation, nil, 0, []int{8}, "elu")
@@ -188,8 +189,8 @@ func ampEvolvable(discriminator models.Architecture) func(spaces.Set) amp.Models
 	}
 }
 
-func architecture(s spaces.Space, encoder []int, latent int, head []int, activation string) models.Architecture {
-	a, err := models.NewArchitecture(s, encoder, latent, head, activation)
+func architecture(s spaces.Space, encoder []int, latent int, head []int, activation string) description.Architecture {
+	a, err := description.NewArchitecture(s, encoder, latent, head, activation)
 	if err != nil {
 		panic(err)
 	}

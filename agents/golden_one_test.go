@@ -13,8 +13,8 @@ import (
 	"github.com/gorl-dev/gorl/models"
 )
 
-// description is the JSON of a case of one update.
-type description struct {
+// updateCase is the JSON of a case of one update.
+type updateCase struct {
 	Algorithm          string `json:"algorithm"`
 	Steps              int    `json:"T"`
 	Envs               int    `json:"N"`
@@ -52,7 +52,7 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 	if err != nil {
 		return nil, err
 	}
-	var d description
+	var d updateCase
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 }
 
 // config brings the configuration into the form that agents read.
-func (d *description) config() map[string]any {
+func (d *updateCase) config() map[string]any {
 	out := map[string]any{"compatibility": "skrl-2.0", "rollouts": d.Steps,
 		"sequence_length": d.Recurrent.SequenceLength}
 	if strings.HasPrefix(d.Versions.SKRL, "2.1.") {

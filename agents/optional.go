@@ -5,7 +5,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/distributed"
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 )
 
 // As returns the first agent in a chain of wrappers that implements T, one of the optional interfaces below or a
@@ -97,8 +97,8 @@ type Stochastic interface {
 // package pbt/evolution changes them.
 type Evolvable interface {
 	// Architectures returns them by the networks' names, which are the prefixes of their parameters in snapshots:
-	// "policy", "value", "discriminator", "style_value". Networks without one (models.Shaped) are left out.
-	Architectures() map[string]models.Architecture
+	// "policy", "value", "discriminator", "style_value". Networks without one are left out.
+	Architectures() map[string]description.Architecture
 }
 
 // Recurrent is implemented by agents that depend on what they saw before: their networks have memory

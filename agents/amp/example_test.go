@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -86,12 +87,12 @@ func ExampleDefaultConfig() {
 
 // The networks of an agent made from architectures can be evolved; see package pbt/evolution.
 func ExampleEvolvable() {
-	one, err := models.NewArchitecture(swingSpaces.Observation, nil, 0, []int{32}, "elu")
+	one, err := description.NewArchitecture(swingSpaces.Observation, nil, 0, []int{32}, "elu")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	discriminator, err := models.NewArchitecture(swingSpaces.AMPObservation, nil, 0, []int{64}, "relu")
+	discriminator, err := description.NewArchitecture(swingSpaces.AMPObservation, nil, 0, []int{64}, "relu")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -110,7 +111,7 @@ func ExampleEvolvable() {
 // The policy and the discriminator see pictures, each its own.
 func ExampleCNNs() {
 	sp := spaces.Set{Observation: spaces.NewPicture(20, 20, 3), Action: spaces.NewBox(-1, 1, 1), AMPObservation: spaces.NewPicture(12, 12, 1)}
-	cfg := models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 4, Kernel: 4, Stride: 2}}, Features: 16, Activation: "relu"}
+	cfg := models.CNNConfig{Convolutions: []description.Convolution{{Channels: 4, Kernel: 4, Stride: 2}}, Features: 16, Activation: "relu"}
 	m, err := amp.CNNs(sp, cfg).Make(1)
 	if err != nil {
 		fmt.Println(err)

@@ -7,6 +7,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -97,7 +98,7 @@ func ExampleDefaultConfig() {
 
 // The networks of an agent made from architectures can be evolved; see package pbt/evolution.
 func ExampleEvolvable() {
-	policy, err := models.NewArchitecture(pointSpaces.Observation, nil, 0, []int{32}, "elu")
+	policy, err := description.NewArchitecture(pointSpaces.Observation, nil, 0, []int{32}, "elu")
 	if err != nil {
 		fmt.Println(err)
 		return

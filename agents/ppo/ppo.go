@@ -12,6 +12,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -55,7 +56,7 @@ func Recurrent(sp spaces.Set, memory models.RecurrentLayer, hidden []int, activa
 // Evolvable returns models of the given architectures, otherwise like those of [MLPs]; [Agent.Architectures] tells them
 // again, and package pbt/evolution changes them. The value network reads states where there are any, and its
 // architecture must fit them then.
-func Evolvable(sp spaces.Set, policy, value models.Architecture, gaussian models.GaussianConfig) Models {
+func Evolvable(sp spaces.Set, policy, value description.Architecture, gaussian models.GaussianConfig) Models {
 	return Models{Make: func(seed int64) (models.Policy, models.Network, error) {
 		return models.EvolvableActorCritic(sp, policy, value, gaussian, seed)
 	}}

@@ -40,7 +40,7 @@ func halves(policy, value models.RecurrentLayer) func(seed int64) (models.Policy
 }
 
 func sharedRNN(seed int64) (models.Policy, models.Network, error) {
-	net := func(in, out int, memory models.RecurrentLayer) *models.MLP {
+	net := func(in, out int, memory models.RecurrentLayer) *models.Net {
 		m, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, Recurrent: memory}, seed)
 		if err != nil {
 			panic(err)

@@ -405,7 +405,7 @@ func TestTracked(t *testing.T) {
 func TestPicturesAreBytes(t *testing.T) {
 	agenttest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.NewPicture(5, 4, 3), Action: spaces.NewBox(-1, 1, 1)}
-	cfg := models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 2, Kernel: 2}}, Features: 4, Activation: "tanh"}
+	cfg := models.CNNConfig{Convolutions: []models.Convolution{{Channels: 2, Kernel: 2}}, Features: 4, Activation: "tanh"}
 	a, err := New(Options{Spaces: sp, NumEnvs: 3, Models: CNNs(sp, cfg), Dict: map[string]any{"rollouts": 4, "mini_batches": 2}, Seed: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 )
 
 // Architectures returns the architectures of the networks that have one, by network.
-func (c *Core) Architectures() map[string]models.Architecture {
-	out := map[string]models.Architecture{}
+func (c *Core) Architectures() map[string]description.Architecture {
+	out := map[string]description.Architecture{}
 	for _, n := range c.networks {
 		if a, ok := models.ArchitectureOf(n.Network); ok {
 			out[n.Name] = a
@@ -50,7 +50,7 @@ func (c *Core) checkChoices() error {
 		if name != "policy" && c.spaces.State.Width() > 0 {
 			key, scaled = "state_preprocessor", c.StateScaler != nil
 		}
-		if i := slices.IndexFunc(a.Parts, func(p models.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled {
+		if i := slices.IndexFunc(a.Parts, func(p description.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled {
 			return fmt.Errorf("%s: %q scales the choices that the %s network reads one-hot (%q); leave it empty",
 				strings.ToLower(c.name), key, name, a.Parts[i].Name)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -147,7 +147,7 @@ func (r *reader) architectures(c *Core) {
 		if !ok {
 			continue
 		}
-		a, err := models.ArchitectureOfValues(v)
+		a, err := description.ArchitectureOf(v)
 		if err != nil {
 			r.fail(err)
 			return
