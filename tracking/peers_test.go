@@ -29,8 +29,15 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// curves are the values of the tags of the runs of a folder. A value is a line of step, wall time and value without loss,
-// so that -0 and NaN compare as well.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// curves are the values of the tags of the runs of a folder. A value is a line of step, wall time and value without
+// loss, so that -0 and NaN compare as well.
 type curves map[string]map[string][]string
 
 func (c curves) add(run, tag string, step int64, at, value float64) {
@@ -50,7 +57,8 @@ type board struct {
 }
 
 func newBoard(t *testing.T) *board {
-	return &board{t: t, dir: t.TempDir(), now: time.UnixMicro(1_700_000_000_000_001), rng: rand.New(rand.NewPCG(1, 2)), want: curves{}}
+	return &board{t: t, dir: t.TempDir(), now: time.UnixMicro(1_700_000_000_000_001), rng: rand.New(rand.NewPCG(1, 2)),
+		want: curves{}}
 }
 
 // clock stands still between writes, as several writers ask it for one value.
@@ -60,9 +68,7 @@ func (b *board) clock() time.Time { return b.now }
 func (b *board) open(run string, resume int64) *tracking.Run {
 	b.t.Helper()
 	r, err := tracking.OpenRun(filepath.Join(b.dir, run), tracking.Options{Now: b.clock, ResumeStep: resume})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return r
 }
 
@@ -74,9 +80,7 @@ func (b *board) write(r *tracking.Run, tag string, step int64, value float64, fo
 		return
 	}
 	run, err := filepath.Rel(b.dir, r.Dir())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	b.want.add(run, strings.ToValidUTF8(tag, "\uFFFD"), step, float64(b.now.UnixMicro())/1e6, float64(float32(value)))
 }
 
@@ -89,9 +93,11 @@ func (b *board) value() float64 {
 }
 
 var (
-	specials = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, math.Pi, 1 << 24, 1<<24 + 1, math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32,
+	specials = []float64{0, math.Copysign(0, -1), 1, -1, 0.1, math.Pi, 1 << 24, 1<<24 + 1, math.SmallestNonzeroFloat32,
+		-math.SmallestNonzeroFloat32,
 		math.SmallestNonzeroFloat64, 1.1754943508222875e-38, math.MaxFloat32, -math.MaxFloat32, math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN()}
-	peculiar = []string{"Loss / Policy loss", "Reward / Total reward (mean)", "Größe/速度 🚶", "a \"quoted\" <b>tag</b> & 100% ?x=1#y", "../up\\and/down",
+	peculiar = []string{"Loss / Policy loss", "Reward / Total reward (mean)", "Größe/速度 🚶",
+		"a \"quoted\" <b>tag</b> & 100% ?x=1#y", "../up\\and/down",
 		"no UTF-8: \xff\xfe", "tab\tand\nline", strings.Repeat("long ", 200), "x"}
 )
 
@@ -105,14 +111,10 @@ func (b *board) fill() {
 			b.write(first, tag, step, specials[(int(step)+i)%len(specials)], step > 300)
 		}
 		if step%97 == 0 {
-			if err := first.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, first.Flush())
 		}
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Close())
 	b.interrupt(first.Dir())
 	for _, resume := range []int64{300, 5_000_000_000} { // the second time nothing is forgotten
 		again := b.open("members/αβγ run 1", resume)
@@ -122,9 +124,7 @@ func (b *board) fill() {
 				b.write(again, tag, step, b.value(), step > 5_000_000_000 && resume == 300)
 			}
 		}
-		if err := again.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, again.Close())
 	}
 	second := b.open("run 2", 0) // a file of several megabytes, and many tags
 	for step := range int64(5_000) {
@@ -135,18 +135,12 @@ func (b *board) fill() {
 			}
 		}
 	}
-	if err := second.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, second.Close())
 	empty := b.open("run 3", 0) // has no values yet
-	if err := empty.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, empty.Close())
 	one := b.open(".", 0) // the folder itself is a run too
 	b.write(one, "once", -1, 0.5, false)
-	if err := one.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, one.Close())
 }
 
 // interrupt leaves the newest event file of a folder as a process does that is killed while it writes.
@@ -158,12 +152,8 @@ func (b *board) interrupt(dir string) {
 	}
 	path := files[len(files)-1]
 	whole, err := os.ReadFile(path)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, append(whole, whole[:20]...), 0o644); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
+	must(b.t, os.WriteFile(path, append(whole, whole[:20]...), 0o644))
 }
 
 func (b *board) compare(got curves) {
@@ -184,7 +174,8 @@ func (b *board) compare(got curves) {
 				for at < min(len(lines), len(g[tag])) && lines[at] == g[tag][at] {
 					at++
 				}
-				t.Fatalf("run %q, tag %.50q: %d values, want %d; from number %d on %q, want %q", run, tag, len(g[tag]), len(lines), at,
+				t.Fatalf("run %q, tag %.50q: %d values, want %d; from number %d on %q, want %q", run, tag, len(g[tag]), len(lines),
+					at,
 					g[tag][at:min(at+2, len(g[tag]))], lines[at:min(at+2, len(lines))])
 			}
 			tags, values = tags+1, values+len(lines)
@@ -206,9 +197,7 @@ func TestPeersEventAccumulator(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(text, &runs)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := curves{}
 	for run, tags := range runs {
 		got[run] = nil
@@ -235,8 +224,8 @@ func number(t *testing.T, x any) float64 {
 	return f
 }
 
-// A running TensorBoard lists the same through the addresses that its page asks, and follows a run that goes on; by both of
-// its readers, the one in Python and the data server.
+// A running TensorBoard lists the same through the addresses that its page asks, and follows a run that goes on; by
+// both of its readers, the one in Python and the data server.
 func TestPeersTensorBoardServes(t *testing.T) {
 	python := peers.Python(t, "tensorboard")
 	for _, c := range []struct{ name, fast string }{{"Python", "false"}, {"data server", "true"}} {
@@ -253,17 +242,13 @@ func TestPeersTensorBoardServes(t *testing.T) {
 				b.write(r, "live", step, b.value(), false)
 				b.write(r, "live too", step, b.value(), false)
 			}
-			if err := r.Flush(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Flush())
 			s.await(b.want)
 			for step := range int64(50) {
 				b.write(r, "live", 50+step, b.value(), false)
 				b.write(r, "late", 50+step, b.value(), false)
 			}
-			if err := r.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Close())
 			s.await(b.want)
 			b.compare(s.curves())
 		})
@@ -283,18 +268,16 @@ const patience = 2 * time.Minute
 // serve starts TensorBoard on a free port. At the test's end it is asked to stop, and no process of it may remain.
 func serve(t *testing.T, python, dir string, args ...string) *server {
 	t.Helper()
-	args = append([]string{"-W", "ignore", "-m", "tensorboard.main", "--logdir", dir, "--port", "0", "--reload_interval", "1", "--samples_per_plugin", "scalars=1000000"}, args...)
+	args = append([]string{"-W", "ignore", "-m", "tensorboard.main", "--logdir", dir, "--port", "0", "--reload_interval",
+		"1", "--samples_per_plugin", "scalars=1000000"}, args...)
 	cmd := exec.Command(python, args...)
-	cmd.Env = append(os.Environ(), "NO_PROXY=localhost,127.0.0.1", "no_proxy=localhost,127.0.0.1", "PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1")
+	cmd.Env = append(os.Environ(), "NO_PROXY=localhost,127.0.0.1", "no_proxy=localhost,127.0.0.1",
+		"PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd.Stdout, cmd.Stderr = w, w
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	w.Close()
 	address, said, silent := make(chan string, 1), make(chan string, 1), make(chan struct{})
 	go func() { // until the last process that can print has ended
@@ -303,7 +286,8 @@ func serve(t *testing.T, python, dir string, args ...string) *server {
 		lines := bufio.NewScanner(r)
 		for lines.Scan() {
 			fmt.Fprintln(&all, lines.Text())
-			if at := regexp.MustCompile(`http://[^ ]+`).FindString(lines.Text()); at != "" && strings.HasPrefix(lines.Text(), "TensorBoard ") {
+			if at := regexp.MustCompile(`http://[^ ]+`).FindString(lines.Text()); at != "" &&
+				strings.HasPrefix(lines.Text(), "TensorBoard ") {
 				address <- at
 			}
 			select {
@@ -370,7 +354,8 @@ func alive(t *testing.T, group int) (pids []string) {
 			continue // it has just ended
 		}
 		// After the name in parentheses stand its state, its parent and its group.
-		if f := strings.Fields(string(line[strings.LastIndexByte(string(line), ')')+1:])); f[0] != "Z" && f[2] == strconv.Itoa(group) {
+		if f := strings.Fields(string(line[strings.LastIndexByte(string(line), ')')+1:])); f[0] != "Z" &&
+			f[2] == strconv.Itoa(group) {
 			pids = append(pids, filepath.Base(filepath.Dir(file)))
 		}
 	}
@@ -384,9 +369,7 @@ func (s *server) get(result any, path string, query url.Values) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		s.t.Fatalf("%v\n%s", err, s.told())
