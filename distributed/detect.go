@@ -41,8 +41,8 @@ func Detect(getenv func(string) string) (place Place, ok bool, err error) {
 		return place, true, nil
 	}
 	if getenv(EnvDistributed) != "" {
-		return Place{}, false, fmt.Errorf("distributed: %s is kubernetes, and neither PET_NODE_RANK nor JOB_COMPLETION_INDEX "+
-			"is set, as in pods of Kubeflow's Trainer and of Indexed Jobs", EnvDistributed)
+		return Place{}, false, fmt.Errorf("distributed: %s is kubernetes, and neither PET_NODE_RANK nor "+
+			"JOB_COMPLETION_INDEX is set, as in pods of Kubeflow's Trainer and of Indexed Jobs", EnvDistributed)
 	}
 	return Place{}, false, nil
 }

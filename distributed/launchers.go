@@ -86,7 +86,8 @@ var launchers = []launcher{
 var podLaunchers = []launcher{
 	{
 		name: "Kubeflow's Trainer", claims: []string{"PET_NODE_RANK"},
-		rank: "PET_NODE_RANK", size: "PET_NNODES", addrName: "PET_MASTER_ADDR", portName: "PET_MASTER_PORT", port: defaultPort,
+		rank: "PET_NODE_RANK", size: "PET_NNODES", addrName: "PET_MASTER_ADDR", portName: "PET_MASTER_PORT",
+		port: defaultPort,
 	},
 	{
 		name: "an Indexed Job", claims: []string{"JOB_COMPLETION_INDEX"},

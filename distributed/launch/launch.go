@@ -154,7 +154,8 @@ func (o *Options) check(argv []string) error {
 		return fmt.Errorf("launch: %s has started %d processes on this machine already; start one, or no ranks beneath them",
 			o.Within.Launcher, o.Within.LocalSize)
 	case o.Within.Size > 1 && o.MaxRestarts > 0:
-		return fmt.Errorf("launch: restarts of ranks on several machines are for %s to do, which started this process; want 0 restarts",
+		return fmt.Errorf("launch: restarts of ranks on several machines are for %s to do, which started this process; "+
+			"want 0 restarts",
 			o.Within.Launcher)
 	}
 	if _, err := exec.LookPath(argv[0]); err != nil {
