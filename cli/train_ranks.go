@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/distributed"
-	"github.com/gorl-dev/gorl/distributed/ranks"
+	"github.com/gorl-dev/gorl/distributed/launch"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
@@ -39,7 +39,7 @@ func (f *trainFlags) launches(place distributed.Place) (bool, error) {
 	case f.ranks.restarts < 0:
 		return false, commandline.Usagef("--max-restarts is %d; want 0 or more", f.ranks.restarts)
 	}
-	return f.ranks.nproc > 0 && !f.check && place.Launcher != ranks.Launcher, nil
+	return f.ranks.nproc > 0 && !f.check && place.Launcher != launch.Launcher, nil
 }
 
 // startRanks starts this command once for every rank and waits for all.
@@ -48,16 +48,16 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 	if err != nil {
 		return err
 	}
-	o := ranks.Options{Count: f.ranks.nproc, MaxRestarts: f.ranks.restarts, Within: place, Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	o := launch.Options{Count: f.ranks.nproc, MaxRestarts: f.ranks.restarts, Within: place, Stdin: stdin, Stdout: stdout, Stderr: stderr}
 	if place.Size > 1 && !f.given("max-restarts") { // the launcher of the machines' processes starts them again
 		o.MaxRestarts = 0
 	}
-	err = ranks.Run(ctx, append([]string{self}, os.Args[1:]...), o)
-	var failure *ranks.Failure
+	err = launch.Run(ctx, append([]string{self}, os.Args[1:]...), o)
+	var failure *launch.Failure
 	switch {
-	case errors.Is(err, ranks.ErrStopped):
+	case errors.Is(err, launch.ErrStopped):
 		return &commandline.StatusError{Status: commandline.Stopped} // rank 0 has said where
-	case errors.As(err, &failure) && failure.Status == ranks.StatusUsage: // the rank has printed the reason
+	case errors.As(err, &failure) && failure.Status == launch.StatusUsage: // the rank has printed the reason
 		fmt.Fprintf(stderr, "%s: rank %d of %d was called wrongly\n", program, failure.Rank, failure.Size)
 		return &commandline.StatusError{Status: commandline.WrongUse}
 	}
@@ -84,7 +84,7 @@ func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place di
 		return &commandline.StatusError{Status: commandline.Stopped}
 	case !errors.As(err, &stopped) && errors.As(err, &peer): // the launcher is to blame the other rank
 		fmt.Fprintf(stderr, "%s: %v\n", program, err)
-		return &commandline.StatusError{Status: ranks.StatusPeer}
+		return &commandline.StatusError{Status: launch.StatusPeer}
 	}
 	return err
 }
