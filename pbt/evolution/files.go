@@ -27,7 +27,7 @@ func (e *Evolution) openStores() (err error) {
 		keep.Keep = 1
 	}
 	folder := cmp.Or(o.CheckpointPath, filepath.Join(o.Directory, "checkpoints"))
-	for id := range o.PopulationSize {
+	for id := range o.Members {
 		store, err := checkpoint.NewStore(filepath.Join(folder, fmt.Sprintf("%03d", id)), keep)
 		if err != nil {
 			return fmt.Errorf("evolution: checkpoint_path: %w", err)

@@ -18,7 +18,7 @@ import (
 func TestKilled(t *testing.T) {
 	small := func(dir string) evolution.Options {
 		o := options()
-		o.Directory, o.EvoSteps, o.MaxSteps = dir, 4*16, 4*16*6
+		o.Directory, o.IntervalSteps, o.TotalSteps = dir, 4*16, 4*16*6
 		return o
 	}
 	if dir := os.Getenv("EVOLUTION_TEST_KILLED"); dir != "" {

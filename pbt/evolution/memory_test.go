@@ -109,10 +109,12 @@ func TestPicturesAndMemoryEvolve(t *testing.T) {
 					}
 					return nil
 				})
-				e, err := evolution.New(evolution.Options{PopulationSize: 3, EvoSteps: 24, MaxSteps: 8 * 24, Mutations: m,
-					PreTrainingMutation: true, Seed: 4, Directory: dir, New: func(m pbt.Member) (pbt.Trainee, error) {
+				e, err := evolution.New(evolution.Options{
+					Options: pbt.Options{Members: 3, IntervalSteps: 24, TotalSteps: 8 * 24, Diversify: true, Seed: 4, Directory: dir, New: func(m pbt.Member) (pbt.Trainee, error) {
 						return c.build(m, trainers.Config{Seed: m.Seed, SaveBuffers: true, Callbacks: []trainers.Callback{count}})
-					}})
+					}},
+					Mutations: m,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}

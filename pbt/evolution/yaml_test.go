@@ -17,8 +17,7 @@ func TestFromYAMLDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Options{
-		PopulationSize: 4, MaxSteps: 1_000_000, EvoSteps: 10_000, EvalLoop: 1, Seed: 42, PreTrainingMutation: true,
-		Selection: strategy.Tournament{TournamentSize: 2, Elitism: true, EvalLoop: 1},
+		Options:   pbt.Options{Members: 4, TotalSteps: 1_000_000, IntervalSteps: 10_000, Measure: pbt.Measure{EvaluationEpisodes: 1}, Seed: 42, Diversify: true, Strategy: strategy.Tournament{TournamentSize: 2, Elitism: true, EvalLoop: 1}},
 		Mutations: &Mutations{NoMutation: 0.4, Architecture: 0.2, Parameters: 0.2, RLHP: 0.2, NewLayerProb: 0.2, MutationSD: 0.1, ActivationSelection: []string{"relu", "elu", "gelu"}},
 	}
 	if d := cmp.Diff(want, s.Options, cmp.Comparer(func(a, b func(pbt.Member) (pbt.Trainee, error)) bool { return a == nil && b == nil }), cmp.Comparer(func(a, b func(pbt.Update)) bool { return a == nil && b == nil })); d != "" {
@@ -79,10 +78,10 @@ func TestFromYAML(t *testing.T) {
 	}, m.Hyperparameters); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(strategy.Strategy(strategy.MultiFrequency{Subpopulations: 2, Ratios: []int{1, 4}, Winners: 2, Open: 2, Losers: 4, EvalLoop: 1}), o.Selection); d != "" {
+	if d := cmp.Diff(strategy.Strategy(strategy.MultiFrequency{Subpopulations: 2, Ratios: []int{1, 4}, Winners: 2, Open: 2, Losers: 4, EvalLoop: 1}), o.Strategy); d != "" {
 		t.Error(d)
 	}
-	if o.MaxSteps != 6_000_000 || o.EvoSteps != 10_240 || o.PopulationSize != 16 || *o.Target != 250 || o.EvalLoop != 3 || o.EvalSteps != 0 || o.Checkpoint != 5000 || !o.SaveElite || o.ElitePath != "out/elite" || o.Directory != "out" {
+	if o.TotalSteps != 6_000_000 || o.IntervalSteps != 10_240 || o.Members != 16 || *o.Target != 250 || o.Measure.EvaluationEpisodes != 3 || o.EvalSteps != 0 || o.Checkpoint != 5000 || !o.SaveElite || o.ElitePath != "out/elite" || o.Directory != "out" {
 		t.Errorf("training %+v", o)
 	}
 	want := DefaultLimits()
@@ -156,13 +155,13 @@ training: {population_size: 5, target: 1, hpo: true}
 	if m.NoMutation != 1 || m.Architecture != 2 || m.Parameters != 3 || m.Activation != 4 || m.RLHP != 5 || m.NewLayerProb != 0.6 || !m.Strict {
 		t.Errorf("mutations %+v", m)
 	}
-	if want := (strategy.Tournament{TournamentSize: 3, EvalLoop: 2, Strict: true}); s.Options.Selection != strategy.Strategy(want) {
-		t.Errorf("selection %+v", s.Options.Selection)
+	if want := (strategy.Tournament{TournamentSize: 3, EvalLoop: 2, Strict: true}); s.Options.Strategy != strategy.Strategy(want) {
+		t.Errorf("selection %+v", s.Options.Strategy)
 	}
-	if s.Options.Seed != 5 || s.Options.PopulationSize != 5 || s.Options.TargetGenerations != 100 {
+	if s.Options.Seed != 5 || s.Options.Members != 5 || s.Options.TargetGenerations != 100 {
 		t.Errorf("options %+v", s.Options)
 	}
-	if s, err = FromYAML([]byte("training: {hpo: false}")); err != nil || s.Options.Selection != (strategy.Never{}) || s.Options.PreTrainingMutation {
+	if s, err = FromYAML([]byte("training: {hpo: false}")); err != nil || s.Options.Strategy != (strategy.Never{}) || s.Options.Diversify {
 		t.Errorf("without optimisation: %+v, %v", s.Options, err)
 	}
 }
