@@ -353,7 +353,8 @@ func (p *program) limit(i int, x float32) float32 {
 func (p *program) finite(row []float32) error {
 	for i, x := range row {
 		if x-x != 0 {
-			return fmt.Errorf("infer: value %d of what the policy computes is %g: %w; the observation may be far from those of training", i, x, ErrNotFinite)
+			return fmt.Errorf("infer: value %d of what the policy computes is %g: %w; the observation may be far from those "+
+				"of training", i, x, ErrNotFinite)
 		}
 	}
 	return nil

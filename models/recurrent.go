@@ -78,8 +78,8 @@ var recurrentKinds = map[string]tensor.RecurrentKind{
 	description.RNN: tensor.RNN, description.GRU: tensor.GRU, description.LSTM: tensor.LSTM,
 }
 
-// newRecurrent returns the arrays of a stack. They start as PyTorch's do, uniform in ±1/√hidden. Orthogonal weights have
-// a gain of 1 for each gate and biases of 0, as Stable-Baselines3 and CleanRL start an LSTM.
+// newRecurrent returns the arrays of a stack. They start as PyTorch's do, uniform in ±1/√hidden. Orthogonal weights
+// have a gain of 1 for each gate and biases of 0, as Stable-Baselines3 and CleanRL start an LSTM.
 func newRecurrent(scope *tensor.Scope, gen *tensor.Generator, s description.Step, arrays []description.Array,
 	from start) (made []tensor.Tensor) {
 	for _, a := range arrays {

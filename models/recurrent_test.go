@@ -17,7 +17,8 @@ import (
 
 const memories = "class: Gaussian\nnetwork:\n" +
 	"- {name: seen, input: OBSERVATIONS, layers: [6, {gru: {hidden_size: 4, num_layers: 2}}, 5], activations: tanh}\n" +
-	"- {name: both, input: 'concatenate([seen, OBSERVATIONS])', layers: [flatten, {lstm: {hidden_size: NUM_ACTIONS}}], activations: [elu, elu]}\n" +
+	"- {name: both, input: 'concatenate([seen, OBSERVATIONS])', layers: [flatten, {lstm: {hidden_size: NUM_ACTIONS}}], " +
+	"activations: [elu, elu]}\n" +
 	"output: tanh(ACTIONS)"
 
 // TestRecurrentNetwork compares a network with memory in several places, step by step, with whole sequences.
@@ -200,7 +201,8 @@ func TestRecurrentInitialization(t *testing.T) {
 // TestSharedMemory: the halves of a shared network have the trunk's memory, and heads may have none.
 func TestSharedMemory(t *testing.T) {
 	tensortest.CheckLive(t)
-	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, {rnn: {hidden_size: 4}}], activations: tanh}]\noutput: ACTIONS")
+	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, {rnn: {hidden_size: "+
+		"4}}], activations: tanh}]\noutput: ACTIONS")
 	value := specOf(t, "class: Deterministic\nnetwork: [{name: net, input: OBSERVATIONS}]\noutput: ONE")
 	p, v, err := BuildShared(policy, value, boxes, 1)
 	if err != nil {
@@ -273,7 +275,8 @@ func TestRecurrentErrors(t *testing.T) {
 func TestRecurrentContainer(t *testing.T) {
 	tensortest.CheckLive(t)
 	read := func(container string) (Spec, error) {
-		dict, err := config.FromYAML([]byte("class: Deterministic\noutput: ONE\nnetwork: [{name: net, input: OBSERVATIONS, " + container + "}]"))
+		dict, err := config.FromYAML([]byte("class: Deterministic\noutput: ONE\nnetwork: [{name: net, input: OBSERVATIONS, " +
+			container + "}]"))
 		if err != nil {
 			t.Fatal(err)
 		}

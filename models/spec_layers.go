@@ -10,10 +10,11 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// The layers that a specification can name are read here: linear, recurrent, layer_norm and flatten; conv2d is in spec_conv.go.
+// The layers that a specification can name are read here: linear, recurrent, layer_norm and flatten; conv2d is in
+// spec_conv.go.
 
-// parseContainer reads {name, input, layers, activations}, and with {type: GRU, num_layers: n} numbers in layers as sizes
-// of recurrent layers, as a file of Isaac Lab's has them.
+// parseContainer reads {name, input, layers, activations}, and with {type: GRU, num_layers: n} numbers in layers as
+// sizes of recurrent layers, as a file of Isaac Lab's has them.
 func parseContainer(path string, entry any) (Container, error) {
 	dict, ok := entry.(map[string]any)
 	if !ok {
@@ -127,7 +128,8 @@ func parseLayers(path string, value any) ([]Layer, error) {
 	return layers, nil
 }
 
-const layerForms = "want a number of outputs, {linear: ...}, {conv2d: ...}, {gru: ...}, {lstm: ...}, {rnn: ...}, layer_norm or flatten"
+const layerForms = "want a number of outputs, {linear: ...}, {conv2d: ...}, {gru: ...}, {lstm: ...}, {rnn: ...}, " +
+	"layer_norm or flatten"
 
 func parseLayer(path string, value any) (Layer, error) {
 	switch v := value.(type) {
@@ -194,7 +196,8 @@ func parseFlatten(path string, args any) (Layer, error) {
 			return Layer{}, fmt.Errorf("models: %s: want [start_dim, end_dim], got %v", path, v)
 		}
 	default:
-		return Layer{}, fmt.Errorf("models: %s: want nothing, [start_dim, end_dim] or a mapping with them, got %v", path, args)
+		return Layer{}, fmt.Errorf("models: %s: want nothing, [start_dim, end_dim] or a mapping with them, got %v", path,
+			args)
 	}
 	return Layer{Flatten: true, Start: k.Start, End: k.End}, nil
 }
@@ -208,7 +211,8 @@ func (l Layer) checkFlatten(path string, dims []int) error {
 	if l.Start == 0 && l.End == 0 || l.Start == 1 && last == len(dims) {
 		return nil
 	}
-	return fmt.Errorf("models: %s: a flatten from dimension %d to %d of elements of shape %s: the batch is dimension 0, and what follows reads flat rows, "+
+	return fmt.Errorf("models: %s: a flatten from dimension %d to %d of elements of shape %s: the batch is dimension 0, "+
+		"and what follows reads flat rows, "+
 		"so it joins 1 to -1; leave the numbers out", path, l.Start, l.End, shapeText(dims))
 }
 

@@ -7,7 +7,8 @@ import (
 
 // Sample fills rows, whose length is a multiple of Width, with random elements: uniform between two finite
 // limits of a Box, an exponential distance from the limit where there is one, standard normal where there is
-// none, and uniform over the choices of Discrete and MultiDiscrete and the whole numbers of Uint8. It allocates nothing.
+// none, and uniform over the choices of Discrete and MultiDiscrete and the whole numbers of Uint8. It allocates
+// nothing.
 func (s Space) Sample(rng *rand.Rand, rows []float32) {
 	w := s.Width()
 	for i := range rows {

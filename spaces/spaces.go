@@ -99,8 +99,9 @@ func Unbounded(shape ...int) Space {
 	return NewBox(-inf, inf, shape...)
 }
 
-// NewPicture returns the Box of a picture of the given height, width and number of channels (3 for RGB), whose values are
-// Uint8. A row has the pixels line by line and the channels of a pixel side by side, as Gymnasium's cameras give them.
+// NewPicture returns the Box of a picture of the given height, width and number of channels (3 for RGB), whose values
+// are Uint8. A row has the pixels line by line and the channels of a pixel side by side, as Gymnasium's cameras give
+// them.
 func NewPicture(height, width, channels int) Space {
 	return Space{Kind: Box, Shape: []int{height, width, channels}, DType: Uint8}
 }
@@ -192,7 +193,8 @@ func (s Space) Validate() error {
 		for i := range w {
 			low, high := s.limits(i)
 			if s.DType == Uint8 && (low != float32(uint8(low)) || high != float32(uint8(high))) {
-				return fmt.Errorf("spaces: Box limit %d: %g and %g are no whole numbers from 0 to 255, which uint8 needs", i, low, high)
+				return fmt.Errorf("spaces: Box limit %d: %g and %g are no whole numbers from 0 to 255, which uint8 needs", i, low,
+					high)
 			}
 			if !(low <= high) {
 				return fmt.Errorf("spaces: Box limit %d: low %g is not below high %g", i, low, high)

@@ -67,8 +67,10 @@ func TestAMPEvolves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(e.Evolver().Registry()); got != "{[{discriminator []  false} {policy []  true} {style_value [] value false} {value []  false}] "+
-		"[{discriminator_optimizer [discriminator] discriminator_learning_rate} {optimizer [policy style_value value] learning_rate}] []}" {
+	if got := fmt.Sprint(e.Evolver().Registry()); got != "{[{discriminator []  false} {policy []  true} {style_value [] "+
+		"value false} {value []  false}] "+
+		"[{discriminator_optimizer [discriminator] discriminator_learning_rate} {optimizer [policy style_value value] "+
+		"learning_rate}] []}" {
 		t.Errorf("the registry is %s", got)
 	}
 	edits, activations := 0, 0

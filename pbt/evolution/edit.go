@@ -93,9 +93,9 @@ func (e Edited) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// EditNetworks changes the policy's architecture by e, and by the same edit with the same numbers that of every other network
-// that has the module, each within its own limits. Where a limit turns the policy's edit into another one (an added
-// layer into added nodes), the others get that other edit, as AgileRL does it. Weights and moments follow as
+// EditNetworks changes the policy's architecture by e, and by the same edit with the same numbers that of every other
+// network that has the module, each within its own limits. Where a limit turns the policy's edit into another one (an
+// added layer into added nodes), the others get that other edit, as AgileRL does it. Weights and moments follow as
 // o.Preserve says; rng draws new weights. An e for a module that the policy does not have is an error.
 func EditNetworks(architectures map[string]description.Architecture, snap *checkpoint.Snapshot, e Edit, o EditOptions,
 	rng *rand.Rand) (Edited, error) {

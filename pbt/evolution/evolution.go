@@ -55,9 +55,9 @@ func New(o Options) (*Evolution, error) {
 	return e, nil
 }
 
-// Train trains all members to Options.TotalSteps, or until they reach Options.Target. It returns the elite: the best that
-// any member was at the end of a generation, before it was mutated. A cancelled context interrupts training with the
-// context's error; call Train again to continue. See pbt.Population.Train for what else interrupts it.
+// Train trains all members to Options.TotalSteps, or until they reach Options.Target. It returns the elite: the best
+// that any member was at the end of a generation, before it was mutated. A cancelled context interrupts training with
+// the context's error; call Train again to continue. See pbt.Population.Train for what else interrupts it.
 func (e *Evolution) Train(ctx context.Context) (*pbt.Result, error) { return e.population.Train(ctx) }
 
 // Population returns the underlying population, for its journal, its table and package report's pictures.
@@ -120,7 +120,8 @@ func (e *Evolution) member(m pbt.Member) (pbt.Trainee, error) {
 	if l, ok := t.(LimitedEvaluator); ok && e.opt.Measure.EvaluationEpisodes > 0 {
 		err = l.LimitEvaluation(e.opt.EvalSteps, e.opt.Measure.EvaluationEpisodes)
 	} else if e.opt.EvalSteps > 0 {
-		err = fmt.Errorf("evolution: EvalSteps needs trainees with a method LimitEvaluation, which a %T does not have; leave it 0", t)
+		err = fmt.Errorf("evolution: EvalSteps needs trainees with a method LimitEvaluation, which a %T does not have; "+
+			"leave it 0", t)
 	}
 	if err == nil && e.evolver.registry.Groups == nil {
 		err = e.prepare(m, t)

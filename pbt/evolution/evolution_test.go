@@ -240,7 +240,8 @@ func TestEliteAndCheckpoints(t *testing.T) {
 	if err != nil || len(files) != 4*2 { // of 1080 steps, after 540 and 900
 		t.Errorf("checkpoints: %v, %v", files, err)
 	}
-	if _, err := evolution.LoadElite(filepath.Join(o.Directory, "nowhere")); err == nil || !errors.Is(err, os.ErrNotExist) {
+	if _, err := evolution.LoadElite(filepath.Join(o.Directory, "nowhere")); err == nil || !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("an elite from nowhere: %v", err)
 	}
 	var table strings.Builder

@@ -88,7 +88,8 @@ training: {pop_size: 6, evo_steps: 4096, max_steps: 100_000}
 		log.Fatal(err)
 	}
 	o := s.Options // complete but for New
-	fmt.Println(o.Members, o.IntervalSteps, o.Strategy.(strategy.Tournament).TournamentSize, o.Mutations.Hyperparameters["learning_rate"].Max)
+	fmt.Println(o.Members, o.IntervalSteps, o.Strategy.(strategy.Tournament).TournamentSize,
+		o.Mutations.Hyperparameters["learning_rate"].Max)
 	_, err = evolution.FromYAML([]byte("training: {popsize: 6}"))
 	fmt.Println(err)
 	// Output:
@@ -129,7 +130,9 @@ func ExampleNewEvolver() {
 	snap.Values["architectures"] = map[string]any{"actor": shape.Values()}
 
 	registry := evolution.Registry{Groups: []evolution.NetworkGroup{{Name: "actor", Policy: true}}}
-	e, err := evolution.NewEvolver(evolution.Mutations{Architecture: 1, NewLayerProb: 1, Limits: evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 2, MaxNodes: 8, MinLatent: 1, MaxLatent: 8}}, registry, snap, nil)
+	e, err := evolution.NewEvolver(evolution.Mutations{Architecture: 1, NewLayerProb: 1,
+		Limits: evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 2, MaxNodes: 8, MinLatent: 1,
+			MaxLatent: 8}}, registry, snap, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

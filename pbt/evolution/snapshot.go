@@ -18,7 +18,8 @@ import (
 func Architectures(snap *checkpoint.Snapshot) (map[string]description.Architecture, error) {
 	all, err := snap.Value(layout.Architectures)
 	if err != nil {
-		return nil, fmt.Errorf("evolution: the snapshot names no architectures; make the agent from some, for instance with ppo.Evolvable: %w", err)
+		return nil, fmt.Errorf("evolution: the snapshot names no architectures; make the agent from some, for instance "+
+			"with ppo.Evolvable: %w", err)
 	}
 	tree, ok := all.(map[string]any)
 	if !ok {
@@ -69,7 +70,8 @@ func reorder(out *checkpoint.Snapshot, architectures map[string]description.Arch
 		name, _ := v.(string)
 		network, parameter, _ := layout.CutParameter(name)
 		a, evolves := architectures[network]
-		if module, _, _ := strings.Cut(parameter, "."); !evolves || module != "encoder" && module != "memory" && module != "head" {
+		if module, _, _ := strings.Cut(parameter, "."); !evolves || module != "encoder" && module != "memory" &&
+			module != "head" {
 			names = append(names, v)
 			continue
 		}
