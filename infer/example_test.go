@@ -137,6 +137,6 @@ func ExampleNew() {
 	action := make([]float32, 1)
 	fmt.Println(policy.Act([]float32{1, 1}, action), action)
 	// Output:
-	// infer: the policy is not described: the checkpoint has no value "policy", so it is of an earlier gorl; let its agent
-	// restore it and save it again with this one, or give the description to infer.New <nil> [1]
+	// infer: the policy is not described: the checkpoint has no value "policy", so it is of an earlier gorl; let its agent restore it and save it again with this one, or give the description to infer.New
+	// <nil> [1]
 }
