@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/models/description"
 )
 
@@ -24,22 +23,7 @@ func parseConv(path string, args any) (Layer, error) {
 		Groups  any    `yaml:"groups"`
 		Mode    string `yaml:"padding_mode"`
 	}{Stride: 1, Padding: 0, Bias: true, Dilate: 1, Groups: 1, Mode: "zeros"}
-	keys := []string{"out_channels", "kernel_size", "stride", "padding", "bias"}
-	dict, ok := args.(map[string]any)
-	if list, is := args.([]any); is && len(list) >= 2 && len(list) <= len(keys) {
-		dict, ok = map[string]any{}, true
-		for i, v := range list {
-			dict[keys[i]] = v
-		}
-	}
-	if !ok {
-		return Layer{}, fmt.Errorf("models: %s: want [%s] with at least the first two, or a mapping of these and "+
-			"in_channels, dilation, groups, got %v",
-			path, strings.Join(keys, ", "), args)
-	}
-	aliases := map[string]config.Alias{"features": {Key: "out_channels"}, "strides": {Key: "stride"},
-		"use_bias": {Key: "bias"}}
-	if err := config.Merge(&k, dict, config.Options{Prefix: "models: " + path, Aliases: aliases}); err != nil {
+	if err := mergeLayer(path, args, &k, 2, "out_channels", "kernel_size", "stride", "padding", "bias"); err != nil {
 		return Layer{}, err
 	}
 	if k.Mode != "zeros" {

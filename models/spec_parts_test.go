@@ -81,53 +81,46 @@ func TestPartErrors(t *testing.T) {
 		return `network: [{name: net, input: 'permute(STATES[0], (0, 3, 1, 2))', layers: [` + text + `]}]`
 	}
 	for text, want := range map[string]string{
-		input(`OBSERVATIONS["camra"]`):          `there is no part "camra" (did you mean "camera"?); there are "ACTIONS", "a", "camera", "mode"`,
-		input(`OBSERVATIONS["camera"]["left"]`): "Box(2, 3, 2, uint8) has no parts",
-		input(`OBSERVATIONS[0]`):                `the parts of a Dict have names: "ACTIONS"`,
-		input(`OBSERVATIONS["a"]["x"]`): "the parts of a Tuple have " +
-			"numbers, from [0] to [1]",
-		input(`OBSERVATIONS["a"][2]`):       "there are the parts 0 to 1",
-		input(`STATES[0][0]`):               "a first index would choose rows",
-		input(`(OBSERVATIONS["a"] * 2)[0]`): "a first index would choose rows",
-		input(`(OBSERVATIONS["a"] * 2)["x"]`): "name them at OBSERVATIONS or " +
-			"STATES",
-		input(`OBSERVATIONS["a`):                                             "is never closed",
-		input(`OBSERVATION_SPACE["a"]`):                                      "is no rows",
-		input(`one_hot_encoding(OBSERVATION_SPACE["camera"], OBSERVATIONS)`): "needs a Discrete",
-		input(`STATES[0][:, 0, 0, 0, 0]`):                                    "", // what is left of a picture is a row
-		input(`STATES[0][:, 0, 0:2, 0, 0, 0]`):                               "no dimension 2",
-		input(`STATES[0] + STATES[0][:, 1:3]`):                               "widths 216 and 54",
-		input(`permute(STATES[0], (0, 1, 2, 3)) + OBSERVATIONS`):             "do not combine",
-		input(`concatenate([permute(STATES[0], (0, 3, 1, 2)), STATES[1]])`):  "(3, 8, 9) and (1) do not join",
-		input(`permute(STATES[0], (0, 3, 1))`):                               "name the 3 dimensions of (8, 9, 3)",
-		input(`permute(STATES[0], (1, 0, 2, 3))`):                            "must begin with 0",
-		input(`permute(STATES[0], (0, 1, 1, 2))`):                            "once",
-		input(`permute(STATES[1], (0, 1))`):                                  "these rows are flat",
-		input(`softmax(permute(STATES[0], (0, 3, 1, 2)))`):                   "softmax() is over a row",
-		input(`permute(STATES[0], (0, 3, 1, 2))`): "its input is a picture of shape " +
-			"(3, 8, 9); put a layer flatten before it",
-		`network: [{name: n, input: "STATES[0]", layers: [{conv2d: [4, 3]}]}]`: "write the input as " +
-			"permute(STATES[0], (0, 3, 1, 2))",
-		`network: [{name: n, input: "STATES[1]", layers: [{conv2d: [4, 3]}]}]`: "its input has the shape (1)",
-		layers(`{conv2d: [4, 3]}`): `output: its input is a picture of shape (4, 6, 7)`,
-		layers(`{conv2d: [4, 3]}, 5`): "network[0].layers[1]: its input " +
-			"is a picture of shape (4, 6, 7); put a layer flatten before it",
+		input(`OBSERVATIONS["camra"]`):                                                  `there is no part "camra" (did you mean "camera"?); there are "ACTIONS", "a", "camera", "mode"`,
+		input(`OBSERVATIONS["camera"]["left"]`):                                         "Box(2, 3, 2, uint8) has no parts",
+		input(`OBSERVATIONS[0]`):                                                        `the parts of a Dict have names: "ACTIONS"`,
+		input(`OBSERVATIONS["a"]["x"]`):                                                 "the parts of a Tuple have numbers, from [0] to [1]",
+		input(`OBSERVATIONS["a"][2]`):                                                   "there are the parts 0 to 1",
+		input(`STATES[0][0]`):                                                           "a first index would choose rows",
+		input(`(OBSERVATIONS["a"] * 2)[0]`):                                             "a first index would choose rows",
+		input(`(OBSERVATIONS["a"] * 2)["x"]`):                                           "name them at OBSERVATIONS or STATES",
+		input(`OBSERVATIONS["a`):                                                        "is never closed",
+		input(`OBSERVATION_SPACE["a"]`):                                                 "is no rows",
+		input(`one_hot_encoding(OBSERVATION_SPACE["camera"], OBSERVATIONS)`):            "needs a Discrete",
+		input(`STATES[0][:, 0, 0, 0, 0]`):                                               "", // what is left of a picture is a row
+		input(`STATES[0][:, 0, 0:2, 0, 0, 0]`):                                          "no dimension 2",
+		input(`STATES[0] + STATES[0][:, 1:3]`):                                          "widths 216 and 54",
+		input(`permute(STATES[0], (0, 1, 2, 3)) + OBSERVATIONS`):                        "do not combine",
+		input(`concatenate([permute(STATES[0], (0, 3, 1, 2)), STATES[1]])`):             "(3, 8, 9) and (1) do not join",
+		input(`permute(STATES[0], (0, 3, 1))`):                                          "name the 3 dimensions of (8, 9, 3)",
+		input(`permute(STATES[0], (1, 0, 2, 3))`):                                       "must begin with 0",
+		input(`permute(STATES[0], (0, 1, 1, 2))`):                                       "once",
+		input(`permute(STATES[1], (0, 1))`):                                             "these rows are flat",
+		input(`softmax(permute(STATES[0], (0, 3, 1, 2)))`):                              "softmax() is over a row",
+		input(`permute(STATES[0], (0, 3, 1, 2))`):                                       "its input is a picture of shape (3, 8, 9); put a layer flatten before it",
+		`network: [{name: n, input: "STATES[0]", layers: [{conv2d: [4, 3]}]}]`:          "write the input as permute(STATES[0], (0, 3, 1, 2))",
+		`network: [{name: n, input: "STATES[1]", layers: [{conv2d: [4, 3]}]}]`:          "its input has the shape (1)",
+		layers(`{conv2d: [4, 3]}`):                                                      `output: its input is a picture of shape (4, 6, 7)`,
+		layers(`{conv2d: [4, 3]}, 5`):                                                   "network[0].layers[1]: its input is a picture of shape (4, 6, 7); put a layer flatten before it",
 		layers(`{conv2d: [4, 10]}`):                                                     "too small",
-		layers(`{conv2d: [4]}`):                                                         "want [out_channels, kernel_size",
+		layers(`{conv2d: [4]}`):                                                         "[out_channels, kernel_size",
 		layers(`{conv2d: [4, 3, 1, 0, 1]}`):                                             `"bias"`,
 		layers(`{conv2d: [4, [3, 3, 3]]}`):                                              "or two for rows and columns",
 		layers(`{conv2d: {out_channels: 4, kernel: 3}}`):                                `unknown key "kernel"`,
 		layers(`{conv2d: {out_channels: 4, kernel_size: 3, padding: big}}`):             `"same" or "valid"`,
 		layers(`{conv2d: {out_channels: 4, kernel_size: 3, padding: same, stride: 2}}`): "needs strides of 1",
 		layers(`{conv2d: {out_channels: 4, kernel_size: 3, padding_mode: reflect}}`):    `"reflect"; pictures are padded with zeros only`,
-		layers(`{conv2d: {out_channels: 4, kernel_size: 3, in_channels: 8}}`): "in_channels: it is 8, but the " +
-			"layer's input has the shape (3, 8, 9)",
-		layers(`{conv2d: {out_channels: 4, kernel_size: 3, groups: 2}}`): "2 groups, which must divide the " +
-			"3 channels",
-		layers(`{conv2d: {kernel_size: 3}}`):   "out_channels",
-		layers(`flatten, {conv2d: [4, 3]}`):    "its input has the shape (216)",
-		layers(`{flatten: [2, -1]}, 4`):        "of shape (3, 8, 9)",
-		layers(`{flatten: {start_dim: 0}}, 4`): "the batch is dimension 0",
+		layers(`{conv2d: {out_channels: 4, kernel_size: 3, in_channels: 8}}`):           "in_channels: it is 8, but the layer's input has the shape (3, 8, 9)",
+		layers(`{conv2d: {out_channels: 4, kernel_size: 3, groups: 2}}`):                "2 groups, which must divide the 3 channels",
+		layers(`{conv2d: {kernel_size: 3}}`):                                            "out_channels",
+		layers(`flatten, {conv2d: [4, 3]}`):                                             "its input has the shape (216)",
+		layers(`{flatten: [2, -1]}, 4`):                                                 "of shape (3, 8, 9)",
+		layers(`{flatten: {start_dim: 0}}, 4`):                                          "the batch is dimension 0",
 		`network: [{name: n, input: "permute(STATES[0], (0, 3, 1, 2))", layers: [{conv2d: [4, 3]}, flatten], activations: softmax}]`:                                "does not follow a convolution",
 		layers(`{conv2d: {features: 4, kernel_size: [2, 3], strides: [1, 2], use_bias: false, in_channels: 3, dilation: 2, padding: valid}}, {flatten: [1, 3]}, 4`): "",
 		layers(`{conv2d: [4, 3]}`) + "\noutput: net": `output: "net" is a picture of shape (4, 6, 7)`,
@@ -248,16 +241,15 @@ func TestIsaacLabCartpoles(t *testing.T) {
 		return "{name: net, input: '" + input + "', layers: [32, 32], activations: elu}"
 	}
 	halves := func(positions, velocities, join string) string {
-		return "{name: net_pos, input: '" + positions + "', layers: [16, 16], activations: elu}, " +
-			"{name: net_vel, input: '" + velocities + "', layers: [16, 16], activations: elu}, " +
-			"{name: net, input: 'net_pos " + join + " net_vel', layers: [], activations: []}"
+		return "{name: net_pos, input: '" + positions + "', layers: [16, 16], activations: elu}, {name: net_vel, input: '" +
+			velocities + "', layers: [16, 16], activations: elu}, {name: net, input: 'net_pos " + join +
+			" net_vel', layers: [], activations: []}"
 	}
 	convolutions := `{conv2d: {out_channels: 32, kernel_size: 8, stride: 4, padding: 0}}, {conv2d: {out_channels: 64, kernel_size: 4, stride: 2, padding: 0}}, ` +
 		`{conv2d: {out_channels: 64, kernel_size: 3, stride: 1, padding: 0}}, flatten`
 	extractor := func(input string) string {
 		return "{name: features_extractor, input: 'permute(" + input + ", (0, 3, 1, 2))', layers: [" + convolutions +
-			", {linear: 512}, {linear: 16}], " +
-			"activations: [relu, relu, relu, null, tanh, tanh]}"
+			", {linear: 512}, {linear: 16}], activations: [relu, relu, relu, null, tanh, tanh]}"
 	}
 	camera := spaces.Unbounded(100, 100, 3)
 	pairs := map[string]spaces.Space{"joint-positions": spaces.Unbounded(2), "joint-velocities": spaces.Unbounded(2)}
@@ -277,8 +269,8 @@ func TestIsaacLabCartpoles(t *testing.T) {
 		{"tuple", spaces.NewTuple(spaces.Unbounded(2), spaces.Unbounded(2)), halves("OBSERVATIONS[0]", "OBSERVATIONS[1]",
 			"*"), 2 * (2*16 + 16 + 16*16 + 16)},
 		{"camera alone", camera, "{name: features_extractor, input: 'permute(OBSERVATIONS, (0, 3, 1, 2))', layers: [" +
-			convolutions + "], activations: relu}, " +
-			"{name: net, input: features_extractor, layers: [512], activations: elu}", cameraParameters + 5184*512 + 512},
+			convolutions + "], activations: relu}, {name: net, input: features_extractor, layers: [512], activations: " +
+			"elu}", cameraParameters + 5184*512 + 512},
 		{"camera box", camera, extractor("OBSERVATIONS") + ", " + net("features_extractor"), featureParameters + 16*32 + 32 +
 			32*32 + 32},
 		{"camera dict", spaces.NewDict(map[string]spaces.Space{"camera": camera, "joint-velocities": spaces.Unbounded(2)}),

@@ -194,89 +194,69 @@ func TestSpecErrors(t *testing.T) {
 	output := func(text string) string {
 		return "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4]}]\noutput: \"" + text + "\""
 	}
-	for text, want := range map[string]string{
-		ok:                      "models: class: it is missing",
-		"class: Gausian\n" + ok: `did you mean "Gaussian"`,
-		"class: Gaussian\nclip_action: true\n" + ok:                                 `unknown key "clip_action"`,
-		"class: Deterministic\nmin_log_std: 1\n" + ok:                               `unknown key "min_log_std"`,
-		"class: Gaussian\nclip_actions: 3\n" + ok:                                   `"clip_actions" is 3`,
-		"class: Gaussian\nmin_log_std: 3\n" + ok:                                    "exceeds max_log_std",
-		"class: Gaussian\nmin_log_std: .nan\n" + ok:                                 "min_log_std",
-		"class: Categorical\n" + ok:                                                 "needs a Discrete action space",
-		"class: Categorical\nunnormalized_log_prob: false\n" + ok:                   "logits",
-		"class: Gaussian\noutput: ACTIONS":                                          "models: network: want a list",
-		"class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4]}]": "models: output: it is missing",
-		network("5"): "models: network[0]: want a mapping",
-		network("{name: net, input: OBSERVATIONS, layer: " +
-			"[4]}"): `unknown key "layer"`,
-		network("{name: net, layers: [4]}"): "models: " +
-			"network[0].input: it is missing",
-		network("{name: 3x, input: OBSERVATIONS, layers: [4]}"):  "is not a name",
-		network("{name: ONE, input: OBSERVATIONS, layers: [4]}"): "has a meaning",
-		network("{name: a, input: OBSERVATIONS}, {name: a, input: " +
-			"a}"): `two containers are named "a"`,
-		network("{name: net, input: OBSERVATIONS, layers: [4], activations: " +
-			"rellu}"): `models: network[0].activations: unknown activation "rellu" (did you mean "relu"?)`,
-		network("{name: net, input: OBSERVATIONS, layers: [4, 4, 4], activations: [relu, tanh]}"): "there are 2 " +
-			"for 3 layers",
-		network("{name: net, input: OBSERVATIONS, layers: [0]}"): "models: " +
-			"network[0].layers[0]: the size 0",
-		network("{name: net, input: OBSERVATIONS, layers: [2.5]}"): "is no layer",
-		network("{name: net, input: OBSERVATIONS, layers: [99999999999]}"): "whole number " +
-			"from 1",
-		network("{name: net, input: OBSERVATIONS, layers: " +
-			"[dropout]}"): `unknown layer "dropout"`,
-		network("{name: net, input: OBSERVATIONS, layers: [{linaer: " +
-			"4}]}"): `did you mean "linear"`,
-		network("{name: net, input: OBSERVATIONS, layers: [{linear: {out_features: 4, in_features: 9}}]}"): "it is 9, but " +
-			"the layer's input has 3",
-		network("{name: net, input: OBSERVATIONS, layers: [{linear: [4, " +
-			"1]}]}"): "layers[0].linear[1]: want true or false",
-		network("{name: net, input: STATES, layers: [4]}"): "there is no " +
-			"state space here",
-		network("{name: net, input: ACTIONS, layers: [4]}"): "Q functions",
-		network("{name: net, input: OBSERVATION, layers: " +
-			"[4]}"): `did you mean "OBSERVATIONS"`,
-		network("{name: net, input: NUM_ACTIONS, layers: [4]}"): "is no rows",
-		network("{name: net, input: 'OBSERVATIONS[0:2]', layers: [4]}"): "character 14: " +
-			"a first index would choose rows",
-		network("{name: net, input: 'OBSERVATIONS[\"a\"]', layers: [4]}"):  "Dict space",
-		network("{name: net, input: 'OBSERVATIONS[:, ::2]', layers: [4]}"): "with a step",
-		network("{name: net, input: 'OBSERVATIONS[:, 3]', layers: [4]}"): "takes none of " +
-			"them",
-		network("{name: net, input: 'OBSERVATIONS ** 2', layers: [4]}"): `operator "**"`,
-		network("{name: net, input: 'permute(OBSERVATIONS, 1)', layers: [4]}"): "permute() " +
-			"takes rows and the order",
-		network("{name: net, input: 'permute(OBSERVATIONS, (0, 1))', layers: [4]}"): "these rows " +
-			"are flat",
-		network("{name: net, input: 'flip(OBSERVATIONS)', layers: [4]}"): "unknown " +
-			"function flip()",
-		network("{name: net, input: OBSERVATIONS, layers: [{conv2d: [4, 3]}]}"): "its input has " +
-			"the shape (3)",
-		network("{name: net, input: OBSERVATIONS, layers: [{flatten: [2, -1]}, 4]}"): "it joins 1 to " +
-			"-1",
-		network("{name: net, input: OBSERVATIONS, layers: [{flatten: {start: 1}}, " +
-			"4]}"): `unknown key "start"`,
-		network("{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4]}"): "needs a " +
-			"Discrete",
-		network("{name: net, input: '(OBSERVATIONS', layers: " +
-			"[4]}"): `want ")", found the end`,
-		network("{name: net, input: 'OBSERVATIONS + OBSERVATIONS[:, :2]', layers: [4]}"): "widths 3 and 2",
-		network("{name: net, input: 'OBSERVATIONS / 0', layers: [4]}"): "division by " +
-			"zero",
-		network("{name: a, input: b, layers: [4]}, {name: b, input: " +
-			"OBSERVATIONS}"): `unknown name "b"`,
-		output("ONE"):              "has 1 values, the policy needs 2",
-		output("ACTIONS + ONE"):    "both ACTIONS and ONE",
-		output("net"):              "has 4 values",
-		output("NUM_ACTIONS"):      "is no rows",
-		output(""):                 "it is empty",
-		output("tanh(ACTIONS, 2)"): "takes one argument",
-		output("ACTIONS ACTIONS"):  "want an operator or the end",
-		output("concatenate(net)"): "takes one list",
-		output("é"):                "found \"é\"",
-		"class: Gaussian\nnetwork: [{name: net, input: 'OBSERVATIONS[:, :2]'}]\noutput: net": "nothing to train",
+	for _, c := range [][2]string{
+		{ok, "models: class: it is missing"},
+		{"class: Gausian\n" + ok, `did you mean "Gaussian"`},
+		{"class: Gaussian\nclip_action: true\n" + ok, `unknown key "clip_action"`},
+		{"class: Deterministic\nmin_log_std: 1\n" + ok, `unknown key "min_log_std"`},
+		{"class: Gaussian\nclip_actions: 3\n" + ok, `"clip_actions" is 3`},
+		{"class: Gaussian\nmin_log_std: 3\n" + ok, "exceeds max_log_std"},
+		{"class: Gaussian\nmin_log_std: .nan\n" + ok, "min_log_std"},
+		{"class: Categorical\n" + ok, "needs a Discrete action space"},
+		{"class: Categorical\nunnormalized_log_prob: false\n" + ok, "logits"},
+		{"class: Gaussian\noutput: ACTIONS", "models: network: want a list"},
+		{"class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4]}]", "models: output: it is missing"},
+		{network("5"), "models: network[0]: want a mapping"},
+		{network("{name: net, input: OBSERVATIONS, layer: [4]}"), `unknown key "layer"`},
+		{network("{name: net, layers: [4]}"), "models: network[0].input: it is missing"},
+		{network("{name: 3x, input: OBSERVATIONS, layers: [4]}"), "is not a name"},
+		{network("{name: ONE, input: OBSERVATIONS, layers: [4]}"), "has a meaning"},
+		{network("{name: a, input: OBSERVATIONS}, {name: a, input: a}"), `two containers are named "a"`},
+		{network("{name: net, input: OBSERVATIONS, layers: [4], activations: rellu}"),
+			`models: network[0].activations: unknown activation "rellu" (did you mean "relu"?)`},
+		{network("{name: net, input: OBSERVATIONS, layers: [4, 4, 4], activations: [relu, tanh]}"),
+			"there are 2 for 3 layers"},
+		{network("{name: net, input: OBSERVATIONS, layers: [0]}"), "models: network[0].layers[0]: the size 0"},
+		{network("{name: net, input: OBSERVATIONS, layers: [2.5]}"), "is no layer"},
+		{network("{name: net, input: OBSERVATIONS, layers: [99999999999]}"), "whole number from 1"},
+		{network("{name: net, input: OBSERVATIONS, layers: [dropout]}"), `unknown layer "dropout"`},
+		{network("{name: net, input: OBSERVATIONS, layers: [{linaer: 4}]}"), `did you mean "linear"`},
+		{network("{name: net, input: OBSERVATIONS, layers: [{linear: {out_features: 4, in_features: 9}}]}"),
+			"it is 9, but the layer's input has 3"},
+		{network("{name: net, input: OBSERVATIONS, layers: [{linear: [4, 1]}]}"),
+			"layers[0].linear: \"bias\" is 1: want true or false"},
+		{network("{name: net, input: STATES, layers: [4]}"), "there is no state space here"},
+		{network("{name: net, input: ACTIONS, layers: [4]}"), "Q functions"},
+		{network("{name: net, input: OBSERVATION, layers: [4]}"), `did you mean "OBSERVATIONS"`},
+		{network("{name: net, input: NUM_ACTIONS, layers: [4]}"), "is no rows"},
+		{network("{name: net, input: 'OBSERVATIONS[0:2]', layers: [4]}"), "character 14: a first index would choose rows"},
+		{network("{name: net, input: 'OBSERVATIONS[\"a\"]', layers: [4]}"), "Dict space"},
+		{network("{name: net, input: 'OBSERVATIONS[:, ::2]', layers: [4]}"), "with a step"},
+		{network("{name: net, input: 'OBSERVATIONS[:, 3]', layers: [4]}"), "takes none of them"},
+		{network("{name: net, input: 'OBSERVATIONS ** 2', layers: [4]}"), `operator "**"`},
+		{network("{name: net, input: 'permute(OBSERVATIONS, 1)', layers: [4]}"), "permute() takes rows and the order"},
+		{network("{name: net, input: 'permute(OBSERVATIONS, (0, 1))', layers: [4]}"), "these rows are flat"},
+		{network("{name: net, input: 'flip(OBSERVATIONS)', layers: [4]}"), "unknown function flip()"},
+		{network("{name: net, input: OBSERVATIONS, layers: [{conv2d: [4, 3]}]}"), "its input has the shape (3)"},
+		{network("{name: net, input: OBSERVATIONS, layers: [{flatten: [2, -1]}, 4]}"), "it joins 1 to -1"},
+		{network("{name: net, input: OBSERVATIONS, layers: [{flatten: {start: 1}}, 4]}"), `unknown key "start"`},
+		{network("{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4]}"), "needs a Discrete"},
+		{network("{name: net, input: '(OBSERVATIONS', layers: [4]}"), `want ")", found the end`},
+		{network("{name: net, input: 'OBSERVATIONS + OBSERVATIONS[:, :2]', layers: [4]}"), "widths 3 and 2"},
+		{network("{name: net, input: 'OBSERVATIONS / 0', layers: [4]}"), "division by zero"},
+		{network("{name: a, input: b, layers: [4]}, {name: b, input: OBSERVATIONS}"), `unknown name "b"`},
+		{output("ONE"), "has 1 values, the policy needs 2"},
+		{output("ACTIONS + ONE"), "both ACTIONS and ONE"},
+		{output("net"), "has 4 values"},
+		{output("NUM_ACTIONS"), "is no rows"},
+		{output(""), "it is empty"},
+		{output("tanh(ACTIONS, 2)"), "takes one argument"},
+		{output("ACTIONS ACTIONS"), "want an operator or the end"},
+		{output("concatenate(net)"), "takes one list"},
+		{output("é"), "found \"é\""},
+		{"class: Gaussian\nnetwork: [{name: net, input: 'OBSERVATIONS[:, :2]'}]\noutput: net", "nothing to train"},
 	} {
+		text, want := c[0], c[1]
 		dict, err := config.FromYAML([]byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)

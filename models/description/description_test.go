@@ -64,8 +64,7 @@ func TestUndescribed(t *testing.T) {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
-		`{"format":2}`: "its format is 2", `[]`: "description: ", `{"format":1}`: "a space is " +
-			"missing", `{"format":1,"secret":2}`: "secret",
+		`{"format":2}`: "its format is 2", `[]`: "description: ", `{"format":1}`: "a space is missing", `{"format":1,"secret":2}`: "secret",
 		`{"format":1,"observation_space":{"kind":"Image"}}`:                         `a space of kind "Image"`,
 		`{"format":1,"observation_space":{"kind":"Box","shape":[4000000,4000000]}}`: "product is at most",
 	} {

@@ -297,10 +297,9 @@ func TestOptionsRefused(t *testing.T) {
 			o.Measure.EvaluationEpisodes,
 				o.EvalSteps = 1, 10
 		},
-		"a method EvaluateMetrics": func(o *evolution.Options) { o.Measure.EvaluationEpisodes = 1 },
-		"a population of 5 cannot be " +
-			"cut": func(o *evolution.Options) { o.Strategy = strategy.DefaultMultiFrequency() },
-		"TournamentSize is -2": func(o *evolution.Options) { o.Strategy = strategy.Tournament{TournamentSize: -2} },
+		"a method EvaluateMetrics":        func(o *evolution.Options) { o.Measure.EvaluationEpisodes = 1 },
+		"a population of 5 cannot be cut": func(o *evolution.Options) { o.Strategy = strategy.DefaultMultiFrequency() },
+		"TournamentSize is -2":            func(o *evolution.Options) { o.Strategy = strategy.Tournament{TournamentSize: -2} },
 		`no hyperparameter "rat"`: func(o *evolution.Options) {
 			o.Mutations.Hyperparameters = evolution.HyperparameterConfig{"rat": {Min: 1, Max: 2}}
 		},

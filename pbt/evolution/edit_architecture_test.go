@@ -137,8 +137,8 @@ func TestLimitsValidate(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*Limits){
-		"hidden layers are 4 to 3": func(l *Limits) { l.MinLayers = 4 }, "nodes are 0 to " +
-			"500": func(l *Limits) { l.MinNodes = 0 }, "latent are 8 to 7": func(l *Limits) { l.MaxLatent = 7 },
+		"hidden layers are 4 to 3": func(l *Limits) { l.MinLayers = 4 }, "nodes are 0 to 500": func(l *Limits) { l.MinNodes = 0 }, "latent are 8 to " +
+			"7": func(l *Limits) { l.MaxLatent = 7 },
 	} {
 		l := DefaultLimits()
 		change(&l)
