@@ -16,7 +16,7 @@ import (
 )
 
 // ErrUndescribed is what errors wrap where a checkpoint does not say what its policy computes: it is of an earlier
-// gorl, or of a model of one's own without the method Describe of models.Described.
+// gorl, or of a user's model without the method Describe of models.Described.
 var ErrUndescribed = description.ErrUndescribed
 
 // Load reads the policy of a checkpoint that a trainer wrote, by the path of its .safetensors file or of its manifest,

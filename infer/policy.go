@@ -59,7 +59,7 @@ func (p *Policy) Float32s(name string) []float32 { return p.float32s[name] }
 func (p *Policy) Transforms() []Transform { return p.transforms }
 
 // Normalizer returns the mean and the standard deviation, epsilon included, that observations are standardised with,
-// and the limit of the result; nil where nothing is. They must not be changed.
+// and the limit of the result; nil if nothing is. They must not be changed.
 func (p *Policy) Normalizer() (mean, deviation []float32, clip float32) {
 	if p.scaler == nil {
 		return nil, nil, 0

@@ -155,7 +155,7 @@ func identifierOf(name string) string {
 }
 
 // CNNActorCritic returns a policy and a value network as [ActorCritic] does, with networks as cfg describes them. Its
-// Space, Outputs and Source are set here: the value network reads states where there are any.
+// Space, Outputs and Source are set here: the value network reads states if there are any.
 func CNNActorCritic(sp spaces.Set, cfg CNNConfig, gaussian GaussianConfig, seed int64) (Policy, Network, error) {
 	policy := func(outputs int) (Network, error) {
 		of := cfg

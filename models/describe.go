@@ -58,8 +58,9 @@ func (p *Stochastic) Describe() (description.Policy, error) {
 // Describe implements [DescribedDistribution].
 func (g *Gaussian) Describe() (description.Distribution, error) {
 	d := description.Distribution{
-		Kind: description.Gaussian, LogStd: "log_std_parameter", ClipMean: g.cfg.ClipMeanActions, ClipActions: g.cfg.ClipActions,
-		ClipLogStd: g.cfg.ClipLogStd, MinLogStd: finite(g.cfg.MinLogStd), MaxLogStd: finite(g.cfg.MaxLogStd),
+		Kind: description.Gaussian, LogStd: "log_std_parameter", ClipMean: g.cfg.ClipMeanActions,
+		ClipActions: g.cfg.ClipActions,
+		ClipLogStd:  g.cfg.ClipLogStd, MinLogStd: finite(g.cfg.MinLogStd), MaxLogStd: finite(g.cfg.MaxLogStd),
 	}
 	if d.StateDependentLogStd = g.cfg.StateDependentLogStd; d.StateDependentLogStd {
 		d.LogStd = ""

@@ -123,7 +123,7 @@ func (g *Gaussian) ActionWidth() int { return g.width }
 // Config returns the settings.
 func (g *Gaussian) Config() GaussianConfig { return g.cfg }
 
-// LogStd is the log standard deviation (A), before clipping; a zero Tensor where it depends on the state.
+// LogStd is the log standard deviation (A), before clipping; a zero Tensor if it depends on the state.
 func (g *Gaussian) LogStd() tensor.Tensor { return g.logStd }
 
 // Parameters implements [Distribution]. A fixed log standard deviation is listed too, so that checkpoints hold it, but
@@ -135,7 +135,7 @@ func (g *Gaussian) Parameters() []tensor.Parameter {
 	return []tensor.Parameter{{Name: "log_std_parameter", Tensor: g.logStd, Fixed: g.cfg.FixedLogStd}}
 }
 
-// begin gives the log standard deviation its start where it depends on the state: in the last layer of net, the network
+// begin gives the log standard deviation its start if it depends on the state: in the last layer of net, the network
 // before the distribution, or its head.
 func begin(dist Distribution, net Network) error {
 	g, ok := dist.(*Gaussian)

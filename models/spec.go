@@ -18,7 +18,7 @@ import (
 // A model is a list of containers and an output. Each container computes its input expression, passes it through its
 // layers, and gives the result its name. Expressions know:
 //
-//   - OBSERVATIONS and, where there is a state space, STATES: the rows the model reads;
+//   - OBSERVATIONS and, if there is a state space, STATES: the rows the model reads;
 //   - their parts, where the space is a Dict or a Tuple: OBSERVATIONS["camera"], OBSERVATIONS[0], STATES["arm"][1];
 //   - the names of earlier containers;
 //   - numbers, and NUM_OBSERVATIONS, NUM_STATES, NUM_ACTIONS and ONE, the sizes of spaces;
@@ -59,7 +59,7 @@ type Spec struct {
 	Initialization         string
 	InitialBias            string
 	HiddenGain, OutputGain float64
-	// StatesAreObservations lets STATES mean observations where there is no state space, as it did in skrl 1.4.
+	// StatesAreObservations lets STATES mean observations if there is no state space, as it did in skrl 1.4.
 	StatesAreObservations bool
 
 	own *own // the registered network that Class names

@@ -170,7 +170,7 @@ func (s Spec) assemble(sp spaces.Set, output string, outputs int, seed int64) (n
 	return net, width, err
 }
 
-// last is the name of the last container, "" where there is none.
+// last is the name of the last container, "" if there is none.
 func (s Spec) last() string {
 	if len(s.Network) == 0 {
 		return ""

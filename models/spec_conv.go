@@ -155,7 +155,7 @@ func (a *assembler) conv(path, name, input string, l Layer, out, in int) error {
 	return nil
 }
 
-// flat refuses a layer of rows upon a picture.
+// flat refuses a layer of rows on a picture.
 func (a *assembler) flat(path string) error {
 	if !a.result().picture() {
 		return nil

@@ -20,7 +20,7 @@ type assembler struct {
 	open  bool // the last step is a layer of this run
 }
 
-// begin starts a run of layers upon a result.
+// begin starts a run of layers on a result.
 func (a *assembler) begin(at int, t term) {
 	a.at, a.width, a.shape, a.laid, a.next, a.open = at, t.width, t.shape, t.laid, 0, false
 }

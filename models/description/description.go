@@ -1,6 +1,12 @@
 // Package description says in plain data what a policy computes: which arrays of a checkpoint pass through which
-// operations, and how actions come of the result. Checkpoints hold it, so that a policy can act, or be exported, where
-// neither the program that trained it nor libtorch is. The package needs no cgo.
+// operations, and how the result becomes actions. Checkpoints hold it, so that a policy can act or be exported without
+// the program that trained it and without libtorch. The package needs no cgo.
+//
+// Everything that makes a network makes a [Network]: the constructors of models, YAML files, and an [Architecture], the
+// shape of a network that evolution edits. Everything that runs, stores, exports or draws a network reads one.
+//
+// Reading order: network.go (steps), arrays.go (their parameters), description.go (a policy), architecture.go and
+// module.go.
 package description
 
 import (
@@ -25,7 +31,7 @@ type Policy struct {
 	Observation, Action spaces.Space
 	// Transforms change observations first, one after the other: what wrappers of the training environment did.
 	Transforms []Transform
-	// Normalizer standardises observations before the network reads them; nil where nothing does.
+	// Normalizer standardises observations before the network reads them; nil if nothing does.
 	Normalizer *Normalizer
 	// Network computes the distribution's parameters.
 	Network Network
@@ -33,15 +39,15 @@ type Policy struct {
 	Distribution Distribution
 }
 
-// Transform computes (x − mean) / √(variance + Epsilon) for every column where it names arrays, and then limits the
+// Transform computes (x − mean) / √(variance + Epsilon) for every column if it names arrays. It then limits the
 // result to Low and High where Low is below High, as the wrappers normalize_observation and clip_observation do.
 type Transform struct {
-	// Mean and Variance name F64 arrays with one value a column; both are empty where nothing is normalised.
+	// Mean and Variance name F64 arrays with one value a column; both are empty if nothing is normalised.
 	Mean     string `json:"mean,omitempty"`
 	Variance string `json:"variance,omitempty"`
 	// Epsilon is added to the variance.
 	Epsilon float64 `json:"epsilon,omitempty"`
-	// Low and High limit the result; both are 0 where nothing is limited.
+	// Low and High limit the result; both are 0 if nothing is limited.
 	Low  float64 `json:"low,omitempty"`
 	High float64 `json:"high,omitempty"`
 }

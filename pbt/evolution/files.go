@@ -65,7 +65,7 @@ func (e *Evolution) write(p *pbt.Population) error {
 	return nil
 }
 
-// latestStep returns the step of the newest snapshot in a store, 0 where there is none.
+// latestStep returns the step of the newest snapshot in a store, 0 if there is none.
 func latestStep(s *checkpoint.Store) int64 {
 	saved, _, err := s.Latest()
 	if err != nil {

@@ -74,7 +74,7 @@ func Noise(snap *checkpoint.Snapshot, o NoiseOptions, rng *rand.Rand) (*checkpoi
 	}
 	out := changed(snap, arrays, nil)
 	if !o.KeepOptimizer {
-		out = ResetOptimizers(out)
+		out = resetOptimizers(out)
 	}
 	return out, names, nil
 }

@@ -49,7 +49,7 @@ type OptimizerConfig struct {
 	// Networks are those that it trains.
 	Networks []string
 	// LearningRate is the hyperparameter that holds its learning rate. Under Strict a mutation of that resets the
-	// optimizer. Empty where there is none.
+	// optimizer. Empty if there is none.
 	LearningRate string
 }
 
@@ -73,7 +73,7 @@ func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 	optimizers := layout.OptimizersIn(snap)
 	for _, name := range optimizers {
 		o := OptimizerConfig{Name: name, LearningRate: layout.LearningRate}
-		if own, ok := strings.CutSuffix(name, "_optimizer"); ok && slices.Contains(networks, own) { // e.g. the discriminator's
+		if own, ok := strings.CutSuffix(name, "_optimizer"); ok && slices.Contains(networks, own) { // the discriminator
 			o.Networks, o.LearningRate = []string{own}, own+"_learning_rate"
 		} else { // the common one trains the networks that have none of their own
 			o.Networks = slices.DeleteFunc(slices.Clone(networks), func(n string) bool {
@@ -159,7 +159,7 @@ func (r Registry) Validate() error {
 	return errors.Join(wrong...)
 }
 
-// Check compares the registry with a member, of which snap is a snapshot: everything that the registry names exists
+// Check compares the registry with the snapshot of a member: everything that the registry names exists
 // there, shared networks have the shapes of those that they follow, and every network with an architecture is in a
 // group. The error joins all problems, with the nearest name for one that does not exist.
 func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]float64) error {

@@ -62,7 +62,7 @@ func rewired(t testing.TB, a description.Architecture, arrays map[string]checkpo
 	if err != nil || !changed {
 		t.Fatalf("%v of %v: changed %t, %v", e, a, changed, err)
 	}
-	out, err := Rewire(arrays, "policy/", a, to, done, how, random(3))
+	out, err := rewire(arrays, "policy/", a, to, done, how, random(3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestRandomEditsOfPicturesAndMemory(t *testing.T) {
 			}
 			how := []Preserve{PreserveFunction, PreserveFunction, PreserveOverlap}[rng.IntN(3)]
 			applied[fmt.Sprint(done.Module, " ", done.Kind, " ", how)]++
-			if arrays, err = Rewire(arrays, "policy/", a, to, done, how, rng); err != nil {
+			if arrays, err = rewire(arrays, "policy/", a, to, done, how, rng); err != nil {
 				t.Fatal(err)
 			}
 			a = to

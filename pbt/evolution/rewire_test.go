@@ -29,7 +29,7 @@ func edit(t testing.TB, a description.Architecture, arrays map[string]checkpoint
 		t.Fatalf("%v of %v: changed %t, %v", e, a, changed, err)
 	}
 	given := deep(arrays)
-	out, err := Rewire(arrays, "policy/", a, to, done, how, random(3))
+	out, err := rewire(arrays, "policy/", a, to, done, how, random(3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestGoldenPreservedFunction(t *testing.T) {
 			if err != nil || !changed {
 				t.Fatal(changed, err)
 			}
-			got, err := Rewire(arrays, "policy/", a, to, done, PreserveFunction, random(1))
+			got, err := rewire(arrays, "policy/", a, to, done, PreserveFunction, random(1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -327,21 +327,21 @@ func TestRewireRefuses(t *testing.T) {
 	} {
 		_, arrays := numbered()
 		change(arrays)
-		if _, err := Rewire(arrays, "policy/", a, to, done, PreserveFunction, random(1)); err == nil ||
+		if _, err := rewire(arrays, "policy/", a, to, done, PreserveFunction, random(1)); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
 	_, arrays := numbered()
-	if _, err := Rewire(arrays, "policy/", a, to, done, "most", random(1)); err == nil || !strings.Contains(err.Error(),
+	if _, err := rewire(arrays, "policy/", a, to, done, "most", random(1)); err == nil || !strings.Contains(err.Error(),
 		`no way "most"`) {
 		t.Error(err)
 	}
-	if _, err := Rewire(arrays, "policy/", a, to, Edit{Kind: "fold"}, PreserveFunction, random(1)); err == nil ||
+	if _, err := rewire(arrays, "policy/", a, to, Edit{Kind: "fold"}, PreserveFunction, random(1)); err == nil ||
 		!strings.Contains(err.Error(), `kind "fold"`) {
 		t.Error(err)
 	}
-	if _, err := Rewire(arrays, "value/", a, to, done, PreserveFunction, random(1)); err == nil ||
+	if _, err := rewire(arrays, "value/", a, to, done, PreserveFunction, random(1)); err == nil ||
 		!strings.Contains(err.Error(), "no value/head.0.weight") {
 		t.Error(err)
 	}
@@ -383,7 +383,7 @@ func TestRandomEdits(t *testing.T) {
 			}
 			how := []Preserve{PreserveFunction, PreserveFunction, PreserveOverlap}[rng.IntN(3)]
 			applied[string(done.Kind)+" "+string(how)]++
-			if arrays, err = Rewire(arrays, "policy/", a, to, done, how, rng); err != nil {
+			if arrays, err = rewire(arrays, "policy/", a, to, done, how, rng); err != nil {
 				t.Fatal(err)
 			}
 			a = to

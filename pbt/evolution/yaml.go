@@ -18,7 +18,7 @@ import (
 type Settings struct {
 	// Options are complete except for New, which the program that trains adds.
 	Options Options
-	// Network is what the file says of networks, nil where it has no section network.
+	// Network is what the file says of networks, nil if the file has no section network.
 	Network *Network
 	// Algorithm and Environment are the file's sections of these names, unchanged, for the program that trains.
 	Algorithm, Environment map[string]any
@@ -247,8 +247,9 @@ func manifestDefaults() manifest {
 
 // agilerl are AgileRL's names of PPO's settings that may change while gorl's agents train, with gorl's.
 var agilerl = map[string]string{
-	"lr": "learning_rate", "gamma": "discount_factor", "gae_lambda": "gae_lambda", "clip_coef": "ratio_clip", "ent_coef": "entropy_loss_scale",
-	"vf_coef": "value_loss_scale", "max_grad_norm": "grad_norm_clip", "target_kl": "kl_threshold",
+	"lr": "learning_rate", "gamma": "discount_factor", "gae_lambda": "gae_lambda", "clip_coef": "ratio_clip",
+	"ent_coef": "entropy_loss_scale",
+	"vf_coef":  "value_loss_scale", "max_grad_norm": "grad_norm_clip", "target_kl": "kl_threshold",
 }
 
 // fixed are settings that AgileRL mutates and that gorl's agents take only when they are built.

@@ -64,7 +64,8 @@ func (f *manifest) selection(s *Settings) error {
 	err := config.Merge(&t, dict, config.Options{Prefix: "evolution"})
 	f.Selection = config.Dict(x)
 	s.Options.Strategy = strategy.Tournament{
-		TournamentSize: x.Size, Elitism: x.Elitism, EvalLoop: x.EvalLoop, MutateElite: f.Mutation.MutateElite, Strict: f.Strict,
+		TournamentSize: x.Size, Elitism: x.Elitism, EvalLoop: x.EvalLoop, MutateElite: f.Mutation.MutateElite,
+		Strict: f.Strict,
 	}
 	return err
 }
