@@ -150,6 +150,11 @@ func TestGaussianClipping(t *testing.T) {
 	}
 	wantNear(t, "log-probability", tensortest.Float64s(t, s, a.LogProb), tensortest.Float64s(t, s, g.Evaluate(s, out,
 		a.Actions).LogProb), 1e-6)
+	// skrl 2.0's log-probability is that of the clipped action.
+	g.cfg.ClipBeforeLogProb = true
+	a = g.Sample(s, out, gen)
+	wantNear(t, "log-probability of clipped actions", tensortest.Float64s(t, s, a.LogProb),
+		tensortest.Float64s(t, s, g.Evaluate(s, out, a.Executed).LogProb), 1e-6)
 }
 
 func TestCategoricalFormulas(t *testing.T) {
