@@ -20,7 +20,7 @@ const (
 )
 
 // makeFault runs the tests of a fault's packages, one package after another, until one fails. The detail is the test
-// that failed, or an error. Tests that hang for eight minutes count as failed.
+// that failed, or an error. Tests that hang for four minutes count as failed.
 func makeFault(f fault, folder string) (v verdict, detail string) {
 	faulty, err := f.apply()
 	if err != nil {
@@ -32,7 +32,7 @@ func makeFault(f fault, folder string) (v verdict, detail string) {
 	}
 	for _, pkg := range f.packages {
 		output, err := exec.Command("go", "test", "-short", "-failfast", "-count=1", "-vet=off",
-			"-timeout", "8m", "-overlay", overlay, pkg).CombinedOutput()
+			"-timeout", "4m", "-overlay", overlay, pkg).CombinedOutput()
 		if err != nil {
 			return judge(string(output))
 		}
