@@ -147,6 +147,10 @@ func TestGaussianClipping(t *testing.T) {
 		t.Errorf("only %d of 500 draws lay beyond the limits", beyond)
 	}
 	wantNear(t, "log-probability", tensortest.Float64s(t, s, a.LogProb), tensortest.Float64s(t, s, g.Evaluate(s, out, a.Actions).LogProb), 1e-6)
+	g.cfg.ClipBeforeLogProb = true // of what is executed, then
+	a = g.Sample(s, out, gen)
+	wantNear(t, "clipped actions", tensortest.Float64s(t, s, a.Actions), tensortest.Float64s(t, s, a.Executed), 0)
+	wantNear(t, "log-probability", tensortest.Float64s(t, s, a.LogProb), tensortest.Float64s(t, s, g.Evaluate(s, out, a.Actions).LogProb), 1e-6)
 }
 
 func TestCategoricalFormulas(t *testing.T) {
