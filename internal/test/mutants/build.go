@@ -1,12 +1,13 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 )
 
 // verdict says what became of a fault.
@@ -20,7 +21,7 @@ const (
 )
 
 // makeFault runs the tests of a fault's packages, one package after another, until one fails. The detail is the test
-// that failed, or an error. Tests that hang for four minutes count as failed.
+// that failed, or an error. Tests that hang for eight minutes count as failed.
 func makeFault(f fault, folder string) (v verdict, detail string) {
 	faulty, err := f.apply()
 	if err != nil {
@@ -32,7 +33,7 @@ func makeFault(f fault, folder string) (v verdict, detail string) {
 	}
 	for _, pkg := range f.packages {
 		output, err := exec.Command("go", "test", "-short", "-failfast", "-count=1", "-vet=off",
-			"-timeout", "4m", "-overlay", overlay, pkg).CombinedOutput()
+			"-timeout", "8m", "-overlay", overlay, pkg).CombinedOutput()
 		if err != nil {
 			return judge(string(output))
 		}
@@ -44,8 +45,8 @@ func makeFault(f fault, folder string) (v verdict, detail string) {
 func writeOverlay(folder, file, faulty string) (overlay string, err error) {
 	sound, err := filepath.Abs(file)
 	replacement, overlay := filepath.Join(folder, filepath.Base(file)), filepath.Join(folder, "overlay.json")
-	replace, _ := json.Marshal(map[string]any{"Replace": map[string]string{sound: replacement}}) // texts never fail
 	err = errors.Join(err, os.WriteFile(replacement, []byte(faulty), 0o666))
+	replace := fmt.Appendf(nil, `{"Replace": {%q: %q}}`, sound, replacement)
 	return overlay, errors.Join(err, os.WriteFile(overlay, replace, 0o666))
 }
 
@@ -56,11 +57,14 @@ var (
 
 // judge reads the output of tests that failed.
 func judge(output string) (v verdict, detail string) {
-	if buildFailed.MatchString(output) {
+	m := failedTest.FindStringSubmatch(output)
+	switch {
+	case buildFailed.MatchString(output):
 		return notCompiled, "\n" + output
+	case m == nil:
+		return caught, "the process dies"
+	case strings.Contains(output, "panic: test timed out"):
+		return caught, m[1] + " (hangs)"
 	}
-	if m := failedTest.FindStringSubmatch(output); m != nil {
-		return caught, m[1]
-	}
-	return caught, "the process dies"
+	return caught, m[1]
 }

@@ -48,7 +48,7 @@ func TestJudge(t *testing.T) {
 	for output, want := range map[string]string{
 		"FAIL\tx [build failed]\n": string(notCompiled),
 		"--- FAIL: TestX (0.01s)\n    x_test.go:1: wrong\nFAIL\nFAIL\tx 1s\n":  "TestX",
-		"panic: test timed out after 1m\n\trunning tests:\n\t\tTestY (1m0s)\n": "TestY",
+		"panic: test timed out after 1m\n\trunning tests:\n\t\tTestY (1m0s)\n": "TestY (hangs)",
 		"SIGSEGV: segmentation violation\nFAIL\tx 1s\n":                        "the process dies",
 	} {
 		v, by := judge(output)
