@@ -14,8 +14,8 @@ import (
 
 func near(a, b, tol float64) bool { return math.Abs(a-b) <= tol*(1+math.Abs(b)) }
 
-// However rows are cut into batches, single ones too, and learned or merged, the statistics are those of all rows and of the row with mean 0
-// and variance 1 that a scaler begins with.
+// However rows are cut into batches, single ones too, and learned or merged, the statistics are those of all rows and of
+// the row with mean 0 and variance 1 that a scaler begins with.
 func TestScalerIsExact(t *testing.T) {
 	tensortest.CheckLive(t)
 	rng := rand.New(rand.NewPCG(3, 4))

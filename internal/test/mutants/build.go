@@ -50,10 +50,10 @@ func writeOverlay(folder, file, faulty string) (overlay string, err error) {
 	return overlay, errors.Join(err, os.WriteFile(overlay, replace, 0o666))
 }
 
-var (
-	buildFailed = regexp.MustCompile(`(?m)^FAIL\s.*\[(build|setup) failed\]$`)
-	failedTest  = regexp.MustCompile(`(?m)^(?:--- FAIL: |\t\t)(\S+) \([0-9]`) // or one that ran when time was over
-)
+var buildFailed = regexp.MustCompile(`(?m)^FAIL\s.*\[(build|setup) failed\]$`)
+
+// failedTest finds a test that failed, or one that ran when time was over.
+var failedTest = regexp.MustCompile(`(?m)^(?:--- FAIL: |\t\t)(\S+) \([0-9]`)
 
 // judge reads the output of tests that failed.
 func judge(output string) (v verdict, detail string) {
