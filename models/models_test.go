@@ -116,11 +116,11 @@ func TestGaussianFormulas(t *testing.T) {
 	}
 }
 
-// Clipping limits what is executed and the mean; the log-probability stays that of what was drawn.
+// Clipping limits what is executed, the mean and the deviation; the log-probability stays that of what was drawn.
 func TestGaussianClipping(t *testing.T) {
 	tensortest.CheckLive(t)
 	cfg := DefaultGaussianConfig()
-	cfg.ClipActions, cfg.InitialLogStd = true, 1
+	cfg.ClipActions, cfg.InitialLogStd, cfg.MaxLogStd = true, 5, 1
 	g, err := NewGaussian(spaces.NewBox(-1, 1, 1), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -135,6 +135,7 @@ func TestGaussianClipping(t *testing.T) {
 	defer s.Close()
 	out := s.Zeros(500, 1)
 	a := g.Sample(s, out, gen)
+	wantNear(t, "standard deviation", tensortest.Float64s(t, s, a.StdDev), []float64{math.E}, 1e-6)
 	beyond := 0
 	drawn, executed := tensortest.Float64s(t, s, a.Actions), tensortest.Float64s(t, s, a.Executed)
 	for i := range drawn {

@@ -97,6 +97,19 @@ func TestInterpolatesRotationsAtConstantSpeed(t *testing.T) {
 	near(t, "after the end", []float64{pos[0], pos[5]}, 2, -3)
 }
 
+// Velocities at uneven frames are those of the parabola through each frame and its neighbours.
+func TestVelocitiesOfUnevenFrames(t *testing.T) {
+	c, err := NewClip(ClipConfig{Durations: []float64{0.5, 0.1, 1, 0}, Frames: [][]float64{{0}, {0.25}, {0.36}, {2.56}},
+		Description: &Description{Columns: []Column{{"knee", Hinge}}}}) // t²
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []float64{0.5, 0.6} {
+		_, vel := sampleAt(c, at)
+		near(t, fmt.Sprintf("velocity at %g", at), vel, 2*at)
+	}
+}
+
 func TestWrapsAndTravels(t *testing.T) {
 	c := spin(t, LoopWrap)
 	near(t, "travel", c.LoopTravel(), 2, 0, 0, 0, 0, 0)

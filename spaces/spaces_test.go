@@ -222,15 +222,15 @@ func TestUint8(t *testing.T) {
 	if err := s.Check(rows, 200); err != nil {
 		t.Fatal(err)
 	}
-	largest := float32(0)
+	largest, highest := float32(0), float32(0)
 	for i := 0; i < len(rows); i += 7 {
-		largest = max(largest, rows[i])
+		largest, highest = max(largest, rows[i]), max(highest, rows[i+5])
 		if rows[i+5] < 3 || rows[i+5] > 5 {
 			t.Fatalf("%g is outside its limits", rows[i+5])
 		}
 	}
-	if largest < 200 {
-		t.Errorf("the largest of 200 bytes is %g", largest)
+	if largest < 200 || highest != 5 {
+		t.Errorf("the largest of 200 bytes is %g, of 200 that may be 5 %g", largest, highest)
 	}
 	for _, bad := range []float32{-1, 256, 0.5, inf, nan, 1e20} {
 		broken := slices.Clone(rows)

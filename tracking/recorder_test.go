@@ -124,12 +124,18 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 	if got := drain(e); len(got) != 0 {
 		t.Errorf("without a step the drain gives %v", got)
 	}
-	// The window outlives a drain: environment 1 had 5·(-2) so far.
+	// The window outlives a drain: environment 1 had 5·(-2) so far, and what is no transition does not count.
+	if err := e.Record([]float32{0, 50, 0}, no, no, []bool{false, true, false}); err != nil {
+		t.Fatal(err)
+	}
 	step([]float32{0, 0, 0}, []bool{false, true, false}, no)
-	for _, p := range drain(e) {
-		if p.Tag == TagTotalReward+" (mean)" && math.Abs(p.Value-(20.+200+8-10)/4) > 1e-12 {
-			t.Errorf("mean %v", p.Value)
-		}
+	means := map[string]float64{}
+	e.Drain(func(tag string, value float64) { means[tag] = value })
+	if got := means["Reward / Total reward (mean)"]; math.Abs(got-(20.+200+8-10)/4) > 1e-12 {
+		t.Errorf("the mean total reward is %v", got)
+	}
+	if got := means["Episode / Total timesteps (mean)"]; got != (2.+2+8+7)/4 {
+		t.Errorf("the mean length is %v", got)
 	}
 	e.Reset()
 	if e.Finished() != 0 || len(drain(e)) != 0 {
