@@ -34,8 +34,8 @@ func (c *goldenCase) network(t *testing.T, name string) *watched {
 	return &watched{Net: net}
 }
 
-// watched is a perceptron that keeps what it computes while gradients are followed: what an update computed, minibatch by
-// minibatch.
+// watched is a perceptron that keeps what it computes while gradients are followed: what an update computed,
+// minibatch by minibatch.
 type watched struct {
 	*models.Net
 	Outputs [][]float32

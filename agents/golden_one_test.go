@@ -64,7 +64,8 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 	c := &goldenCase{
 		Name: strings.TrimSuffix(path.Base(file), ".json"), Algorithm: d.Algorithm, Steps: d.Steps, Envs: d.Envs,
 		ObservationSize: d.ObservationSize, ActionSize: d.ActionSize, AMPObservationSize: d.AMPObservationSize,
-		Discrete: d.Discrete, Activation: d.Activation, Config: d.config(), Init: map[string]golden.Tensor{}, Ranks: max(1, d.WorldSize),
+		Discrete: d.Discrete, Activation: d.Activation, Config: d.config(), Init: map[string]golden.Tensor{},
+		Ranks: max(1, d.WorldSize),
 		Recurrent: models.RecurrentLayer{Kind: d.Recurrent.Type, HiddenSize: d.Recurrent.HiddenSize,
 			Layers: d.Recurrent.Layers},
 		WarmSteps: d.WarmSteps, Repaired: d.Repaired, Hidden: map[string]golden.Tensor{},
