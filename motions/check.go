@@ -62,8 +62,8 @@ type Report struct {
 
 // Check reports what is wrong with a clip: frames that only repeat others, velocities that are not the positions',
 // single steps far faster than the steps before and after, and a loop whose end does not meet its beginning. For a clip
-// with a [Skeleton], and for DeepMimic's and Isaac Lab's humanoid, it also reports feet more than 1.5 cm under the floor
-// or never on it, feet that slide, and joints beyond their limits. [Report.Write] prints the report.
+// with a [Skeleton], and for DeepMimic's and Isaac Lab's humanoid, it also reports feet more than 1.5 cm under the
+// floor or never on it, feet that slide, and joints beyond their limits. [Report.Write] prints the report.
 //
 // Check does not repair. Faults that were repaired when the clip was read are in Repairs.
 func Check(c *Clip) *Report {
@@ -111,7 +111,8 @@ func (r *Report) checkFrames(c *Clip) {
 	r.checkSeam(c, r.checkJumps(c))
 }
 
-// checkJumps finds single steps far faster than the steps before and after. It returns the fastest speed of each column.
+// checkJumps finds single steps far faster than the steps before and after. It returns the fastest speed of each
+// column.
 func (r *Report) checkJumps(c *Clip) []float64 {
 	columns := c.description.Columns
 	speeds := make([][]float64, c.n-1) // of each step and column
@@ -216,8 +217,8 @@ func (r *Report) checkFeet(c *Clip) {
 	const remedy = "Clip.OnFloor and Humanoid put it on the floor"
 	switch {
 	case under > 0:
-		r.add("floor", worst, -r.FeetLowest, floorLimit, "feet are under the floor in %d of %d frames, deepest by %.1f cm in "+
-			"frame %d; "+remedy, under, c.n, -100*r.FeetLowest, worst)
+		r.add("floor", worst, -r.FeetLowest, floorLimit, "feet are under the floor in %d of %d frames, deepest by %.1f cm "+
+			"in frame %d; "+remedy, under, c.n, -100*r.FeetLowest, worst)
 	case r.FeetLowest > limitFloat:
 		r.add("floor", worst, r.FeetLowest, limitFloat, "feet are never nearer to the floor than %.1f cm (frame %d); "+remedy,
 			100*r.FeetLowest, worst)

@@ -102,8 +102,8 @@ func checkFile(t *testing.T, path string) {
 	}
 }
 
-// checkReport checks that a clip of a humanoid was repaired: its feet are at most 1.5 cm under the floor, its bodies are
-// where its joints put them, it has no doubled frames, and its velocities are those of its positions.
+// checkReport checks that a clip of a humanoid was repaired: its feet are at most 1.5 cm under the floor, its bodies
+// are where its joints put them, it has no doubled frames, and its velocities are those of its positions.
 func checkReport(t *testing.T, c *Clip) {
 	t.Helper()
 	r := Check(c)

@@ -27,8 +27,8 @@ func (c *Clip) Cut(from, to float64) (*Clip, error) {
 }
 
 // Closed returns the clip as a clip that wraps and whose last frame is its first. The difference of the two, apart from
-// distances travelled, is taken out evenly over the clip. A clip with a closing stretch from its last frame to its first
-// is returned as it is. Closed fails for raw clips, and if the root ends turned by more than 22.5° against its
+// distances travelled, is taken out evenly over the clip. A clip with a closing stretch from its last frame to its
+// first is returned as it is. Closed fails for raw clips, and if the root ends turned by more than 22.5° against its
 // beginning: such clips turn, and do not close.
 func (c *Clip) Closed() (*Clip, error) {
 	if !c.described || c.n < 2 {
@@ -64,8 +64,8 @@ func (c *Clip) Closed() (*Clip, error) {
 }
 
 // BestLoop returns the part of the clip, between least and most seconds long, whose ends are most alike, closed by
-// [Clip.Closed]. It compares joints, the root's height and tilt, and velocities. gap is how far apart the ends were: the
-// root mean square over joints, in radians. BestLoop fails if the clip is shorter than least, and for raw clips.
+// [Clip.Closed]. It compares joints, the root's height and tilt, and velocities. gap is how far apart the ends were:
+// the root mean square over joints, in radians. BestLoop fails if the clip is shorter than least, and for raw clips.
 func (c *Clip) BestLoop(least, most float64) (loop *Clip, gap float64, err error) {
 	if !c.described {
 		return nil, 0, c.fail("only clips of known columns can be searched for loops")

@@ -21,12 +21,12 @@ const (
 	bodyRadius = 0.05
 )
 
-// OnFloor returns a clip with a skeleton moved up and down so that its feet stand on the floor (z = 0) and none is below
-// the floor in any frame. OnFloor takes off the root's height, in this order: a steady rise or fall of the lower foot
-// over a clip that does not wrap; the lowest height within a second (within half the duration of a wrapping clip shorter
-// than two seconds), smoothed over the same time; the height of the lower foot while it stands, likewise. If another
-// body is lower than the feet, as in a roll or a handstand, that body counts instead. Flights up to a second keep their
-// height. A clip that climbs stairs does not.
+// OnFloor returns a clip with a skeleton moved up and down so that its feet stand on the floor (z = 0) and none is
+// below the floor in any frame. OnFloor takes off the root's height, in this order: a steady rise or fall of the lower
+// foot over a clip that does not wrap; the lowest height within a second (within half the duration of a wrapping clip
+// shorter than two seconds), smoothed over the same time; the height of the lower foot while it stands, likewise. If
+// another body is lower than the feet, as in a roll or a handstand, that body counts instead. Flights up to a second
+// keep their height. A clip that climbs stairs does not.
 //
 // OnFloor fails for clips without a skeleton, or if no body has contacts.
 func (c *Clip) OnFloor() (*Clip, error) {
@@ -83,8 +83,8 @@ func bodyHeights(c *Clip) (feet, others []float64) {
 	return feet, others
 }
 
-// neighbours returns, for each frame, the frame and all frames at most half a window away, across the seam of a wrapping
-// clip.
+// neighbours returns, for each frame, the frame and all frames at most half a window away, across the seam of a
+// wrapping clip.
 func neighbours(c *Clip, window float64) [][]int {
 	out := make([][]int, c.n)
 	half := window/2 + 1e-9

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// The planar walk and the walker's legs, in seconds and metres. The sole is a capsule from gaitFootBack behind the ankle
-// to gaitFootFront ahead of it.
+// The planar walk and the walker's legs, in seconds and metres. The sole is a capsule from gaitFootBack behind the
+// ankle to gaitFootFront ahead of it.
 const (
 	gaitCycle      = 1.1 // the duration of two steps
 	gaitTimeStep   = 0.02
@@ -20,8 +20,8 @@ const (
 	gaitHipHeight  = 0.92 // at which the column z is 0
 )
 
-// Sagittal-plane joint angles of normal human walking over a cycle, in degrees. The cycle begins with the heel's strike.
-// Flexion and dorsiflexion are positive. Knots are (phase, degrees).
+// Sagittal-plane joint angles of normal human walking over a cycle, in degrees. The cycle begins with the heel's
+// strike. Flexion and dorsiflexion are positive. Knots are (phase, degrees).
 var (
 	kneeKnots = [][2]float64{{0, 5}, {.06, 10}, {.12, 16}, {.2, 16}, {.3, 11}, {.4, 6}, {.5, 9}, {.6, 35}, {.66, 52},
 		{.72, 61}, {.8, 50}, {.9, 18}, {.96, 5}, {1, 5}}
@@ -48,11 +48,11 @@ func gaitDescription() *Description {
 	}}
 }
 
-// Gait makes the walk of the planar walker, normal human walking at 1.21 m/s, as a wrapping clip of one cycle of 1.1 s at
-// 50 Hz. The nine columns are x (metres, from 0), z (deviation of the hip's height from 0.92 m), pitch (0), then hip, knee
-// and ankle (radians) of the right leg and of the left leg. The pelvis is as high as the lower foot needs to touch the
-// ground, smoothed. The speed is the median speed at which the foot on the ground would slip backwards under a pelvis
-// that stands still.
+// Gait makes the walk of the planar walker, normal human walking at 1.21 m/s, as a wrapping clip of one cycle of 1.1 s
+// at 50 Hz. The nine columns are x (metres, from 0), z (deviation of the hip's height from 0.92 m), pitch (0), then
+// hip, knee and ankle (radians) of the right leg and of the left leg. The pelvis is as high as the lower foot needs to
+// touch the ground, smoothed. The speed is the median speed at which the foot on the ground would slip backwards under
+// a pelvis that stands still.
 func Gait() *Clip {
 	n := int(math.Round(gaitCycle / gaitTimeStep))
 	frames := make([][]float64, n)

@@ -9,8 +9,8 @@ import (
 // HumanoidSkeleton returns the humanoid of 28 joints and 15 bodies of the clips of Isaac Lab and DeepMimic
 // (IsaacGymEnvs' amp_humanoid; DeepMimic's has the same bones). The pelvis is 0.88 m above the soles, and the arms hang
 // down in the zero pose. Three hinges x, y, z, in this order, make the abdomen, the neck, shoulders, hips and ankles;
-// elbows and knees are one hinge about y. A positive turn about y bends the knee, takes the hip back and points the toes
-// down; elbows bend by negative turns. The soles are rectangles 0.05 m below the ankle.
+// elbows and knees are one hinge about y. A positive turn about y bends the knee, takes the hip back and points the
+// toes down; elbows bend by negative turns. The soles are rectangles 0.05 m below the ankle.
 func HumanoidSkeleton() *Skeleton {
 	s := &Skeleton{Name: "humanoid"}
 	add := func(name, parent string, offset [3]float64, joints ...Joint) int {
@@ -66,8 +66,8 @@ func hingeY(name string, lower, upper float64) Joint {
 
 // Humanoid returns a clip on [HumanoidSkeleton]: rows of 7 + 28 positions, MuJoCo's qpos, with velocities by central
 // differences. It takes clips of DeepMimic's humanoid (y up, 43 values a frame), of Isaac Lab's (28 joints, 15 bodies),
-// clips that are on the skeleton already, which it returns as they are, and clips on other skeletons whose bodies' names
-// are known (BVH, AMASS, MimicKit), which it retargets from their zero pose ([Clip.Retarget]).
+// clips that are on the skeleton already, which it returns as they are, and clips on other skeletons whose bodies'
+// names are known (BVH, AMASS, MimicKit), which it retargets from their zero pose ([Clip.Retarget]).
 //
 // A clip whose feet are more than 1.5 cm under the floor, or always above it, is put on the floor ([Clip.OnFloor]);
 // [Clip.Repairs] says so. Humanoid fails for clips of other characters, and of joints without a skeleton.
@@ -96,8 +96,8 @@ func toHumanoid(c *Clip) (*Clip, error) {
 	return settle(out)
 }
 
-// humanoidRows returns the rows of a clip of DeepMimic's or Isaac Lab's humanoid on the humanoid's skeleton, and nil for
-// other clips.
+// humanoidRows returns the rows of a clip of DeepMimic's or Isaac Lab's humanoid on the humanoid's skeleton, and nil
+// for other clips.
 func humanoidRows(c *Clip, s *Skeleton) [][]float64 {
 	switch {
 	case isDeepMimicHumanoid(c):
@@ -114,8 +114,8 @@ func isDeepMimicHumanoid(c *Clip) bool {
 }
 
 // deepMimicBodies are the bodies that DeepMimic's joints turn.
-var deepMimicBodies = map[string]string{"chest": "torso", "neck": "head", "hip": "thigh", "knee": "shin", "ankle": "foot",
-	"shoulder": "upper_arm", "elbow": "lower_arm"}
+var deepMimicBodies = map[string]string{"chest": "torso", "neck": "head", "hip": "thigh", "knee": "shin",
+	"ankle": "foot", "shoulder": "upper_arm", "elbow": "lower_arm"}
 
 // deepMimicRows converts frames from y up, z to the right: (x, y, z) becomes (x, −z, y), for vectors and for the vector
 // parts of quaternions, and angles about z become angles about −y.

@@ -26,8 +26,8 @@ func isaacArrays() []*npz.Array {
 	}
 }
 
-// asIsaac returns the arrays of a humanoid clip as Isaac Lab's files hold it: exponential maps, every frame twice at 60 frames a
-// second, velocities of forward differences, and everything lower by sink metres.
+// asIsaac returns the arrays of a humanoid clip as Isaac Lab's files hold it: exponential maps, every frame twice at 60
+// frames a second, velocities of forward differences, and everything lower by sink metres.
 func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) []*npz.Array {
 	t.Helper()
 	s := HumanoidSkeleton()

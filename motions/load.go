@@ -62,8 +62,8 @@ func parse(data []byte, name string) (*Clip, error) {
 	case isCSV(text):
 		return parseCSV(data, name, CSVConfig{})
 	}
-	return nil, errors.New("not a clip: neither JSON (DeepMimic), npz (Isaac Lab, AMASS, gorl), BVH, a pickle (MimicKit) " +
-		"nor rows of numbers (CSV)")
+	return nil, errors.New("not a clip: neither JSON (DeepMimic), npz (Isaac Lab, AMASS, gorl), BVH, a pickle " +
+		"(MimicKit) nor rows of numbers (CSV)")
 }
 
 // parseNpz reads a clip of a NumPy file. The names of the arrays decide the format.

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Planar projects a clip of DeepMimic's humanoid (y up, 43 values a frame) onto the plane of its travel, for the legs of
-// the walker of package mujoco. The result has the nine columns of [Gait]. Pitch, hips, knees and ankles are the
+// Planar projects a clip of DeepMimic's humanoid (y up, 43 values a frame) onto the plane of its travel, for the legs
+// of the walker of package mujoco. The result has the nine columns of [Gait]. Pitch, hips, knees and ankles are the
 // rotations about the axis across that plane; arms, chest and what leaves the plane are dropped. The pelvis rises and
 // falls as the humanoid's, lifted until no foot is below the ground. Planar fails for clips of other skeletons.
 func Planar(c *Clip) (*Clip, error) {

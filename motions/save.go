@@ -10,9 +10,9 @@ import (
 )
 
 // Save writes a clip on [HumanoidSkeleton] or [QuadrupedSkeleton] as an npz file that [Load] reads: qpos (N, W), the
-// rows; fps, the frame rate; duration in seconds; loop, "none" or "wrap"; skeleton, its name; joints, the joints' names;
-// and credit, a text on the motion's origin. Velocities are left out: Load computes central differences. Save fails for
-// clips on other skeletons and for frames that are unevenly apart.
+// rows; fps, the frame rate; duration in seconds; loop, "none" or "wrap"; skeleton, its name; joints, the joints'
+// names; and credit, a text on the motion's origin. Velocities are left out: Load computes central differences. Save
+// fails for clips on other skeletons and for frames that are unevenly apart.
 func (c *Clip) Save(w io.Writer, credit string) error {
 	known := c.skeleton != nil
 	if known {

@@ -86,8 +86,8 @@ func NewSource(cfg SourceConfig, clips ...*Clip) (*Source, error) {
 	return s, nil
 }
 
-// compareColumns fails if two clips differ in columns. A clip that starts each loop at the same place may share a source
-// with a clip that travels on.
+// compareColumns fails if two clips differ in columns. A clip that starts each loop at the same place may share a
+// source with a clip that travels on.
 func compareColumns(a, b *Clip) error {
 	if a.w != b.w {
 		return fmt.Errorf("their frames have %d and %d values", a.w, b.w)
@@ -105,8 +105,8 @@ func compareColumns(a, b *Clip) error {
 func (s *Source) Width() int { return s.cfg.History * s.cfg.Features.Width }
 
 // CollectReferenceMotions draws n rows, n × M values: for each a clip by weight, a moment in it, and the features at
-// History times, TimeStep apart, the oldest first. A row lies wholly inside a clip that does not wrap, unless the clip is
-// shorter than the row. The same generator state gives the same rows.
+// History times, TimeStep apart, the oldest first. A row lies wholly inside a clip that does not wrap, unless the clip
+// is shorter than the row. The same generator state gives the same rows.
 func (s *Source) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("motions: cannot draw %d rows", n)

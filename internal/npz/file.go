@@ -120,8 +120,8 @@ func read(r io.ReaderAt, size int64) (*File, error) {
 }
 
 // headerText is the Python dict at the start of a .npy file, with the keys in NumPy's order.
-var headerText = regexp.MustCompile(`^\{ *'descr' *: *'([^'\\]*)' *, *'fortran_order' *: *(True|False) *, *'shape' *: *` +
-	`\(([0-9L, ]*)\) *,? *\}[ \n]*$`)
+var headerText = regexp.MustCompile(`^\{ *'descr' *: *'([^'\\]*)' *, *'fortran_order' *: *(True|False) *, *` +
+	`'shape' *: *\(([0-9L, ]*)\) *,? *\}[ \n]*$`)
 
 // parse reads one .npy file. The array's data aliases the input unless it has to be reordered.
 func parse(name string, file []byte) (*Array, error) {

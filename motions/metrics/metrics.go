@@ -1,6 +1,6 @@
 // Package metrics measures how near a policy's motion is to reference motion, with the figures of the field: the pose
-// error of the AMP paper, success, root velocity error, coverage of a set of clips, and the phases of a gait (phases.go).
-// Foot sliding is motions.Skeleton.FootSliding. All are pure functions of positions and times.
+// error of the AMP paper, success, root velocity error, coverage of a set of clips, and the phases of a gait
+// (phases.go). Foot sliding is motions.Skeleton.FootSliding. All are pure functions of positions and times.
 package metrics
 
 import (
@@ -36,8 +36,8 @@ func NewTrack(s *motions.Skeleton, rows [][]float64) (*Track, error) {
 	return t, nil
 }
 
-// ClipTrack makes a track of a clip with a skeleton: steps rows, dt seconds apart, from time start on, over any number of
-// loops. It fails for a clip without a skeleton.
+// ClipTrack makes a track of a clip with a skeleton: steps rows, dt seconds apart, from time start on, over any number
+// of loops. It fails for a clip without a skeleton.
 func ClipTrack(c *motions.Clip, start, dt float64, steps int) (*Track, error) {
 	s := c.Skeleton()
 	if s == nil {
@@ -69,10 +69,10 @@ func check(reference, episode *Track) error {
 	return nil
 }
 
-// PoseError returns the figure of the AMP paper (Peng et al. 2021, equation 10): the mean distance in metres between the
-// bodies of the episode and of the reference, each relative to its root, in the world's orientation. The mean is taken
-// over the path of dynamic time warping with the least sum of distances. Repeat a looping clip to the episode's length,
-// from the phase of its first step on ([ClipTrack]).
+// PoseError returns the figure of the AMP paper (Peng et al. 2021, equation 10): the mean distance in metres between
+// the bodies of the episode and of the reference, each relative to its root, in the world's orientation. The mean is
+// taken over the path of dynamic time warping with the least sum of distances. Repeat a looping clip to the episode's
+// length, from the phase of its first step on ([ClipTrack]).
 //
 // The paper's figure includes the heading. Without heading (withHeading false) both tracks are turned first until the
 // roots face x, so that the direction in which a policy goes does not count. PoseError fails if the tracks' bodies
@@ -122,10 +122,10 @@ func meanDistance(a, b []float64) float64 {
 	return 3 * sum / float64(len(a))
 }
 
-// warp is dynamic time warping (Sakoe and Chiba 1978). Of all paths from (0, 0) to (n − 1, m − 1) whose steps advance i,
-// j, or both by one, it takes the path with the least sum of costs, and returns the mean cost over that path. Of paths
-// with equal sums it takes the one that advances both first. It calls cost n·m times and keeps two rows. n and m are
-// positive.
+// warp is dynamic time warping (Sakoe and Chiba 1978). Of all paths from (0, 0) to (n − 1, m − 1) whose steps advance
+// i, j, or both by one, it takes the path with the least sum of costs, and returns the mean cost over that path. Of
+// paths with equal sums it takes the one that advances both first. It calls cost n·m times and keeps two rows. n and m
+// are positive.
 func warp(n, m int, cost func(i, j int) float64) float64 {
 	type cell struct {
 		sum    float64
@@ -175,7 +175,8 @@ func RootVelocityError(reference, episode *Track, dt float64) (float64, error) {
 	for k := range steps {
 		square := 0.0
 		for i := range 3 {
-			d := (episode.Positions[k+1][i] - episode.Positions[k][i]) - (reference.Positions[k+1][i] - reference.Positions[k][i])
+			d := (episode.Positions[k+1][i] - episode.Positions[k][i]) -
+				(reference.Positions[k+1][i] - reference.Positions[k][i])
 			square += d * d
 		}
 		sum += math.Sqrt(square) / dt
@@ -198,11 +199,11 @@ func Success(reference, episode *Track, limit float64) (ok bool, failed int, err
 	return true, 0, nil
 }
 
-// Coverage returns the share of a set of clips that a policy's motion covers: every row of the motion votes for the clip
-// with the row nearest to it, as in the ASE paper, and clips with a vote count. clips holds the rows of each clip and
-// rows those of the policy, of the same features (for transitions two states, one after the other). Distances are
-// Euclidean, in features standardised over all rows of the clips; features that do not vary there are left out. Coverage
-// fails if rows are missing or differ in width.
+// Coverage returns the share of a set of clips that a policy's motion covers: every row of the motion votes for the
+// clip with the row nearest to it, as in the ASE paper, and clips with a vote count. clips holds the rows of each clip
+// and rows those of the policy, of the same features (for transitions two states, one after the other). Distances are
+// Euclidean, in features standardised over all rows of the clips; features that do not vary there are left out.
+// Coverage fails if rows are missing or differ in width.
 func Coverage(clips [][][]float64, rows [][]float64) (float64, error) {
 	var all [][]float64
 	for i, c := range clips {

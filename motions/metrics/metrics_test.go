@@ -146,7 +146,8 @@ func TestSuccess(t *testing.T) {
 func TestCoverage(t *testing.T) {
 	clips := [][][]float64{{{0, 0, 7}, {1, 0, 7}}, {{10, 0, 7}, {11, 0, 7}}, {{0, 0.1, 7}, {1, 0.1, 7}},
 		{{20, 0.1, 7}}}
-	// The second feature varies by hundredths and the first by tens; standardised they count alike. The third does not vary.
+	// The second feature varies by hundredths and the first by tens; standardised they count alike. The third does not
+	// vary.
 	c, err := Coverage(clips, [][]float64{{0.4, 0.001, 99}, {0.6, 0.099, -99}, {10.5, 0.02, 0}, {10.7, 0, 7}})
 	if err != nil {
 		t.Fatal(err)

@@ -8,9 +8,9 @@ import (
 )
 
 // Phases finds the rhythm of a gait. signals holds one series a leg, for example the heights of its foot, all of one
-// length and dt seconds apart. frequency, between low and high in Hz, is the one at which all signals together have most
-// power, in steps of 0.01 Hz. phases are the parts of a cycle by which each signal is ahead of the first one, in [0, 1);
-// compare them across 1.
+// length and dt seconds apart. frequency, between low and high in Hz, is the one at which all signals together have
+// most power, in steps of 0.01 Hz. phases are the parts of a cycle by which each signal is ahead of the first one, in
+// [0, 1); compare them across 1.
 //
 // Phases fails if there are no signals, they differ in length, last less than two cycles of low, or do not move.
 func Phases(signals [][]float64, dt, low, high float64) (phases []float64, frequency float64, err error) {
