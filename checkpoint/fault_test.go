@@ -30,7 +30,8 @@ func verify(got *Saved) error {
 		return err
 	}
 	if step != got.Manifest.Step || len(got.Snapshot.Arrays) != len(want.Arrays) {
-		return fmt.Errorf("step %d of %d arrays, want %d of %d", step, len(got.Snapshot.Arrays), got.Manifest.Step, len(want.Arrays))
+		return fmt.Errorf("step %d of %d arrays, want %d of %d", step, len(got.Snapshot.Arrays), got.Manifest.Step,
+			len(want.Arrays))
 	}
 	for name, a := range want.Arrays {
 		if string(got.Snapshot.Arrays[name].Data) != string(a.Data) {

@@ -12,9 +12,9 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// WriteFile replaces the file at path, or creates it. It calls write with a temporary file in the same folder, syncs the
-// file, renames it to path, and syncs the folder. After an error, or a crash at any moment, path has its old contents or
-// all of the new ones.
+// WriteFile replaces the file at path, or creates it. It calls write with a temporary file in the same folder, syncs
+// the file, renames it to path, and syncs the folder. After an error, or a crash at any moment, path has its old
+// contents or all of the new ones.
 func WriteFile(path string, write func(w io.Writer) error) error {
 	if err := durable.WriteFile(path, write); err != nil {
 		return fmt.Errorf("checkpoint: %w", err)

@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeForever is the child. It continues from the latest snapshot, saves one after the other, and prints each step when
-// it is committed. It returns only after an error.
+// writeForever is the child. It continues from the latest snapshot, saves one after the other, and prints each step
+// when it is committed. It returns only after an error.
 func writeForever(dir string) error {
 	s, err := NewStore(dir, Options{Keep: 3})
 	if err != nil {
@@ -64,8 +64,8 @@ func writeForever(dir string) error {
 	}
 }
 
-// A process is killed at random moments of a checkpoint loop (-kills is how often). Every restart finds a valid snapshot
-// that is no older than the last one reported as saved.
+// A process is killed at random moments of a checkpoint loop (-kills is how often). Every restart finds a valid
+// snapshot that is no older than the last one reported as saved.
 func TestKillNine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,8 +16,8 @@ import (
 // ErrNone is the error of a store without a valid snapshot.
 var ErrNone = errors.New("checkpoint: no valid snapshot")
 
-// ErrUncommitted is wrapped by the DamagedError of a data file without a manifest: its save was interrupted, or the file
-// is not a store's snapshot.
+// ErrUncommitted is wrapped by the DamagedError of a data file without a manifest: its save was interrupted, or the
+// file is not a store's snapshot.
 var ErrUncommitted = errors.New("no manifest")
 
 // DamagedError is the error of a file that is not a valid snapshot: truncated, altered, of another kind, or unreadable.
@@ -68,8 +68,8 @@ type listing struct {
 	damaged   []*DamagedError // unreadable manifests, and data files without a manifest
 }
 
-// nextSequence returns a number above all in the listing. It is the time in microseconds, unless the clock was set back,
-// so that it is also above the number of a manifest that could not be read.
+// nextSequence returns a number above all in the listing. It is the time in microseconds, unless the clock was set
+// back, so that it is also above the number of a manifest that could not be read.
 func (l listing) nextSequence(now time.Time) int64 {
 	next := now.UnixMicro()
 	if len(l.manifests) > 0 {
@@ -133,8 +133,8 @@ func readManifest(fsys durable.FS, path string) (Manifest, error) {
 	return m, nil
 }
 
-// List returns the manifests of all snapshots, the latest first, and the damaged files. It does not read the data, so it
-// finds only damage that shows without it.
+// List returns the manifests of all snapshots, the latest first, and the damaged files. It does not read the data, so
+// it finds only damage that shows without it.
 func (s *Store) List() ([]Manifest, []*DamagedError, error) {
 	l, err := s.list()
 	if err != nil {
@@ -171,8 +171,8 @@ func (s *Store) Best() (*Saved, []*DamagedError, error) {
 	return best.Latest()
 }
 
-// Load reads one snapshot by the path of its data file or of its manifest. A missing file is fs.ErrNotExist. A file that
-// is not valid is a *DamagedError.
+// Load reads one snapshot by the path of its data file or of its manifest. A missing file is fs.ErrNotExist. A file
+// that is not valid is a *DamagedError.
 func Load(path string) (*Saved, error) { return load(durable.OS, path) }
 
 // Load is the function Load on the store's file system. A path without a directory is one in the store's directory.

@@ -17,8 +17,8 @@ import (
 
 var errFault = errors.New("injected fault")
 
-// memFS is a file system in memory that knows what would survive a power cut: a file's contents as of its last Sync, and
-// a directory's names as of its last SyncDir. It counts its operations and fails the one with the number failAt.
+// memFS is a file system in memory that knows what would survive a power cut: a file's contents as of its last Sync,
+// and a directory's names as of its last SyncDir. It counts its operations and fails the one with the number failAt.
 type memFS struct {
 	names, durable map[string]*memFile
 	ops            int

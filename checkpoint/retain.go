@@ -91,8 +91,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// removeLeftovers removes the files of writers that have ended: temporary files, and data files that have their name but
-// no manifest. The checksum in a temporary manifest proves that such a data file is a leftover.
+// removeLeftovers removes the files of writers that have ended: temporary files, and data files that have their name
+// but no manifest. The checksum in a temporary manifest proves that such a data file is a leftover.
 func (s *Store) removeLeftovers() error {
 	fsys := s.fs
 	entries, err := fsys.ReadDir(s.dir)
@@ -123,8 +123,8 @@ func (s *Store) removeLeftovers() error {
 	return errors.Join(errs...)
 }
 
-// removeUncommitted removes the data file of an abandoned temporary manifest, unless the file is another one or a writer
-// has committed it.
+// removeUncommitted removes the data file of an abandoned temporary manifest, unless the file is another one or a
+// writer has committed it.
 func (s *Store) removeUncommitted(temp, manifest string) error {
 	text, err := readFile(s.fs, temp, maxManifest)
 	if err != nil {

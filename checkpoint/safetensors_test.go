@@ -130,7 +130,8 @@ func TestDecodeErrors(t *testing.T) {
 		"shape is a number": {entry(`"dtype":"U8","shape":1,"data_offsets":[0,1]`, 1), "cannot unmarshal number"},
 		"negative size":     {entry(`"dtype":"U8","shape":[-1],"data_offsets":[0,1]`, 1), "negative size"},
 		"fraction":          {entry(`"dtype":"U8","shape":[1.5],"data_offsets":[0,1]`, 1), "cannot unmarshal number 1.5"},
-		"size of 2^63":      {entry(`"dtype":"U8","shape":[9223372036854775808],"data_offsets":[0,1]`, 1), "cannot unmarshal"},
+		"size of 2^63": {entry(`"dtype":"U8","shape":[9223372036854775808],"data_offsets":[0,1]`, 1),
+			"cannot unmarshal"},
 		"product overflows": {entry(`"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]`), "can be counted"},
 		"bytes overflow":    {entry(`"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,0]`), "does not fill"},
 		"no offsets":        {entry(`"dtype":"U8","shape":[0]`), "not two numbers"},
@@ -152,7 +153,8 @@ func TestDecodeErrors(t *testing.T) {
 		"array is a number":  {file(`{"a":1}`), `array "a": `},
 	} {
 		s, err := DecodeSafetensors(test.data)
-		if err == nil || s != nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "checkpoint: ") {
+		if err == nil || s != nil || !strings.Contains(err.Error(), test.want) ||
+			!strings.HasPrefix(err.Error(), "checkpoint: ") {
 			t.Errorf("%s: %v, %v; want the error to contain %q", name, s, err, test.want)
 		}
 	}
@@ -160,13 +162,22 @@ func TestDecodeErrors(t *testing.T) {
 
 func TestEncodeErrors(t *testing.T) {
 	for want, change := range map[string]func(*Snapshot){
-		"array \"x\": checkpoint: an array of F32 [2] has 4 bytes": func(s *Snapshot) { s.Arrays["x"] = Array{F32, []int64{2}, make([]byte, 4)} },
-		"unknown element type \"F33\"":                             func(s *Snapshot) { s.Arrays["x"] = Array{"F33", []int64{}, nil} },
-		"negative size":                                            func(s *Snapshot) { s.Arrays["x"] = Array{F32, []int64{-1}, nil} },
-		"the format reserves the name":                             func(s *Snapshot) { s.Arrays[metadataKey] = ArrayBytes([]int64{0}, nil) },
-		"is not valid UTF-8":                                       func(s *Snapshot) { s.Arrays["\xff"] = ArrayBytes([]int64{0}, nil) },
-		"Values.loss is NaN":                                       func(s *Snapshot) { s.Values["loss"] = math.NaN() },
-		"use another name":                                         func(s *Snapshot) { s.Metadata = map[string]string{"gorl": ""} },
+		"array \"x\": checkpoint: an array of F32 [2] has 4 bytes": func(s *Snapshot) {
+			s.Arrays["x"] = Array{F32, []int64{2},
+				make([]byte, 4)}
+		},
+		"unknown element type \"F33\"": func(s *Snapshot) {
+			s.Arrays["x"] = Array{"F33",
+				[]int64{}, nil}
+		},
+		"negative size": func(s *Snapshot) {
+			s.Arrays["x"] = Array{F32,
+				[]int64{-1}, nil}
+		},
+		"the format reserves the name": func(s *Snapshot) { s.Arrays[metadataKey] = ArrayBytes([]int64{0}, nil) },
+		"is not valid UTF-8":           func(s *Snapshot) { s.Arrays["\xff"] = ArrayBytes([]int64{0}, nil) },
+		"Values.loss is NaN":           func(s *Snapshot) { s.Values["loss"] = math.NaN() },
+		"use another name":             func(s *Snapshot) { s.Metadata = map[string]string{"gorl": ""} },
 	} {
 		s := sampleSnapshot()
 		change(s)

@@ -63,9 +63,9 @@ func newStore(dir string, opt Options, fsys durable.FS) (*Store, error) {
 func (s *Store) Dir() string { return s.dir }
 
 // Save writes a snapshot and returns the path of its data file: "<name>.safetensors", or "<name>-2.safetensors" and so
-// on if the name is taken. A name consists of letters, digits, '.', '_' and '-'. The snapshot is durable if Save returns
-// no error. If Save returns a path and an error, the snapshot is in place, but a later step failed: making the directory
-// durable, or deleting old snapshots.
+// on if the name is taken. A name consists of letters, digits, '.', '_' and '-'. The snapshot is durable if Save
+// returns no error. If Save returns a path and an error, the snapshot is in place, but a later step failed: making the
+// directory durable, or deleting old snapshots.
 func (s *Store) Save(name string, step int64, snap *Snapshot) (path string, err error) {
 	if err := checkName(name); err != nil {
 		return "", err

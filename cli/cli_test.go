@@ -28,7 +28,7 @@ func TestEverySubcommandHelps(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	for args, want := range map[string]string{
 		"plot": "[jsonl csv] :8", "plot --out": "[png] :8", "plot --x": "[step time] :4", "convert": "[pt pth safetensors npz yaml yml] :8", "convert --from": "[skrl] :4",
-		"convert --skrl-version": "[2.0 1.4] :4", "convert --like": "[safetensors pt] :8", "export": "[safetensors onnx] :8", "inspect": "[safetensors json jsonl pt pth npz bvh csv pkl txt] :8",
+		"convert --like": "[safetensors pt] :8", "export": "[safetensors onnx] :8", "inspect": "[safetensors json jsonl pt pth npz bvh csv pkl txt] :8",
 	} {
 		offered, directive := commandtest.Complete(t, command(), append(strings.Fields(args), "")...)
 		if got := fmt.Sprint(offered, " ", directive); got != want {

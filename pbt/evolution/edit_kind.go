@@ -1,6 +1,10 @@
-package models
+package evolution
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/models/description"
+)
 
 // EditKind is a way to change an architecture. The kinds are AgileRL's.
 type EditKind string
@@ -29,8 +33,8 @@ const (
 	// result becomes larger. A kernel larger than the picture, or a picture that becomes too large, changes nothing.
 	// Where there is only one convolution it becomes AddLayer.
 	ChangeKernel EditKind = "change_kernel"
-	// SetActivation changes the activation of all hidden layers and encodings.
-	SetActivation EditKind = "activation"
+	// ChangeActivation changes the activation of all hidden layers and encodings.
+	ChangeActivation EditKind = "activation"
 )
 
 // Edit is one change of an architecture, as plain data.
@@ -57,7 +61,7 @@ func (e Edit) String() string {
 	}
 	switch e.Kind {
 	case AddNode, RemoveNode, AddChannel, RemoveChannel:
-		if e.Module == memoryModule {
+		if e.Module == description.MemoryModule {
 			return name + fmt.Sprintf("(%d)", e.Nodes)
 		}
 		name += fmt.Sprintf("(layer %d, %d)", e.Layer, e.Nodes)
@@ -65,7 +69,7 @@ func (e Edit) String() string {
 		name += fmt.Sprintf("(%d)", e.Nodes)
 	case ChangeKernel:
 		name += fmt.Sprintf("(layer %d, %d)", e.Layer, e.Kernel)
-	case SetActivation:
+	case ChangeActivation:
 		name += "(" + e.Activation + ")"
 	}
 	return name
@@ -115,19 +119,27 @@ func (l Limits) filled() Limits {
 	return l
 }
 
-// Validate says which limits contradict each other.
+// Validate returns an error that says which limits contradict each other.
 func (l Limits) Validate() error {
+	if err := l.check(); err != nil {
+		return fmt.Errorf("evolution: limits of %w", err)
+	}
+	return nil
+}
+
+// check is Validate without the beginning of the error.
+func (l Limits) check() error {
 	l = l.filled()
 	for _, b := range []struct {
-		what           string
-		least          int
-		minimum, maxim int
-	}{{"hidden layers", 0, l.MinLayers, l.MaxLayers}, {"nodes", 1, l.MinNodes, l.MaxNodes}, {"latent", 1, l.MinLatent,
-		l.MaxLatent}, {"convolutions", 1, l.MinConvolutions, l.MaxConvolutions},
-		{"channels", 1, l.MinChannels, l.MaxChannels}, {"recurrent values", 1, l.MinHidden, l.MaxHidden}} {
-		if b.minimum < b.least || b.maxim < b.minimum {
-			return fmt.Errorf("models: limits of %s are %d to %d; want at least %d, in ascending order", b.what, b.minimum,
-				b.maxim, b.least)
+		what                  string
+		smallest, least, most int
+	}{
+		{"hidden layers", 0, l.MinLayers, l.MaxLayers}, {"nodes", 1, l.MinNodes, l.MaxNodes},
+		{"latent", 1, l.MinLatent, l.MaxLatent}, {"convolutions", 1, l.MinConvolutions, l.MaxConvolutions},
+		{"channels", 1, l.MinChannels, l.MaxChannels}, {"recurrent values", 1, l.MinHidden, l.MaxHidden},
+	} {
+		if b.least < b.smallest || b.most < b.least {
+			return fmt.Errorf("%s are %d to %d; want at least %d, in ascending order", b.what, b.least, b.most, b.smallest)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package models
+package evolution
 
 import (
 	"math/rand/v2"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -44,7 +46,7 @@ func TestGoldenAgileRLEdits(t *testing.T) {
 	} {
 		a := architecture(t, spaces.Unbounded(10), nil, c.latent, c.hidden, "relu")
 		before := a.Clone()
-		next, done, changed, err := a.Apply(c.edit, DefaultLimits())
+		next, done, changed, err := c.edit.Apply(a, DefaultLimits())
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -61,7 +63,7 @@ func TestGoldenAgileRLEdits(t *testing.T) {
 		if !a.Equal(before) {
 			t.Errorf("%s: the architecture itself changed", c.name)
 		}
-		if again, same, _, _ := a.Apply(done, DefaultLimits()); !again.Equal(next) || same != done {
+		if again, same, _, _ := done.Apply(a, DefaultLimits()); !again.Equal(next) || same != done {
 			t.Errorf("%s: what was done, %v, leads elsewhere: %v", c.name, done, again)
 		}
 	}
@@ -69,15 +71,15 @@ func TestGoldenAgileRLEdits(t *testing.T) {
 
 func TestEditEncoder(t *testing.T) {
 	a := architecture(t, dict(), []int{64}, 32, []int{64}, "tanh")
-	next, _, changed, err := a.Apply(Edit{Kind: AddNode, Module: "encoder.goal", Nodes: 16}, DefaultLimits())
+	next, _, changed, err := (Edit{Kind: AddNode, Module: "encoder.goal", Nodes: 16}).Apply(a, DefaultLimits())
 	if err != nil || !changed || next.Parts[2].Encoder.Hidden[0] != 80 || next.Parts[1].Encoder.Hidden[0] != 64 {
 		t.Errorf("%v, %t, %v", next, changed, err)
 	}
 	for _, e := range []Edit{
 		{Kind: AddNode, Module: "encoder.hand", Nodes: 16}, {Kind: AddNode, Module: "tail", Nodes: 16}, {Kind: AddNode, Nodes: 16},
-		{Kind: "add_channel", Module: "head"}, {}, {Kind: SetActivation, Activation: "sinus"},
+		{Kind: "add_channel", Module: "head"}, {}, {Kind: ChangeActivation, Activation: "sinus"},
 	} {
-		if next, _, changed, err := a.Apply(e, DefaultLimits()); err == nil || changed || !next.Equal(a) {
+		if next, _, changed, err := e.Apply(a, DefaultLimits()); err == nil || changed || !next.Equal(a) {
 			t.Errorf("%v: %v, changed %t, error %v", e, next, changed, err)
 		}
 	}
@@ -86,9 +88,9 @@ func TestEditEncoder(t *testing.T) {
 		want bool
 	}{
 		{Edit{Kind: AddNode, Module: "encoder.goal"}, true}, {Edit{Kind: AddNode, Module: "encoder.hand"}, false}, {Edit{Kind: AddLayer, Module: "head"}, true},
-		{Edit{Kind: AddLatentNode}, true}, {Edit{Kind: SetActivation}, true},
+		{Edit{Kind: AddLatentNode}, true}, {Edit{Kind: ChangeActivation}, true},
 	} {
-		if a.Has(has.edit) != has.want {
+		if has.edit.Fits(a) != has.want {
 			t.Errorf("has %v: %t", has.edit, !has.want)
 		}
 	}
@@ -96,17 +98,17 @@ func TestEditEncoder(t *testing.T) {
 
 func TestEditActivation(t *testing.T) {
 	a := architecture(t, dict(), []int{64}, 32, []int{64, 64}, "Tanh")
-	grown, _, _, err := a.Apply(Edit{Kind: AddLayer, Module: "head"}, DefaultLimits())
+	grown, _, _, err := (Edit{Kind: AddLayer, Module: "head"}).Apply(a, DefaultLimits())
 	if err != nil || !slices.Equal(grown.Head.Activations, []string{"Tanh", "Tanh", "elu"}) {
 		t.Fatalf("%v, %v", grown.Head, err)
 	}
 	if grown.String() != "5→[64] + 2→[64] + 3→[64] + 4→[64]→32→[64 64 64:elu] tanh" {
 		t.Error(grown)
 	}
-	if next, _, changed, err := grown.Apply(Edit{Kind: SetActivation, Activation: "tanh"}, DefaultLimits()); err != nil || changed || !next.Equal(grown) {
+	if next, _, changed, err := (Edit{Kind: ChangeActivation, Activation: "tanh"}).Apply(grown, DefaultLimits()); err != nil || changed || !next.Equal(grown) {
 		t.Errorf("the same activation: %v, %t, %v", next, changed, err)
 	}
-	next, _, changed, err := grown.Apply(Edit{Kind: SetActivation, Activation: "gelu"}, DefaultLimits())
+	next, _, changed, err := (Edit{Kind: ChangeActivation, Activation: "gelu"}).Apply(grown, DefaultLimits())
 	if err != nil || !changed {
 		t.Fatalf("%t, %v", changed, err)
 	}
@@ -141,8 +143,8 @@ func TestRandomEdit(t *testing.T) {
 	const n = 60_000
 	count, sizes, layers := map[string]int{}, map[int]int{}, map[int]int{}
 	for range n {
-		e := a.Random(rng, 0.2)
-		if !a.Has(e) {
+		e := RandomEdit(a, rng, 0.2)
+		if !e.Fits(a) {
 			t.Fatalf("%v has no %v", a, e)
 		}
 		count[e.Module+"."+string(e.Kind)]++
@@ -186,12 +188,12 @@ func TestIdentityAfter(t *testing.T) {
 	for i := range x {
 		x[i] = float32(i-2000) / 40 // ±50
 	}
-	for _, name := range tensor.ActivationNames() {
+	for _, name := range description.Activations() {
 		before, err := tensor.ParseActivation(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		inserted, shift := IdentityAfter(name)
+		inserted, shift := identityAfter(name)
 		after, err := tensor.ParseActivation(inserted)
 		if err != nil {
 			t.Fatal(err)
@@ -210,5 +212,76 @@ func TestIdentityAfter(t *testing.T) {
 				t.Fatalf("%s(%g) = %g becomes %g", name, x[i], want[i], out[i])
 			}
 		}
+	}
+}
+
+// dict is a space of several parts.
+func dict() spaces.Space {
+	return spaces.NewDict(map[string]spaces.Space{
+		"goal": spaces.Unbounded(3), "gripper": spaces.NewDiscrete(4),
+		"arm": spaces.NewDict(map[string]spaces.Space{"modes": spaces.NewMultiDiscrete(2, 3), "speeds": spaces.Unbounded(2)}),
+	})
+}
+
+// seen is a space with a picture beside other parts.
+func seen() spaces.Space {
+	return spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(20, 24, 3), "goal": spaces.Unbounded(2),
+		"gripper": spaces.NewDiscrete(3)})
+}
+
+// remembering is an architecture with pictures and memory.
+func remembering(t testing.TB, layer description.RecurrentLayer) description.Architecture {
+	t.Helper()
+	a := architecture(t, seen(), []int{16}, 16, []int{32}, "tanh")
+	a.Recurrent = layer
+	return a
+}
+
+// AgileRL's rules for convolutions (16 to 256 channels, 1 to 6 layers) and recurrent layers (32 to 512).
+func TestEditPicturesAndMemory(t *testing.T) {
+	const camera = "encoder.camera"
+	for _, c := range []struct {
+		name    string
+		edit    Edit
+		want    string // the camera's convolutions, or the memory
+		changed bool
+		done    EditKind
+	}{
+		{"more channels", Edit{Kind: AddChannel, Module: camera, Nodes: 8}, "[24k8s4 32k4s2]", true, AddChannel},
+		{"beyond the last layer", Edit{Kind: AddChannel, Module: camera, Layer: 9, Nodes: 224}, "[16k8s4 256k4s2]", true, AddChannel},
+		{"more than 256", Edit{Kind: AddChannel, Module: camera, Layer: 1, Nodes: 225}, "[16k8s4 32k4s2]", false, AddChannel},
+		{"16 are left", Edit{Kind: RemoveChannel, Module: camera, Layer: 1, Nodes: 16}, "[16k8s4 16k4s2]", true, RemoveChannel},
+		{"fewer than 16", Edit{Kind: RemoveChannel, Module: camera, Nodes: 8}, "[16k8s4 32k4s2]", false, RemoveChannel},
+		{"a larger kernel", Edit{Kind: ChangeKernel, Module: camera, Kernel: 11}, "[16k11s4p0+3 32k4s2]", true, ChangeKernel},
+		{"a kernel beyond the picture", Edit{Kind: ChangeKernel, Module: camera, Layer: 1, Kernel: 5}, "[16k8s4 32k4s2]", false, ChangeKernel},
+		{"a smaller kernel", Edit{Kind: ChangeKernel, Module: camera, Layer: 1, Kernel: 2}, "[16k8s4 32k2s2]", true, ChangeKernel},
+		{"another layer", Edit{Kind: AddLayer, Module: camera, Nodes: 8}, "[24k8s4 32k4s2]", true, AddChannel}, // the last picture is 1×1
+		{"one layer fewer", Edit{Kind: RemoveLayer, Module: camera}, "[16k8s4]", true, RemoveLayer},
+		{"more values", Edit{Kind: AddNode, Module: "memory", Nodes: 16}, "lstm[64]", true, AddNode},
+		{"up to 512", Edit{Kind: AddNode, Module: "memory", Nodes: 464}, "lstm[512]", true, AddNode},
+		{"not beyond", Edit{Kind: AddNode, Module: "memory", Nodes: 465}, "lstm[48]", false, AddNode},
+		{"down to 32", Edit{Kind: RemoveNode, Module: "memory", Nodes: 16}, "lstm[32]", true, RemoveNode},
+		{"not below", Edit{Kind: RemoveNode, Module: "memory", Nodes: 17}, "lstm[48]", false, RemoveNode},
+	} {
+		a := remembering(t, models.LSTM(48))
+		next, done, changed, err := c.edit.Apply(a, Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64, MinLatent: 4, MaxLatent: 64})
+		if err != nil || !strings.Contains(next.String(), c.want) || changed != c.changed || done.Kind != c.done || changed == next.Equal(a) {
+			t.Errorf("%s: %v, changed %t, done %v, %v; want %s", c.name, next, changed, done, err, c.want)
+		}
+	}
+	one := architecture(t, spaces.NewPicture(20, 24, 3), nil, 16, []int{32}, "tanh")
+	one.Parts[0].Convolutions = one.Parts[0].Convolutions[:1]
+	if next, done, _, _ := (Edit{Kind: ChangeKernel, Module: "encoder.observation", Kernel: 3}).Apply(one, DefaultLimits()); done.Kind != AddLayer ||
+		next.String() != "20×24×3→[16k8s4 16k3p1:elu]→16→[32] tanh" {
+		t.Errorf("%v: %v", done, next)
+	}
+	for _, e := range []Edit{{Kind: AddLayer, Module: "memory"}, {Kind: AddChannel, Module: "head", Nodes: 8}, {Kind: AddChannel, Module: "encoder.goal", Nodes: 8}} {
+		a := remembering(t, models.LSTM(48))
+		if _, _, changed, err := e.Apply(a, DefaultLimits()); err == nil || changed || e.Fits(a) {
+			t.Errorf("%v: changed %t, %v", e, changed, err)
+		}
+	}
+	if _, _, _, err := (Edit{Kind: AddNode, Module: "memory", Nodes: 16}).Apply(architecture(t, seen(), nil, 8, nil, "tanh"), DefaultLimits()); err == nil {
+		t.Error("nodes for a memory that is not there")
 	}
 }

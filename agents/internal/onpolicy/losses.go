@@ -1,6 +1,7 @@
 package onpolicy
 
 import (
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -10,7 +11,7 @@ import (
 // within value_clip of old. Because the larger of the two counts, a prediction that has moved the wrong way is always
 // pulled back. skrl takes the clipped one alone, whose gradient is zero outside the band on either side. value_clip
 // 0 is E[(R − V)²].
-func (c *Core) ValueLoss(s *tensor.Scope, predicted, old, returns tensor.Tensor) tensor.Tensor {
+func (c *Learner) ValueLoss(s *tensor.Scope, predicted, old, returns tensor.Tensor) tensor.Tensor {
 	kind := tensor.Pessimistic
 	switch {
 	case c.Config.ValueClip <= 0:
@@ -24,7 +25,7 @@ func (c *Core) ValueLoss(s *tensor.Scope, predicted, old, returns tensor.Tensor)
 // EntropyLoss returns the mean entropy E[H] of the policy's distributions on a minibatch, and −entropy_loss_scale·E[H],
 // which rewards a policy for staying undecided. H is the entropy of the whole action, the sum over its dimensions; skrl
 // 2.0 averages over them.
-func (c *Core) EntropyLoss(s *tensor.Scope, e models.Evaluation) (entropy, loss tensor.Tensor) {
+func (c *Learner) EntropyLoss(s *tensor.Scope, e models.Evaluation) (entropy, loss tensor.Tensor) {
 	h := e.Entropy
 	if c.Config.EntropyLossScale == 0 { // a figure only: no gradient needed
 		h = s.Detach(h)
@@ -36,11 +37,11 @@ func (c *Core) EntropyLoss(s *tensor.Scope, e models.Evaluation) (entropy, loss 
 	return entropy, s.MulScalar(entropy, -c.Config.EntropyLossScale)
 }
 
-// BoundsLoss adds to a minibatch's loss, a scalar, the one for means out of bounds, and returns the sum and that
+// BoundsLoss adds the loss for means out of bounds to a minibatch's loss, a scalar. It returns the sum and the added
 // term: bounds_loss_scale times the mean over rows of Σ max(μ − limit, 0)² + min(μ + limit, 0)², summed over the
-// dimensions of the policy's mean action μ, or of Σ μ² where bounds_loss_type is "square". Without a scale the loss
-// stays as it is.
-func (c *Core) BoundsLoss(s *tensor.Scope, e models.Evaluation, loss tensor.Tensor) (sum, bounds tensor.Tensor) {
+// dimensions of the policy's mean action μ. With bounds_loss_type "square" it is the mean of Σ μ². Without a scale
+// the loss stays as it is.
+func (c *Learner) BoundsLoss(s *tensor.Scope, e models.Evaluation, loss tensor.Tensor) (sum, bounds tensor.Tensor) {
 	scale, limit := c.Config.BoundsLossScale, c.Config.BoundsLossLimit
 	if scale == 0 {
 		return loss, c.none
@@ -54,7 +55,7 @@ func (c *Core) BoundsLoss(s *tensor.Scope, e models.Evaluation, loss tensor.Tens
 }
 
 // Differentiate computes the gradients of loss, a scalar. In float16 the loss is scaled meanwhile (see gradientScaler).
-func (c *Core) Differentiate(s *tensor.Scope, loss tensor.Tensor) {
+func (c *Learner) Differentiate(s *tensor.Scope, loss tensor.Tensor) {
 	c.Flat.ZeroGrad(s)
 	if c.gradients == nil {
 		s.Backward(loss)
@@ -63,9 +64,9 @@ func (c *Core) Differentiate(s *tensor.Scope, loss tensor.Tensor) {
 	}
 }
 
-// Step makes one optimizer step down the gradients: clip their norm (grad_norm_clip), step. It reports whether it made
-// the step: in float16 one whose gradient is infinite is left out.
-func (c *Core) Step(s *tensor.Scope) (stepped bool) {
+// Step makes one optimizer step down the gradients, after it has clipped their norm (grad_norm_clip). It reports
+// whether it made the step: in float16 it skips a step whose gradient is infinite.
+func (c *Learner) Step(s *tensor.Scope) (stepped bool) {
 	if c.gradients != nil && !c.gradients.finite(s, c.Flat.Grads) {
 		return false
 	}
@@ -75,8 +76,8 @@ func (c *Core) Step(s *tensor.Scope) (stepped bool) {
 }
 
 // TooFar reports whether the divergence kl of a minibatch, a scalar, exceeds kl_threshold. Reading it waits for the
-// device, so it is read only where the threshold is set.
-func (c *Core) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
+// device, so it is read only if the threshold is set.
+func (c *Learner) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 	if c.Config.KLThreshold <= 0 {
 		return false, nil
 	}
@@ -92,8 +93,8 @@ func (c *Core) TooFar(s *tensor.Scope, kl tensor.Tensor) (bool, error) {
 }
 
 // learnScales lets the observation scalers learn from the rollout. It runs at the end of an update, so that the whole
-// rollout and its update see the same statistics. skrl's scalers learn within the update (see asSkrl).
-func (c *Core) learnScales(s *tensor.Scope) {
+// rollout and its update see the same statistics. skrl's scalers learn within the update (see skrlBatches).
+func (c *Learner) learnScales(s *tensor.Scope) {
 	if c.Config.Skrl() {
 		return
 	}
@@ -104,11 +105,22 @@ func (c *Core) learnScales(s *tensor.Scope) {
 }
 
 // Finish ends an update: the rollout is emptied.
-func (c *Core) Finish(s *tensor.Scope) error {
+func (c *Learner) Finish(s *tensor.Scope) error {
 	if err := s.Err(); err != nil {
 		return err
 	}
 	c.Updates++
 	c.Rollout.Clear()
 	return nil
+}
+
+// Evaluate returns the present policy's log-probabilities and entropies of a minibatch's actions, and the value
+// network's predictions (n, 1), of the rows to learn from.
+func (c *Learner) Evaluate(s *tensor.Scope, b Batch) (models.Evaluation, tensor.Tensor) {
+	e, predicted := models.EvaluateBoth(s, c.Policy, c.Value, b.Of(layout.Policy), b.Of(layout.Value), b.Actions)
+	e.LogProb, e.Entropy, e.Mean = b.Learned(s, e.LogProb), b.Learned(s, e.Entropy), b.Learned(s, e.Mean)
+	if e.StdDev.T != nil && len(tensor.Shape(e.StdDev)) == 2 {
+		e.StdDev = b.Learned(s, e.StdDev)
+	}
+	return e, b.Learned(s, predicted)
 }

@@ -1,12 +1,9 @@
-package models
+package description
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"github.com/gorl-dev/gorl/models/description"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // Convolution is a convolution in the encoder of a picture, with square kernels.
@@ -23,13 +20,13 @@ type Convolution struct {
 	Activation string `json:"activation,omitempty" yaml:"activation,omitempty"`
 }
 
-// DefaultConvolutions are those that the encoder of a picture begins with, by the picture's shape (channels, height,
-// width): half the channels of [DefaultCNN], 16 kernels of 8 with stride 4, 32 of 4 with stride 2, 32 of 3. The first
-// kernel is at most as large as the picture, and later layers are left out where the picture has become too small.
+// DefaultConvolutions returns the convolutions that the encoder of a picture starts with: 16 kernels of 8 with stride 4,
+// 32 of 4 with stride 2, 32 of 3, which is half of models.DefaultCNN. shape is the picture's (channels, height, width).
+// The first kernel is at most as large as the picture. A later layer is left out if the picture has become too small.
 func DefaultConvolutions(shape [3]int) []Convolution {
 	var layers []Convolution
-	for i, l := range DefaultCNN().Convolutions {
-		c := Convolution{Channels: l.Channels / 2, Kernel: l.Kernel, Stride: l.Stride}
+	for i, c := range []Convolution{{Channels: 16, Kernel: 8, Stride: 4}, {Channels: 32, Kernel: 4, Stride: 2},
+		{Channels: 32, Kernel: 3, Stride: 1}} {
 		if side := min(shape[1], shape[2]); side < c.Kernel {
 			if i > 0 {
 				continue
@@ -37,7 +34,7 @@ func DefaultConvolutions(shape [3]int) []Convolution {
 			c.Kernel, c.Stride = side, min(c.Stride, side)
 		}
 		layers = append(layers, c)
-		shape = c.step(shape).Picture()
+		shape = c.Step(shape).Picture()
 	}
 	return layers
 }
@@ -49,10 +46,10 @@ func (c Convolution) equal(o Convolution) bool {
 	return c == o
 }
 
-// step is the convolution of a picture of the given shape, without names.
-func (c Convolution) step(shape [3]int) description.Step {
+// Step describes the convolution of a picture of the given shape (channels, height, width), without names.
+func (c Convolution) Step(shape [3]int) Step {
 	after := c.Padding + c.Extra
-	return description.Step{Op: description.Conv2d, Outputs: c.Channels, Shape: shape[:], Kernel: []int{c.Kernel, c.Kernel},
+	return Step{Op: Conv2d, Outputs: c.Channels, Shape: shape[:], Kernel: []int{c.Kernel, c.Kernel},
 		Stride: []int{c.Stride, c.Stride}, Padding: []int{c.Padding, c.Padding, after, after}, Dilation: []int{1, 1}, Groups: 1}
 }
 
@@ -81,38 +78,38 @@ func (p Part) channelsFirst() [3]int {
 	return [3]int{p.Picture[2], p.Picture[0], p.Picture[1]}
 }
 
-// pictures are the shapes before the first convolution and after each.
-func (p Part) pictures() [][3]int {
+// Pictures returns the shapes (channels, height, width) of the picture before the first convolution and after each.
+func (p Part) Pictures() [][3]int {
 	shapes := [][3]int{p.channelsFirst()}
 	for i, c := range p.Convolutions {
-		shapes = append(shapes, c.step(shapes[i]).Picture())
+		shapes = append(shapes, c.Step(shapes[i]).Picture())
 	}
 	return shapes
 }
 
 // validatePicture checks the part's picture and convolutions, each by itself; whether they fit each other is checked by
-// the description.
+// the
 func (p Part) validatePicture() error {
 	if len(p.Picture) == 0 {
 		return nil
 	}
 	if len(p.Picture) != 3 || len(p.Choices) > 0 || slices.ContainsFunc(p.Picture, func(n int) bool {
-		return n < 1 || n > maxLayerWidth
-	}) || p.Picture[0]*p.Picture[1] > maxLayerWidth || p.Picture[0]*p.Picture[1]*p.Picture[2] != p.Width {
-		return fmt.Errorf("models: part %q has a picture of shape %v and %d columns; want three dimensions whose product is that",
+		return n < 1 || n > MaxLayerWidth
+	}) || p.Picture[0]*p.Picture[1] > MaxLayerWidth || p.Picture[0]*p.Picture[1]*p.Picture[2] != p.Width {
+		return fmt.Errorf("description: part %q has a picture of shape %v and %d columns; want three dimensions whose product is that",
 			p.Name, p.Picture, p.Width)
 	}
 	if len(p.Convolutions) == 0 {
-		return fmt.Errorf("models: part %q is a picture without convolutions; give at least one", p.Name)
+		return fmt.Errorf("description: part %q is a picture without convolutions; give at least one", p.Name)
 	}
 	for i, c := range p.Convolutions {
 		if c.Channels < 1 || c.Kernel < 1 || c.Stride < 1 || c.Padding < 0 || c.Extra < 0 ||
-			max(c.Channels, c.Kernel, c.Stride, c.Padding, c.Extra) > maxLayerWidth {
-			return fmt.Errorf("models: part %q: convolution %d is %+v; channels, kernel and stride are 1 to %d, and nothing is negative",
-				p.Name, i, c, maxLayerWidth)
+			max(c.Channels, c.Kernel, c.Stride, c.Padding, c.Extra) > MaxLayerWidth {
+			return fmt.Errorf("description: part %q: convolution %d is %+v; channels, kernel and stride are 1 to %d, and nothing is negative",
+				p.Name, i, c, MaxLayerWidth)
 		}
-		if _, err := tensor.ParseActivation(c.Activation); err != nil {
-			return fmt.Errorf("models: part %q: convolution %d: %w", p.Name, i, err)
+		if _, err := ParseActivation(c.Activation); err != nil {
+			return fmt.Errorf("description: part %q: convolution %d: %w", p.Name, i, err)
 		}
 	}
 	return nil

@@ -1,4 +1,5 @@
-package agents
+// Package recipes says what the hyperparameters of other libraries' PPO are called in gorl.
+package recipes
 
 import (
 	"fmt"
@@ -92,7 +93,8 @@ var hyperparameters = []Hyperparameter{
 	{"CleanRL", "save_model", "False", "trainer.checkpoint_interval", ""},
 	{"CleanRL", "upload_model", "False", "", "nothing is uploaded"},
 	{"CleanRL", "hf_entity", "empty", "", "nothing is uploaded"},
-	{"CleanRL", "env_id", "HalfCheetah-v4 (CartPole-v1)", "environment.id", "gymnasium:HalfCheetah-v5 through the bridge"},
+	{"CleanRL", "env_id", "HalfCheetah-v4 (CartPole-v1)", "environment.id",
+		"gymnasium:HalfCheetah-v5 through the bridge"},
 	{"CleanRL", "total_timesteps", "1000000 (500000)", "trainer.timesteps", perEnvironment},
 	{"CleanRL", "learning_rate", "3e-4 (2.5e-4)", "learning_rate", ""},
 	{"CleanRL", "num_envs", "1 (4)", "environment.num_envs", ""},
@@ -225,7 +227,8 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "num_actors", "", "environment.num_envs", ""},
 	{"rl_games", "horizon_length", "", "rollouts", ""},
 	{"rl_games", "minibatch_size", "", "mini_batch_size", "the same number, with mini_batch_order: environments"},
-	{"rl_games", "minibatch_size_per_env", "", "mini_batch_size", "times num_envs, with mini_batch_order: environments"},
+	{"rl_games", "minibatch_size_per_env", "", "mini_batch_size",
+		"times num_envs, with mini_batch_order: environments"},
 	{"rl_games", "mini_epochs", "", "learning_epochs", ""},
 	{"rl_games", "gamma", "", "discount_factor", ""},
 	{"rl_games", "tau", "", "gae_lambda", ""},
@@ -266,7 +269,8 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "games_to_track", "100", "", "figures of episodes are means over the last 100"},
 	{"rl_games", "print_stats", "True", "trainer.disable_progressbar", ""},
 	{"rl_games", "train_dir", "runs", "trainer.directory", ""},
-	{"rl_games", "mixed_precision", "False", "mixed_precision", "in bfloat16; mixed_precision_dtype: float16 scales losses"},
+	{"rl_games", "mixed_precision", "False", "mixed_precision",
+		"in bfloat16; mixed_precision_dtype: float16 scales losses"},
 	{"rl_games", "multi_gpu", "False", "", "the launcher says how many processes train the agent"},
 	{"rl_games", "ppo", "True", "class", "PPO"},
 	{"rl_games", "central_value_config", "None", "models.value", "with input: STATES"},
@@ -285,5 +289,6 @@ var hyperparameters = []Hyperparameter{
 	{"rl_games", "sigma_init", "const_initializer 0", "models.policy.initial_log_std", ""},
 	{"rl_games", "fixed_sigma", "True", "models.policy.state_dependent_log_std",
 		"true for False; its weights start at 0, which sigma_init const_initializer 0 says"},
-	{"rl_games", "rnn", "None", "models.policy.network", "a layer gru, lstm or rnn, with layer_norm a layer of that name behind it"},
+	{"rl_games", "rnn", "None", "models.policy.network",
+		"a layer gru, lstm or rnn, with layer_norm a layer of that name behind it"},
 }

@@ -1,4 +1,4 @@
-package models
+package description
 
 import (
 	"encoding/json"
@@ -83,9 +83,6 @@ func TestArchitectureRefuses(t *testing.T) {
 		if err := a.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want it to contain %q", err, want)
 		}
-		if _, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 1}, 1); err == nil {
-			t.Errorf("%s: a network was made", want)
-		}
 	}
 	one := architecture(t, spaces.Unbounded(2), nil, 0, []int{4}, "relu")
 	one.Parts[0].Encoder.Hidden = []int{3}
@@ -142,14 +139,14 @@ func roundTrip(t *testing.T, a Architecture) {
 	if err != nil || !a.Equal(fromYAML) {
 		t.Errorf("through YAML %s: %v, %v", text, fromYAML, err)
 	}
-	if b, err := ArchitectureOfValues(a.Values()); err != nil || !a.Equal(b) {
+	if b, err := ArchitectureOf(a.Values()); err != nil || !a.Equal(b) {
 		t.Errorf("through values: %v, %v", b, err)
 	}
 }
 
-func TestArchitectureOfValuesRefuses(t *testing.T) {
+func TestArchitectureOfRefuses(t *testing.T) {
 	for _, v := range []any{nil, 3, "x", map[string]any{"latent": 1.5}, map[string]any{"unknown": 1}, map[string]any{}, map[string]any{"parts": []any{}}} {
-		if a, err := ArchitectureOfValues(v); err == nil {
+		if a, err := ArchitectureOf(v); err == nil {
 			t.Errorf("%v: %v", v, a)
 		}
 	}
@@ -195,5 +192,91 @@ func TestArchitectureOfTuple(t *testing.T) {
 	}
 	if want := []string{"0", "1.arm.0", "1.mode"}; !slices.Equal(names, want) || a.Fits(space) != nil {
 		t.Errorf("parts %v, want %v; %v", names, want, a.Fits(space))
+	}
+}
+
+// seen is a space with a picture of bytes beside other parts.
+func seen() spaces.Space {
+	return spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(20, 24, 3), "goal": spaces.Unbounded(2),
+		"gripper": spaces.NewDiscrete(3)})
+}
+
+// remembering is an architecture with pictures and memory.
+func remembering(t testing.TB, kind RecurrentLayer) Architecture {
+	t.Helper()
+	a := architecture(t, seen(), []int{16}, 16, []int{32}, "tanh")
+	a.Recurrent = kind
+	if err := a.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestArchitectureOfPictures(t *testing.T) {
+	a := remembering(t, RecurrentLayer{Kind: GRU, HiddenSize: 48, Layers: 2})
+	camera := a.Parts[0]
+	want := []Convolution{{Channels: 16, Kernel: 8, Stride: 4}, {Channels: 32, Kernel: 4, Stride: 2}}
+	if d := cmp.Diff(want, camera.Convolutions); d != "" {
+		t.Error(d)
+	}
+	if got, want := a.String(), "20×24×3→[16k8s4 32k4s2] + 2→[16] + 3→[16]→16→gru[48 48]→[32] tanh"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	roundTrip(t, a)
+	if b := a.Clone(); !a.Equal(b) {
+		t.Errorf("%v is not its copy", b)
+	} else if b.Parts[0].Convolutions[0].Kernel++; a.Equal(b) || a.Parts[0].Convolutions[0].Kernel != 8 {
+		t.Error("the copy shares the convolutions")
+	}
+	if err := a.Fits(seen()); err != nil {
+		t.Error(err)
+	}
+	other := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(24, 20, 3), "goal": spaces.Unbounded(2), "gripper": spaces.NewDiscrete(3)})
+	if err := a.Fits(other); err == nil || !strings.Contains(err.Error(), `"camera"`) {
+		t.Error(err)
+	}
+	// An architecture without these says nothing of them, so that older programs read it.
+	for key := range architecture(t, dict(), []int{16}, 8, []int{4}, "tanh").Values() {
+		if !slices.Contains([]string{"parts", "latent", "head", "activation"}, key) {
+			t.Errorf("key %q", key)
+		}
+	}
+	for _, c := range []struct {
+		shape [3]int
+		want  string
+	}{{[3]int{3, 84, 84}, "[16k8s4 32k4s2 32k3]"}, {[3]int{1, 5, 9}, "[16k5s4]"}, {[3]int{1, 1, 1}, "[16k1]"}} {
+		s := spaces.NewBox(0, 1, c.shape[1], c.shape[2], c.shape[0])
+		if got := architecture(t, s, nil, 8, nil, "relu").String(); !strings.Contains(got, c.want) {
+			t.Errorf("a picture %v has %s, want %s", c.shape, got, c.want)
+		}
+	}
+	if first := architecture(t, spaces.NewBox(0, 1, 3, 9, 12), nil, 8, nil, "relu").Parts[0]; !first.ChannelsFirst || first.channelsFirst() != [3]int{3, 9, 12} {
+		t.Errorf("%+v", first)
+	}
+}
+
+func TestPictureArchitectureRefuses(t *testing.T) {
+	for want, change := range map[string]func(a *Architecture){
+		"the latent is 0":            func(a *Architecture) { a.Parts, a.Latent = a.Parts[:1], 0 },
+		"whose product is that":      func(a *Architecture) { a.Parts[0].Picture = []int{24, 20, 4} },
+		"three dimensions":           func(a *Architecture) { a.Parts[0].Picture = []int{1440} },
+		"without convolutions":       func(a *Architecture) { a.Parts[0].Convolutions = nil },
+		"but is no picture":          func(a *Architecture) { a.Parts[1].Convolutions = a.Parts[0].Convolutions },
+		"stride are 1 to":            func(a *Architecture) { a.Parts[0].Convolutions[1].Stride = 0 },
+		"is too small for it":        func(a *Architecture) { a.Parts[0].Convolutions[1].Kernel = 5 },
+		"unknown activation":         func(a *Architecture) { a.Parts[0].Convolutions[0].Activation = "sinus" },
+		"recurrent layer of the":     func(a *Architecture) { a.Recurrent.Kind = "gruu" },
+		"both must be positive":      func(a *Architecture) { a.Recurrent.HiddenSize = 0 },
+		"make it 0":                  func(a *Architecture) { a.Recurrent.Frames = 2 },
+		"want at most 1048576 value": func(a *Architecture) { a.Recurrent.Layers = 1 << 40 },
+	} {
+		a := remembering(t, RecurrentLayer{Kind: LSTM, HiddenSize: 32, Layers: 1})
+		change(&a)
+		if err := a.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	if _, err := NewArchitecture(spaces.NewPicture(8, 8, 1), nil, 0, []int{4}, "relu"); err == nil {
+		t.Error("a picture without a latent")
 	}
 }
