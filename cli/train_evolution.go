@@ -27,7 +27,8 @@ import (
 func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
 	training := c.Section("training")
 	if f.given("timesteps") {
-		return commandline.Usagef("an evolution's length is in environment steps of each member: --set training.max_steps=N instead of --timesteps")
+		return commandline.Usagef("an evolution's length is in environment steps of each member: --set " +
+			"training.max_steps=N instead of --timesteps")
 	}
 	directory, name := "", ""
 	if given, _ := training["directory"].(string); given != "" {
