@@ -91,6 +91,10 @@ test-pytorch: cuda-pack ## run gorl's check for CUDA machines on PyPI's PyTorch 
 test-arm64: ## test tensors and agents on arm64 under QEMU, cross-compiled on Debian (900 MB of arm64 packages)
 	@scripts/arm64.sh
 
+.PHONY: api
+api: setup ## list what has changed in the exported API since the last release; incompatible changes must stand in CHANGELOG.md
+	@scripts/api.sh
+
 # The deliberate faults that `make test-mutants` makes: those whose name or file matches.
 MUTANTS ?= .
 

@@ -47,7 +47,8 @@ func BenchmarkMLPForwardBackward(b *testing.B) {
 	for i, shape := range [][2]int64{{64, 20}, {64, 64}, {6, 64}} {
 		w, bias := resident.Randn(g, shape[0], shape[1]), resident.Zeros(shape[0])
 		net.Weights, net.Biases = append(net.Weights, w), append(net.Biases, bias)
-		params = append(params, tensor.Parameter{Name: string(rune('a' + i)), Tensor: w}, tensor.Parameter{Name: string(rune('A' + i)), Tensor: bias})
+		params = append(params, tensor.Parameter{Name: string(rune('a' + i)), Tensor: w},
+			tensor.Parameter{Name: string(rune('A' + i)), Tensor: bias})
 	}
 	flat, err := tensor.NewFlat(params, tensor.CPU)
 	if err != nil {
@@ -77,7 +78,8 @@ func BenchmarkAdamStep(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer flat.Close()
-	o, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{}, []tensor.Group{{End: flat.Len(), LearningRate: 1e-4}}, []tensor.Clip{{End: flat.Len(), MaxNorm: 1}})
+	o, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{}, []tensor.Group{{End: flat.Len(), LearningRate: 1e-4}},
+		[]tensor.Clip{{End: flat.Len(), MaxNorm: 1}})
 	if err != nil {
 		b.Fatal(err)
 	}

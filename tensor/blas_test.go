@@ -27,7 +27,8 @@ func TestWrongKernels(t *testing.T) {
 	compile := func(name string, flags ...string) string {
 		t.Helper()
 		library := filepath.Join(t.TempDir(), name)
-		if out, err := exec.Command("cc", append(flags, "-O1", "-shared", "-fPIC", "-o", library, "testdata/openblas.c")...).CombinedOutput(); err != nil {
+		if out, err := exec.Command("cc", append(flags, "-O1", "-shared", "-fPIC", "-o", library,
+			"testdata/openblas.c")...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return library
@@ -73,7 +74,8 @@ func TestWrongKernels(t *testing.T) {
 	check("Prescott", "OPENBLAS_CORETYPE=Prescott") // the user's choice is not questioned
 
 	library = compile("fixed.so", "-DFIXED") // which does not let others switch its kernels
-	if got := kernels(); !strings.HasPrefix(got, "Prescott (") || !strings.HasSuffix(got, "Haswell cannot be switched to: to try them, set OPENBLAS_CORETYPE before the program starts)") {
+	if got := kernels(); !strings.HasPrefix(got, "Prescott (") || !strings.HasSuffix(got,
+		"Haswell cannot be switched to: to try them, set OPENBLAS_CORETYPE before the program starts)") {
 		t.Errorf("the kernels are %q", got)
 	}
 }

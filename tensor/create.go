@@ -83,7 +83,8 @@ func From[T Element](s *Scope, data []T, shape ...int64) Tensor {
 	}
 	p, n := ints(shape)
 	t := s.result("From", func(out *C.gorl_t) C.gorl_err {
-		return C.gorl_from_host(unsafe.Pointer(unsafe.SliceData(data)), p, n, C.int32_t(typeFor[T]()), s.device.code(), out)
+		return C.gorl_from_host(unsafe.Pointer(unsafe.SliceData(data)), p, n, C.int32_t(typeFor[T]()), s.device.code(),
+			out)
 	})
 	runtime.KeepAlive(data)
 	return t

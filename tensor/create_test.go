@@ -24,7 +24,8 @@ func TestCreate(t *testing.T) {
 	wantTensor(t, "Scalar", s, s.Scalar(2.5), []int64{}, []float64{2.5}, 0)
 	wantTensor(t, "Arange", s, s.Arange(4), []int64{4}, []float64{0, 1, 2, 3}, 0)
 	wantTensor(t, "an empty tensor", s, s.Zeros(0, 3), []int64{0, 3}, nil, 0)
-	for _, d := range []tensor.DType{tensor.Uint8, tensor.Int32, tensor.Int64, tensor.Float32, tensor.Float64, tensor.Bool} {
+	for _, d := range []tensor.DType{tensor.Uint8, tensor.Int32, tensor.Int64, tensor.Float32, tensor.Float64,
+		tensor.Bool} {
 		a := s.Full(d, 1, 2)
 		wantTensor(t, "Full "+d.String(), s, a, []int64{2}, []float64{1, 1}, 0)
 		if tensor.TypeOf(a) != d {
@@ -166,12 +167,14 @@ func TestCreateErrors(t *testing.T) {
 		run   func(b *tensor.Scope)
 		parts []string
 	}{
-		"too few values":   {func(b *tensor.Scope) { tensor.From(b, []float32{1, 2, 3}, 2, 2) }, []string{"From: 3 values", "[2 2]"}},
-		"negative sizes":   {func(b *tensor.Scope) { tensor.From(b, []float32{1, 2, 3, 4}, -2, -2) }, []string{"From"}},
-		"negative zeros":   {func(b *tensor.Scope) { b.Zeros(-1) }, []string{"Full", "negative"}},
-		"too much memory":  {func(b *tensor.Scope) { b.Zeros(1<<40, 1<<20) }, []string{"Full"}},
-		"negative arange":  {func(b *tensor.Scope) { b.Arange(-1) }, []string{"Arange"}},
-		"no such device":   {func(b *tensor.Scope) { b.To(s.Ones(1), tensor.Float32, tensor.CUDA(99)) }, []string{"To [1]"}},
+		"too few values": {func(b *tensor.Scope) { tensor.From(b, []float32{1, 2, 3}, 2, 2) },
+			[]string{"From: 3 values", "[2 2]"}},
+		"negative sizes":  {func(b *tensor.Scope) { tensor.From(b, []float32{1, 2, 3, 4}, -2, -2) }, []string{"From"}},
+		"negative zeros":  {func(b *tensor.Scope) { b.Zeros(-1) }, []string{"Full", "negative"}},
+		"too much memory": {func(b *tensor.Scope) { b.Zeros(1<<40, 1<<20) }, []string{"Full"}},
+		"negative arange": {func(b *tensor.Scope) { b.Arange(-1) }, []string{"Arange"}},
+		"no such device": {func(b *tensor.Scope) { b.To(s.Ones(1), tensor.Float32, tensor.CUDA(99)) },
+			[]string{"To [1]"}},
 		"zeros on no CUDA": {func(b *tensor.Scope) { b.On(tensor.CUDA(99)).Zeros(1) }, []string{"Full"}},
 	}
 	for name, test := range tests {
@@ -234,12 +237,14 @@ func TestOneCore(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no taskset, which is part of util-linux:", err)
 	}
-	core, err := exec.Command(taskset, "-cp", strconv.Itoa(os.Getpid())).Output() // "pid 12's current affinity list: 0-3,6"
+	// "pid 12's current affinity list: 0-3,6"
+	core, err := exec.Command(taskset, "-cp", strconv.Itoa(os.Getpid())).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	list := strings.TrimSpace(string(core[bytes.LastIndexByte(core, ' ')+1:]))
-	cmd := exec.Command(taskset, "-c", list[:strings.IndexFunc(list+",", func(r rune) bool { return !unicode.IsDigit(r) })], os.Args[0], "-test.run=^TestThreads$")
+	cmd := exec.Command(taskset, "-c", list[:strings.IndexFunc(list+",",
+		func(r rune) bool { return !unicode.IsDigit(r) })], os.Args[0], "-test.run=^TestThreads$")
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "OMP_NUM_THREADS=") || strings.HasPrefix(v, "MKL_NUM_THREADS=")
 	})

@@ -69,10 +69,13 @@ func missing(kind string, n int) string {
 	case n > 0 || kind == privateUse1:
 		return fmt.Sprintf("there are %d devices of this kind, counted from 0", n)
 	case C.gorl_cuda_built() == 0:
-		return fmt.Sprintf("libtorch %s, which gorl is built against, has no CUDA: name the torch folder of a PyTorch with CUDA and build anew with "+
-			"`LIBTORCH=... make setup` (docs/building.md), or take cpu, or auto for a GPU where there is one", TorchVersion())
+		return fmt.Sprintf("libtorch %s, which gorl is built against, has no CUDA: name the torch folder of a "+
+			"PyTorch with CUDA and build anew with "+
+			"`LIBTORCH=... make setup` (docs/building.md), or take cpu, or auto for a GPU where there is one",
+			TorchVersion())
 	}
-	return fmt.Sprintf("libtorch %s has CUDA and finds no GPU: see what nvidia-smi shows, that its driver is new enough for this libtorch, and that "+
+	return fmt.Sprintf("libtorch %s has CUDA and finds no GPU: see what nvidia-smi shows, that its driver is new "+
+		"enough for this libtorch, and that "+
 		"CUDA_VISIBLE_DEVICES does not hide it, or take cpu, or auto for a GPU where there is one", TorchVersion())
 }
 

@@ -214,6 +214,68 @@ func (a array) pick(shape []int64, f func(index []int64) []int64) array {
 	return out
 }
 
+// reduce returns f of the elements that meet when dims are reduced; none stands for all of them.
+func (a array) reduce(dims []int64, keep bool, f func([]float64) float64) array {
+	small, out := slices.Clone(a.shape), array{shape: []int64{}}
+	for _, d := range dims {
+		small[from(d, len(small))] = 1
+	}
+	for d := range small {
+		if len(dims) == 0 {
+			small[d] = 1
+		}
+		if keep || small[d] == a.shape[d] &&
+			!slices.ContainsFunc(dims, func(r int64) bool { return from(r, len(small)) == d }) &&
+			len(dims) > 0 {
+			out.shape = append(out.shape, small[d])
+		}
+	}
+	where := array{small, make([]float64, elements(small))}
+	for i := range where.x {
+		where.x[i] = float64(i)
+	}
+	groups := make([][]float64, len(where.x))
+	for i, at := range where.pick(a.shape, func(index []int64) []int64 {
+		for d := range index {
+			index[d] %= small[d]
+		}
+		return index
+	}).x {
+		groups[int(at)] = append(groups[int(at)], a.x[i])
+	}
+	for _, group := range groups {
+		out.x = append(out.x, f(group))
+	}
+	return out
+}
+
+// lines replaces every line of a along a dimension by what f makes of it.
+func (a array) lines(dim int64, f func(line []float64) []float64) array {
+	d := from(dim, len(a.shape))
+	out := array{slices.Clone(a.shape), make([]float64, len(a.x))}
+	stride := int(elements(a.shape[d+1:]))
+	for i := range a.x {
+		if i/stride%int(a.shape[d]) != 0 {
+			continue
+		}
+		line := make([]float64, a.shape[d])
+		for k := range line {
+			line[k] = a.x[i+k*stride]
+		}
+		line = f(line)
+		out.shape[d] = int64(len(line))
+		for k, x := range line {
+			if len(line) == int(a.shape[d]) {
+				out.x[i+k*stride] = x
+			} else { // one of each line
+				out.x[i/stride/int(a.shape[d])*stride+i%stride] = x
+			}
+		}
+	}
+	out.x = out.x[:elements(out.shape)]
+	return out
+}
+
 func (a array) place(index []int64) (i int64) {
 	for d, k := range index {
 		i = i*a.shape[d] + k
@@ -406,7 +468,8 @@ type computation func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor
 type options struct {
 	reference computation      // in float64; by default the same computation
 	each      bool             // whether the bound is relative to each element of the results instead of to the largest
-	want      func() []array   // the results by Go, exactly
+	want      func() []array   // the results by Go
+	near      float64          // how far float64's results may be from those by Go; default: not at all
 	precision tensor.Precision // of layers
 }
 
@@ -453,7 +516,8 @@ func (c *testCase) check(inputs []*input, f computation, opts ...options) {
 	}
 	if o.want != nil && want.err == nil {
 		for i, a := range o.want() {
-			if !slices.Equal(a.shape, want.values[i].shape) || !slices.EqualFunc(a.x, want.values[i].x, same) {
+			if !slices.Equal(a.shape, want.values[i].shape) || !slices.EqualFunc(a.x, want.values[i].x,
+				func(x, y float64) bool { return near(x, y, o.near) }) {
 				c.fatalf("result %d is %v %.8g, by Go %v %.8g", i, want.values[i].shape, want.values[i].x, a.shape, a.x)
 			}
 		}
@@ -461,7 +525,8 @@ func (c *testCase) check(inputs []*input, f computation, opts ...options) {
 	for _, way := range []string{"without a graph", "engine", "with libtorch", "replay"} {
 		got := c.compute(way, inputs, f, o, dead)
 		if (got.err == nil) != (want.err == nil) || got.panic != want.panic {
-			c.fatalf("%s: the error is %v, the panic %q; in float64 %v, %q", way, got.err, got.panic, want.err, want.panic)
+			c.fatalf("%s: the error is %v, the panic %q; in float64 %v, %q", way, got.err, got.panic, want.err,
+				want.panic)
 		}
 		if way == "replay" && got.gradErr != nil && want.gradErr != nil { // what has no gradients is not recorded
 			c.worst.refusals++
@@ -475,7 +540,8 @@ func (c *testCase) check(inputs []*input, f computation, opts ...options) {
 			continue
 		}
 		for i := range want.values {
-			if got.dtypes[i] != want.dtypes[i] && (got.dtypes[i] != tensor.Float32 || want.dtypes[i] != tensor.Float64) {
+			if got.dtypes[i] != want.dtypes[i] && (got.dtypes[i] != tensor.Float32 ||
+				want.dtypes[i] != tensor.Float64) {
 				c.fatalf("%s: result %d is %v, in float64 %v", way, i, got.dtypes[i], want.dtypes[i])
 			}
 			c.compare(fmt.Sprintf("%s: result %d", way, i), got.values[i], want.values[i], o.each)
@@ -621,7 +687,8 @@ func (c *testCase) compute(way string, inputs []*input, f computation, o options
 			if !tensor.RequiresGrad(y) {
 				continue
 			}
-			part := s.Sum(s.Mul(y, s.As(tensor.From(own, numbers(uint64(i+1), int(tensor.Numel(y))), tensor.Shape(y)...),
+			part := s.Sum(s.Mul(y, s.As(tensor.From(own, numbers(uint64(i+1), int(tensor.Numel(y))),
+				tensor.Shape(y)...),
 				tensor.TypeOf(y))))
 			if loss.T == nil {
 				loss = part

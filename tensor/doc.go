@@ -26,8 +26,8 @@
 // # The engine
 //
 // On the CPU, float32 operations that training repeats are done by an engine of the package's own (csrc/engine.h), past
-// libtorch's dispatcher and autograd; the others, and all where the environment has GORL_ENGINE=torch, by libtorch. Results
-// are libtorch's tensors either way.
+// libtorch's dispatcher and autograd; the others, and all where the environment has GORL_ENGINE=torch, by libtorch.
+// Results are libtorch's tensors either way.
 //
 // # gotorch
 //

@@ -35,7 +35,8 @@ func TestBackwardTwice(t *testing.T) {
 	wantNear(t, "gradients after the error", tensortest.Float64s(t, tensor.NoGrad(), flat.Grads), before, 0)
 }
 
-// What an operation that only libtorch knows makes of the engine's results takes their gradients back to the engine's nodes.
+// What an operation that only libtorch knows makes of the engine's results takes their gradients back to the engine's
+// nodes.
 func TestEngineBesideLibtorch(t *testing.T) {
 	net, flat := bound(t, 1, tensor.Tanh, 3, 5, 4)
 	gradient := func(f func(s *tensor.Scope, y tensor.Tensor) tensor.Tensor) []float64 {
@@ -80,11 +81,14 @@ func TestNetworksShareLayers(t *testing.T) {
 	var nets []*tensor.Layers
 	params = append(params, tensor.Parameter{Name: "w", Tensor: w}, tensor.Parameter{Name: "b", Tensor: b})
 	for _, outputs := range []int64{1, 8, 0} { // 0 is the shared layer without another one
-		net := &tensor.Layers{Weights: []tensor.Tensor{w}, Biases: []tensor.Tensor{b}, Activations: []tensor.Activation{tensor.Tanh}}
+		net := &tensor.Layers{Weights: []tensor.Tensor{w}, Biases: []tensor.Tensor{b},
+			Activations: []tensor.Activation{tensor.Tanh}}
 		if outputs > 0 {
 			v, c := parameter(outputs, width), parameter(outputs)
-			net.Weights, net.Biases, net.Activations = append(net.Weights, v), append(net.Biases, c), append(net.Activations, tensor.Identity)
-			params = append(params, tensor.Parameter{Name: fmt.Sprint("w", outputs), Tensor: v}, tensor.Parameter{Name: fmt.Sprint("b", outputs), Tensor: c})
+			net.Weights, net.Biases, net.Activations = append(net.Weights, v), append(net.Biases, c),
+				append(net.Activations, tensor.Identity)
+			params = append(params, tensor.Parameter{Name: fmt.Sprint("w", outputs), Tensor: v},
+				tensor.Parameter{Name: fmt.Sprint("b", outputs), Tensor: c})
 		}
 		nets = append(nets, net)
 	}

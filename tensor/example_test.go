@@ -55,7 +55,8 @@ func ExampleNewFlat() {
 	s := tensor.NewScope()
 	defer s.Close()
 	w, b := s.Ones(1, 2), s.Zeros(1)
-	flat, err := tensor.NewFlat([]tensor.Parameter{{Name: "net.0.weight", Tensor: w}, {Name: "net.0.bias", Tensor: b}}, tensor.CPU)
+	flat, err := tensor.NewFlat([]tensor.Parameter{{Name: "net.0.weight", Tensor: w}, {Name: "net.0.bias", Tensor: b}},
+		tensor.CPU)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -84,7 +85,8 @@ func ExampleNewOptimizer() {
 		return
 	}
 	defer flat.Close()
-	optimizer, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{}, []tensor.Group{{Name: "w", End: flat.Len(), LearningRate: 0.1}},
+	optimizer, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{},
+		[]tensor.Group{{Name: "w", End: flat.Len(), LearningRate: 0.1}},
 		[]tensor.Clip{{End: flat.Len(), MaxNorm: 1}})
 	if err != nil {
 		fmt.Println(err)

@@ -148,7 +148,8 @@ func NewSharedFlat(params []Parameter, d Device, behind int64, owner string) (*F
 			return nil, fmt.Errorf("tensor: NewFlat: parameter %q is %v; parameters are float32", p.Name, t)
 		}
 		if C.gorl_is_leaf(handle("NewFlat", p.Tensor)) == 0 {
-			return nil, fmt.Errorf("tensor: NewFlat: parameter %q is the result of operations that autograd follows; create parameters in a NoGrad scope, or Detach them", p.Name)
+			return nil, fmt.Errorf("tensor: NewFlat: parameter %q is the result of operations that autograd follows; "+
+				"create parameters in a NoGrad scope, or Detach them", p.Name)
 		}
 		seen[key], names[p.Name] = true, true
 		e := Entry{Name: p.Name, Shape: Shape(p.Tensor), Offset: total, Size: Numel(p.Tensor)}

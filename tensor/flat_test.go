@@ -94,7 +94,8 @@ func testFlat(t *testing.T, d tensor.Device) {
 	wantNear(t, "zeroed gradients", tensortest.Float64s(t, s, f.Grads), make([]float64, 11), 0)
 	wantNear(t, "gradient of a parameter", tensortest.Float64s(t, s, s.GradOf(params[1].Tensor)), []float64{0, 0}, 0)
 
-	for prefix, want := range map[string][2]int64{"policy/": {0, 8}, "policy/b": {6, 8}, "value": {8, 11}, "": {0, 11}} {
+	for prefix, want := range map[string][2]int64{"policy/": {0, 8}, "policy/b": {6, 8}, "value": {8, 11},
+		"": {0, 11}} {
 		begin, end, err := f.Segment(prefix)
 		if err != nil || [2]int64{begin, end} != want {
 			t.Errorf("Segment(%q) = [%d, %d), %v; want %v", prefix, begin, end, err, want)
@@ -123,7 +124,8 @@ func TestFlatSharedTrunk(t *testing.T) {
 	p := parameters(t, []string{"policy/trunk", "policy/head"}, [][]int64{{2, 2}, {1, 2}})
 	// Another handle of the same tensor is the same parameter.
 	again := s.Contiguous(p[0].Tensor)
-	p = append(p, tensor.Parameter{Name: "value/trunk", Tensor: p[0].Tensor}, tensor.Parameter{Name: "target/trunk", Tensor: again})
+	p = append(p, tensor.Parameter{Name: "value/trunk", Tensor: p[0].Tensor},
+		tensor.Parameter{Name: "target/trunk", Tensor: again})
 	f := newFlat(t, p)
 	if f.Len() != 6 || len(f.Entries()) != 2 {
 		t.Errorf("%d elements in %v; the shared trunk is stored once", f.Len(), f.Entries())
@@ -141,7 +143,8 @@ func TestFlatFixed(t *testing.T) {
 	if tensor.RequiresGrad(p[1].Tensor) {
 		t.Error("autograd follows a fixed parameter")
 	}
-	wantNear(t, "gradients", tensortest.Float64s(t, s, f.Grads), append(tensortest.Float64s(t, s, p[1].Tensor), 0, 0), 0)
+	wantNear(t, "gradients", tensortest.Float64s(t, s, f.Grads), append(tensortest.Float64s(t, s, p[1].Tensor), 0, 0),
+		0)
 }
 
 func TestFlatRefuses(t *testing.T) {
@@ -207,7 +210,8 @@ func TestFlatOwnsParameters(t *testing.T) {
 		t.Error("FlatOf does not return the parameter's Flat")
 	}
 	_, err = tensor.NewFlat(params, tensor.CPU)
-	if owned := (*tensor.OwnedError)(nil); !errors.As(err, &owned) || owned.Owner != "agent 1" || owned.Parameter != "a" {
+	if owned := (*tensor.OwnedError)(nil); !errors.As(err, &owned) || owned.Owner != "agent 1" ||
+		owned.Parameter != "a" {
 		t.Errorf("a second Flat: %v", err)
 	}
 	first.Close()

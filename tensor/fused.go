@@ -28,12 +28,13 @@ import (
 )
 
 // The operations of this file are formulas that training repeats in every minibatch, each as one node of the autograd
-// graph: a small network spends most of an update on the bookkeeping of separate operations. In the engine they are loops
-// with a backward written by hand, elsewhere the separate operations. Their gradients cannot be differentiated again.
+// graph: a small network spends most of an update on the bookkeeping of separate operations. In the engine they are
+// loops with a backward written by hand, elsewhere the separate operations. Their gradients cannot be differentiated
+// again.
 
 // Critic applies a perceptron with one linear output to x (n, in) and returns the outputs (n, 1) together with the mean
-// over rows of the squared gradient of the output by its input, E[‖∂y/∂x‖²], which is AMP's gradient penalty. No
-// gradient flows to x. Its C++ is gorl_critic in csrc/perceptron.cc.
+// over rows of the squared gradient of the output by its input, E[‖∂y/∂x‖²], which is AMP's gradient penalty.
+// No gradient flows to x. Its C++ is gorl_critic in csrc/perceptron.cc.
 func (s *Scope) Critic(x Tensor, net *Layers) (out, penalty Tensor) {
 	const op = "Critic"
 	if s.err == nil {
@@ -56,10 +57,10 @@ func (s *Scope) GaussianLogProbSum(action, mean, logStd Tensor) Tensor {
 	}, action, mean, logStd)
 }
 
-// Categorical returns, for each row, the log-probability of what was chosen and the entropy, both (n, 1), under distributions over
-// counts[0], counts[1] and so on choices, summed over the distributions: those of the joint choice. logits (n, Σ counts) are
-// unnormalised log-probabilities, one distribution after the other, choices (n, len(counts)) float32 indices from 0. A choice
-// that its distribution does not have is an error. Its C++ is csrc/categorical.cc.
+// Categorical returns, for each row, the log-probability of what was chosen and the entropy, both (n, 1), under
+// distributions over counts[0], counts[1] and so on choices, summed over the distributions: those of the joint choice.
+// logits (n, Σ counts) are unnormalised log-probabilities, one distribution after the other, choices (n, len(counts))
+// float32 indices from 0. A choice that its distribution does not have is an error. Its C++ is csrc/categorical.cc.
 func (s *Scope) Categorical(logits, choices Tensor, counts ...int64) (logProb, entropy Tensor) {
 	const op = "Categorical"
 	p, n := ints(counts)
@@ -70,13 +71,13 @@ func (s *Scope) Categorical(logits, choices Tensor, counts ...int64) (logProb, e
 	return logProb, entropy
 }
 
-// Surrogate is PPO's clipped objective as a loss (Schulman et al. 2017, eq. 7), with r = e^(now − old) the ratio of the
-// actions' probabilities, everything (n, 1):
+// Surrogate is PPO's clipped objective as a loss (Schulman et al. 2017, eq. 7), with r = e^(now − old) the ratio of
+// the actions' probabilities, everything (n, 1):
 //
 //	−E[ min( r·Â, clamp(r, 1−ε, 1+ε)·Â ) ]
 //
-// Beside it, without gradient, are the estimate of the divergence KL(old‖new), E[(r − 1) − ln r] (Schulman 2020), and
-// the share of ratios outside 1 ± ε. All three are scalars. Its C++ is gorl_surrogate in csrc/losses.cc.
+// Beside it, without gradient, are the estimate of the divergence KL(old‖new), E[(r − 1) − ln r] (Schulman 2020),
+// and the share of ratios outside 1 ± ε. All three are scalars. Its C++ is gorl_surrogate in csrc/losses.cc.
 func (s *Scope) Surrogate(now, old, advantage Tensor, clip float64) (loss, divergence, fraction Tensor) {
 	const op = "Surrogate"
 	return s.results(op, func(a, b, c *C.gorl_t) C.gorl_err {
@@ -106,8 +107,8 @@ func (s *Scope) ValueLoss(predicted, old, returns Tensor, clip float64, kind Val
 	}, predicted, old, returns)
 }
 
-// CrossEntropy is ½(E[softplus(fake)] + E[softplus(−real)]): the binary cross-entropy of logits against 0 and 1, both
-// sets weighing the same whatever their sizes.
+// CrossEntropy is ½(E[softplus(fake)] + E[softplus(−real)]): the binary cross-entropy of logits against 0 and 1,
+// both sets weighing the same whatever their sizes.
 func (s *Scope) CrossEntropy(fake, real Tensor) Tensor {
 	const op = "CrossEntropy"
 	return s.result(op, func(out *C.gorl_t) C.gorl_err {

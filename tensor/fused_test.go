@@ -27,8 +27,10 @@ func bound(t *testing.T, seed int64, activation tensor.Activation, sizes ...int6
 		if i+2 == len(sizes) {
 			f = tensor.Identity
 		}
-		net.Weights, net.Biases, net.Activations = append(net.Weights, w), append(net.Biases, b), append(net.Activations, f)
-		params = append(params, tensor.Parameter{Name: fmt.Sprintf("%d.weight", i), Tensor: w}, tensor.Parameter{Name: fmt.Sprintf("%d.bias", i), Tensor: b})
+		net.Weights, net.Biases, net.Activations = append(net.Weights, w), append(net.Biases, b),
+			append(net.Activations, f)
+		params = append(params, tensor.Parameter{Name: fmt.Sprintf("%d.weight", i), Tensor: w},
+			tensor.Parameter{Name: fmt.Sprintf("%d.bias", i), Tensor: b})
 	}
 	flat, err := tensor.NewFlat(params, tensor.CPU)
 	if err != nil {
@@ -89,12 +91,15 @@ func TestSumSquaresAndTally(t *testing.T) {
 
 func TestFusedShapesDiffer(t *testing.T) {
 	for name, f := range map[string]func(s *tensor.Scope){
-		"surrogate":  func(s *tensor.Scope) { s.Surrogate(s.Zeros(3, 1), s.Zeros(3, 1), s.Zeros(2, 1), 0.2) },
-		"value loss": func(s *tensor.Scope) { s.ValueLoss(s.Zeros(3, 1), s.Zeros(3), s.Zeros(3, 1), 0.2, tensor.NoValueClip) },
-		"choices":    func(s *tensor.Scope) { s.Categorical(s.Zeros(3, 4), s.Zeros(3, 1), 5) },
-		"no choice":  func(s *tensor.Scope) { s.Categorical(s.Zeros(3, 2), s.Full(tensor.Float32, 2, 3, 1), 2) },
-		"negative":   func(s *tensor.Scope) { s.Categorical(s.Zeros(3, 2), s.Full(tensor.Float32, -1, 3, 1), 2) },
-		"scales":     func(s *tensor.Scope) { s.SumSquares([]float64{1}, s.Zeros(1), s.Zeros(1)) },
+		"surrogate": func(s *tensor.Scope) { s.Surrogate(s.Zeros(3, 1), s.Zeros(3, 1), s.Zeros(2, 1), 0.2) },
+		"value loss": func(s *tensor.Scope) {
+			s.ValueLoss(s.Zeros(3, 1), s.Zeros(3), s.Zeros(3, 1), 0.2,
+				tensor.NoValueClip)
+		},
+		"choices":   func(s *tensor.Scope) { s.Categorical(s.Zeros(3, 4), s.Zeros(3, 1), 5) },
+		"no choice": func(s *tensor.Scope) { s.Categorical(s.Zeros(3, 2), s.Full(tensor.Float32, 2, 3, 1), 2) },
+		"negative":  func(s *tensor.Scope) { s.Categorical(s.Zeros(3, 2), s.Full(tensor.Float32, -1, 3, 1), 2) },
+		"scales":    func(s *tensor.Scope) { s.SumSquares([]float64{1}, s.Zeros(1), s.Zeros(1)) },
 	} {
 		s := tensor.NewScope()
 		f(s)

@@ -39,7 +39,8 @@ func TestTensorsIntoGotorch(t *testing.T) {
 	a, b := tensor.From(s, []float32{1, 2, 3, 4}, 2, 2), s.Ones(2, 2)
 	wantNear(t, "gotorch.Add", tensortest.Float64s(t, s, gotorch.Add(a, b, 2)), []float64{3, 4, 5, 6}, 0)
 	wantNear(t, "gotorch.MM", tensortest.Float64s(t, s, gotorch.MM(a, b)), []float64{3, 3, 7, 7}, 0)
-	wantNear(t, "method of gotorch", tensortest.Float64s(t, s, a.Sum(map[string]interface{}{"dim": 0, "keepDim": false})), []float64{4, 6}, 0)
+	wantNear(t, "method of gotorch", tensortest.Float64s(t, s,
+		a.Sum(map[string]interface{}{"dim": 0, "keepDim": false})), []float64{4, 6}, 0)
 	a.AddI(b, 1)
 	wantNear(t, "in place by gotorch", tensortest.Float64s(t, s, a), []float64{2, 3, 4, 5}, 0)
 	if got := gotorch.Mean(a).Item(); got != float32(3.5) {
@@ -82,7 +83,8 @@ func TestUndefined(t *testing.T) {
 	tensortest.CheckLive(t)
 	a := gotorch.Ones([]int64{2}, true)
 	none := a.Grad()
-	if tensor.Numel(none) != 0 || len(tensor.Shape(none)) != 0 || tensor.RequiresGrad(none) || tensor.DeviceOf(none) != tensor.CPU {
+	if tensor.Numel(none) != 0 || len(tensor.Shape(none)) != 0 || tensor.RequiresGrad(none) ||
+		tensor.DeviceOf(none) != tensor.CPU {
 		t.Error("an undefined tensor has facts")
 	}
 	b := tensor.NewScope()
@@ -123,7 +125,8 @@ func TestGotorchFinalizers(t *testing.T) {
 	s := tensor.NoGrad()
 	defer s.Close()
 	for range 200 {
-		x := s.Linear(gotorch.Full([]int64{4, 4}, 2, false), gotorch.Full([]int64{4, 4}, 3, false), gotorch.Full([]int64{4}, 1, false))
+		x := s.Linear(gotorch.Full([]int64{4, 4}, 2, false), gotorch.Full([]int64{4, 4}, 3, false),
+			gotorch.Full([]int64{4}, 1, false))
 		if got := tensortest.Float64s(t, s, s.Sum(x)); got[0] != 16*25 {
 			t.Fatalf("the sum is %v, want 400", got)
 		}

@@ -11,33 +11,34 @@ import (
 
 // Graph is a passage of work for a device that is recorded once and then replayed as a whole. The host asks for it with
 // one launch instead of one for each operation (CUDA graphs). A replay does the same operations on the same memory, so
-// whatever changes between replays is in tensors that were there before the capture: what they hold then counts, not what
-// they held in the capture. Random numbers go on from replay to replay as they would without a graph.
+// whatever changes between replays is in tensors that were there before the capture: what they hold then counts, not
+// what they held in the capture. Random numbers go on from replay to replay as they would without a graph.
 //
 //	g, err := tensor.NewGraph(device, generator)
 //	err = g.WarmUp(s, f)  // done as usual: libraries of the device make what they need for the first time
 //	err = g.Capture(s, f) // recorded, not done
 //	err = g.Replay()      // done
 //
-// On the CPU a replay saves what is not arithmetic: tensors, libtorch's autograd, and calls between Go and C++. Only gorl's own
-// engine records, so that a capture does what it records, which counts as the first replay. Where autograd follows an
-// operation that the engine leaves to libtorch, where the host reads or writes, and where the passage takes more than 4 MB of
-// memory, so that arithmetic is nearly all of its time, nothing is recorded, and Recorded reports false.
+// On the CPU a replay saves what is not arithmetic: tensors, libtorch's autograd, and calls between Go and C++. Only
+// gorl's own engine records, so that a capture does what it records, which counts as the first replay. Where autograd
+// follows an operation that the engine leaves to libtorch, where the host reads or writes, and where the passage takes
+// more than 4 MB of memory, so that arithmetic is nearly all of its time, nothing is recorded, and Recorded reports
+// false.
 //
-// What a passage cannot do: read from the device ([Read], [Item]) or write to it ([From], [Write]), both of which fail in
-// the capture; depend on numbers of the host, which stay what they were in the capture; release tensors of before that
-// it uses. An [Optimizer] steps by [Optimizer.Advance].
+// What a passage cannot do: read from the device ([Read], [Item]) or write to it ([From], [Write]), both of which fail
+// in the capture; depend on numbers of the host, which stay what they were in the capture; release tensors of before
+// that it uses. An [Optimizer] steps by [Optimizer.Advance].
 //
-// Graphs of CUDA devices want a [Stream] of their own (Stream.Do around all of it). They have only run on emulated devices
-// so far, and been compiled against CUDA. A Graph is used by one goroutine at a time and must be closed.
+// Graphs of CUDA devices want a [Stream] of their own (Stream.Do around all of it). They have only run on emulated
+// devices so far, and been compiled against CUDA. A Graph is used by one goroutine at a time and must be closed.
 type Graph struct {
 	native     unsafe.Pointer
 	generators []*Generator
 	recorded   bool
 }
 
-// NewGraph returns an empty graph of device d, for passages that draw random numbers from these generators. It is an error
-// for a CUDA device where gorl's library was built without CUDA's headers.
+// NewGraph returns an empty graph of device d, for passages that draw random numbers from these generators. It is an
+// error for a CUDA device where gorl's library was built without CUDA's headers.
 func NewGraph(d Device, generators ...*Generator) (*Graph, error) {
 	g := &Graph{generators: generators}
 	if msg := C.gorl_graph_new(d.code(), &g.native); msg != nil {
@@ -46,8 +47,8 @@ func NewGraph(d Device, generators ...*Generator) (*Graph, error) {
 	return g, nil
 }
 
-// WarmUp calls f, which computes in scope s, and returns its error, or else that of s. It is done as it would be without
-// the graph, but that optimizers step as in a capture.
+// WarmUp calls f, which computes in scope s, and returns its error, or else that of s. It is done as it would be
+// without the graph, but that optimizers step as in a capture.
 func (g *Graph) WarmUp(s *Scope, f func() error) error {
 	s.captured = true
 	defer func() { s.captured = false }()
@@ -57,9 +58,9 @@ func (g *Graph) WarmUp(s *Scope, f func() error) error {
 	return s.err
 }
 
-// Capture records what f asks of the device in scope s, in the place of what was recorded before. It returns f's error, or
-// else that of s, or that of the capture, and nothing is recorded then. Results of f have memory of their own, which holds
-// nothing before the first replay and belongs to the graph until it is dropped, also where the scope is closed.
+// Capture records what f asks of the device in scope s, in the place of what was recorded before. It returns f's error,
+// or else that of s, or that of the capture, and nothing is recorded then. Results of f have memory of their own, which
+// holds nothing before the first replay and belongs to the graph until it is dropped, also where the scope is closed.
 func (g *Graph) Capture(s *Scope, f func() error) (err error) {
 	g.recorded = false
 	runtime.LockOSThread() // to which the capture belongs

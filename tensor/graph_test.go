@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// On the CPU a capture does what it records, and a replay does it again with what its operands hold then: the same bits, random
-// numbers and optimizer steps included.
+// On the CPU a capture does what it records, and a replay does it again with what its operands hold then: the same
+// bits, random numbers and optimizer steps included.
 func TestGraphOnCPU(t *testing.T) {
 	skipWithoutEngine(t)
 	tensortest.CheckLive(t)
@@ -70,8 +70,10 @@ func TestGraphOnCPU(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := passage(eager, 1, alone)
-		for what, pair := range map[string][2]tensor.Tensor{"result": {out, want}, "sums": {sums[0], sums[1]}, "gradient": {flats[0].Grads, flats[1].Grads}} {
-			if got, want := tensortest.Float32s(t, common, pair[0]), tensortest.Float32s(t, common, pair[1]); !slices.Equal(got, want) {
+		for what, pair := range map[string][2]tensor.Tensor{"result": {out, want}, "sums": {sums[0], sums[1]},
+			"gradient": {flats[0].Grads, flats[1].Grads}} {
+			if got, want := tensortest.Float32s(t, common, pair[0]), tensortest.Float32s(t, common,
+				pair[1]); !slices.Equal(got, want) {
 				t.Errorf("run %d: the %s is %v, without a graph %v", i, what, got, want)
 			}
 		}
@@ -167,8 +169,8 @@ func newGraph(t *testing.T, d tensor.Device, generators ...*tensor.Generator) *t
 	return g
 }
 
-// A capture does nothing; a replay does what was captured, with what its operands hold then, gradients and random numbers
-// included, and a capture after it takes its place.
+// A capture does nothing; a replay does what was captured, with what its operands hold then, gradients and random
+// numbers included, and a capture after it takes its place.
 func TestGraph(t *testing.T) { onGraphs(t, testGraph) }
 
 func testGraph(t *testing.T, d tensor.Device) {
@@ -230,7 +232,8 @@ func testGraph(t *testing.T, d tensor.Device) {
 	}
 	must(g.Replay())
 	for i, o := range others {
-		wantNear(t, "another tensor", tensortest.Float64s(t, common, o), []float64{float64(i), float64(i), float64(i)}, 0)
+		wantNear(t, "another tensor", tensortest.Float64s(t, common, o), []float64{float64(i), float64(i), float64(i)},
+			0)
 	}
 	must(g.Capture(s, func() error { out = s.MulScalar(x, 5); return nil }))
 	must(g.Replay())
@@ -253,7 +256,8 @@ func TestGraphOptimizer(t *testing.T) {
 
 func testGraphOptimizer(t *testing.T, d tensor.Device) {
 	for _, cfg := range []tensor.OptimizerConfig{
-		{}, {WeightDecay: 0.1}, {Kind: "adamw", WeightDecay: 0.1}, {Kind: "sgd"}, {Kind: "sgd", Momentum: 0.9, Nesterov: true},
+		{}, {WeightDecay: 0.1}, {Kind: "adamw", WeightDecay: 0.1}, {Kind: "sgd"},
+		{Kind: "sgd", Momentum: 0.9, Nesterov: true},
 	} {
 		t.Run(fmt.Sprintf("%+v", cfg), func(t *testing.T) {
 			tensortest.CheckLive(t)
@@ -262,7 +266,8 @@ func testGraphOptimizer(t *testing.T, d tensor.Device) {
 			for i := range flats {
 				f := newFlatOn(t, d, parameters(t, []string{"a", "b", "gap", "c"}, [][]int64{{37}, {5}, {3}, {2, 9}}))
 				o, err := tensor.NewOptimizer(f, cfg, []tensor.Group{{Name: "a", End: 37, LearningRate: 1e-2},
-					{Name: "b", Begin: 37, End: 42, LearningRate: 1e-2}, {Name: "c", Begin: 45, End: 63, LearningRate: 3e-3}},
+					{Name: "b", Begin: 37, End: 42, LearningRate: 1e-2},
+					{Name: "c", Begin: 45, End: 63, LearningRate: 3e-3}},
 					[]tensor.Clip{{End: 63, MaxNorm: 0.5}})
 				if err != nil {
 					t.Fatal(err)
@@ -312,7 +317,8 @@ func testGraphOptimizer(t *testing.T, d tensor.Device) {
 					t.Fatal(err, s.Err())
 				}
 				for what, x := range map[string][2]tensor.Tensor{"parameters": {flats[0].Values, flats[1].Values},
-					"first moments": {optimizers[0].ExpAvg, o.ExpAvg}, "second moments": {optimizers[0].ExpAvgSq, o.ExpAvgSq}} {
+					"first moments": {optimizers[0].ExpAvg, o.ExpAvg}, "second moments": {optimizers[0].ExpAvgSq,
+						o.ExpAvgSq}} {
 					if a, b := tensortest.Float32s(t, s, x[0]), tensortest.Float32s(t, s, x[1]); !slices.Equal(a, b) {
 						t.Fatalf("after step %d the %s are %v, without a graph %v", step+1, what, b, a)
 					}

@@ -29,7 +29,8 @@ func NewNCCL(rank, size int, timeout time.Duration) (*NCCL, error) {
 		return nil, fmt.Errorf("tensor: rank %d of %d: want a rank from 0 to the number of ranks less one", rank, size)
 	}
 	n := &NCCL{}
-	if msg := C.gorl_nccl_new(C.int32_t(rank), C.int32_t(size), C.int64_t(timeout.Milliseconds()), &n.native); msg != nil {
+	if msg := C.gorl_nccl_new(C.int32_t(rank), C.int32_t(size), C.int64_t(timeout.Milliseconds()),
+		&n.native); msg != nil {
 		return nil, failure("NewNCCL", msg)
 	}
 	return n, nil
@@ -89,9 +90,9 @@ func (n *NCCL) Close() {
 	}
 }
 
-// Pack writes figures, scalars of a minibatch of so many rows, behind the gradients, and weighs both by the rows, so that
-// the ranks' sums are of all their rows; a rank whose figures are not all finite raises its flag. Add the Shared memory
-// of all ranks up, and call Unpack.
+// Pack writes figures, scalars of a minibatch of so many rows, behind the gradients, and weighs both by the rows, so
+// that the ranks' sums are of all their rows; a rank whose figures are not all finite raises its flag. Add the Shared
+// memory of all ranks up, and call Unpack.
 func (f *Flat) Pack(s *Scope, rows int64, rank int, figures ...Tensor) {
 	const op = "Pack"
 	if s.err == nil && (rank < 0 || rank > math.MaxInt32) {

@@ -75,11 +75,11 @@ func init() {
 	SetThreads(n)
 }
 
-// SetThreads sets the number of OS threads that one operation may compute on, for all goroutines, from their next operation
-// on. The default is what the environment variable GORL_THREADS says, otherwise 1. On the CPU a perceptron's rows are split
-// among them, and their gradients added in order, so that a run with as many threads gives the same numbers again;
-// minibatches too small to gain stay on one. Leave it at 1 where other work has the cores: environments that step meanwhile,
-// members of a population.
+// SetThreads sets the number of OS threads that one operation may compute on, for all goroutines, from their next
+// operation on. The default is what the environment variable GORL_THREADS says, otherwise 1. On the CPU a perceptron's
+// rows are split among them, and their gradients added in order, so that a run with as many threads gives the same
+// numbers again; minibatches too small to gain stay on one. Leave it at 1 where other work has the cores: environments
+// that step meanwhile, members of a population.
 func SetThreads(n int) {
 	if n < 1 {
 		n = 1
@@ -96,13 +96,13 @@ func TorchVersion() string { return C.GoString(C.gorl_torch_version()) }
 // BLASKernels names the kernels with which OpenBLAS multiplies matrices on this processor ("SkylakeX", "Haswell", ...);
 // empty where libtorch has another library for it. Where OpenBLAS does not know the processor, this package takes newer
 // kernels than OpenBLAS would, after products of all classes of sizes came out right, and the name is followed by
-// "(checked)". Kernels that it refused stand there, too, with the reason: "Haswell (checked; SkylakeX multiplied wrongly)".
-// If kernels could not be checked, the text says what to do. The variable OPENBLAS_CORETYPE keeps this package from
-// choosing.
+// "(checked)". Kernels that it refused stand there, too, with the reason: "Haswell (checked; SkylakeX multiplied
+// wrongly)". If kernels could not be checked, the text says what to do. The variable OPENBLAS_CORETYPE keeps this
+// package from choosing.
 //
 // The first operation of a process, or the first call of BLASKernels, chooses the kernels for the whole process. `make
-// setup` has checked them. If it has not, for this processor and this OpenBLAS, a child process checks them now, in less
-// than a second.
+// setup` has checked them. If it has not, for this processor and this OpenBLAS, a child process checks them now, in
+// less than a second.
 func BLASKernels() string { return C.GoString(C.gorl_blas_kernels()) }
 
 // Live is the number of tensors that this package has made and not yet released, in the whole process. Tests hold a
@@ -129,7 +129,8 @@ func handle(op string, t Tensor) C.gorl_t {
 		panic("tensor: " + op + ": an operand is the zero Tensor")
 	}
 	if *t.T == poison {
-		panic("tensor: " + op + ": an operand is used after its scope was closed (hand it out with Keep, or copy it into a tensor that lives longer)")
+		panic("tensor: " + op + ": an operand is used after its scope was closed (hand it out with Keep, or copy it " +
+			"into a tensor that lives longer)")
 	}
 	return C.gorl_t(*t.T)
 }

@@ -49,7 +49,8 @@ func wantNear(t testing.TB, what string, got, want []float64, tol float64) {
 }
 
 // wantTensor compares shape and values.
-func wantTensor(t testing.TB, what string, s *tensor.Scope, got tensor.Tensor, shape []int64, want []float64, tol float64) {
+func wantTensor(t testing.TB, what string, s *tensor.Scope, got tensor.Tensor, shape []int64, want []float64,
+	tol float64) {
 	t.Helper()
 	values := tensortest.Float64s(t, s, got)
 	if sh := tensor.Shape(got); !slices.Equal(sh, shape) {

@@ -22,13 +22,14 @@ func (s *Scope) GAE(rewards, values, nextValues, bootstrap, chain Tensor, gamma,
 	}, rewards, values, nextValues, bootstrap, chain)
 }
 
-// ScalerUpdate merges the rows of x (…, d) into a running mean (d), variance (d) and count (1), all float64, in place.
-// With bessel the batch's variance has the divisor n−1, as in skrl; otherwise n, which makes the merge exact. A count
-// greater than freezeAfter keeps everything as it is; 0 is no limit.
+// ScalerUpdate merges the rows of x (…, d) into a running mean (d), variance (d) and count (1), all float64, in
+// place. With bessel the batch's variance has the divisor n−1, as in skrl; otherwise n, which makes the merge exact.
+// A count greater than freezeAfter keeps everything as it is; 0 is no limit.
 func (s *Scope) ScalerUpdate(x, mean, variance, count Tensor, bessel bool, freezeAfter float64) {
 	const op = "ScalerUpdate"
 	s.effect(op, func() C.gorl_err {
-		return C.gorl_scaler_update_(handle(op, x), handle(op, mean), handle(op, variance), handle(op, count), flag(bessel),
+		return C.gorl_scaler_update_(handle(op, x), handle(op, mean), handle(op, variance), handle(op, count),
+			flag(bessel),
 			C.double(freezeAfter))
 	}, x, mean, variance, count)
 }

@@ -34,18 +34,21 @@ func testGAE(t *testing.T, d tensor.Device) {
 	bootstrap, chain := make([]float64, n), make([]float64, n)
 	for i, x := range numbers(4, n) {
 		// Ends by termination (nothing follows), by truncation (the value follows, the chain ends), and none.
-		bootstrap[i], chain[i] = b2f(x < 0.8), b2f(x > -0.5 && x < 0.8)
+		bootstrap[i], chain[i] = number(x < 0.8), number(x > -0.5 && x < 0.8)
 	}
 	want := advantages(r, v, next, bootstrap, chain, steps, envs, gamma, lambda)
 	shape := []int64{steps, envs, 1}
 	single := func(x []float64) tensor.Tensor { return tensor.From(s, float32s(x), shape...) }
 	double := func(x []float64) tensor.Tensor { return tensor.From(s, x, shape...) }
-	wantTensor(t, "GAE", s, s.GAE(single(r), single(v), single(next), single(bootstrap), single(chain), gamma, lambda), shape, want, 1e-5)
-	wantTensor(t, "GAE float64", s, s.GAE(double(r), double(v), double(next), double(bootstrap), double(chain), gamma, lambda), shape, want, 1e-13)
+	wantTensor(t, "GAE", s, s.GAE(single(r), single(v), single(next), single(bootstrap), single(chain), gamma, lambda),
+		shape, want, 1e-5)
+	wantTensor(t, "GAE float64", s, s.GAE(double(r), double(v), double(next), double(bootstrap), double(chain), gamma,
+		lambda), shape, want, 1e-13)
 
 	// Memory that is not contiguous.
 	strided := s.Transpose(s.Contiguous(s.Transpose(single(r), 0, 1)), 0, 1)
-	wantTensor(t, "GAE of strided rewards", s, s.GAE(strided, single(v), single(next), single(bootstrap), single(chain), gamma, lambda), shape, want, 1e-5)
+	wantTensor(t, "GAE of strided rewards", s, s.GAE(strided, single(v), single(next), single(bootstrap), single(chain),
+		gamma, lambda), shape, want, 1e-5)
 
 	bad := tensor.NoGrad().On(d)
 	defer bad.Close()
@@ -124,8 +127,10 @@ func testScalerUpdateSkrl(t *testing.T, d tensor.Device) {
 	s.ScalerUpdate(x, st.mean, st.variance, st.count, true, 0)
 	wantNear(t, "mean", tensortest.Float64s(t, s, st.mean), []float64{4. / 3}, 1e-12)
 	wantNear(t, "variance", tensortest.Float64s(t, s, st.variance), []float64{2.5555555555}, 1e-9)
-	wantNear(t, "forward", tensortest.Float64s(t, s, s.ScalerForward(x, st.mean, st.variance, 1e-8, 5)), []float64{-0.208514, 1.042572}, 1e-6)
-	wantNear(t, "inverse", tensortest.Float64s(t, s, s.ScalerInverse(tensor.From(s, []float32{10, -0.5}, 2, 1), st.mean, st.variance, 5)), []float64{9.326385, 0.534028}, 1e-6)
+	wantNear(t, "forward", tensortest.Float64s(t, s, s.ScalerForward(x, st.mean, st.variance, 1e-8, 5)),
+		[]float64{-0.208514, 1.042572}, 1e-6)
+	wantNear(t, "inverse", tensortest.Float64s(t, s, s.ScalerInverse(tensor.From(s, []float32{10, -0.5}, 2, 1), st.mean,
+		st.variance, 5)), []float64{9.326385, 0.534028}, 1e-6)
 }
 
 func TestScalerForward(t *testing.T) { onDevices(t, testScalerForward) }
@@ -153,7 +158,8 @@ func testScalerForward(t *testing.T, d tensor.Device) {
 	strided := s.Transpose(s.Contiguous(s.Transpose(x, 0, 1)), 0, 1)
 	wantTensor(t, "forward of strided memory", s, s.ScalerForward(strided, tm, tv, eps, clip), o.shape, want, 1e-5)
 	// float64 rows are read as float32.
-	wantTensor(t, "forward of float64", s, s.As(s.ScalerForward(tensor.From(s, o.x, o.shape...), tm, tv, eps, clip), tensor.Float32), o.shape, want, 1e-5)
+	wantTensor(t, "forward of float64", s, s.As(s.ScalerForward(tensor.From(s, o.x, o.shape...), tm, tv, eps, clip),
+		tensor.Float32), o.shape, want, 1e-5)
 
 	nan := s.ScalerForward(tensor.From(s, []float32{float32(math.NaN()), 1, 2}, 1, 3), tm, tv, eps, clip)
 	if got := tensortest.Float64s(t, s, nan); !math.IsNaN(got[0]) || math.IsNaN(got[1]) {
@@ -169,16 +175,31 @@ func TestScalerRefuses(t *testing.T) {
 		run   func(b *tensor.Scope)
 		parts []string
 	}{
-		"no rows":            {func(b *tensor.Scope) { b.ScalerUpdate(b.Zeros(0, 3), st.mean, st.variance, st.count, false, 0) }, []string{"ScalerUpdate [0 3]", "no rows"}},
-		"width":              {func(b *tensor.Scope) { b.ScalerUpdate(b.Zeros(3, 2), st.mean, st.variance, st.count, false, 0) }, []string{"ScalerUpdate [3 2], [3]", "width"}},
-		"float32 statistics": {func(b *tensor.Scope) { b.ScalerUpdate(b.Zeros(2, 3), single, single, st.count, false, 0) }, []string{"float64"}},
-		"variance too short": {func(b *tensor.Scope) { b.ScalerForward(b.Zeros(2, 3), st.mean, b.Full(tensor.Float64, 1, 1), 1e-8, 5) }, []string{"ScalerForward", "the mean has 3 elements, the variance 1"}},
+		"no rows": {func(b *tensor.Scope) {
+			b.ScalerUpdate(b.Zeros(0, 3), st.mean, st.variance, st.count,
+				false, 0)
+		}, []string{"ScalerUpdate [0 3]", "no rows"}},
+		"width": {func(b *tensor.Scope) {
+			b.ScalerUpdate(b.Zeros(3, 2), st.mean, st.variance, st.count,
+				false, 0)
+		}, []string{"ScalerUpdate [3 2], [3]", "width"}},
+		"float32 statistics": {func(b *tensor.Scope) {
+			b.ScalerUpdate(b.Zeros(2, 3), single, single, st.count, false,
+				0)
+		}, []string{"float64"}},
+		"variance too short": {func(b *tensor.Scope) {
+			b.ScalerForward(b.Zeros(2, 3), st.mean,
+				b.Full(tensor.Float64, 1, 1), 1e-8, 5)
+		}, []string{"ScalerForward",
+			"the mean has 3 elements, the variance 1"}},
 		"empty statistics": {func(b *tensor.Scope) {
 			none := b.Full(tensor.Float64, 0, 0)
 			b.ScalerForward(b.Zeros(2, 0), none, none, 1e-8, 5)
 		}, []string{"empty"}},
-		"forward width": {func(b *tensor.Scope) { b.ScalerForward(b.Zeros(2, 4), st.mean, st.variance, 1e-8, 5) }, []string{"ScalerForward [2 4], [3], [3]"}},
-		"inverse width": {func(b *tensor.Scope) { b.ScalerInverse(b.Zeros(2, 4), st.mean, st.variance, 5) }, []string{"ScalerInverse [2 4], [3], [3]"}},
+		"forward width": {func(b *tensor.Scope) { b.ScalerForward(b.Zeros(2, 4), st.mean, st.variance, 1e-8, 5) },
+			[]string{"ScalerForward [2 4], [3], [3]"}},
+		"inverse width": {func(b *tensor.Scope) { b.ScalerInverse(b.Zeros(2, 4), st.mean, st.variance, 5) },
+			[]string{"ScalerInverse [2 4], [3], [3]"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

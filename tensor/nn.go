@@ -38,7 +38,8 @@ const (
 
 var activationNames = map[string]Activation{
 	"identity": Identity, "": Identity, "none": Identity, "relu": Relu, "elu": Elu, "tanh": Tanh, "sigmoid": Sigmoid,
-	"leaky_relu": LeakyRelu, "softplus": Softplus, "softsign": Softsign, "gelu": Gelu, "silu": Silu, "swish": Silu, "selu": Selu,
+	"leaky_relu": LeakyRelu, "softplus": Softplus, "softsign": Softsign, "gelu": Gelu, "silu": Silu, "swish": Silu,
+	"selu": Selu,
 }
 
 var canonicalNames = map[Activation]string{
@@ -98,11 +99,13 @@ type Convolution struct {
 }
 
 // Conv2d is the cross-correlation of pictures x (n, in, height, width) with the kernels w (out, in/groups, rows,
-// columns), plus b (out), which may be the zero Tensor. The result (n, out, height', width') is in the order of memory of
-// x, which may be a permuted view.
+// columns), plus b (out), which may be the zero Tensor. The result (n, out, height', width') is in the order of memory
+// of x, which may be a permuted view.
 func (s *Scope) Conv2d(x, w, b Tensor, c Convolution) Tensor {
-	geometry := [9]C.int64_t{C.int64_t(c.Stride[0]), C.int64_t(c.Stride[1]), C.int64_t(c.Padding[0]), C.int64_t(c.Padding[1]),
-		C.int64_t(c.Padding[2]), C.int64_t(c.Padding[3]), C.int64_t(c.Dilation[0]), C.int64_t(c.Dilation[1]), C.int64_t(c.Groups)}
+	geometry := [9]C.int64_t{C.int64_t(c.Stride[0]), C.int64_t(c.Stride[1]), C.int64_t(c.Padding[0]),
+		C.int64_t(c.Padding[1]),
+		C.int64_t(c.Padding[2]), C.int64_t(c.Padding[3]), C.int64_t(c.Dilation[0]), C.int64_t(c.Dilation[1]),
+		C.int64_t(c.Groups)}
 	operands := []Tensor{x, w, b}
 	if b.T == nil {
 		operands = operands[:2]
@@ -116,8 +119,8 @@ func (s *Scope) Conv2d(x, w, b Tensor, c Convolution) Tensor {
 	}, operands...)
 }
 
-// Layers is a multilayer perceptron ready to be applied by one native call: layer i computes f(x·Wᵀ + b). It is used by
-// one goroutine at a time.
+// Layers is a multilayer perceptron ready to be applied by one native call: layer i computes f(x·Wᵀ + b). It is used
+// by one goroutine at a time.
 type Layers struct {
 	Weights, Biases []Tensor // a zero bias is none
 	Activations     []Activation
@@ -157,7 +160,8 @@ func (s *Scope) MLP(x Tensor, net *Layers) Tensor {
 		return Tensor{}
 	}
 	h := handle("MLP", x)
-	msg := C.gorl_mlp(h, unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f), C.int32_t(len(net.w)),
+	msg := C.gorl_mlp(h, unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f),
+		C.int32_t(len(net.w)),
 		s.lower(), s.grad, s.out())
 	runtime.KeepAlive(net)
 	if msg != nil {

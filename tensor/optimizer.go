@@ -60,8 +60,8 @@ type Optimizer struct {
 	Steps int64
 	// ExpAvg and ExpAvgSq are the moments, as long as the parameters (ExpAvg is the momentum buffer of sgd).
 	ExpAvg, ExpAvgSq Tensor
-	// Norms holds, after [Optimizer.ClipGrad], the gradient norm of each clip before clipping; float32 on the parameters'
-	// device.
+	// Norms holds, after [Optimizer.ClipGrad], the gradient norm of each clip before clipping; float32 on the
+	// parameters' device.
 	Norms Tensor
 
 	cfg                OptimizerConfig
@@ -97,7 +97,8 @@ func NewOptimizer(flat *Flat, cfg OptimizerConfig, groups []Group, clips []Clip)
 	n := flat.Len()
 	for i, g := range groups {
 		if g.Begin < 0 || g.End > n || g.Begin >= g.End {
-			return nil, fmt.Errorf("tensor: optimizer: group %d (%s) is [%d, %d) of %d parameters", i, g.Name, g.Begin, g.End, n)
+			return nil, fmt.Errorf("tensor: optimizer: group %d (%s) is [%d, %d) of %d parameters", i, g.Name, g.Begin,
+				g.End, n)
 		}
 		for _, h := range groups[:i] {
 			if g.Begin < h.End && h.Begin < g.End {
@@ -105,7 +106,8 @@ func NewOptimizer(flat *Flat, cfg OptimizerConfig, groups []Group, clips []Clip)
 			}
 		}
 		if !(g.LearningRate >= 0) || math.IsInf(g.LearningRate, 1) {
-			return nil, fmt.Errorf("tensor: optimizer: group %s has the learning rate %g; want a finite number ≥ 0", g.Name,
+			return nil, fmt.Errorf("tensor: optimizer: group %s has the learning rate %g; want a finite number ≥ 0",
+				g.Name,
 				g.LearningRate)
 		}
 	}
@@ -148,13 +150,14 @@ func (o *Optimizer) ClipGrad(s *Scope) {
 		o.clipBegin[i], o.clipEnd[i], o.clipMax[i] = C.int64_t(c.Begin), C.int64_t(c.End), C.double(c.MaxNorm)
 	}
 	s.effect("ClipGrad", func() C.gorl_err {
-		return C.gorl_clip_norm_(handle("ClipGrad", o.flat.Grads), unsafe.SliceData(o.clipBegin), unsafe.SliceData(o.clipEnd),
+		return C.gorl_clip_norm_(handle("ClipGrad", o.flat.Grads), unsafe.SliceData(o.clipBegin),
+			unsafe.SliceData(o.clipEnd),
 			unsafe.SliceData(o.clipMax), C.int32_t(len(o.Clips)), handle("ClipGrad", o.Norms))
 	}, o.flat.Grads)
 }
 
-// Step changes the parameters by their gradients. In a [Graph] it reads learning rates and count of steps on the device,
-// where Advance has put them, and does not count.
+// Step changes the parameters by their gradients. In a [Graph] it reads learning rates and count of steps on the
+// device, where Advance has put them, and does not count.
 func (o *Optimizer) Step(s *Scope) {
 	m, step, factors := 0, o.Steps+1, C.gorl_t(nil)
 	if s.captured {
@@ -174,18 +177,20 @@ func (o *Optimizer) Step(s *Scope) {
 	s.effect("Step", func() C.gorl_err {
 		p, g, avg := handle("Step", o.flat.Values), handle("Step", o.flat.Grads), handle("Step", o.ExpAvg)
 		if o.cfg.Kind == "sgd" {
-			return C.gorl_sgd_(p, g, avg, begin, end, lr, n, C.int64_t(step), C.double(o.cfg.Momentum), decay, flag(o.cfg.Nesterov), factors)
+			return C.gorl_sgd_(p, g, avg, begin, end, lr, n, C.int64_t(step), C.double(o.cfg.Momentum), decay,
+				flag(o.cfg.Nesterov), factors)
 		}
 		return C.gorl_adam_(p, g, avg, handle("Step", o.ExpAvgSq), begin, end, lr, n, C.int64_t(step),
-			C.double(o.cfg.Betas[0]), C.double(o.cfg.Betas[1]), C.double(o.cfg.Eps), decay, flag(o.cfg.Kind == "adamw"), factors)
+			C.double(o.cfg.Betas[0]), C.double(o.cfg.Betas[1]), C.double(o.cfg.Eps), decay, flag(o.cfg.Kind == "adamw"),
+			factors)
 	}, o.flat.Values)
 	if s.err == nil && !s.captured {
 		o.Steps++
 	}
 }
 
-// numbers is how many numbers Advance puts on the device: of sgd each group's learning rate, of adam two a group and one
-// more (gorl_adam_factors).
+// numbers is how many numbers Advance puts on the device: of sgd each group's learning rate, of adam two a group and
+// one more (gorl_adam_factors).
 func (o *Optimizer) numbers() int64 {
 	if o.cfg.Kind == "sgd" {
 		return int64(len(o.Groups))
@@ -207,8 +212,10 @@ func (o *Optimizer) Advance(s *Scope) {
 		}
 	}
 	if o.cfg.Kind != "sgd" {
-		C.gorl_adam_factors(unsafe.SliceData(o.lr), C.int32_t(len(o.Groups)), C.int64_t(o.Steps+1), C.double(o.cfg.Betas[0]),
-			C.double(o.cfg.Betas[1]), C.double(o.cfg.Eps), C.double(o.cfg.WeightDecay), o.scope.Device().code(), (*C.float)(unsafe.SliceData(o.next)))
+		C.gorl_adam_factors(unsafe.SliceData(o.lr), C.int32_t(len(o.Groups)), C.int64_t(o.Steps+1),
+			C.double(o.cfg.Betas[0]),
+			C.double(o.cfg.Betas[1]), C.double(o.cfg.Eps), C.double(o.cfg.WeightDecay), o.scope.Device().code(),
+			(*C.float)(unsafe.SliceData(o.next)))
 	}
 	if !slices.Equal(o.next, o.written) {
 		if err := Write(o.factors, o.next); err != nil {

@@ -87,7 +87,8 @@ func testOptimizers(t *testing.T, d tensor.Device) {
 			}
 			defer o.Close()
 			full := o.Config()
-			r := &reference{full.Kind, full.Betas[0], full.Betas[1], full.Eps, full.WeightDecay, full.Momentum, full.Nesterov, make([]float64, 58), make([]float64, 58), 0}
+			r := &reference{full.Kind, full.Betas[0], full.Betas[1], full.Eps, full.WeightDecay, full.Momentum,
+				full.Nesterov, make([]float64, 58), make([]float64, 58), 0}
 			want := tensortest.Float64s(t, s, f.Values)
 			for step := range 12 {
 				if step == 6 {
@@ -109,7 +110,8 @@ func testOptimizers(t *testing.T, d tensor.Device) {
 					}
 					return 1e-2
 				})
-				wantNear(t, fmt.Sprintf("parameters after step %d", step+1), tensortest.Float64s(t, s, f.Values), want, 2e-6)
+				wantNear(t, fmt.Sprintf("parameters after step %d", step+1), tensortest.Float64s(t, s, f.Values), want,
+					2e-6)
 			}
 			if o.Steps != 12 {
 				t.Errorf("%d steps counted", o.Steps)
@@ -130,7 +132,8 @@ func TestOptimizerDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (tensor.OptimizerConfig{Kind: "adam", Betas: []float64{0.9, 0.999}, Eps: 1e-8}); !reflect.DeepEqual(o.Config(), want) {
+	if want := (tensor.OptimizerConfig{Kind: "adam", Betas: []float64{0.9, 0.999},
+		Eps: 1e-8}); !reflect.DeepEqual(o.Config(), want) {
 		t.Errorf("the defaults are %+v", o.Config())
 	}
 	o.Close()
@@ -145,11 +148,12 @@ func TestClipGrad(t *testing.T) { onDevices(t, testClipGrad) }
 func testClipGrad(t *testing.T, d tensor.Device) {
 	s := scope(t)
 	f := newFlatOn(t, d, parameters(t, []string{"a", "b", "c"}, [][]int64{{37}, {3}, {2, 9}}))
-	o, err := tensor.NewOptimizer(f, tensor.OptimizerConfig{}, []tensor.Group{{End: 58, LearningRate: 1e-3}}, []tensor.Clip{
-		{Begin: 0, End: 37, MaxNorm: 0.5},
-		{Begin: 37, End: 40, MaxNorm: 1e6},
-		{Begin: 40, End: 58, MaxNorm: 0},
-	})
+	o, err := tensor.NewOptimizer(f, tensor.OptimizerConfig{}, []tensor.Group{{End: 58, LearningRate: 1e-3}},
+		[]tensor.Clip{
+			{Begin: 0, End: 37, MaxNorm: 0.5},
+			{Begin: 37, End: 40, MaxNorm: 1e6},
+			{Begin: 40, End: 58, MaxNorm: 0},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +179,8 @@ func testClipGrad(t *testing.T, d tensor.Device) {
 func TestClipGradNotFinite(t *testing.T) {
 	s := scope(t)
 	f := newFlat(t, parameters(t, []string{"a"}, [][]int64{{3}}))
-	o, err := tensor.NewOptimizer(f, tensor.OptimizerConfig{}, []tensor.Group{{End: 3}}, []tensor.Clip{{End: 3, MaxNorm: 1}})
+	o, err := tensor.NewOptimizer(f, tensor.OptimizerConfig{}, []tensor.Group{{End: 3}},
+		[]tensor.Clip{{End: 3, MaxNorm: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,21 +205,26 @@ func TestOptimizerRefuses(t *testing.T) {
 		clips  []tensor.Clip
 		parts  []string
 	}{
-		"kind":            {tensor.OptimizerConfig{Kind: "adan"}, good, nil, []string{`"adan"`, "adamw"}},
-		"beta":            {tensor.OptimizerConfig{Betas: []float64{1, 0.9}}, good, nil, []string{"betas [1 0.9]"}},
-		"one beta":        {tensor.OptimizerConfig{Betas: []float64{0.9}}, good, nil, []string{"want two numbers"}},
-		"beta NaN":        {tensor.OptimizerConfig{Betas: []float64{0.9, nan}}, good, nil, []string{"NaN"}},
-		"eps":             {tensor.OptimizerConfig{Eps: -1}, good, nil, []string{"eps -1"}},
-		"weight decay":    {tensor.OptimizerConfig{WeightDecay: nan}, good, nil, []string{"weight decay NaN"}},
-		"no groups":       {tensor.OptimizerConfig{}, nil, nil, []string{"no parameter groups"}},
-		"group too long":  {tensor.OptimizerConfig{}, []tensor.Group{{Name: "x", End: 5}}, nil, []string{"(x)", "[0, 5) of 4"}},
-		"group negative":  {tensor.OptimizerConfig{}, []tensor.Group{{Begin: -1, End: 4}}, nil, []string{"[-1, 4)"}},
-		"empty group":     {tensor.OptimizerConfig{}, []tensor.Group{{Begin: 2, End: 2}}, nil, []string{"[2, 2)"}},
-		"overlap":         {tensor.OptimizerConfig{}, []tensor.Group{{Name: "p", End: 3}, {Name: "q", Begin: 2, End: 4}}, nil, []string{"p and q overlap"}},
-		"learning rate":   {tensor.OptimizerConfig{}, []tensor.Group{{Name: "p", End: 4, LearningRate: nan}}, nil, []string{"p", "learning rate NaN"}},
-		"negative rate":   {tensor.OptimizerConfig{}, []tensor.Group{{Name: "p", End: 4, LearningRate: -1}}, nil, []string{"learning rate -1"}},
-		"clip too long":   {tensor.OptimizerConfig{}, good, []tensor.Clip{{End: 5}}, []string{"clip 0", "[0, 5) of 4"}},
-		"clip of no norm": {tensor.OptimizerConfig{}, good, []tensor.Clip{{End: 4, MaxNorm: nan}}, []string{"clip 0", "NaN"}},
+		"kind":         {tensor.OptimizerConfig{Kind: "adan"}, good, nil, []string{`"adan"`, "adamw"}},
+		"beta":         {tensor.OptimizerConfig{Betas: []float64{1, 0.9}}, good, nil, []string{"betas [1 0.9]"}},
+		"one beta":     {tensor.OptimizerConfig{Betas: []float64{0.9}}, good, nil, []string{"want two numbers"}},
+		"beta NaN":     {tensor.OptimizerConfig{Betas: []float64{0.9, nan}}, good, nil, []string{"NaN"}},
+		"eps":          {tensor.OptimizerConfig{Eps: -1}, good, nil, []string{"eps -1"}},
+		"weight decay": {tensor.OptimizerConfig{WeightDecay: nan}, good, nil, []string{"weight decay NaN"}},
+		"no groups":    {tensor.OptimizerConfig{}, nil, nil, []string{"no parameter groups"}},
+		"group too long": {tensor.OptimizerConfig{}, []tensor.Group{{Name: "x", End: 5}}, nil,
+			[]string{"(x)", "[0, 5) of 4"}},
+		"group negative": {tensor.OptimizerConfig{}, []tensor.Group{{Begin: -1, End: 4}}, nil, []string{"[-1, 4)"}},
+		"empty group":    {tensor.OptimizerConfig{}, []tensor.Group{{Begin: 2, End: 2}}, nil, []string{"[2, 2)"}},
+		"overlap": {tensor.OptimizerConfig{}, []tensor.Group{{Name: "p", End: 3},
+			{Name: "q", Begin: 2, End: 4}}, nil, []string{"p and q overlap"}},
+		"learning rate": {tensor.OptimizerConfig{}, []tensor.Group{{Name: "p", End: 4, LearningRate: nan}}, nil,
+			[]string{"p", "learning rate NaN"}},
+		"negative rate": {tensor.OptimizerConfig{}, []tensor.Group{{Name: "p", End: 4, LearningRate: -1}}, nil,
+			[]string{"learning rate -1"}},
+		"clip too long": {tensor.OptimizerConfig{}, good, []tensor.Clip{{End: 5}}, []string{"clip 0", "[0, 5) of 4"}},
+		"clip of no norm": {tensor.OptimizerConfig{}, good, []tensor.Clip{{End: 4, MaxNorm: nan}},
+			[]string{"clip 0", "NaN"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -246,7 +256,8 @@ func TestOptimizerRefuses(t *testing.T) {
 // TestOptimizerBitsOfEveryPlace steps segments whose elements are all alike. Elements that are left over after the last
 // whole vector must get the same bits as the others.
 func TestOptimizerBitsOfEveryPlace(t *testing.T) {
-	for _, cfg := range []tensor.OptimizerConfig{{}, {WeightDecay: 0.1}, {Kind: "adamw", WeightDecay: 0.1}, {Kind: "sgd", Momentum: 0.9}} {
+	for _, cfg := range []tensor.OptimizerConfig{{}, {WeightDecay: 0.1}, {Kind: "adamw", WeightDecay: 0.1},
+		{Kind: "sgd", Momentum: 0.9}} {
 		for seed := range uint64(20) {
 			s := scope(t)
 			const n = 71 // four vectors of 16, and 7 elements

@@ -8,8 +8,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// TestLowerPrecision computes a perceptron with its gradients in float32 and in bfloat16: outputs and gradients are float32
-// in both, and differ by bfloat16's rounding, 2⁻⁸ of a value, and not by less than it can help.
+// TestLowerPrecision computes a perceptron with its gradients in float32 and in bfloat16: outputs and gradients are
+// float32 in both, and differ by bfloat16's rounding, 2⁻⁸ of a value, and not by less than it can help.
 func TestLowerPrecision(t *testing.T) {
 	if err := tensor.BFloat16.Supported(tensor.CPU); err != nil {
 		t.Skip(err)

@@ -98,7 +98,8 @@ func (s *Scope) Rand(g *Generator, shape ...int64) Tensor {
 func (s *Scope) RandInt(g *Generator, low, high int64, shape ...int64) Tensor {
 	const most = 1 << 53 // they are passed on as float64
 	if s.err == nil && (low < -most || high > most) {
-		s.err = fmt.Errorf("tensor: RandInt: the range [%d, %d) leaves [-2⁵³, 2⁵³]; take a smaller one", low, high)
+		s.err = fmt.Errorf("tensor: RandInt: the range [%d, %d) leaves [-2⁵³, 2⁵³]; take a smaller one", low,
+			high)
 		return Tensor{}
 	}
 	return s.random("RandInt", C.GORL_RANDINT, g, float64(low), float64(high), shape)

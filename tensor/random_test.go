@@ -32,7 +32,8 @@ func draw(t testing.TB, d tensor.Device, g *tensor.Generator) []float64 {
 	p := tensor.From(s, []float32{0.1, 0.2, 0.7, 0.5, 0.5, 0}, 2, 3)
 	var out []float64
 	for _, a := range []tensor.Tensor{
-		s.Randn(g, 3), s.Randn(g, 40), s.Rand(g, 2, 5), s.RandInt(g, -5, 5, 10), s.RandPerm(g, 9), s.Multinomial(g, p, 4), s.Randn(g, 1),
+		s.Randn(g, 3), s.Randn(g, 40), s.Rand(g, 2, 5), s.RandInt(g, -5, 5, 10), s.RandPerm(g, 9),
+		s.Multinomial(g, p, 4), s.Randn(g, 1),
 	} {
 		out = append(out, tensortest.Float64s(t, s, a)...)
 	}

@@ -205,7 +205,8 @@ func TestRecurrentPenalty(t *testing.T) {
 func TestRecurrentWithoutRows(t *testing.T) {
 	for _, grad := range []bool{false, true} {
 		s := scope(t)
-		net := &tensor.RecurrentLayers{Kind: tensor.GRU, Weights: []tensor.Tensor{s.Zeros(6, 3), s.Zeros(6, 2), s.Zeros(6), s.Zeros(6)}}
+		net := &tensor.RecurrentLayers{Kind: tensor.GRU, Weights: []tensor.Tensor{s.Zeros(6, 3), s.Zeros(6, 2),
+			s.Zeros(6), s.Zeros(6)}}
 		x := s.Zeros(0, 3)
 		if grad { // by separate operations
 			s.RequireGrad(net.Weights[0])

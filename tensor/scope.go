@@ -34,8 +34,8 @@ type Scope struct {
 	captured bool
 }
 
-// slots is C memory for the results of one native call. A cell would do but for cgo, which looks at all pointers of a Go
-// object whose address is passed to C: 64 of them a call.
+// slots is C memory for the results of one native call. A cell would do but for cgo, which looks at all pointers of a
+// Go object whose address is passed to C: 64 of them a call.
 type slots [3]C.gorl_t
 
 var spare struct {

@@ -66,23 +66,29 @@ func TestUseAfterClose(t *testing.T) {
 		"Sum": func() { s.Sum(dead) }, "Softmax": func() { s.Softmax(dead, 0) }, "Cat": func() { s.Cat(0, a, dead) },
 		"Narrow": func() { s.Narrow(dead, 0, 0, 1) }, "Select": func() { s.Select(dead, 0, 0) },
 		"IndexSelect": func() { s.IndexSelect(dead, 0, index) }, "Gather": func() { s.Gather(a, 0, dead) },
-		"Reshape": func() { s.Reshape(dead, 4) }, "Expand": func() { s.Expand(dead, 2, 2) }, "Transpose": func() { s.Transpose(dead, 0, 1) },
-		"Linear": func() { s.Linear(a, dead, tensor.Tensor{}) },
+		"Reshape": func() { s.Reshape(dead, 4) }, "Expand": func() { s.Expand(dead, 2, 2) },
+		"Transpose": func() { s.Transpose(dead, 0, 1) },
+		"Linear":    func() { s.Linear(a, dead, tensor.Tensor{}) },
 		"MLP": func() {
-			s.MLP(a, &tensor.Layers{Weights: []tensor.Tensor{dead}, Biases: make([]tensor.Tensor, 1), Activations: make([]tensor.Activation, 1)})
+			s.MLP(a, &tensor.Layers{Weights: []tensor.Tensor{dead}, Biases: make([]tensor.Tensor, 1),
+				Activations: make([]tensor.Activation, 1)})
 		},
 		"GaussianLogProb": func() { s.GaussianLogProb(a, a, dead) }, "GAE": func() { s.GAE(a, a, a, a, dead, 1, 1) },
 		"ScalerUpdate":  func() { s.ScalerUpdate(a, statistics, statistics, dead, false, 0) },
 		"ScalerForward": func() { s.ScalerForward(dead, statistics, statistics, 1, 1) },
 		"ScalerInverse": func() { s.ScalerInverse(dead, statistics, statistics, 1) },
-		"Copy":          func() { s.Copy(a, dead) }, "AddTo": func() { s.AddTo(dead, a, 1) }, "Scale": func() { s.Scale(dead, 1) },
-		"Fill": func() { s.Fill(dead, 1) }, "IndexCopy": func() { s.IndexCopy(a, index, dead) },
-		"Backward": func() { s.Backward(dead) }, "Grad": func() { s.Grad(a, false, dead) }, "RequireGrad": func() { s.RequireGrad(dead) },
-		"GradOf": func() { s.GradOf(dead) }, "To": func() { s.To(dead, tensor.Float32, tensor.CPU) },
+		"Copy":          func() { s.Copy(a, dead) }, "AddTo": func() { s.AddTo(dead, a, 1) },
+		"Scale": func() { s.Scale(dead, 1) },
+		"Fill":  func() { s.Fill(dead, 1) }, "IndexCopy": func() { s.IndexCopy(a, index, dead) },
+		"Backward": func() { s.Backward(dead) }, "Grad": func() { s.Grad(a, false, dead) },
+		"RequireGrad": func() { s.RequireGrad(dead) },
+		"GradOf":      func() { s.GradOf(dead) }, "To": func() { s.To(dead, tensor.Float32, tensor.CPU) },
 		"Keep": func() { s.Keep(dead) }, "Adopt": func() { s.Adopt(dead) },
-		"Read": func() { _ = tensor.Read(dead, make([]float32, 4)) }, "Write": func() { _ = tensor.Write(dead, make([]float32, 4)) },
-		"Item": func() { _, _ = tensor.Item(dead) }, "View": func() { _, _ = tensor.View[float32](dead) },
-		"Shape": func() { tensor.Shape(dead) }, "Numel": func() { tensor.Numel(dead) }, "TypeOf": func() { tensor.TypeOf(dead) },
+		"Read":  func() { _ = tensor.Read(dead, make([]float32, 4)) },
+		"Write": func() { _ = tensor.Write(dead, make([]float32, 4)) },
+		"Item":  func() { _, _ = tensor.Item(dead) }, "View": func() { _, _ = tensor.View[float32](dead) },
+		"Shape": func() { tensor.Shape(dead) }, "Numel": func() { tensor.Numel(dead) },
+		"TypeOf":       func() { tensor.TypeOf(dead) },
 		"RequiresGrad": func() { tensor.RequiresGrad(dead) }, "DeviceOf": func() { tensor.DeviceOf(dead) },
 	} {
 		wantPanic(t, "tensor: "+name+": an operand is "+message, use)
@@ -102,14 +108,18 @@ func TestErrors(t *testing.T) {
 		run   func(s *tensor.Scope)
 		parts []string
 	}{
-		"Add":       {func(s *tensor.Scope) { s.Add(s.Ones(2, 3), s.Ones(4)) }, []string{"tensor: Add [2 3], [4]: "}},
-		"MatMul":    {func(s *tensor.Scope) { s.MatMul(s.Ones(2, 3), s.Ones(2, 3)) }, []string{"tensor: MatMul [2 3], [2 3]: "}},
-		"Linear":    {func(s *tensor.Scope) { s.Linear(s.Ones(2, 3), s.Ones(4, 5), s.Ones(4)) }, []string{"tensor: Linear [2 3], [4 5], [4]: "}},
-		"Where":     {func(s *tensor.Scope) { s.Where(s.GtScalar(s.Ones(2), 0), s.Ones(3), s.Ones(3)) }, []string{"tensor: Where [2], [3], [3]: "}},
-		"Sum":       {func(s *tensor.Scope) { s.Sum(s.Ones(2), 5) }, []string{"tensor: Sum [2]: "}},
-		"Mean":      {func(s *tensor.Scope) { s.Mean(s.Arange(3)) }, []string{"tensor: Mean [3]: "}},
-		"Softmax":   {func(s *tensor.Scope) { s.Softmax(s.Ones(2), 1) }, []string{"tensor: Softmax [2]: "}},
-		"Cat":       {func(s *tensor.Scope) { s.Cat(0, s.Ones(2, 2), s.Ones(2, 3)) }, []string{"tensor: Cat [2 2], [2 3]: "}},
+		"Add": {func(s *tensor.Scope) { s.Add(s.Ones(2, 3), s.Ones(4)) }, []string{"tensor: Add [2 3], [4]: "}},
+		"MatMul": {func(s *tensor.Scope) { s.MatMul(s.Ones(2, 3), s.Ones(2, 3)) },
+			[]string{"tensor: MatMul [2 3], [2 3]: "}},
+		"Linear": {func(s *tensor.Scope) { s.Linear(s.Ones(2, 3), s.Ones(4, 5), s.Ones(4)) },
+			[]string{"tensor: Linear [2 3], [4 5], [4]: "}},
+		"Where": {func(s *tensor.Scope) { s.Where(s.GtScalar(s.Ones(2), 0), s.Ones(3), s.Ones(3)) },
+			[]string{"tensor: Where [2], [3], [3]: "}},
+		"Sum":     {func(s *tensor.Scope) { s.Sum(s.Ones(2), 5) }, []string{"tensor: Sum [2]: "}},
+		"Mean":    {func(s *tensor.Scope) { s.Mean(s.Arange(3)) }, []string{"tensor: Mean [3]: "}},
+		"Softmax": {func(s *tensor.Scope) { s.Softmax(s.Ones(2), 1) }, []string{"tensor: Softmax [2]: "}},
+		"Cat": {func(s *tensor.Scope) { s.Cat(0, s.Ones(2, 2), s.Ones(2, 3)) },
+			[]string{"tensor: Cat [2 2], [2 3]: "}},
 		"empty Cat": {func(s *tensor.Scope) { s.Cat(0) }, []string{"tensor: Cat: "}},
 		"Stack":     {func(s *tensor.Scope) { s.Stack(0, s.Ones(2), s.Ones(3)) }, []string{"tensor: Stack [2], [3]: "}},
 		"Narrow":    {func(s *tensor.Scope) { s.Narrow(s.Ones(2), 0, 1, 2) }, []string{"tensor: Narrow [2]: "}},
@@ -118,17 +128,22 @@ func TestErrors(t *testing.T) {
 			[]string{"tensor: IndexSelect [2], [1]: "}},
 		"IndexSelect negative": {func(s *tensor.Scope) { s.IndexSelect(s.Ones(2, 2), 0, tensor.From(s, []int64{-1})) },
 			[]string{"tensor: IndexSelect [2 2], [1]: "}},
-		"IndexSelect by floats": {func(s *tensor.Scope) { s.IndexSelect(s.Ones(2), 0, s.Ones(1)) }, []string{"tensor: IndexSelect [2], [1]: "}},
+		"IndexSelect by floats": {func(s *tensor.Scope) { s.IndexSelect(s.Ones(2), 0, s.Ones(1)) },
+			[]string{"tensor: IndexSelect [2], [1]: "}},
 		"Gather": {func(s *tensor.Scope) { s.Gather(s.Ones(2, 2), 1, tensor.From(s, []int64{0, 2}, 2, 1)) },
 			[]string{"tensor: Gather [2 2], [2 1]: "}},
 		"IndexCopy": {func(s *tensor.Scope) { s.IndexCopy(s.Ones(2, 2), tensor.From(s, []int64{2}), s.Ones(1, 2)) },
 			[]string{"tensor: IndexCopy [2 2], [1], [1 2]: "}},
-		"Reshape":         {func(s *tensor.Scope) { s.Reshape(s.Ones(6), 4, -1) }, []string{"tensor: Reshape [6]: "}},
-		"Expand":          {func(s *tensor.Scope) { s.Expand(s.Ones(2), 3) }, []string{"tensor: Expand [2]: "}},
-		"Transpose":       {func(s *tensor.Scope) { s.Transpose(s.Ones(2), 0, 1) }, []string{"tensor: Transpose [2]: "}},
-		"Copy":            {func(s *tensor.Scope) { s.Copy(s.Ones(2), s.Ones(3)) }, []string{"tensor: Copy [2], [3]: "}},
-		"AddTo":           {func(s *tensor.Scope) { s.AddTo(s.Ones(2), s.Ones(3), 1) }, []string{"tensor: AddTo [2], [3]: "}},
-		"GaussianLogProb": {func(s *tensor.Scope) { s.GaussianLogProb(s.Ones(2), s.Ones(3), s.Ones(3)) }, []string{"tensor: GaussianLogProb [2], [3], [3]: "}},
+		"Reshape": {func(s *tensor.Scope) { s.Reshape(s.Ones(6), 4, -1) }, []string{"tensor: Reshape [6]: "}},
+		"Expand":  {func(s *tensor.Scope) { s.Expand(s.Ones(2), 3) }, []string{"tensor: Expand [2]: "}},
+		"Transpose": {func(s *tensor.Scope) { s.Transpose(s.Ones(2), 0, 1) },
+			[]string{"tensor: Transpose [2]: "}},
+		"Copy": {func(s *tensor.Scope) { s.Copy(s.Ones(2), s.Ones(3)) },
+			[]string{"tensor: Copy [2], [3]: "}},
+		"AddTo": {func(s *tensor.Scope) { s.AddTo(s.Ones(2), s.Ones(3), 1) },
+			[]string{"tensor: AddTo [2], [3]: "}},
+		"GaussianLogProb": {func(s *tensor.Scope) { s.GaussianLogProb(s.Ones(2), s.Ones(3), s.Ones(3)) },
+			[]string{"tensor: GaussianLogProb [2], [3], [3]: "}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +168,8 @@ func TestStickyError(t *testing.T) {
 
 	// Nothing after the error has an effect, nor panics on its results, nor replaces it.
 	f := newFlat(t, parameters(t, []string{"w"}, [][]int64{{2}}))
-	o, err := tensor.NewOptimizer(f, tensor.OptimizerConfig{}, []tensor.Group{{End: 2, LearningRate: 1}}, []tensor.Clip{{End: 2, MaxNorm: 1}})
+	o, err := tensor.NewOptimizer(f, tensor.OptimizerConfig{}, []tensor.Group{{End: 2, LearningRate: 1}},
+		[]tensor.Clip{{End: 2, MaxNorm: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +235,8 @@ func TestKeepAdoptFree(t *testing.T) {
 	a := s.Ones(2)
 	kept := s.Keep(a)
 	if tensor.Valid(a) || !tensor.Valid(kept) || s.Len() != 0 {
-		t.Errorf("after Keep: old handle valid %v, new %v, the scope owns %d", tensor.Valid(a), tensor.Valid(kept), s.Len())
+		t.Errorf("after Keep: old handle valid %v, new %v, the scope owns %d", tensor.Valid(a), tensor.Valid(kept),
+			s.Len())
 	}
 	wantPanic(t, "used after", func() { s.Neg(a) })
 	if s.Keep(tensor.Tensor{}).T != nil || s.Err() != nil {

@@ -1,186 +1,11 @@
 package tensor_test
 
 import (
-	"math"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
-
-// fold reduces a (2, 3, 4) array along the dimensions that dims marks, with f over the values that meet.
-func fold(x []float64, dims [3]bool, f func([]float64) float64) []float64 {
-	size := [3]int{2, 3, 4}
-	groups := map[[3]int][]float64{}
-	var order [][3]int
-	for i := range size[0] {
-		for j := range size[1] {
-			for k := range size[2] {
-				at := [3]int{i, j, k}
-				for d := range at {
-					if dims[d] {
-						at[d] = 0
-					}
-				}
-				if groups[at] == nil {
-					order = append(order, at)
-				}
-				groups[at] = append(groups[at], x[(i*3+j)*4+k])
-			}
-		}
-	}
-	var out []float64
-	for _, at := range order {
-		out = append(out, f(groups[at]))
-	}
-	return out
-}
-
-func sum(x []float64) (total float64) {
-	for _, v := range x {
-		total += v
-	}
-	return total
-}
-
-func mean(x []float64) float64 { return sum(x) / float64(len(x)) }
-
-func variance(x []float64) (v float64) {
-	m := mean(x)
-	for _, e := range x {
-		v += (e - m) * (e - m)
-	}
-	return v / float64(len(x)-1)
-}
-
-func extreme(f func(a, b float64) float64) func([]float64) float64 {
-	return func(x []float64) float64 {
-		best := x[0]
-		for _, v := range x[1:] {
-			best = f(best, v)
-		}
-		return best
-	}
-}
-
-func norm(x []float64) (n float64) {
-	for _, v := range x {
-		n += v * v
-	}
-	return math.Sqrt(n)
-}
-
-func TestReduce(t *testing.T) {
-	s := scope(t)
-	x := numbers(1, 24)
-	a := tensor.From(s, x, 2, 3, 4)
-	tests := []struct {
-		name string
-		op   func(a tensor.Tensor, dims ...int64) tensor.Tensor
-		f    func([]float64) float64
-		keep bool
-	}{
-		{"Sum", s.Sum, sum, false},
-		{"Mean", s.Mean, mean, false},
-		{"Var", s.Var, variance, false},
-		{"Std", s.Std, func(x []float64) float64 { return math.Sqrt(variance(x)) }, false},
-		{"MaxOf", s.MaxOf, extreme(math.Max), false},
-		{"MinOf", s.MinOf, extreme(math.Min), false},
-		{"Norm", s.Norm, norm, false},
-		{"SumKeep", s.SumKeep, sum, true},
-		{"MeanKeep", s.MeanKeep, mean, true},
-	}
-	for _, test := range tests {
-		for _, dims := range [][]int64{{0}, {1}, {2}, {-1}, {0, 1}, {0, 2}, {-2, -1}, {0, 1, 2}, nil} {
-			marked := [3]bool{}
-			for _, d := range dims {
-				marked[(d+3)%3] = true
-			}
-			if len(dims) == 0 {
-				marked = [3]bool{true, true, true}
-			}
-			shape := []int64{}
-			for d, size := range []int64{2, 3, 4} {
-				if !marked[d] {
-					shape = append(shape, size)
-				} else if test.keep {
-					shape = append(shape, 1)
-				}
-			}
-			wantTensor(t, test.name, s, test.op(a, dims...), shape, fold(x, marked, test.f), 1e-13)
-		}
-		// A scalar is what it is, whatever is done to it; only a variance needs two.
-		want := test.f([]float64{2.5})
-		wantTensor(t, test.name+" of a scalar", s, test.op(s.Full(tensor.Float64, 2.5)), []int64{}, []float64{want}, 0)
-	}
-}
-
-// lines calls f for every line of a (2, 3, 4) array along dim, with the indices of its elements.
-func lines(dim int, f func(index []int)) {
-	size := [3]int{2, 3, 4}
-	stride := [3]int{12, 4, 1}
-	for i := range 24 {
-		if i/stride[dim]%size[dim] != 0 {
-			continue
-		}
-		index := make([]int, size[dim])
-		for k := range index {
-			index[k] = i + k*stride[dim]
-		}
-		f(index)
-	}
-}
-
-func TestAlong(t *testing.T) {
-	s := scope(t)
-	x := numbers(2, 24)
-	a := tensor.From(s, x, 2, 3, 4)
-	for dim := range 3 {
-		softmax, logSoftmax, cum := make([]float64, 24), make([]float64, 24), make([]float64, 24)
-		var argmax []float64
-		lines(dim, func(index []int) {
-			total, running, best := 0.0, 0.0, 0
-			for k, i := range index {
-				total += math.Exp(x[i])
-				running += x[i]
-				cum[i] = running
-				if x[i] > x[index[best]] {
-					best = k
-				}
-			}
-			for _, i := range index {
-				softmax[i] = math.Exp(x[i]) / total
-				logSoftmax[i] = x[i] - math.Log(total)
-			}
-			argmax = append(argmax, float64(best))
-		})
-		d := int64(dim)
-		full := []int64{2, 3, 4}
-		wantTensor(t, "Softmax", s, s.Softmax(a, d), full, softmax, 1e-14)
-		wantTensor(t, "LogSoftmax", s, s.LogSoftmax(a, d-3), full, logSoftmax, 1e-14)
-		wantTensor(t, "CumSum", s, s.CumSum(a, d), full, cum, 1e-14)
-		one := []int64{2, 3, 4}
-		one[dim] = 1
-		got := s.ArgMax(a, d)
-		wantTensor(t, "ArgMax", s, got, one, argmax, 0)
-		if tensor.TypeOf(got) != tensor.Int64 {
-			t.Errorf("ArgMax is %v", tensor.TypeOf(got))
-		}
-	}
-	wantTensor(t, "Unsqueeze", s, s.Unsqueeze(a, 1), []int64{2, 1, 3, 4}, x, 0)
-	wantTensor(t, "Unsqueeze at the end", s, s.Unsqueeze(a, -1), []int64{2, 3, 4, 1}, x, 0)
-	wantTensor(t, "Squeeze", s, s.Squeeze(s.Unsqueeze(a, 1), 1), []int64{2, 3, 4}, x, 0)
-	wantTensor(t, "Squeeze of a larger dimension", s, s.Squeeze(a, 1), []int64{2, 3, 4}, x, 0)
-}
-
-func TestJoin(t *testing.T) {
-	s := scope(t)
-	a, b := tensor.From(s, []float32{1, 2, 3, 4}, 2, 2), tensor.From(s, []float32{5, 6}, 1, 2)
-	wantTensor(t, "Cat", s, s.Cat(0, a, b), []int64{3, 2}, []float64{1, 2, 3, 4, 5, 6}, 0)
-	wantTensor(t, "Cat of columns", s, s.Cat(-1, a, a), []int64{2, 4}, []float64{1, 2, 1, 2, 3, 4, 3, 4}, 0)
-	wantTensor(t, "Stack", s, s.Stack(0, b, b, b), []int64{3, 1, 2}, []float64{5, 6, 5, 6, 5, 6}, 0)
-	wantTensor(t, "Stack last", s, s.Stack(2, b, b), []int64{1, 2, 2}, []float64{5, 5, 6, 6}, 0)
-}
 
 func TestParts(t *testing.T) {
 	s := scope(t)
@@ -189,19 +14,23 @@ func TestParts(t *testing.T) {
 		x[i] = float64(i)
 	}
 	a := tensor.From(s, x, 2, 3, 4)
-	wantTensor(t, "Narrow", s, s.Narrow(a, 1, 1, 2), []int64{2, 2, 4}, []float64{4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19, 20, 21, 22, 23}, 0)
+	wantTensor(t, "Narrow", s, s.Narrow(a, 1, 1, 2), []int64{2, 2, 4}, []float64{4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18,
+		19, 20, 21, 22, 23}, 0)
 	wantTensor(t, "Narrow to nothing", s, s.Narrow(a, 1, 3, 0), []int64{2, 0, 4}, nil, 0)
 	wantTensor(t, "Select", s, s.Select(a, 0, 1), []int64{3, 4}, x[12:], 0)
 	wantTensor(t, "Select from the end", s, s.Select(s.Select(a, -1, -1), 0, 0), []int64{3}, []float64{3, 7, 11}, 0)
 	wantTensor(t, "IndexSelect", s, s.IndexSelect(a, 1, tensor.From(s, []int64{2, 0, 2})), []int64{2, 3, 4},
 		[]float64{8, 9, 10, 11, 0, 1, 2, 3, 8, 9, 10, 11, 20, 21, 22, 23, 12, 13, 14, 15, 20, 21, 22, 23}, 0)
-	wantTensor(t, "Gather", s, s.Gather(s.Select(a, 0, 0), 1, tensor.From(s, []int64{3, 0, 1}, 3, 1)), []int64{3, 1}, []float64{3, 4, 9}, 0)
+	wantTensor(t, "Gather", s, s.Gather(s.Select(a, 0, 0), 1, tensor.From(s, []int64{3, 0, 1}, 3, 1)), []int64{3, 1},
+		[]float64{3, 4, 9}, 0)
 	wantTensor(t, "Reshape", s, s.Reshape(a, 4, -1), []int64{4, 6}, x, 0)
 	wantTensor(t, "Reshape to a scalar", s, s.Reshape(s.Full(tensor.Float64, 7, 1, 1)), []int64{}, []float64{7}, 0)
-	wantTensor(t, "Expand", s, s.Expand(tensor.From(s, []int64{1, 2}, 2, 1), -1, 3), []int64{2, 3}, []float64{1, 1, 1, 2, 2, 2}, 0)
+	wantTensor(t, "Expand", s, s.Expand(tensor.From(s, []int64{1, 2}, 2, 1), -1, 3), []int64{2, 3},
+		[]float64{1, 1, 1, 2, 2, 2}, 0)
 	transposed := s.Transpose(s.Select(a, 0, 0), 0, 1)
 	wantTensor(t, "Transpose", s, transposed, []int64{4, 3}, []float64{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}, 0)
-	wantTensor(t, "Contiguous", s, s.Contiguous(transposed), []int64{4, 3}, []float64{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}, 0)
+	wantTensor(t, "Contiguous", s, s.Contiguous(transposed), []int64{4, 3},
+		[]float64{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}, 0)
 
 	// Parts share memory with the whole; a clone does not.
 	clone := s.Clone(a)
@@ -215,7 +44,8 @@ func TestParts(t *testing.T) {
 func TestFacts(t *testing.T) {
 	s := scope(t)
 	a := s.Zeros(2, 3)
-	if tensor.Size(a, 0) != 2 || tensor.Size(a, -1) != 3 || tensor.Numel(a) != 6 || tensor.TypeOf(a) != tensor.Float32 || tensor.RequiresGrad(a) {
+	if tensor.Size(a, 0) != 2 || tensor.Size(a, -1) != 3 || tensor.Numel(a) != 6 ||
+		tensor.TypeOf(a) != tensor.Float32 || tensor.RequiresGrad(a) {
 		t.Error("wrong facts about zeros (2, 3)")
 	}
 	wantPanic(t, "there is no dimension 2 in [2 3]", func() { tensor.Size(a, 2) })
@@ -251,7 +81,8 @@ func TestConv2d(t *testing.T) {
 						for ch := range perGroup {
 							for u := range int64(kh) {
 								for v := range int64(kw) {
-									y, z := r*c.Stride[0]-c.Padding[0]+u*c.Dilation[0], q*c.Stride[1]-c.Padding[1]+v*c.Dilation[1]
+									y, z := r*c.Stride[0]-c.Padding[0]+u*c.Dilation[0],
+										q*c.Stride[1]-c.Padding[1]+v*c.Dilation[1]
 									if y >= 0 && y < h && z >= 0 && z < w {
 										sum += k[((o*perGroup+ch)*kh+u)*kw+v] * x[((i*in+o/outGroup*perGroup+ch)*h+y)*w+z]
 									}

@@ -65,5 +65,6 @@ func TestSoak(t *testing.T) {
 			t.Fatalf("after %d rounds the process has grown by %d KiB", done+1000, grown>>10)
 		}
 	}
-	t.Logf("%d rounds: resident memory grew by %d KiB, %d tensors live as at first", rounds, (residentBytes(t)-resident)>>10, live)
+	t.Logf("%d rounds: resident memory grew by %d KiB, %d tensors live as at first", rounds,
+		(residentBytes(t)-resident)>>10, live)
 }

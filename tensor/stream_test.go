@@ -66,8 +66,8 @@ func testStreamErrors(t *testing.T, d tensor.Device) {
 	stream.Close()
 }
 
-// Write returns before a device has the values. They arrive in the order of the calls, also where the caller changes the slice
-// after Write has returned.
+// Write returns before a device has the values. They arrive in the order of the calls, also where the caller changes
+// the slice after Write has returned.
 func TestWritesArrive(t *testing.T) { onDevices(t, testWritesArrive) }
 
 func testWritesArrive(t *testing.T, d tensor.Device) {

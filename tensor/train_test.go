@@ -39,12 +39,14 @@ func newTrainer(seed int64, rows, batch, in, hidden int64) (*trainer, error) {
 	if err := s.Err(); err != nil {
 		return nil, err
 	}
-	tr.flat, err = tensor.NewFlat([]tensor.Parameter{{Name: "w0", Tensor: w0}, {Name: "b0", Tensor: b0}, {Name: "w1", Tensor: w1}, {Name: "b1", Tensor: b1}}, tensor.CPU)
+	tr.flat, err = tensor.NewFlat([]tensor.Parameter{{Name: "w0", Tensor: w0}, {Name: "b0", Tensor: b0},
+		{Name: "w1", Tensor: w1}, {Name: "b1", Tensor: b1}}, tensor.CPU)
 	if err != nil {
 		return nil, err
 	}
 	n := tr.flat.Len()
-	tr.optimizer, err = tensor.NewOptimizer(tr.flat, tensor.OptimizerConfig{}, []tensor.Group{{End: n, LearningRate: 1e-3}}, []tensor.Clip{{End: n, MaxNorm: 1}})
+	tr.optimizer, err = tensor.NewOptimizer(tr.flat, tensor.OptimizerConfig{},
+		[]tensor.Group{{End: n, LearningRate: 1e-3}}, []tensor.Clip{{End: n, MaxNorm: 1}})
 	return tr, err
 }
 
@@ -135,7 +137,7 @@ func TestTrainingLearns(t *testing.T) {
 		d, x := tensortest.Float64s(t, s, s.MLP(tr.data, tr.net)), tensortest.Float64s(t, s, s.Sum(tr.data, 1))
 		right := 0.0
 		for i := range d {
-			right += b2f((d[i] > 0) == (x[i] > 0)) / float64(len(d))
+			right += number((d[i] > 0) == (x[i] > 0)) / float64(len(d))
 		}
 		return right
 	}

@@ -64,8 +64,10 @@ func TestTransfer(t *testing.T) {
 						x.want = append(x.want, float64(v))
 					}
 				}
-				if tensor.TypeOf(y) != x.dtype || !slices.Equal(tensor.Shape(y), x.shape) || !slices.Equal(got, x.want) || tensor.DeviceOf(y) != d {
-					t.Errorf("%s is %v %v of %v on %v", name, tensor.TypeOf(y), tensor.Shape(y), len(got), tensor.DeviceOf(y))
+				if tensor.TypeOf(y) != x.dtype || !slices.Equal(tensor.Shape(y), x.shape) ||
+					!slices.Equal(got, x.want) || tensor.DeviceOf(y) != d {
+					t.Errorf("%s is %v %v of %v on %v", name, tensor.TypeOf(y), tensor.Shape(y), len(got),
+						tensor.DeviceOf(y))
 				}
 				dst := s.Full(x.dtype, 1, x.shape...)
 				x.part.CopyTo(s, dst)
@@ -76,7 +78,8 @@ func TestTransfer(t *testing.T) {
 			}
 			columns := s.Full(tensor.Float32, 0, 3, 2) // one column of it is not contiguous
 			flags.CopyTo(s, s.Narrow(columns, 1, 1, 1))
-			if got, err := tensor.Float64s(columns); err != nil || !slices.Equal(got, []float64{0, 1, 0, 0, 0, float64(round)}) {
+			if got, err := tensor.Float64s(columns); err != nil || !slices.Equal(got,
+				[]float64{0, 1, 0, 0, 0, float64(round)}) {
 				t.Errorf("flags in the second column: %v, %v, %v", got, err, s.Err())
 			}
 			for want, dst := range map[string]tensor.Tensor{
@@ -102,7 +105,8 @@ func TestTransfer(t *testing.T) {
 			small.CopyTo(stale, s.Full(tensor.Uint8, 0, 3))
 			wantError(t, stale.Err(), "begun again")
 		}
-		if _, err := tensor.Put(transfer, []float32{1, 2, 3}, 2, 2); err == nil || !strings.Contains(err.Error(), "3 values do not fill the shape [2 2]") {
+		if _, err := tensor.Put(transfer, []float32{1, 2, 3}, 2, 2); err == nil ||
+			!strings.Contains(err.Error(), "3 values do not fill the shape [2 2]") {
 			t.Errorf("too few values: %v", err)
 		}
 		transfer.Close()

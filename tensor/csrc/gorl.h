@@ -31,11 +31,11 @@ int32_t gorl_cuda_built(void); // whether this library was linked with a libtorc
 gorl_err gorl_cuda_synchronize(void);
 gorl_err gorl_can_lower(int32_t dtype, int32_t device); // NULL where layers can compute in dtype on the device
 
-// Streams (accelerator.cc).
+// Streams (stream.cc).
 gorl_err gorl_stream_new(int32_t device, void** out); // NULL where the device is not of CUDA
 void gorl_stream_free(void* stream);
-gorl_err gorl_stream_enter(void* stream, void** stay); // what the calling thread asks of the device goes to the stream
-gorl_err gorl_stream_leave(void* stay);                // until it calls this
+gorl_err gorl_stream_enter(void* stream, void** guard); // what the calling thread asks of the device goes to the stream
+gorl_err gorl_stream_leave(void* guard);                // until it calls this
 
 // Graphs (graph.cc).
 gorl_err gorl_graph_new(int32_t device, void** out);

@@ -28,6 +28,16 @@ void prepare_thread() {
 
 char* message(const char* what) { return strdup(what); }
 
+at::Tensor staged(const void* in, at::IntArrayRef sizes, at::ScalarType from, at::ScalarType to, at::Device device) {
+  auto host = at::empty(sizes, at::TensorOptions().dtype(to).pinned_memory(device.is_cuda()));
+  if (from == to) {
+    if (host.numel() > 0) std::memcpy(host.data_ptr(), in, host.nbytes());
+  } else if (host.numel() > 0) {
+    host.copy_(at::from_blob(const_cast<void*>(in), sizes, at::TensorOptions().dtype(from)));
+  }
+  return host;
+}
+
 at::Tensor* poison() {
   static auto* undefined = new at::Tensor();
   return undefined;
@@ -71,6 +81,13 @@ int32_t gorl_privateuse1_devices(void) {
   constexpr auto type = c10::DeviceType::PrivateUse1;
   return c10::impl::hasDeviceGuardImpl(type) ? static_cast<int32_t>(c10::impl::getDeviceGuardImpl(type)->deviceCount()) : 0;
 }
+int32_t gorl_cuda_built(void) {
+#ifdef GORL_CUDA
+  return 1;
+#else
+  return 0;
+#endif
+}
 gorl_err gorl_can_lower(int32_t dtype, int32_t device) {
   GORL_BEGIN(0)
   if (device == -1) {
@@ -79,7 +96,7 @@ gorl_err gorl_can_lower(int32_t dtype, int32_t device) {
       throw std::runtime_error("this libtorch was built without oneDNN, which multiplies in bfloat16 on the CPU");
 #ifdef __x86_64__
     if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq"))
-      throw std::runtime_error("oneDNN multiplies in bfloat16 on processors with AVX-512 only, which this one has not");
+      throw std::runtime_error("oneDNN multiplies in bfloat16 on processors with AVX-512 only, which this CPU lacks");
 #endif
   }
   // Large enough for the library that multiplies large matrices, which may refuse what small products can.

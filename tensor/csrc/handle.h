@@ -47,7 +47,7 @@ inline at::ScalarType scalar_of(int32_t dtype) {
 inline at::IntArrayRef sizes_of(const int64_t* s, int32_t n) { return at::IntArrayRef(s, static_cast<size_t>(n)); }
 
 // Host memory in the type `to` with what lies at `in`, for a copy to the device that the host does not wait for: on CUDA it
-// is pinned, and libtorch keeps it until the copy is done (accelerator.cc).
+// is pinned, and libtorch keeps it until the copy is done.
 at::Tensor staged(const void* in, at::IntArrayRef sizes, at::ScalarType from, at::ScalarType to, at::Device device);
 
 // Plain float32 memory on the CPU can be walked by a loop instead of a chain of operations.
