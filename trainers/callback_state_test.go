@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/trainers"
@@ -79,7 +80,7 @@ func TestCallbacksKeepState(t *testing.T) {
 		t.Errorf("a callback that is new has counted %d steps, want 3", other.steps)
 	}
 
-	// A state that is refused changes nothing.
+	// A checkpoint that a callback or the agent refuses changes nothing.
 	cfg.Resume, cfg.Directory = false, t.TempDir()
 	one, refusing := &tally{name: "other"}, &tally{name: "tally", refuses: true}
 	cfg.Callbacks = []trainers.Callback{one, refusing}
@@ -93,15 +94,18 @@ func TestCallbacksKeepState(t *testing.T) {
 		t.Fatal(err)
 	}
 	saved.Arrays["callbacks/other"] = checkpoint.ArrayBytes([]int64{1}, []byte{99})
-	if err := tr.Restore(saved); err == nil || !strings.Contains(err.Error(), `the callback "tally": not a tally's`) {
-		t.Errorf("error %v", err)
-	}
-	after, err := tr.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := agenttest.Differences(before, after); len(d) > 0 {
-		t.Errorf("the refused state changed %q", d)
+	for _, want := range []string{`the callback "tally": not a tally's`, "the checkpoint is of an agent"} {
+		if err := tr.Restore(saved); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+		after, err := tr.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := agenttest.Differences(before, after); len(d) > 0 {
+			t.Errorf("the refused checkpoint changed %q", d)
+		}
+		refusing.refuses, saved.Values[layout.Agent] = false, "another"
 	}
 
 	// Names are those of one callback.

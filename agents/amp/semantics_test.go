@@ -31,9 +31,9 @@ func TestStyleReward(t *testing.T) {
 			a := newAgent(t, plain, 1, map[string]any{"discriminator_loss": loss, "amp_observation_preprocessor": nil})
 			w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...)
 			agenttest.Fill(t, a, w)
-			s := tensor.NoGrad().On(a.learner.Device)
-			defer s.Close()
-			logits := tensortest.Float32s(t, s, a.learner.discriminator.Forward(s, models.Inputs{Observations: a.learner.Rollout.Rows("amp_observations")}))
+			s := noGrad(t, a.learner.Device)
+			logits := tensortest.Float32s(t, s, a.learner.discriminator.Forward(s,
+				models.Inputs{Observations: a.learner.Rollout.Rows("amp_observations")}))
 			rewards := tensortest.Float32s(t, s, a.learner.reward(s))
 			far := []float32{-20, -3, 3, 9, 20} // into saturation
 			rewards = append(rewards, tensortest.Float32s(t, s, a.learner.styleReward(s, tensor.From(s, far, 5, 1)))...)

@@ -100,6 +100,16 @@ func TestCommand(t *testing.T) {
 		}
 		mem[memoryDirection] += 2 * math.Pi // the same direction
 	}
+	height := s.QPos[2]
+	s.QPos[2] = e.task.cfg.Body.MinHeight - 0.01
+	if _, fallen := e.task.Reward(s); !fallen {
+		t.Error("upright and too low, it has not fallen")
+	}
+	s.QPos[2], s.QPos[4], s.QPos[6] = height, 1, 0
+	if _, fallen := e.task.Reward(s); !fallen {
+		t.Error("upside down in the air, it has not fallen")
+	}
+	s.QPos[4], s.QPos[6] = 0, math.Sin(half)
 	s.QVel[0] += 0.5
 	if r, _ := e.task.Reward(s); math.Abs(r-0.25-0.75*math.Exp(-4*0.25)) > 1e-9 {
 		t.Errorf("half a metre a second beside the command: reward %g", r)
