@@ -148,13 +148,12 @@ func (o *Options) checkTrainee(t Trainee) error {
 	if o.Measure.EvaluationEpisodes == 0 {
 		return nil
 	}
-	if _, ok := t.(Evaluator); !ok {
+	e, ok := t.(Evaluator)
+	if !ok {
 		return errNoEvaluator
 	}
-	if c, ok := t.(EvaluationChecker); ok {
-		if err := c.CheckEvaluation(); err != nil {
-			return fmt.Errorf("measure.evaluation_episodes: %w", err)
-		}
+	if err := e.CheckEvaluation(); err != nil {
+		return fmt.Errorf("measure.evaluation_episodes: %w", err)
 	}
 	return nil
 }

@@ -154,6 +154,8 @@ type distance struct{ *descent }
 
 func (d distance) Metrics() map[string]float64 { return map[string]float64{"distance": math.Abs(d.x)} }
 
+func (d distance) CheckEvaluation() error { return nil }
+
 func (d distance) EvaluateMetrics(_ context.Context, episodes int, seed int64) (map[string]float64, error) {
 	return map[string]float64{"distance": math.Abs(d.x)}, nil
 }

@@ -24,7 +24,7 @@ import (
 // compare checks that two populations ended alike, down to the bytes of their journals and best snapshots.
 func compare(t *testing.T, whole, resumed *Population) {
 	t.Helper()
-	if d := cmp.Diff(string(read(t, whole.opt.Directory, journal.File)), string(read(t, resumed.opt.Directory, journal.File))); d != "" {
+	if d := cmp.Diff(string(readJournal(t, whole.opt.Directory)), string(readJournal(t, resumed.opt.Directory))); d != "" {
 		t.Errorf("the journals differ: %s", d)
 	}
 	if d := cmp.Diff(whole.Generation(), resumed.Generation()); d != "" {
@@ -106,10 +106,10 @@ func TestMoreStepsContinue(t *testing.T) {
 		}
 	}
 	// The end at 175 was looked at as an end, and so may have given another best; the rest is the same.
-	if d := cmp.Diff(string(read(t, want.opt.Directory, journal.File)), string(read(t, dir, journal.File))); d != "" {
+	if d := cmp.Diff(string(readJournal(t, want.opt.Directory)), string(readJournal(t, dir))); d != "" {
 		t.Errorf("the journals differ: %s", d)
 	}
-	if _, err := os.Stat(filepath.Join(dir, journal.DiscardedFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, "000", journal.DiscardedFile)); err == nil {
 		t.Error("a finished run's end counts as discarded")
 	}
 }
@@ -147,7 +147,7 @@ func TestKilled(t *testing.T) {
 	c.opt.Directory = dir
 	p := mustTrain(t, c.opt)
 	compare(t, want, p)
-	if files, err := filepath.Glob(filepath.Join(dir, "members", "000", "*")); err != nil || len(files) > 8 {
+	if files, err := filepath.Glob(filepath.Join(dir, "000", "state", "*")); err != nil || len(files) > 8 {
 		t.Errorf("snapshots pile up: %v, %v", files, err)
 	}
 }
@@ -194,21 +194,27 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 	if err := interrupted.Close(); err != nil {
 		t.Fatal(err)
 	}
-	snapshot := func(s savedState) string { return filepath.Join("members", "002", s.Members[2].Snapshot) }
+	member := func(name string) func(savedState) string {
+		return func(savedState) string { return filepath.Join("002", name) }
+	}
+	snapshot := func(s savedState) string { return filepath.Join("002", snapshotFolder, s.Member.Snapshot) }
+	best := interrupted.Best()
 	for name, test := range map[string]struct {
 		file   func(s savedState) string
 		change func(data []byte) []byte
 	}{
-		"state truncated":     {func(savedState) string { return stateFile }, func(d []byte) []byte { return d[:len(d)/2] }},
-		"state empty":         {func(savedState) string { return stateFile }, func([]byte) []byte { return nil }},
-		"state foreign":       {func(savedState) string { return stateFile }, func([]byte) []byte { return []byte(`{"schema":99}`) }},
-		"snapshot flipped":    {snapshot, func(d []byte) []byte { d[len(d)-1] ^= 1; return d }},
-		"snapshot truncated":  {snapshot, func(d []byte) []byte { return d[:len(d)-3] }},
-		"snapshot gone":       {snapshot, nil},
-		"state gone":          {func(savedState) string { return stateFile }, nil},
-		"best gone":           {func(s savedState) string { return filepath.Join("best", s.Best.Snapshot) }, nil},
-		"snapshot as a path":  {func(savedState) string { return stateFile }, func(d []byte) []byte { return bytes.Replace(d, []byte(`"snapshot": "`), []byte(`"snapshot": "../`), 1) }},
-		"state: other parent": {func(savedState) string { return stateFile }, func(d []byte) []byte { return bytes.Replace(d, []byte(`"parent": `), []byte(`"parent": 9`), 1) }},
+		"state truncated":    {member(stateFile), func(d []byte) []byte { return d[:len(d)/2] }},
+		"state empty":        {member(stateFile), func([]byte) []byte { return nil }},
+		"state foreign":      {member(stateFile), func([]byte) []byte { return []byte(`{"schema":99}`) }},
+		"snapshot flipped":   {snapshot, func(d []byte) []byte { d[len(d)-1] ^= 1; return d }},
+		"snapshot truncated": {snapshot, func(d []byte) []byte { return d[:len(d)-3] }},
+		"snapshot gone":      {snapshot, nil},
+		"state gone":         {member(stateFile), nil},
+		"best gone": {func(savedState) string {
+			return filepath.Join("best", fmt.Sprintf("%03d", best.Member), fmt.Sprintf("%06d.safetensors", best.Iteration))
+		}, nil},
+		"snapshot as a path":  {member(stateFile), func(d []byte) []byte { return bytes.Replace(d, []byte(`"snapshot": "`), []byte(`"snapshot": "../`), 1) }},
+		"state: other parent": {member(stateFile), func(d []byte) []byte { return bytes.Replace(d, []byte(`"steps": `), []byte(`"steps": 9`), 1) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,7 +224,7 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 			if err := os.CopyFS(c.opt.Directory, os.DirFS(dir)); err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join(c.opt.Directory, test.file(interrupted.last.state))
+			path := filepath.Join(c.opt.Directory, test.file(interrupted.workers()[2].files.last.state))
 			if test.change == nil {
 				if err := os.Remove(path); err != nil {
 					t.Fatal(err)
@@ -242,7 +248,7 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 				if best == nil || best.Snapshot == nil || best.Iteration < 8 {
 					t.Errorf("the best is %+v", best)
 				}
-				p.best = want.best
+				p.groups[0].best = want.groups[0].best
 			}
 			compare(t, want, p)
 			if err := p.Close(); err != nil {
@@ -263,7 +269,7 @@ func TestBothStatesDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{stateFile, previousStateFile} {
-		if err := os.WriteFile(filepath.Join(cp, name), []byte("?"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(cp, "001", name), []byte("?"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -286,7 +292,7 @@ func TestShortJournal(t *testing.T) {
 	if err := mustTrain(t, c.opt).Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(filepath.Join(c.opt.Directory, journal.File), 100); err != nil {
+	if err := os.Truncate(filepath.Join(c.opt.Directory, "001", journal.File), 100); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := New(c.opt); err == nil || !strings.Contains(err.Error(), "shorter than") {

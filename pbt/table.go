@@ -27,16 +27,14 @@ type Row struct {
 	Parent int
 }
 
-// Table is the population as it stands.
-func (p *Population) Table() Table { return p.opt.table(p.members) }
-
-// table shows members, of which there is at least one.
-func (o *Options) table(members []*member) Table {
-	t := Table{Objective: o.Objective, Keys: o.Tuned(slices.Sorted(maps.Keys(members[0].hyperparameters)))}
-	for _, m := range members {
-		s := m.status()
+// Table returns the members of this process as they stand.
+func (p *Population) Table() Table {
+	o, workers := p.opt, p.workers()
+	t := Table{Objective: o.Objective, Keys: o.Tuned(slices.Sorted(maps.Keys(workers[0].m.hyperparameters)))}
+	for _, w := range workers {
+		s := w.m.status()
 		s.Objective, s.Peak = o.Measure.signed(s.Objective), o.Measure.signed(s.Peak)
-		t.Rows = append(t.Rows, Row{Status: s, Parent: m.parent})
+		t.Rows = append(t.Rows, Row{Status: s, Parent: w.m.parent})
 	}
 	if len(t.Keys) == 0 {
 		t.Keys = slices.Sorted(maps.Keys(t.Rows[0].Hyperparameters))

@@ -36,11 +36,13 @@ func (o Options) validate() error {
 		return fmt.Errorf("pbt: SaveSteps is %d; give 0 or more environment steps", o.SaveSteps)
 	case o.Evolve != nil && o.Explore != nil:
 		return errors.New("pbt: Evolve and Explore both say what changes; give one of the two")
-	case o.Target != nil && !number.Finite(*o.Target):
-		return fmt.Errorf("pbt: Target is %v; give a finite figure, or nil for none", *o.Target)
-	case o.TargetGenerations < 0 || o.TargetGenerations > 0 && o.Target == nil:
-		return fmt.Errorf("pbt: TargetGenerations is %d; give 0 or more intervals, together with a Target",
-			o.TargetGenerations)
+	case o.Target != nil && (!number.Finite(o.Target.Figure) || o.Target.Generations < 0):
+		return fmt.Errorf("pbt: Target is %+v; give a finite Figure, and 0 or more Generations", *o.Target)
+	case o.Slack < 0:
+		return fmt.Errorf("pbt: Slack is %d; give 0 or more intervals", o.Slack)
+	case o.Asynchronous && o.needsAll():
+		return errors.New("pbt: Options.Evolve, Target and OnInterval need members that wait for each other; leave " +
+			"Asynchronous out")
 	case o.New == nil:
 		return errors.New("pbt: New is nil; give a function that builds a member")
 	case len(o.Initial) > 1 && len(o.Initial) != o.Members:
@@ -153,9 +155,11 @@ func (m Measure) validate() error {
 
 // unknownObjective says why no member has an objective although it is time: too few measurements, or a name that no
 // trainee reports.
-func (o *Options) unknownObjective(members []*member, iteration int64) error {
+func (g *group) unknownObjective() error {
+	o, iteration := g.opt, g.iteration
 	names, reported, most := make(map[string]bool), "", 0
-	for _, m := range members {
+	for _, w := range g.workers {
+		m := w.m
 		figures := m.metrics
 		if o.Measure.EvaluationEpisodes > 0 {
 			figures = m.evaluation

@@ -2,7 +2,6 @@ package pbt
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -33,18 +32,19 @@ func quick(d time.Duration) <-chan time.Time {
 type tribe struct {
 	*colony
 	board  workspace.Store
-	cfg    WorkerOptions // what all have in common
-	adjust func(id int, place *WorkerOptions, opt *Options)
+	cfg    ProcessOptions // what all have in common
+	adjust func(id int, place *ProcessOptions, opt *Options)
 
 	mu      sync.Mutex
-	workers []*Worker
+	workers []*Population
 	errs    []error
 	results []*Result
 }
 
 func newTribe(members int, board workspace.Store) *tribe {
 	t := &tribe{colony: newColony(members), board: board}
-	t.cfg = WorkerOptions{Store: board, after: quick, Silence: time.Minute}
+	t.cfg = ProcessOptions{Store: board, after: quick, Silence: time.Minute}
+	t.opt.Asynchronous = true
 	build := t.opt.New
 	t.opt.New = func(m Member) (Trainee, error) {
 		t.mu.Lock()
@@ -55,7 +55,7 @@ func newTribe(members int, board workspace.Store) *tribe {
 }
 
 // join joins one member.
-func (r *tribe) join(t *testing.T, id int) *Worker {
+func (r *tribe) join(t *testing.T, id int) *Population {
 	t.Helper()
 	place, opt := r.cfg, r.opt
 	place.Member = id
@@ -111,18 +111,14 @@ func (r *tribe) journal(t *testing.T) []journal.Event {
 	return merged
 }
 
-func lines(t *testing.T, events []journal.Event) string {
-	t.Helper()
-	var b bytes.Buffer
-	for _, e := range events {
-		data, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Write(append(data, '\n'))
-	}
-	return b.String()
-}
+// worker is the member of a population that was joined.
+func (p *Population) worker() *worker { return p.groups[0].workers[0] }
+
+func (p *Population) Status() strategy.Status { return p.worker().m.status() }
+
+func (p *Population) Copies() (int64, int) { return p.worker().copies, p.worker().m.parent }
+
+func (p *Population) Iteration() int64 { return p.groups[0].iteration }
 
 // TestWorkerDecidesAsPopulation: members that wait for each other write, each for itself, what a population writes.
 func TestWorkerDecidesAsPopulation(t *testing.T) {
@@ -151,7 +147,7 @@ func TestWorkerDecidesAsPopulation(t *testing.T) {
 			for range 2 {
 				r := newTribe(6, workspace.NewMemory(6))
 				adjust(&r.opt)
-				r.cfg.Synchronous = true
+				r.opt.Asynchronous = false
 				r.mustTrain(t)
 				if d := cmp.Diff(want, lines(t, r.journal(t))); d != "" {
 					t.Fatalf("the journals differ: %s", d)
@@ -236,7 +232,7 @@ func TestWorkersPredictEachOther(t *testing.T) {
 	dir := t.TempDir()
 	r := newTribe(5, folder(t, dir, 5))
 	adjust(&r.opt)
-	r.cfg.Synchronous = true
+	r.opt.Asynchronous = false
 	r.mustTrain(t)
 	compareWorkspace(t, want, dir)
 }
@@ -262,7 +258,7 @@ func TestWorkerLearnsAsPopulation(t *testing.T) {
 	dir := t.TempDir()
 	r := newTribe(5, folder(t, dir, 5))
 	explore(&r.opt)
-	r.cfg.Synchronous = true
+	r.opt.Asynchronous = false
 	r.mustTrain(t)
 	if n := len(kinds(want.Journal(), journal.Replace)); n < 5 {
 		t.Errorf("only %d replacements: this test shows little", n)
@@ -276,7 +272,7 @@ func TestWorkerLearnsDespiteDamage(t *testing.T) {
 	dir := t.TempDir()
 	r := newTribe(4, folder(t, dir, 4))
 	r.opt.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
-	r.cfg.Synchronous = true
+	r.opt.Asynchronous = false
 	r.faults.train = func(m *climber) error {
 		if m.id == 1 && m.steps == 120 {
 			file, err := os.OpenFile(filepath.Join(dir, "001", journal.File), os.O_WRONLY, 0)
@@ -289,7 +285,7 @@ func TestWorkerLearnsDespiteDamage(t *testing.T) {
 		return nil
 	}
 	r.mustTrain(t)
-	if _, err := journal.ReadWorkspace(dir); err == nil {
+	if _, err := journal.Read(dir); err == nil {
 		t.Error("the journal is whole: this test shows nothing")
 	}
 	if n := len(kinds(r.journal(t), journal.Replace)); n < 5 {
@@ -311,7 +307,7 @@ func TestWorkerUnknownObjective(t *testing.T) {
 		for _, synchronous := range []bool{true, false} {
 			r := newTribe(3, workspace.NewMemory(3))
 			adjust(&r.opt)
-			r.cfg.Synchronous = synchronous
+			r.opt.Asynchronous = !synchronous
 			r.train(t)
 			for id, err := range r.errs {
 				// Who does not wait may notice it later.
@@ -320,7 +316,7 @@ func TestWorkerUnknownObjective(t *testing.T) {
 				}
 			}
 		}
-		_, err := TrainAsync(t.Context(), c.opt)
+		_, err := trainAsync(t.Context(), c.opt)
 		if err == nil || !strings.Contains(err.Error(), `no member reported the objective "reward" by the end of interval `) {
 			t.Errorf("%d steps: TrainAsync: %v", total, err)
 		}
@@ -347,7 +343,7 @@ func TestWorkerObjectiveOfOthers(t *testing.T) {
 		}
 		return nil
 	}
-	r.adjust = func(id int, _ *WorkerOptions, o *Options) {
+	r.adjust = func(id int, _ *ProcessOptions, o *Options) {
 		o.Progress = func(u Update) {
 			if id == 0 && u.Event == nil && u.Status.Steps == 50 {
 				close(trained)

@@ -119,7 +119,7 @@ var fields = []struct {
 	{"reference/evolution.md", "registry", evolution.Registry{}},
 	{"reference/evolution.md", "network group", evolution.NetworkGroup{}},
 	{"reference/evolution.md", "optimizer config", evolution.OptimizerConfig{}},
-	{"reference/pbt-cluster.md", "worker options", pbt.WorkerOptions{}},
+	{"reference/pbt-cluster.md", "worker options", pbt.ProcessOptions{}},
 	{"reference/pbt-cluster.md", "folder options", workspace.FolderOptions{}},
 }
 

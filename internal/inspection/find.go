@@ -131,4 +131,4 @@ func walk(dir string, visit func(path string), above ...fs.FileInfo) error {
 }
 
 // own reports whether runs and populations keep checkpoints in folders of this name.
-func own(name string) bool { return name == checkpoints || name == best || name == members }
+func own(name string) bool { return name == checkpoints || name == best }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
@@ -44,9 +42,12 @@ func New(o Options) (*Evolution, error) {
 		Members: o.PopulationSize, Objective: o.Objective, IntervalSteps: o.EvoSteps, TotalSteps: o.MaxSteps,
 		Measure:  pbt.Measure{EvaluationEpisodes: max(o.EvalLoop, 0), EvaluationSeed: o.Seed},
 		Strategy: o.Selection, Evolve: e.evolver, Copy: o.Copy, Diversify: o.PreTrainingMutation,
-		Initial: o.Initial, Sample: o.Sample, Target: o.Target, TargetGenerations: o.TargetGenerations,
+		Initial: o.Initial, Sample: o.Sample,
 		Seed: o.Seed, Parallel: o.Parallel, Directory: o.Directory, Progress: o.Progress, ProgressSteps: o.ProgressSteps,
 		OnInterval: e.write, New: e.member,
+	}
+	if o.Target != nil {
+		p.Target = &pbt.Target{Figure: *o.Target, Generations: o.TargetGenerations}
 	}
 	var err error
 	if e.population, err = pbt.New(p); err != nil {
@@ -176,10 +177,7 @@ func (e *Evolution) firstValues(now map[string]float64) map[string]float64 {
 	if e.opt.Directory == "" {
 		return now
 	}
-	if _, err := os.Stat(filepath.Join(e.opt.Directory, pbt.StateFile)); err != nil {
-		return now
-	}
-	events, _ := journal.Read(filepath.Join(e.opt.Directory, journal.File)) // pbt.New reports a damaged journal
+	events, _ := journal.Read(e.opt.Directory) // pbt.New reports a damaged journal
 	for _, event := range events {
 		if event.Kind == journal.Start && event.Member == 0 {
 			if event.Before != nil { // what the mutation before training changed

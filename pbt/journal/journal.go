@@ -4,8 +4,8 @@
 // state that follows from them is saved ([Writer]). What a reader finds is therefore at most one interval ahead of the
 // state, and never behind it; the next run moves events that its state does not know into [DiscardedFile].
 //
-// In one process there is one journal. Members that are processes each write their own; [ReadWorkspace] merges them.
-// [NewHistory] sorts events by member: curves, copies, and the ancestry of weights.
+// Every member has a journal in its own folder; [Read] merges those of a population's folder. [NewHistory] sorts events
+// by member: curves, copies, and the ancestry of weights.
 package journal
 
 import (
@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/number"
@@ -179,7 +180,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// File is the journal's name in pbt.Options.Directory, and in a member's folder of a workspace.
+// File is the journal's name in a member's folder.
 const File = "journal.jsonl"
 
 // DiscardedFile collects events that an interrupted run had written after its last saved state. The run that continues
@@ -250,9 +251,9 @@ func Open(dir string, keep int64, interesting bool) (j *Writer, err error) {
 	return &Writer{path: path, file: file, Length: keep, Events: events}, nil
 }
 
-// Ended reports whether the journal in dir records, after its first keep bytes, the end of training of all members. It
-// returns the journal's length and true, otherwise keep and false.
-func Ended(dir string, keep int64, members int) (length int64, ok bool) {
+// Ended reports whether a member's journal records the end of training after its first keep bytes. It returns the
+// journal's length and true, otherwise keep and false.
+func Ended(dir string, keep int64) (length int64, ok bool) {
 	text, err := os.ReadFile(filepath.Join(dir, File))
 	if err != nil || int64(len(text)) < keep || !bytes.HasSuffix(text, []byte("\n")) {
 		return keep, false
@@ -261,13 +262,7 @@ func Ended(dir string, keep int64, members int) (length int64, ok bool) {
 	if err != nil {
 		return keep, false
 	}
-	ends := 0
-	for _, e := range events {
-		if e.Kind == Final {
-			ends++
-		}
-	}
-	if ends != members {
+	if !slices.ContainsFunc(events, func(e Event) bool { return e.Kind == Final }) {
 		return keep, false
 	}
 	return int64(len(text)), true

@@ -29,7 +29,7 @@
 // step, choices, sample, default}}; reference: [numbers]; max_copies; rebuild: [keys]; parallel; progress_steps;
 // save_steps; and for members that are processes or do not wait heartbeat, silence, lease_ttl, slack and
 // restart_process. They mean what the fields with these names mean in [pbt.Options], [explore.Parameter],
-// [strategy.Limited], [pbt.WorkerOptions] and workspace.FolderOptions.
+// [strategy.Limited], [pbt.ProcessOptions] and workspace.FolderOptions.
 //
 // A population that is not enabled (with_pbt in Sample Factory's words) trains without decisions, see
 // [strategy.Never]. Populations are enabled by default. isaaclab has initial_delay and diversify besides, both

@@ -55,13 +55,12 @@ type Settings struct {
 	// Workspace and Directory are the two parts of Folder.
 	Workspace, Directory string
 	// Synchronous makes members that are processes wait for each other at the end of every interval, so that equal
-	// seeds give equal runs. Default false, as in the original systems. Members of one process wait unless Asynchronous
-	// is set: they are then for pbt.NewAsync instead of pbt.New.
-	Synchronous, Asynchronous bool
-	// Heartbeat, Silence, Slack and RestartProcess are the fields of pbt.WorkerOptions with these names, and LeaseTTL
-	// that of workspace.FolderOptions, for members that are processes or do not wait.
+	// seeds give equal runs. Default false, as in the original systems. Members of one process wait unless
+	// Options.Asynchronous is set.
+	Synchronous bool
+	// Heartbeat, Silence and RestartProcess are the fields of pbt.ProcessOptions with these names, and LeaseTTL that of
+	// workspace.FolderOptions, for members that are processes.
 	Heartbeat, Silence, LeaseTTL time.Duration
-	Slack                        int64
 	RestartProcess               bool
 	// Notes name the keys that were accepted and do nothing, each with the reason.
 	Notes []string

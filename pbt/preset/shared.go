@@ -176,10 +176,11 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	c.check(p)
 	s := &Settings{
 		PolicyIdx: c.PolicyIdx, NumPolicies: c.NumPolicies, Workspace: c.Workspace, Directory: c.Directory,
-		Synchronous: c.Synchronous, Asynchronous: c.Asynchronous, Heartbeat: c.Heartbeat, Silence: c.Silence, LeaseTTL: c.LeaseTTL,
-		Slack: c.Slack, RestartProcess: c.RestartProcess,
+		Synchronous: c.Synchronous, Heartbeat: c.Heartbeat, Silence: c.Silence, LeaseTTL: c.LeaseTTL,
+		RestartProcess: c.RestartProcess,
 	}
 	o := &s.Options
+	o.Asynchronous, o.Slack = c.Asynchronous, c.Slack
 	o.Members, o.TotalSteps, o.StartAfter, o.SettleMutations = c.NumPolicies, c.TotalSteps, c.StartAfter, c.SettleMutations
 	o.Reference, o.Parallel, o.ProgressSteps, o.SaveSteps = c.Reference, c.Parallel, c.ProgressSteps, c.SaveSteps
 	rebuild := make(map[string]string, len(c.Rebuild))

@@ -26,7 +26,7 @@ type Phase string
 const (
 	// Training is everything that is not one of the others.
 	Training Phase = "training"
-	// Waiting is for other members, at the end of an interval (WorkerOptions.Synchronous).
+	// Waiting is for other members, at the end of an interval.
 	Waiting Phase = "waiting"
 	// Yielded has ended its process so that another member may use the machine, and will be started again. The others
 	// do not take its silence for death.
