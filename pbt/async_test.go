@@ -122,20 +122,6 @@ func TestTrainAsyncDoesNotWait(t *testing.T) {
 	}
 }
 
-func TestTrainAsyncRefuses(t *testing.T) {
-	c := newColony(2)
-	c.opt.Members = 0
-	if _, err := trainAsync(t.Context(), c.opt); err == nil || !strings.Contains(err.Error(), "Members is 0") {
-		t.Errorf("the error is %v", err)
-	}
-	c = newColony(2)
-	gone := errors.New("no simulator")
-	c.opt.New = func(Member) (Trainee, error) { return nil, gone }
-	if _, err := trainAsync(t.Context(), c.opt); !errors.Is(err, gone) {
-		t.Errorf("the error is %v", err)
-	}
-}
-
 // TestAsyncDirectory: the directory of a population whose members wait is not that of one whose members do not, and one
 // population at a time uses it.
 func TestAsyncDirectory(t *testing.T) {

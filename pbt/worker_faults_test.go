@@ -21,58 +21,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// sorted are events as MergeJournals sorts them.
-func sorted(t *testing.T, events []journal.Event) []journal.Event {
-	t.Helper()
-	merged, err := journal.Merge(events)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return merged
-}
-
-// TestWorkerTroublesAsPopulation: what fails or diverges is published, and rescued as in a population.
-func TestWorkerTroublesAsPopulation(t *testing.T) {
-	t.Parallel()
-	for name, fault := range map[string]func(m *climber) error{
-		"NaN":        func(m *climber) error { m.x[1] = math.NaN(); return nil },
-		"error":      func(*climber) error { return errors.New("the simulator is gone") },
-		"panic":      func(*climber) error { panic("the simulator is gone") },
-		"everywhere": func(m *climber) error { m.x = [4]float64{math.Inf(1), math.NaN()}; return nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			arm := func(c *colony) {
-				var once [5]atomic.Bool
-				c.faults.train = func(m *climber) error {
-					if (m.id == 1 || m.id == 4) && m.steps == 70 && once[m.id].CompareAndSwap(false, true) {
-						return fault(m)
-					}
-					return nil
-				}
-			}
-			c := newColony(5)
-			arm(c)
-			want := sorted(t, mustTrain(t, c.opt).Journal())
-			r := newTribe(5, workspace.NewMemory(5))
-			r.opt.Asynchronous = false
-			arm(r.colony)
-			r.mustTrain(t)
-			if d := cmp.Diff(lines(t, want), lines(t, r.journal(t))); d != "" {
-				t.Errorf("the journals differ: %s", d)
-			}
-			rescued := 0
-			for _, e := range kinds(want, journal.Replace) {
-				if e.Iteration == 2 && (e.Member == 1 || e.Member == 4) {
-					rescued++
-				}
-			}
-			if rescued != 2 {
-				t.Errorf("%d were rescued, want 2", rescued)
-			}
-		})
-	}
-}
-
 // watch collects what is published, and checks what every member may look at.
 type watch struct {
 	workspace.Store

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,77 +92,6 @@ func checkStates(t *testing.T, dir string, events []journal.Event) {
 	}
 }
 
-func TestWorkerResumeEqualsUninterrupted(t *testing.T) {
-	t.Parallel()
-	c := newColony(4)
-	c.opt.ProgressSteps, c.opt.TotalSteps = 20, 300
-	want := mustTrain(t, c.opt)
-	dir := t.TempDir()
-	var runs atomic.Int64
-	arm := func(r *tribe) { r.opt.ProgressSteps, r.opt.TotalSteps, r.opt.SaveSteps = 20, 300, 7 }
-	workerHerd(t, dir, arm, func(ctx context.Context, id, run int, s *Population) error {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		runs.Add(1)
-		rng := rand.New(rand.NewPCG(uint64(id), uint64(run)))
-		left := 1 + rng.IntN(60)
-		s.worker().m.trainee.(*climber).faults = &faults{train: func(m *climber) error {
-			if left--; left == 0 {
-				cancel()
-			}
-			return nil
-		}}
-		_, err := s.Train(ctx)
-		return err
-	})
-	if runs.Load() < 20 {
-		t.Errorf("only %d runs", runs.Load())
-	}
-	compareWorkspace(t, want, dir)
-	if _, err := os.Stat(filepath.Join(dir, "000", journal.DiscardedFile)); err == nil {
-		t.Error("a member that was asked to stop had written too much")
-	}
-}
-
-// TestWorkerTakesTurns: four members where there is room for two end as four that train at once.
-func TestWorkerTakesTurns(t *testing.T) {
-	t.Parallel()
-	want := mustTrain(t, newColony(4).opt)
-	dir := t.TempDir()
-	room := make(chan struct{}, 2)
-	var yields atomic.Int64
-	r := newTribe(4, folder(t, dir, 4))
-	r.opt.Asynchronous, r.cfg.Slice = false, 2
-	var wg sync.WaitGroup
-	for id := range 4 {
-		wg.Go(func() {
-			for {
-				room <- struct{}{}
-				place, opt := r.cfg, r.opt
-				place.Member = id
-				s, err := Join(t.Context(), opt, place)
-				if err == nil {
-					_, err = s.Train(t.Context())
-					err = errors.Join(err, s.Close())
-				}
-				<-room
-				if err == nil {
-					return
-				}
-				if yields.Add(1); !errors.Is(err, ErrYield) || yields.Load() > 2000 {
-					t.Errorf("member %d: %v", id, err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if yields.Load() < 12 {
-		t.Errorf("only %d yields", yields.Load())
-	}
-	compareWorkspace(t, want, dir)
-}
-
 // TestWorkerTakesTurnsWithoutTheDead: who takes turns does not wait for ever for a member that never comes, or that cannot
 // come back after it has yielded.
 func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
@@ -214,48 +142,6 @@ func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
 	}
 }
 
-// TestWorkerRestartsProcess: what would be built anew is built by the next process, and all is as if built in this one.
-func TestWorkerRestartsProcess(t *testing.T) {
-	t.Parallel()
-	c := newColony(4)
-	c.opt.Rebuild = []string{"discount_factor"}
-	want := mustTrain(t, c.opt)
-	built := 0
-	for _, e := range want.Journal() {
-		if e.Rebuilt {
-			built++
-		}
-	}
-	dir := t.TempDir()
-	var restarts atomic.Int64
-	var refused atomic.Bool
-	workerHerd(t, dir, func(r *tribe) {
-		r.opt.Rebuild, r.cfg.RestartProcess = []string{"discount_factor"}, true
-		build := r.opt.New
-		r.opt.New = func(m Member) (Trainee, error) {
-			trainee, err := build(m)
-			if v, ok := m.Hyperparameters["discount_factor"]; err == nil && ok {
-				trainee.(*climber).discount = v
-			}
-			return trainee, err
-		}
-	}, func(ctx context.Context, id, run int, s *Population) error {
-		_, err := s.Train(ctx)
-		if errors.Is(err, ErrRestart) {
-			restarts.Add(1)
-			state, err := decodeState(read(t, dir, fmt.Sprintf("%03d", id), stateFile))
-			if err != nil || state.Phase != phaseDecided {
-				t.Errorf("the state is %+v, %v", state, err)
-			}
-		}
-		return err
-	})
-	if restarts.Load() != int64(built) || built == 0 || refused.Load() {
-		t.Errorf("%d restarts for %d that were built anew", restarts.Load(), built)
-	}
-	compareWorkspace(t, want, dir)
-}
-
 // TestWorkerRestartThatFails: what cannot be built from the new hyperparameters goes on as it was.
 func TestWorkerRestartThatFails(t *testing.T) {
 	t.Parallel()
@@ -288,69 +174,6 @@ func TestWorkerRestartThatFails(t *testing.T) {
 		}
 	}
 	checkStates(t, dir, events)
-}
-
-// TestWorkerDamagedState: the state before is used, and what is damaged is said.
-func TestWorkerDamagedState(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(t *testing.T, dir string){
-		"state": func(t *testing.T, dir string) {
-			data := read(t, dir, stateFile)
-			if err := os.WriteFile(filepath.Join(dir, stateFile), data[:len(data)/2], 0o644); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"snapshot": func(t *testing.T, dir string) {
-			state, err := decodeState(read(t, dir, stateFile))
-			if err != nil {
-				t.Fatal(err)
-			}
-			path := filepath.Join(dir, snapshotFolder, state.Member.Snapshot)
-			data := read(t, path)
-			data[len(data)-1] ^= 1
-			if err := os.WriteFile(path, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			run := func(stop bool) *Population {
-				r := newTribe(2, folder(t, dir, 2))
-				r.opt.SaveSteps = 20
-				s := r.join(t, 0)
-				t.Cleanup(func() { s.Close() })
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				r.faults.train = func(m *climber) error {
-					if stop && m.steps == 235 {
-						cancel()
-					}
-					return nil
-				}
-				if _, err := s.Train(ctx); errors.Is(err, context.Canceled) != stop {
-					t.Fatal(err)
-				}
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
-				return s
-			}
-			run(true)
-			change(t, filepath.Join(dir, "000"))
-			s := run(false)
-			if err := s.Recovered(); err == nil || !strings.Contains(err.Error(), "state") {
-				t.Errorf("what was damaged is reported as %v", err)
-			}
-			if st := s.Status(); st.Steps != 500 {
-				t.Errorf("it ended as %+v", st)
-			}
-			if _, err := journalcheck.Replay(s.Journal()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
 }
 
 // TestWorkerDamagedSnapshot: whenever the process dies, any one of the snapshots may be damaged.

@@ -1,7 +1,6 @@
 package pbt
 
 import (
-	"bytes"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -11,9 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/gorl-dev/gorl/internal/test/journalcheck"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -120,63 +116,6 @@ func (p *Population) Copies() (int64, int) { return p.worker().copies, p.worker(
 
 func (p *Population) Iteration() int64 { return p.groups[0].iteration }
 
-// TestWorkerDecidesAsPopulation: members that wait for each other write, each for itself, what a population writes.
-func TestWorkerDecidesAsPopulation(t *testing.T) {
-	t.Parallel()
-	for name, adjust := range map[string]func(o *Options){
-		"usual":      func(*Options) {},
-		"delayed":    func(o *Options) { o.InitialDelay, o.StartAfter = 120, 100 },
-		"minimise":   func(o *Options) { o.Objective, o.Measure.Minimise = "loss", true },
-		"windowed":   func(o *Options) { o.ProgressSteps, o.Measure = 10, Measure{Window: 4, Reducer: ReduceMedian} },
-		"diverse":    func(o *Options) { o.Diversify, o.Reference = true, []int{0, 3} },
-		"own values": func(o *Options) { o.Strategy = ownValues{o.Strategy} },
-		"rebuilt":    func(o *Options) { o.Rebuild = []string{"discount_factor"} },
-		"settling": func(o *Options) {
-			o.Strategy, o.StartAfter, o.SettleMutations = alternating{}, 100, true
-		},
-		"short end": func(o *Options) { o.TotalSteps = 420 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := newColony(6)
-			adjust(&c.opt)
-			p := mustTrain(t, c.opt)
-			want := lines(t, p.Journal())
-			if n := len(kinds(p.Journal(), journal.Replace)); n < 5 {
-				t.Errorf("only %d replacements: this test shows little", n)
-			}
-			for range 2 {
-				r := newTribe(6, workspace.NewMemory(6))
-				adjust(&r.opt)
-				r.opt.Asynchronous = false
-				r.mustTrain(t)
-				if d := cmp.Diff(want, lines(t, r.journal(t))); d != "" {
-					t.Fatalf("the journals differ: %s", d)
-				}
-				best, got := p.Best(), r.results[0]
-				for _, b := range r.results { // who is done early has not seen all
-					if b.Measure(c.opt.Measure) > got.Measure(c.opt.Measure) {
-						got = b
-					}
-				}
-				if best.Member != got.Member || best.Iteration != got.Iteration || best.Objective != got.Objective || !bytes.Equal(best.Snapshot.Arrays["parameters"].Data, got.Snapshot.Arrays["parameters"].Data) {
-					t.Errorf("the best is %+v, want %+v", got, best)
-				}
-				standings, err := journalcheck.Replay(r.journal(t))
-				if err != nil {
-					t.Fatal(err)
-				}
-				for id, s := range r.workers {
-					status, st := s.Status(), standings[id]
-					copies, parent := s.Copies()
-					if st.Steps != status.Steps || st.Copies != copies || st.Parent != parent || !same(st.Hyperparameters, status.Hyperparameters) || !st.Final {
-						t.Errorf("the journal replays to %+v, and the member is %+v, %d copies, the last of %d", st, status, copies, parent)
-					}
-				}
-			}
-		})
-	}
-}
-
 // alternating replaces odd members and lets even ones mutate themselves.
 type alternating struct{}
 
@@ -192,50 +131,10 @@ func (alternating) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decisi
 	return decisions
 }
 
-// Measure is the result's objective, of which more is better.
-func (r *Result) Measure(m Measure) float64 { return m.signed(r.Objective) }
-
-// ownValues lets replaced members mutate their own hyperparameters.
-type ownValues struct{ strategy.Strategy }
-
-func (s ownValues) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
-	decisions := s.Strategy.Decide(g, rng)
-	for i := range decisions {
-		decisions[i].From = strategy.HyperparametersOf(decisions[i].Member)
-	}
-	return decisions
-}
-
 // always decides the same at every interval's end.
 type always []strategy.Decision
 
 func (s always) Decide(strategy.Generation, *rand.Rand) []strategy.Decision { return s }
-
-// TestWorkersPredictEachOther: synchronous members that explore by PB2 work out what those before them were given. Where a
-// decision takes the hyperparameters of a third member unmutated, they must predict these, as a population knows them.
-func TestWorkersPredictEachOther(t *testing.T) {
-	t.Parallel()
-	adjust := func(o *Options) {
-		o.TotalSteps = 300
-		o.Strategy = always{
-			{Member: 2, Action: strategy.Replace, Source: 0, From: strategy.HyperparametersOf(1)},
-			{Member: 3, Action: strategy.Replace, Source: 0, Mutate: true},
-		}
-		o.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
-	}
-	c := newColony(5)
-	adjust(&c.opt)
-	want := mustTrain(t, c.opt)
-	if n := len(kinds(want.Journal(), journal.Replace)); n != 10 {
-		t.Errorf("%d replacements, want 10: this test shows little", n)
-	}
-	dir := t.TempDir()
-	r := newTribe(5, folder(t, dir, 5))
-	adjust(&r.opt)
-	r.opt.Asynchronous = false
-	r.mustTrain(t)
-	compareWorkspace(t, want, dir)
-}
 
 func folder(t *testing.T, dir string, members int) *workspace.Folder {
 	t.Helper()
@@ -244,26 +143,6 @@ func folder(t *testing.T, dir string, members int) *workspace.Folder {
 		t.Fatal(err)
 	}
 	return board
-}
-
-// TestWorkerLearnsAsPopulation: an explorer that learns from all journals is told the same as in a population.
-func TestWorkerLearnsAsPopulation(t *testing.T) {
-	t.Parallel()
-	explore := func(o *Options) {
-		o.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}, "discount_factor": {Low: 0.9, High: 0.999}}}
-	}
-	c := newColony(5)
-	explore(&c.opt)
-	want := mustTrain(t, c.opt)
-	dir := t.TempDir()
-	r := newTribe(5, folder(t, dir, 5))
-	explore(&r.opt)
-	r.opt.Asynchronous = false
-	r.mustTrain(t)
-	if n := len(kinds(want.Journal(), journal.Replace)); n < 5 {
-		t.Errorf("only %d replacements: this test shows little", n)
-	}
-	compareWorkspace(t, want, dir)
 }
 
 // TestWorkerLearnsDespiteDamage: a journal that is damaged is one less to learn from, and ends nobody.
