@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -152,21 +151,6 @@ func (g *group) intervals(ctx context.Context) error {
 	}
 }
 
-// begin returns the events that a journal of these members begins with: the population, and the start of each member.
-func (o *Options) begin(members []*member) []journal.Event {
-	events := []journal.Event{{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{
-		Schema: journal.Schema, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed,
-		Minimise: o.Measure.Minimise, Strategy: strategy.Describe(o.Strategy),
-		Tuned: o.Tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
-	}}}
-	for _, m := range members {
-		events = append(events, journal.Event{Kind: journal.Start, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original,
-			After: maps.Clone(m.hyperparameters), Mutation: m.mutation, Architecture: m.describe()})
-		m.original, m.mutation = nil, ""
-	}
-	return events
-}
-
 // interval is one interval of population based training: train and measure the members, publish them, decide, exploit
 // and explore, record, save. A phase that an earlier process has completed is not repeated.
 func (g *group) interval(ctx context.Context) error {
@@ -262,8 +246,8 @@ start:
 	return errors.Join(errs...)
 }
 
-// endInterval waits for peers as far as it must, asks the strategy, applies the decisions about the group's members, and
-// begins the next interval. After the last interval nothing is decided.
+// endInterval waits for peers as far as it must, asks the strategy, applies the decisions about the group's members,
+// and begins the next interval. After the last interval nothing is decided.
 func (g *group) endInterval(ctx context.Context) error {
 	own := g.statuses()
 	last := g.iteration >= g.opt.lastIteration() ||
@@ -335,9 +319,9 @@ func (g *group) nextInterval(view workspace.View, events []journal.Event) error 
 	return nil
 }
 
-// proceed writes events to the journals, and then saves the members at the beginning of the next interval. In this order
-// a journal is never behind its state: a process that dies in between continues from the state before, decides the same
-// again, and moves the events aside.
+// proceed writes events to the journals, and then saves the members at the beginning of the next interval. In this
+// order a journal is never behind its state: a process that dies in between continues from the state before, decides
+// the same again, and moves the events aside.
 func (g *group) proceed(events []journal.Event) error {
 	if err := g.record(events); err != nil {
 		return err
@@ -397,54 +381,4 @@ func (g *group) statuses() (all []strategy.Status) {
 		all = append(all, w.m.status())
 	}
 	return all
-}
-
-// record writes events to the journals of their members, and reports them to Options.Progress. An event without a member
-// goes into all journals that do not have it yet.
-func (g *group) record(events []journal.Event) error {
-	if len(events) == 0 {
-		return nil
-	}
-	if err := g.each(context.Background(), func(w *worker) error {
-		own := slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool {
-			return e.Member != w.id && (e.Member >= 0 || len(w.journal.Events) > 0)
-		})
-		if len(own) == 0 {
-			return nil
-		}
-		if err := w.lost(); err != nil {
-			return err
-		}
-		if g.opt.Asynchronous {
-			g.population.mu.Lock()
-			defer g.population.mu.Unlock()
-		}
-		return w.journal.Append(own...)
-	}); err != nil {
-		return err
-	}
-	for i := range events {
-		if id := events[i].Member; id >= 0 {
-			g.worker(id).m.notify(g.iteration, &events[i])
-		}
-	}
-	return nil
-}
-
-// troubles returns the events of members that failed or diverged in this interval, unless a journal has them already.
-func (g *group) troubles() []journal.Event {
-	var events []journal.Event
-workers:
-	for _, w := range g.workers {
-		for _, e := range slices.Backward(w.journal.Events) {
-			if e.Iteration < g.iteration {
-				break
-			}
-			if e.Kind == journal.Failed || e.Kind == journal.Diverged {
-				continue workers
-			}
-		}
-		events = append(events, w.m.trouble(g.iteration)...)
-	}
-	return events
 }

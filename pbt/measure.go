@@ -161,7 +161,8 @@ func (m *member) nextObjectiveCheck(iteration, end int64) int64 {
 }
 
 // errNoEvaluator refuses trainees that cannot be evaluated where Measure asks for it.
-var errNoEvaluator = errors.New("measure.evaluation_episodes needs trainees with a method EvaluateMetrics (see pbt.Evaluator); give ones that have it, or leave it 0")
+var errNoEvaluator = errors.New("measure.evaluation_episodes needs trainees with a method EvaluateMetrics " +
+	"(see pbt.Evaluator); give ones that have it, or leave it 0")
 
 // checkWeights notes whether the member's weights are finite, unless its objective tells already. Weights can be NaN
 // while the figures still look well: episodes may have ended before the update that spoilt the weights. A member whose

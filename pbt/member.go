@@ -74,8 +74,10 @@ func wrapMember(id int, err error) error {
 func (m *member) status() strategy.Status {
 	s := strategy.Status{
 		Member: m.id, Steps: m.steps, Objective: m.objective, HasObjective: m.hasObjective, Failed: m.failure != "",
-		Iteration: m.measuredAt, WeightSteps: m.weightSteps(), SinceCopy: m.steps - m.copiedAt, SinceChange: m.steps - m.changedAt,
-		Peak: m.peak, HasPeak: m.hasPeak, Samples: m.samples, Scores: slices.Clone(m.scores), Hyperparameters: maps.Clone(m.hyperparameters),
+		Iteration: m.measuredAt, WeightSteps: m.weightSteps(), SinceCopy: m.steps - m.copiedAt,
+		SinceChange: m.steps - m.changedAt,
+		Peak:        m.peak, HasPeak: m.hasPeak, Samples: m.samples, Scores: slices.Clone(m.scores),
+		Hyperparameters: maps.Clone(m.hyperparameters),
 	}
 	if m.diverged != "" {
 		s.NotFinite, s.Objective, s.HasObjective, s.Peak, s.HasPeak = true, math.NaN(), true, 0, false
@@ -200,7 +202,8 @@ func (m *member) snapshotOf() (*checkpoint.Snapshot, error) {
 func (m *member) event(iteration int64, kind journal.Kind, cause string) journal.Event {
 	return journal.Event{
 		Kind: kind, Iteration: iteration, Member: m.id, Parent: -1, Steps: m.steps,
-		Objective: m.opt.Measure.signed(m.objective), HasObjective: m.hasObjective, Before: maps.Clone(m.hyperparameters), Cause: cause,
+		Objective: m.opt.Measure.signed(m.objective), HasObjective: m.hasObjective,
+		Before: maps.Clone(m.hyperparameters), Cause: cause,
 	}
 }
 

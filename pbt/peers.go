@@ -92,8 +92,8 @@ func (l peerFilter) record(p workspace.MemberView) *workspace.Record {
 }
 
 // generation returns the population as this group may see it, and the records of peers behind it, nil if there is none.
-// own are the statuses of the group's members. A peer without a usable record, and one that is silent or gave up, has no
-// objective.
+// own are the statuses of the group's members. A peer without a usable record, and one that is silent or gave up, has
+// no objective.
 func (l peerFilter) generation(v workspace.View, own ...strategy.Status) (strategy.Generation, []*workspace.Record) {
 	n := max(len(v.Members), len(own)) // a group of all members has no view
 	g := strategy.Generation{Iteration: l.iteration, Members: make([]strategy.Status, n)}
@@ -127,8 +127,9 @@ func (l peerFilter) generation(v workspace.View, own ...strategy.Status) (strate
 // status returns what strategies see of the member that published a record.
 func (l peerFilter) status(r workspace.Record) strategy.Status {
 	s := strategy.Status{
-		Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, WeightSteps: r.WeightSteps, SinceCopy: r.SinceCopy, SinceChange: r.SinceCopy,
-		Objective: l.measure.signed(r.Objective), HasObjective: r.HasObjective,
+		Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, WeightSteps: r.WeightSteps, SinceCopy: r.SinceCopy,
+		SinceChange: r.SinceCopy,
+		Objective:   l.measure.signed(r.Objective), HasObjective: r.HasObjective,
 		Peak: l.measure.signed(r.Peak), HasPeak: r.HasPeak,
 		Samples: r.Samples, Hyperparameters: maps.Clone(r.Hyperparameters),
 	}

@@ -4,8 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"time"
 
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
@@ -66,7 +73,8 @@ func (p ProcessOptions) withDefaults() ProcessOptions {
 func (p ProcessOptions) validate(o *Options) error {
 	switch {
 	case p.Store == nil:
-		return errors.New("pbt: ProcessOptions.Store is nil; give the store that the members share, e.g. workspace.OpenFolder")
+		return errors.New("pbt: ProcessOptions.Store is nil; give the store that the members share, e.g. " +
+			"workspace.OpenFolder")
 	case p.Store.Members() != o.Members:
 		return fmt.Errorf("pbt: ProcessOptions.Store is for %d members, and Options.Members is %d; they must be equal",
 			p.Store.Members(), o.Members)
@@ -84,9 +92,9 @@ func (p ProcessOptions) validate(o *Options) error {
 }
 
 // Join takes a member's place in a population of Options.Members, whose other members are usually other processes. It
-// builds the member's trainee and, if the member has trained before, puts it back to its private state: the same options
-// continue where the last process ended. While another process holds the member, Join waits until the context ends, see
-// [workspace.Store]. Nothing is trained.
+// builds the member's trainee and, if the member has trained before, puts it back to its private state: the same
+// options continue where the last process ended. While another process holds the member, Join waits until the context
+// ends, see [workspace.Store]. Nothing is trained.
 //
 // Options mean the same as for [New], with these exceptions: Directory and Parallel are ignored, New and Progress are
 // called for this member only, Evolve, Target and OnInterval are refused, and strategies see no Status.Scores. With
@@ -110,4 +118,114 @@ func Join(ctx context.Context, opt Options, process ProcessOptions) (*Population
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+// pending is a decision that the next process applies, because the member must be built from the new hyperparameters
+// and Options.New works only once in a process (ProcessOptions.RestartProcess).
+type pending struct {
+	events []journal.Event // what came before the decision
+	event  journal.Event   // the decision itself, as announced
+	values map[string]float64
+	source source // for Replace
+}
+
+// savedPending is a pending decision in a state file.
+type savedPending struct {
+	Events []journal.Event `json:"events,omitempty"`
+	Event  journal.Event   `json:"event"`
+	Values number.Map      `json:"values"`
+	// Source is the member that is copied, SourceSteps its own environment steps then, SourceWeightSteps those behind its
+	// weights, and Snapshot the name of the copied weights in the private folder.
+	Source            int    `json:"source,omitempty"`
+	SourceSteps       int64  `json:"source_steps,omitempty"`
+	SourceWeightSteps int64  `json:"source_weight_steps,omitempty"`
+	Snapshot          string `json:"snapshot,omitempty"`
+}
+
+// save stores the weights to copy in the private folder and returns what the state file refers to.
+func (p *pending) save(f *files) (*savedPending, error) {
+	saved := &savedPending{Events: p.events, Event: p.event, Values: number.MapOf(p.values)}
+	if p.event.Kind == journal.Replace {
+		saved.Source, saved.SourceSteps, saved.SourceWeightSteps = p.source.member, p.source.steps, p.source.weightSteps
+		var err error
+		if saved.Snapshot, err = f.put(p.source.weightSteps, p.source.snapshot); err != nil {
+			return nil, err
+		}
+	}
+	return saved, nil
+}
+
+// check checks a pending decision against the state that it is part of.
+func (p *savedPending) check(s savedState) error {
+	if p.Event.Member != s.Policy || p.Event.Iteration != s.Iteration || p.Source < 0 || p.Source >= s.Members ||
+		min(p.SourceSteps, p.SourceWeightSteps) < 0 {
+		return fmt.Errorf("the pending decision is of member %d at iteration %d, source %d with %d environment steps",
+			p.Event.Member, p.Event.Iteration, p.Source, p.SourceSteps)
+	}
+	switch p.Event.Kind {
+	case journal.Replace:
+		if p.Snapshot == "" || p.Source == s.Policy {
+			return fmt.Errorf("the pending decision takes over weights %q of %d", p.Snapshot, p.Source)
+		}
+	case journal.SelfMutate:
+	default:
+		return fmt.Errorf("the pending decision is %q", p.Event.Kind)
+	}
+	return nil
+}
+
+// resume applies the pending decision of the last process: it builds the member from the new hyperparameters. If that
+// fails, the member is built as it was before, and the journal says so.
+func (w *worker) resume(saved *restored) error {
+	g, p, state := w.group, saved.state.Pending, saved.state
+	m := &member{opt: g.opt, id: w.id, parent: -1, seed: seed(g.opt.Seed, streamSeed, int64(w.id))}
+	m.load(state.Member)
+	m.hyperparameters = state.Member.Hyperparameters.Floats()
+	values := p.Values.Floats()
+	var err error
+	switch p.Event.Kind {
+	case journal.Replace:
+		src := source{member: p.Source, snapshot: saved.source, steps: p.SourceSteps, weightSteps: p.SourceWeightSteps}
+		var snapshot *checkpoint.Snapshot
+		if snapshot, err = m.combine(src, saved.snapshot); err == nil {
+			err = m.rebuildCopying(g.iteration, src, snapshot, values)
+		}
+	case journal.SelfMutate:
+		if !m.status().Diverged() {
+			m.snapshot = saved.snapshot
+		}
+		err = m.rebuildMutated(g.iteration, values)
+	}
+	if w.m = m; err == nil {
+		p.Event.After, p.Event.Rebuilt = maps.Clone(m.hyperparameters), true
+		if p.Event.Kind == journal.Replace {
+			w.copies++
+		}
+	} else {
+		p.Event.Cause = fmt.Sprintf("%s (%s) could not be applied: %v", p.Event.Kind, p.Event.Cause, err)
+		p.Event.Kind = journal.ApplyFailed
+		var broken error
+		if w.m, broken = w.build(&state.Member, saved.snapshot); broken != nil {
+			return errors.Join(broken, err)
+		}
+	}
+	w.m.restartProcess = g.cfg.RestartProcess
+	w.cause = p.Event.Cause
+	return g.proceed(append(p.Events, p.Event))
+}
+
+// lockDirectory takes the lock of a directory, so that one population at a time uses it.
+func lockDirectory(dir string) (unlock func() error, err error) {
+	unlock, err = durable.Lock(dir, "lock")
+	switch {
+	case errors.Is(err, durable.ErrInUse):
+		return nil, fmt.Errorf("pbt: %s is in use by another population; end it or choose another directory: %w", dir, err)
+	case err != nil:
+		return nil, fmt.Errorf("pbt: lock: %w", err)
+	}
+	if holds := runfile.In(dir); holds.Run && !holds.Population {
+		return nil, errors.Join(fmt.Errorf("pbt: %s holds the run of a single agent; choose another directory: %w", dir,
+			fs.ErrExist), unlock())
+	}
+	return unlock, nil
 }

@@ -1,5 +1,6 @@
-// What a member saves: two files, the newest state and one before it, each sealed by a checksum. They refer to snapshots
-// in a folder beside them. Either file, or any one snapshot, may be lost or damaged without losing the member.
+// What a member saves: two files, the newest state and one before it, each sealed by a checksum. They refer to
+// snapshots in a folder beside them. Either file, or any one snapshot, may be lost or damaged without losing the
+// member.
 
 package pbt
 
@@ -17,7 +18,6 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/number"
-	"github.com/gorl-dev/gorl/internal/runfile"
 )
 
 const (
@@ -151,7 +151,8 @@ func decodeState(data []byte) (savedState, error) {
 	}
 	if s.Iteration < 1 || s.Sequence < 1 || s.JournalLength < 0 || s.Copies < 0 || s.Members < 1 || s.Policy < 0 ||
 		s.Policy >= s.Members {
-		return s, fmt.Errorf("member %d of %d, iteration %d, sequence %d, journal length %d and %d copies do not make a member",
+		return s, fmt.Errorf("member %d of %d, iteration %d, sequence %d, journal length %d and %d copies do not "+
+			"make a member",
 			s.Policy, s.Members, s.Iteration, s.Sequence, s.JournalLength, s.Copies)
 	}
 	switch s.Phase {
@@ -173,31 +174,6 @@ func decodeState(data []byte) (savedState, error) {
 			m.parent(), m.Inherited, m.CopiedAt)
 	}
 	return s, nil
-}
-
-// errOtherPopulation is a sound state of a population with other options.
-var errOtherPopulation = errors.New("the directory holds another population; choose another directory, or the options it was begun with")
-
-// sameRun returns an error that wraps errOtherPopulation if a state has other values than the options, which may not
-// change while a population trains.
-func (o *Options) sameRun(path string, s savedState, member int) error {
-	for _, setting := range []struct {
-		name        string
-		saved, want any
-	}{
-		{"the member", s.Policy, member},
-		{"the number of members", s.Members, o.Members},
-		{"the objective", s.Objective, o.Objective},
-		{"the interval in environment steps", s.IntervalSteps, o.IntervalSteps},
-		{"the seed", s.Seed, o.Seed},
-		{"measure.minimise", s.Minimise, o.Measure.Minimise},
-	} {
-		if setting.saved != setting.want {
-			return fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, setting.name, setting.saved, setting.want,
-				errOtherPopulation)
-		}
-	}
-	return nil
 }
 
 // restored is a state as read, with the snapshots that it refers to.
@@ -330,15 +306,18 @@ func (f *files) begin(r *restored) {
 	}
 }
 
-// keep returns the name of a snapshot to refer to in the next state. It saves the snapshot, unless that is nil or is the
-// one saved last; then the state refers to the same file as the one before.
+// keep returns the name of a snapshot to refer to in the next state. It saves the snapshot, unless that is nil or is
+// the one saved last; then the state refers to the same file as the one before.
 func (f *files) keep(snapshot *checkpoint.Snapshot, steps int64) error {
 	if snapshot == nil || snapshot == f.keptOf && f.kept != "" {
 		return nil
 	}
 	// Snapshots of a failed save with the same number go first, so that names do not depend on failures.
 	prefix := fmt.Sprintf("%06d", f.sequence+1)
-	if err := f.remove(func(name string) bool { return strings.HasPrefix(name, prefix) && name != stem(f.kept) }); err != nil {
+	if err := f.remove(func(name string) bool {
+		return strings.HasPrefix(name,
+			prefix) && name != stem(f.kept)
+	}); err != nil {
 		return err
 	}
 	name, err := f.put(steps, snapshot)
@@ -409,20 +388,4 @@ func writeFile(path string, data []byte) error {
 		return fmt.Errorf("pbt: %w", err)
 	}
 	return nil
-}
-
-// lockDirectory takes the lock of a directory, so that one population at a time uses it.
-func lockDirectory(dir string) (unlock func() error, err error) {
-	unlock, err = durable.Lock(dir, "lock")
-	switch {
-	case errors.Is(err, durable.ErrInUse):
-		return nil, fmt.Errorf("pbt: %s is in use by another population; end it or choose another directory: %w", dir, err)
-	case err != nil:
-		return nil, fmt.Errorf("pbt: lock: %w", err)
-	}
-	if holds := runfile.In(dir); holds.Run && !holds.Population {
-		return nil, errors.Join(fmt.Errorf("pbt: %s holds the run of a single agent; choose another directory: %w", dir,
-			fs.ErrExist), unlock())
-	}
-	return unlock, nil
 }

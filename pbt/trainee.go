@@ -79,8 +79,8 @@ type Sampler interface {
 
 // Evaluator is implemented by trainees that can evaluate their agent without disturbing its training.
 type Evaluator interface {
-	// CheckEvaluation returns the error with which EvaluateMetrics would fail, or nil if none is known. It is called before
-	// training.
+	// CheckEvaluation returns the error with which EvaluateMetrics would fail, or nil if none is known. It is called
+	// before training.
 	CheckEvaluation() error
 	// EvaluateMetrics runs whole episodes with the mean action and returns figures as Metrics does.
 	EvaluateMetrics(ctx context.Context, episodes int, seed int64) (map[string]float64, error)

@@ -144,11 +144,14 @@ func (m Measure) validate() error {
 		return fmt.Errorf("pbt: measure.reducer is %q, which does not exist: %s", m.Reducer,
 			config.Among(string(m.Reducer), names))
 	case m.Reducer != "" && m.Window == 0:
-		return fmt.Errorf("pbt: measure.reducer is %q, but there is nothing to reduce; give a window, the number of measurements", m.Reducer)
+		return fmt.Errorf("pbt: measure.reducer is %q, but there is nothing to reduce; give a window, the number "+
+			"of measurements", m.Reducer)
 	case m.EvaluationEpisodes > 0 && m.Window > 0:
-		return errors.New("pbt: measure has evaluation_episodes and a window; an evaluation is a measurement of its own, give one of the two")
+		return errors.New("pbt: measure has evaluation_episodes and a window; an evaluation is a measurement of " +
+			"its own, give one of the two")
 	case m.EvaluationEpisodes > 0 && m.MinSamples > m.EvaluationEpisodes:
-		return fmt.Errorf("pbt: measure.min_samples is %d, but an evaluation has %d episodes; make evaluation_episodes greater", m.MinSamples, m.EvaluationEpisodes)
+		return fmt.Errorf("pbt: measure.min_samples is %d, but an evaluation has %d episodes; make "+
+			"evaluation_episodes greater", m.MinSamples, m.EvaluationEpisodes)
 	}
 	return nil
 }
@@ -173,8 +176,35 @@ func (g *group) unknownObjective() error {
 	}
 	later := "if it takes longer to appear, make the interval or the initial delay longer"
 	if reported != "" {
-		return fmt.Errorf("pbt: no member had the %d measurements of %q that measure.min_samples wants by the end of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
+		return fmt.Errorf("pbt: no member had the %d measurements of %q that measure.min_samples wants by the end "+
+			"of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
 	}
 	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration,
 		config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
+}
+
+// errOtherPopulation is a sound state of a population with other options.
+var errOtherPopulation = errors.New("the directory holds another population; choose another directory, or " +
+	"the options it was begun with")
+
+// sameRun returns an error that wraps errOtherPopulation if a state has other values than the options, which may not
+// change while a population trains.
+func (o *Options) sameRun(path string, s savedState, member int) error {
+	for _, setting := range []struct {
+		name        string
+		saved, want any
+	}{
+		{"the member", s.Policy, member},
+		{"the number of members", s.Members, o.Members},
+		{"the objective", s.Objective, o.Objective},
+		{"the interval in environment steps", s.IntervalSteps, o.IntervalSteps},
+		{"the seed", s.Seed, o.Seed},
+		{"measure.minimise", s.Minimise, o.Measure.Minimise},
+	} {
+		if setting.saved != setting.want {
+			return fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, setting.name, setting.saved, setting.want,
+				errOtherPopulation)
+		}
+	}
+	return nil
 }

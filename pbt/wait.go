@@ -1,5 +1,5 @@
-// How a member waits for its peers: it polls the store. A group of all members has no peers: its views are empty, and so
-// no wait finds anything to wait for.
+// How a member waits for its peers: it polls the store. A group of all members has no peers: its views are empty, and
+// so no wait finds anything to wait for.
 
 package pbt
 
@@ -207,7 +207,8 @@ func changes(v workspace.View) []any {
 
 // awaitHealthy lets members that have all failed or diverged wait until there is a healthy peer to copy, as long as one
 // may still appear. It returns the filter and the view to decide by; without hope it gives up.
-func (g *group) awaitHealthy(ctx context.Context, l peerFilter, view workspace.View) (peerFilter, workspace.View, error) {
+func (g *group) awaitHealthy(ctx context.Context, l peerFilter, view workspace.View) (peerFilter, workspace.View,
+	error) {
 	wait, own := waiter{group: g}, g.statuses()
 	diverged := !slices.ContainsFunc(own, func(s strategy.Status) bool { return !s.Diverged() })
 	healthy := func() bool {

@@ -102,10 +102,10 @@ func (g *group) open(ctx context.Context) (err error) {
 	return g.beat(workspace.Training)
 }
 
-// align chooses the states that a group of all members continues from: all of the same interval. A process may have died
-// while the members saved the beginning of an interval. Those that had done so then go back to their state before, which
-// is in the interval before, train its rest again and come to the same. All members go back so if the newest state of
-// one is damaged.
+// align chooses the states that a group of all members continues from: all of the same interval. A process may have
+// died while the members saved the beginning of an interval. Those that had done so then go back to their state
+// before, which is in the interval before, train its rest again and come to the same. All members go back so if the
+// newest state of one is damaged.
 func (g *group) align(states []*restored) error {
 	iteration := func(r *restored) int64 {
 		if r == nil {
@@ -262,8 +262,8 @@ func (w *worker) persist() error {
 			return wrapMember(w.id, err)
 		}
 	}
-	// A state before with the same snapshot could not replace this one if the snapshot is damaged: then the one before that
-	// stays. In a group of all members the state before is always of the interval before, see align.
+	// A state before with the same snapshot could not replace this one if the snapshot is damaged: then the one before
+	// that stays. In a group of all members the state before is always of the interval before, see align.
 	rotate := f.before == nil || f.last.state.Member.Snapshot != f.kept
 	if g.whole() {
 		rotate = f.before == nil || f.last.state.Iteration != g.iteration

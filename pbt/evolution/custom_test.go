@@ -279,7 +279,7 @@ func TestOptionsRefused(t *testing.T) {
 		"EvoSteps is -1":                           func(o *evolution.Options) { o.EvoSteps = -1 },
 		"EvalSteps is -1":                          func(o *evolution.Options) { o.EvalSteps = -1 },
 		"with a negative EvalLoop":                 func(o *evolution.Options) { o.EvalSteps = 1 },
-		"Target is {Figure:NaN":                            func(o *evolution.Options) { o.Target = &nan },
+		"Target is {Figure:NaN":                    func(o *evolution.Options) { o.Target = &nan },
 		"target_generations is 3":                  func(o *evolution.Options) { o.TargetGenerations = 3 },
 		"Checkpoint is -1":                         func(o *evolution.Options) { o.Checkpoint = -1 },
 		"without a checkpoint_path":                func(o *evolution.Options) { o.Checkpoint = 1 },

@@ -15,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
@@ -65,6 +66,8 @@ type Settings struct {
 	// Notes name the keys that were accepted and do nothing, each with the reason.
 	Notes []string
 
+	strategy strategy.Strategy // a registered one, in place of the preset's
+	explorer explore.Explorer
 	sections runfile.Sections
 	file     *file
 }
@@ -156,6 +159,12 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	s, err := read(&f)
 	if err != nil {
 		return nil, err
+	}
+	if s.strategy != nil {
+		s.Options.Strategy = s.strategy
+	}
+	if s.explorer != nil {
+		s.Options.Explore = s.explorer
 	}
 	s.Name, s.Strict, s.sections, s.file = f.Preset, f.Strict, sections, &f
 	if !s.Enabled {
