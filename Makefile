@@ -95,6 +95,13 @@ test-arm64: ## test tensors and agents on arm64 under QEMU, cross-compiled on De
 api: setup ## list what has changed in the exported API since the last release; incompatible changes must stand in CHANGELOG.md
 	@scripts/api.sh
 
+# The deliberate faults that `make test-mutants` makes: those whose name or file matches.
+MUTANTS ?= .
+
+.PHONY: test-mutants
+test-mutants: setup ## make deliberate faults, one at a time, and check that a test catches each (hours; MUTANTS=pbt/ for a part)
+	$(GO) run ./internal/test/mutants -run '$(MUTANTS)'
+
 .PHONY: learn
 learn: setup ## learning tests: do the agents reach known returns? (minutes)
 	$(GO) test -tags learning -run Learn -count=1 -v -timeout 30m ./agents/... ./trainers/... ./cli

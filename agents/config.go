@@ -1,13 +1,10 @@
 package agents
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/spaces"
 )
 
 // The values of compatibility that reproduce a release of skrl number for number, its mistakes included.
@@ -30,63 +27,64 @@ const (
 type OnPolicy struct {
 	// Rollouts is the number of timesteps between updates, T.
 	//
-	// An update learns from T × N environment steps. A larger value gives estimates with less noise and fewer updates for
-	// the same number of timesteps; a smaller one updates sooner, from less experience. Use more with few environments.
+	// An update learns from T × N environment steps. A larger value gives estimates with less noise and fewer updates
+	// for the same number of timesteps; a smaller one updates sooner, from less experience. Use more with few
+	// environments.
 	Rollouts int `yaml:"rollouts" config:"min=1"`
 	// LearningEpochs is the number of passes over a rollout in one update.
 	//
-	// More passes take more from the same rollout, at more time an update, and move the policy further from the one that
-	// collected them. Lower it, or set KLThreshold, where the KL divergence or the clip fraction grows large.
+	// More passes take more from the same rollout, at more time an update, and move the policy further from the one
+	// that collected them. Lower it, or set KLThreshold, if the KL divergence or the clip fraction grows large.
 	LearningEpochs int `yaml:"learning_epochs" config:"min=1"`
 	// MiniBatches is the number of minibatches in one pass, at most T × N, of about equal size. Every row is in one of
 	// them.
 	//
-	// More and therefore smaller minibatches make more optimizer steps, each with a noisier gradient. Fewer are faster on
-	// a GPU. Aim at minibatches of some hundreds of rows or more.
+	// More and therefore smaller minibatches make more optimizer steps, each with a noisier gradient. Fewer are
+	// faster on a GPU. Aim at minibatches of some hundreds of rows or more.
 	MiniBatches int `yaml:"mini_batches" config:"min=1"`
 	// MiniBatchSize is the number of rows of a minibatch; it must divide T × N. The default 0 leaves it to MiniBatches,
 	// which is not used otherwise. With networks that have memory it must be a multiple of SequenceLength.
 	//
-	// It is another way to say the same. Give it where the number of environments changes from run to run, and the size of
-	// a minibatch should not (rl_games, Stable-Baselines3).
+	// It is an alternative to MiniBatches. Set it if the number of environments changes from run to run, and the size
+	// of a minibatch should stay (rl_games, Stable-Baselines3).
 	MiniBatchSize int `yaml:"mini_batch_size" config:"min=0"`
 	// MiniBatchOrder is the order of the rows in a pass. "random" (default) shuffles them in every pass. "random_once"
 	// shuffles them once an update, so that every pass has the same minibatches (rsl_rl). "environments" takes them
 	// environment by environment, the steps of each in the order of time, in every pass (rl_games). With "environments"
 	// a minibatch of a multiple of T rows has whole rollouts, of the same environments in every pass.
 	//
-	// "random" makes minibatches more alike, and is the better choice in general. "environments" saves the shuffling, and
-	// is what KLAdaptiveLR with divergence "gaussian" was made for.
+	// "random" makes minibatches more alike, and is the better choice in general. "environments" saves the shuffling,
+	// and is what KLAdaptiveLR with divergence "gaussian" was made for.
 	MiniBatchOrder string `yaml:"mini_batch_order" config:"oneof=random|random_once|environments"`
 
 	// SequenceLength is L, the number of steps through which networks with memory (GRU, LSTM, RNN) learn; the default
 	// 0 is the whole rollout. It must divide Rollouts. Each sequence begins from the state that the network had then,
-	// without gradient, and memories begin anew within it where an episode ended. Minibatches are made of whole
+	// without gradient. Within a sequence, memories are cleared where an episode ended. Minibatches are made of whole
 	// sequences, of which there are Rollouts / L × N. Networks without memory do not use it.
 	//
-	// A larger value can learn to remember for longer, and an update takes more time, because the steps of a sequence
-	// come one after the other. A smaller one gives more sequences to shuffle. Make it, and with it Rollouts, longer
-	// than what must be remembered.
+	// With a larger value the networks can learn to remember for longer. An update then takes more time, because the
+	// steps of a sequence are computed one after the other. A smaller one gives more sequences to shuffle. Make it,
+	// and with it Rollouts, longer than what must be remembered.
 	SequenceLength int `yaml:"sequence_length" config:"min=0"`
 
 	// DiscountFactor is γ, how much a reward counts that comes one step later.
 	//
-	// A reward k steps ahead counts γ^k, so the agent looks about 1 / (1 − γ) steps ahead. A larger value is needed where
-	// rewards come late, and makes returns harder to predict; a smaller one learns faster where they come at once.
+	// A reward k steps ahead counts γ^k, so the agent looks about 1 / (1 − γ) steps ahead. A larger value is needed if
+	// rewards come late, and makes returns harder to predict; a smaller one learns faster if they come at once.
 	DiscountFactor float64 `yaml:"discount_factor" config:"min=0,max=1"`
 	// GAELambda is λ of generalised advantage estimation: 0 trusts the value network, 1 the rewards.
 	//
-	// A larger value has less bias and more variance. Lower it where rewards are noisy and the value loss is small, raise
-	// it where the value network predicts badly.
+	// A larger value has less bias and more variance. Lower it if rewards are noisy and the value loss is small, raise
+	// it if the value network predicts badly.
 	GAELambda float64 `yaml:"gae_lambda" config:"min=0,max=1"`
 
-	// AdvantageNormalization says over which rows advantages are made to have a mean of 0 and a deviation of 1,
-	// (A − mean) / (deviation + 1e-8): over the whole "rollout" once an update (skrl, default), over each "minibatch" when
-	// it is drawn (CleanRL, Stable-Baselines3), or over "none", which leaves them in units of reward. A minibatch of one
-	// row has no deviation and stays as it is.
+	// AdvantageNormalization says over which rows advantages are made to have a mean of 0 and a deviation of 1, (A −
+	// mean) / (deviation + 1e-8): over the whole "rollout" once an update (skrl, default), over each "minibatch" when
+	// it is drawn (CleanRL, Stable-Baselines3), or over "none", which leaves them in units of reward. A minibatch of
+	// one row has no deviation and stays as it is.
 	//
-	// With "minibatch" every optimizer step weighs its own rows alike, which adds noise where minibatches are small. With
-	// "none" the size of rewards changes the size of the policy's steps; choose it where rewards are scaled with care.
+	// With "minibatch" every optimizer step weighs its own rows alike, which adds noise if minibatches are small. With
+	// "none" the size of rewards changes the size of the policy's steps; choose it if rewards are scaled with care.
 	AdvantageNormalization string `yaml:"advantage_normalization" config:"oneof=rollout|minibatch|none"`
 
 	// LearningRate is one step size for all networks, or one a network in the order policy, value, (style value,)
@@ -100,22 +98,22 @@ type OnPolicy struct {
 	// LearningRateSchedulerKwargs are its settings (package schedulers).
 	LearningRateScheduler       string         `yaml:"learning_rate_scheduler"`
 	LearningRateSchedulerKwargs map[string]any `yaml:"learning_rate_scheduler_kwargs"`
-	// LearningRateSchedulerNetworks says whose rates the schedule changes: those of "all" networks (default), or that of the
-	// "policy" alone, so that others keep their LearningRate (rl_games: central_value_config).
+	// LearningRateSchedulerNetworks says whose rates the schedule changes: those of "all" networks (default), or that
+	// of the "policy" alone, so that others keep their LearningRate (rl_games: central_value_config).
 	//
-	// Choose "policy" where KLAdaptiveLR lowers the rate of a policy that moves too fast, and the value network should go
+	// Choose "policy" if KLAdaptiveLR lowers the rate of a policy that moves too fast, and the value network should go
 	// on learning at its own.
 	LearningRateSchedulerNetworks string `yaml:"learning_rate_scheduler_networks" config:"oneof=all|policy"`
-	// ScheduleKLThreshold is the kl_threshold of KLAdaptiveLR as it stands, which a population can change; without such a
-	// schedule 0. It is no key: the schedule's Kwargs say where it begins.
+	// ScheduleKLThreshold is the present kl_threshold of KLAdaptiveLR, which a population can change. It is 0 without
+	// such a schedule. It is not a key: LearningRateSchedulerKwargs gives its first value.
 	ScheduleKLThreshold float64 `yaml:"-"`
 	// Optimizer is "adam", "adamw" or "sgd"; WeightDecay its L2 penalty (adamw: decoupled decay).
 	//
 	// More decay keeps weights smaller, which can help a network that fits too closely; 0 is usual.
 	Optimizer   string  `yaml:"optimizer" config:"oneof=adam|adamw|sgd"`
 	WeightDecay float64 `yaml:"weight_decay" config:"min=0"`
-	// AdamEpsilon is ε, which Adam adds to the root of the second moment before it divides by it. Default 1e-8, PyTorch's
-	// and skrl's; CleanRL and Stable-Baselines3 use 1e-5 for PPO.
+	// AdamEpsilon is ε, which Adam adds to the root of the second moment before it divides by it. Default 1e-8,
+	// PyTorch's and skrl's; CleanRL and Stable-Baselines3 use 1e-5 for PPO.
 	//
 	// A larger value makes the steps of parameters with small gradients smaller; a smaller one makes all steps about as
 	// large as the learning rate. Only adam and adamw have it.
@@ -123,21 +121,21 @@ type OnPolicy struct {
 	// AdamBetas are β₁ and β₂, the decay rates of Adam's moments: of the gradient and of its square. Default 0.9 and
 	// 0.999.
 	//
-	// A larger β₁ averages the direction over more minibatches; a larger β₂ does so for the size of the steps. Only adam
-	// and adamw have them.
+	// A larger β₁ averages the direction over more minibatches; a larger β₂ does so for the size of the steps. Only
+	// adam and adamw have them.
 	AdamBetas [2]float64 `yaml:"adam_betas" config:"min=0,lt=1"`
-	// SGDMomentum is μ of sgd: each step goes down the sum of all gradients so far, those of k steps ago times μ^k. Default
-	// 0; DeepMimic and MimicKit use 0.9. Only sgd has it.
+	// SGDMomentum is μ of sgd: each step goes down the sum of all gradients so far, those of k steps ago times μ^k.
+	// Default 0; DeepMimic and MimicKit use 0.9. Only sgd has it.
 	//
 	// A larger value makes steps longer, up to 1 / (1 − μ) times, and averages their direction: lower the learning rate
 	// by as much.
 	SGDMomentum float64 `yaml:"sgd_momentum" config:"min=0,lt=1"`
 
-	// ObservationPreprocessor, StatePreprocessor and ValuePreprocessor are "RunningStandardScaler" or empty for none; the
-	// Kwargs are preprocessors.ScalerConfig's (epsilon, clip_threshold, ...).
+	// ObservationPreprocessor, StatePreprocessor and ValuePreprocessor are "RunningStandardScaler" or empty for none;
+	// the Kwargs are preprocessors.ScalerConfig's (epsilon, clip_threshold, ...).
 	//
-	// Scalers of observations and states are worth having wherever their columns differ in size; that of values wherever
-	// returns are not about 1. They must be the same when a checkpoint is restored.
+	// Scalers of observations and states are worth having wherever their columns differ in size; that of values
+	// wherever returns are not about 1. They must be the same when a checkpoint is restored.
 	ObservationPreprocessor       string         `yaml:"observation_preprocessor" config:"oneof=|RunningStandardScaler"`
 	ObservationPreprocessorKwargs map[string]any `yaml:"observation_preprocessor_kwargs"`
 	StatePreprocessor             string         `yaml:"state_preprocessor" config:"oneof=|RunningStandardScaler"`
@@ -147,62 +145,63 @@ type OnPolicy struct {
 
 	// RandomTimesteps is the number of first timesteps in which actions are uniformly random.
 	//
-	// A larger value shows the value network and the scalers more of the environment before the policy acts. 0 is usual.
+	// A larger value shows the value network and the scalers more of the environment before the policy acts. 0 is
+	// usual.
 	RandomTimesteps int `yaml:"random_timesteps" config:"min=0"`
 	// LearningStarts is the number of first timesteps during which no update is made.
 	//
 	// Rollouts that end within them are thrown away. 0 is usual.
 	LearningStarts int `yaml:"learning_starts" config:"min=0"`
 
-	// Overlap lets the agent act while it learns: during an update the environments go on stepping, by a copy of the
-	// policy as it was when that update began, and fill the next rollout. Then both wait for each other, the copy takes
-	// over what was learned, and the next update begins. Every rollout is collected by the policy as it was one update
-	// ago. The ratio of the surrogate is against that policy, and the band of RatioClip is around the policy that the
-	// update begins with (Hilton, Cobbe and Schulman 2022); clip fraction and KL divergence are from the latter. The
-	// newest value network judges a rollout's observations; the copy's has judged the last ones of truncated episodes,
-	// and with networks that have memory all of them, while stepping. Runs are as reproducible as without. An update that
-	// has begun is made to its end, also where the run is cancelled, and its figures are tracked with those of the next
-	// one. It needs models that can be made twice (Models.Make), and is not for Compatibility.
+	// Overlap lets the agent act while it learns. During an update a copy of the policy, as it was when that update
+	// began, keeps acting and fills the next rollout. When both have ended, the copy takes the new parameters and the
+	// next update begins. Every rollout is therefore collected by the policy of one update ago. The ratio of the
+	// surrogate is against that policy, and the band of RatioClip is around the policy that the update begins with
+	// (Hilton, Cobbe and Schulman 2022); clip fraction and KL divergence are from the latter. The newest value
+	// network estimates the values of a rollout's observations. The copy's estimates those of the last observations
+	// of truncated episodes, and all of them if networks have memory. Runs stay reproducible. Updates run to
+	// completion, even if the run is cancelled, and their figures are tracked with those of the next one. It needs
+	// models that can be made twice (Models.Make), and is not for Compatibility.
 	//
-	// Switch it on where stepping and learning take about equally long, and the machine has cores or a simulator to run
-	// both at once: a timestep then takes as long as the slower of the two, not as both. The first updates learn later by
-	// one rollout, which matters only where a run has few of them.
+	// Switch it on if stepping and learning take about equally long, and the machine has cores or a simulator to run
+	// both at once: a timestep then takes as long as the slower of the two, not as both. The first updates learn
+	// later by one rollout, which matters only if a run has few of them.
 	Overlap bool `yaml:"overlap"`
 
 	// GradNormClip limits the norm of all gradients together, or, with one value a network, of each network's; 0 is no
 	// limit.
 	//
-	// A smaller limit makes training steadier and, where it always applies, slower. The tracked value "Gradient / Norm"
+	// A smaller limit makes training steadier and, if it always applies, slower. The tracked value "Gradient / Norm"
 	// shows how large gradients are before it.
 	GradNormClip []float64 `yaml:"grad_norm_clip" config:"min=0,minlen=1"`
 	// RatioClip is ε of the clipped surrogate.
 	//
-	// A larger value lets an update change the probability of an action by more. Lower it where updates undo each other,
-	// raise it where the clip fraction is high and the policy moves slowly. 0.1 to 0.3 is usual.
+	// A larger value lets an update change the probability of an action by more. Lower it if updates undo each other,
+	// raise it if the clip fraction is high and the policy moves slowly. 0.1 to 0.3 is usual.
 	RatioClip float64 `yaml:"ratio_clip" config:"gt=0"`
-	// ValueClip limits how far a value prediction may move from the old one in an update; 0 is no limit. The loss is the
-	// larger of the clipped and the unclipped one.
+	// ValueClip limits how far a value prediction may move from the old one in an update; 0 is no limit. The loss is
+	// the larger of the clipped and the unclipped one.
 	//
-	// A smaller limit makes the value network change more slowly. It is in units of the standardised return where there is
-	// a ValuePreprocessor, else of the return: raise it, or set it to 0, where returns are large and not standardised.
+	// A smaller limit makes the value network change more slowly. It is in units of the standardised return if there is
+	// a ValuePreprocessor, else of the return: raise it, or set it to 0, if returns are large and not standardised.
 	ValueClip float64 `yaml:"value_clip" config:"min=0"`
 	// EntropyLossScale rewards the entropy of the policy, summed over action dimensions.
 	//
 	// A larger value keeps the policy undecided for longer, so that it explores; too large a one keeps it from ever
-	// deciding. Raise it where the entropy falls early and the return stays low.
+	// deciding. Raise it if the entropy falls early and the return stays low.
 	EntropyLossScale float64 `yaml:"entropy_loss_scale" config:"min=0"`
 	// ValueLossScale weighs the value loss against the policy loss.
 	//
-	// It matters where both share a trunk or one limit of gradients: a larger value then leaves the policy smaller steps.
+	// It matters if both share a trunk or one limit of gradients: a larger value then leaves the policy smaller steps.
 	ValueLossScale float64 `yaml:"value_loss_scale" config:"min=0"`
 	// BoundsLossScale weighs a loss for mean actions μ that lie outside ±BoundsLossLimit, with BoundsLossType "limit"
 	// the mean over rows of Σ max(μ − limit, 0)² + min(μ + limit, 0)², summed over the action's dimensions; or with
 	// "square" for all that are not 0, Σ μ² (rl_games: bounds_loss_coef, bound_loss_type). Only Gaussian policies have
 	// it, and not with Compatibility. 0 is none.
 	//
-	// A larger value brings means back sooner that have run off to where the environment clips actions and no reward can
-	// tell them apart. rl_games' files have 1e-4, those of AMP 10. The limit stands a little outside of the actions'
-	// range, 1.1 for one of ±1: raise it where actions have wider limits.
+	// A larger value brings means back sooner that have run off to where the environment clips actions and no reward
+	// can tell them apart. rl_games' files have 1e-4, those of AMP 10. The limit stands a little outside of the
+	// actions' range, 1.1 for one of ±1: raise it if actions have wider limits.
 	BoundsLossScale float64 `yaml:"bounds_loss_scale" config:"min=0"`
 	BoundsLossLimit float64 `yaml:"bounds_loss_limit" config:"gt=0"`
 	BoundsLossType  string  `yaml:"bounds_loss_type" config:"oneof=limit|square"`
@@ -214,13 +213,13 @@ type OnPolicy struct {
 	// TimeLimitBootstrap lets a truncated episode count the value of its last observation. Without it a truncation
 	// counts as an end.
 	//
-	// Switch it off where the time limit belongs to the task and the agent can see the time that is left.
+	// Switch it off if the time limit belongs to the task and the agent can see the time that is left.
 	TimeLimitBootstrap bool `yaml:"time_limit_bootstrap"`
 	// RewardsShaper changes rewards (N) in place before they are stored; timestep is the number of timesteps so far.
 	RewardsShaper func(rewards []float32, timestep int) `yaml:"rewards_shaper"`
 	// RewardsShaperScale multiplies rewards before they are stored.
 	//
-	// Lower it where returns are in the hundreds and there is no ValuePreprocessor. It does not change the best policy,
+	// Lower it if returns are in the hundreds and there is no ValuePreprocessor. It does not change the best policy,
 	// nor the returns that trainers report.
 	RewardsShaperScale float64 `yaml:"rewards_shaper_scale"`
 
@@ -231,24 +230,24 @@ type OnPolicy struct {
 	// Small networks are faster on the CPU; a GPU pays off with wide networks or thousands of environments.
 	Device string `yaml:"device"`
 	// CUDAGraphs lets the minibatches of an update be replayed on a GPU: of each size the first is made as usual, the
-	// second is recorded as a CUDA graph, and the others are one launch each instead of hundreds. What is computed is the
-	// same. Default false, because it has never run on a GPU, only on an emulated one. It has no effect with networks that
-	// have memory, KLThreshold, MixedPrecisionDtype "float16", several ranks or Compatibility, nor on the CPU, where
-	// minibatches of small networks are replayed in any case; Device may be "auto". A network of your own that reads from
-	// the device or writes to it while it computes is an error then.
+	// second is recorded as a CUDA graph, and the others are one launch each instead of hundreds. What is computed is
+	// the same. Default false, because it has never run on a GPU, only on an emulated one. It has no effect with
+	// networks that have memory, KLThreshold, MixedPrecisionDtype "float16", several ranks or Compatibility, nor on
+	// the CPU, where minibatches of small networks are replayed in any case; Device may be "auto". A network of your
+	// own that reads from the device or writes to it while it computes is an error then.
 	//
-	// True saves time where a GPU waits for the host: small networks and minibatches, and ten of them or more an update,
-	// epochs counted. It takes the memory of one minibatch more, of two where their sizes differ by a row. False launches
+	// True saves time if a GPU waits for the host: small networks and minibatches, and ten of them or more an update,
+	// epochs counted. It takes the memory of one minibatch more, of two if their sizes differ by a row. False launches
 	// every operation by itself.
 	CUDAGraphs bool `yaml:"cuda_graphs"`
 	// MixedPrecision lets the layers of all networks compute in MixedPrecisionDtype, while acting and learning; losses,
 	// parameters, gradients and the optimizer stay in float32 (Micikevicius et al. 2018; skrl: mixed_precision).
 	//
-	// It makes wide networks faster on GPUs with tensor cores and on processors that multiply in bfloat16, and small ones
-	// slower. Where the device cannot do it, that is an error when the agent is made.
+	// It makes wide networks faster on GPUs with tensor cores and on processors that multiply in bfloat16, and small
+	// ones slower. Where the device cannot do it, that is an error when the agent is made.
 	MixedPrecision bool `yaml:"mixed_precision"`
-	// MixedPrecisionDtype is "bfloat16" (default), or on a GPU "float16", whose losses are scaled so that small gradients do
-	// not vanish (an optimizer step with an infinite gradient is left out, and the scale halved).
+	// MixedPrecisionDtype is "bfloat16" (default), or on a GPU "float16", whose losses are scaled so that small
+	// gradients do not vanish (an optimizer step with an infinite gradient is left out, and the scale halved).
 	//
 	// "float16" is more precise and faster on GPUs older than NVIDIA's Ampere; "bfloat16" needs no scale.
 	MixedPrecisionDtype string `yaml:"mixed_precision_dtype" config:"oneof=bfloat16|float16"`
@@ -318,7 +317,8 @@ func (i Interval) Of(timesteps, parts int) int {
 // DefaultOnPolicy returns the settings that PPO and AMP have in common.
 func DefaultOnPolicy() OnPolicy {
 	return OnPolicy{
-		Rollouts: 16, MiniBatches: 2, MiniBatchOrder: "random", LearningRateSchedulerNetworks: "all", DiscountFactor: 0.99, GAELambda: 0.95,
+		Rollouts: 16, MiniBatches: 2, MiniBatchOrder: "random", LearningRateSchedulerNetworks: "all",
+		DiscountFactor: 0.99, GAELambda: 0.95,
 		AdvantageNormalization: "rollout", Optimizer: "adam", AdamEpsilon: 1e-8, AdamBetas: [2]float64{0.9, 0.999},
 		GradNormClip: []float64{0.5}, RatioClip: 0.2, ValueClip: 0.2, ValueLossScale: 2.5, BoundsLossLimit: 1.1,
 		BoundsLossType: "limit", TimeLimitBootstrap: true,
@@ -326,42 +326,6 @@ func DefaultOnPolicy() OnPolicy {
 		Experiment: Experiment{Directory: "runs", WriteInterval: Interval{Auto: true},
 			CheckpointInterval: Interval{Auto: true}},
 	}
-}
-
-// Validate says which of the shared settings makes no sense; networks is how many networks the agent trains.
-func (c *OnPolicy) Validate(prefix string, networks int) error {
-	if n := len(c.LearningRate); n != 1 && n != networks {
-		return fmt.Errorf("%s: \"learning_rate\" has %d values: want 1, or %d (one a network)", prefix, n, networks)
-	}
-	if n := len(c.GradNormClip); n != 1 && n != networks {
-		return fmt.Errorf("%s: \"grad_norm_clip\" has %d values: want 1, or %d (one a network)", prefix, n, networks)
-	}
-	if l := c.SequenceLength; l > 0 && c.Rollouts%l != 0 {
-		return fmt.Errorf("%s: \"sequence_length\" is %d, which does not divide \"rollouts\" (%d): "+
-			"a rollout is made of whole sequences", prefix, l, c.Rollouts)
-	}
-	if c.SGDMomentum > 0 && c.Optimizer != "sgd" {
-		return fmt.Errorf("%s: \"sgd_momentum\" is %g, but \"optimizer\" is %q, which has no such momentum: set \"optimizer\" to \"sgd\"",
-			prefix, c.SGDMomentum, c.Optimizer)
-	}
-	if c.Skrl() && (c.BoundsLossScale > 0 || c.MiniBatchOrder != "random") {
-		return fmt.Errorf("%s: \"compatibility\" is %q, which has neither \"bounds_loss_scale\" nor \"mini_batch_order\"", prefix,
-			c.Compatibility)
-	}
-	if c.Skrl() && c.Overlap {
-		return fmt.Errorf("%s: \"overlap\" is true, but \"compatibility\" is %q, which learns and acts in turns", prefix, c.Compatibility)
-	}
-	if c.Experiment.StoreSeparately {
-		return fmt.Errorf("%s: \"experiment.store_separately\" is true: gorl stores one checkpoint a time, whose arrays are named by module; set it to false", prefix)
-	}
-	if c.RewardsShaperScale == 0 {
-		return fmt.Errorf("%s: \"rewards_shaper_scale\" is 0: every reward would vanish; leave it out, or use 1", prefix)
-	}
-	return cmp.Or(
-		CheckKwargs(prefix, "learning_rate_scheduler", c.LearningRateScheduler, c.LearningRateSchedulerKwargs),
-		CheckKwargs(prefix, "observation_preprocessor", c.ObservationPreprocessor, c.ObservationPreprocessorKwargs),
-		CheckKwargs(prefix, "state_preprocessor", c.StatePreprocessor, c.StatePreprocessorKwargs),
-		CheckKwargs(prefix, "value_preprocessor", c.ValuePreprocessor, c.ValuePreprocessorKwargs))
 }
 
 // Skrl reports whether the behaviour of a release of skrl is asked for.
@@ -374,44 +338,14 @@ func (c *OnPolicy) Skrl20() bool { return c.Compatibility == SKRL2 }
 // Skrl21 is described at [OnPolicy.Skrl20].
 func (c *OnPolicy) Skrl21() bool { return c.Compatibility == SKRL21 }
 
-// Rename rewrites a dictionary of skrl 1.4's or 2.0's keys into gorl's, in a copy: "lambda", "clip_predicted_values",
-// "shared_state_preprocessor", and "state_preprocessor" where it means observations, which it does in 1.4 and wherever
-// the environment has no privileged states.
-func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, error) {
-	out := make(map[string]any, len(dict))
-	maps.Copy(out, dict)
-	if v, ok := out["clip_predicted_values"]; ok {
-		var clip struct {
-			On bool `yaml:"clip_predicted_values"`
-		}
-		given := map[string]any{"clip_predicted_values": v}
-		if err := config.Merge(&clip, given, config.Options{Prefix: prefix}); err != nil {
-			return nil, err
-		}
-		if !clip.On {
-			out["value_clip"] = 0.0
-		}
-		delete(out, "clip_predicted_values")
+// Tunable returns the shared settings that may change while training, by key. Of several learning rates or clips the
+// first stands for all: changing it scales the others.
+func (c *OnPolicy) Tunable() map[string]*float64 {
+	return map[string]*float64{
+		"learning_rate": &c.LearningRate[0], "discount_factor": &c.DiscountFactor, "gae_lambda": &c.GAELambda,
+		"grad_norm_clip": &c.GradNormClip[0], "ratio_clip": &c.RatioClip, "value_clip": &c.ValueClip,
+		"entropy_loss_scale": &c.EntropyLossScale, "value_loss_scale": &c.ValueLossScale,
+		"kl_threshold":      &c.KLThreshold,
+		"bounds_loss_scale": &c.BoundsLossScale, "schedule_kl_threshold": &c.ScheduleKLThreshold,
 	}
-	renames := [][2]string{{"lambda", "gae_lambda"}}
-	if _, has := out["observation_preprocessor"]; !has && sp.State.Kind == spaces.None {
-		renames = append(renames, [2]string{"state_preprocessor", "observation_preprocessor"},
-			[2]string{"state_preprocessor_kwargs", "observation_preprocessor_kwargs"})
-	}
-	renames = append(renames, [2]string{"shared_state_preprocessor", "state_preprocessor"},
-		[2]string{"shared_state_preprocessor_kwargs", "state_preprocessor_kwargs"})
-	// In this order: what was called state_preprocessor has moved away when another key takes the name.
-	for _, names := range renames {
-		from, to := names[0], names[1]
-		v, ok := out[from]
-		if !ok {
-			continue
-		}
-		if w, both := out[to]; both && fmt.Sprint(v) != fmt.Sprint(w) {
-			return nil, fmt.Errorf("%s: %q (%v) is an older name of %q (%v); give one of them", prefix, from, v, to, w)
-		}
-		out[to] = v
-		delete(out, from)
-	}
-	return out, nil
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
@@ -14,7 +14,7 @@ import (
 func (x suite) seeds(t *testing.T) {
 	a, b, c := x.make(t, 7, nil), x.make(t, 7, nil), x.make(t, 8, nil)
 	before := agenttest.Parameters(t, a)
-	for _, agent := range []agents.Complete{a, b, c} {
+	for _, agent := range []onpolicy.Algorithm{a, b, c} {
 		agenttest.Learn(t, agent, x.world(1), 3)
 	}
 	agenttest.Same(t, a, b)
@@ -32,8 +32,8 @@ func (x suite) seeds(t *testing.T) {
 // goroutines: two agents that train at once end like one after the other.
 func (x suite) goroutines(t *testing.T) {
 	settings := []map[string]any{nil, {"learning_rate": 2e-3, "kl_threshold": 0.05}}
-	train := func(a agents.Complete, i int) error { return agenttest.Advance(a, x.world(int64(10*i)), 40) }
-	var alone, together [2]agents.Complete
+	train := func(a onpolicy.Algorithm, i int) error { return agenttest.Advance(a, x.world(int64(10*i)), 40) }
+	var alone, together [2]onpolicy.Algorithm
 	for i := range alone {
 		alone[i], together[i] = x.make(t, int64(i), settings[i]), x.make(t, int64(i), settings[i])
 		must(t, train(alone[i], i))
@@ -54,7 +54,7 @@ func (x suite) goroutines(t *testing.T) {
 func (x suite) reseed(t *testing.T) {
 	a, b, c := x.make(t, 1, nil), x.make(t, 1, nil), x.make(t, 1, nil)
 	must(t, errors.Join(b.Reseed(5), c.Reseed(5)))
-	for _, agent := range []agents.Complete{a, b, c} {
+	for _, agent := range []onpolicy.Algorithm{a, b, c} {
 		agenttest.Learn(t, agent, x.world(2), 1)
 	}
 	agenttest.Same(t, b, c)

@@ -22,7 +22,8 @@ func (x suite) notFinite(t *testing.T) {
 	before := agenttest.Snapshot(t, a)
 	refused := func(what string, width, at int, err error) {
 		t.Helper()
-		want := fmt.Sprintf("at timestep 9: %s: environment %d, dimension %d is ", what, at/max(width, 1), at%max(width, 1))
+		want := fmt.Sprintf("at timestep 9: %s: environment %d, dimension %d is ", what, at/max(width, 1),
+			at%max(width, 1))
 		if what == "reward" {
 			want = fmt.Sprintf("at timestep 9: the reward of environment %d is ", at)
 		}

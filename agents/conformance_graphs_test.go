@@ -5,16 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
-// graphs: with cuda_graphs an agent learns what it learns without, and on the CPU the setting is ignored. On a GPU matrix
-// products depend on where in memory rows lie, so last bits may differ there.
+// graphs: with cuda_graphs an agent learns what it learns without, and on the CPU the setting is ignored. On a GPU
+// matrix products depend on where in memory rows lie, so last bits may differ there.
 func (x suite) graphs(t *testing.T) {
-	a, b := x.make(t, 1, map[string]any{"learning_epochs": 3}), x.make(t, 1, map[string]any{"learning_epochs": 3, "cuda_graphs": true})
-	for _, agent := range []agents.Complete{a, b} {
+	a, b := x.make(t, 1, map[string]any{"learning_epochs": 3}), x.make(t, 1,
+		map[string]any{"learning_epochs": 3, "cuda_graphs": true})
+	for _, agent := range []onpolicy.Algorithm{a, b} {
 		w := x.world(2)
 		agenttest.Learn(t, agent, w, 2)
 		must(t, agent.SetHyperparameters(map[string]float64{"learning_rate": 5e-4, "grad_norm_clip": 0.2}))

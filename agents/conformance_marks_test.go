@@ -12,16 +12,17 @@ import (
 
 var nan = float32(math.NaN())
 
-// invalid: what rows show that are no transition changes nothing, down to the last bit, where they are marked, and does
-// where they are not; rewards and AMP observations may even be NaN. Each environment resets in a step of its own after an
-// episode, as next-step autoreset does.
+// invalid: what rows show that are no transition changes nothing, down to the last bit, where they are marked, and
+// does where they are not; rewards and AMP observations may even be NaN. Each environment resets in a step of its own
+// after an episode, as next-step autoreset does.
 func (x suite) invalid(t *testing.T) {
 	kept, other, learning := x.make(t, 4, nil), x.make(t, 4, nil), x.make(t, 4, nil)
 	world, pending, met := x.world(3), make([]bool, rows), 0
 	for range 3 * 8 {
 		now := world.Now()
 		// In environments that only reset now, the other agents see the row of the next environment.
-		strange := agents.Observation{Observations: shown(now.Observations, pending), States: shown(now.States, pending)}
+		strange := agents.Observation{Observations: shown(now.Observations, pending), States: shown(now.States,
+			pending)}
 		actions := act(t, kept, now)
 		for _, a := range []agents.Agent{other, learning} {
 			seen := act(t, a, strange)

@@ -86,7 +86,8 @@ func (x suite) scheduled(t *testing.T) {
 func (x suite) shaping(t *testing.T) {
 	var steps []int
 	factor := float32(1)
-	a := x.make(t, 1, map[string]any{"rewards_shaper_scale": 0.5, "rewards_shaper": func(rewards []float32, timestep int) {
+	a := x.make(t, 1, map[string]any{"rewards_shaper_scale": 0.5, "rewards_shaper": func(rewards []float32,
+		timestep int) {
 		steps = append(steps, timestep)
 		for i := range rewards {
 			rewards[i] = (rewards[i] + 10) * factor
@@ -117,7 +118,8 @@ func (x suite) shaping(t *testing.T) {
 	act(t, a, w.Now())
 	tr := w.Step(make([]float32, rows*x.spaces.Action.Width()))
 	factor = float32(math.Inf(1))
-	if err := a.Record(tr); err == nil || !strings.Contains(err.Error(), "at timestep 5: the reward of environment 0 is +Inf after rewards_shaper") {
+	if err := a.Record(tr); err == nil || !strings.Contains(err.Error(),
+		"at timestep 5: the reward of environment 0 is +Inf after rewards_shaper") {
 		t.Errorf("an infinite reward after shaping: %v", err)
 	}
 	factor = 1

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
@@ -27,7 +28,7 @@ func (x suite) resume(t *testing.T) {
 			agenttest.Same(t, a, b)
 		}
 	}
-	small := func(a agents.Complete) *checkpoint.Snapshot {
+	small := func(a onpolicy.Algorithm) *checkpoint.Snapshot {
 		snap, err := a.Snapshot(agents.SnapshotOptions{})
 		must(t, err)
 		return snap
@@ -70,7 +71,8 @@ func (x suite) foreign(t *testing.T) {
 		}
 		refused("with another "+name, wrong)
 	}
-	for _, key := range []string{"agent", "format", "timestep", "updates", "random", "optimizer_steps", "rollout_steps", "scheduler", "scheduler_state"} {
+	for _, key := range []string{"agent", "format", "timestep", "updates", "random", "optimizer_steps",
+		"rollout_steps", "scheduler", "scheduler_state"} {
 		short := agenttest.Through(t, good)
 		delete(short.Values, key)
 		refused("without "+key, short)

@@ -7,10 +7,12 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -28,55 +30,68 @@ type suite struct {
 // conformance lists agents for continuous actions, with privileged states, and for choices, with every kind of
 // discriminator, and with networks that can be evolved.
 func conformance() []suite {
-	four, parts := spaces.Unbounded(4), map[string]spaces.Space{"goal": spaces.Unbounded(2), "joints": spaces.Unbounded(3)}
+	four, parts := spaces.Unbounded(4), map[string]spaces.Space{"goal": spaces.Unbounded(2),
+		"joints": spaces.Unbounded(3)}
 	one, two := spaces.NewBox(-2, 2, 1), spaces.NewBox(-2, 2, 2)
 	plain := spaces.Set{Observation: four, Action: two, AMPObservation: spaces.Unbounded(3)}
 	states := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(5), Action: one}
 	choices := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(5), Action: spaces.NewDiscrete(3),
 		AMPObservation: spaces.Unbounded(2)}
 	discriminator := architecture(plain.AMPObservation, []int{6}, 4, []int{8}, "elu")
-	parted := models.Architecture{ // the fast gradient penalty cannot read it
-		Parts:  []models.Part{{Name: "left", Width: 1}, {Name: "right", Width: 2}},
-		Latent: 3, Head: models.Stack{Hidden: []int{6}}, Activation: "tanh",
+	parted := description.Architecture{ // the fast gradient penalty cannot read it
+		Parts:  []description.Part{{Name: "left", Width: 1}, {Name: "right", Width: 2}},
+		Latent: 3, Head: description.Stack{Hidden: []int{6}}, Activation: "tanh",
 	}
 	half := map[string]any{"mixed_precision": true}
 	if tensor.BFloat16.Supported(tensor.CPU) != nil {
 		half = nil // the same agents in float32
 	}
 	// Of pictures the policy sees one of bytes and joints beside it, the value another, and the discriminator a third.
-	camera := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(5, 6, 2), "joints": spaces.Unbounded(2), "mode": spaces.Unbounded(1)})
-	seen := spaces.Set{Observation: camera, State: spaces.NewTuple(spaces.Unbounded(3), spaces.NewPicture(6, 4, 1)), Action: two}
+	camera := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(5, 6, 2),
+		"joints": spaces.Unbounded(2), "mode": spaces.Unbounded(1)})
+	seen := spaces.Set{Observation: camera, State: spaces.NewTuple(spaces.Unbounded(3), spaces.NewPicture(6, 4, 1)),
+		Action: two}
 	watched := spaces.Set{Observation: spaces.NewPicture(5, 6, 3), Action: two,
-		AMPObservation: spaces.NewDict(map[string]spaces.Space{"body": spaces.Unbounded(2), "film": spaces.NewPicture(4, 4, 1)})}
+		AMPObservation: spaces.NewDict(map[string]spaces.Space{"body": spaces.Unbounded(2),
+			"film": spaces.NewPicture(4, 4, 1)})}
 	// What rl_games' recipes ask for, all at once.
-	rlGames := map[string]any{"mini_batch_size": 8, "mini_batch_order": "environments", "bounds_loss_scale": 0.1, "bounds_loss_limit": 0.1,
+	rlGames := map[string]any{"mini_batch_size": 8, "mini_batch_order": "environments", "bounds_loss_scale": 0.1,
+		"bounds_loss_limit":              0.1,
 		"learning_rate_scheduler":        "KLAdaptiveLR",
 		"learning_rate_scheduler_kwargs": map[string]any{"step": "minibatch", "divergence": "gaussian"}}
 	overlap := map[string]any{"overlap": true}
-	differential := map[string]any{"discriminator_mode": "differential", "amp_observation_preprocessor": "RunningMeanAbsScaler"}
+	differential := map[string]any{"discriminator_mode": "differential",
+		"amp_observation_preprocessor": "RunningMeanAbsScaler"}
 	return []suite{
 		{name: "PPO/overlap", ppo: ppoMLPs, spaces: states, settings: overlap},
 		{name: "PPO/overlap/pictures", ppo: ppoCNNs, spaces: seen, settings: overlap},
 		{name: "PPO/overlap/rl_games", ppo: ppoMLPs, spaces: states, settings: both(overlap, rlGames)},
-		{name: "PPO/overlap/lstm/shared", ppo: ppoSharedLSTM, spaces: spaces.Set{Observation: four, Action: spaces.NewDiscrete(3)}, settings: overlap},
-		{name: "AMP/overlap", amp: ampMLPs, spaces: choices, settings: both(overlap, map[string]any{"discriminator_optimizer": "separate"})},
-		{name: "AMP/overlap/pictures", amp: ampCNNs, spaces: watched, settings: both(overlap, map[string]any{"observation_preprocessor": nil})},
-		{name: "AMP/overlap/lstm", amp: ampRecurrent, spaces: plain, settings: both(overlap, map[string]any{"sequence_length": 4,
-			"separate_critics": true})},
+		{name: "PPO/overlap/lstm/shared", ppo: ppoSharedLSTM, spaces: spaces.Set{Observation: four,
+			Action: spaces.NewDiscrete(3)}, settings: overlap},
+		{name: "AMP/overlap", amp: ampMLPs, spaces: choices, settings: both(overlap,
+			map[string]any{"discriminator_optimizer": "separate"})},
+		{name: "AMP/overlap/pictures", amp: ampCNNs, spaces: watched, settings: both(overlap,
+			map[string]any{"observation_preprocessor": nil})},
+		{name: "AMP/overlap/lstm", amp: ampRecurrent, spaces: plain, settings: both(overlap,
+			map[string]any{"sequence_length": 4,
+				"separate_critics": true})},
 		{name: "PPO/mixed precision", ppo: ppoMLPs, spaces: states, settings: half},
 		{name: "AMP/mixed precision", amp: ampMLPs, spaces: plain, settings: half},
 		{name: "PPO/mixed precision/GRU", ppo: ppoRecurrent, spaces: states, settings: half},
 		{name: "AMP/mixed precision/pictures", amp: ampCNNs, spaces: watched, settings: half},
-		{name: "PPO/pictures", ppo: ppoCNNs, spaces: seen, settings: map[string]any{"state_preprocessor": "RunningStandardScaler"}},
+		{name: "PPO/pictures", ppo: ppoCNNs, spaces: seen,
+			settings: map[string]any{"state_preprocessor": "RunningStandardScaler"}},
 		{name: "AMP/pictures", amp: ampCNNs, spaces: watched, settings: map[string]any{
-			"discriminator_gradient_penalty_samples": "both", "observation_preprocessor": nil, "separate_critics": true}},
+			"discriminator_gradient_penalty_samples": "both", "observation_preprocessor": nil,
+			"separate_critics": true}},
 		{name: "PPO/rl_games", ppo: ppoMLPs, spaces: states, settings: rlGames},
 		{name: "PPO/rl_games/GRU", ppo: ppoRecurrent, spaces: states, settings: rlGames},
 		{name: "AMP/rl_games", amp: ampMLPs, spaces: plain, settings: rlGames},
 		{name: "AMP/rl_games/mixed precision", amp: ampMLPs, spaces: plain, settings: both(half, rlGames)},
 		{name: "PPO/box", ppo: ppoMLPs, spaces: spaces.Set{Observation: four, Action: two}},
 		{name: "PPO/states", ppo: ppoMLPs, spaces: states},
-		{name: "PPO/multi-discrete", ppo: ppoMLPs, spaces: spaces.Set{Observation: four, Action: spaces.NewMultiDiscrete(3, 2)}},
+		{name: "PPO/multi-discrete", ppo: ppoMLPs, spaces: spaces.Set{Observation: four,
+			Action: spaces.NewMultiDiscrete(3, 2)}},
 		{name: "PPO/evolvable", ppo: ppoEvolvable, spaces: spaces.Set{Observation: spaces.NewDict(parts), Action: two}},
 		{name: "PPO/gru", ppo: ppoRecurrent, spaces: states, settings: map[string]any{"sequence_length": 4}},
 		{name: "PPO/lstm/shared", ppo: ppoSharedLSTM, spaces: spaces.Set{Observation: four,
@@ -87,7 +102,8 @@ func conformance() []suite {
 			settings: map[string]any{"discriminator_loss": "wasserstein"}},
 		{name: "AMP/bce", amp: ampMLPs, spaces: plain},
 		{name: "AMP/lsgan", amp: ampMLPs, spaces: choices, settings: map[string]any{
-			"discriminator_loss": "lsgan", "discriminator_optimizer": "separate", "discriminator_gradient_penalty_samples": "both",
+			"discriminator_loss": "lsgan", "discriminator_optimizer": "separate",
+			"discriminator_gradient_penalty_samples": "both",
 		}},
 		{name: "AMP/critic", amp: ampMLPs, spaces: plain, settings: map[string]any{
 			"discriminator_loss": "wasserstein", "separate_critics": true,
@@ -95,8 +111,10 @@ func conformance() []suite {
 		}},
 		{name: "AMP/differential", amp: ampMLPs, spaces: plain, settings: differential},
 		{name: "AMP/differential/overlap", amp: ampMLPs, spaces: plain, settings: both(overlap, differential)},
-		{name: "AMP/skills", amp: ampSkills, spaces: plain, settings: map[string]any{"latent_size": 2, "discriminator_masked_features": "1"}},
-		{name: "AMP/skills/overlap", amp: ampSkills, spaces: plain, settings: both(overlap, map[string]any{"latent_size": 2})},
+		{name: "AMP/skills", amp: ampSkills, spaces: plain, settings: map[string]any{"latent_size": 2,
+			"discriminator_masked_features": "1"}},
+		{name: "AMP/skills/overlap", amp: ampSkills, spaces: plain, settings: both(overlap,
+			map[string]any{"latent_size": 2})},
 		{name: "AMP/evolvable/one part", amp: ampEvolvable(discriminator), spaces: plain},
 		{name: "AMP/evolvable/two parts", amp: ampEvolvable(parted), spaces: plain},
 	}
@@ -119,7 +137,8 @@ func ampSkills(sp spaces.Set) amp.Models {
 }
 
 // cnn is a small convolutional network.
-var cnn = models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2, Kernel: 2, Stride: 2}},
+var cnn = models.CNNConfig{Convolutions: []description.Convolution{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2,
+	Kernel: 2, Stride: 2}},
 	Features: 6, Hidden: []int{8}, Activation: "tanh"}
 
 func ppoCNNs(sp spaces.Set) ppo.Models { return ppo.CNNs(sp, cnn) }
@@ -135,7 +154,7 @@ func ampRecurrent(sp spaces.Set) amp.Models {
 // ppoSharedLSTM has a policy and a value network on one LSTM.
 func ppoSharedLSTM(sp spaces.Set) ppo.Models {
 	return ppo.Models{Make: func(seed int64) (models.Policy, models.Network, error) {
-		net := func(cfg models.MLPConfig) *models.MLP {
+		net := func(cfg models.MLPConfig) *models.Net {
 			m, err := models.NewMLP(cfg, seed)
 			if err != nil {
 				panic(err)
@@ -180,7 +199,7 @@ func ppoEvolvable(sp spaces.Set) ppo.Models {
 	return ppo.Evolvable(sp, policy, value, models.DefaultGaussianConfig())
 }
 
-func ampEvolvable(discriminator models.Architecture) func(spaces.Set) amp.Models {
+func ampEvolvable(discriminator description.Architecture) func(spaces.Set) amp.Models {
 	return func(sp spaces.Set) amp.Models {
 		policy := architecture(sp.Observation, []int{6}, 4, []int{8}, "elu")
 		value := architecture(sp.Observation, nil, 0, []int{8}, "elu")
@@ -188,8 +207,8 @@ func ampEvolvable(discriminator models.Architecture) func(spaces.Set) amp.Models
 	}
 }
 
-func architecture(s spaces.Space, encoder []int, latent int, head []int, activation string) models.Architecture {
-	a, err := models.NewArchitecture(s, encoder, latent, head, activation)
+func architecture(s spaces.Space, encoder []int, latent int, head []int, activation string) description.Architecture {
+	a, err := description.NewArchitecture(s, encoder, latent, head, activation)
 	if err != nil {
 		panic(err)
 	}
@@ -206,7 +225,8 @@ func TestConformance(t *testing.T) {
 			{"seeds", x.seeds}, {"goroutines", x.goroutines}, {"leaks", x.leaks}, {"resume", x.resume},
 			{"foreign snapshots", x.foreign}, {"hyperparameters", x.hyperparameters}, {"scheduled", x.scheduled},
 			{"divergence", x.divergence}, {"cancellation", x.cancellation}, {"evaluation", x.evaluation},
-			{"misuse", x.misuse}, {"shaping", x.shaping}, {"first steps", x.firstSteps}, {"reseed", x.reseed}, {"invalid", x.invalid}, {"unknown", x.unknown},
+			{"misuse", x.misuse}, {"shaping", x.shaping}, {"first steps", x.firstSteps}, {"reseed", x.reseed},
+			{"invalid", x.invalid}, {"unknown", x.unknown},
 			{"graphs", x.graphs}, {"closed", x.closed}, {"not finite", x.notFinite},
 		} {
 			t.Run(fmt.Sprintf("%s/%s", x.name, test.name), func(t *testing.T) {
@@ -220,7 +240,7 @@ func TestConformance(t *testing.T) {
 const rows = 3
 
 // make makes an agent for so many rows, of settings over those of the suite, and closes it with the test.
-func (x suite) make(t testing.TB, seed int64, settings map[string]any) agents.Complete {
+func (x suite) make(t testing.TB, seed int64, settings map[string]any) onpolicy.Algorithm {
 	t.Helper()
 	a := x.unbound(t, seed, settings)
 	must(t, a.Bind(rows))
@@ -229,14 +249,15 @@ func (x suite) make(t testing.TB, seed int64, settings map[string]any) agents.Co
 }
 
 // unbound makes an agent that does not know the number of rows, and that the caller closes.
-func (x suite) unbound(t testing.TB, seed int64, settings map[string]any) (a agents.Complete) {
+func (x suite) unbound(t testing.TB, seed int64, settings map[string]any) (a onpolicy.Algorithm) {
 	t.Helper()
 	const scaler = "RunningStandardScaler"
 	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 3, "observation_preprocessor": scaler,
 		"value_preprocessor": scaler}
 	if x.amp != nil {
-		maps.Copy(all, map[string]any{"learning_rate": 1e-3, "amp_observation_preprocessor": scaler, "task_reward_scale": 0.5,
-			"amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60})
+		maps.Copy(all, map[string]any{"learning_rate": 1e-3, "amp_observation_preprocessor": scaler,
+			"task_reward_scale": 0.5,
+			"amp_batch_size":    20, "motion_dataset_size": 50, "reply_buffer_size": 60})
 	}
 	if settings["compatibility"] == nil { // skrl has none of those of the suite
 		maps.Copy(all, x.settings)
@@ -245,7 +266,8 @@ func (x suite) unbound(t testing.TB, seed int64, settings map[string]any) (a age
 	var err error
 	if x.amp != nil {
 		motions := &agenttest.Motion{Width: x.spaces.AMPObservation.Width(), Mean: 0.7, Space: x.spaces.AMPObservation}
-		a, err = amp.New(amp.Options{Spaces: x.spaces, Models: x.amp(x.spaces), Motions: motions, Dict: all, Seed: seed})
+		a, err = amp.New(amp.Options{Spaces: x.spaces, Models: x.amp(x.spaces), Motions: motions, Dict: all,
+			Seed: seed})
 	} else {
 		a, err = ppo.New(ppo.Options{Spaces: x.spaces, Models: x.ppo(x.spaces), Dict: all, Seed: seed})
 	}

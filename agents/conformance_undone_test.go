@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -59,7 +60,7 @@ func (x suite) divergence(t *testing.T) {
 }
 
 // update makes an update to its end.
-func update(a agents.Complete) error {
+func update(a onpolicy.Algorithm) error {
 	if err := a.Update(context.Background()); err != nil {
 		return err
 	}
@@ -81,7 +82,8 @@ func (c *stopAfter) Err() error {
 
 // cancellation: a cancelled update leaves the agent as before, and a second one learns as if nothing had been.
 func (x suite) cancellation(t *testing.T) {
-	for _, settings := range []map[string]any{nil, {"learning_rate_scheduler": "KLAdaptiveLR", "kl_threshold": 100.0}, {"compatibility": agents.SKRL2}, {"compatibility": agents.SKRL21}} {
+	for _, settings := range []map[string]any{nil, {"learning_rate_scheduler": "KLAdaptiveLR", "kl_threshold": 100.0},
+		{"compatibility": agents.SKRL2}, {"compatibility": agents.SKRL21}} {
 		if overlaps(x.settings) && settings["compatibility"] == nil {
 			continue // an update that has begun is made to its end, see TestOverlapCancelled
 		}

@@ -49,11 +49,11 @@ type goldenUpdate struct {
 	Rollout map[string]golden.Tensor
 	// Memory has the rewards and, for AMP, next_values as they are stored, (T, N, 1).
 	Memory map[string]golden.Tensor
-	// Targets has combined_rewards, gae_next_values or last_values, advantages and either returns (before value scaling) or
-	// scaled_returns and scaled_values.
+	// Targets has combined_rewards, gae_next_values or last_values, advantages and either returns (before value
+	// scaling) or scaled_returns and scaled_values.
 	Targets map[string]golden.Tensor
-	// State is that after the update, by the names of a snapshot; Moments are the optimizer's exp_avg and exp_avg_sq, by
-	// parameter in optimizer order.
+	// State is that after the update, by the names of a snapshot; Moments are the optimizer's exp_avg and exp_avg_sq,
+	// by parameter in optimizer order.
 	State   map[string]golden.Tensor
 	Moments []map[string]golden.Tensor
 	// Tracked are the tracked values, LearningRate the rate after the update.
@@ -110,13 +110,15 @@ func (c *goldenCase) check() error {
 		return fmt.Errorf("algorithm %q: want ppo, ppo_rnn or amp", c.Algorithm)
 	}
 	if c.Steps <= 0 || c.Envs <= 0 || c.ObservationSize <= 0 || c.ActionSize <= 0 || len(c.Updates) == 0 {
-		return fmt.Errorf("sizes T %d, N %d, observations %d, actions %d, %d updates: all must be positive", c.Steps, c.Envs, c.ObservationSize, c.ActionSize, len(c.Updates))
+		return fmt.Errorf("sizes T %d, N %d, observations %d, actions %d, %d updates: all must be positive", c.Steps,
+			c.Envs, c.ObservationSize, c.ActionSize, len(c.Updates))
 	}
 	actions := c.ActionSize
 	if c.Discrete {
 		actions = 1
 	}
-	want := map[string]int{"observations": c.ObservationSize, "next_observations": c.ObservationSize, "actions": actions,
+	want := map[string]int{"observations": c.ObservationSize, "next_observations": c.ObservationSize,
+		"actions":    actions,
 		"terminated": 1, "truncated": 1, "rewards_env": 1, "log_prob": 1, "values": 1}
 	if c.Algorithm == "amp" {
 		want["amp_observations"] = c.AMPObservationSize
@@ -124,7 +126,8 @@ func (c *goldenCase) check() error {
 	for i, u := range c.Updates {
 		for name, width := range want {
 			if x, ok := u.Rollout[name]; !ok || len(x.Data) != c.Steps*c.Envs*width {
-				return fmt.Errorf("update %d: rollout %s has %d values, want %d × %d × %d", i, name, len(x.Data), c.Steps, c.Envs, width)
+				return fmt.Errorf("update %d: rollout %s has %d values, want %d × %d × %d", i, name, len(x.Data),
+					c.Steps, c.Envs, width)
 			}
 		}
 		if len(u.State) == 0 {

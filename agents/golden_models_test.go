@@ -31,13 +31,13 @@ func (c *goldenCase) network(t *testing.T, name string) *watched {
 	net, err := models.NewMLP(models.MLPConfig{Inputs: inputs, Outputs: outputs, Recurrent: c.Recurrent,
 		Hidden: hidden, Activation: c.Activation}, 1)
 	must(t, err)
-	return &watched{MLP: net}
+	return &watched{Net: net}
 }
 
-// watched is a perceptron that keeps what it computes while gradients are followed: what an update computed, minibatch by
-// minibatch.
+// watched is a perceptron that keeps what it computes while gradients are followed: what an update computed,
+// minibatch by minibatch.
 type watched struct {
-	*models.MLP
+	*models.Net
 	Outputs [][]float32
 	t       *testing.T
 }
@@ -47,14 +47,14 @@ func (n *watched) watch(t *testing.T) { n.t = t }
 
 // Forward implements [models.Network].
 func (n *watched) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
-	out := n.MLP.Forward(s, in)
+	out := n.Net.Forward(s, in)
 	n.note(s, out)
 	return out
 }
 
 // ForwardPenalty implements [models.Critic].
 func (n *watched) ForwardPenalty(s *tensor.Scope, in models.Inputs) (out, penalty tensor.Tensor) {
-	out, penalty = n.MLP.ForwardPenalty(s, in)
+	out, penalty = n.Net.ForwardPenalty(s, in)
 	n.note(s, out)
 	return out, penalty
 }

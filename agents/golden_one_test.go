@@ -13,8 +13,8 @@ import (
 	"github.com/gorl-dev/gorl/models"
 )
 
-// description is the JSON of a case of one update.
-type description struct {
+// updateCase is the JSON of a case of one update.
+type updateCase struct {
 	Algorithm          string `json:"algorithm"`
 	Steps              int    `json:"T"`
 	Envs               int    `json:"N"`
@@ -52,7 +52,7 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 	if err != nil {
 		return nil, err
 	}
-	var d description
+	var d updateCase
 	if err := json.Unmarshal(data, &d); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,8 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 	c := &goldenCase{
 		Name: strings.TrimSuffix(path.Base(file), ".json"), Algorithm: d.Algorithm, Steps: d.Steps, Envs: d.Envs,
 		ObservationSize: d.ObservationSize, ActionSize: d.ActionSize, AMPObservationSize: d.AMPObservationSize,
-		Discrete: d.Discrete, Activation: d.Activation, Config: d.config(), Init: map[string]golden.Tensor{}, Ranks: max(1, d.WorldSize),
+		Discrete: d.Discrete, Activation: d.Activation, Config: d.config(), Init: map[string]golden.Tensor{},
+		Ranks: max(1, d.WorldSize),
 		Recurrent: models.RecurrentLayer{Kind: d.Recurrent.Type, HiddenSize: d.Recurrent.HiddenSize,
 			Layers: d.Recurrent.Layers},
 		WarmSteps: d.WarmSteps, Repaired: d.Repaired, Hidden: map[string]golden.Tensor{},
@@ -86,7 +87,7 @@ func loadOne(fsys fs.FS, file string) (*goldenCase, error) {
 }
 
 // config brings the configuration into the form that agents read.
-func (d *description) config() map[string]any {
+func (d *updateCase) config() map[string]any {
 	out := map[string]any{"compatibility": "skrl-2.0", "rollouts": d.Steps,
 		"sequence_length": d.Recurrent.SequenceLength}
 	if strings.HasPrefix(d.Versions.SKRL, "2.1.") {

@@ -12,8 +12,9 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/golden"
 )
 
-// TestGoldenRanks replays updates of two processes that skrl 2.0.0 made together, on two ranks at once: gradients are the
-// mean of both ranks', the divergence that the schedule follows, too; scalers, advantages and losses are each rank's own.
+// TestGoldenRanks replays updates of two processes that skrl 2.0.0 made together, on two ranks at once: gradients are
+// the mean of both ranks', the divergence that the schedule follows, too; scalers, advantages and losses are each
+// rank's own.
 func TestGoldenRanks(t *testing.T) {
 	list, err := golden.Sources(os.DirFS("testdata"))
 	must(t, err)

@@ -15,8 +15,8 @@ import (
 // replay is an agent made of a case's networks, with its inside.
 type replay struct {
 	c      *goldenCase
-	agent  agents.Complete
-	core   *onpolicy.Core
+	agent  onpolicy.Algorithm
+	core   onpolicy.Parts
 	policy *told
 	value  *watched
 }
@@ -113,7 +113,8 @@ func (x *replay) collect(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 			t.Fatal(err)
 		}
 		step := agents.Transition{
-			Rewards: row("rewards_env", i), Terminated: u.Rollout["terminated"].Row(i).Bools(), Truncated: u.Rollout["truncated"].Row(i).Bools(),
+			Rewards: row("rewards_env", i), Terminated: u.Rollout["terminated"].Row(i).Bools(),
+			Truncated:        u.Rollout["truncated"].Row(i).Bools(),
 			NextObservations: row("next_observations", i),
 		}
 		if _, ok := u.Rollout["amp_observations"]; ok {

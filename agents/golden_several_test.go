@@ -116,7 +116,8 @@ func (d *tracedUpdate) update(c *goldenCase, replay []golden.Tensor) (goldenUpda
 	u := goldenUpdate{
 		Rollout: map[string]golden.Tensor{}, Memory: d.Memory, Trace: d.Trace,
 		Tracked: map[string]float64{},
-		Targets: map[string]golden.Tensor{"scaled_returns": d.Returns, "scaled_values": d.Values, "advantages": d.Advantages},
+		Targets: map[string]golden.Tensor{"scaled_returns": d.Returns, "scaled_values": d.Values,
+			"advantages": d.Advantages},
 	}
 	for tag, values := range d.Tracked {
 		if len(values) != 1 {

@@ -10,8 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unsafe"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
@@ -21,8 +21,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// TestGolden replays rollouts that skrl 2.0.0 and 2.1.1 collected, for AMP with the minibatches of motion that it drew, and
-// compares everything that it computed.
+// TestGolden replays rollouts that skrl 2.0.0 and 2.1.1 collected, for AMP with the minibatches of motion that it
+// drew, and compares everything that it computed.
 func TestGolden(t *testing.T) {
 	for algorithm, run := range map[string]func(*testing.T, *goldenCase){"ppo": goldenPPO, "ppo_rnn": goldenPPO,
 		"amp": goldenAMP} {
@@ -49,12 +49,13 @@ func each(t *testing.T, algorithm string, f func(t *testing.T, c *goldenCase)) {
 					continue
 				}
 				found++
-				t.Run(path.Join(src.Name, kind.folder, strings.TrimSuffix(path.Base(file), ".json")), func(t *testing.T) {
-					if err != nil {
-						t.Fatalf("golden: %s: %v", file, err)
-					}
-					f(t, c)
-				})
+				t.Run(path.Join(src.Name, kind.folder, strings.TrimSuffix(path.Base(file), ".json")),
+					func(t *testing.T) {
+						if err != nil {
+							t.Fatalf("golden: %s: %v", file, err)
+						}
+						f(t, c)
+					})
 			}
 		}
 	}
@@ -73,8 +74,8 @@ func goldenPPO(t *testing.T, c *goldenCase) {
 	})
 	must(t, err)
 	defer a.Close()
-	core := inside(a.Complete, "Core").Interface().(*onpolicy.Core)
-	core.Overwrites = !c.Repaired
+	core := inside(a, "Parts").Interface().(onpolicy.Parts)
+	core.RepeatMemories = !c.Repaired
 	x := &replay{c, a, core, policy, value}
 	x.run(t, func(compare *golden.Comparison, i int) {
 		compareLastValues(t, compare, core, &c.Updates[i])
@@ -92,8 +93,8 @@ func goldenAMP(t *testing.T, c *goldenCase) {
 	must(t, err)
 	defer a.Close()
 	rows := &recorded{t: t}
-	inside(a.Complete, "Draw").Set(reflect.ValueOf(rows))
-	x := &replay{c, a, inside(a.Complete, "Core").Interface().(*onpolicy.Core), policy, value}
+	inside(a, "Draw").Set(reflect.ValueOf(rows))
+	x := &replay{c, a, inside(a, "Parts").Interface().(onpolicy.Parts), policy, value}
 	discriminator.watch(t)
 	x.run(t, func(compare *golden.Comparison, i int) {
 		compareLastValues(t, compare, x.core, &c.Updates[i])
@@ -105,16 +106,14 @@ func goldenAMP(t *testing.T, c *goldenCase) {
 	})
 }
 
-// inside is an exported field of what an agent hides behind its interface, by name.
-func inside(agent agents.Complete, field string) reflect.Value {
-	if g, ok := agent.(*onpolicy.Guarded); ok {
-		agent = g.Complete
-	}
-	return reflect.ValueOf(agent).Elem().FieldByName(field)
+// inside returns an exported field of an agent's learner, by name.
+func inside(agent onpolicy.Algorithm, field string) reflect.Value {
+	x := reflect.ValueOf(agent).Elem().FieldByName("learner").Elem().FieldByName(field)
+	return reflect.NewAt(x.Type(), unsafe.Pointer(x.UnsafeAddr())).Elem()
 }
 
 // compareLastValues compares the values of what followed the rollout, from which the advantages start.
-func compareLastValues(t *testing.T, compare *golden.Comparison, core *onpolicy.Core, u *goldenUpdate) {
+func compareLastValues(t *testing.T, compare *golden.Comparison, core onpolicy.Parts, u *goldenUpdate) {
 	t.Helper()
 	want, ok := u.Targets["last_values"]
 	if !ok {
@@ -128,7 +127,7 @@ func compareLastValues(t *testing.T, compare *golden.Comparison, core *onpolicy.
 	defer s.Close()
 	last := next.Row(next.Shape[0] - 1)
 	observations := tensor.From(s, last.Float32s(), int64(last.Shape[0]), int64(last.Shape[1]))
-	got, err := tensor.Float32s(core.ValueOf(s, observations, tensor.Tensor{}))
+	got, err := tensor.Float32s(core.ValuesOf(s, core.Estimator, observations, tensor.Tensor{}))
 	must(t, err)
 	golden.Compare(compare, "last values", got, want)
 }

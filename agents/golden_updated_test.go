@@ -10,8 +10,8 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// updated compares the state after an update: targets, parameters, moments, scalers, learning rate, what was tracked and
-// what single steps computed.
+// updated compares the state after an update: targets, parameters, moments, scalers, learning rate, what was tracked
+// and what single steps computed.
 func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 	t.Helper()
 	snap := x.snapshot(t)
@@ -72,8 +72,8 @@ func values(snap *checkpoint.Snapshot, name string) ([]float64, error) {
 	return wide, err
 }
 
-// targets compares what the value and policy losses were computed from. Where there is a value scaler, the rollout holds
-// standardised returns: the case's are standardised with its own statistics.
+// targets compares what the value and policy losses were computed from. Where there is a value scaler, the rollout
+// holds standardised returns: the case's are standardised with its own statistics.
 func (x *replay) targets(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 	t.Helper()
 	for _, name := range sortedKeys(u.Targets) {

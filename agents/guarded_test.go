@@ -10,6 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/exclusive"
@@ -20,7 +21,7 @@ import (
 )
 
 // failing are the methods that return an error, called as correctly as is possible without knowing the agent.
-func failing(a agents.Complete, w *agenttest.World) map[string]func() error {
+func failing(a onpolicy.Algorithm, w *agenttest.World) map[string]func() error {
 	calls := map[string]func() error{
 		"Act":                func() error { _, err := a.Act(w.Now()); return err },
 		"Record":             func() error { return a.Record(agents.Transition{}) },
@@ -42,7 +43,7 @@ func failing(a agents.Complete, w *agenttest.World) map[string]func() error {
 }
 
 // harmless calls the methods that return no error.
-func harmless(a agents.Complete) {
+func harmless(a onpolicy.Algorithm) {
 	a.SetTraining(false)
 	a.SetTraining(true)
 	a.SetStochastic(true)
@@ -123,7 +124,8 @@ func TestRefusesOverlap(t *testing.T) {
 	for name, call := range calls {
 		want := "ppo: the PPO agent with seed 7: " + name + " was called while Act is running"
 		err := call()
-		if !errors.Is(err, exclusive.ErrOverlap) || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "lock") {
+		if !errors.Is(err, exclusive.ErrOverlap) || !strings.HasPrefix(err.Error(), want) ||
+			!strings.Contains(err.Error(), "lock") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -178,37 +180,6 @@ func TestManyGoroutines(t *testing.T) {
 			}
 			all.Wait()
 			must(t, a.Close())
-		})
-	}
-}
-
-// Close and training on two goroutines: either Close is refused, or training ends with an error.
-func TestCloseWhileTraining(t *testing.T) {
-	for _, x := range conformance() {
-		switch x.name {
-		case "PPO/box", "PPO/overlap", "AMP/skills":
-		default:
-			continue
-		}
-		t.Run(x.name, func(t *testing.T) {
-			agenttest.CheckLive(t)
-			a, w := x.make(t, 1, nil), x.world(1)
-			trained, begun := make(chan error), make(chan struct{})
-			go func() {
-				err := agenttest.Advance(a, w, 20)
-				close(begun)
-				for err == nil {
-					err = agenttest.Advance(a, w, 1)
-				}
-				trained <- err
-			}()
-			<-begun
-			for a.Close() != nil { // refused while a method runs
-			}
-			err := <-trained
-			if err == nil || !strings.Contains(err.Error(), "after Close") && !errors.Is(err, exclusive.ErrOverlap) {
-				t.Errorf("training ended with %v", err)
-			}
 		})
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/distributed"
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 )
 
 // As returns the first agent in a chain of wrappers that implements T, one of the optional interfaces below or a
@@ -30,8 +30,8 @@ func As[T any](agent Agent) (T, bool) {
 type Binder interface {
 	// NumEnvs is the number of rows that Act and Record expect; 0 until it is known.
 	NumEnvs() int
-	// Bind fixes the number of environments. It does nothing where that is the number already, and it is an error where
-	// it is another.
+	// Bind fixes the number of environments. A second call with the same number does nothing; another number is an
+	// error.
 	Bind(numEnvs int) error
 }
 
@@ -59,9 +59,9 @@ type Tunable interface {
 // Planner is implemented by agents with settings that depend on the length of the run, such as a learning-rate schedule
 // with total_iters: auto. Trainers call it before training; a training loop of one's own calls it once.
 type Planner interface {
-	// Plan says how many timesteps the run has in all, those before a resumed checkpoint included. It may be called again
-	// when the run becomes longer. The notes list conflicts of the settings with this length for the user: the run has no
-	// update, or the learning rate is 0 for the rest of the run.
+	// Plan says how many timesteps the run has in all, those before a resumed checkpoint included. It may be called
+	// again when the run becomes longer. The notes list conflicts of the settings with this length for the user: the
+	// run has no update, or the learning rate is 0 for the rest of the run.
 	Plan(timesteps int) (notes []string)
 }
 
@@ -73,23 +73,25 @@ type Snapshotter interface {
 	Restore(snap *checkpoint.Snapshot) error
 }
 
-// SnapshotOptions says what a snapshot contains beside parameters, optimizer, scalers, schedule, counters and random
-// states.
+// SnapshotOptions selects what a snapshot contains in addition to parameters, optimizer, scalers, schedule, counters
+// and random states.
 type SnapshotOptions struct {
 	// Buffers adds rollout and replay memories, and the states of networks with memory, so that training continues
-	// bit for bit. Snapshots are larger then. An agent that restores a snapshot without them begins its states anew.
+	// bit for bit. Snapshots are larger then. After a snapshot without them the states of the networks start from zero.
 	Buffers bool
 }
 
 // Reseeder is implemented by agents with random sequences of their own.
 type Reseeder interface {
-	// Reseed starts all of the agent's random sequences anew. A copy of another agent needs it, or both would draw alike.
+	// Reseed restarts all of the agent's random sequences from seed. A copy of another agent needs it: otherwise both
+	// draw the same numbers.
 	Reseed(seed int64) error
 }
 
 // Stochastic is implemented by agents that can sample actions in evaluation too.
 type Stochastic interface {
-	// SetStochastic makes Act sample in evaluation (true), or take the distribution's mean or mode (false, the default).
+	// SetStochastic makes Act sample in evaluation (true), or take the distribution's mean or mode (false, the
+	// default).
 	SetStochastic(on bool)
 }
 
@@ -97,8 +99,8 @@ type Stochastic interface {
 // package pbt/evolution changes them.
 type Evolvable interface {
 	// Architectures returns them by the networks' names, which are the prefixes of their parameters in snapshots:
-	// "policy", "value", "discriminator", "style_value". Networks without one (models.Shaped) are left out.
-	Architectures() map[string]models.Architecture
+	// "policy", "value", "discriminator", "style_value". Networks without one are left out.
+	Architectures() map[string]description.Architecture
 }
 
 // Recurrent is implemented by agents that depend on what they saw before: their networks have memory
@@ -120,20 +122,20 @@ type Recurrent interface {
 }
 
 // Terminator is implemented by agents that may end episodes in training, because what an environment shows has become
-// worthless to learn from. Trainers hand what it says to the environment (envs.Terminator) before every step of training;
-// a training loop of one's own does the same.
+// worthless to learn from. Trainers hand what it says to the environment (envs.Terminator) before every step of
+// training; a training loop of one's own does the same.
 type Terminator interface {
 	// Terminates reports whether the agent's settings ask for it, so that the environment must be able to.
 	Terminates() bool
-	// Terminations says, (N), which environments' episodes the next step is to terminate, as the last Record came to; nil
-	// where there are none, and in evaluation. The slice is the agent's and overwritten by the next call. What the agent
-	// counts for it begins anew where an episode ends, and with ResetHidden.
+	// Terminations says, (N), which environments' episodes the next step is to terminate, as the last Record came to;
+	// nil if there are none, and in evaluation. The slice is the agent's and overwritten by the next call. What the
+	// agent counts for it starts from 0 at the end of an episode and with ResetHidden.
 	Terminations() []bool
 }
 
 // Overlapping is implemented by agents whose updates may go on after Update has returned (OnPolicy.Overlap). Whatever
 // reads or changes what is learned waits for an update in progress by itself: Snapshot, Restore, SetHyperparameters, an
-// evaluation. Trainers call Wait where a run ends.
+// evaluation. Trainers call Wait if a run ends.
 type Overlapping interface {
 	// Wait returns when no update is in progress. Its error is that of the update, which has been undone then; the next
 	// Wait or Update makes it again. A cancelled context ends the waiting, and not the update.
@@ -142,7 +144,7 @@ type Overlapping interface {
 
 // Distributed is implemented by agents that several processes may train together. Trainers ask it who else trains.
 type Distributed interface {
-	// Ranks returns this process's part, nil where it is alone.
+	// Ranks returns this process's part, nil if it is alone.
 	Ranks() *distributed.Group
 }
 

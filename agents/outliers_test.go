@@ -13,8 +13,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// A finite value that ruins running statistics is noted once, with its field, dimension, environment, timestep and value, in
-// the first update and in later ones. Ordinary values and rare events are not.
+// A finite value that ruins running statistics is noted once, with its field, dimension, environment, timestep and
+// value, in the first update and in later ones. Ordinary values and rare events are not.
 func TestOutliersAreNoted(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1),
 		AMPObservation: spaces.Unbounded(2)}
@@ -25,7 +25,8 @@ func TestOutliersAreNoted(t *testing.T) {
 		want  string
 	}{
 		{"nothing", nil, nil, ""},
-		{"a rare event", func(now agents.Observation) { now.Observations[1] = 900 }, func(tr agents.Transition) { tr.Rewards[1] = 500 }, ""},
+		{"a rare event", func(now agents.Observation) { now.Observations[1] = 900 },
+			func(tr agents.Transition) { tr.Rewards[1] = 500 }, ""},
 		{"observations", func(now agents.Observation) { now.Observations[5] = 1e8 }, nil,
 			"amp: observations: environment 1, dimension 2 is 1e+08 at timestep %, where the others have mean "},
 		{"states", func(now agents.Observation) { now.States[4] = -1e8 }, nil,
@@ -62,10 +63,12 @@ func TestOutliersAreNoted(t *testing.T) {
 					}
 				}
 				want := strings.Replace(test.want, "%", strconv.Itoa(at), 1)
-				if want == "" && len(notes) > 0 || want != "" && (len(notes) != 1 || !strings.HasPrefix(notes[0], want)) {
+				if want == "" && len(notes) > 0 || want != "" && (len(notes) != 1 ||
+					!strings.HasPrefix(notes[0], want)) {
 					t.Errorf("%s at timestep %d, %v: noted %q, want %q once", test.name, at, settings, notes, want)
 				}
-				if more := "(1 more dimensions"; len(notes) > 0 && strings.Contains(notes[0], more) != (test.name == "two columns") {
+				if more := "(1 more dimensions"; len(notes) > 0 && strings.Contains(notes[0],
+					more) != (test.name == "two columns") {
 					t.Errorf("%s: %q", test.name, notes[0])
 				}
 			}
@@ -73,8 +76,8 @@ func TestOutliersAreNoted(t *testing.T) {
 	}
 }
 
-// A reward whose square float32 cannot sum is refused before anything changes, and an update whose returns have become so
-// large is undone with its statistics.
+// A reward whose square float32 cannot sum is refused before anything changes, and an update whose returns have
+// become so large is undone with its statistics.
 func TestRewardsTooLarge(t *testing.T) {
 	x := suite{ppo: ppoMLPs, spaces: spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2)}}
 	a, w := x.make(t, 1, map[string]any{"discount_factor": 1.0, "lambda": 1.0}), x.world(2)
@@ -100,7 +103,8 @@ func TestRewardsTooLarge(t *testing.T) {
 	}
 	before := agenttest.Snapshot(t, a)
 	var diverged *agents.DivergedError
-	if err := a.Update(context.Background()); !errors.As(err, &diverged) || !strings.Contains(err.Error(), "value_preprocessor has become") {
+	if err := a.Update(context.Background()); !errors.As(err, &diverged) || !strings.Contains(err.Error(),
+		"value_preprocessor has become") {
 		t.Errorf("returns of 9e18: %v", err)
 	}
 	unchanged(t, a, before, "after returns of 9e18")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
@@ -33,7 +34,7 @@ func overlapping(t *testing.T, run func(t *testing.T, x suite)) {
 // while one of them acts.
 type byTurns struct {
 	t              testing.TB
-	actor, learner agents.Complete
+	actor, learner onpolicy.Algorithm
 }
 
 // collect makes a rollout.
@@ -43,7 +44,8 @@ func (b byTurns) collect(w *agenttest.World) { agenttest.Fill(b.t, b.actor, w) }
 func (b byTurns) learn() {
 	rollout, before := agenttest.Snapshot(b.t, b.actor), agenttest.Snapshot(b.t, b.learner)
 	layout.DropRollout(before) // with what the learner would act
-	must(b.t, b.learner.Restore(exchanged(before, rollout, layout.IsRollout, layout.RolloutSteps, layout.SequenceLength, layout.Timestep)))
+	must(b.t, b.learner.Restore(exchanged(before, rollout, layout.IsRollout, layout.RolloutSteps,
+		layout.SequenceLength, layout.Timestep)))
 	must(b.t, update(b.learner))
 	must(b.t, b.actor.Restore(exchanged(before, rollout, func(name string) bool {
 		return name == layout.ActingGenerator || strings.HasPrefix(name, layout.Hidden(""))
@@ -71,7 +73,8 @@ func exchanged(a, b *checkpoint.Snapshot, which func(array string) bool, values 
 // bit.
 func TestOverlapByTurns(t *testing.T) {
 	overlapping(t, func(t *testing.T, x suite) {
-		adaptive := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "kl_threshold": 0.02, "random_timesteps": 11}
+		adaptive := map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "kl_threshold": 0.02,
+			"random_timesteps": 11}
 		for _, settings := range []map[string]any{nil, adaptive} {
 			if x.settings["learning_rate_scheduler"] != nil && settings != nil {
 				continue
@@ -91,7 +94,8 @@ func TestOverlapByTurns(t *testing.T) {
 			if w.Ended == 0 {
 				t.Fatal("no episode has ended")
 			}
-			got, actor, learner := agenttest.Snapshot(t, over), agenttest.Snapshot(t, b.actor), agenttest.Snapshot(t, b.learner)
+			got, actor, learner := agenttest.Snapshot(t, over), agenttest.Snapshot(t, b.actor), agenttest.Snapshot(t,
+				b.learner)
 			layout.DropRollout(learner)
 			want := exchanged(learner, actor, func(name string) bool {
 				return layout.IsRollout(name) || name == layout.ActingGenerator
@@ -118,7 +122,8 @@ func TestOverlapByTurns(t *testing.T) {
 func TestOverlapDivergence(t *testing.T) {
 	overlapping(t, func(t *testing.T, x suite) {
 		for epochs, most := range map[int]float64{1: 1e-5, 2: 1e9} {
-			settings := map[string]any{"learning_epochs": epochs, "mini_batches": 1, "mini_batch_size": 0, "learning_rate": 0.01}
+			settings := map[string]any{"learning_epochs": epochs, "mini_batches": 1, "mini_batch_size": 0,
+				"learning_rate": 0.01}
 			a := x.make(t, 1, settings)
 			agenttest.Learn(t, a, x.world(2), 3)
 			must(t, a.Wait(context.Background()))
@@ -189,25 +194,30 @@ func TestOverlapCancelled(t *testing.T) {
 func TestOverlapNeedsMake(t *testing.T) {
 	agenttest.CheckLive(t)
 	sp := conformance()[0].spaces
-	policy, value, err := models.ActorCritic(sp, []int{4}, "tanh", models.DefaultGaussianConfig(), 1)
-	must(t, err)
-	_, err = ppo.New(ppo.Options{Spaces: sp, Models: ppo.Models{Policy: policy, Value: value}, Dict: map[string]any{"overlap": true}})
-	if err == nil || !strings.Contains(err.Error(), "Models.Make") {
-		t.Errorf("networks without Make: %v", err)
+	make := func(hidden int) (models.Policy, models.Network) {
+		policy, value, err := models.ActorCritic(sp, []int{hidden}, "tanh", models.DefaultGaussianConfig(), 1)
+		must(t, err)
+		return policy, value
 	}
 	calls := 0
-	_, err = ppo.New(ppo.Options{Spaces: sp, Dict: map[string]any{"overlap": true}, Models: ppo.Models{
-		Make: func(seed int64) (models.Policy, models.Network, error) {
+	policy, value := make(4)
+	again, same := make(4)
+	for want, m := range map[string]ppo.Models{
+		"Models.Make": {Policy: policy, Value: value},
+		"make other ones": {Make: func(int64) (models.Policy, models.Network, error) {
+			return again, same,
+				nil
+		}},
+		"same networks every time": {Make: func(int64) (models.Policy, models.Network, error) {
 			calls++
-			return models.ActorCritic(sp, []int{4 * calls}, "tanh", models.DefaultGaussianConfig(), seed)
-		}}})
-	if err == nil || !strings.Contains(err.Error(), "same networks every time") {
-		t.Errorf("other networks: %v", err)
-	}
-	for _, compatibility := range []string{agents.SKRL2, agents.SKRL21} {
-		_, err = ppo.FromDict(map[string]any{"overlap": true, "compatibility": compatibility}, sp)
-		if err == nil || !strings.Contains(err.Error(), "overlap") {
-			t.Errorf("with compatibility %q: %v", compatibility, err)
+			p,
+				v := make(4 * calls)
+			return p, v, nil
+		}},
+	} {
+		_, err := ppo.New(ppo.Options{Spaces: sp, Models: m, Dict: map[string]any{"overlap": true}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }
@@ -232,13 +242,16 @@ func TestOverlapMotions(t *testing.T) {
 			continue
 		}
 		asked, within := 0, true // the race detector sees where both are used at once
-		source := shared{&agenttest.Motion{Width: x.spaces.AMPObservation.Width(), Mean: 0.7, Space: x.spaces.AMPObservation}, func() {
+		source := shared{&agenttest.Motion{Width: x.spaces.AMPObservation.Width(), Mean: 0.7,
+			Space: x.spaces.AMPObservation}, func() {
 			if asked++; !within {
 				t.Error("the source was asked outside of a call")
 			}
 		}}
-		a, err := amp.New(amp.Options{Spaces: x.spaces, NumEnvs: rows, Models: x.amp(x.spaces), Motions: source, Seed: 1,
-			Dict: both(x.settings, map[string]any{"rollouts": 8, "amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60})})
+		a, err := amp.New(amp.Options{Spaces: x.spaces, NumEnvs: rows, Models: x.amp(x.spaces), Motions: source,
+			Seed: 1,
+			Dict: both(x.settings, map[string]any{"rollouts": 8, "amp_batch_size": 20, "motion_dataset_size": 50,
+				"reply_buffer_size": 60})})
 		must(t, err)
 		agenttest.Close(t, a)
 		w := x.world(3)
@@ -254,7 +267,8 @@ func TestOverlapMotions(t *testing.T) {
 			want = 0
 		}
 		if asked != want {
-			t.Errorf("%s: the source was asked %d times, want %d: once at the beginning and once an update, of differences never", x.name, asked, want)
+			t.Errorf("%s: the source was asked %d times, want %d: once at the beginning and once an update, of "+
+				"differences never", x.name, asked, want)
 		}
 	}
 }

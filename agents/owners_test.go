@@ -5,18 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
 // lender makes agents with networks that were made before. Two agents share one of them.
 type lender struct {
 	network string // that they share
-	new     func(seed int64, m amp.Models, settings map[string]any) (agents.Complete, error)
+	new     func(seed int64, m amp.Models, settings map[string]any) (onpolicy.Algorithm, error)
 	make    func(seed int64) (amp.Models, error)
 	share   func(from, to *amp.Models)
 }
@@ -25,15 +24,15 @@ func lenders() (all []lender) {
 	three := spaces.Unbounded(3)
 	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(3), AMPObservation: three}
 	small := map[string]any{"rollouts": 4, "mini_batches": 2}
-	newPPO := func(seed int64, m amp.Models, settings map[string]any) (agents.Complete, error) {
+	newPPO := func(seed int64, m amp.Models, settings map[string]any) (onpolicy.Algorithm, error) {
 		return ppo.New(ppo.Options{Spaces: sp, NumEnvs: rows, Seed: seed, Dict: both(settings, small),
 			Models: ppo.Models{Policy: m.Policy, Value: m.Value}})
 	}
-	type maker func(seed int64, m amp.Models, settings map[string]any) (agents.Complete, error)
+	type maker func(seed int64, m amp.Models, settings map[string]any) (onpolicy.Algorithm, error)
 	newAMP := func(more map[string]any) maker {
 		memories := map[string]any{"amp_batch_size": 8, "motion_dataset_size": 20, "reply_buffer_size": 20}
 		small := both(more, both(small, memories))
-		return func(seed int64, m amp.Models, settings map[string]any) (agents.Complete, error) {
+		return func(seed int64, m amp.Models, settings map[string]any) (onpolicy.Algorithm, error) {
 			return amp.New(amp.Options{Spaces: sp, NumEnvs: rows, Seed: seed, Models: m, Dict: both(settings, small),
 				Motions: &agenttest.Motion{Width: 3, Mean: 0.7, Space: sp.AMPObservation}})
 		}
@@ -52,16 +51,11 @@ func lenders() (all []lender) {
 	value := func(from, to *amp.Models) { to.Value.Close(); to.Value = from.Value }
 	return []lender{
 		{"policy", newPPO, perceptrons, policy},
-		{"value", newPPO, perceptrons, value},
 		{"policy", newPPO, trunk, func(from, to *amp.Models) { policy(from, to); value(from, to) }},
-		{"policy", skills, ampSkills(sp).Make, policy},
-		{"value", critics, ampMLPs(sp).Make, value},
 		{"discriminator", skills, ampSkills(sp).Make,
 			func(from, to *amp.Models) { to.Discriminator.Close(); to.Discriminator = from.Discriminator }},
 		{"style_value", critics, ampMLPs(sp).Make,
 			func(from, to *amp.Models) { to.StyleValue.Close(); to.StyleValue = from.StyleValue }},
-		{"encoder", skills, ampSkills(sp).Make,
-			func(from, to *amp.Models) { to.Encoder.Close(); to.Encoder = from.Encoder }},
 	}
 }
 
@@ -101,22 +95,10 @@ func TestNetworkBelongsToOneAgent(t *testing.T) {
 				t.Error("the first agent learns nothing")
 			}
 			must(t, first.Close())
-			if _, err := l.new(3, given, nil); err == nil || !strings.Contains(err.Error(), "an agent closes its networks") {
+			if _, err := l.new(3, given, nil); err == nil || !strings.Contains(err.Error(),
+				"an agent closes its networks") {
 				t.Errorf("a closed network: %v", err)
 			}
 		})
-	}
-}
-
-// With overlap Make is called twice, and may not return the same networks.
-func TestOverlapNeedsOtherNetworks(t *testing.T) {
-	agenttest.CheckLive(t)
-	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(3)}
-	policy, value, err := ppoMLPs(sp).Make(1)
-	must(t, err)
-	again := func(int64) (models.Policy, models.Network, error) { return policy, value, nil }
-	_, err = ppo.New(ppo.Options{Spaces: sp, Models: ppo.Models{Make: again}, Dict: map[string]any{"overlap": true}})
-	if err == nil || !strings.Contains(err.Error(), "must make other ones every time") {
-		t.Error(err)
 	}
 }

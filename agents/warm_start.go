@@ -11,12 +11,12 @@ import (
 )
 
 // WarmStart gives an agent what another one has learned: the parameters of every network that both have, and the
-// statistics of every scaler that both have. The optimizer, schedule, counters and random sequences stay those of to, and
-// so does every network that from does not have: AMP that goes on from a PPO agent keeps its new discriminator.
+// statistics of every scaler that both have. The optimizer, schedule, counters and random sequences stay those of to,
+// and so does every network that from does not have: AMP that goes on from a PPO agent keeps its new discriminator.
 //
-// from is the snapshot of an agent or of a trainer, see [Snapshotter]. taken lists the networks and scalers, sorted. It is
-// an error, before anything is changed, where from has no policy of this shape, or a network or scaler that both have
-// differs in its parameters.
+// from is the snapshot of an agent or of a trainer, see [Snapshotter]. taken lists the networks and scalers, sorted.
+// It is an error, before anything is changed, where from has no policy of this shape, or a network or scaler that
+// both have differs in its parameters.
 func WarmStart(to Snapshotter, from *checkpoint.Snapshot) (taken []string, err error) {
 	own, err := to.Snapshot(SnapshotOptions{})
 	if err != nil {
@@ -46,13 +46,15 @@ func WarmStart(to Snapshotter, from *checkpoint.Snapshot) (taken []string, err e
 		slices.Sort(ours[part])
 		slices.Sort(theirs[part])
 		if !slices.Equal(ours[part], theirs[part]) {
-			return nil, fmt.Errorf("agents: warm start: the checkpoint's %s has %s, this agent's %s: give the same models", part,
+			return nil, fmt.Errorf("agents: warm start: the checkpoint's %s has %s, this agent's %s: give the "+
+				"same models", part,
 				strings.Join(theirs[part], ", "), strings.Join(ours[part], ", "))
 		}
 		for _, name := range ours[part] {
 			mine, other := own.Arrays[name], from.Arrays[name]
 			if !slices.Equal(mine.Shape, other.Shape) || mine.DType != other.DType {
-				return nil, fmt.Errorf("agents: warm start: %s is %s %v, the checkpoint's %s %v: give the same models and spaces",
+				return nil, fmt.Errorf("agents: warm start: %s is %s %v, the checkpoint's %s %v: give the same "+
+					"models and spaces",
 					name, mine.DType, mine.Shape, other.DType, other.Shape)
 			}
 			own.Arrays[name] = other

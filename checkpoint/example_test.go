@@ -3,7 +3,6 @@ package checkpoint_test
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -46,31 +45,6 @@ func ExampleNewStore() {
 	// 1 [1 0.5] <nil>
 }
 
-// A checkpoint is read by the path of its data or of its manifest, which holds it to its checksum.
-func ExampleLoad() {
-	dir, err := os.MkdirTemp("", "checkpoints")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	store, err := checkpoint.NewStore(dir, checkpoint.Options{})
-	if err != nil {
-		panic(err)
-	}
-	snap := checkpoint.NewSnapshot()
-	snap.Arrays["parameters"] = checkpoint.ArrayFloat32([]int64{2}, []float32{1, 0.5})
-	if _, err := store.Save("agent_100", 100, snap); err != nil {
-		panic(err)
-	}
-	saved, err := checkpoint.Load(filepath.Join(dir, "agent_100.safetensors"))
-	if err != nil {
-		panic(err)
-	}
-	parameters, err := saved.Snapshot.Float32s("parameters", 2)
-	fmt.Println(saved.Manifest.Step, parameters, err)
-	// Output: 100 [1 0.5] <nil>
-}
-
 func ExampleNewSnapshot() {
 	snap := checkpoint.NewSnapshot()
 	snap.Arrays["policy/net.0.weight"] = checkpoint.ArrayFloat32([]int64{1, 2}, []float32{0.25, -1})
@@ -90,25 +64,4 @@ func ExampleNewSnapshot() {
 	// Output:
 	// [0.25 -1] <nil>
 	// 12 <nil>
-}
-
-func ExampleWriteFile() {
-	dir, err := os.MkdirTemp("", "report")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "report.txt")
-	err = checkpoint.WriteFile(path, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, "whole or not at all")
-		return err
-	})
-	if err != nil {
-		panic(err)
-	}
-	text, err := os.ReadFile(path)
-	fmt.Print(string(text), err)
-	// Output:
-	// whole or not at all
-	// <nil>
 }

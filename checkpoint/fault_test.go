@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// contents makes a snapshot whose every byte follows from the step, so that a reader can tell whether it is whole.
+// contents makes a snapshot whose bytes all follow from the step, so that a reader can check all of it.
 func contents(step int64) *Snapshot {
 	s := NewSnapshot()
 	r := rand.New(rand.NewPCG(uint64(step), 1))
@@ -22,7 +22,7 @@ func contents(step int64) *Snapshot {
 	return s
 }
 
-// verify reports whether a snapshot is the whole of contents(step), step being the manifest's.
+// verify returns an error unless a snapshot equals contents(step), by the manifest's step.
 func verify(got *Saved) error {
 	want := contents(got.Manifest.Step)
 	step, err := got.Snapshot.Int("step")
@@ -30,7 +30,8 @@ func verify(got *Saved) error {
 		return err
 	}
 	if step != got.Manifest.Step || len(got.Snapshot.Arrays) != len(want.Arrays) {
-		return fmt.Errorf("step %d of %d arrays, want %d of %d", step, len(got.Snapshot.Arrays), got.Manifest.Step, len(want.Arrays))
+		return fmt.Errorf("step %d of %d arrays, want %d of %d", step, len(got.Snapshot.Arrays), got.Manifest.Step,
+			len(want.Arrays))
 	}
 	for name, a := range want.Arrays {
 		if string(got.Snapshot.Arrays[name].Data) != string(a.Data) {
@@ -43,18 +44,14 @@ func verify(got *Saved) error {
 func memStore(t *testing.T, m *memFS, keep int) *Store {
 	t.Helper()
 	s, err := newStore("runs", Options{Keep: keep}, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
 func mustSave(t *testing.T, s *Store, step int64) string {
 	t.Helper()
 	path, err := s.Save(fmt.Sprintf("agent_%d", step), step, contents(step))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return path
 }
 
@@ -67,16 +64,12 @@ func survives(t *testing.T, m *memFS, atLeast int64, keep int) {
 	if err != nil {
 		t.Fatalf("nothing valid is left: %v; %v\n%s", err, damaged, strings.Join(m.log, "\n"))
 	}
-	if err := verify(got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, verify(got))
 	if got.Manifest.Step < atLeast {
 		t.Fatalf("the latest is step %d, want at least %d (%v)", got.Manifest.Step, atLeast, damaged)
 	}
 	mustSave(t, s, 100)
-	if got, _, err := s.Latest(); err != nil || got.Manifest.Step != 100 || verify(got) != nil {
-		t.Fatalf("after another save the latest is %+v, %v", got, err)
-	}
+	wantLatest(t, s, 100)
 }
 
 // Every operation of a save fails in turn, alone or with all that follow, on file systems with links and without; then
@@ -139,6 +132,11 @@ func saveFaults(t *testing.T, keep int, failAfter, noLinks bool) {
 
 // Faults while reading are never taken for an empty store.
 func TestLatestFaults(t *testing.T) {
+	full := newMemFS()
+	full.failAt = 1
+	if _, err := newStore("x", Options{}, full); !errors.Is(err, errFault) {
+		t.Errorf("mkdir fails with %v", err)
+	}
 	for failAt := 1; ; failAt++ {
 		m := newMemFS()
 		s := memStore(t, m, 0)
@@ -153,24 +151,10 @@ func TestLatestFaults(t *testing.T) {
 		case err != nil && !errors.Is(err, errFault):
 			t.Errorf("operation %d: the error hides the fault: %v", failAt, err)
 		case err == nil && got.Manifest.Step == 1 && len(damaged) == 0:
-			t.Errorf("operation %d: an older snapshot is given and nothing said", failAt)
+			t.Errorf("operation %d: an older snapshot is given without a report", failAt)
 		case err == nil && verify(got) != nil:
 			t.Errorf("operation %d: %v", failAt, verify(got))
 		}
 		m.failAt = 0
-	}
-}
-
-func TestNewStoreErrors(t *testing.T) {
-	m := newMemFS()
-	m.failAt = 1
-	if _, err := newStore("x", Options{}, m); !errors.Is(err, errFault) {
-		t.Errorf("mkdir fails with %v", err)
-	}
-	if _, err := NewStore("", Options{}); err == nil {
-		t.Error("an empty directory is accepted")
-	}
-	if _, err := newStore("x", Options{Keep: -1}, newMemFS()); err == nil {
-		t.Error("a negative Keep is accepted")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// WriteFile replaces the file at path, or creates it, by what write writes: it writes a temporary file in the same
-// folder, syncs it, renames it to path and syncs the folder. After an error, or a crash at any moment, path has its old
+// WriteFile replaces the file at path, or creates it. It calls write with a temporary file in the same folder, syncs
+// the file, renames it to path, and syncs the folder. After an error, or a crash at any moment, path has its old
 // contents or all of the new ones.
 func WriteFile(path string, write func(w io.Writer) error) error {
 	if err := durable.WriteFile(path, write); err != nil {
@@ -22,7 +22,7 @@ func WriteFile(path string, write func(w io.Writer) error) error {
 	return nil
 }
 
-// readFile reads a whole file of at most limit bytes. The memory grows with what is there.
+// readFile reads a whole file of at most limit bytes.
 func readFile(fsys durable.FS, path string, limit int64) ([]byte, error) {
 	f, err := fsys.Open(path)
 	if err != nil {
@@ -36,29 +36,12 @@ func readFile(fsys durable.FS, path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// openExactly opens a regular file that has this size.
-func openExactly(fsys durable.FS, path string, size int64) (durable.File, error) {
-	info, err := fsys.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() != size || !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: sizeError{info.Size(), size}}
-	}
-	return fsys.Open(path)
-}
-
-// sizeError says that a file has not the size it was written with.
-type sizeError struct{ have, want int64 }
-
-func (e sizeError) Error() string { return fmt.Sprintf("%d bytes of %d", e.have, e.want) }
-
-// verifyData holds a data file against its manifest.
+// verifyData compares a data file with its manifest.
 func verifyData(fsys durable.FS, path string, m Manifest) error {
 	return copyData(io.Discard, fsys, path, m)
 }
 
-// readData reads a data file and holds it against its manifest.
+// readData reads a data file and compares it with its manifest.
 func readData(fsys durable.FS, path string, m Manifest) (*Snapshot, error) {
 	var data bytes.Buffer
 	if err := copyData(&data, fsys, path, m); err != nil {
@@ -66,50 +49,45 @@ func readData(fsys durable.FS, path string, m Manifest) (*Snapshot, error) {
 	}
 	snap, err := decode(data.Bytes())
 	if err != nil {
-		return nil, &DamagedError{Path: path, Reason: err.Error(), Err: err}
+		return nil, asDamaged(path, err)
 	}
 	return snap, nil
 }
 
-// copyData copies a data file to w, and returns an error where it has not the size and the checksum of its manifest.
-// The size is compared first, before there is memory for it.
+// copyData copies a data file to w. It returns a DamagedError unless the file has the size and the checksum of its
+// manifest. It compares the size first, before it takes memory.
 func copyData(w io.Writer, fsys durable.FS, path string, m Manifest) error {
-	f, err := openExactly(fsys, path, m.Size)
+	damaged := func(reason string, args ...any) error {
+		return &DamagedError{Path: path, Reason: fmt.Sprintf(reason, args...)}
+	}
+	info, err := fsys.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &DamagedError{Path: path, Reason: "the data file is missing", Err: err}
+	case err != nil:
+		return asDamaged(path, err)
+	case info.Size() < m.Size:
+		return damaged("it is truncated: %d bytes of %d", info.Size(), m.Size)
+	case info.Size() > m.Size || !info.Mode().IsRegular():
+		return damaged("it is another file than was saved: %d bytes of %d", info.Size(), m.Size)
+	}
+	f, err := fsys.Open(path)
 	if err != nil {
-		return unread(path, err)
+		return asDamaged(path, err)
 	}
 	if buffer, ok := w.(*bytes.Buffer); ok {
 		buffer.Grow(int(m.Size))
 	}
 	sum := sha256.New()
 	n, err := io.CopyN(io.MultiWriter(w, sum), f, m.Size)
-	if errors.Is(err, io.EOF) {
-		err = sizeError{n, m.Size}
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return unread(path, err)
-	}
-	if hex.EncodeToString(sum.Sum(nil)) != m.SHA256 {
-		return altered(path)
+	closed := f.Close()
+	switch {
+	case errors.Is(err, io.EOF):
+		return damaged("it is truncated: %d bytes of %d", n, m.Size)
+	case err != nil || closed != nil:
+		return asDamaged(path, errors.Join(err, closed))
+	case hex.EncodeToString(sum.Sum(nil)) != m.SHA256:
+		return damaged("its contents were altered: the checksum is not the manifest's")
 	}
 	return nil
-}
-
-// unread is the error of a data file that could not be read whole.
-func unread(path string, err error) *DamagedError {
-	d := &DamagedError{Path: path, Reason: err.Error(), Err: err}
-	var size sizeError
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		d.Reason = "the data file is missing"
-	case errors.As(err, &size) && size.have < size.want:
-		d.Reason = fmt.Sprintf("it is truncated: %v", size)
-	case errors.As(err, &size):
-		d.Reason = fmt.Sprintf("it is another file than was saved: %v", size)
-	}
-	return d
-}
-
-func altered(path string) *DamagedError {
-	return &DamagedError{Path: path, Reason: "its contents were altered: the checksum is not the manifest's"}
 }

@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// writeForever is the child: it goes on from the latest snapshot, saves one after the other, and prints each step once
-// it is committed. It returns only where something is wrong.
+// writeForever is the child. It continues from the latest snapshot, saves one after the other, and prints each step
+// when it is committed. It returns only after an error.
 func writeForever(dir string) error {
 	s, err := NewStore(dir, Options{Keep: 3})
 	if err != nil {
@@ -64,15 +64,13 @@ func writeForever(dir string) error {
 	}
 }
 
-// A process is killed at a random moment of a checkpoint loop, a dozen times (-kills says how often). Every restart
-// finds a valid snapshot, no older than the last one reported as saved.
+// A process is killed at random moments of a checkpoint loop (-kills is how often). Every restart finds a valid
+// snapshot that is no older than the last one reported as saved.
 func TestKillNine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s, err := NewStore(dir, Options{Keep: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	committed, best, interrupted := int64(0), int64(0), 0
 	for range *kills {
@@ -82,12 +80,8 @@ func TestKillNine(t *testing.T) {
 		if committed == 0 && errors.Is(err, ErrNone) {
 			continue // killed before its first save was complete
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := verify(got); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, verify(got))
 		if got.Manifest.Step < committed {
 			t.Fatalf("step %d was saved, the latest valid is %d", committed, got.Manifest.Step)
 		}
@@ -101,7 +95,7 @@ func TestKillNine(t *testing.T) {
 		case err != nil || verify(got) != nil || got.Manifest.Step < best:
 			t.Fatalf("the best of step %d was saved, there is %+v, %v", best, got, err)
 		}
-		for _, name := range names(t, dir) {
+		for _, name := range fileNames(t, dir) {
 			if strings.Contains(name, durable.Temporary) {
 				interrupted++
 				break
@@ -112,9 +106,9 @@ func TestKillNine(t *testing.T) {
 	if committed == 0 {
 		t.Fatal("no child ever saved anything")
 	}
-	// The next save clears away what the killed have left.
+	// The next save deletes the leftovers.
 	mustSave(t, s, committed+1000)
-	if left := names(t, dir); len(left) != 2*3+1 {
+	if left := fileNames(t, dir); len(left) != 2*3+1 {
 		t.Errorf("left behind: %q", left)
 	}
 }
@@ -127,12 +121,8 @@ func killed(t *testing.T, dir string, after time.Duration) (last, best int64) {
 	var complaints strings.Builder
 	child.Stderr = &complaints
 	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, child.Start())
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if lines.Text() == "ready" {
@@ -155,8 +145,6 @@ func killed(t *testing.T, dir string, after time.Duration) (last, best int64) {
 func parseStep(t *testing.T, text string) int64 {
 	t.Helper()
 	step, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return step
 }

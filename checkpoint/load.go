@@ -13,19 +13,18 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// ErrNone is returned where a store holds no valid snapshot.
+// ErrNone is the error of a store without a valid snapshot.
 var ErrNone = errors.New("checkpoint: no valid snapshot")
 
-// ErrUncommitted is wrapped in the DamagedError for a data file without a manifest: its save was interrupted, or it
-// is not a snapshot of a store at all.
+// ErrUncommitted is wrapped by the DamagedError of a data file without a manifest: its save was interrupted, or the
+// file is not a store's snapshot.
 var ErrUncommitted = errors.New("no manifest")
 
-// DamagedError says that a file is not the valid snapshot it should be: truncated, altered, of another kind, or
-// not readable.
+// DamagedError is the error of a file that is not a valid snapshot: truncated, altered, of another kind, or unreadable.
 type DamagedError struct {
-	// Path of the file.
+	// Path is the path of the file.
 	Path string
-	// Reason in words.
+	// Reason says what is wrong.
 	Reason string
 	// Err is the underlying error, or nil.
 	Err error
@@ -33,25 +32,44 @@ type DamagedError struct {
 
 // Error names the file and the reason.
 func (e *DamagedError) Error() string {
-	if e.Err != nil && e.Reason == "" {
-		return fmt.Sprintf("checkpoint: %s is damaged: %v", e.Path, e.Err)
-	}
 	return fmt.Sprintf("checkpoint: %s is damaged: %s", e.Path, e.Reason)
 }
 
 // Unwrap returns Err.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// listing is what a store's directory holds.
-type listing struct {
-	// manifests are those that could be read, the latest first.
-	manifests []Manifest
-	// damaged are those that could not, and data files without one.
-	damaged []*DamagedError
+// asDamaged returns err as a DamagedError. It is err itself if that is one.
+func asDamaged(path string, err error) *DamagedError {
+	var d *DamagedError
+	if errors.As(err, &d) {
+		return d
+	}
+	return &DamagedError{Path: path, Reason: err.Error(), Err: err}
 }
 
-// nextSequence returns a number above all in the listing. It is the time in microseconds unless the clock has gone
-// back, so that it is also above that of a manifest which could not be read.
+func uncommitted(path string) *DamagedError {
+	return &DamagedError{Path: path, Err: ErrUncommitted,
+		Reason: "it has no manifest: its save was interrupted, or it is not a snapshot of this store"}
+}
+
+// Saved is a snapshot that was read from a store.
+type Saved struct {
+	// Path is the path of the data file.
+	Path string
+	// Manifest is the snapshot's manifest.
+	Manifest Manifest
+	// Snapshot belongs to the caller. Its arrays lie in one block of memory.
+	Snapshot *Snapshot
+}
+
+// listing describes a store's directory.
+type listing struct {
+	manifests []Manifest      // the readable ones, the latest first
+	damaged   []*DamagedError // unreadable manifests, and data files without a manifest
+}
+
+// nextSequence returns a number above all in the listing. It is the time in microseconds, unless the clock was set
+// back, so that it is also above the number of a manifest that could not be read.
 func (l listing) nextSequence(now time.Time) int64 {
 	next := now.UnixMicro()
 	if len(l.manifests) > 0 {
@@ -84,34 +102,19 @@ func (s *Store) list() (listing, error) {
 			l.damaged = append(l.damaged, uncommitted(path))
 		case strings.HasSuffix(name, manifestSuffix):
 			m, err := readManifest(s.fs, path)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // deleted by another store since the listing
-			}
-			if err != nil {
+			switch {
+			case err == nil:
+				l.manifests = append(l.manifests, m)
+			case !errors.Is(err, fs.ErrNotExist): // otherwise another store has deleted it since the listing
 				l.damaged = append(l.damaged, asDamaged(path, err))
-				continue
 			}
-			l.manifests = append(l.manifests, m)
 		}
 	}
 	slices.SortFunc(l.manifests, func(a, b Manifest) int {
-		return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), cmp.Compare(b.Step, a.Step), cmp.Compare(b.WrittenAt, a.WrittenAt),
-			cmp.Compare(a.File, b.File))
+		return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), cmp.Compare(b.Step, a.Step),
+			cmp.Compare(b.WrittenAt, a.WrittenAt), cmp.Compare(a.File, b.File))
 	})
 	return l, nil
-}
-
-func uncommitted(path string) *DamagedError {
-	return &DamagedError{Path: path, Err: ErrUncommitted,
-		Reason: "it has no manifest: its save was interrupted, or it is not a snapshot of this store"}
-}
-
-func asDamaged(path string, err error) *DamagedError {
-	var d *DamagedError
-	if errors.As(err, &d) {
-		return d
-	}
-	return &DamagedError{Path: path, Reason: err.Error(), Err: err}
 }
 
 // readManifest reads and verifies the manifest at path.
@@ -122,16 +125,16 @@ func readManifest(fsys durable.FS, path string) (Manifest, error) {
 	}
 	m, err := decodeManifest(text)
 	if err != nil {
-		return Manifest{}, &DamagedError{Path: path, Reason: err.Error(), Err: err}
+		return Manifest{}, asDamaged(path, err)
 	}
 	if want := strings.TrimSuffix(filepath.Base(path), manifestSuffix) + dataSuffix; m.File != want {
-		return Manifest{}, &DamagedError{Path: path, Reason: fmt.Sprintf("it is the manifest of %q, not of %q", m.File, want)}
+		return Manifest{}, asDamaged(path, fmt.Errorf("it is the manifest of %q, not of %q", m.File, want))
 	}
 	return m, nil
 }
 
-// List returns the manifests of all snapshots, the latest first, and what is damaged among them as far as that shows
-// without reading the data.
+// List returns the manifests of all snapshots, the latest first, and the damaged files. It does not read the data, so
+// it finds only damage that shows without it.
 func (s *Store) List() ([]Manifest, []*DamagedError, error) {
 	l, err := s.list()
 	if err != nil {
@@ -140,8 +143,8 @@ func (s *Store) List() ([]Manifest, []*DamagedError, error) {
 	return l.manifests, l.damaged, nil
 }
 
-// Latest returns the snapshot saved last of those that are valid. Everything damaged that it passed over on the way is
-// in the second result, for the caller to report. Where nothing valid is left the error is ErrNone.
+// Latest returns the valid snapshot that was saved last. The second result lists the damaged ones that Latest passed
+// over, for the caller to report. If no snapshot is valid the error is ErrNone.
 func (s *Store) Latest() (*Saved, []*DamagedError, error) {
 	l, err := s.list()
 	if err != nil {
@@ -162,11 +165,17 @@ func (s *Store) Latest() (*Saved, []*DamagedError, error) {
 	return nil, nil, fmt.Errorf("%w in %s", ErrNone, s.dir)
 }
 
-// Load reads one snapshot by the path of its data file or of its manifest, wherever they lie. A file that is not there
-// is fs.ErrNotExist; one that is not valid a *DamagedError.
+// Best returns the best snapshot, as [Store.SaveBest] saved it. Results are those of Latest.
+func (s *Store) Best() (*Saved, []*DamagedError, error) {
+	best := &Store{dir: filepath.Join(s.dir, bestFolder), fs: s.fs}
+	return best.Latest()
+}
+
+// Load reads one snapshot by the path of its data file or of its manifest. A missing file is fs.ErrNotExist. A file
+// that is not valid is a *DamagedError.
 func Load(path string) (*Saved, error) { return load(durable.OS, path) }
 
-// Load is the function Load on the store's file system. A path without a directory is looked up in the store's.
+// Load is the function Load on the store's file system. A path without a directory is one in the store's directory.
 func (s *Store) Load(path string) (*Saved, error) {
 	if filepath.Base(path) == path {
 		path = filepath.Join(s.dir, path)
@@ -174,36 +183,8 @@ func (s *Store) Load(path string) (*Saved, error) {
 	return load(s.fs, path)
 }
 
-// ReadManifest reads the manifest of a snapshot by the path of either file, without looking at the data. A manifest
-// that is not there is fs.ErrNotExist; one that is not valid a *DamagedError.
-func ReadManifest(path string) (Manifest, error) {
-	if base, isData := strings.CutSuffix(path, dataSuffix); isData {
-		path = base + manifestSuffix
-	}
-	m, err := readManifest(durable.OS, path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return m, fmt.Errorf("checkpoint: %w", err)
-	}
-	if err != nil {
-		return m, asDamaged(path, err)
-	}
-	return m, nil
-}
-
-// Verify holds a snapshot's data against its manifest, by the path of either file, and returns the manifest. It is for
-// callers that need to know that the snapshot is valid and not what is in it: the data passes through a small buffer.
-// Errors are [Load]'s.
-func Verify(path string) (Manifest, error) {
-	fsys := durable.OS
-	data, m, err := find(fsys, path)
-	if err != nil {
-		return Manifest{}, err
-	}
-	return m, verifyData(fsys, data, m)
-}
-
 func load(fsys durable.FS, path string) (*Saved, error) {
-	data, m, err := find(fsys, path)
+	data, m, err := locate(fsys, path)
 	if err != nil {
 		return nil, err
 	}
@@ -214,39 +195,65 @@ func load(fsys durable.FS, path string) (*Saved, error) {
 	return &Saved{Path: data, Manifest: m, Snapshot: snap}, nil
 }
 
-// find returns the path of a snapshot's data file, and its manifest.
-func find(fsys durable.FS, path string) (data string, m Manifest, err error) {
-	info, err := fsys.Stat(path)
-	base, isManifest := strings.CutSuffix(path, manifestSuffix)
-	if !isManifest {
-		var isData bool
-		if base, isData = strings.CutSuffix(path, dataSuffix); !isData {
-			if err == nil && info.IsDir() {
-				return "", m, fmt.Errorf("checkpoint: %s is a folder: want a file in it (%s), or open it with NewStore", path,
-					dataSuffix)
-			}
-			return "", m, fmt.Errorf("checkpoint: %s is not a snapshot: want a %s file or its %s manifest%s", path, dataSuffix,
-				manifestSuffix, pickleHint(path))
-		}
+// ReadManifest reads the manifest of a snapshot by the path of either file. It does not look at the data. Errors are
+// those of [Load].
+func ReadManifest(path string) (Manifest, error) {
+	if base, isData := strings.CutSuffix(path, dataSuffix); isData {
+		path = base + manifestSuffix
 	}
+	m, err := readManifest(durable.OS, path)
+	switch {
+	case err == nil:
+		return m, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return m, fmt.Errorf("checkpoint: %w", err)
+	}
+	return m, asDamaged(path, err)
+}
+
+// Verify compares a snapshot's data with its manifest, by the path of either file, and returns the manifest. It needs
+// little memory: the data passes through a small buffer. Errors are those of [Load].
+func Verify(path string) (Manifest, error) {
+	data, m, err := locate(durable.OS, path)
 	if err != nil {
+		return Manifest{}, err
+	}
+	return m, verifyData(durable.OS, data, m)
+}
+
+// locate returns the path of a snapshot's data file, and its manifest.
+func locate(fsys durable.FS, path string) (data string, m Manifest, err error) {
+	info, err := fsys.Stat(path)
+	base, known := strings.CutSuffix(path, manifestSuffix)
+	if !known {
+		base, known = strings.CutSuffix(path, dataSuffix)
+	}
+	switch {
+	case !known && err == nil && info.IsDir():
+		return "", m, fmt.Errorf("checkpoint: %s is a folder: want a file in it (%s), or open it with NewStore", path,
+			dataSuffix)
+	case !known:
+		return "", m, fmt.Errorf("checkpoint: %s is not a snapshot: want a %s file or its %s manifest%s", path, dataSuffix,
+			manifestSuffix, hintPickle(path))
+	case err != nil:
 		return "", m, fmt.Errorf("checkpoint: %w", err)
 	}
 	data, manifest := base+dataSuffix, base+manifestSuffix
 	m, err = readManifest(fsys, manifest)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "", m, uncommitted(data)
-	}
-	if err != nil {
+	case err != nil:
 		return "", m, asDamaged(manifest, err)
 	}
 	return data, m, nil
 }
 
-func pickleHint(path string) string {
+func hintPickle(path string) string {
 	switch filepath.Ext(path) {
 	case ".pt", ".pth", ".pkl", ".pickle", ".ckpt":
-		return "; PyTorch's own files are pickles: gorl convert (in Go: checkpoint/skrl for those of skrl, checkpoint/convert for any with tensors) reads them without executing them"
+		return "; PyTorch's own files are pickles: gorl convert (in Go: checkpoint/skrl for those of skrl, " +
+			"checkpoint/convert for any with tensors) reads them without executing them"
 	}
 	return ""
 }

@@ -16,29 +16,29 @@ const (
 	dataSuffix     = ".safetensors"
 	manifestSuffix = ".json"
 	manifestFormat = "gorl checkpoint"
-	// manifestVersion is the newest version that this package reads, and the one it writes.
+	// manifestVersion is the version that this package writes, and the newest one that it reads.
 	manifestVersion = 1
 	maxManifest     = 1 << 20
 )
 
-// Manifest stands beside a data file and commits it: without one that matches, a data file counts for nothing.
+// Manifest describes a data file and commits it. Readers ignore a data file without a manifest that matches.
 type Manifest struct {
-	// Format and Version say what this is.
+	// Format and Version identify the kind of file.
 	Format  string `json:"format"`
 	Version int    `json:"version"`
-	// Name is what the snapshot was saved as, File the data file's name in the same directory.
+	// Name is the name that was given to Save. File is the data file's name in the same directory.
 	Name string `json:"name"`
 	File string `json:"file"`
-	// Step is the caller's. Sequence grows with every save, whatever the clock does: the highest is the latest.
+	// Step is the caller's. Sequence grows with every save, even if the clock is set back: the highest is the latest.
 	Step     int64 `json:"step"`
 	Sequence int64 `json:"sequence"`
-	// Size and SHA256 of the data file.
+	// Size and SHA256 are those of the data file.
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
-	// WrittenBy is the program, WrittenAt the time (RFC 3339).
+	// WrittenBy is the program. WrittenAt is the time (RFC 3339).
 	WrittenBy string `json:"written_by"`
 	WrittenAt string `json:"written_at"`
-	// Arrays is their number, Values the plain ones among the snapshot's top-level values, for people to read.
+	// Arrays is the number of arrays. Values are the plain top-level values of the snapshot, for people to read.
 	Arrays int             `json:"arrays"`
 	Values json.RawMessage `json:"values"`
 	// Check is the SHA-256 of the manifest itself, as compact JSON with this field empty.
@@ -48,7 +48,7 @@ type Manifest struct {
 // encode seals the manifest and returns its text.
 func (m Manifest) encode() ([]byte, error) { return durable.Seal(&m, &m.Check) }
 
-// decodeManifest reads a manifest and verifies everything that can be verified without the data file.
+// decodeManifest reads a manifest and verifies all that does not need the data file.
 func decodeManifest(text []byte) (Manifest, error) {
 	var kind struct {
 		Format  string `json:"format"`
@@ -61,8 +61,8 @@ func decodeManifest(text []byte) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("not a manifest: its format is %.40q, want %q", kind.Format, manifestFormat)
 	}
 	if kind.Version < 1 || kind.Version > manifestVersion {
-		return Manifest{}, fmt.Errorf("format version %d, where this program reads up to %d; use a newer gorl", kind.Version,
-			manifestVersion)
+		return Manifest{}, fmt.Errorf("format version %d; this program reads up to %d; use a newer gorl",
+			kind.Version, manifestVersion)
 	}
 	var m Manifest
 	if err := durable.Unseal(text, &m, &m.Check); err != nil {
@@ -74,8 +74,8 @@ func decodeManifest(text []byte) (Manifest, error) {
 	return m, nil
 }
 
-// summary picks the values that a person wants to see in a manifest: plain ones, and not too long.
-func summary(values map[string]any) json.RawMessage {
+// summarize picks the values that a person wants to see in a manifest: plain and short ones.
+func summarize(values map[string]any) json.RawMessage {
 	const most, longest = 64, 120
 	plain := map[string]any{}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -88,7 +88,7 @@ func summary(values map[string]any) json.RawMessage {
 		}
 	}
 	text, err := json.Marshal(plain)
-	if err != nil { // a NaN, which EncodeSafetensors has refused before
+	if err != nil { // a NaN; EncodeSafetensors refuses it
 		return json.RawMessage("{}")
 	}
 	return text

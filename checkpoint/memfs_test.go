@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path"
 	"slices"
@@ -17,13 +18,14 @@ import (
 var errFault = errors.New("injected fault")
 
 // memFS is a file system in memory that knows what would survive a power cut: a file's contents as of its last Sync,
-// a directory's names as of its last SyncDir. It counts its operations and fails the one it is told to.
+// and a directory's names as of its last SyncDir. It counts its operations and fails the one with the number failAt.
 type memFS struct {
 	names, durable map[string]*memFile
 	ops            int
 	failAt         int  // fail the operation of this number, counted from 1
 	failAfter      bool // and every one after it
 	noLinks        bool
+	flipAtSync     bool // a bit of every data file
 	log            []string
 }
 
@@ -33,30 +35,23 @@ func newMemFS() *memFS {
 	return &memFS{names: map[string]*memFile{}, durable: map[string]*memFile{}}
 }
 
-// fault counts an operation and says whether it fails.
-func (m *memFS) fault(op, name string) bool {
+// fault counts an operation, and returns the error if it is to fail.
+func (m *memFS) fault(op, name string) error {
 	m.ops++
 	m.log = append(m.log, op+" "+path.Base(name))
-	return m.failAt > 0 && (m.ops == m.failAt || m.failAfter && m.ops > m.failAt)
+	if m.failAt > 0 && (m.ops == m.failAt || m.failAfter && m.ops > m.failAt) {
+		return pathError(op, name, errFault)
+	}
+	return nil
 }
 
-// powerCut returns what a machine finds when it comes up again. What was not made durable is lost, or, where random is
-// not nil, lost or kept as chance has it.
+// powerCut returns what a machine finds after a restart. What was not made durable is lost, or, if random is not nil,
+// lost or kept at random.
 func (m *memFS) powerCut(random *rand.Rand) *memFS {
 	after := newMemFS()
-	all := map[string]bool{}
-	for name := range m.names {
-		all[name] = true
-	}
-	for name := range m.durable {
-		all[name] = true
-	}
-	sorted := make([]string, 0, len(all))
-	for name := range all {
-		sorted = append(sorted, name)
-	}
-	slices.Sort(sorted)
-	for _, name := range sorted {
+	all := maps.Clone(m.names)
+	maps.Copy(all, m.durable)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		f := m.durable[name]
 		if random != nil && random.IntN(2) == 0 {
 			f = m.names[name]
@@ -76,16 +71,11 @@ func (m *memFS) powerCut(random *rand.Rand) *memFS {
 
 func pathError(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
 
-func (m *memFS) MkdirAll(name string) error {
-	if m.fault("mkdir", name) {
-		return pathError("mkdir", name, errFault)
-	}
-	return nil
-}
+func (m *memFS) MkdirAll(name string) error { return m.fault("mkdir", name) }
 
 func (m *memFS) Create(name string) (durable.File, error) {
-	if m.fault("create", name) {
-		return nil, pathError("create", name, errFault)
+	if err := m.fault("create", name); err != nil {
+		return nil, err
 	}
 	if m.names[name] != nil {
 		return nil, pathError("create", name, fs.ErrExist)
@@ -95,8 +85,8 @@ func (m *memFS) Create(name string) (durable.File, error) {
 }
 
 func (m *memFS) Open(name string) (durable.File, error) {
-	if m.fault("open", name) {
-		return nil, pathError("open", name, errFault)
+	if err := m.fault("open", name); err != nil {
+		return nil, err
 	}
 	f := m.names[name]
 	if f == nil {
@@ -106,8 +96,8 @@ func (m *memFS) Open(name string) (durable.File, error) {
 }
 
 func (m *memFS) Stat(name string) (fs.FileInfo, error) {
-	if m.fault("stat", name) {
-		return nil, pathError("stat", name, errFault)
+	if err := m.fault("stat", name); err != nil {
+		return nil, err
 	}
 	f := m.names[name]
 	if f == nil {
@@ -117,8 +107,8 @@ func (m *memFS) Stat(name string) (fs.FileInfo, error) {
 }
 
 func (m *memFS) ReadDir(dir string) ([]fs.DirEntry, error) {
-	if m.fault("readdir", dir) {
-		return nil, pathError("readdir", dir, errFault)
+	if err := m.fault("readdir", dir); err != nil {
+		return nil, err
 	}
 	var entries []fs.DirEntry
 	for name, f := range m.names {
@@ -131,8 +121,8 @@ func (m *memFS) ReadDir(dir string) ([]fs.DirEntry, error) {
 }
 
 func (m *memFS) Link(from, to string) error {
-	if m.fault("link", to) {
-		return pathError("link", to, errFault)
+	if err := m.fault("link", to); err != nil {
+		return err
 	}
 	switch {
 	case m.noLinks:
@@ -147,8 +137,8 @@ func (m *memFS) Link(from, to string) error {
 }
 
 func (m *memFS) Rename(from, to string) error {
-	if m.fault("rename", to) {
-		return pathError("rename", to, errFault)
+	if err := m.fault("rename", to); err != nil {
+		return err
 	}
 	if m.names[from] == nil {
 		return pathError("rename", from, fs.ErrNotExist)
@@ -159,8 +149,8 @@ func (m *memFS) Rename(from, to string) error {
 }
 
 func (m *memFS) Remove(name string) error {
-	if m.fault("remove", name) {
-		return pathError("remove", name, errFault)
+	if err := m.fault("remove", name); err != nil {
+		return err
 	}
 	if m.names[name] == nil {
 		return pathError("remove", name, fs.ErrNotExist)
@@ -170,8 +160,8 @@ func (m *memFS) Remove(name string) error {
 }
 
 func (m *memFS) SyncDir(dir string) error {
-	if m.fault("syncdir", dir) {
-		return pathError("sync", dir, errFault)
+	if err := m.fault("syncdir", dir); err != nil {
+		return err
 	}
 	for name := range m.durable {
 		if path.Dir(name) == path.Clean(dir) && m.names[name] == nil {
@@ -193,19 +183,19 @@ type memHandle struct {
 	at   int
 }
 
-// Write takes half of the data where it fails, as a full disk does.
+// Write takes half of the data if it fails, as a full disk does.
 func (h *memHandle) Write(p []byte) (int, error) {
-	if h.fs.fault("write", h.name) {
+	if err := h.fs.fault("write", h.name); err != nil {
 		h.file.data = append(h.file.data, p[:len(p)/2]...)
-		return len(p) / 2, pathError("write", h.name, errFault)
+		return len(p) / 2, err
 	}
 	h.file.data = append(h.file.data, p...)
 	return len(p), nil
 }
 
 func (h *memHandle) Read(p []byte) (int, error) {
-	if h.fs.fault("read", h.name) {
-		return 0, pathError("read", h.name, errFault)
+	if err := h.fs.fault("read", h.name); err != nil {
+		return 0, err
 	}
 	if h.at == len(h.file.data) {
 		return 0, io.EOF
@@ -216,19 +206,17 @@ func (h *memHandle) Read(p []byte) (int, error) {
 }
 
 func (h *memHandle) Sync() error {
-	if h.fs.fault("sync", h.name) {
-		return pathError("sync", h.name, errFault)
+	if err := h.fs.fault("sync", h.name); err != nil {
+		return err
+	}
+	if h.fs.flipAtSync && strings.Contains(h.name, dataSuffix) {
+		h.file.data[len(h.file.data)-1] ^= 4
 	}
 	h.file.synced = bytes.Clone(h.file.data)
 	return nil
 }
 
-func (h *memHandle) Close() error {
-	if h.fs.fault("close", h.name) {
-		return pathError("close", h.name, errFault)
-	}
-	return nil
-}
+func (h *memHandle) Close() error { return h.fs.fault("close", h.name) }
 
 type memInfo struct {
 	name string

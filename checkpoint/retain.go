@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// retain deletes all but the newest snapshots, after reading back the one just saved. It deletes nothing where that one
-// is not what was written.
+// retain deletes all but the newest snapshots, after it has read the saved one back. It deletes nothing if that one is
+// not what was written.
 func (s *Store) retain(saved Manifest) error {
 	if s.opt.Keep == 0 {
 		return nil
@@ -22,7 +22,7 @@ func (s *Store) retain(saved Manifest) error {
 		return err
 	}
 	if err := verifyData(s.fs, filepath.Join(s.dir, saved.File), saved); err != nil {
-		if errors.Is(err, fs.ErrNotExist) && s.superseded(saved) {
+		if errors.Is(err, fs.ErrNotExist) && s.isSuperseded(saved) {
 			return nil
 		}
 		return err
@@ -36,9 +36,9 @@ func (s *Store) retain(saved Manifest) error {
 	return errors.Join(errs...)
 }
 
-// Tidy cleans up after interrupted saves, in this folder and in that of the best snapshot. It deletes temporary files
-// of processes that have ended, and snapshots beyond Options.Keep. It deletes no snapshot unless the newest one is
-// valid. Call it when a run continues. Save does the same for its own folder.
+// Tidy cleans up after interrupted saves, in this folder and in the best snapshot's. It deletes temporary files of
+// processes that have ended, and snapshots beyond Options.Keep. It deletes no snapshot unless the newest one is valid.
+// Call Tidy when a run continues; Save does the same for its own folder.
 func (s *Store) Tidy() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Store) Tidy() error {
 }
 
 func (s *Store) tidy() error {
-	if err := s.sweep(); err != nil {
+	if err := s.removeLeftovers(); err != nil {
 		return ignoreMissing(err)
 	}
 	l, err := s.list()
@@ -64,20 +64,19 @@ func (s *Store) tidy() error {
 	return err
 }
 
-// superseded reports whether so many snapshots are newer than m that another store may have deleted it.
-func (s *Store) superseded(m Manifest) bool {
+// isSuperseded reports whether so many snapshots are newer than m that another store may have deleted m.
+func (s *Store) isSuperseded(m Manifest) bool {
 	l, err := s.list()
 	return err == nil && len(l.manifests) >= s.opt.Keep && l.manifests[s.opt.Keep-1].Sequence >= m.Sequence
 }
 
-// delete removes a snapshot: first its commit, then its data. The renamed manifest says whose the data is until it is
-// gone.
+// delete removes a snapshot: first its commit, then its data. Until then the renamed manifest proves whose the data is.
 func (s *Store) delete(m Manifest) error {
 	fsys := s.fs
 	manifest := filepath.Join(s.dir, strings.TrimSuffix(m.File, dataSuffix)+manifestSuffix)
 	temp := durable.TemporaryName(manifest)
 	if err := fsys.Rename(manifest, temp); err != nil {
-		return ignoreMissing(err) // another store deletes it
+		return ignoreMissing(err) // another store has deleted it
 	}
 	if err := fsys.Remove(filepath.Join(s.dir, m.File)); ignoreMissing(err) != nil {
 		return err
@@ -92,9 +91,9 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// sweep removes what writers that are gone have left: temporary files, and data files that were given their name but
-// not committed, which the temporary manifest beside them proves to be theirs by the checksum.
-func (s *Store) sweep() error {
+// removeLeftovers removes the files of writers that have ended: temporary files, and data files that have their name
+// but no manifest. The checksum in a temporary manifest proves that such a data file is a leftover.
+func (s *Store) removeLeftovers() error {
 	fsys := s.fs
 	entries, err := fsys.ReadDir(s.dir)
 	if err != nil {
@@ -114,9 +113,9 @@ func (s *Store) sweep() error {
 		}
 		path := filepath.Join(s.dir, e.Name())
 		if strings.HasSuffix(name, manifestSuffix) {
-			if err := s.sweepData(path, name); err != nil {
+			if err := s.removeUncommitted(path, name); err != nil {
 				errs = append(errs, err)
-				continue // keep the proof until the data is gone
+				continue // the manifest is the proof: keep it until the data is gone
 			}
 		}
 		errs = append(errs, ignoreMissing(fsys.Remove(path)))
@@ -124,23 +123,23 @@ func (s *Store) sweep() error {
 	return errors.Join(errs...)
 }
 
-// sweepData removes the data file that an abandoned temporary manifest was meant for, if it is that file and no writer
-// has committed it.
-func (s *Store) sweepData(temp, manifest string) error {
+// removeUncommitted removes the data file of an abandoned temporary manifest, unless the file is another one or a
+// writer has committed it.
+func (s *Store) removeUncommitted(temp, manifest string) error {
 	text, err := readFile(s.fs, temp, maxManifest)
 	if err != nil {
 		return ignoreMissing(err)
 	}
 	m, err := decodeManifest(text)
 	if err != nil || m.File != strings.TrimSuffix(manifest, manifestSuffix)+dataSuffix {
-		return nil // cut off while it was written, before the data had its name
+		return nil // the writer died before the data had its name
 	}
 	if committed, err := s.exists(filepath.Join(s.dir, manifest)); err != nil || committed {
 		return err
 	}
 	data := filepath.Join(s.dir, m.File)
 	if err := verifyData(s.fs, data, m); err != nil {
-		return nil // not there, or not what this manifest describes
+		return nil // the file is missing, or another one
 	}
 	return ignoreMissing(s.fs.Remove(data))
 }

@@ -19,8 +19,8 @@ const (
 	valuesKey   = "gorl"
 )
 
-// EncodeSafetensors writes a snapshot in the safetensors format. The same snapshot gives the same bytes. Arrays
-// whose shape and data disagree, names that are not UTF-8 and values that JSON does not know are errors, found before
+// EncodeSafetensors writes a snapshot in the safetensors format. Equal snapshots give equal bytes. Arrays whose shape
+// and data disagree, names that are not UTF-8, and values that JSON cannot hold are errors. They are found before
 // anything is written.
 func EncodeSafetensors(w io.Writer, s *Snapshot) error {
 	header, order, err := encodeHeader(s)
@@ -38,8 +38,8 @@ func EncodeSafetensors(w io.Writer, s *Snapshot) error {
 	return nil
 }
 
-// encodeHeader returns everything before the arrays' data, and the order in which that follows: larger elements
-// first, so that every array begins at a multiple of its element's size.
+// encodeHeader returns everything before the arrays' data, and the order of the arrays. Larger elements come first, so
+// that every array begins at a multiple of its element's size.
 func encodeHeader(s *Snapshot) (header []byte, order []string, err error) {
 	order = slices.Collect(maps.Keys(s.Arrays))
 	slices.SortFunc(order, func(a, b string) int {
@@ -52,7 +52,7 @@ func encodeHeader(s *Snapshot) (header []byte, order []string, err error) {
 		if name == metadataKey {
 			return nil, nil, fmt.Errorf("checkpoint: an array cannot be called %q; the format reserves the name", name)
 		}
-		if err := a.whole(); err != nil {
+		if err := a.validate(); err != nil {
 			return nil, nil, fmt.Errorf("array %q: %w", name, err)
 		}
 		offsets[name] = end
@@ -86,16 +86,17 @@ func encodeHeader(s *Snapshot) (header []byte, order []string, err error) {
 		b = append(b, ' ')
 	}
 	if len(b)-lengthBytes > maxHeader {
-		return nil, nil, fmt.Errorf("checkpoint: the header has %d bytes, more than the %d the format allows; keep bulk data in Arrays instead of Values", len(b)-lengthBytes, maxHeader)
+		return nil, nil, fmt.Errorf("checkpoint: the header has %d bytes, more than the %d that the format allows; keep "+
+			"bulk data in Arrays instead of Values", len(b)-lengthBytes, maxHeader)
 	}
 	binary.LittleEndian.PutUint64(b, uint64(len(b)-lengthBytes))
 	return b, order, nil
 }
 
-// encodeMetadata writes the header's text entries, of which the values are one.
+// encodeMetadata returns the header's text entries. One of them is Values.
 func encodeMetadata(s *Snapshot) ([]byte, error) {
 	if _, taken := s.Metadata[valuesKey]; taken {
-		return nil, fmt.Errorf("checkpoint: the metadata entry %q is where Values is kept; use another name", valuesKey)
+		return nil, fmt.Errorf("checkpoint: the metadata entry %q holds Values; use another name", valuesKey)
 	}
 	values, err := appendValue(nil, "Values", s.Values, 0)
 	if err != nil {

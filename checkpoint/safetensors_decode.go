@@ -9,13 +9,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 )
 
-// DecodeSafetensors reads a file in the safetensors format, of gorl or of any other program. The arrays of the snapshot
-// share data's memory. Everything the header says is verified against the bytes that are there: types, shapes, offsets,
-// holes, overlaps, names given twice. Nothing is executed.
+// DecodeSafetensors reads a file in the safetensors format, written by gorl or by any other program. The arrays of the
+// snapshot share data's memory. DecodeSafetensors checks the whole header against the bytes that are there: types,
+// shapes, offsets, holes, overlaps, and repeated names. It executes nothing.
 func DecodeSafetensors(data []byte) (*Snapshot, error) {
 	s, err := decode(data)
 	if err != nil {
@@ -25,68 +24,117 @@ func DecodeSafetensors(data []byte) (*Snapshot, error) {
 }
 
 func decode(data []byte) (*Snapshot, error) {
-	if len(data) < lengthBytes {
-		return nil, fmt.Errorf("%d bytes are fewer than the %d that give the header's length", len(data), lengthBytes)
-	}
-	n := binary.LittleEndian.Uint64(data)
-	if n > maxHeader {
-		return nil, fmt.Errorf("a header of %d bytes, where %d are allowed", n, maxHeader)
-	}
-	if n > uint64(len(data)-lengthBytes) {
-		return nil, fmt.Errorf("a header of %d bytes, where only %d follow", n, len(data)-lengthBytes)
-	}
-	header, body := data[lengthBytes:lengthBytes+n], data[lengthBytes+n:]
-	if len(header) == 0 || header[0] != '{' || !utf8.Valid(header) {
-		return nil, errors.New("the header is not a JSON object")
-	}
-	d := json.NewDecoder(bytes.NewReader(header))
-	d.UseNumber()
-	if _, err := d.Token(); err != nil {
-		return nil, unexpected(err)
-	}
-	s := NewSnapshot()
-	var spans []span
-	err := parseObject(d, func(name string) error {
-		if name == metadataKey {
-			return s.parseMetadata(d)
-		}
-		e, err := parseEntry(d)
-		if err != nil {
-			return fmt.Errorf("array %q: %w", name, err)
-		}
-		if e.end > int64(len(body)) {
-			return fmt.Errorf("array %q: ends at byte %d of %d", name, e.end, len(body))
-		}
-		spans = append(spans, span{name, e.begin, e.end})
-		s.Arrays[name] = Array{DType: e.dtype, Shape: e.shape, Data: body[e.begin:e.end:e.end]}
-		return nil
-	})
+	header, body, err := splitHeader(data)
 	if err != nil {
 		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(header))
+	d.DisallowUnknownFields()
+	if _, err := d.Token(); err != nil { // the brace
+		return nil, unexpectedEOF(err)
+	}
+	s := NewSnapshot()
+	var entries []entry
+	seen := map[string]bool{}
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return nil, unexpectedEOF(err)
+		}
+		name := token.(string) // the decoder accepts nothing else before a colon
+		switch {
+		case seen[name]:
+			err = fmt.Errorf("the name %q is given twice", name)
+		case name == metadataKey:
+			err = s.decodeMetadata(d)
+		default:
+			e := entry{name: name}
+			if err = e.decode(d, int64(len(body))); err != nil {
+				break
+			}
+			entries = append(entries, e)
+			s.Arrays[name] = Array{DType: e.DType, Shape: e.Shape, Data: body[e.begin():e.end():e.end()]}
+		}
+		if err != nil {
+			return nil, err
+		}
+		seen[name] = true
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, unexpectedEOF(err)
 	}
 	if rest := bytes.TrimRight(header[d.InputOffset():], " "); len(rest) > 0 {
 		return nil, errors.New("there is something after the header's JSON object")
 	}
-	return s, covers(spans, int64(len(body)))
+	return s, checkCoverage(entries, int64(len(body)))
 }
 
-// span is where an array's bytes lie.
-type span struct {
-	name       string
-	begin, end int64
+// splitHeader divides a file into its header and the arrays' bytes.
+func splitHeader(data []byte) (header, body []byte, err error) {
+	if len(data) < lengthBytes {
+		return nil, nil, fmt.Errorf("%d bytes are fewer than the %d of the header's length", len(data), lengthBytes)
+	}
+	n := binary.LittleEndian.Uint64(data)
+	if n > maxHeader {
+		return nil, nil, fmt.Errorf("a header of %d bytes; %d are allowed", n, maxHeader)
+	}
+	if n > uint64(len(data)-lengthBytes) {
+		return nil, nil, fmt.Errorf("a header of %d bytes, but only %d follow", n, len(data)-lengthBytes)
+	}
+	header = data[lengthBytes : lengthBytes+n]
+	if len(header) == 0 || header[0] != '{' || !utf8.Valid(header) {
+		return nil, nil, errors.New("the header is not a JSON object")
+	}
+	return header, data[lengthBytes+n:], nil
 }
 
-// covers verifies that the spans fill the data without holes or overlaps.
-func covers(spans []span, size int64) error {
-	slices.SortFunc(spans, func(a, b span) int {
-		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
+// entry is the header's description of one array.
+type entry struct {
+	name    string
+	DType   DType   `json:"dtype"`
+	Shape   []int64 `json:"shape"`
+	Offsets []int64 `json:"data_offsets"`
+}
+
+func (e *entry) begin() int64 { return e.Offsets[0] }
+func (e *entry) end() int64   { return e.Offsets[1] }
+
+// decode reads an entry and checks it against the size of the arrays' bytes.
+func (e *entry) decode(d *json.Decoder, size int64) error {
+	if err := d.Decode(e); err != nil {
+		return fmt.Errorf("array %q: %w", e.name, unexpectedEOF(err))
+	}
+	switch {
+	case e.DType.Size() == 0:
+		return fmt.Errorf("array %q: unknown element type %q", e.name, e.DType)
+	case e.Shape == nil:
+		return fmt.Errorf("array %q: no shape", e.name)
+	case len(e.Offsets) != 2:
+		return fmt.Errorf("array %q: data_offsets are not two numbers", e.name)
+	}
+	n, err := countElements(e.Shape)
+	switch {
+	case err != nil:
+		return fmt.Errorf("array %q: %w", e.name, err)
+	case e.begin() < 0 || e.begin() > e.end() || n > math.MaxInt64/e.DType.Size() || n*e.DType.Size() != e.end()-e.begin():
+		return fmt.Errorf("array %q: %s %v does not fill bytes %d to %d", e.name, e.DType, e.Shape, e.begin(), e.end())
+	case e.end() > size:
+		return fmt.Errorf("array %q: ends at byte %d of %d", e.name, e.end(), size)
+	}
+	return nil
+}
+
+// checkCoverage returns an error unless the arrays fill the data without holes or overlaps.
+func checkCoverage(entries []entry, size int64) error {
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.begin(), b.begin()), cmp.Compare(a.end(), b.end()))
 	})
 	var end int64
-	for _, s := range spans {
-		if s.begin != end {
-			return fmt.Errorf("array %q begins at byte %d, where %d is next", s.name, s.begin, end)
+	for _, e := range entries {
+		if e.begin() != end {
+			return fmt.Errorf("array %q begins at byte %d; the next free one is %d", e.name, e.begin(), end)
 		}
-		end = s.end
+		end = e.end()
 	}
 	if end != size {
 		return fmt.Errorf("the arrays end at byte %d of %d", end, size)
@@ -94,122 +142,20 @@ func covers(spans []span, size int64) error {
 	return nil
 }
 
-// entry is what the header says of one array.
-type entry struct {
-	dtype      DType
-	shape      []int64
-	begin, end int64
-}
-
-func parseEntry(d *json.Decoder) (entry, error) {
-	var e entry
-	var offsets []int64
-	if err := open(d, '{'); err != nil {
-		return e, err
+func (s *Snapshot) decodeMetadata(d *json.Decoder) error {
+	if err := d.Decode(&s.Metadata); err != nil {
+		return fmt.Errorf("%s: %w", metadataKey, unexpectedEOF(err))
 	}
-	err := parseObject(d, func(key string) (err error) {
-		switch key {
-		case "dtype":
-			var text string
-			text, err = parseText(d)
-			e.dtype = DType(text)
-		case "shape":
-			e.shape, err = parseSizes(d)
-		case "data_offsets":
-			offsets, err = parseSizes(d)
-		default:
-			err = fmt.Errorf("unknown entry %q", key)
-		}
-		return err
-	})
-	switch {
-	case err != nil:
-		return e, err
-	case e.dtype.Size() == 0:
-		return e, fmt.Errorf("unknown element type %q", e.dtype)
-	case e.shape == nil:
-		return e, errors.New("no shape")
-	case len(offsets) != 2:
-		return e, errors.New("data_offsets are not two numbers")
+	text, ok := s.Metadata[valuesKey]
+	if delete(s.Metadata, valuesKey); len(s.Metadata) == 0 {
+		s.Metadata = nil
 	}
-	e.begin, e.end = offsets[0], offsets[1]
-	n, err := elements(e.shape)
-	if err != nil {
-		return e, err
-	}
-	if e.begin > e.end || n > math.MaxInt64/e.dtype.Size() || n*e.dtype.Size() != e.end-e.begin {
-		return e, fmt.Errorf("%s %v does not fill bytes %d to %d", e.dtype, e.shape, e.begin, e.end)
-	}
-	return e, nil
-}
-
-func (s *Snapshot) parseMetadata(d *json.Decoder) error {
-	if err := open(d, '{'); err != nil {
-		return fmt.Errorf("%s: %w", metadataKey, err)
-	}
-	return parseObject(d, func(key string) error {
-		text, err := parseText(d)
-		if err != nil {
-			return fmt.Errorf("%s: %q: %w", metadataKey, key, err)
-		}
-		if key == valuesKey {
-			if s.Values, err = parseValues(text); err != nil {
-				return fmt.Errorf("%s: %q: %w", metadataKey, key, err)
-			}
-			return nil
-		}
-		if s.Metadata == nil {
-			s.Metadata = map[string]string{}
-		}
-		s.Metadata[key] = text
+	if !ok {
 		return nil
-	})
-}
-
-func open(d *json.Decoder, delim json.Delim) error {
-	token, err := d.Token()
-	if err != nil {
-		return unexpected(err)
 	}
-	if token != delim {
-		return fmt.Errorf("want %q, found %v", delim.String(), token)
+	var err error
+	if s.Values, err = parseValues(text); err != nil {
+		return fmt.Errorf("%s: %q: %w", metadataKey, valuesKey, err)
 	}
 	return nil
-}
-
-func parseText(d *json.Decoder) (string, error) {
-	token, err := d.Token()
-	if err != nil {
-		return "", unexpected(err)
-	}
-	text, ok := token.(string)
-	if !ok {
-		return "", fmt.Errorf("want text, found %v", token)
-	}
-	return text, nil
-}
-
-// parseSizes reads a list of whole numbers from 0.
-func parseSizes(d *json.Decoder) ([]int64, error) {
-	if err := open(d, '['); err != nil {
-		return nil, err
-	}
-	sizes := []int64{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, unexpected(err)
-		}
-		number, ok := token.(json.Number)
-		if !ok {
-			return nil, fmt.Errorf("want a whole number, found %v", token)
-		}
-		n, err := strconv.ParseUint(number.String(), 10, 63)
-		if err != nil {
-			return nil, fmt.Errorf("want a whole number, found %.40s", number)
-		}
-		sizes = append(sizes, int64(n))
-	}
-	_, err := d.Token()
-	return sizes, unexpected(err)
 }

@@ -1,50 +1,166 @@
-// Package checkpoint keeps what a training run must not lose: snapshots as safetensors with a JSON manifest, written
+// Package checkpoint stores the state of a training run: snapshots as safetensors files with a JSON manifest, written
 // atomically, checksummed, and read without executing anything.
+//
+// Read [Snapshot] and [Array] first, then [Store]: store.go saves, load.go finds and reads, retain.go deletes. The file
+// formats are in safetensors.go, safetensors_decode.go, values.go and manifest.go.
 package checkpoint
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
 
 // Snapshot is the state of something that trains: named arrays and a tree of plain values.
 type Snapshot struct {
-	// Arrays by name, e.g. "parameters", "optimizer/exp_avg", "policy/net.0.weight".
+	// Arrays are found by name, for example "parameters", "optimizer/exp_avg" or "policy/net.0.weight".
 	Arrays map[string]Array
-	// Values is JSON-like: numbers, strings, booleans, lists and maps. Numbers must be finite. What is read back has
-	// integers as int64 (uint64 above its range), other numbers as float64, lists as []any, maps as map[string]any.
+	// Values are numbers, strings, booleans, lists and maps, as in JSON. Numbers must be finite. A reader gets integers
+	// as int64 (as uint64 above its range), other numbers as float64, lists as []any and maps as map[string]any.
 	Values map[string]any
-	// Metadata holds the other text entries of a safetensors header, e.g. "format": "pt". The entry "gorl" is
-	// where Values is kept and must not be among them. May be nil.
+	// Metadata are the other text entries of a safetensors header, for example "format": "pt". The entry "gorl" is
+	// reserved: it holds Values. Metadata may be nil.
 	Metadata map[string]string
 }
 
-// DType is the element type of an Array, by its safetensors name.
-type DType string
-
-// The element types that gorl writes.
-const (
-	F32  DType = "F32"
-	F64  DType = "F64"
-	I64  DType = "I64"
-	U8   DType = "U8"
-	Bool DType = "BOOL"
-)
-
-// Size returns the bytes of one element, or 0 for a type that gorl does not know. Beside the types that gorl writes,
-// the other whole-byte types of safetensors are known, so that files of other programs can be read and written again.
-func (d DType) Size() int64 {
-	switch d {
-	case Bool, U8, "I8", "F8_E5M2", "F8_E4M3", "F8_E8M0":
-		return 1
-	case "I16", "U16", "F16", "BF16":
-		return 2
-	case F32, "I32", "U32":
-		return 4
-	case F64, I64, "U64", "C64":
-		return 8
-	}
-	return 0
+// NewSnapshot returns an empty snapshot.
+func NewSnapshot() *Snapshot {
+	return &Snapshot{Arrays: map[string]Array{}, Values: map[string]any{}}
 }
 
-// Array is an n-dimensional array in host memory, little-endian, row-major.
-type Array struct {
-	DType DType
-	Shape []int64
-	Data  []byte
+// Float32s returns the elements of the F32 array with this name and shape, as [Array.Float32s] does. A missing array,
+// another element type and another shape are errors that name the array.
+func (s *Snapshot) Float32s(name string, shape ...int64) ([]float32, error) {
+	return readArray(s, name, shape, Array.Float32s)
+}
+
+// Float64s is Float32s for F64.
+func (s *Snapshot) Float64s(name string, shape ...int64) ([]float64, error) {
+	return readArray(s, name, shape, Array.Float64s)
+}
+
+// Int64s is Float32s for I64.
+func (s *Snapshot) Int64s(name string, shape ...int64) ([]int64, error) {
+	return readArray(s, name, shape, Array.Int64s)
+}
+
+// Bytes is Float32s for U8.
+func (s *Snapshot) Bytes(name string, shape ...int64) ([]byte, error) {
+	return readArray(s, name, shape, Array.Bytes)
+}
+
+// Bools is Float32s for BOOL.
+func (s *Snapshot) Bools(name string, shape ...int64) ([]bool, error) {
+	return readArray(s, name, shape, Array.Bools)
+}
+
+func readArray[T any](s *Snapshot, name string, shape []int64, read func(Array) ([]T, error)) ([]T, error) {
+	a, ok := s.Arrays[name]
+	if !ok {
+		return nil, fmt.Errorf("checkpoint: the snapshot has no array %q", name)
+	}
+	if !slices.Equal(a.Shape, shape) {
+		return nil, fmt.Errorf("checkpoint: array %q has shape %v, want %v", name, a.Shape, shape)
+	}
+	v, err := read(a)
+	if err != nil {
+		return nil, fmt.Errorf("array %q: %w", name, err)
+	}
+	return v, nil
+}
+
+// Int returns the integer at a path through the maps of Values, for example Int("scheduler", "epoch"). A float without
+// a fraction counts as an integer. Any other value, or a missing one, is an error that names the path.
+func (s *Snapshot) Int(path ...string) (int64, error) {
+	v, err := s.Value(path...)
+	if err != nil {
+		return 0, err
+	}
+	switch v := v.(type) {
+	case int64:
+		return v, nil
+	case int:
+		return int64(v), nil
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v), nil
+		}
+	}
+	return 0, wrongType(path, v, "an integer")
+}
+
+// Float returns the number at a path through the maps of Values. Any other value, or a missing one, is an error that
+// names the path.
+func (s *Snapshot) Float(path ...string) (float64, error) {
+	v, err := s.Value(path...)
+	if err != nil {
+		return 0, err
+	}
+	switch v := v.(type) {
+	case float64:
+		return v, nil
+	case float32:
+		return float64(v), nil
+	case int64:
+		return float64(v), nil
+	case int:
+		return float64(v), nil
+	case uint64:
+		return float64(v), nil
+	}
+	return 0, wrongType(path, v, "a number")
+}
+
+// Text returns the string at a path through the maps of Values. Any other value, or a missing one, is an error that
+// names the path.
+func (s *Snapshot) Text(path ...string) (string, error) {
+	v, err := s.Value(path...)
+	if err != nil {
+		return "", err
+	}
+	text, ok := v.(string)
+	if !ok {
+		return "", wrongType(path, v, "a string")
+	}
+	return text, nil
+}
+
+// Value returns the value at a path through the maps of Values, or an error that names the path.
+func (s *Snapshot) Value(path ...string) (any, error) {
+	var v any = s.Values
+	for i, key := range path {
+		m, ok := v.(map[string]any)
+		if ok {
+			v, ok = m[key]
+		}
+		if !ok {
+			return nil, fmt.Errorf("checkpoint: the snapshot has no value %q", strings.Join(path[:i+1], "."))
+		}
+	}
+	return v, nil
+}
+
+func wrongType(path []string, v any, want string) error {
+	return fmt.Errorf("checkpoint: value %q is %v (%T), want %s", strings.Join(path, "."), v, v, want)
+}
+
+// CheckFinite returns an error that names every F32 and F64 array with a NaN or an infinity. A run that has diverged
+// calls it before saving, so that it does not replace the snapshots of the time before.
+func (s *Snapshot) CheckFinite() error {
+	var bad []string
+	for _, name := range slices.Sorted(maps.Keys(s.Arrays)) {
+		finite, err := s.Arrays[name].isFinite()
+		if err != nil {
+			return fmt.Errorf("array %q: %w", name, err)
+		}
+		if !finite {
+			bad = append(bad, fmt.Sprintf("%q", name))
+		}
+	}
+	if bad != nil {
+		return fmt.Errorf("checkpoint: not finite: %s; go back to an earlier snapshot", strings.Join(bad, ", "))
+	}
+	return nil
 }

@@ -17,21 +17,21 @@ import (
 
 // Options configure a Store. The zero value is usable.
 type Options struct {
-	// Keep is the number of newest snapshots kept; older ones are deleted, after the newest has been verified.
-	// 0, the default, keeps all.
+	// Keep is the number of snapshots to retain. Save deletes older ones after it has verified the newest. 0, the
+	// default, retains all.
 	Keep int
-	// WrittenBy is recorded in every manifest. Default "gorl".
+	// WrittenBy is the program's name in every manifest. Default "gorl".
 	WrittenBy string
 }
 
-// Store keeps snapshots in a directory, each as a data file "<name>.safetensors" and a manifest "<name>.json".
+// Store saves snapshots in a directory. Each snapshot is a data file "<name>.safetensors" and a manifest "<name>.json".
 //
-// The manifest is the commit: it is renamed into place after the data is durable, and names the data's size and
-// SHA-256. A process that dies at any moment, or a machine that loses power, leaves every snapshot that Save has
-// reported, and at worst some leftovers that a later Save removes. A file is never written over. Several stores,
-// in one process or several, may write to one directory.
+// The manifest is the commit: it is renamed into place after the data is durable, and it holds the data's size and
+// SHA-256. If a process dies or a machine loses power, every snapshot that Save has reported remains; a later Save
+// removes the leftovers of an interrupted one. A file is never overwritten. Several stores, in one process or several,
+// may write to one directory.
 //
-// A Store may be used by several goroutines.
+// Several goroutines may use a Store.
 type Store struct {
 	dir string
 	opt Options
@@ -39,17 +39,7 @@ type Store struct {
 	mu  sync.Mutex
 }
 
-// Saved is a snapshot read back from a store.
-type Saved struct {
-	// Path of the data file.
-	Path string
-	// Manifest is what the store knows of it.
-	Manifest Manifest
-	// Snapshot is its contents, the caller's. Its arrays lie in one block of memory.
-	Snapshot *Snapshot
-}
-
-// NewStore opens a directory of snapshots, creating it where it does not exist. A negative Keep is an error.
+// NewStore opens a directory of snapshots and creates it if it does not exist. A negative Keep is an error.
 func NewStore(dir string, opt Options) (*Store, error) { return newStore(dir, opt, durable.OS) }
 
 func newStore(dir string, opt Options, fsys durable.FS) (*Store, error) {
@@ -73,9 +63,9 @@ func newStore(dir string, opt Options, fsys durable.FS) (*Store, error) {
 func (s *Store) Dir() string { return s.dir }
 
 // Save writes a snapshot and returns the path of its data file: "<name>.safetensors", or "<name>-2.safetensors" and so
-// on where the name is taken. Names are letters, digits, '.', '_' and '-'. When Save returns without an error the
-// snapshot is durable. When it returns a path and an error, the snapshot is in place but something after it failed:
-// making the directory durable, or removing old snapshots.
+// on if the name is taken. A name consists of letters, digits, '.', '_' and '-'. The snapshot is durable if Save
+// returns no error. If Save returns a path and an error, the snapshot is in place, but a later step failed: making the
+// directory durable, or deleting old snapshots.
 func (s *Store) Save(name string, step int64, snap *Snapshot) (path string, err error) {
 	if err := checkName(name); err != nil {
 		return "", err
@@ -86,17 +76,17 @@ func (s *Store) Save(name string, step int64, snap *Snapshot) (path string, err 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path, err = s.save(name, step, snap)
-	if err != nil {
-		if path == "" {
-			return "", fmt.Errorf("checkpoint: saving %q in %s: %w", name, s.dir, err)
-		}
-		return path, fmt.Errorf("checkpoint: %s is saved, but: %w", path, err)
+	switch {
+	case err == nil:
+		return path, nil
+	case path == "":
+		return "", fmt.Errorf("checkpoint: saving %q in %s: %w", name, s.dir, err)
 	}
-	return path, nil
+	return path, fmt.Errorf("checkpoint: %s is saved, but: %w", path, err)
 }
 
-// SaveBest saves a snapshot as the best so far, in the folder "best", where it replaces the one before once it is
-// verified. Arguments and results are Save's.
+// SaveBest saves a snapshot in the folder "best". It replaces the previous best snapshot after the new one is verified.
+// Arguments and results are those of Save.
 func (s *Store) SaveBest(name string, step int64, snap *Snapshot) (path string, err error) {
 	opt := s.opt
 	opt.Keep = 1
@@ -104,48 +94,42 @@ func (s *Store) SaveBest(name string, step int64, snap *Snapshot) (path string, 
 	if err != nil {
 		return "", err
 	}
-	s.mu.Lock() // for one after the other, as Save
+	s.mu.Lock() // one save at a time
 	defer s.mu.Unlock()
 	return best.Save(name, step, snap)
 }
 
-// Best returns the best snapshot, as Latest does the latest.
-func (s *Store) Best() (*Saved, []*DamagedError, error) {
-	best := &Store{dir: filepath.Join(s.dir, bestFolder), fs: s.fs}
-	return best.Latest()
-}
-
-// bestFolder is the folder of the best snapshot in a store's.
+// bestFolder is the folder of the best snapshot, in the store's directory.
 const bestFolder = "best"
 
 func checkName(name string) error {
 	bad := func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
 	}
-	if name == "" || len(name) > 128 || name[0] == '.' || strings.ContainsFunc(name, bad) || strings.Contains(name,
-		durable.Temporary) {
+	if name == "" || len(name) > 128 || name[0] == '.' || strings.ContainsFunc(name, bad) ||
+		strings.Contains(name, durable.Temporary) {
 		return fmt.Errorf("checkpoint: %.140q cannot name a snapshot; use up to 128 letters, digits, '.', '_' and '-'", name)
 	}
 	return nil
 }
 
-// save does the work of Save. What happens on disk, in this order, and what a crash after each step leaves:
+// save writes a snapshot in seven steps. The list says what a crash after each step leaves.
 //
-//  1. Files that processes which have ended left at steps 2 to 4 and 7 are deleted; the temporary manifest proves
-//     whose the data is. A name that they held is free again.
-//  2. The data is written and synced under a temporary name in the store's folder. A crash leaves a file that no
-//     reader looks at.
-//  3. The manifest, with the data's size and SHA-256, is written and synced under a temporary name. A crash leaves
-//     two.
-//  4. The data gets its name, by a link, so that no file is ever written over; a taken name gives the next one,
-//     "<name>-2". A crash leaves data without a manifest, which readers report as uncommitted ([ErrUncommitted]).
-//  5. The manifest is renamed to its name. This commits the snapshot: readers now find it.
-//  6. The folder is synced, so that both names survive a power failure. Only then does Save return without an error.
-//  7. Where there are more than Keep snapshots, the new one is read back and verified, and the oldest are deleted,
-//     each with its manifest first. A crash leaves data without a manifest.
+//  1. It deletes the leftovers of steps 2 to 4 and 7 of processes that have ended. A temporary manifest proves which
+//     data belongs to it. A name that the leftovers held is free again.
+//  2. It writes and syncs the data under a temporary name in the store's folder. A crash leaves a file that readers
+//     ignore.
+//  3. It writes and syncs the manifest, with the data's size and SHA-256, under a temporary name. A crash leaves two
+//     such files.
+//  4. It links the data to its name, so that no file is ever overwritten. If the name is taken it tries "<name>-2". A
+//     crash leaves data without a manifest. Readers report that as uncommitted ([ErrUncommitted]).
+//  5. It renames the manifest. This commits the snapshot: readers find it from now on.
+//  6. It syncs the folder, so that both names survive a power failure. Only then can Save return without an error.
+//  7. If there are more than Keep snapshots, it reads the new one back, verifies it, and deletes the oldest ones, each
+//     with its manifest first. A crash leaves data without a manifest.
 func (s *Store) save(name string, step int64, snap *Snapshot) (path string, err error) {
 	fsys := s.fs
-	swept := s.sweep()
+	leftovers := s.removeLeftovers()
 	listing, err := s.list()
 	if err != nil {
 		return "", err
@@ -156,13 +140,13 @@ func (s *Store) save(name string, step int64, snap *Snapshot) (path string, err 
 	if err != nil {
 		return "", err
 	}
-	defer fsys.Remove(data) // by then the data has its own name, or is not wanted
+	defer fsys.Remove(data) // at the return the data has its own name, or is not wanted
 
 	now := time.Now()
 	m := Manifest{
 		Format: manifestFormat, Version: manifestVersion, Name: name, Step: step, Sequence: listing.nextSequence(now),
 		Size: size, SHA256: hex.EncodeToString(sum), WrittenBy: s.opt.WrittenBy,
-		WrittenAt: now.UTC().Format(time.RFC3339), Arrays: len(snap.Arrays), Values: summary(snap.Values),
+		WrittenAt: now.UTC().Format(time.RFC3339), Arrays: len(snap.Arrays), Values: summarize(snap.Values),
 	}
 	if m, err = s.publish(m, data); err != nil {
 		return "", err
@@ -171,10 +155,10 @@ func (s *Store) save(name string, step int64, snap *Snapshot) (path string, err 
 	if err := fsys.SyncDir(s.dir); err != nil {
 		return path, err
 	}
-	return path, errors.Join(s.retain(m), swept)
+	return path, errors.Join(s.retain(m), leftovers)
 }
 
-// publish gives the synced data file its name and commits it by its manifest, which it returns.
+// publish gives the synced data file its name, commits it by its manifest, and returns the manifest.
 func (s *Store) publish(m Manifest, data string) (Manifest, error) {
 	fsys := s.fs
 	for n := 1; ; n++ {
@@ -188,7 +172,7 @@ func (s *Store) publish(m Manifest, data string) (Manifest, error) {
 		if err != nil {
 			return m, err
 		}
-		// After a power cut the same data may have the name already, without a manifest: it is committed now.
+		// A power cut may have left the same data under the name, without a manifest. publish commits that file.
 		again := taken && verifyData(s.fs, target, m) == nil
 		if committed, err := s.exists(manifest); err != nil {
 			return m, err
@@ -199,8 +183,8 @@ func (s *Store) publish(m Manifest, data string) (Manifest, error) {
 		if err != nil {
 			return m, err
 		}
-		// Written before the data has its name, the manifest's temporary file says whose the data is, should this
-		// process die in between: see sweep.
+		// The temporary manifest is written before the data has its name. If this process dies in between, the manifest
+		// proves whose the data is: see removeLeftovers.
 		temp, _, _, err := durable.WriteAside(fsys, manifest, func(w io.Writer) error {
 			_, err := w.Write(text)
 			return err
@@ -211,7 +195,7 @@ func (s *Store) publish(m Manifest, data string) (Manifest, error) {
 		if again {
 			return m, fsys.Rename(temp, manifest)
 		}
-		if err := s.claim(data, target); err != nil {
+		if err := s.linkData(data, target); err != nil {
 			fsys.Remove(temp)
 			if errors.Is(err, fs.ErrExist) {
 				continue // another writer was faster
@@ -225,28 +209,25 @@ func (s *Store) publish(m Manifest, data string) (Manifest, error) {
 	}
 }
 
-// claim gives the data its name unless another file has it.
-func (s *Store) claim(data, target string) error {
+// linkData gives the data its name unless another file has it.
+func (s *Store) linkData(data, target string) error {
 	err := s.fs.Link(data, target)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	// A file system without links: look first. Two writers that do so at the same moment are told apart by the
-	// checksum in the manifest.
+	// The file system has no links, so look first. If two writers do so at the same moment, the manifest's checksum
+	// shows whose data it is.
 	if taken, err := s.exists(target); err != nil || taken {
 		return errors.Join(err, fs.ErrExist)
 	}
 	return s.fs.Rename(data, target)
 }
 
-// exists reports whether any of the files is there.
-func (s *Store) exists(paths ...string) (bool, error) {
-	for _, path := range paths {
-		if _, err := s.fs.Stat(path); err == nil {
-			return true, nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return false, err
-		}
+// exists reports whether the file exists.
+func (s *Store) exists(path string) (bool, error) {
+	_, err := s.fs.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	return false, nil
+	return err == nil, err
 }

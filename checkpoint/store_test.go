@@ -3,8 +3,6 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,21 +14,29 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-func diskStore(t *testing.T, keep int) *Store {
+func must(t testing.TB, err error) {
 	t.Helper()
-	s, err := NewStore(filepath.Join(t.TempDir(), "checkpoints"), Options{Keep: keep})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func openStore(t *testing.T, dir string, keep int) *Store {
+	t.Helper()
+	s, err := NewStore(dir, Options{Keep: keep})
+	must(t, err)
 	return s
 }
 
-func names(t *testing.T, dir string) []string {
+func diskStore(t *testing.T, keep int) *Store {
+	t.Helper()
+	return openStore(t, filepath.Join(t.TempDir(), "checkpoints"), keep)
+}
+
+func fileNames(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.Name())
@@ -38,27 +44,33 @@ func names(t *testing.T, dir string) []string {
 	return all
 }
 
+func wantFiles(t *testing.T, dir, want string) {
+	t.Helper()
+	list := strings.Fields(want)
+	slices.Sort(list)
+	if got := fileNames(t, dir); !slices.Equal(got, list) {
+		t.Errorf("the directory holds\n%q, want\n%q", got, list)
+	}
+}
+
 func wantLatest(t *testing.T, s *Store, step int64) []*DamagedError {
 	t.Helper()
 	got, damaged, err := s.Latest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got.Manifest.Step != step {
 		t.Fatalf("the latest is step %d, want %d (%v)", got.Manifest.Step, step, damaged)
 	}
-	if err := verify(got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, verify(got))
 	return damaged
 }
 
+// The snapshot that was saved last is the latest, whatever its step or name. Keep retains the newest.
 func TestStore(t *testing.T) {
 	s := diskStore(t, 2)
 	if _, _, err := s.Latest(); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), s.Dir()) {
 		t.Errorf("an empty store gives %v", err)
 	}
-	for step := int64(1); step <= 5; step++ {
+	for _, step := range []int64{100, 200, 10, 4, 5} {
 		path := mustSave(t, s, step)
 		if want := filepath.Join(s.Dir(), fmt.Sprintf("agent_%d.safetensors", step)); path != want {
 			t.Errorf("saved as %s, want %s", path, want)
@@ -67,10 +79,7 @@ func TestStore(t *testing.T) {
 			t.Error(damaged)
 		}
 	}
-	want := []string{"agent_4.json", "agent_4.safetensors", "agent_5.json", "agent_5.safetensors"}
-	if got := names(t, s.Dir()); !slices.Equal(got, want) {
-		t.Errorf("the directory holds %q, want %q", got, want)
-	}
+	wantFiles(t, s.Dir(), "agent_4.json agent_4.safetensors agent_5.json agent_5.safetensors")
 	for _, path := range []string{"agent_4.safetensors", "agent_4.json", filepath.Join(s.Dir(), "agent_4.safetensors")} {
 		if got, err := s.Load(path); err != nil || got.Manifest.Step != 4 || verify(got) != nil {
 			t.Errorf("loading %s gives %v, %v", path, got, err)
@@ -81,33 +90,14 @@ func TestStore(t *testing.T) {
 		t.Errorf("List gives %v, %v, %v", manifests, damaged, err)
 	}
 	if v := string(manifests[0].Values); !strings.Contains(v, `"step": 5`) {
-		t.Errorf("the manifest's summary is %s", v)
+		t.Errorf("the manifest's values are %s", v)
 	}
-}
-
-// A run that was resumed from an earlier step, or started again, goes on from what was saved last.
-func TestLatestIsTheLastSaved(t *testing.T) {
-	s := diskStore(t, 2)
-	for _, step := range []int64{100, 200, 10, 20} {
-		mustSave(t, s, step)
-		wantLatest(t, s, step)
-	}
-}
-
-func TestSameName(t *testing.T) {
-	s := diskStore(t, 2)
-	for step := int64(1); step <= 4; step++ {
-		path, err := s.Save("latest", step, contents(step))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := Load(path); err != nil || got.Manifest.Step != step || got.Manifest.Name != "latest" {
+	for step := range int64(3) { // a name that is taken
+		path, err := s.Save("same", step, contents(step))
+		must(t, err)
+		if got, err := Load(path); err != nil || got.Manifest.Step != step || got.Manifest.Name != "same" {
 			t.Errorf("loading %s gives %v, %v", path, got, err)
 		}
-		wantLatest(t, s, step)
-	}
-	if n := len(names(t, s.Dir())); n != 4 {
-		t.Errorf("%d files, want 4", n)
 	}
 }
 
@@ -118,20 +108,17 @@ func TestBest(t *testing.T) {
 	}
 	mustSave(t, s, 1)
 	for step := int64(1); step <= 3; step++ {
-		if _, err := s.SaveBest("best", step, contents(step)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.SaveBest("best", step, contents(step))
+		must(t, err)
 		got, damaged, err := s.Best()
 		if err != nil || damaged != nil || got.Manifest.Step != step || verify(got) != nil {
 			t.Fatalf("the best is %v, %v, %v", got, damaged, err)
 		}
 	}
-	if n := len(names(t, filepath.Join(s.Dir(), "best"))); n != 2 {
+	if n := len(fileNames(t, filepath.Join(s.Dir(), "best"))); n != 2 {
 		t.Errorf("%d files in best, want 2", n)
 	}
-	if damaged := wantLatest(t, s, 1); damaged != nil {
-		t.Error(damaged)
-	}
+	wantLatest(t, s, 1)
 	mustSave(t, s, 2)
 	if _, _, err := s.Best(); err != nil {
 		t.Errorf("retention took the best: %v", err)
@@ -153,216 +140,162 @@ func TestSaveRefuses(t *testing.T) {
 	if _, err := s.Save("a", 1, bad); err == nil || !strings.Contains(err.Error(), `array "x"`) {
 		t.Errorf("a broken array gives %v", err)
 	}
-	if left := names(t, s.Dir()); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
+	wantFiles(t, s.Dir(), "")
+	if _, err := NewStore("", Options{}); err == nil {
+		t.Error("an empty directory is accepted")
+	}
+	if _, err := NewStore(t.TempDir(), Options{Keep: -1}); err == nil {
+		t.Error("a negative Keep is accepted")
 	}
 }
 
-// The files are the same whenever and by whomever they are written.
-func TestSaveIsDeterministic(t *testing.T) {
-	a, b := diskStore(t, 0), diskStore(t, 0)
-	first, err := os.ReadFile(mustSave(t, a, 7))
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := os.ReadFile(mustSave(t, b, 7))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(first) != string(second) {
-		t.Error("two saves of one snapshot differ")
-	}
-}
-
-// Several stores write to one directory, some under the same names; nothing is lost and nothing damaged.
+// Several stores write to one directory, some under the same names. Nothing is lost or damaged. With retention they
+// delete each other's old snapshots, and the latest is always valid.
 func TestManyWriters(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	var wg sync.WaitGroup
-	paths := make([][]string, 4)
-	for w := range paths {
-		wg.Go(func() {
-			s, err := NewStore(dir, Options{})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			for i := range 10 {
-				path, err := s.Save(fmt.Sprintf("agent_%d", i%3), int64(w*100+i), contents(int64(w*100+i)))
+	for _, keep := range []int{0, 4} {
+		dir := t.TempDir()
+		var wg sync.WaitGroup
+		paths := make([][]string, 4)
+		for w := range paths {
+			wg.Go(func() {
+				s, err := NewStore(dir, Options{Keep: keep})
 				if err != nil {
 					t.Error(err)
+					return
 				}
-				paths[w] = append(paths[w], path)
-			}
-		})
-	}
-	wg.Wait()
-	seen := map[string]bool{}
-	for w := range paths {
-		for i, path := range paths[w] {
-			if seen[path] {
-				t.Errorf("%s was given to two saves", path)
-			}
-			seen[path] = true
-			if got, err := Load(path); err != nil || got.Manifest.Step != int64(w*100+i) || verify(got) != nil {
-				t.Errorf("loading %s gives %v, %v", path, got, err)
+				for i := range 10 {
+					step := int64(w*100 + i)
+					name := fmt.Sprintf("agent_%d", i%3)
+					if keep > 0 {
+						name = fmt.Sprintf("w%d_%d", w, i)
+					}
+					path, err := s.Save(name, step, contents(step))
+					if err != nil {
+						t.Error(err)
+					}
+					paths[w] = append(paths[w], path)
+				}
+			})
+		}
+		wg.Wait()
+		s := openStore(t, dir, keep)
+		mustSave(t, s, 1000)
+		if damaged := wantLatest(t, s, 1000); damaged != nil {
+			t.Error(damaged)
+		}
+		want := 2 * keep
+		if keep == 0 {
+			want = 2 * (4*10 + 1)
+			seen := map[string]bool{}
+			for w := range paths {
+				for i, path := range paths[w] {
+					if got, err := Load(path); seen[path] || err != nil || got.Manifest.Step != int64(w*100+i) || verify(got) != nil {
+						t.Errorf("loading %s (given before: %v) gives %v, %v", path, seen[path], got, err)
+					}
+					seen[path] = true
+				}
 			}
 		}
-	}
-	if got := len(names(t, dir)); got != 80 {
-		t.Errorf("%d files, want 80", got)
-	}
-}
-
-// With retention on, writers delete each other's old snapshots; the latest is always valid.
-func TestManyWritersWithRetention(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	var wg sync.WaitGroup
-	for w := range 3 {
-		wg.Go(func() {
-			s, err := NewStore(dir, Options{Keep: 4})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			for i := range 15 {
-				step := int64(w*100 + i)
-				if _, err := s.Save(fmt.Sprintf("w%d_%d", w, i), step, contents(step)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	s, err := NewStore(dir, Options{Keep: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustSave(t, s, 1000)
-	if damaged := wantLatest(t, s, 1000); damaged != nil {
-		t.Error(damaged)
-	}
-	if got := names(t, dir); len(got) != 8 {
-		t.Errorf("the directory holds %q, want 8 files", got)
+		if got := len(fileNames(t, dir)); got != want {
+			t.Errorf("keep %d: %d files, want %d", keep, got, want)
+		}
 	}
 }
 
-func TestSweep(t *testing.T) {
+// ofEndedProcess is the suffix of a temporary file of a process that has ended.
+func ofEndedProcess() string {
+	parts := strings.Split(durable.TemporaryName(""), "-") // ".tmp", host, process, nonce, count
+	parts[3] = "anotherlife"
+	return strings.Join(parts, "-")
+}
+
+// Save deletes what processes that have ended left, and nothing else.
+func TestLeftovers(t *testing.T) {
 	s := diskStore(t, 0)
 	mustSave(t, s, 1)
-	living := durable.TemporaryName("")
-	parts := strings.Split(living, "-") // ".tmp", host, process, nonce, count
-	parts[3] = "anotherlife"
-	dead := strings.Join(parts, "-")
-	elsewhere := durable.Temporary + "00000000-1-abc-1"
-	old := durable.Temporary + "00000000-2-abc-1"
+	ended, living := ofEndedProcess(), durable.TemporaryName("")
+	elsewhere, old := durable.Temporary+"00000000-1-abc-1", durable.Temporary+"00000000-2-abc-1"
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(s.Dir(), name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(s.Dir(), name), []byte(text), 0o644))
 	}
-	for _, owner := range []string{dead, living, elsewhere, old} {
+	for _, owner := range []string{ended, living, elsewhere, old} {
 		write("x.safetensors"+owner, "half a file")
 	}
-	write("notes.txt"+dead, "not ours")
+	write("notes.txt"+ended, "not a store's")
 	past := time.Now().Add(-2 * time.Hour)
-	if err := os.Chtimes(filepath.Join(s.Dir(), "x.safetensors"+old), past, past); err != nil {
-		t.Fatal(err)
-	}
-	// A save that died between its two renames: the data has its name, the manifest has not.
-	orphan := mustSave(t, s, 2)
-	manifest := strings.TrimSuffix(orphan, dataSuffix) + manifestSuffix
-	if err := os.Rename(manifest, manifest+dead); err != nil {
-		t.Fatal(err)
-	}
-	// The same, but another writer has since put its own data under the name.
-	taken := mustSave(t, s, 3)
-	manifest = strings.TrimSuffix(taken, dataSuffix) + manifestSuffix
-	if err := os.Rename(manifest, manifest+dead); err != nil {
-		t.Fatal(err)
+	must(t, os.Chtimes(filepath.Join(s.Dir(), "x.safetensors"+old), past, past))
+	// Two saves that died between their renames: the data has its name, the manifest does not. Another writer has since
+	// put its own data under the second name.
+	for step := int64(2); step <= 3; step++ {
+		manifest := strings.TrimSuffix(mustSave(t, s, step), dataSuffix) + manifestSuffix
+		must(t, os.Rename(manifest, manifest+ended))
 	}
 	write("agent_3.safetensors", "another's")
 	write("policy.safetensors", "the user's own")
 
 	mustSave(t, s, 4)
-	want := []string{"agent_1.json", "agent_1.safetensors", "agent_3.safetensors", "agent_4.json", "agent_4.safetensors", "notes.txt" + dead,
-		"policy.safetensors", "x.safetensors" + living, "x.safetensors" + elsewhere}
-	slices.Sort(want)
-	if got := names(t, s.Dir()); !slices.Equal(got, want) {
-		t.Errorf("the directory holds\n%q, want\n%q", got, want)
+	wantFiles(t, s.Dir(), "agent_1.json agent_1.safetensors agent_3.safetensors agent_4.json agent_4.safetensors "+
+		"policy.safetensors notes.txt"+ended+" x.safetensors"+living+" x.safetensors"+elsewhere)
+}
+
+// A save that was interrupted between data and manifest does not occupy the name.
+func TestNameAfterInterruption(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		proof bool // the temporary manifest is there
+		again int64
+		want  string
+	}{
+		{"killed", true, 2, "agent_1.safetensors"},
+		{"power cut, the same data again", false, 1, "agent_1.safetensors"},
+		{"foreign data", false, 2, "agent_1-2.safetensors"},
+	} {
+		s := diskStore(t, 0)
+		manifest := strings.TrimSuffix(mustSave(t, s, 1), dataSuffix) + manifestSuffix
+		if c.proof {
+			must(t, os.Rename(manifest, manifest+ofEndedProcess()))
+		} else {
+			must(t, os.Remove(manifest))
+		}
+		path, err := s.Save("agent_1", c.again, contents(c.again))
+		if err != nil || filepath.Base(path) != c.want {
+			t.Errorf("%s: saved as %s (%v), want %s", c.name, filepath.Base(path), err, c.want)
+		}
+		wantLatest(t, s, c.again)
 	}
 }
 
-// Retention deletes nothing where the new snapshot cannot be read back.
-func TestRetentionVerifiesFirst(t *testing.T) {
-	m := &damaging{memFS: newMemFS()}
-	s, err := newStore("runs", Options{Keep: 1}, m)
-	if err != nil {
-		t.Fatal(err)
+// Tidy deletes what a killed process did not delete, but nothing if the newest snapshot is damaged.
+func TestTidy(t *testing.T) {
+	all := diskStore(t, 0)
+	for step := range int64(3) {
+		mustSave(t, all, step)
 	}
+	s := openStore(t, all.Dir(), 2)
+	must(t, os.Truncate(filepath.Join(s.Dir(), "agent_2.safetensors"), 3))
+	must(t, s.Tidy())
+	if left := fileNames(t, s.Dir()); len(left) != 6 {
+		t.Errorf("with a damaged newest snapshot %q are left, want all", left)
+	}
+	must(t, os.Remove(filepath.Join(s.Dir(), "agent_2.json")))
+	mustSave(t, all, 3)
+	must(t, s.Tidy())
+	wantFiles(t, s.Dir(), "agent_1.json agent_1.safetensors agent_2.safetensors agent_3.json agent_3.safetensors")
+}
+
+// Retention deletes nothing if the new snapshot cannot be read back.
+func TestRetentionVerifiesFirst(t *testing.T) {
+	m := newMemFS()
+	s := memStore(t, m, 1)
 	mustSave(t, s, 1)
-	m.on = true
+	m.flipAtSync = true
 	path, err := s.Save("agent_2", 2, contents(2))
 	var d *DamagedError
 	if path == "" || !errors.As(err, &d) || d.Path != path {
 		t.Fatalf("a disk that alters what it is given: %q, %v", path, err)
 	}
-	damaged := wantLatest(t, s, 1)
-	if len(damaged) != 1 || damaged[0].Path != path {
+	if damaged := wantLatest(t, s, 1); len(damaged) != 1 || damaged[0].Path != path {
 		t.Errorf("reported: %v", damaged)
-	}
-}
-
-// damaging flips a bit of every data file when it is synced.
-type damaging struct {
-	*memFS
-	on bool
-}
-
-func (d *damaging) Create(name string) (durable.File, error) {
-	f, err := d.memFS.Create(name)
-	if err != nil || !d.on || !strings.Contains(name, dataSuffix) {
-		return f, err
-	}
-	return flipping{f.(*memHandle)}, nil
-}
-
-type flipping struct{ *memHandle }
-
-func (f flipping) Sync() error {
-	f.file.data[len(f.file.data)-1] ^= 4
-	return f.memHandle.Sync()
-}
-
-func TestWriteFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "report.txt")
-	write := func(text string, fail error) error {
-		return WriteFile(path, func(w io.Writer) error {
-			if _, err := io.WriteString(w, text); err != nil {
-				return err
-			}
-			return fail
-		})
-	}
-	for _, text := range []string{"one", "two"} {
-		if err := write(text, nil); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != text {
-			t.Errorf("the file holds %q, %v", got, err)
-		}
-	}
-	if err := write("thr", fs.ErrClosed); !errors.Is(err, fs.ErrClosed) || !strings.Contains(err.Error(), path) {
-		t.Errorf("a failing writer gives %v", err)
-	}
-	if got, err := os.ReadFile(path); err != nil || string(got) != "two" {
-		t.Errorf("after a failure the file holds %q, %v", got, err)
-	}
-	if left := names(t, filepath.Dir(path)); len(left) != 1 {
-		t.Errorf("left behind: %q", left)
-	}
-	if err := WriteFile(filepath.Join(path, "below a file"), func(io.Writer) error { return nil }); err == nil {
-		t.Error("a path below a file is accepted")
 	}
 }

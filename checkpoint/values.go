@@ -15,11 +15,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth bounds the nesting of Values, in files and in memory.
+// maxDepth limits the nesting of Values, in files and in memory.
 const maxDepth = 200
 
-// appendValue appends v as JSON with sorted keys. Floats always carry a point or an exponent, so that a reader can tell
-// 3.0 from 3. The path names v in errors.
+// appendValue appends v as JSON with sorted keys. Floats always have a point or an exponent, so that a reader can tell
+// 3.0 from 3. Errors name v by its path.
 func appendValue(b []byte, path string, v any, depth int) ([]byte, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("checkpoint: %s: nested more than %d deep", path, maxDepth)
@@ -44,7 +44,8 @@ func appendValue(b []byte, path string, v any, depth int) ([]byte, error) {
 	case k == reflect.Map && rv.Type().Key().Kind() == reflect.String:
 		return appendMap(b, path, rv, depth)
 	}
-	return nil, fmt.Errorf("checkpoint: %s: a %T cannot be stored; use numbers, strings, booleans, lists and maps with string keys", path, v)
+	return nil, fmt.Errorf("checkpoint: %s: a %T cannot be stored; use numbers, strings, booleans, lists and maps with "+
+		"string keys", path, v)
 }
 
 func appendFloat(b []byte, path string, f float64) ([]byte, error) {
@@ -108,81 +109,51 @@ func appendMap(b []byte, path string, m reflect.Value, depth int) ([]byte, error
 	return append(b, '}'), nil
 }
 
-// parseValues reads what appendValue wrote. Keys given twice are refused.
+// parseValues reads what appendValue wrote.
 func parseValues(text string) (map[string]any, error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	v, err := parseValue(d, 0)
-	if err != nil {
-		return nil, err
+	var values map[string]any
+	if err := d.Decode(&values); err != nil {
+		return nil, unexpectedEOF(err)
 	}
-	values, ok := v.(map[string]any)
-	if !ok {
+	if values == nil {
 		return nil, errors.New("the values are not a JSON object")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("there is something after the values")
 	}
-	return values, nil
+	_, err := parseNumbers(values, 0)
+	return values, err
 }
 
-func parseValue(d *json.Decoder, depth int) (any, error) {
+// parseNumbers replaces the numbers in v, in place, and returns v.
+func parseNumbers(v any, depth int) (any, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("the values are nested more than %d deep", maxDepth)
 	}
-	token, err := d.Token()
-	if err != nil {
-		return nil, unexpected(err)
-	}
-	switch token {
-	case json.Delim('{'):
-		m := map[string]any{}
-		err := parseObject(d, func(key string) error {
-			m[key], err = parseValue(d, depth+1)
-			return err
-		})
-		return m, err
-	case json.Delim('['):
-		list := []any{}
-		for d.More() {
-			v, err := parseValue(d, depth+1)
-			if err != nil {
+	var err error
+	switch v := v.(type) {
+	case map[string]any:
+		for key, x := range v {
+			if v[key], err = parseNumbers(x, depth+1); err != nil {
 				return nil, err
 			}
-			list = append(list, v)
 		}
-		_, err := d.Token()
-		return list, unexpected(err)
+	case []any:
+		for i, x := range v {
+			if v[i], err = parseNumbers(x, depth+1); err != nil {
+				return nil, err
+			}
+		}
+	case json.Number:
+		return parseNumber(v.String())
 	}
-	if n, ok := token.(json.Number); ok {
-		return parseNumber(n.String())
-	}
-	return token, nil // nil, bool or string
+	return v, nil
 }
 
-// parseObject reads an object whose brace is already read, calling value after every key; value reads what follows.
-func parseObject(d *json.Decoder, value func(key string) error) error {
-	seen := map[string]bool{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return unexpected(err)
-		}
-		key := token.(string) // the decoder lets nothing else stand here
-		if seen[key] {
-			return fmt.Errorf("the key %q is given twice", key)
-		}
-		seen[key] = true
-		if err := value(key); err != nil {
-			return err
-		}
-	}
-	_, err := d.Token()
-	return unexpected(err)
-}
-
-// unexpected says of an early end what it is.
-func unexpected(err error) error {
+// unexpectedEOF replaces io.EOF by io.ErrUnexpectedEOF.
+func unexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}

@@ -28,7 +28,7 @@ func TestEverySubcommandHelps(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	for args, want := range map[string]string{
 		"plot": "[jsonl csv] :8", "plot --out": "[png] :8", "plot --x": "[step time] :4", "convert": "[pt pth safetensors npz yaml yml] :8", "convert --from": "[skrl] :4",
-		"convert --skrl-version": "[2.0 1.4] :4", "convert --like": "[safetensors pt] :8", "export": "[safetensors onnx] :8", "inspect": "[safetensors json jsonl pt pth npz bvh csv pkl txt] :8",
+		"convert --like": "[safetensors pt] :8", "export": "[safetensors onnx] :8", "inspect": "[safetensors json jsonl pt pth npz bvh csv pkl txt] :8",
 	} {
 		offered, directive := commandtest.Complete(t, command(), append(strings.Fields(args), "")...)
 		if got := fmt.Sprint(offered, " ", directive); got != want {
@@ -45,36 +45,6 @@ func TestGuides(t *testing.T) {
 	}
 	if err := docgen.Hold("../docs/reference/command-line.md", "gorl reference", commandtest.Reference(command()), *update); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestCompletionOfSettings checks what is offered after --set: the names that are registered, and the keys of the
-// configuration that the line gives so far.
-func TestCompletionOfSettings(t *testing.T) {
-	here(t, "stopping.yaml", strings.Replace(short, "id: CartPole", "id: Stopping", 1))
-	write(t, "population.yaml", populations["isaaclab"].text)
-	for _, x := range []struct {
-		args      []string
-		want      string
-		directive string
-	}{
-		{[]string{"environment.id=S"}, "environment.id=Stopping", ":4"},
-		{[]string{"models.policy.class=Bi"}, "models.policy.class=Bilinear", ":4"},
-		{[]string{"pbt.mutation.learning_rate=to_one"}, "pbt.mutation.learning_rate=to_one", ":4"},
-		{[]string{"pbt.parameters.gae_lambda.rule=one_"}, "pbt.parameters.gae_lambda.rule=one_minus", ":4"},
-		{[]string{"agent.class="}, "agent.class=AMP agent.class=PPO", ":4"},
-		{[]string{"agent.rollouts=1"}, "", ":4"},
-		{[]string{"environment.id=Stopping", "--set", "environment.a"}, "environment.at=", ":6"},
-		{[]string{"agent.class=AMP", "--set", "agent.task_"}, "agent.task_reward_scale=", ":6"},
-		{[]string{"agent.task_"}, "", ":6"},
-		{[]string{"trainer.times"}, "trainer.timesteps=", ":6"},
-		{[]string{"seed=1", "-c", "stopping.yaml", "--set", "environment.a"}, "environment.at=", ":6"},
-		{[]string{"seed=1", "-c", "population.yaml", "--set", "pbt.threshold"}, "pbt.threshold_abs= pbt.threshold_std=", ":6"},
-	} {
-		offered, directive := commandtest.Complete(t, command(), append([]string{"train", "--set"}, x.args...)...)
-		if got := strings.Join(offered, " "); got != x.want || directive != x.directive {
-			t.Errorf("%q: %s %s, want %s %s", x.args, got, directive, x.want, x.directive)
-		}
 	}
 }
 

@@ -13,20 +13,20 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
-	"github.com/gorl-dev/gorl/internal/inspection"
 )
 
 // conversion is what flags ask for.
 type conversion struct {
-	from, to                *string
-	like, version           *string
-	force, partial          *bool
-	plain, rest, separately *bool
-	rate                    *float64
-	member, numEnvs         *int
-	env                     *string
+	from, to        *string
+	like            *string
+	force, partial  *bool
+	plain, rest     *bool
+	rate            *float64
+	member, numEnvs *int
+	env             *string
 }
 
 func convertCommand() *cobra.Command {
@@ -74,15 +74,12 @@ gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/ag
 			"with --from skrl: take what both agents have, and leave the rest as --like has it"),
 		plain: c.Flags().Bool("plain-names", false,
 			"with --to skrl: parameters are named net.0.weight, not net_container.0.weight"),
-		version: commandline.Choice(c, "skrl-version", "2.0", "with --to skrl: the `version` of skrl, 2.0 or 1.4", "2.0",
-			"1.4"),
 		rate: c.Flags().Float64("learning-rate", 0,
 			"with --to skrl: the optimizer's learning `rate` (default: the agent's present one)"),
-		rest:       c.Flags().Bool("without-rest", false, "with --to skrl: leave out what skrl has no place for"),
-		separately: c.Flags().Bool("separately", false, "with --to skrl: TO is a folder for a file of each module"),
-		member:     c.Flags().Int("member", -1, "the agent with this `number` of a group's checkpoint"),
-		env:        c.Flags().StringP("env", "e", "", "of a YAML file: the environment's `id`"),
-		numEnvs:    c.Flags().Int("num-envs", 0, "of a YAML file: `number` of environments that step together"),
+		rest:    c.Flags().Bool("without-rest", false, "with --to skrl: leave out what skrl has no place for"),
+		member:  c.Flags().Int("member", -1, "the agent with this `number` of a group's checkpoint"),
+		env:     c.Flags().StringP("env", "e", "", "of a YAML file: the environment's `id`"),
+		numEnvs: c.Flags().Int("num-envs", 0, "of a YAML file: `number` of environments that step together"),
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if isYAML(args[0]) {
@@ -116,7 +113,7 @@ func (k conversion) check(cmd *cobra.Command, from, to string) error {
 			return commandline.Usagef("--%s is for a FROM that is a YAML file of rl_games", flag)
 		}
 	}
-	for _, flag := range []string{"plain-names", "skrl-version", "learning-rate", "without-rest", "separately"} {
+	for _, flag := range []string{"plain-names", "learning-rate", "without-rest"} {
 		if cmd.Flags().Changed(flag) && *k.to != "skrl" {
 			return commandline.Usagef("--%s needs --to skrl", flag)
 		}
@@ -132,18 +129,16 @@ func (k conversion) check(cmd *cobra.Command, from, to string) error {
 		return commandline.Usagef("TO is %s: a checkpoint of gorl's is named *.safetensors", to)
 	case *k.from == "" && *k.to == "" && *k.like != "":
 		return commandline.Usagef("--like needs --from skrl or --to skrl")
-	case *k.to == "skrl" && !*k.separately && filepath.Ext(to) != ".pt":
+	case *k.to == "skrl" && filepath.Ext(to) != ".pt":
 		return commandline.Usagef("TO is %s: a checkpoint of skrl's is named *.pt", to)
 	}
-	if !*k.separately {
-		if _, err := convert.FormatOf(to); err != nil {
-			return commandline.Usagef("TO is %s: want a name that ends in .pt, .safetensors or .npz", to)
-		}
+	if _, err := convert.FormatOf(to); err != nil {
+		return commandline.Usagef("TO is %s: want a name that ends in .pt, .safetensors or .npz", to)
 	}
 	if sameFile(from, to) || sameFile(from+".safetensors", to) {
 		return commandline.Usagef("FROM and TO are the same file")
 	}
-	if *k.force || *k.separately {
+	if *k.force {
 		return nil
 	}
 	taken := []string{to}

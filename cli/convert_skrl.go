@@ -11,8 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
-	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/inspection"
+	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/models/description"
 )
 
@@ -62,7 +61,7 @@ func modules(c *skrl.Checkpoint) []string {
 
 // toSkrl writes a checkpoint of skrl's.
 func (k conversion) toSkrl(snap *checkpoint.Snapshot, from, to string) (said string, err error) {
-	o := skrl.Options{PlainNames: *k.plain, Version: *k.version, LearningRate: *k.rate, WithoutRest: *k.rest}
+	o := skrl.Options{PlainNames: *k.plain, LearningRate: *k.rate, WithoutRest: *k.rest}
 	if *k.like != "" {
 		if o.Like, err = skrl.Read(*k.like); err != nil {
 			return "", err
@@ -71,24 +70,6 @@ func (k conversion) toSkrl(snap *checkpoint.Snapshot, from, to string) (said str
 	c, err := skrl.New(snap, o)
 	if err != nil {
 		return "", err
-	}
-	if *k.separately {
-		if err := os.MkdirAll(to, 0o777); err != nil {
-			return "", err
-		}
-		tag := fmt.Sprint(step(snap))
-		for _, name := range modules(c) {
-			if file := filepath.Join(to, name+"_"+tag+".pt"); !*k.force {
-				if _, err := os.Lstat(file); err == nil {
-					return "", commandline.Usagef("%s exists; --force replaces it", file)
-				}
-			}
-		}
-		if err := c.WriteModules(to, tag); err != nil {
-			return "", err
-		}
-		said = fmt.Sprintf("%s → %s: %d files for skrl, <module>_%s.pt: %s", from, to, len(c.Modules), tag, strings.Join(modules(c), ", "))
-		return said + wrappersLeft(snap, from), nil
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return "", err

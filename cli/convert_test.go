@@ -15,6 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/checkpoint/skrl"
+	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 	"github.com/gorl-dev/gorl/internal/commandline"
 )
 
@@ -103,22 +104,19 @@ func TestConvertSkrl(t *testing.T) {
 			t.Errorf("%s has plain names: %v", name, plain)
 		}
 	}
-	must(t, "convert", "--to", "skrl", "--learning-rate", "0.5", "--skrl-version", "1.4", agent, in("rate.pt"))
+	must(t, "convert", "--to", "skrl", "--learning-rate", "0.5", agent, in("rate.pt"))
 	c, err := skrl.Read(in("rate.pt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if adam, err := c.Adam(); err != nil || adam.LearningRate != 0.5 || c.Module("state_preprocessor") == nil {
-		t.Errorf("%+v, %v, %v", adam, err, c.Modules)
-	}
-	if said := must(t, "convert", "--to", "skrl", "--separately", agent, in("modules")); !strings.Contains(said, "4 files for skrl, <module>_64.pt") {
-		t.Errorf("it says %q", said)
+	if adam, err := c.Adam(); err != nil || adam.LearningRate != 0.5 {
+		t.Errorf("%+v, %v", adam, err)
 	}
 	// A policy alone is a part of an agent.
 	if err := os.Mkdir(in("alone"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(in("modules/policy_64.pt"), in("alone/policy_64.pt")); err != nil {
+	if err := torchfile.WriteFile(in("alone/policy_64.pt"), c.Module("policy")); err != nil {
 		t.Fatal(err)
 	}
 	if status, _, stderr := use(t.Context(), "convert", "--from", "skrl", "--like", like, in("alone/policy_64.pt"), in("part.safetensors")); status != commandline.Failed {
@@ -146,12 +144,10 @@ func TestConvertSkrlWrappers(t *testing.T) {
 	} {
 		here(t, "short.yaml", strings.Replace(short, "num_envs: 4", "num_envs: 4, "+wrappers, 1))
 		gorl(t, 0, "train", "-c", "short.yaml", "-q")
-		for _, to := range [][]string{{"agent.pt"}, {"modules", "--separately"}} {
-			said, _ := gorl(t, 0, append([]string{"convert", "--to", "skrl", "runs/pole"}, to...)...)
-			for _, note := range append([]string{observations, rewards}, want...) {
-				if strings.Contains(said, note) != slices.Contains(want, note) {
-					t.Errorf("with %q it says\n%s", wrappers, said)
-				}
+		said, _ := gorl(t, 0, "convert", "--to", "skrl", "runs/pole", "agent.pt")
+		for _, note := range append([]string{observations, rewards}, want...) {
+			if strings.Contains(said, note) != slices.Contains(want, note) {
+				t.Errorf("with %q it says\n%s", wrappers, said)
 			}
 		}
 	}
@@ -209,7 +205,6 @@ func TestConvertRefuses(t *testing.T) {
 		{[]string{"convert", "--like", run, run, out}, wrong, "--like needs"},
 		{[]string{"convert", "--plain-names", run, out}, wrong, "--plain-names needs --to skrl"},
 		{[]string{"convert", "--partial", "--to", "skrl", run, in("b.pt")}, wrong, "--partial needs --from skrl"},
-		{[]string{"convert", "--skrl-version", "3", "--to", "skrl", run, in("b.pt")}, wrong, "want 2.0 or 1.4"},
 		{[]string{"convert", "--member", "0", "--from", "skrl", "--like", run, in("agent.pt"), out}, wrong, "--member is of a group's"},
 		{[]string{"convert", "--member", "0", run, out}, commandline.Failed, "no member 0"},
 		{[]string{"convert", "--to", "skrl", in("there.npz") + "x", in("b.pt")}, commandline.Failed, "there.npzx"},

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/inspection"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/launch"
 )

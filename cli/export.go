@@ -11,10 +11,10 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/infer/onnx"
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/inspection"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tracking"
 )

@@ -21,7 +21,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
-	"github.com/gorl-dev/gorl/internal/shellword"
+	"github.com/gorl-dev/gorl/internal/process"
 )
 
 // project are the files of a new project, as templates.
@@ -181,7 +181,7 @@ func (b *begun) write(dir string) (names []string, err error) {
 func (b *begun) next(out io.Writer, dir string, names []string) error {
 	var steps []string
 	if filepath.Clean(dir) != "." {
-		steps = append(steps, "cd "+shellword.Quote(dir))
+		steps = append(steps, "cd "+process.QuoteWord(dir))
 	}
 	if !b.Ready {
 		steps = append(steps, "go mod edit -replace "+gorlModule+"=PATH   # PATH is your checkout of gorl, of which this command was built")

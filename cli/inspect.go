@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
-	"github.com/gorl-dev/gorl/internal/inspection"
 	clippicture "github.com/gorl-dev/gorl/motions/picture"
 )
 

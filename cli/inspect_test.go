@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/inspection"
 )
 
 func TestInspect(t *testing.T) {

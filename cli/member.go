@@ -14,7 +14,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/launch"
-	"github.com/gorl-dev/gorl/pbt/ranks"
+	"github.com/gorl-dev/gorl/pbt/multirank"
 )
 
 func memberCommand() *cobra.Command {
@@ -75,7 +75,7 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 			tracked.update(u)
 		}
 	}}
-	return ranks.Train(ctx, p, program, ranked, func(g *distributed.Group, m pbt.Member) (ranks.Trainee, error) {
+	return multirank.Train(ctx, p, program, ranked, func(g *distributed.Group, m pbt.Member) (multirank.Trainee, error) {
 		trainee, own, err := member(g, c, m.Seed)
 		if err != nil {
 			return nil, err

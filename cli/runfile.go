@@ -13,8 +13,8 @@ import (
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
-	"github.com/gorl-dev/gorl/internal/shellword"
 )
 
 // runFile is the name of a run's effective configuration in its folder.
@@ -82,7 +82,7 @@ func writeRunFile(dir string, text []byte) error {
 	}
 	return durable.WriteFile(filepath.Join(dir, runFile), func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "# Written by %[1]s train. To do the same again: %[1]s train --config %[2]s\n\n%[3]s",
-			program, shellword.Quote(filepath.Join(dir, runFile)), text)
+			program, process.QuoteWord(filepath.Join(dir, runFile)), text)
 		return err
 	})
 }

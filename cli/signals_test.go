@@ -17,8 +17,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/commandline"
 )
 
-// process is the program, training for long; its messages can be read from err.
-func process(t *testing.T, args ...string) (command *exec.Cmd, err *os.File) {
+// startProcess is the program, training for long; its messages can be read from err.
+func startProcess(t *testing.T, args ...string) (command *exec.Cmd, err *os.File) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "gorl")
 	if out, err := exec.Command("go", "build", "-o", program, "../cmd/gorl").CombinedOutput(); err != nil {
@@ -53,7 +53,7 @@ func process(t *testing.T, args ...string) (command *exec.Cmd, err *os.File) {
 
 // Whoever reads the messages may end first, as tee does at Ctrl-C; a terminal may be closed. The run is saved all the same.
 func TestTrainOutlivesItsTerminal(t *testing.T) {
-	command, stderr := process(t)
+	command, stderr := startProcess(t)
 	if _, err := bufio.NewReader(stderr).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}

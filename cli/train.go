@@ -22,8 +22,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
-	"github.com/gorl-dev/gorl/internal/shellword"
 )
 
 // trainFlags are what the command line says.
@@ -109,7 +109,6 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	_ = c.MarkFlagDirname("out")
 	_ = c.RegisterFlagCompletionFunc("example", cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("env", cobra.FixedCompletions(catalog.Names(), cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("set", f.completeSet)
 	_ = c.RegisterFlagCompletionFunc("device",
 		cobra.FixedCompletions([]string{"cpu", "cuda", "auto"}, cobra.ShellCompDirectiveNoFileComp))
 	return c
@@ -240,7 +239,7 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 	case f.name != "":
 		if holdsRun(filepath.Join(directory, f.name)) && !resume {
 			dir := filepath.Join(directory, f.name)
-			return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), or give another --name", dir, program, shellword.Quote(dir))
+			return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), or give another --name", dir, program, process.QuoteWord(dir))
 		}
 		return directory, f.name, nil
 	case name == "":
@@ -309,5 +308,5 @@ func (f *trainFlags) goOn(dir string) string {
 	if f.ranks.nproc > 0 {
 		several = fmt.Sprintf("--nproc %d ", f.ranks.nproc)
 	}
-	return fmt.Sprintf("%s train %s--resume %s", program, several, shellword.Quote(dir))
+	return fmt.Sprintf("%s train %s--resume %s", program, several, process.QuoteWord(dir))
 }

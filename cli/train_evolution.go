@@ -17,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/trainers"
@@ -125,7 +126,7 @@ func evolved(c runfile.Sections, network *evolution.Network, seed int64,
 func evolvedAgent(c runfile.Sections, network *evolution.Network, env envs.Env, seed int64,
 	restoring *checkpoint.Snapshot) (agents.Agent, error) {
 	sp := env.Spaces()
-	shapes := map[string]models.Architecture{}
+	shapes := map[string]description.Architecture{}
 	value := sp.Observation
 	if sp.State.Width() > 0 {
 		value = sp.State

@@ -13,8 +13,8 @@ import (
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
-	"github.com/gorl-dev/gorl/internal/shellword"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/preset"
@@ -303,6 +303,6 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d environment steps, %s %.5g. The population is in %s. Evaluate the best: %s eval %s\n",
-		best.Member, best.Steps, crowd.objective, best.Objective, crowd.dir, program, shellword.Quote(filepath.Clean(crowd.dir)))
+		best.Member, best.Steps, crowd.objective, best.Objective, crowd.dir, program, process.QuoteWord(filepath.Clean(crowd.dir)))
 	return err
 }

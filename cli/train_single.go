@@ -16,8 +16,8 @@ import (
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/internal/runfile"
-	"github.com/gorl-dev/gorl/internal/shellword"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
@@ -265,6 +265,6 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 		}}); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: %s eval %s\n", t.Dir(), program, shellword.Quote(t.Dir()))
+	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: %s eval %s\n", t.Dir(), program, process.QuoteWord(t.Dir()))
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/process"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // Group is one rank's connection to all other ranks. Every operation waits for the other ranks, so all ranks must
@@ -15,16 +14,15 @@ import (
 // Config.Timeout. After any error the group cannot be used any more. A group is used by one goroutine at a time. A
 // nil *Group is one process alone.
 type Group struct {
-	place     Place
-	cfg       Config
-	links     []*link // by rank, nil at this one
-	gpus      *tensor.NCCL
-	connected map[tensor.Device]bool // whether NCCL has connected this device
-	op        uint64                 // counts operations
-	scratch   [2][]byte
-	joining   context.Context // while the ranks join, otherwise nil
-	lost      error           // why the group cannot be used any more
-	spent     time.Duration
+	place   Place
+	cfg     Config
+	links   []*link // by rank, nil at this one
+	gpus    gpus
+	op      uint64 // counts operations
+	scratch [2][]byte
+	joining context.Context // while the ranks join, otherwise nil
+	lost    error           // why the group cannot be used any more
+	spent   time.Duration
 }
 
 // Join connects to the other ranks at place and returns when all are there. It returns an error when
@@ -37,7 +35,7 @@ func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 		return nil, fmt.Errorf("distributed: rank %d of %d: want a rank from 0 to the number of ranks less one", place.Rank,
 			place.Size)
 	}
-	g := &Group{place: place, cfg: cfg, links: make([]*link, place.Size), connected: map[tensor.Device]bool{}}
+	g := &Group{place: place, cfg: cfg, links: make([]*link, place.Size)}
 	if place.Size == 1 {
 		return g, nil
 	}
@@ -76,8 +74,7 @@ func (g *Group) join(ctx context.Context) error {
 	if err != nil || !nccl {
 		return err
 	}
-	g.gpus, err = tensor.NewNCCL(g.place.Rank, g.place.Size, g.cfg.Timeout)
-	return err
+	return g.gpus.open(g.place, g.cfg.Timeout)
 }
 
 // Local returns the groups of size ranks within this process, for tests of programs that run in several: each rank is a

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package distributed
 
 import (
@@ -9,6 +11,26 @@ import (
 
 	"github.com/gorl-dev/gorl/tensor"
 )
+
+// gpus is NCCL's connection of the ranks' GPUs. nccl is nil if the ranks do without.
+type gpus struct {
+	nccl      *tensor.NCCL
+	connected map[tensor.Device]bool // whether NCCL has connected this device
+}
+
+// open prepares NCCL. The first operation on a device connects it.
+func (g *gpus) open(place Place, timeout time.Duration) (err error) {
+	g.connected = map[tensor.Device]bool{}
+	g.nccl, err = tensor.NewNCCL(place.Rank, place.Size, timeout)
+	return err
+}
+
+func (g *gpus) close() {
+	if g.nccl != nil {
+		g.nccl.Close()
+		g.nccl = nil
+	}
+}
 
 // takesNCCL reports whether tensors on CUDA devices are added up by NCCL.
 func (g *Group) takesNCCL() bool {
@@ -22,7 +44,7 @@ func (g *Group) takesNCCL() bool {
 func (g *Group) onGPU(device tensor.Device, operation func() error) error {
 	begin := time.Now()
 	defer func() { g.spent += time.Since(begin) }()
-	if g.connected[device] {
+	if g.gpus.connected[device] {
 		if err := operation(); err != nil {
 			return g.failGPU(err)
 		}
@@ -33,7 +55,7 @@ func (g *Group) onGPU(device tensor.Device, operation func() error) error {
 	err := operation()
 	own <- err
 	if err = errors.Join(err, <-passed); err == nil {
-		g.connected[device] = true
+		g.gpus.connected[device] = true
 	}
 	return err
 }
@@ -72,7 +94,7 @@ func (g *Group) passKeys(own <-chan error) error {
 		default:
 		}
 		for {
-			key, value, ok, err := g.gpus.Take()
+			key, value, ok, err := g.gpus.nccl.Take()
 			if err != nil {
 				return err
 			}
@@ -103,7 +125,7 @@ func (g *Group) passKeys(own <-chan error) error {
 				continue
 			}
 			for key, value := range other.Values {
-				if err := g.gpus.Put(key, value); err != nil {
+				if err := g.gpus.nccl.Put(key, value); err != nil {
 					return err
 				}
 			}

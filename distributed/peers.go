@@ -148,10 +148,7 @@ func (g *Group) Close() error {
 		g.lost = errors.New("distributed: the group is closed")
 	}
 	g.closeLinks()
-	if g.gpus != nil {
-		g.gpus.Close()
-		g.gpus = nil
-	}
+	g.gpus.close()
 	return nil
 }
 

@@ -181,7 +181,7 @@ func TestUndescribed(t *testing.T) {
 	}{
 		"silent": {func(p *models.Stochastic) models.Policy { return &models.Stochastic{Net: silent{p.Net}, Dist: p.Dist} }, "the network infer_test.silent does not say"},
 		"liar": {func(p *models.Stochastic) models.Policy {
-			return &models.Stochastic{Net: liar{p.Net.(*models.MLP)}, Dist: p.Dist}
+			return &models.Stochastic{Net: liar{p.Net.(*models.Net)}, Dist: p.Dist}
 		}, "does not compute what it says of itself"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,10 +209,10 @@ func TestUndescribed(t *testing.T) {
 type silent struct{ models.Network }
 
 // liar has the methods of another network but one.
-type liar struct{ *models.MLP }
+type liar struct{ *models.Net }
 
 func (l liar) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
-	return s.Sin(l.MLP.Forward(s, in))
+	return s.Sin(l.Net.Forward(s, in))
 }
 
 // A network of one's own that says what it computes is believed.
@@ -225,7 +225,7 @@ func TestDescribedByItself(t *testing.T) {
 			return nil, nil, err
 		}
 		own := p.(*models.Stochastic)
-		own.Net = doubled{own.Net.(*models.MLP)}
+		own.Net = doubled{own.Net.(*models.Net)}
 		return own, v, nil
 	}
 	agent := c.New(t, 1)
@@ -246,14 +246,14 @@ func TestDescribedByItself(t *testing.T) {
 }
 
 // doubled is a network of one's own.
-type doubled struct{ *models.MLP }
+type doubled struct{ *models.Net }
 
 func (d doubled) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
-	return s.MulScalar(d.MLP.Forward(s, in), 2)
+	return s.MulScalar(d.Net.Forward(s, in), 2)
 }
 
 func (d doubled) Describe() (description.Network, error) {
-	n, err := d.MLP.Describe()
+	n, err := d.Net.Describe()
 	last := len(n.Steps)
 	two := n.Add(description.Step{Op: description.Number, Number: 2})
 	n.Add(description.Step{Op: description.Mul, Inputs: []int{last, two}})

@@ -30,12 +30,11 @@ func (r *ring) add(row [2]float32) {
 func (r *ring) compare(t *testing.T, m *memory.Replay) {
 	t.Helper()
 	if m.Len() != int64(r.length) || m.Next() != int64(r.next) || m.Capacity() != int64(len(r.rows)) {
-		t.Fatalf("length %d, next %d, capacity %d; want %d, %d, %d", m.Len(), m.Next(), m.Capacity(), r.length, r.next, len(r.rows))
+		t.Fatalf("length %d, next %d, capacity %d; want %d, %d, %d", m.Len(), m.Next(), m.Capacity(), r.length,
+			r.next, len(r.rows))
 	}
 	data, err := tensor.Float32s(m.Data())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, row := range r.rows[:r.length] {
 		if data[2*i] != row[0] || data[2*i+1] != row[1] {
 			t.Fatalf("row %d is %v, want %v", i, data[2*i:2*i+2], row)
@@ -48,16 +47,12 @@ func TestReplayWraps(t *testing.T) {
 	tensortest.CheckLive(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	gen, err := tensor.NewGenerator(1, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer gen.Close()
 	for range 60 {
 		capacity := 1 + rng.IntN(12)
 		m, err := memory.NewReplay(capacity, 2, tensor.CPU)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := &ring{rows: make([][2]float32, capacity)}
 		id := float32(1)
 		for range 25 {
@@ -97,14 +92,10 @@ func checkSamples(t *testing.T, s *tensor.Scope, m *memory.Replay, want *ring, g
 func TestReplaySamplesAll(t *testing.T) {
 	tensortest.CheckLive(t)
 	m, err := memory.NewReplay(10, 1, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	gen, err := tensor.NewGenerator(1, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer gen.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -128,19 +119,16 @@ func TestReplaySamplesAll(t *testing.T) {
 func TestReplayErrors(t *testing.T) {
 	tensortest.CheckLive(t)
 	for _, c := range [][2]int{{0, 1}, {1, 0}, {-1, 2}} {
-		if _, err := memory.NewReplay(c[0], c[1], tensor.CPU); err == nil || !strings.Contains(err.Error(), "must be positive") {
+		if _, err := memory.NewReplay(c[0], c[1], tensor.CPU); err == nil || !strings.Contains(err.Error(),
+			"must be positive") {
 			t.Errorf("%v: error %v", c, err)
 		}
 	}
 	m, err := memory.NewReplay(4, 2, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	gen, err := tensor.NewGenerator(1, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer gen.Close()
 	for name, f := range map[string]func(s *tensor.Scope){
 		"empty":       func(s *tensor.Scope) { m.Sample(s, gen, 1) },
@@ -168,9 +156,7 @@ func TestRollout(t *testing.T) {
 	tensortest.CheckLive(t)
 	fields := []memory.Field{{Name: "x", Width: 2}, {Name: "y", Width: 1}}
 	r, err := memory.NewRollout(3, 2, fields, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -182,9 +168,7 @@ func TestRollout(t *testing.T) {
 			}
 			row := []float32{float32(round), float32(step), float32(round), float32(-step)}
 			want = append(want, row...)
-			if err := tensor.Write(r.Row("x"), row); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tensor.Write(r.Row("x"), row))
 			s.Fill(r.Row("y"), float64(step))
 			r.Advance()
 		}
@@ -282,20 +266,19 @@ func TestPacking(t *testing.T) {
 		{picture, 12},
 		{spaces.NewTuple(picture, spaces.Unbounded(3)), 12 + 12},
 		{spaces.NewTuple(spaces.NewDiscrete(4), picture, spaces.Unbounded(2), picture), 4 + 12 + 8 + 12},
-		{spaces.NewTuple(spaces.Unbounded(2), spaces.Space{Kind: spaces.Box, Shape: []int{3}, DType: spaces.Uint8}), 8 + 3},
+		{spaces.NewTuple(spaces.Unbounded(2), spaces.Space{Kind: spaces.Box, Shape: []int{3}, DType: spaces.Uint8}),
+			8 + 3},
 	} {
 		p := memory.NewPacking(c.space)
 		r, err := memory.NewRollout(2, 3, []memory.Field{p.Field("x")}, tensor.CPU)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m, err := p.NewReplay(8, tensor.CPU)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := tensor.NoGrad()
-		if size := map[tensor.DType]int{tensor.Uint8: 1, tensor.Float32: 4}[tensor.TypeOf(r.Rows("x"))]; int(tensor.Size(r.Rows("x"), 1))*size != c.bytes {
-			t.Errorf("%v: rows of %v %v, want %d bytes", c.space, tensor.Shape(r.Rows("x")), tensor.TypeOf(r.Rows("x")), c.bytes)
+		if size := map[tensor.DType]int{tensor.Uint8: 1,
+			tensor.Float32: 4}[tensor.TypeOf(r.Rows("x"))]; int(tensor.Size(r.Rows("x"), 1))*size != c.bytes {
+			t.Errorf("%v: rows of %v %v, want %d bytes", c.space, tensor.Shape(r.Rows("x")),
+				tensor.TypeOf(r.Rows("x")), c.bytes)
 		}
 		var all []float32
 		for range 2 {
@@ -329,9 +312,7 @@ func pack(t *testing.T, s *tensor.Scope, p *memory.Packing, rows []float32) tens
 	transfer := tensor.NewTransfer(s.Device())
 	defer transfer.Close()
 	sent, err := p.Stage(transfer, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !p.Same(sent, rows) {
 		t.Errorf("%v in a transfer are not the same", rows)
 	}
@@ -357,5 +338,12 @@ func TestPackingRefuses(t *testing.T) {
 	}
 	if _, err := p.NewReplay(1<<50, tensor.CPU); err == nil || !strings.Contains(err.Error(), "bytes of memory") {
 		t.Errorf("a replay that is too large: %v", err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

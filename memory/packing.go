@@ -12,10 +12,10 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Packing is how memories keep rows of a space. Rows of float32 numbers stay what they are. A row with columns of uint8,
-// such as a camera's, becomes one of bytes: first its other columns, four bytes each, then those columns, one byte each.
-// A picture takes a quarter of the memory, and turns into float32 where a network reads it. A Packing is used by one
-// goroutine at a time.
+// Packing is how memories keep rows of a space. Rows of float32 numbers stay what they are. A row with columns of
+// uint8, such as a camera's, becomes one of bytes: first its other columns, four bytes each, then those columns, one
+// byte each. A picture takes a quarter of the memory, and turns into float32 if a network reads it. A Packing is used
+// by one goroutine at a time.
 type Packing struct {
 	space         spaces.Space
 	runs          []spaces.Run
@@ -27,7 +27,8 @@ type Packing struct {
 // NewPacking returns how rows of a space are kept.
 func NewPacking(space spaces.Space) *Packing {
 	small := space.Bytes()
-	return &Packing{space: space, runs: space.Runs(), width: space.Width(), floats: space.Width() - small, packed: small > 0}
+	return &Packing{space: space, runs: space.Runs(), width: space.Width(), floats: space.Width() - small,
+		packed: small > 0}
 }
 
 // Packed reports whether rows are kept as bytes.

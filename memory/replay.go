@@ -29,7 +29,8 @@ func newReplay(capacity, width int, dtype spaces.DType, d tensor.Device) (*Repla
 		return nil, fmt.Errorf("memory: a replay of %d rows × %d values: both must be positive", capacity, width)
 	}
 	f := Field{DType: dtype}
-	if err := room(fmt.Sprintf("memory: a replay of %d rows × %d values", capacity, width), f.size()*float64(capacity)*float64(width), d); err != nil {
+	if err := room(fmt.Sprintf("memory: a replay of %d rows × %d values", capacity, width),
+		f.size()*float64(capacity)*float64(width), d); err != nil {
 		return nil, err
 	}
 	r := &Replay{scope: tensor.NoGrad().On(d), capacity: int64(capacity), width: int64(width)}
@@ -88,7 +89,8 @@ func (r *Replay) Sample(s *tensor.Scope, g *tensor.Generator, n int64) tensor.Te
 // SetCursor says how many rows are data and where the next one goes, for restoring a replay.
 func (r *Replay) SetCursor(length, next int64) error {
 	if length < 0 || length > r.capacity || next < 0 || next >= r.capacity {
-		return fmt.Errorf("memory: a cursor of %d rows and index %d does not fit a replay of %d", length, next, r.capacity)
+		return fmt.Errorf("memory: a cursor of %d rows and index %d does not fit a replay of %d", length, next,
+			r.capacity)
 	}
 	r.length, r.next = length, next
 	return nil

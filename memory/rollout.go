@@ -51,7 +51,7 @@ type column struct {
 	rows      []tensor.Tensor // (N, W) of each step
 }
 
-// handle is about what libtorch and Go keep beside the data of a tensor, in bytes.
+// handle is roughly the number of bytes that libtorch and Go keep for a tensor in addition to its data.
 const handle = 512
 
 // room refuses on device d what needs more memory than there is. A GPU's memory is not known here.
@@ -66,7 +66,8 @@ func room(what string, bytes float64, d tensor.Device) error {
 // memory is an error with the number of bytes, and on a GPU one of more than a tebibyte; nothing is allocated then.
 func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, error) {
 	if steps <= 0 || envs <= 0 {
-		return nil, fmt.Errorf("memory: a rollout of %d timesteps × %d environments: both must be positive", steps, envs)
+		return nil, fmt.Errorf("memory: a rollout of %d timesteps × %d environments: both must be positive", steps,
+			envs)
 	}
 	seen, row := map[string]bool{}, 0.0 // bytes
 	for _, f := range fields {
@@ -80,7 +81,8 @@ func NewRollout(steps, envs int, fields []Field, d tensor.Device) (*Rollout, err
 		row += f.size() * float64(f.Width)
 	}
 	bytes := float64(steps) * (float64(envs)*row + handle*float64(len(fields)))
-	if err := room(fmt.Sprintf("memory: a rollout of %d timesteps × %d environments", steps, envs), bytes, d); err != nil {
+	if err := room(fmt.Sprintf("memory: a rollout of %d timesteps × %d environments", steps, envs), bytes,
+		d); err != nil {
 		return nil, err
 	}
 	r := &Rollout{scope: tensor.NoGrad().On(d), steps: steps, envs: envs, names: fields, columns: map[string]column{}}
@@ -148,7 +150,7 @@ func (r *Rollout) Tensor(name string) tensor.Tensor { return r.column(name).all 
 // Rows is field name as (T·N, Width), time-major, in the same memory.
 func (r *Rollout) Rows(name string) tensor.Tensor { return r.column(name).flat }
 
-// column returns a field's memory, and panics where there is none: a programming error.
+// column returns a field's memory, and panics if there is none: a programming error.
 func (r *Rollout) column(name string) column {
 	c, ok := r.columns[name]
 	if !ok {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -20,7 +21,7 @@ func TestBranch(t *testing.T) {
 	}
 	defer mlp.Close()
 	cnn, err := NewCNN(CNNConfig{Space: spaces.NewPicture(4, 4, 1), Outputs: 1, Features: 4, Activation: "tanh",
-		Convolutions: []CNNLayer{{Channels: 2, Kernel: 2, Stride: 1}}}, 1)
+		Convolutions: []Convolution{{Channels: 2, Kernel: 2, Stride: 1}}}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestBranch(t *testing.T) {
 			}
 		}
 	}
-	a, err := NewArchitecture(spaces.Unbounded(3), nil, 0, []int{4}, "tanh")
+	a, err := description.NewArchitecture(spaces.Unbounded(3), nil, 0, []int{4}, "tanh")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +78,8 @@ func TestBranch(t *testing.T) {
 	}
 	defer evolvable.Close()
 	for want, make := range map[string]func() (Network, error){
-		"*models.Evolvable": func() (Network, error) { return Branch(evolvable, 2, 1) },
-		"0 outputs":         func() (Network, error) { return Branch(mlp, 0, 1) },
+		"*models.Net": func() (Network, error) { return Branch(evolvable, 2, 1) },
+		"0 outputs":   func() (Network, error) { return Branch(mlp, 0, 1) },
 	} {
 		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)

@@ -6,16 +6,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// CNNLayer is a convolution with square kernels.
-type CNNLayer struct {
-	// Channels is the number of kernels, Kernel the length of their sides.
-	Channels, Kernel int
-	// Stride is the step of a kernel; 0 means 1. Padding is the number of zeros around the picture.
-	Stride, Padding int
-}
+// Convolution is a convolution with square kernels.
+type Convolution = description.Convolution
 
 // CNNConfig describes a network for spaces with pictures. Every picture, a Box of three dimensions, goes through
 // convolutions of its own and a linear layer; what comes of it stands beside the other parts of the space, choices
@@ -26,8 +22,9 @@ type CNNConfig struct {
 	Space spaces.Space
 	// Outputs is the width of a result row.
 	Outputs int
-	// Convolutions are those of every picture.
-	Convolutions []CNNLayer
+	// Convolutions are those of every picture. A Stride of 0 means 1. Their Activation is the one below, Extra is not
+	// used.
+	Convolutions []Convolution
 	// Features is the width of the linear layer behind the convolutions of a picture.
 	Features int
 	// Hidden lists the widths of the hidden layers after them.
@@ -49,35 +46,32 @@ type CNNConfig struct {
 // it.
 func DefaultCNN() CNNConfig {
 	return CNNConfig{
-		Convolutions: []CNNLayer{
+		Convolutions: []Convolution{
 			{Channels: 32, Kernel: 8, Stride: 4}, {Channels: 64, Kernel: 4, Stride: 2}, {Channels: 64, Kernel: 3, Stride: 1},
 		},
 		Features: 512, Activation: "relu",
 	}
 }
 
-// CNN is a convolutional network. Its parameters are named after the parts of the space: picture.0.weight, ... of a
-// picture that is the whole space, picture_camera.0.weight, ... of one that is a part, net.0.weight, ... of what follows.
-type CNN struct {
-	*network
-}
-
 // NewCNN returns a network whose initial parameters are drawn from a generator with the given seed, as PyTorch's Conv2d
-// and Linear draw theirs unless CNNConfig.Initialization says otherwise. A picture that is too small for the convolutions
-// is an error.
-func NewCNN(cfg CNNConfig, seed int64) (*CNN, error) {
+// and Linear draw theirs unless CNNConfig.Initialization says otherwise. Parameters are named after the parts of the
+// space: picture.0.weight, ... of a picture that is the whole space, picture_camera.0.weight, ... of a part, and
+// net.0.weight, ... of what follows. A picture that is too small for the convolutions is an error.
+func NewCNN(cfg CNNConfig, seed int64) (*Net, error) {
 	if err := cfg.Space.Validate(); err != nil {
 		return nil, fmt.Errorf("models: CNN: %w", err)
 	}
 	sp, input := spaces.Set{Observation: cfg.Space}, "OBSERVATIONS"
-	switch {
-	case cfg.Space.Kind == spaces.None || cfg.Outputs < 1 || cfg.Features < 1:
+	if cfg.Space.Kind == spaces.None || cfg.Outputs < 1 || cfg.Features < 1 {
 		return nil, fmt.Errorf("models: CNN of %v with %d features and %d outputs: want a space, and positive numbers",
 			cfg.Space, cfg.Features, cfg.Outputs)
-	case cfg.Source == "states":
+	}
+	states, err := readsStates("CNN", cfg.Source)
+	if err != nil {
+		return nil, err
+	}
+	if states {
 		sp.State, input = cfg.Space, "STATES"
-	case cfg.Source != "" && cfg.Source != "observations":
-		return nil, fmt.Errorf("models: CNN source %q: want observations or states", cfg.Source)
 	}
 	from := cfg.Initialization
 	spec := Spec{Class: classDeterministic, Output: "ACTIONS",
@@ -92,13 +86,7 @@ func NewCNN(cfg CNNConfig, seed int64) (*CNN, error) {
 	}
 	spec.Network = append(spec.Network, net)
 	made, _, err := spec.assemble(sp, spec.Output, cfg.Outputs, seed)
-	if err != nil {
-		return nil, err
-	}
-	if m, ok := made.(*MLP); ok {
-		return &CNN{m.network}, nil
-	}
-	return &CNN{made.(*network)}, nil
+	return made, err
 }
 
 func (cfg CNNConfig) activations() []string {
@@ -180,7 +168,7 @@ func CNNActorCritic(sp spaces.Set, cfg CNNConfig, gaussian GaussianConfig, seed 
 }
 
 // ValueCNN returns a value network as [ValueMLP] does, with a network as cfg describes it.
-func ValueCNN(sp spaces.Set, cfg CNNConfig, seed int64) (*CNN, error) {
+func ValueCNN(sp spaces.Set, cfg CNNConfig, seed int64) (*Net, error) {
 	cfg.Space, cfg.Outputs, cfg.Source, cfg.OutputGain = sp.Observation, 1, "", cfg.Initialization.ValueOutputGain
 	if sp.State.Width() > 0 {
 		cfg.Space, cfg.Source = sp.State, "states"

@@ -14,7 +14,7 @@ import (
 
 // small is a network for pictures of a few pixels.
 func small(space spaces.Space) CNNConfig {
-	return CNNConfig{Space: space, Outputs: 1, Convolutions: []CNNLayer{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2, Kernel: 2, Stride: 2}},
+	return CNNConfig{Space: space, Outputs: 1, Convolutions: []Convolution{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2, Kernel: 2, Stride: 2}},
 		Features: 5, Hidden: []int{4}, Activation: "tanh"}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -82,13 +83,13 @@ func actorCritic(sp spaces.Set, gaussian GaussianConfig, policy func(outputs int
 
 // ValueMLP returns a value network: a perceptron with one output that reads states where there are any, otherwise
 // observations. An initialization says how its weights start, otherwise as PyTorch's Linear.
-func ValueMLP(sp spaces.Set, hidden []int, activation string, seed int64, initialization ...Initialization) (*MLP, error) {
+func ValueMLP(sp spaces.Set, hidden []int, activation string, seed int64, initialization ...Initialization) (*Net, error) {
 	return RecurrentValue(sp, RecurrentLayer{}, hidden, activation, seed, initialization...)
 }
 
 // RecurrentValue is [ValueMLP] with a stack of recurrent layers before the hidden layers.
 func RecurrentValue(sp spaces.Set, memory RecurrentLayer, hidden []int, activation string, seed int64,
-	initialization ...Initialization) (*MLP, error) {
+	initialization ...Initialization) (*Net, error) {
 	in, source := sp.Observation.Width(), "observations"
 	if w := sp.State.Width(); w > 0 {
 		in, source = w, "states"
@@ -100,7 +101,7 @@ func RecurrentValue(sp spaces.Set, memory RecurrentLayer, hidden []int, activati
 
 // EvolvableActorCritic returns a policy and a value network of the given architectures; otherwise they are as those of
 // [ActorCritic]. The value network reads states where there are any, and its architecture must fit them then.
-func EvolvableActorCritic(sp spaces.Set, policy, value Architecture, gaussian GaussianConfig, seed int64) (Policy,
+func EvolvableActorCritic(sp spaces.Set, policy, value description.Architecture, gaussian GaussianConfig, seed int64) (Policy,
 	Network, error) {
 	return actorCritic(sp, gaussian, func(outputs int) (Network, error) {
 		cfg := EvolvableConfig{Architecture: policy, Outputs: outputs, OutputGain: policyOutputGain}
@@ -110,7 +111,7 @@ func EvolvableActorCritic(sp spaces.Set, policy, value Architecture, gaussian Ga
 
 // EvolvableValue returns a value network of the given architecture, with one output, that reads states where there are
 // any, otherwise observations.
-func EvolvableValue(sp spaces.Set, value Architecture, seed int64) (*Evolvable, error) {
+func EvolvableValue(sp spaces.Set, value description.Architecture, seed int64) (*Net, error) {
 	space, source := sp.Observation, "observations"
 	if sp.State.Width() > 0 {
 		space, source = sp.State, "states"
@@ -118,7 +119,7 @@ func EvolvableValue(sp spaces.Set, value Architecture, seed int64) (*Evolvable, 
 	return evolvable("value network", space, EvolvableConfig{Architecture: value, Outputs: 1, Source: source}, seed)
 }
 
-func evolvable(what string, s spaces.Space, cfg EvolvableConfig, seed int64) (*Evolvable, error) {
+func evolvable(what string, s spaces.Space, cfg EvolvableConfig, seed int64) (*Net, error) {
 	if err := cfg.Architecture.Fits(s); err != nil {
 		return nil, fmt.Errorf("models: %s: %w", what, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/gorl-dev/gorl/models/description"
 )
@@ -77,65 +76,6 @@ func (c *Categorical) Describe() (description.Distribution, error) {
 // Describe implements [DescribedDistribution].
 func (d *Deterministic) Describe() (description.Distribution, error) {
 	return description.Distribution{Kind: description.Deterministic, ClipActions: d.clip}, nil
-}
-
-// Describe says what an [Evolvable] network of the architecture computes. The architecture must be valid.
-func (a Architecture) Describe(outputs int, outputActivation string) description.Network {
-	n := description.Network{Inputs: a.columns()}
-	modules := a.Modules()
-	var features []int
-	column := 0
-	for i, p := range a.Parts {
-		at := 0 // the whole row
-		if len(a.Parts) > 1 {
-			at = n.Add(description.Step{Op: description.Columns, Inputs: []int{0}, From: column, To: column + p.Width})
-		}
-		column += p.Width
-		if len(p.Choices) > 0 {
-			at = n.Add(description.Step{Op: description.OneHot, Inputs: []int{at}, Choices: slices.Clone(p.Choices)})
-		}
-		if len(p.Picture) > 0 && !p.ChannelsFirst {
-			at = n.Add(description.Step{Op: description.Permute, Inputs: []int{at}, Shape: slices.Clone(p.Picture),
-				Dims: []int{2, 0, 1}})
-		}
-		if p.Bytes {
-			most := n.Add(description.Step{Op: description.Number, Number: 255})
-			at = n.Add(description.Step{Op: description.Div, Inputs: []int{at, most}})
-		}
-		if a.Latent > 0 {
-			at = modules[i].describe(&n, at, modules[i].Outputs, a.Activation)
-		}
-		features = append(features, at)
-	}
-	if len(features) > 1 {
-		features = []int{n.Add(description.Step{Op: description.Concatenate, Inputs: features})}
-	}
-	if r := a.Recurrent; !r.none() {
-		step := r.step(memoryModule)
-		step.Inputs = features
-		features = []int{n.Add(step)}
-	}
-	modules[len(modules)-1].describe(&n, features[0], outputs, outputActivation)
-	return n
-}
-
-// describe adds the module's layers and returns the last one's step.
-func (m Module) describe(n *description.Network, at, outputs int, last string) int {
-	for i, c := range m.Convolutions {
-		step := c.step(m.Pictures[i])
-		name := fmt.Sprintf("%s.conv.%d", m.Name, i)
-		step.Inputs, step.Weight, step.Bias, step.Activation = []int{at}, name+".weight", name+".bias", written(c.Activation)
-		at = n.Add(step)
-	}
-	for i, l := range m.Layers() {
-		out, f := outputs, last
-		if i < len(m.Hidden) {
-			out, f = l.Outputs, m.Activations[i]
-		}
-		at = n.Add(description.Step{Op: description.Linear, Inputs: []int{at}, Weight: l.Name + ".weight",
-			Bias: l.Name + ".bias", Outputs: out, Activation: written(f)})
-	}
-	return at
 }
 
 // Describe implements [Described].

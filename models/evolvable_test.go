@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -58,15 +60,18 @@ func TestEvolvableForward(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					hot := make([]float32, 9*p.inputs())
+					hot, width := []float32{}, int64(0)
 					for row := range 9 {
-						offset := row * p.inputs()
 						for i, n := range p.Choices {
-							hot[offset+int(data[row*p.Width+i])] = 1
-							offset += n
+							one := make([]float32, n)
+							one[int(data[row*p.Width+i])] = 1
+							hot = append(hot, one...)
 						}
 					}
-					x = tensor.From(s, hot, 9, int64(p.inputs()))
+					for _, n := range p.Choices {
+						width += int64(n)
+					}
+					x = tensor.From(s, hot, 9, width)
 				}
 				column += int64(p.Width)
 				if c.latent > 0 {
@@ -82,8 +87,8 @@ func TestEvolvableForward(t *testing.T) {
 			if got := len(e.LinearWeights()); 2*got != len(e.Parameters()) {
 				t.Errorf("%d weights of %d parameters", got, len(e.Parameters()))
 			}
-			if !e.Architecture().Equal(a) || !e.Config().Architecture.Equal(a) {
-				t.Errorf("%v, not %v", e.Architecture(), a)
+			if !e.architecture.Equal(a) {
+				t.Errorf("%v, not %v", e.architecture, a)
 			}
 			e.Close()
 			s.Close()
@@ -190,7 +195,7 @@ func TestEvolvableRefuses(t *testing.T) {
 	}
 	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
 	live := tensor.Live()
-	if _, _, err := EvolvableActorCritic(sp, good.Architecture, good.Architecture, DefaultGaussianConfig(), 1); err == nil || !strings.Contains(err.Error(), "value network: models: the architecture 3→[5] tanh reads 3 columns, Box(4) has 4") {
+	if _, _, err := EvolvableActorCritic(sp, good.Architecture, good.Architecture, DefaultGaussianConfig(), 1); err == nil || !strings.Contains(err.Error(), "value network: description: the architecture 3→[5] tanh reads 3 columns, Box(4) has 4") {
 		t.Error(err)
 	}
 	if now := tensor.Live(); now != live {
@@ -219,5 +224,82 @@ func TestArchitectureOf(t *testing.T) {
 	defer m.Close()
 	if b, ok := ArchitectureOf(m); ok {
 		t.Errorf("an MLP is %v", b)
+	}
+}
+
+func dict() spaces.Space {
+	return spaces.NewDict(map[string]spaces.Space{
+		"goal": spaces.Unbounded(3), "gripper": spaces.NewDiscrete(4),
+		"arm": spaces.NewDict(map[string]spaces.Space{"modes": spaces.NewMultiDiscrete(2, 3), "speeds": spaces.Unbounded(2)}),
+	})
+}
+
+func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int, activation string) description.Architecture {
+	t.Helper()
+	a, err := description.NewArchitecture(s, encoder, latent, head, activation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// An evolvable network of a picture computes what the CNN with the same layers does.
+func TestEvolvablePicture(t *testing.T) {
+	tensortest.CheckLive(t)
+	space := spaces.NewPicture(20, 24, 3)
+	a := architecture(t, space, nil, 6, []int{5}, "elu")
+	e, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	cnn, err := NewCNN(CNNConfig{Space: space, Outputs: 2, Features: 6, Hidden: []int{5}, Activation: "elu", Convolutions: []Convolution{
+		{Channels: 16, Kernel: 8, Stride: 4}, {Channels: 32, Kernel: 4, Stride: 2},
+	}}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cnn.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	for i, p := range e.Parameters() {
+		data, err := tensor.Float32s(p.Tensor)
+		if err == nil {
+			err = tensor.Write(cnn.Parameters()[i].Tensor, data)
+		}
+		if err != nil {
+			t.Fatal(p.Name, err)
+		}
+	}
+	in := Inputs{Observations: sampled(s, space, 7)}
+	wantNear(t, "outputs", tensortest.Float64s(t, s, e.Forward(s, in)), tensortest.Float64s(t, s, cnn.Forward(s, in)), 1e-6)
+}
+
+// An evolvable network with memory computes what the recurrent perceptron with the same layers does, and its state.
+func TestEvolvableRecurrent(t *testing.T) {
+	tensortest.CheckLive(t)
+	a := architecture(t, spaces.Unbounded(3), nil, 0, []int{6}, "elu")
+	for _, layer := range []RecurrentLayer{GRU(4, 2), LSTM(5), RNN(4)} {
+		a.Recurrent = layer
+		e, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: layer, Hidden: []int{6}, Activation: "elu"}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := tensor.NoGrad()
+		in := Inputs{Observations: sampled(s, spaces.Unbounded(3), 12), Hidden: Hidden{Length: 4}}
+		got, state := e.ForwardHidden(s, in)
+		want, last := m.ForwardHidden(s, in)
+		wantNear(t, "outputs", tensortest.Float64s(t, s, got), tensortest.Float64s(t, s, want), 0)
+		wantNear(t, "states", tensortest.Float64s(t, s, state), tensortest.Float64s(t, s, last), 0)
+		if e.HiddenSize() != m.HiddenSize() || e.Parameters()[0].Name != "memory.weight_ih_l0" {
+			t.Errorf("hidden size %d, first parameter %s", e.HiddenSize(), e.Parameters()[0].Name)
+		}
+		s.Close()
+		e.Close()
+		m.Close()
 	}
 }

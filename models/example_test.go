@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -231,7 +232,7 @@ func ExampleActorCritic() {
 // Policy and value network of architectures that can be edited while they learn.
 func ExampleEvolvableActorCritic() {
 	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
-	a, err := models.NewArchitecture(sp.Observation, nil, 0, []int{16}, "tanh")
+	a, err := description.NewArchitecture(sp.Observation, nil, 0, []int{16}, "tanh")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -250,7 +251,7 @@ func ExampleEvolvableActorCritic() {
 // A value network alone, for instance a second one.
 func ExampleEvolvableValue() {
 	sp := spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(7), Action: spaces.NewDiscrete(2)}
-	a, err := models.NewArchitecture(sp.State, nil, 0, []int{16, 8}, "elu")
+	a, err := description.NewArchitecture(sp.State, nil, 0, []int{16, 8}, "elu")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -340,43 +341,9 @@ func ExampleValueMLP() {
 	// reads 40 values: the privileged state
 }
 
-func ExampleNewArchitecture() {
-	a, err := models.NewArchitecture(spaces.Unbounded(4), []int{32}, 16, []int{64, 64}, "tanh")
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(a)
-	// Output: 4→[32]→16→[64 64] tanh
-}
-
-func ExampleArchitecture_Apply() {
-	a, err := models.NewArchitecture(spaces.Unbounded(4), nil, 0, []int{64, 64}, "tanh")
-	if err != nil {
-		panic(err)
-	}
-	for _, e := range []models.Edit{
-		{Kind: models.AddNode, Module: "head", Layer: 0, Nodes: 64},
-		{Kind: models.AddLayer, Module: "head"},
-		{Kind: models.AddLayer, Module: "head", Nodes: 16}, // three layers are the most: nodes instead
-		{Kind: models.RemoveNode, Module: "head", Layer: 1, Nodes: 32},
-	} {
-		next, done, changed, err := a.Apply(e, models.DefaultLimits())
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(done, changed, next)
-		a = next
-	}
-	// Output:
-	// head.add_node(layer 0, 64) true 4→[128 64] tanh
-	// head.add_layer true 4→[128 64 64:elu] tanh
-	// head.add_node(layer 0, 16) true 4→[144 64 64:elu] tanh
-	// head.remove_node(layer 1, 32) false 4→[144 64 64:elu] tanh
-}
-
 func ExampleNewEvolvable() {
 	observation := spaces.NewDict(map[string]spaces.Space{"gripper": spaces.NewDiscrete(2), "joints": spaces.Unbounded(7)})
-	a, err := models.NewArchitecture(observation, nil, 8, []int{16}, "relu")
+	a, err := description.NewArchitecture(observation, nil, 8, []int{16}, "relu")
 	if err != nil {
 		panic(err)
 	}
@@ -426,7 +393,7 @@ func ExampleNewCNN() {
 func ExampleDefaultCNN() {
 	cfg := models.DefaultCNN()
 	fmt.Println(cfg.Convolutions, cfg.Features, cfg.Activation)
-	// Output: [{32 8 4 0} {64 4 2 0} {64 3 1 0}] 512 relu
+	// Output: [{32 8 4 0 0 } {64 4 2 0 0 } {64 3 1 0 0 }] 512 relu
 }
 
 // The policy sees a camera; the value network, while training, where everything is.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -26,7 +27,7 @@ func seeing(t *testing.T, sp spaces.Set) map[string]Policy {
 			out[name] = p
 		}
 	}
-	architecture, err := NewArchitecture(sp.Observation, nil, 0, []int{6}, "tanh")
+	architecture, err := description.NewArchitecture(sp.Observation, nil, 0, []int{6}, "tanh")
 	if err != nil {
 		t.Fatal(err)
 	}

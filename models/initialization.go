@@ -1,12 +1,10 @@
 package models
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -58,19 +56,8 @@ type start struct {
 	gain       float64
 }
 
-// checkLinear refuses a layer that cannot be trained in the machine's memory: its weights, gradients, the copy that an
-// update can be undone by, and Adam's two moments.
-func checkLinear(in, out int) error {
-	return capacity.Check(fmt.Sprintf("models: a layer of %d inputs and %d outputs", in, out),
-		5*4*(float64(in)+1)*float64(out))
-}
-
-// newLinear returns the weight (out, in) and bias (out) of a layer. A layer that checkLinear refuses fails the scope.
+// newLinear returns the weight (out, in) and bias (out) of a layer.
 func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, from start) (w, b tensor.Tensor) {
-	if err := checkLinear(in, out); err != nil {
-		s.Fail(err)
-		return w, b
-	}
 	gain := from.gain
 	if gain == 0 {
 		gain = 1

@@ -195,7 +195,7 @@ func TestZeroBiases(t *testing.T) {
 			return both(RecurrentActorCritic(sp, GRU(4), []int{5}, "tanh", DefaultGaussianConfig(), 1, from))
 		},
 		"pictures": func(from Initialization) []tensor.Parameter {
-			cfg := CNNConfig{Convolutions: []CNNLayer{{Channels: 3, Kernel: 2}}, Features: 4, Activation: "relu", Initialization: from}
+			cfg := CNNConfig{Convolutions: []Convolution{{Channels: 3, Kernel: 2}}, Features: 4, Activation: "relu", Initialization: from}
 			return both(CNNActorCritic(picture, cfg, DefaultGaussianConfig(), 1))
 		},
 		"language": func(from Initialization) []tensor.Parameter { return language(sp, from, []any{16, 5}, "OBSERVATIONS") },

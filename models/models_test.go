@@ -230,7 +230,7 @@ func TestMultiCategoricalFrequencies(t *testing.T) {
 // One pass over a shared trunk gives the gradient that two passes give.
 func TestSharedGradient(t *testing.T) {
 	tensortest.CheckLive(t)
-	mlp := func(in, out int, seed int64) *MLP {
+	mlp := func(in, out int, seed int64) *Net {
 		m, err := NewMLP(MLPConfig{Inputs: in, Outputs: out, Hidden: []int{6}, Activation: "tanh"}, seed)
 		if err != nil {
 			t.Fatal(err)

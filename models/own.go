@@ -5,7 +5,7 @@ package models
 // do it again without calling it. Kinds made elsewhere may decide things in Go from call to call.
 func Own(x any) bool {
 	switch x := x.(type) {
-	case *network, branch, *MLP, *CNN, *Evolvable, *Gaussian, *Categorical, *Deterministic:
+	case *Net, *Gaussian, *Categorical, *Deterministic:
 		return true
 	case *clipped:
 		return Own(x.Network)

@@ -8,17 +8,17 @@ import (
 )
 
 // wrapped is a network that does more than the one inside.
-type wrapped struct{ *MLP }
+type wrapped struct{ *Net }
 
 func (w wrapped) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
-	return s.MulScalar(w.MLP.Forward(s, in), 2)
+	return s.MulScalar(w.Net.Forward(s, in), 2)
 }
 
 // Policies and networks of this package are its own in every composition; a network made elsewhere is not, wherever it is
 // inside.
 func TestOwn(t *testing.T) {
 	action := spaces.NewBox(-1, 1, 2)
-	mlp := func(inputs, outputs int) *MLP {
+	mlp := func(inputs, outputs int) *Net {
 		m, err := NewMLP(MLPConfig{Inputs: inputs, Outputs: outputs, Hidden: []int{4}, Activation: "tanh"}, 1)
 		if err != nil {
 			t.Fatal(err)

@@ -84,15 +84,14 @@ type Stochastic struct {
 }
 
 // NewPolicy returns the policy that feeds net's outputs to dist. net may be any Network whose outputs have the width
-// dist.Outputs(); an [MLP]'s width is checked here, others at the first batch.
+// dist.Outputs(). The width of a [Net] is checked here, that of others at the first batch.
 func NewPolicy(net Network, dist Distribution) (*Stochastic, error) {
 	if net == nil || dist == nil {
 		return nil, fmt.Errorf("models: a policy needs a network and a distribution")
 	}
-	if m, ok := net.(*MLP); ok {
-		if got := tensor.Size(m.weights[len(m.weights)-1], 0); got != int64(dist.Outputs()) {
-			return nil, fmt.Errorf("models: the policy's network has %d outputs, its distribution needs %d", got, dist.Outputs())
-		}
+	if n, ok := net.(*Net); ok && n.outputs != dist.Outputs() {
+		return nil, fmt.Errorf("models: the policy's network has %d outputs, its distribution needs %d", n.outputs,
+			dist.Outputs())
 	}
 	if err := begin(dist, net); err != nil {
 		return nil, err

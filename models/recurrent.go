@@ -1,10 +1,8 @@
 package models
 
 import (
-	"fmt"
 	"math"
 
-	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -55,17 +53,7 @@ func ForwardHidden(s *tensor.Scope, net Network, in Inputs) (out, hidden tensor.
 }
 
 // RecurrentLayer is a stack of recurrent layers, made by [GRU], [LSTM] or [RNN].
-type RecurrentLayer struct {
-	// Kind is "gru", "lstm" or "rnn", the empty string none at all.
-	Kind string `json:"kind" yaml:"kind"`
-	// HiddenSize is the number of values of each layer, Layers how many there are.
-	HiddenSize int `json:"hidden_size" yaml:"hidden_size"`
-	Layers     int `json:"num_layers" yaml:"num_layers"`
-	// Frames says that a row shows so many moments, oldest first, of equal width: the stack reads them one after the
-	// other from a state of zeros, and its result is that of the last. It keeps no state between rows then. 0 says
-	// that a row is one moment, and that the state is kept. A discriminator that reads windows of motion has Frames.
-	Frames int `json:"frames,omitempty" yaml:"frames,omitempty"`
-}
+type RecurrentLayer = description.RecurrentLayer
 
 // GRU returns gated recurrent units (Cho et al. 2014) of so many values, in one layer or as many as given. A GRU
 // remembers about as well as an [LSTM] with a quarter fewer parameters.
@@ -85,94 +73,38 @@ func stack(kind string, hidden int, layers []int) RecurrentLayer {
 	return l
 }
 
-// OfFrames returns the stack with [RecurrentLayer.Frames] set.
-func (l RecurrentLayer) OfFrames(frames int) RecurrentLayer {
-	l.Frames = frames
-	return l
-}
-
 // recurrentKinds are the kinds by their names.
 var recurrentKinds = map[string]tensor.RecurrentKind{
 	description.RNN: tensor.RNN, description.GRU: tensor.GRU, description.LSTM: tensor.LSTM,
 }
 
-// none reports whether there is no stack.
-func (l RecurrentLayer) none() bool { return l == RecurrentLayer{} }
-
-// validate checks the kind, the sizes, and that a row of the given width can be cut into the frames.
-func (l RecurrentLayer) validate(width int) error {
-	if _, ok := recurrentKinds[l.Kind]; !ok {
-		return fmt.Errorf("models: a recurrent layer of the kind %q; want %s, %s or %s", l.Kind, description.GRU,
-			description.LSTM, description.RNN)
-	}
-	if l.HiddenSize < 1 || l.Layers < 1 {
-		return fmt.Errorf("models: a %s of %d values in %d layers: both must be positive", l.Kind, l.HiddenSize,
-			l.Layers)
-	}
-	if l.Frames < 0 || l.Frames > 0 && width%l.Frames != 0 {
-		return fmt.Errorf("models: a %s over %d frames, but the rows have %d values, "+
-			"which are not so many frames of equal width", l.Kind, l.Frames, width)
-	}
-	return nil
-}
-
-// step describes the stack; its parameters are named <name>.weight_ih_l0 and so on, as PyTorch names them.
-func (l RecurrentLayer) step(name string) description.Step {
-	s := description.Step{Op: l.Kind, Outputs: l.HiddenSize, Frames: l.Frames}
-	for k := range l.Layers {
-		for _, part := range []string{"weight_ih", "weight_hh", "bias_ih", "bias_hh"} {
-			s.Weights = append(s.Weights, fmt.Sprintf("%s.%s_l%d", name, part, k))
-		}
-	}
-	return s
-}
-
-// recurrent adds a stack with its parameters and returns which result it is.
-func (n *network) recurrent(gen *tensor.Generator, s description.Step, width int, orthogonally bool) int {
-	n.recurrentParameters(gen, s, width, orthogonally)
-	return n.net.Add(s)
-}
-
-// recurrentParameters makes the parameters of a stack upon rows of the given width. It starts as PyTorch's do, uniform in
-// ±1/√hidden; or the weights of each gate orthogonally with a gain of 1 and biases of 0, as Stable-Baselines3 and
-// CleanRL start an LSTM.
-func (n *network) recurrentParameters(gen *tensor.Generator, s description.Step, width int, orthogonally bool) {
-	arrays, parameters := s.Arrays(width), 0.0
-	for _, a := range arrays {
-		count := 1.0
-		for _, d := range a.Shape {
-			count *= float64(d)
-		}
-		parameters += count
-	}
-	// Weights, gradients, the copy that an update can be undone by, and Adam's two moments.
-	if err := capacity.Check(fmt.Sprintf("models: a %s of %d values in %d layers upon %d inputs", s.Op, s.Outputs,
-		len(arrays)/4, arrays[0].Shape[1]), 5*4*parameters); err != nil {
-		n.scope.Fail(err)
-		return
-	}
+// newRecurrent returns the arrays of a stack. They start as PyTorch's do, uniform in ±1/√hidden. Orthogonal weights have
+// a gain of 1 for each gate and biases of 0, as Stable-Baselines3 and CleanRL start an LSTM.
+func newRecurrent(scope *tensor.Scope, gen *tensor.Generator, s description.Step, arrays []description.Array,
+	from start) (made []tensor.Tensor) {
 	for _, a := range arrays {
 		var p tensor.Tensor
 		switch {
-		case !orthogonally:
+		case !from.orthogonal:
 			bound := 1 / math.Sqrt(float64(a.Fan))
-			p = n.scope.Rand(gen, a.Shape...)
-			n.scope.Scale(p, 2*bound)
-			p = n.scope.AddScalar(p, -bound)
+			p = scope.Rand(gen, a.Shape...)
+			scope.Scale(p, 2*bound)
+			p = scope.AddScalar(p, -bound)
 		case len(a.Shape) == 1:
-			p = n.scope.Zeros(a.Shape...)
+			p = scope.Zeros(a.Shape...)
 		default:
 			blocks := make([]tensor.Tensor, s.Gates())
 			for i := range blocks {
-				blocks[i] = orthogonal(n.scope, gen, int(a.Shape[1]), s.Outputs, 1)
+				blocks[i] = orthogonal(scope, gen, int(a.Shape[1]), s.Outputs, 1)
 			}
-			p = n.scope.Cat(0, blocks...)
+			p = scope.Cat(0, blocks...)
 		}
-		if n.scope.Err() != nil {
-			return
+		if scope.Err() != nil {
+			return nil
 		}
-		n.params = append(n.params, tensor.Parameter{Name: a.Name, Tensor: n.scope.RequireGrad(p)})
+		made = append(made, scope.RequireGrad(p))
 	}
+	return made
 }
 
 // memory is what a recurrent step is computed with.
@@ -201,11 +133,8 @@ func (m *memory) remember(s *tensor.Scope, x tensor.Tensor, h Hidden) (out, stat
 	return s.Recurrent(x, before, h.Ended, h.length(), &m.layers)
 }
 
-// HiddenSize implements [Recurrent]; a network without recurrent layers has 0.
-func (n *network) HiddenSize() int { return n.hidden }
-
 // ForwardHidden implements [Recurrent].
-func (n *network) ForwardHidden(s *tensor.Scope, in Inputs) (out, hidden tensor.Tensor) {
+func (n *Net) ForwardHidden(s *tensor.Scope, in Inputs) (out, hidden tensor.Tensor) {
 	var states []tensor.Tensor
 	out = n.forward(s, in, &states)
 	switch {

@@ -93,7 +93,7 @@ func TestRecurrentNetwork(t *testing.T) {
 func TestFrames(t *testing.T) {
 	tensortest.CheckLive(t)
 	for _, layer := range []RecurrentLayer{GRU(4, 2), LSTM(4), RNN(4)} {
-		make := func(inputs, frames int) *MLP {
+		make := func(inputs, frames int) *Net {
 			m, err := NewMLP(MLPConfig{Inputs: inputs, Outputs: 1, Recurrent: layer.OfFrames(frames),
 				Hidden: []int{5}, Activation: "tanh"}, 3)
 			if err != nil {

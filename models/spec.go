@@ -9,7 +9,6 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/models/description"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // Spec describes a model in skrl's network language, as the role sections of its YAML files do. [ParseSpec] reads one
@@ -317,10 +316,10 @@ func parseActivation(path, name string) (string, error) {
 	if strings.EqualFold(name, description.Softmax) {
 		return description.Softmax, nil
 	}
-	if _, err := tensor.ParseActivation(name); err != nil {
-		names := append(tensor.ActivationNames(), description.Softmax)
+	if _, err := description.ParseActivation(name); err != nil {
+		names := append(description.Activations(), description.Softmax)
 		return "", fmt.Errorf("models: %s: unknown activation %q%s; want one of %s", path, name, config.Hint(name, names),
 			strings.Join(names, ", "))
 	}
-	return written(name), nil
+	return description.Written(name), nil
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // BuildPolicy builds the spec as a policy for the action space of sp, its parameters drawn from a generator with the
@@ -133,63 +132,41 @@ func (s Spec) distribution(action spaces.Space) (Distribution, error) {
 	}
 	switch class {
 	case classGaussian:
-		return hold(NewGaussian(action, s.Gaussian))
+		return NewGaussian(action, s.Gaussian)
 	case classMultivariateGaussian:
-		return hold(NewMultivariateGaussian(action, s.Gaussian))
+		return NewMultivariateGaussian(action, s.Gaussian)
 	case classCategorical:
-		return hold(NewCategorical(action))
+		return NewCategorical(action)
 	case classMultiCategorical:
-		return hold(NewMultiCategorical(action, s.Reduction))
+		return NewMultiCategorical(action, s.Reduction)
 	}
-	return hold(NewDeterministic(action, s.ClipActions))
+	return NewDeterministic(action, s.ClipActions)
 }
 
-// hold avoids an interface that holds a nil pointer.
-func hold[D Distribution](d D, err error) (Distribution, error) {
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
-}
-
-// newAssembler starts a network that reads observations of so many values; done releases what is not needed any more,
-// and everything after an error.
-func (s Spec) newAssembler(inputs int, seed int64) (*assembler, error) {
-	gen, err := tensor.NewGenerator(seed, tensor.CPU)
-	if err != nil {
-		return nil, err
-	}
+// newAssembler starts a network that reads observations of the given width.
+func (s Spec) newAssembler(inputs int, sp spaces.Set) *assembler {
 	from := s.initialization()
-	return &assembler{
-		network: &network{net: description.Network{Inputs: inputs}, scope: tensor.NoGrad()},
-		gen:     gen, fromHidden: from.hidden(), fromOutput: from.start(from.PolicyOutputGain),
-	}, nil
-}
-
-func (a *assembler) done(err error) {
-	a.gen.Close()
-	if err != nil {
-		a.scope.Close()
-	}
+	return &assembler{plan: plan{Network: description.Network{Inputs: inputs, States: sp.State.Width()},
+		hidden: from.hidden(), output: from.start(from.PolicyOutputGain), last: -1}}
 }
 
 // assemble builds the containers and the given output expression, and returns the width of the output.
-func (s Spec) assemble(sp spaces.Set, output string, outputs int, seed int64) (net Network, width int64, err error) {
+func (s Spec) assemble(sp spaces.Set, output string, outputs int, seed int64) (net *Net, width int64, err error) {
 	if err := s.Validate(); err != nil {
 		return nil, 0, err
 	}
-	a, err := s.newAssembler(sp.Observation.Width(), seed)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { a.done(err) }()
+	a := s.newAssembler(sp.Observation.Width(), sp)
 	known := inputNames(s, sp, outputs)
 	for i, c := range s.Network {
 		if known, err = a.container(fmt.Sprintf("network[%d]", i), c, known); err != nil {
 			return nil, 0, err
 		}
 	}
-	return a.finish(output, known, s.last(), "")
+	if width, err = a.finish(output, known, s.last(), ""); err != nil {
+		return nil, 0, err
+	}
+	net, err = a.build(seed)
+	return net, width, err
 }
 
 // last is the name of the last container, "" where there is none.
@@ -201,13 +178,9 @@ func (s Spec) last() string {
 }
 
 // head builds a role's output on features of the given width, which its expressions call by the trunk's last name.
-func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, seed int64) (net Network, n int64,
+func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, seed int64) (net *Net, n int64,
 	err error) {
-	a, err := s.newAssembler(int(width), seed)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { a.done(err) }()
+	a := s.newAssembler(int(width), spaces.Set{})
 	known := inputNames(s, sp, outputs)
 	for name, t := range known.terms {
 		if !t.number {
@@ -216,7 +189,9 @@ func (s Spec) head(role, last string, width int64, sp spaces.Set, outputs int, s
 	}
 	a.begin(0, term{width: width}) // the features are the head's observations
 	known = known.with(last, a.result())
-	net, n, err = a.finish(s.Output, known, last, role+"_layer")
+	if n, err = a.finish(s.Output, known, last, role+"_layer"); err == nil {
+		net, err = a.build(seed)
+	}
 	if err != nil {
 		err = fmt.Errorf("%s of a shared model: %w", role, err)
 	}

@@ -86,8 +86,8 @@ func (n *names) size(path, text string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if !t.number || t.num != math.Trunc(t.num) || t.num < 1 || t.num > maxLayerWidth {
-		return 0, fmt.Errorf("models: %s: the size %s is not a whole number from 1 to %d", path, text, maxLayerWidth)
+	if !t.number || t.num != math.Trunc(t.num) || t.num < 1 || t.num > description.MaxLayerWidth {
+		return 0, fmt.Errorf("models: %s: the size %s is not a whole number from 1 to %d", path, text, description.MaxLayerWidth)
 	}
 	return int(t.num), nil
 }

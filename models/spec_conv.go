@@ -130,7 +130,7 @@ func (c *Conv) step(shape []int, out int) description.Step {
 }
 
 // conv adds a convolution to the run. input is the expression that the run begins with, for what errors advise.
-func (a *assembler) conv(path, name, input string, l Layer, out, in int, from start) error {
+func (a *assembler) conv(path, name, input string, l Layer, out, in int) error {
 	switch n := len(a.shape); {
 	case n != 3:
 		return fmt.Errorf("models: %s: a convolution reads pictures of shape (channels, height, width); its input has the shape %s",
@@ -156,7 +156,7 @@ func (a *assembler) conv(path, name, input string, l Layer, out, in int, from st
 		return fmt.Errorf("models: %s: %w", path, err)
 	}
 	shape := s.Picture()
-	a.at = a.network.layer(a.gen, s, 0, from)
+	a.at = a.Add(s)
 	a.shape, a.laid, a.open = shape[:], true, true
 	a.width = int64(shape[0]) * int64(shape[1]) * int64(shape[2])
 	a.next++

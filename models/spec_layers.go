@@ -10,9 +10,6 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// maxLayerWidth is more than any layer needs, and catches slips before memory is asked for.
-const maxLayerWidth = 1 << 20
-
 // The layers that a specification can name are read here: linear, recurrent, layer_norm and flatten; conv2d is in spec_conv.go.
 
 // parseContainer reads {name, input, layers, activations}, and with {type: GRU, num_layers: n} numbers in layers as sizes

@@ -3,6 +3,7 @@ package models
 import (
 	"maps"
 
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -33,7 +34,7 @@ func inputNames(spec Spec, sp spaces.Set, outputs int) *names {
 	n.terms["ONE"] = number(1)
 	switch {
 	case sp.State.Kind != spaces.None:
-		n.terms["STATES"] = inputRows(&n.sp.State, statesInput)
+		n.terms["STATES"] = inputRows(&n.sp.State, description.StateRow)
 		n.terms["STATE_SPACE"] = term{space: &n.sp.State}
 		n.terms["NUM_STATES"] = number(sp.State.Outputs())
 	case spec.StatesAreObservations:

@@ -6,14 +6,11 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/models/description"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
-// assembler makes a network's steps and parameters, one run of layers at a time.
+// assembler describes a network, one run of layers at a time.
 type assembler struct {
-	*network
-	gen                    *tensor.Generator
-	fromHidden, fromOutput start // how the layers of containers start, and that of ACTIONS or ONE
+	plan
 
 	at    int   // the result that the next layer reads
 	width int64 // of that result
@@ -36,7 +33,7 @@ func (a *assembler) result() term {
 // place adds the steps of a term and returns which result it is.
 func (a *assembler) place(t term) int {
 	if t.number {
-		return a.net.Add(description.Step{Op: description.Number, Number: t.num})
+		return a.Add(description.Step{Op: description.Number, Number: t.num})
 	}
 	if t.step.Op == "" {
 		return t.at
@@ -45,19 +42,18 @@ func (a *assembler) place(t term) int {
 	for _, arg := range t.args {
 		s.Inputs = append(s.Inputs, a.place(arg))
 	}
-	return a.net.Add(s)
+	return a.Add(s)
 }
 
 // end makes a term the network's result, which is that of its last step.
 func (a *assembler) end(output term) {
-	if at := a.place(output); at != len(a.net.Steps) {
-		a.net.Add(description.Step{Op: description.Activate, Inputs: []int{at}})
+	if at := a.place(output); at != len(a.Steps) {
+		a.Add(description.Step{Op: description.Activate, Inputs: []int{at}})
 	}
-	a.compile()
 }
 
 // linear adds a linear layer to the run.
-func (a *assembler) linear(name string, out int, bias bool, from start) {
+func (a *assembler) linear(name string, out int, bias bool) {
 	s := description.Step{Op: description.Linear, Outputs: out, Weight: name + ".weight"}
 	if !a.open {
 		s.Inputs = []int{a.at}
@@ -65,27 +61,27 @@ func (a *assembler) linear(name string, out int, bias bool, from start) {
 	if bias {
 		s.Bias = name + ".bias"
 	}
-	a.at = a.network.layer(a.gen, s, int(a.width), from)
+	a.at = a.Add(s)
 	a.width, a.shape, a.laid, a.open = int64(out), nil, false, true
 	a.next++
 }
 
 // norm adds a layer normalisation to the run.
 func (a *assembler) norm(name string) {
-	s := description.Step{Op: description.LayerNorm, Inputs: []int{a.at}, Weight: name + ".weight", Bias: name + ".bias"}
-	a.at = a.network.norm(s, int(a.width))
+	a.at = a.Add(description.Step{Op: description.LayerNorm, Inputs: []int{a.at}, Weight: name + ".weight",
+		Bias: name + ".bias"})
 	a.shape, a.laid, a.open = nil, false, false
 	a.next++
 }
 
 // recurrent adds a stack of recurrent layers to the run.
 func (a *assembler) recurrent(name string, l RecurrentLayer) error {
-	if err := l.validate(int(a.width)); err != nil {
+	if err := l.Validate(int(a.width)); err != nil {
 		return err
 	}
-	s := l.step(name)
+	s := l.Step(name)
 	s.Inputs = []int{a.at}
-	a.at = a.network.recurrent(a.gen, s, int(a.width), a.fromHidden.orthogonal)
+	a.at = a.Add(s)
 	a.width, a.open = int64(l.HiddenSize), false
 	a.next++
 	return nil
@@ -97,9 +93,9 @@ func (a *assembler) activate(name string) {
 	case "":
 		return
 	case description.Softmax:
-		a.at, a.open = a.net.Add(description.Step{Op: description.Softmax, Inputs: []int{a.at}}), false
+		a.at, a.open = a.Add(description.Step{Op: description.Softmax, Inputs: []int{a.at}}), false
 	default:
-		a.net.Steps[len(a.net.Steps)-1].Activation = name
+		a.Steps[len(a.Steps)-1].Activation = name
 	}
 	a.next++
 }
@@ -147,7 +143,7 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 					return nil, err
 				}
 			}
-			if err := a.conv(at, name, c.Input, l, out, in, a.fromHidden); err != nil {
+			if err := a.conv(at, name, c.Input, l, out, in); err != nil {
 				return nil, err
 			}
 			if follow[i] == description.Softmax {
@@ -175,11 +171,11 @@ func (a *assembler) container(path string, c Container, known *names) (*names, e
 		if l.Recurrent != "" {
 			if err := a.recurrent(name, RecurrentLayer{Kind: l.Recurrent, HiddenSize: out, Layers: l.Layers,
 				Frames: l.Frames}); err != nil {
-				return nil, fmt.Errorf("models: %s: %s", at, strings.TrimPrefix(err.Error(), "models: "))
+				return nil, fmt.Errorf("models: %s: %s", at, strings.TrimPrefix(err.Error(), "description: "))
 			}
 			continue
 		}
-		a.linear(name, out, !l.NoBias, a.fromHidden)
+		a.linear(name, out, !l.NoBias)
 		a.activate(follow[i])
 	}
 	return known.with(c.Name, a.result()), nil
@@ -207,19 +203,19 @@ func (n *node) uses(name string) bool {
 	return n.op == "name" && n.name == name || slices.ContainsFunc(n.args, uses)
 }
 
-// finish compiles the output, and returns an [MLP] where the network is no more than one.
-func (a *assembler) finish(text string, known *names, lastName, layerName string) (Network, int64, error) {
+// finish adds the output's expression and returns its width. known.spec's last container is called last.
+func (a *assembler) finish(text string, known *names, lastName, layerName string) (int64, error) {
 	root, err := parseExpression("output", text)
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	token, width, err := layerOf(root, known.sizes)
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
 	if token != "" {
 		if err := a.flat("output"); err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 		if layerName == "" {
 			layerName = fmt.Sprintf("%s.%d", lastName, a.next)
@@ -227,47 +223,59 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 		if root.uses(lastName) { // the container's own result is wanted too, so the layer stands beside it
 			a.begin(a.at, a.result())
 		}
-		a.linear(layerName, width, true, a.fromOutput)
+		a.linear(layerName, width, true)
+		a.last = len(a.Steps) - 1
 		known = known.with(token, a.result())
 	}
 	output, err := known.resolve("output", text, root)
 	if err != nil {
-		return nil, 0, err
+		return 0, err
 	}
+	hasWeights := func(s description.Step) bool { return len(s.Arrays(1)) > 0 }
 	switch {
 	case !output.rows():
-		return nil, 0, fmt.Errorf("models: output: %q is no rows; want an expression such as ACTIONS, ONE or the last container's name", text)
+		return 0, fmt.Errorf("models: output: %q is no rows; want an expression such as ACTIONS, ONE or the last container's "+
+			"name", text)
 	case output.picture():
-		return nil, 0, fmt.Errorf("models: output: %q is a picture of shape %s; give its container a last layer flatten", text, shapeText(output.shape))
-	case len(a.params) == 0:
-		return nil, 0, fmt.Errorf("models: the network has no layer with weights, so there is nothing to train; give a container layers, or the output ACTIONS or ONE")
-	}
-	if err := a.scope.Err(); err != nil {
-		return nil, 0, err
+		return 0, fmt.Errorf("models: output: %q is a picture of shape %s; give its container a last layer flatten", text,
+			shapeText(output.shape))
+	case !slices.ContainsFunc(a.Steps, hasWeights):
+		return 0, fmt.Errorf("models: the network has no layer with weights, so there is nothing to train; give a container " +
+			"layers, or the output ACTIONS or ONE")
 	}
 	a.end(output)
-	if m := a.plain(token); m != nil {
-		return m, output.width, nil
+	a.simplify(token)
+	if !slices.ContainsFunc(a.Steps, readsStateRow) {
+		a.States = 0
 	}
-	return a.network, output.width, nil
+	return output.width, nil
 }
 
-// plain returns the network as an [MLP], with the same parameters, where it is no more than that: layers one after
-// another upon an input, and perhaps an activation of the output layer, which token names.
-func (a *assembler) plain(token string) *MLP {
-	c := a.chains[0]
-	if c == nil || slices.ContainsFunc(a.net.Steps[1:c.last], func(s description.Step) bool { return s.Inputs != nil }) {
-		return nil
+// simplify turns the steps into those of a perceptron if they are no more than one: layers one after another on an input,
+// and perhaps an activation of the output layer, which token names. One native call then computes the network.
+func (a *assembler) simplify(token string) {
+	readers, n := map[int]int{}, 0
+	for i := range a.Steps {
+		for _, j := range a.Sources(i) {
+			readers[j]++
+		}
 	}
-	switch after := a.net.Steps[c.last:]; {
+	for n < len(a.Steps) && a.Steps[n].Op == description.Linear && (n == 0 || a.Steps[n].Inputs == nil && readers[n] == 1) {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	switch after := a.Steps[n:]; {
 	case len(after) == 0:
 	case len(after) == 1 && after[0].Op == description.Activate && after[0].Activation != "" && token != "":
-		a.net.Steps[c.last-1].Activation = written(after[0].Activation)
+		a.Steps[n-1].Activation = description.Written(after[0].Activation)
 	default:
-		return nil
+		return
 	}
-	a.net.Steps = a.net.Steps[:c.last]
-	a.states, a.net.Steps[0].Inputs = a.net.Steps[0].Inputs[0] == statesInput, nil
-	a.compile()
-	return &MLP{a.network}
+	a.Steps = a.Steps[:n]
+	if a.states = a.Steps[0].Inputs[0] == description.StateRow; a.states {
+		a.Inputs, a.States = a.States, 0
+	}
+	a.Steps[0].Inputs = nil
 }

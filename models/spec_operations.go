@@ -32,7 +32,7 @@ func (c *compiler) part(n *node) term {
 		return c.fail(n, "%v has no parts; they are what a Dict space or a Tuple has; take columns, as in x[:, 0:3]", *space)
 	case n.key == nil:
 		at := c.term(n.args[1])
-		if !at.number || at.num != math.Trunc(at.num) || math.Abs(at.num) > maxLayerWidth {
+		if !at.number || at.num != math.Trunc(at.num) || math.Abs(at.num) > description.MaxLayerWidth {
 			return c.fail(n.args[1], "a position must be a whole number")
 		}
 		if space.Kind == spaces.Dict {
@@ -100,7 +100,7 @@ func (c *compiler) columns(n *node) term {
 			return otherwise
 		}
 		t := c.term(a)
-		if !t.number || t.num != math.Trunc(t.num) || math.Abs(t.num) > maxLayerWidth {
+		if !t.number || t.num != math.Trunc(t.num) || math.Abs(t.num) > description.MaxLayerWidth {
 			c.fail(a, "an index must be a whole number")
 		}
 		i := int(t.num)

@@ -54,7 +54,7 @@ output: tanh(ACTIONS)
 		t.Fatal(err)
 	}
 	defer p.Close()
-	got, ok := p.(*Stochastic).Net.(*MLP)
+	got, ok := p.(*Stochastic).Net.(*Net)
 	if !ok {
 		t.Fatalf("the network is a %T, want an MLP", p.(*Stochastic).Net)
 	}
@@ -164,10 +164,23 @@ func TestExpressionValues(t *testing.T) {
 			t.Errorf("%s: width %d, want %d", text, x.width, len(want))
 			continue
 		}
-		a := assembler{network: &network{net: description.Network{Inputs: 3}}}
-		a.end(x)
-		wantNear(t, text, tensortest.Float64s(t, s, a.Forward(s, in)), want, 1e-6)
+		wantNear(t, text, tensortest.Float64s(t, s, computed(t, s, known.sp, x, in)), want, 1e-6)
 	}
+}
+
+// computed is what a network whose only expression is x computes.
+func computed(t *testing.T, s *tensor.Scope, sp spaces.Set, x term, in Inputs) tensor.Tensor {
+	t.Helper()
+	a := assembler{plan: plan{Network: description.Network{Inputs: sp.Observation.Width(), States: sp.State.Width()}}}
+	if a.end(x); len(a.Steps) == 0 {
+		a.Add(description.Step{Op: description.Activate})
+	}
+	n, err := a.build(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close()
+	return s.Contiguous(n.Forward(s, in))
 }
 
 // What is wrong is said with the place and what to do.
@@ -374,9 +387,10 @@ func FuzzExpression(f *testing.F) {
 			if x.width <= 0 || int64(width) != x.width {
 				t.Fatalf("%q has width %d and elements of shape %v", text, x.width, x.dims())
 			}
-			a := assembler{network: &network{net: description.Network{Inputs: known.sp.Observation.Width()}}}
-			if at := a.place(x); at == len(a.net.Steps) && at > 0 && !strings.Contains(text, "STATE") {
-				if widths, err := a.net.Widths(); err == nil && widths[at] != width {
+			a := assembler{plan: plan{Network: description.Network{Inputs: known.sp.Observation.Width(),
+				States: known.sp.State.Width()}}}
+			if at := a.place(x); at == len(a.Steps) && at > 0 {
+				if widths, err := a.Widths(); err == nil && widths[at] != width {
 					t.Fatalf("%q has width %d, and is described with %v", text, width, widths)
 				}
 			}

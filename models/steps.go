@@ -7,136 +7,12 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// network computes the steps of its own description. It is the inside of an [MLP] and of an [Evolvable], and what a
-// [Spec] compiles to where it is more than an MLP.
-type network struct {
-	net      description.Network
-	states   bool                     // the steps read rows of states in the place of observations
-	chains   map[int]*chain           // by the index of their first step
-	kernels  map[int]kernel           // of convolutions, by the index of the step
-	norms    map[int][2]tensor.Tensor // weight and bias of layer normalisations, likewise
-	pictures bool                     // some results may be pictures, see below
-	whole    *tensor.Layers           // all steps, where they are one chain
-	stacks   map[int]*memory          // the recurrent steps, by index
-	hidden   int                      // the width of the state that they keep
-	params   []tensor.Parameter
-	weights  []tensor.Tensor
-	scope    *tensor.Scope
-}
-
-// chain is a run of linear steps that one native call applies.
-type chain struct {
-	layers tensor.Layers
-	last   int // the result that the last step of the run computes
-}
-
-// kernel is a convolution ready to be applied.
-type kernel struct {
-	weight, bias tensor.Tensor
-	activation   tensor.Activation
-	tensor.Convolution
-}
-
-// statesInput stands among a step's inputs for the rows of states, which descriptions do not have.
-const statesInput = -1
-
-// parameters makes the parameters of a linear step, or of a convolution, upon rows of the given width.
-func (n *network) parameters(gen *tensor.Generator, s description.Step, width int, from start) {
-	var w, b tensor.Tensor
-	if s.Op == description.Conv2d {
-		w, b = newConv(n.scope, gen, s.KernelShape(), from)
-	} else {
-		w, b = newLinear(n.scope, gen, width, s.Outputs, from)
-		n.weights = append(n.weights, w)
-	}
-	n.params = append(n.params, tensor.Parameter{Name: s.Weight, Tensor: w})
-	if s.Bias != "" {
-		n.params = append(n.params, tensor.Parameter{Name: s.Bias, Tensor: b})
-	}
-}
-
-// layer adds a linear step, or a convolution, with its parameters and returns which result it is.
-func (n *network) layer(gen *tensor.Generator, s description.Step, width int, from start) int {
-	n.parameters(gen, s, width, from)
-	return n.net.Add(s)
-}
-
-// norm adds a layer normalisation of rows of the given width, which starts as PyTorch's: weights 1, biases 0.
-func (n *network) norm(s description.Step, width int) int {
-	w, b := n.scope.RequireGrad(n.scope.Ones(int64(width))), n.scope.RequireGrad(n.scope.Zeros(int64(width)))
-	n.params = append(n.params, tensor.Parameter{Name: s.Weight, Tensor: w}, tensor.Parameter{Name: s.Bias, Tensor: b})
-	return n.net.Add(s)
-}
-
-// compile joins linear steps whose results nothing but the next one reads.
-func (n *network) compile() {
-	named := map[string]tensor.Tensor{}
-	for _, p := range n.params {
-		named[p.Name] = p.Tensor
-	}
-	readers := map[int]int{}
-	for i := range n.net.Steps {
-		for _, j := range n.net.Sources(i) {
-			readers[j]++
-		}
-	}
-	n.chains, n.kernels, n.stacks, n.hidden = map[int]*chain{}, map[int]kernel{}, map[int]*memory{}, 0
-	n.norms = map[int][2]tensor.Tensor{}
-	var c *chain
-	for i, s := range n.net.Steps {
-		n.pictures = n.pictures || s.Op == description.Conv2d || s.Op == description.Permute
-		if s.Op == description.Conv2d {
-			f, _ := tensor.ParseActivation(s.Activation) // a canonical name
-			n.kernels[i] = kernel{named[s.Weight], named[s.Bias], f, convolution(s)}
-		}
-		if s.Op == description.LayerNorm {
-			n.norms[i] = [2]tensor.Tensor{named[s.Weight], named[s.Bias]}
-		}
-		if s.Recurrent() {
-			m := &memory{from: int64(n.hidden), width: int64(s.State()), frames: int64(s.Frames)}
-			m.layers.Kind = recurrentKinds[s.Op]
-			for _, name := range s.Weights {
-				m.layers.Weights = append(m.layers.Weights, named[name])
-			}
-			n.stacks[i], n.hidden = m, n.hidden+s.State()
-		}
-		if s.Op != description.Linear {
-			c = nil
-			continue
-		}
-		if c == nil || n.net.Sources(i)[0] != i || readers[i] != 1 {
-			c = &chain{}
-			n.chains[i] = c
-		}
-		f, _ := tensor.ParseActivation(s.Activation) // a canonical name
-		l := &c.layers
-		l.Weights, l.Biases = append(l.Weights, named[s.Weight]), append(l.Biases, named[s.Bias])
-		l.Activations = append(l.Activations, f)
-		c.last = i + 1
-	}
-	if first := n.chains[0]; first != nil && first.last == len(n.net.Steps) {
-		n.whole = &first.layers
-	}
-}
-
-// convolution is the geometry of a Conv2d.
-func convolution(s description.Step) tensor.Convolution {
-	c := tensor.Convolution{Groups: int64(s.Groups)}
-	for i := range 2 {
-		c.Stride[i], c.Dilation[i] = int64(s.Stride[i]), int64(s.Dilation[i])
-	}
-	for i := range c.Padding {
-		c.Padding[i] = int64(s.Padding[i])
-	}
-	return c
-}
-
 // Results are rows, (n, width), except those of permutations and convolutions and of what is done value by value upon
 // them: these stay pictures, (n, channels, height, width), as they lie in memory, until a step needs rows. A picture that
 // was permuted is never copied between the camera and the last convolution.
 
 // rows makes rows of a result.
-func (n *network) rows(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
+func (n *Net) rows(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
 	if !n.pictures || s.Err() != nil || x.T == nil || len(tensor.Shape(x)) <= 2 {
 		return x
 	}
@@ -159,10 +35,10 @@ func shaped(s *tensor.Scope, x tensor.Tensor, shape []int) tensor.Tensor {
 }
 
 // Forward implements [Network].
-func (n *network) Forward(s *tensor.Scope, in Inputs) tensor.Tensor { return n.forward(s, in, nil) }
+func (n *Net) Forward(s *tensor.Scope, in Inputs) tensor.Tensor { return n.forward(s, in, nil) }
 
 // forward computes the network. Where states is not nil it receives the states of the recurrent steps, in order.
-func (n *network) forward(s *tensor.Scope, in Inputs, states *[]tensor.Tensor) tensor.Tensor {
+func (n *Net) forward(s *tensor.Scope, in Inputs, states *[]tensor.Tensor) tensor.Tensor {
 	if n.whole != nil {
 		return s.MLP(in.rows(n.states), n.whole)
 	}
@@ -172,7 +48,7 @@ func (n *network) forward(s *tensor.Scope, in Inputs, states *[]tensor.Tensor) t
 	for i := 0; i < len(steps); i++ {
 		var x []tensor.Tensor
 		for _, j := range n.net.Sources(i) {
-			if j == statesInput {
+			if j == description.StateRow {
 				x = append(x, in.States)
 			} else {
 				x = append(x, results[j])
@@ -198,13 +74,12 @@ func (n *network) forward(s *tensor.Scope, in Inputs, states *[]tensor.Tensor) t
 
 // step computes step i, which is not linear, upon its inputs. The result of a number is no tensor: who reads it looks
 // at the step.
-func (n *network) step(s *tensor.Scope, i int, x []tensor.Tensor) tensor.Tensor {
+func (n *Net) step(s *tensor.Scope, i int, x []tensor.Tensor) tensor.Tensor {
 	switch st := n.net.Steps[i]; st.Op {
 	case description.Number:
 		return tensor.Tensor{}
 	case description.Activate:
-		f, _ := tensor.ParseActivation(st.Activation) // a canonical name
-		return s.Activate(f, x[0])
+		return s.Activate(activationOf(st), x[0])
 	case description.Neg:
 		return s.Neg(x[0])
 	case description.Conv2d:
@@ -253,7 +128,7 @@ func oneHot(s *tensor.Scope, rows tensor.Tensor, choices []int) tensor.Tensor {
 }
 
 // arithmetic combines rows with rows or with a number.
-func (n *network) arithmetic(s *tensor.Scope, i int, a, b tensor.Tensor) tensor.Tensor {
+func (n *Net) arithmetic(s *tensor.Scope, i int, a, b tensor.Tensor) tensor.Tensor {
 	number := func(input int) (x float64, is bool) {
 		j := n.net.Steps[i].Inputs[input]
 		if j < 1 || n.net.Steps[j-1].Op != description.Number {
@@ -292,21 +167,3 @@ func (n *network) arithmetic(s *tensor.Scope, i int, a, b tensor.Tensor) tensor.
 	}
 	return s.Div(a, b)
 }
-
-// Describe implements [Described].
-func (n *network) Describe() (description.Network, error) {
-	readsStates := func(s description.Step) bool { return slices.Contains(s.Inputs, statesInput) }
-	if n.states || slices.ContainsFunc(n.net.Steps, readsStates) {
-		return n.net, errStates
-	}
-	return n.net, nil
-}
-
-// Parameters implements [Network].
-func (n *network) Parameters() []tensor.Parameter { return n.params }
-
-// LinearWeights implements [Linears].
-func (n *network) LinearWeights() []tensor.Tensor { return n.weights }
-
-// Close implements [Network].
-func (n *network) Close() { n.scope.Close() }

@@ -17,9 +17,7 @@ func TestGolden(t *testing.T) {
 		cfg.Unbiased = true
 		width := parts["scaler/inverse_input"].Shape[1]
 		r, err := preprocessors.NewRunningStandardScaler(width, cfg, tensor.CPU)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer r.Close()
 		s := tensor.NoGrad()
 		defer s.Close()
@@ -37,9 +35,7 @@ func TestGolden(t *testing.T) {
 		check := func(name string, got tensor.Tensor) {
 			t.Helper()
 			values, err := tensor.Float64s(got)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			golden.Compare(compare, name, values, parts["scaler/"+name])
 		}
 

@@ -61,7 +61,8 @@ func NewRunningMeanAbsScaler(size int, cfg MeanAbsConfig, d tensor.Device) (*Run
 		return nil, fmt.Errorf("preprocessors: scaler size %d must be positive", size)
 	}
 	if !(cfg.MinMean > 0) || math.IsInf(cfg.MinMean, 0) || !(cfg.FreezeAfter >= 0) {
-		return nil, fmt.Errorf("preprocessors: scaler min_mean %g must be positive and freeze_after %g not negative (start from DefaultMeanAbsConfig)",
+		return nil, fmt.Errorf("preprocessors: scaler min_mean %g must be positive and freeze_after %g not "+
+			"negative (start from DefaultMeanAbsConfig)",
 			cfg.MinMean, cfg.FreezeAfter)
 	}
 	s := tensor.NoGrad().On(d)

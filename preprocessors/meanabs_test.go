@@ -14,9 +14,7 @@ import (
 func newMeanAbs(t *testing.T, size int, cfg preprocessors.MeanAbsConfig) *preprocessors.RunningMeanAbsScaler {
 	t.Helper()
 	r, err := preprocessors.NewRunningMeanAbsScaler(size, cfg, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(r.Close)
 	return r
 }
@@ -26,7 +24,8 @@ func newMeanAbs(t *testing.T, size int, cfg preprocessors.MeanAbsConfig) *prepro
 func TestMeanAbsIsExact(t *testing.T) {
 	tensortest.CheckLive(t)
 	rng := rand.New(rand.NewPCG(3, 4))
-	batches, parts := newMeanAbs(t, 2, preprocessors.DefaultMeanAbsConfig()), newMeanAbs(t, 2, preprocessors.DefaultMeanAbsConfig())
+	batches, parts := newMeanAbs(t, 2, preprocessors.DefaultMeanAbsConfig()), newMeanAbs(t, 2,
+		preprocessors.DefaultMeanAbsConfig())
 	s := tensor.NoGrad()
 	defer s.Close()
 	var sum [2]float64
@@ -104,13 +103,15 @@ func TestMeanAbsFreezes(t *testing.T) {
 func TestMeanAbsErrors(t *testing.T) {
 	tensortest.CheckLive(t)
 	for name, cfg := range map[string]preprocessors.MeanAbsConfig{
-		"zero": {}, "infinite": {MinMean: math.Inf(1)}, "NaN": {MinMean: math.NaN()}, "freezing": {MinMean: 1, FreezeAfter: -1},
+		"zero": {}, "infinite": {MinMean: math.Inf(1)}, "NaN": {MinMean: math.NaN()}, "freezing": {MinMean: 1,
+			FreezeAfter: -1},
 	} {
 		if _, err := preprocessors.NewRunningMeanAbsScaler(1, cfg, tensor.CPU); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if _, err := preprocessors.NewRunningMeanAbsScaler(0, preprocessors.DefaultMeanAbsConfig(), tensor.CPU); err == nil {
+	if _, err := preprocessors.NewRunningMeanAbsScaler(0, preprocessors.DefaultMeanAbsConfig(),
+		tensor.CPU); err == nil {
 		t.Error("a width of 0 is accepted")
 	}
 	r := newMeanAbs(t, 2, preprocessors.DefaultMeanAbsConfig())

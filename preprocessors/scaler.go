@@ -43,7 +43,8 @@ func NewRunningStandardScaler(size int, cfg ScalerConfig, d tensor.Device) (*Run
 		return nil, fmt.Errorf("preprocessors: scaler size %d must be positive", size)
 	}
 	if !(cfg.Epsilon > 0) || !(cfg.ClipThreshold > 0) || math.IsInf(cfg.Epsilon, 0) {
-		return nil, fmt.Errorf("preprocessors: scaler epsilon %g and clip_threshold %g must be positive (start from DefaultScalerConfig)", cfg.Epsilon, cfg.ClipThreshold)
+		return nil, fmt.Errorf("preprocessors: scaler epsilon %g and clip_threshold %g must be positive (start "+
+			"from DefaultScalerConfig)", cfg.Epsilon, cfg.ClipThreshold)
 	}
 	if !(cfg.FreezeAfter >= 0) {
 		return nil, fmt.Errorf("preprocessors: scaler freeze_after %g must not be negative", cfg.FreezeAfter)
@@ -86,7 +87,8 @@ func finite(s *tensor.Scope, x tensor.Tensor, size int) bool {
 	}
 	values, err := tensor.Float32s(x)
 	if i := number.FirstNonFinite(values); err == nil && i >= 0 {
-		err = fmt.Errorf("preprocessors: row %d, column %d is %g; a running scaler learns from finite values only", i/size,
+		err = fmt.Errorf("preprocessors: row %d, column %d is %g; a running scaler learns from finite values only",
+			i/size,
 			i%size, values[i])
 	}
 	if err != nil {
@@ -129,7 +131,8 @@ func (r *RunningStandardScaler) Merge(s *tensor.Scope, moments tensor.Tensor) {
 	mean := s.Add(r.Mean, s.Div(s.Mul(delta, n), total))
 	if after := r.cfg.FreezeAfter; after > 0 { // decided on the device: the host does not wait for the count
 		frozen := s.GtScalar(r.Count, after)
-		mean, variance, total = s.Where(frozen, r.Mean, mean), s.Where(frozen, r.Variance, variance), s.Where(frozen, r.Count, total)
+		mean, variance, total = s.Where(frozen, r.Mean, mean), s.Where(frozen, r.Variance, variance), s.Where(frozen,
+			r.Count, total)
 	}
 	s.Copy(r.Mean, mean)
 	s.Copy(r.Variance, variance)

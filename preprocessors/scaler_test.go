@@ -21,9 +21,7 @@ func TestScalerIsExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 20 {
 		r, err := preprocessors.NewRunningStandardScaler(2, preprocessors.DefaultScalerConfig(), tensor.CPU)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := tensor.NoGrad()
 		var all [2][]float64
 		for range 8 {
@@ -66,9 +64,7 @@ func TestScalerForward(t *testing.T) {
 	tensortest.CheckLive(t)
 	cfg := preprocessors.DefaultScalerConfig()
 	r, err := preprocessors.NewRunningStandardScaler(1, cfg, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	if r.Size() != 1 {
 		t.Errorf("size %d", r.Size())
@@ -97,9 +93,7 @@ func TestScalerOneRow(t *testing.T) {
 		cfg := preprocessors.DefaultScalerConfig()
 		cfg.Unbiased = unbiased
 		r, err := preprocessors.NewRunningStandardScaler(1, cfg, tensor.CPU)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := tensor.NoGrad()
 		r.Update(s, tensor.From(s, []float32{3}, 1, 1))
 		if v := tensortest.Float64s(t, s, r.Variance)[0]; math.IsNaN(v) != lost {
@@ -114,9 +108,7 @@ func TestScalerOneRow(t *testing.T) {
 func TestScalerNaN(t *testing.T) {
 	tensortest.CheckLive(t)
 	standard, err := preprocessors.NewRunningStandardScaler(2, preprocessors.DefaultScalerConfig(), tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer standard.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -129,9 +121,11 @@ func TestScalerNaN(t *testing.T) {
 	for what, x := range map[string]struct {
 		scaler     preprocessors.Scaler
 		mean, seen tensor.Tensor
-	}{"standard": {standard, standard.Mean, standard.Count}, "mean of absolute values": {absolute, absolute.Mean, absolute.Count}} {
+	}{"standard": {standard, standard.Mean, standard.Count}, "mean of absolute values": {absolute, absolute.Mean,
+		absolute.Count}} {
 		before := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s, x.seen)...)
-		for bad, want := range map[float32]string{nan: "row 1, column 0 is NaN", inf: "row 1, column 0 is +Inf", -inf: "row 1, column 0 is -Inf"} {
+		for bad, want := range map[float32]string{nan: "row 1, column 0 is NaN", inf: "row 1, column 0 is +Inf",
+			-inf: "row 1, column 0 is -Inf"} {
 			own := tensor.NoGrad()
 			x.scaler.Update(own, tensor.From(own, []float32{0, 1, bad, 3}, 2, 2))
 			if err := own.Err(); err == nil || !strings.Contains(err.Error(), want) {
@@ -139,11 +133,13 @@ func TestScalerNaN(t *testing.T) {
 			}
 			own.Close()
 		}
-		if after := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s, x.seen)...); fmt.Sprint(before) != fmt.Sprint(after) {
+		if after := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s,
+			x.seen)...); fmt.Sprint(before) != fmt.Sprint(after) {
 			t.Errorf("%s: %v became %v", what, before, after)
 		}
 		x.scaler.Update(s, tensor.From(s, []float32{0, 1, 2, 3}, 2, 2))
-		if after := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s, x.seen)...); fmt.Sprint(before) == fmt.Sprint(after) {
+		if after := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s,
+			x.seen)...); fmt.Sprint(before) == fmt.Sprint(after) {
 			t.Errorf("%s: a good batch taught nothing", what)
 		}
 	}
@@ -154,9 +150,7 @@ func TestScalerFreezes(t *testing.T) {
 	cfg := preprocessors.DefaultScalerConfig()
 	cfg.FreezeAfter = 3
 	r, err := preprocessors.NewRunningStandardScaler(1, cfg, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -183,14 +177,13 @@ func TestScalerErrors(t *testing.T) {
 	} {
 		cfg := good
 		c.cfg(&cfg)
-		if _, err := preprocessors.NewRunningStandardScaler(c.size, cfg, tensor.CPU); err == nil || !strings.HasPrefix(err.Error(), "preprocessors: ") {
+		if _, err := preprocessors.NewRunningStandardScaler(c.size, cfg, tensor.CPU); err == nil ||
+			!strings.HasPrefix(err.Error(), "preprocessors: ") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	r, err := preprocessors.NewRunningStandardScaler(2, good, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -230,9 +223,7 @@ func TestScalerForwardColumns(t *testing.T) {
 	cfg := preprocessors.DefaultScalerConfig()
 	cfg.ClipThreshold = 2
 	r, err := preprocessors.NewRunningStandardScaler(3, cfg, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	s := tensor.NewScope()
 	defer s.Close()
@@ -254,5 +245,12 @@ func TestScalerForwardColumns(t *testing.T) {
 	}
 	if want[3] != 2 {
 		t.Errorf("the largest value is %g, want the limit 2", want[3])
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

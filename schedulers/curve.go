@@ -59,7 +59,7 @@ func (n Iterations) MarshalYAML() (any, error) {
 	return int64(n), nil
 }
 
-// check says where a number given in Go is none.
+// check says if a number given in Go is none.
 func (n Iterations) check(name, key string) error {
 	if n < 1 && n != Auto {
 		return fmt.Errorf("schedulers: %s: %q is %d: want an integer ≥ 1, or Auto", name, key, n)
@@ -77,7 +77,8 @@ func newCurve(name string, base float64, cfg any, limits Limits, length Iteratio
 		return nil, err
 	}
 	if limits.MinLR > base {
-		return nil, fmt.Errorf("schedulers: %s: min_lr %g is larger than the base learning rate %g", name, limits.MinLR, base)
+		return nil, fmt.Errorf("schedulers: %s: min_lr %g is larger than the base learning rate %g", name,
+			limits.MinLR, base)
 	}
 	return &Curve{name: name, limits: limits, base: base, length: length, at: at}, nil
 }

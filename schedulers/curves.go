@@ -27,8 +27,8 @@ type LinearConfig struct {
 	// A decay to zero, as PPO on Atari games uses it, is 1 and 0.
 	StartFactor float64 `yaml:"start_factor" config:"gt=0,max=1"`
 	EndFactor   float64 `yaml:"end_factor" config:"min=0,max=1"`
-	// TotalIters is after how many epochs EndFactor is reached, and kept. Default 5, that of PyTorch. [Auto] ("auto") is
-	// the number of epochs of the run: epoch k of K, counted from 0, has the share k/K of the way behind it.
+	// TotalIters is after how many epochs EndFactor is reached, and kept. Default 5, that of PyTorch. [Auto] ("auto")
+	// is the number of epochs of the run: epoch k of K, counted from 0, has the share k/K of the way behind it.
 	TotalIters Iterations `yaml:"total_iters"`
 	// StartEpoch is the point of the line, in epochs, at which the run starts. Default 0. Stable-Baselines3's linear
 	// schedule has 1: with TotalIters [Auto] update k of K has the rate base·(1 − k/K), and the last update 0.

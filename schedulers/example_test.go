@@ -139,7 +139,8 @@ func (s *sawtooth) Restore(state map[string]float64) error {
 }
 
 func init() {
-	schedulers.Register("Sawtooth", sawtoothSettings{Period: 4, Factor: 0.5}, func(base float64, settings sawtoothSettings) (schedulers.Scheduler, error) {
+	schedulers.Register("Sawtooth", sawtoothSettings{Period: 4, Factor: 0.5}, func(base float64,
+		settings sawtoothSettings) (schedulers.Scheduler, error) {
 		return &sawtooth{sawtoothSettings: settings, base: base}, nil
 	})
 }

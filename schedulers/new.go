@@ -11,7 +11,8 @@ var builtin = []string{"KLAdaptiveLR", "ConstantLR", "LinearLR", "CosineLR", "St
 var aliases = map[string]string{
 	"kladaptiverl": "KLAdaptiveLR", "kl_adaptive": "KLAdaptiveLR",
 	"cosineannealinglr": "CosineLR", "cosine_annealing": "CosineLR",
-	"constant": "ConstantLR", "linear": "LinearLR", "cosine": "CosineLR", "step": "StepLR", "exponential": "ExponentialLR",
+	"constant": "ConstantLR", "linear": "LinearLR", "cosine": "CosineLR", "step": "StepLR",
+	"exponential": "ExponentialLR",
 }
 
 // New makes the schedule of the given name on the learning rate base from the keyword arguments of skrl's or PyTorch's

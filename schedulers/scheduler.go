@@ -12,7 +12,7 @@
 //	}
 //
 // Every kind can be made by name from a dictionary with [New], with the argument names of skrl and PyTorch, or from its
-// own configuration struct, whose fields mean what they say: start from its Default function where there are defaults.
+// own configuration struct, whose fields mean what they say: start from its Default function if there are defaults.
 package schedulers
 
 import (
@@ -75,7 +75,8 @@ func checkBase(lr float64) error {
 func checkState(name string, state map[string]float64, keys ...string) error {
 	for _, key := range slices.Sorted(maps.Keys(state)) {
 		if !slices.Contains(keys, key) {
-			return fmt.Errorf("schedulers: %s: the state has an entry %q that this schedule does not know: was it saved by another kind?", name, key)
+			return fmt.Errorf("schedulers: %s: the state has an entry %q that this schedule does not know: was it "+
+				"saved by another kind?", name, key)
 		}
 	}
 	for _, key := range keys {

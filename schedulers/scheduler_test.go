@@ -10,17 +10,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/schedulers"
 )
 
-func must(t *testing.T, name string, base float64, kwargs map[string]any) schedulers.Scheduler {
+func newSchedule(t *testing.T, name string, base float64, kwargs map[string]any) schedulers.Scheduler {
 	t.Helper()
 	s, err := schedulers.New(name, base, kwargs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -51,20 +48,16 @@ func wantRates(t *testing.T, got, want []float64) {
 // The numbers were produced by skrl 2.0.0.
 func TestGoldenKLAdaptive(t *testing.T) {
 	data, err := os.ReadFile("testdata/kl_adaptive.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var golden struct {
 		KL           []float64 `json:"kl"`
 		LearningRate []float64 `json:"learning_rate"`
 	}
-	if err := json.Unmarshal(data, &golden); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &golden))
 	if len(golden.KL) != 40 || len(golden.LearningRate) != 40 {
 		t.Fatalf("the golden file has %d and %d numbers, want 40", len(golden.KL), len(golden.LearningRate))
 	}
-	s := must(t, "KLAdaptiveLR", 1e-3, nil)
+	s := newSchedule(t, "KLAdaptiveLR", 1e-3, nil)
 	for i, kl := range golden.KL {
 		s.Step(kl)
 		if got := s.LearningRate(); got != golden.LearningRate[i] {
@@ -74,7 +67,7 @@ func TestGoldenKLAdaptive(t *testing.T) {
 }
 
 func TestKLAdaptive(t *testing.T) {
-	s := must(t, "KLAdaptiveRL", 1e-3, nil)
+	s := newSchedule(t, "KLAdaptiveRL", 1e-3, nil)
 	if !s.UsesKL() || s.Name() != "KLAdaptiveLR" {
 		t.Errorf("UsesKL %v, Name %q", s.UsesKL(), s.Name())
 	}
@@ -107,21 +100,17 @@ func TestKLAdaptive(t *testing.T) {
 }
 
 func TestKLAdaptiveSetBase(t *testing.T) {
-	s := must(t, "kl_adaptive", 1e-3, nil)
+	s := newSchedule(t, "kl_adaptive", 1e-3, nil)
 	s.Step(1)
 	s.Step(1)
-	if err := s.SetBase(2e-3); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.SetBase(2e-3))
 	if want := 2e-3 / 1.5 / 1.5; !near(s.LearningRate(), want) || s.Base() != 2e-3 {
 		t.Errorf("learning rate %g on base %g, want %g on 2e-3", s.LearningRate(), s.Base(), want)
 	}
 	for range 20 {
 		s.Step(0)
 	}
-	if err := s.SetBase(4e-3); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.SetBase(4e-3))
 	if s.LearningRate() != 1e-2 {
 		t.Errorf("scaled beyond max_lr: %g", s.LearningRate())
 	}
@@ -142,15 +131,20 @@ func TestCurves(t *testing.T) {
 		{"", nil, []float64{1, 1, 1}},
 		{"constant", map[string]any{"factor": 0.5, "total_iters": 2}, []float64{0.5, 0.5, 1, 1}},
 		{"LinearLR", nil, []float64{1. / 3, 1./3 + 2./15, 1./3 + 4./15, 1./3 + 6./15, 1./3 + 8./15, 1, 1}},
-		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4}, []float64{1, 0.75, 0.5, 0.25, 0, 0}},
-		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4, "start_epoch": 1}, []float64{0.75, 0.5, 0.25, 0, 0}},
-		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4, "min_lr": 0.3}, []float64{1, 0.75, 0.5, 0.3, 0.3, 0.3}},
-		{"CosineAnnealingLR", map[string]any{"T_max": 4, "eta_min": 0.1}, []float64{1, 0.1 + 0.9*cos(0.25), 0.55, 0.1 + 0.9*cos(0.75), 0.1, 0.1}},
+		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4}, []float64{1, 0.75, 0.5, 0.25,
+			0, 0}},
+		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4, "start_epoch": 1},
+			[]float64{0.75, 0.5, 0.25, 0, 0}},
+		{"linear", map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4, "min_lr": 0.3}, []float64{1,
+			0.75, 0.5, 0.3, 0.3, 0.3}},
+		{"CosineAnnealingLR", map[string]any{"T_max": 4, "eta_min": 0.1}, []float64{1, 0.1 + 0.9*cos(0.25), 0.55,
+			0.1 + 0.9*cos(0.75), 0.1, 0.1}},
 		{"cosinelr", map[string]any{"t_max": 2}, []float64{1, 0.5, 0, 0}},
 		{"StepLR", map[string]any{"step_size": 2}, []float64{1, 1, 0.1, 0.1, 0.01}},
 		{"StepLR", map[string]any{"step_size": 1, "gamma": 0.5, "min_lr": 0.2}, []float64{1, 0.5, 0.25, 0.2, 0.2}},
 		{"ExponentialLR", map[string]any{"gamma": 0.5}, []float64{1, 0.5, 0.25, 0.125}},
-		{"ExponentialLR", map[string]any{"gamma": 0.5, "warmup_steps": 2, "warmup_factor": 0.5}, []float64{0.5, 0.75, 1, 0.5, 0.25}},
+		{"ExponentialLR", map[string]any{"gamma": 0.5, "warmup_steps": 2, "warmup_factor": 0.5}, []float64{0.5, 0.75,
+			1, 0.5, 0.25}},
 		{"ConstantLR", map[string]any{"warmup_steps": 3}, []float64{0.1, 0.4, 0.7, 1, 1}},
 		{"ConstantLR", map[string]any{"warmup_steps": 2, "min_lr": 0.2}, []float64{0.2, 0.55, 1}},
 	}
@@ -164,7 +158,7 @@ func TestCurves(t *testing.T) {
 				}
 				kwargs[k] = v
 			}
-			s := must(t, test.name, base, kwargs)
+			s := newSchedule(t, test.name, base, kwargs)
 			if s.UsesKL() {
 				t.Errorf("%s uses the KL divergence", s.Name())
 			}
@@ -178,11 +172,9 @@ func TestCurves(t *testing.T) {
 }
 
 func TestCurveSetBase(t *testing.T) {
-	s := must(t, "linear", 1, map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4})
+	s := newSchedule(t, "linear", 1, map[string]any{"start_factor": 1, "end_factor": 0, "total_iters": 4})
 	rates(s, 3)
-	if err := s.SetBase(10); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.SetBase(10))
 	wantRates(t, rates(s, 3), []float64{5, 2.5, 0})
 	if err := s.SetBase(math.NaN()); err == nil || s.Base() != 10 {
 		t.Errorf("SetBase(NaN): %v, base %g", err, s.Base())
@@ -190,42 +182,29 @@ func TestCurveSetBase(t *testing.T) {
 }
 
 func TestKLAdaptiveWarmup(t *testing.T) {
-	s := must(t, "KLAdaptiveLR", 1e-3, map[string]any{"warmup_steps": 2, "warmup_factor": 0})
+	s := newSchedule(t, "KLAdaptiveLR", 1e-3, map[string]any{"warmup_steps": 2, "warmup_factor": 0})
 	wantRates(t, rates(s, 5), []float64{0, 5e-4, 1e-3, 1.5e-3, 2.25e-3})
-}
-
-// The warm-up comes before the curve, and the floor ends it.
-func TestWarmupAndFloor(t *testing.T) {
-	s := must(t, "ExponentialLR", 2, map[string]any{"gamma": 0.5, "min_lr": 0.6, "warmup_steps": 1, "warmup_factor": 0.5})
-	wantRates(t, rates(s, 5), []float64{1, 2, 1, 0.6, 0.6})
 }
 
 func TestRestore(t *testing.T) {
 	kwargs := map[string]map[string]any{
-		"KLAdaptiveLR": nil, "ConstantLR": nil, "LinearLR": nil, "CosineLR": {"T_max": 9}, "StepLR": {"step_size": 3}, "ExponentialLR": {"gamma": 0.9},
+		"KLAdaptiveLR": nil, "ConstantLR": nil, "LinearLR": nil, "CosineLR": {"T_max": 9}, "StepLR": {"step_size": 3},
+		"ExponentialLR": {"gamma": 0.9},
 	}
 	kl := []float64{0.1, 0.001, 0.008, 0.1, 0.1, 0.0001, 0.1}
 	for _, name := range schedulers.Names() {
-		s := must(t, name, 1e-3, kwargs[name])
+		s := newSchedule(t, name, 1e-3, kwargs[name])
 		for _, x := range kl[:3] {
 			s.Step(x)
 		}
-		if err := s.SetBase(2e-3); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.SetBase(2e-3))
 		s.Step(kl[3])
 		data, err := json.Marshal(s.State())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var state map[string]float64
-		if err := json.Unmarshal(data, &state); err != nil {
-			t.Fatal(err)
-		}
-		resumed := must(t, name, 5e-4, kwargs[name])
-		if err := resumed.Restore(state); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(data, &state))
+		resumed := newSchedule(t, name, 5e-4, kwargs[name])
+		must(t, resumed.Restore(state))
 		for _, x := range kl[4:] {
 			s.Step(x)
 			resumed.Step(x)
@@ -237,7 +216,7 @@ func TestRestore(t *testing.T) {
 }
 
 func TestRestoreRefuses(t *testing.T) {
-	constant, kl := must(t, "ConstantLR", 1, nil), must(t, "KLAdaptiveLR", 1, nil)
+	constant, kl := newSchedule(t, "ConstantLR", 1, nil), newSchedule(t, "KLAdaptiveLR", 1, nil)
 	for _, state := range []map[string]float64{
 		nil,
 		{"base": 1},
@@ -272,8 +251,10 @@ func TestNewRefuses(t *testing.T) {
 		kwargs map[string]any
 		want   []string // parts of the message
 	}{
-		{"KLAdaptivLR", 1, nil, []string{"learning_rate_scheduler", `"KLAdaptivLR"`, "CosineLR", `did you mean "KLAdaptiveLR"`}},
-		{"KLAdaptiveLR", 1, map[string]any{"kl_treshold": 1}, []string{`unknown key "kl_treshold"`, `did you mean "kl_threshold"`}},
+		{"KLAdaptivLR", 1, nil, []string{"learning_rate_scheduler", `"KLAdaptivLR"`, "CosineLR",
+			`did you mean "KLAdaptiveLR"`}},
+		{"KLAdaptiveLR", 1, map[string]any{"kl_treshold": 1}, []string{`unknown key "kl_treshold"`,
+			`did you mean "kl_threshold"`}},
 		{"KLAdaptiveLR", 1, map[string]any{"kl_threshold": 0}, []string{`"kl_threshold" is 0`, "> 0"}},
 		{"KLAdaptiveLR", 1, map[string]any{"kl_threshold": "small"}, []string{`"kl_threshold" is "small"`, "number"}},
 		{"KLAdaptiveLR", 1, map[string]any{"lr_factor": 0.5}, []string{`"lr_factor" is 0.5`, "≥ 1"}},
@@ -318,7 +299,7 @@ func TestNames(t *testing.T) {
 		if key, ok := required[name]; ok {
 			kwargs[key.(string)] = 1
 		}
-		if got := must(t, strings.ToUpper(name), 1, kwargs).Name(); got != name {
+		if got := newSchedule(t, strings.ToUpper(name), 1, kwargs).Name(); got != name {
 			t.Errorf("New(%q).Name() = %q", name, got)
 		}
 	}
@@ -334,13 +315,9 @@ func TestPlan(t *testing.T) {
 			fixed["start_factor"], fixed["end_factor"] = 1, 0
 		}
 		s, err := schedulers.New(name, 1e-3, kwargs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want, err := schedulers.New(name, 1e-3, fixed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c := s.(*schedulers.Curve)
 		if c.Planned() || !want.(*schedulers.Curve).Planned() {
 			t.Errorf("%s: planned before Plan", name)
@@ -374,13 +351,12 @@ func TestPlan(t *testing.T) {
 // Settings have a length that is auto as New reads it, and every other setting of the schedule.
 func TestSettingsReadBack(t *testing.T) {
 	for name, kwargs := range map[string]map[string]any{
-		"LinearLR": {"total_iters": "auto", "end_factor": 0.0}, "CosineLR": {"T_max": "auto"}, "StepLR": {"step_size": 3},
+		"LinearLR": {"total_iters": "auto", "end_factor": 0.0}, "CosineLR": {"T_max": "auto"},
+		"StepLR":       {"step_size": 3},
 		"KLAdaptiveLR": nil,
 	} {
 		full, err := schedulers.Settings(name, kwargs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		again, err := schedulers.Settings(name, full)
 		if err != nil {
 			t.Errorf("%s: %v of %v", name, err, full)
@@ -424,5 +400,12 @@ func TestRegister(t *testing.T) {
 	full, err := schedulers.Settings("sawtooth", map[string]any{"period": 7})
 	if diff := cmp.Diff(map[string]any{"period": 7, "factor": 0.5}, full); err != nil || diff != "" {
 		t.Error(err, diff)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
 # Lists what has changed in gorl's exported Go API since the last release, and fails on an incompatible change of a
-# package that CHANGELOG.md does not name above that release. The release is the newest heading "## vX.Y.Z" of
-# CHANGELOG.md; its sources are those of the tag of that name or, before there is one, of the commit that wrote the heading.
-# Without that commit, as in a shallow clone, the exit code is 69.
+# package that CHANGELOG.md does not name above that release. The release is the newest heading "## vX.Y.Z - DATE" of
+# CHANGELOG.md; its sources are those of the tag of that name or, before there is one, of the commit that wrote the
+# heading. The exit code is 69 if there is no release yet, or if its commit is missing, as in a shallow clone.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 apidiff=golang.org/x/exp/cmd/apidiff@v0.0.0-20261014143641-f0251eb4aa3e
 module=github.com/gorl-dev/gorl
 say() { printf 'api: %s\n' "$*"; }
 
-version=$(sed -n 's/^## \(v[0-9][^ ]*\).*/\1/p' CHANGELOG.md | head -n 1)
-[ -n "$version" ] || { say "CHANGELOG.md has no heading \"## vX.Y.Z\""; exit 1; }
-base=$(git rev-parse -q --verify "refs/tags/$version^{commit}" ||
-	git log --format=%H -S"## $version" -- CHANGELOG.md | tail -n 1)
+heading=$(grep -m 1 -E '^## v[0-9.]+ - [0-9]{4}-' CHANGELOG.md) || { say "CHANGELOG.md has no release with a date"; exit 69; }
+version=$(cut -d' ' -f2 <<<"$heading")
+base=$(git rev-parse -q --verify "refs/tags/$version^{commit}" || git log -1 --format=%H -S"$heading" -- CHANGELOG.md)
 [ -n "$base" ] || { say "neither a tag $version nor the commit that wrote it is in this clone"; exit 69; }
 
 tree=$(mktemp -d)

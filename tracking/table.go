@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gorl-dev/gorl/internal/column"
+	"github.com/gorl-dev/gorl/tracking/internal/column"
 )
 
 // Table writes an aligned text table with a rule under its header. Columns of numbers are aligned to the right, the

@@ -41,7 +41,7 @@ func rates(t *testing.T, totalIters any, cfg trainers.Config, settings map[strin
 	cfg.CloseEnvironmentAtExit = true
 	cfg.Callbacks = append(cfg.Callbacks, trainers.StepFunc(func(tr *trainers.Trainer, _ *envs.Step) error {
 		if n := int(tr.Timestep()); n%planRollouts == planRollouts-1 { // the next step ends a rollout
-			of[n/planRollouts+1] = agent.(agents.Complete).LearningRate()
+			of[n/planRollouts+1] = agent.(interface{ LearningRate() float64 }).LearningRate()
 		}
 		return nil
 	}))
@@ -168,7 +168,7 @@ func TestPlanPopulation(t *testing.T) {
 			SaveBuffers: true,
 			Callbacks: []trainers.Callback{trainers.StepFunc(func(tr *trainers.Trainer, _ *envs.Step) error {
 				if m.ID == 0 {
-					of[tr.Timestep()] = agent.(agents.Complete).LearningRate()
+					of[tr.Timestep()] = agent.(interface{ LearningRate() float64 }).LearningRate()
 				}
 				return nil
 			})}})

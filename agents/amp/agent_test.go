@@ -6,24 +6,54 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
 )
 
-var plain = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.Unbounded(3)}
+var plain = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2),
+	AMPObservation: spaces.Unbounded(3)}
 
 // small are settings of quick updates.
 func small(settings map[string]any) map[string]any {
-	out := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 3, "learning_rate": 1e-3, "observation_preprocessor": "RunningStandardScaler",
-		"value_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
-		"amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60}
+	out := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 3, "learning_rate": 1e-3,
+		"observation_preprocessor": "RunningStandardScaler",
+		"value_preprocessor":       "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler",
+		"task_reward_scale": 0.5,
+		"amp_batch_size":    20, "motion_dataset_size": 50, "reply_buffer_size": 60}
 	maps.Copy(out, settings)
 	return out
 }
 
+// newAgent makes an agent of small networks and quick updates.
 func newAgent(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) *Agent {
 	t.Helper()
-	a, err := New(Options{Spaces: sp, Models: MLPs(sp, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: sp.AMPObservation.Width(), Mean: 0.7}, Dict: small(settings), Seed: seed})
+	return open(t, Options{Spaces: sp, Models: MLPs(sp, []int{8}, "tanh"),
+		Motions: &agenttest.Motion{Width: sp.AMPObservation.Width(), Mean: 0.7}, Dict: small(settings), Seed: seed})
+}
+
+// open makes an agent and closes it with the test.
+func open(t testing.TB, o Options) *Agent {
+	t.Helper()
+	a, err := New(o)
+	must(t, err)
+	agenttest.Close(t, a)
+	return a
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+}
+
+// noGrad returns a scope without gradients that is closed with the test, withGrad one with gradients.
+func noGrad(t testing.TB, d tensor.Device) *tensor.Scope { return closing(t, tensor.NoGrad().On(d)) }
+
+func withGrad(t testing.TB, d tensor.Device) *tensor.Scope {
+	return closing(t, tensor.NewScope().On(d))
+}
+
+func closing(t testing.TB, s *tensor.Scope) *tensor.Scope {
+	t.Cleanup(s.Close)
+	return s
 }

@@ -1,5 +1,5 @@
 // Package amp is AMP, adversarial motion priors (Peng et al. 2021): PPO on a task reward plus a style reward, which a
-// discriminator gives for motion that cannot be told from reference clips.
+// discriminator gives for motion that it cannot tell from reference clips.
 //
 // Make an agent with [New] from an environment's spaces, models (see [MLPs]), a source of reference motion and
 // settings; a trainer drives it. The algorithm is in update.go, the discriminator's loss in discriminator.go.
@@ -22,12 +22,11 @@ import (
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
-	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// MotionSource shows how a motion should look. Environments with reference motion and clip libraries implement it.
+// MotionSource provides reference motion. Environments with reference motion and clip libraries implement it.
 type MotionSource interface {
 	// CollectReferenceMotions returns n rows of AMP observations, n × M values, drawn with rng.
 	CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error)
@@ -35,46 +34,38 @@ type MotionSource interface {
 
 // Options is what an agent is made of.
 type Options struct {
-	// Spaces describes one environment, NumEnvs is how many act together; 0 leaves it to the trainer.
+	// Spaces describes one environment. NumEnvs is the number of environments that act together; 0 leaves it to the
+	// trainer.
 	Spaces  spaces.Set
 	NumEnvs int
 	// Models are the networks, for instance from [MLPs].
 	Models Models
-	// Motions shows the reference motion; an environment often does. With discriminator_mode "differential" it is not used.
+	// Motions is the source of reference motion, often the environment. discriminator_mode "differential" does not
+	// use it.
 	Motions MotionSource
-	// Config are the settings to start from, nil for [DefaultConfig]. The agent keeps a copy.
-	Config *Config
-	// Dict is merged over Config: settings by the keys of skrl's documentation, see [FromDict]. nil changes nothing.
+	// Dict holds settings by the keys of skrl's documentation, see [FromDict]. nil keeps all defaults.
 	Dict map[string]any
-	// Seed starts every random sequence of the agent. Same seed, same machine, same run.
+	// Seed starts every random sequence of the agent. Equal seeds reproduce a run bit for bit on the same machine.
 	Seed int64
-	// Group is this process's part where several train the agent (distributed.Join). All give the same settings, models
+	// Group is this process's part if several train the agent (distributed.Join). All give the same settings, models
 	// and seed; parameters are then rank 0's everywhere, and each rank draws its own random numbers and has its own
 	// memories of motion. nil is one process.
 	Group *distributed.Group
 }
 
-// learner is the inside of an [Agent]: the core that all on-policy agents share, and what AMP adds to it.
+// learner is the inside of an [Agent]: what all on-policy agents share, and what AMP adds.
 type learner struct {
-	*onpolicy.Core
-	cfg            *Config
-	discriminator  models.Network
-	styleValue     models.Network // nil with one critic; styleEstimator has the fields of its estimates
-	styleEstimator *onpolicy.Critic
-	encoder        models.Network // nil without latents
-	motions        MotionSource
-	scaler         preprocessors.Scaler // of AMP observations; nil for none
-	motionSet      *memory.Replay       // the reference motion that minibatches draw from; nil with differences
-	replay         *memory.Replay       // the policy's earlier motion
-	mask           tensor.Tensor        // (M), 0 where the discriminator sees nothing; a zero Tensor for no mask
-	maskScope      *tensor.Scope        // owns it
-	motionLatents  []float32            // what Latents returned last; nil if it must be computed again
-	windows        *windows             // the motion that each latent encodes; nil unless latent_mode is "calm"
-	middle, half   tensor.Tensor        // (A), centre and half width of the action bounds; zero Tensors if not needed
-	unitsScope     *tensor.Scope        // owns middle and half
-	termination    *termination         // of episodes with a poor style; nil where the setting is off
-	rows           *memory.Packing      // how both, and the rollout, keep rows
-	separate       *tensor.Optimizer    // the discriminator's own; nil where it shares the policy's
+	onpolicy.Parts
+	cfg *Config
+	*judge
+	*skills
+	*motionStore
+	styleValue     models.Network    // nil with one critic
+	styleEstimator *onpolicy.Critic  // styleValue with the fields of its estimates
+	motionLatents  []float32         // what Latents returned last; nil if it must be computed again
+	windows        *windows          // the motion that each latent encodes; nil unless latent_mode is "calm"
+	termination    *termination      // of episodes with a poor style; nil if the setting is off
+	separate       *tensor.Optimizer // the discriminator's own; nil if it shares the policy's
 	// Draw is exported because tests of package agents set it, by reflection, to replay recorded rows.
 	Draw sampler
 }
@@ -82,7 +73,8 @@ type learner struct {
 // New makes an agent. It returns an error, before anything changes, if spaces, models, motions or settings are wrong,
 // and closes the models then. A network that belongs to another agent is also an error, and stays open.
 func New(o Options) (agent *Agent, err error) {
-	cfg, err := o.config()
+	config, err := FromDict(o.Dict, o.Spaces)
+	cfg := &config
 	if err == nil {
 		err = o.check(cfg)
 	}
@@ -101,18 +93,18 @@ func New(o Options) (agent *Agent, err error) {
 		o.Models.close()
 		return nil, err
 	}
-	a := &learner{cfg: cfg, discriminator: o.Models.Discriminator, motions: o.Motions}
-	a.rows = memory.NewPacking(o.Spaces.AMPObservation)
+	a := &learner{cfg: cfg, judge: &judge{cfg: cfg, discriminator: o.Models.Discriminator},
+		motionStore: &motionStore{cfg: cfg, source: o.Motions, rows: memory.NewPacking(o.Spaces.AMPObservation)}}
+	a.skills = &skills{cfg: cfg, judge: a.judge}
 	options := onpolicy.Options{Name: "AMP", Spaces: o.Spaces, NumEnvs: o.NumEnvs, Config: &cfg.OnPolicy, Settings: cfg,
-		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group,
-		Fields: []memory.Field{a.rows.Field("amp_observations"), {Name: "next_values", Width: 1},
-			{Name: "style_rewards", Width: 1}}}
-	if cfg.LatentMode == calm {
-		options.Fields = append(options.Fields, memory.Field{Name: "windows", Width: o.Spaces.AMPObservation.Width()})
-	}
-	options.Scratch = []string{"style_rewards", "style_returns"}
-	if !cfg.Skrl20() {
-		options.Scratch = append(options.Scratch, "next_values")
+		Policy: o.Models.Policy, Value: o.Models.Value, Seed: o.Seed, Group: o.Group, RawObservations: a.cfg.latents()}
+	options.Fields = []onpolicy.Field{{Field: a.rows.Field("amp_observations"), Minibatch: true},
+		{Field: memory.Field{Name: "next_values", Width: 1}, Computed: !cfg.Skrl20()},
+		{Field: memory.Field{Name: "style_rewards", Width: 1}, Computed: true}}
+	if a.cfg.calm() {
+		width := o.Spaces.AMPObservation.Width()
+		options.Fields = append(options.Fields, onpolicy.Field{Field: memory.Field{Name: "windows", Width: width},
+			Minibatch: true})
 	}
 	if cfg.SeparateCritics {
 		a.styleValue = o.Models.StyleValue
@@ -120,9 +112,10 @@ func New(o Options) (agent *Agent, err error) {
 		a.styleEstimator = &onpolicy.Critic{Name: layout.StyleValue, Network: a.styleValue, Values: "style_values",
 			Final: "style_final_values"}
 		options.Critics = []*onpolicy.Critic{a.styleEstimator}
-		for _, name := range []string{"style_values", "style_final_values", "style_returns"} {
-			options.Fields = append(options.Fields, memory.Field{Name: name, Width: 1})
-		}
+		options.Fields = append(options.Fields, onpolicy.Field{Field: memory.Field{Name: "style_values", Width: 1},
+			Minibatch: true},
+			onpolicy.Field{Field: memory.Field{Name: "style_final_values", Width: 1}},
+			onpolicy.Field{Field: memory.Field{Name: "style_returns", Width: 1}, Computed: true, Minibatch: true})
 	} else {
 		onpolicy.CloseFree(o.Models.StyleValue)
 	}
@@ -137,7 +130,7 @@ func New(o Options) (agent *Agent, err error) {
 	if cfg.DiscriminatorOptimizer == "separate" {
 		options.SeparateFrom = 1 + len(options.Extra)
 	}
-	if a.Core, err = onpolicy.New(options); err != nil {
+	if a.Parts, err = onpolicy.New(options); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -145,12 +138,13 @@ func New(o Options) (agent *Agent, err error) {
 			_ = a.Close()
 		}
 	}()
-	a.StageRecord, a.AfterRecord = recording(a.Core, a.styleEstimator)
-	if a.calm() {
+	a.judge.core, a.skills.core, a.motionStore.core = a.Parts, a.Parts, a.Parts
+	a.StageRecord, a.AfterRecord = recording(a.Collector, a.styleEstimator)
+	if a.cfg.calm() {
 		a.followWindows()
 	}
 	if cfg.TerminationStyleReward > 0 {
-		a.terminates()
+		a.countPoorSteps()
 	}
 	a.Draw = random{a}
 	if cfg.Skrl() {
@@ -169,9 +163,10 @@ func New(o Options) (agent *Agent, err error) {
 	return guard(a, both, o.Seed), nil
 }
 
-// overlapped returns the agent that acts while it learns: a with networks of its own to act with, of which the
-// discriminator is none, nor the encoder.
-func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (Models, error)) (agents.Complete, error) {
+// overlapped returns an agent that acts while a learns. It makes a second set of networks to act with: policy and
+// critics. Acting needs neither a discriminator nor an encoder, so those of the second set are closed.
+func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (Models, error)) (onpolicy.Algorithm,
+	error) {
 	m, err := remake(options.Seed)
 	if err == nil {
 		err = m.check(a.cfg)
@@ -188,29 +183,20 @@ func (a *learner) overlapped(options onpolicy.Options, remake func(seed int64) (
 	case a.styleValue != nil:
 		critic := *a.styleEstimator
 		critic.Network, style = m.StyleValue, &critic
-		options.Extra, options.Critics = []onpolicy.NamedNetwork{network(layout.StyleValue, m.StyleValue)}, []*onpolicy.Critic{style}
+		options.Extra, options.Critics = []onpolicy.NamedNetwork{network(layout.StyleValue, m.StyleValue)},
+			[]*onpolicy.Critic{style}
 	default:
 		onpolicy.CloseFree(m.StyleValue)
 	}
-	both, err := onpolicy.NewOverlap(a, a.Core, options)
+	both, err := onpolicy.NewOverlap(a, a.Parts, options)
 	if err != nil {
 		return nil, err
 	}
 	both.Actor().StageRecord, both.Actor().AfterRecord = recording(both.Actor(), style)
-	if !a.differential() {
+	if !a.cfg.differential() {
 		both.Fetch = func() ([]float32, error) { return a.reference(a.cfg.AMPBatchSize) }
 	}
 	return both, nil
-}
-
-// config returns the agent's own copy of the settings.
-func (o Options) config() (*Config, error) {
-	if o.Config == nil {
-		cfg, err := FromDict(o.Dict, o.Spaces)
-		return &cfg, err
-	}
-	cfg := o.Config.clone()
-	return &cfg, cfg.merge(o.Dict, o.Spaces)
 }
 
 // check refuses spaces without an AMP observation, and missing reference motion.
@@ -223,12 +209,14 @@ func (o Options) check(cfg *Config) error {
 	}
 	isBox := func(e spaces.Entry) bool { return e.Space.Kind == spaces.Box }
 	if !slices.ContainsFunc(o.Spaces.AMPObservation.Leaves(), isBox) {
-		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a Box, alone or "+
+		return fmt.Errorf("amp: the AMP observation space is %v; the environment must show the discriminator a "+
+			"Box, alone or "+
 			"within a Dict or Tuple", o.Spaces.AMPObservation)
 	}
 	if cfg.DiscriminatorMode == differential {
 		if memory.NewPacking(o.Spaces.AMPObservation).Packed() {
-			return fmt.Errorf("amp: \"discriminator_mode\" is \"differential\", but the AMP observation space %v has pictures, which are no differences",
+			return fmt.Errorf("amp: \"discriminator_mode\" is \"differential\", but the AMP observation space %v "+
+				"has pictures, which are no differences",
 				o.Spaces.AMPObservation)
 		}
 	} else if o.Motions == nil {
@@ -237,14 +225,14 @@ func (o Options) check(cfg *Config) error {
 	return nil
 }
 
-// prepare makes the discriminator's scaler, memories and optimizer, fills the motion dataset, and runs discriminator
-// and second critic once, so that a width that does not fit is an error of New.
+// prepare makes the discriminator's scaler, memories and optimizer, and fills the motion dataset. It runs the
+// discriminator, second critic and encoder once, so that New returns an error if a width does not fit.
 func (a *learner) prepare() error {
 	if err := cmp.Or(a.makeScaler(), a.makeMask(), a.measureActions()); err != nil {
 		return err
 	}
 	var err error
-	if !a.differential() {
+	if !a.cfg.differential() {
 		if a.motionSet, err = a.newMemory(a.cfg.MotionDatasetSize, a.Spaces().AMPObservation.Width()); err != nil {
 			return err
 		}
@@ -270,26 +258,28 @@ func (a *learner) prepare() error {
 	if err := a.collect(s, a.cfg.MotionDatasetSize); err != nil {
 		return err
 	}
-	logits := a.logits(s, s.Zeros(1, int64(a.judged())))
+	logits := a.logits(s, s.Zeros(1, int64(a.judgedWidth())))
 	if err := s.Err(); err != nil {
 		return a.misfit(err)
 	}
 	if got := tensor.Shape(logits); len(got) != 2 || got[1] != 1 {
 		return fmt.Errorf("amp: the discriminator's output has shape %v, want (N, 1)", got)
 	}
-	return cmp.Or(a.probeStyleValue(s), a.probeEncoder(s))
+	return cmp.Or(probeCritic(s, a.styleValue, a.ZeroInputs(s)), a.probeEncoder(s))
 }
 
-// recording returns what adds the step's AMP observations (N, M) to the rollout of a core: stage puts them into its
-// transfer, and record writes what has arrived, and for a second critic, style, the values of truncated episodes' last
-// observations. skrl 2.0's estimate needs the value of what follows each step instead.
-func recording(c *onpolicy.Core, style *onpolicy.Critic) (stage func(t agents.Transition) error, record func(s *tensor.Scope)) {
+// recording returns two functions that add AMP observations (N, M) to a collector's rollout. stage puts them into the
+// transfer. record writes them to the rollout, and for a second critic, style, also the values of the last
+// observations of truncated episodes. In skrl 2.0's mode record writes the value of what follows each step instead.
+func recording(c *onpolicy.Collector, style *onpolicy.Critic) (stage func(t agents.Transition) error,
+	record func(s *tensor.Scope)) {
 	space := c.Spaces().AMPObservation
 	packing, width := memory.NewPacking(space), space.Width()
 	var shown tensor.Part
 	stage = func(t agents.Transition) (err error) {
 		if got, want := len(t.AMPObservations), c.NumEnvs()*width; got != want {
-			return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the environment must give them after every step", got, want, c.NumEnvs(), width)
+			return fmt.Errorf("amp: AMP observations have %d values, want %d (%d environments × %d); the "+
+				"environment must give them after every step", got, want, c.NumEnvs(), width)
 		}
 		rows, err := finiteRows(c, t, width)
 		if err != nil {
@@ -315,7 +305,7 @@ func recording(c *onpolicy.Core, style *onpolicy.Critic) (stage func(t agents.Tr
 // finiteRows returns a transition's AMP observations. It returns an error if a row that is learned from holds NaN or
 // an infinity. In the other rows NaN and infinities become 0: the product of NaN and a mask's 0 is NaN, and would
 // spread to the rows that are learned from.
-func finiteRows(c *onpolicy.Core, t agents.Transition, width int) ([]float32, error) {
+func finiteRows(c *onpolicy.Collector, t agents.Transition, width int) ([]float32, error) {
 	rows, unused := t.AMPObservations, c.Unused(t)
 	if err := c.CheckFinite("Record", "AMP observations", rows, width, unused); err != nil || unused == nil {
 		return rows, err
@@ -336,20 +326,18 @@ func (a *learner) Close() error {
 			s.Close()
 		}
 	}
-	return a.Core.Close()
+	return a.Parts.Close()
 }
 
 // Hyperparameters returns the settings that may change while training, by their keys.
-func (a *learner) Hyperparameters() map[string]float64 { return agents.Values(a.cfg.Tunable()) }
+func (a *learner) Hyperparameters() map[string]float64 { return onpolicy.ReadTunable(a.cfg.Tunable()) }
 
 // SetHyperparameters changes some of them, all or none.
 func (a *learner) SetHyperparameters(values map[string]float64) error {
 	next := a.cfg.clone()
-	if err := agents.Assign("amp", next.Tunable(), values); err != nil {
+	if err := a.Assign(&next.OnPolicy, next.Tunable(), values); err != nil {
 		return err
 	}
-	agents.Rescale(next.LearningRate, a.cfg.LearningRate[0])
-	agents.Rescale(next.GradNormClip, a.cfg.GradNormClip[0])
 	if err := cmp.Or(next.Validate(), a.CheckSettings(&next.OnPolicy)); err != nil {
 		return err
 	}
@@ -359,16 +347,4 @@ func (a *learner) SetHyperparameters(values map[string]float64) error {
 		a.separate.Clips[0].MaxNorm = next.DiscriminatorGradNormClip
 	}
 	return a.ApplySettings()
-}
-
-// meters are the figures of every minibatch, in the order in which learn adds them.
-func (a *learner) meters() []string {
-	list := []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Loss / Bounds loss",
-		"Loss / Discriminator loss", "Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm",
-		"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)",
-		"Discriminator / Logit (motion)", "Discriminator / Logit (policy)"}
-	if a.latents() {
-		list = append(list, "Loss / Encoder loss", "Loss / Diversity loss")
-	}
-	return list
 }

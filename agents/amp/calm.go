@@ -24,10 +24,10 @@ import (
 // calm is latent_mode's value for it.
 const calm = "calm"
 
-// CALMConfig returns the defaults with latent_mode "calm" and latents of 64 dimensions. The weights of the
+// calmConfig returns the defaults with latent_mode "calm" and latents of 64 dimensions. The weights of the
 // discriminator's and the encoder's losses are those of the authors' calm_humanoid.yaml. The encoder's reward and the
 // diversity loss are off.
-func CALMConfig() Config {
+func calmConfig() Config {
 	c := DefaultConfig()
 	c.LatentMode, c.LatentSize = calm, 64
 	c.DiscriminatorLogitRegularizationScale = 0.01
@@ -38,25 +38,28 @@ func CALMConfig() Config {
 // OverlappingMotionSource is a [MotionSource] that shows two windows of motion that overlap, which latent_mode "calm"
 // needs. The environments of package envs/mujoco and the sources of package motions do.
 type OverlappingMotionSource interface {
-	// CollectOverlappingMotions returns n pairs of rows of AMP observations, n × 2M values, drawn with rng: one at a random
-	// time of a clip, as CollectReferenceMotions draws it, and behind it one that begins a few steps later, within it.
+	// CollectOverlappingMotions returns n pairs of rows of AMP observations, n × 2M values, drawn with rng: one at a
+	// random time of a clip, as CollectReferenceMotions draws it, and behind it one that begins a few steps later,
+	// within it.
 	CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error)
 }
 
-// WithConditionalDiscriminator returns models whose discriminator reads AMP observations with a latent of the given size
-// behind each, as latent_mode "calm" needs it: a perceptron with the given hidden layers. m are models that build
-// themselves (Models.Make), as those of [WithSeparateEncoder] do.
+// WithConditionalDiscriminator returns models whose discriminator reads AMP observations with a latent of the given
+// size behind each, as latent_mode "calm" needs it: a perceptron with the given hidden layers. m are models that
+// build themselves (Models.Make), as those of [WithSeparateEncoder] do.
 func WithConditionalDiscriminator(m Models, sp spaces.Set, latent int, hidden []int, activation string) Models {
 	return made(func(out *Models, seed int64) (err error) {
 		if m.Make == nil {
 			m.close()
-			return errors.New("amp: WithConditionalDiscriminator needs models with Make; give networks of your own such a Discriminator")
+			return errors.New("amp: WithConditionalDiscriminator needs models with Make; give networks of your " +
+				"own such a Discriminator")
 		}
 		if *out, err = m.Make(seed); err != nil {
 			return err
 		}
 		if models.IsBranch(out.Encoder) {
-			return errors.New("amp: WithConditionalDiscriminator gets models whose encoder shares the hidden layers of " +
+			return errors.New("amp: WithConditionalDiscriminator gets models whose encoder shares the hidden " +
+				"layers of " +
 				"a discriminator that reads no latents; make them by WithSeparateEncoder")
 		}
 		discriminator, err := models.NewMLP(models.MLPConfig{Inputs: sp.AMPObservation.Width() + latent, Outputs: 1,
@@ -71,7 +74,7 @@ func WithConditionalDiscriminator(m Models, sp spaces.Set, latent int, hidden []
 }
 
 // calm reports whether the discriminator is conditioned on latents, which are encodings of motion.
-func (a *learner) calm() bool { return a.latents() && a.cfg.LatentMode == calm }
+func (c *Config) calm() bool { return c.latents() && c.LatentMode == calm }
 
 // validateCALM refuses settings that do not go with latent_mode "calm".
 func (c *Config) validateCALM() error {
@@ -80,15 +83,19 @@ func (c *Config) validateCALM() error {
 	}
 	switch {
 	case c.LatentSize == 0:
-		return errors.New("amp: \"latent_mode\" is \"calm\", but \"latent_size\" is 0; give latents 2 dimensions at least")
+		return errors.New("amp: \"latent_mode\" is \"calm\", but \"latent_size\" is 0; give latents 2 dimensions " +
+			"at least")
 	case c.Overlap:
-		return errors.New("amp: \"latent_mode\" is \"calm\" and \"overlap\" is true: the encoder that latents come from is learning " +
+		return errors.New("amp: \"latent_mode\" is \"calm\" and \"overlap\" is true: the encoder that latents " +
+			"come from is learning " +
 			"meanwhile; set \"overlap\" to false")
 	case c.DiscriminatorMode == differential:
-		return errors.New("amp: \"latent_mode\" is \"calm\", but \"discriminator_mode\" is \"differential\", which has no motion to encode; " +
+		return errors.New("amp: \"latent_mode\" is \"calm\", but \"discriminator_mode\" is \"differential\", " +
+			"which has no motion to encode; " +
 			"set it to \"motion\"")
 	case c.DiscriminatorGradientPenaltySamples != "motion":
-		return fmt.Errorf("amp: \"discriminator_gradient_penalty_samples\" is %q; with \"latent_mode\" \"calm\" it is \"motion\"",
+		return fmt.Errorf("amp: \"discriminator_gradient_penalty_samples\" is %q; with \"latent_mode\" \"calm\" "+
+			"it is \"motion\"",
 			c.DiscriminatorGradientPenaltySamples)
 	}
 	return nil
@@ -100,25 +107,30 @@ func (o Options) checkCALM(cfg *Config) error {
 		return nil
 	}
 	if memory.NewPacking(o.Spaces.AMPObservation).Packed() {
-		return fmt.Errorf("amp: \"latent_mode\" is \"calm\", but the AMP observation space %v has pictures", o.Spaces.AMPObservation)
+		return fmt.Errorf("amp: \"latent_mode\" is \"calm\", but the AMP observation space %v has pictures",
+			o.Spaces.AMPObservation)
 	}
 	if _, ok := o.Motions.(OverlappingMotionSource); o.Motions != nil && !ok {
-		return fmt.Errorf("amp: \"latent_mode\" is \"calm\", which needs overlapping windows of motion, and Options.Motions (%T) shows none: "+
-			"the environments of package envs/mujoco and the sources of package motions do, others implement CollectOverlappingMotions", o.Motions)
+		return fmt.Errorf("amp: \"latent_mode\" is \"calm\", which needs overlapping windows of motion, and "+
+			"Options.Motions (%T) shows none: "+
+			"the environments of package envs/mujoco and the sources of package motions do, others implement "+
+			"CollectOverlappingMotions", o.Motions)
 	}
 	return nil
 }
 
 // pairs asks the source for n pairs of windows of reference motion that overlap, and checks them.
-func (a *learner) pairs(n int) ([]float32, error) {
-	space := a.Spaces().AMPObservation
+func (a *motionStore) pairs(n int) ([]float32, error) {
+	space := a.core.Spaces().AMPObservation
 	var rows []float32
-	err := panics.Guard(fmt.Sprintf("the source (%T)", a.motions), func() (err error) {
-		rows, err = a.motions.(OverlappingMotionSource).CollectOverlappingMotions(n, a.Rng) // checkCALM has checked the type
+	err := panics.Guard(fmt.Sprintf("the source (%T)", a.source), func() (err error) {
+		// checkCALM has checked the type
+		rows, err = a.source.(OverlappingMotionSource).CollectOverlappingMotions(n, a.core.Rng)
 		return err
 	})
 	if err == nil && len(rows) != 2*n*space.Width() {
-		err = fmt.Errorf("CollectOverlappingMotions(%d) returned %d values, want %d pairs of rows of the AMP observation space's %d",
+		err = fmt.Errorf("CollectOverlappingMotions(%d) returned %d values, want %d pairs of rows of the AMP "+
+			"observation space's %d",
 			n, len(rows), n, space.Width())
 	}
 	if err == nil {
@@ -132,8 +144,8 @@ func (a *learner) pairs(n int) ([]float32, error) {
 
 // conditionOf returns the latents (n, L) at the end of observations (n, O), which condition the discriminator. It
 // returns the zero Tensor unless latent_mode is "calm".
-func (a *learner) conditionOf(s *tensor.Scope, observations tensor.Tensor) tensor.Tensor {
-	if !a.calm() {
+func (a *skills) conditionOf(s *tensor.Scope, observations tensor.Tensor) tensor.Tensor {
+	if !a.cfg.calm() {
 		return tensor.Tensor{}
 	}
 	return a.latentOf(s, observations)
@@ -148,47 +160,47 @@ func concatLatents(s *tensor.Scope, rows, latents tensor.Tensor) tensor.Tensor {
 	return s.Cat(1, rows, latents)
 }
 
-// halves cuts rows (n, M+W) into (n, M) and (n, W).
-func (a *learner) halves(s *tensor.Scope, rows tensor.Tensor) (first, second tensor.Tensor) {
+// splitRows cuts rows (n, M+W) into (n, M) and (n, W).
+func (a *judge) splitRows(s *tensor.Scope, rows tensor.Tensor) (first, second tensor.Tensor) {
 	if s.Err() != nil {
 		return tensor.Tensor{}, tensor.Tensor{}
 	}
-	m := int64(a.Spaces().AMPObservation.Width())
+	m := int64(a.core.Spaces().AMPObservation.Width())
 	return s.Narrow(rows, 1, 0, m), s.Narrow(rows, 1, m, tensor.Size(rows, 1)-m)
 }
 
 // encodeAgain returns a minibatch whose inputs end with new encodings of the motion behind each latent that the
 // policy was given. The losses of the policy and the value network then have a gradient with respect to the encoder's
-// weights. The encodings (n, L) also replace the motion in Extra[2].
-func (a *learner) encodeAgain(s *tensor.Scope, b onpolicy.Batch) onpolicy.Batch {
-	z := a.encode(s, a.scaled(s, b.Extra[2]))
-	b.Extra = []tensor.Tensor{b.Extra[0], b.Extra[1], z}
+// weights. It also returns the encodings (n, L).
+func (a *learner) encodeAgain(s *tensor.Scope, b onpolicy.Batch) (again onpolicy.Batch, z tensor.Tensor) {
+	z = a.encode(s, a.scaled(s, b.Fields["windows"]))
 	sp, l := a.Spaces(), a.cfg.LatentSize
 	scaled := a.ObservationScaler.ForwardColumns(s, z, sp.Observation.Width()-l)
 	b.Inputs.Observations = a.withLatent(s, b.Inputs.Observations, scaled)
 	if b.Inputs.States.T != nil {
 		b.Inputs.States = a.withLatent(s, b.Inputs.States, a.StateScaler.ForwardColumns(s, z, sp.State.Width()-l))
 	}
-	return b
+	return b, z
 }
 
 // conditional returns the discriminator's logits for n rows of each kind in a minibatch, its gradient penalty, and
 // the encoder's own loss. fake are the logits of the policy's rows, from this rollout and from the replay buffer,
-// with their latents encoded again. With mismatched_negatives fake also has reference rows with the policy's latents.
-// real are the logits of reference rows with their own encodings. The latents have no gradient here: the penalty is
-// on the gradient with respect to the reference rows.
-func (a *learner) conditional(s *tensor.Scope, b onpolicy.Batch, n int64) (fake, real, penalty, encoder tensor.Tensor) {
+// with their latents encoded again; encodings (n, L) are those of this rollout. With mismatched_negatives fake also
+// has reference rows with the policy's latents. real are the logits of reference rows with their own encodings. The
+// latents have no gradient here: the penalty is on the gradient with respect to the reference rows.
+func (a *learner) conditional(s *tensor.Scope, b onpolicy.Batch, encodings tensor.Tensor, n int64) (fake, real,
+	penalty, encoder tensor.Tensor) {
 	pairs, replay := a.Draw.MotionRows(s, b.Index, n), a.Draw.ReplayRows(s, b.Index, n)
-	policy, latents := s.Narrow(b.Extra[0], 0, 0, n), s.Detach(s.Narrow(b.Extra[2], 0, 0, n))
+	policy, latents := s.Narrow(b.Fields["amp_observations"], 0, 0, n), s.Detach(s.Narrow(encodings, 0, 0, n))
 	earlier, earlierLatents := policy, latents
 	if replay.T != nil {
-		rows, windows := a.halves(s, replay)
+		rows, windows := a.splitRows(s, replay)
 		earlier, earlierLatents = rows, s.Detach(a.encode(s, a.scaled(s, windows)))
 	}
 	fake = a.logits(s, s.Cat(0, concatLatents(s, a.scaled(s, policy), latents),
 		concatLatents(s, a.scaled(s, earlier), earlierLatents)))
 
-	now, next := a.halves(s, pairs)
+	now, next := a.splitRows(s, pairs)
 	now = s.Detach(a.scaled(s, now))
 	z, other := a.encode(s, now), a.encode(s, a.scaled(s, next))
 	if a.cfg.MismatchedNegatives {
@@ -223,31 +235,35 @@ func uniformity(s *tensor.Scope, z tensor.Tensor) tensor.Tensor {
 	return s.Log(s.MulScalar(s.Sub(s.Sum(between), s.Sum(self)), 1/float64(n*(n-1))))
 }
 
-// Encode returns the latents, n × latent_size, that the encoder gives n AMP observations (n × M), as points on the unit
-// sphere: what a policy of latent_mode "calm" is told to move like them (wrappers.Skills.SetSource), and of ASE what it
-// was probably told. Nothing is learned. The slice is the caller's. Without latent_size, and for rows of another width, it
-// is an error.
-func (a *Agent) Encode(ampObservations []float32) ([]float32, error) {
-	if err := a.guarded.Guard.Enter(&callEncode); err != nil {
-		return nil, err
-	}
-	defer a.guarded.Guard.Leave()
-	l := a.learner
-	width := l.Spaces().AMPObservation.Width()
-	if !l.latents() {
+// Encode returns the latents, n × latent_size, that the encoder gives n AMP observations (n × M), as points on the
+// unit sphere. With latent_mode "calm" a policy moves like these rows if its observations end with the latents
+// (wrappers.Skills.SetSource). With ASE they estimate the latents that the policy was given. Nothing is learned. The
+// slice is the caller's. Without latent_size, and for rows of another width, it is an error.
+func (a *Agent) Encode(ampObservations []float32) (latents []float32, err error) {
+	err = a.serial.Do(&callEncode, func() error {
+		latents, err = a.learner.encodeRows(ampObservations)
+		return err
+	})
+	return latents, err
+}
+
+func (a *learner) encodeRows(ampObservations []float32) ([]float32, error) {
+	width := a.Spaces().AMPObservation.Width()
+	if !a.cfg.latents() {
 		return nil, errors.New("amp: Encode: the agent has no encoder; set \"latent_size\"")
 	}
 	if len(ampObservations) == 0 || len(ampObservations)%width != 0 {
-		return nil, fmt.Errorf("amp: Encode: %d values of AMP observations; want rows of %d", len(ampObservations), width)
+		return nil, fmt.Errorf("amp: Encode: %d values of AMP observations; want rows of %d", len(ampObservations),
+			width)
 	}
-	s := tensor.NoGrad().On(l.Device).Layers(l.Precision)
+	s := tensor.NoGrad().On(a.Device).Layers(a.Precision)
 	defer s.Close()
 	rows := tensor.From(s, ampObservations, int64(len(ampObservations)/width), int64(width))
-	return l.encoded(s, l.scaled(s, rows))
+	return a.encoded(s, a.scaled(s, rows))
 }
 
 // encoded returns the latents of rows (n, M) as the encoder sees them.
-func (a *learner) encoded(s *tensor.Scope, rows tensor.Tensor) ([]float32, error) {
+func (a *skills) encoded(s *tensor.Scope, rows tensor.Tensor) ([]float32, error) {
 	z := a.encode(s, rows)
 	if err := s.Err(); err != nil {
 		return nil, fmt.Errorf("amp: encoding: %w", err)
@@ -263,22 +279,25 @@ const shownLatents = 4096
 // environment: pass this method to wrappers.Skills.SetSource. In training the agent refuses latents of any other
 // source, because it learns from the motion behind each. The latents are computed again after an update and after a
 // Restore. The slice is the agent's. Without latent_mode "calm" Latents returns an error.
-func (a *Agent) Latents() ([]float32, error) {
-	if err := a.guarded.Guard.Enter(&callLatents); err != nil {
-		return nil, err
-	}
-	defer a.guarded.Guard.Leave()
-	l := a.learner
-	if !l.calm() {
+func (a *Agent) Latents() (latents []float32, err error) {
+	err = a.serial.Do(&callLatents, func() error {
+		latents, err = a.learner.latentsOfMotion()
+		return err
+	})
+	return latents, err
+}
+
+func (a *learner) latentsOfMotion() ([]float32, error) {
+	if !a.cfg.calm() {
 		return nil, errors.New("amp: Latents: the latents are not those of motion; set \"latent_mode\" to \"calm\"")
 	}
-	if l.motionLatents != nil {
-		return l.motionLatents, nil
+	if a.motionLatents != nil {
+		return a.motionLatents, nil
 	}
-	s := tensor.NoGrad().On(l.Device).Layers(l.Precision)
+	s := tensor.NoGrad().On(a.Device).Layers(a.Precision)
 	defer s.Close()
-	now, _ := l.halves(s, s.Narrow(l.motionSet.Data(), 0, 0, min(shownLatents, l.motionSet.Len())))
-	points, err := l.encoded(s, l.scaled(s, now))
+	now, _ := a.splitRows(s, s.Narrow(a.motionSet.Data(), 0, 0, min(shownLatents, a.motionSet.Len())))
+	points, err := a.encoded(s, a.scaled(s, now))
 	if err != nil {
 		return nil, err
 	}
@@ -286,24 +305,26 @@ func (a *Agent) Latents() ([]float32, error) {
 	if err != nil {
 		return nil, fmt.Errorf("amp: reading motion: %w", err)
 	}
-	l.windows.returned = l.windows.table(points, rows)
-	l.motionLatents = points
-	return l.motionLatents, nil
+	a.windows.returned = a.windows.table(points, rows)
+	a.motionLatents = points
+	return a.motionLatents, nil
 }
 
 // newMemory makes a memory of AMP observations, with latent_mode "calm" of rows that have so many values more.
-func (a *learner) newMemory(capacity, more int) (*memory.Replay, error) {
-	if a.calm() {
-		return memory.NewReplay(capacity, a.Spaces().AMPObservation.Width()+more, a.Device)
+func (a *motionStore) newMemory(capacity, more int) (*memory.Replay, error) {
+	if a.cfg.calm() {
+		return memory.NewReplay(capacity, a.core.Spaces().AMPObservation.Width()+more, a.core.Device)
 	}
-	return a.rows.NewReplay(capacity, a.Device)
+	return a.rows.NewReplay(capacity, a.core.Device)
 }
 
-// misfit says that the discriminator cannot read what it is to judge.
-func (a *learner) misfit(err error) error {
-	if a.calm() {
-		return fmt.Errorf("amp: the discriminator does not fit AMP observations %v with %d values of a latent behind them, which "+
-			"amp.WithConditionalDiscriminator makes it for: %w", a.Spaces().AMPObservation, a.cfg.LatentSize, err)
+// misfit returns the error of a discriminator whose inputs have another width.
+func (a *judge) misfit(err error) error {
+	if a.cfg.calm() {
+		return fmt.Errorf("amp: the discriminator does not fit AMP observations %v with %d values of a latent "+
+			"behind them, which "+
+			"amp.WithConditionalDiscriminator makes it for: %w", a.core.Spaces().AMPObservation, a.cfg.LatentSize, err)
 	}
-	return fmt.Errorf("amp: the discriminator does not fit AMP observations %v: %w", a.Spaces().AMPObservation, err)
+	return fmt.Errorf("amp: the discriminator does not fit AMP observations %v: %w", a.core.Spaces().AMPObservation,
+		err)
 }

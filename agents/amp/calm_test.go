@@ -45,12 +45,9 @@ func directed(t *testing.T, settings map[string]any) *Agent {
 	for k, v := range settings {
 		all[k] = v
 	}
-	a, err := New(Options{Spaces: plain, Models: conditioned(plain, 2, 5), Motions: &overlapping{agenttest.Motion{Width: 3, Mean: 0.7}},
-		Dict: small(all), Seed: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
+	a := open(t, Options{Spaces: plain, Models: conditioned(plain, 2, 5),
+		Motions: &overlapping{agenttest.Motion{Width: 3, Mean: 0.7}},
+		Dict:    small(all), Seed: 4})
 	return a
 }
 
@@ -70,9 +67,7 @@ func newTold(t testing.TB, a *Agent) *toldWorld {
 func (w *toldWorld) tell(t testing.TB, a *Agent) {
 	t.Helper()
 	z, err := a.Latents()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range 3 {
 		which := (w.drawn + 2 - i) / 3 % (len(z) / 2)
 		copy(w.Now().Observations[4*i+2:], z[2*which:][:2])
@@ -83,9 +78,7 @@ func (w *toldWorld) tell(t testing.TB, a *Agent) {
 func (w *toldWorld) step(t testing.TB, a *Agent) {
 	t.Helper()
 	actions, err := a.Act(w.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before := slices.Clone(w.Now().Observations)
 	next := w.World.Step(actions)
 	for i := range 3 { // the world moves latents, too
@@ -97,9 +90,7 @@ func (w *toldWorld) step(t testing.TB, a *Agent) {
 	w.tell(t, a)
 	next.NextObservations = slices.Clone(w.Now().Observations)
 	w.Last = next
-	if err := a.Record(next); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Record(next))
 }
 
 func (w *toldWorld) learn(t testing.TB, a *Agent, updates int) {
@@ -108,16 +99,15 @@ func (w *toldWorld) learn(t testing.TB, a *Agent, updates int) {
 		for !a.Ready() {
 			w.step(t, a)
 		}
-		if err := a.Update(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Update(context.Background()))
 	}
 }
 
 // conditioned are networks of one hidden layer for latents of a size.
 func conditioned(sp spaces.Set, latent, hidden int) Models {
 	h := []int{hidden}
-	return WithConditionalDiscriminator(WithSeparateEncoder(MLPs(sp, h, "tanh"), sp, latent, h, "tanh"), sp, latent, h, "tanh")
+	return WithConditionalDiscriminator(WithSeparateEncoder(MLPs(sp, h, "tanh"), sp, latent, h, "tanh"), sp, latent,
+		h, "tanh")
 }
 
 // fixed are the rows of a minibatch.
@@ -141,15 +131,15 @@ func TestUniformityOfOne(t *testing.T) {
 	near(t, "uniformity", float64(tensortest.Float32s(t, s, uniformity(s, s.Ones(1, 2)))[0]), 0, 0)
 }
 
-// The style reward is that of D(x | z) with the latent that each row was told, in an update, by StyleRewards, and where it
-// ends episodes.
+// The style reward is that of D(x | z) with the latent that each row was told, in an update, by StyleRewards, and
+// where it ends episodes.
 func TestConditionalReward(t *testing.T) {
 	agenttest.CheckLive(t)
-	a := directed(t, map[string]any{"termination_style_reward": 2.5, "termination_steps": 1, "amp_observation_preprocessor": nil,
-		"discount_factor": 0, "value_preprocessor": nil, "task_reward_scale": 0, "style_reward_scale": 3})
+	a := directed(t, map[string]any{"termination_style_reward": 2.5, "termination_steps": 1,
+		"amp_observation_preprocessor": nil,
+		"discount_factor":              0, "value_preprocessor": nil, "task_reward_scale": 0, "style_reward_scale": 3})
 	l := a.learner
-	s := tensor.NoGrad().On(l.Device)
-	defer s.Close()
+	s := noGrad(t, l.Device)
 	for _, p := range l.discriminator.Parameters() {
 		s.Scale(p.Tensor, 3)
 	}
@@ -177,18 +167,15 @@ func TestConditionalReward(t *testing.T) {
 	if ended == 0 || ended == 3*8 {
 		t.Errorf("%d steps end an episode, which shows little", ended)
 	}
-	rows, observations := tensortest.Float32s(t, s, l.Rollout.Rows("amp_observations")), tensortest.Float32s(t, s, l.Rollout.Rows("observations"))
+	rows, observations := tensortest.Float32s(t, s, l.Rollout.Rows("amp_observations")), tensortest.Float32s(t, s,
+		l.Rollout.Rows("observations"))
 	var joined []float32
 	for i := range len(rows) / 3 {
 		joined = append(append(joined, rows[3*i:][:3]...), observations[4*i+2:][:2]...)
 	}
 	shown, err := a.StyleRewards(joined)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Update(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, a.Update(context.Background()))
 	for i, got := range tensortest.Float32s(t, s, l.Rollout.Rows("returns")) {
 		want := style(rows[3*i:][:3], observations[4*i:][:4])
 		near(t, "StyleRewards", float64(shown[i]), want, 1e-4)
@@ -196,27 +183,22 @@ func TestConditionalReward(t *testing.T) {
 	}
 }
 
-// Latents are the encodings of the motion dataset, of length 1, and follow the encoder; a checkpoint brings them along with
-// the memories that hold pairs of windows, and motion beside its latents, and a copy learns on from it.
+// Latents are the encodings of the motion dataset, of length 1, and follow the encoder; a checkpoint brings them
+// along with the memories that hold pairs of windows, and motion beside its latents, and a copy learns on from it.
 func TestLatents(t *testing.T) {
 	agenttest.CheckLive(t)
 	a := directed(t, nil)
 	latents := func(a *Agent) []float32 {
 		z, err := a.Latents()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return z
 	}
 	check := func() []float32 {
 		t.Helper()
-		s := tensor.NoGrad().On(a.learner.Device)
-		defer s.Close()
-		now, _ := a.learner.halves(s, a.learner.motionSet.Data())
+		s := noGrad(t, a.learner.Device)
+		now, _ := a.learner.splitRows(s, a.learner.motionSet.Data())
 		want, err := a.Encode(tensortest.Float32s(t, s, now))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := latents(a)
 		if len(got) != 2*50 || len(want) != len(got) {
 			t.Fatalf("%d latents, want those of 50 rows", len(got)/2)
@@ -239,9 +221,7 @@ func TestLatents(t *testing.T) {
 	if before := slices.Clone(latents(b)); slices.Equal(before, latents(a)) {
 		t.Fatal("another agent has the same latents")
 	}
-	if err := b.Restore(agenttest.Through(t, agenttest.Snapshot(t, a))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Restore(agenttest.Through(t, agenttest.Snapshot(t, a))))
 	if !slices.Equal(latents(a), latents(b)) {
 		t.Error("a checkpoint does not bring the latents along")
 	}
@@ -264,28 +244,24 @@ func TestLatents(t *testing.T) {
 // what to do, and buffers of before are, too.
 func TestToldWindows(t *testing.T) {
 	agenttest.CheckLive(t)
-	a, other := directed(t, map[string]any{"amp_observation_preprocessor": nil}), directed(t, map[string]any{"amp_observation_preprocessor": nil})
+	a, other := directed(t, map[string]any{"amp_observation_preprocessor": nil}), directed(t,
+		map[string]any{"amp_observation_preprocessor": nil})
 	w := newTold(t, a)
-	s := tensor.NoGrad().On(a.learner.Device)
-	defer s.Close()
+	s := noGrad(t, a.learner.Device)
 	behind := map[[2]float32][]float32{} // motion by latent, of all encoders
 	restored := false
 	read := func(field string) []float32 { return tensortest.Float32s(t, s, a.learner.Rollout.Rows(field)) }
 	for update := range 3 {
 		for !a.Ready() {
 			z, err := a.Latents()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i, row := range slices.Collect(slices.Chunk(a.learner.windows.returned.rows, 3)) {
 				behind[[2]float32(z[2*i:])] = row
 			}
 			w.step(t, a)
 			if update == 1 && !restored && a.learner.Rollout.Len() == 3 {
 				restored = true
-				if err := a.Restore(agenttest.Snapshot(t, other)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, a.Restore(agenttest.Snapshot(t, other)))
 			}
 		}
 		observations, got := read("observations"), read("windows")
@@ -294,13 +270,12 @@ func TestToldWindows(t *testing.T) {
 				t.Fatalf("update %d: row %d has motion %v, want %v", update, i, row, want)
 			}
 		}
-		if err := a.Update(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Update(context.Background()))
 	}
 	strange := agents.Observation{Observations: slices.Clone(w.Now().Observations)}
 	strange.Observations[4+2] = 0.6
-	if _, err := a.Act(strange); err == nil || !strings.Contains(err.Error(), "environment 1") || !strings.Contains(err.Error(), "SetSource") {
+	if _, err := a.Act(strange); err == nil || !strings.Contains(err.Error(), "environment 1") ||
+		!strings.Contains(err.Error(), "SetSource") {
 		t.Errorf("error %v", err)
 	}
 	for _, rows := range []int{8, 12} { // too few are refused, and nothing is forgotten by that
@@ -324,12 +299,9 @@ func TestSkillsRecorded(t *testing.T) {
 	agenttest.CheckLive(t)
 	for name, make := range map[string]func() *Agent{
 		"ase": func() *Agent {
-			a, err := New(Options{Spaces: plain, Models: WithEncoder(MLPs(plain, []int{5}, "tanh"), 2), Motions: &agenttest.Motion{Width: 3, Mean: 0.7},
-				Dict: small(map[string]any{"latent_size": 2}), Seed: 4})
-			if err != nil {
-				t.Fatal(err)
-			}
-			agenttest.Close(t, a)
+			a := open(t, Options{Spaces: plain, Models: WithEncoder(MLPs(plain, []int{5}, "tanh"), 2),
+				Motions: &agenttest.Motion{Width: 3, Mean: 0.7},
+				Dict:    small(map[string]any{"latent_size": 2}), Seed: 4})
 			return a
 		},
 		"calm": func() *Agent { return directed(t, map[string]any{"mismatched_negatives": true}) },
@@ -351,23 +323,24 @@ func TestSkillsRecorded(t *testing.T) {
 
 func newPlain(t *testing.T) *Agent {
 	a := newAgent(t, plain, 1, nil)
-	agenttest.Close(t, a)
 	return a
 }
 
 // What cannot be is refused when the agent is made, with what to do.
 func TestCALMRefuses(t *testing.T) {
 	for want, o := range map[string]Options{
-		"latent_size":                          {Dict: map[string]any{"latent_size": 0}},
-		"overlap":                              {Dict: map[string]any{"overlap": true}},
-		"discriminator_mode":                   {Dict: map[string]any{"discriminator_mode": "differential", "amp_observation_preprocessor": nil}},
+		"latent_size": {Dict: map[string]any{"latent_size": 0}},
+		"overlap":     {Dict: map[string]any{"overlap": true}},
+		"discriminator_mode": {Dict: map[string]any{"discriminator_mode": "differential",
+			"amp_observation_preprocessor": nil}},
 		"gradient_penalty_samples\" is \"both": {Dict: map[string]any{"discriminator_gradient_penalty_samples": "both"}},
 		"no latents":                           {Dict: map[string]any{"compatibility": "skrl-2.0", "latent_size": 2}},
 		"uniformity_loss_scale":                {Dict: map[string]any{"uniformity_loss_scale": -1}},
 		"ase|calm":                             {Dict: map[string]any{"latent_mode": "clam"}},
 		"CollectOverlappingMotions":            {Motions: &agenttest.Motion{Width: 3}},
 		"want 50 pairs":                        {Motions: &halved{}},
-		"WithConditionalDiscriminator":         {Models: WithSeparateEncoder(MLPs(plain, []int{5}, "tanh"), plain, 2, []int{5}, "tanh")},
+		"WithConditionalDiscriminator": {Models: WithSeparateEncoder(MLPs(plain, []int{5}, "tanh"), plain, 2,
+			[]int{5}, "tanh")},
 	} {
 		if o.Dict == nil {
 			o.Dict = map[string]any{}
@@ -394,88 +367,7 @@ func TestCALMRefuses(t *testing.T) {
 			}
 		}
 	}
-	if c := CALMConfig(); c.Validate() != nil {
+	if c := calmConfig(); c.Validate() != nil {
 		t.Error(c.Validate())
-	}
-}
-
-// arc shows pairs of points on a circle that are near each other.
-type arc struct{ circle }
-
-func (arc) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
-	var out []float32
-	for range n {
-		angle := 2 * math.Pi * rng.Float64()
-		for _, x := range []float64{angle, angle + 0.2} {
-			out = append(out, float32(math.Cos(x)), float32(math.Sin(x)))
-		}
-	}
-	return out, nil
-}
-
-// A policy that is told the encoding of motion comes to move like that motion: the motion is the action, a point of a
-// circle, and its mean distance to the point whose encoding was told becomes small.
-func TestDirectedMotionIsLearned(t *testing.T) {
-	const n, size = 32, 8
-	sp := spaces.Set{Observation: spaces.Unbounded(1 + size), Action: spaces.Unbounded(2), AMPObservation: spaces.Unbounded(2)}
-	a, err := New(Options{Spaces: sp, NumEnvs: n, Models: conditioned(sp, size, 32), Motions: arc{}, Seed: 5,
-		Dict: map[string]any{"latent_mode": "calm", "latent_size": size, "rollouts": 16, "mini_batches": 4, "learning_rate": 2e-3,
-			"discount_factor": 0, "discriminator_gradient_penalty_scale": 0.5, "discriminator_batch_size": 128,
-			"motion_dataset_size": 1000}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
-	rng := rand.New(rand.NewPCG(1, 2))
-	// observe returns observations that end with the encodings of points on the circle, and the points.
-	observe := func() (rows, points []float32) {
-		z, err := a.Latents()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range n {
-			i := rng.IntN(len(z) / size)
-			rows, points = append(append(rows, 1), z[size*i:][:size]...), append(points, a.learner.windows.returned.rows[2*i:][:2]...)
-		}
-		return rows, points
-	}
-	distance := func() (sum float64) {
-		a.SetTraining(false)
-		defer a.SetTraining(true)
-		const rounds = 8
-		for range rounds {
-			rows, points := observe()
-			actions, err := a.Act(agents.Observation{Observations: rows})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range n {
-				sum += math.Hypot(float64(actions[2*i]-points[2*i]), float64(actions[2*i+1]-points[2*i+1])) / (n * rounds)
-			}
-		}
-		return sum
-	}
-	before := distance()
-	now, _ := observe()
-	for range 16 * 40 {
-		actions, err := a.Act(agents.Observation{Observations: now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		motion := append([]float32(nil), actions...)
-		now, _ = observe()
-		if err := a.Record(agents.Transition{Rewards: make([]float32, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
-			NextObservations: now, AMPObservations: motion}); err != nil {
-			t.Fatal(err)
-		}
-		if a.Ready() {
-			if err := a.Update(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	after := distance()
-	if before < 0.8 || after > 0.2 {
-		t.Errorf("the mean distance to the motion that was told was %.2f and is %.2f, want more than 0.8 and less than 0.2", before, after)
 	}
 }

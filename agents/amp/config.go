@@ -5,49 +5,51 @@ import (
 	"fmt"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/recipes"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
 // Config are AMP's settings: those it shares with PPO, and the discriminator's. Keys, names and defaults are those of
-// skrl's documentation where it has them. The first paragraph of a field's comment says what it is, the second what a
+// skrl's documentation if it has them. The first paragraph of a field's comment says what it is, the second what a
 // larger and a smaller value do.
 //
-// A new setting is a field here with its key and bounds, a default in DefaultConfig, a line in Tunable where it may
+// A new setting is a field here with its key and bounds, a default in DefaultConfig, a line in Tunable if it may
 // change while training, and its use in update.go; the tables in docs are made from the comments (CONTRIBUTING.md).
 type Config struct {
 	agents.OnPolicy `yaml:",inline"`
 
 	// AMPObservationPreprocessor scales what the discriminator sees: "RunningStandardScaler" standardises,
-	// "RunningMeanAbsScaler" divides by the mean of absolute values and leaves 0 where it is, empty is none. Its statistics
-	// learn once an update, from as many rows of the policy as of the reference motion; with DiscriminatorMode
-	// "differential", which cannot have the first, from the policy's.
+	// "RunningMeanAbsScaler" divides by the mean of absolute values and leaves 0 where it is, empty is none. Its
+	// statistics learn once an update, from as many rows of the policy as of the reference motion; with
+	// DiscriminatorMode "differential", which cannot have the first, from the policy's.
 	//
-	// Worth having wherever the columns of AMP observations differ in size: positions beside velocities, for instance.
+	// Worth having wherever the columns of AMP observations differ in size: positions and velocities, for instance.
 	AMPObservationPreprocessor       string         `yaml:"amp_observation_preprocessor" config:"oneof=|RunningStandardScaler|RunningMeanAbsScaler"`
 	AMPObservationPreprocessorKwargs map[string]any `yaml:"amp_observation_preprocessor_kwargs"`
 
 	// TaskRewardScale and StyleRewardScale weigh the environment's reward and the discriminator's.
 	//
-	// Style teaches how to move, task where to. Raise the task's where the character moves well and does not do what it
-	// should, the style's where it does it in an unnatural way. Only their ratio matters with a ValuePreprocessor.
+	// Style teaches how to move, the task teaches what to do. Raise the task's if the character moves well and fails
+	// at the task, the style's if it moves in an unnatural way. Only their ratio matters with a ValuePreprocessor.
 	TaskRewardScale  float64 `yaml:"task_reward_scale" config:"min=0"`
 	StyleRewardScale float64 `yaml:"style_reward_scale" config:"min=0"`
 
-	// TerminationStyleReward ends an episode whose style reward, before StyleRewardScale and by the discriminator as it is
-	// then, has been below it in TerminationSteps steps in a row (ProtoMotions). The episode is terminated by the next
-	// step, in training alone. 0 never does. The environment must be able to (envs.Terminator: those of envs/mujoco), and it
-	// is not for Overlap.
+	// TerminationStyleReward ends an episode whose style reward, before StyleRewardScale and by the discriminator as
+	// it is then, has been below it in TerminationSteps steps in a row (ProtoMotions). The episode is terminated by
+	// the next step, in training alone. 0 never does. The environment must be able to (envs.Terminator: those of
+	// envs/mujoco), and it is not for Overlap.
 	//
 	// A larger threshold, and fewer steps, end episodes sooner, so that more of the experience is of poses near the
-	// clips, where episodes begin; too large a threshold ends episodes that were about to recover. ProtoMotions has 0.02 to
-	// 0.05 with the bce loss, and 10 steps. The other losses have rewards of another size.
+	// clips, where episodes begin; too large a threshold ends episodes that were about to recover. ProtoMotions has
+	// 0.02 to 0.05 with the bce loss, and 10 steps. The other losses have rewards of another size.
 	TerminationStyleReward float64 `yaml:"termination_style_reward" config:"min=0"`
 	TerminationSteps       int     `yaml:"termination_steps" config:"min=1"`
 
 	// AMPBatchSize is the number of rows of reference motion collected before each update.
 	//
-	// More rows renew the motion dataset faster, at the cost of sampling them. It matters little where the dataset is
+	// More rows renew the motion dataset faster, at the cost of sampling them. It matters little if the dataset is
 	// large enough to hold the clips well.
 	AMPBatchSize int `yaml:"amp_batch_size" config:"min=1"`
 	// MotionDatasetSize is the number of rows of reference motion kept, filled before training.
@@ -65,16 +67,16 @@ type Config struct {
 	// A smaller value keeps older rows for longer in a buffer of the same size.
 	ReplayAdmissionProbability float64 `yaml:"replay_admission_probability" config:"gt=0,max=1"`
 
-	// AMPObservationFrames is K, of how many frames an AMP observation is made, which have the same features each, one frame
-	// behind the other. Only DiscriminatorMaskedFeatures asks for it: how many frames there are, and in which order, is the
+	// AMPObservationFrames is K, the number of frames stacked into one AMP observation. Every frame has the same
+	// features. Only DiscriminatorMaskedFeatures asks for it: how many frames there are, and in which order, is the
 	// environment's.
 	//
-	// A longer window lets the discriminator judge rhythm beside poses, and may leave velocities out, which it can see
-	// from the poses (10 frames in MimicKit, 2 in skrl and Isaac Lab).
+	// With a longer window the discriminator judges rhythm as well as poses. Observations may then omit velocities,
+	// which follow from the poses (10 frames in MimicKit, 2 in skrl and Isaac Lab).
 	AMPObservationFrames int `yaml:"amp_observation_frames" config:"min=1"`
 	// DiscriminatorMaskedFeatures are the features of a frame that the discriminator does not see, in no frame: their
-	// indices from 0 and ranges of them, with commas between, for instance "0-2, 9". Empty is none. Its inputs are as many
-	// as before, and what is masked is 0 there.
+	// indices from 0 and ranges of them, with commas between, for instance "0-2, 9". Empty is none. Its inputs are as
+	// many as before, and what is masked is 0 there.
 	//
 	// Mask what the clips have wrong, or what the task must be free to do otherwise: the direction of travel, a held
 	// object, hands. With a mask the gradient penalty is computed by differentiating twice, which is slower.
@@ -87,21 +89,22 @@ type Config struct {
 	DiscriminatorBatchSize int `yaml:"discriminator_batch_size"`
 	// DiscriminatorLossScale weighs the discriminator's whole loss.
 	//
-	// A larger value makes the discriminator learn faster relative to the policy. Lower it where its accuracy on both
+	// A larger value makes the discriminator learn faster relative to the policy. Lower it if its accuracy on both
 	// sides reaches 1 at once: the style reward then says nothing.
 	DiscriminatorLossScale float64 `yaml:"discriminator_loss_scale" config:"min=0"`
-	// DiscriminatorMode says what the discriminator compares. "motion" (AMP) is the policy's rows with rows of reference
-	// motion. "differential" (ADD, Zhang et al. 2025) is for environments whose AMP observation is the difference between the
-	// reference at the same time and the character: it compares them with a row of zeros, and asks for no reference motion.
-	// In a dictionary it brings the defaults of [DifferentialConfig] with it.
+	// DiscriminatorMode says what the discriminator compares. "motion" (AMP) is the policy's rows with rows of
+	// reference motion. "differential" (ADD, Zhang et al. 2025) is for environments whose AMP observation is the
+	// difference between the reference at the same time and the character: it compares them with a row of zeros, and
+	// asks for no reference motion. In a dictionary it brings its own defaults with it.
 	//
-	// Choose "motion" where the character should move in the style of clips and when it does what is its own affair,
-	// "differential" where it should follow a clip in time, without weights of a tracking reward to tune.
+	// Choose "motion" if the character should move in the style of clips, at any time. Choose "differential" if it
+	// should follow a clip in time; there are no weights of a tracking reward to tune.
 	DiscriminatorMode string `yaml:"discriminator_mode" config:"oneof=motion|differential"`
-	// DiscriminatorLoss is "bce" (skrl, ASE), "lsgan" (Peng et al. 2021, eq. 6 and 7) or "wasserstein" (a bounded critic).
+	// DiscriminatorLoss is "bce" (skrl, ASE), "lsgan" (Peng et al. 2021, eq. 6 and 7) or "wasserstein" (a bounded
+	// critic).
 	//
-	// Start with "bce", whose reward grows with the discriminator's certainty. That of "lsgan" lies between 0 and 1, and
-	// that of "wasserstein" does not vanish where the discriminator is sure.
+	// Start with "bce", whose reward grows with the discriminator's certainty. That of "lsgan" lies between 0 and 1,
+	// and that of "wasserstein" does not vanish if the discriminator is sure.
 	DiscriminatorLoss string `yaml:"discriminator_loss" config:"oneof=bce|lsgan|wasserstein"`
 	// WassersteinEta scales the critic's output before the tanh that bounds it.
 	//
@@ -114,8 +117,9 @@ type Config struct {
 	DiscriminatorLogitRegularizationScale float64 `yaml:"discriminator_logit_regularization_scale" config:"min=0"`
 	// DiscriminatorGradientPenaltyScale penalises the squared gradient of the logit by the observation.
 	//
-	// A larger value makes the reward smoother in the observation, so that the policy can follow it, and the discriminator
-	// weaker. Raise it where training is unstable, lower it where the discriminator cannot tell motion from policy.
+	// A larger value makes the reward smoother in the observation, so that the policy can follow it, and the
+	// discriminator weaker. Raise it if training is unstable, lower it if the discriminator cannot tell motion from
+	// policy.
 	DiscriminatorGradientPenaltyScale float64 `yaml:"discriminator_gradient_penalty_scale" config:"min=0"`
 	// DiscriminatorGradientPenaltySamples says where: at "motion" rows, at "both" motion and policy rows, or at rows
 	// "interpolated" between them at random. The wasserstein loss pulls the gradient's norm to 1, the others to 0.
@@ -125,11 +129,11 @@ type Config struct {
 	// A larger value keeps the discriminator's weights smaller and its verdict less sharp.
 	DiscriminatorWeightDecayScale float64 `yaml:"discriminator_weight_decay_scale" config:"min=0"`
 
-	// DiscriminatorOptimizer is "shared" (one optimizer and one gradient clip for all networks, as in skrl) or "separate":
-	// the discriminator then has its own, with DiscriminatorLearningRate and DiscriminatorGradNormClip, and a spike of its
-	// gradient cannot shrink the policy's step.
+	// DiscriminatorOptimizer is "shared" (one optimizer and one gradient clip for all networks, as in skrl) or
+	// "separate": the discriminator then has its own, with DiscriminatorLearningRate and DiscriminatorGradNormClip,
+	// and a spike of its gradient cannot shrink the policy's step.
 	//
-	// Choose "separate" where large gradients of the discriminator make the policy's steps small. A larger learning rate
+	// Choose "separate" if large gradients of the discriminator make the policy's steps small. A larger learning rate
 	// lets it keep up with a policy that changes fast.
 	DiscriminatorOptimizer    string  `yaml:"discriminator_optimizer" config:"oneof=shared|separate"`
 	DiscriminatorLearningRate float64 `yaml:"discriminator_learning_rate" config:"gt=0"`
@@ -138,26 +142,27 @@ type Config struct {
 	// SeparateCritics estimates the advantages of task and style with a value network each, and adds them by the reward
 	// scales, instead of with one for the sum.
 	//
-	// It costs one more network. It pays off where the two rewards differ much in size or in how far they look ahead.
+	// It costs one more network. It pays off if the two rewards differ much in size or in how far they look ahead.
 	SeparateCritics bool `yaml:"separate_critics"`
 
-	// LatentSize is the number of dimensions L of the latent skills of ASE (Peng et al. 2022): the last L values of an
-	// observation are a point on the unit sphere, which wrappers.NewSkills adds, and an encoder (Models.Encoder) learns to
-	// tell it from the motion. 0 is AMP without skills.
+	// LatentSize is the number of dimensions L of the latent skills of ASE (Peng et al. 2022): the last L values of
+	// an observation are a point on the unit sphere, which wrappers.NewSkills adds, and an encoder (Models.Encoder)
+	// learns to tell it from the motion. 0 is AMP without skills.
 	//
-	// A larger size has room for more different motions, and takes longer to fill: 64 for half an hour of clips, less for
-	// a few.
+	// A larger size has room for more different motions, and takes longer to fill: 64 for half an hour of clips, less
+	// for a few.
 	LatentSize int `yaml:"latent_size" config:"min=0"`
 	// LatentMode says where latents come from. "ase" draws them at random, and an encoder learns to recover them from
 	// the motion. "calm" (Tessler et al. 2023) takes encodings of reference motion, which wrappers.Skills draws from
 	// [Agent.Latents], its source. With "calm" the discriminator reads the latents, too (WithConditionalDiscriminator),
-	// and the encoder learns from the losses of the policy and the value network. In a dictionary "calm" brings the
-	// defaults of [CALMConfig] with it. LatentMode takes effect only with LatentSize.
+	// and the encoder learns from the losses of the policy and the value network. In a dictionary "calm" brings its own
+	// defaults with it. LatentMode takes effect only with LatentSize.
 	//
-	// Choose "ase" where it does not matter which skill is which, "calm" where a clip should say what the character does.
+	// Choose "ase" if it does not matter which skill is which, "calm" if a clip should say what the character does.
 	LatentMode string `yaml:"latent_mode" config:"oneof=ase|calm"`
-	// UniformityLossScale weighs, within the encoder's own loss, that latents fill the sphere, beside 1 for the likeness
-	// of those of windows that overlap. Only LatentMode "calm" has it.
+	// UniformityLossScale is the weight, within the encoder's own loss, of the term that spreads latents over the
+	// sphere. The other term, that overlapping windows get similar latents, has weight 1. Only LatentMode "calm" has
+	// it.
 	//
 	// A larger value sets motions further apart, a smaller one gives one motion fewer different latents.
 	UniformityLossScale float64 `yaml:"uniformity_loss_scale" config:"min=0"`
@@ -166,8 +171,8 @@ type Config struct {
 	//
 	// Switch it on if the character moves well, but not as its latent says.
 	MismatchedNegatives bool `yaml:"mismatched_negatives"`
-	// EncoderRewardScale weighs the reward for motion whose latent the encoder can tell, beside TaskRewardScale and
-	// StyleRewardScale.
+	// EncoderRewardScale weighs the reward for motion whose latent the encoder can tell. TaskRewardScale and
+	// StyleRewardScale weigh the other rewards.
 	//
 	// A larger value makes motions of different latents differ more, at the cost of their likeness to the clips. Only
 	// LatentSize has it.
@@ -175,11 +180,11 @@ type Config struct {
 	// EncoderLossScale weighs the encoder's loss. With LatentMode "calm" it weighs the encoder's own loss only: the
 	// encoder also learns from the losses of the policy and the value network.
 	//
-	// A larger value makes the encoder learn faster relative to the policy, where they share an optimizer.
+	// A larger value makes the encoder learn faster relative to the policy, if they share an optimizer.
 	EncoderLossScale float64 `yaml:"encoder_loss_scale" config:"min=0"`
 	// DiversityLossScale weighs the loss for actions that do not differ as much as their latents do. It compares mean
-	// actions, scaled so that the action space's bounds are −1 and 1, and clipped to [−1, 1]. Actions without bounds are
-	// clipped, too, but not scaled. 0 is no such loss.
+	// actions, scaled so that the action space's bounds are −1 and 1, and clipped to [−1, 1]. Actions without bounds
+	// are clipped, too, but not scaled. 0 is no such loss.
 	//
 	// Raise it if all latents lead to the same motion; lower it if actions jump.
 	DiversityLossScale float64 `yaml:"diversity_loss_scale" config:"min=0"`
@@ -189,10 +194,14 @@ type Config struct {
 // skrl does not have is off.
 func DefaultConfig() Config {
 	c := Config{
-		OnPolicy: agents.DefaultOnPolicy(), TaskRewardScale: 0, StyleRewardScale: 2, TerminationSteps: 10, AMPBatchSize: 512, MotionDatasetSize: 20_000,
-		ReplayBufferSize: 100_000, ReplayAdmissionProbability: 1, AMPObservationFrames: 1, DiscriminatorBatchSize: -1, DiscriminatorLossScale: 5,
-		DiscriminatorMode: "motion", DiscriminatorLoss: "bce", WassersteinEta: 0.3, DiscriminatorLogitRegularizationScale: 0.05, DiscriminatorGradientPenaltyScale: 5,
-		DiscriminatorGradientPenaltySamples: "motion", DiscriminatorWeightDecayScale: 1e-4, DiscriminatorOptimizer: "shared",
+		OnPolicy: agents.DefaultOnPolicy(), TaskRewardScale: 0, StyleRewardScale: 2, TerminationSteps: 10,
+		AMPBatchSize: 512, MotionDatasetSize: 20_000,
+		ReplayBufferSize: 100_000, ReplayAdmissionProbability: 1, AMPObservationFrames: 1, DiscriminatorBatchSize: -1,
+		DiscriminatorLossScale: 5,
+		DiscriminatorMode:      "motion", DiscriminatorLoss: "bce", WassersteinEta: 0.3,
+		DiscriminatorLogitRegularizationScale: 0.05, DiscriminatorGradientPenaltyScale: 5,
+		DiscriminatorGradientPenaltySamples: "motion", DiscriminatorWeightDecayScale: 1e-4,
+		DiscriminatorOptimizer:    "shared",
 		DiscriminatorLearningRate: 5e-5, DiscriminatorGradNormClip: 0.5, EncoderRewardScale: 1, EncoderLossScale: 5,
 		DiversityLossScale: 0.01, LatentMode: "ase", UniformityLossScale: 0.5,
 	}
@@ -204,7 +213,7 @@ func DefaultConfig() Config {
 // clone returns a copy that shares no slice with c.
 func (c *Config) clone() Config {
 	out := *c
-	out.OnPolicy = c.OnPolicy.Clone()
+	out.OnPolicy = onpolicy.Clone(&c.OnPolicy)
 	return out
 }
 
@@ -229,9 +238,10 @@ func (c *Config) Validate() error {
 		return err
 	}
 	if c.TaskRewardScale == 0 && c.StyleRewardScale == 0 {
-		return fmt.Errorf("amp: \"task_reward_scale\" and \"style_reward_scale\" are both 0: there would be nothing to learn")
+		return fmt.Errorf("amp: \"task_reward_scale\" and \"style_reward_scale\" are both 0: there would be " +
+			"nothing to learn")
 	}
-	if err := cmp.Or(c.validateMode(), c.validateCALM(), agents.CheckKwargs("amp", "amp_observation_preprocessor",
+	if err := cmp.Or(c.validateMode(), c.validateCALM(), onpolicy.CheckKwargs("amp", "amp_observation_preprocessor",
 		c.AMPObservationPreprocessor, c.AMPObservationPreprocessorKwargs)); err != nil {
 		return err
 	}
@@ -241,17 +251,20 @@ func (c *Config) Validate() error {
 	if c.Skrl() && (c.DiscriminatorMode != "motion" || c.AMPObservationPreprocessor == agents.RunningMeanAbsScaler ||
 		c.DiscriminatorLoss != "bce" || c.DiscriminatorGradientPenaltySamples != "motion" || c.SeparateCritics ||
 		c.LatentSize > 0 || c.DiscriminatorOptimizer != "shared") {
-		return fmt.Errorf("amp: \"compatibility\" is %q, which has only the discriminator of motion, the RunningStandardScaler, the bce loss, its penalty at motion rows, one critic, no latents and one optimizer", c.Compatibility)
+		return fmt.Errorf("amp: \"compatibility\" is %q, which has only the discriminator of motion, the "+
+			"RunningStandardScaler, the bce loss, its penalty at motion rows, one critic, no latents and one optimizer", c.Compatibility)
 	}
 	if c.TerminationStyleReward > 0 && c.Skrl() {
-		return fmt.Errorf("amp: \"termination_style_reward\" is %g, but \"compatibility\" is %q, which ends no episodes; set it to 0",
+		return fmt.Errorf("amp: \"termination_style_reward\" is %g, but \"compatibility\" is %q, which ends no "+
+			"episodes; set it to 0",
 			c.TerminationStyleReward, c.Compatibility)
 	}
 	if c.TerminationStyleReward > 0 && c.Overlap {
-		return fmt.Errorf("amp: \"termination_style_reward\" is %g and \"overlap\" is true: the discriminator that judges the steps "+
+		return fmt.Errorf("amp: \"termination_style_reward\" is %g and \"overlap\" is true: the discriminator "+
+			"that judges the steps "+
 			"is learning meanwhile; set one of them off", c.TerminationStyleReward)
 	}
-	return c.OnPolicy.Validate("amp", c.networks())
+	return onpolicy.Validate(&c.OnPolicy, "amp", c.networks())
 }
 
 // Tunable returns the settings that may change while training, by key.
@@ -276,37 +289,33 @@ func (c *Config) Tunable() map[string]*float64 {
 }
 
 // FromDict merges a dictionary of settings, as in skrl's documentation (1.4's names or 2.0's), over the defaults. With
-// "compatibility" the defaults are those of that release of skrl, with "discriminator_mode" "differential" those of
-// [DifferentialConfig], and with "latent_mode" "calm" those of [CALMConfig]. All problems are reported together.
+// "compatibility" the defaults are those of that release of skrl. "discriminator_mode" "differential" and "latent_mode"
+// "calm" have the defaults of ADD's and CALM's authors. All problems are reported together.
 func FromDict(dict map[string]any, sp spaces.Set) (Config, error) {
 	c := DefaultConfig()
 	if dict["discriminator_mode"] == differential {
-		c = DifferentialConfig()
+		c = differentialConfig()
 	}
 	if dict["latent_mode"] == calm {
-		c = CALMConfig()
+		c = calmConfig()
 	}
 	if v := dict["compatibility"]; v == agents.SKRL2 || v == agents.SKRL21 {
 		c.TimeLimitBootstrap = false
 	}
-	return c, c.merge(dict, sp)
-}
-
-// merge writes the settings of a dictionary over c and checks the result.
-func (c *Config) merge(dict map[string]any, sp spaces.Set) error {
-	own, err := agents.Rename("amp", dict, sp)
+	own, err := onpolicy.Rename("amp", dict, sp)
 	if err != nil {
-		return err
+		return c, err
 	}
 	_, weight := own["style_reward_weight"]
 	_, scale := own["discriminator_reward_scale"]
 	if weight || scale { // their product replaces the scale that c has, see aliases
 		c.StyleRewardScale = DefaultConfig().StyleRewardScale
 	}
-	if err := config.Merge(c, own, config.Options{Prefix: "amp", Aliases: aliases, Hints: agents.Hints()}); err != nil {
-		return err
+	err = config.Merge(&c, own, config.Options{Prefix: "amp", Aliases: aliases, Hints: recipes.Hints()})
+	if err == nil {
+		err = c.Validate()
 	}
-	return c.Validate()
+	return c, err
 }
 
 // aliases are skrl 1.4's names. There the style reward was weighed by style_reward_weight (default 1) times
@@ -316,9 +325,11 @@ var aliases = map[string]config.Alias{
 	"amp_state_preprocessor_kwargs": {Key: "amp_observation_preprocessor_kwargs", Note: "skrl 1.4's name"},
 	"task_reward_weight":            {Key: "task_reward_scale", Note: "skrl 1.4's name"},
 	"style_reward_weight": {Key: "style_reward_scale", Adjust: true, Convert: scaleBy(1),
-		Note: "style_reward_scale = style_reward_weight × discriminator_reward_scale", Excludes: []string{"style_reward_scale"}},
+		Note:     "style_reward_scale = style_reward_weight × discriminator_reward_scale",
+		Excludes: []string{"style_reward_scale"}},
 	"discriminator_reward_scale": {Key: "style_reward_scale", Adjust: true, Convert: scaleBy(2),
-		Note: "style_reward_scale = style_reward_weight × discriminator_reward_scale", Excludes: []string{"style_reward_scale"}},
+		Note:     "style_reward_scale = style_reward_weight × discriminator_reward_scale",
+		Excludes: []string{"style_reward_scale"}},
 	"reply_buffer":       {Key: "reply_buffer_size"},
 	"replay_buffer_size": {Key: "reply_buffer_size"},
 }

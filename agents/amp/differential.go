@@ -16,10 +16,10 @@ import (
 // differential is discriminator_mode's value for it.
 const differential = "differential"
 
-// DifferentialConfig returns the defaults with discriminator_mode "differential", which are those of the paper's
+// differentialConfig returns the defaults with discriminator_mode "differential", which are those of the paper's
 // humanoid where they concern the discriminator: differences divided by their mean size, gradient penalty 2 on both
 // sides, logit regularisation 0.01.
-func DifferentialConfig() Config {
+func differentialConfig() Config {
 	c := DefaultConfig()
 	c.DiscriminatorMode = differential
 	c.AMPObservationPreprocessor = agents.RunningMeanAbsScaler
@@ -29,7 +29,7 @@ func DifferentialConfig() Config {
 }
 
 // differential reports whether AMP observations are differences.
-func (a *learner) differential() bool { return a.cfg.DiscriminatorMode == differential }
+func (c *Config) differential() bool { return c.DiscriminatorMode == differential }
 
 // validateMode refuses settings that do not go with discriminator_mode.
 func (c *Config) validateMode() error {
@@ -37,19 +37,22 @@ func (c *Config) validateMode() error {
 	case c.DiscriminatorMode != differential:
 		return nil
 	case c.AMPObservationPreprocessor == agents.RunningStandardScaler:
-		return errors.New("amp: \"amp_observation_preprocessor\" is \"RunningStandardScaler\", which moves the mean to 0, but with " +
+		return errors.New("amp: \"amp_observation_preprocessor\" is \"RunningStandardScaler\", which moves the " +
+			"mean to 0, but with " +
 			"\"discriminator_mode\" \"differential\" 0 must stay 0: use \"RunningMeanAbsScaler\", or none")
 	case c.DiscriminatorGradientPenaltySamples == "interpolated":
-		return errors.New("amp: \"discriminator_gradient_penalty_samples\" is \"interpolated\"; with \"discriminator_mode\" " +
+		return errors.New("amp: \"discriminator_gradient_penalty_samples\" is \"interpolated\"; with " +
+			"\"discriminator_mode\" " +
 			"\"differential\" it is \"both\", or \"motion\" for the row of zeros alone")
 	}
 	return nil
 }
 
 // differentialPenalty returns the logits of differences (fake, (m, 1)) and of the row of zeros (real, (1, 1)), and the
-// gradient penalty, a scalar: ½(E[‖∂d/∂x‖²] at the differences + ‖∂d/∂x‖² at zero), or the latter alone where
+// gradient penalty, a scalar: ½(E[‖∂d/∂x‖²] at the differences + ‖∂d/∂x‖² at zero), or the latter alone if
 // discriminator_gradient_penalty_samples is "motion".
-func (a *learner) differentialPenalty(s *tensor.Scope, differences, zero tensor.Tensor) (fake, real, penalty tensor.Tensor) {
+func (a *judge) differentialPenalty(s *tensor.Scope, differences, zero tensor.Tensor) (fake, real,
+	penalty tensor.Tensor) {
 	real, penalty = a.penalised(s, zero)
 	if a.cfg.DiscriminatorGradientPenaltySamples == "motion" {
 		return a.logits(s, differences), real, penalty

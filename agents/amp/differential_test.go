@@ -5,19 +5,18 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
-	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 // following returns settings of quick updates with differences.
 func following(settings map[string]any) map[string]any {
-	out := small(map[string]any{"discriminator_mode": "differential", "amp_observation_preprocessor": "RunningMeanAbsScaler"})
+	out := small(map[string]any{"discriminator_mode": "differential",
+		"amp_observation_preprocessor": "RunningMeanAbsScaler"})
 	for k, v := range settings {
 		out[k] = v
 	}
@@ -36,9 +35,7 @@ func readPerceptron(t *testing.T, n models.Network) perceptron {
 	t.Helper()
 	wide := func(i int) (out []float64) {
 		values, err := tensor.Float32s(n.Parameters()[i].Tensor)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, x := range values {
 			out = append(out, float64(x))
 		}
@@ -75,26 +72,20 @@ func (p perceptron) at(x []float64) (logit, slope float64) {
 // where d are the differences of the policy, now and earlier, divided by their mean size.
 func TestDifferentialLoss(t *testing.T) {
 	agenttest.CheckLive(t)
-	a, err := New(Options{Spaces: plain, Models: MLPs(plain, []int{6}, "tanh"), Seed: 3, Dict: following(map[string]any{
+	a := open(t, Options{Spaces: plain, Models: MLPs(plain, []int{6}, "tanh"), Seed: 3, Dict: following(map[string]any{
 		"discriminator_loss_scale": 1, "discriminator_weight_decay_scale": 0})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
 	c := a.Settings()
-	if c.DiscriminatorGradientPenaltyScale != 2 || c.DiscriminatorGradientPenaltySamples != "both" || c.DiscriminatorLogitRegularizationScale != 0.01 {
+	if c.DiscriminatorGradientPenaltyScale != 2 || c.DiscriminatorGradientPenaltySamples != "both" ||
+		c.DiscriminatorLogitRegularizationScale != 0.01 {
 		t.Errorf("the defaults are not the paper's: %v", c)
 	}
 	l := a.learner
-	s := tensor.NewScope().On(l.Device)
-	defer s.Close()
+	s := withGrad(t, l.Device)
 	for _, p := range l.discriminator.Parameters() {
 		s.Scale(p.Tensor, 2)
 	}
 	mean := []float64{0.5, 2, 1e-9} // the last is divided by 1e-4
-	if err := tensor.Write(l.scaler.(*preprocessors.RunningMeanAbsScaler).Mean, mean); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tensor.Write(l.scaler.(*preprocessors.RunningMeanAbsScaler).Mean, mean))
 	now, earlier := s.Randn(l.Gen, 4, 3), s.Randn(l.Gen, 4, 3)
 	s.Scale(s.Narrow(now, 1, 2, 1), 1e-4)
 	s.Scale(s.Narrow(earlier, 1, 2, 1), 1e-4)
@@ -122,7 +113,8 @@ func TestDifferentialLoss(t *testing.T) {
 	}
 
 	l.Flat.ZeroGrad(s)
-	v := l.discriminate(s, onpolicy.Batch{Rows: 4, Extra: []tensor.Tensor{now}})
+	v := l.discriminate(s, onpolicy.Batch{Rows: 4, Fields: map[string]tensor.Tensor{"amp_observations": now}},
+		tensor.Tensor{})
 	near(t, "loss", float64(tensortest.Float32s(t, s, v.loss)[0]), want(), 1e-5)
 	s.Backward(v.loss)
 	for _, p := range l.discriminator.Parameters() {
@@ -132,9 +124,7 @@ func TestDifferentialLoss(t *testing.T) {
 			at := func(x float32) float64 {
 				moved := append([]float32(nil), values...)
 				moved[i] = x
-				if err := tensor.Write(p.Tensor, moved); err != nil {
-					t.Fatal(err)
-				}
+				must(t, tensor.Write(p.Tensor, moved))
 				return want()
 			}
 			up, down := at(values[i]+h), at(values[i]-h)
@@ -156,19 +146,12 @@ func (d told) ReplayRows(*tensor.Scope, int, int64) tensor.Tensor { return d.rep
 
 // The scaler learns from the rollout's differences alone, and the replay buffer keeps them as they were observed.
 func TestDifferentialMemories(t *testing.T) {
-	a, err := New(Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Seed: 1, Dict: following(nil)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
+	a := open(t, Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Seed: 1, Dict: following(nil)})
 	w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...)
 	agenttest.Fill(t, a, w)
-	s := tensor.NoGrad().On(a.learner.Device)
-	defer s.Close()
+	s := noGrad(t, a.learner.Device)
 	rows := tensortest.Float32s(t, s, a.learner.Rollout.Rows("amp_observations"))
-	if err := a.Update(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Update(context.Background()))
 	kept := tensortest.Float32s(t, s, s.Narrow(a.learner.replay.Data(), 0, 0, a.learner.replay.Len()))
 	mean := make([]float64, 3)
 	for i, x := range rows {
@@ -188,65 +171,5 @@ func TestDifferentialMemories(t *testing.T) {
 		if name == "motion_dataset/rows" {
 			t.Error("there is a motion dataset")
 		}
-	}
-}
-
-// A policy learns to follow: its observation is the reference, its action what it does, and there is no reward but the
-// discriminator's, which has never seen the reference. At first the mean distance is 0.8, that of an action near 0.
-func TestDifferentialLearns(t *testing.T) {
-	sp := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.Unbounded(2), AMPObservation: spaces.Unbounded(2)}
-	const n = 32
-	a, err := New(Options{Spaces: sp, NumEnvs: n, Models: MLPs(sp, []int{32}, "tanh"), Seed: 5, Dict: map[string]any{
-		"discriminator_mode": "differential", "rollouts": 16, "mini_batches": 4, "learning_rate": 2e-3, "discount_factor": 0.0,
-		"discriminator_optimizer": "separate", "discriminator_learning_rate": 1e-3, "discriminator_batch_size": 128}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
-	reference := func(i, k int) float32 { return 1.2 * float32(math.Sin(0.37*float64(i)+0.2*float64(k%1000))) }
-	now := func(k int) []float32 {
-		var out []float32
-		for i := range 2 * n {
-			out = append(out, reference(i, k))
-		}
-		return out
-	}
-	distance := func(k int) float64 { // of the mean action
-		a.SetTraining(false)
-		defer a.SetTraining(true)
-		want := now(k)
-		actions, err := a.Act(agents.Observation{Observations: want})
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := 0.0
-		for i, x := range actions {
-			sum += math.Abs(float64(x - want[i]))
-		}
-		return sum / float64(len(actions))
-	}
-	first := distance(0)
-	for k := range 16 * 60 {
-		in := now(k)
-		actions, err := a.Act(agents.Observation{Observations: in})
-		if err != nil {
-			t.Fatal(err)
-		}
-		differences := make([]float32, len(in))
-		for i := range in {
-			differences[i] = in[i] - actions[i]
-		}
-		if err := a.Record(agents.Transition{Rewards: make([]float32, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
-			NextObservations: now(k + 1), AMPObservations: differences}); err != nil {
-			t.Fatal(err)
-		}
-		if a.Ready() {
-			if err := a.Update(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if last := distance(7); first < 0.6 || last > 0.25 {
-		t.Errorf("the mean distance was %.2f and is %.2f, want at most 0.25", first, last)
 	}
 }

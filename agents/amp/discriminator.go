@@ -3,6 +3,7 @@ package amp
 import (
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -10,17 +11,29 @@ import (
 // its mean logits, all scalars.
 type verdict struct {
 	loss, penalty, motionRight, policyRight, motionLogit, policyLogit tensor.Tensor
-	encoder                                                           tensor.Tensor // with latent_mode "calm" the encoder's own loss
+	// with latent_mode "calm", the encoder's own loss
+	ownEncoder tensor.Tensor
+}
+
+// judge is the discriminator with what stands before it: the scaler of AMP observations, and the mask.
+type judge struct {
+	core          onpolicy.Parts
+	cfg           *Config
+	discriminator models.Network
+	scaler        preprocessors.Scaler // nil for none
+	// (M), 0 for features that the discriminator does not see; a zero Tensor for none
+	mask      tensor.Tensor
+	maskScope *tensor.Scope // owns mask
 }
 
 // logits are the discriminator's, (n, 1), of standardised rows (n, M), or with latent_mode "calm" of rows with latents
 // behind them (n, M+L). It does not see what is masked.
-func (a *learner) logits(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+func (a *judge) logits(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 	return a.discriminator.Forward(s, models.Inputs{Observations: a.masked(s, rows)})
 }
 
 // judgedRows returns the number of rows of a minibatch that the discriminator and the encoder learn from.
-func (a *learner) judgedRows(b onpolicy.Batch) int64 {
+func (a *judge) judgedRows(b onpolicy.Batch) int64 {
 	if limit := int64(a.cfg.DiscriminatorBatchSize); limit > 0 {
 		return min(b.Rows, limit)
 	}
@@ -30,12 +43,12 @@ func (a *learner) judgedRows(b onpolicy.Batch) int64 {
 // discriminate computes the discriminator's loss on up to n rows each of the policy's motion, now and earlier, and of
 // the reference, or with discriminator_mode "differential" the row of zeros: to tell them apart, with a penalty on the
 // gradient by its input, which keeps the style reward smooth (Peng et al. 2021, eq. 8), and penalties on weights.
-func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
+func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch, encodings tensor.Tensor) verdict {
 	c, n := a.cfg, a.judgedRows(b)
 	var fake, real, penalty, encoder tensor.Tensor
-	if a.calm() {
-		fake, real, penalty, encoder = a.conditional(s, b, n)
-	} else if policy, replay, motion := a.samples(s, b, n); a.differential() {
+	if a.cfg.calm() {
+		fake, real, penalty, encoder = a.conditional(s, b, encodings, n)
+	} else if policy, replay, motion := a.samples(s, b, n); a.cfg.differential() {
 		fake, real, penalty = a.differentialPenalty(s, s.Cat(0, policy, replay), motion)
 	} else {
 		fake = a.logits(s, s.Cat(0, policy, replay))
@@ -43,7 +56,8 @@ func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
 	}
 	loss := s.Add(a.adversarial(s, fake, real), s.MulScalar(penalty, c.DiscriminatorGradientPenaltyScale))
 
-	v := verdict{loss: s.MulScalar(a.regularise(s, loss), c.DiscriminatorLossScale), penalty: penalty, encoder: encoder}
+	v := verdict{loss: s.MulScalar(a.regularise(s, loss), c.DiscriminatorLossScale), penalty: penalty,
+		ownEncoder: encoder}
 	v.motionRight, v.motionLogit = s.PositiveShare(real)
 	v.policyRight, v.policyLogit = s.PositiveShare(fake)
 	v.policyRight = s.ScalarSub(1, v.policyRight)
@@ -52,7 +66,7 @@ func (a *learner) discriminate(s *tensor.Scope, b onpolicy.Batch) verdict {
 
 // adversarial returns the loss that tells the logits of the policy's rows (fake, (m, 1)) from those of the reference's
 // (real, (n, 1)), a scalar.
-func (a *learner) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Tensor {
+func (a *judge) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.Tensor {
 	switch a.cfg.DiscriminatorLoss {
 	case "lsgan": // ½(E[(d_fake + 1)²] + E[(d_real − 1)²])
 		return s.MulScalar(s.Add(s.Mean(s.Square(s.AddScalar(fake, 1))), s.Mean(s.Square(s.AddScalar(real, -1)))), 0.5)
@@ -66,14 +80,14 @@ func (a *learner) adversarial(s *tensor.Scope, fake, real tensor.Tensor) tensor.
 
 // gradientPenalty returns the logits of the reference's rows (n, 1) and the gradient penalty, a scalar: E[‖∂d/∂x‖²] at
 // the samples that discriminator_gradient_penalty_samples names, or, for the wasserstein loss, E[(‖∂d/∂x‖ − 1)²].
-func (a *learner) gradientPenalty(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
+func (a *judge) gradientPenalty(s *tensor.Scope, policy, motion tensor.Tensor) (real, penalty tensor.Tensor) {
 	c := a.cfg
 	if c.DiscriminatorGradientPenaltyScale == 0 || c.DiscriminatorGradientPenaltySamples == "motion" {
 		return a.penalised(s, motion)
 	}
 	at := s.Cat(0, motion, policy)
 	if c.DiscriminatorGradientPenaltySamples == "interpolated" {
-		share := s.Rand(a.Gen, tensor.Size(motion, 0), 1)
+		share := s.Rand(a.core.Gen, tensor.Size(motion, 0), 1)
 		at = s.Add(s.Mul(motion, share), s.Mul(policy, s.ScalarSub(1, share)))
 	}
 	real = a.logits(s, motion)
@@ -83,20 +97,21 @@ func (a *learner) gradientPenalty(s *tensor.Scope, policy, motion tensor.Tensor)
 
 // penalised returns logits (n, 1) and the gradient penalty, a scalar, at rows (n, M). Perceptrons compute both in one
 // operation (models.Critic); other networks, and those with a mask before them, go through penaltyByAutograd.
-func (a *learner) penalised(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
+func (a *judge) penalised(s *tensor.Scope, at tensor.Tensor) (logits, penalty tensor.Tensor) {
 	if a.cfg.DiscriminatorGradientPenaltyScale == 0 {
 		return a.logits(s, at), s.Scalar(0)
 	}
-	if critic, fast := a.discriminator.(models.Critic); fast && a.mask.T == nil && a.cfg.DiscriminatorLoss != "wasserstein" {
+	if critic, fast := a.discriminator.(models.Critic); fast && a.mask.T == nil &&
+		a.cfg.DiscriminatorLoss != "wasserstein" {
 		return critic.ForwardPenalty(s, models.Inputs{Observations: at})
 	}
 	return a.penaltyByAutograd(s, at, tensor.Tensor{})
 }
 
-// penaltyByAutograd returns logits and gradient penalty at rows (n, M), beside latents (n, L) where there are any, by
-// differentiating twice, which any network allows: the penalty is itself a function of the weights, so the first derivative
-// is computed with a graph of its own.
-func (a *learner) penaltyByAutograd(s *tensor.Scope, at, latents tensor.Tensor) (logits, penalty tensor.Tensor) {
+// penaltyByAutograd returns logits and gradient penalty at rows (n, M), with latents (n, L) behind them if there are
+// any, by differentiating twice, which any network allows: the penalty is itself a function of the weights, so the
+// first derivative is computed with a graph of its own.
+func (a *judge) penaltyByAutograd(s *tensor.Scope, at, latents tensor.Tensor) (logits, penalty tensor.Tensor) {
 	at = s.RequireGrad(s.Detach(at))
 	logits = a.logits(s, concatLatents(s, at, latents))
 	square := s.Sum(s.Square(s.Grad(s.Sum(logits), true, at)[0]), -1)
@@ -108,7 +123,7 @@ func (a *learner) penaltyByAutograd(s *tensor.Scope, at, latents tensor.Tensor) 
 
 // regularise adds the penalties on weights to the discriminator's loss: Σw² of the output layer and of all linear
 // layers, each with its scale.
-func (a *learner) regularise(s *tensor.Scope, loss tensor.Tensor) tensor.Tensor {
+func (a *judge) regularise(s *tensor.Scope, loss tensor.Tensor) tensor.Tensor {
 	c := a.cfg
 	if c.DiscriminatorLogitRegularizationScale == 0 && c.DiscriminatorWeightDecayScale == 0 {
 		return loss

@@ -7,11 +7,13 @@ import (
 
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
 // swingSpaces are those of a pendulum whose discriminator sees angle and angular velocity.
-var swingSpaces = spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 1), AMPObservation: spaces.Unbounded(2)}
+var swingSpaces = spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 1),
+	AMPObservation: spaces.Unbounded(2)}
 
 // swing shows how the pendulum should move.
 type swing struct{}
@@ -59,7 +61,8 @@ func ExampleMLPs() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(len(m.Policy.Parameters()), len(m.Value.Parameters()), len(m.Discriminator.Parameters()), len(m.StyleValue.Parameters()))
+	fmt.Println(len(m.Policy.Parameters()), len(m.Value.Parameters()), len(m.Discriminator.Parameters()),
+		len(m.StyleValue.Parameters()))
 	m.Policy.Close()
 	m.Value.Close()
 	m.Discriminator.Close()
@@ -70,33 +73,40 @@ func ExampleMLPs() {
 // The two factors of skrl 1.4's style reward become one scale.
 func ExampleFromDict() {
 	cfg, err := amp.FromDict(map[string]any{
-		"style_reward_weight": 0.5, "discriminator_reward_scale": 3, "amp_state_preprocessor": "RunningStandardScaler", "discriminator_loss": "lsgan",
+		"style_reward_weight": 0.5, "discriminator_reward_scale": 3,
+		"amp_state_preprocessor": "RunningStandardScaler", "discriminator_loss": "lsgan",
 	}, swingSpaces)
 	fmt.Println(cfg.StyleRewardScale, cfg.AMPObservationPreprocessor, cfg.DiscriminatorLoss, err)
 	// Output: 1.5 RunningStandardScaler lsgan <nil>
 }
 
-// DefaultConfig is what a dictionary is merged over.
+// DefaultConfig is what a dictionary is merged over. discriminator_mode "differential" (ADD) and latent_mode "calm" (CALM)
+// bring defaults of their own.
 func ExampleDefaultConfig() {
 	cfg := amp.DefaultConfig()
 	cfg.DiscriminatorOptimizer = "separate"
 	fmt.Println(cfg.LearningEpochs, cfg.StyleRewardScale, cfg.AMPBatchSize, cfg.DiscriminatorLoss, cfg.Validate())
-	// Output: 6 2 512 bce <nil>
+	add, err := amp.FromDict(map[string]any{"discriminator_mode": "differential"}, swingSpaces)
+	fmt.Println(add.AMPObservationPreprocessor, add.DiscriminatorGradientPenaltyScale, err)
+	// Output:
+	// 6 2 512 bce <nil>
+	// RunningMeanAbsScaler 2 <nil>
 }
 
 // The networks of an agent made from architectures can be evolved; see package pbt/evolution.
 func ExampleEvolvable() {
-	one, err := models.NewArchitecture(swingSpaces.Observation, nil, 0, []int{32}, "elu")
+	one, err := description.NewArchitecture(swingSpaces.Observation, nil, 0, []int{32}, "elu")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	discriminator, err := models.NewArchitecture(swingSpaces.AMPObservation, nil, 0, []int{64}, "relu")
+	discriminator, err := description.NewArchitecture(swingSpaces.AMPObservation, nil, 0, []int{64}, "relu")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	agent, err := amp.New(amp.Options{Spaces: swingSpaces, Models: amp.Evolvable(swingSpaces, one, one, discriminator, amp.DefaultGaussian()), Motions: swing{},
+	agent, err := amp.New(amp.Options{Spaces: swingSpaces, Models: amp.Evolvable(swingSpaces, one, one, discriminator,
+		amp.DefaultGaussian()), Motions: swing{},
 		Dict: map[string]any{"motion_dataset_size": 1000}, Seed: 1})
 	if err != nil {
 		fmt.Println(err)
@@ -109,14 +119,17 @@ func ExampleEvolvable() {
 
 // The policy and the discriminator see pictures, each its own.
 func ExampleCNNs() {
-	sp := spaces.Set{Observation: spaces.NewPicture(20, 20, 3), Action: spaces.NewBox(-1, 1, 1), AMPObservation: spaces.NewPicture(12, 12, 1)}
-	cfg := models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 4, Kernel: 4, Stride: 2}}, Features: 16, Activation: "relu"}
+	sp := spaces.Set{Observation: spaces.NewPicture(20, 20, 3), Action: spaces.NewBox(-1, 1, 1),
+		AMPObservation: spaces.NewPicture(12, 12, 1)}
+	cfg := models.CNNConfig{Convolutions: []description.Convolution{{Channels: 4, Kernel: 4, Stride: 2}}, Features: 16,
+		Activation: "relu"}
 	m, err := amp.CNNs(sp, cfg).Make(1)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(len(m.Policy.Parameters()), len(m.Value.Parameters()), len(m.Discriminator.Parameters()), len(m.StyleValue.Parameters()))
+	fmt.Println(len(m.Policy.Parameters()), len(m.Value.Parameters()), len(m.Discriminator.Parameters()),
+		len(m.StyleValue.Parameters()))
 	m.Policy.Close()
 	m.Value.Close()
 	m.Discriminator.Close()
@@ -140,18 +153,13 @@ func ExampleRecurrent() {
 	// Output: 32 32 32 0
 }
 
-// ADD: the environment's AMP observations are differences to the reference, and nothing shows motion.
-func ExampleDifferentialConfig() {
-	cfg := amp.DifferentialConfig()
-	fmt.Println(cfg.DiscriminatorMode, cfg.AMPObservationPreprocessor, cfg.DiscriminatorGradientPenaltyScale)
-	// Output: differential RunningMeanAbsScaler 2
-}
-
 // ASE: the models of a policy that acts by latent skills, which wrappers.NewSkills adds to the observations.
 func ExampleWithEncoder() {
-	sp := spaces.Set{Observation: spaces.Unbounded(20 + 8), Action: spaces.NewBox(-1, 1, 6), AMPObservation: spaces.Unbounded(2)}
+	sp := spaces.Set{Observation: spaces.Unbounded(20 + 8), Action: spaces.NewBox(-1, 1, 6),
+		AMPObservation: spaces.Unbounded(2)}
 	networks := amp.WithEncoder(amp.MLPs(sp, []int{64}, "elu"), 8)
-	agent, err := amp.New(amp.Options{Spaces: sp, Models: networks, Motions: swing{}, Dict: map[string]any{"latent_size": 8}})
+	agent, err := amp.New(amp.Options{Spaces: sp, Models: networks, Motions: swing{},
+		Dict: map[string]any{"latent_size": 8}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -168,9 +176,11 @@ func (s show) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error
 	return s.CollectReferenceMotions(2*n, rng)
 }
 
-// CALM: the discriminator judges motion beside the latent that the policy was told, and latents are encodings of motion.
+// CALM: the discriminator judges motion beside the latent that the policy was told, and latents are encodings of
+// motion.
 func ExampleWithConditionalDiscriminator() {
-	sp := spaces.Set{Observation: spaces.Unbounded(20 + 8), Action: spaces.NewBox(-1, 1, 6), AMPObservation: spaces.Unbounded(2)}
+	sp := spaces.Set{Observation: spaces.Unbounded(20 + 8), Action: spaces.NewBox(-1, 1, 6),
+		AMPObservation: spaces.Unbounded(2)}
 	hidden := []int{64}
 	networks := amp.WithSeparateEncoder(amp.MLPs(sp, hidden, "elu"), sp, 8, hidden, "elu")
 	networks = amp.WithConditionalDiscriminator(networks, sp, 8, hidden, "elu")
@@ -184,11 +194,4 @@ func ExampleWithConditionalDiscriminator() {
 	z, err := agent.Latents() // what wrappers.Skills draws, given by skills.SetSource(agent.Latents)
 	fmt.Println(len(z)/8, err)
 	// Output: 1000 <nil>
-}
-
-// CALMConfig has what dictionaries with latent_mode "calm" begin with.
-func ExampleCALMConfig() {
-	cfg := amp.CALMConfig()
-	fmt.Println(cfg.LatentMode, cfg.LatentSize, cfg.EncoderRewardScale)
-	// Output: calm 64 0
 }

@@ -49,9 +49,7 @@ func readSkillCases(t *testing.T) (c skillCases) {
 	if err == nil {
 		err = json.Unmarshal(data, &c)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -66,27 +64,21 @@ func skillSpaces(states bool) spaces.Set {
 }
 
 // skillAgent makes an agent with the given parameters and statistics.
-func skillAgent(t *testing.T, sp spaces.Set, m Models, dict map[string]any, parameters map[string]golden.Tensor, statistics map[string][]float64) *Agent {
+func skillAgent(t *testing.T, sp spaces.Set, m Models, dict map[string]any, parameters map[string]golden.Tensor,
+	statistics map[string][]float64) *Agent {
 	t.Helper()
 	const seed = 7 // skills.py has it, too
-	a, err := New(Options{Spaces: sp, NumEnvs: 2, Models: m, Motions: &overlapping{agenttest.Motion{Width: 3}}, Dict: dict, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
+	a := open(t, Options{Spaces: sp, NumEnvs: 2, Models: m, Motions: &overlapping{agenttest.Motion{Width: 3}},
+		Dict: dict, Seed: seed})
 	snap, err := a.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, x := range parameters {
 		snap.Arrays[name] = checkpoint.ArrayFloat32(snap.Arrays[name].Shape, x.Float32s())
 	}
 	for name, x := range statistics {
 		snap.Arrays[name] = checkpoint.ArrayFloat64(snap.Arrays[name].Shape, x)
 	}
-	if err := a.Restore(snap); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Restore(snap))
 	return a
 }
 
@@ -105,12 +97,16 @@ func TestSkillGradients(t *testing.T) {
 			} else {
 				m = WithSeparateEncoder(m, sp, 2, hidden, "tanh")
 			}
-			dict := map[string]any{"latent_size": 2, "learning_rate": 1e-12, "grad_norm_clip": 0, "rollouts": 8, "mini_batches": 2, "motion_dataset_size": 10,
-				"observation_preprocessor": "RunningStandardScaler", "amp_observation_preprocessor": "RunningStandardScaler",
-				"value_loss_scale": set.Scales.Value, "discriminator_loss_scale": set.Scales.Discriminator,
-				"encoder_loss_scale": set.Scales.Encoder, "diversity_loss_scale": set.Scales.Diversity, "discriminator_batch_size": 4,
-				"discriminator_gradient_penalty_scale": set.Penalty, "discriminator_logit_regularization_scale": set.Scales.Logits,
-				"discriminator_weight_decay_scale": set.Scales.Decay, "entropy_loss_scale": 0, "value_clip": 0}
+			dict := map[string]any{"latent_size": 2, "learning_rate": 1e-12, "grad_norm_clip": 0, "rollouts": 8,
+				"mini_batches": 2, "motion_dataset_size": 10,
+				"observation_preprocessor":     "RunningStandardScaler",
+				"amp_observation_preprocessor": "RunningStandardScaler",
+				"value_loss_scale":             set.Scales.Value, "discriminator_loss_scale": set.Scales.Discriminator,
+				"encoder_loss_scale": set.Scales.Encoder, "diversity_loss_scale": set.Scales.Diversity,
+				"discriminator_batch_size":                 4,
+				"discriminator_gradient_penalty_scale":     set.Penalty,
+				"discriminator_logit_regularization_scale": set.Scales.Logits,
+				"discriminator_weight_decay_scale":         set.Scales.Decay, "entropy_loss_scale": 0, "value_clip": 0}
 			if len(set.Masked) > 0 {
 				dict["discriminator_masked_features"] = "1"
 			}
@@ -131,8 +127,7 @@ func TestSkillGradients(t *testing.T) {
 			}
 			a := skillAgent(t, sp, m, dict, c.Parameters, statistics)
 			l := a.learner
-			s := tensor.NewScope().On(l.Device)
-			defer s.Close()
+			s := withGrad(t, l.Device)
 			input := func(name string) tensor.Tensor {
 				x := c.Inputs[name]
 				return tensor.From(s, x.Float32s(), int64(x.Shape[0]), int64(x.Shape[1]))
@@ -143,30 +138,30 @@ func TestSkillGradients(t *testing.T) {
 			}
 			l.Draw = fixed{input("demo"), input("replay")}
 			if !set.Calm { // rows alone
-				demo, _ := l.halves(s, input("demo"))
-				replay, _ := l.halves(s, input("replay"))
+				demo, _ := l.splitRows(s, input("demo"))
+				replay, _ := l.splitRows(s, input("replay"))
 				l.Draw = fixed{demo, replay}
 			}
 			compare := golden.NewComparison(t)
-			for tag, want := range map[string]string{"Loss / Policy loss": "policy", "Loss / Value loss": "value", "Loss / Encoder loss": "encoder",
-				"Loss / Diversity loss": "diversity", "Loss / Discriminator loss": "discriminator", "Discriminator / Gradient penalty": "penalty"} {
+			for tag, want := range map[string]string{"Loss / Policy loss": "policy", "Loss / Value loss": "value",
+				"Loss / Encoder loss":   "encoder",
+				"Loss / Diversity loss": "diversity", "Loss / Discriminator loss": "discriminator",
+				"Discriminator / Gradient penalty": "penalty"} {
 				if want == "penalty" && set.Penalty == 0 { // it is not computed then
 					continue
 				}
-				if err := a.Reseed(7); err != nil {
-					t.Fatal(err)
-				}
-				b := onpolicy.Batch{Rows: 6, Inputs: l.Inputs(s, input("observations"), states), Actions: input("actions"), LogProb: input("log_prob"),
+				must(t, a.Reseed(7))
+				b := onpolicy.Batch{Rows: 6, Inputs: l.Inputs(s, input("observations"), states),
+					Actions: input("actions"), LogProb: input("log_prob"),
 					Advantages: input("advantages"), Returns: input("returns"), Values: input("returns"),
-					Extra: []tensor.Tensor{input("motion"), input("observations"), input("windows")}}
-				meter := onpolicy.NewMeter(s, l.meters()...)
+					Raw:    input("observations"),
+					Fields: map[string]tensor.Tensor{"amp_observations": input("motion"), "windows": input("windows")}}
+				meter := onpolicy.NewMeter(s, l.figures(new(losses)))
 				if _, _, err := l.minibatch(s, b, meter); err != nil {
 					t.Fatal(err)
 				}
 				got, err := meter.EpochMean(tag)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				compare.Scalar(tag, got, c.Losses[want])
 			}
 			grads := tensortest.Float32s(t, s, l.Flat.Grads)
@@ -190,9 +185,12 @@ func TestSkillReturns(t *testing.T) {
 	agenttest.CheckLive(t)
 	c := readSkillCases(t).Returns
 	sp := skillSpaces(false)
-	a := skillAgent(t, sp, WithEncoder(MLPs(sp, []int{5}, "tanh"), 2), map[string]any{"latent_size": 2, "rollouts": 6, "mini_batches": 1, "learning_epochs": 1,
-		"task_reward_scale": c.Weights.Task, "style_reward_scale": c.Weights.Style, "encoder_reward_scale": c.Weights.Encoder,
-		"discount_factor": c.Gamma, "gae_lambda": c.Lambda, "motion_dataset_size": 10, "amp_batch_size": 4}, c.Parameters, nil)
+	a := skillAgent(t, sp, WithEncoder(MLPs(sp, []int{5}, "tanh"), 2), map[string]any{"latent_size": 2, "rollouts": 6,
+		"mini_batches": 1, "learning_epochs": 1,
+		"task_reward_scale": c.Weights.Task, "style_reward_scale": c.Weights.Style,
+		"encoder_reward_scale": c.Weights.Encoder,
+		"discount_factor":      c.Gamma, "gae_lambda": c.Lambda, "motion_dataset_size": 10, "amp_batch_size": 4},
+		c.Parameters, nil)
 	const n = 2
 	row := func(name string, t int) []float32 {
 		x := c.Arrays[name]
@@ -207,17 +205,17 @@ func TestSkillReturns(t *testing.T) {
 		if _, err := a.Act(agents.Observation{Observations: row("observations", i)}); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.Record(agents.Transition{Rewards: row("rewards", i), Terminated: flags("terminated", i), Truncated: flags("truncated", i),
-			NextObservations: row("observations", i+1), FinalObservations: row("final", i), AMPObservations: row("motion", i)}); err != nil {
+		if err := a.Record(agents.Transition{Rewards: row("rewards", i), Terminated: flags("terminated", i),
+			Truncated:        flags("truncated", i),
+			NextObservations: row("observations", i+1), FinalObservations: row("final", i),
+			AMPObservations: row("motion", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := a.Update(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	s := tensor.NoGrad().On(a.learner.Device)
-	defer s.Close()
-	golden.Compare(golden.NewComparison(t), "returns", tensortest.Float32s(t, s, a.learner.Rollout.Rows("returns")), c.Arrays["returns"])
+	must(t, a.Update(context.Background()))
+	s := noGrad(t, a.learner.Device)
+	golden.Compare(golden.NewComparison(t), "returns", tensortest.Float32s(t, s, a.learner.Rollout.Rows("returns")),
+		c.Arrays["returns"])
 }
 
 // A checkpoint whose encoder has layers of its own is refused by an agent whose encoder shares the discriminator's,
@@ -228,21 +226,21 @@ func TestEncodersOfCheckpoints(t *testing.T) {
 	make := func(m Models) *Agent {
 		return skillAgent(t, sp, m, map[string]any{"latent_size": 2, "motion_dataset_size": 10}, nil, nil)
 	}
-	shared, separate := make(WithEncoder(MLPs(sp, hidden, "tanh"), 2)), make(WithSeparateEncoder(MLPs(sp, hidden, "tanh"), sp, 2, hidden, "tanh"))
-	for want, pair := range map[string][2]*Agent{"amp.WithSeparateEncoder": {separate, shared}, "amp.WithEncoder": {shared, separate}} {
+	shared, separate := make(WithEncoder(MLPs(sp, hidden, "tanh"), 2)),
+		make(WithSeparateEncoder(MLPs(sp, hidden, "tanh"), sp, 2, hidden, "tanh"))
+	for want, pair := range map[string][2]*Agent{"amp.WithSeparateEncoder": {separate, shared},
+		"amp.WithEncoder": {shared, separate}} {
 		snap, err := pair[0].Snapshot(agents.SnapshotOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := pair[1].Restore(snap); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one that says %q", err, want)
 		}
-		if err := pair[0].Restore(snap); err != nil {
-			t.Error(err)
-		}
+		must(t, pair[0].Restore(snap))
 	}
-	if _, err := New(Options{Spaces: sp, Motions: &overlapping{agenttest.Motion{Width: 3}}, Dict: map[string]any{"latent_mode": "calm", "latent_size": 2},
-		Models: WithConditionalDiscriminator(WithEncoder(MLPs(sp, hidden, "tanh"), 2), sp, 2, hidden, "tanh")}); err == nil || !strings.Contains(err.Error(), "WithSeparateEncoder") {
+	if _, err := New(Options{Spaces: sp, Motions: &overlapping{agenttest.Motion{Width: 3}},
+		Dict: map[string]any{"latent_mode": "calm", "latent_size": 2},
+		Models: WithConditionalDiscriminator(WithEncoder(MLPs(sp, hidden, "tanh"), 2), sp, 2, hidden,
+			"tanh")}); err == nil || !strings.Contains(err.Error(), "WithSeparateEncoder") {
 		t.Errorf("error %v", err)
 	}
 	if !models.IsBranch(shared.learner.encoder) || models.IsBranch(separate.learner.encoder) {

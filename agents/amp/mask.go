@@ -22,7 +22,8 @@ func parseFeatures(text string) (indices []int, err error) {
 		first, err1 := strconv.ParseUint(strings.TrimSpace(from), 10, 31)
 		last, err2 := strconv.ParseUint(strings.TrimSpace(to), 10, 31)
 		if err1 != nil || err2 != nil || last < first || last-first > 1<<20 {
-			return nil, fmt.Errorf("amp: \"discriminator_masked_features\" is %q: %q is neither an index nor a range such as 3-7", text, part)
+			return nil, fmt.Errorf("amp: \"discriminator_masked_features\" is %q: %q is neither an index nor a "+
+				"range such as 3-7", text, part)
 		}
 		for i := first; i <= last; i++ {
 			indices = append(indices, int(i))
@@ -31,12 +32,13 @@ func parseFeatures(text string) (indices []int, err error) {
 	return indices, nil
 }
 
-// makeMask makes the row (M) of 1 for what the discriminator sees and 0 for what is masked, the same in every frame,
-// where the settings mask anything.
-func (a *learner) makeMask() error {
-	c, width := a.cfg, a.Spaces().AMPObservation.Width()
+// makeMask makes a row (M): 1 for features that the discriminator sees, 0 for masked ones, equal in every frame.
+// Without masked features it makes none.
+func (a *judge) makeMask() error {
+	c, width := a.cfg, a.core.Spaces().AMPObservation.Width()
 	if width%c.AMPObservationFrames != 0 {
-		return fmt.Errorf("amp: \"amp_observation_frames\" is %d, but an AMP observation has %d values, which are not %d frames of equal width",
+		return fmt.Errorf("amp: \"amp_observation_frames\" is %d, but an AMP observation has %d values, which are "+
+			"not %d frames of equal width",
 			c.AMPObservationFrames, width, c.AMPObservationFrames)
 	}
 	masked, err := parseFeatures(c.DiscriminatorMaskedFeatures)
@@ -50,8 +52,10 @@ func (a *learner) makeMask() error {
 	}
 	for _, j := range masked {
 		if j >= frame {
-			return fmt.Errorf("amp: \"discriminator_masked_features\" is %q, but a frame has features 0 to %d (%d values of an AMP "+
-				"observation, \"amp_observation_frames\" %d)", c.DiscriminatorMaskedFeatures, frame-1, width, c.AMPObservationFrames)
+			return fmt.Errorf("amp: \"discriminator_masked_features\" is %q, but a frame has features 0 to %d (%d "+
+				"values of an AMP "+
+				"observation, \"amp_observation_frames\" %d)", c.DiscriminatorMaskedFeatures, frame-1, width,
+				c.AMPObservationFrames)
 		}
 		for ; j < width; j += frame {
 			if seen[j] == 1 {
@@ -62,18 +66,18 @@ func (a *learner) makeMask() error {
 	if left == 0 {
 		return fmt.Errorf("amp: \"discriminator_masked_features\" is %q, which leaves the discriminator nothing to see", c.DiscriminatorMaskedFeatures)
 	}
-	s := tensor.NoGrad().On(a.Device)
+	s := tensor.NoGrad().On(a.core.Device)
 	a.mask, a.maskScope = tensor.From(s, seen), s
 	return s.Err()
 }
 
-// masked returns rows (n, M), or with latents behind them (n, M+L), without what is masked.
-func (a *learner) masked(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+// masked returns rows (n, M), or rows with latents (n, M+L), whose masked features are 0.
+func (a *judge) masked(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 	if a.mask.T == nil || s.Err() != nil {
 		return rows
 	}
 	if m := tensor.Size(a.mask, 0); tensor.Size(rows, 1) > m {
-		seen, latents := a.halves(s, rows)
+		seen, latents := a.splitRows(s, rows)
 		return s.Cat(1, s.Mul(seen, a.mask), latents)
 	}
 	return s.Mul(rows, a.mask)

@@ -13,28 +13,14 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-func TestParseFeatures(t *testing.T) {
-	for text, want := range map[string][]int{"": nil, " ": nil, "3": {3}, "0-2,9": {0, 1, 2, 9}, " 4 - 5 , 5": {4, 5, 5}} {
-		if got, err := parseFeatures(text); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%q is %v (%v), want %v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{",", "1,", "-1", "2-1", "a", "1.5", "1-2-3", "0-99999999999", "0-2000000000"} {
-		if got, err := parseFeatures(text); err == nil {
-			t.Errorf("%q is accepted as %v", text, got)
-		}
-	}
-}
-
 // In two frames of three features, of which the second is masked, the discriminator's verdict, its reward and its
 // gradient penalty do not depend on that feature of either frame, and depend on all others.
 func TestMaskedFeatures(t *testing.T) {
 	agenttest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.Unbounded(2), AMPObservation: spaces.Unbounded(6)}
-	a := newAgent(t, sp, 1, map[string]any{"amp_observation_frames": 2, "discriminator_masked_features": "1", "amp_observation_preprocessor": nil})
-	agenttest.Close(t, a)
-	s := tensor.NewScope().On(a.learner.Device)
-	defer s.Close()
+	a := newAgent(t, sp, 1, map[string]any{"amp_observation_frames": 2, "discriminator_masked_features": "1",
+		"amp_observation_preprocessor": nil})
+	s := withGrad(t, a.learner.Device)
 	rows := tensortest.Float32s(t, s, s.Randn(a.learner.Gen, 4, 6))
 	judge := func(rows []float32) (logits []float32, penalty float32) {
 		x := tensor.From(s, rows, 4, 6)
@@ -56,7 +42,8 @@ func TestMaskedFeatures(t *testing.T) {
 	x := tensor.From(s, rows, 4, 6)
 	masked := s.Mul(x, tensor.From(s, []float32{1, 0, 1, 1, 0, 1}))
 	at := s.RequireGrad(s.Detach(masked))
-	slopes := tensortest.Float32s(t, s, s.Grad(s.Sum(a.learner.discriminator.Forward(s, models.Inputs{Observations: at})), false, at)[0])
+	slopes := tensortest.Float32s(t, s,
+		s.Grad(s.Sum(a.learner.discriminator.Forward(s, models.Inputs{Observations: at})), false, at)[0])
 	want := 0.0
 	for i, g := range slopes {
 		if j := i % 6; j != 1 && j != 4 {
@@ -70,31 +57,22 @@ func TestMaskedFeatures(t *testing.T) {
 func TestMaskedFeaturesDoNotCount(t *testing.T) {
 	learned := func(noise float32) map[string][]float32 {
 		a := newAgent(t, plain, 1, map[string]any{"discriminator_masked_features": "0, 2"})
-		agenttest.Close(t, a)
 		w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...)
 		for range 2 * 8 {
 			if a.Ready() {
-				if err := a.Update(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, a.Update(t.Context()))
 			}
 			actions, err := a.Act(w.Now())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			tr := w.Step(actions)
 			for i := range tr.AMPObservations {
 				if i%3 != 1 {
 					tr.AMPObservations[i] += noise
 				}
 			}
-			if err := a.Record(tr); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.Record(tr))
 		}
-		if err := a.Update(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Update(t.Context()))
 		return agenttest.Parameters(t, a)
 	}
 	without, with := learned(0), learned(3)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -15,15 +16,15 @@ type Models struct {
 	// Policy draws actions; Value computes (n, 1) from the same inputs.
 	Policy models.Policy
 	Value  models.Network
-	// Discriminator computes a logit (n, 1) from AMP observations. Weight decay and logit regularisation need to know its
-	// linear layers (models.Linears, which every MLP has).
+	// Discriminator computes a logit (n, 1) from AMP observations. Weight decay and logit regularisation need to know
+	// its linear layers (models.Linears, which every MLP has).
 	Discriminator models.Network
 	// StyleValue is the second critic of separate_critics.
 	StyleValue models.Network
-	// Encoder computes a latent (n, latent_size) from AMP observations, of which the agent takes the direction alone; see
-	// [WithEncoder]. Only latent_size has one.
+	// Encoder computes a latent (n, latent_size) from AMP observations, of which the agent takes the direction alone;
+	// see [WithEncoder]. Only latent_size has one.
 	Encoder models.Network
-	// Make builds them from the agent's seed, where they are not given.
+	// Make builds them from the agent's seed, if they are not given.
 	Make func(seed int64) (Models, error)
 }
 
@@ -62,16 +63,17 @@ func Recurrent(sp spaces.Set, memory models.RecurrentLayer, hidden []int, activa
 	})
 }
 
-// CNNs returns models for observations with pictures: convolutional networks as cfg describes them (models.DefaultCNN is
-// the usual start), otherwise like those of [MLPs]. Pictures among the AMP observations are the discriminator's to see,
-// too.
+// CNNs returns models for observations with pictures: convolutional networks as cfg describes them (models.DefaultCNN
+// is the usual start), otherwise like those of [MLPs]. Pictures among the AMP observations are the discriminator's to
+// see, too.
 func CNNs(sp spaces.Set, cfg models.CNNConfig) Models {
 	return made(func(m *Models, seed int64) (err error) {
 		if m.Policy, m.Value, err = models.CNNActorCritic(sp, cfg, DefaultGaussian(), seed); err != nil {
 			return err
 		}
 		of := cfg
-		of.Space, of.Outputs, of.Source, of.OutputGain, of.Initialization = sp.AMPObservation, 1, "", 0, models.Initialization{}
+		of.Space, of.Outputs, of.Source, of.OutputGain, of.Initialization = sp.AMPObservation, 1, "", 0,
+			models.Initialization{}
 		d, err := models.NewCNN(of, seed+2)
 		if err != nil {
 			return fmt.Errorf("amp: discriminator: %w", err)
@@ -89,7 +91,7 @@ func CNNs(sp spaces.Set, cfg models.CNNConfig) Models {
 // Evolvable returns models of the given architectures, otherwise like those of [MLPs]; [Agent.Architectures] tells them
 // again, and package pbt/evolution changes them. The discriminator's is of AMP observations. A second critic has the
 // value network's.
-func Evolvable(sp spaces.Set, policy, value, discriminator models.Architecture, gaussian models.GaussianConfig) Models {
+func Evolvable(sp spaces.Set, policy, value, discriminator description.Architecture, gaussian models.GaussianConfig) Models {
 	return made(func(m *Models, seed int64) (err error) {
 		if err := discriminator.Fits(sp.AMPObservation); err != nil {
 			return fmt.Errorf("amp: discriminator: %w", err)
@@ -143,7 +145,8 @@ func network(name string, n models.Network) onpolicy.NamedNetwork {
 func (m Models) check(cfg *Config) error {
 	switch {
 	case m.Policy == nil || m.Value == nil || m.Discriminator == nil:
-		return errors.New("amp: Options.Models needs a Policy, a Value network and a Discriminator; amp.MLPs makes them")
+		return errors.New("amp: Options.Models needs a Policy, a Value network and a Discriminator; amp.MLPs " +
+			"makes them")
 	case cfg.SeparateCritics && m.StyleValue == nil:
 		return errors.New("amp: separate_critics needs Options.Models.StyleValue")
 	case cfg.LatentSize > 0 && m.Encoder == nil:
@@ -151,21 +154,23 @@ func (m Models) check(cfg *Config) error {
 	}
 	if cfg.DiscriminatorLogitRegularizationScale > 0 || cfg.DiscriminatorWeightDecayScale > 0 {
 		if _, ok := m.Discriminator.(models.Linears); !ok {
-			return fmt.Errorf("amp: the discriminator (%T) does not say which weights are linear layers' (models.Linears); set "+
-				"discriminator_logit_regularization_scale and discriminator_weight_decay_scale to 0, or implement it", m.Discriminator)
+			return fmt.Errorf("amp: the discriminator (%T) does not say which weights are linear layers' "+
+				"(models.Linears); set "+
+				"discriminator_logit_regularization_scale and discriminator_weight_decay_scale to 0, or implement it",
+				m.Discriminator)
 		}
 	}
 	return nil
 }
 
-// probeStyleValue runs the second critic once, where there is one.
-func (a *learner) probeStyleValue(s *tensor.Scope) error {
-	if a.styleValue == nil {
+// probeCritic runs a second critic, which may be nil, on one row of zeros.
+func probeCritic(s *tensor.Scope, n models.Network, in models.Inputs) error {
+	if n == nil {
 		return nil
 	}
-	v := a.styleValue.Forward(s, a.ZeroInputs(s))
+	v := n.Forward(s, in)
 	if err := s.Err(); err != nil {
-		return fmt.Errorf("amp: the second critic (StyleValue) does not fit observations %v: %w", a.Spaces().Observation, err)
+		return fmt.Errorf("amp: the second critic (StyleValue) does not fit the observations: %w", err)
 	}
 	if got := tensor.Shape(v); len(got) != 2 || got[1] != 1 {
 		return fmt.Errorf("amp: the output of the second critic (StyleValue) has shape %v, want (N, 1)", got)

@@ -3,29 +3,41 @@ package amp
 import (
 	"fmt"
 
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/panics"
+	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
+// motionStore holds the motion that the discriminator compares: reference motion from a source, and the policy's own.
+type motionStore struct {
+	core      onpolicy.Parts
+	cfg       *Config
+	source    MotionSource
+	motionSet *memory.Replay  // the reference motion that minibatches draw from; nil with differences
+	replay    *memory.Replay  // the policy's earlier motion
+	rows      *memory.Packing // how both, and the rollout, keep rows
+}
+
 // collect adds n rows of reference motion to the motion dataset, where they replace the oldest: those that were fetched
 // before the update, or else new ones of the source. With differences there are none to collect.
-func (a *learner) collect(s *tensor.Scope, n int) error {
-	if a.differential() {
+func (a *motionStore) collect(s *tensor.Scope, n int) error {
+	if a.cfg.differential() {
 		return nil
 	}
-	rows := a.Fetched
+	rows := a.core.Fetched
 	if rows == nil {
 		var err error
 		if rows, err = a.reference(n); err != nil {
 			return err
 		}
 	}
-	transfer := tensor.NewTransfer(a.Device) // not the agent's, which may have the next observations
+	transfer := tensor.NewTransfer(a.core.Device) // not the agent's, which may have the next observations
 	defer transfer.Close()
 	var sent tensor.Part
 	var err error
-	if a.calm() { // pairs, (n, 2M)
-		width := 2 * a.Spaces().AMPObservation.Width()
+	if a.cfg.calm() { // pairs, (n, 2M)
+		width := 2 * a.core.Spaces().AMPObservation.Width()
 		sent, err = tensor.Put(transfer, rows, int64(len(rows)/width), int64(width))
 	} else {
 		sent, err = a.rows.Stage(transfer, rows)
@@ -38,24 +50,26 @@ func (a *learner) collect(s *tensor.Scope, n int) error {
 	return s.Err()
 }
 
-// reference asks the source for n rows of reference motion, with latent_mode "calm" for n pairs of rows, and checks them.
-func (a *learner) reference(n int) ([]float32, error) {
-	if a.calm() {
+// reference asks the source for n rows of reference motion, with latent_mode "calm" for n pairs of rows, and checks
+// them.
+func (a *motionStore) reference(n int) ([]float32, error) {
+	if a.cfg.calm() {
 		return a.pairs(n)
 	}
-	width := a.Spaces().AMPObservation.Width()
+	width := a.core.Spaces().AMPObservation.Width()
 	var rows []float32
-	err := panics.Guard(fmt.Sprintf("the source (%T)", a.motions), func() (err error) {
-		rows, err = a.motions.CollectReferenceMotions(n, a.Rng)
+	err := panics.Guard(fmt.Sprintf("the source (%T)", a.source), func() (err error) {
+		rows, err = a.source.CollectReferenceMotions(n, a.core.Rng)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("amp: reference motion: %w", err)
 	}
 	if len(rows) != n*width {
-		return nil, fmt.Errorf("amp: CollectReferenceMotions(%d) returned %d values, want %d rows of the AMP observation space's %d", n, len(rows), n, width)
+		return nil, fmt.Errorf("amp: CollectReferenceMotions(%d) returned %d values, want %d rows of the AMP "+
+			"observation space's %d", n, len(rows), n, width)
 	}
-	if err := a.Spaces().AMPObservation.Check(rows, n); err != nil {
+	if err := a.core.Spaces().AMPObservation.Check(rows, n); err != nil {
 		return nil, fmt.Errorf("amp: reference motion: %w", err)
 	}
 	return rows, nil
@@ -63,7 +77,7 @@ func (a *learner) reference(n int) ([]float32, error) {
 
 // keepMotions copies the n rows of the motion dataset that the update's collect will replace, so that a rollback can
 // put them back.
-func (a *learner) keepMotions(s *tensor.Scope, n int64) {
+func (a *motionStore) keepMotions(s *tensor.Scope, n int64) {
 	m := a.motionSet
 	if m == nil {
 		return
@@ -76,7 +90,7 @@ func (a *learner) keepMotions(s *tensor.Scope, n int64) {
 	if s.Err() != nil {
 		return
 	}
-	a.OnRollback(func(undo *tensor.Scope) {
+	a.core.OnRollback(func(undo *tensor.Scope) {
 		for i, span := range spans {
 			undo.Copy(span, old[i])
 		}

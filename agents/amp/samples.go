@@ -14,31 +14,31 @@ import (
 
 // makeScaler makes the scaler of AMP observations that the settings ask for, whose settings they then have with all
 // defaults.
-func (a *learner) makeScaler() (err error) {
-	c, width := a.cfg, a.Spaces().AMPObservation.Width()
+func (a *judge) makeScaler() (err error) {
+	c, width := a.cfg, a.core.Spaces().AMPObservation.Width()
 	const prefix = "amp: amp_observation_preprocessor_kwargs"
 	switch c.AMPObservationPreprocessor {
 	case agents.RunningStandardScaler:
-		cfg, err := agents.ScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, c.Skrl())
+		cfg, err := onpolicy.ScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, c.Skrl())
 		if err != nil {
 			return err
 		}
 		c.AMPObservationPreprocessorKwargs = config.Dict(cfg)
-		a.scaler, err = preprocessors.NewRunningStandardScaler(width, cfg, a.Device)
+		a.scaler, err = preprocessors.NewRunningStandardScaler(width, cfg, a.core.Device)
 		if err != nil {
 			return err
 		}
 	case agents.RunningMeanAbsScaler:
 		cfg := preprocessors.DefaultMeanAbsConfig()
-		if err := agents.MergeScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, &cfg); err != nil {
+		if err := onpolicy.MergeScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, &cfg); err != nil {
 			return err
 		}
 		c.AMPObservationPreprocessorKwargs = config.Dict(cfg)
-		if a.scaler, err = preprocessors.NewRunningMeanAbsScaler(width, cfg, a.Device); err != nil {
+		if a.scaler, err = preprocessors.NewRunningMeanAbsScaler(width, cfg, a.core.Device); err != nil {
 			return err
 		}
 	}
-	a.AddScaler(layout.AMPObservationScaler, a.scaler)
+	a.core.AddScaler(layout.AMPObservationScaler, a.scaler)
 	return nil
 }
 
@@ -50,10 +50,10 @@ func (a *learner) standardise(s *tensor.Scope) {
 		return
 	}
 	rows := a.ValidRows(s, "amp_observations")
-	if !a.differential() {
+	if !a.cfg.differential() {
 		motion := a.motionSet.Sample(s, a.Gen, tensor.Size(rows, 0))
-		if a.calm() {
-			motion, _ = a.halves(s, motion)
+		if a.cfg.calm() {
+			motion, _ = a.splitRows(s, motion)
 		}
 		rows = s.Cat(0, rows, motion)
 	}
@@ -61,7 +61,7 @@ func (a *learner) standardise(s *tensor.Scope) {
 }
 
 // scaled returns rows (n, M), which are numbers, as the discriminator sees them.
-func (a *learner) scaled(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+func (a *judge) scaled(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
 	if a.scaler == nil {
 		return rows
 	}
@@ -82,7 +82,7 @@ type sampler interface {
 // samples returns what the discriminator compares in a minibatch, standardised, (n, M) each: the policy's motion now,
 // its earlier motion (the present one while there is none), and the reference. That of differences is one row of zeros.
 func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, replay, motion tensor.Tensor) {
-	policy = b.Extra[0]
+	policy = b.Fields["amp_observations"]
 	motion, replay = a.Draw.MotionRows(s, b.Index, n), a.Draw.ReplayRows(s, b.Index, n)
 	if replay.T == nil {
 		replay = policy
@@ -105,7 +105,7 @@ func (a *learner) samples(s *tensor.Scope, b onpolicy.Batch, n int64) (policy, r
 	return policy, replay, motion
 }
 
-// random draws afresh for every minibatch.
+// random draws new rows for every minibatch.
 type random struct{ a *learner }
 
 // Begin implements sampler.
@@ -113,7 +113,7 @@ func (r random) Begin(*tensor.Scope, int) {}
 
 // MotionRows implements sampler.
 func (r random) MotionRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
-	if r.a.differential() {
+	if r.a.cfg.differential() {
 		return s.Zeros(1, int64(r.a.Spaces().AMPObservation.Width()))
 	}
 	return r.a.motionSet.Sample(s, r.a.Gen, n)
@@ -127,8 +127,8 @@ func (r random) ReplayRows(s *tensor.Scope, _ int, n int64) tensor.Tensor {
 	return r.a.replay.Sample(s, r.a.Gen, n)
 }
 
-// ahead draws the rows of all minibatches at once, as skrl does: 2.0 at the beginning of an update, with repetition, 2.1
-// at the beginning of every epoch, without; a memory with fewer rows than a rollout has then gives fewer.
+// ahead draws the rows of all minibatches at once, as skrl does: 2.0 at the beginning of an update, with repetition,
+// 2.1 at the beginning of every epoch, without; a memory with fewer rows than a rollout has then gives fewer.
 type ahead struct {
 	a              *learner
 	motion, replay []tensor.Tensor
@@ -174,11 +174,11 @@ func (d *ahead) ReplayRows(_ *tensor.Scope, index int, _ int64) tensor.Tensor {
 	return d.replay[index%len(d.replay)]
 }
 
-// remember adds the rollout's AMP observations to the replay buffer: all of them until it is full, later a random
+// fillReplay adds the rollout's AMP observations to the replay buffer: all of them until it is full, later a random
 // share, replay_admission_probability.
-func (a *learner) remember(s *tensor.Scope) {
+func (a *learner) fillReplay(s *tensor.Scope) {
 	rows := a.ValidRows(s, "amp_observations")
-	if a.calm() { // with the motion behind the latents that the policy was given
+	if a.cfg.calm() { // with the motion behind the latents that the policy was given
 		rows = concatLatents(s, rows, a.ValidRows(s, "windows"))
 	}
 	if p := a.cfg.ReplayAdmissionProbability; p < 1 && a.replay.Len() == a.replay.Capacity() {

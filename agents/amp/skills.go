@@ -14,7 +14,7 @@ import (
 
 // ASE, adversarial skill embeddings (Peng et al. 2022, arXiv 2205.01906), is AMP for a policy π(a | s, z) that has many
 // motions in it, one for each latent z on the unit sphere of latent_size dimensions. The environment shows z: it is the
-// end of the observation, drawn anew from time to time (wrappers.NewSkills). An encoder μ is rewarded, and the policy
+// end of the observation, redrawn from time to time (wrappers.NewSkills). An encoder μ is rewarded, and the policy
 // with it, for telling z from the motion, and a loss keeps different z from leading to the same actions.
 
 // WithEncoder returns models with an encoder for latents of the given size. The encoder is an output layer on the
@@ -57,8 +57,18 @@ func withEncoder(m Models, name string, encoder func(of models.Network, seed int
 	})
 }
 
-// latents reports whether observations end with one.
-func (a *learner) latents() bool { return a.cfg.LatentSize > 0 }
+// skills are the latents at the end of observations and their encoder.
+type skills struct {
+	core         onpolicy.Parts
+	cfg          *Config
+	judge        *judge
+	encoder      models.Network // nil without latents
+	middle, half tensor.Tensor  // (A), centre and half width of the action bounds; zero Tensors if not needed
+	unitsScope   *tensor.Scope  // owns middle and half
+}
+
+// latents reports whether observations end with a latent.
+func (c *Config) latents() bool { return c.LatentSize > 0 }
 
 // checkLatents refuses spaces that have no room for latents, and settings that do not go with them.
 func (c *Config) checkLatents(sp spaces.Set) error {
@@ -70,7 +80,8 @@ func (c *Config) checkLatents(sp spaces.Set) error {
 	case c.SeparateCritics:
 		return errors.New("amp: \"latent_size\" needs one critic; set \"separate_critics\" to false")
 	case !c.endsWithLatent(sp.Observation):
-		return fmt.Errorf("amp: \"latent_size\" is %d, but the observation space is %v: it must be a vector whose last %d values are "+
+		return fmt.Errorf("amp: \"latent_size\" is %d, but the observation space is %v: it must be a vector whose "+
+			"last %d values are "+
 			"the latent, which wrappers.NewSkills adds", c.LatentSize, sp.Observation, c.LatentSize)
 	case sp.State.Kind != spaces.None && !c.endsWithLatent(sp.State):
 		return fmt.Errorf("amp: \"latent_size\" is %d, but the state space is %v: it must be a vector whose last %d "+
@@ -85,35 +96,36 @@ func (c *Config) endsWithLatent(space spaces.Space) bool {
 }
 
 // probeEncoder runs the encoder once, so that a width that does not fit is an error of New.
-func (a *learner) probeEncoder(s *tensor.Scope) error {
-	if !a.latents() {
+func (a *skills) probeEncoder(s *tensor.Scope) error {
+	if !a.cfg.latents() {
 		return nil
 	}
-	if len(a.HiddenSizes()) > 0 {
+	if len(a.core.HiddenSizes()) > 0 {
 		return errors.New("amp: \"latent_size\" needs networks without memory, which see the latent in every row")
 	}
-	out := a.encoder.Forward(s, models.Inputs{Observations: s.Zeros(1, int64(a.Spaces().AMPObservation.Width()))})
+	out := a.encoder.Forward(s, models.Inputs{Observations: s.Zeros(1, int64(a.core.Spaces().AMPObservation.Width()))})
 	if err := s.Err(); err != nil {
-		return fmt.Errorf("amp: the encoder does not fit AMP observations %v: %w", a.Spaces().AMPObservation, err)
+		return fmt.Errorf("amp: the encoder does not fit AMP observations %v: %w", a.core.Spaces().AMPObservation, err)
 	}
 	if got, want := tensor.Shape(out), int64(a.cfg.LatentSize); len(got) != 2 || got[1] != want {
 		return fmt.Errorf("amp: the encoder's output has shape %v, want (N, %d): \"latent_size\"", got, want)
 	}
-	in := a.ZeroInputs(s)
-	if a.cfg.DiversityLossScale > 0 && a.Core.Policy.Evaluate(s, in, a.Core.Policy.Mode(s, in)).Mean.T == nil {
-		return errors.New("amp: \"diversity_loss_scale\" needs a policy that says the mean of its actions, a Gaussian one; set it to 0")
+	in := a.core.ZeroInputs(s)
+	if a.cfg.DiversityLossScale > 0 && a.core.Policy.Evaluate(s, in, a.core.Policy.Mode(s, in)).Mean.T == nil {
+		return errors.New("amp: \"diversity_loss_scale\" needs a policy that says the mean of its actions, a " +
+			"Gaussian one; set it to 0")
 	}
 	return s.Err()
 }
 
 // latentOf returns the end of observations (n, O) as they were observed: z, (n, L).
-func (a *learner) latentOf(s *tensor.Scope, observations tensor.Tensor) tensor.Tensor {
+func (a *skills) latentOf(s *tensor.Scope, observations tensor.Tensor) tensor.Tensor {
 	l := int64(a.cfg.LatentSize)
-	return s.Narrow(observations, 1, int64(a.Spaces().Observation.Width())-l, l)
+	return s.Narrow(observations, 1, int64(a.core.Spaces().Observation.Width())-l, l)
 }
 
 // withLatent returns rows (n, W) whose last L values are replaced by latents (n, L).
-func (a *learner) withLatent(s *tensor.Scope, rows, latents tensor.Tensor) tensor.Tensor {
+func (a *skills) withLatent(s *tensor.Scope, rows, latents tensor.Tensor) tensor.Tensor {
 	if s.Err() != nil {
 		return tensor.Tensor{}
 	}
@@ -123,7 +135,7 @@ func (a *learner) withLatent(s *tensor.Scope, rows, latents tensor.Tensor) tenso
 // nextValues returns Core.NextValues. With latents the value of what followed a step is V(s', z) for the latent z of
 // that step, even if the environment has drawn another one since (as in Peng et al.'s program).
 func (a *learner) nextValues(s *tensor.Scope) onpolicy.Masks {
-	if !a.latents() {
+	if !a.cfg.latents() {
 		return a.NextValues(s, a.Estimator)
 	}
 	z := a.latentOf(s, a.Rollout.Rows("observations"))
@@ -137,13 +149,13 @@ func (a *learner) nextValues(s *tensor.Scope) onpolicy.Masks {
 
 // likeness returns z·μ(x), (n, 1), of latents (n, L) and AMP observations as the discriminator sees them (n, M): the
 // logarithm of the encoder's von Mises-Fisher density q(z | x), but for a constant (Peng et al. 2022, eq. 12).
-func (a *learner) likeness(s *tensor.Scope, latents, rows tensor.Tensor) tensor.Tensor {
+func (a *skills) likeness(s *tensor.Scope, latents, rows tensor.Tensor) tensor.Tensor {
 	return s.SumKeep(s.Mul(latents, a.encode(s, rows)), -1)
 }
 
 // encode returns μ(x), (n, L), of AMP observations as the discriminator sees them (n, M): points on the unit sphere.
-func (a *learner) encode(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
-	return unit(s, a.encoder.Forward(s, models.Inputs{Observations: a.masked(s, rows)}))
+func (a *skills) encode(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+	return unit(s, a.encoder.Forward(s, models.Inputs{Observations: a.judge.masked(s, rows)}))
 }
 
 // unit returns rows (n, L), each divided by its length.
@@ -159,20 +171,21 @@ func (a *learner) encoderReward(s *tensor.Scope) tensor.Tensor {
 	return s.Reshape(reward, int64(r.Steps()), int64(r.Envs()), 1)
 }
 
-// skillLosses are those that latents add to a minibatch's, scalars: −E[z·μ(x)] of the encoder, or with latent_mode "calm"
-// the own loss that conditional has computed, and of the policy
+// skillLosses are those that latents add to a minibatch's, scalars: −E[z·μ(x)] of the encoder, or with latent_mode
+// "calm" the own loss that conditional has computed, and of the policy
 //
 //	E[(1 − r)²],  r = mean over the action's dimensions of (m(s, z′) − m(s, z))² / (½ − ½·z·z′ + 1e-5)
 //
 // where m is the mean action, scaled and clipped by clippedMean, and z′ a fresh latent. The policy's loss is small if
 // different latents lead to actions that differ as much (Peng et al. 2022, eq. 15, with the squared distance and the
 // clipping of their program).
-func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evaluation, conditional tensor.Tensor) (encoder, diversity tensor.Tensor) {
-	observations := b.Extra[1] // as they were observed
+func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evaluation,
+	conditional tensor.Tensor) (encoder, diversity tensor.Tensor) {
+	observations := b.Raw
 	z := a.latentOf(s, observations)
 	if encoder = conditional; encoder.T == nil {
 		n := a.judgedRows(b)
-		rows := a.scaled(s, a.rows.Float32(s, s.Narrow(b.Extra[0], 0, 0, n)))
+		rows := a.scaled(s, a.rows.Float32(s, s.Narrow(b.Fields["amp_observations"], 0, 0, n)))
 		encoder = s.Neg(s.Mean(a.likeness(s, s.Narrow(z, 0, 0, n), rows)))
 	}
 	if a.cfg.DiversityLossScale == 0 {
@@ -182,7 +195,7 @@ func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evalua
 	other := unit(s, s.Randn(a.Gen, n, l))
 	inputs := b.Inputs
 	inputs.Observations = a.Inputs(s, a.withLatent(s, observations, other), tensor.Tensor{}).Observations
-	mean := a.Core.Policy.Evaluate(s, inputs, b.Actions).Mean
+	mean := a.Policy.Evaluate(s, inputs, b.Actions).Mean
 	between := s.AddScalar(s.MulScalar(s.SumKeep(s.Mul(z, other), -1), -0.5), 0.5+1e-5)
 	moved := s.MeanKeep(s.Square(s.Sub(a.clippedMean(s, mean), a.clippedMean(s, e.Mean))), -1)
 	return encoder, s.Mean(s.Square(s.ScalarSub(1, s.Div(moved, between))))
@@ -190,7 +203,7 @@ func (a *learner) skillLosses(s *tensor.Scope, b onpolicy.Batch, e models.Evalua
 
 // clippedMean scales mean actions (n, A) so that the bounds of each dimension are −1 and 1, and clips them to [−1,
 // 1]. A dimension without finite bounds is clipped but not scaled.
-func (a *learner) clippedMean(s *tensor.Scope, mean tensor.Tensor) tensor.Tensor {
+func (a *skills) clippedMean(s *tensor.Scope, mean tensor.Tensor) tensor.Tensor {
 	if a.half.T != nil {
 		mean = s.Div(s.Sub(mean, a.middle), a.half)
 	}
@@ -199,8 +212,8 @@ func (a *learner) clippedMean(s *tensor.Scope, mean tensor.Tensor) tensor.Tensor
 
 // measureActions computes the scale of clippedMean from the action space. It leaves middle and half zero Tensors if no
 // dimension needs a scale.
-func (a *learner) measureActions() error {
-	space := a.Spaces().Action
+func (a *skills) measureActions() error {
+	space := a.core.Spaces().Action
 	middle, half := make([]float32, space.Width()), make([]float32, space.Width())
 	for j := range half {
 		half[j] = 1
@@ -218,7 +231,7 @@ func (a *learner) measureActions() error {
 	if !needed {
 		return nil
 	}
-	s := tensor.NoGrad().On(a.Device)
+	s := tensor.NoGrad().On(a.core.Device)
 	a.middle, a.half, a.unitsScope = tensor.From(s, middle), tensor.From(s, half), s
 	return s.Err()
 }

@@ -3,25 +3,19 @@ package amp
 import (
 	"context"
 	"math"
-	"math/rand/v2"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
-	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 // skilled returns an agent whose observations end with a latent of 2 dimensions.
 func skilled(t *testing.T, settings map[string]any) *Agent {
 	t.Helper()
-	a, err := New(Options{Spaces: plain, Models: WithSeparateEncoder(MLPs(plain, []int{5}, "tanh"), plain, 2, []int{5}, "tanh"),
+	a := open(t, Options{Spaces: plain, Models: WithSeparateEncoder(MLPs(plain, []int{5}, "tanh"), plain, 2, []int{5},
+		"tanh"),
 		Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(settings), Seed: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
 	return a
 }
 
@@ -31,9 +25,7 @@ func layered(t *testing.T, params []tensor.Parameter) func(x []float64) []float6
 	var p [4][]float64 // weight and bias of two layers
 	for i := range p {
 		values, err := tensor.Float32s(params[i].Tensor)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, x := range values {
 			p[i] = append(p[i], float64(x))
 		}
@@ -66,19 +58,17 @@ func dot(a, b []float64) (sum float64) {
 // The reward is the weighted sum of task, style and max(0, z·μ(x)): with a discount of 0 returns are the rewards.
 func TestEncoderReward(t *testing.T) {
 	agenttest.CheckLive(t)
-	a := skilled(t, map[string]any{"latent_size": 2, "discount_factor": 0, "value_preprocessor": nil, "amp_observation_preprocessor": nil,
-		"task_reward_scale": 0.5, "style_reward_scale": 0.25, "encoder_reward_scale": 3})
+	a := skilled(t, map[string]any{"latent_size": 2, "discount_factor": 0, "value_preprocessor": nil,
+		"amp_observation_preprocessor": nil,
+		"task_reward_scale":            0.5, "style_reward_scale": 0.25, "encoder_reward_scale": 3})
 	l := a.learner
 	w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...)
 	agenttest.Fill(t, a, w)
-	s := tensor.NoGrad().On(l.Device)
-	defer s.Close()
+	s := noGrad(t, l.Device)
 	read := func(field string) []float32 { return tensortest.Float32s(t, s, l.Rollout.Rows(field)) }
 	rows, observations, task := read("amp_observations"), read("observations"), read("rewards")
 	mu := layered(t, l.encoder.Parameters())
-	if err := a.Update(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Update(context.Background()))
 	style, positive := read("style_rewards"), 0
 	for i, got := range read("returns") {
 		x := []float64{float64(rows[3*i]), float64(rows[3*i+1]), float64(rows[3*i+2])}
@@ -99,78 +89,5 @@ func TestEncoderReward(t *testing.T) {
 		if v, ok := figures[tag]; !ok || math.IsNaN(v) {
 			t.Errorf("%q is not tracked", tag)
 		}
-	}
-}
-
-// circle shows points on a circle: what all skills together should do.
-type circle struct{}
-
-func (circle) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
-	var out []float32
-	for range n {
-		angle := 2 * math.Pi * rng.Float64()
-		out = append(out, float32(math.Cos(angle)), float32(math.Sin(angle)))
-	}
-	return out, nil
-}
-
-// Different latents come to do different things, which the encoder can tell: the motion is the action, and the mean of
-// z·μ(x), 0 at first, rises.
-func TestSkillsAreLearned(t *testing.T) {
-	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.Unbounded(2), AMPObservation: spaces.Unbounded(2)}
-	const n = 32
-	a, err := New(Options{Spaces: sp, NumEnvs: n, Models: WithEncoder(MLPs(sp, []int{32}, "tanh"), 2),
-		Motions: circle{}, Seed: 5, Dict: map[string]any{"latent_size": 2, "rollouts": 16, "mini_batches": 4, "learning_rate": 2e-3,
-			"discount_factor": 0, "style_reward_scale": 1, "encoder_reward_scale": 1, "discriminator_batch_size": 128, "motion_dataset_size": 1000}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
-	rng := rand.New(rand.NewPCG(1, 2))
-	observe := func() []float32 {
-		var out []float32
-		z, _ := circle{}.CollectReferenceMotions(n, rng)
-		for i := range n {
-			out = append(out, 1, z[2*i], z[2*i+1])
-		}
-		return out
-	}
-	likeness := func() float64 {
-		a.SetTraining(false)
-		defer a.SetTraining(true)
-		rows := observe()
-		actions, err := a.Act(agents.Observation{Observations: rows})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := tensor.NoGrad().On(a.learner.Device)
-		defer s.Close()
-		z := a.learner.latentOf(s, tensor.From(s, rows, n, 3))
-		got := tensortest.Float32s(t, s, s.Mean(a.learner.likeness(s, z, tensor.From(s, actions, n, 2))))
-		return float64(got[0])
-	}
-	if first := likeness(); math.Abs(first) > 0.4 {
-		t.Errorf("the mean of z·μ(x) is %.2f before", first)
-	}
-	now := observe()
-	for range 16 * 40 {
-		actions, err := a.Act(agents.Observation{Observations: now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		motion := append([]float32(nil), actions...)
-		now = observe()
-		if err := a.Record(agents.Transition{Rewards: make([]float32, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
-			NextObservations: now, AMPObservations: motion}); err != nil {
-			t.Fatal(err)
-		}
-		if a.Ready() {
-			if err := a.Update(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if got := likeness(); got < 0.6 {
-		t.Errorf("the mean of z·μ(x) is %.2f after 40 updates, want at least 0.6", got)
 	}
 }

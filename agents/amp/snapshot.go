@@ -14,7 +14,7 @@ import (
 // Snapshot implements [agents.Snapshotter]. With buffers the snapshot also holds the counts of steps with a low style
 // reward and the motion behind latents.
 func (a *learner) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
-	snap, err := a.Core.Snapshot(opt)
+	snap, err := a.Parts.Snapshot(opt)
 	if err == nil && opt.Buffers {
 		a.termination.snapshot(snap)
 		a.windows.snapshot(snap)
@@ -35,7 +35,7 @@ func (a *learner) Restore(snap *checkpoint.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Core.Restore(snap); err != nil {
+	if err := a.Parts.Restore(snap); err != nil {
 		return err
 	}
 	a.motionLatents = nil
@@ -62,11 +62,14 @@ func (a *learner) checkEncoder(snap *checkpoint.Snapshot) error {
 	}
 	switch shares := models.IsBranch(a.encoder); {
 	case shares && others > 0:
-		return fmt.Errorf("amp: the checkpoint's encoder is a network of its own (%d parameters), and this agent's shares "+
-			"the discriminator's hidden layers: make the models by amp.WithSeparateEncoder, with the checkpoint's layers",
+		return fmt.Errorf("amp: the checkpoint's encoder is a network of its own (%d parameters), and this "+
+			"agent's shares "+
+			"the discriminator's hidden layers: make the models by amp.WithSeparateEncoder, with the checkpoint's "+
+			"layers",
 			others)
 	case !shares && branches:
-		return errors.New("amp: the checkpoint's encoder shares the discriminator's hidden layers, and this agent's is a " +
+		return errors.New("amp: the checkpoint's encoder shares the discriminator's hidden layers, and this " +
+			"agent's is a " +
 			"network of its own: make the models by amp.WithEncoder")
 	}
 	return nil

@@ -10,20 +10,21 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// With termination_style_reward an episode ends where its motion has had a poor style for termination_steps steps in a
-// row (ProtoMotions): a character that lies on the ground or stands still shows the discriminator nothing new, and its
-// next episode begins in a better pose.
+// With termination_style_reward an episode ends if its style reward has been low for termination_steps steps in a row
+// (ProtoMotions). A character that lies on the ground shows the discriminator nothing new. Its next episode begins in a
+// better pose.
 
-// termination counts, for each environment, the last steps in a row whose style reward was below the threshold.
+// termination counts consecutive steps with a low style reward, per environment.
 type termination struct {
-	over  []bool    // (N), whether a count ends with the step being recorded: its episode does, or it shows no transition
+	// (N), whether a count ends with the step being recorded: its episode does, or it shows no transition
+	over  []bool
 	style []float32 // (N), the style rewards of the step recorded last
 	poor  []int64   // (N), the counts
 	ends  []bool    // (N), what Terminations returns
 }
 
-// terminates lets Record count. It is called where the setting is on.
-func (a *learner) terminates() {
+// countPoorSteps lets Record count steps with a low style reward.
+func (a *learner) countPoorSteps() {
 	stage, record := a.StageRecord, a.AfterRecord
 	w := &termination{}
 	a.termination = w
@@ -55,7 +56,7 @@ func (w *termination) allocate(n int) {
 	}
 }
 
-// count goes on by the style rewards of the step recorded last.
+// count updates the counts by the style rewards of the step recorded last.
 func (w *termination) count(threshold float64) {
 	for i, x := range w.style {
 		if w.over[i] || !(float64(x) < threshold) {
@@ -71,24 +72,26 @@ func (a *Agent) Terminates() bool { return a.learner.termination != nil }
 
 // Terminations implements [agents.Terminator]: it names the environments whose style reward has been below
 // termination_style_reward in the last termination_steps steps of the episode.
-func (a *Agent) Terminations() []bool {
-	if !a.guarded.Guard.TryEnter(&callTerminations) {
-		return nil
-	}
-	defer a.guarded.Guard.Leave()
-	w := a.learner.termination
-	if w == nil || !a.learner.Training() {
-		return nil
-	}
+func (a *Agent) Terminations() (ends []bool) {
+	a.serial.TryDo(&callTerminations, func() {
+		if l := a.learner; l.termination != nil && l.Training() {
+			ends = l.termination.end(int64(l.cfg.TerminationSteps))
+		}
+	})
+	return ends
+}
+
+// end returns a mask (N,) of the environments whose count has reached steps.
+func (w *termination) end(steps int64) []bool {
 	for i, n := range w.poor {
-		w.ends[i] = n >= int64(a.learner.cfg.TerminationSteps)
+		w.ends[i] = n >= steps
 	}
 	return w.ends
 }
 
 // ResetHidden implements [agents.Recurrent]. In training it also resets the counts of poor steps.
 func (a *learner) ResetHidden(environments ...int) {
-	a.Core.ResetHidden(environments...)
+	a.Parts.ResetHidden(environments...)
 	if a.termination == nil || !a.Training() {
 		return
 	}
@@ -114,7 +117,8 @@ func (w *termination) restore(snap *checkpoint.Snapshot, n int) (apply func(), e
 	}
 	counts := make([]int64, n)
 	if array, ok := snap.Arrays[layout.PoorSteps]; ok && slices.Equal(array.Shape, []int64{int64(len(counts))}) {
-		if counts, err = array.Int64s(); err == nil && slices.ContainsFunc(counts, func(n int64) bool { return n < 0 }) {
+		if counts, err = array.Int64s(); err == nil && slices.ContainsFunc(counts,
+			func(n int64) bool { return n < 0 }) {
 			err = fmt.Errorf("they are %d", counts)
 		}
 		if err != nil {

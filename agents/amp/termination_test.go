@@ -13,14 +13,14 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// impatient returns an agent that ends episodes after 3 steps with a style reward below ½, whose discriminator's logit is
-// the first AMP feature, so that the style reward is ln(1 + e^x).
+// impatient returns an agent that ends episodes after 3 steps with a style reward below ½, whose discriminator's
+// logit is the first AMP feature, so that the style reward is ln(1 + e^x).
 func impatient(t *testing.T, settings map[string]any) *Agent {
 	t.Helper()
 	settings["termination_style_reward"], settings["termination_steps"] = 0.5, 3
 	settings["amp_observation_preprocessor"] = nil
 	standard := MLPs(plain, []int{5}, "tanh")
-	a, err := New(Options{Spaces: plain, Models: Models{Make: func(seed int64) (Models, error) {
+	a := open(t, Options{Spaces: plain, Models: Models{Make: func(seed int64) (Models, error) {
 		m, err := standard.Make(seed)
 		if err != nil {
 			return m, err
@@ -29,19 +29,14 @@ func impatient(t *testing.T, settings map[string]any) *Agent {
 		m.Discriminator, err = models.NewMLP(models.MLPConfig{Inputs: 3, Outputs: 1}, seed)
 		return m, err
 	}}, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(settings), Seed: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
 	for i, values := range [][]float32{{1, 0, 0}, {0}} {
-		if err := tensor.Write(a.learner.discriminator.Parameters()[i].Tensor, values); err != nil {
-			t.Fatal(err)
-		}
+		must(t, tensor.Write(a.learner.discriminator.Parameters()[i].Tensor, values))
 	}
 	return a
 }
 
-// recorded makes a step in which environment i shows x[i] and, where ended or invalid has it, ends or shows no transition.
+// recorded makes a step in which environment i shows x[i] and, where ended or invalid has it, ends or shows no
+// transition.
 func recorded(t *testing.T, a *Agent, x []float32, ended, invalid []int) {
 	t.Helper()
 	n := len(x)
@@ -49,17 +44,16 @@ func recorded(t *testing.T, a *Agent, x []float32, ended, invalid []int) {
 		t.Fatal(err)
 	}
 	next := agents.Transition{Rewards: make([]float32, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
-		NextObservations: make([]float32, 4*n), FinalObservations: make([]float32, 4*n), AMPObservations: make([]float32, 3*n),
-		Invalid: make([]bool, n)}
+		NextObservations: make([]float32, 4*n), FinalObservations: make([]float32, 4*n),
+		AMPObservations: make([]float32, 3*n),
+		Invalid:         make([]bool, n)}
 	for i, v := range x {
 		next.AMPObservations[3*i], next.AMPObservations[3*i+1] = v, 9
 		next.Terminated[i] = slices.Contains(ended, i) && i%2 == 0
 		next.Truncated[i] = slices.Contains(ended, i) && i%2 == 1
 		next.Invalid[i] = slices.Contains(invalid, i)
 	}
-	if err := a.Record(next); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Record(next))
 }
 
 // poor and fine have a style reward of ln(1 + e^x) below and above ½.
@@ -127,23 +121,20 @@ func TestTerminationsBesideEvaluation(t *testing.T) {
 // The reward that counts is the one of an update by the same discriminator, whose scaler and mask it uses.
 func TestTerminationsByStyle(t *testing.T) {
 	agenttest.CheckLive(t)
-	a := newAgent(t, plain, 2, map[string]any{"termination_style_reward": 0.75, "termination_steps": 1, "discriminator_masked_features": "1"})
-	agenttest.Close(t, a)
+	a := newAgent(t, plain, 2, map[string]any{"termination_style_reward": 0.75, "termination_steps": 1,
+		"discriminator_masked_features": "1"})
 	w := agenttest.NewWorld(plain, agenttest.Seeds(2, 5)...)
 	agenttest.Learn(t, a, w, 3)
 	seen := [2]int{}
 	for range 7 {
-		if err := agenttest.Step(a, w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, agenttest.Step(a, w))
 		style, err := a.StyleRewards(w.Last.AMPObservations)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i, got := range a.Terminations() {
 			want := style[i] < 0.75 && !w.Last.Terminated[i] && !w.Last.Truncated[i]
 			if got != want {
-				t.Errorf("a style reward of %g, ended %v: %v", style[i], w.Last.Terminated[i] || w.Last.Truncated[i], got)
+				t.Errorf("a style reward of %g, ended %v: %v", style[i], w.Last.Terminated[i] || w.Last.Truncated[i],
+					got)
 			}
 			if want {
 				seen[1]++
@@ -166,9 +157,7 @@ func TestTerminationSnapshots(t *testing.T) {
 	recorded(t, a, []float32{poor, poor, fine}, nil, nil)
 	snap := agenttest.Through(t, agenttest.Snapshot(t, a))
 	bare, err := a.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, has := bare.Arrays["rollout/poor_steps"]; has {
 		t.Error("a snapshot without buffers has the counts")
 	}
@@ -178,9 +167,7 @@ func TestTerminationSnapshots(t *testing.T) {
 	}{"buffers": {snap, []bool{true, false, false}}, "no buffers": {bare, []bool{false, false, false}}} {
 		b := impatient(t, map[string]any{"rollouts": 50, "learning_rate": 1e-4})
 		recorded(t, b, []float32{poor, poor, poor}, nil, nil) // which the snapshot replaces
-		if err := b.Restore(test.snap); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Restore(test.snap))
 		recorded(t, b, []float32{poor, poor, poor}, nil, nil)
 		if got := b.Terminations(); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
@@ -203,7 +190,6 @@ func TestTerminationSnapshots(t *testing.T) {
 // An agent that ends no episodes says so, and what cannot be is refused.
 func TestTerminationSettings(t *testing.T) {
 	a := newAgent(t, plain, 1, nil)
-	agenttest.Close(t, a)
 	if a.Terminates() || a.Terminations() != nil {
 		t.Error("without the setting the agent ends episodes")
 	}

@@ -10,13 +10,13 @@ import (
 )
 
 // Update is one iteration of AMP (Peng et al. 2021, algorithm 1) on a complete rollout of T timesteps of N
-// environments: PPO on a combined reward, with a discriminator step beside every policy step.
+// environments: PPO on a combined reward, with a discriminator step in every policy step.
 //
 //  1. collect: fresh reference motion for the motion dataset;
 //  2. standardise and reward: the discriminator's scaler learns, and the discriminator rewards the rollout for its style;
 //  3. estimate: advantages and returns of task and style together;
 //  4. learn, once an epoch: for each minibatch PPO's loss and the discriminator's, and one optimizer step;
-//  5. Conclude, remember and Finish: the scalers learn, the replay buffer takes the policy's motion, the rollout is
+//  5. Conclude, fillReplay and Finish: the scalers learn, the replay buffer takes the policy's motion, the rollout is
 //     emptied.
 //
 // An update that fails, diverges or is cancelled is undone as a whole, so that it can be tried again.
@@ -30,20 +30,18 @@ func (a *learner) Update(ctx context.Context) error {
 		a.standardise(s)
 		style := a.reward(s)
 		var skill tensor.Tensor // what the encoder adds to the reward
-		if a.latents() {
+		if a.cfg.latents() {
 			skill = a.encoderReward(s)
 		}
 		a.estimate(s, style, skill)
-		meter := onpolicy.NewMeter(s, a.meters()...)
+		meter := onpolicy.NewMeter(s, a.figures(new(losses)))
 		if err := s.Err(); err != nil {
 			return err
 		}
 
-		_, alike := a.Draw.(random) // another sampler gives each minibatch rows of its own, which no graph can replay
-		a.Differ = !alike
 		for epoch := range a.cfg.LearningEpochs {
 			a.Draw.Begin(s, epoch)
-			stopped, err := a.Learn(ctx, epoch, meter, a.minibatch, a.fields()...)
+			stopped, err := a.Learn(ctx, epoch, meter, a.minibatch)
 			if err != nil {
 				return err
 			}
@@ -55,25 +53,26 @@ func (a *learner) Update(ctx context.Context) error {
 		}
 
 		more := map[string]tensor.Tensor{"Reward / Style reward (mean)": a.Mean(s, a.ValidOf(s, style))}
-		if a.latents() {
+		if a.cfg.latents() {
 			more["Reward / Encoder reward (mean)"] = a.Mean(s, a.ValidOf(s, skill))
 		}
 		if err := a.Conclude(s, meter, 0, more); err != nil {
 			return err
 		}
-		a.remember(s)
+		a.fillReplay(s)
 		return a.Finish(s)
 	})
 }
 
-// reward returns the style reward of every step, (T, N, 1): the larger, the more the discriminator takes the motion for
-// the reference's. d is its logit.
+// reward returns the style reward of every step, (T, N, 1). It is larger if the discriminator takes the motion for
+// reference motion. d is the discriminator's logit.
 func (a *learner) reward(s *tensor.Scope) tensor.Tensor {
 	all, to := a.Rollout.Rows("amp_observations"), a.Rollout.Rows("style_rewards")
 	a.Portions(s, a.rows.Packed(), int64(a.Rollout.Steps()*a.Rollout.Envs()), func(s *tensor.Scope, span memory.Span) {
 		rows, rewards := all, to
 		if a.rows.Packed() {
-			rows, rewards = a.rows.Float32(s, s.Narrow(all, 0, span.Start, span.Len)), s.Narrow(to, 0, span.Start, span.Len)
+			rows, rewards = a.rows.Float32(s, s.Narrow(all, 0, span.Start, span.Len)), s.Narrow(to, 0, span.Start,
+				span.Len)
 		}
 		rows = concatLatents(s, a.scaled(s, rows), a.conditionOf(s, a.Rollout.Rows("observations")))
 		s.Copy(rewards, a.styleReward(s, a.logits(s, rows)))
@@ -81,8 +80,8 @@ func (a *learner) reward(s *tensor.Scope) tensor.Tensor {
 	return a.Rollout.Tensor("style_rewards")
 }
 
-// styleReward is that of logits (n, 1).
-func (a *learner) styleReward(s *tensor.Scope, logits tensor.Tensor) tensor.Tensor {
+// styleReward returns the style reward (n, 1) of logits (n, 1).
+func (a *judge) styleReward(s *tensor.Scope, logits tensor.Tensor) tensor.Tensor {
 	switch a.cfg.DiscriminatorLoss {
 	case "lsgan": // max(0, 1 − ¼(d − 1)²), Peng et al. 2021, eq. 7
 		return s.ClampMin(s.ScalarSub(1, s.MulScalar(s.Square(s.AddScalar(logits, -1)), 0.25)), 0)
@@ -110,7 +109,8 @@ func (a *learner) estimate(s *tensor.Scope, style, skill tensor.Tensor) {
 	case c.Skrl():
 		m := a.NextValues(s, a.Estimator)
 		if c.Skrl20() { // Record has stored the next values, zero at terminations
-			m = onpolicy.Masks{Next: r.Tensor("next_values"), Bootstrap: s.Ones(tensor.Shape(m.Chain)...), Chain: m.Chain}
+			m = onpolicy.Masks{Next: r.Tensor("next_values"), Bootstrap: s.Ones(tensor.Shape(m.Chain)...),
+				Chain: m.Chain}
 		}
 		s.Copy(task, combined)
 		advantages := gae(combined, r.Tensor("values"), m)
@@ -130,74 +130,80 @@ func (a *learner) estimate(s *tensor.Scope, style, skill tensor.Tensor) {
 	}
 }
 
-// minibatch learns from n rows of the rollout and as many of earlier and of reference motion, with one optimizer step. It
-// stops the pass where the policy has moved further than kl_threshold.
-func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.Meter) (moved tensor.Tensor, stop bool, err error) {
-	if a.calm() {
-		b = a.encodeAgain(s, b)
+// losses are the scalars of a minibatch, as in ppo/update.go; verdict has those of the discriminator.
+type losses struct {
+	policy, value, entropyLoss, bounds, moved, clipped, entropy, norm tensor.Tensor
+	verdict
+	encoder, diversity tensor.Tensor // with latents
+}
+
+// figures are the losses as they are tracked.
+func (a *learner) figures(l *losses) []onpolicy.Figure {
+	track := onpolicy.NewFigure
+	list := []onpolicy.Figure{track("Loss / Policy loss", &l.policy), track("Loss / Value loss", &l.value),
+		track("Loss / Entropy loss", &l.entropyLoss), track("Loss / Bounds loss", &l.bounds),
+		track("Loss / Discriminator loss", &l.loss),
+		track("Policy / KL divergence", &l.moved), track("Policy / Clip fraction", &l.clipped),
+		track("Policy / Entropy", &l.entropy),
+		track("Gradient / Norm", &l.norm), track("Discriminator / Gradient penalty", &l.penalty),
+		track("Discriminator / Accuracy (motion)", &l.motionRight), track("Discriminator / Accuracy (policy)",
+			&l.policyRight),
+		track("Discriminator / Logit (motion)", &l.motionLogit), track("Discriminator / Logit (policy)",
+			&l.policyLogit)}
+	if a.cfg.latents() {
+		list = append(list, track("Loss / Encoder loss", &l.encoder), track("Loss / Diversity loss", &l.diversity))
+	}
+	return list
+}
+
+// minibatch learns from n rows of the rollout and as many of earlier and of reference motion, with one optimizer
+// step. It stops the pass if the policy has moved further than kl_threshold.
+func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.Meter) (moved tensor.Tensor, stop bool,
+	err error) {
+	var encodings tensor.Tensor
+	if a.cfg.calm() {
+		b, encodings = a.encodeAgain(s, b)
 	}
 
 	// PPO's clipped surrogate, as in ppo/update.go.
+	var l losses
+	var kl tensor.Tensor
 	e, predicted := a.Evaluate(s, b)
-	policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
-	moved = a.Divergence(s, b, e, kl)
+	l.policy, kl, l.clipped = s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
+	l.moved = a.Divergence(s, b, e, kl)
 
 	// The critics' losses, and the entropy.
-	valueLoss := a.ValueLoss(s, predicted, b.Values, b.Returns)
+	l.value = a.ValueLoss(s, predicted, b.Values, b.Returns)
 	if a.styleValue != nil {
 		style := b.Learned(s, a.styleValue.Forward(s, b.Of(layout.StyleValue)))
-		valueLoss = s.Add(valueLoss, a.ValueLoss(s, style, b.Extra[1], b.Extra[2]))
+		l.value = s.Add(l.value, a.ValueLoss(s, style, b.Fields["style_values"], b.Fields["style_returns"]))
 	}
-	valueLoss = s.MulScalar(valueLoss, a.cfg.ValueLossScale)
-	entropy, entropyLoss := a.EntropyLoss(s, e)
+	l.value = s.MulScalar(l.value, a.cfg.ValueLossScale)
+	l.entropy, l.entropyLoss = a.EntropyLoss(s, e)
 
-	// The discriminator's loss, and that for means out of bounds where it is on, and the gradient of the sum.
-	d := a.discriminate(s, b)
-	loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(s.Add(policyLoss, entropyLoss), valueLoss), d.loss))
-	figures := []*tensor.Tensor{&policyLoss, &valueLoss, &entropyLoss, &boundsLoss, &clipped, &entropy, &d.loss,
-		&d.penalty, &d.motionRight, &d.policyRight, &d.motionLogit, &d.policyLogit}
-	var encoderLoss, diversityLoss tensor.Tensor
-	if a.latents() {
-		encoderLoss, diversityLoss = a.skillLosses(s, b, e, d.encoder)
-		loss = s.Add(loss, s.Add(s.MulScalar(encoderLoss, a.cfg.EncoderLossScale), s.MulScalar(diversityLoss, a.cfg.DiversityLossScale)))
-		figures = append(figures, &encoderLoss, &diversityLoss)
+	// The discriminator's loss, that for means out of bounds, if it is on, those of latents, and the gradient of the
+	// sum.
+	l.verdict = a.discriminate(s, b, encodings)
+	var loss tensor.Tensor
+	loss, l.bounds = a.BoundsLoss(s, e, s.Add(s.Add(s.Add(l.policy, l.entropyLoss), l.value), l.loss))
+	if a.cfg.latents() {
+		l.encoder, l.diversity = a.skillLosses(s, b, e, l.ownEncoder)
+		loss = s.Add(loss, s.Add(s.MulScalar(l.encoder, a.cfg.EncoderLossScale), s.MulScalar(l.diversity,
+			a.cfg.DiversityLossScale)))
 	}
 	a.Differentiate(s, loss)
-	a.Average(s, b, &kl, &moved, figures...)
+	a.Average(s, b, &kl, &l.moved, a.figures(&l))
 
 	// One step down the gradient, unless the policy has moved too far. The learning rate may follow the divergence.
 	if stop, err := a.TooFar(s, kl); stop || err != nil {
-		return moved, stop, err
+		return l.moved, stop, err
 	}
-	a.step(s)
-	a.NoteStdDev(s, e)
-	tracked := []tensor.Tensor{policyLoss, valueLoss, entropyLoss, boundsLoss, d.loss, moved, clipped, entropy,
-		s.Select(a.Optimizer.Norms, 0, 0), d.penalty, d.motionRight, d.policyRight, d.motionLogit, d.policyLogit}
-	if a.latents() {
-		tracked = append(tracked, encoderLoss, diversityLoss)
-	}
-	meter.Add(s, tracked...)
-	return moved, false, s.Err()
-}
-
-// fields lists the fields of the rollout that a minibatch needs beside PPO's, in the order in which Batch.Extra has
-// them.
-func (a *learner) fields() []string {
-	switch {
-	case a.calm():
-		return []string{"amp_observations", "observations", "windows"}
-	case a.latents():
-		return []string{"amp_observations", "observations"}
-	case a.styleValue == nil:
-		return []string{"amp_observations"}
-	}
-	return []string{"amp_observations", "style_values", "style_returns"}
-}
-
-// step makes one optimizer step of all networks, the discriminator's with its own optimizer where it has one.
-func (a *learner) step(s *tensor.Scope) {
 	if a.Step(s) && a.separate != nil {
 		a.separate.ClipGrad(s)
 		a.separate.Step(s)
 	}
+	a.NoteStdDev(s, e)
+	l.norm = s.Select(a.Optimizer.Norms, 0, 0)
+	meter.Add(s, a.figures(&l))
+	return l.moved, false, s.Err()
 }

@@ -98,19 +98,21 @@ func (w *windows) update(observations []float32, n int) (unknown int) {
 func (a *learner) Act(in agents.Observation) ([]float32, error) {
 	w, rows, width := a.windows, len(in.Observations), a.Spaces().Observation.Width()
 	if w == nil || !a.Training() || rows == 0 || rows%width != 0 || a.NumEnvs() > 0 && rows != a.NumEnvs()*width {
-		return a.Core.Act(in) // it refuses a wrong number of rows
+		return a.Parts.Act(in) // it refuses a wrong number of rows
 	}
 	if i := w.update(in.Observations, rows/width); i >= 0 {
-		return nil, fmt.Errorf("amp: the last %d values of environment %d's observation are a latent that Agent.Latents "+
-			"has not returned since the last update; \"latent_mode\" \"calm\" learns from the motion behind each latent: give "+
+		return nil, fmt.Errorf("amp: the last %d values of environment %d's observation are a latent that "+
+			"Agent.Latents "+
+			"has not returned since the last update; \"latent_mode\" \"calm\" learns from the motion behind each "+
+			"latent: give "+
 			"wrappers.Skills that source, skills.SetSource(agent.Latents)", w.size, i)
 	}
-	return a.Core.Act(in)
+	return a.Parts.Act(in)
 }
 
 // Record implements [agents.Agent]. It looks up the next latents at once, because an update replaces the table.
 func (a *learner) Record(t agents.Transition) error {
-	err := a.Core.Record(t)
+	err := a.Parts.Record(t)
 	if err == nil && a.windows != nil && a.Training() {
 		a.windows.update(t.NextObservations, a.NumEnvs())
 	}
@@ -137,7 +139,8 @@ func (w *windows) restore(snap *checkpoint.Snapshot) (apply func(), err error) {
 	array, has := snap.Arrays[layout.ToldWindows]
 	if w == nil || !has {
 		if _, buffers := snap.Values[layout.Memories]; w != nil && buffers {
-			return nil, fmt.Errorf("amp: the checkpoint's buffers have no %q, the motion behind latents: they are of an "+
+			return nil, fmt.Errorf("amp: the checkpoint's buffers have no %q, the motion behind latents: they are "+
+				"of an "+
 				"earlier gorl's \"latent_mode\" \"calm\"; begin a run with the checkpoint's networks instead "+
 				"(trainer.warm_start)", layout.ToldWindows)
 		}

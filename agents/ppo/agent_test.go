@@ -4,24 +4,52 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
 )
 
 var plain = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2)}
 
 // small are settings of quick updates.
 func small(settings map[string]any) map[string]any {
-	out := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 3, "observation_preprocessor": "RunningStandardScaler",
-		"value_preprocessor": "RunningStandardScaler"}
+	out := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 3,
+		"observation_preprocessor": "RunningStandardScaler",
+		"value_preprocessor":       "RunningStandardScaler"}
 	maps.Copy(out, settings)
 	return out
 }
 
+// newAgent makes an agent of small networks and quick updates.
 func newAgent(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) *Agent {
 	t.Helper()
-	a, err := New(Options{Spaces: sp, Models: MLPs(sp, []int{8}, "tanh"), Dict: small(settings), Seed: seed})
+	return open(t, Options{Spaces: sp, Models: MLPs(sp, []int{8}, "tanh"), Dict: small(settings), Seed: seed})
+}
+
+// open makes an agent and closes it with the test.
+func open(t testing.TB, o Options) *Agent {
+	t.Helper()
+	a, err := New(o)
+	must(t, err)
+	agenttest.Close(t, a)
+	return a
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+}
+
+// noGrad returns a scope without gradients that is closed with the test, withGrad one with gradients.
+func noGrad(t testing.TB, d tensor.Device) *tensor.Scope { return closing(t, tensor.NoGrad().On(d)) }
+
+func withGrad(t testing.TB, d tensor.Device) *tensor.Scope {
+	return closing(t, tensor.NewScope().On(d))
+}
+
+func closing(t testing.TB, s *tensor.Scope) *tensor.Scope {
+	t.Cleanup(s.Close)
+	return s
 }

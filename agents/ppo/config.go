@@ -2,7 +2,9 @@ package ppo
 
 import (
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/recipes"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -20,14 +22,14 @@ func DefaultConfig() Config {
 }
 
 // clone returns a copy that shares no slice with c.
-func (c *Config) clone() Config { return Config{OnPolicy: c.OnPolicy.Clone()} }
+func (c *Config) clone() Config { return Config{OnPolicy: onpolicy.Clone(&c.OnPolicy)} }
 
 // Validate says which setting makes no sense.
 func (c *Config) Validate() error {
 	if err := config.Check(*c, "ppo"); err != nil {
 		return err
 	}
-	return c.OnPolicy.Validate("ppo", 2)
+	return onpolicy.Validate(&c.OnPolicy, "ppo", 2)
 }
 
 // FromDict merges a dictionary of settings, as in skrl's documentation (1.4's names or 2.0's), over the defaults. With
@@ -37,17 +39,13 @@ func FromDict(dict map[string]any, sp spaces.Set) (Config, error) {
 	if v := dict["compatibility"]; v == agents.SKRL2 || v == agents.SKRL21 {
 		c.TimeLimitBootstrap = false
 	}
-	return c, c.merge(dict, sp)
-}
-
-// merge writes the settings of a dictionary over c and checks the result.
-func (c *Config) merge(dict map[string]any, sp spaces.Set) error {
-	own, err := agents.Rename("ppo", dict, sp)
+	own, err := onpolicy.Rename("ppo", dict, sp)
 	if err != nil {
-		return err
+		return c, err
 	}
-	if err := config.Merge(c, own, config.Options{Prefix: "ppo", Hints: agents.Hints()}); err != nil {
-		return err
+	err = config.Merge(&c, own, config.Options{Prefix: "ppo", Hints: recipes.Hints()})
+	if err == nil {
+		err = c.Validate()
 	}
-	return c.Validate()
+	return c, err
 }

@@ -6,12 +6,13 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int) models.Architecture {
+func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int) description.Architecture {
 	t.Helper()
-	a, err := models.NewArchitecture(s, encoder, latent, head, "tanh")
+	a, err := description.NewArchitecture(s, encoder, latent, head, "tanh")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +21,7 @@ func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head 
 
 func TestEvolvableRestore(t *testing.T) {
 	agenttest.CheckLive(t)
-	make := func(policy models.Architecture) *Agent {
+	make := func(policy description.Architecture) *Agent {
 		a, err := New(Options{Spaces: plain, Models: Evolvable(plain, policy, architecture(t, plain.Observation, nil, 0, []int{8}), models.DefaultGaussianConfig()), Dict: small(nil), Seed: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -61,12 +62,12 @@ func TestEvolvableRefuses(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.NewDict(map[string]spaces.Space{"goal": spaces.Unbounded(2), "gripper": spaces.NewDiscrete(3)}), Action: spaces.NewDiscrete(2)}
 	good, other := architecture(t, sp.Observation, nil, 4, []int{8}), architecture(t, spaces.Unbounded(4), nil, 0, []int{8})
 	for want, c := range map[string]struct {
-		policy, value models.Architecture
+		policy, value description.Architecture
 		scaler        string
 	}{
-		"policy: models: the architecture 4→[8] tanh reads 4 columns":        {other, good, ""},
-		"value network: models: the architecture 4→[8] tanh reads 4 columns": {good, other, ""},
-		"at least one part": {models.Architecture{}, good, ""},
+		"policy: description: the architecture 4→[8] tanh reads 4 columns":        {other, good, ""},
+		"value network: description: the architecture 4→[8] tanh reads 4 columns": {good, other, ""},
+		"at least one part": {description.Architecture{}, good, ""},
 		`"observation_preprocessor" scales the choices that the policy network`: {good, good, "RunningStandardScaler"},
 	} {
 		_, err := New(Options{Spaces: sp, Models: Evolvable(sp, c.policy, c.value, models.DefaultGaussianConfig()), Dict: small(map[string]any{"observation_preprocessor": c.scaler})})

@@ -7,6 +7,7 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -82,7 +83,8 @@ func ExampleMLPs() {
 
 // Settings are read from a dictionary under the names of skrl 1.4 or 2.0.
 func ExampleFromDict() {
-	cfg, err := ppo.FromDict(map[string]any{"lambda": 0.9, "learning_rate": 1e-4, "state_preprocessor": "RunningStandardScaler"}, pointSpaces)
+	cfg, err := ppo.FromDict(map[string]any{"lambda": 0.9, "learning_rate": 1e-4,
+		"state_preprocessor": "RunningStandardScaler"}, pointSpaces)
 	fmt.Println(cfg.GAELambda, cfg.LearningRate, cfg.ObservationPreprocessor, cfg.Rollouts, err)
 	// Output: 0.9 [0.0001] RunningStandardScaler 16 <nil>
 }
@@ -97,14 +99,15 @@ func ExampleDefaultConfig() {
 
 // The networks of an agent made from architectures can be evolved; see package pbt/evolution.
 func ExampleEvolvable() {
-	policy, err := models.NewArchitecture(pointSpaces.Observation, nil, 0, []int{32}, "elu")
+	policy, err := description.NewArchitecture(pointSpaces.Observation, nil, 0, []int{32}, "elu")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	value := policy.Clone()
 	value.Head.Hidden = []int{64, 64}
-	agent, err := ppo.New(ppo.Options{Spaces: pointSpaces, Models: ppo.Evolvable(pointSpaces, policy, value, models.DefaultGaussianConfig()), Seed: 1})
+	agent, err := ppo.New(ppo.Options{Spaces: pointSpaces, Models: ppo.Evolvable(pointSpaces, policy, value,
+		models.DefaultGaussianConfig()), Seed: 1})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -120,7 +123,8 @@ func ExampleCNNs() {
 	sp := spaces.Set{Observation: spaces.NewPicture(48, 64, 3), Action: spaces.NewDiscrete(2)}
 	cfg := models.DefaultCNN()
 	cfg.Features = 64
-	agent, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: 2, Models: ppo.CNNs(sp, cfg), Dict: map[string]any{"rollouts": 4}, Seed: 1})
+	agent, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: 2, Models: ppo.CNNs(sp, cfg),
+		Dict: map[string]any{"rollouts": 4}, Seed: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

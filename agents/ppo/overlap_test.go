@@ -15,32 +15,21 @@ import (
 func TestOverlapSurrogate(t *testing.T) {
 	agenttest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
-	agent, err := New(Options{Spaces: sp, NumEnvs: 4, Models: MLPs(sp, []int{8}, "tanh"), Seed: 1, Dict: map[string]any{
-		"rollouts": 16, "learning_epochs": 1, "mini_batches": 1, "learning_rate": 0.05, "grad_norm_clip": 0, "overlap": true,
+	agent := open(t, Options{Spaces: sp, NumEnvs: 4, Models: MLPs(sp, []int{8}, "tanh"), Seed: 1, Dict: map[string]any{
+		"rollouts": 16, "learning_epochs": 1, "mini_batches": 1, "learning_rate": 0.05, "grad_norm_clip": 0,
+		"overlap":                  true,
 		"observation_preprocessor": "RunningStandardScaler"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, agent)
 	w := agenttest.NewWorld(sp, agenttest.Seeds(3, 4)...)
 	for round := range 4 {
 		agenttest.Fill(t, agent, w)
 		acted, err := agenttest.Snapshot(t, agent).Arrays["rollout/log_prob"].Float32s()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := agent.Update(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, agent.Update(context.Background()))
 		agent.Tracked(func(string, float64) {})
-		if err := agent.Wait(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, agent.Wait(context.Background()))
 		read := func(field string) []float32 {
 			x, err := tensor.Float32s(agent.learner.Rollout.Tensor(field))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return x
 		}
 		before, advantages := read("log_prob_before"), read("advantages")

@@ -54,10 +54,13 @@ type recipe struct {
 func (r *recipe) dict() map[string]any {
 	s := r.Settings
 	d := map[string]any{
-		"rollouts": r.Steps, "learning_epochs": s.Epochs, "mini_batches": s.Minibatches, "learning_rate": s.LR, "discount_factor": s.Gamma,
-		"gae_lambda": s.Lambda, "ratio_clip": s.Clip, "value_clip": 0.0, "value_loss_scale": s.VFCoef, "entropy_loss_scale": s.EntCoef,
-		"grad_norm_clip": s.MaxGradNorm, "adam_epsilon": s.Eps, "adam_betas": s.Betas, "advantage_normalization": s.Normalize,
-		"time_limit_bootstrap": s.Bootstrap,
+		"rollouts": r.Steps, "learning_epochs": s.Epochs, "mini_batches": s.Minibatches, "learning_rate": s.LR,
+		"discount_factor": s.Gamma,
+		"gae_lambda":      s.Lambda, "ratio_clip": s.Clip, "value_clip": 0.0, "value_loss_scale": s.VFCoef,
+		"entropy_loss_scale": s.EntCoef,
+		"grad_norm_clip":     s.MaxGradNorm, "adam_epsilon": s.Eps, "adam_betas": s.Betas,
+		"advantage_normalization": s.Normalize,
+		"time_limit_bootstrap":    s.Bootstrap,
 	}
 	if s.Half {
 		d["value_loss_scale"] = 0.5 * s.VFCoef
@@ -93,30 +96,23 @@ func (r *recipe) agent(t *testing.T) (*Agent, *told) {
 		sp.Action = spaces.NewDiscrete(actions)
 	}
 	policy, value, err := models.ActorCritic(sp, []int{8, 8}, "tanh", models.DefaultGaussianConfig(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &told{Policy: policy}
-	a, err := New(Options{Spaces: sp, NumEnvs: r.Envs, Models: Models{Policy: p, Value: value}, Dict: r.dict(), Seed: r.Seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, err := New(Options{Spaces: sp, NumEnvs: r.Envs, Models: Models{Policy: p, Value: value}, Dict: r.dict(),
+		Seed: r.Seed})
+	must(t, err)
 	if notes := a.Plan(r.TotalUpdates * r.Steps); notes != nil {
 		t.Errorf("%q", notes)
 	}
 	snap, err := a.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, x := range r.Init {
 		if !slices.Equal(snap.Arrays[name].Shape, shape(x)) {
 			t.Fatalf("%s has shape %v, want %v", name, snap.Arrays[name].Shape, x.Shape)
 		}
 		snap.Arrays[name] = checkpoint.ArrayFloat32(shape(x), x.Float32s())
 	}
-	if err := a.Restore(snap); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Restore(snap))
 	return a, p
 }
 
@@ -164,13 +160,9 @@ func (r *recipe) collect(t *testing.T, a *Agent, p *told, rollout map[string][]f
 // learning rate that falls with the updates, one limit for all gradients.
 func TestRecipes(t *testing.T) {
 	data, err := os.ReadFile("testdata/recipes.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var cases map[string]*recipe
-	if err := json.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &cases))
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		t.Run(name, func(t *testing.T) {
 			r := cases[name]
@@ -181,19 +173,13 @@ func TestRecipes(t *testing.T) {
 			for k, u := range r.Updates {
 				r.collect(t, a, p, u.Rollout)
 				compare.Scalar("learning rate", a.LearningRate(), u.LearningRate)
-				if err := a.Update(context.Background()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, a.Update(context.Background()))
 				snap, err := a.Snapshot(agents.SnapshotOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				moved := 0.0
 				for _, name := range slices.Sorted(maps.Keys(u.Parameters)) {
 					got, err := snap.Arrays[name].Float32s()
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					golden.Compare(compare, name, got, u.Parameters[name])
 					moved = max(moved, golden.Error(got, r.Init[name].Data))
 				}
@@ -209,27 +195,19 @@ func TestRecipes(t *testing.T) {
 func (r *recipe) sameOrders(t *testing.T, a *Agent) {
 	t.Helper()
 	state, err := a.learner.Gen.State()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gen, err := tensor.NewGenerator(0, a.learner.Device)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer gen.Close()
-	if err := gen.SetState(state); err != nil {
-		t.Fatal(err)
-	}
-	s := tensor.NoGrad().On(a.learner.Device)
-	defer s.Close()
+	must(t, gen.SetState(state))
+	s := noGrad(t, a.learner.Device)
 	for _, u := range r.Updates {
 		for _, want := range u.Orders {
 			got := make([]int64, len(want))
-			if err := tensor.Read(s.RandPerm(gen, int64(len(want))), got); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tensor.Read(s.RandPerm(gen, int64(len(want))), got))
 			if !slices.Equal(got, want) {
-				t.Skipf("this libtorch shuffles as %v, PyTorch 1.13, with which the golden numbers were made, as %v", got, want)
+				t.Skipf("this libtorch shuffles as %v, PyTorch 1.13, with which the golden numbers were made, as %v",
+					got, want)
 			}
 		}
 	}

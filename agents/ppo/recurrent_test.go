@@ -40,7 +40,7 @@ func halves(policy, value models.RecurrentLayer) func(seed int64) (models.Policy
 }
 
 func sharedRNN(seed int64) (models.Policy, models.Network, error) {
-	net := func(in, out int, memory models.RecurrentLayer) *models.MLP {
+	net := func(in, out int, memory models.RecurrentLayer) *models.Net {
 		m, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, Recurrent: memory}, seed)
 		if err != nil {
 			panic(err)
@@ -66,11 +66,7 @@ func newRecurrent(t testing.TB, m Models, settings map[string]any) *Agent {
 	for k, v := range settings {
 		all[k] = v
 	}
-	a, err := New(Options{Spaces: plain, NumEnvs: envs, Models: m, Dict: all, Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
+	a := open(t, Options{Spaces: plain, NumEnvs: envs, Models: m, Dict: all, Seed: 3})
 	return a
 }
 
@@ -101,9 +97,7 @@ func TestSequences(t *testing.T) {
 			a := newRecurrent(t, m, nil)
 			w := agenttest.NewWorld(plain, agenttest.Seeds(2, envs)...)
 			agenttest.Learn(t, a, w, 2)
-			if err := agenttest.Advance(a, w, 6); err != nil {
-				t.Fatal(err)
-			}
+			must(t, agenttest.Advance(a, w, 6))
 			a.ResetHidden()
 			agenttest.Fill(t, a, w)
 			if w.Ended < 4 {
@@ -152,9 +146,7 @@ func TestSequences(t *testing.T) {
 			if orders[0] == orders[1] {
 				t.Error("two epochs have the same order")
 			}
-			if err := a.Update(context.Background()); err != nil {
-				t.Error(err)
-			}
+			must(t, a.Update(context.Background()))
 		})
 	}
 }
@@ -167,8 +159,7 @@ func TestFinalValuesRemember(t *testing.T) {
 			agenttest.CheckLive(t)
 			a := newRecurrent(t, remembering[name], map[string]any{"rollouts": 16, "observation_preprocessor": nil})
 			w := agenttest.NewWorld(plain, agenttest.Seeds(4, envs)...)
-			s := tensor.NoGrad().On(a.learner.Device)
-			defer s.Close()
+			s := noGrad(t, a.learner.Device)
 			byHand := func(episode []float32) float32 {
 				n := len(episode) / 4
 				in := models.Inputs{Observations: tensor.From(s, episode, int64(n), 4),
@@ -182,9 +173,7 @@ func TestFinalValuesRemember(t *testing.T) {
 				for i := range envs {
 					episodes[i] = append(episodes[i], w.Now().Observations[4*i:4*i+4]...)
 				}
-				if err := agenttest.Step(a, w); err != nil {
-					t.Fatal(err)
-				}
+				must(t, agenttest.Step(a, w))
 				final := tensortest.Float32s(t, s, a.learner.Rollout.At("final_values", step))
 				for i := range envs {
 					if w.Last.Truncated[i] && !w.Last.Terminated[i] {
@@ -198,7 +187,7 @@ func TestFinalValuesRemember(t *testing.T) {
 				}
 			}
 			before := agenttest.Snapshot(t, a)
-			next := tensortest.Float32s(t, s, a.learner.ValueOf(s, tensor.From(s, w.Now().Observations, envs, 4),
+			next := tensortest.Float32s(t, s, a.learner.ValuesOf(s, a.learner.Estimator, tensor.From(s, w.Now().Observations, envs, 4),
 				tensor.Tensor{}))
 			for i := range envs {
 				near(t, "value of what follows", next[i], float64(byHand(append(episodes[i],
@@ -220,15 +209,11 @@ func TestEvaluationRemembers(t *testing.T) {
 	agenttest.CheckLive(t)
 	a := newRecurrent(t, remembering["both"], map[string]any{"observation_preprocessor": nil})
 	w := agenttest.NewWorld(plain, agenttest.Seeds(4, envs)...)
-	if err := agenttest.Advance(a, w, 5); err != nil {
-		t.Fatal(err)
-	}
+	must(t, agenttest.Advance(a, w, 5))
 	act := func() []float32 {
 		t.Helper()
 		actions, err := a.Act(w.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return slices.Clone(actions)
 	}
 	a.SetTraining(false)
@@ -238,15 +223,14 @@ func TestEvaluationRemembers(t *testing.T) {
 	}
 	transition := w.Clone().Step(second)
 	transition.Terminated, transition.Truncated = []bool{false, true, false}, []bool{false, false, true}
-	if err := a.Record(transition); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Record(transition))
 	third := act()
 	if slices.Equal(third[:2], first[:2]) || !slices.Equal(third[2:], first[2:]) {
 		t.Errorf("behind ends in environments 1 and 2 the actions are %v, at the beginning %v", third, first)
 	}
 	a.ResetHidden(1)
-	if fourth := act(); !slices.Equal(fourth[2:4], first[2:4]) || slices.Equal(fourth[:2], first[:2]) || slices.Equal(fourth[4:], first[4:]) {
+	if fourth := act(); !slices.Equal(fourth[2:4], first[2:4]) || slices.Equal(fourth[:2], first[:2]) ||
+		slices.Equal(fourth[4:], first[4:]) {
 		t.Errorf("behind a reset of environment 1 the actions are %v, at the beginning %v", fourth, first)
 	}
 	a.ResetHidden()
@@ -254,9 +238,7 @@ func TestEvaluationRemembers(t *testing.T) {
 		t.Errorf("behind a reset the actions are %v, at the beginning %v", again, first)
 	}
 	a.SetTraining(true)
-	if err := agenttest.Advance(a, w, 5); err != nil {
-		t.Error(err)
-	}
+	must(t, agenttest.Advance(a, w, 5))
 }
 
 func TestRecurrentErrors(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -33,22 +34,19 @@ type history struct {
 func collect(t *testing.T, a *Agent, w *agenttest.World, n int, resets ...int) history {
 	t.Helper()
 	value := func(obs, states []float32) []float32 {
-		s := tensor.NoGrad().On(a.learner.Device)
-		defer s.Close()
+		s := noGrad(t, a.learner.Device)
 		x := tensor.From(s, obs, int64(n), int64(len(obs)/n))
 		var y tensor.Tensor
 		if len(states) > 0 {
 			y = tensor.From(s, states, int64(n), int64(len(states)/n))
 		}
-		return tensortest.Float32s(t, s, a.learner.ValueOf(s, x, y))
+		return tensortest.Float32s(t, s, a.learner.ValuesOf(s, a.learner.Estimator, x, y))
 	}
 	var h history
 	for !a.Ready() {
 		in := w.Now()
 		h.values = append(h.values, value(in.Observations, in.States))
-		if err := agenttest.Step(a, w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, agenttest.Step(a, w))
 		tr := w.Last
 		h.transitions = append(h.transitions, tr)
 		h.next = append(h.next, value(tr.NextObservations, tr.NextStates))
@@ -118,18 +116,17 @@ func TestAdvantages(t *testing.T) {
 		bootstrap := test.bootstrap
 		t.Run(name, func(t *testing.T) {
 			agenttest.CheckLive(t)
-			sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(2), Action: spaces.NewBox(-2, 2, 1)}
-			a := newAgent(t, sp, 1, map[string]any{"rollouts": steps, "learning_epochs": 1, "mini_batches": 1, "discount_factor": gamma, "gae_lambda": lambda,
+			sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(2), Action: spaces.NewBox(-2,
+				2, 1)}
+			a := newAgent(t, sp, 1, map[string]any{"rollouts": steps, "learning_epochs": 1, "mini_batches": 1,
+				"discount_factor": gamma, "gae_lambda": lambda,
 				"time_limit_bootstrap": bootstrap, "value_preprocessor": nil})
-			agenttest.Close(t, a)
 			w := agenttest.NewWorld(sp, agenttest.Seeds(1, n)...)
 			h := collect(t, a, w, n, test.resets...)
 			if w.Ended < 10 {
 				t.Fatalf("only %d episodes ended", w.Ended)
 			}
-			if err := a.Update(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, a.Update(context.Background()))
 			var advantages [n][]float64
 			var sum, square float64
 			for i := range n {
@@ -145,9 +142,9 @@ func TestAdvantages(t *testing.T) {
 				}
 			}
 			std := math.Sqrt(square / (n*steps - 1))
-			s := tensor.NoGrad().On(a.learner.Device)
-			defer s.Close()
-			gotA, gotR := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("advantages")), tensortest.Float32s(t, s, a.learner.Rollout.Tensor("returns"))
+			s := noGrad(t, a.learner.Device)
+			gotA, gotR := tensortest.Float32s(t, s, a.learner.Rollout.Tensor("advantages")), tensortest.Float32s(t, s,
+				a.learner.Rollout.Tensor("returns"))
 			for k := range steps {
 				for i := range n {
 					near(t, "advantage", gotA[k*n+i], (advantages[i][k]-mean)/(std+1e-8))
@@ -163,25 +160,25 @@ func TestAdvantages(t *testing.T) {
 func TestMinibatchesCoverRollout(t *testing.T) {
 	agenttest.CheckLive(t)
 	a := newAgent(t, plain, 1, map[string]any{"rollouts": 7, "mini_batches": 4, "observation_preprocessor": nil})
-	agenttest.Close(t, a)
 	agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...))
 	const n = 7 * 3
-	s := tensor.NoGrad().On(a.learner.Device)
-	defer s.Close()
+	s := noGrad(t, a.learner.Device)
 	ids := make([]float32, n)
 	for i := range ids {
 		ids[i] = float32(i)
 	}
 	s.Copy(a.learner.Rollout.Rows("advantages"), tensor.From(s, ids, n, 1))
 	s.Copy(a.learner.Rollout.Rows("returns"), tensor.From(s, ids, n, 1))
-	observations, actions := tensortest.Float32s(t, s, a.learner.Rollout.Rows("observations")), tensortest.Float32s(t, s, a.learner.Rollout.Rows("actions"))
+	observations, actions := tensortest.Float32s(t, s, a.learner.Rollout.Rows("observations")), tensortest.Float32s(t,
+		s, a.learner.Rollout.Rows("actions"))
 	var orders [2][]float32
 	for epoch := range orders {
 		var sizes []int64
 		for b := range a.learner.Epoch(s, epoch) {
 			sizes = append(sizes, b.Rows)
 			batch := tensortest.Float32s(t, s, b.Advantages)
-			returns, obs, act := tensortest.Float32s(t, s, b.Returns), tensortest.Float32s(t, s, b.Inputs.Observations), tensortest.Float32s(t, s, b.Actions)
+			returns, obs, act := tensortest.Float32s(t, s, b.Returns), tensortest.Float32s(t, s,
+				b.Inputs.Observations), tensortest.Float32s(t, s, b.Actions)
 			for i, id := range batch {
 				k := int(id)
 				if returns[i] != id || obs[4*i+3] != observations[4*k+3] || act[2*i+1] != actions[2*k+1] {
@@ -212,71 +209,18 @@ func TestMinibatchesCoverRollout(t *testing.T) {
 	}
 }
 
-// The value loss is the larger of the clipped and the free one, of each row; skrl's the clipped one alone.
-func TestValueLoss(t *testing.T) {
-	old := []float32{0, 0, 0, 1, 1, 1}
-	predicted := []float32{0.1, 0.9, -0.9, 1.05, 3, -2}
-	returns := []float32{1, 1, 1, 1, 0.5, 2}
-	for name, test := range map[string]struct {
-		settings map[string]any
-		loss     func(free, clipped float64) float64
-	}{
-		"default":    {map[string]any{"value_clip": 0.3}, math.Max},
-		"skrl":       {map[string]any{"value_clip": 0.3, "compatibility": agents.SKRL2}, func(_, clipped float64) float64 { return clipped }},
-		"no clip":    {map[string]any{"value_clip": 0.0}, func(free, _ float64) float64 { return free }},
-		"older name": {map[string]any{"clip_predicted_values": false}, func(free, _ float64) float64 { return free }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := newAgent(t, plain, 1, test.settings)
-			agenttest.Close(t, a)
-			want := 0.0
-			for i := range old {
-				o, p, r := float64(old[i]), float64(predicted[i]), float64(returns[i])
-				near := o + math.Min(math.Max(p-o, -0.3), 0.3)
-				want += test.loss((r-p)*(r-p), (r-near)*(r-near)) / float64(len(old))
-			}
-			s := tensor.NewScope().On(a.learner.Device)
-			defer s.Close()
-			loss := a.learner.ValueLoss(s, tensor.From(s, predicted, 6, 1), tensor.From(s, old, 6, 1), tensor.From(s, returns, 6, 1))
-			near(t, "loss", tensortest.Float32s(t, s, loss)[0], want)
-		})
-	}
-}
-
-// The entropy of an action is the sum over its dimensions; skrl averages them.
-func TestEntropy(t *testing.T) {
-	for name, test := range map[string]struct {
-		settings map[string]any
-		want     float64
-	}{
-		"default": {map[string]any{"entropy_loss_scale": 0.1}, 2 * 0.5 * math.Log(2*math.Pi*math.E)},
-		"skrl":    {map[string]any{"entropy_loss_scale": 0.1, "compatibility": agents.SKRL2}, 0.5 * math.Log(2*math.Pi*math.E)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := newAgent(t, plain, 1, test.settings)
-			agenttest.Close(t, a)
-			s := tensor.NewScope().On(a.learner.Device)
-			defer s.Close()
-			in := models.Inputs{Observations: s.Zeros(5, 4)}
-			entropy, loss := a.learner.EntropyLoss(s, a.learner.Policy.Evaluate(s, in, s.Zeros(5, 2)))
-			near(t, "entropy", tensortest.Float32s(t, s, entropy)[0], test.want)
-			near(t, "loss", tensortest.Float32s(t, s, loss)[0], -0.1*test.want)
-		})
-	}
-}
-
 // An update passes over the rollout learning_epochs × mini_batches times, or stops where the policy has moved too far.
 func TestKLThreshold(t *testing.T) {
 	steps := func(settings map[string]any) int64 {
 		a := newAgent(t, plain, 1, settings)
-		agenttest.Close(t, a)
 		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
 		return a.learner.Optimizer.Steps
 	}
 	if n := steps(map[string]any{"learning_epochs": 5, "mini_batches": 3}); n != 15 {
 		t.Errorf("%d optimizer steps, want 15", n)
 	}
-	if n := steps(map[string]any{"learning_epochs": 5, "mini_batches": 3, "kl_threshold": 1e-3, "learning_rate": 0.05}); n < 1 || n > 3 {
+	if n := steps(map[string]any{"learning_epochs": 5, "mini_batches": 3, "kl_threshold": 1e-3,
+		"learning_rate": 0.05}); n < 1 || n > 3 {
 		t.Errorf("%d optimizer steps before the policy has moved too far, want 1 to 3", n)
 	}
 }
@@ -284,7 +228,6 @@ func TestKLThreshold(t *testing.T) {
 // One learning rate and one clip a network are applied to each.
 func TestRatesPerNetwork(t *testing.T) {
 	a := newAgent(t, plain, 1, map[string]any{"learning_rate": []any{1e-3, 1e-2}, "grad_norm_clip": []any{0.5, 2.0}})
-	agenttest.Close(t, a)
 	check := func(rates, clips [2]float64) {
 		t.Helper()
 		for i := range 2 {
@@ -297,16 +240,15 @@ func TestRatesPerNetwork(t *testing.T) {
 		}
 	}
 	check([2]float64{1e-3, 1e-2}, [2]float64{0.5, 2})
-	if err := a.SetHyperparameters(map[string]float64{"learning_rate": 2e-3, "grad_norm_clip": 0.25}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.SetHyperparameters(map[string]float64{"learning_rate": 2e-3, "grad_norm_clip": 0.25}))
 	check([2]float64{2e-3, 2e-2}, [2]float64{0.25, 1})
 
 	// A schedule changes all rates, or the policy's alone.
 	for networks, want := range map[string][2]float64{"all": {5e-4, 5e-3}, "policy": {5e-4, 1e-2}} {
-		c := newAgent(t, plain, 1, map[string]any{"learning_rate": []any{1e-3, 1e-2}, "learning_rate_scheduler": "LinearLR",
-			"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.0, "total_iters": 2}, "learning_rate_scheduler_networks": networks})
-		agenttest.Close(t, c)
+		c := newAgent(t, plain, 1, map[string]any{"learning_rate": []any{1e-3, 1e-2},
+			"learning_rate_scheduler": "LinearLR",
+			"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.0,
+				"total_iters": 2}, "learning_rate_scheduler_networks": networks})
 		agenttest.Learn(t, c, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
 		for i, g := range c.learner.Optimizer.Groups {
 			if math.Abs(g.LearningRate-want[i]) > 1e-12 {
@@ -317,72 +259,18 @@ func TestRatesPerNetwork(t *testing.T) {
 
 	// A policy that stands still while the value learns.
 	b := newAgent(t, plain, 1, map[string]any{"learning_rate": []any{1e-30, 1e-2}})
-	agenttest.Close(t, b)
 	before := agenttest.Parameters(t, b)
 	agenttest.Learn(t, b, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
 	after := agenttest.Parameters(t, b)
-	if before["policy/net.0.weight"][0] != after["policy/net.0.weight"][0] || before["value/net.0.weight"][0] == after["value/net.0.weight"][0] {
+	if before["policy/net.0.weight"][0] != after["policy/net.0.weight"][0] ||
+		before["value/net.0.weight"][0] == after["value/net.0.weight"][0] {
 		t.Error("learning rates of policy and value are not their own")
-	}
-}
-
-// shared builds a policy and a value on one trunk.
-func shared(t *testing.T, sp spaces.Set) Models {
-	t.Helper()
-	mlp := func(in, out int, hidden []int, seed int64) models.Network {
-		m, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, Hidden: hidden, Activation: "tanh"}, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
-	}
-	dist, err := models.NewGaussian(sp.Action, models.DefaultGaussianConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := models.NewShared(mlp(sp.Observation.Width(), 16, []int{16}, 1), mlp(16, sp.Action.Width(), nil, 2), mlp(16, 1, nil, 3), dist)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Models{Policy: m.Policy(), Value: m.Value()}
-}
-
-// A policy and a value on one trunk learn.
-func TestSharedTrunkLearns(t *testing.T) {
-	agenttest.CheckLive(t)
-	a, err := New(Options{Spaces: plain, Models: shared(t, plain), Dict: small(map[string]any{"learning_rate": 1e-2, "rollouts": 16, "value_loss_scale": 0.5}), Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
-	w := agenttest.NewWorld(plain, agenttest.Seeds(1, 8)...)
-	var means []float64
-	for range 40 {
-		sum, n := 0.0, 0
-		for !a.Ready() {
-			if err := agenttest.Step(a, w); err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range w.Last.Rewards {
-				sum, n = sum+float64(r), n+1
-			}
-		}
-		means = append(means, sum/float64(n))
-		if err := a.Update(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	first, last := means[0], (means[37]+means[38]+means[39])/3
-	t.Logf("mean reward %.2f, after 40 updates %.2f", first, last)
-	if last < first+0.8 {
-		t.Errorf("mean reward %.2f, after 40 updates %.2f", first, last)
 	}
 }
 
 // What an update tracks.
 func TestTracked(t *testing.T) {
 	a := newAgent(t, plain, 1, map[string]any{"entropy_loss_scale": 0.01, "learning_rate_scheduler": "KLAdaptiveLR"})
-	agenttest.Close(t, a)
 	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
 	got := map[string]float64{}
 	last := ""
@@ -392,7 +280,8 @@ func TestTracked(t *testing.T) {
 		}
 		got[tag], last = v, tag
 	})
-	for _, tag := range []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss", "Policy / Standard deviation", "Learning / Learning rate",
+	for _, tag := range []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss",
+		"Policy / Standard deviation", "Learning / Learning rate",
 		"Policy / KL divergence", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm"} {
 		if v, ok := got[tag]; !ok || math.IsNaN(v) {
 			t.Errorf("%q is not tracked", tag)
@@ -401,64 +290,12 @@ func TestTracked(t *testing.T) {
 	a.Tracked(func(tag string, _ float64) { t.Errorf("%q is tracked twice", tag) })
 }
 
-// A rollout of pictures, and a checkpoint of it, hold one byte a value; a minibatch has the numbers.
-func TestPicturesAreBytes(t *testing.T) {
-	agenttest.CheckLive(t)
-	sp := spaces.Set{Observation: spaces.NewPicture(5, 4, 3), Action: spaces.NewBox(-1, 1, 1)}
-	cfg := models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 2, Kernel: 2}}, Features: 4, Activation: "tanh"}
-	a, err := New(Options{Spaces: sp, NumEnvs: 3, Models: CNNs(sp, cfg), Dict: map[string]any{"rollouts": 4, "mini_batches": 2}, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Close(t, a)
-	w := agenttest.NewWorld(sp, agenttest.Seeds(1, 3)...)
-	var seen []float32
-	for !a.Ready() {
-		seen = append(seen, w.Now().Observations...)
-		if err := agenttest.Step(a, w); err != nil {
-			t.Fatal(err)
-		}
-	}
-	snap, err := a.Snapshot(agents.SnapshotOptions{Buffers: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	kept, err := snap.Bytes("rollout/observations", 4, 3, 60)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, x := range seen {
-		if float32(kept[i]) != x {
-			t.Fatalf("value %d is kept as %d, want %g", i, kept[i], x)
-		}
-	}
-	s := tensor.NoGrad().On(a.learner.Device)
-	defer s.Close()
-	rows, sum := int64(0), 0.0
-	for b := range a.learner.Epoch(s, 0) {
-		rows += b.Rows
-		if got := tensor.TypeOf(b.Inputs.Observations); got != tensor.Float32 {
-			t.Errorf("a minibatch has %v", got)
-		}
-		for _, x := range tensortest.Float64s(t, s, b.Inputs.Observations) {
-			sum += x
-		}
-	}
-	want := 0.0
-	for _, x := range seen {
-		want += float64(x)
-	}
-	if rows != 12 || sum != want {
-		t.Errorf("%d rows whose values add up to %g, want 12 and %g", rows, sum, want)
-	}
-}
-
 // With momentum μ the second of two steps down nearly the same gradient is 1 + μ times as long as the first.
 func TestSGDMomentum(t *testing.T) {
 	moved := func(momentum float64) float64 {
-		a := newAgent(t, plain, 1, map[string]any{"optimizer": "sgd", "sgd_momentum": momentum, "learning_rate": 1e-4, "learning_epochs": 2,
-			"mini_batches": 1, "grad_norm_clip": 0})
-		agenttest.Close(t, a)
+		a := newAgent(t, plain, 1, map[string]any{"optimizer": "sgd", "sgd_momentum": momentum, "learning_rate": 1e-4,
+			"learning_epochs": 2,
+			"mini_batches":    1, "grad_norm_clip": 0})
 		before := agenttest.Parameters(t, a)["value/net.2.weight"]
 		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 1)
 		sum := 0.0
@@ -469,5 +306,26 @@ func TestSGDMomentum(t *testing.T) {
 	}
 	if got := moved(0.9) / moved(0); math.Abs(got-1.45) > 0.02 {
 		t.Errorf("with momentum 0.9 two steps are %.3f times as long as without, want 2.9 / 2", got)
+	}
+}
+
+// A rollout of pictures, and a checkpoint of it, hold one byte a value.
+func TestPicturesAreBytes(t *testing.T) {
+	agenttest.CheckLive(t)
+	sp := spaces.Set{Observation: spaces.NewPicture(5, 4, 3), Action: spaces.NewBox(-1, 1, 1)}
+	cfg := models.CNNConfig{Convolutions: []description.Convolution{{Channels: 2, Kernel: 2}}, Features: 4, Activation: "tanh"}
+	a := open(t, Options{Spaces: sp, NumEnvs: 3, Models: CNNs(sp, cfg), Dict: map[string]any{"rollouts": 4}, Seed: 1})
+	w := agenttest.NewWorld(sp, agenttest.Seeds(1, 3)...)
+	var seen []float32
+	for !a.Ready() {
+		seen = append(seen, w.Now().Observations...)
+		must(t, agenttest.Step(a, w))
+	}
+	kept, err := agenttest.Snapshot(t, a).Bytes("rollout/observations", 4, 3, 60)
+	must(t, err)
+	for i, x := range seen {
+		if float32(kept[i]) != x {
+			t.Fatalf("value %d is kept as %d, want %g", i, kept[i], x)
+		}
 	}
 }

@@ -18,9 +18,7 @@ import (
 func (a *learner) Update(ctx context.Context) error {
 	return a.Attempt(ctx, func(s *tensor.Scope) error {
 		a.estimate(s)
-		meter := onpolicy.NewMeter(s, "Loss / Policy loss", "Loss / Value loss", "Loss / Entropy loss",
-			"Loss / Bounds loss", "Policy / KL divergence",
-			"Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm")
+		meter := onpolicy.NewMeter(s, new(losses).figures())
 		if err := s.Err(); err != nil {
 			return err
 		}
@@ -68,9 +66,26 @@ func (a *learner) estimate(s *tensor.Scope) {
 	a.StoreTargets(s, returns, advantages)
 }
 
-// minibatch learns from n rows of the rollout, with one optimizer step. It stops the pass where the policy has moved further
-// from the one that collected the rollout than kl_threshold.
-func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.Meter) (moved tensor.Tensor, stop bool, err error) {
+// losses are the scalars of a minibatch. clipped is the share of rows outside the band of the clip, moved the
+// divergence that the learning rate may follow, norm that of the gradient.
+type losses struct {
+	policy, value, entropyLoss, bounds, moved, clipped, entropy, norm tensor.Tensor
+}
+
+// figures are the losses as they are tracked.
+func (l *losses) figures() []onpolicy.Figure {
+	track := onpolicy.NewFigure
+	return []onpolicy.Figure{track("Loss / Policy loss", &l.policy), track("Loss / Value loss", &l.value),
+		track("Loss / Entropy loss", &l.entropyLoss), track("Loss / Bounds loss", &l.bounds),
+		track("Policy / KL divergence", &l.moved),
+		track("Policy / Clip fraction", &l.clipped), track("Policy / Entropy", &l.entropy), track("Gradient / Norm",
+			&l.norm)}
+}
+
+// minibatch learns from n rows of the rollout, with one optimizer step. It stops the pass if the policy has moved
+// further from the one that collected the rollout than kl_threshold.
+func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.Meter) (moved tensor.Tensor, stop bool,
+	err error) {
 	// The present policy's log-probability and entropy of the recorded actions, and the present values.
 	e, predicted := a.Evaluate(s, b)
 	a.NoteStdDev(s, e)
@@ -78,23 +93,27 @@ func (a *learner) minibatch(s *tensor.Scope, b onpolicy.Batch, meter *onpolicy.M
 	// The clipped surrogate (eq. 7), as a loss: −E[min(ratio·A, clip(ratio, 1 − ε, 1 + ε)·A)], where ratio is
 	// exp(LogProb − b.LogProb), the present policy's probability of an action over the old one's. The clip takes away
 	// the reason to move a probability further than ε. kl estimates the divergence from the old policy,
-	// E[ratio − 1 − ln ratio]; clipped is the share of rows outside the band.
-	policyLoss, kl, clipped := s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
-	moved = a.Divergence(s, b, e, kl)
+	// E[ratio − 1 − ln ratio].
+	var l losses
+	var kl tensor.Tensor
+	l.policy, kl, l.clipped = s.Surrogate(e.LogProb, b.LogProb, b.Advantages, a.Config.RatioClip)
+	l.moved = a.Divergence(s, b, e, kl)
 
-	// c₁·L^VF and −c₂·H, the loss for means out of bounds, where it is on, and the gradient of the sum. Several ranks
+	// c₁·L^VF and −c₂·H, the loss for means out of bounds, if it is on, and the gradient of the sum. Several ranks
 	// take the mean of all their rows.
-	valueLoss := s.MulScalar(a.ValueLoss(s, predicted, b.Values, b.Returns), a.Config.ValueLossScale)
-	entropy, entropyLoss := a.EntropyLoss(s, e)
-	loss, boundsLoss := a.BoundsLoss(s, e, s.Add(s.Add(policyLoss, entropyLoss), valueLoss))
+	l.value = s.MulScalar(a.ValueLoss(s, predicted, b.Values, b.Returns), a.Config.ValueLossScale)
+	l.entropy, l.entropyLoss = a.EntropyLoss(s, e)
+	var loss tensor.Tensor
+	loss, l.bounds = a.BoundsLoss(s, e, s.Add(s.Add(l.policy, l.entropyLoss), l.value))
 	a.Differentiate(s, loss)
-	a.Average(s, b, &kl, &moved, &policyLoss, &valueLoss, &entropyLoss, &boundsLoss, &clipped, &entropy)
+	a.Average(s, b, &kl, &l.moved, l.figures())
 
 	// One step down the gradient, unless the policy has moved too far. The learning rate may follow the divergence.
 	if stop, err := a.TooFar(s, kl); stop || err != nil {
-		return moved, stop, err
+		return l.moved, stop, err
 	}
 	a.Step(s)
-	meter.Add(s, policyLoss, valueLoss, entropyLoss, boundsLoss, moved, clipped, entropy, s.Select(a.Optimizer.Norms, 0, 0))
-	return moved, false, s.Err()
+	l.norm = s.Select(a.Optimizer.Norms, 0, 0)
+	meter.Add(s, l.figures())
+	return l.moved, false, s.Err()
 }

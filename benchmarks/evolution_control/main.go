@@ -21,6 +21,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/explore"
@@ -96,7 +97,7 @@ func population(ctx context.Context, kind string, seed int64) (r outcome, err er
 	began := time.Now()
 	m := evolution.DefaultMutations()
 	m.NoMutation, m.Architecture, m.Parameters, m.RLHP = 0.2, 0.3, 0.1, 0.4
-	m.Limits = models.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: *nodes, MaxNodes: 128, MinLatent: 8, MaxLatent: 128}
+	m.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: *nodes, MaxNodes: 128, MinLatent: 8, MaxLatent: 128}
 	m.Hyperparameters = evolution.HyperparameterConfig{"learning_rate": {Min: *low, Max: 0.02, GrowFactor: 4,
 		ShrinkFactor: 0.25}}
 	opt := evolution.Options{
@@ -140,11 +141,11 @@ func member(m pbt.Member) (*trainers.Trainee, error) {
 		return nil, err
 	}
 	return trainers.NewTrainee(env, func() (agents.Agent, error) {
-		start, err := models.NewArchitecture(env.Spaces().Observation, nil, 0, []int{*nodes}, "tanh")
+		start, err := description.NewArchitecture(env.Spaces().Observation, nil, 0, []int{*nodes}, "tanh")
 		if err != nil {
 			return nil, err
 		}
-		shapes := map[string]models.Architecture{"policy": start, "value": start}
+		shapes := map[string]description.Architecture{"policy": start, "value": start}
 		if m.Restoring != nil {
 			if shapes, err = evolution.Architectures(m.Restoring); err != nil {
 				return nil, err

@@ -23,6 +23,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking"
@@ -99,11 +100,11 @@ func number(x float64) string { return fmt.Sprintf("%.0f", x) }
 
 // begin trains an agent up to the place where others go on.
 func begin(ctx context.Context, seed, until int64) (snapshot *checkpoint.Snapshot, s plot.Series, err error) {
-	a, err := models.NewArchitecture((&classic.Pendulum{}).Spaces().Observation, nil, 0, []int{64, 64}, "tanh")
+	a, err := description.NewArchitecture((&classic.Pendulum{}).Spaces().Observation, nil, 0, []int{64, 64}, "tanh")
 	if err != nil {
 		return nil, s, err
 	}
-	t, err := trainee(seed, map[string]models.Architecture{"policy": a, "value": a})
+	t, err := trainee(seed, map[string]description.Architecture{"policy": a, "value": a})
 	if err != nil {
 		return nil, s, err
 	}
@@ -123,12 +124,12 @@ func continued(ctx context.Context, seed, at int64, snapshot *checkpoint.Snapsho
 		return s, err
 	}
 	rng := rand.New(rand.NewPCG(uint64(seed), 0))
-	for _, e := range []models.Edit{{Kind: models.AddNode, Module: "head", Layer: 0, Nodes: 64},
-		{Kind: models.AddLayer, Module: "head"}} {
+	for _, e := range []evolution.Edit{{Kind: evolution.AddNode, Module: "head", Layer: 0, Nodes: 64},
+		{Kind: evolution.AddLayer, Module: "head"}} {
 		if how == "" {
 			break
 		}
-		edited, err := evolution.Edit(architectures, snapshot, e, evolution.EditOptions{Preserve: how}, rng)
+		edited, err := evolution.EditNetworks(architectures, snapshot, e, evolution.EditOptions{Preserve: how}, rng)
 		if err != nil {
 			return s, err
 		}
@@ -169,7 +170,7 @@ func train(ctx context.Context, t *trainers.Trainee, until int64) (s plot.Series
 }
 
 // trainee is a PPO agent of the given architectures with sixteen pendulums.
-func trainee(seed int64, a map[string]models.Architecture) (*trainers.Trainee, error) {
+func trainee(seed int64, a map[string]description.Architecture) (*trainers.Trainee, error) {
 	env, err := classic.NewPendulum(classic.Config{NumEnvs: 16, Seed: seed})
 	if err != nil {
 		return nil, err

@@ -1,12 +1,15 @@
-// Package convert carries tensors between the files of PyTorch (.pt), of safetensors and of NumPy (.npz).
+// Package convert converts tensors between the files of PyTorch (.pt), safetensors and NumPy (.npz).
 //
-// All are read into a snapshot: tensors by name, and what else a file says. In a .pt the names are the keys on the way
-// to a tensor, joined by "/"; the tree of dictionaries and lists around the tensors, with the numbers and texts in it,
-// is kept in the snapshot's Values under "torch", so that a .pt which has been another format in between is again what
-// it was, down to the order of its keys. Values and Metadata live in the header of a safetensors file, in a .npz as
-// text in an array "__metadata__", and in a .pt, where they came from none, under the keys "gorl" and "__metadata__".
+// Every format is read into a snapshot: tensors by name, and the file's other values. The names of a .pt's tensors are
+// the keys on the way to them, joined by "/". The tree of dictionaries and lists around the tensors, with its numbers
+// and texts, is kept in the snapshot's Values under "torch". A .pt that has been another format in between is therefore
+// restored with its containers and the order of its keys. A safetensors file holds Values and Metadata in its header, a
+// .npz as text in an array "__metadata__", and a .pt under the keys "gorl" and "__metadata__" if they do not come from
+// a .pt.
 //
-// Element types stay as they are: one that a format does not have is an error. Nothing that is read is executed.
+// Element types are kept: a type that a format does not have is an error. Nothing that is read is executed.
+//
+// convert.go chooses the format, torch.go and tree.go convert a .pt, numpy.go a .npz.
 package convert
 
 import (
@@ -21,7 +24,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/npz"
 )
 
-// Format is a kind of file.
+// Format is a file format.
 type Format string
 
 // The formats, by their usual file name extension.
@@ -31,7 +34,7 @@ const (
 	NumPy       Format = ".npz"
 )
 
-// FormatOf returns the format that a path's extension means.
+// FormatOf returns the format of a path's extension.
 func FormatOf(path string) (Format, error) {
 	switch ext := filepath.Ext(path); ext {
 	case ".pt", ".pth", ".bin":
@@ -41,12 +44,12 @@ func FormatOf(path string) (Format, error) {
 	case string(NumPy):
 		return NumPy, nil
 	default:
-		return "", fmt.Errorf("convert: %s: the extension %q means no format that is known; want .pt, .safetensors or .npz",
-			path, ext)
+		return "", fmt.Errorf("convert: %s: the extension %q is of no known format; want .pt, .safetensors or .npz", path,
+			ext)
 	}
 }
 
-// File reads from, whatever its format, and replaces to, in the format that its extension means, by the same tensors.
+// File reads the file from and writes its tensors to the file to, in the format of its extension.
 func File(from, to string) error {
 	if _, err := FormatOf(to); err != nil {
 		return err
@@ -58,9 +61,9 @@ func File(from, to string) error {
 	return Write(to, s)
 }
 
-// Read reads a file of any of the formats, which it tells by the contents.
+// Read reads a file of any of the formats. It recognises the format by the contents.
 func Read(path string) (*checkpoint.Snapshot, error) {
-	format, err := contents(path)
+	format, err := recognize(path)
 	if err != nil {
 		return nil, err
 	}
@@ -71,25 +74,25 @@ func Read(path string) (*checkpoint.Snapshot, error) {
 			return nil, err
 		}
 		s, err := FromTorch(v)
-		return s, in(path, err)
+		return s, addPath(path, err)
 	case NumPy:
 		f, err := npz.Open(path)
 		if err != nil {
 			return nil, err
 		}
 		s, err := fromNumPy(f)
-		return s, in(path, err)
+		return s, addPath(path, err)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("convert: %w", err)
 	}
 	s, err := checkpoint.DecodeSafetensors(data)
-	return s, in(path, err)
+	return s, addPath(path, err)
 }
 
-// Write replaces the file at path, in the format that its extension means: aside first, synced, then renamed. The same
-// snapshot gives the same bytes. What the format cannot hold is an error, and the old file stays.
+// Write replaces the file at path atomically, in the format of its extension. Equal snapshots give equal bytes. A value
+// that the format cannot hold is an error, and the old file stays.
 func Write(path string, s *checkpoint.Snapshot) error {
 	format, err := FormatOf(path)
 	if err != nil {
@@ -99,28 +102,28 @@ func Write(path string, s *checkpoint.Snapshot) error {
 	case PyTorch:
 		v, err := ToTorch(s)
 		if err != nil {
-			return in(path, err)
+			return addPath(path, err)
 		}
-		return in(path, torchfile.WriteFile(path, v))
+		return addPath(path, torchfile.WriteFile(path, v))
 	case NumPy:
 		arrays, err := toNumPy(s)
 		if err != nil {
-			return in(path, err)
+			return addPath(path, err)
 		}
 		return npz.WriteFile(path, arrays...)
 	}
 	return checkpoint.WriteFile(path, func(w io.Writer) error { return checkpoint.EncodeSafetensors(w, s) })
 }
 
-func in(path string, err error) error {
+func addPath(path string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return fmt.Errorf("convert: %s: %w", path, err)
 }
 
-// contents tells the format of a file by how it begins and, of the two that are zip archives, by what is in them.
-func contents(path string) (Format, error) {
+// recognize returns the format of a file by its first bytes. Two formats are zip archives: their first entry differs.
+func recognize(path string) (Format, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("convert: %w", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 )
 
-// Whatever tree a safetensors file describes, a .pt is written that reads back with the same tensors, or an error given.
+// Any tree of a safetensors file gives a .pt that reads back with the same tensors, or an error.
 func FuzzTree(f *testing.F) {
 	f.Add(`{"__metadata__":{"gorl":"{\"torch\":{\"dict\":[[\"a\",{\"tensor\":\"a\"}],[3,{\"tuple\":[1,2.5,null]}]]}}"},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`)
 	f.Add(`{"__metadata__":{"gorl":"{\"torch\":{\"ordered\":[[\"a\",{\"tensor\":\"a\"}]],\"attributes\":{\"dict\":[]}}}"},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}`)

@@ -10,13 +10,13 @@ import (
 	"github.com/gorl-dev/gorl/internal/npz"
 )
 
-// metadataKey is the name under which safetensors keeps what is no tensor; here it is used in .npz and .pt, too.
+// metadataKey is the name of the safetensors entry for values that are not tensors. A .npz and a .pt use it too.
 const metadataKey = "__metadata__"
 
 // numpyTypes are NumPy's names of element types.
 var numpyTypes = map[checkpoint.DType]string{
-	checkpoint.F32: "<f4", checkpoint.F64: "<f8", "F16": "<f2", checkpoint.I64: "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1",
-	"U64": "<u8", "U32": "<u4", "U16": "<u2", checkpoint.U8: "|u1", checkpoint.Bool: "|b1",
+	checkpoint.F32: "<f4", checkpoint.F64: "<f8", "F16": "<f2", checkpoint.I64: "<i8", "I32": "<i4", "I16": "<i2",
+	"I8": "|i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", checkpoint.U8: "|u1", checkpoint.Bool: "|b1",
 }
 
 func fromNumPy(f *npz.File) (*checkpoint.Snapshot, error) {
@@ -39,8 +39,7 @@ func fromNumPy(f *npz.File) (*checkpoint.Snapshot, error) {
 			}
 		}
 		if dtype == "" {
-			return nil, fmt.Errorf("array %q is of NumPy's type %s; only numbers and truth values can be converted", name,
-				a.DType)
+			return nil, fmt.Errorf("array %q is of NumPy's type %s; only numbers and booleans can be converted", name, a.DType)
 		}
 		shape := make([]int64, len(a.Shape))
 		for i, d := range a.Shape {
@@ -57,9 +56,10 @@ func toNumPy(s *checkpoint.Snapshot) ([]*npz.Array, error) {
 		a := s.Arrays[name]
 		dtype, ok := numpyTypes[a.DType]
 		if !ok {
-			return nil, fmt.Errorf("array %q is of type %s, which a .npz is not written with; convert it in Python first, e.g. with .float()", name, a.DType)
+			return nil, fmt.Errorf("array %q is of type %s, which a .npz cannot hold; convert it in Python first, for example "+
+				"with .float()", name, a.DType)
 		}
-		if err := whole(name, a); err != nil {
+		if err := validate(name, a); err != nil {
 			return nil, err
 		}
 		shape := make([]int, len(a.Shape))
@@ -78,15 +78,15 @@ func toNumPy(s *checkpoint.Snapshot) ([]*npz.Array, error) {
 	return append(list, npz.NewString(metadataKey, []string{text})), nil
 }
 
-// whole verifies that an array's type, shape and data agree.
-func whole(name string, a checkpoint.Array) error {
+// validate returns an error unless an array's type, shape and data agree.
+func validate(name string, a checkpoint.Array) error {
 	if size := a.DType.Size(); size == 0 || a.Len() != int64(len(a.Data))/size || int64(len(a.Data))%size != 0 {
 		return fmt.Errorf("array %q of %s %v has %d bytes of data", name, a.DType, a.Shape, len(a.Data))
 	}
 	return nil
 }
 
-// metadata spells Values and Metadata out as the header of a safetensors file without arrays does.
+// metadata returns Values and Metadata as the header of a safetensors file without arrays.
 func metadata(s *checkpoint.Snapshot) (string, error) {
 	var b bytes.Buffer
 	if err := checkpoint.EncodeSafetensors(&b, &checkpoint.Snapshot{Values: s.Values, Metadata: s.Metadata}); err != nil {
@@ -98,14 +98,14 @@ func metadata(s *checkpoint.Snapshot) (string, error) {
 func readMetadata(s *checkpoint.Snapshot, a *npz.Array) error {
 	text, err := a.Strings()
 	if err != nil || len(text) != 1 {
-		return fmt.Errorf("the array %q is not the text that tells of the others; rename it", metadataKey)
+		return fmt.Errorf("the array %q does not hold the values of this file; rename it", metadataKey)
 	}
 	n := len(text[0])
 	header := []byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24), 0, 0, 0, 0}
-	told, err := checkpoint.DecodeSafetensors(append(header, text[0]...))
-	if err != nil || len(told.Arrays) > 0 {
-		return fmt.Errorf("the array %q is not the text that tells of the others: %w", metadataKey, err)
+	values, err := checkpoint.DecodeSafetensors(append(header, text[0]...))
+	if err != nil || len(values.Arrays) > 0 {
+		return fmt.Errorf("the array %q does not hold the values of this file: %w", metadataKey, err)
 	}
-	s.Values, s.Metadata = told.Values, told.Metadata
+	s.Values, s.Metadata = values.Values, values.Metadata
 	return nil
 }

@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	treeKey   = "torch" // of Values: the tree of a .pt
-	valuesKey = "gorl"  // of a .pt: Values that are of no .pt
+	treeKey   = "torch" // the key in Values of a .pt's tree
+	valuesKey = "gorl"  // the key in a .pt of Values from another format
 )
 
-// FromTorch makes a snapshot of what torchfile reads. Tensors that share memory become arrays of their own.
+// FromTorch returns the snapshot of a value that torchfile reads. Each tensor becomes an array, also if tensors share
+// memory.
 func FromTorch(v any) (*checkpoint.Snapshot, error) {
 	s := checkpoint.NewSnapshot()
 	d, ok := v.(*torchfile.Dict)
-	if ok && ours(d) {
-		return s, fromOurs(s, d)
+	if ok && isGorls(d) {
+		return s, readGorls(s, d)
 	}
 	tree, err := describe(s, nil, v)
 	if err != nil {
@@ -31,11 +32,11 @@ func FromTorch(v any) (*checkpoint.Snapshot, error) {
 	return s, nil
 }
 
-// ToTorch is the inverse of [FromTorch], for torchfile to write. A snapshot from another format becomes nested
-// dictionaries, by the "/" in its names.
+// ToTorch is the inverse of [FromTorch]. A snapshot from another format becomes nested dictionaries, by the "/" in its
+// names.
 func ToTorch(s *checkpoint.Snapshot) (any, error) {
 	for name, a := range s.Arrays {
-		if err := whole(name, a); err != nil {
+		if err := validate(name, a); err != nil {
 			return nil, err
 		}
 	}
@@ -46,12 +47,12 @@ func ToTorch(s *checkpoint.Snapshot) (any, error) {
 		if err == nil && len(b.used) == len(s.Arrays) && len(values) == 1 && len(s.Metadata) == 0 {
 			return v, nil
 		}
-		delete(values, treeKey) // of other tensors than these
+		delete(values, treeKey) // the tree has other tensors
 	}
 	d := nested(s)
 	for _, key := range []string{valuesKey, metadataKey} {
 		if _, taken := d.Get(key); taken {
-			return nil, fmt.Errorf("an array's name is or begins with %q, where a .pt keeps what is no tensor; rename it", key)
+			return nil, fmt.Errorf("an array's name is or begins with %q, which a .pt reserves for other values; rename it", key)
 		}
 	}
 	if len(values) > 0 {
@@ -71,8 +72,8 @@ func ToTorch(s *checkpoint.Snapshot) (any, error) {
 	return d, nil
 }
 
-// nested arranges arrays in dictionaries by the parts of their names, where no name is also a part of another's;
-// otherwise all stand in one.
+// nested puts arrays into nested dictionaries by the parts of their names. If an array's name is also a part of another
+// name, it puts all into one dictionary.
 func nested(s *checkpoint.Snapshot) *torchfile.Dict {
 	top, flat := torchfile.NewDict(), torchfile.NewDict()
 	names := slices.Sorted(maps.Keys(s.Arrays))
@@ -101,8 +102,8 @@ func nested(s *checkpoint.Snapshot) *torchfile.Dict {
 	return top
 }
 
-// ours says whether a .pt was written from another format, with values: beside them there are only tensors.
-func ours(d *torchfile.Dict) bool {
+// isGorls reports whether a .pt was written from another format with Values: everything else in it is tensors.
+func isGorls(d *torchfile.Dict) bool {
 	v, ok := d.Get(valuesKey)
 	if !ok || d.Ordered {
 		return false
@@ -111,19 +112,15 @@ func ours(d *torchfile.Dict) bool {
 		return false
 	}
 	for k, v := range d.All() {
-		if k != any(valuesKey) && k != any(metadataKey) && (!isText(k) || !onlyTensors(v)) {
+		_, isText := k.(string)
+		if k != any(valuesKey) && k != any(metadataKey) && (!isText || !onlyTensors(v)) {
 			return false
 		}
 	}
 	return true
 }
 
-func isText(k any) bool {
-	_, ok := k.(string)
-	return ok
-}
-
-// onlyTensors says whether there is nothing but plain tensors in plain dictionaries, by text.
+// onlyTensors reports whether v consists of plain tensors in plain dictionaries with texts as keys.
 func onlyTensors(v any) bool {
 	if t, ok := v.(*torchfile.Tensor); ok {
 		return !t.Parameter && !t.RequiresGrad
@@ -133,29 +130,29 @@ func onlyTensors(v any) bool {
 		return false
 	}
 	for k, x := range d.All() {
-		if !isText(k) || !onlyTensors(x) {
+		if _, isText := k.(string); !isText || !onlyTensors(x) {
 			return false
 		}
 	}
 	return true
 }
 
-func fromOurs(s *checkpoint.Snapshot, d *torchfile.Dict) error {
+func readGorls(s *checkpoint.Snapshot, d *torchfile.Dict) error {
 	for k, v := range d.All() {
 		switch k {
 		case valuesKey:
-			plain, _ := fromPlain(v) // ours has seen that all of it can be read
+			plain, _ := fromPlain(v) // isGorls has checked that it can be read
 			s.Values, _ = plain.(map[string]any)
 		case metadataKey:
 			s.Metadata = map[string]string{}
 			m, ok := v.(*torchfile.Dict)
 			if !ok {
-				return fmt.Errorf("%q is no dictionary", metadataKey)
+				return fmt.Errorf("%q is not a dictionary", metadataKey)
 			}
 			for key, text := range m.All() {
 				name, isName := key.(string)
 				if s.Metadata[name], ok = text.(string); !ok || !isName {
-					return fmt.Errorf("%q: %v is no text", metadataKey, key)
+					return fmt.Errorf("%q: %v is not a text", metadataKey, key)
 				}
 			}
 		default:
@@ -167,7 +164,7 @@ func fromOurs(s *checkpoint.Snapshot, d *torchfile.Dict) error {
 	return nil
 }
 
-// toPlain and fromPlain carry Values, whose lists and maps are Go's, into a .pt and back.
+// toPlain and fromPlain convert the lists and maps of Values to those of a .pt and back.
 func toPlain(v any, path string) (any, error) {
 	switch v := v.(type) {
 	case nil, bool, int64, float64, string:

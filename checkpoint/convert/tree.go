@@ -11,30 +11,20 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 )
 
-// describe puts the tensors of a value into a snapshot, under the keys that lead to them, and returns the tree around
-// them as plain values: what is not a number, a text, a truth value or None becomes {"tensor": name}, {"list": [...]},
+// describe puts the tensors of a value into a snapshot, under the keys that lead to them. It returns the tree around
+// them as plain values. Numbers, texts, booleans and None stay; other values become {"tensor": name}, {"list": [...]},
 // {"dict": [[key, value], ...]} and so on.
 func describe(s *checkpoint.Snapshot, path []string, v any) (any, error) {
 	switch v := v.(type) {
 	case nil, bool, int64, string:
 		return v, nil
 	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) { // which JSON does not have
+		if math.IsNaN(v) || math.IsInf(v, 0) { // JSON has no such numbers
 			return map[string]any{"float": strconv.FormatFloat(v, 'g', -1, 64)}, nil
 		}
 		return v, nil
 	case []byte:
 		return map[string]any{"bytes": base64.StdEncoding.EncodeToString(v)}, nil
-	case torchfile.DType:
-		return map[string]any{"dtype": string(v)}, nil
-	case torchfile.Device:
-		return map[string]any{"device": string(v)}, nil
-	case torchfile.Size:
-		sizes := make([]any, len(v))
-		for i, n := range v {
-			sizes[i] = n
-		}
-		return map[string]any{"size": sizes}, nil
 	case torchfile.Tuple:
 		items, err := describeAll(s, path, v)
 		return map[string]any{"tuple": items}, err
@@ -96,12 +86,12 @@ func describeDict(s *checkpoint.Snapshot, path []string, d *torchfile.Dict) (any
 	return out, err
 }
 
-// child is a path one key longer, with memory of its own.
+// child returns a copy of a path with one more key.
 func child(path []string, key string) []string { return append(path[:len(path):len(path)], key) }
 
 const maxDepth = 200
 
-// builder is the inverse of describe. It does not trust the tree, which may be of any file.
+// builder is the inverse of describe. It does not trust the tree, which may come from any file.
 type builder struct {
 	s    *checkpoint.Snapshot
 	used map[string]bool
@@ -113,18 +103,12 @@ func (b *builder) build(v any, depth int) (any, error) {
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		switch v := v.(type) {
-		case nil, bool, int64, float64, string:
-			return v, nil
-		case int:
-			return int64(v), nil
-		}
-		return nil, malformed(v)
+		return plainScalar(v)
 	}
 	if name, ok := m["tensor"].(string); ok {
-		a, there := b.s.Arrays[name]
-		if !there || b.used[name] {
-			return nil, fmt.Errorf("the tree has %q, the arrays have not", name)
+		a, ok := b.s.Arrays[name]
+		if !ok || b.used[name] {
+			return nil, fmt.Errorf("the tree has %q, but the arrays do not", name)
 		}
 		b.used[name] = true
 		t := torchfile.NewTensor(a)
@@ -132,28 +116,33 @@ func (b *builder) build(v any, depth int) (any, error) {
 		t.RequiresGrad, _ = m["requires_grad"].(bool)
 		return t, nil
 	}
-	for _, kind := range []string{"list", "tuple", "dict", "ordered", "size"} {
+	for _, kind := range []string{"list", "tuple", "dict", "ordered"} {
 		if items, ok := m[kind].([]any); ok {
 			return b.container(kind, items, m["attributes"], depth)
 		}
 	}
-	return leaf(m)
+	if text, ok := m["float"].(string); ok {
+		return strconv.ParseFloat(text, 64)
+	}
+	if text, ok := m["bytes"].(string); ok {
+		return base64.StdEncoding.DecodeString(text)
+	}
+	return nil, malformed(m)
+}
+
+func plainScalar(v any) (any, error) {
+	switch v := v.(type) {
+	case nil, bool, int64, float64, string:
+		return v, nil
+	case int:
+		return int64(v), nil
+	}
+	return nil, malformed(v)
 }
 
 func (b *builder) container(kind string, items []any, attributes any, depth int) (any, error) {
-	switch kind {
-	case "dict", "ordered":
+	if kind == "dict" || kind == "ordered" {
 		return b.dict(kind == "ordered", items, attributes, depth)
-	case "size":
-		size := torchfile.Size{}
-		for _, x := range items {
-			n, ok := x.(int64)
-			if !ok {
-				return nil, malformed(x)
-			}
-			size = append(size, n)
-		}
-		return size, nil
 	}
 	var out []any
 	for _, x := range items {
@@ -201,25 +190,4 @@ func (b *builder) dict(ordered bool, pairs []any, attributes any, depth int) (an
 	return d, nil
 }
 
-// leaf builds the scalars that JSON does not have.
-func leaf(m map[string]any) (any, error) {
-	if text, ok := m["float"].(string); ok {
-		f, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return nil, malformed(text)
-		}
-		return f, nil
-	}
-	if text, ok := m["bytes"].(string); ok {
-		return base64.StdEncoding.DecodeString(text)
-	}
-	if text, ok := m["dtype"].(string); ok {
-		return torchfile.DType(text), nil
-	}
-	if text, ok := m["device"].(string); ok {
-		return torchfile.Device(text), nil
-	}
-	return nil, malformed(m)
-}
-
-func malformed(v any) error { return fmt.Errorf("the tree has %v where a value belongs", v) }
+func malformed(v any) error { return fmt.Errorf("the tree has %v instead of a value", v) }

@@ -1,5 +1,4 @@
-// Package layout owns the names inside the snapshots of gorl's agents and trainers: which arrays and values there are,
-// what they are called, and how to find them again.
+// Package layout defines the names of arrays and values in the snapshots of gorl's agents and trainers, and finds them.
 //
 // # Arrays
 //
@@ -9,28 +8,25 @@
 //	observation_preprocessor/running_mean         a statistic of a running scaler: Statistic
 //	random/generator                              state of the tensors' generator: RandomGenerator
 //	rollout/rewards                               the rollout in progress, [timesteps, environments, width]: Rollout
-//	rollout/hidden/policy                         the states of a network with memory: Hidden
-//	rollout/sequences/policy                      those with which the rollout's sequences begin: Sequences
-//	rollout/poor_steps                            steps in a row with a poor style reward, an environment: PoorSteps
-//	rollout/told_windows                          with latent_mode calm: latents and the motion behind them: ToldWindows
-//	rollout/acting/policy/net.0.weight            with overlap: with what the rollout is being collected: Acting
-//	reply_buffer/rows                             a memory's rows: MemoryRows
-//	environment/state                             the environment's state, bytes of its own: EnvironmentState
-//	callbacks/patience                            the state of a trainer's callback, bytes of its own: Callback
-//	environment/statistics/0.normalize_reward/mean  of a wrapper, counted from the innermost: WrapperStatistic
+//	rollout/hidden/policy                         the current states of a recurrent network: Hidden
+//	rollout/sequences/policy                      its states at the start of the rollout's sequences: Sequences
+//	rollout/poor_steps                            consecutive steps with a low style reward: PoorSteps
+//	rollout/told_windows                          with latent_mode calm: latents and their motions: ToldWindows
+//	rollout/acting/policy/net.0.weight            with overlap: parameters that collect the rollout: Acting
+//	reply_buffer/rows                             the rows of a memory: MemoryRows
+//	environment/state                             the environment's own bytes: EnvironmentState
+//	callbacks/patience                            the own bytes of a trainer's callback: Callback
+//	environment/statistics/0.normalize_reward/mean  of a wrapper, numbered from the innermost: WrapperStatistic
 //	agent_0/policy/net.0.weight                   the same of the first agent of a group: Member
 //
-// "policy/net.0.weight" is made of two halves. The prefix "policy" is the network's role, which onpolicy.New
-// (agents/internal/onpolicy/core.go) and amp.New give; Core.flatten (agents/internal/onpolicy/parameters.go) puts it
-// before every parameter by [Parameter]. The suffix "net.0.weight" is the network's own: models.NewMLP
-// (models/network.go) numbers its layers as PyTorch's Sequential does, models.NewEvolvable (models/evolvable.go) says
-// "encoder.0.weight" and "head.0.weight", and a network read from a specification (models/spec_network.go) names its
-// containers.
+// "policy/net.0.weight" has two halves. The prefix "policy" is the network's role: the agent sets it by [Parameter].
+// The suffix "net.0.weight" is the network's own: package models numbers the layers of a perceptron as PyTorch's
+// Sequential does, and names the containers of a network from YAML.
 //
 // # Values
 //
-// The keys are the constants below. An agent's values stand at the top of its snapshot, those of a group's agents under
-// "agent_0", "agent_1", ...; [Agents] goes over both.
+// The keys are the constants below. An agent's values are at the top of its snapshot, those of a group's agents under
+// "agent_0", "agent_1", ...; [Agents] finds both.
 package layout
 
 import (
@@ -50,7 +46,7 @@ const (
 	Discriminator = "discriminator"
 )
 
-// Encoder is AMP's network that tells a latent skill from motion, with latent_size. skrl has none.
+// Encoder is AMP's network that infers a latent skill from motion (latent_size). skrl has none.
 const Encoder = "encoder"
 
 // Networks returns the names above in their order.
@@ -62,8 +58,8 @@ const (
 	DiscriminatorOptimizer = "discriminator_optimizer" // with discriminator_optimizer: separate
 )
 
-// The running scalers of gorl's agents. Statistics has what is stored of each that standardises; one that divides by the
-// mean of absolute values (preprocessors.RunningMeanAbsScaler) has RunningMeanAbs and CurrentCount.
+// The running scalers of gorl's agents. A scaler that standardises has the arrays of [Statistics]. One that divides by
+// the mean of absolute values (preprocessors.RunningMeanAbsScaler) has RunningMeanAbs and CurrentCount.
 const (
 	ObservationScaler    = "observation_preprocessor"
 	StateScaler          = "state_preprocessor"
@@ -86,24 +82,24 @@ func Statistics() []string { return []string{RunningMean, RunningVariance, Curre
 
 // Arrays whose names are fixed.
 const (
-	// RandomGenerator is the state of the generator that tensors are drawn from.
+	// RandomGenerator is the state of the tensors' random generator.
 	RandomGenerator = "random/generator"
-	// ActingGenerator is that of the actions of an agent that acts while it learns (overlap); absent for others.
+	// ActingGenerator is the state of the actions' generator of an agent with overlap. Other agents have none.
 	ActingGenerator = "random/acting_generator"
-	// Invalid marks the steps of a rollout that show no transition; absent where all do.
+	// Invalid marks the steps of a rollout that are not transitions. It is absent if all are.
 	Invalid = "invalid"
-	// NextObservations and NextStates are what follows a full rollout.
+	// NextObservations and NextStates follow a full rollout.
 	NextObservations = "next_observations"
 	NextStates       = "next_states"
 
-	// PoorSteps is how many steps in a row had a poor style reward in each environment, with termination_style_reward.
+	// PoorSteps counts consecutive steps with a low style reward, per environment (termination_style_reward).
 	PoorSteps = rollout + "poor_steps"
-	// ToldWindows are the environments' present latents, each with the motion that it encodes (latent_mode "calm").
+	// ToldWindows are the current latents of the environments, each with the motion that it encodes (latent_mode "calm").
 	ToldWindows = rollout + "told_windows"
 
 	environment = "environment/"
-	// EnvironmentState and the others are a trainer's: the environment as it encodes itself, the parameters of its
-	// reward, its curriculum, and the episodes in progress with their returns and lengths.
+	// EnvironmentState and the following belong to a trainer: the environment's own bytes, the parameters of its reward,
+	// its curriculum, and the episodes in progress with their returns and lengths.
 	EnvironmentState      = environment + "state"
 	EnvironmentParameters = environment + "parameters"
 	EnvironmentCurriculum = environment + "curriculum"
@@ -115,40 +111,40 @@ const (
 	callbacks  = "callbacks/"
 )
 
-// Callback returns the name of the array with the state of a trainer's callback, as bytes.
+// Callback returns the array of a trainer's callback, as bytes.
 func Callback(name string) string { return callbacks + name }
 
 // Keys of an agent's values.
 const (
-	Agent           = "agent"           // its kind, "PPO" or "AMP"
-	Format          = "format"          // version of this layout
+	Agent           = "agent"           // the kind, "PPO" or "AMP"
+	Format          = "format"          // the version of this layout
 	Timestep        = "timestep"        // timesteps acted
 	Updates         = "updates"         // updates done
-	Random          = "random"          // state of the sequence that shuffles, base64
-	RandomDevice    = "random_device"   // the kind of device whose generator RandomGenerator is of; absent for the CPU
-	ActingRandom    = "acting_random"   // with overlap: that of acting, base64
+	Random          = "random"          // state of the generator that shuffles, base64
+	RandomDevice    = "random_device"   // the kind of device of RandomGenerator; absent for the CPU
+	ActingRandom    = "acting_random"   // with overlap: state of the actions' generator, base64
 	Parameters      = "parameters"      // names in the optimizer's order
 	OptimizerSteps  = "optimizer_steps" // steps by optimizer
 	LearningRate    = "learning_rate"   // the current one
-	Scheduler       = "scheduler"       // its kind
-	GradientScaler  = "gradient_scaler" // the scale of losses in float16, and the steps since it changed
-	SchedulerState  = "scheduler_state" // its numbers by name, "learning_rate" among them where it moves the rate
+	Scheduler       = "scheduler"       // the kind
+	GradientScaler  = "gradient_scaler" // the scale of float16 losses, and the steps since it changed
+	SchedulerState  = "scheduler_state" // numbers by name, with "learning_rate" if the schedule changes the rate
 	RolloutSteps    = "rollout_steps"   // timesteps of the rollout in progress
-	SequenceLength  = "sequence_length" // timesteps of its sequences, for networks with memory
+	SequenceLength  = "sequence_length" // timesteps of its sequences, for recurrent networks
 	Memories        = "memories"        // "length" and "next" by memory
 	Hyperparameters = "hyperparameters" // numbers by name
-	Architectures   = "architectures"   // by network, where agents can be built with networks of other shapes
-	// Description is what the policy computes, for inference without libtorch; it has the policy's name. Alone marks a
+	Architectures   = "architectures"   // by network, if agents can be built with networks of other shapes
+	// Description describes the policy for inference without libtorch. Its key is the policy's name. Alone marks a
 	// snapshot that holds nothing else.
 	Description = Policy
 	Alone       = "policy_alone"
-	// GroupSize is the number of agents of a group (trainers.Group); only a group's snapshot has it.
+	// GroupSize is the number of agents of a group (trainers.Group). Only a group's snapshot has it.
 	GroupSize = "agents"
-	// Trainer is a trainer's own map.
+	// Trainer is the map of a trainer's values.
 	Trainer = "trainer"
 )
 
-// Parameter is the array of a network's parameter.
+// Parameter returns the array of a network's parameter.
 func Parameter(network, name string) string { return network + "/" + name }
 
 // CutParameter is the inverse of [Parameter].
@@ -160,13 +156,13 @@ const (
 	expAvgSq = "/exp_avg_sq/"
 )
 
-// ExpAvg is the array of a parameter's first moment, the running average of its gradients.
+// ExpAvg returns the array of a parameter's first moment, the running average of its gradients.
 func ExpAvg(optimizer, parameter string) string { return optimizer + expAvg + parameter }
 
-// ExpAvgSq is the array of a parameter's second moment, the running average of its squared gradients.
+// ExpAvgSq returns the array of a parameter's second moment, the running average of its squared gradients.
 func ExpAvgSq(optimizer, parameter string) string { return optimizer + expAvgSq + parameter }
 
-// CutMoment divides the name of a moment: prefix + parameter is the array again. ok is false for other arrays.
+// CutMoment divides the name of a moment, so that prefix + parameter is the array. ok is false for other arrays.
 func CutMoment(array string) (optimizer, prefix, parameter string, ok bool) {
 	for _, moment := range []string{expAvg, expAvgSq} {
 		if optimizer, parameter, ok = strings.Cut(array, moment); ok {
@@ -176,28 +172,29 @@ func CutMoment(array string) (optimizer, prefix, parameter string, ok bool) {
 	return "", "", "", false
 }
 
-// Statistic is the array of a scaler's statistic.
+// Statistic returns the array of a scaler's statistic.
 func Statistic(scaler, statistic string) string { return scaler + "/" + statistic }
 
-// IsStatistic reports whether an array is a statistic of a scaler, whatever agent has it.
+// IsStatistic reports whether an array is a statistic of a scaler, of any kind of agent.
 func IsStatistic(array string) bool {
 	scaler, statistic, _ := strings.Cut(array, "/")
-	return strings.HasSuffix(scaler, "_preprocessor") && (statistic == RunningMeanAbs || slices.Contains(Statistics(), statistic))
+	return strings.HasSuffix(scaler, "_preprocessor") &&
+		(statistic == RunningMeanAbs || slices.Contains(Statistics(), statistic))
 }
 
 const rollout = "rollout/"
 
-// Rollout is the array of a field of the rollout in progress.
+// Rollout returns the array of a field of the rollout in progress.
 func Rollout(field string) string { return rollout + field }
 
-// Hidden is the array of the present states of a network with memory, one row an environment.
+// Hidden returns the array of the current states of a recurrent network, one row per environment.
 func Hidden(network string) string { return Rollout("hidden/" + network) }
 
-// Sequences is the array of the states with which the sequences of the rollout begin.
+// Sequences returns the array of the states at the start of the rollout's sequences.
 func Sequences(network string) string { return Rollout("sequences/" + network) }
 
-// Acting is the array of a parameter or statistic that an agent with overlap collects the rollout in progress with:
-// that of an update before the newest.
+// Acting returns the array of a parameter or statistic with which an agent with overlap collects the rollout in
+// progress. It is one update older than the parameter itself.
 func Acting(array string) string { return Rollout("acting/" + array) }
 
 // IsRollout reports whether an array belongs to the rollout in progress.
@@ -209,23 +206,23 @@ func DropRollout(snap *checkpoint.Snapshot) {
 	snap.Values[RolloutSteps] = int64(0)
 }
 
-// MemoryRows is the array of a memory's rows.
+// MemoryRows returns the array of a memory's rows.
 func MemoryRows(memory string) string { return memory + "/rows" }
 
 // CutMemoryRows is the inverse of [MemoryRows].
 func CutMemoryRows(array string) (memory string, ok bool) { return strings.CutSuffix(array, "/rows") }
 
-// IsEnvironment reports whether an array is of the trainer's environment.
+// IsEnvironment reports whether an array belongs to the trainer's environment.
 func IsEnvironment(array string) bool { return strings.HasPrefix(array, environment) }
 
-// WrapperStatistic is the array of a running statistic of the environment's wrapper i that has some, counted from the
-// innermost, by the wrapper's name (envs.RunningStatistics).
+// WrapperStatistic returns the array of a running statistic of an environment's wrapper (envs.RunningStatistics). i
+// counts the wrappers with statistics from the innermost.
 func WrapperStatistic(i int, wrapper, statistic string) string {
 	return fmt.Sprintf("%s%d.%s/%s", statistics, i, wrapper, statistic)
 }
 
-// CutWrapperStatistic returns which wrapper's statistic an array is, for instance "0.normalize_reward" and "mean". ok
-// is false for other arrays.
+// CutWrapperStatistic returns the wrapper and the statistic of an array, for example "0.normalize_reward" and "mean".
+// ok is false for other arrays.
 func CutWrapperStatistic(array string) (wrapper, statistic string, ok bool) {
 	rest, ok := strings.CutPrefix(array, statistics)
 	if !ok {
@@ -234,14 +231,15 @@ func CutWrapperStatistic(array string) (wrapper, statistic string, ok bool) {
 	return strings.Cut(rest, "/")
 }
 
-// MemberPrefix begins the names of what belongs to one agent of a group.
+// MemberPrefix begins the names of a group's agents.
 const MemberPrefix = "agent_"
 
-// Member is the key of agent i's values in the snapshot of a group; with "/" it is the prefix of its arrays.
+// Member returns the key of agent i's values in the snapshot of a group. With "/" it is the prefix of the agent's
+// arrays.
 func Member(i int) string { return fmt.Sprintf("%s%d", MemberPrefix, i) }
 
-// MemberOf returns agent i's part of a group's snapshot, whose memory it shares, with the statistics of the
-// environment's wrappers, which the group shares. ok is false where there is no such agent.
+// MemberOf returns agent i's part of a group's snapshot, and the statistics of the environment's wrappers, which the
+// group shares. The result shares the snapshot's memory. ok is false if there is no such agent.
 func MemberOf(snap *checkpoint.Snapshot, i int) (own *checkpoint.Snapshot, ok bool) {
 	values, ok := snap.Values[Member(i)].(map[string]any)
 	if !ok {
@@ -256,8 +254,8 @@ func MemberOf(snap *checkpoint.Snapshot, i int) (own *checkpoint.Snapshot, ok bo
 	return own, true
 }
 
-// Below returns the arrays whose names begin with prefix and "/", by the rest of their names: a network's parameters by
-// their names within it, or the arrays of an agent of a group.
+// Below returns the arrays whose names begin with prefix and "/", by the rest of their names: the parameters of a
+// network, or the arrays of an agent of a group.
 func Below(snap *checkpoint.Snapshot, prefix string) map[string]checkpoint.Array {
 	own := map[string]checkpoint.Array{}
 	for name, a := range snap.Arrays {
@@ -268,15 +266,16 @@ func Below(snap *checkpoint.Snapshot, prefix string) map[string]checkpoint.Array
 	return own
 }
 
-// Part is where an agent stands in a snapshot.
+// Part is an agent's part of a snapshot.
 type Part struct {
-	// Prefix is that of the agent's arrays: empty, or "agent_0/" and so on in a group, also of groups.
+	// Prefix begins the names of the agent's arrays. It is empty, or "agent_0/" and so on in a group. Groups may be
+	// nested.
 	Prefix string
-	// Values are the agent's, shared with the snapshot.
+	// Values are the agent's values. They are shared with the snapshot.
 	Values map[string]any
 }
 
-// Agents finds gorl's agents among a snapshot's values: the only one, those of a group in order, or none.
+// Agents returns gorl's agents in a snapshot's values: the only one, those of a group in order, or none.
 func Agents(values map[string]any) []Part { return agentsBelow("", values) }
 
 func agentsBelow(prefix string, values map[string]any) []Part {
@@ -296,7 +295,7 @@ func agentsBelow(prefix string, values map[string]any) []Part {
 	return nil
 }
 
-// Map returns the map under a key, nil where there is none.
+// Map returns the map of a key, or nil.
 func Map(values map[string]any, key string) map[string]any {
 	m, _ := values[key].(map[string]any)
 	return m
@@ -316,8 +315,8 @@ func OptimizersIn(snap *checkpoint.Snapshot) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// NetworksIn returns the sorted names of the networks in an agent's snapshot: those with moments and those with
-// architectures. A snapshot with neither is searched for arrays named after weights and biases.
+// NetworksIn returns the sorted names of the networks in an agent's snapshot: those with moments or architectures. In a
+// snapshot with neither it looks for arrays that are named weight or bias.
 func NetworksIn(snap *checkpoint.Snapshot) []string {
 	names := map[string]bool{}
 	for array := range snap.Arrays {

@@ -33,7 +33,8 @@ func TestNames(t *testing.T) {
 	if _, _, _, ok := CutMoment(weight); ok {
 		t.Errorf("%s is taken for a moment", weight)
 	}
-	for name, want := range map[string]bool{"state_preprocessor/running_mean": true, "state_preprocessor/rows": false, weight: false} {
+	for name, want := range map[string]bool{"state_preprocessor/running_mean": true, "state_preprocessor/rows": false,
+		weight: false} {
 		if IsStatistic(name) != want {
 			t.Errorf("%s is a statistic: %t, want %t", name, !want, want)
 		}
@@ -43,7 +44,8 @@ func TestNames(t *testing.T) {
 // agent is what layout looks at in an agent's snapshot.
 func agent() *checkpoint.Snapshot {
 	s := checkpoint.NewSnapshot()
-	for _, name := range []string{"policy/w", "value/w", "optimizer/exp_avg/policy/w", "optimizer/exp_avg_sq/policy/w", "rollout/rewards"} {
+	for _, name := range []string{"policy/w", "value/w", "optimizer/exp_avg/policy/w", "optimizer/exp_avg_sq/policy/w",
+		"rollout/rewards"} {
 		s.Arrays[name] = checkpoint.ArrayFloat32([]int64{1}, []float32{1})
 	}
 	s.Values = map[string]any{

@@ -13,23 +13,24 @@ import (
 
 // Adam is the state of skrl's optimizer, which is PyTorch's Adam.
 type Adam struct {
-	// LearningRate is the current one, which a scheduler may have changed.
+	// LearningRate is the current one: a scheduler may have changed it.
 	LearningRate float64
 	// Beta1, Beta2, Eps and WeightDecay are Adam's settings.
 	Beta1, Beta2, Eps, WeightDecay float64
-	// Decoupled says that weights decay apart from the gradient: it is AdamW.
+	// Decoupled is true for AdamW, whose weights decay apart from the gradient.
 	Decoupled bool
 
-	moments []moments // of parameter i
+	moments []moments // by parameter
 }
 
-// moments are a parameter's: how often it was stepped, and the running averages. Without steps there are none.
+// moments are the number of steps of a parameter and its running averages. The averages are empty before the first
+// step.
 type moments struct {
 	step             int64
 	expAvg, expAvgSq checkpoint.Array
 }
 
-// Adam returns the optimizer's state, or nil where the checkpoint has none.
+// Adam returns the optimizer's state, or nil if the checkpoint has none.
 func (c *Checkpoint) Adam() (*Adam, error) {
 	d := c.Module(layout.Optimizer)
 	if d == nil {
@@ -59,14 +60,13 @@ func parseAdam(d *torchfile.Dict) (*Adam, error) {
 	v, _ := g.Get("betas")
 	betas := sequence(v)
 	if len(betas) != 2 {
-		return nil, fmt.Errorf("it has no betas, so it is not Adam; gorl's agents go on with Adam only")
+		return nil, fmt.Errorf("it has no betas, so it is not Adam; gorl continues only with Adam")
 	}
-	one, ok1 := plainNumber(betas[0])
-	two, ok2 := plainNumber(betas[1])
-	if !ok1 || !ok2 {
-		return nil, fmt.Errorf("its betas are no numbers")
+	var ok [2]bool
+	a.Beta1, ok[0] = plainNumber(betas[0])
+	if a.Beta2, ok[1] = plainNumber(betas[1]); !ok[0] || !ok[1] {
+		return nil, fmt.Errorf("its betas are not numbers")
 	}
-	a.Beta1, a.Beta2 = one, two
 	v, _ = g.Get("decoupled_weight_decay")
 	a.Decoupled = v == true
 	for _, flag := range []string{"amsgrad", "maximize"} {
@@ -80,15 +80,15 @@ func parseAdam(d *torchfile.Dict) (*Adam, error) {
 		return nil, fmt.Errorf("its parameter group is empty")
 	}
 	v, _ = d.Get("state")
-	state, ok := v.(*torchfile.Dict)
-	if !ok {
-		return nil, fmt.Errorf("its state is no dictionary")
+	state, isDict := v.(*torchfile.Dict)
+	if !isDict {
+		return nil, fmt.Errorf("its state is not a dictionary")
 	}
 	used := 0
 	for i, id := range ids {
 		var m moments
 		if _, isInt := id.(int64); !isInt {
-			return nil, fmt.Errorf("parameter %d of its group is no number", i)
+			return nil, fmt.Errorf("parameter %d of its group is not a number", i)
 		}
 		if v, ok := state.Get(id); ok {
 			used++
@@ -99,7 +99,7 @@ func parseAdam(d *torchfile.Dict) (*Adam, error) {
 		a.moments = append(a.moments, m)
 	}
 	if used != state.Len() {
-		return nil, fmt.Errorf("it has the state of %d parameters, its group %d of them", state.Len(), used)
+		return nil, fmt.Errorf("it has the state of %d parameters, but its group has %d of them", state.Len(), used)
 	}
 	return a, nil
 }
@@ -113,7 +113,7 @@ func onlyGroup(d *torchfile.Dict) (*torchfile.Dict, error) {
 	}
 	g, ok := list[0].(*torchfile.Dict)
 	if !ok {
-		return nil, fmt.Errorf("its parameter group is no dictionary")
+		return nil, fmt.Errorf("its parameter group is not a dictionary")
 	}
 	return g, nil
 }
@@ -121,7 +121,7 @@ func onlyGroup(d *torchfile.Dict) (*torchfile.Dict, error) {
 func parseMoments(v any) (moments, error) {
 	d, ok := v.(*torchfile.Dict)
 	if !ok {
-		return moments{}, fmt.Errorf("its state is no dictionary")
+		return moments{}, fmt.Errorf("its state is not a dictionary")
 	}
 	step, err := number(d, "step")
 	if err != nil {
@@ -135,20 +135,20 @@ func parseMoments(v any) (moments, error) {
 		v, _ := d.Get(name)
 		t, ok := v.(*torchfile.Tensor)
 		if !ok || t.DType != checkpoint.F32 {
-			return moments{}, fmt.Errorf("its %s is no tensor of float32", name)
+			return moments{}, fmt.Errorf("its %s is not a tensor of float32", name)
 		}
 		*at = t.Array()
 	}
 	return m, nil
 }
 
-// number returns a number, which PyTorch may keep as a tensor of one element.
+// number returns the number of a key. PyTorch may store it as a tensor of one element.
 func number(d *torchfile.Dict, key string) (float64, error) {
 	v, _ := d.Get(key)
 	if x, ok := plainNumber(v); ok {
 		return x, nil
 	}
-	return 0, fmt.Errorf("its %s is no number", key)
+	return 0, fmt.Errorf("its %s is not a number", key)
 }
 
 func plainNumber(v any) (float64, bool) {
@@ -187,13 +187,13 @@ func sequence(v any) []any {
 	return nil
 }
 
-// optimizerValues is what a snapshot says of the agent's optimizer: its kind and Adam's settings. Snapshots that were
-// written before they said so are of an optimizer of kind "" with PyTorch's defaults.
+// optimizerValues returns the kind of the agent's optimizer and Adam's settings. Old snapshots do not have them: the
+// kind is then "", with PyTorch's defaults.
 func optimizerValues(s *checkpoint.Snapshot) (kind string, a Adam) {
 	a = Adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8}
 	kind, _ = s.Text(layout.Optimizer, "kind")
-	for key, to := range map[string]*float64{"weight_decay": &a.WeightDecay, "epsilon": &a.Eps, "beta1": &a.Beta1,
-		"beta2": &a.Beta2} {
+	for key, to := range map[string]*float64{"weight_decay": &a.WeightDecay, "epsilon": &a.Eps,
+		"beta1": &a.Beta1, "beta2": &a.Beta2} {
 		if x, err := s.Float(layout.Optimizer, key); err == nil {
 			*to = x
 		}
@@ -201,7 +201,7 @@ func optimizerValues(s *checkpoint.Snapshot) (kind string, a Adam) {
 	return kind, a
 }
 
-// fits says why an agent would not go on as the file's optimizer did.
+// fits returns an error if the agent would not continue as the file's optimizer.
 func (a *Adam) fits(agent *checkpoint.Snapshot) error {
 	kind, own := optimizerValues(agent)
 	name := "adam"
@@ -212,15 +212,16 @@ func (a *Adam) fits(agent *checkpoint.Snapshot) error {
 	case !(a.LearningRate > 0):
 		return fmt.Errorf("skrl: optimizer: the learning rate is %g", a.LearningRate)
 	case kind != "sgd" && a.Eps != own.Eps:
-		return fmt.Errorf("skrl: optimizer: the file's eps is %g, the agent's %g; give the agent adam_epsilon: %g", a.Eps,
-			own.Eps, a.Eps)
+		return fmt.Errorf("skrl: optimizer: the file's eps is %g, the agent's %g; give the agent adam_epsilon: %g",
+			a.Eps, own.Eps, a.Eps)
 	case kind != "sgd" && (a.Beta1 != own.Beta1 || a.Beta2 != own.Beta2):
-		return fmt.Errorf("skrl: optimizer: the file's betas are (%g, %g), the agent's (%g, %g); give the agent adam_betas: [%g, %g]",
-			a.Beta1, a.Beta2, own.Beta1, own.Beta2, a.Beta1, a.Beta2)
+		return fmt.Errorf("skrl: optimizer: the file's betas are (%g, %g), the agent's (%g, %g); give the agent adam_betas: "+
+			"[%g, %g]", a.Beta1, a.Beta2, own.Beta1, own.Beta2, a.Beta1, a.Beta2)
 	case kind == "":
 		return nil
 	case kind != name && (kind == "sgd" || a.WeightDecay > 0):
-		return fmt.Errorf("skrl: optimizer: the file's is %s with weight_decay %g, the agent's %s; give the agent optimizer: %s", name, a.WeightDecay, kind, name)
+		return fmt.Errorf("skrl: optimizer: the file's is %s with weight_decay %g, the agent's %s; give the agent "+
+			"optimizer: %s", name, a.WeightDecay, kind, name)
 	case own.WeightDecay != a.WeightDecay:
 		return fmt.Errorf("skrl: optimizer: the file's weight_decay is %g, the agent's %g; give the agent weight_decay: %g",
 			a.WeightDecay, own.WeightDecay, a.WeightDecay)
@@ -228,9 +229,9 @@ func (a *Adam) fits(agent *checkpoint.Snapshot) error {
 	return nil
 }
 
-// steps returns how often parameters have been stepped, which must be the same for all that have. Those whose moments
-// are zero never had a gradient, as a fixed standard deviation, and may have been counted or not.
-func steps(list []moments) (int64, error) {
+// commonStep returns the number of steps, which must be the same for all parameters. A parameter whose moments are zero
+// never had a gradient, such as a fixed standard deviation; its number does not matter.
+func commonStep(list []moments) (int64, error) {
 	var n int64
 	for i, m := range list {
 		switch {
@@ -238,8 +239,8 @@ func steps(list []moments) (int64, error) {
 		case n == 0:
 			n = m.step
 		default:
-			return 0, fmt.Errorf("skrl: optimizer: parameter %d was stepped %d times, others %d times; gorl counts once for all",
-				i, m.step, n)
+			return 0, fmt.Errorf("skrl: optimizer: parameter %d was stepped %d times, others %d times; gorl has one count for "+
+				"all", i, m.step, n)
 		}
 	}
 	return n, nil
@@ -258,8 +259,8 @@ func (a *Adam) dict() *torchfile.Dict {
 		}
 	}
 	group := torchfile.NewDict("lr", a.LearningRate, "betas", torchfile.Tuple{a.Beta1, a.Beta2}, "eps", a.Eps,
-		"weight_decay", a.WeightDecay,
-		"amsgrad", false, "maximize", false, "foreach", nil, "capturable", false, "differentiable", false, "fused", nil, "params", ids)
+		"weight_decay", a.WeightDecay, "amsgrad", false, "maximize", false, "foreach", nil, "capturable", false,
+		"differentiable", false, "fused", nil, "params", ids)
 	if a.Decoupled {
 		group.Set("decoupled_weight_decay", true)
 	}

@@ -25,6 +25,13 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The sizes of testdata/agents.py.
 const observations, actions, ampObservations, envs, rollouts = 3, 2, 4, 4, 6
 
@@ -59,13 +66,9 @@ type recurrent struct {
 func kinds(t testing.TB) map[string]kind {
 	t.Helper()
 	text, err := os.ReadFile("testdata/agents.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out := map[string]kind{}
-	if err := json.Unmarshal(text, &out); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &out))
 	return out
 }
 
@@ -83,22 +86,22 @@ func (k kind) spaces() spaces.Set {
 	return sp
 }
 
-// agent is a gorl agent whose actions can be told to it.
+// agent is a gorl agent whose actions can be set.
 type agent struct {
 	agenttest.Agent
-	told     *told
+	dist     *scripted
 	rounding float64 // kind.Rounding
 }
 
 func (a agent) rate() float64 { return a.Agent.(interface{ LearningRate() float64 }).LearningRate() }
 
-// told is a distribution that draws what it is told.
-type told struct {
+// scripted is a distribution that draws the given actions.
+type scripted struct {
 	models.Distribution
 	next []float32
 }
 
-func (d *told) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Generator) models.Action {
+func (d *scripted) Sample(s *tensor.Scope, out tensor.Tensor, gen *tensor.Generator) models.Action {
 	if d.next == nil {
 		return d.Distribution.Sample(s, out, gen)
 	}
@@ -128,11 +131,13 @@ func (k kind) models(sp spaces.Set, gaussian models.GaussianConfig, seed int64) 
 	switch r := k.Recurrent; {
 	case k.Camera:
 		net[0].Input = "cnn"
-		net = append([]models.Container{{Name: "cnn", Input: "permute(OBSERVATIONS, (0, 3, 1, 2)) / 255", Activations: []string{"relu"},
+		net = append([]models.Container{{Name: "cnn", Input: "permute(OBSERVATIONS, (0, 3, 1, 2)) / 255",
+			Activations: []string{"relu"},
 			Layers: []models.Layer{{Out: "3", Conv: &models.Conv{Kernel: [2]int{2, 2}, Stride: [2]int{2, 1}}},
 				{Out: "2", Conv: &models.Conv{Kernel: [2]int{2, 2}, Padding: [2]int{1, 1}}}, {Flatten: true}}}}, net...)
 	case r != nil && k.Shared:
-		net[0].Layers = append([]models.Layer{{Recurrent: r.Kind, Out: fmt.Sprint(r.HiddenSize), Layers: r.Layers}}, net[0].Layers...)
+		net[0].Layers = append([]models.Layer{{Recurrent: r.Kind, Out: fmt.Sprint(r.HiddenSize), Layers: r.Layers}},
+			net[0].Layers...)
 		net[0].Activations = []string{"", "elu"}
 	case r != nil:
 		layer := models.RecurrentLayer{Kind: r.Kind, HiddenSize: r.HiddenSize, Layers: r.Layers}
@@ -157,19 +162,13 @@ func (k kind) models(sp spaces.Set, gaussian models.GaussianConfig, seed int64) 
 func (k kind) build(t testing.TB, seed int64) agent {
 	t.Helper()
 	sp := k.spaces()
-	fail := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	gaussian := models.DefaultGaussianConfig()
 	gaussian.InitialLogStd, gaussian.FixedLogStd = k.InitialLogStd, k.FixedLogStd
 	policy, value, err := k.models(sp, gaussian, seed)
-	fail(err)
+	must(t, err)
 	own := policy.(*models.Stochastic)
-	a := agent{told: &told{Distribution: own.Dist}, rounding: k.Rounding}
-	own.Dist = a.told
+	a := agent{dist: &scripted{Distribution: own.Dist}, rounding: k.Rounding}
+	own.Dist = a.dist
 	config := maps.Clone(k.Config)
 	maps.Copy(config, map[string]any{"rollouts": rollouts, "learning_epochs": 2, "mini_batches": 2, "learning_rate": 1e-3})
 	switch k.release {
@@ -182,15 +181,17 @@ func (k kind) build(t testing.TB, seed int64) agent {
 		config["sequence_length"] = k.Recurrent.SequenceLength
 	}
 	if k.Algorithm == "AMP" {
-		discriminator, err := models.NewMLP(models.MLPConfig{Inputs: ampObservations, Outputs: 1, Hidden: k.Hidden, Activation: "elu"}, seed)
-		fail(err)
+		discriminator, err := models.NewMLP(models.MLPConfig{Inputs: ampObservations, Outputs: 1, Hidden: k.Hidden,
+			Activation: "elu"}, seed)
+		must(t, err)
 		maps.Copy(config, map[string]any{"amp_batch_size": 8, "motion_dataset_size": 64, "reply_buffer_size": 256})
 		a.Agent, err = amp.New(amp.Options{Spaces: sp, NumEnvs: envs, Dict: config, Motions: motion{}, Seed: seed,
 			Models: amp.Models{Policy: policy, Value: value, Discriminator: discriminator}})
-		fail(err)
+		must(t, err)
 	} else {
-		a.Agent, err = ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Dict: config, Seed: seed, Models: ppo.Models{Policy: policy, Value: value}})
-		fail(err)
+		a.Agent, err = ppo.New(ppo.Options{Spaces: sp, NumEnvs: envs, Dict: config, Seed: seed,
+			Models: ppo.Models{Policy: policy, Value: value}})
+		must(t, err)
 	}
 	t.Cleanup(func() {
 		if err := a.Close(); err != nil {
@@ -203,9 +204,7 @@ func (k kind) build(t testing.TB, seed int64) agent {
 func snapshot(t testing.TB, a agents.Snapshotter) *checkpoint.Snapshot {
 	t.Helper()
 	s, err := a.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -213,16 +212,10 @@ func snapshot(t testing.TB, a agents.Snapshotter) *checkpoint.Snapshot {
 func load(t testing.TB, a agents.Snapshotter, path string) *skrl.Checkpoint {
 	t.Helper()
 	c, err := skrl.Read(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := c.Snapshot(snapshot(t, a))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.Restore(s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, a.Restore(s))
 	return c
 }
 
@@ -235,9 +228,7 @@ type rollout struct {
 func readRollout(t testing.TB, path string) rollout {
 	t.Helper()
 	f, err := npz.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return rollout{t, f}
 }
 
@@ -245,13 +236,9 @@ func readRollout(t testing.TB, path string) rollout {
 func (r rollout) row(name string, i int) []float32 {
 	r.t.Helper()
 	a, err := r.Get(name)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	x, err := a.Float32s()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	n := len(x) / a.Shape[0]
 	if len(a.Shape) == 2 {
 		n *= envs
@@ -269,21 +256,17 @@ func (r rollout) flags(name string, i int) []bool {
 	return out
 }
 
-// acts compares the actions that an agent takes in evaluation with skrl's.
-func (r rollout) acts(a agent, name string) {
+// compareActions compares the actions of an agent in evaluation with skrl's.
+func (r rollout) compareActions(a agent, name string) {
 	r.t.Helper()
 	a.SetTraining(false)
 	defer a.SetTraining(true)
 	probe, err := r.Get("probe")
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	worst := 0.0
 	for i := range probe.Shape[0] / envs {
 		got, err := a.Act(agents.Observation{Observations: r.row("probe", i)})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, err)
 		want := r.row(name, i)
 		if len(got) != len(want) {
 			r.t.Fatalf("%d actions, want %d", len(got), len(want))
@@ -298,37 +281,32 @@ func (r rollout) acts(a agent, name string) {
 	r.t.Logf("actions %s: they differ from skrl's by at most %.2g", name, worst)
 }
 
-// learn lets an agent collect the rollout that skrl collected, with its actions, and learn from it.
+// learn makes an agent collect skrl's rollout, with its actions, and learn from it.
 func (r rollout) learn(a agent) {
 	r.t.Helper()
 	for i := range rollouts {
-		a.told.next = r.row("actions", i)
+		a.dist.next = r.row("actions", i)
 		if _, err := a.Act(agents.Observation{Observations: r.row("observations", i)}); err != nil {
 			r.t.Fatal(err)
 		}
-		step := agents.Transition{Rewards: r.row("rewards", i), Terminated: r.flags("terminated", i), Truncated: r.flags("truncated", i),
+		step := agents.Transition{Rewards: r.row("rewards", i), Terminated: r.flags("terminated", i),
+			Truncated:        r.flags("truncated", i),
 			NextObservations: r.row("next_observations", i)}
 		if a.Name() == "AMP" {
 			step.AMPObservations = r.row("amp_observations", i)
 		}
-		if err := a.Record(step); err != nil {
-			r.t.Fatal(err)
-		}
+		must(r.t, a.Record(step))
 	}
-	if err := a.Update(context.Background()); err != nil {
-		r.t.Fatal(err)
-	}
-	a.told.next = nil
+	must(r.t, a.Update(context.Background()))
+	a.dist.next = nil
 }
 
-// same compares all that a checkpoint of skrl says with an agent's state.
-func same(t testing.TB, a agent, c *skrl.Checkpoint) {
+// compareState compares an agent's state with a checkpoint of skrl.
+func compareState(t testing.TB, a agent, c *skrl.Checkpoint) {
 	t.Helper()
 	got := snapshot(t, a)
 	want, err := c.Snapshot(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	worst, which := 0.0, ""
 	for _, name := range slices.Sorted(maps.Keys(want.Arrays)) {
 		if e := difference(t, got.Arrays[name], want.Arrays[name]); !(e <= worst) {
@@ -343,9 +321,7 @@ func same(t testing.TB, a agent, c *skrl.Checkpoint) {
 		t.Errorf("steps of the optimizer: %s, want %s", g, w)
 	}
 	adam, err := c.Adam()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if rate := a.rate(); math.Abs(rate-adam.LearningRate) > 1e-12 {
 		t.Errorf("learning rate %g, want %g", rate, adam.LearningRate)
 	}
@@ -369,21 +345,16 @@ func difference(t testing.TB, got, want checkpoint.Array) float64 {
 	return math.Sqrt(d / n)
 }
 
-func floats(t testing.TB, a checkpoint.Array) []float64 {
+func floats(t testing.TB, a checkpoint.Array) (out []float64) {
 	t.Helper()
-	out := []float64{}
 	switch a.DType {
 	case checkpoint.F64:
 		x, err := a.Float64s()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = x
+		must(t, err)
+		return x
 	case checkpoint.F32:
 		x, err := a.Float32s()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, v := range x {
 			out = append(out, float64(v))
 		}
@@ -403,37 +374,35 @@ func (k kind) first(folder string) string {
 	return filepath.Join(folder, "first.pt")
 }
 
-// goOn loads start into a new agent and compares everything with what skrl made of it.
-func (k kind) goOn(t testing.TB, folder, start string) agent {
+// resume loads start into a new agent, lets it learn, and compares the result with skrl's.
+func (k kind) resume(t testing.TB, folder, start string) agent {
 	t.Helper()
 	a := k.build(t, 5)
 	load(t, a, start)
 	r := readRollout(t, filepath.Join(folder, "rollout.npz"))
-	r.acts(a, "before")
+	r.compareActions(a, "before")
 	r.learn(a)
 	second, err := skrl.Read(filepath.Join(folder, "second.pt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	same(t, a, second)
-	r.acts(a, "after")
+	must(t, err)
+	compareState(t, a, second)
+	r.compareActions(a, "after")
 	return a
 }
 
-// An agent goes on from skrl's checkpoint as skrl itself does: it acts alike, and after one more update it still has the same
-// parameters, moments, scalers and learning rate.
-func TestGoesOnAsSkrl(t *testing.T) {
+// An agent continues from skrl's checkpoint as skrl does: it takes the same actions, and after one more update it has
+// the same parameters, moments, scalers and learning rate.
+func TestResumesAsSkrl(t *testing.T) {
 	all := kinds(t)
 	for _, name := range []string{"ppo", "ppo_shared", "amp_separately"} {
 		t.Run(name, func(t *testing.T) {
 			k, folder := all[name], filepath.Join("testdata", name)
-			k.goOn(t, folder, k.first(folder))
+			k.resume(t, folder, k.first(folder))
 		})
 	}
 }
 
-// The same with checkpoints that skrl makes now, and back: skrl loads what gorl wrote, acts alike, and after one more update
-// both still agree.
+// TestPeersBothWays is TestResumesAsSkrl with checkpoints of an installed skrl, and back: skrl loads gorl's file, takes
+// the same actions, and both agree after one more update.
 func TestPeersBothWays(t *testing.T) {
 	python := peers.Python(t, "torch", "skrl")
 	all := kinds(t)
@@ -442,35 +411,27 @@ func TestPeersBothWays(t *testing.T) {
 			k, there, back := all[name], t.TempDir(), t.TempDir()
 			k.release = "skrl-2.1"
 			peers.Run(t, python, "testdata/agents.py", name, there, "--seed", "7")
-			a := k.goOn(t, there, k.first(there))
+			a := k.resume(t, there, k.first(there))
 			opt := skrl.Options{}
 			if k.OwnNames {
 				like, err := skrl.Read(k.first(there))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				opt.Like = like
 			}
 			written := filepath.Join(back, "gorl.pt")
-			if err := skrl.Write(written, snapshot(t, a), opt); err != nil {
-				t.Fatal(err)
-			}
+			must(t, skrl.Write(written, snapshot(t, a), opt))
 			peers.Run(t, python, "testdata/agents.py", name, back, "--from", written, "--seed", "8")
 			r := readRollout(t, filepath.Join(back, "rollout.npz"))
-			r.acts(a, "before")
+			r.compareActions(a, "before")
 			b := k.build(t, 6) // without the memories of a, and at its first step, as skrl's
 			restored := snapshot(t, a)
 			restored.Values["timestep"] = int64(0)
-			if err := b.Restore(restored); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.Restore(restored))
 			r.learn(b)
 			second, err := skrl.Read(filepath.Join(back, "second.pt"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			same(t, b, second)
-			r.acts(b, "after")
+			must(t, err)
+			compareState(t, b, second)
+			r.compareActions(b, "after")
 		})
 	}
 }

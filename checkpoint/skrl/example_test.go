@@ -11,11 +11,12 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// An agent goes on from skrl's checkpoint, and hands over to skrl again.
+// An agent continues from a checkpoint of skrl, and writes one for skrl.
 func ExampleRead() {
 	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
 	agent, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{5, 4}, "elu"), Dict: map[string]any{
-		"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler", "learning_rate_scheduler": "KLAdaptiveLR"}})
+		"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler",
+		"learning_rate_scheduler": "KLAdaptiveLR"}})
 	if err != nil {
 		panic(err)
 	}
@@ -61,30 +62,4 @@ func ExampleRead() {
 	// optimizer 2
 	// observation_preprocessor 3
 	// value_preprocessor 3
-}
-
-// An agent's checkpoint without a detour over a file.
-func ExampleNew() {
-	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewDiscrete(2)}
-	agent, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{5}, "elu")})
-	if err != nil {
-		panic(err)
-	}
-	defer agent.Close()
-	snap, err := agent.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		panic(err)
-	}
-	c, err := skrl.New(snap, skrl.Options{Version: "1.4"})
-	if err != nil {
-		panic(err)
-	}
-	for name := range c.Module("policy").All() {
-		fmt.Println(name)
-	}
-	// Output:
-	// net_container.0.weight
-	// net_container.0.bias
-	// net_container.2.weight
-	// net_container.2.bias
 }

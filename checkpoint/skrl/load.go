@@ -10,14 +10,14 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
-// Snapshot returns the checkpoint as a snapshot of the agent that like is a snapshot of: its networks, Adam's state and
-// running scalers are the file's, the rest (counters, random states, memories) is like's, without a rollout that has
-// begun. Both must have the same networks and scalers; what one lacks, or what is of another shape, is an error that
-// names it. Networks are matched by name where all names agree but for the "_container" of skrl's instantiators,
-// otherwise by order and shape. A parameter that is not finite is an error.
+// Snapshot fits the checkpoint into a snapshot of the agent that is to continue. Networks, Adam's state and running
+// scalers come from the file. The rest (counters, random states, memories) comes from like, without a rollout in
+// progress. File and agent must have the same networks and scalers. A missing one, another shape, or a parameter that
+// is not finite is an error that names it. Networks are matched by name if all names agree, apart from the "_container"
+// of skrl's instantiators; otherwise by order and shape.
 //
-// The learning rate becomes that of the agent's KLAdaptiveLR, where it has one. An agent with a constant rate keeps its
-// own; [Checkpoint.Adam] says the file's. Its weight decay must be the agent's.
+// The agent's KLAdaptiveLR continues with the file's learning rate. An agent with a constant rate keeps its own;
+// [Checkpoint.Adam] returns the file's. The weight decay must be the agent's.
 func (c *Checkpoint) Snapshot(like *checkpoint.Snapshot) (*checkpoint.Snapshot, error) {
 	snap, left, err := c.Merge(like)
 	switch {
@@ -27,21 +27,22 @@ func (c *Checkpoint) Snapshot(like *checkpoint.Snapshot) (*checkpoint.Snapshot, 
 		return nil, fmt.Errorf("skrl: %s has no %s, which the agent has; Merge keeps the agent's own", c.Path,
 			strings.Join(left.Missing, ", "))
 	case len(left.Unused) > 0:
-		return nil, fmt.Errorf("skrl: %s has %s, for which the agent has no place; configure it so that it does, or Merge without", c.Path, strings.Join(left.Unused, ", "))
+		return nil, fmt.Errorf("skrl: %s has %s, for which the agent has no place; configure the agent so that it has, or "+
+			"use Merge to leave them out", c.Path, strings.Join(left.Unused, ", "))
 	}
 	return snap, nil
 }
 
-// Left is what a [Checkpoint.Merge] could not use.
+// Left lists what [Checkpoint.Merge] could not use.
 type Left struct {
-	// Missing are the agent's modules that the file lacks; they stay as they are.
+	// Missing are the agent's modules that the file lacks. They stay as they are.
 	Missing []string
 	// Unused are the file's modules that the agent lacks.
 	Unused []string
 }
 
-// Merge is [Checkpoint.Snapshot] for a file and an agent that do not have the same modules, e.g. a policy that was
-// saved alone. What both have must fit.
+// Merge is [Checkpoint.Snapshot] for a file and an agent with different modules, for example a policy that was saved
+// alone. The modules of both must fit.
 func (c *Checkpoint) Merge(like *checkpoint.Snapshot) (*checkpoint.Snapshot, Left, error) {
 	l := loader{c: c, like: like, used: map[string]bool{}, snap: &checkpoint.Snapshot{
 		Arrays: maps.Clone(like.Arrays), Values: maps.Clone(like.Values), Metadata: maps.Clone(like.Metadata),
@@ -51,7 +52,7 @@ func (c *Checkpoint) Merge(like *checkpoint.Snapshot) (*checkpoint.Snapshot, Lef
 			return nil, Left{}, err
 		}
 	}
-	layout.DropRollout(l.snap) // it was collected with other parameters
+	layout.DropRollout(l.snap) // other parameters collected it
 	if err := l.snap.CheckFinite(); err != nil {
 		return nil, Left{}, err
 	}
@@ -99,15 +100,16 @@ func (l *loader) networks() error {
 	return nil
 }
 
-// optimizer puts Adam's moments in place. They belong to the parameters of all the file's networks in turn.
+// optimizer sets Adam's moments. The file numbers them over the parameters of all its networks.
 func (l *loader) optimizer() error {
 	a, err := l.c.Adam()
 	if err != nil {
 		return err
 	}
-	extra := slices.ContainsFunc([]string{layout.Policy, layout.Value, layout.Discriminator}, func(m string) bool { return l.c.Module(m) != nil && !l.used[m] })
+	extra := slices.ContainsFunc([]string{layout.Policy, layout.Value, layout.Discriminator},
+		func(m string) bool { return l.c.Module(m) != nil && !l.used[m] })
 	if a == nil || !l.whole || extra {
-		// A part of the moments would belong to a part of the networks only.
+		// Moments are numbered over all networks. They are of no use if a network is missing on either side.
 		l.left.Missing = append(l.left.Missing, layout.Optimizer)
 		return nil
 	}
@@ -128,8 +130,8 @@ func (l *loader) optimizer() error {
 		}
 		for _, x := range []checkpoint.Array{m.expAvg, m.expAvgSq} {
 			if !slices.Equal(x.Shape, p.file.array.Shape) {
-				return fmt.Errorf("skrl: optimizer: parameter %d has moments of shape %v, but is %s %v", i, x.Shape, p.file.name,
-					p.file.array.Shape)
+				return fmt.Errorf("skrl: optimizer: parameter %d has moments of shape %v, but is %s %v", i, x.Shape,
+					p.file.name, p.file.array.Shape)
 			}
 		}
 		l.snap.Arrays[layout.ExpAvg(name, p.agent)] = m.expAvg
@@ -138,18 +140,22 @@ func (l *loader) optimizer() error {
 	}
 	counts := map[string]any{}
 	for name, list := range bySteps {
-		n, err := steps(list)
+		n, err := commonStep(list)
 		if err != nil {
 			return err
 		}
 		counts[name] = n
 	}
 	l.snap.Values[layout.OptimizerSteps] = counts
-	l.schedule(a.LearningRate)
+	state := maps.Clone(layout.Map(l.snap.Values, layout.SchedulerState))
+	if _, adapts := state[layout.LearningRate]; adapts { // an adaptive schedule continues with the file's rate
+		state[layout.LearningRate] = a.LearningRate
+		l.snap.Values[layout.SchedulerState] = state
+	}
 	return nil
 }
 
-// optimizerOf is the agent's optimizer of a parameter: its discriminator may have one of its own.
+// optimizerOf returns the agent's optimizer of a parameter. The discriminator may have its own.
 func optimizerOf(snap *checkpoint.Snapshot, name string) string {
 	network, _, _ := layout.CutParameter(name)
 	if _, ok := snap.Arrays[layout.ExpAvg(layout.DiscriminatorOptimizer, name)]; ok && network == layout.Discriminator {
@@ -158,19 +164,9 @@ func optimizerOf(snap *checkpoint.Snapshot, name string) string {
 	return layout.Optimizer
 }
 
-// schedule lets an adaptive schedule go on from the file's learning rate.
-func (l *loader) schedule(rate float64) {
-	state := maps.Clone(layout.Map(l.snap.Values, layout.SchedulerState))
-	if _, adapts := state[layout.LearningRate]; !adapts {
-		return
-	}
-	state[layout.LearningRate] = rate
-	l.snap.Values[layout.SchedulerState] = state
-}
-
 func (l *loader) scalers() error {
 	for _, name := range layout.Scalers() {
-		if _, other := l.like.Arrays[layout.Statistic(name, layout.RunningMeanAbs)]; other { // skrl has none of these
+		if _, other := l.like.Arrays[layout.Statistic(name, layout.RunningMeanAbs)]; other { // skrl has no such scaler
 			l.left.Missing = append(l.left.Missing, name)
 			continue
 		}

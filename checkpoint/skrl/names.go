@@ -11,9 +11,9 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 )
 
-// parameter is a tensor of a network with its name on one side.
+// parameter is a tensor of a network.
 type parameter struct {
-	name  string // within its module ("net_container.0.weight"), or of a snapshot ("policy/net.0.weight")
+	name  string // in a module ("net_container.0.weight"), or in a snapshot ("policy/net.0.weight")
 	array checkpoint.Array
 }
 
@@ -22,8 +22,8 @@ var (
 	layer     = regexp.MustCompile(`^([^.]+)(\.\d+\.)`)
 )
 
-// canonical is the part of a name that skrl and gorl have in common: without gorl's role, trunk and head, and without
-// the "_container" of skrl's instantiators.
+// canonical returns the part of a name that skrl and gorl have in common: without gorl's role, trunk and head, and
+// without the "_container" of skrl's instantiators.
 func canonical(name string) string {
 	if _, rest, ok := strings.Cut(name, "/"); ok {
 		name = rest
@@ -34,13 +34,13 @@ func canonical(name string) string {
 	return container.ReplaceAllString(name, "$1$2")
 }
 
-// instantiator is the name that skrl's model instantiators give a parameter of a snapshot.
+// instantiator returns the name that skrl's model instantiators give a parameter of a snapshot.
 func instantiator(name string) string {
 	return layer.ReplaceAllString(canonical(name), "${1}_container$2")
 }
 
-// match pairs the parameters of a module in the file with those of the agent: by name where all names agree, else by
-// order, where all shapes do. The result has the agent's place of each of the file's.
+// match pairs the parameters of a module in the file with those of the agent: by name if all names agree, otherwise by
+// order. The result is the agent's index of each of the file's parameters. Their shapes must agree.
 func match(role string, file, agent []parameter) ([]int, error) {
 	byName := map[string]int{}
 	for i, p := range agent {
@@ -62,12 +62,12 @@ func match(role string, file, agent []parameter) ([]int, error) {
 	for i, p := range file {
 		at := places[i]
 		if at >= len(agent) || !named && i >= len(agent) {
-			return nil, fmt.Errorf("skrl: %s: the file has %s %v, and the agent's network ends before: %s", role, p.name,
-				p.array.Shape, counts(file, agent))
+			return nil, fmt.Errorf("skrl: %s: the file has %s %v, but the agent's network ends before: %s", role,
+				p.name, p.array.Shape, counts(file, agent))
 		}
 		if !slices.Equal(p.array.Shape, agent[at].array.Shape) {
-			return nil, fmt.Errorf("skrl: %s: the file's %s has shape %v, the agent's %s %v; give the agent the layers that skrl's model has (%s)",
-				role, p.name, p.array.Shape, agent[at].name, agent[at].array.Shape, counts(file, agent))
+			return nil, fmt.Errorf("skrl: %s: the file's %s has shape %v, the agent's %s %v; give the agent the layers of "+
+				"skrl's model (%s)", role, p.name, p.array.Shape, agent[at].name, agent[at].array.Shape, counts(file, agent))
 		}
 	}
 	if len(file) < len(agent) {
@@ -81,14 +81,14 @@ func counts(file, agent []parameter) string {
 	return fmt.Sprintf("%d parameters in the file, %d in the agent", len(file), len(agent))
 }
 
-// tensors lists the parameters of a module's state, in its order, which is that of the optimizer.
+// tensors returns the parameters of a module's state. Their order is the optimizer's.
 func tensors(role string, state *torchfile.Dict) ([]parameter, error) {
 	var list []parameter
 	for k, v := range state.All() {
 		name, ok := k.(string)
 		t, isTensor := v.(*torchfile.Tensor)
 		if !ok || !isTensor {
-			return nil, fmt.Errorf("skrl: %s: entry %v of its state is no tensor", role, k)
+			return nil, fmt.Errorf("skrl: %s: entry %v of its state is not a tensor", role, k)
 		}
 		list = append(list, parameter{name, t.Array()})
 	}
@@ -107,18 +107,19 @@ func parameterNames(s *checkpoint.Snapshot) ([]string, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("skrl: the snapshot is not one of a PPO or AMP agent: it has no optimizer/exp_avg")
+		return nil, fmt.Errorf("skrl: the snapshot is not of a PPO or AMP agent: it has no optimizer/exp_avg")
 	}
 	listed, ok := s.Values[layout.Parameters].([]any)
 	if !ok {
-		return nil, fmt.Errorf("skrl: the snapshot does not list its parameters, so it is of an earlier gorl; let its agent restore it and save it again")
+		return nil, fmt.Errorf("skrl: the snapshot does not list its parameters, so it is of an earlier gorl; let its " +
+			"agent restore it and save it again")
 	}
 	order := make([]string, len(listed))
 	for i, v := range listed {
 		order[i], _ = v.(string)
 	}
 	if !slices.Equal(slices.Sorted(slices.Values(order)), slices.Sorted(slices.Values(names))) {
-		return nil, fmt.Errorf("skrl: the snapshot's list of parameters is not that of its arrays")
+		return nil, fmt.Errorf("skrl: the snapshot's list of parameters does not match its arrays")
 	}
 	return order, nil
 }

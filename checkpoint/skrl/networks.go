@@ -11,25 +11,29 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 )
 
-// group is a network with parameters of its own: a role, or a policy and a value that share a trunk.
+// group is a network, or a policy and a value that share a trunk.
 type group struct {
 	role       string   // for messages
-	modules    []string // skrl's, all of which hold the whole state
+	modules    []string // of skrl; each holds the whole state
 	parameters []parameter
 }
 
-// recurrent reports whether the network has recurrent layers, which skrl's model instantiators do not know.
+// recurrent reports whether the network has recurrent layers. skrl's model instantiators cannot make those.
 func (g group) recurrent() bool {
-	return slices.ContainsFunc(g.parameters, func(p parameter) bool { return strings.Contains(p.name, ".weight_hh_l") })
+	return slices.ContainsFunc(g.parameters, func(p parameter) bool {
+		return strings.Contains(p.name, ".weight_hh_l")
+	})
 }
 
-// groups arranges a snapshot's parameters as skrl's optimizer goes over them.
+// groups returns a snapshot's networks in the order of skrl's optimizer.
 func groups(s *checkpoint.Snapshot) ([]group, error) {
 	names, err := parameterNames(s)
 	if err != nil {
 		return nil, err
 	}
-	shared := slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, layout.Parameter(layout.Policy, "trunk.")) })
+	shared := slices.ContainsFunc(names, func(n string) bool {
+		return strings.HasPrefix(n, layout.Parameter(layout.Policy, "trunk."))
+	})
 	var list []group
 	for _, name := range names {
 		role, _, ok := layout.CutParameter(name)
@@ -56,18 +60,20 @@ type fitted struct {
 	agent string
 }
 
-// fit pairs a group with the file's module. The result is in the file's order; it is nil where the file has no such
-// module.
+// fit pairs the parameters of a group with those of the file's module. The result is in the file's order. It is nil if
+// the file has no such module.
 func (c *Checkpoint) fit(g group) ([]fitted, error) {
 	state := c.Module(g.modules[0])
 	if state == nil {
 		return nil, nil
 	}
 	if len(g.modules) == 1 && g.role == layout.Policy && c.shared() {
-		return nil, fmt.Errorf("skrl: the file's policy and value share their layers (models.separate: false), the agent's do not; build its models with models.BuildShared")
+		return nil, fmt.Errorf("skrl: the file's policy and value share their layers (models.separate: false), the agent's " +
+			"do not; build its models with models.BuildShared")
 	}
 	if len(g.modules) == 2 && !c.shared() {
-		return nil, fmt.Errorf("skrl: the agent's policy and value share their layers, the file's do not (models.separate: true)")
+		return nil, fmt.Errorf("skrl: the agent's policy and value share their layers, the file's do not " +
+			"(models.separate: true)")
 	}
 	file, err := tensors(g.role, state)
 	if err != nil {
@@ -75,7 +81,8 @@ func (c *Checkpoint) fit(g group) ([]fitted, error) {
 	}
 	for _, p := range file {
 		if p.array.DType != checkpoint.F32 {
-			return nil, fmt.Errorf("skrl: %s: %s is of type %s; gorl's parameters are F32, so convert it with .float() before saving", g.role, p.name, p.array.DType)
+			return nil, fmt.Errorf("skrl: %s: %s is of type %s; gorl's parameters are F32, so convert it with .float() before "+
+				"saving", g.role, p.name, p.array.DType)
 		}
 	}
 	places, err := match(g.role, file, g.parameters)
@@ -89,7 +96,7 @@ func (c *Checkpoint) fit(g group) ([]fitted, error) {
 	return pairs, nil
 }
 
-// shared says whether policy and value are one model, which skrl then saves twice.
+// shared reports whether policy and value are one model. skrl saves it twice.
 func (c *Checkpoint) shared() bool {
 	policy, value := c.Module("policy"), c.Module("value")
 	if policy == nil || value == nil || policy.Len() != value.Len() {

@@ -10,8 +10,8 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 )
 
-// older are skrl 1.4's names of scalers; skrl 2.0's are gorl's. What 1.4 calls states, 2.0 calls observations.
-var older = map[string]string{layout.ObservationScaler: layout.StateScaler,
+// formerNames are the names of scalers in skrl 1.4, which says states for observations. skrl 2 has gorl's names.
+var formerNames = map[string]string{layout.ObservationScaler: layout.StateScaler,
 	layout.AMPObservationScaler: "amp_state_preprocessor"}
 
 func hasScaler(s *checkpoint.Snapshot, name string) bool {
@@ -19,30 +19,30 @@ func hasScaler(s *checkpoint.Snapshot, name string) bool {
 	return ok
 }
 
-// scaler returns the module that holds a scaler under 2.0's name or 1.4's, and its name in the file. state_preprocessor
-// is 1.4's observation_preprocessor where there is no such thing and the agent has no scaler of states.
+// scaler returns the module of a scaler by its name in skrl 2 or 1.4, and its name in the file.
 func (c *Checkpoint) scaler(like *checkpoint.Snapshot, name string) (*torchfile.Dict, string) {
-	if name == layout.StateScaler && c.old(like) {
+	if name == layout.StateScaler && c.isOld(like) {
 		return nil, ""
 	}
 	if d := c.Module(name); d != nil {
 		return d, name
 	}
-	if former, ok := older[name]; ok && (name != layout.ObservationScaler || c.old(like)) {
+	if former, ok := formerNames[name]; ok && (name != layout.ObservationScaler || c.isOld(like)) {
 		return c.Module(former), former
 	}
 	return nil, ""
 }
 
-// old says whether the file's state_preprocessor is skrl 1.4's, of what 2.0 calls observations.
-func (c *Checkpoint) old(like *checkpoint.Snapshot) bool {
+// isOld reports whether the file's state_preprocessor is that of skrl 1.4, which scales observations. A file without
+// observation_preprocessor is taken for an old one if the agent has no scaler of states.
+func (c *Checkpoint) isOld(like *checkpoint.Snapshot) bool {
 	if c.Module(layout.ObservationScaler) != nil || c.Module(layout.StateScaler) == nil {
 		return false
 	}
 	return c.Module("amp_state_preprocessor") != nil || !hasScaler(like, layout.StateScaler)
 }
 
-// readScaler puts a scaler's statistics into a snapshot.
+// readScaler sets a scaler's statistics in a snapshot.
 func readScaler(snap *checkpoint.Snapshot, name, module string, d *torchfile.Dict) error {
 	if d.Len() != len(layout.Statistics()) {
 		return fmt.Errorf("skrl: %s: it has %d entries, a running scaler has %s", module, d.Len(),
@@ -52,20 +52,20 @@ func readScaler(snap *checkpoint.Snapshot, name, module string, d *torchfile.Dic
 		v, _ := d.Get(entry)
 		t, ok := v.(*torchfile.Tensor)
 		if !ok || t.DType != checkpoint.F64 {
-			return fmt.Errorf("skrl: %s: its %s is no tensor of float64", module, entry)
+			return fmt.Errorf("skrl: %s: its %s is not a tensor of float64", module, entry)
 		}
 		a, want := t.Array(), snap.Arrays[layout.Statistic(name, entry)]
 		if a.Len() != want.Len() || len(a.Shape) > 1 && entry == layout.CurrentCount {
-			return fmt.Errorf("skrl: %s: its %s has shape %v, the agent's %s %v; is it of the same environment?", module, entry,
-				a.Shape, name, want.Shape)
+			return fmt.Errorf("skrl: %s: its %s has shape %v, the agent's %s %v; use a file of the same environment", module,
+				entry, a.Shape, name, want.Shape)
 		}
-		a.Shape = slices.Clone(want.Shape) // the count is a single value there, a vector of one here
+		a.Shape = slices.Clone(want.Shape) // skrl's count has no dimension, gorl's has one
 		snap.Arrays[layout.Statistic(name, entry)] = a
 	}
 	return nil
 }
 
-// writeScaler is the inverse.
+// writeScaler is the inverse of readScaler.
 func writeScaler(snap *checkpoint.Snapshot, name string) (*torchfile.Dict, error) {
 	d := torchfile.NewOrderedDict()
 	for _, entry := range layout.Statistics() {

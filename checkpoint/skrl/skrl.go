@@ -1,8 +1,8 @@
 // Package skrl reads and writes the checkpoints of skrl (https://skrl.readthedocs.io), the Python library whose PPO and
-// AMP gorl's agents follow, so that training may begin in one and go on in the other.
+// AMP gorl's agents follow. Training may begin in one library and continue in the other.
 //
-// A checkpoint is read without executing it and fitted into a snapshot of the agent that is to go on, which gives names
-// and shapes:
+// A checkpoint is read without executing it and fitted into a snapshot of the agent that is to continue. That snapshot
+// gives names and shapes:
 //
 //	c, err := skrl.Read("runs/walker/checkpoints/agent_20000.pt")
 //	// ...
@@ -12,8 +12,11 @@
 //	// ...
 //	err = agent.Restore(snap)
 //
-// The other way, [Write] makes of an agent's snapshot a file that skrl's agent.load reads. Both carry the networks,
-// Adam's state and the running scalers; skrl's checkpoints have no counters, memories or random states.
+// The other way, [Write] writes an agent's snapshot as a file that skrl's agent.load reads. Both carry the networks,
+// Adam's state and the running scalers. Checkpoints of skrl have no counters, memories or random states.
+//
+// skrl.go is the file, load.go and write.go are the two directions. Both use names.go and networks.go for parameters,
+// adam.go for the optimizer, and scalers.go.
 package skrl
 
 import (
@@ -27,76 +30,60 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 )
 
-// Module is one entry of a checkpoint: a network, the optimizer or a scaler.
+// Module is an entry of a checkpoint: a network, the optimizer or a scaler.
 type Module struct {
-	// Name is skrl's, e.g. "policy" or "value_preprocessor".
+	// Name is skrl's name, for example "policy" or "value_preprocessor".
 	Name string
 	// State is its state_dict.
 	State *torchfile.Dict
 }
 
-// Checkpoint is what skrl's agents save.
+// Checkpoint is a checkpoint of a skrl agent.
 type Checkpoint struct {
-	// Path is where it was read from, for messages.
+	// Path is the path of the file, for messages.
 	Path string
-	// Modules in the file's order.
+	// Modules are in the file's order.
 	Modules []Module
 }
 
-// moduleNames are those of skrl's PPO and AMP: 2.0's, then those that 1.4 called otherwise.
+// moduleNames are the modules of skrl's PPO and AMP. skrl 1.4 has other names for the last two.
 var moduleNames = []string{
-	"policy", "value", "discriminator", "optimizer", "observation_preprocessor", "state_preprocessor", "value_preprocessor",
-	"amp_observation_preprocessor", "amp_state_preprocessor",
+	"policy", "value", "discriminator", "optimizer", "observation_preprocessor", "state_preprocessor",
+	"value_preprocessor", "amp_observation_preprocessor", "amp_state_preprocessor",
 }
 
-// Read reads a checkpoint: an agent's file (agent_1000.pt, best_agent.pt), or, where experiment.store_separately was
-// on, any one module's (policy_1000.pt, best_policy.pt), whose siblings in the same folder are then read with it.
-// Errors are those of torchfile.Open, or say what the file is instead.
+// Read reads an agent's file (agent_1000.pt, best_agent.pt), of skrl 2 or 1.4. With experiment.store_separately skrl
+// writes a file for each module (policy_1000.pt, best_policy.pt). Read takes the path of any of them, and reads the
+// others from the same folder. Errors are those of torchfile.Open, or say what the file is.
 func Read(path string) (*Checkpoint, error) {
 	d, err := open(path)
 	if err != nil {
 		return nil, err
 	}
+	c := &Checkpoint{Path: path}
 	if isAgent(d) {
-		return fromDict(path, d)
+		for k, v := range d.All() {
+			name, ok := k.(string)
+			if !ok {
+				return nil, fmt.Errorf("skrl: %s: the name of module %v is not a text", path, k)
+			}
+			c.Modules = append(c.Modules, Module{name, v.(*torchfile.Dict)})
+		}
+		return c, nil
 	}
 	module, sibling := splitName(filepath.Base(path))
 	if module == "" {
-		return nil, fmt.Errorf("skrl: %s holds a single module, and its name does not say which; read it with ReadModules",
-			path)
+		return nil, fmt.Errorf("skrl: %s holds a single module, and its name does not say which; rename it, for example to "+
+			"policy.pt", path)
 	}
-	files := map[string]string{}
 	for _, name := range moduleNames {
-		files[name] = filepath.Join(filepath.Dir(path), sibling(name))
-	}
-	return readModules(path, files, true)
-}
-
-// ReadModules reads modules from a file each, by skrl's names ("policy", "optimizer", ...).
-func ReadModules(files map[string]string) (*Checkpoint, error) {
-	for name := range files {
-		if !slices.Contains(moduleNames, name) {
-			return nil, fmt.Errorf("skrl: there is no module %q; want one of %s", name, strings.Join(moduleNames, ", "))
-		}
-	}
-	return readModules("the modules", files, false)
-}
-
-func readModules(path string, files map[string]string, optional bool) (*Checkpoint, error) {
-	c := &Checkpoint{Path: path}
-	for _, name := range moduleNames {
-		file, ok := files[name]
-		if !ok {
-			continue
-		}
-		d, err := open(file)
-		if optional && errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		d, err := open(filepath.Join(filepath.Dir(path), sibling(name)))
+		switch {
+		case err == nil:
+			c.Modules = append(c.Modules, Module{name, d})
+		case !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
-		c.Modules = append(c.Modules, Module{name, d})
 	}
 	return c, nil
 }
@@ -109,12 +96,12 @@ func open(path string) (*torchfile.Dict, error) {
 	}
 	d, ok := v.(*torchfile.Dict)
 	if !ok || d.Len() == 0 {
-		return nil, fmt.Errorf("skrl: %s holds no dictionary of modules or of tensors, so it is no checkpoint of skrl", path)
+		return nil, fmt.Errorf("skrl: %s has no dictionary of modules or of tensors, so it is not a checkpoint of skrl", path)
 	}
 	return d, nil
 }
 
-// isAgent says whether a dictionary is one of modules rather than a module's own.
+// isAgent reports whether a dictionary is one of modules, not a single module.
 func isAgent(d *torchfile.Dict) bool {
 	_, state := d.Get("state")
 	_, groups := d.Get("param_groups")
@@ -129,21 +116,8 @@ func isAgent(d *torchfile.Dict) bool {
 	return true
 }
 
-func fromDict(path string, d *torchfile.Dict) (*Checkpoint, error) {
-	c := &Checkpoint{Path: path}
-	for k, v := range d.All() {
-		name, ok := k.(string)
-		state, isDict := v.(*torchfile.Dict)
-		if !ok || !isDict {
-			return nil, fmt.Errorf("skrl: %s: module %v is no dictionary", path, k)
-		}
-		c.Modules = append(c.Modules, Module{name, state})
-	}
-	return c, nil
-}
-
-// splitName takes a separately stored module's file name apart: best_policy.pt, policy_1000.pt. sibling makes those of
-// other modules.
+// splitName returns the module of a file name such as best_policy.pt or policy_1000.pt, and a function that returns the
+// file names of other modules.
 func splitName(base string) (module string, sibling func(module string) string) {
 	stem := strings.TrimSuffix(base, filepath.Ext(base))
 	ext := filepath.Ext(base)
@@ -151,7 +125,7 @@ func splitName(base string) (module string, sibling func(module string) string) 
 		return name, func(m string) string { return "best_" + m + ext }
 	}
 	tag := ""
-	for _, name := range moduleNames { // the longest, as value_preprocessor also begins like value
+	for _, name := range moduleNames { // the longest one: value_preprocessor begins with value
 		if rest, ok := strings.CutPrefix(stem, name); ok && len(name) > len(module) && (rest == "" || rest[0] == '_') {
 			module, tag = name, rest
 		}
@@ -159,7 +133,7 @@ func splitName(base string) (module string, sibling func(module string) string) 
 	return module, func(m string) string { return m + tag + ext }
 }
 
-// Module returns a module's state by skrl's name, or nil.
+// Module returns the state of a module by skrl's name, or nil.
 func (c *Checkpoint) Module(name string) *torchfile.Dict {
 	for _, m := range c.Modules {
 		if m.Name == name {
@@ -169,26 +143,12 @@ func (c *Checkpoint) Module(name string) *torchfile.Dict {
 	return nil
 }
 
-// WriteFile writes the checkpoint as an agent's file, which skrl's agent.load reads: aside first, synced, then renamed.
-// The same checkpoint gives the same bytes.
+// WriteFile writes the checkpoint as an agent's file, which skrl's agent.load reads, and replaces the file at path
+// atomically. Equal checkpoints give equal bytes.
 func (c *Checkpoint) WriteFile(path string) error {
 	d := torchfile.NewDict()
 	for _, m := range c.Modules {
 		d.Set(m.Name, m.State)
 	}
 	return torchfile.WriteFile(path, d)
-}
-
-// WriteModules writes a file for each module, as skrl does with experiment.store_separately: <module>_<tag>.pt in
-// folder.
-func (c *Checkpoint) WriteModules(folder, tag string) error {
-	if tag == "" || tag != filepath.Base(tag) {
-		return fmt.Errorf("skrl: the tag %q is no part of a file name; skrl takes the timestep", tag)
-	}
-	for _, m := range c.Modules {
-		if err := torchfile.WriteFile(filepath.Join(folder, m.Name+"_"+tag+".pt"), m.State); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -8,25 +8,22 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/torchfile"
 )
 
-// Options say how a snapshot becomes a checkpoint of skrl.
+// Options configure how a snapshot becomes a checkpoint of skrl.
 type Options struct {
-	// Like is a checkpoint of the skrl agent that is to load the file: the names and the order of its networks' parameters
-	// are used. Without it they are those of skrl's model instantiators (net_container.0.weight), and of networks with
-	// recurrent layers, which these do not make, the plain ones that skrl's examples have (gru.weight_ih_l0, net.0.weight).
+	// Like is a checkpoint of the skrl agent that is to load the file. It gives the names and the order of parameters.
+	// Without Like, names are those of skrl's model instantiators (net_container.0.weight). Networks with recurrent
+	// layers, which the instantiators cannot make, get the names of skrl's examples (gru.weight_ih_l0, net.0.weight).
 	Like *Checkpoint
-	// PlainNames leaves the "_container" of the instantiators away (net.0.weight), where Like is nil.
+	// PlainNames omits the "_container" of the instantiators (net.0.weight) if Like is nil.
 	PlainNames bool
-	// Version is skrl's, whose names the scalers get: "2.0" (default) or "1.4".
-	Version string
-	// LearningRate is the optimizer's; 0 takes the agent's current one.
+	// LearningRate is the optimizer's. 0 takes the agent's current one.
 	LearningRate float64
-	// WithoutRest leaves out what skrl's agents have no place for: the second critic of separate_critics, and a
-	// RunningMeanAbsScaler. Otherwise they are an error.
+	// WithoutRest omits what skrl's agents cannot hold: the second critic of separate_critics, and a
+	// RunningMeanAbsScaler. By default they are an error.
 	WithoutRest bool
 }
 
-// Write makes of an agent's snapshot a file that skrl's agent.load reads, and replaces the file at path by it: see
-// [New].
+// Write writes an agent's snapshot as a file that skrl's agent.load reads, and replaces the file at path: see [New].
 func Write(path string, snap *checkpoint.Snapshot, opt Options) error {
 	c, err := New(snap, opt)
 	if err != nil {
@@ -35,13 +32,10 @@ func Write(path string, snap *checkpoint.Snapshot, opt Options) error {
 	return c.WriteFile(path)
 }
 
-// New makes a checkpoint of an agent's snapshot: its networks, its optimizer's state and its running scalers. skrl
-// keeps no counters, schedules, memories or random states, and has one optimizer with one learning rate; a
-// discriminator's own optimizer becomes a part of it. The checkpoint shares the snapshot's memory.
+// New returns a checkpoint of an agent's snapshot: its networks, its optimizer's state and its running scalers. skrl
+// stores no counters, schedules, memories or random states. It has one optimizer with one learning rate, so a
+// discriminator's own optimizer becomes a part of that. The checkpoint shares the snapshot's memory.
 func New(snap *checkpoint.Snapshot, opt Options) (*Checkpoint, error) {
-	if opt.Version != "" && opt.Version != "2.0" && opt.Version != "1.4" {
-		return nil, fmt.Errorf("skrl: version %q is not known; want 2.0 or 1.4", opt.Version)
-	}
 	list, err := groups(snap)
 	if err != nil {
 		return nil, err
@@ -51,7 +45,8 @@ func New(snap *checkpoint.Snapshot, opt Options) (*Checkpoint, error) {
 	for _, g := range list {
 		if g.role == layout.StyleValue {
 			if !opt.WithoutRest {
-				return nil, fmt.Errorf("skrl: the agent has two critics (separate_critics), skrl's has one; set WithoutRest to write it without the second")
+				return nil, fmt.Errorf("skrl: the agent has two critics (separate_critics), skrl's has one; set WithoutRest to " +
+					"write it without the second")
 			}
 			continue
 		}
@@ -80,20 +75,12 @@ func New(snap *checkpoint.Snapshot, opt Options) (*Checkpoint, error) {
 		if err != nil {
 			return nil, err
 		}
-		if opt.Version == "1.4" {
-			if name == layout.StateScaler {
-				return nil, fmt.Errorf("skrl: the agent has privileged states (state_preprocessor), which skrl 1.4 did not have")
-			}
-			if former, ok := older[name]; ok {
-				name = former
-			}
-		}
 		c.Modules = append(c.Modules, Module{name, d})
 	}
 	return c, nil
 }
 
-// network is the state_dict of a group, and the snapshot's names in its order.
+// network returns the state_dict of a group, and the snapshot's names in its order.
 func network(g group, opt Options) (state *torchfile.Dict, names []string, err error) {
 	state = torchfile.NewOrderedDict()
 	if opt.Like != nil {
@@ -128,7 +115,7 @@ func network(g group, opt Options) (state *torchfile.Dict, names []string, err e
 	return state, names, nil
 }
 
-// adamOf gathers the moments of all parameters.
+// adamOf returns Adam's state with the moments of all parameters.
 func adamOf(snap *checkpoint.Snapshot, order []string, opt Options) (*Adam, error) {
 	kind, settings := optimizerValues(snap)
 	a := &settings
@@ -159,17 +146,13 @@ func adamOf(snap *checkpoint.Snapshot, order []string, opt Options) (*Adam, erro
 	return a, nil
 }
 
-// currentRate is the learning rate that a schedule has arrived at, or the configured one.
-func currentRate(snap *checkpoint.Snapshot) (float64, error) {
-	if rate, err := snap.Float(layout.SchedulerState, layout.LearningRate); err == nil {
-		return rate, nil
+// currentRate returns the learning rate of the schedule, or the configured one.
+func currentRate(snap *checkpoint.Snapshot) (rate float64, err error) {
+	for _, path := range [][]string{{layout.SchedulerState, layout.LearningRate}, {layout.LearningRate},
+		{layout.Hyperparameters, layout.LearningRate}} {
+		if rate, err = snap.Float(path...); err == nil {
+			return rate, nil
+		}
 	}
-	if rate, err := snap.Float(layout.LearningRate); err == nil {
-		return rate, nil
-	}
-	rate, err := snap.Float(layout.Hyperparameters, layout.LearningRate)
-	if err != nil {
-		return 0, fmt.Errorf("skrl: the snapshot says no learning rate; give Options.LearningRate: %w", err)
-	}
-	return rate, nil
+	return 0, fmt.Errorf("skrl: the snapshot has no learning rate; give Options.LearningRate: %w", err)
 }

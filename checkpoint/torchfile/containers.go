@@ -2,7 +2,7 @@ package torchfile
 
 import (
 	"fmt"
-	"reflect"
+	"strings"
 )
 
 // container executes the instructions of lists, tuples and dicts.
@@ -40,7 +40,7 @@ func (m *machine) append(items []any) {
 	list.Items = append(list.Items, items...)
 }
 
-// setItems sets keys and values, which stand in turn in items, of the dict on top of the stack.
+// setItems sets alternating keys and values of the dict on top of the stack.
 func (m *machine) setItems(items []any) {
 	v := m.top()
 	d, ok := v.(*Dict)
@@ -67,8 +67,8 @@ func (m *machine) setItems(items []any) {
 	}
 }
 
-// check verifies that a result is made of plain values only, and is finite in size when a value that occurs twice is
-// counted twice: code that walks over the result then always comes to an end.
+// check returns an error unless a result consists of plain values and has a limited size, counting a shared value each
+// time. Code that walks over the result therefore ends.
 func check(v any) error {
 	nodes := 0
 	var visit func(v any, depth int) error
@@ -88,7 +88,7 @@ func check(v any) error {
 			return damaged("its values are nested more than %d deep, or contain themselves", maxDepth)
 		}
 		switch v := v.(type) {
-		case nil, bool, int64, float64, string, []byte, DType, Device, Size, *Tensor:
+		case nil, bool, int64, float64, string, []byte, *Tensor:
 			return nil
 		case Tuple:
 			return all(v, depth+1)
@@ -105,39 +105,17 @@ func check(v any) error {
 			}
 			return nil
 		case global:
-			return hostile(string(v), "it stands where a value belongs")
+			return hostile(string(v), "a function or class where a value belongs")
 		}
 		return hostile("", "%s where a value belongs", describe(v))
 	}
 	return visit(v, 0)
 }
 
-// words are Python's for the types of values.
-var words = map[reflect.Type]string{
-	nil:                             "None",
-	reflect.TypeFor[bool]():         "a bool",
-	reflect.TypeFor[int64]():        "an int",
-	reflect.TypeFor[float64]():      "a float",
-	reflect.TypeFor[string]():       "a str",
-	reflect.TypeFor[[]byte]():       "bytes",
-	reflect.TypeFor[Tuple]():        "a tuple",
-	reflect.TypeFor[*List]():        "a list",
-	reflect.TypeFor[*Dict]():        "a dict",
-	reflect.TypeFor[*Tensor]():      "a tensor",
-	reflect.TypeFor[typedStorage](): "a storage",
-	reflect.TypeFor[numpyType]():    "a NumPy dtype",
-	reflect.TypeFor[DType]():        "a torch.dtype",
-	reflect.TypeFor[Device]():       "a torch.device",
-	reflect.TypeFor[Size]():         "a torch.Size",
-}
-
-// describe says in Python's words what a value is.
+// describe names a value's type for errors.
 func describe(v any) string {
 	if g, ok := v.(global); ok {
 		return "the function or class " + string(g)
 	}
-	if word, ok := words[reflect.TypeOf(v)]; ok {
-		return word
-	}
-	return "something else"
+	return "a value of the type " + strings.TrimPrefix(strings.TrimPrefix(fmt.Sprintf("%T", v), "*"), "torchfile.")
 }

@@ -4,19 +4,23 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/gorl-dev/gorl/checkpoint"
 )
 
 // encoder writes a pickle of protocol 2.
 type encoder struct {
 	b        []byte
-	memo     map[string]uint32 // strings and globals written before, under "s…" and "g…"
+	memo     map[string]uint32 // strings and globals that were written, with the keys "s…" and "g…"
 	storages map[*Storage]storageOf
 	order    []*Storage
 	err      error
 }
 
-// fail keeps the first error. What is written after it does not count.
+// fail keeps the first error.
 func (e *encoder) fail(format string, args ...any) {
 	if e.err == nil {
 		e.err = fmt.Errorf("torchfile: "+format, args...)
@@ -53,19 +57,6 @@ func (e *encoder) value(v any, depth int) {
 		e.dict(v, depth)
 	case *Tensor:
 		e.tensor(v)
-	case DType:
-		if _, ok := elementTypes["torch."+string(v)]; !ok {
-			e.fail("%q is no torch.dtype", v)
-		}
-		e.global("torch", string(v))
-	case Device:
-		e.global("torch", "device")
-		e.text(string(v))
-		e.op(opTuple1, opReduce)
-	case Size:
-		e.global("torch", "Size")
-		e.ints(v)
-		e.op(opTuple1, opReduce)
 	default:
 		e.fail("a %T cannot be written; the package's documentation lists what can", v)
 	}
@@ -99,7 +90,7 @@ func (e *encoder) integer(n int64) {
 	}
 }
 
-// text writes a string; one that was written before is only referred to.
+// text writes a string, or a reference if the string was written before.
 func (e *encoder) text(s string) {
 	switch {
 	case !utf8.ValidString(s):
@@ -121,7 +112,7 @@ func (e *encoder) global(module, attribute string) {
 	e.keep("g" + module + " " + attribute)
 }
 
-// recall refers to what the memo holds under a key, if it does.
+// recall writes a reference to the memo's entry of a key, if there is one.
 func (e *encoder) recall(key string) bool {
 	n, ok := e.memo[key]
 	switch {
@@ -133,7 +124,7 @@ func (e *encoder) recall(key string) bool {
 	return ok
 }
 
-// keep puts what was written last into the memo.
+// keep puts the value that was written last into the memo.
 func (e *encoder) keep(key string) {
 	n := uint32(len(e.memo))
 	e.memo[key] = n
@@ -144,7 +135,7 @@ func (e *encoder) keep(key string) {
 	}
 }
 
-// bytes are spelt as text in protocol 2.
+// bytes writes bytes as text, as protocol 2 does.
 func (e *encoder) bytes(b []byte) {
 	e.global("_codecs", "encode")
 	runes := make([]rune, len(b))
@@ -154,4 +145,141 @@ func (e *encoder) bytes(b []byte) {
 	e.text(string(runes))
 	e.text("latin1")
 	e.op(opTuple2, opReduce)
+}
+
+func (e *encoder) list(v *List, depth int) {
+	if v == nil {
+		e.fail("a nil list cannot be written")
+		return
+	}
+	e.op(opEmptyList)
+	if len(v.Items) == 0 {
+		return
+	}
+	e.op(opMark)
+	for _, x := range v.Items {
+		e.value(x, depth+1)
+	}
+	e.op(opAppends)
+}
+
+func (e *encoder) tuple(v Tuple, depth int) {
+	if len(v) > 3 {
+		e.op(opMark)
+	}
+	for _, x := range v {
+		e.value(x, depth+1)
+	}
+	e.op([]byte{opEmptyTuple, opTuple1, opTuple2, opTuple3, opTuple}[min(len(v), 4)])
+}
+
+func (e *encoder) ints(v []int64) {
+	t := make(Tuple, len(v))
+	for i, n := range v {
+		t[i] = n
+	}
+	e.tuple(t, 0)
+}
+
+func (e *encoder) dict(d *Dict, depth int) {
+	if d == nil {
+		e.fail("a nil dict cannot be written")
+		return
+	}
+	if d.Ordered {
+		e.orderedDict()
+	} else {
+		e.op(opEmptyDict)
+	}
+	if d.Len() > 0 {
+		e.op(opMark)
+		for k, x := range d.All() {
+			e.value(k, depth+1)
+			e.value(x, depth+1)
+		}
+		e.op(opSetItems)
+	}
+	if d.Attributes == nil {
+		return
+	}
+	if !d.Ordered {
+		e.fail("a plain dict has no Attributes; only an OrderedDict does")
+	}
+	e.value(d.Attributes, depth+1)
+	e.op(opBuild)
+}
+
+func (e *encoder) orderedDict() {
+	e.global("collections", "OrderedDict")
+	e.op(opEmptyTuple, opReduce)
+}
+
+// storageOf is a storage's key, and the element type of its first tensor.
+type storageOf struct {
+	key   int
+	dtype checkpoint.DType
+}
+
+func (e *encoder) tensor(t *Tensor) {
+	if t == nil {
+		e.fail("a nil tensor cannot be written")
+		return
+	}
+	if _, err := t.check(); err != nil {
+		e.fail("%w", err)
+		return
+	}
+	storage := ""
+	for name, d := range storageTypes {
+		if d == t.DType {
+			storage = strings.TrimPrefix(name, "torch.")
+		}
+	}
+	if storage == "" {
+		e.fail("a tensor of %s cannot be written; convert it to another type first", t.DType)
+		return
+	}
+	if t.Parameter {
+		e.global("torch._utils", "_rebuild_parameter")
+	}
+	e.global("torch._utils", "_rebuild_tensor_v2")
+	e.op(opMark)
+	e.storage(t, storage)
+	e.integer(t.Offset)
+	e.ints(t.Shape)
+	e.ints(t.Strides)
+	e.bool(t.RequiresGrad && !t.Parameter)
+	e.orderedDict()
+	e.op(opTuple, opReduce)
+	if t.Parameter {
+		e.bool(t.RequiresGrad)
+		e.orderedDict()
+		e.op(opTuple3, opReduce)
+	}
+}
+
+// storage writes the id of a tensor's storage. Tensors that share a storage must have one element type, as in PyTorch.
+func (e *encoder) storage(t *Tensor, kind string) {
+	s, known := e.storages[t.Storage]
+	if !known {
+		s = storageOf{len(e.order), t.DType}
+		e.storages[t.Storage] = s
+		e.order = append(e.order, t.Storage)
+	}
+	if s.dtype != t.DType {
+		e.fail("tensors of %s and of %s share one storage; give each its own", s.dtype, t.DType)
+		return
+	}
+	size := t.DType.Size()
+	if int64(len(t.Storage.Data))%size != 0 {
+		e.fail("a storage of %d bytes holds no whole number of %s", len(t.Storage.Data), t.DType)
+		return
+	}
+	e.op(opMark)
+	e.text("storage")
+	e.global("torch", kind)
+	e.text(strconv.Itoa(s.key))
+	e.text("cpu")
+	e.integer(int64(len(t.Storage.Data)) / size)
+	e.op(opTuple, opBinPersID)
 }

@@ -6,35 +6,36 @@ import (
 	"fmt"
 )
 
-// ErrLegacy is returned for files in the format that PyTorch wrote before version 1.6, which is a series of pickles
-// without an archive around them.
-var ErrLegacy = errors.New("it is in the format of PyTorch before 1.6; load it there and save it again with torch.save, which writes the present one")
+// ErrLegacy is the error of files in the format that PyTorch wrote before version 1.6: a series of pickles without an
+// archive.
+var ErrLegacy = errors.New("it is in the format of PyTorch before 1.6; load it there and save it again with " +
+	"torch.save, which writes the present one")
 
-// Kind says what is wrong with a file.
+// Kind is the kind of an [Error].
 type Kind string
 
 // The kinds of an [Error].
 const (
-	// Hostile pickles ask for more than tensors and plain values need. Nothing of such a file is used.
+	// Hostile pickles ask for more than tensors and plain values need. No part of such a file is used.
 	Hostile Kind = "hostile"
-	// Damaged files are not the whole and consistent files they should be.
+	// Damaged files are incomplete or contradict themselves.
 	Damaged Kind = "damaged"
-	// Unsupported files are well-formed, but hold something this package does not read.
+	// Unsupported files are valid, but hold something that this package does not read.
 	Unsupported Kind = "unsupported"
 )
 
-// Error says why a file was not read.
+// Error is the reason why a file was not read.
 type Error struct {
 	Kind Kind
-	// Path of the file, or "" where it was not read by path.
+	// Path is the path of the file, or "" if it was not read by path.
 	Path string
-	// Global is what a hostile pickle names, as module.attribute ("posix.system"), or "" where it names nothing.
+	// Global is the function or class that a hostile pickle names, such as "posix.system", or "".
 	Global string
-	// Reason in words, and what to do.
+	// Reason says what is wrong and what to do.
 	Reason string
 }
 
-// Error names the file and the reason; of a hostile file also what it asked for, and that nothing was used.
+// Error names the file and the reason, and what a hostile file asked for.
 func (e *Error) Error() string {
 	file, what := cmp.Or(e.Path, "the file"), e.Reason
 	switch e.Kind {
@@ -46,7 +47,8 @@ func (e *Error) Error() string {
 	if e.Global != "" {
 		what = e.Global + ": " + what
 	}
-	return fmt.Sprintf("torchfile: %s is refused: its pickle has %s. Nothing of it was used; loading it in Python can run any code", file, what)
+	return fmt.Sprintf("torchfile: %s is refused: its pickle has %s. Nothing of it was used; loading it in "+
+		"Python can run any code", file, what)
 }
 
 func hostile(global, format string, args ...any) error {
@@ -61,8 +63,8 @@ func unsupported(format string, args ...any) error {
 	return &Error{Kind: Unsupported, Reason: fmt.Sprintf(format, args...)}
 }
 
-// at puts the path into an error.
-func at(path string, err error) error {
+// addPath puts the path into an error.
+func addPath(path string, err error) error {
 	var e *Error
 	if !errors.As(err, &e) {
 		return fmt.Errorf("torchfile: %s: %w", path, err)

@@ -1,8 +1,6 @@
 package torchfile_test
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -40,19 +38,6 @@ func ExampleWriteFile() {
 	// epoch 3
 }
 
-// Modules' states are ordered.
-func ExampleNewOrderedDict() {
-	state := torchfile.NewOrderedDict("0.weight", 1, "0.bias", 2)
-	state.Set("2.weight", 3)
-	for key, value := range state.All() {
-		fmt.Println(key, value)
-	}
-	// Output:
-	// 0.weight 1
-	// 0.bias 2
-	// 2.weight 3
-}
-
 func ExampleNewDict() {
 	d := torchfile.NewDict("lr", 1e-3, 7, "an integer key")
 	v, ok := d.Get(7)
@@ -67,18 +52,4 @@ func ExampleNewTensor() {
 	x, err := column.Array().Float32s()
 	fmt.Println(x, err)
 	// Output: [2 4] <nil>
-}
-
-func ExampleRead() {
-	var file bytes.Buffer
-	if err := torchfile.Write(&file, torchfile.Tuple{"a", true}); err != nil {
-		panic(err)
-	}
-	v, err := torchfile.Read(bytes.NewReader(file.Bytes()), int64(file.Len()))
-	fmt.Println(v, err)
-	var refused *torchfile.Error
-	fmt.Println(errors.As(err, &refused)) // a file that wanted os.system would be one, of the kind torchfile.Hostile
-	// Output:
-	// [a true] <nil>
-	// false
 }

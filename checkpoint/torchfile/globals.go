@@ -2,15 +2,14 @@ package torchfile
 
 import "strconv"
 
-// global is a function or class that the pickle has named, of those in known.
+// global is a known function or class that the pickle has named.
 type global string
 
-// calls are the functions and classes that a pickle may call. They report whether the arguments are those expected.
+// calls are the functions and classes that a pickle may call. fits is false for unexpected arguments.
 var calls = map[global]func(m *machine, args Tuple) (v any, fits bool){
 	"collections.OrderedDict":         orderedDict,
 	"torch._utils._rebuild_tensor":    func(m *machine, args Tuple) (any, bool) { return m.tensor(args, 4, 4) },
 	"torch._utils._rebuild_tensor_v2": func(m *machine, args Tuple) (any, bool) { return m.tensor(args, 6, 7) },
-	"torch._utils._rebuild_tensor_v3": func(m *machine, args Tuple) (any, bool) { return m.tensor(args, 7, 8) },
 	"torch._utils._rebuild_parameter": parameter,
 	"torch.Size":                      size,
 	"torch.device":                    device,
@@ -20,7 +19,7 @@ var calls = map[global]func(m *machine, args Tuple) (v any, fits bool){
 	"numpy._core.multiarray.scalar":   numpyScalar,
 }
 
-// global pushes what the pickle names, if it is known.
+// global pushes the function or class that the pickle names, if it is known. A dtype is pushed as its name.
 func (m *machine) global(op byte) {
 	var module, attribute string
 	if op == opGlobal {
@@ -42,19 +41,15 @@ func (m *machine) global(op byte) {
 	_, isStorage := storageTypes[name]
 	_, isCall := calls[global(name)]
 	switch {
-	case elementTypes[name] != "":
-		m.push(DType(attribute))
+	case elementTypes[name]:
+		m.push(attribute)
 	case unknownTypes[name]:
 		m.fail(unsupported("it has tensors of the type %s", name))
-	case isCall || isStorage || isUntyped(global(name)):
+	case isCall || isStorage:
 		m.push(global(name))
 	default:
 		m.fail(hostile(name, "which is not among what tensors need"))
 	}
-}
-
-func isUntyped(g global) bool {
-	return g == "torch.storage.UntypedStorage" || g == "torch.UntypedStorage"
 }
 
 // reduce calls a function with arguments, both from the stack.
@@ -102,7 +97,7 @@ func (m *machine) build() {
 	}
 }
 
-// orderedDict is collections.OrderedDict, without arguments or with a list of pairs.
+// orderedDict is collections.OrderedDict: without arguments, or with a list of pairs.
 func orderedDict(m *machine, args Tuple) (any, bool) {
 	d := &Dict{Ordered: true}
 	if len(args) == 0 {
@@ -142,8 +137,8 @@ func size(m *machine, args Tuple) (any, bool) {
 	if len(args) != 1 {
 		return nil, false
 	}
-	sizes, ok := ints(args[0])
-	return Size(sizes), ok
+	items, ok := sequence(args[0])
+	return Tuple(items), ok && len(items) <= maxDims
 }
 
 func device(m *machine, args Tuple) (any, bool) {
@@ -156,5 +151,5 @@ func device(m *machine, args Tuple) (any, bool) {
 		index, ok = args[1].(int64)
 		kind += ":" + strconv.FormatInt(index, 10)
 	}
-	return Device(kind), ok
+	return kind, ok
 }

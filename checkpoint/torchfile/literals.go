@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// widths are how many bytes follow an instruction: of the number itself, or of the length of what follows.
+// widths is the number of bytes after an instruction: those of a number, or of the length of a text.
 var widths = map[byte]int{
 	opBinInt1: 1, opBinInt2: 2, opBinInt: 4, opBinFloat: 8, opLong1: 1, opLong4: 4,
 	opBinUnicode: 4, opShortBinUnicode: 1, opBinUnicode8: 8, opBinBytes: 4, opShortBinBytes: 1, opBinBytes8: 8,
 }
 
-// scalar pushes what the instruction spells out.
+// scalar pushes the number or text of an instruction.
 func (m *machine) scalar(op byte) {
 	width := widths[op]
 	switch op {
@@ -45,13 +45,13 @@ func (m *machine) scalar(op byte) {
 // long pushes a two's complement number of any width that fits 64 bits.
 func (m *machine) long(b []byte) {
 	if len(b) > 8 {
-		m.fail(unsupported("its pickle has a whole number of %d bytes; 8 are known", len(b)))
+		m.fail(unsupported("its pickle has a whole number of %d bytes; 8 are supported", len(b)))
 		return
 	}
 	m.push(signed(littleEndian(b), len(b)))
 }
 
-// littleEndian is the number that up to 8 bytes spell, the lowest first.
+// littleEndian returns the number of up to 8 bytes, the lowest first.
 func littleEndian(b []byte) uint64 {
 	var n uint64
 	for i, x := range b {
@@ -66,7 +66,7 @@ func signed(n uint64, width int) int64 {
 	return int64(n<<shift) >> shift
 }
 
-// take returns the next n bytes of the pickle, zeros where fewer are left.
+// take returns the next n bytes of the pickle. They are zeros, and an error, if fewer are left.
 func (m *machine) take(n int) []byte {
 	if n > len(m.code)-m.at {
 		m.fail(damaged("its pickle is cut off"))
@@ -77,11 +77,11 @@ func (m *machine) take(n int) []byte {
 	return b
 }
 
-// counted returns as many bytes as the next n bytes say, none where fewer are left.
+// counted reads a length of n bytes and returns that many bytes.
 func (m *machine) counted(n int) []byte {
 	length := littleEndian(m.take(n))
 	if length > uint64(len(m.code)-m.at) {
-		m.fail(damaged("its pickle announces %d bytes, where %d follow", length, len(m.code)-m.at))
+		m.fail(damaged("its pickle announces %d bytes, but %d follow", length, len(m.code)-m.at))
 		return nil
 	}
 	return m.take(int(length))

@@ -1,15 +1,69 @@
 package torchfile
 
-import (
-	"encoding/binary"
+import "encoding/binary"
+
+// The instructions of pickles of protocols 2 to 5 that the machine knows.
+const (
+	opMark            = '('
+	opStop            = '.'
+	opPop             = '0'
+	opPopMark         = '1'
+	opDup             = '2'
+	opBinFloat        = 'G'
+	opBinInt          = 'J'
+	opBinInt1         = 'K'
+	opBinInt2         = 'M'
+	opNone            = 'N'
+	opBinPersID       = 'Q'
+	opReduce          = 'R'
+	opBinUnicode      = 'X'
+	opAppend          = 'a'
+	opBuild           = 'b'
+	opGlobal          = 'c'
+	opAppends         = 'e'
+	opBinGet          = 'h'
+	opLongBinGet      = 'j'
+	opBinPut          = 'q'
+	opLongBinPut      = 'r'
+	opSetItem         = 's'
+	opTuple           = 't'
+	opSetItems        = 'u'
+	opEmptyDict       = '}'
+	opEmptyList       = ']'
+	opEmptyTuple      = ')'
+	opProto           = 0x80
+	opTuple1          = 0x85
+	opTuple2          = 0x86
+	opTuple3          = 0x87
+	opNewTrue         = 0x88
+	opNewFalse        = 0x89
+	opLong1           = 0x8a
+	opLong4           = 0x8b
+	opBinBytes        = 'B'
+	opShortBinBytes   = 'C'
+	opShortBinUnicode = 0x8c
+	opBinUnicode8     = 0x8d
+	opBinBytes8       = 0x8e
+	opStackGlobal     = 0x93
+	opMemoize         = 0x94
+	opFrame           = 0x95
 )
 
-// Limits on the pickle, far above what pickles of models need.
+// refused are the instructions that a file of tensors does not need, with what they do.
+var refused = map[byte]string{
+	'i': "INST, which calls a class", 'o': "OBJ, which calls a class", 0x81: "NEWOBJ, which makes an object of a class",
+	0x92: "NEWOBJ_EX, which makes an object of a class", 0x82: "EXT1, which names a registered extension",
+	0x83: "EXT2, which names a registered extension", 0x84: "EXT4, which names a registered extension",
+	'P': "PERSID, which names an object in text", 0x97: "NEXT_BUFFER, which takes memory from elsewhere",
+	0x98: "READONLY_BUFFER, which takes memory from elsewhere",
+}
+
+// Limits of a pickle, far above what pickles of models need.
 const (
 	maxSteps = 1 << 24 // instructions
 	maxStack = 1 << 22 // values on the stack
 	maxMade  = 1 << 22 // containers, strings and entries of the memo
-	maxNodes = 1 << 23 // values of the result, those that are there twice counted twice
+	maxNodes = 1 << 23 // values of the result; a shared one counts each time
 	maxDepth = 200     // of the result
 )
 
@@ -18,15 +72,14 @@ type machine struct {
 	code    []byte
 	at      int
 	archive *archive
-	budget  int64 // bytes that tensors may still stand for
+	budget  int64 // bytes that further tensors may have
 
 	stack []any
 	marks []int
 	memo  map[uint32]any
 	made  int
 
-	// err is the first error. After it, instructions read zeros and nil and have no more effect that counts: run ends
-	// with the instruction.
+	// err is the first error. After it instructions read zeros and nil, until run returns at the instruction's end.
 	err error
 }
 
@@ -37,7 +90,7 @@ func (m *machine) fail(err error) {
 	}
 }
 
-// run executes the pickle up to its end and returns the value it leaves.
+// run executes the pickle and returns the value that it leaves.
 func (m *machine) run() (any, error) {
 	m.memo = map[uint32]any{}
 	if len(m.code) < 2 || m.code[0] != opProto {
@@ -101,7 +154,8 @@ func (m *machine) step(op byte) {
 		m.build()
 	case opBinPersID:
 		m.persistent()
-	case opEmptyDict, opEmptyList, opEmptyTuple, opTuple, opTuple1, opTuple2, opTuple3, opAppend, opAppends, opSetItem, opSetItems:
+	case opEmptyDict, opEmptyList, opEmptyTuple, opTuple, opTuple1, opTuple2, opTuple3, opAppend, opAppends,
+		opSetItem, opSetItems:
 		m.container(op)
 	default:
 		if what, ok := refused[op]; ok {
@@ -110,4 +164,93 @@ func (m *machine) step(op byte) {
 		}
 		m.scalar(op)
 	}
+}
+
+// remember executes the instructions that write and read the memo.
+func (m *machine) remember(op byte) {
+	index := uint32(len(m.memo))
+	switch op {
+	case opBinPut, opBinGet:
+		index = uint32(m.take(1)[0])
+	case opLongBinPut, opLongBinGet:
+		index = binary.LittleEndian.Uint32(m.take(4))
+	}
+	if op == opBinGet || op == opLongBinGet {
+		v, ok := m.memo[index]
+		if !ok {
+			m.fail(damaged("its pickle refers to value %d before it exists", index))
+		}
+		m.push(v)
+		return
+	}
+	v := m.top()
+	m.spend(1)
+	m.memo[index] = v
+}
+
+func (m *machine) push(v any) {
+	if len(m.stack) >= maxStack {
+		m.fail(damaged("its pickle has more than %d values at once", maxStack))
+		return
+	}
+	m.stack = append(m.stack, v)
+}
+
+// make pushes a value that takes memory.
+func (m *machine) make(v any) {
+	m.spend(1)
+	m.push(v)
+}
+
+// spend counts values that were made, and reports whether their number is allowed.
+func (m *machine) spend(n int) bool {
+	if m.made += n; m.made > maxMade {
+		m.fail(damaged("its pickle makes more than %d values", maxMade))
+		return false
+	}
+	return true
+}
+
+// floor returns the size to which the stack may shrink: the last mark.
+func (m *machine) floor() int {
+	if n := len(m.marks); n > 0 {
+		return m.marks[n-1]
+	}
+	return 0
+}
+
+// top returns the value on top of the stack. It is nil, and an error, if there is none above the last mark.
+func (m *machine) top() any {
+	if len(m.stack) <= m.floor() {
+		m.fail(damaged("its pickle uses a value that is not there"))
+		return nil
+	}
+	return m.stack[len(m.stack)-1]
+}
+
+func (m *machine) pop() any { return m.popLast(1)[0] }
+
+// popLast removes and returns the last n values, the topmost one last. They are nil, and an error, if there are fewer.
+func (m *machine) popLast(n int) []any {
+	items := make([]any, n)
+	if len(m.stack)-m.floor() < n {
+		m.fail(damaged("its pickle uses a value that is not there"))
+		return items
+	}
+	copy(items, m.stack[len(m.stack)-n:])
+	m.stack = m.stack[:len(m.stack)-n]
+	return items
+}
+
+// popMark removes the last mark and the values above it, and returns the values.
+func (m *machine) popMark() []any {
+	n := len(m.marks)
+	if n == 0 {
+		m.fail(damaged("its pickle ends a group that has not begun"))
+		return nil
+	}
+	begin := m.marks[n-1]
+	items := append([]any{}, m.stack[begin:]...)
+	m.marks, m.stack = m.marks[:n-1], m.stack[:begin]
+	return items
 }

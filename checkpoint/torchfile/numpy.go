@@ -29,7 +29,7 @@ func newNumpyType(m *machine, args Tuple) (any, bool) {
 	return nil, false
 }
 
-// build reads the state of a dtype, of which only the byte order matters: (3, "<", None, None, None, -1, -1, 0).
+// build reads the state of a dtype, for example (3, "<", None, None, None, -1, -1, 0). Only the byte order matters.
 func (t numpyType) build(state any) (numpyType, bool) {
 	s, ok := state.(Tuple)
 	if !ok || len(s) < 2 {
@@ -39,7 +39,7 @@ func (t numpyType) build(state any) (numpyType, bool) {
 	if !ok || order != "<" && order != ">" && order != "|" && order != "=" {
 		return t, false
 	}
-	for _, x := range s[2:min(len(s), 5)] { // subtypes, names and fields: of structures, not of numbers
+	for _, x := range s[2:min(len(s), 5)] { // subtypes, names and fields, which numbers do not have
 		if x != nil {
 			return t, false
 		}
@@ -48,7 +48,7 @@ func (t numpyType) build(state any) (numpyType, bool) {
 	return t, true
 }
 
-// encode is _codecs.encode(text, "latin1"), which is how bytes are spelt in pickles of protocol 2.
+// encode is _codecs.encode(text, "latin1"): pickles of protocol 2 write bytes so.
 func encode(m *machine, args Tuple) (any, bool) {
 	if len(args) != 2 || args[1] != any("latin1") && args[1] != any("latin-1") {
 		return nil, false
@@ -67,7 +67,7 @@ func encode(m *machine, args Tuple) (any, bool) {
 	return out, true
 }
 
-// numpyScalar is numpy.core.multiarray.scalar(dtype, bytes): it becomes a plain number.
+// numpyScalar is numpy.core.multiarray.scalar(dtype, bytes). The result is a plain number.
 func numpyScalar(m *machine, args Tuple) (any, bool) {
 	if len(args) != 2 {
 		return nil, false

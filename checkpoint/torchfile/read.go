@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// Limits on what a file may hold, far above what files of models hold.
+// Limits of a file, far above what files of models need.
 const (
 	maxPickle  = 64 << 20 // bytes of the pickle
 	maxEntries = 1 << 18  // of the archive
-	// A tensor that repeats elements of its storage, or many tensors of one storage, can stand for more bytes than the
-	// file has; this is how many times more is accepted.
+	// maxExpansion limits the bytes of all tensors, as a multiple of the file's size. A tensor may repeat elements of its
+	// storage, and tensors may share a storage.
 	maxExpansion = 16
 )
 
-// Open reads the file at path. The errors are those of [Read], with the path in them; a file that is not there is
-// fs.ErrNotExist.
+// Open reads the file at path. Errors are those of [Read], with the path. A missing file is fs.ErrNotExist.
 func Open(path string) (any, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -35,14 +34,14 @@ func Open(path string) (any, error) {
 	}
 	v, err := Read(f, info.Size())
 	if err != nil {
-		return nil, at(path, err)
+		return nil, addPath(path, err)
 	}
 	return v, nil
 }
 
-// Read reads a file of the given size. Nothing is executed. What is wrong with the file is an *[Error] of one of the
-// kinds, [Hostile] where a pickle asks for anything that tensors do not need, or [ErrLegacy]. Memory grows with what is
-// there, not with what the file claims.
+// Read reads a file of the given size. It executes nothing. The error of a bad file is an *[Error], of the kind
+// [Hostile] if the pickle asks for anything that tensors do not need, or [ErrLegacy]. Memory grows with the bytes that
+// are there, not with the sizes that the file claims.
 func Read(r io.ReaderAt, size int64) (any, error) {
 	a, err := openArchive(r, size)
 	if err != nil {
@@ -52,21 +51,20 @@ func Read(r io.ReaderAt, size int64) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (&machine{code: pickle, archive: a, budget: maxExpansion*size + 1<<20}).checked()
+	return (&machine{code: pickle, archive: a, budget: maxExpansion*size + 1<<20}).runChecked()
 }
 
-// ReadPickle reads a bare pickle of plain values, as Python's pickle.dump writes it, by the machine that reads PyTorch's
-// files: nothing is executed, and one that asks for more than numbers, strings, lists, tuples and dicts is refused as
-// [Hostile]. Tensors have no place in it.
+// ReadPickle reads a bare pickle of plain values, as Python's pickle.dump writes it. It executes nothing. A pickle that
+// asks for more than numbers, strings, lists, tuples and dicts is refused as [Hostile]. It cannot hold tensors.
 func ReadPickle(pickle []byte) (any, error) {
 	if len(pickle) > maxPickle {
-		return nil, damaged("it has %d bytes, where %d are allowed", len(pickle), maxPickle)
+		return nil, damaged("it has %d bytes; %d are allowed", len(pickle), maxPickle)
 	}
-	return (&machine{code: pickle, archive: &archive{map[string]*zip.File{}, map[string]*Storage{}}}).checked()
+	return (&machine{code: pickle, archive: &archive{map[string]*zip.File{}, map[string]*Storage{}}}).runChecked()
 }
 
-// checked runs the pickle and checks what it makes.
-func (m *machine) checked() (any, error) {
+// runChecked runs the pickle and checks its result.
+func (m *machine) runChecked() (any, error) {
 	v, err := m.run()
 	if err != nil {
 		return nil, err
@@ -80,13 +78,13 @@ func (m *machine) checked() (any, error) {
 // archive is the zip file around a pickle.
 type archive struct {
 	records  map[string]*zip.File // by name without the leading folder
-	storages map[string]*Storage  // those read so far
+	storages map[string]*Storage  // those that were read
 }
 
 func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 	start := make([]byte, 15)
 	n, _ := r.ReadAt(start, 0)
-	if err := legacy(start[:n]); err != nil {
+	if err := checkStart(start[:n]); err != nil {
 		return nil, err
 	}
 	z, err := zip.NewReader(r, size)
@@ -94,7 +92,7 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 		return nil, damaged("it is no zip archive, or only a part of one: %v", err)
 	}
 	if len(z.File) > maxEntries {
-		return nil, damaged("its archive has %d entries, where %d are allowed", len(z.File), maxEntries)
+		return nil, damaged("its archive has %d entries; %d are allowed", len(z.File), maxEntries)
 	}
 	a := &archive{map[string]*zip.File{}, map[string]*Storage{}}
 	folder, left := "", uint64(size)
@@ -104,7 +102,7 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 			folder = top
 		}
 		switch {
-		case !ok || name == "" || top != folder || odd(f.Name):
+		case !ok || name == "" || top != folder || !isPlainPath(f.Name):
 			return nil, damaged("its archive has an entry %.80q; PyTorch's lie in one folder", f.Name)
 		case a.records[name] != nil:
 			return nil, damaged("its archive has two entries %.80q", f.Name)
@@ -135,32 +133,33 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 	return a, nil
 }
 
-// odd says whether a name of an entry is no plain relative path.
-func odd(name string) bool {
-	return strings.ContainsAny(name, "\\\x00:") || strings.HasPrefix(name, "/") || strings.Contains("/"+name+"/",
-		"/../") || strings.Contains("/"+name+"/", "/./")
+// isPlainPath reports whether an entry's name is a plain relative path.
+func isPlainPath(name string) bool {
+	return !strings.ContainsAny(name, "\\\x00:") && !strings.HasPrefix(name, "/") &&
+		!strings.Contains("/"+name+"/", "/../") && !strings.Contains("/"+name+"/", "/./")
 }
 
-// legacy recognises what is no archive by how it begins.
-func legacy(start []byte) error {
+// checkStart returns an error if the file begins with a pickle instead of an archive.
+func checkStart(start []byte) error {
 	const magic = "\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 	switch s := string(start); {
 	case len(s) >= 2 && s[0] == 0x80 && strings.HasPrefix(s[2:], magic):
 		return ErrLegacy
 	case len(s) >= 2 && s[0] == 0x80 && s[1] <= 5:
-		return unsupported("it is a bare pickle, which torch.save does not write; save a dictionary of tensors with torch.save")
+		return unsupported("it is a bare pickle, which torch.save does not write; save a dictionary of tensors with " +
+			"torch.save")
 	}
 	return nil
 }
 
-// record reads an entry whole.
+// record returns the bytes of an entry.
 func (a *archive) record(name string, limit uint64) ([]byte, error) {
 	f := a.records[name]
 	if f == nil {
 		return nil, damaged("its archive has no entry %.80q", name)
 	}
 	if f.UncompressedSize64 > limit {
-		return nil, damaged("the entry %.80q has %d bytes, where %d are allowed", name, f.UncompressedSize64, limit)
+		return nil, damaged("the entry %.80q has %d bytes; %d are allowed", name, f.UncompressedSize64, limit)
 	}
 	r, err := f.Open()
 	if err != nil {
@@ -168,7 +167,7 @@ func (a *archive) record(name string, limit uint64) ([]byte, error) {
 	}
 	data := make([]byte, f.UncompressedSize64)
 	_, err = io.ReadFull(r, data)
-	if err == nil { // the end is where the checksum is compared
+	if err == nil { // the reader compares the checksum at the end
 		if _, err = r.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
 			err = nil
 		}
@@ -179,7 +178,7 @@ func (a *archive) record(name string, limit uint64) ([]byte, error) {
 	return data, r.Close()
 }
 
-// storage reads a storage, once.
+// storage returns a storage. It reads each one once.
 func (a *archive) storage(key string) (*Storage, error) {
 	if s := a.storages[key]; s != nil {
 		return s, nil

@@ -1,15 +1,11 @@
 package torchfile
 
-import (
-	"slices"
+import "github.com/gorl-dev/gorl/checkpoint"
 
-	"github.com/gorl-dev/gorl/checkpoint"
-)
-
-// typedStorage is what a persistent id stands for: a storage, and what its elements are.
+// typedStorage is the value of a persistent id: a storage and its element type.
 type typedStorage struct {
 	*Storage
-	dtype checkpoint.DType // untyped where tensors say it
+	dtype checkpoint.DType
 }
 
 // persistent pushes the storage that an id names: ("storage", type, key, device, number of elements).
@@ -24,7 +20,7 @@ func (m *machine) persistent() {
 	_, isDevice := id[3].(string)
 	numel, isNumber := id[4].(int64)
 	dtype, isTyped := storageTypes[string(kind)]
-	if !isGlobal || !isKey || !isDevice || !isNumber || !isTyped && !isUntyped(kind) {
+	if !isGlobal || !isKey || !isDevice || !isNumber || !isTyped {
 		m.fail(hostile("", "a persistent id that does not name a storage"))
 		return
 	}
@@ -33,18 +29,15 @@ func (m *machine) persistent() {
 		m.fail(err)
 		return
 	}
-	width := int64(1)
-	if isTyped {
-		width = dtype.Size()
-	}
+	width := dtype.Size()
 	if there := int64(len(s.Data)); numel < 0 || numel > there/width || numel*width != there {
 		m.fail(damaged("storage %.40s has %d bytes, its pickle says %d elements of %d", key, there, numel, width))
 	}
 	m.push(typedStorage{s, dtype})
 }
 
-// tensor is torch._utils._rebuild_tensor and its later versions: storage, offset, size, stride, then requires_grad and
-// backward_hooks, in the third version the dtype, and perhaps metadata.
+// tensor is torch._utils._rebuild_tensor: storage, offset, size, stride. The second version adds requires_grad,
+// backward_hooks and optional metadata.
 func (m *machine) tensor(args Tuple, least, most int) (any, bool) {
 	if len(args) < least || len(args) > most {
 		return nil, false
@@ -62,22 +55,14 @@ func (m *machine) tensor(args Tuple, least, most int) (any, bool) {
 			return nil, false
 		}
 	}
-	if least == 7 {
-		d, ok := args[6].(DType)
-		if !ok || s.dtype != untyped {
-			return nil, false
-		}
-		t.DType = elementTypes["torch."+string(d)]
-	} else if s.dtype == untyped {
-		return nil, false
-	}
 	if len(args) == most && most > 4 && args[most-1] != nil {
 		metadata, ok := args[most-1].(*Dict)
 		if !ok {
 			return nil, false
 		}
 		if metadata.Len() > 0 {
-			m.fail(unsupported("a tensor is a conjugate or negative view; call its resolve_conj() and resolve_neg() before saving"))
+			m.fail(unsupported("a tensor is a conjugate or negative view; call its resolve_conj() and resolve_neg() before " +
+				"saving"))
 		}
 	}
 	n, err := t.check()
@@ -85,7 +70,7 @@ func (m *machine) tensor(args Tuple, least, most int) (any, bool) {
 		m.fail(damaged("%v", err))
 	}
 	if m.budget -= n; m.budget < 0 {
-		m.fail(damaged("its tensors stand for more than %d times the file's bytes", maxExpansion))
+		m.fail(damaged("its tensors have more than %d times the file's bytes", maxExpansion))
 	}
 	return t, true
 }
@@ -105,7 +90,7 @@ func parameter(m *machine, args Tuple) (any, bool) {
 	return &p, true
 }
 
-// noHooks says whether backward hooks, which would be functions, are absent.
+// noHooks reports whether there are no backward hooks, which would be functions.
 func noHooks(v any) bool {
 	if v == nil {
 		return true
@@ -114,11 +99,8 @@ func noHooks(v any) bool {
 	return ok && d.Len() == 0 && d.Attributes == nil
 }
 
-// ints returns a tuple, list or torch.Size of whole numbers, no more than a tensor has dimensions.
+// ints returns the whole numbers of a tuple or list. It may have as many as a tensor may have dimensions.
 func ints(v any) ([]int64, bool) {
-	if v, ok := v.(Size); ok {
-		return slices.Clone(v), true
-	}
 	items, ok := sequence(v)
 	if !ok || len(items) > maxDims {
 		return nil, false

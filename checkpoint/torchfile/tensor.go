@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 )
@@ -18,26 +19,26 @@ type Storage struct {
 type Tensor struct {
 	// DType is the element type by its safetensors name.
 	DType checkpoint.DType
-	// Shape and Strides have one entry a dimension; Strides and Offset count elements.
+	// Shape and Strides have one entry per dimension. Strides and Offset count elements.
 	Shape, Strides []int64
 	Offset         int64
 	// Storage may be shared with other tensors.
 	Storage *Storage
-	// RequiresGrad is PyTorch's; Parameter says that the tensor is a torch.nn.Parameter.
+	// RequiresGrad is PyTorch's requires_grad. Parameter is true for a torch.nn.Parameter.
 	RequiresGrad, Parameter bool
 }
 
-// NewTensor returns a tensor over an array, whose memory it shares.
+// NewTensor returns a tensor that shares the memory of an array.
 func NewTensor(a checkpoint.Array) *Tensor {
 	return &Tensor{DType: a.DType, Shape: slices.Clone(a.Shape), Strides: rowMajor(a.Shape), Storage: &Storage{a.Data}}
 }
 
-// Array returns the tensor's elements row by row. Where they lie so in the storage the array shares its memory;
-// otherwise they are copied.
+// Array returns the tensor's elements in row-major order. The array shares the storage's memory if they lie there in
+// this order. Otherwise it is a copy.
 func (t *Tensor) Array() checkpoint.Array {
 	size := t.DType.Size()
-	n := t.count()
 	a := checkpoint.Array{DType: t.DType, Shape: append([]int64{}, t.Shape...)}
+	n := a.Len()
 	if t.contiguous() {
 		a.Data = t.Storage.Data[t.Offset*size : (t.Offset+n)*size : (t.Offset+n)*size]
 		return a
@@ -62,16 +63,7 @@ func (t *Tensor) Array() checkpoint.Array {
 	}
 }
 
-// count is the number of elements of a tensor that has been checked.
-func (t *Tensor) count() int64 {
-	n := int64(1)
-	for _, d := range t.Shape {
-		n *= d
-	}
-	return n
-}
-
-// contiguous says whether the elements lie in the storage row by row and without gaps.
+// contiguous reports whether the elements lie in the storage in row-major order and without gaps.
 func (t *Tensor) contiguous() bool {
 	want := rowMajor(t.Shape)
 	for i, d := range t.Shape {
@@ -97,8 +89,8 @@ func rowMajor(shape []int64) []int64 {
 
 const maxDims = 64 // PyTorch's own limit
 
-// check verifies that a tensor lies within its storage, and returns its size in bytes. Every element is reached by
-// strides from 0 on, so the last one is the farthest.
+// check returns the tensor's size in bytes, or an error if the tensor reaches beyond its storage. Strides are not
+// negative, so the last element is the farthest.
 func (t *Tensor) check() (int64, error) {
 	size := t.DType.Size()
 	switch {
@@ -109,7 +101,7 @@ func (t *Tensor) check() (int64, error) {
 	case len(t.Shape) != len(t.Strides):
 		return 0, fmt.Errorf("a tensor has %d sizes and %d strides", len(t.Shape), len(t.Strides))
 	case len(t.Shape) > maxDims:
-		return 0, fmt.Errorf("a tensor has %d dimensions, where %d are allowed", len(t.Shape), maxDims)
+		return 0, fmt.Errorf("a tensor has %d dimensions; %d are allowed", len(t.Shape), maxDims)
 	case t.Offset < 0:
 		return 0, fmt.Errorf("a tensor begins at element %d of its storage", t.Offset)
 	}
@@ -143,25 +135,25 @@ func (t *Tensor) check() (int64, error) {
 
 // storageTypes are PyTorch's typed storages by name.
 var storageTypes = map[string]checkpoint.DType{
-	"torch.FloatStorage": checkpoint.F32, "torch.DoubleStorage": checkpoint.F64, "torch.HalfStorage": "F16", "torch.BFloat16Storage": "BF16",
-	"torch.LongStorage": checkpoint.I64, "torch.IntStorage": "I32", "torch.ShortStorage": "I16", "torch.CharStorage": "I8",
-	"torch.ByteStorage": checkpoint.U8, "torch.BoolStorage": checkpoint.Bool, "torch.ComplexFloatStorage": "C64",
+	"torch.FloatStorage": checkpoint.F32, "torch.DoubleStorage": checkpoint.F64, "torch.HalfStorage": "F16",
+	"torch.BFloat16Storage": "BF16", "torch.LongStorage": checkpoint.I64, "torch.IntStorage": "I32",
+	"torch.ShortStorage": "I16", "torch.CharStorage": "I8", "torch.ByteStorage": checkpoint.U8,
+	"torch.BoolStorage": checkpoint.Bool, "torch.ComplexFloatStorage": "C64",
 }
 
-// untyped is the entry of storages whose tensors say the type.
-const untyped = checkpoint.DType("")
+// elementTypes are PyTorch's dtypes, as values of a pickle.
+var elementTypes = namesOf("float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64")
 
-// elementTypes are PyTorch's dtypes with their safetensors names, where there is one.
-var elementTypes = map[string]checkpoint.DType{
-	"torch.float32": checkpoint.F32, "torch.float64": checkpoint.F64, "torch.float16": "F16", "torch.bfloat16": "BF16",
-	"torch.int64": checkpoint.I64, "torch.int32": "I32", "torch.int16": "I16", "torch.int8": "I8", "torch.uint8": checkpoint.U8,
-	"torch.uint16": "U16", "torch.uint32": "U32", "torch.uint64": "U64", "torch.bool": checkpoint.Bool, "torch.complex64": "C64",
-	"torch.float8_e4m3fn": "F8_E4M3", "torch.float8_e5m2": "F8_E5M2", "torch.float8_e8m0fnu": "F8_E8M0",
-}
+// unknownTypes are storages, dtypes and ways to make tensors that this package does not read. They are not hostile.
+var unknownTypes = namesOf("ComplexDoubleStorage QInt8Storage QInt32Storage QUInt8Storage QUInt4x2Storage " +
+	"QUInt2x4Storage storage.UntypedStorage UntypedStorage _utils._rebuild_tensor_v3 complex128 complex32 " +
+	"uint16 uint32 uint64 float8_e4m3fn float8_e5m2 float8_e8m0fnu qint8 quint8 qint32 quint4x2 quint2x4")
 
-// unknownTypes are dtypes and storages that no safetensors file has either. They are no danger, only not supported.
-var unknownTypes = map[string]bool{
-	"torch.complex128": true, "torch.complex32": true, "torch.ComplexDoubleStorage": true, "torch.QInt8Storage": true, "torch.QInt32Storage": true,
-	"torch.QUInt8Storage": true, "torch.QUInt4x2Storage": true, "torch.QUInt2x4Storage": true, "torch.qint8": true, "torch.quint8": true,
-	"torch.qint32": true, "torch.quint4x2": true, "torch.quint2x4": true,
+// namesOf returns the set of names in the module torch.
+func namesOf(names string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range strings.Fields(names) {
+		set["torch."+name] = true
+	}
+	return set
 }

@@ -1,12 +1,16 @@
 // Package torchfile reads and writes PyTorch's .pt files.
 //
-// Such a file is a zip archive of a pickle, which says what there is, and of storages, which hold the numbers. In
-// Python a pickle is a program that may call anything. Here it is read by a machine that knows how to build plain
-// values and tensors and nothing else: a file that asks for more is refused with an [Error] of the kind [Hostile] that
-// names what it asked for, and nothing of it is used.
+// A .pt file is a zip archive of a pickle, which describes the values, and of storages, which hold the numbers. In
+// Python a pickle is a program that may call anything. This package reads it by a machine that builds plain values and
+// tensors and nothing else. A file that asks for more is refused with an [Error] of the kind [Hostile]: the error names
+// what the file asked for, and no part of the file is used.
 //
-// What Read returns and Write takes is one of: nil, bool, int64, float64, string, []byte, [Tuple], *[List], *[Dict],
-// *[Tensor], [DType], [Device] and [Size]. NumPy's scalars are read as numbers.
+// [Read] returns and [Write] takes nil, bool, int64, float64, string, []byte, [Tuple], *[List], *[Dict] and *[Tensor].
+// Scalars of NumPy are read as numbers, a torch.Size as a tuple, a torch.dtype and a torch.device as their names.
+//
+// Reading order: this file and tensor.go are the values, read.go the archive, machine.go the pickle's machine,
+// containers.go and literals.go its values, globals.go, rebuild.go and numpy.go the calls that it knows. write.go and
+// encode.go are the other way.
 package torchfile
 
 import (
@@ -17,33 +21,23 @@ import (
 // Tuple is a Python tuple.
 type Tuple []any
 
-// List is a Python list. It is a pointer wherever it stands, as in Python.
+// List is a Python list. Values hold a pointer to it, as in Python.
 type List struct {
 	Items []any
 }
 
-// DType is a torch.dtype by its name in torch, e.g. "float32".
-type DType string
-
-// Device is a torch.device, e.g. "cpu" or "cuda:0".
-type Device string
-
-// Size is a torch.Size.
-type Size []int64
-
-// Dict is a Python dict: it remembers the order of its keys. Keys are strings or int64.
+// Dict is a Python dict, with its keys in order. Keys are strings or int64.
 type Dict struct {
-	// Ordered says that it is a collections.OrderedDict, as a module's state_dict is.
+	// Ordered is true for a collections.OrderedDict, such as a module's state_dict.
 	Ordered bool
-	// Attributes are an OrderedDict's own attributes (PyTorch keeps "_metadata" there), or nil.
+	// Attributes are an OrderedDict's own attributes, or nil. PyTorch stores "_metadata" there.
 	Attributes *Dict
 
 	keys   []any
 	values map[any]any
 }
 
-// NewDict returns a dict with the given keys and values in turn. It panics where a key is neither a string nor an
-// integer.
+// NewDict returns a dict of alternating keys and values. It panics if a key is neither a string nor an integer.
 func NewDict(keysAndValues ...any) *Dict {
 	d := &Dict{}
 	for i := 0; i+1 < len(keysAndValues); i += 2 {
@@ -59,7 +53,7 @@ func NewOrderedDict(keysAndValues ...any) *Dict {
 	return d
 }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (d *Dict) Len() int { return len(d.keys) }
 
 // Get returns the value of a key, a string or an integer.
@@ -68,7 +62,7 @@ func (d *Dict) Get(key any) (value any, ok bool) {
 	return value, ok
 }
 
-// Set changes the value of a key, or puts it at the end. It panics where the key is neither a string nor an integer.
+// Set changes the value of a key, or appends the key. It panics if the key is neither a string nor an integer.
 func (d *Dict) Set(key, value any) {
 	key = plainKey(key)
 	switch key.(type) {

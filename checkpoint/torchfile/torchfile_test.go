@@ -15,7 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
-// dump spells a value out, tensors with their elements.
+// dump describes a value, with the elements of tensors.
 func dump(v any) string {
 	switch v := v.(type) {
 	case *Tensor:
@@ -27,19 +27,17 @@ func dump(v any) string {
 		return fmt.Sprintf("%s(%s %v %x)", kind, a.DType, a.Shape, a.Data)
 	case *Dict:
 		var b strings.Builder
-		open := "{"
-		if v.Ordered {
-			open = "ordered{"
-		}
-		b.WriteString(open)
 		for k, x := range v.All() {
 			fmt.Fprintf(&b, "%#v: %s, ", k, dump(x))
 		}
-		b.WriteString("}")
-		if v.Attributes != nil {
-			b.WriteString("+" + dump(v.Attributes))
+		text := "{" + b.String() + "}"
+		if v.Ordered {
+			text = "ordered" + text
 		}
-		return b.String()
+		if v.Attributes != nil {
+			text += "+" + dump(v.Attributes)
+		}
+		return text
 	case *List:
 		return "list" + dump(Tuple(v.Items))
 	case Tuple:
@@ -77,14 +75,18 @@ func TestReadsPyTorchsFile(t *testing.T) {
 	i64 := func(x ...int64) string { return dump(NewTensor(checkpoint.ArrayInt64([]int64{int64(len(x))}, x))) }
 	for key, want := range map[any]string{
 		"columns": f32([]int64{2, 2}, 7, 9, 13, 15), "row": f32([]int64{6}, 12, 13, 14, 15, 16, 17),
-		"scalar": f32([]int64{}, 2.5), "empty": f32([]int64{0, 3}), "shared": fmt.Sprintf("list(%s, %s, %s)", i64(0, 1, 2, 3, 4), i64(2, 3, 4), i64(0, 2, 4)),
-		"expanded": f32([]int64{3, 2}, 1, 2, 1, 2, 1, 2), "parameter": strings.Replace(f32([]int64{2}, 1, 1), "tensor", "parameter", 1),
-		"f64": raw("F64", []int64{2}, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0xc0), "f16": raw("F16", []int64{1}, 0, 0x3e),
-		"bf16": raw("BF16", []int64{1}, 0xc0, 0x3f), "i32": raw("I32", []int64{1}, 0xf9, 0xff, 0xff, 0xff), "i16": raw("I16", []int64{1}, 0xf9, 0xff),
+		"scalar": f32([]int64{}, 2.5), "empty": f32([]int64{0, 3}), "shared": fmt.Sprintf("list(%s, %s, %s)",
+			i64(0, 1, 2, 3, 4), i64(2, 3, 4), i64(0, 2, 4)),
+		"expanded": f32([]int64{3, 2}, 1, 2, 1, 2, 1, 2), "parameter": strings.Replace(f32([]int64{2}, 1, 1), "tensor",
+			"parameter", 1),
+		"f64": raw("F64", []int64{2}, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0xc0), "f16": raw("F16", []int64{1},
+			0, 0x3e),
+		"bf16": raw("BF16", []int64{1}, 0xc0, 0x3f), "i32": raw("I32", []int64{1}, 0xf9, 0xff, 0xff, 0xff), "i16": raw("I16",
+			[]int64{1}, 0xf9, 0xff),
 		"i8": raw("I8", []int64{1}, 0xf9), "u8": raw("U8", []int64{1}, 200), "bool": raw("BOOL", []int64{2}, 1, 0),
 		"c64": raw("C64", []int64{1}, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x40), "ordered": `ordered{"b": int64(1), "a": int64(2), }`,
-		"tuple": "(int64(1), string(two), <nil>(<nil>), bool(true))", "size": "torchfile.Size([2 3])", "device": "torchfile.Device(cuda:1)",
-		"dtype": "torchfile.DType(bfloat16)", "float": "float64(0.1)",
+		"tuple": "(int64(1), string(two), <nil>(<nil>), bool(true))", "size": "(int64(2), int64(3))", "device": "string(cuda:1)",
+		"dtype": "string(bfloat16)", "float": "float64(0.1)",
 		"numbers": "list(int64(0), int64(255), int64(256), int64(65536), int64(-1), int64(2147483648), int64(-9223372036854775808))",
 		7:         "string(an integer key)", "text": "string(grüße)", "bytes": "[]uint8([0 255])",
 		"numpy": "list(float64(0.5), float64(0.25), int64(-3), bool(true))",
@@ -123,7 +125,6 @@ func TestReadsEveryProtocol(t *testing.T) {
 // What is read and written again says the same, shares the same storages, and is the same bytes every time.
 func TestRoundTrip(t *testing.T) {
 	d := openDict(t, "testdata/values.pt")
-	d.Set("unsigned", &Tensor{DType: "U16", Shape: []int64{2}, Strides: []int64{1}, Storage: &Storage{[]byte{1, 0, 2, 0}}})
 	d.Set("special", Tuple{math.Inf(1), int64(math.MaxInt64), int64(math.MinInt32), "", Tuple{}, &List{}, NewDict()})
 	var one, two bytes.Buffer
 	if err := Write(&one, d); err != nil {
@@ -139,8 +140,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Replace(dump(d), "int(9223372036854775807)", "int64(9223372036854775807)", 1)
-	if got := dump(back); got != want {
+	if got, want := dump(back), dump(d); got != want {
 		t.Errorf("read back as\n%s\nwant\n%s", got, want)
 	}
 	list, _ := back.(*Dict).Get("shared")
@@ -172,19 +172,15 @@ func TestWriteRefuses(t *testing.T) {
 		"before its storage":    {view("F32", -1), "begins at element -1"},
 		"two types of a memory": {Tuple{view("F32", 0), view("I32", 0)}, "share one storage"},
 		"an unknown type":       {view("F7", 0), `"F7"`},
-		"an unknown dtype":      {DType("float7"), `"float7"`},
+		"a type PyTorch lacks":  {view("U16", 0), "a tensor of U16"},
 		"text that is not":      {"\xff", "UTF-8"},
 		"a plain dict's notes":  {&Dict{Attributes: NewDict()}, "Attributes"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var b bytes.Buffer
-			if err := Write(&b, NewDict("x", test.value)); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v, want it to say %q", err, test.want)
-			}
-			if b.Len() > 0 {
-				t.Errorf("%d bytes were written", b.Len())
-			}
-		})
+		var b bytes.Buffer
+		err := Write(&b, NewDict("x", test.value))
+		if err == nil || !strings.Contains(err.Error(), test.want) || b.Len() > 0 {
+			t.Errorf("%s: %v and %d bytes, want it to say %q", name, err, b.Len(), test.want)
+		}
 	}
 	defer func() {
 		if recover() == nil {
@@ -222,6 +218,7 @@ value["transposed"].add_(1)
 assert value["whole"].flatten()[0] == 2, "the storage is not shared any more"
 full = torch.load(sys.argv[2])
 theirs = torch.load(sys.argv[3])
+theirs.update(size=(2, 3), device="cuda:1", dtype="bfloat16")  # read as plain values
 assert str(full) == str(theirs), (full, theirs)
 assert type(full["module"]) is type(theirs["module"]) and full["module"]._metadata == theirs["module"]._metadata
 module = torch.nn.Linear(3, 2)
@@ -237,7 +234,8 @@ func TestPeersPyTorchReads(t *testing.T) {
 	whole := NewTensor(checkpoint.ArrayFloat32([]int64{2, 3}, []float32{1, 2, 3, 4, 5, 6}))
 	transposed := *whole
 	transposed.Shape, transposed.Strides = []int64{3, 2}, []int64{1, 3}
-	weights := NewDict("whole", whole, "transposed", &transposed, "double", NewTensor(checkpoint.ArrayFloat64([]int64{}, []float64{0.1})), "n", 2, "t", Tuple{1, "x"})
+	weights := NewDict("whole", whole, "transposed", &transposed, "n", 2, "t", Tuple{1, "x"},
+		"double", NewTensor(checkpoint.ArrayFloat64([]int64{}, []float64{0.1})))
 	if err := WriteFile(filepath.Join(dir, "weights.pt"), weights); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +246,8 @@ func TestPeersPyTorchReads(t *testing.T) {
 	if err := os.WriteFile(script, []byte(readBack), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out := peers.Run(t, python, script, filepath.Join(dir, "weights.pt"), filepath.Join(dir, "full.pt"), "testdata/values.pt")
+	out := peers.Run(t, python, script, filepath.Join(dir, "weights.pt"), filepath.Join(dir, "full.pt"),
+		"testdata/values.pt")
 	for _, want := range []string{"'whole': ('torch.float32', torch.Size([2, 3]), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])",
 		"'transposed': ('torch.float32', torch.Size([3, 2]), [[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]])", "'double': ('torch.float64', torch.Size([]), 0.1)", "equal"} {
 		if !strings.Contains(out, want) {

@@ -11,14 +11,14 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// WriteFile replaces the file at path by what [Write] writes: aside first, synced, then renamed.
+// WriteFile writes a value as [Write] does and replaces the file at path atomically.
 func WriteFile(path string, v any) error {
 	return checkpoint.WriteFile(path, func(w io.Writer) error { return Write(w, v) })
 }
 
-// Write writes a value as torch.save does, so that torch.load reads it, also with weights_only=True (PyTorch 1.13 knows
-// no float numbers there, later versions do). The same value gives the same bytes. A value of an unknown type, a
-// tensor beyond its storage and a value that contains itself are errors, found before anything is written.
+// Write writes a value as torch.save does. torch.load reads it, also with weights_only=True (PyTorch 1.13 then refuses
+// floats outside of tensors). Equal values give equal bytes. A value of an unknown type, a tensor that reaches beyond
+// its storage, and a value that contains itself are errors. They are found before anything is written.
 func Write(w io.Writer, v any) error {
 	e := &encoder{memo: map[string]uint32{}, storages: map[*Storage]storageOf{}}
 	e.b = append(e.b, opProto, 2)
@@ -47,7 +47,7 @@ func Write(w io.Writer, v any) error {
 	return nil
 }
 
-// zipWriter writes entries as PyTorch does: stored, their data beginning at multiples of 64 bytes.
+// zipWriter writes entries as PyTorch does: uncompressed, with data that begins at multiples of 64 bytes.
 type zipWriter struct {
 	zip *zip.Writer
 	w   *counter
@@ -84,7 +84,7 @@ func (z *zipWriter) add(name string, data []byte) {
 	z.err = err
 }
 
-// counter counts what passes through it.
+// counter counts the bytes that are written.
 type counter struct {
 	w io.Writer
 	n int64

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/pbt/schedule"
+	"github.com/gorl-dev/gorl/pbt/timeline"
 )
 
 const journalText = `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"o","interval_steps":10,"seed":1,"strategy":"s"}}
@@ -99,7 +99,7 @@ func TestReportAndReplayOfAnEvolution(t *testing.T) {
 	if status != commandline.Done || !strings.Contains(stdout, "Architectures are not replayed") || !strings.Contains(stdout, "policy 4→[20] tanh") {
 		t.Fatalf("%d %s %s", status, stdout, stderr)
 	}
-	s, err := schedule.Read(path)
+	s, err := timeline.Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestReplay(t *testing.T) {
 			if status != commandline.Done || !strings.Contains(stdout, "from environment step") {
 				t.Fatalf("%d %s %s", status, stdout, stderr)
 			}
-			s, err := schedule.Read(path)
+			s, err := timeline.Read(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -138,7 +138,7 @@ func TestReplay(t *testing.T) {
 	if status, _, stderr := use(t.Context(), "replay", recorded, "--ray", "1000", "--out", path); status != commandline.Done {
 		t.Fatal(stderr)
 	}
-	if s, err := schedule.Read(path); err != nil || s.At(4000)["learning_rate"] != 0.2 || s.At(3999)["learning_rate"] != 0.1 {
+	if s, err := timeline.Read(path); err != nil || s.At(4000)["learning_rate"] != 0.2 || s.At(3999)["learning_rate"] != 0.1 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/pbt/schedule"
+	"github.com/gorl-dev/gorl/pbt/timeline"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -24,11 +24,11 @@ writes the hyperparameters that they were trained with, step by step, as JSON.
 
 Training one agent with them takes the program that builds the agent:
 
-	s, err := schedule.Read("schedule.json")
+	s, err := timeline.Read("schedule.json")
 	// ...
 	trainee, err := trainers.NewTrainee(env, build, config)
 	// ...
-	err = schedule.Train(ctx, trainee, s, schedule.Options{})
+	trainee, err = timeline.Train(ctx, trainee, s, timeline.Options{})
 
 Where training is interrupted, restore the trainee's snapshot and call Train
 again: it goes on where the trainee's steps say.
@@ -50,7 +50,7 @@ gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 environment steps
 	ray := c.Flags().Int64("ray", 0, "read Ray Tune's replay file, with so many environment `steps` a training iteration")
 	c.ValidArgsFunction = commandline.Files("jsonl", "txt")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		var s schedule.Schedule
+		var s timeline.Timeline
 		var err error
 		if *ray != 0 {
 			s, err = ofRay(args[0], *ray)
@@ -60,7 +60,7 @@ gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 environment steps
 		if err != nil {
 			return err
 		}
-		if err := schedule.Write(*out, s); err != nil {
+		if err := timeline.Write(*out, s); err != nil {
 			return err
 		}
 		keys, shapes := s.Keys(), s.Architectures()
@@ -95,31 +95,31 @@ gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 environment steps
 }
 
 // ofMember is the schedule of a member of the population at path.
-func ofMember(path, member string) (schedule.Schedule, error) {
+func ofMember(path, member string) (timeline.Timeline, error) {
 	id, err := strconv.Atoi(member)
 	if err != nil && member != "best" {
-		return schedule.Schedule{}, commandline.Usagef("--member is %q: want a number or best", member)
+		return timeline.Timeline{}, commandline.Usagef("--member is %q: want a number or best", member)
 	}
 	history, err := journal.ReadHistory(path)
 	if err != nil {
-		return schedule.Schedule{}, err
+		return timeline.Timeline{}, err
 	}
 	if member != "best" {
-		return schedule.Extract(history, id)
+		return timeline.Extract(history, id)
 	}
 	id, at, ok := history.Best()
 	if !ok {
-		return schedule.Schedule{}, errors.New("no objective is known yet, so there is no best member; name one with --member")
+		return timeline.Timeline{}, errors.New("no objective is known yet, so there is no best member; name one with --member")
 	}
-	return schedule.ExtractAt(history, id, at.Iteration)
+	return timeline.ExtractAt(history, id, at.Iteration)
 }
 
 // ofRay is the schedule in Ray Tune's replay file.
-func ofRay(path string, steps int64) (schedule.Schedule, error) {
+func ofRay(path string, steps int64) (timeline.Timeline, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return schedule.Schedule{}, err
+		return timeline.Timeline{}, err
 	}
 	defer file.Close()
-	return schedule.ReadRay(file, steps)
+	return timeline.ReadRay(file, steps)
 }

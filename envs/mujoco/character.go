@@ -116,7 +116,7 @@ type CharacterConfig struct {
 	// no other.
 	History int
 	// Difference makes AMP observations what the clip is at this moment less what the character is, for a discriminator
-	// that compares them with zeros (ADD, amp.DifferentialConfig): the root's place, turn (axis times angle), linear and
+	// that compares them with zeros (ADD, discriminator_mode "differential"): the root's place, turn (axis times angle), linear and
 	// angular velocity (3 each), all in the clip's heading frame; the hinges' angles and velocities; and the key bodies'
 	// places less the root's (3 each), both in their own heading frames. It needs a clock.
 	Difference bool

@@ -159,7 +159,7 @@ func TestQuestions(t *testing.T) {
 			}
 		}
 	}
-	if rows != 13 {
-		t.Errorf("the table answers %d questions, want 13", rows)
+	if rows != 14 {
+		t.Errorf("the table answers %d questions, want 14", rows)
 	}
 }

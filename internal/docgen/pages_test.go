@@ -42,7 +42,7 @@ func read(t *testing.T, path string) string {
 // imports are what a fragment may use, by the name before the dot.
 var imports = map[string]string{
 	"context": "context", "fmt": "fmt", "log": "log", "os": "os", "errors": "errors", "math": "math", "rand": "math/rand/v2", "signal": "os/signal",
-	"time": "time", "preset": module + "/pbt/preset", "launch": module + "/pbt/launch", "schedule": module + "/pbt/schedule", "report": module + "/pbt/report",
+	"time": "time", "preset": module + "/pbt/preset", "launch": module + "/pbt/launch", "timeline": module + "/pbt/timeline", "report": module + "/pbt/report",
 	"agents": module + "/agents", "amp": module + "/agents/amp", "ppo": module + "/agents/ppo", "models": module + "/models",
 	"envs": module + "/envs", "catalog": module + "/envs/catalog", "classic": module + "/envs/classic", "mujoco": module + "/envs/mujoco", "wrappers": module + "/envs/wrappers", "gymnasium": module + "/envs/wrappers/gymnasium",
 	"strategy": module + "/pbt/strategy", "explore": module + "/pbt/explore", "journal": module + "/pbt/journal",

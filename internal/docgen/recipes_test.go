@@ -6,19 +6,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/recipes"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
 // TestRecipes holds the tables of other libraries' hyperparameters to those that errors speak of.
 func TestRecipes(t *testing.T) {
-	for _, library := range agents.Libraries() {
+	for _, library := range recipes.Libraries() {
 		var table strings.Builder
 		table.WriteString("| " + library + " | default | here | note |\n|---|---|---|---|\n")
-		for _, h := range agents.Hyperparameters() {
+		for _, h := range recipes.Hyperparameters() {
 			if h.Library != library {
 				continue
 			}
@@ -52,7 +52,7 @@ func TestRecipesNameSettings(t *testing.T) {
 	add("models.", models.Initialization{})
 	add("models.policy.", models.DefaultGaussianConfig())
 	seen := map[string]bool{}
-	for _, h := range agents.Hyperparameters() {
+	for _, h := range recipes.Hyperparameters() {
 		if h.Key != "" && !slices.Contains(known, h.Key) {
 			t.Errorf("%s %s is %q here, which is no setting", h.Library, h.Name, h.Key)
 		}
@@ -63,7 +63,7 @@ func TestRecipesNameSettings(t *testing.T) {
 			t.Errorf("%s has %s twice", h.Library, h.Name)
 		}
 		seen[h.Library+h.Name] = true
-		if !slices.Contains(agents.Libraries(), h.Library) {
+		if !slices.Contains(recipes.Libraries(), h.Library) {
 			t.Errorf("%s is no library", h.Library)
 		}
 	}

@@ -113,7 +113,7 @@ var fields = []struct {
 	{"reference/evolution.md", "evolution options", evolution.Options{}},
 	{"reference/evolution.md", "mutations", evolution.Mutations{}},
 	{"reference/evolution.md", "rl parameter", evolution.RLParameter{}},
-	{"reference/evolution.md", "limits", models.Limits{}},
+	{"reference/evolution.md", "limits", evolution.Limits{}},
 	{"reference/evolution.md", "tournament", strategy.Tournament{}},
 	{"reference/evolution.md", "multi frequency", strategy.MultiFrequency{}},
 	{"reference/evolution.md", "registry", evolution.Registry{}},

@@ -23,7 +23,7 @@ type synonym struct {
 }
 
 // counted are the folders whose numbers of steps are the trainer's or a member's, not an episode's or an algorithm's.
-var counted = []string{"agents/", "cli/", "cmd/", "internal/inspection/", "memory/", "pbt/", "snippets/pbt", "snippets/evolve"}
+var counted = []string{"agents/", "cli/", "cmd/", "memory/", "pbt/", "snippets/pbt", "snippets/evolve"}
 
 var synonyms = []synonym{
 	{regexp.MustCompile(`(?i)\bpolic(y|ies) (%d|\d+)( of| is| did| was| never|:)`), "member", nil},

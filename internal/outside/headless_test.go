@@ -25,7 +25,7 @@ func TestHeadlessProgramsLinkNoPictures(t *testing.T) {
 		})
 	}
 	headless := links("agents/ppo", "agents/amp", "trainers", "tracking", "checkpoint", "motions", "envs/classic", "envs/wrappers", "envs/wrappers/gymnasium",
-		"pbt", "pbt/evolution", "pbt/preset", "pbt/launch", "pbt/schedule", "infer")
+		"pbt", "pbt/evolution", "pbt/preset", "pbt/launch", "pbt/timeline", "infer")
 	if !slices.Contains(headless, module+"trainers") || !slices.Contains(headless, module+"tracking") {
 		t.Fatalf("the list has no trainers: %v", headless)
 	}

@@ -18,11 +18,22 @@ func (n Network) Arrays() ([]Array, error) {
 	}
 	var arrays []Array
 	for i, s := range n.Steps {
-		if in := n.Sources(i); len(in) > 0 {
-			arrays = append(arrays, s.Arrays(widths[in[0]])...)
-		}
+		arrays = append(arrays, s.Arrays(n.InputWidth(widths, i))...)
 	}
 	return arrays, nil
+}
+
+// InputWidth returns the width of what step i (counted from 0) reads first, 0 if the step reads nothing. widths are
+// those of [Network.Widths].
+func (n Network) InputWidth(widths []int, i int) int {
+	switch in := n.Sources(i); {
+	case len(in) == 0:
+		return 0
+	case in[0] == StateRow:
+		return n.States
+	default:
+		return widths[in[0]]
+	}
 }
 
 // Arrays lists the arrays of a step upon rows of the given width: of a Linear, a Conv2d or a LayerNorm the weight and

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/spaces"
 )
 
 func ExampleMLP() {
@@ -26,4 +27,13 @@ func ExampleNetwork_Add() {
 	n.Add(description.Step{Op: description.Add, Inputs: []int{0, layer}})
 	fmt.Println(n.Widths())
 	// Output: [3 3 3] <nil>
+}
+
+func ExampleNewArchitecture() {
+	a, err := description.NewArchitecture(spaces.Unbounded(4), []int{32}, 16, []int{64, 64}, "tanh")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(a)
+	// Output: 4→[32]→16→[64 64] tanh
 }

@@ -57,12 +57,6 @@ const (
 // LayerNormEpsilon is what [LayerNorm] adds to the variance, PyTorch's default.
 const LayerNormEpsilon = 1e-5
 
-// Activations are the names that a Step's Activation may have, beside the empty one, which is "identity".
-func Activations() []string {
-	return []string{"identity", "relu", "elu", "tanh", "sigmoid", "leaky_relu", "softplus", "softsign", "gelu", "silu",
-		"selu"}
-}
-
 // Step is one operation of a [Network].
 type Step struct {
 	// Op is one of the operations above.
@@ -99,10 +93,15 @@ type Step struct {
 	Groups   int   `json:"groups,omitempty"`
 }
 
-// Network is a sequence of operations on a row. The last one's result is the network's.
+// StateRow stands among a step's Inputs for the row of states, which policies that act alone do not have.
+const StateRow = -1
+
+// Network is a sequence of operations on a row. The result of the last one is the network's.
 type Network struct {
-	// Inputs is the width of the row that it reads.
+	// Inputs is the width of the row that the network reads.
 	Inputs int
+	// States is the width of a second row, of privileged states, that steps read as [StateRow]. Default 0: none.
+	States int
 	// Steps are the operations, in order.
 	Steps []Step
 }
@@ -114,7 +113,7 @@ func (n *Network) Add(s Step) int {
 }
 
 // MLP describes a perceptron whose arrays are named <prefix>net.0.weight, <prefix>net.0.bias, <prefix>net.2.weight,
-// ..., as models.MLP names them. The activation follows every layer but the last.
+// ..., as models.Net names them. The activation follows every layer but the last.
 func MLP(prefix string, inputs int, hidden []int, outputs int, activation string) Network {
 	n := Network{Inputs: inputs}
 	for i := 0; i <= len(hidden); i++ {
@@ -165,7 +164,9 @@ func (n Network) Then(next Network) Network {
 	for _, s := range next.Steps {
 		s.Inputs = slices.Clone(s.Inputs)
 		for i := range s.Inputs {
-			s.Inputs[i] += at
+			if s.Inputs[i] != StateRow {
+				s.Inputs[i] += at
+			}
 		}
 		n.Steps = append(n.Steps, s)
 	}
@@ -179,7 +180,8 @@ const (
 	maxTotal = 1 << 26
 )
 
-// Widths checks the steps and returns the width of the row and of every step's result.
+// Widths checks the steps and returns the width of the row and of every step's result. With an error it returns those
+// before the step that is wrong.
 func (n Network) Widths() ([]int, error) {
 	if n.Inputs < 1 || n.Inputs > maxWidth {
 		return nil, fmt.Errorf("description: a network of rows with %d values", n.Inputs)
@@ -191,8 +193,12 @@ func (n Network) Widths() ([]int, error) {
 	for i, s := range n.Steps {
 		var in []int
 		for _, j := range n.Sources(i) {
+			if j == StateRow && n.States > 0 {
+				in = append(in, n.States)
+				continue
+			}
 			if j < 0 || j > i {
-				return nil, fmt.Errorf("description: step %d (%s) reads the result of step %d; there are 0 (the row) to %d", i+1,
+				return widths, fmt.Errorf("description: step %d (%s) reads the result of step %d; there are 0 (the row) to %d", i+1,
 					s.Op, j, i)
 			}
 			in = append(in, widths[j])
@@ -202,7 +208,7 @@ func (n Network) Widths() ([]int, error) {
 			err = fmt.Errorf("the steps' results and states have more than %d values", maxTotal)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("description: step %d (%s): %w", i+1, s.Op, err)
+			return widths, fmt.Errorf("description: step %d (%s): %w", i+1, s.Op, err)
 		}
 		widths = append(widths, w)
 	}
@@ -228,9 +234,12 @@ func (s Step) width(in []int) (int, error) {
 	}
 	switch s.Op {
 	case Linear:
-		if s.Weight == "" || s.Outputs < 1 || s.Outputs > maxWidth || int64(s.Outputs)*int64(in[0]) > 1<<31-1 {
+		if s.Weight == "" || s.Outputs < 1 || s.Outputs > maxWidth {
 			return 0, fmt.Errorf("want the name of a weight and a positive number of outputs, got %q and %d", s.Weight,
 				s.Outputs)
+		}
+		if int64(s.Outputs)*int64(in[0]) > 1<<31-1 {
+			return 0, fmt.Errorf("%d inputs and %d outputs, which is more than 2³¹ weights", in[0], s.Outputs)
 		}
 		return s.Outputs, nil
 	case LayerNorm:

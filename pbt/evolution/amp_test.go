@@ -10,7 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -24,15 +24,15 @@ func walker(m pbt.Member) (pbt.Trainee, error) {
 		return nil, err
 	}
 	sp := env.Spaces()
-	body, err := models.NewArchitecture(sp.Observation, nil, 0, []int{8}, "elu")
+	body, err := description.NewArchitecture(sp.Observation, nil, 0, []int{8}, "elu")
 	if err != nil {
 		return nil, err
 	}
-	motion, err := models.NewArchitecture(sp.AMPObservation, nil, 0, []int{8}, "elu")
+	motion, err := description.NewArchitecture(sp.AMPObservation, nil, 0, []int{8}, "elu")
 	if err != nil {
 		return nil, err
 	}
-	shapes := map[string]models.Architecture{"policy": body, "value": body, "discriminator": motion}
+	shapes := map[string]description.Architecture{"policy": body, "value": body, "discriminator": motion}
 	if m.Restoring != nil {
 		if shapes, err = evolution.Architectures(m.Restoring); err != nil {
 			return nil, err

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/explore"
@@ -23,7 +23,7 @@ import (
 // custom is somebody's own learner: its actor's weights decay to zero, faster with a greater rate, and its target follows
 // only where somebody copies them. It has nothing to do with gorl's agents.
 type custom struct {
-	shape  models.Architecture
+	shape  description.Architecture
 	arrays map[string]checkpoint.Array
 	rate   float64
 	epochs float64
@@ -32,7 +32,7 @@ type custom struct {
 }
 
 func newCustom(m pbt.Member) (*custom, error) {
-	shape, err := models.NewArchitecture(spaces.NewBox(-1, 1, 2), nil, 0, []int{4}, "relu")
+	shape, err := description.NewArchitecture(spaces.NewBox(-1, 1, 2), nil, 0, []int{4}, "relu")
 	if err != nil {
 		return nil, err
 	}

@@ -11,17 +11,16 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/models"
-	"github.com/gorl-dev/gorl/tensor"
+	"github.com/gorl-dev/gorl/models/description"
 )
 
 // EditOptions say how architectures are edited. The zero value has the defaults.
 type EditOptions struct {
 	// Limits bound the architecture of every network that NetworkLimits does not name. All zero means
-	// models.DefaultLimits.
-	Limits models.Limits
+	// DefaultLimits.
+	Limits Limits
 	// NetworkLimits bound single networks, by name ("discriminator").
-	NetworkLimits map[string]models.Limits
+	NetworkLimits map[string]Limits
 	// Preserve says how weights are carried over. Default PreserveFunction.
 	Preserve Preserve
 	// Policy is the network that an edit is for; the others follow. Default "policy".
@@ -38,13 +37,13 @@ func (o EditOptions) withDefaults() EditOptions {
 }
 
 // of returns a network's limits.
-func (o EditOptions) of(network string) (models.Limits, error) {
+func (o EditOptions) of(network string) (Limits, error) {
 	network = cmp.Or(o.Like[network], network)
 	l, own := o.NetworkLimits[network]
 	if !own {
-		l = cmp.Or(o.Limits, models.DefaultLimits())
+		l = cmp.Or(o.Limits, DefaultLimits())
 	}
-	if err := l.Validate(); err != nil {
+	if err := l.check(); err != nil {
 		return l, fmt.Errorf("evolution: limits of %s: %w", network, err)
 	}
 	return l, nil
@@ -68,12 +67,12 @@ func (o EditOptions) inOrder(networks iter.Seq[string]) []string {
 // Edited is an agent after an edit.
 type Edited struct {
 	// Architectures are those of all networks. Where nothing changed they are equal to those given.
-	Architectures map[string]models.Architecture
+	Architectures map[string]description.Architecture
 	// Snapshot is the agent's new snapshot. Where nothing changed it is the one given.
 	Snapshot *checkpoint.Snapshot
 	// Done has what was applied to each network that changed. It differs from the edit asked for where a limit turned
 	// that into another one, and is empty where limits allowed nothing.
-	Done map[string]models.Edit
+	Done map[string]Edit
 
 	policy string
 }
@@ -94,11 +93,11 @@ func (e Edited) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// Edit changes the policy's architecture by e, and by the same edit with the same numbers that of every other network
+// EditNetworks changes the policy's architecture by e, and by the same edit with the same numbers that of every other network
 // that has the module, each within its own limits. Where a limit turns the policy's edit into another one (an added
 // layer into added nodes), the others get that other edit, as AgileRL does it. Weights and moments follow as
 // o.Preserve says; rng draws new weights. An e for a module that the policy does not have is an error.
-func Edit(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, e models.Edit, o EditOptions,
+func EditNetworks(architectures map[string]description.Architecture, snap *checkpoint.Snapshot, e Edit, o EditOptions,
 	rng *rand.Rand) (Edited, error) {
 	o = o.withDefaults()
 	lead, ok := architectures[o.Policy]
@@ -109,41 +108,41 @@ func Edit(architectures map[string]models.Architecture, snap *checkpoint.Snapsho
 	if err != nil {
 		return Edited{}, err
 	}
-	_, e, _, err = lead.Apply(e, limits)
+	_, e, _, err = e.Apply(lead, limits)
 	if err != nil {
 		return Edited{}, fmt.Errorf("evolution: %s: %w", o.Policy, err)
 	}
-	edits := map[string]models.Edit{}
+	edits := map[string]Edit{}
 	for name, a := range architectures {
-		if a.Has(e) {
+		if e.Fits(a) {
 			edits[name] = e
 		}
 	}
 	return apply(architectures, snap, edits, o, rng)
 }
 
-// SetActivation gives every network another activation, drawn by rng from choices without the network's present one.
+// DrawActivations gives every network another activation, drawn by rng from choices without the network's present one.
 // Networks with an entry in o.Like get the one drawn for the other network. A network that no choice is left for
 // stays as it is. Weights stay, and so do the optimizers' moments, unless o.Preserve is PreserveOverlap, which resets
 // optimizers. The network computes something else afterwards: this mutation preserves no function. Unknown names are
 // errors.
-func SetActivation(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, choices []string,
+func DrawActivations(architectures map[string]description.Architecture, snap *checkpoint.Snapshot, choices []string,
 	o EditOptions, rng *rand.Rand) (Edited, error) {
 	o = o.withDefaults()
 	for _, c := range choices {
-		if _, err := tensor.ParseActivation(c); err != nil {
+		if _, err := description.ParseActivation(c); err != nil {
 			return Edited{}, fmt.Errorf("evolution: %w", err)
 		}
 	}
-	edits := map[string]models.Edit{}
+	edits := map[string]Edit{}
 	for _, name := range o.inOrder(maps.Keys(architectures)) {
-		now, _ := tensor.ParseActivation(architectures[name].Activation)
+		now, _ := description.ParseActivation(architectures[name].Activation)
 		others := slices.DeleteFunc(slices.Clone(choices), func(c string) bool {
-			f, _ := tensor.ParseActivation(c)
+			f, _ := description.ParseActivation(c)
 			return f == now
 		})
 		if len(others) > 0 && o.Like[name] == "" {
-			edits[name] = models.Edit{Kind: models.SetActivation, Activation: others[rng.IntN(len(others))]}
+			edits[name] = Edit{Kind: ChangeActivation, Activation: others[rng.IntN(len(others))]}
 		}
 	}
 	for name, other := range o.Like {
@@ -155,9 +154,9 @@ func SetActivation(architectures map[string]models.Architecture, snap *checkpoin
 }
 
 // apply applies at most one edit to each network: to its architecture within its limits, then to its arrays.
-func apply(architectures map[string]models.Architecture, snap *checkpoint.Snapshot, edits map[string]models.Edit,
+func apply(architectures map[string]description.Architecture, snap *checkpoint.Snapshot, edits map[string]Edit,
 	o EditOptions, rng *rand.Rand) (Edited, error) {
-	out := Edited{maps.Clone(architectures), snap, map[string]models.Edit{}, o.Policy}
+	out := Edited{maps.Clone(architectures), snap, map[string]Edit{}, o.Policy}
 	arrays := snap.Arrays
 	for _, name := range o.inOrder(maps.Keys(edits)) {
 		limits, err := o.of(name)
@@ -165,7 +164,7 @@ func apply(architectures map[string]models.Architecture, snap *checkpoint.Snapsh
 			return Edited{}, err
 		}
 		from := architectures[name]
-		to, done, different, err := from.Apply(edits[name], limits)
+		to, done, different, err := edits[name].Apply(from, limits)
 		if err != nil {
 			return Edited{}, fmt.Errorf("evolution: %s: %w", name, err)
 		}

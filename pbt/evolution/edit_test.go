@@ -14,6 +14,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -29,9 +30,9 @@ const rows = 3
 // kind makes agents of one algorithm in one set of spaces.
 type kind struct {
 	sp   spaces.Set
-	make func(t testing.TB, a map[string]models.Architecture) agent
+	make func(t testing.TB, a map[string]description.Architecture) agent
 	// first are the architectures to begin with.
-	first func(t testing.TB, activation string) map[string]models.Architecture
+	first func(t testing.TB, activation string) map[string]description.Architecture
 }
 
 func made(t testing.TB, a agent, err error) agent {
@@ -60,33 +61,33 @@ func kinds() map[string]kind {
 			Action: spaces.NewMultiDiscrete(3, 2)},
 	} {
 		out[name] = kind{sp,
-			func(t testing.TB, a map[string]models.Architecture) agent {
+			func(t testing.TB, a map[string]description.Architecture) agent {
 				t.Helper()
 				x, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, a["policy"], a["value"], models.DefaultGaussianConfig()), Dict: small(nil), Seed: 4})
 				return made(t, x, err)
 			},
-			func(t testing.TB, activation string) map[string]models.Architecture {
+			func(t testing.TB, activation string) map[string]description.Architecture {
 				t.Helper()
 				value := sp.Observation
 				if sp.State.Width() > 0 {
 					value = sp.State
 				}
-				return map[string]models.Architecture{"policy": architecture(t, sp.Observation, []int{12}, 8, []int{16}, activation),
+				return map[string]description.Architecture{"policy": architecture(t, sp.Observation, []int{12}, 8, []int{16}, activation),
 					"value": architecture(t, value, []int{12}, 8, []int{16}, activation)}
 			}}
 	}
 	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.Unbounded(3)}
 	out["amp"] = kind{sp,
-		func(t testing.TB, a map[string]models.Architecture) agent {
+		func(t testing.TB, a map[string]description.Architecture) agent {
 			t.Helper()
 			x, err := amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, a["policy"], a["value"], a["discriminator"], amp.DefaultGaussian()),
 				Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Seed: 4,
 				Dict: small(map[string]any{"amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60, "task_reward_scale": 0.5, "discriminator_optimizer": "separate"})})
 			return made(t, x, err)
 		},
-		func(t testing.TB, activation string) map[string]models.Architecture {
+		func(t testing.TB, activation string) map[string]description.Architecture {
 			t.Helper()
-			return map[string]models.Architecture{"policy": architecture(t, sp.Observation, []int{12}, 8, []int{16}, activation),
+			return map[string]description.Architecture{"policy": architecture(t, sp.Observation, []int{12}, 8, []int{16}, activation),
 				"value": architecture(t, sp.Observation, nil, 0, []int{16}, activation), "discriminator": architecture(t, sp.AMPObservation, nil, 8, []int{16, 16}, activation)}
 		}}
 	return out
@@ -110,7 +111,7 @@ func decisions(t testing.TB, a agents.Agent, sp spaces.Set) []float32 {
 	return all
 }
 
-var small = models.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 100, MinLatent: 2, MaxLatent: 60}
+var small = Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 100, MinLatent: 2, MaxLatent: 60}
 
 // An agent that has learned goes on after every edit: the same decisions, a snapshot of the new shapes, and no
 // interruption in learning.
@@ -134,17 +135,17 @@ func TestEditAgents(t *testing.T) {
 			}
 			same := decisions(t, a, k.sp)
 			edits := growing(first["policy"])
-			edits = append(edits, models.Edit{Kind: models.RemoveNode, Module: "head", Nodes: 8}, models.Edit{Kind: models.RemoveLatentNode, Nodes: 4}, models.Edit{Kind: models.RemoveLayer, Module: "head", Nodes: 4}, models.Edit{Kind: models.SetActivation, Activation: "silu"})
+			edits = append(edits, Edit{Kind: RemoveNode, Module: "head", Nodes: 8}, Edit{Kind: RemoveLatentNode, Nodes: 4}, Edit{Kind: RemoveLayer, Module: "head", Nodes: 4}, Edit{Kind: ChangeActivation, Activation: "silu"})
 			for _, e := range edits {
 				for _, how := range []Preserve{PreserveFunction, PreserveOverlap} {
-					done, err := Edit(read, snap, e, EditOptions{Limits: small, Preserve: how}, random(3))
+					done, err := EditNetworks(read, snap, e, EditOptions{Limits: small, Preserve: how}, random(3))
 					if err != nil {
 						t.Fatal(err)
 					}
 					for network := range first {
 						_, has := done.Done[network]
 						a := first[network]
-						want := a.Has(e) && (e.Module != "encoder.observation" || len(a.Parts[0].Encoder.Hidden) > 0)
+						want := e.Fits(a) && (e.Module != "encoder.observation" || len(a.Parts[0].Encoder.Hidden) > 0)
 						if has != want || has == a.Equal(done.Architectures[network]) {
 							t.Errorf("%v: %s became %v, done %t", e, network, done.Architectures[network], has)
 						}
@@ -193,8 +194,8 @@ func TestRandomAgents(t *testing.T) {
 		snap := agenttest.Snapshot(t, a)
 		_ = a.Close()
 		for i := range 100 {
-			e := all["policy"].Random(rng, 0.3)
-			done, err := Edit(all, snap, e, EditOptions{Limits: small, Preserve: []Preserve{"", PreserveOverlap}[rng.IntN(2)]}, rng)
+			e := RandomEdit(all["policy"], rng, 0.3)
+			done, err := EditNetworks(all, snap, e, EditOptions{Limits: small, Preserve: []Preserve{"", PreserveOverlap}[rng.IntN(2)]}, rng)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -229,11 +230,11 @@ func TestNoOpChangesNothing(t *testing.T) {
 	a := k.make(t, first)
 	agenttest.Learn(t, a, agenttest.NewWorld(k.sp, agenttest.Seeds(1, rows)...), 1)
 	snap := agenttest.Snapshot(t, a)
-	for _, e := range []models.Edit{
-		{Kind: models.RemoveNode, Module: "head", Nodes: 64}, {Kind: models.AddNode, Module: "head", Nodes: 200}, {Kind: models.AddLatentNode, Nodes: 60}, {Kind: models.SetActivation, Activation: "ReLU"},
+	for _, e := range []Edit{
+		{Kind: RemoveNode, Module: "head", Nodes: 64}, {Kind: AddNode, Module: "head", Nodes: 200}, {Kind: AddLatentNode, Nodes: 60}, {Kind: ChangeActivation, Activation: "ReLU"},
 	} {
 		rng := random(1)
-		done, err := Edit(first, snap, e, EditOptions{Limits: small, Preserve: PreserveOverlap}, rng)
+		done, err := EditNetworks(first, snap, e, EditOptions{Limits: small, Preserve: PreserveOverlap}, rng)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,17 +257,17 @@ func TestEditOtherNetworks(t *testing.T) {
 	narrow := small
 	narrow.MaxNodes, narrow.MaxLayers = 20, 2
 	for _, c := range []struct {
-		edit    models.Edit
-		limits  models.Limits // of the discriminator
-		heads   [3][]int      // of policy, value and discriminator
+		edit    Edit
+		limits  Limits   // of the discriminator
+		heads   [3][]int // of policy, value and discriminator
 		message string
 	}{
-		{models.Edit{Kind: models.AddLayer, Module: "head", Nodes: 4}, narrow, [3][]int{{16, 16}, {16, 16}, {20, 16}}, "head.add_layer, discriminator: head.add_node(layer 0, 4)"},
-		{models.Edit{Kind: models.AddNode, Module: "head", Layer: 1, Nodes: 16}, narrow, [3][]int{{32}, {32}, {16, 16}}, "head.add_node(layer 0, 16)"},
-		{models.Edit{Kind: models.RemoveLayer, Module: "head", Nodes: 16}, small, [3][]int{{32}, {32}, {32, 16}}, "head.add_node(layer 0, 16)"},
-		{models.Edit{Kind: models.AddNode, Module: "encoder.observation", Nodes: 16}, small, [3][]int{{16}, {16}, {16, 16}}, "encoder.observation.add_node(layer 0, 16)"},
+		{Edit{Kind: AddLayer, Module: "head", Nodes: 4}, narrow, [3][]int{{16, 16}, {16, 16}, {20, 16}}, "head.add_layer, discriminator: head.add_node(layer 0, 4)"},
+		{Edit{Kind: AddNode, Module: "head", Layer: 1, Nodes: 16}, narrow, [3][]int{{32}, {32}, {16, 16}}, "head.add_node(layer 0, 16)"},
+		{Edit{Kind: RemoveLayer, Module: "head", Nodes: 16}, small, [3][]int{{32}, {32}, {32, 16}}, "head.add_node(layer 0, 16)"},
+		{Edit{Kind: AddNode, Module: "encoder.observation", Nodes: 16}, small, [3][]int{{16}, {16}, {16, 16}}, "encoder.observation.add_node(layer 0, 16)"},
 	} {
-		done, err := Edit(first, snap, c.edit, EditOptions{Limits: small, NetworkLimits: map[string]models.Limits{"discriminator": c.limits}}, random(1))
+		done, err := EditNetworks(first, snap, c.edit, EditOptions{Limits: small, NetworkLimits: map[string]Limits{"discriminator": c.limits}}, random(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,24 +289,27 @@ func TestEditRefuses(t *testing.T) {
 	k := kinds()["dict"]
 	all := k.first(t, "tanh")
 	snap := agenttest.Snapshot(t, k.make(t, all))
-	node := models.Edit{Kind: models.AddNode, Module: "head", Nodes: 16}
+	node := Edit{Kind: AddNode, Module: "head", Nodes: 16}
 	for want, f := range map[string]func() error{
-		"architecture of its policy": func() error { _, err := Edit(nil, snap, node, EditOptions{}, random(1)); return err },
+		"architecture of its policy": func() error { _, err := EditNetworks(nil, snap, node, EditOptions{}, random(1)); return err },
 		`no module "encoder.hand"`: func() error {
-			_, err := Edit(all, snap, models.Edit{Kind: models.AddNode, Module: "encoder.hand", Nodes: 16}, EditOptions{}, random(1))
+			_, err := EditNetworks(all, snap, Edit{Kind: AddNode, Module: "encoder.hand", Nodes: 16}, EditOptions{}, random(1))
 			return err
 		},
-		"limits of value: models: limits of nodes": func() error {
-			_, err := Edit(all, snap, node, EditOptions{NetworkLimits: map[string]models.Limits{"value": {MaxLayers: 3}}}, random(1))
+		"limits of value: nodes are 0 to 0": func() error {
+			_, err := EditNetworks(all, snap, node, EditOptions{NetworkLimits: map[string]Limits{"value": {MaxLayers: 3}}}, random(1))
 			return err
 		},
 		"has no policy/": func() error {
-			_, err := Edit(all, checkpoint.NewSnapshot(), node, EditOptions{}, random(1))
+			_, err := EditNetworks(all, checkpoint.NewSnapshot(), node, EditOptions{}, random(1))
 			return err
 		},
-		`no way "most"`: func() error { _, err := Edit(all, snap, node, EditOptions{Preserve: "most"}, random(1)); return err },
+		`no way "most"`: func() error {
+			_, err := EditNetworks(all, snap, node, EditOptions{Preserve: "most"}, random(1))
+			return err
+		},
 		`"sinus"`: func() error {
-			_, err := SetActivation(all, snap, []string{"elu", "sinus"}, EditOptions{}, random(1))
+			_, err := DrawActivations(all, snap, []string{"elu", "sinus"}, EditOptions{}, random(1))
 			return err
 		},
 		"names no architectures": func() error { _, err := Architectures(checkpoint.NewSnapshot()); return err },
@@ -313,7 +317,7 @@ func TestEditRefuses(t *testing.T) {
 			_, err := Architectures(&checkpoint.Snapshot{Values: map[string]any{"architectures": 3}})
 			return err
 		},
-		"policy: models": func() error {
+		"policy: description": func() error {
 			_, err := Architectures(&checkpoint.Snapshot{Values: map[string]any{"architectures": map[string]any{"policy": 3}}})
 			return err
 		},
@@ -336,7 +340,7 @@ func TestSetActivation(t *testing.T) {
 	rng := random(2)
 	count := map[string]map[string]int{}
 	for range 600 {
-		done, err := SetActivation(all, snap, []string{"ReLU", "elu", "gelu"}, EditOptions{}, rng)
+		done, err := DrawActivations(all, snap, []string{"ReLU", "elu", "gelu"}, EditOptions{}, rng)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -361,7 +365,7 @@ func TestSetActivation(t *testing.T) {
 			t.Errorf("%s: %v", name, c)
 		}
 	}
-	if done, err := SetActivation(all, snap, []string{"relu"}, EditOptions{Preserve: PreserveOverlap}, rng); err != nil || len(done.Done) != 1 || done.Done["value"].Activation != "relu" {
+	if done, err := DrawActivations(all, snap, []string{"relu"}, EditOptions{Preserve: PreserveOverlap}, rng); err != nil || len(done.Done) != 1 || done.Done["value"].Activation != "relu" {
 		t.Errorf("%v, %v", done, err)
 	} else if err := k.make(t, done.Architectures).Restore(done.Snapshot); err != nil {
 		t.Error(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/explore"
@@ -35,11 +36,11 @@ func cartpole(onStep func() error) func(m pbt.Member) (pbt.Trainee, error) {
 		if err != nil {
 			return nil, err
 		}
-		start, err := models.NewArchitecture(env.Spaces().Observation, []int{8}, 8, []int{8}, "tanh")
+		start, err := description.NewArchitecture(env.Spaces().Observation, []int{8}, 8, []int{8}, "tanh")
 		if err != nil {
 			return nil, err
 		}
-		shapes := map[string]models.Architecture{"policy": start, "value": start}
+		shapes := map[string]description.Architecture{"policy": start, "value": start}
 		if m.Restoring != nil {
 			if shapes, err = evolution.Architectures(m.Restoring); err != nil {
 				return nil, err
@@ -63,7 +64,7 @@ func cartpole(onStep func() error) func(m pbt.Member) (pbt.Trainee, error) {
 func busy() *evolution.Mutations {
 	m := evolution.DefaultMutations()
 	m.NoMutation, m.Architecture, m.Parameters, m.Activation, m.RLHP = 0.1, 0.5, 0.2, 0.1, 0.2
-	m.Limits = models.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64, MinLatent: 2, MaxLatent: 64}
+	m.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64, MinLatent: 2, MaxLatent: 64}
 	return &m
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
 )
 
@@ -190,7 +190,7 @@ func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (
 	if err != nil {
 		return nil, "", err
 	}
-	own := map[string]models.Architecture{}
+	own := map[string]description.Architecture{}
 	for _, g := range e.registry.Groups {
 		if a, ok := all[g.Name]; ok {
 			own[g.Name] = a
@@ -202,11 +202,11 @@ func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (
 		if agent, _ := snap.Values[layout.Agent].(string); e.mutations.Strict && agent == "PPO" {
 			return snap, kindNone + " (AgileRL does not change PPO's activation)", nil
 		}
-		done, err = SetActivation(own, snap, e.mutations.ActivationSelection, e.edits, rng)
+		done, err = DrawActivations(own, snap, e.mutations.ActivationSelection, e.edits, rng)
 	} else {
-		edit := own[e.edits.Policy].Random(rng, e.mutations.NewLayerProb)
+		edit := RandomEdit(own[e.edits.Policy], rng, e.mutations.NewLayerProb)
 		what = edit.String()
-		done, err = Edit(own, snap, edit, e.edits, rng)
+		done, err = EditNetworks(own, snap, edit, e.edits, rng)
 	}
 	if err != nil {
 		return nil, "", err

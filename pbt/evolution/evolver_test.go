@@ -11,7 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -20,7 +20,7 @@ import (
 // and a rollout in progress.
 func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 	t.Helper()
-	a, err := models.NewArchitecture(spaces.NewBox(-1, 1, 3), nil, 0, []int{8, 8}, "tanh")
+	a, err := description.NewArchitecture(spaces.NewBox(-1, 1, 3), nil, 0, []int{8, 8}, "tanh")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func checkShared(t *testing.T, s *checkpoint.Snapshot, what string) {
 
 func TestArchitectureOfCustomAgent(t *testing.T) {
 	e, in := evolver(t, only(func(m *Mutations) {
-		m.Architecture, m.Limits = 1, models.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 80, MinLatent: 8, MaxLatent: 128}
+		m.Architecture, m.Limits = 1, Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 80, MinLatent: 8, MaxLatent: 128}
 	}))
 	seen := map[string]int{}
 	for seed := range uint64(60) {
@@ -246,7 +246,7 @@ func TestNoHyperparameters(t *testing.T) {
 
 // Strict resets optimizers although a limit stops the edit; by default nothing happens.
 func TestAtTheLimits(t *testing.T) {
-	narrow := models.Limits{MinLayers: 2, MaxLayers: 2, MinNodes: 8, MaxNodes: 8, MinLatent: 8, MaxLatent: 8}
+	narrow := Limits{MinLayers: 2, MaxLayers: 2, MinNodes: 8, MaxNodes: 8, MinLatent: 8, MaxLatent: 8}
 	for _, strict := range []bool{false, true} {
 		e, in := evolver(t, only(func(m *Mutations) { m.Architecture, m.Limits, m.Strict = 1, narrow, strict }))
 		out, what, err := e.Evolve(in, rand.New(rand.NewPCG(1, 0)))
@@ -300,8 +300,8 @@ func TestMutationsValidate(t *testing.T) {
 		"ActivationSelection: ":          func(m *Mutations) { m.ActivationSelection = []string{"swiss"} },
 		"ActivationSelection is empty":   func(m *Mutations) { m.Activation, m.ActivationSelection = 1, []string{} },
 		`did you mean "overlap"?`:        func(m *Mutations) { m.Preserve = "overlaps" },
-		"limits of policy":               func(m *Mutations) { m.Limits = models.Limits{MinLayers: 3, MaxLayers: 1} },
-		"limits of critic":               func(m *Mutations) { m.NetworkLimits = map[string]models.Limits{"critic": {MinLayers: -1}} },
+		"limits of policy":               func(m *Mutations) { m.Limits = Limits{MinLayers: 3, MaxLayers: 1} },
+		"limits of critic":               func(m *Mutations) { m.NetworkLimits = map[string]Limits{"critic": {MinLayers: -1}} },
 		`hyperparameter "learning"`:      func(m *Mutations) { m.Hyperparameters = HyperparameterConfig{"learning": {}} },
 	} {
 		m := DefaultMutations()
@@ -344,7 +344,7 @@ func TestEvolverRefuses(t *testing.T) {
 			m.Hyperparameters = HyperparameterConfig{"gamma": {Min: 0.1, Max: 1}}
 		},
 		`did you mean "critic"?`: func(m *Mutations, _ *Registry, _ *checkpoint.Snapshot) {
-			m.NetworkLimits = map[string]models.Limits{"critc": models.DefaultLimits()}
+			m.NetworkLimits = map[string]Limits{"critc": DefaultLimits()}
 		},
 		"(arch_mut, act_mut) a weight of 0": func(_ *Mutations, _ *Registry, s *checkpoint.Snapshot) {
 			delete(s.Values, "architectures")

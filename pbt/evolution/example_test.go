@@ -8,13 +8,14 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
 var sp = spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 1)}
 
-func agent(policy, value models.Architecture) *ppo.Agent {
+func agent(policy, value description.Architecture) *ppo.Agent {
 	a, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: 1, Models: ppo.Evolvable(sp, policy, value, models.DefaultGaussianConfig()), Seed: 1})
 	if err != nil {
 		panic(err)
@@ -23,8 +24,8 @@ func agent(policy, value models.Architecture) *ppo.Agent {
 }
 
 // An agent's networks grow, and it goes on as it was.
-func ExampleEdit() {
-	small, err := models.NewArchitecture(sp.Observation, nil, 0, []int{64}, "tanh")
+func ExampleEditNetworks() {
+	small, err := description.NewArchitecture(sp.Observation, nil, 0, []int{64}, "tanh")
 	if err != nil {
 		panic(err)
 	}
@@ -35,7 +36,7 @@ func ExampleEdit() {
 		panic(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	grown, err := evolution.Edit(before.Architectures(), snapshot, models.Edit{Kind: models.AddLayer, Module: "head"}, evolution.EditOptions{}, rng)
+	grown, err := evolution.EditNetworks(before.Architectures(), snapshot, evolution.Edit{Kind: evolution.AddLayer, Module: "head"}, evolution.EditOptions{}, rng)
 	if err != nil {
 		panic(err)
 	}
@@ -61,7 +62,7 @@ func ExampleEdit() {
 }
 
 func ExampleNoise() {
-	a, err := models.NewArchitecture(sp.Observation, nil, 0, []int{64}, "tanh")
+	a, err := description.NewArchitecture(sp.Observation, nil, 0, []int{64}, "tanh")
 	if err != nil {
 		panic(err)
 	}
@@ -97,4 +98,29 @@ func ExampleNoise() {
 	// policy/head.0.weight: 19 of 192
 	// policy/head.out.weight: 7 of 64
 	// true
+}
+
+func ExampleEdit_Apply() {
+	a, err := description.NewArchitecture(spaces.Unbounded(4), nil, 0, []int{64, 64}, "tanh")
+	if err != nil {
+		panic(err)
+	}
+	for _, e := range []evolution.Edit{
+		{Kind: evolution.AddNode, Module: "head", Layer: 0, Nodes: 64},
+		{Kind: evolution.AddLayer, Module: "head"},
+		{Kind: evolution.AddLayer, Module: "head", Nodes: 16}, // three layers are the most: nodes instead
+		{Kind: evolution.RemoveNode, Module: "head", Layer: 1, Nodes: 32},
+	} {
+		next, done, changed, err := e.Apply(a, evolution.DefaultLimits())
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(done, changed, next)
+		a = next
+	}
+	// Output:
+	// head.add_node(layer 0, 64) true 4→[128 64] tanh
+	// head.add_layer true 4→[128 64 64:elu] tanh
+	// head.add_node(layer 0, 16) true 4→[144 64 64:elu] tanh
+	// head.remove_node(layer 1, 32) false 4→[144 64 64:elu] tanh
 }

@@ -6,14 +6,13 @@ import (
 	"math"
 	"slices"
 
-	"github.com/gorl-dev/gorl/models"
-	"github.com/gorl-dev/gorl/tensor"
+	"github.com/gorl-dev/gorl/models/description"
 )
 
 // function changes layers, which hold one group of arrays, as [PreserveFunction] says. It is called for the parameters
 // first, then for each group of moments. A new activation changes no arrays.
 func (w *wiring) function(layers map[string]matrix) error {
-	var m models.Module // stays empty for the latent and for activations, which belong to no module
+	var m description.Module // stays empty for the latent and for activations, which belong to no module
 	for _, each := range w.from.Modules() {
 		if each.Name == w.edit.Module {
 			m = each
@@ -22,30 +21,30 @@ func (w *wiring) function(layers map[string]matrix) error {
 	chain, at := m.Layers(), w.edit.Layer
 	convolutions := len(m.Convolutions) > 0
 	switch kind := w.edit.Kind; {
-	case kind == models.SetActivation:
-	case m.Recurrent.Kind != "" && kind == models.AddNode:
+	case kind == ChangeActivation:
+	case m.Recurrent.Kind != "" && kind == AddNode:
 		w.remember(layers, m)
-	case m.Recurrent.Kind != "" && kind == models.RemoveNode:
+	case m.Recurrent.Kind != "" && kind == RemoveNode:
 		w.forget(layers, m)
-	case kind == models.AddNode:
+	case kind == AddNode:
 		w.widen(layers, chain[at].Name, reader{chain[at+1].Name + ".weight", 0, 1}, m.Hidden[at])
-	case kind == models.RemoveNode:
+	case kind == RemoveNode:
 		w.narrow(layers, chain[at].Name, reader{chain[at+1].Name + ".weight", 0, 1})
-	case kind == models.AddChannel:
+	case kind == AddChannel:
 		w.widen(layers, convolution(m, at), channels(m, at), m.Convolutions[at].Channels)
-	case kind == models.RemoveChannel:
+	case kind == RemoveChannel:
 		w.narrow(layers, convolution(m, at), channels(m, at))
-	case kind == models.ChangeKernel:
+	case kind == ChangeKernel:
 		w.kernel(layers, m)
-	case kind == models.AddLatentNode || kind == models.RemoveLatentNode:
+	case kind == AddLatentNode || kind == RemoveLatentNode:
 		w.latent(layers)
-	case kind == models.AddLayer && convolutions:
+	case kind == AddLayer && convolutions:
 		w.convolve(layers, m)
-	case kind == models.RemoveLayer && convolutions:
+	case kind == RemoveLayer && convolutions:
 		w.deconvolve(layers, m)
-	case kind == models.AddLayer:
+	case kind == AddLayer:
 		w.identity(layers, m)
-	case kind == models.RemoveLayer:
+	case kind == RemoveLayer:
 		w.compose(layers, m)
 	default:
 		return fmt.Errorf("evolution: no weights follow an edit of kind %q", w.edit.Kind)
@@ -132,7 +131,7 @@ func (w *wiring) latent(layers map[string]matrix) {
 	}
 	for i, m := range slices.Backward(modules[:encoders]) {
 		name, columns := m.Name+".out", reader{by, i * w.from.Latent, 1}
-		if w.edit.Kind == models.AddLatentNode {
+		if w.edit.Kind == AddLatentNode {
 			w.widen(layers, name, columns, w.from.Latent)
 		} else {
 			w.narrow(layers, name, columns)
@@ -141,15 +140,15 @@ func (w *wiring) latent(layers map[string]matrix) {
 }
 
 // identity adds a hidden layer before the output of module m that passes on what it reads: its weight is the identity
-// matrix, and its bias lifts all inputs by a shift to where its activation is the identity (models.IdentityAfter).
+// matrix, and its bias lifts all inputs by a shift to where its activation is the identity (identityAfter).
 // The output layer's bias takes the shift back: out.bias − out.weight·shift. The output layer keeps its weights, so
 // that its moments stay right, too.
-func (w *wiring) identity(layers map[string]matrix, m models.Module) {
+func (w *wiring) identity(layers map[string]matrix, m description.Module) {
 	n := len(m.Hidden)
 	width, out := m.Hidden[n-1], layers[m.Name+".out.weight"]
 	weight, bias := zeros(width, width, form{}), zeros(width, 1, form{vector: true})
 	if w.holds == values {
-		_, shift := models.IdentityAfter(m.Activations[n-1])
+		_, shift := identityAfter(m.Activations[n-1])
 		for i := range width {
 			weight.data[i*width+i], bias.data[i] = 1, float32(shift)
 		}
@@ -170,7 +169,7 @@ func (w *wiring) identity(layers map[string]matrix, m models.Module) {
 //
 // This undoes identity. The product's weights are new to the optimizer, so their moments begin anew. (AgileRL keeps the
 // output layer's weights, which then read other inputs than they learned on.)
-func (w *wiring) compose(layers map[string]matrix, m models.Module) {
+func (w *wiring) compose(layers map[string]matrix, m description.Module) {
 	n := len(m.Hidden) - 1
 	last, out := m.Layers()[n].Name, m.Name+".out"
 	inner, bias, outer := layers[last+".weight"], layers[last+".bias"], layers[out+".weight"]
@@ -194,13 +193,13 @@ func (w *wiring) compose(layers map[string]matrix, m models.Module) {
 // tangent returns the straight line that stands for an activation when its layer is dropped: the tangent at zero for
 // smooth ones whose tangent is not the identity, and the identity for all others, which include those of added layers.
 func tangent(activation string) (slope, offset float32) {
-	f, _ := tensor.ParseActivation(activation)
+	f, _ := description.ParseActivation(activation)
 	switch f {
-	case tensor.Sigmoid:
+	case "sigmoid":
 		return 0.25, 0.5
-	case tensor.Softplus:
+	case "softplus":
 		return 0.5, math.Ln2
-	case tensor.Gelu, tensor.Silu:
+	case "gelu", "silu":
 		return 0.5, 0
 	}
 	return 1, 0

@@ -3,11 +3,11 @@ package evolution
 import (
 	"fmt"
 
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 )
 
 // stack are the names of the arrays of layer k of the recurrent layers, and what reads its values besides itself.
-func (w *wiring) stack(m models.Module, k int) (input, hidden string, biases [2]string, by reader) {
+func (w *wiring) stack(m description.Module, k int) (input, hidden string, biases [2]string, by reader) {
 	name := func(part string, k int) string { return fmt.Sprintf("%s.%s_l%d", m.Name, part, k) }
 	by = reader{name("weight_ih", k+1), 0, 1}
 	if k == m.Recurrent.Layers-1 {
@@ -20,7 +20,7 @@ func (w *wiring) stack(m models.Module, k int) (input, hidden string, biases [2]
 // remember adds w.edit.Nodes values to every recurrent layer, at the end of each gate. As in widen, what leads to them is
 // drawn and what they lead to is zero: columns of the layer itself, and of what reads it. All other values are therefore
 // computed as before, at every step.
-func (w *wiring) remember(layers map[string]matrix, m models.Module) {
+func (w *wiring) remember(layers map[string]matrix, m description.Module) {
 	n, size := w.edit.Nodes, m.Recurrent.HiddenSize
 	drawn := w.fresh(size + n)
 	for k := range m.Recurrent.Layers {
@@ -38,7 +38,7 @@ func (w *wiring) remember(layers map[string]matrix, m models.Module) {
 
 // forget drops w.edit.Nodes values of every recurrent layer, from all gates: those whose outgoing weights, to the layer
 // itself and to what reads it, have the smallest sum of sizes. It undoes remember.
-func (w *wiring) forget(layers map[string]matrix, m models.Module) {
+func (w *wiring) forget(layers map[string]matrix, m description.Module) {
 	size := m.Recurrent.HiddenSize
 	drops := make([][]int, m.Recurrent.Layers) // all are chosen before the first layer changes
 	for k := range drops {

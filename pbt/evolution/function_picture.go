@@ -3,15 +3,15 @@ package evolution
 import (
 	"fmt"
 
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 )
 
 // convolution is the name of convolution i of the encoder m.
-func convolution(m models.Module, i int) string { return fmt.Sprintf("%s.conv.%d", m.Name, i) }
+func convolution(m description.Module, i int) string { return fmt.Sprintf("%s.conv.%d", m.Name, i) }
 
 // channels is what reads the channels of convolution i of the encoder m: the next convolution, with all weights of a
 // kernel for each, or the first layer after the last one, with all pixels for each.
-func channels(m models.Module, i int) reader {
+func channels(m description.Module, i int) reader {
 	if i+1 < len(m.Convolutions) {
 		k := m.Convolutions[i+1].Kernel
 		return reader{convolution(m, i+1) + ".weight", 0, k * k}
@@ -21,7 +21,7 @@ func channels(m models.Module, i int) reader {
 }
 
 // encoder is the edited encoder after the edit.
-func (w *wiring) encoder() (m models.Module) {
+func (w *wiring) encoder() (m description.Module) {
 	for _, each := range w.to.Modules() {
 		if each.Name == w.edit.Module {
 			m = each
@@ -34,7 +34,7 @@ func (w *wiring) encoder() (m models.Module) {
 // ones are zeros. Where the last picture has another size, the layer that reads it keeps what it read of every pixel,
 // and reads nothing of new pixels. A larger kernel, whose new rows see the pixels and zeros behind its old ones, computes
 // what it did.
-func (w *wiring) kernel(layers map[string]matrix, m models.Module) {
+func (w *wiring) kernel(layers map[string]matrix, m description.Module) {
 	to := w.encoder()
 	name := convolution(m, w.edit.Layer) + ".weight"
 	weight := layers[name]
@@ -68,14 +68,14 @@ func (w *wiring) resized(x matrix, grids int, before, after [2]int, f form) matr
 
 // convolve adds a convolution behind the last one of the encoder m that passes on what it reads: every kernel is 1 in
 // its middle for its own channel and 0 elsewhere. Shifts of biases are as in identity.
-func (w *wiring) convolve(layers map[string]matrix, m models.Module) {
+func (w *wiring) convolve(layers map[string]matrix, m description.Module) {
 	n := len(m.Convolutions)
 	width, side := m.Pictures[n][0], w.encoder().Convolutions[n].Kernel
 	out := m.Layers()[0].Name
 	weight, bias := zeros(width, width*side*side, form{kernel: side}), zeros(width, 1, form{vector: true})
 	outer := layers[out+".weight"]
 	if w.holds == values {
-		_, shift := models.IdentityAfter(m.Convolutions[n-1].Activation)
+		_, shift := identityAfter(m.Convolutions[n-1].Activation)
 		for i := range width {
 			weight.data[i*weight.cols+(i*side+side/2)*side+side/2], bias.data[i] = 1, float32(shift)
 		}
@@ -92,7 +92,7 @@ func (w *wiring) convolve(layers map[string]matrix, m models.Module) {
 
 // deconvolve drops the last convolution of the encoder m. The layer that read its pixels then reads the picture before
 // it, through the dropped convolution as if its activation were a straight line, as in compose. It undoes convolve.
-func (w *wiring) deconvolve(layers map[string]matrix, m models.Module) {
+func (w *wiring) deconvolve(layers map[string]matrix, m description.Module) {
 	n := len(m.Convolutions) - 1
 	last, out, c := convolution(m, n), m.Layers()[0].Name, m.Convolutions[n]
 	from, to := m.Pictures[n], m.Pictures[n+1]
@@ -123,7 +123,7 @@ func (w *wiring) deconvolve(layers map[string]matrix, m models.Module) {
 
 // scatter adds to sums, which has a number for every pixel before a convolution, what the row of numbers for every pixel
 // after it amounts to there: the convolution's transpose.
-func scatter(sums []float64, row []float32, kernels matrix, c models.Convolution, from, to [3]int) {
+func scatter(sums []float64, row []float32, kernels matrix, c description.Convolution, from, to [3]int) {
 	for i, x := range row {
 		channel, top, left := i/(to[1]*to[2]), i/to[2]%to[1]*c.Stride-c.Padding, i%to[2]*c.Stride-c.Padding
 		if x == 0 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -21,9 +22,9 @@ func allSpaces() map[string]spaces.Space {
 	}
 }
 
-func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int, activation string) models.Architecture {
+func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int, activation string) description.Architecture {
 	t.Helper()
-	a, err := models.NewArchitecture(s, encoder, latent, head, activation)
+	a, err := description.NewArchitecture(s, encoder, latent, head, activation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head 
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
 
 // network makes a network with the arrays' parameters under "policy/", or its own where arrays is nil.
-func network(t testing.TB, a models.Architecture, outputs int, arrays map[string]checkpoint.Array) *models.Evolvable {
+func network(t testing.TB, a description.Architecture, outputs int, arrays map[string]checkpoint.Array) *models.Net {
 	t.Helper()
 	e, err := models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs}, 11)
 	if err != nil {
@@ -70,7 +71,7 @@ func network(t testing.TB, a models.Architecture, outputs int, arrays map[string
 
 // arraysOf are the network's parameters under "policy/", with moments that tell where they came from: the first are
 // the parameters themselves and the second their squares.
-func arraysOf(t testing.TB, e *models.Evolvable) map[string]checkpoint.Array {
+func arraysOf(t testing.TB, e *models.Net) map[string]checkpoint.Array {
 	t.Helper()
 	out := map[string]checkpoint.Array{}
 	for _, p := range e.Parameters() {
@@ -90,7 +91,7 @@ func arraysOf(t testing.TB, e *models.Evolvable) map[string]checkpoint.Array {
 }
 
 // answers are outputs, and for one output the gradient penalty, on 64 random rows.
-func answers(t testing.TB, e *models.Evolvable, space spaces.Space) []float32 {
+func answers(t testing.TB, e *models.Net, space spaces.Space) []float32 {
 	t.Helper()
 	s := tensor.NewScope()
 	defer s.Close()

@@ -16,6 +16,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -23,7 +24,7 @@ import (
 )
 
 // shapesOf are the architectures of a member: those of its snapshot, or those that it begins with.
-func shapesOf(m pbt.Member, begin map[string]models.Architecture) (map[string]models.Architecture, error) {
+func shapesOf(m pbt.Member, begin map[string]description.Architecture) (map[string]description.Architecture, error) {
 	if m.Restoring != nil {
 		return evolution.Architectures(m.Restoring)
 	}
@@ -37,16 +38,16 @@ func remembering(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) {
 		return nil, err
 	}
 	sp := env.Spaces()
-	body, err := models.NewArchitecture(sp.Observation, nil, 0, []int{8}, "elu")
+	body, err := description.NewArchitecture(sp.Observation, nil, 0, []int{8}, "elu")
 	if err != nil {
 		return nil, err
 	}
 	body.Recurrent = models.GRU(6)
-	motion, err := models.NewArchitecture(sp.AMPObservation, nil, 0, []int{8}, "elu")
+	motion, err := description.NewArchitecture(sp.AMPObservation, nil, 0, []int{8}, "elu")
 	if err != nil {
 		return nil, err
 	}
-	shapes, err := shapesOf(m, map[string]models.Architecture{"policy": body, "value": body, "discriminator": motion})
+	shapes, err := shapesOf(m, map[string]description.Architecture{"policy": body, "value": body, "discriminator": motion})
 	if err != nil {
 		return nil, err
 	}
@@ -68,11 +69,11 @@ func looking(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := models.NewArchitecture(env.Spaces().Observation, nil, 8, []int{8}, "relu")
+	a, err := description.NewArchitecture(env.Spaces().Observation, nil, 8, []int{8}, "relu")
 	if err != nil {
 		return nil, err
 	}
-	shapes, err := shapesOf(m, map[string]models.Architecture{"policy": a, "value": a})
+	shapes, err := shapesOf(m, map[string]description.Architecture{"policy": a, "value": a})
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/models"
-	"github.com/gorl-dev/gorl/tensor"
+	"github.com/gorl-dev/gorl/models/description"
 )
 
 // Mutations say how members are mutated after selection. Each is mutated in one of five ways, drawn by relative
@@ -51,11 +50,11 @@ type Mutations struct {
 	// "overlap" (PreserveOverlap). Default "function", with Strict "overlap".
 	Preserve Preserve `yaml:"preserve" config:"oneof=|function|overlap"`
 	// Limits bound the architectures of all networks that NetworkLimits does not name. All zero means
-	// models.DefaultLimits. Wide limits allow large networks, which are slow to train; a network that begins below
+	// DefaultLimits. Wide limits allow large networks, which are slow to train; a network that begins below
 	// MinNodes can only grow.
-	Limits models.Limits `yaml:"-"`
+	Limits Limits `yaml:"-"`
 	// NetworkLimits bound single networks, by name ("discriminator").
-	NetworkLimits map[string]models.Limits `yaml:"-"`
+	NetworkLimits map[string]Limits `yaml:"-"`
 	// Seed is mixed into the population's seed. Another one draws other mutations for members that begin alike.
 	Seed int64 `yaml:"-"`
 	// Strict reproduces AgileRL where gorl differs: hyperparameters change by its factors (see RLParameter.Mutate); a
@@ -136,7 +135,7 @@ func (m Mutations) Validate() error {
 		wrong("MutationSD is %v; give a number above 0, usually 0.1", m.MutationSD)
 	}
 	for _, name := range m.ActivationSelection {
-		if _, err := tensor.ParseActivation(name); err != nil {
+		if _, err := description.ParseActivation(name); err != nil {
 			wrong("ActivationSelection: %w", err)
 		}
 	}

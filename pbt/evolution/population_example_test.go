@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/explore"
@@ -21,7 +21,7 @@ import (
 // Four agents with small networks evolve on CartPole; the elite is built again from its snapshot.
 func Example() {
 	mutations := evolution.DefaultMutations()
-	mutations.Limits = models.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64, MinLatent: 4, MaxLatent: 64}
+	mutations.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64, MinLatent: 4, MaxLatent: 64}
 	e, err := evolution.New(evolution.Options{
 		PopulationSize: 4, EvoSteps: 256, MaxSteps: 1024, Mutations: &mutations, Seed: 1,
 		Sample: map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}},
@@ -112,7 +112,7 @@ func ExampleDefaultMutations() {
 
 // A snapshot of one's own evolves, too: networks are known by the names of its arrays.
 func ExampleNewEvolver() {
-	shape, err := models.NewArchitecture(spaces.NewBox(-1, 1, 3), nil, 0, []int{4}, "tanh")
+	shape, err := description.NewArchitecture(spaces.NewBox(-1, 1, 3), nil, 0, []int{4}, "tanh")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func ExampleNewEvolver() {
 	snap.Values["architectures"] = map[string]any{"actor": shape.Values()}
 
 	registry := evolution.Registry{Groups: []evolution.NetworkGroup{{Name: "actor", Policy: true}}}
-	e, err := evolution.NewEvolver(evolution.Mutations{Architecture: 1, NewLayerProb: 1, Limits: models.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 2, MaxNodes: 8, MinLatent: 1, MaxLatent: 8}}, registry, snap, nil)
+	e, err := evolution.NewEvolver(evolution.Mutations{Architecture: 1, NewLayerProb: 1, Limits: evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 2, MaxNodes: 8, MinLatent: 1, MaxLatent: 8}}, registry, snap, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

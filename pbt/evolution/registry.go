@@ -16,7 +16,7 @@ import (
 //
 // A trainee of your own needs a registry of its own, and snapshots that follow three conventions. Arrays are named
 // "<network>/<layer>.weight" and ".bias", where layers are "encoder.<part>.<i>" and "head.<i>", with "out" for the
-// last, convolutions "encoder.<part>.conv.<i>", and recurrent layers are as models.Evolvable names them. Optimizers' moments are named "<optimizer>/exp_avg/<network>/..." and "<optimizer>/exp_avg_sq/<network>/...".
+// last, convolutions "encoder.<part>.conv.<i>", and recurrent layers are as models.Net names them. Optimizers' moments are named "<optimizer>/exp_avg/<network>/..." and "<optimizer>/exp_avg_sq/<network>/...".
 // The value "architectures" has the architecture of every network by its name (see [Architectures]); without it only
 // weights and hyperparameters can mutate.
 type Registry struct {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 )
 
 // Preserve says how weights are carried over an edit of the architecture.
@@ -33,11 +33,11 @@ const (
 
 // Rewire returns the arrays of a snapshot after an edit of one network's architecture: its weights and biases, and
 // the moments that belong to them. prefix is the network's name with a slash ("policy/"). from is its architecture
-// before; to and done are what [models.Architecture.Apply] returned. rng draws the values of new weights, uniformly
+// before; to and done are what [description.Architecture.Apply] returned. rng draws the values of new weights, uniformly
 // in ±1/√inputs as a new layer's are drawn, of recurrent layers in ±1/√values. arrays is not changed, and arrays of other networks are shared with it.
 //
 // Arrays that are missing or do not have the shapes of from are errors that name them.
-func Rewire(arrays map[string]checkpoint.Array, prefix string, from, to models.Architecture, done models.Edit,
+func Rewire(arrays map[string]checkpoint.Array, prefix string, from, to description.Architecture, done Edit,
 	how Preserve, rng *rand.Rand) (map[string]checkpoint.Array, error) {
 	if how != PreserveFunction && how != PreserveOverlap {
 		return nil, fmt.Errorf("evolution: there is no way %q to preserve weights; want %q or %q", how, PreserveFunction,
@@ -105,12 +105,12 @@ func scopesOf(arrays map[string]checkpoint.Array, prefix string) []scope {
 }
 
 // load reads the weights and biases of all layers of an architecture, or their moments, by parameter name.
-func load(arrays map[string]checkpoint.Array, scope string, a models.Architecture) (map[string]matrix, error) {
+func load(arrays map[string]checkpoint.Array, scope string, a description.Architecture) (map[string]matrix, error) {
 	outputs := 1 // those of the network are not part of the architecture
 	if bias := arrays[scope+"head.out.bias"]; len(bias.Shape) == 1 {
 		outputs = int(bias.Shape[0])
 	}
-	wanted, err := a.Describe(outputs, "").Arrays()
+	wanted, err := a.Network(outputs, "").Arrays()
 	if err != nil {
 		return nil, fmt.Errorf("evolution: %s: %w", scope, err)
 	}
@@ -135,8 +135,8 @@ func load(arrays map[string]checkpoint.Array, scope string, a models.Architectur
 
 // wiring applies one edit to the groups of arrays of a network, one after the other.
 type wiring struct {
-	from, to models.Architecture
-	edit     models.Edit
+	from, to description.Architecture
+	edit     Edit
 	rng      *rand.Rand
 	holds    holding          // what the present group holds
 	dropped  map[string][]int // the nodes to drop, by layer, as the parameters decided
@@ -164,7 +164,7 @@ func (w *wiring) begin(m matrix, drawn func() float32) func() float32 {
 // overlap returns the layers of the new architecture as [PreserveOverlap] says.
 func (w *wiring) overlap(layers map[string]matrix) (map[string]matrix, error) {
 	next := map[string]matrix{}
-	arrays, err := w.to.Describe(layers["head.out.bias"].rows, "").Arrays()
+	arrays, err := w.to.Network(layers["head.out.bias"].rows, "").Arrays()
 	if err != nil {
 		return nil, fmt.Errorf("evolution: %w", err)
 	}

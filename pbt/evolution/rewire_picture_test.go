@@ -8,21 +8,22 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 // roomy are limits for small pictures and memories.
-var roomy = models.Limits{MinLayers: 1, MaxLayers: 4, MinNodes: 2, MaxNodes: 200, MinLatent: 2, MaxLatent: 100, MinConvolutions: 1, MaxConvolutions: 4,
+var roomy = Limits{MinLayers: 1, MaxLayers: 4, MinNodes: 2, MaxNodes: 200, MinLatent: 2, MaxLatent: 100, MinConvolutions: 1, MaxConvolutions: 4,
 	MinChannels: 2, MaxChannels: 64, MinHidden: 2, MaxHidden: 64}
 
 var camera = spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(10, 12, 3), "goal": spaces.Unbounded(2)})
 
 // seeing is an architecture with a picture, and with memory where kind is one.
-func seeing(t testing.TB, memory models.RecurrentLayer, activation string) models.Architecture {
+func seeing(t testing.TB, memory description.RecurrentLayer, activation string) description.Architecture {
 	t.Helper()
 	a := architecture(t, camera, []int{4}, 6, []int{8}, activation)
-	a.Parts[0].Convolutions = []models.Convolution{{Channels: 4, Kernel: 3, Stride: 2}, {Channels: 5, Kernel: 2, Stride: 1, Padding: 1}}
+	a.Parts[0].Convolutions = []description.Convolution{{Channels: 4, Kernel: 3, Stride: 2}, {Channels: 5, Kernel: 2, Stride: 1, Padding: 1}}
 	a.Recurrent = memory
 	if err := a.Validate(); err != nil {
 		t.Fatal(err)
@@ -31,7 +32,7 @@ func seeing(t testing.TB, memory models.RecurrentLayer, activation string) model
 }
 
 // sequences are the outputs of 3 sequences of 5 steps, an episode of which ends in the middle.
-func sequences(t testing.TB, e *models.Evolvable, space spaces.Space) []float32 {
+func sequences(t testing.TB, e *models.Net, space spaces.Space) []float32 {
 	t.Helper()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -51,9 +52,9 @@ func sequences(t testing.TB, e *models.Evolvable, space spaces.Space) []float32 
 }
 
 // rewired applies an edit within roomy limits.
-func rewired(t testing.TB, a models.Architecture, arrays map[string]checkpoint.Array, e models.Edit, how Preserve) (models.Architecture, map[string]checkpoint.Array) {
+func rewired(t testing.TB, a description.Architecture, arrays map[string]checkpoint.Array, e Edit, how Preserve) (description.Architecture, map[string]checkpoint.Array) {
 	t.Helper()
-	to, done, changed, err := a.Apply(e, roomy)
+	to, done, changed, err := e.Apply(a, roomy)
 	if err != nil || !changed {
 		t.Fatalf("%v of %v: changed %t, %v", e, a, changed, err)
 	}
@@ -68,19 +69,19 @@ func rewired(t testing.TB, a models.Architecture, arrays map[string]checkpoint.A
 // put in leads back to the same parameters and moments.
 func TestGrowthOfPicturesAndMemoryPreservesFunction(t *testing.T) {
 	const module = "encoder.camera"
-	growth := []models.Edit{
-		{Kind: models.AddChannel, Module: module, Nodes: 3}, {Kind: models.AddChannel, Module: module, Layer: 1, Nodes: 4},
-		{Kind: models.ChangeKernel, Module: module, Kernel: 4}, {Kind: models.ChangeKernel, Module: module, Kernel: 5},
-		{Kind: models.ChangeKernel, Module: module, Layer: 1, Kernel: 3}, {Kind: models.AddLayer, Module: module},
-		{Kind: models.AddLatentNode, Nodes: 3}, {Kind: models.AddNode, Module: "memory", Nodes: 7},
+	growth := []Edit{
+		{Kind: AddChannel, Module: module, Nodes: 3}, {Kind: AddChannel, Module: module, Layer: 1, Nodes: 4},
+		{Kind: ChangeKernel, Module: module, Kernel: 4}, {Kind: ChangeKernel, Module: module, Kernel: 5},
+		{Kind: ChangeKernel, Module: module, Layer: 1, Kernel: 3}, {Kind: AddLayer, Module: module},
+		{Kind: AddLatentNode, Nodes: 3}, {Kind: AddNode, Module: "memory", Nodes: 7},
 	}
-	for name, memory := range map[string]models.RecurrentLayer{"none": {}, "gru": models.GRU(6), "lstm": models.LSTM(5, 2), "rnn": models.RNN(6, 3)} {
+	for name, memory := range map[string]description.RecurrentLayer{"none": {}, "gru": models.GRU(6), "lstm": models.LSTM(5, 2), "rnn": models.RNN(6, 3)} {
 		for _, activation := range []string{"tanh", "relu", "silu", "identity"} {
 			a := seeing(t, memory, activation)
 			arrays := arraysOf(t, network(t, a, 2, nil))
 			before := sequences(t, network(t, a, 2, arrays), camera)
 			for _, e := range growth {
-				if !a.Has(e) {
+				if !e.Fits(a) {
 					continue
 				}
 				grown, wider := rewired(t, a, arrays, e, PreserveFunction)
@@ -88,8 +89,8 @@ func TestGrowthOfPicturesAndMemoryPreservesFunction(t *testing.T) {
 					t.Errorf("%s, %s: %v changes outputs by %g", name, activation, e, d)
 				}
 				back := e
-				back.Kind = models.EditKind(strings.Replace(string(e.Kind), "add", "remove", 1))
-				if e.Kind == models.ChangeKernel {
+				back.Kind = EditKind(strings.Replace(string(e.Kind), "add", "remove", 1))
+				if e.Kind == ChangeKernel {
 					back.Kernel = a.Parts[0].Convolutions[e.Layer].Kernel
 				}
 				again, narrow := rewired(t, grown, wider, back, PreserveFunction)
@@ -97,13 +98,13 @@ func TestGrowthOfPicturesAndMemoryPreservesFunction(t *testing.T) {
 					t.Errorf("%v and back is %v, not %v", e, again, a)
 				}
 				for p, x := range arrays {
-					if d := difference(floats(t, x), floats(t, narrow[p])); d > 1e-6 && !(strings.Contains(p, "exp_avg") && e.Kind == models.AddLayer) {
+					if d := difference(floats(t, x), floats(t, narrow[p])); d > 1e-6 && !(strings.Contains(p, "exp_avg") && e.Kind == AddLayer) {
 						t.Errorf("%s, %s: %v and back: %s differs by %g", name, activation, e, p, d)
 					}
 				}
 				// Learning can make use of what is new: no second moment of a weight that moved is lost.
 				for p := range wider {
-					if x, ok := arrays[p]; ok && strings.HasPrefix(p, "optimizer/exp_avg/") && e.Kind != models.AddLayer && sum(floats(t, x)) != sum(floats(t, wider[p])) {
+					if x, ok := arrays[p]; ok && strings.HasPrefix(p, "optimizer/exp_avg/") && e.Kind != AddLayer && sum(floats(t, x)) != sum(floats(t, wider[p])) {
 						t.Errorf("%v: the first moments %s have another sum", e, p)
 					}
 				}
@@ -122,10 +123,10 @@ func sum(x []float32) float64 {
 
 // Dropping a convolution that is a straight line changes nothing: its layer's reader does what both did.
 func TestDroppedConvolution(t *testing.T) {
-	a := seeing(t, models.RecurrentLayer{}, "identity")
+	a := seeing(t, description.RecurrentLayer{}, "identity")
 	arrays := arraysOf(t, network(t, a, 2, nil))
 	before := sequences(t, network(t, a, 2, arrays), camera)
-	less, narrow := rewired(t, a, arrays, models.Edit{Kind: models.RemoveLayer, Module: "encoder.camera"}, PreserveFunction)
+	less, narrow := rewired(t, a, arrays, Edit{Kind: RemoveLayer, Module: "encoder.camera"}, PreserveFunction)
 	if d := difference(before, sequences(t, network(t, less, 2, narrow), camera)); !(d <= 1e-5) {
 		t.Errorf("%v computes something else, by %g", less, d)
 	}
@@ -133,9 +134,9 @@ func TestDroppedConvolution(t *testing.T) {
 
 // A smaller kernel keeps its leading weights; the picture that it makes larger is read where it was read before.
 func TestSmallerKernel(t *testing.T) {
-	a := seeing(t, models.RecurrentLayer{}, "tanh")
+	a := seeing(t, description.RecurrentLayer{}, "tanh")
 	arrays := arraysOf(t, network(t, a, 2, nil))
-	to, got := rewired(t, a, arrays, models.Edit{Kind: models.ChangeKernel, Module: "encoder.camera", Layer: 1, Kernel: 1}, PreserveFunction)
+	to, got := rewired(t, a, arrays, Edit{Kind: ChangeKernel, Module: "encoder.camera", Layer: 1, Kernel: 1}, PreserveFunction)
 	old, kernels := floats(t, arrays["policy/encoder.camera.conv.1.weight"]), floats(t, got["policy/encoder.camera.conv.1.weight"])
 	for i, x := range kernels {
 		if x != old[4*i] {
@@ -163,9 +164,9 @@ func TestSmallerKernel(t *testing.T) {
 func TestOverlapOfPicturesAndMemory(t *testing.T) {
 	a := seeing(t, models.GRU(6), "relu")
 	arrays := arraysOf(t, network(t, a, 2, nil))
-	for _, e := range []models.Edit{
-		{Kind: models.AddChannel, Module: "encoder.camera", Nodes: 2}, {Kind: models.RemoveChannel, Module: "encoder.camera", Nodes: 2},
-		{Kind: models.ChangeKernel, Module: "encoder.camera", Kernel: 5}, {Kind: models.AddNode, Module: "memory", Nodes: 3},
+	for _, e := range []Edit{
+		{Kind: AddChannel, Module: "encoder.camera", Nodes: 2}, {Kind: RemoveChannel, Module: "encoder.camera", Nodes: 2},
+		{Kind: ChangeKernel, Module: "encoder.camera", Kernel: 5}, {Kind: AddNode, Module: "memory", Nodes: 3},
 	} {
 		to, got := rewired(t, a, arrays, e, PreserveOverlap)
 		network(t, to, 2, got)
@@ -205,18 +206,18 @@ func TestRandomEditsOfPicturesAndMemory(t *testing.T) {
 	rng := random(8)
 	applied := map[string]int{}
 	for sequence := range 40 {
-		memory := []models.RecurrentLayer{models.GRU(6), models.LSTM(5, 2), {}}[sequence%3]
+		memory := []description.RecurrentLayer{models.GRU(6), models.LSTM(5, 2), {}}[sequence%3]
 		a := seeing(t, memory, []string{"tanh", "relu"}[sequence%2])
 		arrays := arraysOf(t, network(t, a, 2, nil))
 		l := roomy
 		l.MaxLatent, l.MaxNodes = 40, 40
 		for range 25 {
-			e := a.Random(rng, 0.2)
+			e := RandomEdit(a, rng, 0.2)
 			e.Nodes = min(e.Nodes, 1+rng.IntN(8))
-			if e.Kind == models.ChangeKernel {
+			if e.Kind == ChangeKernel {
 				e.Kernel = 1 + rng.IntN(4)
 			}
-			to, done, changed, err := a.Apply(e, l)
+			to, done, changed, err := e.Apply(a, l)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,17 +12,18 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 // limits leave room for small networks.
-var limits = models.Limits{MinLayers: 1, MaxLayers: 4, MinNodes: 2, MaxNodes: 200, MinLatent: 2, MaxLatent: 100}
+var limits = Limits{MinLayers: 1, MaxLayers: 4, MinNodes: 2, MaxNodes: 200, MinLatent: 2, MaxLatent: 100}
 
 // edit applies an edit to a network and its arrays.
-func edit(t testing.TB, a models.Architecture, arrays map[string]checkpoint.Array, e models.Edit, how Preserve) (models.Architecture, map[string]checkpoint.Array) {
+func edit(t testing.TB, a description.Architecture, arrays map[string]checkpoint.Array, e Edit, how Preserve) (description.Architecture, map[string]checkpoint.Array) {
 	t.Helper()
-	to, done, changed, err := a.Apply(e, limits)
+	to, done, changed, err := e.Apply(a, limits)
 	if err != nil || !changed {
 		t.Fatalf("%v of %v: changed %t, %v", e, a, changed, err)
 	}
@@ -48,14 +49,14 @@ func deep(arrays map[string]checkpoint.Array) map[string]checkpoint.Array {
 }
 
 // growing lists every edit that adds something.
-func growing(a models.Architecture) []models.Edit {
-	edits := []models.Edit{{Kind: models.AddLayer, Module: "head"}, {Kind: models.AddLatentNode, Nodes: 8}}
+func growing(a description.Architecture) []Edit {
+	edits := []Edit{{Kind: AddLayer, Module: "head"}, {Kind: AddLatentNode, Nodes: 8}}
 	for _, m := range a.Modules() {
 		for i := range m.Hidden {
-			edits = append(edits, models.Edit{Kind: models.AddNode, Module: m.Name, Layer: i, Nodes: 16})
+			edits = append(edits, Edit{Kind: AddNode, Module: m.Name, Layer: i, Nodes: 16})
 		}
 		if m.Name != "head" {
-			edits = append(edits, models.Edit{Kind: models.AddLayer, Module: m.Name})
+			edits = append(edits, Edit{Kind: AddLayer, Module: m.Name})
 		}
 	}
 	return edits
@@ -83,18 +84,18 @@ func TestGrowthPreservesFunction(t *testing.T) {
 						t.Errorf("%v changes outputs by %g", e, d)
 					}
 					back := e
-					back.Kind = models.EditKind(strings.Replace(string(e.Kind), "add", "remove", 1))
+					back.Kind = EditKind(strings.Replace(string(e.Kind), "add", "remove", 1))
 					again, narrow := edit(t, grown, wider, back, PreserveFunction)
 					if !again.Equal(a) {
 						t.Errorf("%v and back is %v, not %v", e, again, a)
 					}
 					tolerance := 0.0 // of layers, what was added to a bias and taken away again is rounded
-					if _, shift := models.IdentityAfter(activation); e.Kind == models.AddLayer && shift != 0 {
+					if _, shift := identityAfter(activation); e.Kind == AddLayer && shift != 0 {
 						tolerance = 1e-6
 					}
 					for p, x := range arrays {
 						moments := strings.Contains(p, "exp_avg")
-						if d := difference(floats(t, x), floats(t, narrow[p])); d > tolerance && !(moments && e.Kind == models.AddLayer) {
+						if d := difference(floats(t, x), floats(t, narrow[p])); d > tolerance && !(moments && e.Kind == AddLayer) {
 							t.Errorf("%v and back: %s differs by %g", e, p, d)
 						}
 					}
@@ -113,7 +114,7 @@ func TestGrowthInARow(t *testing.T) {
 			s := network(t, a, 3, arrays)
 			before := outputs(t, s, space)
 			for range 3 {
-				for _, e := range []models.Edit{{Kind: models.AddLayer, Module: "head"}, {Kind: models.AddNode, Module: "head", Layer: 9, Nodes: 16}, {Kind: models.AddLatentNode, Nodes: 16}} {
+				for _, e := range []Edit{{Kind: AddLayer, Module: "head"}, {Kind: AddNode, Module: "head", Layer: 9, Nodes: 16}, {Kind: AddLatentNode, Nodes: 16}} {
 					a, arrays = edit(t, a, arrays, e, PreserveFunction)
 				}
 			}
@@ -124,7 +125,7 @@ func TestGrowthInARow(t *testing.T) {
 	}
 }
 
-func outputs(t testing.TB, e *models.Evolvable, space spaces.Space) []float32 {
+func outputs(t testing.TB, e *models.Net, space spaces.Space) []float32 {
 	t.Helper()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -141,8 +142,8 @@ func outputs(t testing.TB, e *models.Evolvable, space spaces.Space) []float32 {
 }
 
 // numbered are arrays of a 2→[2 2]→1 network with entries that tell where they are.
-func numbered() (models.Architecture, map[string]checkpoint.Array) {
-	a := models.Architecture{Parts: []models.Part{{Name: "observation", Width: 2}}, Head: models.Stack{Hidden: []int{2, 2}}, Activation: "tanh"}
+func numbered() (description.Architecture, map[string]checkpoint.Array) {
+	a := description.Architecture{Parts: []description.Part{{Name: "observation", Width: 2}}, Head: description.Stack{Hidden: []int{2, 2}}, Activation: "tanh"}
 	arrays := map[string]checkpoint.Array{}
 	for _, scope := range []struct {
 		prefix string
@@ -170,32 +171,32 @@ func numbered() (models.Architecture, map[string]checkpoint.Array) {
 func TestGoldenPreservedFunction(t *testing.T) {
 	const first, second = "optimizer/exp_avg/policy/head.", "optimizer/exp_avg_sq/policy/head."
 	for name, c := range map[string]struct {
-		edit models.Edit
+		edit Edit
 		want map[string][]float32 // of what changes, without parameters drawn
 	}{
-		"add node": {models.Edit{Kind: models.AddNode, Module: "head", Layer: 0, Nodes: 1}, map[string][]float32{
+		"add node": {Edit{Kind: AddNode, Module: "head", Layer: 0, Nodes: 1}, map[string][]float32{
 			"policy/head.1.weight": {7, -8, 0, 9, 10, 0},
 			first + "0.weight":     {10, 20, 30, 40, 0, 0}, first + "0.bias": {50, 60, 0}, first + "1.weight": {70, -80, 0, 90, 100, 0},
 			// Second moments of new entries are the layer's mean: (1+2+3+4)/4, (5+6)/2, (7−8+9+10)/4, times 100.
 			second + "0.weight": {100, 200, 300, 400, 250, 250}, second + "0.bias": {500, 600, 550}, second + "1.weight": {700, -800, 450, 900, 1000, 450},
 		}},
-		"remove node": {models.Edit{Kind: models.RemoveNode, Module: "head", Layer: 0, Nodes: 1}, map[string][]float32{
+		"remove node": {Edit{Kind: RemoveNode, Module: "head", Layer: 0, Nodes: 1}, map[string][]float32{
 			// Node 0 feeds |7|+|9| = 16, node 1 |−8|+|10| = 18: node 0 goes.
 			"policy/head.0.weight": {3, 4}, "policy/head.0.bias": {6}, "policy/head.1.weight": {-8, 10},
 			first + "0.weight": {30, 40}, first + "0.bias": {60}, first + "1.weight": {-80, 100},
 			second + "0.weight": {300, 400}, second + "0.bias": {600}, second + "1.weight": {-800, 1000},
 		}},
-		"add layer": {models.Edit{Kind: models.AddLayer, Module: "head"}, map[string][]float32{
+		"add layer": {Edit{Kind: AddLayer, Module: "head"}, map[string][]float32{
 			"policy/head.2.weight": {1, 0, 0, 1}, "policy/head.2.bias": {1, 1}, "policy/head.out.bias": {15 - 13 - 14},
 			first + "2.weight": {0, 0, 0, 0}, first + "2.bias": {0, 0},
 			second + "2.weight": {1350, 1350, 1350, 1350}, second + "2.bias": {1500, 1500},
 		}},
-		"remove layer": {models.Edit{Kind: models.RemoveLayer, Module: "head"}, map[string][]float32{
+		"remove layer": {Edit{Kind: RemoveLayer, Module: "head"}, map[string][]float32{
 			// (13 14)·(7 −8; 9 10) and 15 + 13·11 + 14·12
 			"policy/head.out.weight": {217, 36}, "policy/head.out.bias": {326},
 			first + "out.weight": {0, 0}, second + "out.weight": {1350, 1350},
 		}},
-		"remove layer of sigmoids": {models.Edit{Kind: models.RemoveLayer, Module: "head"}, map[string][]float32{
+		"remove layer of sigmoids": {Edit{Kind: RemoveLayer, Module: "head"}, map[string][]float32{
 			// (13 14)·¼·(7 −8; 9 10) and 15 + 13·(½ + 11/4) + 14·(½ + 12/4)
 			"policy/head.out.weight": {54.25, 9}, "policy/head.out.bias": {106.25},
 			first + "out.weight": {0, 0}, second + "out.weight": {1350, 1350},
@@ -209,7 +210,7 @@ func TestGoldenPreservedFunction(t *testing.T) {
 			if strings.Contains(name, "sigmoid") {
 				a.Activation = "sigmoid"
 			}
-			to, done, changed, err := a.Apply(c.edit, l)
+			to, done, changed, err := c.edit.Apply(a, l)
 			if err != nil || !changed {
 				t.Fatal(changed, err)
 			}
@@ -226,7 +227,7 @@ func TestGoldenPreservedFunction(t *testing.T) {
 				if !bytes.Equal(x.Data, arrays[p].Data) {
 					t.Errorf("%s of the snapshot given has changed", p)
 				}
-				gone := c.edit.Kind == models.RemoveLayer && strings.Contains(p, "head.1.")
+				gone := c.edit.Kind == RemoveLayer && strings.Contains(p, "head.1.")
 				drawn := name == "add node" && strings.HasPrefix(p, "policy/head.0.")
 				if _, is := got[p]; is == gone {
 					t.Errorf("%s is there: %t", p, is)
@@ -248,7 +249,7 @@ func TestGoldenPreservedFunction(t *testing.T) {
 func TestGoldenAgileRLOverlap(t *testing.T) {
 	a := architecture(t, spaces.Unbounded(10), nil, 0, []int{64}, "relu")
 	arrays := arraysOf(t, network(t, a, 4, nil))
-	to, got := edit(t, a, arrays, models.Edit{Kind: models.AddNode, Module: "head", Nodes: 32}, PreserveOverlap)
+	to, got := edit(t, a, arrays, Edit{Kind: AddNode, Module: "head", Nodes: 32}, PreserveOverlap)
 	if to.String() != "10→[96] relu" {
 		t.Fatal(to)
 	}
@@ -302,12 +303,12 @@ func fresh(t *testing.T, x []float32, inputs int) {
 func TestOverlapLayers(t *testing.T) {
 	a := architecture(t, spaces.Unbounded(10), nil, 0, []int{64}, "relu")
 	arrays := arraysOf(t, network(t, a, 4, nil))
-	to, got := edit(t, a, arrays, models.Edit{Kind: models.AddLayer, Module: "head"}, PreserveOverlap)
+	to, got := edit(t, a, arrays, Edit{Kind: AddLayer, Module: "head"}, PreserveOverlap)
 	if !bytes.Equal(got["policy/head.out.weight"].Data, arrays["policy/head.out.weight"].Data) || !bytes.Equal(got["policy/head.0.weight"].Data, arrays["policy/head.0.weight"].Data) {
 		t.Error("weights of layers that stay have changed")
 	}
 	fresh(t, floats(t, got["policy/head.1.weight"])[:64], 64)
-	back, less := edit(t, to, got, models.Edit{Kind: models.RemoveLayer, Module: "head"}, PreserveOverlap)
+	back, less := edit(t, to, got, Edit{Kind: RemoveLayer, Module: "head"}, PreserveOverlap)
 	if !back.Equal(a) || less["policy/head.1.weight"].Data != nil {
 		t.Errorf("%v", back)
 	}
@@ -316,7 +317,7 @@ func TestOverlapLayers(t *testing.T) {
 
 func TestRewireRefuses(t *testing.T) {
 	a, _ := numbered()
-	to, done, _, err := a.Apply(models.Edit{Kind: models.AddNode, Module: "head", Nodes: 4}, limits)
+	to, done, _, err := Edit{Kind: AddNode, Module: "head", Nodes: 4}.Apply(a, limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +347,7 @@ func TestRewireRefuses(t *testing.T) {
 	if _, err := Rewire(arrays, "policy/", a, to, done, "most", random(1)); err == nil || !strings.Contains(err.Error(), `no way "most"`) {
 		t.Error(err)
 	}
-	if _, err := Rewire(arrays, "policy/", a, to, models.Edit{Kind: "fold"}, PreserveFunction, random(1)); err == nil || !strings.Contains(err.Error(), `kind "fold"`) {
+	if _, err := Rewire(arrays, "policy/", a, to, Edit{Kind: "fold"}, PreserveFunction, random(1)); err == nil || !strings.Contains(err.Error(), `kind "fold"`) {
 		t.Error(err)
 	}
 	if _, err := Rewire(arrays, "value/", a, to, done, PreserveFunction, random(1)); err == nil || !strings.Contains(err.Error(), "no value/head.0.weight") {
@@ -364,7 +365,7 @@ func TestRandomEdits(t *testing.T) {
 	all := allSpaces()
 	names := slices.Sorted(maps.Keys(all))
 	rng := random(21)
-	l := models.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 8, MaxNodes: 80, MinLatent: 4, MaxLatent: 40}
+	l := Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 8, MaxNodes: 80, MinLatent: 4, MaxLatent: 40}
 	activations := tensor.ActivationNames()
 	applied := map[string]int{}
 	const length = 25
@@ -374,8 +375,8 @@ func TestRandomEdits(t *testing.T) {
 		a := architecture(t, space, []int{16, 12}[:rng.IntN(3)], 8, []int{24, 16}[:1+rng.IntN(2)], activation)
 		arrays := arraysOf(t, network(t, a, 2, nil))
 		for range length {
-			e := a.Random(rng, 0.3)
-			to, done, changed, err := a.Apply(e, l)
+			e := RandomEdit(a, rng, 0.3)
+			to, done, changed, err := e.Apply(a, l)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -409,7 +410,7 @@ func TestRandomEdits(t *testing.T) {
 }
 
 // within says where an architecture is beyond limits.
-func within(a models.Architecture, l models.Limits) error {
+func within(a description.Architecture, l Limits) error {
 	if err := a.Validate(); err != nil {
 		return err
 	}

@@ -9,14 +9,13 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 )
 
 // Architectures reads the architectures that a snapshot of an agent records, by network ("policy", "value",
 // "discriminator", ...). Networks without a recorded architecture are left out. A snapshot that records none is an
 // error: make the agent with ppo.Evolvable or amp.Evolvable.
-func Architectures(snap *checkpoint.Snapshot) (map[string]models.Architecture, error) {
+func Architectures(snap *checkpoint.Snapshot) (map[string]description.Architecture, error) {
 	all, err := snap.Value(layout.Architectures)
 	if err != nil {
 		return nil, fmt.Errorf("evolution: the snapshot names no architectures; make the agent from some, for instance with ppo.Evolvable: %w", err)
@@ -25,9 +24,9 @@ func Architectures(snap *checkpoint.Snapshot) (map[string]models.Architecture, e
 	if !ok {
 		return nil, fmt.Errorf("evolution: the snapshot's architectures are a %T, not names with architectures", all)
 	}
-	out := map[string]models.Architecture{}
+	out := map[string]description.Architecture{}
 	for name, v := range tree {
-		if out[name], err = models.ArchitectureOfValues(v); err != nil {
+		if out[name], err = description.ArchitectureOf(v); err != nil {
 			return nil, fmt.Errorf("evolution: %s: %w", name, err)
 		}
 	}
@@ -37,7 +36,7 @@ func Architectures(snap *checkpoint.Snapshot) (map[string]models.Architecture, e
 // changed returns a snapshot like snap with other arrays. Where architectures is not nil, it also records these
 // architectures and brings the values that depend on them in line. Everything else is shared with snap.
 func changed(snap *checkpoint.Snapshot, arrays map[string]checkpoint.Array,
-	architectures map[string]models.Architecture) *checkpoint.Snapshot {
+	architectures map[string]description.Architecture) *checkpoint.Snapshot {
 	out := &checkpoint.Snapshot{Arrays: arrays, Values: maps.Clone(snap.Values), Metadata: maps.Clone(snap.Metadata)}
 	if architectures == nil {
 		return out
@@ -59,7 +58,7 @@ func changed(snap *checkpoint.Snapshot, arrays map[string]checkpoint.Array,
 // The parameters of an edited network stand together in that list: where the first of them stood, all of the new
 // architecture are listed, encoders first. Parameters outside its modules, such as log standard deviations,
 // keep their places.
-func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architecture) {
+func reorder(out *checkpoint.Snapshot, architectures map[string]description.Architecture) {
 	listed, ok := out.Values[layout.Parameters].([]any)
 	if !ok {
 		return
@@ -78,7 +77,7 @@ func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architect
 			continue
 		}
 		begun[network] = true
-		arrays, err := a.Describe(1, "").Arrays()
+		arrays, err := a.Network(1, "").Arrays()
 		if err != nil {
 			continue // architectures are valid here
 		}
@@ -92,7 +91,7 @@ func reorder(out *checkpoint.Snapshot, architectures map[string]models.Architect
 // describe brings the description of the policy for inference in line with its new architecture a. It can do so only
 // where the description before said nothing beyond the architecture before; otherwise it leaves the description out,
 // and the agent that restores the snapshot writes a new one.
-func describe(out, before *checkpoint.Snapshot, a models.Architecture) {
+func describe(out, before *checkpoint.Snapshot, a description.Architecture) {
 	delete(out.Values, layout.Description)
 	d, err := description.Of(before.Values[layout.Description])
 	all, missing := Architectures(before)
@@ -101,8 +100,8 @@ func describe(out, before *checkpoint.Snapshot, a models.Architecture) {
 		return
 	}
 	last := d.Network.Steps[len(d.Network.Steps)-1]
-	network := func(a models.Architecture) description.Network {
-		return a.Describe(last.Outputs, last.Activation).Named(layout.Parameter(layout.Policy, ""))
+	network := func(a description.Architecture) description.Network {
+		return a.Network(last.Outputs, last.Activation).Named(layout.Parameter(layout.Policy, ""))
 	}
 	if reflect.DeepEqual(d.Network, network(was)) {
 		d.Network = network(a)

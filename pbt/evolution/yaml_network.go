@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -19,12 +19,12 @@ type Network struct {
 	Head []int
 	// Activation follows all of these layers.
 	Activation string
-	// Convolutions are those of pictures, instead of Encoder; without any they are models.DefaultConvolutions.
-	Convolutions []models.Convolution
+	// Convolutions are those of pictures, instead of Encoder; without any they are description.DefaultConvolutions.
+	Convolutions []description.Convolution
 	// Recurrent is a stack of recurrent layers between the latent and the head; the zero value is none.
-	Recurrent models.RecurrentLayer
+	Recurrent description.RecurrentLayer
 	// Limits bound what mutations make of the network.
-	Limits models.Limits
+	Limits Limits
 }
 
 // networkSection is the section network.
@@ -94,7 +94,7 @@ type stackSection struct {
 }
 
 func networkDefaults() networkSection {
-	l := models.DefaultLimits()
+	l := DefaultLimits()
 	usual := stackSection{Hidden: []int{64}, Activation: "ReLU", MinLayers: l.MinLayers, MaxLayers: l.MaxLayers,
 		MinNodes: l.MinNodes, MaxNodes: l.MaxNodes}
 	return networkSection{Latent: 64, MinLatent: l.MinLatent, MaxLatent: l.MaxLatent, Arch: "mlp",
@@ -132,7 +132,7 @@ func (f *manifest) network(s *Settings) error {
 		return &config.Error{Prefix: "evolution", Path: "network.encoder_config.activation", Given: x.Encoder.Activation,
 			Reason: fmt.Sprintf("encoder and head begin with one activation; the head's is %q", x.Head.Activation)}
 	}
-	l := models.Limits{
+	l := Limits{
 		MinLayers: x.Head.MinLayers, MaxLayers: x.Head.MaxLayers, MinNodes: min(x.Head.MinNodes,
 			x.Encoder.MinNodes), MaxNodes: max(x.Head.MaxNodes, x.Encoder.MaxNodes),
 		MinLatent: x.MinLatent, MaxLatent: x.MaxLatent,
@@ -150,7 +150,7 @@ func (f *manifest) network(s *Settings) error {
 	s.Network = &Network{Encoder: x.Encoder.Hidden, Latent: x.Latent, Head: x.Head.Hidden, Activation: x.Head.Activation,
 		Limits: l}
 	if r := x.Recurrent; r.Kind != "none" {
-		s.Network.Recurrent = models.RecurrentLayer{Kind: r.Kind, HiddenSize: r.Hidden, Layers: r.Layers}
+		s.Network.Recurrent = description.RecurrentLayer{Kind: r.Kind, HiddenSize: r.Hidden, Layers: r.Layers}
 	}
 	var err error
 	s.Network.Convolutions, err = x.Encoder.convolutions()
@@ -158,16 +158,16 @@ func (f *manifest) network(s *Settings) error {
 }
 
 // convolutions are those that the section gives.
-func (e encoderSection) convolutions() ([]models.Convolution, error) {
+func (e encoderSection) convolutions() ([]description.Convolution, error) {
 	n := len(e.Channels)
 	if len(e.Kernels) != n || len(e.Strides) != n {
 		return nil, &config.Error{Prefix: "evolution", Path: "network.encoder_config.channel_size", Given: e.Channels,
 			Reason: fmt.Sprintf("channel_size has %d layers, kernel_size %d and stride_size %d; give one number a layer in each",
 				n, len(e.Kernels), len(e.Strides))}
 	}
-	var layers []models.Convolution
+	var layers []description.Convolution
 	for i, channels := range e.Channels {
-		layers = append(layers, models.Convolution{Channels: channels, Kernel: e.Kernels[i], Stride: e.Strides[i]})
+		layers = append(layers, description.Convolution{Channels: channels, Kernel: e.Kernels[i], Stride: e.Strides[i]})
 	}
 	return layers, nil
 }
@@ -175,12 +175,12 @@ func (e encoderSection) convolutions() ([]models.Convolution, error) {
 // Architecture returns the network's architecture for an observation space, with an encoder for every part of it. A
 // space that no encoder reads is an error, and so is one of several parts, or with a picture, where Latent is 0, and a
 // picture that is too small for the convolutions.
-func (n Network) Architecture(observation spaces.Space) (models.Architecture, error) {
+func (n Network) Architecture(observation spaces.Space) (description.Architecture, error) {
 	encoder := n.Encoder
 	if n.Latent == 0 {
 		encoder = nil
 	}
-	a, err := models.NewArchitecture(observation, encoder, n.Latent, n.Head, n.Activation)
+	a, err := description.NewArchitecture(observation, encoder, n.Latent, n.Head, n.Activation)
 	if err != nil {
 		return a, err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/spaces"
@@ -86,7 +85,7 @@ func TestFromYAML(t *testing.T) {
 	if o.MaxSteps != 6_000_000 || o.EvoSteps != 10_240 || o.PopulationSize != 16 || *o.Target != 250 || o.EvalLoop != 3 || o.EvalSteps != 0 || o.Checkpoint != 5000 || !o.SaveElite || o.ElitePath != "out/elite" || o.Directory != "out" {
 		t.Errorf("training %+v", o)
 	}
-	want := models.DefaultLimits()
+	want := DefaultLimits()
 	want.MaxLayers, want.MinNodes = 2, 8
 	if m.Limits != want {
 		t.Errorf("limits %+v", m.Limits)

@@ -2,7 +2,7 @@ package launch
 
 // This file holds the section `launcher:` of a population's file: its keys and defaults, the checks that are made
 // before any process starts, and the numbers that follow from several keys together (parallel, perGPU, slice).
-// file.go reads the section; schedule.go, slurm.go and kubernetes.go act on it.
+// file.go reads the section; turns.go, slurm.go and kubernetes.go use it.
 
 import (
 	"errors"

@@ -162,10 +162,15 @@ func (f *File) Canonical() ([]byte, error) {
 		delete(launcher, "num_policies")
 		sections["launcher"] = launcher
 	}
+	return toYAML(map[string]any(sections))
+}
+
+// toYAML encodes a value with an indentation of two spaces.
+func toYAML(value any) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := errors.Join(encoder.Encode(map[string]any(sections)), encoder.Close()); err != nil {
+	if err := errors.Join(encoder.Encode(value), encoder.Close()); err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
 	return out.Bytes(), nil

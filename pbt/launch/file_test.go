@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
-
-	"github.com/gorl-dev/gorl/internal/shellword"
 )
 
 func TestParseSays(t *testing.T) {
@@ -221,30 +219,6 @@ func FuzzParse(f *testing.F) {
 		}
 		if job, err := Slurm(file); err == nil && strings.ContainsRune(strings.SplitN(job.Script, "\n\n", 2)[0], '\r') {
 			t.Errorf("a line of sbatch's options is broken:\n%q", job.Script)
-		}
-	})
-}
-
-func FuzzParseJob(f *testing.F) {
-	f.Add("12\n")
-	f.Add("12;cluster\n")
-	f.Add(";")
-	f.Fuzz(func(t *testing.T, text string) {
-		id, cluster, err := parseJob(text)
-		if err == nil && (!shellword.Plain(id) || cluster != "" && !shellword.Plain(cluster)) {
-			t.Errorf("%q gives %q on %q", text, id, cluster)
-		}
-	})
-}
-
-func FuzzFromEnvironment(f *testing.F) {
-	f.Add("c", "1", "2", "3")
-	f.Add("", "", "", "7")
-	f.Fuzz(func(t *testing.T, config, member, slice, index string) {
-		env := Vars{EnvConfig: config, EnvMember: member, EnvSlice: slice, envCompletionIndex: index}
-		p, ok, err := fromEnvironment(func(name string) string { return env[name] })
-		if err == nil && ok && (p.Member < 0 || p.Slice < 0 || p.Config == "") {
-			t.Errorf("%v gives %+v", env, p)
 		}
 	})
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/dialogue"
 )
 
-// TestGoldenSchedule runs the dialogues in testdata/schedule. A case is its name with settings, lines of what happens
+// TestGoldenSchedule runs the dialogues in testdata/turns. A case is its name with settings, lines of what happens
 // and when, "----", and what the schedule does.
 func TestGoldenSchedule(t *testing.T) {
-	dialogue.Run(t, "testdata/schedule/*.txt", func(t *testing.T, c dialogue.Case) string { return drive(t, strings.Join(c.Words, " "), c.Input) })
+	dialogue.Run(t, "testdata/turns/*.txt", func(t *testing.T, c dialogue.Case) string { return drive(t, strings.Join(c.Words, " "), c.Input) })
 }
 
 // drive drives a schedule. Times are in seconds; "exit 2 75" is an exit status, "exit 2 killed" an end by a signal.
@@ -22,7 +22,7 @@ func drive(t *testing.T, settings string, happened []string) string {
 	if err != nil {
 		return err.Error() + "\n"
 	}
-	s := newSchedule(f.Launcher)
+	s := newTurns(f.Launcher)
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	var out strings.Builder
 	on := func(st start) string {

@@ -1,12 +1,12 @@
 package launch
 
-// This file turns a population's file into Kubernetes manifests. It talks to no cluster: kubectl applies the text
-// that it returns. What the API would refuse, or what would let pods start and find nothing, is an error here first.
-// The types of the manifests are in manifest.go.
+// This file turns a population's file into Kubernetes manifests, by the template kubernetes.yaml.tmpl. It talks to no
+// cluster: kubectl applies the text. Settings that the API refuses, or with which pods would find no files, are errors.
 
 import (
 	"bytes"
 	"cmp"
+	_ "embed"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,8 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"gopkg.in/yaml.v3"
+	"text/template"
 )
 
 // configFolder is where the ConfigMap with the population's file appears in a pod.
@@ -38,13 +37,15 @@ const maxNameForJob = 52
 // of the object.
 const maxConfigMap = 1<<20 - 1<<12
 
-// Kubernetes returns the manifests of a population: a ConfigMap with its canonical file, and an Indexed Job whose pods
-// are its members, for kubectl apply. Where members have several ranks each of them is a pod, and a headless Service
-// gives the pods names by which they find rank 0 of their member; all members then run at a time, because Kubernetes
-// could not let whole members take turns. A pod that yields, asks for a restart, or is stopped after saving is started
-// anew without that counting as a failure; one that fails is started again up to Restarts.Max times in all. Kubernetes
-// lets a pod's successor wait, up to six minutes, so where members take turns their slices should be long. It needs
-// Kubernetes 1.33, or 1.29 with the feature gate JobBackoffLimitPerIndex.
+// Kubernetes returns the manifests of a population for kubectl apply: a ConfigMap with its canonical file, and an
+// Indexed Job whose pods are its members. Members with several ranks have a pod for each rank, which find rank 0 by the
+// names that a headless Service gives them. Such members all run at once, because Kubernetes cannot let whole members
+// take turns.
+//
+// A pod that yields, restarts or is stopped after saving is started again without counting as a failure. A failed pod is
+// started again up to Restarts.Max times in all. Kubernetes waits up to six minutes before it starts the next pod, so
+// members that take turns should have long slices. It needs Kubernetes 1.33, or 1.29 with the feature gate
+// JobBackoffLimitPerIndex.
 func Kubernetes(f *File) ([]byte, error) {
 	if err := f.checkKubernetes(); err != nil {
 		return nil, err
@@ -56,28 +57,42 @@ func Kubernetes(f *File) ([]byte, error) {
 	if len(canonical) > maxConfigMap {
 		return nil, fmt.Errorf("launch: the file has %d bytes; a ConfigMap takes at most %d", len(canonical), maxConfigMap)
 	}
-	// The ConfigMap comes first, as kubectl applies in order and the pods of the Job mount it.
-	name := f.Launcher.Name
-	config := kubeObject{APIVersion: "v1", Kind: "ConfigMap", Metadata: f.metadata(name + "-config"),
-		Data: map[string]string{ConfigFile: string(canonical)}}
-	job := kubeObject{APIVersion: "batch/v1", Kind: "Job", Metadata: f.metadata(name), Spec: f.jobSpec()}
-	objects := []kubeObject{config, job}
-	if f.Launcher.RanksPerMember > 1 {
-		objects = []kubeObject{config, f.service(), job}
+	d, ranks := f.Launcher, f.Launcher.RanksPerMember
+	// Members take turns if fewer pods run than there are members.
+	parallelism := d.Kubernetes.Parallelism
+	if parallelism == 0 || parallelism > d.NumPolicies {
+		parallelism = d.parallel()
+	}
+	slice := int64(0)
+	if parallelism < d.NumPolicies {
+		slice = d.Slice
+	}
+	command := make([]string, len(d.Command))
+	for i, word := range d.Command {
+		command[i] = escapeDollars(word)
 	}
 	var out bytes.Buffer
-	encoder := yaml.NewEncoder(&out)
-	encoder.SetIndent(2)
-	for _, object := range objects {
-		if err := encoder.Encode(object); err != nil {
-			return nil, fmt.Errorf("launch: %w", err)
-		}
-	}
-	if err := encoder.Close(); err != nil {
+	err = kubernetesTemplate.Execute(&out, map[string]any{
+		"Config": d, "File": string(canonical), "Command": command, "Env": d.podEnv(slice), "Ranked": ranks > 1,
+		"Pods": d.NumPolicies * ranks, "Parallelism": parallelism * ranks, "Grace": ceilSeconds(d.Grace),
+		"Yielded": StatusYielded, "Restart": StatusRestart, "Stopped": StatusStopped, "ConfigFolder": configFolder,
+	})
+	if err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
 	return out.Bytes(), nil
 }
+
+//go:embed kubernetes.yaml.tmpl
+var kubernetesText string
+
+// kubernetesTemplate has the manifests. Its function yaml writes a value and indents the lines after the first.
+var kubernetesTemplate = template.Must(template.New("").Funcs(template.FuncMap{
+	"yaml": func(indent int, value any) (string, error) {
+		text, err := toYAML(value)
+		return strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "\n", "\n"+strings.Repeat(" ", indent)), err
+	},
+}).Parse(kubernetesText))
 
 // checkKubernetes refuses what the API would refuse, and what would run and then find nothing.
 func (f *File) checkKubernetes() error {
@@ -143,76 +158,18 @@ func (f *File) checkKubernetes() error {
 	return errors.Join(errs...)
 }
 
-// metadata names an object of this population.
-func (f *File) metadata(name string) kubeMeta {
-	return kubeMeta{Name: name, Namespace: f.Launcher.Kubernetes.Namespace,
-		Labels: map[string]string{"app.kubernetes.io/name": "gorl-pbt", "app.kubernetes.io/instance": f.Launcher.Name}}
-}
-
-// jobSpec makes the Job. Its failure policy ignores the exits by which a member only asks to be started again, and
-// pods that the cluster evicts; Kubernetes then starts another pod for the index without counting a failure.
-func (f *File) jobSpec() *kubeJob {
-	d, k := f.Launcher, f.Launcher.Kubernetes
-	// Members take turns where fewer pods run than there are members, so that all of them advance.
-	parallelism := k.Parallelism
-	if parallelism == 0 || parallelism > d.NumPolicies {
-		parallelism = min(d.parallel(), d.NumPolicies)
-	}
-	slice := int64(0)
-	if parallelism < d.NumPolicies {
-		slice = d.Slice
-	}
-	n := d.RanksPerMember
-	container := kubeContainer{
-		Name: "member", Image: k.Image, Env: d.podEnv(slice),
-		VolumeMounts: []kubeMount{{Name: "population", MountPath: k.MountPath},
-			{Name: "config", MountPath: configFolder, ReadOnly: true}},
-	}
-	for _, word := range d.Command {
-		container.Command = append(container.Command, escapeDollars(word))
-	}
-	// Requests equal to limits put the pod into the class that is evicted last.
-	if len(k.Resources) > 0 {
-		container.Resources = &kubeResources{Requests: k.Resources, Limits: k.Resources}
-	}
-	// RestartPolicy must be Never for the Job, and not the kubelet, to see every exit and count it by the policy
-	// below. The grace period is in whole seconds, so it is rounded up.
-	pod := kubePod{
-		RestartPolicy: "Never", TerminationGracePeriodSeconds: int64(d.Grace.Seconds() + 0.999), ServiceAccountName: k.ServiceAccount,
-		NodeSelector: k.NodeSelector, Tolerations: k.Tolerations, Containers: []kubeContainer{container},
-		Volumes: []kubeVolume{
-			{Name: "population", Claim: &kubeClaim{ClaimName: k.Claim}},
-			{Name: "config", ConfigMap: &kubeConfigMap{Name: d.Name + "-config"}},
-		},
-	}
-	if n > 1 {
-		pod.Subdomain = d.Name
-	}
-	// Failures count for each index alone, and as many indexes may fail as there are: one member that fails for good
-	// must not end the others. Of the rules the first that matches counts.
-	return &kubeJob{
-		Completions: d.NumPolicies * n, Parallelism: parallelism * n, CompletionMode: "Indexed", BackoffLimitPerIndex: d.Restarts.Max, MaxFailedIndexes: d.NumPolicies * n,
-		PodFailurePolicy: kubeFailurePolicy{Rules: []kubeFailureRule{
-			{Action: "Ignore", OnExitCodes: &kubeExitCodes{ContainerName: "member", Operator: "In",
-				Values: []int{StatusYielded, StatusRestart, StatusStopped}}},
-			{Action: "Ignore", OnPodConditions: []kubePodCondition{{Type: "DisruptionTarget", Status: "True"}}},
-		}},
-		Template: kubeTemplate{Metadata: kubeMeta{Labels: f.metadata("").Labels}, Spec: pod},
-	}
-}
-
-// service gives the pods of a Job names, <job>-<index>.<service>: Kubernetes makes the first part their host's name.
-// They have them before they are ready, since they become ready by meeting.
-func (f *File) service() kubeObject {
-	return kubeObject{APIVersion: "v1", Kind: "Service", Metadata: f.metadata(f.Launcher.Name),
-		Spec: &kubeService{ClusterIP: "None", PublishNotReadyAddresses: true, Selector: f.metadata("").Labels}}
-}
-
 // escapeDollars keeps Kubernetes from replacing $(NAME) in a text: to it, $$ is a dollar sign.
 func escapeDollars(text string) string { return strings.ReplaceAll(text, "$", "$$") }
 
-// podEnv is a member's environment. The member comes from JOB_COMPLETION_INDEX, which Kubernetes sets; it is given
-// under the launcher's name too for programs that know only that.
+// kubeEnv is a variable of a pod's environment. The value is given, or comes from a field of the pod.
+type kubeEnv struct {
+	Name      string `yaml:"name"`
+	Value     string `yaml:"value,omitempty"`
+	ValueFrom any    `yaml:"valueFrom,omitempty"`
+}
+
+// podEnv returns a member's environment. Members with one rank get their number from JOB_COMPLETION_INDEX, under the
+// launcher's name too for programs that know only that one.
 func (c Config) podEnv(slice int64) []kubeEnv {
 	vars := maps.Clone(c.Env)
 	if vars == nil {
@@ -224,12 +181,13 @@ func (c Config) podEnv(slice int64) []kubeEnv {
 		env = append(env, kubeEnv{Name: name, Value: escapeDollars(vars[name])})
 	}
 	env = append(env, kubeEnv{Name: EnvConfig, Value: configFolder + "/" + ConfigFile})
-	if c.RanksPerMember > 1 { // the index is a rank's, of which the process makes its member's number
-		return append(env, kubeEnv{Name: EnvSlice, Value: fmt.Sprint(slice)},
-			kubeEnv{Name: EnvRanks, Value: fmt.Sprint(c.RanksPerMember)}, kubeEnv{Name: envService, Value: c.Name})
+	if c.RanksPerMember == 1 {
+		index := map[string]string{"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}
+		env = append(env, kubeEnv{Name: EnvMember, ValueFrom: map[string]any{"fieldRef": index}})
 	}
-	return append(env,
-		kubeEnv{Name: EnvMember, ValueFrom: &kubeSource{FieldRef: kubeField{FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}},
-		kubeEnv{Name: EnvSlice, Value: fmt.Sprint(slice)},
-	)
+	env = append(env, kubeEnv{Name: EnvSlice, Value: fmt.Sprint(slice)})
+	if c.RanksPerMember > 1 { // the index is a rank's; the process derives its member from it
+		env = append(env, kubeEnv{Name: EnvRanks, Value: fmt.Sprint(c.RanksPerMember)}, kubeEnv{Name: envService, Value: c.Name})
+	}
+	return env
 }

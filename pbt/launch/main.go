@@ -113,10 +113,10 @@ func (g Program) Launch(ctx context.Context, path string, o Options) error {
 
 // Train trains one member, as a function for [Member]: it takes the member's lease in the population's folder,
 // continues where an earlier process ended, and writes what happens to the member to the standard output, which a
-// launcher puts into the member's log. A member of several ranks is an error: see package pbt/ranks.
+// launcher puts into the member's log. A member of several ranks is an error: see package pbt/multirank.
 func (g Program) Train(ctx context.Context, p Process) (err error) {
 	if p.Ranks > 1 {
-		return fmt.Errorf("launch: \"ranks_per_member\" is %d, and this program trains a member by one process; let it call ranks.Train of package pbt/ranks, as `gorl member` does", p.Ranks)
+		return fmt.Errorf("launch: \"ranks_per_member\" is %d, and this program trains a member by one process; let it call multirank.Train, as `gorl member` does", p.Ranks)
 	}
 	settings, err := preset.FromFile(p.Config, g.Hyperparameters...)
 	if err != nil {

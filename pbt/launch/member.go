@@ -1,7 +1,7 @@
 package launch
 
 // This file is the member's side of the contract with a launcher: the environment that a member is started with, the
-// exit statuses by which it answers, and the signals that ask it to save. The launchers' sides are schedule.go on
+// exit statuses by which it answers, and the signals that ask it to save. The launchers' sides are turns.go on
 // this machine, the shell script in slurm.go, and the Job's failure policy in kubernetes.go.
 
 import (
@@ -69,7 +69,7 @@ type Process struct {
 	Member int
 	// Slice is the number of intervals after which the process yields; 0 never.
 	Slice int64
-	// Ranks is the number of processes that train the member together; 0 means 1. Package pbt/ranks knows more.
+	// Ranks is the number of processes that train the member together; 0 means 1. Package pbt/multirank trains them.
 	Ranks int
 }
 

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/shellword"
+	"github.com/gorl-dev/gorl/internal/process"
 	"github.com/gorl-dev/gorl/pbt"
 )
 
@@ -75,7 +75,7 @@ func script(t *testing.T, name, text string) {
 
 func TestMemberRequeuesItself(t *testing.T) {
 	said := filepath.Join(t.TempDir(), "said")
-	script(t, "scontrol", `echo "$@" >>`+shellword.Quote(said)+`; test "$2" != 13`)
+	script(t, "scontrol", `echo "$@" >>`+process.QuoteWord(said)+`; test "$2" != 13`)
 	run := func(env Vars) (status int, stderr string) {
 		signals := make(chan os.Signal, 1)
 		signals <- syscall.SIGUSR1

@@ -1,11 +1,15 @@
-// Package launch runs populations whose members are processes. [Run] starts them on this machine and restarts those
-// that fail; [Slurm] and [Kubernetes] write the files with which a cluster does the same; [Main] and [Member] make a
-// member program.
+// Package launch runs populations whose members are processes. [Run] starts them on this machine and restarts those that
+// fail. [Slurm] and [Kubernetes] write the files with which a cluster does the same. [Main] and [Member] make a member
+// program.
 //
-// The processes share a folder (see package workspace) and one YAML file, and nothing else. A launcher tells a member
-// three things in its environment: [EnvConfig], [EnvMember] and [EnvSlice]. The member answers with its exit status:
-// [StatusFinished], [StatusYielded], [StatusRestart] or [StatusStopped]; any other status means that it failed. A
-// program in any language that keeps to this can be a member.
+// The processes share only a folder (see package workspace) and one YAML file. A launcher sets three variables in a
+// member's environment: [EnvConfig], [EnvMember] and [EnvSlice]. The member answers with its exit status:
+// [StatusFinished], [StatusYielded], [StatusRestart] or [StatusStopped]. Any other status means that it failed. Programs
+// in any language can be members.
+//
+// Read config.go and file.go first (the settings), then turns.go (which member runs when), run.go and processes.go (the
+// launcher on this machine), member.go and main.go (a member's side), slurm.go and kubernetes.go (clusters), and
+// status.go (the table).
 package launch
 
 import (
@@ -27,24 +31,24 @@ import (
 
 // Options change how [Run] behaves.
 type Options struct {
-	// Out shows the table of members, redrawn in place where it is a terminal. Default: nothing is shown.
+	// Out receives the table of members, redrawn in place if Out is a terminal. The default, nil, shows nothing.
 	Out io.Writer
-	// Every is the time between tables where Out is no terminal. Default 30 s.
+	// Every is the time between tables if Out is not a terminal. The default is 30 s.
 	Every time.Duration
-	// Kill, once closed, ends members without waiting for them to save; see [Interrupts].
+	// Kill, once closed, kills the members without waiting for them to save; see [Interrupts].
 	Kill <-chan struct{}
 }
 
-// refresh is the time between two readings of the heartbeats, and so how late the table and the order of turns may be.
+// refresh is the time between two readings of the heartbeats. The table is at most this old.
 const refresh = time.Second
 
-// Run runs a population's members on this machine until all are finished, and restarts those that fail. Every member
-// is a process group of its own, or several where it has ranks, which end together; it writes to a file of its own, and
-// ends with this process, however that ends.
+// Run runs a population's members on this machine until all are finished, and restarts those that fail. Every member is a
+// process group, or one for each rank, and writes to a log of its own. All members end when this process ends, for
+// whatever reason.
 //
-// When the context ends, members are asked to save and killed after Config.Grace; the error then wraps ErrStopped
-// and the context's cause, and the same call continues. Members that failed too often make an error that quotes their
-// last lines, once the others are through. While Run runs, no second one can run in the same folder.
+// When the context ends, Run asks the members to save and kills them after Config.Grace. The error then wraps ErrStopped
+// and the context's cause, and the same call continues the population. If members failed too often, Run waits for the
+// others and returns an error that quotes the last lines of the failed ones. A second Run in the same folder is an error.
 func Run(ctx context.Context, f *File, o Options) (err error) {
 	r, err := newRunner(f, o)
 	if err != nil {
@@ -56,63 +60,62 @@ func Run(ctx context.Context, f *File, o Options) (err error) {
 	return r.result(context.Cause(ctx))
 }
 
-// runner drives a schedule with real processes. All its fields belong to the goroutine of loop; the processes' own
-// goroutines only send to exits.
+// runner starts and ends the processes. Its fields belong to the goroutine of loop. Other goroutines only send to exits.
 type runner struct {
 	f         *File
 	o         Options
-	schedule  *schedule
+	turns     *turns
 	members   []runningMember
 	exits     chan ended
-	visible   []string         // the GPUs, as CUDA_VISIBLE_DEVICES calls them
-	config    string           // the path of the canonical file, which members are told
-	store     workspace.Store  // the population's folder, read only
-	beats     []beat           // the last heartbeat of every member
-	display   display          // for the user
-	log       *output          // launcher.log, for later
-	unlock    func() error     // lets another launcher into the folder
-	graceOver <-chan time.Time // when members that were asked to save are killed
+	visible   []string        // the names of the GPUs in CUDA_VISIBLE_DEVICES
+	config    string          // the path of the canonical file
+	store     workspace.Store // the population's folder, read only
+	beats     []beat          // the last heartbeat of every member
+	display   display
+	log       *output          // launcher.log
+	unlock    func() error     // releases the folder
+	graceOver <-chan time.Time // when to kill members that were asked to save
 }
 
-// runningMember is what belongs to one member beside its seat in the schedule.
+// runningMember is the part of a member's state that belongs to its processes.
 type runningMember struct {
 	ranks  ranks
 	output *output
-	local  int // its place among those that run, while it runs
-	// before is when the heartbeat was written that was there when the process started.
+	local  int // its place among the running members
+	// before is the time of the last heartbeat before the process started.
 	before time.Time
 }
 
-// ended tells that a member's process is gone.
+// ended reports the end of a process.
 type ended struct {
 	member, rank int
 	exit         process.Exit
 }
 
-// newRunner prepares a run: the folder with its lock and its canonical file, and the logs. Nothing is started yet, so
-// that a mistake in the file is reported before any process runs.
+// newRunner prepares a run: the folder with its lock and its canonical file, and the logs. It starts no process.
 func newRunner(f *File, o Options) (r *runner, err error) {
 	d := f.Launcher
 	if len(d.Command) == 0 {
-		return nil, errors.New("launch: \"launcher.command\" is empty: give the member program and its arguments (gorl train --config trains a population in one process, without any)")
+		return nil, errors.New("launch: \"launcher.command\" is empty: give the member program and its arguments " +
+			"(gorl train --config trains a population in one process, without any)")
 	}
 	if _, err := exec.LookPath(d.Command[0]); err != nil {
 		return nil, fmt.Errorf("launch: \"launcher.command\": %w", err)
 	}
-	r = &runner{f: f, o: o, schedule: newSchedule(d), exits: make(chan ended), unlock: func() error { return nil }}
+	r = &runner{f: f, o: o, turns: newTurns(d), exits: make(chan ended), unlock: func() error { return nil }}
 	if r.visible, err = visibleGPUs(d.GPUs, os.Getenv("CUDA_VISIBLE_DEVICES")); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(f.Dir(), 0o755); err != nil {
 		return nil, fmt.Errorf("launch: %w", err)
 	}
-	// The lock comes before Install, which replaces the file that another launcher's members read when they start.
+	// The lock comes before Install, which replaces a file that members of another launcher would read.
 	if r.unlock, err = lockFolder(f.Dir()); err != nil {
 		return nil, err
 	}
 	opened := r
 	defer func() {
-		if err != nil { // the returned r is nil by now, so close what was opened under another name
+		if err != nil { // r is nil by now
 			err = errors.Join(err, opened.close())
 		}
 	}()
@@ -130,7 +133,7 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 		}
 	}
 	r.beats = make([]beat, d.NumPolicies)
-	// The folder is opened to read heartbeats only: the launcher holds no lease and cannot disturb a member.
+	// The launcher only reads heartbeats and holds no lease.
 	if r.store, err = workspace.OpenFolder(f.Dir(), d.NumPolicies, workspace.FolderOptions{ReadOnly: true}); err != nil {
 		return nil, err
 	}
@@ -141,8 +144,8 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 	return r, nil
 }
 
-// visibleGPUs returns the names of the first n GPUs. visible is CUDA_VISIBLE_DEVICES: where it is set, only its
-// devices may be used, and by its names, which may be UUIDs.
+// visibleGPUs returns the names of the first n GPUs. If visible, the value of CUDA_VISIBLE_DEVICES, is not empty, they are
+// the first n names there, which may be UUIDs.
 func visibleGPUs(n int, visible string) ([]string, error) {
 	var names []string
 	if visible == "" {
@@ -158,9 +161,8 @@ func visibleGPUs(n int, visible string) ([]string, error) {
 	return names[:n], nil
 }
 
-// loop waits for one thing after the other (an exit, a signal, the time) and does what the schedule then says, until
-// no process runs and none is left to start. Each round first reads the heartbeats, since the schedule starts the
-// least trained member first, and then shows the table with the processes just started.
+// loop handles exits, signals and the time until no process runs and none is left to start. Each round reads the
+// heartbeats first, because the order of starts depends on them.
 func (r *runner) loop(ctx context.Context) {
 	ticker := time.NewTicker(refresh)
 	defer ticker.Stop()
@@ -168,26 +170,26 @@ func (r *runner) loop(ctx context.Context) {
 	for {
 		now := time.Now()
 		r.look()
-		for _, s := range r.schedule.due(now) {
+		for _, s := range r.turns.due(now) {
 			r.start(s, r.place())
 		}
 		for i := range r.members {
 			r.members[i].ranks.killLate(now)
 		}
 		r.display.show(r.rows())
-		if r.schedule.over() {
+		if r.turns.over() {
 			return
 		}
-		// A member that waits for its back-off is due between two ticks: wake up for it.
+		// The end of a back-off may lie between two ticks.
 		var wake <-chan time.Time
-		if at, ok := r.schedule.wake(now); ok {
+		if at, ok := r.turns.wake(now); ok {
 			wake = time.After(at.Sub(now))
 		}
 		select {
 		case e := <-r.exits:
 			r.ended(e)
 		case <-done:
-			done = nil // a closed channel would be chosen again and again
+			done = nil // a closed channel is always ready
 			r.stop(fmt.Sprintf("stopping: members have %v to save", r.f.Launcher.Grace), (*process.Process).Terminate)
 			r.graceOver = time.After(r.f.Launcher.Grace)
 		case <-kill:
@@ -202,9 +204,9 @@ func (r *runner) loop(ctx context.Context) {
 	}
 }
 
-// start starts a member's processes. Their environment is that of this process, then the file's env, then what the
-// launcher tells the member; of a name given twice the last one counts, so a launcher within a launcher works too. A
-// process that cannot be started counts as one that failed. place is its number among those that run here.
+// start starts a member's processes. Their environment is that of this process, then the file's env, then the launcher's
+// variables. The last of equal names wins. A process that cannot be started counts as failed. place is the member's
+// number among the running members.
 func (r *runner) start(s start, place int) {
 	d, m := r.f.Launcher, &r.members[s.member]
 	env := append(os.Environ(), d.Env.list()...)
@@ -213,7 +215,7 @@ func (r *runner) start(s start, place int) {
 	where := ""
 	m.local = place
 	if len(s.gpus) > 0 {
-		m.local = 0 // of those that it sees
+		m.local = 0 // the first of its visible devices
 		names := make([]string, len(s.gpus))
 		for i, gpu := range s.gpus {
 			names[i] = r.visible[gpu]
@@ -227,7 +229,7 @@ func (r *runner) start(s start, place int) {
 		how := fmt.Sprintf("launch: %v", err)
 		if !m.ranks.running() {
 			m.ranks.remove()
-			r.told(s.member, -1, how)
+			r.memberEnded(s.member, -1, how)
 			return
 		}
 		m.ranks.fail(process.Exit{Status: -1, How: how}, d.Grace)
@@ -235,7 +237,7 @@ func (r *runner) start(s start, place int) {
 	r.event("member %d: started as %s%s", s.member, numbered("process", m.ranks.pids()), where)
 }
 
-// place is the lowest number that no running member has.
+// place returns the lowest number that no running member has.
 func (r *runner) place() int {
 	taken := map[int]bool{}
 	for i := range r.members {
@@ -250,24 +252,23 @@ func (r *runner) place() int {
 	return n
 }
 
-// ended takes note of a process that is gone, and starts the next one where the schedule says so.
+// ended handles the end of a process.
 func (r *runner) ended(e ended) {
 	ranks := &r.members[e.member].ranks
 	ranks.ended(e.rank, e.exit, r.f.Launcher.Grace)
 	if ranks.running() {
 		return
 	}
-	r.look() // the last heartbeat of the member decides which one runs next
+	r.look() // the next start depends on the last heartbeat
 	ranks.remove()
 	exit := ranks.exit()
-	r.told(e.member, exit.Status, exit.How)
+	r.memberEnded(e.member, exit.Status, exit.How)
 }
 
-// told tells the schedule how a process ended, and the user what follows. status is -1 where a signal ended the
-// process or it could not be started; how then says which.
-func (r *runner) told(member, status int, how string) {
-	again, ok := r.schedule.exited(member, status, how, time.Now())
-	seat := &r.schedule.seats[member]
+// memberEnded handles the end of a member; see turns.exited.
+func (r *runner) memberEnded(member, status int, how string) {
+	again, ok := r.turns.exited(member, status, how, time.Now())
+	seat := &r.turns.seats[member]
 	switch {
 	case ok:
 		r.event("member %d: restarts for a setting that needs it", member)
@@ -279,29 +280,29 @@ func (r *runner) told(member, status int, how string) {
 	}
 }
 
-// stop applies end, which terminates or kills, to all running members, and lets the schedule start no more. what is
-// the event shown to the user. Members whose process has ended are unaffected.
+// stop calls end, which terminates or kills, for all running processes, and prevents further starts. what is the event
+// that users see.
 func (r *runner) stop(what string, end func(*process.Process)) {
 	r.event("%s", what)
-	r.schedule.stop()
+	r.turns.stop()
 	for i := range r.members {
 		r.members[i].ranks.each(end)
 	}
 }
 
-// event shows a line that stays, and writes it to launcher.log.
+// event shows a line and writes it to launcher.log.
 func (r *runner) event(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	fmt.Fprintf(r.log, "%s %s\n", time.Now().Format(time.DateTime), line)
 	r.display.event(line)
 }
 
-// result is nil where all members are finished. Otherwise its error names the members that gave up, with their last
-// lines, and those that a signal stopped.
+// result returns an error that names the members that gave up, with their last lines, and those that were stopped. It is
+// nil if all members are finished.
 func (r *runner) result(cause error) error {
 	var errs []error
 	var halted []string
-	for i, s := range r.schedule.seats {
+	for i, s := range r.turns.seats {
 		switch s.state {
 		case gaveUp:
 			text := fmt.Sprintf("launch: member %d gave up: %s", i, s.note)
@@ -323,7 +324,7 @@ func (r *runner) result(cause error) error {
 	return errors.Join(errs...)
 }
 
-// close closes the logs and releases the folder's lock. It also works for a runner that newRunner could not complete.
+// close closes the logs and releases the folder. It also works for a runner that newRunner could not complete.
 func (r *runner) close() error {
 	var errs []error
 	for i := range r.members {
@@ -337,13 +338,13 @@ func (r *runner) close() error {
 	return errors.Join(append(errs, r.unlock())...)
 }
 
-// lockFolder makes sure that one launcher at a time works in dir: two would start every member twice, and each would
-// restart those that the other's leases turn away.
+// lockFolder locks dir for this launcher. Two launchers would start every member twice.
 func lockFolder(dir string) (unlock func() error, err error) {
 	unlock, err = durable.Lock(dir, "launcher.lock")
 	switch {
 	case errors.Is(err, durable.ErrInUse):
-		return func() error { return nil }, fmt.Errorf("launch: another launcher runs the population in %s; end it or choose another pbt.workspace: %w", dir, err)
+		return func() error { return nil }, fmt.Errorf("launch: another launcher runs the population in %s; "+
+			"end it or choose another pbt.workspace: %w", dir, err)
 	case err != nil:
 		return func() error { return nil }, fmt.Errorf("launch: %w", err)
 	}

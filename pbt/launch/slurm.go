@@ -16,10 +16,12 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"text/template"
+	"time"
 	"unicode"
 
 	"github.com/gorl-dev/gorl/internal/durable"
-	"github.com/gorl-dev/gorl/internal/shellword"
+	"github.com/gorl-dev/gorl/internal/process"
 )
 
 // SlurmJob is a population as a job array: every array task is one member, with a task of srun for each of its ranks
@@ -74,8 +76,8 @@ func Slurm(f *File) (*SlurmJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	job.Script = d.batchScript(options, filepath.Join(dir, ConfigFile))
-	return job, nil
+	job.Script, err = d.batchScript(options, filepath.Join(dir, ConfigFile))
+	return job, err
 }
 
 // slurmOptions are the lines for sbatch, quoted as it reads them. USR1 a minute before the time is up goes to the batch
@@ -142,7 +144,7 @@ func (c Config) slurmCommand() string {
 // quoteOption writes a value so that sbatch reads it whole from its line of a script: in double quotes, within which a
 // backslash takes the meaning from what follows.
 func quoteOption(s string) string {
-	if shellword.Plain(s) {
+	if process.PlainWord(s) {
 		return s
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
@@ -152,55 +154,46 @@ func quoteOption(s string) string {
 func quoteWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		quoted[i] = shellword.Quote(word)
+		quoted[i] = process.QuoteWord(word)
 	}
 	return strings.Join(quoted, " ")
 }
 
-// batchScript is what Slurm runs for each member. The shell stays to do what the member's exit status asks, and hands
-// on the signals that Slurm sends to it.
-func (c Config) batchScript(options []string, config string) string {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("#!/bin/bash")
-	line("# %d members of the population %s. Submit with sbatch; a member that is requeued continues.", c.NumPolicies,
-		c.Name)
-	for _, o := range options {
-		line("#SBATCH %s", o)
+// batchScript returns the script that Slurm runs for each member. The shell does what the member's exit status asks for,
+// and forwards Slurm's signals to the member.
+func (c Config) batchScript(options []string, config string) (string, error) {
+	env := []string{EnvConfig + "=" + process.QuoteWord(config), EnvMember + `="$SLURM_ARRAY_TASK_ID"`,
+		fmt.Sprintf("%s=%d", EnvSlice, c.slice())}
+	if c.RanksPerMember > 1 {
+		env = append(env, fmt.Sprintf("%s=%d", EnvRanks, c.RanksPerMember))
 	}
-	line("")
+	var own []string
 	for _, v := range c.Env.list() {
 		name, value, _ := strings.Cut(v, "=")
-		line("export %s=%s", name, shellword.Quote(value))
+		own = append(own, name+"="+process.QuoteWord(value))
 	}
-	line("export %s=%s", EnvConfig, shellword.Quote(config))
-	line(`export %s="$SLURM_ARRAY_TASK_ID"`, EnvMember)
-	line("export %s=%d", EnvSlice, c.slice())
-	if c.RanksPerMember > 1 {
-		line("export %s=%d", EnvRanks, c.RanksPerMember)
+	var b strings.Builder
+	err := slurmTemplate.Execute(&b, map[string]any{
+		"Members": c.NumPolicies, "Name": c.Name, "Options": options, "Env": append(own, env...), "Setup": c.Slurm.Setup,
+		"Command": c.slurmCommand(), "Max": c.Restarts.Max, "Backoff": ceilSeconds(c.Restarts.Backoff),
+		"MaxBackoff": ceilSeconds(c.Restarts.MaxBackoff), "Yielded": StatusYielded, "Restart": StatusRestart,
+		"Stopped": StatusStopped,
+	})
+	if err != nil {
+		return "", fmt.Errorf("launch: %w", err)
 	}
-	for _, s := range c.Slurm.Setup {
-		line("%s", s)
-	}
-	b.WriteString(strings.NewReplacer(
-		"@COMMAND@", c.slurmCommand(),
-		"@MAX@", strconv.Itoa(c.Restarts.Max),
-		"@BACKOFF@", seconds(c.Restarts.Backoff.Seconds()),
-		"@MAXBACKOFF@", seconds(c.Restarts.MaxBackoff.Seconds()),
-		"@YIELDED@", strconv.Itoa(StatusYielded), "@RESTART@", strconv.Itoa(StatusRestart), "@STOPPED@", strconv.Itoa(StatusStopped),
-	).Replace(batchBody))
-	return b.String()
+	return b.String(), nil
 }
 
-// seconds rounds up, as bash counts in whole ones.
-func seconds(s float64) string { return strconv.Itoa(int(s + 0.999)) }
+// ceilSeconds rounds up to whole seconds, which bash and Kubernetes count in.
+func ceilSeconds(d time.Duration) int { return int(d.Seconds() + 0.999) }
 
-// batchBody is the part of the script that runs the member, with @NAMES@ for batchScript to fill in. The member runs
-// in the background and the shell waits for it: bash handles a trapped signal only between commands or in wait. Each
-// round runs the member once and looks at its exit status; only failures get to the lines after the case.
-//
-//go:embed batch.sh
-var batchBody string
+//go:embed slurm.sh.tmpl
+var slurmText string
+
+// slurmTemplate is the batch script. It runs the member in the background and waits for it, because bash handles a
+// trapped signal only between commands or in wait.
+var slurmTemplate = template.Must(template.New("").Parse(slurmText))
 
 // Write writes the canonical file, the folder of the logs and the batch script. Nothing is submitted. The file comes
 // first: it refuses a folder that belongs to another run.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/shellword"
+	"github.com/gorl-dev/gorl/internal/process"
 )
 
 // job makes a population whose members are a few lines of shell.
@@ -144,7 +144,7 @@ func TestBatchScript(t *testing.T) {
 			}
 			defer ends.Close()
 			defer end.Close()
-			script(t, "scontrol", `echo "$@" >>`+shellword.Quote(told))
+			script(t, "scontrol", `echo "$@" >>`+process.QuoteWord(told))
 			signal := "TERM"
 			if strings.Contains(name, "save") {
 				signal = "USR1"
@@ -153,7 +153,7 @@ func TestBatchScript(t *testing.T) {
 			if !strings.Contains(name, "while it waits") {
 				script(t, "sleep", "exit 0") // no test waits
 			}
-			member := "echo x >>" + shellword.Quote(starts) + "; n=$(wc -l <" + shellword.Quote(starts) + "); " + c.member
+			member := "echo x >>" + process.QuoteWord(starts) + "; n=$(wc -l <" + process.QuoteWord(starts) + "); " + c.member
 			job, err := Slurm(job(t, c.settings, member))
 			if err != nil {
 				t.Fatal(err)
@@ -187,7 +187,7 @@ func TestBatchScript(t *testing.T) {
 
 func TestSubmit(t *testing.T) {
 	said := filepath.Join(t.TempDir(), "said")
-	script(t, "sbatch", `printf '%s\n' "$@" >`+shellword.Quote(said)+"; echo '4711;north'")
+	script(t, "sbatch", `printf '%s\n' "$@" >`+process.QuoteWord(said)+"; echo '4711;north'")
 	f := job(t, "", "true")
 	f.Directory = filepath.Join(f.Directory, `it's "here"`)
 	j, err := Slurm(f)
@@ -207,7 +207,7 @@ func TestSubmit(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(f.Dir(), "logs")); err != nil || !info.IsDir() {
 		t.Errorf("the folder of the outputs: %v", err)
 	}
-	script(t, "scancel", `printf '%s\n' "$@" >`+shellword.Quote(said))
+	script(t, "scancel", `printf '%s\n' "$@" >`+process.QuoteWord(said))
 	if out, err := exec.Command(j.Cancel).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -1,7 +1,7 @@
 package launch
 
-// This file shows where a population stands from its folder alone, for gorl-pbt status, and lays out the table that
-// Run shows too. It needs no launcher: the members may have been started by Slurm, by Kubernetes or by hand.
+// This file makes the table of a population: for Run, and from the folder alone for gorl-pbt status, whatever started the
+// members.
 
 import (
 	"context"
@@ -19,13 +19,13 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// DefaultSilence is the time without a heartbeat after which Status calls a member silent: some ten of the default
-// heartbeats, so that one slow write to a shared folder is not taken for a failure.
+// DefaultSilence is the time without a heartbeat after which Status reports a member as silent. It is some ten default
+// heartbeats, so that one slow write does not count as a failure.
 const DefaultSilence = time.Minute
 
-// Status says where the members of a population stand, from its folder alone: on any machine that sees it, whatever
-// started the members. A member whose last heartbeat says that it trains or waits, and is older than silence, is called
-// silent. Nothing is written. A folder without a population is an error.
+// Status returns the state of a population's members from its folder alone, on any machine that sees the folder. A member
+// that trains or waits is silent if its last heartbeat is older than silence. Status writes nothing. A folder without a
+// population is an error.
 func Status(dir string, silence time.Duration) ([]Row, error) {
 	store, err := openStatus(dir)
 	if err != nil {
@@ -34,8 +34,8 @@ func Status(dir string, silence time.Duration) ([]Row, error) {
 	return status(store, silence)
 }
 
-// Watch shows Status on w until the context ends, redrawn in place where w is a terminal, else when something has
-// changed.
+// Watch writes the table of Status to w until the context ends: redrawn in place if w is a terminal, otherwise whenever
+// the table changed.
 func Watch(ctx context.Context, w io.Writer, dir string, silence, every time.Duration) error {
 	store, err := openStatus(dir)
 	if err != nil {
@@ -59,7 +59,7 @@ func Watch(ctx context.Context, w io.Writer, dir string, silence, every time.Dur
 	}
 }
 
-// openStatus opens a population's folder to be read.
+// openStatus opens a population's folder for reading.
 func openStatus(dir string) (workspace.Store, error) {
 	n, err := countMembers(dir)
 	if err != nil {
@@ -72,8 +72,7 @@ func openStatus(dir string) (workspace.Store, error) {
 	return store, nil
 }
 
-// countMembers is the number of members in a population's folder: what its file says, else that of the folders 000,
-// 001, and so on.
+// countMembers returns the number of members in a population's folder, from its file or from the folders 000, 001, ...
 func countMembers(dir string) (int, error) {
 	f, err := ReadFile(filepath.Join(dir, ConfigFile))
 	if err == nil {
@@ -82,7 +81,7 @@ func countMembers(dir string) (int, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
-	// Without the file the members were started one by one. Their folders tell how many have begun.
+	// Without the file the members were started one by one.
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return 0, fmt.Errorf("launch: %w", err)
@@ -101,7 +100,7 @@ func countMembers(dir string) (int, error) {
 	return n, nil
 }
 
-// status makes a row of every member's newest heartbeat and records.
+// status returns a row for every member.
 func status(store workspace.Store, silence time.Duration) ([]Row, error) {
 	view, err := store.View()
 	if err != nil {
@@ -114,14 +113,14 @@ func status(store workspace.Store, silence time.Duration) ([]Row, error) {
 	return rows, nil
 }
 
-// statusRow is the row of a member whose heartbeat was written age ago. Damaged files are named in its note, as the
-// member itself passes over them.
+// statusRow returns the row of a member whose heartbeat was written age ago. The note names damaged files, because the
+// member ignores them.
 func statusRow(p workspace.MemberView, age, silence time.Duration) Row {
 	row := Row{Member: p.Member, Phase: "not started", Beat: p.Heartbeat}
 	var notes []string
 	if b := p.Heartbeat; b != nil {
 		row.Phase = string(b.Phase)
-		// A member that is finished or stopped writes no more heartbeats, so its silence means nothing.
+		// A finished or stopped member writes no heartbeats.
 		if age > silence && (b.Phase == workspace.Training || b.Phase == workspace.Waiting) {
 			row.Phase = "silent"
 			notes = append(notes, fmt.Sprintf("%s when last seen %v ago", b.Phase, age.Round(time.Second)))
@@ -139,21 +138,20 @@ func statusRow(p workspace.MemberView, age, silence time.Duration) Row {
 
 // Row is one member in the table of a population.
 type Row struct {
-	// Member is its number, from 0.
+	// Member is the member's number, from 0.
 	Member int
-	// Phase says what the member does, in a word or two.
+	// Phase is what the member does, in a word or two.
 	Phase string
-	// Beat is its last sign of life; nil where there was none.
+	// Beat is the last heartbeat; nil if there was none.
 	Beat *workspace.Heartbeat
-	// Restarts is the number of times it was restarted after a failure, GPU the one it runs on; -1 for none. Both are
-	// known to its launcher only.
+	// Restarts is the number of restarts after failures, and GPU the names of the member's GPUs. Only a launcher knows them.
 	Restarts int
 	GPU      string
-	// Note is for people.
+	// Note is a remark for users.
 	Note string
 }
 
-// WriteTable writes rows as a table. Without launched it leaves out what only a launcher knows.
+// WriteTable writes rows as a table. launched adds the columns that only a launcher knows.
 func WriteTable(w io.Writer, rows []Row, launched bool) error {
 	header := []string{"member", "phase", "iteration", "environment steps", "objective", "parent"}
 	if launched {
@@ -182,4 +180,61 @@ func WriteTable(w io.Writer, rows []Row, launched bool) error {
 		cells = append(cells, append(line, r.Note))
 	}
 	return tracking.Table(w, header, cells)
+}
+
+// beat is a member's last heartbeat and the time of its writing, by the folder's clock.
+type beat struct {
+	beat *workspace.Heartbeat
+	seen time.Time
+}
+
+// heartbeats reads the last heartbeats of all members. A heartbeat that cannot be read keeps its old value, because shared
+// file systems fail occasionally and an old heartbeat only delays the table.
+func heartbeats(store workspace.Store, last []beat) {
+	view, err := store.View()
+	if err != nil {
+		return
+	}
+	for _, p := range view.Members {
+		if p.Heartbeat != nil {
+			last[p.Member] = beat{p.Heartbeat, p.Seen}
+		}
+	}
+}
+
+// look reads the heartbeats and records the progress of the members.
+func (r *runner) look() {
+	heartbeats(r.store, r.beats)
+	for i, b := range r.beats {
+		if b.beat != nil {
+			r.turns.beat(i, progress{b.beat.Steps, b.beat.Iteration})
+		}
+	}
+}
+
+// rows returns the members as the launcher sees them. A running member without a heartbeat since its start is starting.
+func (r *runner) rows() []Row {
+	rows := make([]Row, len(r.members))
+	for i := range rows {
+		seat, last := &r.turns.seats[i], r.beats[i]
+		row := Row{Member: i, Phase: string(seat.state), Restarts: seat.restarts, Note: seat.note}
+		// A waiting member shows its last heartbeat, because it continues there.
+		row.Beat = last.beat
+		switch seat.state {
+		case ready:
+			row.Phase = "waiting"
+		case running:
+			row.Phase = "starting"
+			if last.beat != nil && last.seen.After(r.members[i].before) {
+				row.Phase, row.Note = string(last.beat.Phase), last.beat.Note
+			}
+			var names []string
+			for _, gpu := range seat.gpus {
+				names = append(names, r.visible[gpu])
+			}
+			row.GPU = strings.Join(names, ",")
+		}
+		rows[i] = row
+	}
+	return rows
 }

@@ -1,9 +1,8 @@
-// Package preset reads a population's settings from YAML in the words of four well-known systems, and writes the files
-// that they leave behind.
+// Package preset reads a population's settings from YAML, with the keys and defaults of four well-known systems.
 //
-// A file names its preset and holds that system's own keys, with its own defaults, under pbt:
+// A file names its preset, and has that system's keys under pbt:
 //
-//	preset: isaaclab      # isaaclab (default), isaacgymenvs, samplefactory or raytune
+//	preset: isaaclab      # isaaclab (default), isaacgymenvs, samplefactory, raytune, or a registered one
 //	strict: false         # true reproduces the original's decisions, flaws included
 //	pbt:
 //	  enabled: true
@@ -12,32 +11,39 @@
 //	  interval_steps: 50000000
 //	  mutation:
 //	    agent.params.config.learning_rate: mutate_float
-//	  total_steps: 1000000000   # gorl's own keys stand beside the preset's
+//	  total_steps: 1000000000   # gorl's own keys are allowed in every preset
 //
-// The section launcher: belongs to package launch, and agent:, environment:, models:, trainer:, memory:, seed: and member: to
-// the program that trains; of these, numbers of agent: are looked at where a preset needs a hyperparameter's default,
-// and seed: where pbt.seed is missing. Any other key is an error that names it and the nearest known one.
+// Read settings.go first, then shared.go (gorl's own keys), one preset, e.g. isaac.go, and names.go (names of
+// hyperparameters). register.go adds presets of one's own.
+//
+// An unknown key is an error that names the key and the nearest known one. Other packages read the other sections:
+// launch reads launcher:, and the training program reads agent:, environment:, models:, trainer:, memory:, seed: and
+// member:. This package reads numbers of agent: if a preset needs a hyperparameter's default, and seed: if pbt.seed is
+// missing.
 //
 // # gorl's own keys
 //
-// In every preset: policy_idx, num_policies, directory and workspace (where the population lives); total_steps; seed;
-// synchronous (members that are processes wait for each other) and asynchronous (members of one process do not; see
-// [Settings]); start_after; settle_mutations;
-// measure: {minimise, window, reducer, min_samples, evaluation_episodes, evaluation_seed}; inherit: {optimizer,
-// moment_decay, normalizers, schedule, environment, buffers}; initial: {key: value}; sample: {key: [low, high] or
-// {low, high, log}}; bounds: {key: [least, greatest]}; parameters: {key: {rule, min, max, outside, change_range,
-// step, choices, sample, default}}; reference: [numbers]; max_copies; rebuild: [keys]; parallel; progress_steps;
-// save_steps; and for members that are processes or do not wait heartbeat, silence, lease_ttl, slack and
-// restart_process. They mean what the fields with these names mean in [pbt.Options], [explore.Parameter],
-// [strategy.Limited], [pbt.ProcessOptions] and workspace.FolderOptions.
+// These keys are allowed in every preset. They set the fields of the same names in [pbt.Options], [explore.Parameter],
+// [strategy.Limited], [pbt.ProcessOptions] and workspace.FolderOptions:
 //
-// A population that is not enabled (with_pbt in Sample Factory's words) trains without decisions, see
-// [strategy.Never]. Populations are enabled by default. isaaclab has initial_delay and diversify besides, both
-// Isaac presets have resample_probability and reset_probability, and isaacgymenvs has an objective.
+//   - population: policy_idx, num_policies, directory, workspace, total_steps, seed, parallel, progress_steps, save_steps
+//   - timing: synchronous, asynchronous (see [Settings]), start_after, settle_mutations
+//   - objective: measure: {minimise, window, reducer, min_samples, evaluation_episodes, evaluation_seed}
+//   - copies: inherit: {optimizer, moment_decay, normalizers, schedule, environment, buffers}, max_copies
+//   - hyperparameters: initial: {key: value}; sample: {key: [low, high] or {low, high, log}}; bounds: {key: [least,
+//     greatest]}; parameters: {key: {rule, min, max, outside, change_range, step, choices, sample, default}};
+//     reference: [members]; rebuild: [keys]
+//   - the program's own: strategy and strategy_kwargs (see [strategy.Register]), explorer and explorer_kwargs
+//     ([explore.Register])
+//   - processes: heartbeat, silence, lease_ttl, slack, restart_process
+//
+// A population that is not enabled (with_pbt in Sample Factory) trains without decisions; see [strategy.Never].
+// isaaclab also has initial_delay and diversify, both Isaac presets have resample_probability and reset_probability, and
+// isaacgymenvs has objective.
 //
 // # Hyperparameters
 //
-// Hyperparameters may be given by the preset's names or by gorl's: agent.params.config.grad_norm, or just grad_norm_clip.
-// Those of the environment are env.<name>, or task.env.<name>. Settings of the originals that cannot change while gorl's
-// agents train, such as mini_epochs, are accepted and do nothing; [Settings.Notes] says so.
+// Hyperparameters have the preset's names or gorl's: agent.params.config.grad_norm, or grad_norm_clip. Those of the
+// environment are env.<name>, or task.env.<name>. Settings that cannot change while gorl's agents train, such as
+// mini_epochs, have no effect; [Settings.Notes] lists them.
 package preset

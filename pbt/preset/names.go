@@ -135,8 +135,12 @@ func rename[V any](f *file, n names, where string, values map[string]V, p *probl
 		}
 		switch {
 		case !ok:
+			allowed := strings.Join(append(sorted(n.gorl), "env.<name>, or one of gorl's own"), ", ")
+			if len(n.gorl) > 0 {
+				allowed = "one of " + allowed
+			}
 			p.add(&config.Error{Prefix: "preset", Path: "pbt." + path, Given: given, Nearest: n.nearest(f, key),
-				Reason: fmt.Sprintf("there is no such hyperparameter: want one of %s, env.<name>, or one of gorl's own", strings.Join(sorted(n.gorl), ", "))})
+				Reason: "there is no such hyperparameter: want " + allowed})
 		case why != "":
 			*notes = append(*notes, fmt.Sprintf("pbt.%s does nothing: %s", path, why))
 		case called[name] != "":

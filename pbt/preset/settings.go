@@ -2,14 +2,13 @@ package preset
 
 // This file is the way in: it reads the sections of a file, calls the reader of the preset that the file names, and
 // returns Settings. Each preset has a struct with its keys in a file of its own; shared.go has the keys that all of
-// them have.
+// them have, and register.go the registry.
 
 import (
 	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/config"
@@ -18,26 +17,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
-
-// The presets.
-const (
-	IsaacLab      = "isaaclab"
-	IsaacGymEnvs  = "isaacgymenvs"
-	SampleFactory = "samplefactory"
-	RayTune       = "raytune"
-)
-
-// readers read the section pbt: of each preset.
-var readers map[string]func(f *file) (*Settings, error)
-
-func init() { // not an initial value, which would refer to itself through Names
-	readers = map[string]func(f *file) (*Settings, error){
-		IsaacLab: readIsaacLab, IsaacGymEnvs: readIsaacGymEnvs, SampleFactory: readSampleFactory, RayTune: readRayTune,
-	}
-}
-
-// Names are those of all presets, sorted.
-func Names() []string { return slices.Sorted(maps.Keys(readers)) }
 
 // Settings are a population's, as a file gives them.
 type Settings struct {
@@ -151,8 +130,10 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 		return nil, err
 	}
 	// The preset decides which keys pbt: may have, so nothing under it was looked at before.
-	read, ok := readers[f.Preset]
-	if !ok {
+	mu.RLock()
+	read := readers[f.Preset]
+	mu.RUnlock()
+	if read == nil {
 		return nil, &config.Error{Prefix: "preset", Path: "preset", Given: f.Preset,
 			Reason: fmt.Sprintf("want one of %q", Names()), Nearest: config.Nearest(f.Preset, Names())}
 	}

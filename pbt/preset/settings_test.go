@@ -2,6 +2,7 @@ package preset
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/panics"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
@@ -177,6 +179,65 @@ func TestKnownHyperparameters(t *testing.T) {
 	}
 	if m := s.Options.Explore.(explore.Mutation); m.Rules["rate"] != explore.MutateFloat {
 		t.Errorf("rules are %v", m.Rules)
+	}
+}
+
+// A registered preset has its own keys beside gorl's, and build may complete or refuse them.
+func TestRegister(t *testing.T) {
+	type own struct {
+		Margin float64 `yaml:"margin" config:"gt=0"`
+		Model  bool    `yaml:"model"`
+	}
+	Register("own", own{Margin: 1}, func(o own) (strategy.Strategy, explore.Explorer, error) {
+		switch {
+		case o.Margin > 8:
+			return nil, nil, errors.New("no such margin")
+		case o.Margin > 7:
+			panic("a margin above 7")
+		case o.Model:
+			return strategy.IsaacLab{}, explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 0.1, High: 1}}}, nil
+		}
+		return strategy.IsaacLab{ThresholdAbs: o.Margin}, nil, nil
+	})
+	s, err := FromYAML([]byte("{preset: own, pbt: {margin: 2, max_copies: 1, objective: x, interval_steps: 7, parameters: {learning_rate: {rule: mutate_float, max: 1}}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strategy.Limited{Strategy: strategy.IsaacLab{ThresholdAbs: 2}, MaxCopies: 1}
+	o := s.Options
+	if m := o.Explore.(explore.Mutation); o.Strategy != want || o.Objective != "x" || o.IntervalSteps != 7 || m.Parameters["learning_rate"].Max != 1 {
+		t.Errorf("%+v", o)
+	}
+	if again, err := FromDict(s.Dict()); err != nil || !cmp.Equal(s.Dict(), again.Dict()) {
+		t.Errorf("%v, %s", err, cmp.Diff(s.Dict(), again.Dict()))
+	}
+	for document, want := range map[string]string{
+		"{preset: own, pbt: {margin: 0}}":                                       `"pbt.margin" is 0`,
+		"{preset: own, pbt: {margn: 1}}":                                        `did you mean "pbt.margin"`,
+		"{preset: own, pbt: {margin: 9}}":                                       "preset: own: no such margin",
+		"{preset: own, pbt: {margin: 8}}":                                       "a margin above 7",
+		"{preset: own, strict: true, pbt: {}}":                                  `"strict" is true`,
+		"{preset: own, pbt: {model: true, bounds: {learning_rate: [0, 1]}}}":    `"pbt.bounds" is`,
+		"{preset: own, pbt: {model: true, parameters: {gae_lambda: {min: 0}}}}": `"pbt.parameters" is`,
+		"{preset: own, pbt: {initial: {lr: 1}}}":                                "want env.<name>, or one of gorl's own",
+		"{preset: owm, pbt: {}}":                                                `did you mean "own"`,
+	} {
+		if _, err := FromYAML([]byte(document)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", document, err, want)
+		}
+	}
+	for name, register := range map[string]func(){
+		"taken": func() {
+			Register("own", own{}, func(own) (strategy.Strategy, explore.Explorer, error) { return nil, nil, nil })
+		},
+		"repeated": func() {
+			Register("x", sharedDefaults(), func(shared) (strategy.Strategy, explore.Explorer, error) { return nil, nil, nil })
+		},
+		"nothing": func() { Register[own]("x", own{}, nil) },
+	} {
+		if panics.Catch(register) == nil {
+			t.Errorf("%s: it does not panic", name)
+		}
 	}
 }
 

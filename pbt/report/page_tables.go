@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/pbt/journal"
-	"github.com/gorl-dev/gorl/pbt/schedule"
+	"github.com/gorl-dev/gorl/pbt/timeline"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
@@ -217,7 +217,7 @@ func (f *facts) schedule(p *page) {
 		p.NoSchedule = "No objective is known yet."
 		return
 	}
-	s, err := schedule.ExtractAt(f.History, f.best.member, f.best.point.Iteration)
+	s, err := timeline.ExtractAt(f.History, f.best.member, f.best.point.Iteration)
 	if err != nil {
 		p.NoSchedule = err.Error()
 		return

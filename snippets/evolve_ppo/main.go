@@ -21,6 +21,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/explore"
@@ -63,7 +64,7 @@ func run(ctx context.Context) error {
 	}
 	mutations := evolution.DefaultMutations()
 	mutations.NoMutation, mutations.Architecture, mutations.Parameters, mutations.RLHP = 0.2, 0.3, 0.1, 0.4
-	mutations.Limits = models.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 4, MaxNodes: 128, MinLatent: 8, MaxLatent: 128}
+	mutations.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 4, MaxNodes: 128, MinLatent: 8, MaxLatent: 128}
 	mutations.Hyperparameters = evolution.HyperparameterConfig{
 		"learning_rate": {Min: 1e-8, Max: 0.02, GrowFactor: 4, ShrinkFactor: 0.25},
 	}
@@ -122,11 +123,11 @@ func member(m pbt.Member) (*trainers.Trainee, error) {
 		return nil, err
 	}
 	return trainers.NewTrainee(env, func() (agents.Agent, error) {
-		start, err := models.NewArchitecture(env.Spaces().Observation, nil, 0, []int{4}, "tanh")
+		start, err := description.NewArchitecture(env.Spaces().Observation, nil, 0, []int{4}, "tanh")
 		if err != nil {
 			return nil, err
 		}
-		shapes := map[string]models.Architecture{"policy": start, "value": start}
+		shapes := map[string]description.Architecture{"policy": start, "value": start}
 		if m.Restoring != nil {
 			if shapes, err = evolution.Architectures(m.Restoring); err != nil {
 				return nil, err

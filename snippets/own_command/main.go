@@ -51,7 +51,7 @@ type skipSettings struct {
 }
 
 // skip is a network of one's own: the sum of a perceptron and of a linear layer beside it.
-type skip struct{ deep, direct *models.MLP }
+type skip struct{ deep, direct *models.Net }
 
 func newSkip(settings skipSettings, role models.Role) (models.Network, error) {
 	in := role.Spaces.Observation.Width()

@@ -11,7 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/gorl-dev/gorl/internal/column"
+	"github.com/gorl-dev/gorl/tracking/internal/column"
 	"github.com/gorl-dev/gorl/tracking"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gorl-dev/gorl/internal/column"
+	"github.com/gorl-dev/gorl/tracking/internal/column"
 	"github.com/gorl-dev/gorl/tracking"
 )
 

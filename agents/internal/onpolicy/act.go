@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -17,20 +15,21 @@ import (
 
 // Act returns actions (N, A) for observations (N, O). While training it writes observations, actions and their
 // log-probabilities into the step of the rollout that Record completes; in evaluation it writes nothing.
-func (c *Core) Act(in agents.Observation) (actions []float32, err error) {
+func (c *Collector) Act(in agents.Observation) (actions []float32, err error) {
 	err = c.stream.Do(func() error {
-		actions, err = c.act(in)
+		actions, err = c.actStep(in)
 		return err
 	})
 	return actions, err
 }
 
-func (c *Core) act(in agents.Observation) ([]float32, error) {
+func (c *Collector) actStep(in agents.Observation) ([]float32, error) {
 	if c.numEnvs == 0 {
 		if err := c.Bind(len(in.Observations) / c.spaces.Observation.Width()); err != nil {
 			return nil, err
 		}
 	}
+	c.allocate()
 	if err := cmp.Or(
 		c.checkRows("observations", len(in.Observations), c.spaces.Observation.Width()),
 		c.checkRows("states", len(in.States), c.spaces.State.Width()),
@@ -38,20 +37,20 @@ func (c *Core) act(in agents.Observation) ([]float32, error) {
 		return nil, err
 	}
 	if c.resetErr != nil {
-		return nil, fmt.Errorf("%s: ResetHidden: %w", strings.ToLower(c.name), c.resetErr)
+		return nil, c.errorf("ResetHidden: %w", c.resetErr)
 	}
 	s := c.step
 	s.Reset()
 	if c.training && c.Rollout.Full() {
-		return nil, fmt.Errorf("%s: the rollout is full; call Update before acting on", strings.ToLower(c.name))
+		return nil, c.errorf("the rollout is full; call Update before acting on")
 	}
-	obs, state, err := c.send(s, in)
+	obs, state, err := c.sendRows(s, in)
 	if err != nil {
 		return nil, err
 	}
 	if !c.training {
 		inputs := c.Inputs(s, obs, state)
-		return c.actions, c.diverged(c.read(s, c.evaluate(s, inputs)), inputs)
+		return c.actions, c.explain(c.read(s, c.evaluate(s, inputs)), inputs)
 	}
 	s.Copy(c.Rollout.Row("observations"), obs)
 	if state.T != nil {
@@ -59,23 +58,23 @@ func (c *Core) act(in agents.Observation) ([]float32, error) {
 	}
 	inputs := c.Inputs(s, obs, state)
 	c.storeStates(s)
-	executed := c.draw(s, inputs)
-	c.recordValues(s, inputs)
-	c.overwriteState(s)
+	executed := c.drawActions(s, inputs)
+	c.values.recordStep(s, inputs)
+	c.repeatMistake(s)
 	c.acted = true
-	return c.actions, c.diverged(c.read(s, executed), inputs)
+	return c.actions, c.explain(c.read(s, executed), inputs)
 }
 
-// diverged returns the error of an Act. If discrete actions could not be drawn because the policy's outputs for these
+// explain returns the error of an Act. If discrete actions could not be drawn because the policy's outputs for these
 // inputs are not finite, it returns a DivergedError instead of libtorch's error.
-func (c *Core) diverged(err error, in models.Inputs) error {
+func (c *Collector) explain(err error, in models.Inputs) error {
 	if err == nil || c.spaces.Action.Kind == spaces.Box {
 		return err
 	}
 	s := tensor.NoGrad().On(c.Device).Layers(c.Precision)
 	defer s.Close()
 	if h := c.hiddenOf(layout.Policy); h != nil {
-		in = h.with(in, h.now)
+		in = h.addState(in, h.now)
 	}
 	var d *agents.DivergedError
 	if errors.As(c.read(s, c.Policy.Mode(s, in)), &d) {
@@ -84,11 +83,11 @@ func (c *Core) diverged(err error, in models.Inputs) error {
 	return err
 }
 
-// send returns observations and states as tensors of the device, until the next transfer. Those that Record has sent
-// ahead are there already.
-func (c *Core) send(s *tensor.Scope, in agents.Observation) (obs, state tensor.Tensor, err error) {
+// sendRows returns observations and states as tensors on the device, valid until the next transfer. Rows that Record
+// has sent ahead are there already.
+func (c *Collector) sendRows(s *tensor.Scope, in agents.Observation) (obs, state tensor.Tensor, err error) {
 	sent := c.ahead
-	if !sent.is(c, in) { // rows that Record has sent are checked already
+	if !sent.holds(c.scalers, in) { // rows that Record has sent are checked already
 		if err := cmp.Or(
 			c.CheckFinite("Act", "observations", in.Observations, c.spaces.Observation.Width(), nil),
 			c.CheckFinite("Act", "states", in.States, c.spaces.State.Width(), nil),
@@ -106,14 +105,15 @@ func (c *Core) send(s *tensor.Scope, in agents.Observation) (obs, state tensor.T
 	return obs, state, s.Err()
 }
 
-// draw samples actions, or draws them uniformly in the first random_timesteps, and stores them with their
-// log-probability under the policy. What is executed may differ from what is stored, where a policy clips its actions.
-func (c *Core) draw(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
+// drawActions samples actions, or draws them uniformly in the first random_timesteps. It stores them with their
+// log-probability under the policy. The actions that are executed differ from the stored ones if the policy clips
+// them.
+func (c *Collector) drawActions(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
 	if c.Timestep < int64(c.Config.RandomTimesteps) {
 		actions := tensor.From(s, c.randomActions(), int64(c.numEnvs), int64(c.spaces.Action.Width()))
 		s.Copy(c.Rollout.Row("actions"), actions)
 		if h := c.hiddenOf(layout.Policy); h != nil { // it remembers what it has not acted on, too
-			inputs = h.with(inputs, h.now)
+			inputs = h.addState(inputs, h.now)
 			_, next := c.Policy.(models.RecurrentPolicy).ModeHidden(s, inputs)
 			s.Copy(h.after, next)
 		}
@@ -122,14 +122,15 @@ func (c *Core) draw(s *tensor.Scope, inputs models.Inputs) tensor.Tensor {
 		c.recordDistribution(s, e.Mean, e.StdDev)
 		return actions
 	}
-	a := c.sample(s, inputs)
+	a := c.sampleActions(s, inputs)
 	c.recordDistribution(s, a.Mean, a.StdDev)
 	s.Copy(c.Rollout.Row("actions"), a.Actions)
 	s.Copy(c.Rollout.Row("log_prob"), a.LogProb)
 	return a.Executed
 }
 
-// randomActions draws from the action space, (N, A): uniformly, and where a dimension has no bounds standard normal.
+// randomActions draws actions (N, A) from the action space: uniformly, or from a standard normal distribution in
+// dimensions without bounds.
 func (c *Core) randomActions() []float32 {
 	a := c.spaces.Action
 	out := make([]float32, c.numEnvs*a.Width())
@@ -151,52 +152,17 @@ func (c *Core) randomActions() []float32 {
 	return out
 }
 
-// Inputs standardises raw observations (n, O) and states (n, S; a zero Tensor for none) for the networks. Rows that are
-// kept as bytes become numbers first.
-func (c *Core) Inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Inputs {
-	in := models.Inputs{Observations: c.ObservationScaler.Forward(s, c.obsRows.Float32(s, obs))}
-	if state.T != nil {
-		in.States = c.StateScaler.Forward(s, c.stateRows.Float32(s, state))
-	}
-	return in
-}
-
-// packed reports whether observations or states are kept as bytes.
-func (c *Core) packed() bool { return c.obsRows.Packed() || c.stateRows.Packed() }
-
-// portion is about how many rows with pictures are numbers at once.
-const portion = 256
-
-// Portions calls f for all n rows at once, or, where packed says that they are kept as bytes, for some after the others
-// with a scope of their own, so that only these are numbers in memory.
-func (c *Core) Portions(s *tensor.Scope, packed bool, n int64, f func(s *tensor.Scope, rows memory.Span)) {
-	if !packed {
-		f(s, memory.Span{Len: n})
-		return
-	}
-	own := tensor.NoGrad().On(c.Device).Layers(c.Precision)
-	defer own.Close()
-	for _, span := range memory.Split(n, (n+portion-1)/portion) {
-		f(own, span)
-		if own.Err() != nil {
-			s.Fail(own.Err())
-			return
-		}
-		own.Reset()
-	}
-}
-
 // staged are observations and states in a transfer; without states, or without both, the parts are zero.
 type staged struct{ obs, state tensor.Part }
 
 // stageRows puts observations and states (nil for none) into the transfer.
 func (c *Core) stageRows(obs, state []float32) (rows staged, err error) {
 	if rows.obs, err = c.obsRows.Stage(c.Transfer, obs); err != nil {
-		return rows, fmt.Errorf("%s: observations: %w", strings.ToLower(c.name), err)
+		return rows, c.errorf("observations: %w", err)
 	}
 	if c.spaces.State.Width() > 0 {
 		if rows.state, err = c.stateRows.Stage(c.Transfer, state); err != nil {
-			return rows, fmt.Errorf("%s: states: %w", strings.ToLower(c.name), err)
+			return rows, c.errorf("states: %w", err)
 		}
 	}
 	return rows, nil
@@ -210,13 +176,15 @@ func (r staged) tensors(s *tensor.Scope) (obs, state tensor.Tensor) {
 	return r.obs.Tensor(s), state
 }
 
-// is reports whether these are the rows of an observation, bit for bit, and still in the transfer.
-func (r staged) is(c *Core, in agents.Observation) bool {
-	return r.obs.Valid() && c.obsRows.Same(r.obs, in.Observations) && (!r.state.Valid() || c.stateRows.Same(r.state, in.States))
+// holds reports whether these are the rows of an observation, bit for bit, and still in the transfer.
+func (r staged) holds(c *scalers, in agents.Observation) bool {
+	return r.obs.Valid() && c.obsRows.Same(r.obs, in.Observations) && (!r.state.Valid() ||
+		c.stateRows.Same(r.state, in.States))
 }
 
-// read copies actions to the host. One that is infinite or NaN is a DivergedError: no environment should see it.
-func (c *Core) read(s *tensor.Scope, actions tensor.Tensor) error {
+// read copies actions to the host. It returns a DivergedError if one is infinite or NaN, because no environment
+// should get it.
+func (c *Collector) read(s *tensor.Scope, actions tensor.Tensor) error {
 	if err := s.Err(); err != nil {
 		return err
 	}
@@ -226,16 +194,17 @@ func (c *Core) read(s *tensor.Scope, actions tensor.Tensor) error {
 	for i, a := range c.actions {
 		if math.IsNaN(float64(a)) || math.IsInf(float64(a), 0) {
 			w := c.spaces.Action.Width()
-			return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("action %d of environment %d is %g", i%w, i/w, a)}
+			return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("action %d of environment %d is %g", i%w,
+				i/w, a)}
 		}
 	}
 	return nil
 }
 
-// checkRows returns an error where a batch does not have one row of width values an environment.
+// checkRows returns an error if a batch does not have one row of width values an environment.
 func (c *Core) checkRows(what string, got, width int) error {
 	if want := c.numEnvs * width; got != want {
-		return fmt.Errorf("%s: %s have %d values, want %d (%d environments × %d)", strings.ToLower(c.name), what, got, want,
+		return c.errorf("%s have %d values, want %d (%d environments × %d)", what, got, want,
 			c.numEnvs, width)
 	}
 	return nil

@@ -24,56 +24,79 @@ type Critic struct {
 	Values, Final string
 }
 
-// inUnits turns a critic's outputs into units of reward. The value network itself predicts standardised returns, and
+// Values asks the critics for values of observations.
+type Values struct {
+	*Core
+	// Estimator is Value with the fields of its estimates.
+	Estimator *Critic
+
+	critics []*Critic // Estimator and Options.Critics
+}
+
+func newValues(c *Core, o Options) *Values {
+	v := &Values{Core: c, Estimator: &Critic{Name: layout.Value, Network: o.Value, Values: "values",
+		Final: "final_values"}}
+	v.critics = append([]*Critic{v.Estimator}, o.Critics...)
+	return v
+}
+
+// computed lists the fields of the rollout that every update computes. Among them are the values of critics that are
+// computed for the whole rollout at once.
+func (c *Values) computed() []string {
+	list := []string{"returns", "advantages", "log_prob_before", "importance"}
+	for _, k := range c.critics {
+		if !c.stepwise(k) {
+			list = append(list, k.Values)
+		}
+	}
+	return list
+}
+
+// unscale turns a critic's outputs into units of reward. The value network itself predicts standardised returns, and
 // the value scaler turns them back; other critics are not scaled.
-func (c *Core) inUnits(s *tensor.Scope, k *Critic, out tensor.Tensor) tensor.Tensor {
+func (c *Values) unscale(s *tensor.Scope, k *Critic, out tensor.Tensor) tensor.Tensor {
 	if k != c.Estimator {
 		return out
 	}
 	return c.VScaler.Inverse(s, out)
 }
 
-// estimate returns a critic's values (n, 1), in units of reward, for raw observations (n, O) and states (n, S). hidden
-// (n, H) is the state of the critic's memory before them, where it has one; the memory does not go on.
-func (c *Core) estimate(s *tensor.Scope, k *Critic, obs, state, hidden tensor.Tensor) tensor.Tensor {
+// estimateValues returns a critic's values (n, 1), in units of reward, for raw observations (n, O) and states (n, S).
+// hidden (n, H) is the state of the critic's memory before them, if it has one. The memory does not change.
+func (c *Values) estimateValues(s *tensor.Scope, k *Critic, obs, state, hidden tensor.Tensor) tensor.Tensor {
 	in := c.Inputs(s, obs, state)
 	in.Hidden.State = hidden
-	return c.inUnits(s, k, k.Network.Forward(s, in))
+	return c.unscale(s, k, k.Network.Forward(s, in))
 }
 
-// ValueOf returns the value network's estimates (N, 1), in units of reward, for raw observations (N, O) and states
-// (N, S) that come next in all environments.
-func (c *Core) ValueOf(s *tensor.Scope, obs, state tensor.Tensor) tensor.Tensor {
-	return c.ValuesOf(s, c.Estimator, obs, state)
-}
-
-// ValuesOf is ValueOf for any critic.
-func (c *Core) ValuesOf(s *tensor.Scope, k *Critic, obs, state tensor.Tensor) tensor.Tensor {
+// ValuesOf returns a critic's values (N, 1), in units of reward, for raw observations (N, O) and states (N, S) that come
+// next in all environments.
+func (c *Values) ValuesOf(s *tensor.Scope, k *Critic, obs, state tensor.Tensor) tensor.Tensor {
 	var now tensor.Tensor
 	if h := c.hiddenOf(k.Name); h != nil {
 		now = h.now
 	}
-	return c.estimate(s, k, obs, state, now)
+	return c.estimateValues(s, k, obs, state, now)
 }
 
-// stepwise reports whether the values of a critic are recorded step by step, because its memory goes on or skrl 2.0
-// does so; otherwise FillValues computes all values of the rollout at once, when it is complete.
-func (c *Core) stepwise(k *Critic) bool {
+// stepwise reports whether a critic's values are recorded step by step: the critic has memory, or skrl 2.0 does so.
+// Otherwise FillValues computes all values of a complete rollout at once.
+func (c *Values) stepwise(k *Critic) bool {
 	return c.hiddenOf(k.Name) != nil || c.Config.Skrl() && k == c.Estimator
 }
 
-// recordValues stores the critics' values of the present observations, where they are recorded step by step.
-func (c *Core) recordValues(s *tensor.Scope, in models.Inputs) {
+// recordStep stores the values of the present observations of critics whose values are recorded step by step.
+func (c *Values) recordStep(s *tensor.Scope, in models.Inputs) {
 	for _, k := range c.critics {
 		if !c.stepwise(k) {
 			continue
 		}
 		h := c.hiddenOf(k.Name)
 		if h != nil {
-			in = h.with(in, h.now)
+			in = h.addState(in, h.now)
 		}
 		out, next := models.ForwardHidden(s, k.Network, in)
-		s.Copy(c.Rollout.Row(k.Values), c.inUnits(s, k, out))
+		s.Copy(c.Rollout.Row(k.Values), c.unscale(s, k, out))
 		if h != nil && h.name == k.Name { // the policy has moved a memory that they share
 			s.Copy(h.after, next)
 		}
@@ -81,14 +104,14 @@ func (c *Core) recordValues(s *tensor.Scope, in models.Inputs) {
 }
 
 // estimatesAs21 reports whether advantages are estimated as in skrl 2.1, whose recurrent agents do so as in 2.0.
-func (c *Core) estimatesAs21() bool { return c.Config.Skrl21() && len(c.hiddens) == 0 }
+func (c *Values) estimatesAs21() bool { return c.Config.Skrl21() && len(c.hiddens) == 0 }
 
-// bootstrapValues stores, for the episodes that this step truncated, the value of their last observation: the episode
-// would have gone on, so its future counts as the value network estimates it. skrl adds γ·V to the reward instead: 2.0
-// of the observation before the cut, 2.1 of the next observation.
-func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) {
+// bootstrapValues stores the value of the last observation of each episode that this step truncated, because the
+// episode would have continued. skrl adds γ·V to the reward instead. In 2.0 V is the value of the observation before
+// the cut, in 2.1 of the next observation.
+func (c *Collector) bootstrapValues(s *tensor.Scope, t agents.Transition) {
 	if !c.Config.Skrl() {
-		c.FinalValues(s, c.Estimator)
+		c.FinalValues(s, c.values.Estimator)
 		return
 	}
 	if !c.Config.TimeLimitBootstrap || !slices.Contains(t.Truncated, true) {
@@ -96,23 +119,22 @@ func (c *Core) bootstrapValues(s *tensor.Scope, t agents.Transition) {
 	}
 	r := c.Rollout
 	v := r.Row("values")
-	if c.estimatesAs21() {
+	if c.values.estimatesAs21() {
 		v = c.NextValue(s)
 	}
 	s.AddTo(r.Row("rewards"), s.Mul(v, r.Row("truncated")), c.Config.DiscountFactor)
 }
 
-// FinalValues writes into the field Final of the present step a critic's value of the last observation of each
-// truncated episode, and 0 elsewhere. It asks for Transition.FinalObservations, because NextObservations already show
-// the next episode. Where FinalUnknown says that the last observation is not known, the one that the action was chosen
-// for stands in, one timestep earlier (as in rl_games' value_bootstrap and rsl_rl). An episode that terminated as well
-// has no future, and time_limit_bootstrap off means that none of them has. A critic with memory remembers the episode,
-// and nothing of the next.
-func (c *Core) FinalValues(s *tensor.Scope, k *Critic) {
+// FinalValues writes a critic's value of the last observation of each truncated episode into the field Final of the
+// present step, and 0 elsewhere. It reads Transition.FinalObservations, because NextObservations already belong to
+// the next episode. If FinalUnknown is set, the observation that the action was chosen for replaces the last one (as
+// in rl_games' value_bootstrap and rsl_rl). Episodes that terminated as well get 0, and all do without
+// time_limit_bootstrap. A critic with memory uses its state of the finished episode.
+func (c *Collector) FinalValues(s *tensor.Scope, k *Critic) {
 	s.Fill(c.Rollout.Row(k.Final), 0)
 	if c.delivery.unknown.Valid() {
 		rows := c.delivery.unknown.Tensor(s)
-		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.presentValues(s, k, c.Rollout.Len(), rows))
+		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.values.valuesOfStep(s, k, c.Rollout.Len(), rows))
 	}
 	if c.delivery.cut.Valid() {
 		rows := c.delivery.cut.Tensor(s)
@@ -121,13 +143,13 @@ func (c *Core) FinalValues(s *tensor.Scope, k *Critic) {
 			remembered = s.IndexSelect(h.after, 0, rows)
 		}
 		obs, state := c.delivery.final.tensors(s)
-		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.estimate(s, k, obs, state, remembered))
+		s.IndexCopy(c.Rollout.Row(k.Final), rows, c.values.estimateValues(s, k, obs, state, remembered))
 	}
 }
 
-// presentValues returns a critic's values (n, 1) of the observations for which the actions of step t were chosen. rows
-// are the environments, all of them if it is a zero Tensor.
-func (c *Core) presentValues(s *tensor.Scope, k *Critic, t int, rows tensor.Tensor) tensor.Tensor {
+// valuesOfStep returns a critic's values (n, 1) of the observations for which the actions of step t were chosen. rows
+// are the environments; a zero Tensor stands for all.
+func (c *Values) valuesOfStep(s *tensor.Scope, k *Critic, t int, rows tensor.Tensor) tensor.Tensor {
 	if c.stepwise(k) {
 		return pickRows(s, c.Rollout.At(k.Values, t), rows)
 	}
@@ -135,28 +157,28 @@ func (c *Core) presentValues(s *tensor.Scope, k *Critic, t int, rows tensor.Tens
 	if c.spaces.State.Width() > 0 {
 		state = pickRows(s, c.Rollout.At("states", t), rows)
 	}
-	return c.estimate(s, k, pickRows(s, c.Rollout.At("observations", t), rows), state, tensor.Tensor{})
+	return c.estimateValues(s, k, pickRows(s, c.Rollout.At("observations", t), rows), state, tensor.Tensor{})
 }
 
-// NextValue returns the value of the next observations of the step being recorded, (N, 1), whatever episode they belong
-// to, as skrl asks for it.
-func (c *Core) NextValue(s *tensor.Scope) tensor.Tensor {
+// NextValue returns the values (N, 1) of the next observations of the step being recorded, as skrl computes them:
+// whatever episode they belong to.
+func (c *Collector) NextValue(s *tensor.Scope) tensor.Tensor {
 	var remembered tensor.Tensor
 	if h := c.hiddenOf(layout.Value); h != nil {
 		remembered = s.Mul(h.after, s.ScalarSub(1, s.Max(c.Rollout.Row("terminated"), c.Rollout.Row("truncated"))))
 	}
 	obs, state := c.delivery.next.tensors(s)
-	return c.estimate(s, c.Estimator, obs, state, remembered)
+	return c.values.estimateValues(s, c.values.Estimator, obs, state, remembered)
 }
 
-// FillValues computes a critic's values of every observation of the rollout into its field Values (T, N, 1), in units
-// of reward, in one pass, pictures in portions, unless they are recorded step by step. Parameters and scalers are still
-// those that collected the rollout, so the result is what it would have been step by step.
-func (c *Core) FillValues(s *tensor.Scope, k *Critic) {
+// FillValues computes a critic's values of every observation of the rollout, in units of reward, into its field
+// Values (T, N, 1). It does nothing if the values are recorded step by step. Parameters and scalers are still those
+// that collected the rollout, so the values equal those computed step by step.
+func (c *Values) FillValues(s *tensor.Scope, k *Critic) {
 	if c.stepwise(k) {
 		return
 	}
-	all := int64(c.Rollout.Steps() * c.Rollout.Envs())
+	all := c.rows()
 	c.Portions(s, c.packed(), all, func(s *tensor.Scope, rows memory.Span) {
 		cut := func(field string) tensor.Tensor {
 			if rows.Len == all {
@@ -168,7 +190,7 @@ func (c *Core) FillValues(s *tensor.Scope, k *Critic) {
 		if c.spaces.State.Width() > 0 {
 			state = cut("states")
 		}
-		s.Copy(cut(k.Values), c.estimate(s, k, cut("observations"), state, tensor.Tensor{}))
+		s.Copy(cut(k.Values), c.estimateValues(s, k, cut("observations"), state, tensor.Tensor{}))
 	})
 }
 
@@ -188,7 +210,7 @@ type Masks struct {
 //
 // The estimate of one episode never runs on into the next one (Chain 0 at both kinds of ends). In skrl it does so at
 // truncations: always in 2.0, without time_limit_bootstrap in 2.1, which has added their value to the reward otherwise.
-func (c *Core) NextValues(s *tensor.Scope, k *Critic) Masks {
+func (c *Values) NextValues(s *tensor.Scope, k *Critic) Masks {
 	t, n := int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
 	last := s.Reshape(c.ValuesOf(s, k, c.nextObs, c.nextState), 1, n, 1)
 	next := last
@@ -198,23 +220,9 @@ func (c *Core) NextValues(s *tensor.Scope, k *Critic) Masks {
 	return c.Masks(s, k, next)
 }
 
-// NextRows returns the observations (T·N, O) and states (T·N, S; a zero Tensor for none) that followed each step of
-// the rollout. After the end of an episode they belong to the next episode.
-func (c *Core) NextRows(s *tensor.Scope) (obs, state tensor.Tensor) {
-	n := int64(c.Rollout.Envs())
-	follow := func(field string, last tensor.Tensor) tensor.Tensor {
-		rows := c.Rollout.Rows(field)
-		return s.Cat(0, s.Narrow(rows, 0, n, int64(c.Rollout.Steps()-1)*n), last)
-	}
-	if c.spaces.State.Width() > 0 {
-		state = follow("states", c.nextState)
-	}
-	return follow("observations", c.nextObs), state
-}
-
-// Masks computes the masks of [Core.NextValues] for given values next (T, N, 1). They are the values of what followed
+// Masks computes the masks of [Values.NextValues] for given values next (T, N, 1). They are the values of what followed
 // each step, even if that belongs to the next episode.
-func (c *Core) Masks(s *tensor.Scope, k *Critic, next tensor.Tensor) Masks {
+func (c *Values) Masks(s *tensor.Scope, k *Critic, next tensor.Tensor) Masks {
 	r := c.Rollout
 	terminated, truncated := r.Tensor("terminated"), r.Tensor("truncated")
 	alive := s.ScalarSub(1, terminated)
@@ -233,28 +241,11 @@ func (c *Core) Masks(s *tensor.Scope, k *Critic, next tensor.Tensor) Masks {
 	return m
 }
 
-// normalise returns (A − mean(A)) / (std(A) + 1e-8), with the mean and the unbiased standard deviation of the rows of,
-// where advantage_normalization is over, "rollout" or "minibatch"; otherwise a itself. One row has no deviation, and a
-// stays as it is.
-func (c *Core) normalise(s *tensor.Scope, a, of tensor.Tensor, over string) tensor.Tensor {
-	if c.Config.AdvantageNormalization != over || s.Err() != nil {
-		return a
-	}
-	if c.together() {
-		mean, std := c.deviation(s, of)
-		return s.Div(s.Sub(a, mean), s.AddScalar(std, 1e-8))
-	}
-	if tensor.Numel(of) == 1 {
-		return a
-	}
-	return s.Div(s.Sub(a, s.Mean(of)), s.AddScalar(s.Std(of), 1e-8))
-}
-
 // StoreTargets stores the targets of the value loss and the advantages, all (T, N, 1); the advantages are normalised
-// here where advantage_normalization is "rollout". The value network predicts standardised returns, so values and
+// here if advantage_normalization is "rollout". The value network predicts standardised returns, so values and
 // returns are standardised after the value scaler has learned from the returns. skrl's scaler learns from the old
 // values first, normalises those, and only then sees the returns.
-func (c *Core) StoreTargets(s *tensor.Scope, returns, advantages tensor.Tensor) {
+func (c *Values) StoreTargets(s *tensor.Scope, returns, advantages tensor.Tensor) {
 	r := c.Rollout
 	values := r.Tensor("values")
 	if c.Config.Skrl() {

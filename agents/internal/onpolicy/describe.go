@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/infer"
@@ -17,8 +16,8 @@ import (
 )
 
 // Architectures returns the architectures of the networks that have one, by network.
-func (c *Core) Architectures() map[string]models.Architecture {
-	out := map[string]models.Architecture{}
+func (c *State) Architectures() map[string]description.Architecture {
+	out := map[string]description.Architecture{}
 	for _, n := range c.networks {
 		if a, ok := models.ArchitectureOf(n.Network); ok {
 			out[n.Name] = a
@@ -27,8 +26,8 @@ func (c *Core) Architectures() map[string]models.Architecture {
 	return out
 }
 
-// architectureValues returns them as snapshots hold them, nil where no network has one.
-func (c *Core) architectureValues() map[string]any {
+// architectureValues returns them as snapshots hold them, nil if no network has one.
+func (c *State) architectureValues() map[string]any {
 	all := c.Architectures()
 	if len(all) == 0 {
 		return nil
@@ -42,7 +41,7 @@ func (c *Core) architectureValues() map[string]any {
 
 // checkChoices refuses a scaler in front of a network that reads indices: choices that are encoded one-hot must not be
 // scaled.
-func (c *Core) checkChoices() error {
+func (c *State) checkChoices() error {
 	all := c.Architectures()
 	for _, name := range []string{"policy", "value", "style_value"} { // the discriminator reads a Box
 		a := all[name]
@@ -50,9 +49,9 @@ func (c *Core) checkChoices() error {
 		if name != "policy" && c.spaces.State.Width() > 0 {
 			key, scaled = "state_preprocessor", c.StateScaler != nil
 		}
-		if i := slices.IndexFunc(a.Parts, func(p models.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled {
-			return fmt.Errorf("%s: %q scales the choices that the %s network reads one-hot (%q); leave it empty",
-				strings.ToLower(c.name), key, name, a.Parts[i].Name)
+		if i := slices.IndexFunc(a.Parts, func(p description.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled {
+			return c.errorf("%q scales the choices that the %s network reads one-hot (%q); leave it empty", key, name,
+				a.Parts[i].Name)
 		}
 	}
 	if c.ObservationScaler == nil {
@@ -72,13 +71,13 @@ func (c *Core) checkChoices() error {
 }
 
 // scalesChoices is the error of a scaler in front of a network that reads choices.
-func (c *Core) scalesChoices(network string) error {
-	return fmt.Errorf("%s: \"observation_preprocessor\" scales the choices that the %s network reads one-hot; leave it empty", strings.ToLower(c.name), network)
+func (c *State) scalesChoices(network string) error {
+	return c.errorf("\"observation_preprocessor\" scales the choices that the %s network reads one-hot; leave it empty", network)
 }
 
 // readsChoices reports whether a network encodes columns of its input rows one-hot, by following what its steps read.
 func readsChoices(n description.Network) bool {
-	// Result 0 is the input; a result is of the rows where its step only cuts columns out of them or joins such columns.
+	// Result 0 is the input; a result is of the rows if its step only cuts columns out of them or joins such columns.
 	rows := map[int]bool{0: true}
 	for i, s := range n.Steps {
 		read := slices.ContainsFunc(n.Sources(i), func(j int) bool { return rows[j] })
@@ -95,11 +94,11 @@ func readsChoices(n description.Network) bool {
 // policyValues returns the policy's description as snapshots hold it (package infer acts by it without libtorch), or
 // the reason why there is none. The first description is checked against what the policy computes, because a model that
 // embeds another inherits its Describe and may compute something else.
-func (c *Core) policyValues(snap *checkpoint.Snapshot) map[string]any {
+func (c *State) policyValues(snap *checkpoint.Snapshot) map[string]any {
 	if c.described == nil {
 		d, err := c.describe()
 		if err == nil {
-			err = c.agrees(d, snap)
+			err = c.checkDescription(d, snap)
 		}
 		if err != nil { // ask again next time: the parameters may have diverged, and come back
 			return description.Undescribed(err)
@@ -110,10 +109,12 @@ func (c *Core) policyValues(snap *checkpoint.Snapshot) map[string]any {
 }
 
 // describe returns the policy's own description with what the agent adds: spaces and the scaler of observations.
-func (c *Core) describe() (description.Policy, error) {
+func (c *State) describe() (description.Policy, error) {
 	p, ok := c.Policy.(models.DescribedPolicy)
 	if !ok {
-		return description.Policy{}, fmt.Errorf("the policy %T does not say what it computes; give it the method Describe of models.DescribedPolicy", c.Policy)
+		return description.Policy{},
+			fmt.Errorf("the policy %T does not say what it computes; give it the method Describe of "+
+				"models.DescribedPolicy", c.Policy)
 	}
 	d, err := p.Describe()
 	if err != nil {
@@ -131,9 +132,9 @@ func (c *Core) describe() (description.Policy, error) {
 	return d, d.Validate()
 }
 
-// agrees compares the actions of the described policy with the agent's on a few random observations, which are the
-// steps of one episode to policies with memory.
-func (c *Core) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
+// checkDescription compares the actions of the described policy with the agent's on a few random observations, which
+// are the steps of one episode to policies with memory.
+func (c *State) checkDescription(d description.Policy, snap *checkpoint.Snapshot) error {
 	p, err := infer.New(d, snap)
 	if err != nil {
 		return err
@@ -141,7 +142,8 @@ func (c *Core) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
 	const rows = 8
 	rng := rand.New(rand.NewPCG(1, pcgStream)) // none of the agent's sequences
 	w, a := c.spaces.Observation.Width(), c.spaces.Action.Width()
-	observations, actions, outputs := make([]float32, rows*w), make([]float32, rows*a), make([]float32, d.Action.Outputs())
+	observations, actions, outputs := make([]float32, rows*w), make([]float32, rows*a), make([]float32,
+		d.Action.Outputs())
 	c.spaces.Observation.Sample(rng, observations)
 	s := tensor.NoGrad().On(c.Device)
 	defer s.Close()
@@ -160,7 +162,8 @@ func (c *Core) agrees(d description.Policy, snap *checkpoint.Snapshot) error {
 			return err
 		}
 		if !same(d, action, actions[i*a:(i+1)*a], outputs) {
-			return fmt.Errorf("the policy does not compute what it says of itself: %v where it says %v; give %T a method Describe of its own", actions[i*a:(i+1)*a], action, c.Policy)
+			return fmt.Errorf("the policy does not compute what it says of itself: %v where it says %v; give %T a "+
+				"method Describe of its own", actions[i*a:(i+1)*a], action, c.Policy)
 		}
 	}
 	return nil

@@ -48,15 +48,9 @@ func (t *Tracker) Drain(f func(tag string, value float64)) {
 	clear(t.count)
 }
 
-// Tracked calls f for every value tracked since the last call, by tag in sorted order, and forgets them.
-func (c *Core) Tracked(f func(tag string, value float64)) { c.Figures.Drain(f) }
-
-// Noted implements [agents.Noter].
-func (c *Core) Noted(f func(note string)) { c.Figures.Notes(f) }
-
 // NoteStdDev keeps the mean standard deviation of a continuous policy's actions, for Conclude. It stays on the device
 // until then.
-func (c *Core) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
+func (c *Learner) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
 	if e.StdDev.T != nil && s.Err() == nil {
 		c.hasStdDev = true
 		s.Copy(c.stdDev, s.Mean(e.StdDev))
@@ -64,11 +58,11 @@ func (c *Core) NoteStdDev(s *tensor.Scope, e models.Evaluation) {
 }
 
 // Conclude ends the learning of an update. The observation scalers learn, and one read from the device brings all
-// figures and the scalers' statistics (see checkStatistics). Conclude tracks the figures: the means of the meter, the
+// figures and the scalers' statistics (see outlierCheck). Conclude tracks the figures: the means of the meter, the
 // scalars in more, the standard deviation, and the learning rate. A mean is its sum divided by count (0: by the
 // number of minibatches). Conclude returns a DivergedError if a mean or the sum of all parameters is not finite: one
 // operation shows whether any parameter is infinite or NaN.
-func (c *Core) Conclude(s *tensor.Scope, m *Meter, count int, more map[string]tensor.Tensor) error {
+func (c *Learner) Conclude(s *tensor.Scope, m *Meter, count int, more map[string]tensor.Tensor) error {
 	c.learnScales(s)
 	names := slices.Sorted(maps.Keys(more))
 	scalars := []tensor.Tensor{s.Sum(c.Flat.Values)}
@@ -84,12 +78,12 @@ func (c *Core) Conclude(s *tensor.Scope, m *Meter, count int, more map[string]te
 			scalars = append(scalars, s.Select(c.flags, 0, int64(r)))
 		}
 	}
-	x, err := m.read(s, c.statistics(), scalars...)
+	x, err := m.read(s, slices.Concat(c.allStatistics(), c.undo.statistics), scalars...)
 	if err != nil {
 		return err
 	}
 	x, statistics := x[:len(m.names)+len(scalars)], x[len(m.names)+len(scalars):]
-	if err := c.blame(x[len(m.names)+flags:]); err != nil {
+	if err := c.checkFlags(x[len(m.names)+flags:]); err != nil {
 		return err
 	}
 	means, err := m.means(c.name, count, x)
@@ -100,10 +94,12 @@ func (c *Core) Conclude(s *tensor.Scope, m *Meter, count int, more map[string]te
 	if sum := x[0]; math.IsNaN(sum) || math.IsInf(sum, 0) {
 		return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the sum of all parameters is %g", sum)}
 	}
-	if err := c.checkStatistics(statistics); err != nil {
+	if err := c.outliers.check(statistics[:len(statistics)/2], statistics[len(statistics)/2:],
+		c.undo.rewards); err != nil {
 		return err
 	}
-	off := map[string]bool{"Loss / Entropy loss": c.Config.EntropyLossScale == 0, "Loss / Bounds loss": c.Config.BoundsLossScale == 0}
+	off := map[string]bool{"Loss / Entropy loss": c.Config.EntropyLossScale == 0,
+		"Loss / Bounds loss": c.Config.BoundsLossScale == 0}
 	for tag, mean := range means {
 		if !off[tag] {
 			c.Figures.Add(tag, mean)
@@ -126,15 +122,29 @@ type Meter struct {
 	last   int
 }
 
-// NewMeter returns a meter of the named scalars in scope s.
-func NewMeter(s *tensor.Scope, names ...string) *Meter {
-	return &Meter{names: names, sum: s.Full(tensor.Float64, 0, int64(len(names))), before: make([]float64, len(names))}
+// Figure is a scalar of a minibatch and the tag that it is tracked by.
+type Figure struct {
+	Tag   string
+	Value *tensor.Tensor
 }
 
-// Add adds one minibatch's scalars, in the order of the names.
-func (m *Meter) Add(s *tensor.Scope, values ...tensor.Tensor) {
-	if len(values) != len(m.names) {
-		panic(fmt.Sprintf("onpolicy: %d values for %d meters", len(values), len(m.names)))
+// NewFigure returns the figure of a scalar that may still be computed.
+func NewFigure(tag string, value *tensor.Tensor) Figure { return Figure{tag, value} }
+
+// NewMeter returns a meter of the given figures in scope s. Their values are not read.
+func NewMeter(s *tensor.Scope, figures []Figure) *Meter {
+	m := &Meter{sum: s.Full(tensor.Float64, 0, int64(len(figures))), before: make([]float64, len(figures))}
+	for _, f := range figures {
+		m.names = append(m.names, f.Tag)
+	}
+	return m
+}
+
+// Add adds one minibatch's figures, in the order that NewMeter was given.
+func (m *Meter) Add(s *tensor.Scope, figures []Figure) {
+	values := make([]tensor.Tensor, len(m.names))
+	for i, f := range figures {
+		values[i] = *f.Value
 	}
 	s.Tally(m.sum, values...)
 	m.count++
@@ -178,7 +188,8 @@ func (m *Meter) means(agent string, count int, sums []float64) (map[string]float
 	for i, name := range m.names {
 		x := sums[i]
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return nil, &agents.DivergedError{Agent: agent, Detail: fmt.Sprintf("%s is %g after %d minibatches", name, x, m.count)}
+			return nil, &agents.DivergedError{Agent: agent, Detail: fmt.Sprintf("%s is %g after %d minibatches", name,
+				x, m.count)}
 		}
 		out[name] = x / float64(count)
 	}

@@ -2,9 +2,7 @@ package onpolicy
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/number"
@@ -13,24 +11,18 @@ import (
 // Act and Record refuse NaN and infinities before anything learns from them. They would stay in the running
 // statistics, and the NaN that networks then compute would look like divergence.
 
-// checks is the state of the checks of values.
+// checks refuses transitions.
 type checks struct {
-	unread []bool          // (N), the rows of final observations that nothing reads
-	noted  map[column]bool // the columns whose outliers have been reported
-}
-
-// column is a column of a field of the rollout.
-type column struct {
-	field string
-	index int
+	*Core
+	unread []bool // (N), the rows of final observations that nothing reads
 }
 
 // CheckFinite returns an error if rows, one row of width values per environment, hold a NaN or an infinity. The error
 // names the method call and what, the kind of rows. Rows whose skip is true are not checked.
 func (c *Core) CheckFinite(call, what string, rows []float32, width int, skip []bool) error {
 	if err := number.CheckRows(rows, width, skip); err != nil {
-		return fmt.Errorf("%s: %s at timestep %d: %s: %w; the agent is unchanged: repair what the environment returns",
-			strings.ToLower(c.name), call, c.Timestep, what, err)
+		return c.errorf("%s at timestep %d: %s: %w; the agent is unchanged: repair what the environment returns",
+			call, c.Timestep, what, err)
 	}
 	return nil
 }
@@ -47,12 +39,12 @@ func (c *Core) Unused(t agents.Transition) []bool {
 // checkValues refuses a transition with NaN or infinities. All next observations must be finite, because the next Act
 // reads them. Final observations are checked if the episode ended and its last observation is known. A reward is
 // checked unless the environment only reset in this step.
-func (c *Core) checkValues(t agents.Transition) error {
+func (c *checks) checkValues(t agents.Transition) error {
 	unused := c.Unused(t)
 	for i, r := range t.Rewards {
 		if r-r != 0 && (unused == nil || !unused[i] || t.Terminated[i] || t.Truncated[i]) {
-			return fmt.Errorf("%s: Record at timestep %d: the reward of environment %d is %g; it must be finite; "+
-				"the agent is unchanged: repair what the environment returns", strings.ToLower(c.name), c.Timestep, i, r)
+			return c.errorf("Record at timestep %d: the reward of environment %d is %g; it must be finite; "+
+				"the agent is unchanged: repair what the environment returns", c.Timestep, i, r)
 		}
 	}
 	o, w := c.spaces.Observation.Width(), c.spaces.State.Width()
@@ -63,10 +55,39 @@ func (c *Core) checkValues(t agents.Transition) error {
 	if len(t.FinalObservations) != len(t.NextObservations) || len(t.FinalStates) != len(t.NextStates) {
 		return nil // if a setting needs them, stageFinal refuses them
 	}
-	unread := c.checks.unread
+	unread := c.unread
 	for i := range unread {
 		unread[i] = !t.Terminated[i] && !t.Truncated[i] || t.FinalUnknown != nil && t.FinalUnknown[i]
 	}
 	return cmp.Or(c.CheckFinite("Record", "final observations", t.FinalObservations, o, unread),
 		c.CheckFinite("Record", "final states", t.FinalStates, w, unread))
+}
+
+// checkMarks refuses marks of a wrong number of environments.
+func (c *checks) checkMarks(t agents.Transition) error {
+	for _, m := range []struct {
+		name  string
+		marks []bool
+	}{{"FinalUnknown", t.FinalUnknown}, {"Invalid", t.Invalid}} {
+		if m.marks != nil && len(m.marks) != c.numEnvs {
+			return c.errorf("Transition.%s has %d values, want %d (one an environment), or nil for none", m.name,
+				len(m.marks), c.numEnvs)
+		}
+	}
+	return nil
+}
+
+// checkTransition refuses a wrong number of rows, NaN and infinities.
+func (c *checks) checkTransition(t agents.Transition) error {
+	if err := cmp.Or(
+		c.checkRows("rewards", len(t.Rewards), 1),
+		c.checkRows("terminated flags", len(t.Terminated), 1),
+		c.checkRows("truncated flags", len(t.Truncated), 1),
+		c.checkRows("next observations", len(t.NextObservations), c.spaces.Observation.Width()),
+		c.checkRows("next states", len(t.NextStates), c.spaces.State.Width()),
+		c.checkMarks(t),
+	); err != nil {
+		return err
+	}
+	return c.checkValues(t)
 }

@@ -2,9 +2,7 @@ package onpolicy
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/internal/devicename"
 	"github.com/gorl-dev/gorl/memory"
@@ -12,18 +10,17 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// With cuda_graphs the host does not launch every kernel of every minibatch. In each update the first minibatch is made as
-// usual, the second is recorded, and the others of the same size are replays of it, one launch each. Before a replay the
-// numbers of the minibatch's rows are copied to where the graph reads them, and what an optimizer step depends on is put
-// on the device (tensor.Optimizer.Advance). Whatever else changes from update to update (the length
+// With cuda_graphs the host does not launch every kernel of every minibatch. In each update the first minibatch is
+// made as usual, the second is recorded, and the others of the same size are replays of it, one launch each. Before a
+// replay the numbers of the minibatch's rows are copied to where the graph reads them, and what an optimizer step
+// depends on is put on the device (tensor.Optimizer.Advance). Whatever else changes from update to update (the length
 // of a replay buffer, settings that a population changes) is the same within one.
 //
-// On the CPU minibatches of small networks are always replayed so: it spares them libtorch's tensors and autograd, and changes
-// no bit. Where something cannot be recorded, the agent goes on without.
+// On the CPU minibatches of small networks are always replayed so: it spares them libtorch's tensors and autograd,
+// and changes no bit. Where something cannot be recorded, the agent goes on without.
 
-// graphs are an agent's graphs: one for each size of its minibatches, of which an update has two at most where they do not
-// divide its rows. They live as long as the agent, with the memory of their minibatches, and what they have recorded as
-// long as an update.
+// graphs are an agent's graphs, one for each size of its minibatches. An update has at most two sizes. graphs live as
+// long as the agent, with the memory of their minibatches. What they have recorded lives as long as an update.
 type graphs struct {
 	list  []*recorded
 	scope *tensor.Scope // owns their row numbers
@@ -33,7 +30,7 @@ type graphs struct {
 // recorded is the graph of the minibatches of one size.
 type recorded struct {
 	graph    *tensor.Graph
-	size     int64         // of the minibatches, 0 where no minibatch of this update has taken the graph
+	size     int64         // of the minibatches, 0 if no minibatch of this update has taken the graph
 	order    tensor.Tensor // (size) int64, which rows of the rollout the minibatch has
 	rows     *tensor.Scope // owns the minibatch, and learning what is computed of it
 	learning *tensor.Scope
@@ -41,35 +38,36 @@ type recorded struct {
 	warm     bool
 }
 
-// newGraphs makes the agent's graphs. It has none on a device without the setting, and where no minibatch can be recorded,
-// because memories make minibatches of whole sequences, a float16 step asks whether gradients are finite, several ranks
-// add them up, or skrl's scalers learn from each. Nor has it on the CPU with a network of a kind of the user's own, whose code
-// may do more than a replay would.
-func (c *Core) newGraphs() error {
+// newGraphs makes the agent's graphs. On a device they need the setting cuda_graphs. There are none if no minibatch
+// can be recorded: memories need whole sequences, a float16 step asks whether gradients are finite, several ranks add
+// gradients up, and skrl's scalers learn from each minibatch. On the CPU there are none for a network type of the
+// user, whose code may do more than a replay.
+func (c *Learner) newGraphs() error {
 	on := c.Config.CUDAGraphs || devicename.Graphs
 	if c.Device.IsCPU() {
-		on = !devicename.Eager && !slices.ContainsFunc(c.networks, func(n NamedNetwork) bool { return !models.Own(n.Network) })
+		on = !devicename.Eager && !slices.ContainsFunc(c.networks,
+			func(n NamedNetwork) bool { return !models.Own(n.Network) })
 	}
 	if !on || len(c.hiddens) > 0 || c.gradients != nil || c.Group.Several() || c.Config.Skrl() {
 		return nil
 	}
 	c.graphs = &graphs{scope: tensor.NoGrad().On(c.Device)}
 	if _, err := c.graphs.add(c); err != nil {
-		return fmt.Errorf("%s: \"cuda_graphs\" is true: %w; set it to false", strings.ToLower(c.name), err)
+		return c.errorf("\"cuda_graphs\" is true: %w; set it to false", err)
 	}
 	return nil
 }
 
-// usable reports whether minibatches are recorded in this update: not where kl_threshold reads how far each has moved
-// before its step, where the algorithm says that they differ, or where one turned out not to be recordable.
-func (g *graphs) usable(c *Core) bool {
-	return g != nil && !g.off && c.Config.KLThreshold <= 0 && !c.Differ
+// usable reports whether minibatches are replayed in this update. They are not if kl_threshold reads the divergence
+// before each step, if NoReplays is set, or if a minibatch could not be recorded.
+func (g *graphs) usable(c *Learner) bool {
+	return g != nil && !g.off && c.Config.KLThreshold <= 0 && !c.NoReplays
 }
 
-// pass is Learn by graphs. s owns the order of the rows.
-func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Core, epoch int, meter *Meter, learn Minibatch,
-	extra []string) error {
-	order, _ := c.pick(s, epoch)
+// runPass is Learn by graphs. s owns the order of the rows.
+func (g *graphs) runPass(ctx context.Context, s *tensor.Scope, c *Learner, epoch int, meter *Meter,
+	learn Minibatch) error {
+	order, _ := c.orderRows(s, epoch)
 	if err := s.Err(); err != nil {
 		return err
 	}
@@ -78,7 +76,7 @@ func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Core, epoch int, 
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		r, err := g.of(c, span.Len)
+		r, err := g.graphFor(c, span.Len)
 		if err != nil {
 			return err
 		}
@@ -89,9 +87,9 @@ func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Core, epoch int, 
 		if err := s.Err(); err != nil {
 			return err
 		}
-		moved, err := r.run(c, i, meter, learn, extra)
+		moved, err := r.runMinibatch(c, i, meter, learn)
 		if err != nil && !c.Device.IsCPU() {
-			err = fmt.Errorf("%s: a minibatch with \"cuda_graphs\", which can be set to false: %w", strings.ToLower(c.name), err)
+			err = c.errorf("a minibatch with \"cuda_graphs\", which can be set to false: %w", err)
 		}
 		if err != nil {
 			return err
@@ -103,11 +101,11 @@ func (g *graphs) pass(ctx context.Context, s *tensor.Scope, c *Core, epoch int, 
 	return s.Err()
 }
 
-// run makes a minibatch of the rows that order has: the first as usual, the second by recording it and replaying that,
-// and the others by further replays.
-func (r *recorded) run(c *Core, index int, meter *Meter, learn Minibatch, extra []string) (moved tensor.Tensor, err error) {
+// runMinibatch makes a minibatch of the rows in order. It computes the first as usual, records and replays the
+// second, and replays the others.
+func (r *recorded) runMinibatch(c *Learner, index int, meter *Meter, learn Minibatch) (moved tensor.Tensor, err error) {
 	whole := func() (err error) {
-		moved, _, err = learn(r.learning, c.gathered(r.rows, r.order, index, extra), meter)
+		moved, _, err = learn(r.learning, c.gatherBatch(r.rows, r.order, index), meter)
 		r.learning.Fail(r.rows.Err())
 		return err
 	}
@@ -137,17 +135,17 @@ func (r *recorded) run(c *Core, index int, meter *Meter, learn Minibatch, extra 
 	return moved, r.graph.Replay()
 }
 
-// gathered returns the minibatch of the rows of the rollout that order lists.
-func (c *Core) gathered(s *tensor.Scope, order tensor.Tensor, index int, extra []string) Batch {
-	b := c.batch(s, func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) }, extra)
+// gatherBatch returns the minibatch of the rows of the rollout that order lists.
+func (c *Batches) gatherBatch(s *tensor.Scope, order tensor.Tensor, index int) Batch {
+	b := c.batch(s, func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) })
 	b.Index, b.Rows, b.order = index, tensor.Size(order, 0), order
 	b.Inputs = c.Inputs(s, b.Inputs.Observations, b.Inputs.States)
-	b.Advantages = c.weighed(s, b)
+	b.Advantages = c.weighAdvantages(s, b)
 	return b
 }
 
-// of returns the graph of the minibatches of a size in this update.
-func (g *graphs) of(c *Core, size int64) (r *recorded, err error) {
+// graphFor returns the graph of the minibatches of a size in this update.
+func (g *graphs) graphFor(c *Learner, size int64) (r *recorded, err error) {
 	for _, x := range g.list {
 		if x.size == size {
 			return x, nil
@@ -166,18 +164,19 @@ func (g *graphs) of(c *Core, size int64) (r *recorded, err error) {
 }
 
 // add adds a graph.
-func (g *graphs) add(c *Core) (*recorded, error) {
+func (g *graphs) add(c *Learner) (*recorded, error) {
 	graph, err := tensor.NewGraph(c.Device, c.Gen)
 	if err != nil {
 		return nil, err
 	}
-	r := &recorded{graph: graph, rows: tensor.NoGrad().On(c.Device), learning: tensor.NewScope().On(c.Device).Layers(c.Precision)}
+	r := &recorded{graph: graph, rows: tensor.NoGrad().On(c.Device),
+		learning: tensor.NewScope().On(c.Device).Layers(c.Precision)}
 	g.list = append(g.list, r)
 	return r, nil
 }
 
-// forget ends an update: what has been recorded is dropped, and the tensors of its minibatches are released.
-func (g *graphs) forget() (err error) {
+// drop ends an update: it drops what has been recorded and releases the tensors of the minibatches.
+func (g *graphs) drop() (err error) {
 	if g == nil {
 		return nil
 	}

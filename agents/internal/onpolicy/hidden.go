@@ -2,8 +2,6 @@ package onpolicy
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
@@ -11,8 +9,25 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Networks with memory (models.Recurrent) read, beside a row, the state that they made of the rows before. This file
-// keeps these states while acting, and stores those from which the update begins its sequences (sequences.go).
+// Networks with memory (models.Recurrent) read a row and the state that they made of the rows before. This file keeps
+// the states while acting, and stores those from which an update begins its sequences (sequences.go).
+
+// memories are the memories of an agent's networks.
+type memories struct {
+	hiddens   []*hidden
+	joined    bool          // policy and value network share a trunk
+	steps     int           // T
+	length    int           // L, the number of steps of a sequence
+	envs      int           // N, 0 before Bind
+	firstRows tensor.Tensor // the rows with which the rollout's sequences begin
+	stepRows  tensor.Tensor // (L, 1), how far behind them the sequences' steps are
+}
+
+// countBegun returns how many sequences of each environment n steps of a rollout have begun.
+func (m *memories) countBegun(n int) int { return (n + m.length - 1) / m.length }
+
+// countSequences returns how many sequences a rollout has.
+func (m *memories) countSequences() int { return m.steps / m.length * m.envs }
 
 // hidden is the memory of one network: a row of its state an environment.
 type hidden struct {
@@ -27,11 +42,11 @@ type hidden struct {
 	starts []tensor.Tensor
 }
 
-// remember finds the networks that have memory. A policy and a value network on one trunk have one between them. Only
-// the policy and the critics may have it: a discriminator judges rows by themselves.
-func (c *Core) remember() error {
+// findMemories finds the networks that have memory. A policy and a value network on one trunk share one. Only the
+// policy and the critics may have memory, because a discriminator judges rows one by one.
+func (c *Core) findMemories(list []*Critic) error {
 	critics := map[string]bool{}
-	for _, k := range c.critics {
+	for _, k := range list {
 		critics[k.Name] = true
 	}
 	for _, n := range c.networks {
@@ -39,14 +54,12 @@ func (c *Core) remember() error {
 		switch {
 		case size == 0:
 		case n.Name != layout.Policy && !critics[n.Name]:
-			return fmt.Errorf("%s: the %s network keeps a state from row to row, "+
-				"and is shown rows in any order; give its recurrent layers \"frames\"",
-				strings.ToLower(c.name), n.Name)
+			return c.errorf("the %s network keeps a state from row to row, "+
+				"and is shown rows in any order; give its recurrent layers \"frames\"", n.Name)
 		case n.Name == layout.Value && c.joined:
 		default:
 			if _, ok := n.Network.(models.RecurrentPolicy); n.Name == layout.Policy && !ok {
-				return fmt.Errorf("%s: the policy %T has a HiddenSize, but is no models.RecurrentPolicy",
-					strings.ToLower(c.name), n.Network)
+				return c.errorf("the policy %T has a HiddenSize, but is no models.RecurrentPolicy", n.Network)
 			}
 			c.hiddens = append(c.hiddens, &hidden{name: n.Name, size: int64(size)})
 		}
@@ -54,8 +67,8 @@ func (c *Core) remember() error {
 	return nil
 }
 
-// hiddenOf is the memory that a network reads, nil where it has none.
-func (c *Core) hiddenOf(network string) *hidden {
+// hiddenOf returns the memory that a network reads, or nil if it has none.
+func (c *memories) hiddenOf(network string) *hidden {
 	if network == layout.Value && c.joined {
 		network = layout.Policy
 	}
@@ -68,7 +81,7 @@ func (c *Core) hiddenOf(network string) *hidden {
 }
 
 // HiddenSizes returns the widths of the networks' states, by network; those without memory are left out.
-func (c *Core) HiddenSizes() map[string]int {
+func (c *memories) HiddenSizes() map[string]int {
 	sizes := map[string]int{}
 	for _, h := range c.hiddens {
 		sizes[h.name] = int(h.size)
@@ -76,10 +89,11 @@ func (c *Core) HiddenSizes() map[string]int {
 	return sizes
 }
 
-// allocateHidden makes the states, which begin as zeros, and the rows with which the sequences begin: sequence
-// q = i·N + e is the i-th of environment e.
+// allocateHidden makes the states, which start as zeros, and the first rows of the sequences. Sequence q = i·N + e is
+// the i-th one of environment e.
 func (c *Core) allocateHidden() {
-	n, l := int64(c.numEnvs), int64(c.sequence())
+	c.memories.envs = c.numEnvs
+	n, l := int64(c.numEnvs), int64(c.length)
 	for _, h := range c.hiddens {
 		for _, x := range []*tensor.Tensor{&h.now, &h.after, &h.evaluation} {
 			*x = c.resident.Zeros(n, h.size)
@@ -93,7 +107,7 @@ func (c *Core) allocateHidden() {
 		}
 	}
 	if len(c.hiddens) > 0 {
-		first := make([]int64, c.sequences())
+		first := make([]int64, c.countSequences())
 		for q := range first {
 			first[q] = int64(q)/n*l*n + int64(q)%n
 		}
@@ -105,27 +119,27 @@ func (c *Core) allocateHidden() {
 	}
 }
 
-// with returns the inputs of the network that has this memory, which may be nil.
-func (h *hidden) with(in models.Inputs, state tensor.Tensor) models.Inputs {
+// addState returns the inputs of the network that has this memory, which may be nil.
+func (h *hidden) addState(in models.Inputs, state tensor.Tensor) models.Inputs {
 	if h != nil {
 		in.Hidden = models.Hidden{State: state}
 	}
 	return in
 }
 
-// sample draws actions while training; the policy's memory goes on with Record.
-func (c *Core) sample(s *tensor.Scope, in models.Inputs) models.Action {
+// sampleActions draws actions in training. Record advances the policy's memory.
+func (c *Collector) sampleActions(s *tensor.Scope, in models.Inputs) models.Action {
 	h := c.hiddenOf(layout.Policy)
 	if h == nil {
 		return c.Policy.Sample(s, in, c.Gen)
 	}
-	a, next := c.Policy.(models.RecurrentPolicy).SampleHidden(s, h.with(in, h.now), c.Gen)
+	a, next := c.Policy.(models.RecurrentPolicy).SampleHidden(s, h.addState(in, h.now), c.Gen)
 	s.Copy(h.after, next)
 	return a
 }
 
-// evaluate returns the actions of an agent in evaluation, whose memory goes on at once.
-func (c *Core) evaluate(s *tensor.Scope, in models.Inputs) tensor.Tensor {
+// evaluate returns the actions of an agent in evaluation and advances the policy's memory.
+func (c *Collector) evaluate(s *tensor.Scope, in models.Inputs) tensor.Tensor {
 	h := c.hiddenOf(layout.Policy)
 	switch {
 	case h == nil && c.sampling:
@@ -134,7 +148,7 @@ func (c *Core) evaluate(s *tensor.Scope, in models.Inputs) tensor.Tensor {
 		return c.Policy.Mode(s, in)
 	}
 	p := c.Policy.(models.RecurrentPolicy)
-	in = h.with(in, h.evaluation)
+	in = h.addState(in, h.evaluation)
 	var actions, next tensor.Tensor
 	if c.sampling {
 		var a models.Action
@@ -147,27 +161,27 @@ func (c *Core) evaluate(s *tensor.Scope, in models.Inputs) tensor.Tensor {
 	return actions
 }
 
-// storeStates stores the states before the present step where a sequence begins with it.
-func (c *Core) storeStates(s *tensor.Scope) {
-	if t := c.Rollout.Len(); t%c.sequence() == 0 {
+// storeStates stores the states before the present step if a sequence begins with it.
+func (c *Collector) storeStates(s *tensor.Scope) {
+	if t := c.Rollout.Len(); t%c.length == 0 {
 		for _, h := range c.hiddens {
-			s.Copy(h.starts[t/c.sequence()], h.now)
+			s.Copy(h.starts[t/c.length], h.now)
 		}
 	}
 }
 
-// overwriteState repeats a mistake of skrl: from an agent's second transition on, what is stored for the policy
-// is the state behind the step in the place of the one before it.
-func (c *Core) overwriteState(s *tensor.Scope) {
+// repeatMistake repeats a mistake of skrl: from an agent's second transition on it stores the policy's state after
+// the step instead of the one before it.
+func (c *Collector) repeatMistake(s *tensor.Scope) {
 	h, t := c.hiddenOf(layout.Policy), c.Rollout.Len()
-	if c.Overwrites && h != nil && c.Timestep > 0 && t%c.sequence() == 0 {
-		s.Copy(h.starts[t/c.sequence()], h.after)
+	if c.RepeatMemories && h != nil && c.Timestep > 0 && t%c.length == 0 {
+		s.Copy(h.starts[t/c.length], h.after)
 	}
 }
 
-// goOn ends the step that Record completes: memories begin anew where an episode has ended or the row shows no
-// transition, and go on elsewhere.
-func (c *Core) goOn(s *tensor.Scope) {
+// advanceMemories ends the step that Record completes. It clears memories where an episode has ended or the row shows
+// no transition.
+func (c *Collector) advanceMemories(s *tensor.Scope) {
 	if len(c.hiddens) == 0 {
 		return
 	}
@@ -180,20 +194,20 @@ func (c *Core) goOn(s *tensor.Scope) {
 	for _, h := range c.hiddens {
 		s.Copy(h.now, s.Mul(h.after, alive))
 	}
-	if c.Overwrites { // skrl 2.0's sequences in training go on behind a truncation
+	if c.RepeatMemories { // skrl 2.0's sequences in training go on behind a truncation
 		cut = terminated
 	}
 	s.Copy(c.Rollout.Row("ended"), cut)
 }
 
-// forget begins the memories of an agent in evaluation anew in the environments whose episodes have ended.
-func (c *Core) forget(t agents.Transition) error {
+// resetEnded clears the memories of evaluation in environments whose episodes have ended.
+func (c *Collector) resetEnded(t agents.Transition) error {
 	if len(c.hiddens) == 0 || c.numEnvs == 0 {
 		return nil
 	}
 	if err := errors.Join(
 		c.checkRows("terminated flags", len(t.Terminated), 1), c.checkRows("truncated flags", len(t.Truncated), 1),
-		c.checkMarks(t),
+		c.checks.checkMarks(t),
 	); err != nil {
 		return err
 	}
@@ -214,68 +228,4 @@ func (c *Core) forget(t agents.Transition) error {
 		s.Copy(h.evaluation, s.Mul(h.evaluation, alive))
 	}
 	return s.Err()
-}
-
-// memory refuses networks that have recurrent layers where this agent's have none, and the other way round.
-func (r *reader) memory(c *Core) {
-	if r.err != nil {
-		return
-	}
-	recurrent := func(parameter string) (network string, is bool) {
-		network, name, _ := layout.CutParameter(parameter)
-		return network, strings.Contains(name, "weight_hh_l")
-	}
-	ours := map[string]string{}
-	for _, e := range c.Flat.Entries() {
-		if network, is := recurrent(e.Name); is {
-			ours[network] = e.Name
-		}
-	}
-	theirs := map[string]string{}
-	for _, n := range c.networks {
-		for name := range r.snap.Arrays {
-			if network, is := recurrent(name); is && network == n.Name {
-				theirs[network] = name
-			}
-		}
-		own, other := ours[n.Name], theirs[n.Name]
-		switch {
-		case own == "" && other != "":
-			r.fail(fmt.Errorf("the checkpoint's %s network has recurrent layers (%s), "+
-				"this agent's has none; make the agent with the networks of the checkpoint", n.Name, other))
-		case own != "" && other == "":
-			r.fail(fmt.Errorf("the checkpoint's %s network has no recurrent layers, "+
-				"this agent's has (%s); make the agent with the networks of the checkpoint", n.Name, own))
-		}
-	}
-}
-
-// hidden reads the states of networks with memory. Without a rollout in progress, where the snapshot has none or
-// those of another number of environments, they begin anew.
-func (r *reader) hidden(c *Core, rollout int) {
-	if len(c.hiddens) == 0 || c.Rollout == nil {
-		return
-	}
-	if rollout > 0 {
-		if l := r.integer(layout.SequenceLength); r.err == nil && l != int64(c.sequence()) {
-			r.fail(fmt.Errorf("the checkpoint holds a rollout in sequences of %d timesteps, "+
-				"this agent's have %d; use the same sequence_length", l, c.sequence()))
-		}
-	}
-	for _, h := range c.hiddens {
-		a, ok := r.snap.Arrays[layout.Hidden(h.name)]
-		if rollout == 0 && (!ok || len(a.Shape) == 2 && a.Shape[0] != int64(c.numEnvs)) {
-			r.writes = append(r.writes, func() error {
-				s := tensor.NoGrad()
-				defer s.Close()
-				s.Fill(h.now, 0)
-				return s.Err()
-			})
-		} else {
-			r.float32s(layout.Hidden(h.name), h.now)
-		}
-		if rollout > 0 {
-			r.steps(layout.Sequences(h.name), h.stored, int64(c.begun(rollout)))
-		}
-	}
 }

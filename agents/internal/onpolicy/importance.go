@@ -17,10 +17,10 @@ import (
 // update before. Because w is positive, this is the usual surrogate of the ratio π / π_before with the advantages w·A;
 // clip fraction and divergence are of that ratio.
 
-// evaluateBefore stores what the policy that the update begins with says of the rollout's actions, where another one
-// has drawn them: log-probabilities and w, and for the closed form of the divergence mean and standard deviation in the
-// place of those recorded.
-func (c *Core) evaluateBefore(s *tensor.Scope) {
+// evaluateBefore evaluates the rollout's actions by the policy that the update begins with, if another policy has
+// drawn them (overlap). It stores log-probabilities and w. For the closed form of the divergence it also replaces the
+// recorded mean and standard deviation.
+func (c *Batches) evaluateBefore(s *tensor.Scope) {
 	if !c.Config.Overlap || s.Err() != nil {
 		return
 	}
@@ -29,15 +29,15 @@ func (c *Core) evaluateBefore(s *tensor.Scope) {
 		s.Copy(r.Tensor("importance"), s.Exp(s.Sub(r.Tensor("log_prob_before"), r.Tensor("log_prob"))))
 	}()
 	if len(c.hiddens) > 0 {
-		count := int64(c.sequences())
-		for b := range c.inSequences(s, s.Arange(count), memory.Split(count, int64(c.MiniBatches())), 0, nil) {
+		count := int64(c.countSequences())
+		for b := range c.sequenceBatches(s, s.Arange(count), memory.Split(count, int64(c.MiniBatches())), 0) {
 			e := c.Policy.Evaluate(s, b.Of(layout.Policy), b.Actions)
 			e.LogProb, e.Mean, e.StdDev = b.Learned(s, e.LogProb), b.Learned(s, e.Mean), b.Learned(s, e.StdDev)
 			c.storeBefore(s, e, func(field string, x tensor.Tensor) { s.IndexCopy(c.Rollout.Rows(field), b.order, x) })
 		}
 		return
 	}
-	c.Portions(s, c.packed(), int64(c.Rollout.Steps()*c.Rollout.Envs()), func(s *tensor.Scope, span memory.Span) {
+	c.Portions(s, c.packed(), c.rows(), func(s *tensor.Scope, span memory.Span) {
 		cut := func(field string) tensor.Tensor { return s.Narrow(c.Rollout.Rows(field), 0, span.Start, span.Len) }
 		var state tensor.Tensor
 		if c.spaces.State.Width() > 0 {
@@ -48,17 +48,17 @@ func (c *Core) evaluateBefore(s *tensor.Scope) {
 	})
 }
 
-// storeBefore hands what evaluateBefore keeps of an evaluation to store.
-func (c *Core) storeBefore(s *tensor.Scope, e models.Evaluation, store func(field string, x tensor.Tensor)) {
+// storeBefore passes the fields that evaluateBefore keeps of an evaluation to store.
+func (c *Batches) storeBefore(s *tensor.Scope, e models.Evaluation, store func(field string, x tensor.Tensor)) {
 	store("log_prob_before", e.LogProb)
-	if c.gaussianKL && s.Err() == nil {
+	if c.distributions && s.Err() == nil {
 		store("mean", e.Mean)
 		store("std_dev", s.Expand(e.StdDev, tensor.Shape(e.Mean)...))
 	}
 }
 
-// weighed returns the advantages of a minibatch, normalised where advantage_normalization is "minibatch", times w.
-func (c *Core) weighed(s *tensor.Scope, b Batch) tensor.Tensor {
+// weighAdvantages returns the advantages of a minibatch, normalised if advantage_normalization is "minibatch", times w.
+func (c *Batches) weighAdvantages(s *tensor.Scope, b Batch) tensor.Tensor {
 	a := c.normalise(s, b.Advantages, b.Advantages, "minibatch")
 	if b.importance.T == nil {
 		return a

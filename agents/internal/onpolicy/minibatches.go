@@ -2,6 +2,8 @@ package onpolicy
 
 import (
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/models"
@@ -19,51 +21,55 @@ type Batch struct {
 	// Actions is (n, A), as the policy drew them. The others are (n, 1): the log-probability of the actions when they
 	// were drawn, the values predicted then and the returns, both standardised, and the normalised advantages. With
 	// overlap the log-probability is that under the policy that the update begins with, and the advantages are weighed
-	// (see weighed).
+	// (see weighAdvantages).
 	Actions, LogProb, Values, Returns, Advantages tensor.Tensor
-	// Extra holds further fields of the rollout, in the order in which Epoch was asked for them.
-	Extra []tensor.Tensor
+	// Raw is the observations (n, O) as they were observed, if Options.RawObservations asks for them. Fields holds the
+	// rows of the algorithm's own fields (Field.Minibatch), by name.
+	Raw    tensor.Tensor
+	Fields map[string]tensor.Tensor
 
 	// importance (n, 1) is w, by which Advantages are multiplied, with overlap; otherwise a zero Tensor.
 	importance tensor.Tensor
 	// order (n) says which rows of the rollout these are, and mean and stdDev (n, A) what the rollout has of the
-	// distributions of their actions, where the closed form of the divergence needs it (gaussianDivergence).
+	// distributions of their actions, if the closed form of the divergence needs it (gaussianDivergence).
 	order, mean, stdDev tensor.Tensor
 
-	hidden map[string]models.Hidden // what the networks with memory read beside Inputs, see Of
-	// learned are the rows to learn from, where networks with memory read others as well; otherwise a zero Tensor. All
+	hidden map[string]models.Hidden // what networks with memory read in addition to Inputs, see Of
+	// learned are the rows to learn from, if networks with memory read others as well; otherwise a zero Tensor. All
 	// tensors but Inputs and Actions have only these.
 	learned tensor.Tensor
 }
 
-// MiniBatches is how many minibatches a pass over the rollout has.
-func (c *Core) MiniBatches() int { return c.miniBatches(c.numEnvs) }
+// Batches cuts the rollout into minibatches.
+type Batches struct {
+	*Core
+	// Shuffle returns the numbers from 0 to n−1 in a random order, in which an epoch goes through the rollout's rows.
+	// It is a field because tests of package agents replay recorded orders through it.
+	Shuffle func(s *tensor.Scope, n int64) tensor.Tensor
 
-// miniBatches is how many there are with so many environments.
-func (c *Core) miniBatches(numEnvs int) int {
-	if rows := c.Config.MiniBatchSize; rows > 0 {
-		return c.Config.Rollouts * numEnvs / rows
-	}
-	return c.Config.MiniBatches
+	order tensor.Tensor // with mini_batch_order "random_once", the order of the rows in the present update
 }
+
+// MiniBatches returns how many minibatches a pass over the rollout has.
+func (c *Batches) MiniBatches() int { return miniBatches(c.Config, c.numEnvs) }
 
 // Epoch yields the minibatches of one pass over the rollout; their tensors belong to scope s. mini_batch_order says
 // whether the rows are shuffled in each epoch, shuffled once an update, or ordered by environment. Every epoch uses
 // all rows. The observation scaler does not change meanwhile (see learnScales), so the ratio of the first minibatch
 // is exactly one. If networks have memory, minibatches are made of whole sequences.
-func (c *Core) Epoch(s *tensor.Scope, epoch int, extra ...string) iter.Seq[Batch] {
+func (c *Batches) Epoch(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	if len(c.hiddens) > 0 {
-		return c.wholeSequences(s, epoch, extra)
+		return c.wholeSequences(s, epoch)
 	}
 	if c.Config.Skrl() {
-		return c.asSkrl(s, epoch, extra)
+		return c.skrlBatches(s, epoch)
 	}
-	return c.shuffled(s, epoch, extra)
+	return c.shuffledBatches(s, epoch)
 }
 
 // shuffle returns the numbers from 0 to n−1 in random order. The order is new in each epoch. With mini_batch_order
 // "random_once" all epochs of an update have the order of the first.
-func (c *Core) shuffle(s *tensor.Scope, epoch int, n int64) tensor.Tensor {
+func (c *Batches) shuffle(s *tensor.Scope, epoch int, n int64) tensor.Tensor {
 	if c.Config.MiniBatchOrder != "random_once" {
 		return c.Shuffle(s, n)
 	}
@@ -74,9 +80,9 @@ func (c *Core) shuffle(s *tensor.Scope, epoch int, n int64) tensor.Tensor {
 	return c.order
 }
 
-// pick returns the rows of the rollout that show a transition in the order in which an epoch goes through them, and
-// what takes those rows of a field.
-func (c *Core) pick(s *tensor.Scope, epoch int) (order tensor.Tensor, rows func(field string) tensor.Tensor) {
+// orderRows returns the order in which an epoch goes through the rollout's rows that show a transition, and a
+// function that takes these rows of a field.
+func (c *Batches) orderRows(s *tensor.Scope, epoch int) (order tensor.Tensor, rows func(field string) tensor.Tensor) {
 	t, n := int64(c.Rollout.Steps()), int64(c.Rollout.Envs())
 	valid := c.Valid(s)
 	switch {
@@ -91,22 +97,22 @@ func (c *Core) pick(s *tensor.Scope, epoch int) (order tensor.Tensor, rows func(
 	return order, func(field string) tensor.Tensor { return s.IndexSelect(c.Rollout.Rows(field), 0, order) }
 }
 
-// byEnvironment returns the numbers of t × n things that are counted step by step, n environments a step, in another
-// order: environment by environment, t steps each.
+// byEnvironment returns the indices of t × n rows, stored step by step with n environments a step, in the order
+// environment by environment.
 func byEnvironment(s *tensor.Scope, t, n int64) tensor.Tensor {
 	return s.Reshape(s.Transpose(s.Reshape(s.Arange(t*n), t, n), 0, 1), t*n)
 }
 
-// shuffled takes the order of an epoch and cuts it into mini_batches parts of about equal size.
-func (c *Core) shuffled(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
-	order, rows := c.pick(s, epoch)
-	all := c.batch(s, rows, extra)
+// shuffledBatches takes the order of an epoch and cuts it into mini_batches parts of about equal size.
+func (c *Batches) shuffledBatches(s *tensor.Scope, epoch int) iter.Seq[Batch] {
+	order, rows := c.orderRows(s, epoch)
+	all := c.batch(s, rows)
 	all.order = order
 	if !c.packed() {
 		all.Inputs = c.Inputs(s, all.Inputs.Observations, all.Inputs.States)
 	}
 	return func(yield func(Batch) bool) {
-		own, done := c.numbers(s)
+		own, done := c.batchScope(s)
 		defer done()
 		if s.Err() != nil {
 			return
@@ -115,9 +121,9 @@ func (c *Core) shuffled(s *tensor.Scope, epoch int, extra []string) iter.Seq[Bat
 		for i, span := range memory.Split(n, min(n, int64(c.MiniBatches()))) {
 			b := all.rows(s, i, span)
 			if c.packed() {
-				b.Inputs = c.unpacked(s, own, b.Inputs)
+				b.Inputs = c.unpackInputs(s, own, b.Inputs)
 			}
-			b.Advantages = c.weighed(s, b)
+			b.Advantages = c.weighAdvantages(s, b)
 			if s.Err() != nil || !yield(b) {
 				return
 			}
@@ -125,24 +131,24 @@ func (c *Core) shuffled(s *tensor.Scope, epoch int, extra []string) iter.Seq[Bat
 	}
 }
 
-// asSkrl is skrl's way: an observation scaler that learns from each minibatch of the first epoch as it comes. 2.0 cuts
-// the same consecutive rows in every epoch, without the remainder; 2.1 shuffles them.
-func (c *Core) asSkrl(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch] {
+// skrlBatches yields minibatches as skrl does: the observation scaler learns from each minibatch of the first epoch
+// as it comes. 2.0 cuts the same consecutive rows in every epoch and omits the remainder. 2.1 shuffles them.
+func (c *Batches) skrlBatches(s *tensor.Scope, epoch int) iter.Seq[Batch] {
 	r := c.Rollout
 	n := int64(r.Steps() * r.Envs())
 	rows, split := r.Rows, memory.Chunks
 	if c.Config.Skrl21() {
-		_, rows = c.pick(s, epoch)
+		_, rows = c.orderRows(s, epoch)
 		split = memory.Split
 	}
-	all := c.batch(s, rows, extra)
+	all := c.batch(s, rows)
 	return func(yield func(Batch) bool) {
-		own, done := c.numbers(s)
+		own, done := c.batchScope(s)
 		defer done()
 		for i, span := range split(n, int64(c.MiniBatches())) {
 			b := all.rows(s, i, span)
-			b.Inputs = c.learnedInputs(s, own, epoch, b.Inputs)
-			b.Advantages = c.weighed(s, b)
+			b.Inputs = c.learnInputs(s, own, epoch, b.Inputs)
+			b.Advantages = c.weighAdvantages(s, b)
 			if s.Err() != nil || !yield(b) {
 				return
 			}
@@ -150,9 +156,9 @@ func (c *Core) asSkrl(s *tensor.Scope, epoch int, extra []string) iter.Seq[Batch
 	}
 }
 
-// numbers returns the scope that the numbers of a minibatch belong to: s, or, where rows are kept as bytes, one that is
-// reset for the next minibatch, so that only one minibatch of pictures is numbers at a time.
-func (c *Core) numbers(s *tensor.Scope) (own *tensor.Scope, done func()) {
+// batchScope returns the scope that a minibatch's float rows belong to. It is s, or, if rows are kept as bytes, a
+// scope that is reset for each minibatch, so that only one minibatch of pictures is in float32 at a time.
+func (c *Batches) batchScope(s *tensor.Scope) (own *tensor.Scope, done func()) {
 	if !c.packed() {
 		return s, func() {}
 	}
@@ -160,17 +166,18 @@ func (c *Core) numbers(s *tensor.Scope) (own *tensor.Scope, done func()) {
 	return own, own.Close
 }
 
-// unpacked makes numbers of a minibatch whose rows are kept as bytes, standardised, in scope own (see numbers).
-func (c *Core) unpacked(s, own *tensor.Scope, raw models.Inputs) models.Inputs {
+// unpackInputs converts the rows of a minibatch that are kept as bytes to float32, standardised, in scope own (see
+// batchScope).
+func (c *Batches) unpackInputs(s, own *tensor.Scope, raw models.Inputs) models.Inputs {
 	own.Reset()
 	in := c.Inputs(own, raw.Observations, raw.States)
 	s.Fail(own.Err())
 	return in
 }
 
-// learnedInputs standardises the raw rows of a minibatch as skrl does, in scope own (see numbers): in the first epoch the
-// scalers learn from them before.
-func (c *Core) learnedInputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
+// learnInputs standardises the raw rows of a minibatch as skrl does, in scope own (see batchScope). In the first
+// epoch the scalers learn from them first.
+func (c *Batches) learnInputs(s, own *tensor.Scope, epoch int, raw models.Inputs) models.Inputs {
 	if own != s {
 		own.Reset()
 	}
@@ -192,19 +199,27 @@ func (c *Core) learnedInputs(s, own *tensor.Scope, epoch int, raw models.Inputs)
 }
 
 // batch returns all rows of the rollout, each field as rows returns it. The inputs are not standardised.
-func (c *Core) batch(s *tensor.Scope, rows func(field string) tensor.Tensor, extra []string) Batch {
+func (c *Batches) batch(s *tensor.Scope, rows func(field string) tensor.Tensor) Batch {
 	all := Batch{Actions: rows("actions"), LogProb: rows("log_prob"), Values: rows("values"), Returns: rows("returns")}
 	all.Advantages, all.Inputs.Observations = rows("advantages"), rows("observations")
 	if c.spaces.State.Width() > 0 {
 		all.Inputs.States = rows("states")
 	}
-	for _, name := range extra {
-		all.Extra = append(all.Extra, rows(name))
+	if c.raw {
+		all.Raw = rows("observations")
+	}
+	for _, f := range c.fields {
+		if f.Minibatch {
+			if all.Fields == nil {
+				all.Fields = map[string]tensor.Tensor{}
+			}
+			all.Fields[f.Name] = rows(f.Name)
+		}
 	}
 	if c.Config.Overlap {
 		all.LogProb, all.importance = rows("log_prob_before"), rows("importance")
 	}
-	if c.gaussianKL {
+	if c.distributions {
 		all.mean, all.stdDev = rows("mean"), rows("std_dev")
 	}
 	return all
@@ -212,17 +227,48 @@ func (c *Core) batch(s *tensor.Scope, rows func(field string) tensor.Tensor, ext
 
 // rows cuts a span of rows out of every tensor of b. The parts share its memory.
 func (b Batch) rows(s *tensor.Scope, index int, span memory.Span) Batch {
-	cut := func(t tensor.Tensor) tensor.Tensor {
-		if t.T == nil {
-			return t
+	b.Index, b.Rows = index, span.Len
+	b.mapTensors(func(t tensor.Tensor) tensor.Tensor { return s.Narrow(t, 0, span.Start, span.Len) },
+		append(b.outcomes(), &b.Actions, &b.Inputs.Observations, &b.Inputs.States)...)
+	return b
+}
+
+// keepRows leaves the rows with the given numbers to learn from, all if the numbers are a zero Tensor.
+func (b *Batch) keepRows(s *tensor.Scope, rows tensor.Tensor) {
+	if rows.T == nil || s.Err() != nil {
+		return
+	}
+	b.learned, b.Rows = rows, tensor.Size(rows, 0)
+	b.mapTensors(func(t tensor.Tensor) tensor.Tensor { return s.IndexSelect(t, 0, rows) }, b.outcomes()...)
+}
+
+// outcomes lists the tensors of b that have only the rows to learn from, except Fields.
+func (b *Batch) outcomes() []*tensor.Tensor {
+	return []*tensor.Tensor{&b.LogProb, &b.Values, &b.Returns, &b.Advantages, &b.Raw, &b.importance, &b.order,
+		&b.mean, &b.stdDev}
+}
+
+// mapTensors replaces the given tensors of b, and those in a copy of its Fields, by what f returns for them. It skips
+// zero Tensors.
+func (b *Batch) mapTensors(f func(tensor.Tensor) tensor.Tensor, list ...*tensor.Tensor) {
+	for _, t := range list {
+		if t.T != nil {
+			*t = f(*t)
 		}
-		return s.Narrow(t, 0, span.Start, span.Len)
 	}
-	out := Batch{Index: index, Rows: span.Len, Actions: cut(b.Actions), LogProb: cut(b.LogProb), Values: cut(b.Values),
-		Returns: cut(b.Returns), Advantages: cut(b.Advantages), importance: cut(b.importance), order: cut(b.order), mean: cut(b.mean), stdDev: cut(b.stdDev)}
-	out.Inputs = models.Inputs{Observations: cut(b.Inputs.Observations), States: cut(b.Inputs.States)}
-	for _, t := range b.Extra {
-		out.Extra = append(out.Extra, cut(t))
+	fields := maps.Clone(b.Fields)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fields[name] = f(fields[name])
 	}
-	return out
+	b.Fields = fields
+}
+
+// Learned returns the rows to learn from, out of what a network has computed for all rows of the minibatch. Networks
+// with memory read further rows. A single row that stands for all, such as the entropy of a policy with one
+// deviation, stays.
+func (b Batch) Learned(s *tensor.Scope, out tensor.Tensor) tensor.Tensor {
+	if b.learned.T == nil || out.T == nil || s.Err() != nil || tensor.Size(out, 0) != tensor.Size(b.Actions, 0) {
+		return out
+	}
+	return s.IndexSelect(out, 0, b.learned)
 }

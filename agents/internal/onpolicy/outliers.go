@@ -26,22 +26,22 @@ const (
 	tooLarge = 1 << 60
 )
 
-// statistics returns the statistics of all scalers, followed by the same statistics from before the update.
-func (c *Core) statistics() []tensor.Tensor {
-	var now []tensor.Tensor
-	for _, x := range c.allScalers() {
-		for _, of := range x.statistics() {
-			now = append(now, of.Tensor)
-		}
-	}
-	return append(now, c.undo.statistics...)
+// outlierCheck checks the statistics of scalers at the end of an update.
+type outlierCheck struct {
+	*Core
+	noted map[column]bool // the columns whose outliers have been reported
 }
 
-// checkStatistics returns a DivergedError, which undoes the update, if a scaler's statistics are not finite or too
-// large for float32. It reports the outliers behind statistics that have jumped. values are the numbers of
-// c.statistics.
-func (c *Core) checkStatistics(values []float64) error {
-	after, before := values[:len(values)/2], values[len(values)/2:]
+// column is a column of a field of the rollout.
+type column struct {
+	field string
+	index int
+}
+
+// run returns a DivergedError, which undoes the update, if a scaler's statistics are not finite or too large for
+// float32. It reports the outliers behind statistics that have jumped. after and before are the numbers of
+// scalers.statistics now and before the update. rewards are the rollout's as they were then.
+func (c *outlierCheck) check(after, before []float64, rewards tensor.Tensor) error {
 	for _, x := range c.allScalers() {
 		jumped := c.Updates == 0 && x.Scaler != nil
 		for _, of := range x.statistics() {
@@ -64,7 +64,7 @@ func (c *Core) checkStatistics(values []float64) error {
 			after, before = after[n:], before[n:]
 		}
 		if jumped {
-			if err := c.noteOutliers(x.name); err != nil {
+			if err := c.noteOutliers(x.name, rewards); err != nil {
 				return err
 			}
 		}
@@ -74,12 +74,12 @@ func (c *Core) checkStatistics(values []float64) error {
 
 // noteOutliers searches the rows of the rollout that a scaler has learned from for outliers. It reports each column
 // once. Pictures are not searched.
-func (c *Core) noteOutliers(scaler string) error {
+func (c *outlierCheck) noteOutliers(scaler string, rewards tensor.Tensor) error {
 	field := map[string]string{layout.ObservationScaler: "observations", layout.StateScaler: "states",
 		layout.ValueScaler: "rewards", layout.AMPObservationScaler: "amp_observations"}[scaler]
 	rows := c.Rollout.Rows(field)
 	if field == "rewards" { // an update may have changed them
-		rows = c.undo.rewards
+		rows = rewards
 	}
 	if tensor.TypeOf(rows) == tensor.Uint8 {
 		return nil
@@ -91,13 +91,13 @@ func (c *Core) noteOutliers(scaler string) error {
 	width, found, more := len(values)/(c.Rollout.Steps()*c.numEnvs), "", 0
 	for _, o := range outliers(values, width, c.recordedInvalid()) {
 		key := column{field, o.column}
-		if c.checks.noted[key] {
+		if c.noted[key] {
 			continue
 		}
-		if c.checks.noted == nil {
-			c.checks.noted = map[column]bool{}
+		if c.noted == nil {
+			c.noted = map[column]bool{}
 		}
-		c.checks.noted[key] = true
+		c.noted[key] = true
 		if found != "" {
 			more++
 			continue

@@ -15,27 +15,26 @@ import (
 // actingStream keeps the random sequences of an Overlap's actor apart from the learner's.
 const actingStream = 0x2545f4914f6cdd1d
 
-// Overlap is an agent that acts while it learns (agents.OnPolicy.Overlap). It consists of two halves with a rollout
-// each: the learner, which is the algorithm over its Core, and the actor, another Core with networks and scalers of its
-// own. While the learner makes update k of rollout k on a goroutine, the actor records rollout k + 1. When that is
-// full, Update waits for the learner, lets the rollouts change places, copies the newest parameters and statistics to
-// the actor, and starts update k + 1. So every rollout is collected by the policy as it was one update ago, with the
-// log-probabilities of that policy, and what is computed does not depend on how long either half takes.
+// Overlap is an agent that acts while it learns (agents.OnPolicy.Overlap). It has two halves with a rollout each. The
+// learner is the algorithm over its Parts. The actor is a second set of Parts with networks and scalers of its own.
+// While the learner makes update k from rollout k on a goroutine, the actor records rollout k + 1. When rollout k + 1
+// is full, Update waits for the learner, exchanges the rollouts, copies the newest parameters and statistics to the
+// actor, and starts update k + 1. Every rollout is therefore collected by the policy of one update ago. Results do
+// not depend on how long either half takes.
 //
-// No tensor is used by both halves while an update is in progress. A method that reads or changes the learner waits for
-// it first.
+// No tensor is used by both halves during an update. A method that reads or changes the learner waits for the update.
 type Overlap struct {
-	agents.Complete // the learner
-	// Fetch, where set, asks the environment for what an update needs of it, which that finds in Core.Fetched. It is
-	// called before each update, while nothing else goes on: the environment steps during the update.
+	Algorithm // that learns
+	// Fetch, if set, asks the environment for what the next update needs; the update finds it in Learner.Fetched.
+	// Update calls Fetch before it starts the learner, because the environment steps during the update.
 	Fetch func() ([]float32, error)
 
-	core, actor *Core // the learner's and the actor's
+	learning, acting Parts // the learner's and the actor's
 
 	stop   context.CancelFunc
-	result chan outcome // of the update in progress; nil where there is none
-	err    error        // of the update before, where Update or Wait have not returned it yet
-	behind bool         // the update of the learner's rollout has failed, and the actor has gone on
+	result chan outcome // of the update in progress; nil if there is none
+	err    error        // of the update before, if Update or Wait have not returned it yet
+	behind bool         // the update of the learner's rollout has failed after the actor took further steps
 	random []byte       // the learner's sequence on the host before the last Fetch
 
 	shown *Tracker // the figures of updates that have ended
@@ -48,16 +47,17 @@ type outcome struct {
 	panic any
 }
 
-// NeedsMake is the error of an agent with overlap whose networks cannot be made twice; name is the algorithm's.
+// NeedsMake returns the error of an agent with overlap whose networks cannot be made twice. name is the algorithm's.
 func NeedsMake(name string) error {
-	return fmt.Errorf("%s: \"overlap\" is true, and acting while learning needs a second set of the networks; give Options.Models.Make, "+
+	return fmt.Errorf("%s: \"overlap\" is true, and acting while learning needs a second set of the networks; "+
+		"give Options.Models.Make, "+
 		"which makes them, in the place of networks", name)
 }
 
-// NewOverlap joins a learner, the algorithm over core, and networks to act with, which o lists: policy, value and the
-// critics that estimate values, made as the learner's were. o.Config is the learner's own. The learner and the networks
-// belong to the Overlap, also where NewOverlap fails.
-func NewOverlap(learner agents.Complete, core *Core, o Options) (*Overlap, error) {
+// NewOverlap joins a learner, the algorithm over core, with networks to act with: the policy, value network and
+// critics in o, made like the learner's. o.Config is the learner's own. The Overlap owns the learner and the
+// networks, even if NewOverlap fails.
+func NewOverlap(learner Algorithm, core Parts, o Options) (*Overlap, error) {
 	if slices.ContainsFunc(slices.Concat(o.Policy.Parameters(), o.Value.Parameters()), func(p tensor.Parameter) bool {
 		return tensor.FlatOf(p.Tensor) == core.Flat
 	}) {
@@ -73,16 +73,19 @@ func NewOverlap(learner agents.Complete, core *Core, o Options) (*Overlap, error
 		return nil, err
 	}
 	actor.Scheduler = core.Scheduler // an update cannot begin before it knows the length of the run
-	v := &Overlap{Complete: learner, core: core, actor: actor, shown: NewTracker(), rate: core.LearningRate(), stop: func() {}}
-	same := slices.EqualFunc(actor.Flat.Entries(), core.Flat.Entries()[:min(len(actor.Flat.Entries()), len(core.Flat.Entries()))],
+	v := &Overlap{Algorithm: learner, learning: core, acting: actor, shown: NewTracker(), rate: core.LearningRate(),
+		stop: func() {}}
+	same := slices.EqualFunc(actor.Flat.Entries(),
+		core.Flat.Entries()[:min(len(actor.Flat.Entries()), len(core.Flat.Entries()))],
 		func(a, b tensor.Entry) bool {
 			return a.Name == b.Name && a.Offset == b.Offset && slices.Equal(a.Shape, b.Shape)
 		})
 	if !same {
-		err = fmt.Errorf("%s: \"overlap\" is true, and the second call of Options.Models.Make has made networks of other shapes than the first; "+
+		err = fmt.Errorf("%s: \"overlap\" is true, and the second call of Options.Models.Make has made networks "+
+			"of other shapes than the first; "+
 			"it must make the same networks every time", strings.ToLower(core.name))
 	} else {
-		err = v.refresh()
+		err = v.copyParameters()
 	}
 	if err != nil {
 		_ = v.Close()
@@ -92,46 +95,47 @@ func NewOverlap(learner agents.Complete, core *Core, o Options) (*Overlap, error
 }
 
 // Actor is the half that acts.
-func (v *Overlap) Actor() *Core { return v.actor }
+func (v *Overlap) Actor() *Collector { return v.acting.Collector }
 
-// Update starts the update of the rollout that the actor has completed, and returns without waiting for its end; the
-// actor acts on meanwhile with the parameters that this update begins with. Before that it waits for the update before,
-// and returns its error where that has failed, in which case the next call makes that update again. A cancelled context
-// ends the waiting. An update that has begun is made to its end.
+// Update starts the update of the rollout that the actor has completed and returns without waiting for its end.
+// Meanwhile the actor acts with the parameters that this update begins with. Update first waits for the update
+// before. If that has failed, Update returns its error, and the next call repeats that update. A cancelled context
+// ends the waiting. Updates that have started run to completion.
 func (v *Overlap) Update(ctx context.Context) error {
 	if err := v.Wait(ctx); err != nil {
 		return err
 	}
-	if err := v.actor.checkReady(ctx); err != nil {
+	if err := v.acting.checkReady(ctx); err != nil {
 		return err
 	}
 	var err error
-	if v.random, err = v.core.pcg.MarshalBinary(); err != nil {
+	if v.random, err = v.learning.pcg.MarshalBinary(); err != nil {
 		return err
 	}
 	if v.Fetch != nil {
-		if v.core.Fetched, err = v.Fetch(); err != nil {
-			return errors.Join(err, v.core.pcg.UnmarshalBinary(v.random))
+		if v.learning.Fetched, err = v.Fetch(); err != nil {
+			return errors.Join(err, v.learning.pcg.UnmarshalBinary(v.random))
 		}
 	}
-	if err := v.refresh(); err != nil {
+	if err := v.copyParameters(); err != nil {
 		return err
 	}
-	if err := v.exchange(); err != nil {
+	if err := v.exchangeRollouts(); err != nil {
 		return err
 	}
 	ctx, v.stop = context.WithCancel(context.WithoutCancel(ctx))
 	result := make(chan outcome, 1)
 	v.result = result
 	go func() {
-		o := outcome{err: fmt.Errorf("%s: the update has ended its goroutine (runtime.Goexit)", strings.ToLower(v.core.name))}
+		o := outcome{err: fmt.Errorf("%s: the update has ended its goroutine (runtime.Goexit)",
+			strings.ToLower(v.learning.name))}
 		defer func() { result <- o }()
 		defer func() {
 			if x := recover(); x != nil {
 				o.panic = fmt.Sprintf("%v\n\n%s", x, debug.Stack())
 			}
 		}()
-		o.err = v.Complete.Update(ctx)
+		o.err = v.Algorithm.Update(ctx)
 	}()
 	return nil
 }
@@ -141,7 +145,7 @@ func (v *Overlap) Wait(ctx context.Context) error {
 	if v.result != nil {
 		select {
 		case o := <-v.result:
-			v.ended(o)
+			v.finishUpdate(o)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -151,24 +155,25 @@ func (v *Overlap) Wait(ctx context.Context) error {
 		return err
 	}
 	if v.behind {
-		if err := v.Complete.Update(ctx); err != nil {
+		if err := v.Algorithm.Update(ctx); err != nil {
 			return err
 		}
-		v.learned()
+		v.takeFigures()
 	}
 	return nil
 }
 
-// join waits for the update in progress. Its error is kept for Update or Wait.
-func (v *Overlap) join() {
+// waitForUpdate waits for the update in progress. Its error is kept for Update or Wait.
+func (v *Overlap) waitForUpdate() {
 	if v.result != nil {
-		v.ended(<-v.result)
+		v.finishUpdate(<-v.result)
 	}
 }
 
-// ended takes note of how the update in progress has ended. One that has failed has undone itself: where no step has
-// been taken since it began, the actor has its rollout again, so that the agent is as it was before Update.
-func (v *Overlap) ended(o outcome) {
+// finishUpdate records how the update in progress has ended. A failed update has undone itself. If the actor has
+// taken no step since that update began, finishUpdate returns the rollout to the actor, so that the agent is as it
+// was before Update.
+func (v *Overlap) finishUpdate(o outcome) {
 	v.stop()
 	v.result, v.stop = nil, func() {}
 	if o.panic != nil {
@@ -177,49 +182,44 @@ func (v *Overlap) ended(o outcome) {
 	v.err = o.err
 	switch {
 	case o.err == nil:
-		v.learned()
-	case v.actor.acted || v.actor.Rollout.Len() > 0:
+		v.takeFigures()
+	case v.acting.acted || v.acting.Rollout.Len() > 0:
 		v.behind = true
 	default:
-		v.core.Fetched = nil
-		v.err = errors.Join(v.err, v.core.pcg.UnmarshalBinary(v.random), v.exchange())
+		v.learning.Fetched = nil
+		v.err = errors.Join(v.err, v.learning.pcg.UnmarshalBinary(v.random), v.exchangeRollouts())
 	}
 }
 
-// learned takes over what is shown of the learner between updates, once it has made one.
-func (v *Overlap) learned() {
-	v.core.Fetched, v.behind = nil, false
-	v.core.Figures.Drain(v.shown.Add)
-	v.core.Figures.Notes(v.shown.Note)
-	v.rate = v.core.LearningRate()
+// takeFigures moves figures, notes and the learning rate of an update that has ended to where Tracked, Noted and
+// LearningRate read them.
+func (v *Overlap) takeFigures() {
+	v.learning.Fetched, v.behind = nil, false
+	v.learning.Figures.Drain(v.shown.Add)
+	v.learning.Figures.Notes(v.shown.Note)
+	v.rate = v.learning.LearningRate()
 }
 
-// refresh copies the learner's parameters and statistics to the actor.
-func (v *Overlap) refresh() error {
-	s := tensor.NoGrad().On(v.core.Device)
+// copyParameters copies the learner's parameters and statistics to the actor.
+func (v *Overlap) copyParameters() error {
+	s := tensor.NoGrad().On(v.learning.Device)
 	defer s.Close()
-	s.Copy(v.actor.Flat.Values, s.Narrow(v.core.Flat.Values, 0, 0, v.actor.Flat.Len()))
-	from, to := v.core.allScalers(), v.actor.allScalers()
-	for i := range to {
-		learned := from[i].statistics()
-		for j, x := range to[i].statistics() {
-			s.Copy(x.Tensor, learned[j].Tensor)
-		}
+	s.Copy(v.acting.Flat.Values, s.Narrow(v.learning.Flat.Values, 0, 0, v.acting.Flat.Len()))
+	learned := v.learning.allStatistics()
+	for i, x := range v.acting.allStatistics() { // the learner's further scalers are behind the ones that both have
+		s.Copy(x, learned[i])
 	}
 	return s.Err()
 }
 
-// exchange lets actor and learner change rollouts, with all that belongs to them. The memories of the actor's networks
-// go on where they were.
-func (v *Overlap) exchange() error {
-	a, b := v.actor, v.core
+// exchangeRollouts exchanges the rollouts of actor and learner. The memories of the actor's networks stay with the
+// actor.
+func (v *Overlap) exchangeRollouts() error {
+	a, b := v.acting, v.learning
 	if b.Rollout == nil { // before Bind
 		return nil
 	}
-	a.Rollout, b.Rollout = b.Rollout, a.Rollout
-	a.invalid, b.invalid = b.invalid, a.invalid
-	a.nextObs, b.nextObs = b.nextObs, a.nextObs
-	a.nextState, b.nextState = b.nextState, a.nextState
+	*a.Experience, *b.Experience = *b.Experience, *a.Experience
 	s := tensor.NoGrad().On(b.Device)
 	defer s.Close()
 	for i, h := range a.hiddens {
@@ -232,13 +232,13 @@ func (v *Overlap) exchange() error {
 	return s.Err()
 }
 
-// handMemories lets the memories of the actor's networks go on from the learner's.
+// handMemories copies the memories of the learner's networks to the actor's.
 func (v *Overlap) handMemories() error {
-	s := tensor.NoGrad().On(v.core.Device)
+	s := tensor.NoGrad().On(v.learning.Device)
 	defer s.Close()
-	for i, h := range v.actor.hiddens {
-		if v.actor.Rollout != nil {
-			s.Copy(h.now, v.core.hiddens[i].now)
+	for i, h := range v.acting.hiddens {
+		if v.acting.Rollout != nil {
+			s.Copy(h.now, v.learning.hiddens[i].now)
 		}
 	}
 	return s.Err()
@@ -246,47 +246,48 @@ func (v *Overlap) handMemories() error {
 
 // Bind implements [agents.Binder].
 func (v *Overlap) Bind(numEnvs int) error {
-	if err := v.core.Bind(numEnvs); err != nil {
+	if err := v.learning.Bind(numEnvs); err != nil {
 		return err
 	}
-	return v.actor.Bind(numEnvs)
+	return v.acting.Bind(numEnvs)
 }
 
-// SetTraining implements [agents.Agent]. An evaluation acts by the newest policy, for which it waits.
+// SetTraining implements [agents.Agent]. An evaluation waits for the update in progress, because it acts by the
+// newest policy.
 func (v *Overlap) SetTraining(on bool) (was bool) {
-	if was = v.actor.training; on && was {
+	if was = v.acting.training; on && was {
 		return was
 	}
-	v.join()
-	v.actor.step.Reset() // nothing of its last step is needed
-	v.actor.training = on
-	v.core.SetTraining(on)
+	v.waitForUpdate()
+	v.acting.Collector.step.Reset() // nothing of its last step is needed
+	v.acting.training = on
+	v.learning.SetTraining(on)
 	return was
 }
 
 // Act implements [agents.Agent].
 func (v *Overlap) Act(in agents.Observation) ([]float32, error) {
-	if v.core.numEnvs == 0 {
-		if err := v.Bind(len(in.Observations) / v.core.spaces.Observation.Width()); err != nil {
+	if v.learning.numEnvs == 0 {
+		if err := v.Bind(len(in.Observations) / v.learning.spaces.Observation.Width()); err != nil {
 			return nil, err
 		}
 	}
-	if !v.actor.training {
-		return v.core.Act(in)
+	if !v.acting.training {
+		return v.learning.Act(in)
 	}
-	return v.actor.Act(in)
+	return v.acting.Act(in)
 }
 
 // Record implements [agents.Agent].
 func (v *Overlap) Record(t agents.Transition) error {
-	if !v.actor.training {
-		return v.core.Record(t)
+	if !v.acting.training {
+		return v.learning.Record(t)
 	}
-	return v.actor.Record(t)
+	return v.acting.Record(t)
 }
 
 // Ready implements [agents.Agent].
-func (v *Overlap) Ready() bool { return v.actor.Ready() }
+func (v *Overlap) Ready() bool { return v.acting.Ready() }
 
 // Tracked implements [agents.Tracker], with the figures of updates that have ended.
 func (v *Overlap) Tracked(f func(tag string, value float64)) { v.shown.Drain(f) }
@@ -294,48 +295,48 @@ func (v *Overlap) Tracked(f func(tag string, value float64)) { v.shown.Drain(f) 
 // Noted implements [agents.Noter], with what was noted in updates that have ended.
 func (v *Overlap) Noted(f func(note string)) { v.shown.Notes(f) }
 
-// LearningRate implements [agents.Complete]. While an update is in progress it is the one that it has begun with.
+// LearningRate returns the learning rate when the last update ended.
 func (v *Overlap) LearningRate() float64 { return v.rate }
 
 // SetHyperparameters implements [agents.Tunable].
 func (v *Overlap) SetHyperparameters(values map[string]float64) error {
-	v.join()
-	defer func() { v.rate = v.core.LearningRate() }()
-	return v.Complete.SetHyperparameters(values)
+	v.waitForUpdate()
+	defer func() { v.rate = v.learning.LearningRate() }()
+	return v.Algorithm.SetHyperparameters(values)
 }
 
 // Plan implements [agents.Planner].
 func (v *Overlap) Plan(timesteps int) (notes []string) {
-	v.join()
-	defer func() { v.rate = v.core.LearningRate() }()
-	return v.Complete.Plan(timesteps)
+	v.waitForUpdate()
+	defer func() { v.rate = v.learning.LearningRate() }()
+	return v.Algorithm.Plan(timesteps)
 }
 
 // Reseed implements [agents.Reseeder].
 func (v *Overlap) Reseed(seed int64) error {
-	v.join()
-	if err := v.Complete.Reseed(seed); err != nil {
+	v.waitForUpdate()
+	if err := v.Algorithm.Reseed(seed); err != nil {
 		return err
 	}
-	return v.actor.Reseed(seed ^ actingStream)
+	return v.acting.Reseed(seed ^ actingStream)
 }
 
 // ResetHidden implements [agents.Recurrent].
 func (v *Overlap) ResetHidden(environments ...int) {
-	if v.actor.training {
-		v.actor.ResetHidden(environments...)
+	if v.acting.training {
+		v.acting.ResetHidden(environments...)
 		return
 	}
-	v.core.ResetHidden(environments...)
+	v.learning.ResetHidden(environments...)
 }
 
-// Close implements [agents.Agent]. An update in progress ends with its minibatch.
+// Close implements [agents.Agent]. An update in progress ends after its present minibatch.
 func (v *Overlap) Close() error {
 	v.stop()
 	if v.result != nil {
 		<-v.result
 		v.result = nil
 	}
-	_ = v.actor.Close()
-	return v.Complete.Close()
+	_ = v.acting.Close()
+	return v.Algorithm.Close()
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 )
 
-// Snapshot implements [agents.Snapshotter], once no update is in progress. It is the learner's, with the actor's
-// rollout in progress and random states. With buffers it has the actor's parameters and statistics as well, unless the
-// rollout is full: they are the newest ones then at the next step. Where an update has failed and the actor has gone
-// on, the rollout of that update is saved in the place of the actor's.
+// Snapshot implements [agents.Snapshotter] and waits for the update in progress. The snapshot is the learner's, with
+// the actor's rollout in progress and random states. With buffers it also has the actor's parameters and statistics,
+// unless the rollout is full: the next Update then replaces them. If an update has failed after the actor took
+// further steps, the snapshot has the rollout of that update instead of the actor's.
 func (v *Overlap) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
-	v.join()
+	v.waitForUpdate()
 	if !v.behind {
-		if err := v.exchange(); err != nil {
+		if err := v.exchangeRollouts(); err != nil {
 			return nil, err
 		}
 	}
-	v.core.Timestep = v.actor.Timestep
-	snap, err := v.Complete.Snapshot(opt)
+	v.learning.Timestep = v.acting.Timestep
+	snap, err := v.Algorithm.Snapshot(opt)
 	if !v.behind {
-		if err := v.exchange(); err != nil {
+		if err := v.exchangeRollouts(); err != nil {
 			return nil, err
 		}
 	}
@@ -32,36 +32,36 @@ func (v *Overlap) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, er
 		return nil, err
 	}
 	w := writer{snap: snap}
-	state, err := v.actor.Gen.State()
+	state, err := v.acting.Gen.State()
 	w.fail(err)
 	snap.Arrays[layout.ActingGenerator] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
-	pcg, err := v.actor.pcg.MarshalBinary()
+	pcg, err := v.acting.pcg.MarshalBinary()
 	w.fail(err)
 	snap.Values[layout.ActingRandom] = base64.StdEncoding.EncodeToString(pcg)
-	if opt.Buffers && v.actor.Rollout != nil && !v.behind && !v.actor.Rollout.Full() {
-		w.entries(layout.Acting(""), v.actor.Flat, v.actor.Flat.Values)
-		w.statistics(layout.Acting(""), v.actor)
+	if opt.Buffers && v.acting.Rollout != nil && !v.behind && !v.acting.Rollout.Full() {
+		w.entries(layout.Acting(""), v.acting.Flat, v.acting.Flat.Values)
+		w.statistics(layout.Acting(""), v.acting.scalers)
 	}
 	return snap, w.err
 }
 
-// Restore implements [agents.Snapshotter]. Where the snapshot does not say with what the actor acts, it acts with the
-// restored parameters until the next update begins.
+// Restore implements [agents.Snapshotter]. If the snapshot has no parameters of the actor, the actor acts with the
+// restored ones until the next update begins.
 func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
-	v.join()
-	if err := v.exchange(); err != nil {
+	v.waitForUpdate()
+	if err := v.exchangeRollouts(); err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, v.exchange()) }()
-	r := reader{snap: snap, name: strings.ToLower(v.core.name)}
-	pcg, drawOn := r.acting(v.actor)
+	defer func() { err = cmp.Or(err, v.exchangeRollouts()) }()
+	r := reader{snap: snap, name: strings.ToLower(v.learning.name)}
+	pcg, drawOn := r.readActor(v.acting.Core)
 	if r.err != nil {
 		return r.err
 	}
-	if err := v.Complete.Restore(snap); err != nil {
+	if err := v.Algorithm.Restore(snap); err != nil {
 		return err
 	}
-	if err := cmp.Or(v.refresh(), v.handMemories()); err != nil {
+	if err := cmp.Or(v.copyParameters(), v.handMemories()); err != nil {
 		return err
 	}
 	for _, w := range r.writes {
@@ -70,22 +70,22 @@ func (v *Overlap) Restore(snap *checkpoint.Snapshot) (err error) {
 		}
 	}
 	if pcg != nil {
-		if err := cmp.Or(v.actor.pcg.UnmarshalBinary(pcg), drawOn()); err != nil {
+		if err := cmp.Or(v.acting.pcg.UnmarshalBinary(pcg), drawOn()); err != nil {
 			return err
 		}
 	}
-	v.actor.Timestep, v.actor.acted = v.core.Timestep, false
-	if v.actor.Rollout != nil { // the learner's, until the two are exchanged again
-		v.actor.Rollout.Clear()
+	v.acting.Timestep, v.acting.acted = v.learning.Timestep, false
+	if v.acting.Rollout != nil { // the learner's, until the two are exchanged again
+		v.acting.Rollout.Clear()
 	}
-	v.core.Fetched, v.behind, v.err = nil, false, nil
-	v.rate = v.core.LearningRate()
+	v.learning.Fetched, v.behind, v.err = nil, false, nil
+	v.rate = v.learning.LearningRate()
 	return nil
 }
 
-// acting reads with what the actor acts: its random states, nil where the snapshot has none, and as writes parameters
-// and statistics, where it has any.
-func (r *reader) acting(c *Core) (pcg []byte, drawOn func() error) {
+// readActor reads the actor's random states, nil if the snapshot has none, and its parameters and statistics, if the
+// snapshot has them.
+func (r *reader) readActor(c *Core) (pcg []byte, drawOn func() error) {
 	_, has := r.snap.Arrays[layout.ActingGenerator]
 	if text, err := r.snap.Text(layout.ActingRandom); err == nil || has {
 		r.fail(err)
@@ -98,7 +98,7 @@ func (r *reader) acting(c *Core) (pcg []byte, drawOn func() error) {
 			continue
 		}
 		r.entries(layout.Acting(""), c.Flat, c.Flat.Values)
-		r.statistics(layout.Acting(""), c)
+		r.statistics(layout.Acting(""), c.scalers)
 		break
 	}
 	return pcg, drawOn

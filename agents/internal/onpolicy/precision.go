@@ -8,7 +8,7 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// precisionOf returns the type in which layers compute as the settings have it, and an error where the device cannot.
+// precisionOf returns the type in which layers compute as the settings have it, and an error if the device cannot.
 func precisionOf(cfg *agents.OnPolicy, d tensor.Device) (tensor.Precision, error) {
 	if !cfg.MixedPrecision {
 		return tensor.Full, nil
@@ -23,10 +23,10 @@ func precisionOf(cfg *agents.OnPolicy, d tensor.Device) (tensor.Precision, error
 	return p, nil
 }
 
-// gradientScaler multiplies losses before the backward pass, so that the small gradients of half-precision layers do not
-// become 0, and divides the gradients by the same number afterwards (Micikevicius et al. 2018, section 3.2). The scale
-// doubles after growthInterval good steps in a row, and halves where a gradient has become infinite or NaN. Its numbers
-// are those of PyTorch's GradScaler.
+// gradientScaler multiplies losses before the backward pass, so that the small gradients of half-precision layers do
+// not become 0, and divides the gradients by the same number afterwards (Micikevicius et al. 2018, section 3.2). The
+// scale doubles after growthInterval good steps in a row, and halves if a gradient has become infinite or NaN. Its
+// numbers are those of PyTorch's GradScaler.
 type gradientScaler struct {
 	scale float64
 	good  int // steps in a row with finite gradients

@@ -54,12 +54,13 @@ func TestStepLeavesOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer flat.Close()
-	o, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{Kind: "adam"}, []tensor.Group{{Begin: 0, End: 1, LearningRate: 0.1}}, nil)
+	o, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{Kind: "adam"},
+		[]tensor.Group{{Begin: 0, End: 1, LearningRate: 0.1}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	c := &Core{Flat: flat, Optimizer: o, gradients: newGradientScaler()}
+	c := &Learner{Core: &Core{Flat: flat}, Rates: &Rates{Optimizer: o}, gradients: newGradientScaler()}
 	value := func() float32 {
 		x, err := tensor.Float32s(flat.Values)
 		if err != nil {
@@ -69,11 +70,13 @@ func TestStepLeavesOut(t *testing.T) {
 	}
 	c.Differentiate(s, s.MulScalar(s.Sum(w), 1e38))
 	if c.Step(s) || value() != 2 || o.Steps != 0 {
-		t.Errorf("a step with an infinite gradient: the parameter is %g after %d steps; want 2 after none", value(), o.Steps)
+		t.Errorf("a step with an infinite gradient: the parameter is %g after %d steps; want 2 after none", value(),
+			o.Steps)
 	}
 	c.Differentiate(s, s.Sum(w))
 	if !c.Step(s) || !(value() < 2) || o.Steps != 1 {
-		t.Errorf("a step with a finite gradient: the parameter is %g after %d steps; want less than 2 after 1", value(), o.Steps)
+		t.Errorf("a step with a finite gradient: the parameter is %g after %d steps; want less than 2 after 1",
+			value(), o.Steps)
 	}
 }
 
@@ -85,12 +88,14 @@ func TestPortionsKeepPrecision(t *testing.T) {
 	}
 	s := tensor.NoGrad().Layers(tensor.BFloat16)
 	defer s.Close()
-	x, w := s.Full(tensor.Float32, 1.001, 3*portion, 8), s.Full(tensor.Float32, 1.003, 1, 8) // which bfloat16 rounds to 1
+	// which bfloat16 rounds to 1
+	x, w := s.Full(tensor.Float32, 1.001, 3*portion, 8), s.Full(tensor.Float32, 1.003, 1, 8)
 	want := s.Linear(x, w, tensor.Tensor{})
 	got := s.Zeros(3*portion, 1)
 	c := &Core{Precision: tensor.BFloat16}
 	c.Portions(s, true, 3*portion, func(s *tensor.Scope, rows memory.Span) {
-		s.Copy(s.Narrow(got, 0, rows.Start, rows.Len), s.Linear(s.Narrow(x, 0, rows.Start, rows.Len), w, tensor.Tensor{}))
+		s.Copy(s.Narrow(got, 0, rows.Start, rows.Len), s.Linear(s.Narrow(x, 0, rows.Start, rows.Len), w,
+			tensor.Tensor{}))
 	})
 	a, err := tensor.Float32s(got)
 	if err != nil {

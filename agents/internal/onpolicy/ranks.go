@@ -12,11 +12,12 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Several ranks train one agent: each acts in environments of its own and computes the gradients of its own minibatches,
-// and all make the same optimizer step by the mean over the rows of all of them. Whatever decides something travels with
-// the gradients, in one sum a minibatch: the divergence, by which a schedule or kl_threshold acts; the losses; the count
-// of rows; and a flag for each rank whose losses are not finite. So all ranks decide alike, and none waits for another
-// that has left the loop. Scalers and the statistics of advantages are those of all ranks' rows.
+// Several ranks train one agent: each acts in environments of its own and computes the gradients of its own
+// minibatches, and all make the same optimizer step by the mean over the rows of all of them. Whatever decides
+// something travels with the gradients, in one sum a minibatch: the divergence, by which a schedule or kl_threshold
+// acts; the losses; the count of rows; and a flag for each rank whose losses are not finite. So all ranks decide
+// alike, and none waits for another that has left the loop. Scalers and the statistics of advantages are those of all
+// ranks' rows.
 //
 // skrl's modes compute as skrl does: the mean of the ranks' means, and scalers, advantages and tracked losses of each
 // rank's own.
@@ -24,25 +25,33 @@ import (
 // shared is the most figures that travel with the gradients.
 const shared = 24
 
-// Ranks returns this rank's part of all that train the agent, nil where there is one.
-func (c *Core) Ranks() *distributed.Group { return c.Group }
+// ranks is this rank's part of all that train the agent.
+type ranks struct {
+	// Group is nil if one process trains the agent.
+	Group *distributed.Group
 
-// behind is how many elements behind the gradients the ranks share: rows, figures and a flag for each rank.
-func (c *Core) behind() int64 {
+	apart bool          // skrl's modes: statistics are of each rank's own rows
+	flags tensor.Tensor // (ranks), how often the losses of each were not finite in this update
+}
+
+// Ranks returns this rank's part of all that train the agent, nil if there is one.
+func (c *ranks) Ranks() *distributed.Group { return c.Group }
+
+// sharedSize returns the number of elements behind the gradients that ranks exchange: rows, figures, and a flag for
+// each rank.
+func (c *ranks) sharedSize() int64 {
 	if !c.Group.Several() {
 		return 0
 	}
 	return int64(1 + shared + c.Group.Size())
 }
 
-// together reports whether statistics are of all ranks' rows.
-func (c *Core) together() bool { return c.Group.Several() && !c.Config.Skrl() }
+// pooled reports whether statistics are of all ranks' rows.
+func (c *ranks) pooled() bool { return c.Group.Several() && !c.apart }
 
-// ownSeed is the seed of a rank's own random numbers.
-func ownSeed(g *distributed.Group, seed int64) int64 { return seed + int64(g.Rank()) }
-
-// ownDevice is the device of a rank on a machine with so many GPUs: where the setting names no index, each rank has one of
-// its own, while there are any. Slurm may show each task its own GPU alone, which is then the first of one.
+// ownDevice returns the device of a rank on a machine with the given number of GPUs. If the setting names no index,
+// each rank gets its own GPU as long as there are any. Slurm may show each task only its own GPU, which is then the
+// first one.
 func ownDevice(g *distributed.Group, device string, gpus int) string {
 	if !g.Several() || device != "cuda" && (device != "auto" || gpus == 0) {
 		return device
@@ -53,7 +62,7 @@ func ownDevice(g *distributed.Group, device string, gpus int) string {
 // checkRanks refuses settings that several ranks cannot have.
 func (c *Core) checkRanks() error {
 	if c.Group.Several() && c.Config.Overlap {
-		return fmt.Errorf("%s: \"overlap\" is true, and %d ranks train the agent; set it to false", strings.ToLower(c.name), c.Group.Size())
+		return c.errorf("\"overlap\" is true, and %d ranks train the agent; set it to false", c.Group.Size())
 	}
 	return nil
 }
@@ -83,15 +92,21 @@ func (c *Core) shareParameters(settings any) error {
 	return c.resident.Err()
 }
 
-// Average replaces the gradients of a minibatch, its divergences and its other figures, all scalars, by their means over
-// the rows of all ranks. skrl's modes count ranks instead of rows, and each keeps its own figures but the divergence.
-func (c *Core) Average(s *tensor.Scope, b Batch, kl, moved *tensor.Tensor, figures ...*tensor.Tensor) {
+// Average replaces the gradients of a minibatch, its divergences and its figures by their means over the rows of all
+// ranks. Figures without a value, which are computed later, stay as they are. skrl's modes count ranks instead of
+// rows, and each rank keeps its own figures but the divergences.
+func (c *Learner) Average(s *tensor.Scope, b Batch, kl, moved *tensor.Tensor, figures []Figure) {
 	if !c.Group.Several() || s.Err() != nil {
 		return
 	}
-	rows, all := b.Rows, append([]*tensor.Tensor{kl, moved}, figures...)
-	if c.Config.Skrl() {
+	rows, all := b.Rows, []*tensor.Tensor{kl, moved}
+	if c.apart {
 		rows = 1
+	}
+	for _, f := range figures {
+		if f.Value != moved && f.Value.T != nil {
+			all = append(all, f.Value)
+		}
 	}
 	values := make([]tensor.Tensor, len(all))
 	for i, x := range all {
@@ -106,7 +121,7 @@ func (c *Core) Average(s *tensor.Scope, b Batch, kl, moved *tensor.Tensor, figur
 	// Only the first flags count: through the gradients, NaN gets to all ranks.
 	none := s.As(s.EqScalar(s.Sum(c.flags), 0), tensor.Float32)
 	s.AddTo(c.flags, s.Mul(s.Narrow(flags, 0, 0, int64(c.Group.Size())), none), 1)
-	if c.Config.Skrl() {
+	if c.apart {
 		all = all[:2]
 	}
 	for i, x := range all {
@@ -114,8 +129,8 @@ func (c *Core) Average(s *tensor.Scope, b Batch, kl, moved *tensor.Tensor, figur
 	}
 }
 
-// blame returns an error that names the ranks whose flag was raised in this update.
-func (c *Core) blame(flags []float64) error {
+// checkFlags returns an error that names the ranks whose flag was raised in this update.
+func (c *Learner) checkFlags(flags []float64) error {
 	var ranks []string
 	for r, raised := range flags {
 		if raised > 0 {
@@ -125,12 +140,13 @@ func (c *Core) blame(flags []float64) error {
 	if len(ranks) == 0 {
 		return nil
 	}
-	return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the losses of rank %s are not finite", strings.Join(ranks, ", "))}
+	return &agents.DivergedError{Agent: c.name, Detail: fmt.Sprintf("the losses of rank %s are not finite",
+		strings.Join(ranks, ", "))}
 }
 
 // Mean returns the mean of the numbers in x of all ranks, a scalar.
-func (c *Core) Mean(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
-	if !c.together() || s.Err() != nil {
+func (c *ranks) Mean(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
+	if !c.pooled() || s.Err() != nil {
 		return s.Mean(x)
 	}
 	sums := s.Stack(0, s.Scalar(float64(tensor.Numel(x))), s.Sum(x))
@@ -139,7 +155,7 @@ func (c *Core) Mean(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
 }
 
 // deviation returns the mean and the unbiased standard deviation of the numbers in x of all ranks, (1) float32 each.
-func (c *Core) deviation(s *tensor.Scope, x tensor.Tensor) (mean, std tensor.Tensor) {
+func (c *ranks) deviation(s *tensor.Scope, x tensor.Tensor) (mean, std tensor.Tensor) {
 	if s.Err() != nil {
 		return tensor.Tensor{}, tensor.Tensor{}
 	}
@@ -151,4 +167,21 @@ func (c *Core) deviation(s *tensor.Scope, x tensor.Tensor) (mean, std tensor.Ten
 	m := s.Div(sum, count)
 	v := s.Div(s.Sub(square, s.Mul(m, sum)), s.AddScalar(count, -1))
 	return s.As(m, tensor.Float32), s.As(s.Sqrt(v), tensor.Float32)
+}
+
+// normalise returns (A − mean(A)) / (std(A) + 1e-8) for advantages a, with the mean and the unbiased standard
+// deviation of the rows of. It returns a itself if advantage_normalization is not over, "rollout" or "minibatch", and
+// if there is one row, which has no deviation.
+func (c *Core) normalise(s *tensor.Scope, a, of tensor.Tensor, over string) tensor.Tensor {
+	if c.Config.AdvantageNormalization != over || s.Err() != nil {
+		return a
+	}
+	if c.pooled() {
+		mean, std := c.deviation(s, of)
+		return s.Div(s.Sub(a, mean), s.AddScalar(std, 1e-8))
+	}
+	if tensor.Numel(of) == 1 {
+		return a
+	}
+	return s.Div(s.Sub(a, s.Mean(of)), s.AddScalar(s.Std(of), 1e-8))
 }

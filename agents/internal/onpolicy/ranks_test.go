@@ -21,7 +21,8 @@ func TestOwnDevice(t *testing.T) {
 		}{
 			{"cuda", 4, [3]string{"cuda:0", "cuda:1", "cuda:2"}}, {"cuda", 1, [3]string{"cuda:0", "cuda:0", "cuda:0"}},
 			{"auto", 2, [3]string{"cuda:0", "cuda:1", "cuda:0"}}, {"auto", 0, [3]string{"auto", "auto", "auto"}},
-			{"cuda", 0, [3]string{"cuda:0", "cuda:0", "cuda:0"}}, {"cuda:1", 4, [3]string{"cuda:1", "cuda:1", "cuda:1"}}, {"cpu", 4, [3]string{"cpu", "cpu", "cpu"}},
+			{"cuda", 0, [3]string{"cuda:0", "cuda:0", "cuda:0"}}, {"cuda:1", 4,
+				[3]string{"cuda:1", "cuda:1", "cuda:1"}}, {"cpu", 4, [3]string{"cpu", "cpu", "cpu"}},
 		} {
 			if got := ownDevice(g, x.device, x.gpus); got != x.want[rank] {
 				t.Errorf("rank %d, %s of %d GPUs: %s, want %s", rank, x.device, x.gpus, got, x.want[rank])

@@ -1,42 +1,37 @@
 package onpolicy
 
 import (
-	"cmp"
-	"context"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/schedulers"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 // Record completes the step of the rollout that Act began: it stores rewards, ends of episodes and the values of
 // truncated episodes. Bad rows are an error before anything is written, so that Record can be called again.
-func (c *Core) Record(t agents.Transition) error {
+func (c *Collector) Record(t agents.Transition) error {
 	return c.stream.Do(func() error { return c.record(t) })
 }
 
-func (c *Core) record(t agents.Transition) error {
+func (c *Collector) record(t agents.Transition) error {
 	if !c.training {
-		return c.forget(t)
+		return c.resetEnded(t)
 	}
 	if !c.acted {
-		return fmt.Errorf("%s: Record without an Act before it", strings.ToLower(c.name))
+		return c.errorf("Record without an Act before it")
 	}
-	if err := c.checkTransition(t); err != nil {
+	if err := c.checks.checkTransition(t); err != nil {
 		return err
 	}
 	s := c.step
 	s.Reset()
-	if err := c.stage(t); err != nil {
+	if err := c.stageTransition(t); err != nil {
 		return err
 	}
 	c.Transfer.Send(s)
 	c.storeOutcome(s)
-	c.noteInvalid(t)
+	c.noteInvalid(t, c.Config.Skrl())
 	c.bootstrapValues(s, t)
 	if c.AfterRecord != nil {
 		c.AfterRecord(s)
@@ -48,7 +43,7 @@ func (c *Core) record(t agents.Transition) error {
 			s.Copy(c.nextState, state)
 		}
 	}
-	c.goOn(s)
+	c.advanceMemories(s)
 	if err := s.Err(); err != nil {
 		return err
 	}
@@ -62,42 +57,24 @@ func (c *Core) record(t agents.Transition) error {
 	return nil
 }
 
-// checkTransition refuses a wrong number of rows, NaN and infinities.
-func (c *Core) checkTransition(t agents.Transition) error {
-	if err := cmp.Or(
-		c.checkRows("rewards", len(t.Rewards), 1),
-		c.checkRows("terminated flags", len(t.Terminated), 1),
-		c.checkRows("truncated flags", len(t.Truncated), 1),
-		c.checkRows("next observations", len(t.NextObservations), c.spaces.Observation.Width()),
-		c.checkRows("next states", len(t.NextStates), c.spaces.State.Width()),
-		c.checkMarks(t),
-	); err != nil {
-		return err
-	}
-	return c.checkValues(t)
-}
-
 // delivery is what Record sends to the device of a transition, in one transfer.
 type delivery struct {
 	rewards, terminated, truncated tensor.Part // (N, 1)
 	// invalid (N, 1) is 1 where the row shows no transition; the zero Part where all do, or no network remembers any.
 	invalid tensor.Part
 	// cut and unknown are the environments whose episodes were truncated and did not terminate: those whose last
-	// observations are known, which are final, and those whose are not. They are zero Parts where there are none.
+	// observations are known, which are final, and those whose are not. They are zero Parts if there are none.
 	cut, unknown tensor.Part
 	final        staged
-	next         staged // what comes next in all environments, where anything asks for it
+	next         staged // what comes next in all environments, if anything asks for it
 }
 
-// lastStep reports whether the step being recorded completes the rollout.
-func (c *Core) lastStep() bool { return c.Rollout.Len()+1 == c.Rollout.Steps() }
-
-// stage puts all that a transition has for the device into the transfer: rewards, shaped (rewards_shaper,
-// rewards_shaper_scale), ends of episodes as 0 and 1, and rows that are asked for their values.
-func (c *Core) stage(t agents.Transition) error {
+// stageTransition puts everything that the device needs of a transition into the transfer: shaped rewards, ends of
+// episodes as 0 and 1, and the rows whose values are estimated.
+func (c *Collector) stageTransition(t agents.Transition) error {
 	c.Transfer.Begin()
 	c.delivery = delivery{}
-	if err := c.shape(t); err != nil {
+	if err := c.shapeRewards(t); err != nil {
 		return err
 	}
 	o, n := &c.delivery, int64(c.numEnvs)
@@ -116,7 +93,7 @@ func (c *Core) stage(t agents.Transition) error {
 			return err
 		}
 	}
-	if err = c.stageFinal(t); err != nil {
+	if err = c.stageFinals(t); err != nil {
 		return err
 	}
 	if c.StageRecord != nil {
@@ -134,12 +111,13 @@ func (c *Core) stage(t agents.Transition) error {
 	return nil
 }
 
-// shape copies a transition's rewards and shapes them (rewards_shaper, rewards_shaper_scale). It returns an error if a
-// shaped reward is not finite or too large.
-func (c *Core) shape(t agents.Transition) error {
+// shapeRewards copies a transition's rewards and shapes them (rewards_shaper, rewards_shaper_scale). It returns an
+// error if a shaped reward is not finite or too large.
+func (c *Collector) shapeRewards(t agents.Transition) error {
 	copy(c.rewards, t.Rewards)
 	for i, unused := range c.Unused(t) {
-		if unused && c.rewards[i]-c.rewards[i] != 0 { // checkValues lets NaN pass here; 0 times NaN would reach other rows
+		// checkValues lets NaN pass here; 0 times NaN would reach other rows
+		if unused && c.rewards[i]-c.rewards[i] != 0 {
 			c.rewards[i] = 0
 		}
 	}
@@ -153,10 +131,9 @@ func (c *Core) shape(t agents.Transition) error {
 	}
 	for i, r := range c.rewards {
 		if !(math.Abs(float64(r)) < tooLarge) {
-			return fmt.Errorf("%s: Record at timestep %d: the reward of environment %d is %g after rewards_shaper and "+
+			return c.errorf("Record at timestep %d: the reward of environment %d is %g after rewards_shaper and "+
 				"rewards_shaper_scale, and was %g before; it must lie within ±%.2g"+
-				", because float32 cannot hold sums of larger squares; lower rewards_shaper_scale or repair the reward",
-				strings.ToLower(c.name), c.Timestep, i, r, t.Rewards[i], float64(tooLarge))
+				", because float32 cannot hold sums of larger squares; lower rewards_shaper_scale or repair the reward", c.Timestep, i, r, t.Rewards[i], float64(tooLarge))
 		}
 	}
 	return nil
@@ -177,8 +154,8 @@ func (c *Core) stageFlags(set []bool) (tensor.Part, error) {
 	return p, nil
 }
 
-// stageFinal puts the last observations of truncated episodes into the transfer, for FinalValues.
-func (c *Core) stageFinal(t agents.Transition) (err error) {
+// stageFinals puts the last observations of truncated episodes into the transfer, for FinalValues.
+func (c *Collector) stageFinals(t agents.Transition) (err error) {
 	if !c.Config.TimeLimitBootstrap || c.Config.Skrl() {
 		return nil
 	}
@@ -201,8 +178,8 @@ func (c *Core) stageFinal(t agents.Transition) (err error) {
 		return nil
 	}
 	if len(t.FinalObservations) != len(t.NextObservations) || len(t.FinalStates) != len(t.NextStates) {
-		return fmt.Errorf("%s: environment %d was truncated, but its final observation is missing: time_limit_bootstrap needs Transition.FinalObservations",
-			strings.ToLower(c.name), cut[0])
+		return c.errorf("environment %d was truncated, but its final observation is missing: time_limit_bootstrap "+
+			"needs Transition.FinalObservations", cut[0])
 	}
 	if c.delivery.cut, err = tensor.Put(c.Transfer, cut); err != nil {
 		return err
@@ -222,27 +199,8 @@ func gatherRows(rows []float32, index []int64, width int) []float32 {
 }
 
 // storeOutcome writes rewards and ends of episodes into the step of the rollout.
-func (c *Core) storeOutcome(s *tensor.Scope) {
+func (c *Collector) storeOutcome(s *tensor.Scope) {
 	c.delivery.rewards.CopyTo(s, c.Rollout.Row("rewards"))
 	c.delivery.terminated.CopyTo(s, c.Rollout.Row("terminated"))
 	c.delivery.truncated.CopyTo(s, c.Rollout.Row("truncated"))
-}
-
-// Ready reports whether the rollout is complete. An agent in evaluation is never ready.
-func (c *Core) Ready() bool { return c.training && c.Rollout != nil && c.Rollout.Full() }
-
-// Wait implements [agents.Overlapping]: an update has ended when Update returns.
-func (c *Core) Wait(context.Context) error { return nil }
-
-// checkReady returns why an update cannot begin: the rollout is not complete, or the context is done.
-func (c *Core) checkReady(ctx context.Context) error {
-	if !c.Ready() {
-		return fmt.Errorf("%s: Update before the rollout's %d timesteps are complete; call it when Ready",
-			strings.ToLower(c.name), c.Config.Rollouts)
-	}
-	if curve, ok := c.Scheduler.(*schedulers.Curve); ok && !curve.Planned() {
-		return fmt.Errorf("%s: \"learning_rate_scheduler_kwargs\" says auto, which is the length of the run, and it is not known: give the trainer "+
-			"Timesteps, or the population TotalSteps; a training loop of one's own calls Plan", strings.ToLower(c.name))
-	}
-	return ctx.Err()
 }

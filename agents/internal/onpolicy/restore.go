@@ -10,13 +10,13 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 // Restore puts a snapshot into the running agent: a checkpoint's, or the weights of another member of a population.
 // Everything is read and checked before anything is changed, so that on an error the agent is as it was.
-func (c *Core) Restore(snap *checkpoint.Snapshot) error {
+func (c *State) Restore(snap *checkpoint.Snapshot) error {
 	apply, err := c.prepare(snap)
 	if err != nil {
 		return err
@@ -25,7 +25,7 @@ func (c *Core) Restore(snap *checkpoint.Snapshot) error {
 }
 
 // prepare checks a snapshot against the agent and returns the function that puts it back.
-func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error) {
+func (c *State) prepare(snap *checkpoint.Snapshot) (apply func() error, err error) {
 	r := reader{snap: snap, name: strings.ToLower(c.name)}
 	if agent, err := snap.Text(layout.Agent); err != nil || agent != c.name {
 		return nil, fmt.Errorf("%s: the checkpoint is of an agent %q, not %s", r.name, agent, c.name)
@@ -36,49 +36,50 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 	}
 	// Architectures first: their error says more than that of an array of another shape.
 	r.architectures(c)
-	r.memory(c)
+	r.memory(c.Core)
 	r.entries("", c.Flat, c.Flat.Values)
-	steps := make([]int64, len(c.optimizers))
-	for i, o := range c.optimizers {
+	steps := make([]int64, len(c.learner.optimizers))
+	for i, o := range c.learner.optimizers {
 		r.entries(layout.ExpAvg(o.name, ""), c.Flat, o.ExpAvg)
 		r.entries(layout.ExpAvgSq(o.name, ""), c.Flat, o.ExpAvgSq)
 		steps[i] = r.integer(layout.OptimizerSteps, o.name)
 	}
 	cursors := r.memories(c)
-	r.statistics("", c)
+	r.statistics("", c.scalers)
 	timestep, updates, rollout := r.integer(layout.Timestep), r.integer(layout.Updates), r.integer(layout.RolloutSteps)
 	// A rollout in progress fits only an agent with the same rollouts and number of environments.
 	if rollout > int64(c.Config.Rollouts) || rollout > 0 && c.Rollout == nil {
-		r.fail(fmt.Errorf("the checkpoint holds %d timesteps of a rollout, this agent has room for %d in %d environments; use the same rollouts and number of environments",
+		r.fail(fmt.Errorf("the checkpoint holds %d timesteps of a rollout, this agent has room for %d in %d "+
+			"environments; use the same rollouts and number of environments",
 			rollout, c.Config.Rollouts, c.numEnvs))
 		rollout = 0
 	}
 	if rollout > 0 {
 		for _, name := range c.recorded() {
-			r.steps(layout.Rollout(name), c.Rollout.Tensor(name), rollout)
+			r.rows(layout.Rollout(name), c.Rollout.Tensor(name), rollout)
 		}
 	}
 	if rollout > 0 && rollout == int64(c.Config.Rollouts) {
-		r.kept(layout.Rollout(layout.NextObservations), c.nextObs)
+		r.rows(layout.Rollout(layout.NextObservations), c.nextObs, -1)
 		if c.nextState.T != nil {
-			r.kept(layout.Rollout(layout.NextStates), c.nextState)
+			r.rows(layout.Rollout(layout.NextStates), c.nextState, -1)
 		}
 	}
-	r.hidden(c, int(rollout))
-	r.invalidRows(c, int(rollout))
+	r.hidden(c.Core, int(rollout))
+	r.invalidRows(c.Core, int(rollout))
 	text, err := snap.Text(layout.Random)
 	r.fail(err)
 	pcg, err := base64.StdEncoding.DecodeString(text)
 	r.fail(err)
 	schedule := r.schedule(c)
 	gradients := r.gradientScaler(c)
-	drawOn := r.random(c, layout.RandomGenerator, pcg)
+	drawOn := r.random(c.Core, layout.RandomGenerator, pcg)
 	if r.err != nil {
 		return nil, r.err
 	}
-	return func() error { // nothing below fails where the checks above have passed, but for errors of the device
+	return func() error { // nothing below fails if the checks above have passed, but for errors of the device
 		if schedule != nil {
-			if err := c.Scheduler.Restore(schedule); err != nil {
+			if err := c.learner.Scheduler.Restore(schedule); err != nil {
 				return fmt.Errorf("%s: the checkpoint's learning-rate schedule: %w", r.name, err)
 			}
 		}
@@ -98,7 +99,7 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 				return err
 			}
 		}
-		for i, o := range c.optimizers {
+		for i, o := range c.learner.optimizers {
 			o.Steps = steps[i]
 		}
 		for i, at := range cursors {
@@ -107,10 +108,10 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 			}
 		}
 		if gradients != nil {
-			*c.gradients = *gradients
+			*c.learner.gradients = *gradients
 		}
-		c.Timestep, c.Updates, c.acted = timestep, updates, false
-		c.ApplyRates()
+		c.Timestep, c.Updates, c.collector.acted = timestep, updates, false
+		c.learner.ApplyRates()
 		if c.Rollout == nil {
 			return nil
 		}
@@ -118,22 +119,8 @@ func (c *Core) prepare(snap *checkpoint.Snapshot) (apply func() error, err error
 	}, nil
 }
 
-// reader checks the arrays of a snapshot against tensors, collects the writes, and keeps the first error.
-type reader struct {
-	snap   *checkpoint.Snapshot
-	name   string
-	writes []func() error
-	err    error
-}
-
-func (r *reader) fail(err error) {
-	if r.err == nil && err != nil {
-		r.err = fmt.Errorf("%s: %w", r.name, err)
-	}
-}
-
-// architectures compares the networks' architectures with the agent's, where the snapshot names them.
-func (r *reader) architectures(c *Core) {
+// architectures compares the networks' architectures with the agent's, if the snapshot names them.
+func (r *reader) architectures(c *State) {
 	if r.err != nil {
 		return
 	}
@@ -147,24 +134,26 @@ func (r *reader) architectures(c *Core) {
 		if !ok {
 			continue
 		}
-		a, err := models.ArchitectureOfValues(v)
+		a, err := description.ArchitectureOf(v)
 		if err != nil {
 			r.fail(err)
 			return
 		}
 		b, shaped := ours[n.Name]
 		if !shaped {
-			r.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's has no architecture; make the agent from the checkpoint's", n.Name, a))
+			r.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's has no architecture; make the "+
+				"agent from the checkpoint's", n.Name, a))
 		} else if !a.Equal(b) {
-			r.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's %v; make the agent from the checkpoint's architecture", n.Name, a, b))
+			r.fail(fmt.Errorf("the checkpoint's %s network is %v, this agent's %v; make the agent from the "+
+				"checkpoint's architecture", n.Name, a, b))
 		}
 	}
 }
 
-// gradientScaler reads the scale of losses, nil where the agent has none. A checkpoint of an agent without one leaves it as
-// it is.
-func (r *reader) gradientScaler(c *Core) *gradientScaler {
-	if c.gradients == nil || r.snap.Values[layout.GradientScaler] == nil {
+// gradientScaler reads the scale of losses, nil if the agent has none. A checkpoint of an agent without one leaves it
+// as it is.
+func (r *reader) gradientScaler(c *State) *gradientScaler {
+	if c.learner.gradients == nil || r.snap.Values[layout.GradientScaler] == nil {
 		return nil
 	}
 	scale, err := r.snap.Float(layout.GradientScaler, "scale")
@@ -175,24 +164,14 @@ func (r *reader) gradientScaler(c *Core) *gradientScaler {
 	return &gradientScaler{scale, int(r.integer(layout.GradientScaler, "good_steps"))}
 }
 
-// integer reads a number that must not be negative.
-func (r *reader) integer(path ...string) int64 {
-	n, err := r.snap.Int(path...)
-	if err == nil && n < 0 {
-		err = fmt.Errorf("the checkpoint's %q is %d", strings.Join(path, "."), n)
-	}
-	r.fail(err)
-	return n
-}
-
-// memories reads the algorithm's memories, where the snapshot holds them, and returns each one's length and next row.
-func (r *reader) memories(c *Core) [][2]int64 {
+// memories reads the algorithm's memories, if the snapshot holds them, and returns each one's length and next row.
+func (r *reader) memories(c *State) [][2]int64 {
 	if _, err := r.snap.Value(layout.Memories); err != nil {
 		return nil
 	}
 	var at [][2]int64
 	for _, m := range c.replays {
-		r.kept(layout.MemoryRows(m.name), m.Data())
+		r.rows(layout.MemoryRows(m.name), m.Data(), -1)
 		length, next := r.integer(layout.Memories, m.name, "length"), r.integer(layout.Memories, m.name, "next")
 		if length > m.Capacity() || next >= m.Capacity() {
 			r.fail(fmt.Errorf("the checkpoint's %s holds row %d of %d", m.name, max(length, next), m.Capacity()))
@@ -203,7 +182,7 @@ func (r *reader) memories(c *Core) [][2]int64 {
 }
 
 // statistics reads those of the agent's scalers, under names that begin with prefix.
-func (r *reader) statistics(prefix string, c *Core) {
+func (r *reader) statistics(prefix string, c *scalers) {
 	for _, s := range c.allScalers() {
 		for _, x := range s.statistics() {
 			r.float64s(prefix+layout.Statistic(s.name, x.name), x.Tensor)
@@ -211,12 +190,12 @@ func (r *reader) statistics(prefix string, c *Core) {
 	}
 }
 
-// random checks the states of the random sequences, the device's in the array generator, by setting others to them, and
-// returns what continues the device's.
+// random checks the states of both random sequences by setting other sequences to them. The device's state is in the
+// array generator. random returns a function that continues the device's sequence.
 //
-// The state of a device's generator is understood by the same kind of device alone. An agent on another kind, such as
-// one on the CPU that evaluates what was trained on CUDA, begins a sequence whose seed is a hash of the state: every
-// restore of the checkpoint gives the same one.
+// Only the same kind of device understands the state of its generator. An agent on another kind, such as one on the
+// CPU that evaluates what CUDA trained, starts a sequence whose seed is a hash of the state. Every restore of the
+// checkpoint starts the same one.
 func (r *reader) random(c *Core, generator string, pcg []byte) (drawOn func() error) {
 	state := r.bytes(generator)
 	if r.err != nil {
@@ -243,92 +222,104 @@ func (r *reader) random(c *Core, generator string, pcg []byte) (drawOn func() er
 	return func() error { return c.Gen.Seed(int64(h.Sum64())) }
 }
 
-func (r *reader) bytes(name string) []byte {
-	a, ok := r.snap.Arrays[name]
-	if !ok {
-		r.fail(fmt.Errorf("the checkpoint has no array %q", name))
-		return nil
-	}
-	b, err := a.Bytes()
-	r.fail(err)
-	return b
-}
-
-// float32s reads an array of the tensor's shape; float64s is the same in double precision.
-func (r *reader) float32s(name string, t tensor.Tensor) {
-	data, err := r.snap.Float32s(name, tensor.Shape(t)...)
-	r.fail(err)
-	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
-}
-
-// kept reads rows as a memory keeps them, numbers or bytes.
-func (r *reader) kept(name string, t tensor.Tensor) {
-	if tensor.TypeOf(t) != tensor.Uint8 {
-		r.float32s(name, t)
-		return
-	}
-	data, err := r.snap.Bytes(name, tensor.Shape(t)...)
-	r.fail(err)
-	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
-}
-
-// steps reads the first n timesteps of a field of the rollout.
-func (r *reader) steps(name string, t tensor.Tensor, n int64) {
-	shape := append([]int64{n}, tensor.Shape(t)[1:]...)
-	if tensor.TypeOf(t) == tensor.Uint8 {
-		data, err := r.snap.Bytes(name, shape...)
-		r.fail(err)
-		r.writes = append(r.writes, func() error { return writeSteps(t, n, data) })
-		return
-	}
-	data, err := r.snap.Float32s(name, shape...)
-	r.fail(err)
-	r.writes = append(r.writes, func() error { return writeSteps(t, n, data) })
-}
-
-// writeSteps writes the first n steps of a field.
-func writeSteps[T tensor.Element](t tensor.Tensor, n int64, data []T) error {
-	s := tensor.NoGrad()
-	defer s.Close()
-	rows := s.Narrow(t, 0, 0, n)
-	if err := s.Err(); err != nil {
-		return err
-	}
-	return tensor.Write(rows, data)
-}
-
-func (r *reader) float64s(name string, t tensor.Tensor) {
-	data, err := r.snap.Float64s(name, tensor.Shape(t)...)
-	r.fail(err)
-	r.writes = append(r.writes, func() error { return tensor.Write(t, data) })
-}
-
-// entries reads the parts of a flat tensor by the names of its table of contents. A part of another shape is an error.
-func (r *reader) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
-	all := make([]float32, f.Len())
-	for _, e := range f.Entries() {
-		data, err := r.snap.Float32s(prefix+e.Name, e.Shape...)
-		r.fail(err)
-		copy(all[e.Offset:e.Offset+e.Size], data)
-	}
-	r.writes = append(r.writes, func() error { return tensor.Write(flat, all) })
-}
-
-// schedule reads the state of the learning-rate schedule, nil where the agent has none. Another schedule is an error.
-func (r *reader) schedule(c *Core) map[string]float64 {
-	if c.Scheduler == nil {
+// schedule reads the state of the learning-rate schedule, nil if the agent has none. Another schedule is an error.
+func (r *reader) schedule(c *State) map[string]float64 {
+	if c.learner.Scheduler == nil {
 		return nil
 	}
 	name, err := r.snap.Text(layout.Scheduler)
-	if err != nil || name != c.Scheduler.Name() {
-		r.fail(fmt.Errorf("the checkpoint's learning-rate schedule is %q, this agent's %q", name, c.Scheduler.Name()))
+	if err != nil || name != c.learner.Scheduler.Name() {
+		r.fail(fmt.Errorf("the checkpoint's learning-rate schedule is %q, this agent's %q", name,
+			c.learner.Scheduler.Name()))
 		return nil
 	}
 	state := map[string]float64{}
-	for k := range c.Scheduler.State() {
+	for k := range c.learner.Scheduler.State() {
 		x, err := r.snap.Float(layout.SchedulerState, k)
 		r.fail(err)
 		state[k] = x
 	}
 	return state
+}
+
+// invalidRows reads which steps of the rollout in progress show no transition; snapshots have the array if some do.
+func (r *reader) invalidRows(c *Core, rollout int) {
+	if c.Rollout == nil || rollout <= 0 {
+		return
+	}
+	rows := make([]bool, rollout*c.numEnvs)
+	name := layout.Rollout(layout.Invalid)
+	if _, has := r.snap.Arrays[name]; has {
+		data, err := r.snap.Bools(name, int64(rollout), int64(c.numEnvs))
+		r.fail(err)
+		copy(rows, data)
+	}
+	r.writes = append(r.writes, func() error {
+		copy(c.invalid, rows)
+		return nil
+	})
+}
+
+// memory refuses a snapshot whose networks have recurrent layers if this agent's have none, and the other way round.
+func (r *reader) memory(c *Core) {
+	if r.err != nil {
+		return
+	}
+	recurrent := func(parameter string) (network string, is bool) {
+		network, name, _ := layout.CutParameter(parameter)
+		return network, strings.Contains(name, "weight_hh_l")
+	}
+	ours := map[string]string{}
+	for _, e := range c.Flat.Entries() {
+		if network, is := recurrent(e.Name); is {
+			ours[network] = e.Name
+		}
+	}
+	theirs := map[string]string{}
+	for _, n := range c.networks {
+		for name := range r.snap.Arrays {
+			if network, is := recurrent(name); is && network == n.Name {
+				theirs[network] = name
+			}
+		}
+		own, other := ours[n.Name], theirs[n.Name]
+		switch {
+		case own == "" && other != "":
+			r.fail(fmt.Errorf("the checkpoint's %s network has recurrent layers (%s), "+
+				"this agent's has none; make the agent with the networks of the checkpoint", n.Name, other))
+		case own != "" && other == "":
+			r.fail(fmt.Errorf("the checkpoint's %s network has no recurrent layers, "+
+				"this agent's has (%s); make the agent with the networks of the checkpoint", n.Name, own))
+		}
+	}
+}
+
+// hidden reads the states of networks with memory. Without a rollout in progress they start from zero if the snapshot
+// has none, or has those of another number of environments.
+func (r *reader) hidden(c *Core, rollout int) {
+	if len(c.hiddens) == 0 || c.Rollout == nil {
+		return
+	}
+	if rollout > 0 {
+		if l := r.integer(layout.SequenceLength); r.err == nil && l != int64(c.length) {
+			r.fail(fmt.Errorf("the checkpoint holds a rollout in sequences of %d timesteps, "+
+				"this agent's have %d; use the same sequence_length", l, c.length))
+		}
+	}
+	for _, h := range c.hiddens {
+		a, ok := r.snap.Arrays[layout.Hidden(h.name)]
+		if rollout == 0 && (!ok || len(a.Shape) == 2 && a.Shape[0] != int64(c.numEnvs)) {
+			r.writes = append(r.writes, func() error {
+				s := tensor.NoGrad()
+				defer s.Close()
+				s.Fill(h.now, 0)
+				return s.Err()
+			})
+		} else {
+			r.float32s(layout.Hidden(h.name), h.now)
+		}
+		if rollout > 0 {
+			r.rows(layout.Sequences(h.name), h.stored, int64(c.countBegun(rollout)))
+		}
+	}
 }

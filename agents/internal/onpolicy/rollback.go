@@ -5,20 +5,21 @@ import (
 	"context"
 	"runtime"
 
+	"github.com/gorl-dev/gorl/schedulers"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// An update is all or nothing. Attempt copies what it changes, and puts that back where the update fails,
+// An update is all or nothing. Attempt copies what it changes, and puts that back if the update fails,
 // diverges or is cancelled: parameters, optimizers, schedule, scalers, the fields of the rollout that it overwrites,
 // random sequences.
 
-// Attempt makes an update: it calls update with a scope that lives until it returns. It is an error where the rollout
-// is not complete. Where update returns an error, everything that it has changed is undone.
+// Attempt makes an update. It calls update with a scope that lives until update returns. It returns an error if the
+// rollout is not complete. If update returns an error, Attempt undoes everything that update has changed.
 //
-// The goroutine stays on one thread of the operating system meanwhile. libtorch numbers the nodes of a graph by thread
-// and runs the backward pass in the order of these numbers: a goroutine that moved to another thread in the middle of a
-// minibatch would add gradients up in another order, and no two runs would be the same.
-func (c *Core) Attempt(ctx context.Context, update func(s *tensor.Scope) error) error {
+// Attempt keeps the goroutine on one thread of the operating system. libtorch numbers the nodes of a graph by thread
+// and runs the backward pass in the order of these numbers. A goroutine that changed threads during a minibatch would
+// add gradients up in another order, and runs would not be reproducible.
+func (c *Learner) Attempt(ctx context.Context, update func(s *tensor.Scope) error) error {
 	if err := c.checkReady(ctx); err != nil {
 		return err
 	}
@@ -27,7 +28,7 @@ func (c *Core) Attempt(ctx context.Context, update func(s *tensor.Scope) error) 
 	return c.stream.Do(func() error {
 		s := tensor.NoGrad().On(c.Device).Layers(c.Precision)
 		defer s.Close()
-		c.begin(s)
+		c.keepState(s)
 		if err := s.Err(); err != nil {
 			return err
 		}
@@ -36,7 +37,7 @@ func (c *Core) Attempt(ctx context.Context, update func(s *tensor.Scope) error) 
 		if err == nil {
 			err = update(s)
 		}
-		err = cmp.Or(err, c.graphs.forget())
+		err = cmp.Or(err, c.graphs.drop())
 		if err != nil {
 			c.rollback()
 		}
@@ -44,9 +45,9 @@ func (c *Core) Attempt(ctx context.Context, update func(s *tensor.Scope) error) 
 	})
 }
 
-// begin copies everything that an update changes, so that rollback can undo an update that diverges, fails or is
+// keepState copies everything that an update changes, so that rollback can undo an update that diverges, fails or is
 // cancelled. The copies live as long as scope s; errors are the scope's.
-func (c *Core) begin(s *tensor.Scope) {
+func (c *Learner) keepState(s *tensor.Scope) {
 	s.Copy(c.backup, c.Flat.Values)
 	for i := range c.optimizers {
 		o := &c.optimizers[i]
@@ -65,10 +66,8 @@ func (c *Core) begin(s *tensor.Scope) {
 	if c.Scheduler != nil {
 		u.schedule = c.Scheduler.State()
 	}
-	for _, x := range c.allScalers() {
-		for _, of := range x.statistics() {
-			u.statistics = append(u.statistics, s.Clone(of.Tensor))
-		}
+	for _, x := range c.allStatistics() {
+		u.statistics = append(u.statistics, s.Clone(x))
 	}
 	c.undo = u
 	for _, f := range c.distributionFields() {
@@ -87,7 +86,7 @@ func (c *Core) begin(s *tensor.Scope) {
 
 // rollback undoes what has happened since begin. The agent is as it was, its random sequences included, and the update
 // can be tried again.
-func (c *Core) rollback() {
+func (c *Learner) rollback() {
 	s := tensor.NoGrad()
 	defer s.Close()
 	s.Copy(c.Flat.Values, c.backup)
@@ -99,12 +98,8 @@ func (c *Core) rollback() {
 	u := c.undo
 	s.Copy(c.Rollout.Tensor("rewards"), u.rewards)
 	s.Copy(c.Rollout.Tensor("values"), u.values)
-	i := 0
-	for _, x := range c.allScalers() {
-		for _, of := range x.statistics() {
-			s.Copy(of.Tensor, u.statistics[i])
-			i++
-		}
+	for i, x := range c.allStatistics() {
+		s.Copy(x, u.statistics[i])
 	}
 	for _, f := range u.extra {
 		f(s)
@@ -120,8 +115,8 @@ func (c *Core) rollback() {
 	c.undo = undo{}
 }
 
-// undo holds what an update changes beside parameters and moments, as it was when the update began. Its tensors belong
-// to the update's scope.
+// undo holds what an update changes, except parameters and moments, as it was when the update began. Its tensors
+// belong to the update's scope.
 type undo struct {
 	generator, pcg  []byte
 	schedule        map[string]float64
@@ -131,4 +126,20 @@ type undo struct {
 }
 
 // OnRollback adds f to what undoes the update in progress. An algorithm calls it for what it changes itself.
-func (c *Core) OnRollback(f func(s *tensor.Scope)) { c.undo.extra = append(c.undo.extra, f) }
+func (c *Learner) OnRollback(f func(s *tensor.Scope)) { c.undo.extra = append(c.undo.extra, f) }
+
+// Wait implements [agents.Overlapping]: an update has ended when Update returns.
+func (c *Learner) Wait(context.Context) error { return nil }
+
+// checkReady returns why an update cannot begin: the rollout is not complete, or the context is done.
+func (c *Learner) checkReady(ctx context.Context) error {
+	if !c.Ready() {
+		return c.errorf("Update before the rollout's %d timesteps are complete; call it when Ready", c.Config.Rollouts)
+	}
+	if curve, ok := c.Scheduler.(*schedulers.Curve); ok && !curve.Planned() {
+		return c.errorf("\"learning_rate_scheduler_kwargs\" says auto, which is the length of the run, and it is " +
+			"not known: give the trainer " +
+			"Timesteps, or the population TotalSteps; a training loop of one's own calls Plan")
+	}
+	return ctx.Err()
+}

@@ -4,22 +4,31 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// scalers makes the scalers that the configuration asks for, whose settings it then has with all defaults.
-func (c *Core) scalers() error {
+// scalers are the agent's running scalers, and how the rollout keeps the rows that they scale.
+type scalers struct {
+	// The scalers standardise observations, states and returns. A nil scaler leaves them as they are.
+	ObservationScaler, StateScaler, VScaler *preprocessors.RunningStandardScaler
+
+	more               []scaler        // those of the algorithm
+	obsRows, stateRows *memory.Packing // how rows of observations and states are kept
+}
+
+// makeScalers makes the scalers that the settings ask for, and writes all defaults into the settings.
+func (c *Core) makeScalers() error {
 	make := func(key, kind string, kwargs *map[string]any, size int) (*preprocessors.RunningStandardScaler, error) {
 		if kind == "" || size == 0 {
 			return nil, nil
 		}
 		prefix := fmt.Sprintf("%s: %s_kwargs", strings.ToLower(c.name), key)
-		cfg, err := agents.ScalerConfig(prefix, *kwargs, size, c.Config.Skrl())
+		cfg, err := ScalerConfig(prefix, *kwargs, size, c.Config.Skrl())
 		if err != nil {
 			return nil, err
 		}
@@ -39,7 +48,7 @@ func (c *Core) scalers() error {
 	return err
 }
 
-// scaler is a running scaler with its name in snapshots; the scaler is nil where the configuration has none.
+// scaler is a running scaler with its name in snapshots; the scaler is nil if the configuration has none.
 type scaler struct {
 	name string
 	preprocessors.Scaler
@@ -55,7 +64,8 @@ type statistic struct {
 func (x scaler) statistics() []statistic {
 	switch s := x.Scaler.(type) {
 	case *preprocessors.RunningStandardScaler:
-		return []statistic{{layout.RunningMean, s.Mean}, {layout.RunningVariance, s.Variance}, {layout.CurrentCount, s.Count}}
+		return []statistic{{layout.RunningMean, s.Mean}, {layout.RunningVariance, s.Variance}, {layout.CurrentCount,
+			s.Count}}
 	case *preprocessors.RunningMeanAbsScaler:
 		return []statistic{{layout.RunningMeanAbs, s.Mean}, {layout.CurrentCount, s.Count}}
 	}
@@ -63,37 +73,49 @@ func (x scaler) statistics() []statistic {
 }
 
 // allScalers returns the scalers of observations, states and values, and those that the algorithm has added.
-func (c *Core) allScalers() []scaler {
+func (c *scalers) allScalers() []scaler {
 	var all []scaler
 	for _, x := range []struct {
 		name   string
 		scaler *preprocessors.RunningStandardScaler
-	}{{layout.ObservationScaler, c.ObservationScaler}, {layout.StateScaler, c.StateScaler}, {layout.ValueScaler, c.VScaler}} {
+	}{{layout.ObservationScaler, c.ObservationScaler}, {layout.StateScaler, c.StateScaler}, {layout.ValueScaler,
+		c.VScaler}} {
 		if x.scaler == nil {
 			all = append(all, scaler{name: x.name})
 		} else {
 			all = append(all, scaler{x.name, x.scaler})
 		}
 	}
-	return append(all, c.extraScalers...)
+	return append(all, c.more...)
+}
+
+// allStatistics returns the statistics of all scalers, one after the other.
+func (c *scalers) allStatistics() (list []tensor.Tensor) {
+	for _, x := range c.allScalers() {
+		for _, of := range x.statistics() {
+			list = append(list, of.Tensor)
+		}
+	}
+	return list
 }
 
 // AddScaler registers an algorithm's own scaler (nil for none) for snapshots, Rollback and Close.
-func (c *Core) AddScaler(name string, s preprocessors.Scaler) {
-	c.extraScalers = append(c.extraScalers, scaler{name, s})
+func (c *scalers) AddScaler(name string, s preprocessors.Scaler) {
+	c.more = append(c.more, scaler{name, s})
 }
 
 // learnScale lets a scaler learn from a field of the rollout.
-func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandardScaler, kept *memory.Packing, field string) {
+func (c *Core) learnScale(s *tensor.Scope, scaler *preprocessors.RunningStandardScaler, kept *memory.Packing,
+	field string) {
 	if scaler != nil {
 		c.LearnScale(s, scaler, kept, c.ValidRows(s, field))
 	}
 }
 
-// LearnScale lets a scaler learn from rows (…, width), and where there are several ranks from the rows of all of them. kept
-// says how the rows are kept: pictures are learned from in portions; nil is for rows that are numbers.
+// LearnScale lets a scaler learn from rows (…, width), with several ranks from the rows of all ranks. kept says how
+// the rows are kept; pictures are processed in portions. kept is nil for float32 rows.
 func (c *Core) LearnScale(s *tensor.Scope, scaler preprocessors.Scaler, kept *memory.Packing, rows tensor.Tensor) {
-	together := c.together()
+	together := c.pooled()
 	if s.Err() != nil || tensor.Size(rows, 0) == 0 && !together {
 		return
 	}
@@ -116,5 +138,40 @@ func (c *Core) LearnScale(s *tensor.Scope, scaler preprocessors.Scaler, kept *me
 	if together {
 		c.Group.Sum(s, moments)
 		scaler.Merge(s, moments)
+	}
+}
+
+// Inputs standardises raw observations (n, O) and states (n, S; a zero Tensor for none) for the networks. Rows that are
+// kept as bytes become numbers first.
+func (c *scalers) Inputs(s *tensor.Scope, obs, state tensor.Tensor) models.Inputs {
+	in := models.Inputs{Observations: c.ObservationScaler.Forward(s, c.obsRows.Float32(s, obs))}
+	if state.T != nil {
+		in.States = c.StateScaler.Forward(s, c.stateRows.Float32(s, state))
+	}
+	return in
+}
+
+// packed reports whether observations or states are kept as bytes.
+func (c *scalers) packed() bool { return c.obsRows.Packed() || c.stateRows.Packed() }
+
+// portion is about how many rows with pictures are numbers at once.
+const portion = 256
+
+// Portions calls f once for all n rows. If packed is set, rows are kept as bytes: it calls f for one portion after
+// the other, each with a scope of its own, so that only one portion is in float32 at a time.
+func (c *Core) Portions(s *tensor.Scope, packed bool, n int64, f func(s *tensor.Scope, rows memory.Span)) {
+	if !packed {
+		f(s, memory.Span{Len: n})
+		return
+	}
+	own := tensor.NoGrad().On(c.Device).Layers(c.Precision)
+	defer own.Close()
+	for _, span := range memory.Split(n, (n+portion-1)/portion) {
+		f(own, span)
+		if own.Err() != nil {
+			s.Fail(own.Err())
+			return
+		}
+		own.Reset()
 	}
 }

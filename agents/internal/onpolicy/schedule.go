@@ -1,9 +1,7 @@
 package onpolicy
 
 import (
-	"fmt"
 	"math"
-	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/memory"
@@ -15,35 +13,50 @@ import (
 // The learning rate of an update may follow how far the policy moves (schedulers.KLAdaptive): this file measures that
 // in every minibatch, and steps the schedule.
 
-// newScheduler makes the schedule that the configuration asks for, whose settings it then has with all defaults.
-func (c *Core) newScheduler() (err error) {
+// Rates are the learning rates of the networks that share the optimizer, and the schedule that changes them.
+type Rates struct {
+	*Core
+	// Optimizer steps the networks that share it (all but those from Options.SeparateFrom on).
+	Optimizer *tensor.Optimizer
+	// Scheduler changes the learning rates. It is nil if they are constant.
+	Scheduler schedulers.Scheduler
+
+	stepped  []int     // the network of each group of Optimizer
+	period   string    // when a schedule that looks at the divergence steps; "" without such a schedule
+	movingKL bool      // the divergence is that from the previous epoch, not from the rollout
+	gaussian bool      // the policy gives mean and standard deviation of its actions
+	seenKL   []float64 // of the epoch's minibatches, if kl_threshold reads them
+}
+
+// newScheduler makes the schedule that the settings ask for, and writes all its defaults into the settings.
+func (c *Rates) newScheduler() (err error) {
 	cfg := c.Config
 	if cfg.LearningRateScheduler == "" {
 		return nil
 	}
 	if c.Scheduler, err = schedulers.New(cfg.LearningRateScheduler, cfg.LearningRate[0],
 		cfg.LearningRateSchedulerKwargs); err != nil {
-		return fmt.Errorf("%s: %w", strings.ToLower(c.name), err)
+		return c.errorf("%w", err)
 	}
 	cfg.ScheduleKLThreshold = 0
 	if k, ok := c.Scheduler.(*schedulers.KLAdaptive); ok {
-		c.period, c.gaussianKL = k.Config().Period, k.Config().Divergence != schedulers.EstimatedKL
+		c.period, c.distributions = k.Config().Period, k.Config().Divergence != schedulers.EstimatedKL
 		c.movingKL = k.Config().Divergence == schedulers.GaussianKL
 		cfg.ScheduleKLThreshold = k.Config().KLThreshold
-		if cfg.Skrl() && (c.period != schedulers.EveryEpoch || c.gaussianKL) {
-			return fmt.Errorf("%s: \"compatibility\" is %q, whose KLAdaptiveLR has \"step\" epoch and \"divergence\" estimate",
-				strings.ToLower(c.name), cfg.Compatibility)
+		if cfg.Skrl() && (c.period != schedulers.EveryEpoch || c.distributions) {
+			return c.errorf("\"compatibility\" is %q, whose KLAdaptiveLR has \"step\" epoch and \"divergence\" "+
+				"estimate", cfg.Compatibility)
 		}
 	}
-	cfg.LearningRateSchedulerKwargs, err = schedulers.Settings(cfg.LearningRateScheduler, cfg.LearningRateSchedulerKwargs)
+	cfg.LearningRateSchedulerKwargs, err = schedulers.Settings(cfg.LearningRateScheduler,
+		cfg.LearningRateSchedulerKwargs)
 	return err
 }
 
-// Schedule ends a learning epoch with a step of the learning-rate schedule. One that looks at the divergence steps
-// once an epoch, by the mean over the epoch's minibatches (the one that stopped it included), once an update, by the
-// mean over all of them, or has done so at every minibatch (Adapt); others step once an update, or once an epoch as
-// skrl does.
-func (c *Core) Schedule(meter *Meter, lastEpoch bool) {
+// Schedule ends a learning epoch with a step of the learning-rate schedule. A schedule that looks at the divergence
+// steps once an epoch by the mean over the epoch's minibatches, or once an update by the mean over all of them. With
+// "step" minibatch Adapt has done so. Other schedules step once an update, or once an epoch in skrl's modes.
+func (c *Rates) Schedule(meter *Meter, lastEpoch bool) {
 	if c.period == schedulers.EveryUpdate && !lastEpoch {
 		return
 	}
@@ -61,8 +74,8 @@ func (c *Core) Schedule(meter *Meter, lastEpoch bool) {
 
 // meanKL returns the mean divergence over the minibatches since the schedule's last step: of those that TooFar has
 // read, or else the meter's.
-func (c *Core) meanKL(meter *Meter) float64 {
-	if len(c.seenKL) == 0 || c.gaussianKL {
+func (c *Rates) meanKL(meter *Meter) float64 {
+	if len(c.seenKL) == 0 || c.distributions {
 		kl, err := meter.EpochMean("Policy / KL divergence")
 		if err != nil {
 			return math.NaN()
@@ -76,18 +89,18 @@ func (c *Core) meanKL(meter *Meter) float64 {
 	return sum / float64(len(c.seenKL))
 }
 
-// Divergence returns the divergence of a minibatch, a scalar, that the schedule follows and that is tracked: kl, which
-// is the surrogate's estimate, or the closed form where KLAdaptiveLR asks for it.
-func (c *Core) Divergence(s *tensor.Scope, b Batch, e models.Evaluation, kl tensor.Tensor) tensor.Tensor {
-	if c.gaussianKL {
+// Divergence returns the divergence of a minibatch, a scalar, that the schedule follows and that is tracked. It is
+// kl, the surrogate's estimate, or the closed form if KLAdaptiveLR asks for it.
+func (c *Rates) Divergence(s *tensor.Scope, b Batch, e models.Evaluation, kl tensor.Tensor) tensor.Tensor {
+	if c.distributions {
 		return c.gaussianDivergence(s, b, e)
 	}
 	return kl
 }
 
-// Adapt ends a minibatch: a schedule that steps at every one does so here, by the divergence moved, which waits for the
+// Adapt ends a minibatch. A schedule that steps at every minibatch steps by the divergence moved, which waits for the
 // device.
-func (c *Core) Adapt(s *tensor.Scope, moved tensor.Tensor) error {
+func (c *Rates) Adapt(s *tensor.Scope, moved tensor.Tensor) error {
 	if err := s.Err(); err != nil || c.period != schedulers.EveryMinibatch {
 		return err
 	}
@@ -108,7 +121,7 @@ func (c *Core) Adapt(s *tensor.Scope, moved tensor.Tensor) error {
 // over the action's dimensions. μ and σ are the mean and the standard deviation of the policy that the minibatch was
 // evaluated with, μ′ and σ′ those of the same rows in the rollout. With "divergence" gaussian the present ones then
 // replace those of the rollout, so that the next epoch compares with this one.
-func (c *Core) gaussianDivergence(s *tensor.Scope, b Batch, e models.Evaluation) tensor.Tensor {
+func (c *Rates) gaussianDivergence(s *tensor.Scope, b Batch, e models.Evaluation) tensor.Tensor {
 	if s.Err() != nil {
 		return tensor.Tensor{}
 	}
@@ -127,44 +140,44 @@ func (c *Core) gaussianDivergence(s *tensor.Scope, b Batch, e models.Evaluation)
 // distributionFields are the fields (N, A) of the rollout that the closed form of the divergence needs: mean and
 // standard deviation of the actions.
 func (c *Core) distributionFields() []memory.Field {
-	if !c.gaussianKL {
+	if !c.distributions {
 		return nil
 	}
 	w := c.spaces.Action.Width()
 	return []memory.Field{{Name: "mean", Width: w}, {Name: "std_dev", Width: w}}
 }
 
-// recordDistribution stores mean and standard deviation of the actions of a step, where the divergence needs them.
-func (c *Core) recordDistribution(s *tensor.Scope, mean, stdDev tensor.Tensor) {
-	if !c.gaussianKL || s.Err() != nil {
+// recordDistribution stores mean and standard deviation of the actions of a step, if the divergence needs them.
+func (c *Collector) recordDistribution(s *tensor.Scope, mean, stdDev tensor.Tensor) {
+	if !c.distributions || s.Err() != nil {
 		return
 	}
 	if mean.T == nil || stdDev.T == nil {
-		s.Fail(fmt.Errorf("%s: \"divergence\" is gaussian, but the policy %T samples actions without saying Mean and StdDev "+
-			"of models.Action", strings.ToLower(c.name), c.Policy))
+		s.Fail(c.errorf("\"divergence\" is gaussian, but the policy %T samples actions without saying Mean and StdDev "+
+			"of models.Action", c.Policy))
 		return
 	}
 	s.Copy(c.Rollout.Row("mean"), mean)
 	s.Copy(c.Rollout.Row("std_dev"), stdDev)
 }
 
-// CheckSettings refuses settings that only Gaussian policies can have, where the policy is none, and a threshold of a
-// schedule that there is not.
-func (c *Core) CheckSettings(cfg *agents.OnPolicy) error {
+// CheckSettings refuses settings that need a Gaussian policy if the policy is none, and a threshold without a
+// schedule that has one.
+func (c *Rates) CheckSettings(cfg *agents.OnPolicy) error {
 	switch x := cfg.ScheduleKLThreshold; {
 	case c.period == "" && x != 0:
-		return fmt.Errorf("%s: \"schedule_kl_threshold\" is %g, but \"learning_rate_scheduler\" is not KLAdaptiveLR; leave it at 0",
-			strings.ToLower(c.name), x)
+		return c.errorf("\"schedule_kl_threshold\" is %g, but \"learning_rate_scheduler\" is not KLAdaptiveLR; "+
+			"leave it at 0", x)
 	case c.period != "" && !(x > 0 && x <= math.MaxFloat32):
-		return fmt.Errorf("%s: \"schedule_kl_threshold\" is %g: want a finite number > 0", strings.ToLower(c.name), x)
+		return c.errorf("\"schedule_kl_threshold\" is %g: want a finite number > 0", x)
 	case c.gaussian:
 		return nil
 	case cfg.BoundsLossScale > 0:
-		return fmt.Errorf("%s: \"bounds_loss_scale\" is %g, but the policy is not Gaussian and its actions have no mean; set it to 0",
-			strings.ToLower(c.name), cfg.BoundsLossScale)
-	case c.gaussianKL:
-		return fmt.Errorf("%s: learning_rate_scheduler_kwargs: \"divergence\" is gaussian, but the policy is not; use estimate",
-			strings.ToLower(c.name))
+		return c.errorf("\"bounds_loss_scale\" is %g, but the policy is not Gaussian and its actions have no "+
+			"mean; set it to 0", cfg.BoundsLossScale)
+	case c.distributions:
+		return c.errorf("learning_rate_scheduler_kwargs: \"divergence\" is gaussian, but the policy is not; use " +
+			"estimate")
 	}
 	return nil
 }

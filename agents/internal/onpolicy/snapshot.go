@@ -7,11 +7,22 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
 // snapshotFormat is the version of what Snapshot writes.
 const snapshotFormat = 1
+
+// State saves and restores what the other parts hold.
+type State struct {
+	*Core
+	collector *Collector
+	learner   *Learner
+	replays   []namedReplay
+	described *description.Policy // see policyValues
+}
 
 // Snapshot returns everything needed to continue training. Arrays are named
 //
@@ -22,17 +33,17 @@ const snapshotFormat = 1
 //	rollout/rewards, reply_buffer/rows  with opt.Buffers: the timesteps recorded so far, an algorithm's memories
 //
 // and everything else (counters, schedule, hyperparameters, the policy's description) is among the values.
-func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
+func (c *State) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error) {
 	snap := checkpoint.NewSnapshot()
 	w := writer{snap: snap}
 	w.entries("", c.Flat, c.Flat.Values)
 	steps := map[string]any{}
-	for _, o := range c.optimizers {
+	for _, o := range c.learner.optimizers {
 		w.entries(layout.ExpAvg(o.name, ""), c.Flat, o.ExpAvg)
 		w.entries(layout.ExpAvgSq(o.name, ""), c.Flat, o.ExpAvgSq)
 		steps[o.name] = o.Steps
 	}
-	w.statistics("", c)
+	w.statistics("", c.scalers)
 	state, err := c.Gen.State()
 	w.fail(err)
 	snap.Arrays[layout.RandomGenerator] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
@@ -46,23 +57,23 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 	values := map[string]any{
 		layout.Format: snapshotFormat, layout.Agent: c.name, layout.Timestep: c.Timestep, layout.Updates: c.Updates,
 		layout.Random: base64.StdEncoding.EncodeToString(pcg), layout.OptimizerSteps: steps, layout.RolloutSteps: 0,
-		layout.Parameters: parameters, layout.LearningRate: c.LearningRate(),
+		layout.Parameters: parameters, layout.LearningRate: c.learner.LearningRate(),
 		layout.Optimizer: map[string]any{"kind": c.Config.Optimizer, "weight_decay": c.Config.WeightDecay,
 			"epsilon": c.Config.AdamEpsilon, "beta1": c.Config.AdamBetas[0], "beta2": c.Config.AdamBetas[1]},
 	}
 	if !c.Device.IsCPU() {
 		values[layout.RandomDevice] = c.Device.Kind()
 	}
-	if g := c.gradients; g != nil {
+	if g := c.learner.gradients; g != nil {
 		values[layout.GradientScaler] = map[string]any{"scale": g.scale, "good_steps": g.good}
 	}
 	if tree := c.architectureValues(); tree != nil {
 		values[layout.Architectures] = tree
 	}
-	if c.Scheduler != nil {
-		values[layout.Scheduler] = c.Scheduler.Name()
+	if c.learner.Scheduler != nil {
+		values[layout.Scheduler] = c.learner.Scheduler.Name()
 		state := map[string]any{}
-		for k, v := range c.Scheduler.State() {
+		for k, v := range c.learner.Scheduler.State() {
 			state[k] = v
 		}
 		values[layout.SchedulerState] = state
@@ -71,13 +82,13 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 	if opt.Buffers {
 		cursors := map[string]any{}
 		for _, m := range c.replays {
-			w.kept(layout.MemoryRows(m.name), m.Data())
+			w.rows(layout.MemoryRows(m.name), m.Data())
 			cursors[m.name] = map[string]any{"length": m.Len(), "next": m.Next()}
 		}
 		values[layout.Memories] = cursors
 	}
-	// The rollout in progress. Of a complete one, which an update is to learn from, what follows its last step is needed,
-	// too.
+	// The rollout in progress. Of a complete one, which an update is to learn from, what follows its last step is
+	// needed, too.
 	if opt.Buffers && c.Rollout != nil && c.Rollout.Len() > 0 {
 		values[layout.RolloutSteps] = c.Rollout.Len()
 		s := tensor.NoGrad()
@@ -85,27 +96,27 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		for _, name := range c.recorded() {
 			rows := s.Narrow(c.Rollout.Tensor(name), 0, 0, int64(c.Rollout.Len()))
 			w.fail(s.Err())
-			w.kept(layout.Rollout(name), rows)
+			w.rows(layout.Rollout(name), rows)
 		}
 		if invalid := c.recordedInvalid(); slices.Contains(invalid, true) {
 			shape := []int64{int64(c.Rollout.Len()), int64(c.numEnvs)}
 			snap.Arrays[layout.Rollout(layout.Invalid)] = checkpoint.ArrayBool(shape, invalid)
 		}
 		if c.Rollout.Full() {
-			w.kept(layout.Rollout(layout.NextObservations), c.nextObs)
+			w.rows(layout.Rollout(layout.NextObservations), c.nextObs)
 			if c.nextState.T != nil {
-				w.kept(layout.Rollout(layout.NextStates), c.nextState)
+				w.rows(layout.Rollout(layout.NextStates), c.nextState)
 			}
 		}
 	}
 	// The states of networks with memory: the present ones, and those from which the sequences of the rollout begin.
 	if opt.Buffers && c.Rollout != nil && len(c.hiddens) > 0 {
-		values[layout.SequenceLength] = c.sequence()
+		values[layout.SequenceLength] = c.length
 		s := tensor.NoGrad()
 		defer s.Close()
 		for _, h := range c.hiddens {
 			w.float32s(layout.Hidden(h.name), h.now)
-			if n := c.begun(c.Rollout.Len()); n > 0 {
+			if n := c.countBegun(c.Rollout.Len()); n > 0 {
 				stored := s.Narrow(h.stored, 0, 0, int64(n))
 				w.fail(s.Err())
 				w.float32s(layout.Sequences(h.name), stored)
@@ -113,7 +124,7 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 		}
 	}
 	hyper := map[string]any{}
-	for k, v := range c.Hyperparameters() {
+	for k, v := range ReadTunable(c.Config.Tunable()) {
 		hyper[k] = v
 	}
 	values[layout.Hyperparameters] = hyper
@@ -125,27 +136,13 @@ func (c *Core) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, error
 }
 
 // statistics writes those of the agent's scalers, under names that begin with prefix.
-func (w *writer) statistics(prefix string, c *Core) {
+func (w *writer) statistics(prefix string, c *scalers) {
 	for _, s := range c.allScalers() {
 		for _, x := range s.statistics() {
 			w.float64s(prefix+layout.Statistic(s.name, x.name), x.Tensor)
 		}
 	}
 }
-
-// recorded lists the fields of the rollout that steps record. Those that an update computes are not part of a snapshot.
-func (c *Core) recorded() []string {
-	var names []string
-	for _, f := range c.Rollout.Fields() {
-		if !slices.Contains(c.scratch, f.Name) {
-			names = append(names, f.Name)
-		}
-	}
-	return names
-}
-
-// Hyperparameters returns the shared settings that may change while training.
-func (c *Core) Hyperparameters() map[string]float64 { return agents.Values(c.Config.Tunable()) }
 
 // writer puts tensors into a snapshot and keeps the first error.
 type writer struct {
@@ -166,8 +163,8 @@ func (w *writer) float32s(name string, t tensor.Tensor) {
 	w.snap.Arrays[name] = checkpoint.ArrayFloat32(tensor.Shape(t), data)
 }
 
-// kept writes rows as a memory keeps them, numbers or bytes.
-func (w *writer) kept(name string, t tensor.Tensor) {
+// rows writes rows as a memory keeps them, numbers or bytes.
+func (w *writer) rows(name string, t tensor.Tensor) {
 	if w.err != nil || tensor.TypeOf(t) != tensor.Uint8 {
 		w.float32s(name, t)
 		return
@@ -190,4 +187,15 @@ func (w *writer) entries(prefix string, f *tensor.Flat, flat tensor.Tensor) {
 	for _, e := range f.Entries() {
 		w.snap.Arrays[prefix+e.Name] = checkpoint.ArrayFloat32(e.Shape, data[e.Offset:e.Offset+e.Size])
 	}
+}
+
+// namedReplay is a memory with its name in snapshots.
+type namedReplay struct {
+	name string
+	*memory.Replay
+}
+
+// AddReplay registers an algorithm's own memory for snapshots with buffers, and for Close.
+func (c *State) AddReplay(name string, m *memory.Replay) {
+	c.replays = append(c.replays, namedReplay{name, m})
 }

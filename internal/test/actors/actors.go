@@ -119,7 +119,7 @@ func distributions() []Case {
 	} {
 		list = append(list, Case{Name: name, Spaces: c.sp, Scaled: name == "evolvable/latent",
 			Models: func(seed int64) (models.Policy, models.Network, error) {
-				a, err := models.NewArchitecture(c.sp.Observation, c.encoder, c.latent, []int{20, 10}, "silu")
+				a, err := description.NewArchitecture(c.sp.Observation, c.encoder, c.latent, []int{20, 10}, "silu")
 				if err != nil {
 					return nil, nil, err
 				}

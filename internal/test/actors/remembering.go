@@ -69,7 +69,7 @@ func remembering() []Case {
 	}
 	list = append(list, Case{Name: "cnn/dict", Spaces: parts,
 		Models: func(seed int64) (models.Policy, models.Network, error) {
-			cnn := models.CNNConfig{Space: parts.Observation, Convolutions: []models.CNNLayer{{Channels: 6, Kernel: 3, Stride: 2},
+			cnn := models.CNNConfig{Space: parts.Observation, Convolutions: []models.Convolution{{Channels: 6, Kernel: 3, Stride: 2},
 				{Channels: 5, Kernel: 2, Padding: 1}}, Features: 9, Hidden: []int{8}, Activation: "relu", OutputGain: 3}
 			policy, err := policyOf(parts, clipped, func(outputs int) (models.Network, error) {
 				cnn.Outputs = outputs

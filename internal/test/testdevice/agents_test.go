@@ -24,7 +24,7 @@ var (
 	gait    = spaces.Set{Observation: spaces.Unbounded(6), Action: spaces.NewBox(-2, 2, 3), AMPObservation: spaces.Unbounded(5)}
 	film    = spaces.Set{Observation: spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(5, 6, 2), "joints": spaces.Unbounded(2)}),
 		Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.NewPicture(4, 4, 1)}
-	small = models.CNNConfig{Convolutions: []models.CNNLayer{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2, Kernel: 2, Stride: 2}},
+	small = models.CNNConfig{Convolutions: []models.Convolution{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2, Kernel: 2, Stride: 2}},
 		Features: 6, Hidden: []int{8}, Activation: "tanh"}
 )
 

@@ -1,0 +1,115 @@
+package onpolicy
+
+import (
+	"slices"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Collector acts and records: Act begins a step of the rollout, Record completes it.
+type Collector struct {
+	*Core
+	// StageRecord, if set, puts an algorithm's own rows of a transition into Transfer; an error refuses the transition.
+	// AfterRecord, if set, writes the algorithm's own fields of the step being recorded, when all has been sent.
+	StageRecord func(t agents.Transition) error
+	AfterRecord func(s *tensor.Scope)
+	// RepeatMemories repeats skrl 2.0's mistakes about memories, see repeatMistake and advanceMemories. It is on in
+	// skrl's modes. Tests clear it to compare with a skrl that is repaired.
+	RepeatMemories bool
+
+	values   *Values
+	step     *tensor.Scope // owns what a call of Act or Record computes
+	delivery delivery      // what Record has sent
+	ahead    staged        // what the next Act will probably ask for, already on the device
+	actions  []float32     // (N, A), what Act returns
+	rewards  []float32     // (N), to shape
+	checks   checks
+	sampling bool  // evaluation samples actions, too
+	acted    bool  // Act has begun a step that Record has not completed
+	resetErr error // of the last ResetHidden, which has no error result
+}
+
+func newCollector(c *Core, v *Values) *Collector {
+	return &Collector{Core: c, RepeatMemories: c.Config.Skrl(), values: v, checks: checks{Core: c},
+		step: tensor.NoGrad().On(c.Device).Layers(c.Precision)}
+}
+
+// allocate makes the rows that every step writes, once.
+func (c *Collector) allocate() {
+	if len(c.rewards) != c.numEnvs {
+		c.actions = make([]float32, c.numEnvs*c.spaces.Action.Width())
+		c.rewards, c.checks.unread = make([]float32, c.numEnvs), make([]bool, c.numEnvs)
+	}
+}
+
+// SetTraining switches between training and evaluation, and returns the mode before. SetTraining(false) clears the
+// memories of evaluation, also if the agent is in evaluation already.
+func (c *Collector) SetTraining(on bool) (was bool) {
+	was, c.training = c.training, on
+	if !on {
+		c.ResetHidden()
+	}
+	return was
+}
+
+// SetStochastic makes evaluation sample actions, from the agent's own random sequence, instead of taking the mean or
+// mode.
+func (c *Collector) SetStochastic(on bool) { c.sampling = on }
+
+// ResetHidden implements [agents.Recurrent] for the given environments, or for all. The hidden states of the present
+// mode become zero there. In training the step recorded last becomes the last one of its episode, because advantages
+// must not be estimated across the reset.
+func (c *Collector) ResetHidden(environments ...int) {
+	if c.numEnvs == 0 || c.Rollout == nil {
+		return
+	}
+	ends := make([]float32, c.numEnvs)
+	for i := range ends {
+		if len(environments) == 0 || slices.Contains(environments, i) {
+			ends[i] = 1
+		}
+	}
+	c.resetErr = c.stream.Do(func() error {
+		s := tensor.NoGrad().On(c.Device).Layers(c.Precision)
+		defer s.Close()
+		cut := tensor.From(s, ends, int64(c.numEnvs), 1)
+		if c.training && c.Rollout.Len() > 0 {
+			c.truncateLast(s, cut)
+		}
+		for _, h := range c.hiddens {
+			now := h.evaluation
+			if c.training {
+				now = h.now
+			}
+			s.Copy(now, s.Where(s.GtScalar(cut, 0.5), s.Zeros(1, 1), now))
+		}
+		return s.Err()
+	})
+}
+
+// truncateLast marks the step recorded last as truncated in the environments whose cut, (N, 1), is 1, unless their
+// episode ended with that step. The observation that followed the step is gone. The observation for which the action
+// was chosen replaces it, as it does for FinalUnknown. A complete rollout needs no mark unless a network has memory,
+// because it has kept the observation that followed its last step.
+func (c *Collector) truncateLast(s *tensor.Scope, cut tensor.Tensor) {
+	last := c.Rollout.Len() - 1
+	at := func(field string) tensor.Tensor { return c.Rollout.At(field, last) }
+	if len(c.hiddens) > 0 {
+		s.Copy(at("ended"), s.Max(at("ended"), cut))
+	} else if c.Rollout.Full() {
+		return
+	}
+	cut = s.Mul(cut, s.ScalarSub(1, s.Max(at("terminated"), at("truncated"))))
+	s.Copy(at("truncated"), s.Max(at("truncated"), cut))
+	switch {
+	case !c.Config.TimeLimitBootstrap:
+	case c.Config.Skrl():
+		s.AddTo(at("rewards"), s.Mul(at("values"), cut), c.Config.DiscountFactor)
+	default:
+		for _, k := range c.values.critics {
+			s.Copy(at(k.Final), s.Where(s.GtScalar(cut, 0.5), c.values.valuesOfStep(s, k, last, tensor.Tensor{}),
+				at(k.Final)))
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package onpolicy
+
+import (
+	"slices"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/memory"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// Experience is what a Collector records and a Learner learns from.
+//
+// Some rows of a rollout show no transition (agents.Transition.Invalid), such as those in which a simulator with
+// next-step autoreset resets. They stay in the rollout, because steps are stored for all environments at once.
+// Nothing learns from them: neither losses, nor scalers, nor the statistics of advantages, nor AMP's memories. skrl's
+// modes learn from them, as skrl does.
+type Experience struct {
+	// Rollout holds T timesteps; it is nil before Bind.
+	Rollout *memory.Rollout
+
+	invalid   []bool        // (T·N), the rows that show no transition
+	nextObs   tensor.Tensor // (N, O), what follows the last step
+	nextState tensor.Tensor // (N, S)
+	computed  []string      // the fields that an update computes
+}
+
+// lastStep reports whether the step being recorded completes the rollout.
+func (x *Experience) lastStep() bool { return x.Rollout.Len()+1 == x.Rollout.Steps() }
+
+// noteInvalid stores which rows of the present step show no transition.
+func (x *Experience) noteInvalid(t agents.Transition, skrl bool) {
+	row := x.invalid[x.Rollout.Len()*x.Rollout.Envs():][:x.Rollout.Envs()]
+	clear(row)
+	if !skrl {
+		copy(row, t.Invalid)
+	}
+}
+
+// recordedInvalid returns which rows of the steps recorded so far show no transition.
+func (x *Experience) recordedInvalid() []bool { return x.invalid[:x.Rollout.Len()*x.Rollout.Envs()] }
+
+// recorded lists the fields of the rollout that snapshots hold.
+func (x *Experience) recorded() []string {
+	var names []string
+	for _, f := range x.Rollout.Fields() {
+		if !slices.Contains(x.computed, f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// rows returns the number of rows of the rollout, T·N.
+func (x *Experience) rows() int64 { return int64(x.Rollout.Steps() * x.Rollout.Envs()) }
+
+// Valid returns the indices (n) of the rollout's rows that show a transition, or a zero Tensor if all do.
+func (x *Experience) Valid(s *tensor.Scope) tensor.Tensor {
+	recorded := x.recordedInvalid()
+	if !slices.Contains(recorded, true) {
+		return tensor.Tensor{}
+	}
+	valid := make([]int64, 0, len(recorded))
+	for i, bad := range recorded {
+		if !bad {
+			valid = append(valid, int64(i))
+		}
+	}
+	return tensor.From(s, valid)
+}
+
+// ValidRows returns the rows (n, W) of a field of the rollout that show a transition.
+func (x *Experience) ValidRows(s *tensor.Scope, field string) tensor.Tensor {
+	return pickRows(s, x.Rollout.Rows(field), x.Valid(s))
+}
+
+// ValidOf returns the rows (n, 1) of values (T, N, 1) that show a transition, or the values themselves if all do.
+func (x *Experience) ValidOf(s *tensor.Scope, values tensor.Tensor) tensor.Tensor {
+	rows := x.Valid(s)
+	if rows.T == nil {
+		return values
+	}
+	return s.IndexSelect(s.Reshape(values, x.rows(), 1), 0, rows)
+}
+
+// learnable returns which of the given rows of the rollout show a transition, as positions within rows. It is a zero
+// Tensor if all do.
+func (x *Experience) learnable(s *tensor.Scope, rows tensor.Tensor) tensor.Tensor {
+	if s.Err() != nil || !slices.Contains(x.recordedInvalid(), true) {
+		return tensor.Tensor{}
+	}
+	index := make([]int64, tensor.Size(rows, 0))
+	if err := tensor.Read(rows, index); err != nil {
+		s.Fail(err)
+		return tensor.Tensor{}
+	}
+	keep := make([]int64, 0, len(index))
+	for i, row := range index {
+		if !x.invalid[row] {
+			keep = append(keep, int64(i))
+		}
+	}
+	if len(keep) == len(index) {
+		return tensor.Tensor{}
+	}
+	return tensor.From(s, keep)
+}
+
+// NextRows returns the observations (T·N, O) and states (T·N, S; a zero Tensor for none) that followed each step of the
+// rollout. After the end of an episode they belong to the next episode.
+func (x *Experience) NextRows(s *tensor.Scope) (obs, state tensor.Tensor) {
+	n := int64(x.Rollout.Envs())
+	follow := func(field string, last tensor.Tensor) tensor.Tensor {
+		return s.Cat(0, s.Narrow(x.Rollout.Rows(field), 0, n, x.rows()-n), last)
+	}
+	if x.nextState.T != nil {
+		state = follow("states", x.nextState)
+	}
+	return follow("observations", x.nextObs), state
+}
+
+// pickRows returns the rows of x with the given indices, or x itself if the indices are a zero Tensor.
+func pickRows(s *tensor.Scope, x, rows tensor.Tensor) tensor.Tensor {
+	if rows.T == nil || x.T == nil {
+		return x
+	}
+	return s.IndexSelect(x, 0, rows)
+}

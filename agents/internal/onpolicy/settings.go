@@ -1,0 +1,145 @@
+package onpolicy
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/preprocessors"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// Validate returns which of the settings that PPO and AMP share makes no sense. networks is how many networks the agent
+// trains.
+func Validate(c *agents.OnPolicy, prefix string, networks int) error {
+	if n := len(c.LearningRate); n != 1 && n != networks {
+		return fmt.Errorf("%s: \"learning_rate\" has %d values: want 1, or %d (one a network)", prefix, n, networks)
+	}
+	if n := len(c.GradNormClip); n != 1 && n != networks {
+		return fmt.Errorf("%s: \"grad_norm_clip\" has %d values: want 1, or %d (one a network)", prefix, n, networks)
+	}
+	if l := c.SequenceLength; l > 0 && c.Rollouts%l != 0 {
+		return fmt.Errorf("%s: \"sequence_length\" is %d, which does not divide \"rollouts\" (%d): "+
+			"a rollout is made of whole sequences", prefix, l, c.Rollouts)
+	}
+	if c.SGDMomentum > 0 && c.Optimizer != "sgd" {
+		return fmt.Errorf("%s: \"sgd_momentum\" is %g, but \"optimizer\" is %q, which has no such momentum: set "+
+			"\"optimizer\" to \"sgd\"",
+			prefix, c.SGDMomentum, c.Optimizer)
+	}
+	if c.Skrl() && (c.BoundsLossScale > 0 || c.MiniBatchOrder != "random") {
+		return fmt.Errorf("%s: \"compatibility\" is %q, which has neither \"bounds_loss_scale\" nor "+
+			"\"mini_batch_order\"", prefix,
+			c.Compatibility)
+	}
+	if c.Skrl() && c.Overlap {
+		return fmt.Errorf("%s: \"overlap\" is true, but \"compatibility\" is %q, which learns and acts in turns",
+			prefix, c.Compatibility)
+	}
+	if c.Experiment.StoreSeparately {
+		return fmt.Errorf("%s: \"experiment.store_separately\" is true: gorl stores one checkpoint a time, whose "+
+			"arrays are named by module; set it to false", prefix)
+	}
+	if c.RewardsShaperScale == 0 {
+		return fmt.Errorf("%s: \"rewards_shaper_scale\" is 0: every reward would vanish; leave it out, or use 1",
+			prefix)
+	}
+	return cmp.Or(
+		CheckKwargs(prefix, "learning_rate_scheduler", c.LearningRateScheduler, c.LearningRateSchedulerKwargs),
+		CheckKwargs(prefix, "observation_preprocessor", c.ObservationPreprocessor, c.ObservationPreprocessorKwargs),
+		CheckKwargs(prefix, "state_preprocessor", c.StatePreprocessor, c.StatePreprocessorKwargs),
+		CheckKwargs(prefix, "value_preprocessor", c.ValuePreprocessor, c.ValuePreprocessorKwargs))
+}
+
+// Clone returns a copy that shares no slice with c.
+func Clone(c *agents.OnPolicy) agents.OnPolicy {
+	out := *c
+	out.LearningRate = slices.Clone(c.LearningRate)
+	out.GradNormClip = slices.Clone(c.GradNormClip)
+	return out
+}
+
+// Rename rewrites a dictionary of skrl 1.4's or 2.0's keys into gorl's, in a copy: "lambda", "clip_predicted_values",
+// "shared_state_preprocessor", and "state_preprocessor" if it means observations, which it does in 1.4 and wherever
+// the environment has no privileged states.
+func Rename(prefix string, dict map[string]any, sp spaces.Set) (map[string]any, error) {
+	out := make(map[string]any, len(dict))
+	maps.Copy(out, dict)
+	if v, ok := out["clip_predicted_values"]; ok {
+		var clip struct {
+			On bool `yaml:"clip_predicted_values"`
+		}
+		given := map[string]any{"clip_predicted_values": v}
+		if err := config.Merge(&clip, given, config.Options{Prefix: prefix}); err != nil {
+			return nil, err
+		}
+		if !clip.On {
+			out["value_clip"] = 0.0
+		}
+		delete(out, "clip_predicted_values")
+	}
+	renames := [][2]string{{"lambda", "gae_lambda"}}
+	if _, has := out["observation_preprocessor"]; !has && sp.State.Kind == spaces.None {
+		renames = append(renames, [2]string{"state_preprocessor", "observation_preprocessor"},
+			[2]string{"state_preprocessor_kwargs", "observation_preprocessor_kwargs"})
+	}
+	renames = append(renames, [2]string{"shared_state_preprocessor", "state_preprocessor"},
+		[2]string{"shared_state_preprocessor_kwargs", "state_preprocessor_kwargs"})
+	// In this order: what was called state_preprocessor has moved away when another key takes the name.
+	for _, names := range renames {
+		from, to := names[0], names[1]
+		v, ok := out[from]
+		if !ok {
+			continue
+		}
+		if w, both := out[to]; both && fmt.Sprint(v) != fmt.Sprint(w) {
+			return nil, fmt.Errorf("%s: %q (%v) is an older name of %q (%v); give one of them", prefix, from, v, to, w)
+		}
+		out[to] = v
+		delete(out, from)
+	}
+	return out, nil
+}
+
+// CheckKwargs refuses kwargs if value, the setting that they belong to, is empty, because nothing would read them.
+func CheckKwargs(prefix, key, value string, kwargs map[string]any) error {
+	if value != "" || len(kwargs) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: \"%s_kwargs\" is %v, but \"%s\" is not set, so that nothing reads them; "+
+		"set \"%s\", or leave out the kwargs",
+		prefix, key, kwargs, key, key)
+}
+
+// ScalerConfig reads a preprocessor's kwargs. "size" and "device", which skrl needs, may be left out: ScalerConfig
+// checks size and ignores device.
+func ScalerConfig(prefix string, kwargs map[string]any, size int, unbiased bool) (preprocessors.ScalerConfig, error) {
+	cfg := preprocessors.DefaultScalerConfig()
+	cfg.Unbiased = unbiased
+	err := MergeScalerConfig(prefix, kwargs, size, &cfg)
+	return cfg, err
+}
+
+// MergeScalerConfig merges a preprocessor's kwargs over cfg, a pointer to the settings of its kind, as
+// [ScalerConfig] does.
+func MergeScalerConfig[T any](prefix string, kwargs map[string]any, size int, cfg *T) error {
+	own := map[string]any{}
+	for k, v := range kwargs {
+		switch k {
+		case "device":
+		case "size":
+			if n, ok := config.Whole(v); ok && n != size {
+				return fmt.Errorf("%s.size is %d, but the rows have %d values", prefix, n, size)
+			}
+		default:
+			own[k] = v
+		}
+	}
+	if err := config.Merge(cfg, own, config.Options{Prefix: prefix}); err != nil {
+		return err
+	}
+	return config.Check(*cfg, prefix)
+}

@@ -1,0 +1,294 @@
+// Package recipes says what the hyperparameters of other libraries' PPO are called in gorl.
+package recipes
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Hyperparameter is one of another library's PPO, and what it is here.
+type Hyperparameter struct {
+	// Library is one of [Libraries]. Name and Default are the library's.
+	Library, Name, Default string
+	// Key is the setting of gorl, "" where it has none. A key of another section than agent: begins with the section's
+	// name ("trainer.timesteps").
+	Key string
+	// Note says how the values relate, or what gorl has instead.
+	Note string
+}
+
+// Libraries are those that [Hyperparameters] names, in its order.
+func Libraries() []string { return slices.Clone(libraries) }
+
+var libraries = []string{"CleanRL", "Stable-Baselines3", "rsl_rl", "rl_games"}
+
+// Hyperparameters returns every hyperparameter of the PPO of CleanRL (ppo_continuous_action.py, and in brackets
+// ppo.py), Stable-Baselines3 (PPO and its MlpPolicy), rsl_rl (the configuration of OnPolicyRunner) and rl_games
+// (params.config and params.network of a2c_continuous). docs/reference/recipes.md is made of it.
+func Hyperparameters() []Hyperparameter { return slices.Clone(hyperparameters) }
+
+// Hints maps other libraries' names of settings to what gorl calls them, for errors about unknown keys. The names of
+// PyTorch's Adam and the keys that only AMP has are included.
+func Hints() map[string]string {
+	hints := map[string]string{}
+	for _, h := range slices.Concat(hyperparameters, torch) {
+		meaning := fmt.Sprintf("is %q here", h.Key)
+		switch {
+		case h.Key == "":
+			meaning = "is not in gorl: " + h.Note
+		case h.Note != "":
+			meaning += " (" + h.Note + ")"
+		}
+		before, given := hints[h.Name]
+		switch {
+		case !given:
+			hints[h.Name] = fmt.Sprintf("that of %s %s", h.Library, meaning)
+		case strings.HasSuffix(before, " "+meaning):
+			hints[h.Name] = fmt.Sprintf("%s, %s %s", strings.TrimSuffix(before, " "+meaning), h.Library, meaning)
+		default:
+			hints[h.Name] = fmt.Sprintf("%s; that of %s %s", before, h.Library, meaning)
+		}
+	}
+	for _, key := range ampKeys {
+		hints[key] = "that is a setting of AMP: leave it out, or train with agent.class AMP (package agents/amp)"
+	}
+	return hints
+}
+
+// ampKeys are the settings of agents/amp that PPO does not have.
+var ampKeys = []string{
+	"amp_batch_size", "amp_observation_frames", "amp_observation_preprocessor", "amp_observation_preprocessor_kwargs",
+	"discriminator_batch_size", "discriminator_grad_norm_clip", "discriminator_gradient_penalty_samples",
+	"discriminator_gradient_penalty_scale", "discriminator_learning_rate", "discriminator_logit_regularization_scale",
+	"discriminator_loss", "discriminator_loss_scale", "discriminator_masked_features", "discriminator_mode",
+	"discriminator_optimizer", "discriminator_weight_decay_scale", "diversity_loss_scale", "encoder_loss_scale",
+	"encoder_reward_scale", "latent_mode", "latent_size", "mismatched_negatives", "motion_dataset_size",
+	"replay_admission_probability", "reply_buffer_size", "separate_critics", "style_reward_scale", "task_reward_scale",
+	"termination_steps", "termination_style_reward", "uniformity_loss_scale", "wasserstein_eta",
+}
+
+// torch are names of PyTorch's optimizers.
+var torch = []Hyperparameter{
+	{"PyTorch", "lr", "", "learning_rate", ""},
+	{"PyTorch", "eps", "", "adam_epsilon", ""},
+	{"PyTorch", "betas", "", "adam_betas", ""},
+}
+
+// The notes that several rows share.
+const (
+	perEnvironment = "counts environment steps: divide by num_envs for timesteps"
+	halved         = "half the number"
+)
+
+var hyperparameters = []Hyperparameter{
+	{"CleanRL", "exp_name", "the script's name", "trainer.name", ""},
+	{"CleanRL", "seed", "1", "seed", ""},
+	{"CleanRL", "torch_deterministic", "True", "", "the same seed on the same machine makes the same run"},
+	{"CleanRL", "cuda", "True", "device", "cuda, cpu or auto"},
+	{"CleanRL", "track", "False", "trainer.trackers", "[wandb]"},
+	{"CleanRL", "wandb_project_name", "cleanRL", "trainer.trackers", "[{wandb: {project: ...}}]"},
+	{"CleanRL", "wandb_entity", "None", "trainer.trackers", "[{wandb: {entity: ...}}]"},
+	{"CleanRL", "capture_video", "False", "", "gorl eval --record draws a film afterwards"},
+	{"CleanRL", "save_model", "False", "trainer.checkpoint_interval", ""},
+	{"CleanRL", "upload_model", "False", "", "nothing is uploaded"},
+	{"CleanRL", "hf_entity", "empty", "", "nothing is uploaded"},
+	{"CleanRL", "env_id", "HalfCheetah-v4 (CartPole-v1)", "environment.id",
+		"gymnasium:HalfCheetah-v5 through the bridge"},
+	{"CleanRL", "total_timesteps", "1000000 (500000)", "trainer.timesteps", perEnvironment},
+	{"CleanRL", "learning_rate", "3e-4 (2.5e-4)", "learning_rate", ""},
+	{"CleanRL", "num_envs", "1 (4)", "environment.num_envs", ""},
+	{"CleanRL", "num_steps", "2048 (128)", "rollouts", ""},
+	{"CleanRL", "anneal_lr", "True", "learning_rate_scheduler",
+		"LinearLR with {start_factor: 1, end_factor: 0, total_iters: auto}"},
+	{"CleanRL", "gamma", "0.99", "discount_factor", ""},
+	{"CleanRL", "gae_lambda", "0.95", "gae_lambda", ""},
+	{"CleanRL", "num_minibatches", "32 (4)", "mini_batches", ""},
+	{"CleanRL", "update_epochs", "10 (4)", "learning_epochs", ""},
+	{"CleanRL", "norm_adv", "True", "advantage_normalization", "minibatch, or none for False"},
+	{"CleanRL", "clip_coef", "0.2", "ratio_clip", "and value_clip, with clip_vloss"},
+	{"CleanRL", "clip_vloss", "True", "value_clip", "the number of clip_coef, or 0 for False"},
+	{"CleanRL", "ent_coef", "0 (0.01)", "entropy_loss_scale", ""},
+	{"CleanRL", "vf_coef", "0.5", "value_loss_scale", halved},
+	{"CleanRL", "max_grad_norm", "0.5", "grad_norm_clip", ""},
+	{"CleanRL", "target_kl", "None", "kl_threshold", "checked before every optimizer step, there after an epoch"},
+	{"CleanRL", "batch_size", "num_envs × num_steps", "", "rollouts × num_envs"},
+	{"CleanRL", "minibatch_size", "batch_size / num_minibatches", "mini_batch_size", "the same number"},
+	{"CleanRL", "num_iterations", "total_timesteps / batch_size", "", "the number of updates is timesteps / rollouts"},
+	{"CleanRL", "eps of Adam, in the code", "1e-5", "adam_epsilon", ""},
+	{"CleanRL", "layer_init, in the code", "orthogonal, √2; 0.01; 1", "models.initialization",
+		"orthogonal; its gains are the defaults"},
+	{"CleanRL", "actor_logstd, in the code", "0", "", "the log standard deviation of {mlp: ...} starts at 0"},
+	{"CleanRL", "Agent, in the code", "64-64, tanh", "models.mlp", "{mlp: [64, 64], activation: tanh}"},
+	{"CleanRL", "make_env, in the code", "(none)", "environment.wrappers",
+		"clip_action, normalize_observation, clip_observation, normalize_reward, clip_reward"},
+	{"CleanRL", "dones, in the code", "ended or cut", "time_limit_bootstrap", "false: a truncation counts as an end"},
+
+	{"Stable-Baselines3", "policy", "MlpPolicy", "models.mlp", "{mlp: [64, 64], activation: tanh}"},
+	{"Stable-Baselines3", "env", "", "environment.id", ""},
+	{"Stable-Baselines3", "learning_rate", "3e-4", "learning_rate",
+		"a linear schedule: LinearLR with {start_factor: 1, end_factor: 0, total_iters: auto, start_epoch: 1}"},
+	{"Stable-Baselines3", "n_steps", "2048", "rollouts", ""},
+	{"Stable-Baselines3", "batch_size", "64", "mini_batch_size", "the same number"},
+	{"Stable-Baselines3", "n_epochs", "10", "learning_epochs", ""},
+	{"Stable-Baselines3", "gamma", "0.99", "discount_factor", ""},
+	{"Stable-Baselines3", "gae_lambda", "0.95", "gae_lambda", ""},
+	{"Stable-Baselines3", "clip_range", "0.2", "ratio_clip", "a number: it does not change with the progress"},
+	{"Stable-Baselines3", "clip_range_vf", "None", "value_clip",
+		"0 for None; there the clipped loss counts alone, here the larger one does"},
+	{"Stable-Baselines3", "normalize_advantage", "True", "advantage_normalization", "minibatch, or none for False"},
+	{"Stable-Baselines3", "ent_coef", "0", "entropy_loss_scale", ""},
+	{"Stable-Baselines3", "vf_coef", "0.5", "value_loss_scale", "the same number"},
+	{"Stable-Baselines3", "max_grad_norm", "0.5", "grad_norm_clip", ""},
+	{"Stable-Baselines3", "use_sde", "False", "", "noise is drawn anew at every step"},
+	{"Stable-Baselines3", "sde_sample_freq", "-1", "", "noise is drawn anew at every step"},
+	{"Stable-Baselines3", "rollout_buffer_class", "None", "", "there is one kind of rollout"},
+	{"Stable-Baselines3", "rollout_buffer_kwargs", "None", "", "there is one kind of rollout"},
+	{"Stable-Baselines3", "target_kl", "None", "kl_threshold", "1.5 times the number"},
+	{"Stable-Baselines3", "stats_window_size", "100", "", "figures of episodes are means over the last 100"},
+	{"Stable-Baselines3", "tensorboard_log", "None", "trainer.directory", ""},
+	{"Stable-Baselines3", "policy_kwargs", "None", "models.mlp", "see the names that follow"},
+	{"Stable-Baselines3", "net_arch", "[64, 64] each", "models.mlp",
+		"networks of two shapes: models.policy and models.value in full"},
+	{"Stable-Baselines3", "activation_fn", "Tanh", "models.activation", ""},
+	{"Stable-Baselines3", "ortho_init", "True", "models.initialization", "orthogonal; its gains are the defaults"},
+	{"Stable-Baselines3", "log_std_init", "0", "models.policy.initial_log_std", "{mlp: ...} starts at 0"},
+	{"Stable-Baselines3", "full_std", "True", "", "it belongs to use_sde"},
+	{"Stable-Baselines3", "use_expln", "False", "", "it belongs to use_sde"},
+	{"Stable-Baselines3", "squash_output", "False", "models.policy.output", `"tanh(ACTIONS)" squashes the mean`},
+	{"Stable-Baselines3", "features_extractor_class", "FlattenExtractor", "models.policy.network", ""},
+	{"Stable-Baselines3", "share_features_extractor", "True", "models.separate",
+		"false lets policy and value share a trunk"},
+	{"Stable-Baselines3", "normalize_images", "True", "", "observations are rows of numbers"},
+	{"Stable-Baselines3", "optimizer_class", "Adam", "optimizer", ""},
+	{"Stable-Baselines3", "optimizer_kwargs", "{eps: 1e-5}", "adam_epsilon", "and adam_betas, weight_decay"},
+	{"Stable-Baselines3", "verbose", "0", "trainer.disable_progressbar", ""},
+	{"Stable-Baselines3", "seed", "None", "seed", ""},
+	{"Stable-Baselines3", "device", "auto", "device", ""},
+	{"Stable-Baselines3", "total_timesteps", "", "trainer.timesteps", perEnvironment},
+	{"Stable-Baselines3", "clip of actions, in the code", "to the Box", "environment.wrappers", "clip_action"},
+
+	{"rsl_rl", "seed", "1", "seed", ""},
+	{"rsl_rl", "device", "cuda:0", "device", ""},
+	{"rsl_rl", "num_steps_per_env", "24", "rollouts", ""},
+	{"rsl_rl", "max_iterations", "1500", "trainer.timesteps", "times num_steps_per_env"},
+	{"rsl_rl", "save_interval", "50", "trainer.checkpoint_interval", "counts updates; times num_steps_per_env"},
+	{"rsl_rl", "experiment_name", "", "trainer.directory", ""},
+	{"rsl_rl", "run_name", "", "trainer.name", ""},
+	{"rsl_rl", "logger", "tensorboard", "trainer.trackers",
+		"TensorBoard's files are always written; [wandb] or [mlflow] besides"},
+	{"rsl_rl", "resume", "False", "trainer.resume", ""},
+	{"rsl_rl", "load_run", "", "trainer.name", "gorl train --resume RUN"},
+	{"rsl_rl", "load_checkpoint", "", "", "a resumed run goes on from its newest checkpoint"},
+	{"rsl_rl", "clip_actions", "None", "environment.wrappers", "clip_action clips to the action space"},
+	{"rsl_rl", "obs_groups", "", "", "an environment shows observations and states; models name their input"},
+	{"rsl_rl", "empirical_normalization", "False", "observation_preprocessor",
+		"RunningStandardScaler, which learns once an update, there every step"},
+	{"rsl_rl", "actor_obs_normalization", "False", "observation_preprocessor",
+		"RunningStandardScaler, which learns once an update, there every step"},
+	{"rsl_rl", "critic_obs_normalization", "False", "state_preprocessor",
+		"RunningStandardScaler; without states the value network reads what the policy does"},
+	{"rsl_rl", "obs_normalization", "False", "observation_preprocessor", "of the critic: state_preprocessor"},
+	{"rsl_rl", "actor_hidden_dims", "[256, 256, 256]", "models.mlp", ""},
+	{"rsl_rl", "critic_hidden_dims", "[256, 256, 256]", "models.mlp",
+		"another shape: models.policy and models.value in full"},
+	{"rsl_rl", "hidden_dims", "[256, 256, 256]", "models.mlp", ""},
+	{"rsl_rl", "activation", "elu", "models.activation", ""},
+	{"rsl_rl", "init_noise_std", "1.0", "models.policy.initial_log_std", "its logarithm"},
+	{"rsl_rl", "noise_std_type", "scalar", "", "the parameter is the logarithm"},
+	{"rsl_rl", "state_dependent_std", "False", "models.policy.state_dependent_log_std", ""},
+	{"rsl_rl", "class_name", "PPO", "class", "PPO or AMP"},
+	{"rsl_rl", "num_learning_epochs", "5", "learning_epochs", ""},
+	{"rsl_rl", "num_mini_batches", "4", "mini_batches", "with mini_batch_order: random_once"},
+	{"rsl_rl", "clip_param", "0.2", "ratio_clip", "and value_clip, with use_clipped_value_loss"},
+	{"rsl_rl", "gamma", "0.99", "discount_factor", ""},
+	{"rsl_rl", "lam", "0.95", "gae_lambda", ""},
+	{"rsl_rl", "value_loss_coef", "1.0", "value_loss_scale", "the same number"},
+	{"rsl_rl", "use_clipped_value_loss", "True", "value_clip", "the number of clip_param, or 0 for False"},
+	{"rsl_rl", "entropy_coef", "0.01", "entropy_loss_scale", ""},
+	{"rsl_rl", "learning_rate", "1e-3", "learning_rate", ""},
+	{"rsl_rl", "max_grad_norm", "1.0", "grad_norm_clip",
+		"one number a network, [1, 1]: newer versions clip each by itself, older ones both together"},
+	{"rsl_rl", "optimizer", "adam", "optimizer", ""},
+	{"rsl_rl", "schedule", "adaptive", "learning_rate_scheduler",
+		"KLAdaptiveLR with {step: minibatch}, which changes the rate after the optimizer step, there before it"},
+	{"rsl_rl", "desired_kl", "0.01", "learning_rate_scheduler_kwargs", "{kl_threshold: 0.01, min_lr: 1e-5}"},
+	{"rsl_rl", "normalize_advantage_per_mini_batch", "False", "advantage_normalization",
+		"rollout for False, minibatch for True"},
+	{"rsl_rl", "rnd_cfg", "None", "", "there is no reward for curiosity"},
+	{"rsl_rl", "symmetry_cfg", "None", "", "an environment can mirror what it shows"},
+	{"rsl_rl", "time_outs, of the environment", "bootstrapped", "time_limit_bootstrap",
+		"true: by the value of the last observation, there by that of the one before"},
+
+	{"rl_games", "name", "", "trainer.name", ""},
+	{"rl_games", "env_name", "", "environment.id", ""},
+	{"rl_games", "seed", "None", "seed", ""},
+	{"rl_games", "device", "cuda:0", "device", ""},
+	{"rl_games", "num_actors", "", "environment.num_envs", ""},
+	{"rl_games", "horizon_length", "", "rollouts", ""},
+	{"rl_games", "minibatch_size", "", "mini_batch_size", "the same number, with mini_batch_order: environments"},
+	{"rl_games", "minibatch_size_per_env", "", "mini_batch_size",
+		"times num_envs, with mini_batch_order: environments"},
+	{"rl_games", "mini_epochs", "", "learning_epochs", ""},
+	{"rl_games", "gamma", "", "discount_factor", ""},
+	{"rl_games", "tau", "", "gae_lambda", ""},
+	{"rl_games", "learning_rate", "", "learning_rate", ""},
+	{"rl_games", "lr_schedule", "", "learning_rate_scheduler",
+		"adaptive: KLAdaptiveLR with {divergence: gaussian} (AMP: gaussian_rollout); linear: LinearLR with " +
+			"{start_factor: 1, end_factor: 1e-6 / learning_rate, total_iters: auto}"},
+	{"rl_games", "schedule_type", "legacy", "learning_rate_scheduler_kwargs",
+		"legacy: {step: minibatch}; standard: {step: epoch}; standard_epoch: a constant rate, of AMP {step: update}"},
+	{"rl_games", "kl_threshold", "", "learning_rate_scheduler_kwargs",
+		"{kl_threshold: ...}; the agent's own kl_threshold ends an update early"},
+	{"rl_games", "schedule_entropy", "False", "",
+		"entropy_loss_scale does not change with time; a population can change it"},
+	{"rl_games", "e_clip", "", "ratio_clip", "and value_clip, with clip_value"},
+	{"rl_games", "clip_value", "", "value_clip", "the number of e_clip, or 0 for False"},
+	{"rl_games", "use_smooth_clamp", "False", "", "the surrogate is clipped as in the paper"},
+	{"rl_games", "critic_coef", "", "value_loss_scale", halved},
+	{"rl_games", "entropy_coef", "", "entropy_loss_scale", ""},
+	{"rl_games", "bounds_loss_coef", "None", "bounds_loss_scale", "the same number"},
+	{"rl_games", "bound_loss_type", "bound", "bounds_loss_type", "limit for bound, square for regularisation"},
+	{"rl_games", "clip_actions", "True", "models.policy.clip_actions", "or the wrapper clip_action"},
+	{"rl_games", "truncate_grads", "False", "grad_norm_clip", "the number of grad_norm, or 0 for False"},
+	{"rl_games", "grad_norm", "", "grad_norm_clip", "where truncate_grads is True"},
+	{"rl_games", "weight_decay", "0", "weight_decay", ""},
+	{"rl_games", "normalize_advantage", "", "advantage_normalization", "rollout, or none for False"},
+	{"rl_games", "normalize_rms_advantage", "False", "", "advantages are normalised by their own rollout or minibatch"},
+	{"rl_games", "normalize_input", "", "observation_preprocessor", "RunningStandardScaler"},
+	{"rl_games", "normalize_value", "False", "value_preprocessor", "RunningStandardScaler"},
+	{"rl_games", "value_bootstrap", "None", "time_limit_bootstrap",
+		"by the value of the last observation, there by that of the one before"},
+	{"rl_games", "reward_shaper", "", "rewards_shaper_scale",
+		"its scale_value; there is no shift_value, clip_reward has min_val and max_val"},
+	{"rl_games", "max_epochs", "-1", "trainer.timesteps", "times horizon_length"},
+	{"rl_games", "max_frames", "-1", "trainer.timesteps", perEnvironment},
+	{"rl_games", "score_to_win", "", "trainer.stop_at_episode_return", ""},
+	{"rl_games", "save_best_after", "100", "trainer.best", "the best checkpoint is kept from the first one on"},
+	{"rl_games", "save_frequency", "0", "trainer.checkpoint_interval", "counts updates; times horizon_length"},
+	{"rl_games", "games_to_track", "100", "", "figures of episodes are means over the last 100"},
+	{"rl_games", "print_stats", "True", "trainer.disable_progressbar", ""},
+	{"rl_games", "train_dir", "runs", "trainer.directory", ""},
+	{"rl_games", "mixed_precision", "False", "mixed_precision",
+		"in bfloat16; mixed_precision_dtype: float16 scales losses"},
+	{"rl_games", "multi_gpu", "False", "", "the launcher says how many processes train the agent"},
+	{"rl_games", "ppo", "True", "class", "PPO"},
+	{"rl_games", "central_value_config", "None", "models.value", "with input: STATES"},
+	{"rl_games", "use_action_masks", "False", "", "all actions of the space can be chosen"},
+	{"rl_games", "seq_length", "4", "sequence_length", "0, the default, is the whole rollout"},
+	{"rl_games", "zero_rnn_on_done", "True", "", "memories always begin anew where an episode ends"},
+	{"rl_games", "self_play_config", "None", "", "trainers.Group trains several agents side by side"},
+	{"rl_games", "population_based_training", "False", "pbt", "a section of its own"},
+	{"rl_games", "use_diagnostics", "False", "", "the figures are always tracked"},
+	{"rl_games", "separate", "False", "models.separate", ""},
+	{"rl_games", "units", "", "models.mlp", ""},
+	{"rl_games", "activation", "", "models.activation", ""},
+	{"rl_games", "initializer", "default", "models.initialization",
+		"orthogonal for orthogonal_initializer; for default {initial_bias: zero, policy_output_gain: 1}"},
+	{"rl_games", "mu_activation", "None", "models.policy.output", `"tanh(ACTIONS)"`},
+	{"rl_games", "sigma_init", "const_initializer 0", "models.policy.initial_log_std", ""},
+	{"rl_games", "fixed_sigma", "True", "models.policy.state_dependent_log_std",
+		"true for False; its weights start at 0, which sigma_init const_initializer 0 says"},
+	{"rl_games", "rnn", "None", "models.policy.network",
+		"a layer gru, lstm or rnn, with layer_norm a layer of that name behind it"},
+}

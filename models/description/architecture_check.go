@@ -1,0 +1,152 @@
+package description
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// MaxLayerWidth is the largest width of a layer. It refuses slips of the keyboard before memory is asked for.
+const MaxLayerWidth = 1 << 20
+
+// Validate returns an error that says what makes no sense.
+func (a Architecture) Validate() error {
+	if len(a.Parts) == 0 {
+		return errors.New("description: an architecture needs at least one part of the observation")
+	}
+	if _, err := ParseActivation(a.Activation); err != nil {
+		return fmt.Errorf("description: architecture: %w", err)
+	}
+	if a.Latent < 0 || a.Latent == 0 && len(a.Parts) > 1 || a.Latent > MaxLayerWidth {
+		return fmt.Errorf("description: latent is %d with %d parts; want 0 (one part only) to %d", a.Latent, len(a.Parts),
+			MaxLayerWidth)
+	}
+	names := map[string]bool{}
+	for _, p := range a.Parts {
+		if err := p.validate(); err != nil {
+			return err
+		}
+		if names[p.Name] {
+			return fmt.Errorf("description: part %q: every part needs a name of its own", p.Name)
+		}
+		if a.Latent == 0 && len(p.Encoder.Hidden) > 0 {
+			return fmt.Errorf("description: part %q has an encoder and the latent is 0; give the latent a width, or leave the encoder out", p.Name)
+		}
+		if a.Latent == 0 && len(p.Picture) > 0 {
+			return fmt.Errorf("description: part %q is a picture and the latent is 0; give the latent a width", p.Name)
+		}
+		names[p.Name] = true
+	}
+	if err := a.Head.validate("head"); err != nil {
+		return err
+	}
+	if err := a.validateMemory(); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(a.Parts, func(p Part) bool { return len(p.Picture) > 0 }) {
+		return nil
+	}
+	if _, err := a.Network(1, "").Widths(); err != nil { // what depends on the shapes of pictures
+		return fmt.Errorf("description: the architecture %v: %w", a, err)
+	}
+	return nil
+}
+
+func (a Architecture) validateMemory() error {
+	r := a.Recurrent
+	if r.None() {
+		return nil
+	}
+	features := a.Latent * len(a.Parts)
+	if a.Latent == 0 {
+		features = a.Parts[0].inputs()
+	}
+	if err := r.Validate(features); err != nil {
+		return err
+	}
+	if r.HiddenSize > MaxLayerWidth || r.Layers > maxRecurrentLayers {
+		return fmt.Errorf("description: a %s of %d values in %d layers; want at most %d values in %d layers", r.Kind,
+			r.HiddenSize, r.Layers, MaxLayerWidth, maxRecurrentLayers)
+	}
+	if r.Frames > 0 && a.Latent > 0 {
+		return fmt.Errorf("description: a %s over %d frames reads the observation itself; the latent is %d, make it 0", r.Kind,
+			r.Frames, a.Latent)
+	}
+	return nil
+}
+
+// maxRecurrentLayers is more than any recurrent stack has.
+const maxRecurrentLayers = 64
+
+func (p Part) validate() error {
+	switch {
+	case p.Name == "" || strings.ContainsFunc(p.Name, func(r rune) bool { return r == '/' || !unicode.IsPrint(r) }):
+		return fmt.Errorf("description: part %q: a name has printable characters other than a slash", p.Name)
+	case p.Width < 1 || p.Width > MaxLayerWidth:
+		return fmt.Errorf("description: part %q has %d columns; want 1 to %d", p.Name, p.Width, MaxLayerWidth)
+	case len(p.Choices) > 0 && len(p.Choices) != p.Width:
+		return fmt.Errorf("description: part %q has %d columns and choices for %d", p.Name, p.Width, len(p.Choices))
+	case slices.ContainsFunc(p.Choices, func(n int) bool { return n < 1 || n > MaxLayerWidth }):
+		return fmt.Errorf("description: part %q has choices %v; each must be 1 to %d", p.Name, p.Choices, MaxLayerWidth)
+	case len(p.Picture) == 0 && (len(p.Convolutions) > 0 || p.ChannelsFirst):
+		return fmt.Errorf("description: part %q has convolutions or channels, but is no picture; give the picture's shape", p.Name)
+	}
+	if err := p.validatePicture(); err != nil {
+		return err
+	}
+	return p.Encoder.validate("encoder of " + p.Name)
+}
+
+func (s Stack) validate(what string) error {
+	if len(s.Activations) > 0 && len(s.Activations) != len(s.Hidden) {
+		return fmt.Errorf("description: %s: %d hidden layers and %d activations; give one a layer, or none", what, len(s.Hidden),
+			len(s.Activations))
+	}
+	for i, w := range s.Hidden {
+		if w < 1 || w > MaxLayerWidth {
+			return fmt.Errorf("description: %s: layer %d has width %d; want 1 to %d", what, i, w, MaxLayerWidth)
+		}
+	}
+	for _, name := range s.Activations {
+		if _, err := ParseActivation(name); err != nil {
+			return fmt.Errorf("description: %s: %w", what, err)
+		}
+	}
+	return nil
+}
+
+// Fits says whether networks of the architecture read rows of a space: it must have as many columns, and its
+// pictures the same shapes.
+func (a Architecture) Fits(s spaces.Space) error {
+	if err := a.Validate(); err != nil {
+		return err
+	}
+	if got, want := a.columns(), s.Width(); got != want {
+		return fmt.Errorf("description: the architecture %v reads %d columns, %v has %d", a, got, s, want)
+	}
+	leaves := s.Leaves()
+	for i, p := range a.Parts {
+		if len(leaves) == len(a.Parts) && len(p.Picture) > 0 && !slices.Equal(p.Picture, leaves[i].Space.Shape) {
+			return fmt.Errorf("description: the part %q of the architecture is a picture of shape %v, the space's has the shape %v",
+				p.Name, p.Picture, leaves[i].Space.Shape)
+		}
+	}
+	return nil
+}
+
+// Equal reports whether networks of both architectures compute the same from the same weights.
+func (a Architecture) Equal(b Architecture) bool {
+	return a.Latent == b.Latent && a.Recurrent == b.Recurrent && canonical(a.Activation) == canonical(b.Activation) &&
+		slices.EqualFunc(a.Parts, b.Parts, func(p, q Part) bool {
+			return p.Name == q.Name && p.Width == q.Width && slices.Equal(p.Choices, q.Choices) &&
+				slices.Equal(p.Picture, q.Picture) && p.ChannelsFirst == q.ChannelsFirst && p.Bytes == q.Bytes
+		}) &&
+		slices.EqualFunc(a.Modules(), b.Modules(), func(m, n Module) bool {
+			return slices.Equal(m.Hidden, n.Hidden) &&
+				slices.EqualFunc(m.Convolutions, n.Convolutions, Convolution.equal) && slices.EqualFunc(m.Activations, n.Activations, func(f, g string) bool { return canonical(f) == canonical(g) })
+		})
+}

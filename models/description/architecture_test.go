@@ -1,0 +1,282 @@
+package description
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
+
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+func dict() spaces.Space {
+	return spaces.NewDict(map[string]spaces.Space{
+		"goal": spaces.Unbounded(3), "gripper": spaces.NewDiscrete(4),
+		"arm": spaces.NewDict(map[string]spaces.Space{"modes": spaces.NewMultiDiscrete(2, 3), "speeds": spaces.Unbounded(2)}),
+	})
+}
+
+func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int, activation string) Architecture {
+	t.Helper()
+	a, err := NewArchitecture(s, encoder, latent, head, activation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestNewArchitecture(t *testing.T) {
+	a := architecture(t, dict(), []int{16}, 8, []int{64, 32}, "tanh")
+	want := []Part{
+		{Name: "arm.modes", Width: 2, Choices: []int{2, 3}, Encoder: Stack{Hidden: []int{16}}},
+		{Name: "arm.speeds", Width: 2, Encoder: Stack{Hidden: []int{16}}},
+		{Name: "goal", Width: 3, Encoder: Stack{Hidden: []int{16}}},
+		{Name: "gripper", Width: 1, Choices: []int{4}, Encoder: Stack{Hidden: []int{16}}},
+	}
+	if d := cmp.Diff(want, a.Parts); d != "" {
+		t.Error(d)
+	}
+	if got, want := a.String(), "5→[16] + 2→[16] + 3→[16] + 4→[16]→8→[64 32] tanh"; got != want {
+		t.Errorf("String() = %s, want %s", got, want)
+	}
+	modules := a.Modules()
+	if d := cmp.Diff(Module{Name: "encoder.arm.modes", Inputs: 5, Outputs: 8, Hidden: []int{16}, Activations: []string{"tanh"}}, modules[0]); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(Module{Name: "head", Inputs: 32, Hidden: []int{64, 32}, Activations: []string{"tanh", "tanh"}}, modules[4]); d != "" {
+		t.Error(d)
+	}
+	plain := architecture(t, spaces.Unbounded(4), nil, 0, []int{64}, "relu")
+	if plain.Parts[0].Name != "observation" || plain.String() != "4→[64] relu" {
+		t.Errorf("%v: %v", plain, plain.Parts)
+	}
+	for what, err := range map[string]error{
+		"fits":         plain.Fits(spaces.Unbounded(4)),
+		"reads 4 colu": plain.Fits(spaces.Unbounded(5)),
+	} {
+		if (err == nil) != (what == "fits") || err != nil && !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestArchitectureRefuses(t *testing.T) {
+	for want, change := range map[string]func(a *Architecture){
+		"at least one part":       func(a *Architecture) { a.Parts = nil },
+		"unknown activation":      func(a *Architecture) { a.Activation = "sinus" },
+		"latent is 0 with 4":      func(a *Architecture) { a.Latent = 0 },
+		"latent is -1":            func(a *Architecture) { a.Latent = -1 },
+		"name of its own":         func(a *Architecture) { a.Parts[0].Name = "goal" },
+		"other than a slash":      func(a *Architecture) { a.Parts[0].Name = "a/b" },
+		"has 0 columns":           func(a *Architecture) { a.Parts[1].Width = 0 },
+		"choices for 1":           func(a *Architecture) { a.Parts[0].Choices = []int{2} },
+		"each must be 1 to":       func(a *Architecture) { a.Parts[0].Choices[1] = 0 },
+		"head: layer 1 has width": func(a *Architecture) { a.Head.Hidden[1] = 0 },
+		"2 hidden layers and 1":   func(a *Architecture) { a.Head.Activations = []string{"relu"} },
+		"encoder of goal":         func(a *Architecture) { a.Parts[2].Encoder = Stack{[]int{3}, []string{"?"}} },
+	} {
+		a := architecture(t, dict(), []int{16}, 8, []int{64, 32}, "tanh")
+		change(&a)
+		if err := a.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want it to contain %q", err, want)
+		}
+	}
+	one := architecture(t, spaces.Unbounded(2), nil, 0, []int{4}, "relu")
+	one.Parts[0].Encoder.Hidden = []int{3}
+	if err := one.Validate(); err == nil || !strings.Contains(err.Error(), "has an encoder and the latent is 0") {
+		t.Error(err)
+	}
+	if _, err := NewArchitecture(spaces.Space{}, nil, 0, []int{4}, "relu"); err == nil {
+		t.Error("an architecture for no observation")
+	}
+	if _, err := NewArchitecture(dict(), nil, 0, []int{4}, "relu"); err == nil {
+		t.Error("several parts without a latent")
+	}
+}
+
+func TestArchitectureEqual(t *testing.T) {
+	a := architecture(t, dict(), []int{16}, 8, []int{64, 32}, "ReLU")
+	for what, c := range map[string]struct {
+		change func(a *Architecture)
+		equal  bool
+	}{
+		"nothing":               {func(*Architecture) {}, true},
+		"another name for relu": {func(a *Architecture) { a.Activation = "relu" }, true},
+		"layers spelled out":    {func(a *Architecture) { a.Head.Activations = []string{"relu", "relu"} }, true},
+		"a layer's activation":  {func(a *Architecture) { a.Head.Activations = []string{"relu", "elu"} }, false},
+		"activation":            {func(a *Architecture) { a.Activation = "elu" }, false},
+		"latent":                {func(a *Architecture) { a.Latent = 9 }, false},
+		"encoder":               {func(a *Architecture) { a.Parts[1].Encoder.Hidden[0] = 17 }, false},
+		"name":                  {func(a *Architecture) { a.Parts[1].Name = "x" }, false},
+		"choices":               {func(a *Architecture) { a.Parts[0].Choices[0] = 3 }, false},
+		"part":                  {func(a *Architecture) { a.Parts = a.Parts[:3] }, false},
+	} {
+		b := a.Clone()
+		c.change(&b)
+		if a.Equal(b) != c.equal || b.Equal(a) != c.equal {
+			t.Errorf("%s: equal %t", what, a.Equal(b))
+		}
+	}
+}
+
+// roundTrip puts an architecture through JSON, YAML and the values of snapshots.
+func roundTrip(t *testing.T, a Architecture) {
+	t.Helper()
+	var fromJSON, fromYAML Architecture
+	text, err := json.Marshal(a)
+	if err == nil {
+		err = json.Unmarshal(text, &fromJSON)
+	}
+	if err != nil || !a.Equal(fromJSON) {
+		t.Errorf("through JSON %s: %v, %v", text, fromJSON, err)
+	}
+	if text, err = yaml.Marshal(a); err == nil {
+		err = yaml.Unmarshal(text, &fromYAML)
+	}
+	if err != nil || !a.Equal(fromYAML) {
+		t.Errorf("through YAML %s: %v, %v", text, fromYAML, err)
+	}
+	if b, err := ArchitectureOf(a.Values()); err != nil || !a.Equal(b) {
+		t.Errorf("through values: %v, %v", b, err)
+	}
+}
+
+func TestArchitectureOfRefuses(t *testing.T) {
+	for _, v := range []any{nil, 3, "x", map[string]any{"latent": 1.5}, map[string]any{"unknown": 1}, map[string]any{}, map[string]any{"parts": []any{}}} {
+		if a, err := ArchitectureOf(v); err == nil {
+			t.Errorf("%v: %v", v, a)
+		}
+	}
+}
+
+func FuzzArchitecture(f *testing.F) {
+	for _, a := range []Architecture{
+		architecture(f, dict(), []int{16}, 8, []int{64, 32}, "tanh"),
+		architecture(f, spaces.NewDiscrete(3), nil, 4, nil, ""),
+		architecture(f, spaces.Unbounded(4), nil, 0, []int{64}, "SELU"),
+	} {
+		text, err := json.Marshal(a)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte("parts: [{name: ~, width: 1}]\nlatent: 3\nhead: {hidden: [2, 3], activations: [elu, none]}\nactivation: relu"))
+	f.Add([]byte(`{"parts":[{"name":"1e3","width":1},{"name":"no","width":2,"choices":[1,2]}],"latent":1}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, parse := range []func([]byte, any) error{json.Unmarshal, yaml.Unmarshal} {
+			var a Architecture
+			if parse(text, &a) == nil && a.Validate() == nil {
+				roundTrip(t, a)
+				if b := a.Clone(); !a.Equal(b) || b.String() != a.String() {
+					t.Errorf("%v is not its copy %v", a, b)
+				}
+			}
+		}
+	})
+}
+
+// The parts of a Tuple are parts like those of a Dict, with their numbers for names.
+func TestArchitectureOfTuple(t *testing.T) {
+	space := spaces.NewTuple(spaces.Unbounded(3), spaces.NewDict(map[string]spaces.Space{"mode": spaces.NewDiscrete(4), "arm": spaces.NewTuple(spaces.Unbounded(2))}))
+	a, err := NewArchitecture(space, []int{5}, 3, []int{4}, "tanh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, p := range a.Parts {
+		names = append(names, p.Name)
+	}
+	if want := []string{"0", "1.arm.0", "1.mode"}; !slices.Equal(names, want) || a.Fits(space) != nil {
+		t.Errorf("parts %v, want %v; %v", names, want, a.Fits(space))
+	}
+}
+
+// seen is a space with a picture of bytes beside other parts.
+func seen() spaces.Space {
+	return spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(20, 24, 3), "goal": spaces.Unbounded(2),
+		"gripper": spaces.NewDiscrete(3)})
+}
+
+// remembering is an architecture with pictures and memory.
+func remembering(t testing.TB, kind RecurrentLayer) Architecture {
+	t.Helper()
+	a := architecture(t, seen(), []int{16}, 16, []int{32}, "tanh")
+	a.Recurrent = kind
+	if err := a.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestArchitectureOfPictures(t *testing.T) {
+	a := remembering(t, RecurrentLayer{Kind: GRU, HiddenSize: 48, Layers: 2})
+	camera := a.Parts[0]
+	want := []Convolution{{Channels: 16, Kernel: 8, Stride: 4}, {Channels: 32, Kernel: 4, Stride: 2}}
+	if d := cmp.Diff(want, camera.Convolutions); d != "" {
+		t.Error(d)
+	}
+	if got, want := a.String(), "20×24×3→[16k8s4 32k4s2] + 2→[16] + 3→[16]→16→gru[48 48]→[32] tanh"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	roundTrip(t, a)
+	if b := a.Clone(); !a.Equal(b) {
+		t.Errorf("%v is not its copy", b)
+	} else if b.Parts[0].Convolutions[0].Kernel++; a.Equal(b) || a.Parts[0].Convolutions[0].Kernel != 8 {
+		t.Error("the copy shares the convolutions")
+	}
+	if err := a.Fits(seen()); err != nil {
+		t.Error(err)
+	}
+	other := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(24, 20, 3), "goal": spaces.Unbounded(2), "gripper": spaces.NewDiscrete(3)})
+	if err := a.Fits(other); err == nil || !strings.Contains(err.Error(), `"camera"`) {
+		t.Error(err)
+	}
+	// An architecture without these says nothing of them, so that older programs read it.
+	for key := range architecture(t, dict(), []int{16}, 8, []int{4}, "tanh").Values() {
+		if !slices.Contains([]string{"parts", "latent", "head", "activation"}, key) {
+			t.Errorf("key %q", key)
+		}
+	}
+	for _, c := range []struct {
+		shape [3]int
+		want  string
+	}{{[3]int{3, 84, 84}, "[16k8s4 32k4s2 32k3]"}, {[3]int{1, 5, 9}, "[16k5s4]"}, {[3]int{1, 1, 1}, "[16k1]"}} {
+		s := spaces.NewBox(0, 1, c.shape[1], c.shape[2], c.shape[0])
+		if got := architecture(t, s, nil, 8, nil, "relu").String(); !strings.Contains(got, c.want) {
+			t.Errorf("a picture %v has %s, want %s", c.shape, got, c.want)
+		}
+	}
+	if first := architecture(t, spaces.NewBox(0, 1, 3, 9, 12), nil, 8, nil, "relu").Parts[0]; !first.ChannelsFirst || first.channelsFirst() != [3]int{3, 9, 12} {
+		t.Errorf("%+v", first)
+	}
+}
+
+func TestPictureArchitectureRefuses(t *testing.T) {
+	for want, change := range map[string]func(a *Architecture){
+		"the latent is 0":            func(a *Architecture) { a.Parts, a.Latent = a.Parts[:1], 0 },
+		"whose product is that":      func(a *Architecture) { a.Parts[0].Picture = []int{24, 20, 4} },
+		"three dimensions":           func(a *Architecture) { a.Parts[0].Picture = []int{1440} },
+		"without convolutions":       func(a *Architecture) { a.Parts[0].Convolutions = nil },
+		"but is no picture":          func(a *Architecture) { a.Parts[1].Convolutions = a.Parts[0].Convolutions },
+		"stride are 1 to":            func(a *Architecture) { a.Parts[0].Convolutions[1].Stride = 0 },
+		"is too small for it":        func(a *Architecture) { a.Parts[0].Convolutions[1].Kernel = 5 },
+		"unknown activation":         func(a *Architecture) { a.Parts[0].Convolutions[0].Activation = "sinus" },
+		"recurrent layer of the":     func(a *Architecture) { a.Recurrent.Kind = "gruu" },
+		"both must be positive":      func(a *Architecture) { a.Recurrent.HiddenSize = 0 },
+		"make it 0":                  func(a *Architecture) { a.Recurrent.Frames = 2 },
+		"want at most 1048576 value": func(a *Architecture) { a.Recurrent.Layers = 1 << 40 },
+	} {
+		a := remembering(t, RecurrentLayer{Kind: LSTM, HiddenSize: 32, Layers: 1})
+		change(&a)
+		if err := a.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	if _, err := NewArchitecture(spaces.NewPicture(8, 8, 1), nil, 0, []int{4}, "relu"); err == nil {
+		t.Error("a picture without a latent")
+	}
+}

@@ -1,0 +1,89 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/gorl-dev/gorl/models/description"
+)
+
+// MLPConfig describes a multilayer perceptron.
+type MLPConfig struct {
+	// Inputs is the width of a row.
+	Inputs int
+	// Outputs is the width of a result row.
+	Outputs int
+	// Recurrent is a stack of recurrent layers before the hidden layers, none by default. Its parameters come first
+	// and are named after its kind: gru.weight_ih_l0, gru.weight_hh_l0, gru.bias_ih_l0, gru.bias_hh_l0,
+	// gru.weight_ih_l1, ...
+	Recurrent RecurrentLayer
+	// Hidden lists the widths of the hidden layers.
+	Hidden []int
+	// Activation follows every hidden layer, by name ("elu"); Activations, one a hidden layer, takes precedence.
+	Activation  string
+	Activations []string
+	// OutputActivation follows the last layer; none by default.
+	OutputActivation string
+	// OutputGain multiplies the last layer's initial weights; 0 means 1. A small gain (0.1, 0.01) makes a policy begin
+	// near its mean action.
+	OutputGain float64
+	// Initialization says how layers start. Of its gains only HiddenGain is used: OutputGain above is the last layer's.
+	Initialization Initialization
+	// Source says which input the network reads: "observations" (default) or "states".
+	Source string
+}
+
+// NewMLP returns a multilayer perceptron whose initial parameters are drawn from a generator with the given seed. With
+// MLPConfig.Recurrent it stands behind recurrent layers. Its parameters are net.0.weight, net.0.bias, net.2.weight, ...,
+// as a PyTorch Sequential of alternating layers and activations names them. They start as PyTorch's Linear does, uniform
+// in ±1/√fan_in, unless MLPConfig.Initialization says otherwise.
+func NewMLP(cfg MLPConfig, seed int64) (*Net, error) {
+	if cfg.Inputs <= 0 || cfg.Outputs <= 0 {
+		return nil, fmt.Errorf("models: MLP with %d inputs and %d outputs: both must be positive", cfg.Inputs, cfg.Outputs)
+	}
+	if len(cfg.Activations) > 0 && len(cfg.Activations) != len(cfg.Hidden) {
+		return nil, fmt.Errorf("models: MLP has %d hidden layers and %d activations; give one a layer, or Activation for all",
+			len(cfg.Hidden), len(cfg.Activations))
+	}
+	states, err := readsStates("MLP", cfg.Source)
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.Initialization.Validate(); err != nil {
+		return nil, err
+	}
+	p := plan{Network: description.Network{Inputs: cfg.Inputs}, states: states, hidden: cfg.Initialization.hidden(),
+		output: cfg.Initialization.start(cfg.OutputGain)}
+	if r := cfg.Recurrent; !r.None() {
+		if err := r.Validate(cfg.Inputs); err != nil {
+			return nil, err
+		}
+		p.Add(r.Step(r.Kind))
+	}
+	for i := 0; i <= len(cfg.Hidden); i++ {
+		out, name := cfg.Outputs, cfg.OutputActivation
+		if i < len(cfg.Hidden) {
+			out, name = cfg.Hidden[i], cfg.Activation
+			if len(cfg.Activations) > 0 {
+				name = cfg.Activations[i]
+			}
+		}
+		if out <= 0 {
+			return nil, fmt.Errorf("models: MLP hidden layer %d has width %d; it must be positive", i, out)
+		}
+		if _, err := description.ParseActivation(name); err != nil {
+			return nil, fmt.Errorf("models: MLP layer %d: %w", i, err)
+		}
+		layer := fmt.Sprintf("net.%d", 2*i)
+		p.last = p.Add(description.Step{Op: description.Linear, Outputs: out, Weight: layer + ".weight",
+			Bias: layer + ".bias", Activation: description.Written(name)}) - 1
+	}
+	return p.build(seed)
+}
+
+// readsStates reports whether a network with the given source reads states.
+func readsStates(what, source string) (bool, error) {
+	if source != "" && source != "observations" && source != "states" {
+		return false, fmt.Errorf("models: %s source %q: want observations or states", what, source)
+	}
+	return source == "states", nil
+}

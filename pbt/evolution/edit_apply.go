@@ -1,0 +1,300 @@
+package evolution
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/gorl-dev/gorl/models/description"
+)
+
+// Apply returns the edited architecture and the edit that was done, which differs from e if a limit turns one edit into
+// another. If nothing changes, changed is false and next equals a. An edit of a module that the architecture does not
+// have is an error.
+func (e Edit) Apply(a description.Architecture, l Limits) (next description.Architecture, done Edit, changed bool,
+	err error) {
+	next, l = a.Clone(), l.filled()
+	switch e.Kind {
+	case AddLatentNode, RemoveLatentNode:
+		changed = a.Latent > 0 && e.resize(&next.Latent, l.MinLatent+1, l.MaxLatent-1)
+		return next, e, changed, nil
+	case ChangeActivation:
+		changed, err = e.changeActivation(&next)
+		return next, e, changed, err
+	}
+	if !e.Fits(a) {
+		return a, e, false, fmt.Errorf("evolution: edit %v: the architecture %v has no module %q for it", e, a, e.Module)
+	}
+	switch p := pictureOf(&next, e.Module); {
+	case e.Module == description.MemoryModule:
+		changed = e.resize(&next.Recurrent.HiddenSize, l.MinHidden, l.MaxHidden)
+		return next, e, changed, nil
+	case p != nil && e.Kind != AddNode && e.Kind != RemoveNode:
+		if done, changed, err = e.applyToPicture(p, l, a.Activation); changed && next.Validate() != nil {
+			return a, e, false, nil // pictures between the layers have become too large
+		}
+		return next, done, changed, err
+	}
+	done, changed, err = e.applyToStack(stackOf(&next, e.Module), l, a.Activation)
+	return next, done, changed, err
+}
+
+// Fits reports whether the architecture has what the edit changes: its module, convolutions in it for edits of channels
+// and kernels, or a latent. Recurrent layers only have edits of nodes.
+func (e Edit) Fits(a description.Architecture) bool {
+	switch e.Kind {
+	case ChangeActivation:
+		return true
+	case AddLatentNode, RemoveLatentNode:
+		return a.Latent > 0
+	case AddChannel, RemoveChannel, ChangeKernel:
+		return pictureOf(&a, e.Module) != nil
+	}
+	if e.Module == description.MemoryModule {
+		return !a.Recurrent.None() && (e.Kind == AddNode || e.Kind == RemoveNode)
+	}
+	return stackOf(&a, e.Module) != nil
+}
+
+// partOf returns the part of the encoder, nil if the module is no encoder of a.
+func partOf(a *description.Architecture, module string) *description.Part {
+	name, ok := strings.CutPrefix(module, "encoder.")
+	for i := range a.Parts {
+		if ok && a.Parts[i].Name == name {
+			return &a.Parts[i]
+		}
+	}
+	return nil
+}
+
+// pictureOf returns the part of the encoder, nil unless the part is a picture.
+func pictureOf(a *description.Architecture, module string) *description.Part {
+	if p := partOf(a, module); p != nil && len(p.Picture) > 0 {
+		return p
+	}
+	return nil
+}
+
+// stackOf returns the hidden layers of the module, nil if a does not have the module.
+func stackOf(a *description.Architecture, module string) *description.Stack {
+	if module == "head" {
+		return &a.Head
+	}
+	if p := partOf(a, module); p != nil && a.Latent > 0 {
+		return &p.Encoder
+	}
+	return nil
+}
+
+// resize adds e.Nodes to a width, or subtracts them for an edit that removes. It changes nothing and returns false
+// outside least and most.
+func (e Edit) resize(width *int, least, most int) bool {
+	grows := e.Kind == AddNode || e.Kind == AddLatentNode || e.Kind == AddChannel
+	switch {
+	case e.Nodes < 1:
+		return false
+	case grows && e.Nodes <= most-*width:
+		*width += e.Nodes
+	case !grows && *width-e.Nodes >= least:
+		*width -= e.Nodes
+	default:
+		return false
+	}
+	return true
+}
+
+// changeActivation gives all hidden layers, convolutions and encodings the activation of the edit.
+func (e Edit) changeActivation(a *description.Architecture) (changed bool, err error) {
+	to, err := description.ParseActivation(e.Activation)
+	if err != nil {
+		return false, fmt.Errorf("evolution: edit %v: %w", e, err)
+	}
+	if now, err := description.ParseActivation(a.Activation); err == nil && now == to {
+		return false, nil
+	}
+	a.Activation, a.Head.Activations = e.Activation, nil
+	for i := range a.Parts {
+		p := &a.Parts[i]
+		p.Encoder.Activations = nil
+		for j := range p.Convolutions {
+			p.Convolutions[j].Activation = ""
+		}
+	}
+	return true, nil
+}
+
+// applyToStack edits hidden layers. usual is the architecture's activation.
+func (e Edit) applyToStack(s *description.Stack, l Limits, usual string) (done Edit, changed bool, err error) {
+	n := len(s.Hidden)
+	nameAll := func() { // the activation of each layer
+		if len(s.Activations) == 0 {
+			s.Activations = slices.Repeat([]string{usual}, n)
+		}
+	}
+	switch e.Kind {
+	case AddLayer:
+		if n < l.MaxLayers && n > 0 {
+			nameAll()
+			activation, _ := identityAfter(s.Activations[n-1])
+			s.Hidden, s.Activations = append(s.Hidden, s.Hidden[n-1]), append(s.Activations, activation)
+			return e, true, nil
+		}
+		e.Kind = AddNode
+	case RemoveLayer:
+		if n > max(l.MinLayers, 1) {
+			nameAll()
+			s.Hidden, s.Activations = s.Hidden[:n-1], s.Activations[:n-1]
+			return e, true, nil
+		}
+		e.Kind = AddNode
+	case AddNode, RemoveNode:
+	default:
+		return e, false, fmt.Errorf("evolution: %q is no kind of edit", e.Kind)
+	}
+	if n == 0 || e.Nodes < 1 || e.Layer < 0 {
+		return e, false, nil
+	}
+	e.Layer = min(e.Layer, n-1)
+	return e, e.resize(&s.Hidden[e.Layer], l.MinNodes+1, l.MaxNodes), nil
+}
+
+// applyToPicture edits the convolutions of a picture's encoder.
+func (e Edit) applyToPicture(p *description.Part, l Limits, usual string) (done Edit, changed bool, err error) {
+	n := len(p.Convolutions)
+	if e.Kind == ChangeKernel && n == 1 {
+		e.Kind = AddLayer
+	}
+	switch e.Kind {
+	case AddLayer:
+		if last := p.Pictures()[n]; n < l.MaxConvolutions && min(last[1], last[2]) > 2 {
+			activation, _ := identityAfter(cmp.Or(p.Convolutions[n-1].Activation, usual))
+			p.Convolutions = append(p.Convolutions, description.Convolution{Channels: last[0], Kernel: 3, Stride: 1,
+				Padding: 1, Activation: activation})
+			return e, true, nil
+		}
+		e.Kind = AddChannel
+	case RemoveLayer:
+		if n > l.MinConvolutions {
+			p.Convolutions = p.Convolutions[:n-1]
+			return e, true, nil
+		}
+		e.Kind = AddChannel
+	case AddChannel, RemoveChannel, ChangeKernel:
+	default:
+		return e, false, fmt.Errorf("evolution: %q is no kind of edit", e.Kind)
+	}
+	if e.Layer < 0 {
+		return e, false, nil
+	}
+	e.Layer = min(e.Layer, n-1)
+	c := &p.Convolutions[e.Layer]
+	if e.Kind != ChangeKernel {
+		return e, e.resize(&c.Channels, l.MinChannels, l.MaxChannels), nil
+	}
+	before := p.Pictures()[e.Layer]
+	if e.Kernel < 1 || e.Kernel == c.Kernel || e.Kernel > min(before[1], before[2]) {
+		return e, false, nil
+	}
+	c.Kernel, c.Extra = e.Kernel, max(0, c.Extra+e.Kernel-c.Kernel)
+	return e, true, nil
+}
+
+// identityAfter returns how a layer after one with the activation before starts as the identity: with identity weights,
+// every bias equal to shift, and the activation returned, its outputs are its inputs plus shift. The outputs of before
+// are at least −shift, and elu and relu are the identity above zero. Only leaky_relu has no least value: it is below −1
+// if its own input is below −100, and the layer damps what it passes on there.
+func identityAfter(before string) (activation string, shift float64) {
+	f, _ := description.ParseActivation(before)
+	switch f {
+	case "identity", "relu":
+		return before, 0
+	case "leaky_relu":
+		return before, 1
+	case "sigmoid", "softplus":
+		return "elu", 0
+	case "gelu": // at least −0.17
+		return "elu", 0.25
+	case "silu": // at least −0.28
+		return "elu", 0.5
+	case "selu": // at least −1.76
+		return "elu", 2
+	}
+	return "elu", 1 // elu, tanh and softsign are at least −1
+}
+
+// RandomEdit draws an edit as AgileRL does: with probability newLayer one of the head's layer edits, otherwise one of all
+// node edits, each uniformly. Widths change by 16, 32 or 64, the latent and channels by 8, 16 or 32. Edits of channels
+// and kernels, and of the nodes of recurrent layers, count as node edits. Kernels change in the second to fourth
+// convolution, to 1 up to a quarter of the shorter side of its result, at most 9.
+func RandomEdit(a description.Architecture, rng *rand.Rand, newLayer float64) Edit {
+	var e Edit
+	if rng.Float64() < newLayer {
+		e = Edit{Kind: []EditKind{AddLayer, RemoveLayer}[rng.IntN(2)], Module: "head"}
+	} else {
+		choices := nodeEdits(a)
+		e = choices[rng.IntN(len(choices))]
+	}
+	size := rng.IntN(3) // always two draws, so that what an edit becomes never shifts later draws
+	place := rng.Float64()
+	e.Nodes = []int{16, 32, 64}[size]
+	p := pictureOf(&a, e.Module)
+	switch {
+	case e.Kind == ChangeKernel && len(p.Convolutions) > 1:
+		e.Layer = 1 + int(place*float64(min(4, len(p.Convolutions))-1))
+		sizes := kernelSizes(p, e.Layer)
+		e.Kernel, e.Nodes = sizes[rng.IntN(len(sizes))], 0
+	case e.Kind == AddChannel || e.Kind == RemoveChannel || e.Kind == ChangeKernel:
+		e.Layer = int(place * float64(len(p.Convolutions)))
+		e.Nodes = []int{8, 16, 32}[size]
+	case e.Module == description.MemoryModule:
+	case e.Module == "":
+		e.Nodes = []int{8, 16, 32}[size]
+	default:
+		e.Layer = int(place * float64(len(stackOf(&a, e.Module).Hidden)))
+	}
+	return e
+}
+
+// nodeEdits lists the edits that RandomEdit draws from, apart from those of layers. Another order would change what a
+// seed draws.
+func nodeEdits(a description.Architecture) (choices []Edit) {
+	both := func(grow, shrink EditKind, module string) {
+		choices = append(choices, Edit{Kind: grow, Module: module}, Edit{Kind: shrink, Module: module})
+	}
+	if a.Latent > 0 {
+		both(AddLatentNode, RemoveLatentNode, "")
+		for _, p := range a.Parts {
+			module := "encoder." + p.Name
+			if len(p.Picture) > 0 {
+				both(AddChannel, RemoveChannel, module)
+				choices = append(choices, Edit{Kind: ChangeKernel, Module: module})
+			}
+			if len(p.Encoder.Hidden) > 0 {
+				both(AddNode, RemoveNode, module)
+			}
+		}
+	}
+	if !a.Recurrent.None() {
+		both(AddNode, RemoveNode, description.MemoryModule)
+	}
+	both(AddNode, RemoveNode, "head")
+	return choices
+}
+
+// kernelSizes lists what RandomEdit may give the kernels of a convolution, as AgileRL has it: 1 up to a quarter of the
+// shorter side of the layer's result, at most 9, without the present size. It is 1 if that leaves none.
+func kernelSizes(p *description.Part, layer int) []int {
+	after := p.Pictures()[layer+1]
+	var sizes []int
+	for k := 1; k <= min(max(min(after[1], after[2])/4, 1), 9); k++ {
+		if k != p.Convolutions[layer].Kernel {
+			sizes = append(sizes, k)
+		}
+	}
+	if len(sizes) == 0 {
+		return []int{1}
+	}
+	return sizes
+}

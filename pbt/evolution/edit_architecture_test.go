@@ -1,0 +1,287 @@
+package evolution
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
+	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// The vectors of AgileRL's MLP: limits 32 to 500 nodes, 1 to 3 layers, latent 8 to 128.
+func TestGoldenAgileRLEdits(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		hidden  []int
+		latent  int
+		edit    Edit
+		want    []int
+		changed bool
+		done    EditKind
+	}{
+		{"add 64@0", []int{64, 64}, 0, Edit{Kind: AddNode, Module: "head", Layer: 0, Nodes: 64}, []int{128, 64}, true, AddNode},
+		{"remove 32@0 is a no-op", []int{64, 64}, 0, Edit{Kind: RemoveNode, Module: "head", Layer: 0, Nodes: 32}, []int{64, 64}, false, RemoveNode},
+		{"remove 16@0", []int{64, 64}, 0, Edit{Kind: RemoveNode, Module: "head", Layer: 0, Nodes: 16}, []int{48, 64}, true, RemoveNode},
+		{"add_layer", []int{64, 64}, 0, Edit{Kind: AddLayer, Module: "head"}, []int{64, 64, 64}, true, AddLayer},
+		{"add_layer repeats the last width", []int{64, 96}, 0, Edit{Kind: AddLayer, Module: "head"}, []int{64, 96, 96}, true, AddLayer},
+		{"add_layer at 3 is add_node", []int{64, 64, 64}, 0, Edit{Kind: AddLayer, Module: "head", Layer: 1, Nodes: 32}, []int{64, 96, 64}, true, AddNode},
+		{"remove_layer", []int{64, 48}, 0, Edit{Kind: RemoveLayer, Module: "head"}, []int{64}, true, RemoveLayer},
+		{"remove_layer at 1 is add_node", []int{64}, 0, Edit{Kind: RemoveLayer, Module: "head", Nodes: 16}, []int{80}, true, AddNode},
+		{"a layer beyond the last is the last", []int{64, 64}, 0, Edit{Kind: AddNode, Module: "head", Layer: 7, Nodes: 16}, []int{64, 80}, true, AddNode},
+		{"up to 500, inclusive", []int{436}, 0, Edit{Kind: AddNode, Module: "head", Nodes: 64}, []int{500}, true, AddNode},
+		{"not beyond 500", []int{437}, 0, Edit{Kind: AddNode, Module: "head", Nodes: 64}, []int{437}, false, AddNode},
+		{"more than any width", []int{64}, 0, Edit{Kind: AddNode, Module: "head", Nodes: 1<<63 - 1}, []int{64}, false, AddNode},
+		{"latent 64+32", []int{64}, 64, Edit{Kind: AddLatentNode, Nodes: 32}, []int{96}, true, AddLatentNode},
+		{"latent stays below 128", []int{64}, 96, Edit{Kind: AddLatentNode, Nodes: 32}, []int{96}, false, AddLatentNode},
+		{"latent 127", []int{64}, 95, Edit{Kind: AddLatentNode, Nodes: 32}, []int{127}, true, AddLatentNode},
+		{"latent stays above 8", []int{64}, 16, Edit{Kind: RemoveLatentNode, Nodes: 8}, []int{16}, false, RemoveLatentNode},
+		{"latent 9", []int{64}, 17, Edit{Kind: RemoveLatentNode, Nodes: 8}, []int{9}, true, RemoveLatentNode},
+		{"no latent", []int{64}, 0, Edit{Kind: AddLatentNode, Nodes: 8}, []int{0}, false, AddLatentNode},
+		{"no nodes", []int{64}, 0, Edit{Kind: AddNode, Module: "head"}, []int{64}, false, AddNode},
+		{"no layers", nil, 0, Edit{Kind: AddLayer, Module: "head", Nodes: 16}, nil, false, AddNode},
+	} {
+		a := architecture(t, spaces.Unbounded(10), nil, c.latent, c.hidden, "relu")
+		before := a.Clone()
+		next, done, changed, err := c.edit.Apply(a, DefaultLimits())
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		got := next.Head.Hidden
+		if strings.Contains(string(c.edit.Kind), "latent") {
+			got = []int{next.Latent}
+		}
+		if !slices.Equal(got, c.want) || changed != c.changed || done.Kind != c.done {
+			t.Errorf("%s: %v, changed %t, done %v; want %v, %t, %s", c.name, got, changed, done, c.want, c.changed, c.done)
+		}
+		if changed == a.Equal(next) {
+			t.Errorf("%s: changed %t, and %v became %v", c.name, changed, a, next)
+		}
+		if !a.Equal(before) {
+			t.Errorf("%s: the architecture itself changed", c.name)
+		}
+		if again, same, _, _ := done.Apply(a, DefaultLimits()); !again.Equal(next) || same != done {
+			t.Errorf("%s: what was done, %v, leads elsewhere: %v", c.name, done, again)
+		}
+	}
+}
+
+func TestEditEncoder(t *testing.T) {
+	a := architecture(t, dict(), []int{64}, 32, []int{64}, "tanh")
+	next, _, changed, err := (Edit{Kind: AddNode, Module: "encoder.goal", Nodes: 16}).Apply(a, DefaultLimits())
+	if err != nil || !changed || next.Parts[2].Encoder.Hidden[0] != 80 || next.Parts[1].Encoder.Hidden[0] != 64 {
+		t.Errorf("%v, %t, %v", next, changed, err)
+	}
+	for _, e := range []Edit{
+		{Kind: AddNode, Module: "encoder.hand", Nodes: 16}, {Kind: AddNode, Module: "tail", Nodes: 16}, {Kind: AddNode, Nodes: 16},
+		{Kind: "add_channel", Module: "head"}, {}, {Kind: ChangeActivation, Activation: "sinus"},
+	} {
+		if next, _, changed, err := e.Apply(a, DefaultLimits()); err == nil || changed || !next.Equal(a) {
+			t.Errorf("%v: %v, changed %t, error %v", e, next, changed, err)
+		}
+	}
+	for _, has := range []struct {
+		edit Edit
+		want bool
+	}{
+		{Edit{Kind: AddNode, Module: "encoder.goal"}, true}, {Edit{Kind: AddNode, Module: "encoder.hand"}, false}, {Edit{Kind: AddLayer, Module: "head"}, true},
+		{Edit{Kind: AddLatentNode}, true}, {Edit{Kind: ChangeActivation}, true},
+	} {
+		if has.edit.Fits(a) != has.want {
+			t.Errorf("has %v: %t", has.edit, !has.want)
+		}
+	}
+}
+
+func TestEditActivation(t *testing.T) {
+	a := architecture(t, dict(), []int{64}, 32, []int{64, 64}, "Tanh")
+	grown, _, _, err := (Edit{Kind: AddLayer, Module: "head"}).Apply(a, DefaultLimits())
+	if err != nil || !slices.Equal(grown.Head.Activations, []string{"Tanh", "Tanh", "elu"}) {
+		t.Fatalf("%v, %v", grown.Head, err)
+	}
+	if grown.String() != "5→[64] + 2→[64] + 3→[64] + 4→[64]→32→[64 64 64:elu] tanh" {
+		t.Error(grown)
+	}
+	if next, _, changed, err := (Edit{Kind: ChangeActivation, Activation: "tanh"}).Apply(grown, DefaultLimits()); err != nil || changed || !next.Equal(grown) {
+		t.Errorf("the same activation: %v, %t, %v", next, changed, err)
+	}
+	next, _, changed, err := (Edit{Kind: ChangeActivation, Activation: "gelu"}).Apply(grown, DefaultLimits())
+	if err != nil || !changed {
+		t.Fatalf("%t, %v", changed, err)
+	}
+	for _, m := range next.Modules() {
+		for _, f := range m.Activations {
+			if f != "gelu" {
+				t.Errorf("%s has %s", m.Name, f)
+			}
+		}
+	}
+}
+
+func TestLimitsValidate(t *testing.T) {
+	if err := DefaultLimits().Validate(); err != nil {
+		t.Error(err)
+	}
+	for want, change := range map[string]func(*Limits){
+		"hidden layers are 4 to 3": func(l *Limits) { l.MinLayers = 4 }, "nodes are 0 to 500": func(l *Limits) { l.MinNodes = 0 }, "latent are 8 to 7": func(l *Limits) { l.MaxLatent = 7 },
+	} {
+		l := DefaultLimits()
+		change(&l)
+		if err := l.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// What is drawn, and how often: layers share a fifth, each of the node edits an equal part of the rest.
+func TestRandomEdit(t *testing.T) {
+	a := architecture(t, dict(), []int{64}, 32, []int{64, 64}, "tanh")
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 60_000
+	count, sizes, layers := map[string]int{}, map[int]int{}, map[int]int{}
+	for range n {
+		e := RandomEdit(a, rng, 0.2)
+		if !e.Fits(a) {
+			t.Fatalf("%v has no %v", a, e)
+		}
+		count[e.Module+"."+string(e.Kind)]++
+		if e.Module == "head" {
+			sizes[e.Nodes]++
+			layers[e.Layer]++
+		} else if e.Module == "" && !slices.Contains([]int{8, 16, 32}, e.Nodes) {
+			t.Fatalf("%v", e)
+		}
+	}
+	want := map[string]float64{"head.add_layer": .1, "head.remove_layer": .1}
+	for _, name := range []string{".add_latent_node", ".remove_latent_node", "head.add_node", "head.remove_node"} {
+		want[name] = .8 / 12
+	}
+	for _, p := range a.Parts {
+		want["encoder."+p.Name+".add_node"], want["encoder."+p.Name+".remove_node"] = .8/12, .8/12
+	}
+	if len(count) != len(want) {
+		t.Errorf("drawn: %v", count)
+	}
+	for name, share := range want {
+		if got := float64(count[name]) / n; got < share-.006 || got > share+.006 {
+			t.Errorf("%s has a share of %.4f, want %.4f", name, got, share)
+		}
+	}
+	head := sizes[16] + sizes[32] + sizes[64]
+	for _, k := range []int{16, 32, 64} {
+		if share := float64(sizes[k]) / float64(head); share < .31 || share > .36 {
+			t.Errorf("%d nodes have a share of %.3f", k, share)
+		}
+	}
+	if share := float64(layers[0]) / float64(head); len(layers) != 2 || share < .48 || share > .52 {
+		t.Errorf("layers %v", layers)
+	}
+}
+
+func TestIdentityAfter(t *testing.T) {
+	s := tensor.NoGrad()
+	defer s.Close()
+	x := make([]float32, 4001)
+	for i := range x {
+		x[i] = float32(i-2000) / 40 // ±50
+	}
+	for _, name := range description.Activations() {
+		before, err := tensor.ParseActivation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inserted, shift := identityAfter(name)
+		after, err := tensor.ParseActivation(inserted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := s.Activate(before, tensor.From(s, x, int64(len(x))))
+		out, err := tensor.Float32s(s.AddScalar(s.Activate(after, s.AddScalar(in, shift)), -shift))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := tensor.Float32s(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range out {
+			if d := out[i] - want[i]; d > 4e-6 || d < -4e-6 {
+				t.Fatalf("%s(%g) = %g becomes %g", name, x[i], want[i], out[i])
+			}
+		}
+	}
+}
+
+// dict is a space of several parts.
+func dict() spaces.Space {
+	return spaces.NewDict(map[string]spaces.Space{
+		"goal": spaces.Unbounded(3), "gripper": spaces.NewDiscrete(4),
+		"arm": spaces.NewDict(map[string]spaces.Space{"modes": spaces.NewMultiDiscrete(2, 3), "speeds": spaces.Unbounded(2)}),
+	})
+}
+
+// seen is a space with a picture beside other parts.
+func seen() spaces.Space {
+	return spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(20, 24, 3), "goal": spaces.Unbounded(2),
+		"gripper": spaces.NewDiscrete(3)})
+}
+
+// remembering is an architecture with pictures and memory.
+func remembering(t testing.TB, layer description.RecurrentLayer) description.Architecture {
+	t.Helper()
+	a := architecture(t, seen(), []int{16}, 16, []int{32}, "tanh")
+	a.Recurrent = layer
+	return a
+}
+
+// AgileRL's rules for convolutions (16 to 256 channels, 1 to 6 layers) and recurrent layers (32 to 512).
+func TestEditPicturesAndMemory(t *testing.T) {
+	const camera = "encoder.camera"
+	for _, c := range []struct {
+		name    string
+		edit    Edit
+		want    string // the camera's convolutions, or the memory
+		changed bool
+		done    EditKind
+	}{
+		{"more channels", Edit{Kind: AddChannel, Module: camera, Nodes: 8}, "[24k8s4 32k4s2]", true, AddChannel},
+		{"beyond the last layer", Edit{Kind: AddChannel, Module: camera, Layer: 9, Nodes: 224}, "[16k8s4 256k4s2]", true, AddChannel},
+		{"more than 256", Edit{Kind: AddChannel, Module: camera, Layer: 1, Nodes: 225}, "[16k8s4 32k4s2]", false, AddChannel},
+		{"16 are left", Edit{Kind: RemoveChannel, Module: camera, Layer: 1, Nodes: 16}, "[16k8s4 16k4s2]", true, RemoveChannel},
+		{"fewer than 16", Edit{Kind: RemoveChannel, Module: camera, Nodes: 8}, "[16k8s4 32k4s2]", false, RemoveChannel},
+		{"a larger kernel", Edit{Kind: ChangeKernel, Module: camera, Kernel: 11}, "[16k11s4p0+3 32k4s2]", true, ChangeKernel},
+		{"a kernel beyond the picture", Edit{Kind: ChangeKernel, Module: camera, Layer: 1, Kernel: 5}, "[16k8s4 32k4s2]", false, ChangeKernel},
+		{"a smaller kernel", Edit{Kind: ChangeKernel, Module: camera, Layer: 1, Kernel: 2}, "[16k8s4 32k2s2]", true, ChangeKernel},
+		{"another layer", Edit{Kind: AddLayer, Module: camera, Nodes: 8}, "[24k8s4 32k4s2]", true, AddChannel}, // the last picture is 1×1
+		{"one layer fewer", Edit{Kind: RemoveLayer, Module: camera}, "[16k8s4]", true, RemoveLayer},
+		{"more values", Edit{Kind: AddNode, Module: "memory", Nodes: 16}, "lstm[64]", true, AddNode},
+		{"up to 512", Edit{Kind: AddNode, Module: "memory", Nodes: 464}, "lstm[512]", true, AddNode},
+		{"not beyond", Edit{Kind: AddNode, Module: "memory", Nodes: 465}, "lstm[48]", false, AddNode},
+		{"down to 32", Edit{Kind: RemoveNode, Module: "memory", Nodes: 16}, "lstm[32]", true, RemoveNode},
+		{"not below", Edit{Kind: RemoveNode, Module: "memory", Nodes: 17}, "lstm[48]", false, RemoveNode},
+	} {
+		a := remembering(t, models.LSTM(48))
+		next, done, changed, err := c.edit.Apply(a, Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64, MinLatent: 4, MaxLatent: 64})
+		if err != nil || !strings.Contains(next.String(), c.want) || changed != c.changed || done.Kind != c.done || changed == next.Equal(a) {
+			t.Errorf("%s: %v, changed %t, done %v, %v; want %s", c.name, next, changed, done, err, c.want)
+		}
+	}
+	one := architecture(t, spaces.NewPicture(20, 24, 3), nil, 16, []int{32}, "tanh")
+	one.Parts[0].Convolutions = one.Parts[0].Convolutions[:1]
+	if next, done, _, _ := (Edit{Kind: ChangeKernel, Module: "encoder.observation", Kernel: 3}).Apply(one, DefaultLimits()); done.Kind != AddLayer ||
+		next.String() != "20×24×3→[16k8s4 16k3p1:elu]→16→[32] tanh" {
+		t.Errorf("%v: %v", done, next)
+	}
+	for _, e := range []Edit{{Kind: AddLayer, Module: "memory"}, {Kind: AddChannel, Module: "head", Nodes: 8}, {Kind: AddChannel, Module: "encoder.goal", Nodes: 8}} {
+		a := remembering(t, models.LSTM(48))
+		if _, _, changed, err := e.Apply(a, DefaultLimits()); err == nil || changed || e.Fits(a) {
+			t.Errorf("%v: changed %t, %v", e, changed, err)
+		}
+	}
+	if _, _, _, err := (Edit{Kind: AddNode, Module: "memory", Nodes: 16}).Apply(architecture(t, seen(), nil, 8, nil, "tanh"), DefaultLimits()); err == nil {
+		t.Error("nodes for a memory that is not there")
+	}
+}

@@ -1,0 +1,171 @@
+package multirank
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/internal/panics"
+	"github.com/gorl-dev/gorl/pbt"
+)
+
+// order is what the ranks are to do.
+type order int
+
+const (
+	wait order = iota // nothing: rank 0 says that it is alive
+	build
+	train
+	set
+	restore
+	reseed
+	plan
+	closing
+	end // no command follows
+)
+
+// command is an order with all that it needs.
+type command struct {
+	Do order
+	// Trainee is the number of the one that it is for: while a member is built anew, there are two.
+	Trainee int
+	// Member has what build is given, but for the snapshot.
+	ID   int
+	Seed int64
+	// Values are hyperparameters, of build and set.
+	Values map[string]float64
+	// Snapshot is that of build and restore, as a file; empty for none.
+	Snapshot []byte
+	// Steps are environment steps, of train and plan.
+	Steps int64
+	// How and Why say how rank 0 has ended.
+	How ending
+	Why string
+}
+
+// tell sends a command to the other ranks.
+func tell(g *distributed.Group, c command) error {
+	var text bytes.Buffer
+	if err := gob.NewEncoder(&text).Encode(c); err != nil {
+		return fmt.Errorf("multirank: %w", err)
+	}
+	if _, err := g.BroadcastBytes(0, text.Bytes()); err != nil {
+		return broken(err)
+	}
+	return nil
+}
+
+// hear waits for the next command of rank 0.
+func hear(g *distributed.Group) (c command, err error) {
+	text, err := g.BroadcastBytes(0, nil)
+	if err != nil {
+		return c, broken(err)
+	}
+	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&c); err != nil {
+		return c, fmt.Errorf("multirank: a command of rank 0, which must be the same program: %w", err)
+	}
+	return c, nil
+}
+
+// broken is the error of a group that is of no more use.
+func broken(err error) error { return fmt.Errorf("%w: %w", pbt.ErrBroken, err) }
+
+// part makes this rank's part of a command, and hears from the others how theirs went. An error of any rank is
+// one of all ranks; where one has failed, those that have not undo what they did, if there is anything to undo.
+func part(g *distributed.Group, do func() (undo func() error, err error)) error {
+	undo, own := guarded(do)
+	var panicked *pbt.PanicError
+	if errors.As(own, &panicked) {
+		g.Leave(own) // it may have stopped between two of the operations that all ranks make together
+	}
+	text := ""
+	if own != nil {
+		text = "x" + own.Error() // never empty
+	}
+	all, err := g.GatherBytes([]byte(text))
+	if err != nil {
+		return errors.Join(broken(err), own)
+	}
+	if own != nil {
+		return own
+	}
+	for rank, text := range all {
+		if len(text) == 0 {
+			continue
+		}
+		err := fmt.Errorf("multirank: rank %d: %s", rank, text[1:])
+		if undo != nil {
+			if failed := undo(); failed != nil {
+				err = fmt.Errorf("%w; and rank %d could not undo it: %w", err, g.Rank(), failed)
+				g.Leave(err)
+				return broken(err)
+			}
+		}
+		return err
+	}
+	return nil
+}
+
+// guarded turns a panic into an error.
+func guarded(do func() (func() error, error)) (undo func() error, err error) {
+	if p := panics.Catch(func() { undo, err = do() }); p != nil {
+		return nil, p
+	}
+	return undo, err
+}
+
+// carry makes a rank's part of a command that changes a trainee.
+func carry(g *distributed.Group, t Trainee, c command, do func() error) error {
+	return part(g, func() (undo func() error, err error) {
+		switch c.Do {
+		case restore:
+			before, err := t.Snapshot()
+			if err != nil {
+				return nil, err
+			}
+			undo = func() error { return t.Restore(before) }
+		case set:
+			before := t.Hyperparameters()
+			undo = func() error { return t.SetHyperparameters(before) }
+		}
+		return undo, do()
+	})
+}
+
+// make builds a rank's trainee. Ranks build together, so that one which fails leaves the others, which would wait for
+// it.
+func (b Build) make(g *distributed.Group, m pbt.Member) (t Trainee, err error) {
+	err = part(g, func() (func() error, error) {
+		if t, err = b(g, m); err != nil {
+			g.Leave(err)
+		}
+		return nil, err
+	})
+	if err != nil && t != nil {
+		err, t = errors.Join(err, t.Close()), nil
+	}
+	return t, err
+}
+
+// encoded is a snapshot as bytes; none where it is nil.
+func encoded(s *checkpoint.Snapshot) ([]byte, error) {
+	if s == nil {
+		return nil, nil
+	}
+	var b bytes.Buffer
+	if err := checkpoint.EncodeSafetensors(&b, s); err != nil {
+		return nil, fmt.Errorf("multirank: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// decoded is the reverse of encoded.
+func decoded(b []byte) (*checkpoint.Snapshot, error) {
+	if len(b) == 0 {
+		return nil, nil
+	}
+	return checkpoint.DecodeSafetensors(b)
+}

@@ -1,0 +1,131 @@
+package multirank
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/launch"
+)
+
+// follow does on a rank above 0 what lead does on rank 0, until that has ended, and returns an error of the same
+// kind: nil where the member is trained to its end, and errors that wrap pbt.ErrYield, pbt.ErrRestart or
+// launch.ErrStopped where it goes on in other processes. A context that ends makes all ranks stop behind their next
+// update.
+func follow(ctx context.Context, g *distributed.Group, b Build) (err error) {
+	trainees := map[int]Trainee{}
+	defer func() {
+		for _, t := range trainees {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	for {
+		c, err := hear(g)
+		if err != nil {
+			g.Leave(err)
+			return err
+		}
+		switch c.Do {
+		case wait:
+			continue
+		case end:
+			return c.How.error(c.Why)
+		}
+		if err := carryOut(ctx, g, b, trainees, c); errors.Is(err, pbt.ErrBroken) {
+			return err
+		}
+	}
+}
+
+// carryOut executes a command. Rank 0 hears of its errors and acts on them; a follower acts only on one that wraps
+// pbt.ErrBroken.
+func carryOut(ctx context.Context, g *distributed.Group, b Build, trainees map[int]Trainee, c command) error {
+	snapshot, err := decoded(c.Snapshot)
+	if err != nil { // bytes that rank 0 has encoded
+		g.Leave(err)
+		return broken(err)
+	}
+	if c.Do == build {
+		t, err := b.make(g, pbt.Member{ID: c.ID, Seed: c.Seed, Hyperparameters: c.Values, Restoring: snapshot})
+		if err == nil {
+			trainees[c.Trainee] = t
+		}
+		return err
+	}
+	t, ok := trainees[c.Trainee]
+	if !ok {
+		err := fmt.Errorf("multirank: rank 0 commands trainee %d, which rank %d does not have", c.Trainee, g.Rank())
+		g.Leave(err)
+		return broken(err)
+	}
+	return carry(g, t, c, func() error {
+		switch c.Do {
+		case train:
+			return t.Train(ctx, c.Steps)
+		case set:
+			return t.SetHyperparameters(c.Values)
+		case restore:
+			return t.Restore(snapshot)
+		case reseed:
+			return t.Reseed(c.Seed)
+		case plan:
+			t.Plan(c.Steps)
+		case closing:
+			delete(trainees, c.Trainee)
+			return t.Close()
+		}
+		return nil
+	})
+}
+
+// ending is how rank 0 has ended. The other ranks end alike, because launchers look at the status of every rank.
+type ending int
+
+const (
+	finished ending = iota
+	yielded
+	restarts
+	stopped
+	failed
+)
+
+// endings are the errors by which a member says so; all others mean failed.
+var endings = []error{yielded: pbt.ErrYield, restarts: pbt.ErrRestart, stopped: launch.ErrStopped}
+
+// endingOf is that of a member's error.
+func endingOf(err error) ending {
+	if err == nil {
+		return finished
+	}
+	for how, x := range endings {
+		if x != nil && errors.Is(err, x) {
+			return ending(how)
+		}
+	}
+	return failed
+}
+
+// error is what a rank returns.
+func (e ending) error(why string) error {
+	switch e {
+	case finished:
+		return nil
+	case failed:
+		return fmt.Errorf("multirank: rank 0 has ended: %s", why)
+	}
+	return fmt.Errorf("rank 0: %w", endings[e])
+}
+
+// stoppedBy makes err one of a member that was stopped, where it is because ctx has ended: by a signal, or because
+// another rank was stopped.
+func stoppedBy(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, pbt.ErrBroken) || errors.Is(err, launch.ErrStopped) {
+		return err
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx)) {
+		return fmt.Errorf("%w: %w", launch.ErrStopped, err)
+	}
+	return err
+}

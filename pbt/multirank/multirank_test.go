@@ -1,0 +1,429 @@
+package multirank
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/launch"
+	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// on runs lead on rank 0 of two, goroutines with a group each, and follow on the other.
+//
+//nolint:revive // the context is the follower's, not the call's
+func on(t *testing.T, build Build, follower context.Context, member memberFunc) (errs [2]error) {
+	t.Helper()
+	cfg := distributed.DefaultConfig()
+	cfg.Timeout = time.Minute
+	groups, err := distributed.Local(2, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	for r, g := range groups {
+		wait.Go(func() {
+			defer g.Close()
+			if r == 0 {
+				errs[r] = lead(t.Context(), g, build, member)
+			} else {
+				errs[r] = follow(follower, g, build)
+			}
+		})
+	}
+	wait.Wait()
+	return errs
+}
+
+// logs are the calls that the trainees of each rank have had.
+type logs struct {
+	mu    sync.Mutex
+	calls [2][]string
+}
+
+// fake is a trainee whose objective grows by its talent with every step. fault, where there is one, fails a call.
+type fake struct {
+	rank          int
+	logs          *logs
+	fault         func(rank int, call string) error
+	steps, talent int64
+	rate          float64
+	seed          int64
+	closed        bool
+}
+
+func (f *fake) call(format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	f.logs.mu.Lock()
+	f.logs.calls[f.rank] = append(f.logs.calls[f.rank], text)
+	f.logs.mu.Unlock()
+	if f.fault != nil {
+		return f.fault(f.rank, text)
+	}
+	return nil
+}
+
+func (f *fake) Train(ctx context.Context, steps int64) error {
+	if err := f.call("train %d", steps); err != nil {
+		return err
+	}
+	f.steps += steps
+	return nil
+}
+func (f *fake) Steps() int64 { return f.steps }
+func (f *fake) Metrics() map[string]float64 {
+	return map[string]float64{"episode.return": float64(f.steps*f.talent) + f.rate}
+}
+func (f *fake) Hyperparameters() map[string]float64 {
+	return map[string]float64{"learning_rate": f.rate}
+}
+func (f *fake) SetHyperparameters(values map[string]float64) error {
+	if err := f.call("set %v", values); err != nil {
+		return err
+	}
+	f.rate = values["learning_rate"]
+	return nil
+}
+func (f *fake) Snapshot() (*checkpoint.Snapshot, error) {
+	return &checkpoint.Snapshot{Values: map[string]any{"steps": f.steps, "talent": f.talent, "rate": f.rate}}, nil
+}
+func (f *fake) Restore(s *checkpoint.Snapshot) error {
+	steps, err1 := s.Int("steps")
+	talent, err2 := s.Int("talent")
+	rate, err3 := s.Float("rate")
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	if err := f.call("restore %d", steps); err != nil {
+		return err
+	}
+	f.steps, f.talent, f.rate = steps, talent, rate
+	return nil
+}
+func (f *fake) Reseed(seed int64) error { f.seed = seed; return f.call("reseed %d", seed) }
+func (f *fake) Plan(steps int64)        { _ = f.call("plan %d", steps) }
+func (f *fake) Samples(string, int) []float64 {
+	return []float64{float64(f.steps * f.talent)}
+}
+func (f *fake) CheckEvaluation() error { return nil }
+func (f *fake) EvaluateMetrics(context.Context, int, int64) (map[string]float64, error) {
+	return f.Metrics(), nil
+}
+func (f *fake) Close() error {
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	return f.call("close")
+}
+
+// fakes builds them, and notes every build.
+func fakes(l *logs, fault func(rank int, call string) error) Build {
+	return func(g *distributed.Group, m pbt.Member) (Trainee, error) {
+		f := &fake{rank: g.Rank(), logs: l, fault: fault, talent: int64(m.ID + 1), rate: m.Hyperparameters["learning_rate"]}
+		if err := f.call("build %d with %v, restoring %t", m.ID, m.Hyperparameters, m.Restoring != nil); err != nil {
+			return nil, err
+		}
+		return f, nil
+	}
+}
+
+// options are a population of two, whose worse member copies the better one and mutates at the end of every interval.
+func options() pbt.Options {
+	return pbt.Options{
+		Members: 2, Objective: "episode.return", IntervalSteps: 50, TotalSteps: 300, Seed: 3,
+		Strategy: strategy.IsaacLab{},
+		Explore:  explore.Mutation{Rate: 1, Rules: explore.Rules{"learning_rate": explore.MutateFloat}},
+		Initial:  []map[string]float64{{"learning_rate": 0.01}, {"learning_rate": 0.02}},
+	}
+}
+
+// populate trains the members of a population, each by train, and returns their journals.
+func populate(t *testing.T, o pbt.Options, train func(id int, member memberFunc) error) []journal.Event {
+	t.Helper()
+	store := workspace.NewMemory(o.Members)
+	journals, errs := make([][]journal.Event, o.Members), make([]error, o.Members)
+	var wait sync.WaitGroup
+	for id := range o.Members {
+		wait.Go(func() {
+			errs[id] = train(id, func(ctx context.Context, build buildFunc) (err error) {
+				o := o
+				o.New = build
+				w, err := pbt.Join(ctx, o, pbt.ProcessOptions{Member: id, Store: store})
+				if err != nil {
+					return err
+				}
+				defer func() { journals[id], err = w.Journal(), errors.Join(err, w.Close()) }()
+				_, err = w.Train(ctx)
+				return err
+			})
+		})
+	}
+	wait.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	events, err := journal.Merge(journals...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// count is how many events of a kind there are.
+func count(events []journal.Event, kind journal.Kind) (n int) {
+	for _, e := range events {
+		if e.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// A population whose members have two ranks decides and writes what one whose members have one rank does, and both
+// ranks of a member are told the same, in the same order.
+func TestJournalAsOfOneRank(t *testing.T) {
+	var alone logs
+	want := populate(t, options(), func(_ int, member memberFunc) error {
+		return member(t.Context(), func(m pbt.Member) (pbt.Trainee, error) { return fakes(&alone, nil)(nil, m) })
+	})
+	var both [2]logs
+	got := populate(t, options(), func(id int, member memberFunc) error {
+		errs := on(t, fakes(&both[id], nil), t.Context(), member)
+		return errors.Join(errs[:]...)
+	})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the journals differ:\n%s", diff)
+	}
+	if n := count(got, journal.Replace); n < 3 {
+		t.Errorf("%d replacements, want several", n)
+	}
+	for id := range both {
+		if diff := cmp.Diff(both[id].calls[0], both[id].calls[1]); diff != "" || !slices.Contains(both[id].calls[1], "close") {
+			t.Errorf("the ranks of member %d were told differently, or not closed:\n%s", id, diff)
+		}
+	}
+}
+
+// A setting that takes effect in a trainee that is built anew: all ranks build, and release the old one.
+func TestRebuild(t *testing.T) {
+	o := options()
+	o.Rebuild = []string{"learning_rate"}
+	var both [2]logs
+	got := populate(t, o, func(id int, member memberFunc) error {
+		errs := on(t, fakes(&both[id], nil), t.Context(), member)
+		return errors.Join(errs[:]...)
+	})
+	rebuilt := 0
+	for _, e := range got {
+		if e.Rebuilt {
+			rebuilt++
+		}
+	}
+	builds, closed := 0, 0
+	for id := range both {
+		if diff := cmp.Diff(both[id].calls[0], both[id].calls[1]); diff != "" {
+			t.Errorf("the ranks of member %d were told differently:\n%s", id, diff)
+		}
+		for _, call := range both[id].calls[1] {
+			if strings.HasPrefix(call, "build") && strings.HasSuffix(call, "restoring true") {
+				builds++
+			}
+			if call == "close" {
+				closed++
+			}
+		}
+	}
+	if rebuilt == 0 || builds != rebuilt || closed != rebuilt+2 {
+		t.Errorf("%d members were rebuilt, by %d builds on rank 1, which released %d trainees", rebuilt, builds, closed)
+	}
+}
+
+// What fails on one rank is undone on both.
+func TestUndo(t *testing.T) {
+	for failing := range 2 {
+		for _, what := range []string{"restore 70", "set map[learning_rate:0.5]"} {
+			var l logs
+			fault := func(rank int, call string) error {
+				if rank == failing && call == what {
+					return errors.New("no room")
+				}
+				return nil
+			}
+			var trainees [2]*fake
+			inner := fakes(&l, fault)
+			build := func(g *distributed.Group, m pbt.Member) (Trainee, error) {
+				f, err := inner(g, m)
+				trainees[g.Rank()] = f.(*fake)
+				return f, err
+			}
+			errs := on(t, build, t.Context(), func(ctx context.Context, build buildFunc) error {
+				f, err := build(pbt.Member{Hyperparameters: map[string]float64{"learning_rate": 0.01}})
+				if err != nil {
+					return err
+				}
+				defer f.Close()
+				if err := f.Train(ctx, 20); err != nil {
+					return err
+				}
+				if strings.HasPrefix(what, "set") {
+					err = f.SetHyperparameters(map[string]float64{"learning_rate": 0.5})
+				} else {
+					err = f.Restore(&checkpoint.Snapshot{Values: map[string]any{"steps": int64(70), "talent": int64(9), "rate": 0.7}})
+				}
+				if err == nil || !strings.Contains(err.Error(), "no room") || errors.Is(err, pbt.ErrBroken) {
+					return fmt.Errorf("the error is %w, want that of rank %d", err, failing)
+				}
+				return f.Train(ctx, 10) // and both go on
+			})
+			if err := errors.Join(errs[:]...); err != nil {
+				t.Error(err)
+			}
+			for r, f := range trainees {
+				if f.steps != 30 || f.talent != 1 || f.rate != 0.01 {
+					t.Errorf("rank %d fails to %s: after 10 more steps rank %d has %+v, want it as before", failing, what, r, f)
+				}
+			}
+		}
+	}
+}
+
+// A copy that one rank cannot take is an event of the journal; the member goes on with its own weights on both ranks.
+func TestCopyFails(t *testing.T) {
+	var both [2]logs
+	o := options()
+	got := populate(t, o, func(id int, member memberFunc) error {
+		var once sync.Once
+		fault := func(rank int, call string) (err error) {
+			if id == 0 && rank == 1 && call == "restore 50" {
+				once.Do(func() { err = errors.New("no room") })
+			}
+			return err
+		}
+		errs := on(t, fakes(&both[id], fault), t.Context(), member)
+		return errors.Join(errs[:]...)
+	})
+	if got[3].Kind != journal.ApplyFailed || !strings.Contains(got[3].Cause, "rank 1: no room") || count(got, journal.Final) != 2 {
+		t.Errorf("the journal is %v", got)
+	}
+	if count(got, journal.Replace) == 0 {
+		t.Error("no later copy succeeded")
+	}
+}
+
+// A rank ends, while the member trains or while it takes over weights: the member is broken, which is neither published
+// as its failure nor written to its journal.
+func TestBroken(t *testing.T) {
+	for _, what := range []string{"train 5", "restore 50"} {
+		store := workspace.NewMemory(2)
+		join := func(ctx context.Context, id int, build buildFunc) (events []journal.Event, err error) {
+			o := options()
+			o.New, o.Asynchronous = build, true
+			w, err := pbt.Join(ctx, o, pbt.ProcessOptions{Member: id, Store: store})
+			if err != nil {
+				return nil, err
+			}
+			_, err = w.Train(ctx)
+			return w.Journal(), errors.Join(err, w.Close())
+		}
+		// The better member has published the weights that the other is to copy.
+		if _, err := join(t.Context(), 1, func(m pbt.Member) (pbt.Trainee, error) { return fakes(&logs{}, nil)(nil, m) }); err != nil {
+			t.Fatal(err)
+		}
+		fault := func(rank int, call string) error {
+			if rank == 1 && call == what {
+				panic("the simulator is gone")
+			}
+			return nil
+		}
+		var events []journal.Event
+		errs := on(t, fakes(&logs{}, fault), t.Context(), func(ctx context.Context, build buildFunc) (err error) {
+			events, err = join(ctx, 0, build)
+			return err
+		})
+		if !errors.Is(errs[0], pbt.ErrBroken) || !errors.Is(errs[1], pbt.ErrBroken) || !strings.Contains(errs[0].Error(), "simulator is gone at multirank.TestBroken (multirank_test.go:") {
+			t.Errorf("%s: the errors are %v", what, errs)
+		}
+		if len(events) == 0 || events[len(events)-1].Kind != journal.Start {
+			t.Errorf("%s: the journal has %v", what, events)
+		}
+		view, err := store.View()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h := view.Members[0].Heartbeat; h == nil || h.Phase != workspace.Stopped {
+			t.Errorf("%s: peers see %+v", what, h)
+		}
+	}
+}
+
+// A rank that dies while the member waits for others is noticed all the same.
+func TestDiesMeanwhile(t *testing.T) {
+	groups, err := distributed.Local(2, distributed.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer groups[0].Close()
+	if err := groups[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = lead(t.Context(), groups[0], fakes(&logs{}, nil), func(ctx context.Context, _ buildFunc) error {
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	if !errors.Is(err, pbt.ErrBroken) || !strings.Contains(err.Error(), "rank 1") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// The other ranks end as rank 0 does, so that a launcher sees one status.
+func TestEndAlike(t *testing.T) {
+	for _, want := range []error{nil, pbt.ErrYield, pbt.ErrRestart, launch.ErrStopped} {
+		errs := on(t, fakes(&logs{}, nil), t.Context(), func(context.Context, buildFunc) error { return want })
+		for r, err := range errs {
+			if !errors.Is(err, want) {
+				t.Errorf("rank %d ends with %v, want %v", r, err, want)
+			}
+		}
+	}
+	errs := on(t, fakes(&logs{}, nil), t.Context(), func(context.Context, buildFunc) error {
+		return errors.New("the disk is full")
+	})
+	if errs[1] == nil || !strings.Contains(errs[1].Error(), "rank 0 has ended: the disk is full") {
+		t.Errorf("rank 1 ends with %v", errs[1])
+	}
+}
+
+// A build that fails on one rank ends all.
+func TestBuildFails(t *testing.T) {
+	for failing := range 2 {
+		fault := func(rank int, call string) error {
+			if rank == failing {
+				return errors.New("no such environment")
+			}
+			return nil
+		}
+		errs := on(t, fakes(&logs{}, fault), t.Context(), func(_ context.Context, build buildFunc) error {
+			_, err := build(pbt.Member{})
+			return err
+		})
+		for r, err := range errs {
+			if !errors.Is(err, pbt.ErrBroken) || !strings.Contains(err.Error(), "no such environment") {
+				t.Errorf("rank %d fails to build: rank %d says %v", failing, r, err)
+			}
+		}
+	}
+}

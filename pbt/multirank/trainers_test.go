@@ -1,0 +1,243 @@
+package multirank
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/distributed"
+	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/launch"
+	"github.com/gorl-dev/gorl/trainers"
+)
+
+// cartPoles builds a rank's PPO agent in four cart-poles of its own.
+func cartPoles(g *distributed.Group, m pbt.Member) (Trainee, error) {
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4})
+	if err != nil {
+		return nil, err
+	}
+	t, err := trainers.FromDictIn(g, map[string]any{"seed": int(m.Seed % 1000), "models": map[string]any{"mlp": []any{16}},
+		"agent": map[string]any{"class": "PPO", "rollouts": 16, "observation_preprocessor": "RunningStandardScaler"}}, env,
+		func(cfg *trainers.Config) { *cfg = trainers.Config{Seed: cfg.Seed} })
+	if err != nil {
+		return nil, errors.Join(err, env.Close())
+	}
+	return t.Trainee(), nil
+}
+
+// comparing is a real trainee that notes, after every call that changes it, its parameters and its random numbers.
+type comparing struct {
+	Trainee
+	note func(call string)
+}
+
+func (c *comparing) Train(ctx context.Context, steps int64) error {
+	defer c.note("train")
+	return c.Trainee.Train(ctx, steps)
+}
+
+func (c *comparing) Restore(s *checkpoint.Snapshot) error {
+	defer c.note("restore")
+	return c.Trainee.Restore(s)
+}
+
+func (c *comparing) Reseed(seed int64) error {
+	defer c.note("reseed")
+	return c.Trainee.Reseed(seed)
+}
+
+func (c *comparing) SetHyperparameters(values map[string]float64) error {
+	defer c.note("set")
+	return c.Trainee.SetHyperparameters(values)
+}
+
+// state is what a trainee has after a call.
+type state struct {
+	call   string
+	arrays map[string][]byte // of the agent, without random numbers
+	random string
+	rates  map[string]float64
+}
+
+func stateOf(t *testing.T, call string, x Trainee) state {
+	t.Helper()
+	snap, err := x.(*trainers.Trainee).Agent().(agents.Snapshotter).Snapshot(agents.SnapshotOptions{})
+	if err != nil {
+		t.Error(err)
+		return state{}
+	}
+	s := state{call: call, arrays: map[string][]byte{}, rates: maps.Clone(x.Hyperparameters())}
+	for name, a := range snap.Arrays {
+		if strings.Contains(name, "random") {
+			s.random += base64.StdEncoding.EncodeToString(a.Data)
+		} else {
+			s.arrays[name] = a.Data
+		}
+	}
+	text, err := snap.Text("random")
+	if err != nil {
+		t.Error(err)
+	}
+	s.random += text
+	return s
+}
+
+// Members of two ranks that train PPO replace and mutate each other in place: after every call both ranks have the same
+// parameters, statistics and hyperparameters, bit for bit, and random numbers of their own.
+func TestReplaceInPlace(t *testing.T) {
+	o := options()
+	o.IntervalSteps, o.TotalSteps, o.Initial, o.Seed = 256, 1536, nil, 5
+	var mu sync.Mutex
+	var states [2][2][]state // by member and rank
+	var builds [2][2]int
+	events := populate(t, o, func(id int, member memberFunc) error {
+		build := func(g *distributed.Group, m pbt.Member) (Trainee, error) {
+			x, err := cartPoles(g, m)
+			if err != nil {
+				return nil, err
+			}
+			mu.Lock()
+			builds[id][g.Rank()]++
+			mu.Unlock()
+			return &comparing{x, func(call string) {
+				s := stateOf(t, call, x)
+				mu.Lock()
+				states[id][g.Rank()] = append(states[id][g.Rank()], s)
+				mu.Unlock()
+			}}, nil
+		}
+		errs := on(t, build, t.Context(), member)
+		return errors.Join(errs[:]...)
+	})
+	if count(events, journal.Replace) < 2 || count(events, journal.Final) != 2 {
+		t.Errorf("want replacements and two ends: %v", events)
+	}
+	for _, e := range events {
+		if e.Kind == journal.Final && e.Steps != 1536 {
+			t.Errorf("member %d ends after %d environment steps, want 1536, those of both ranks", e.Member, e.Steps)
+		}
+	}
+	if len(states[0][0])+len(states[1][0]) < 12+3*2 {
+		t.Error("want a restore, a reseed and a set for every replacement")
+	}
+	for id, of := range states {
+		if builds[id] != [2]int{1, 1} {
+			t.Errorf("member %d was built %v times, want once on each rank: it is replaced in place", id, builds[id])
+		}
+		if len(of[0]) != len(of[1]) || len(of[0]) < 6 {
+			t.Errorf("member %d: %d and %d calls", id, len(of[0]), len(of[1]))
+			continue
+		}
+		for i, a := range of[0] {
+			b := of[1][i]
+			if a.call != b.call || !cmp.Equal(a.arrays, b.arrays) || !cmp.Equal(a.rates, b.rates) {
+				t.Errorf("member %d, call %d: the ranks differ after %s and %s", id, i, a.call, b.call)
+			}
+			if a.random == b.random {
+				t.Errorf("member %d, call %d: both ranks have the same random numbers after %s", id, i, a.call)
+			}
+		}
+	}
+}
+
+// Another rank is asked to stop: all ranks stop behind the same update, and the member is saved as one that was
+// stopped.
+func TestOtherRankStops(t *testing.T) {
+	follower, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	build := func(g *distributed.Group, m pbt.Member) (Trainee, error) {
+		x, err := cartPoles(g, m)
+		return &comparing{x, func(call string) {
+			if call == "train" && g.Rank() == 1 {
+				cancel() // within the first interval
+			}
+		}}, err
+	}
+	var trained int64
+	errs := on(t, build, follower, func(ctx context.Context, build buildFunc) error {
+		x, err := build(pbt.Member{})
+		if err != nil {
+			return err
+		}
+		defer x.Close()
+		if err := x.Train(ctx, 8); err != nil {
+			return err
+		}
+		err = x.Train(ctx, 100_000)
+		trained = x.Steps()
+		if ctx.Err() == nil {
+			return fmt.Errorf("the member's context goes on after %w", err)
+		}
+		return err
+	})
+	for r, err := range errs {
+		if !errors.Is(err, launch.ErrStopped) {
+			t.Errorf("rank %d: %v, want that it was stopped", r, err)
+		}
+	}
+	if trained != 128 {
+		t.Errorf("it stopped after %d environment steps, want 128: 16 timesteps of two ranks' 4 environments", trained)
+	}
+}
+
+// An update that diverges does so on all ranks, none of which leaves: the member is rescued in place.
+func TestDivergedIsRescued(t *testing.T) {
+	o := options()
+	o.IntervalSteps, o.TotalSteps, o.Seed = 256, 1024, 5
+	o.Initial = []map[string]float64{{"learning_rate": 1e-3}, {"learning_rate": 1e-3}}
+	events := populate(t, o, func(id int, member memberFunc) error {
+		var once [2]sync.Once
+		build := func(g *distributed.Group, m pbt.Member) (Trainee, error) {
+			x, err := cartPoles(g, m)
+			return &diverging{Trainee: x, when: func() bool {
+				now := false
+				if id == 1 && x != nil && x.Steps() >= 256 {
+					once[g.Rank()].Do(func() { now = true })
+				}
+				return now
+			}}, err
+		}
+		errs := on(t, build, t.Context(), member)
+		return errors.Join(errs[:]...)
+	})
+	if count(events, journal.Failed) != 1 || count(events, journal.Final) != 2 {
+		t.Errorf("want one failure and two ends: %v", events)
+	}
+	rescued := false
+	for _, e := range events {
+		rescued = rescued || e.Kind == journal.Replace && e.Member == 1 && e.Rebuilt
+		if e.Kind == journal.Failed && !strings.Contains(e.Cause, "not finite") {
+			t.Errorf("the failure is %q", e.Cause)
+		}
+	}
+	if !rescued {
+		t.Errorf("member 1 was not rescued: %v", events)
+	}
+}
+
+// diverging gives its agent a learning rate at which the next update diverges, once.
+type diverging struct {
+	Trainee
+	when func() bool
+}
+
+func (d *diverging) Train(ctx context.Context, steps int64) error {
+	if d.when() {
+		if err := d.Trainee.SetHyperparameters(map[string]float64{"learning_rate": 1e38}); err != nil {
+			return err
+		}
+	}
+	return d.Trainee.Train(ctx, steps)
+}

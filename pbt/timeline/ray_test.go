@@ -1,0 +1,150 @@
+package timeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+type values = map[string]float64
+
+// Three rows: the first chain ends where the second row's target is not the third's source.
+const rayFile = `["0_lr=1", "9_lr=1", 5, 5, {"lr": 1}, {"lr": 0.5}]
+["3_lr=0.1", "1_lr=0.2", 10, 8, {"lr": 0.2, "env": "Ant"}, {"lr": 0.16, "env": "Ant"}]
+["2_lr=0.3", "3_lr=0.1", 20, 20, {"lr": 0.16, "env": "Ant"}, {"lr": 0.2, "env": "Ant"}]
+`
+
+func TestReadRay(t *testing.T) {
+	got, err := ReadRay(strings.NewReader(rayFile), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Timeline{Steps: 20_000, Phases: []Phase{
+		{From: 0, Hyperparameters: values{"learning_rate": 0.2}},
+		{From: 8000, Hyperparameters: values{"learning_rate": 0.16}},
+		{From: 20_000, Hyperparameters: values{"learning_rate": 0.2}},
+	}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	for text, want := range map[string]string{
+		"": "no rows",
+		strings.Replace(rayFile, "20, 20", "20, 7", 1): "give them in ascending order",
+	} {
+		if _, err := ReadRay(strings.NewReader(text), 1000); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: the error is %v, want %q", text, err, want)
+		}
+	}
+	if _, err := ReadRay(strings.NewReader(rayFile), 0); err == nil {
+		t.Error("iterations of no steps")
+	}
+	if _, err := ReadRay(strings.NewReader(rayFile), math.MaxInt64/2); err == nil {
+		t.Error("more steps than can be counted")
+	}
+}
+
+// A member that copied another has that one's history first. One that copied a member without a history has its last row
+// only, whatever it did before.
+func TestReadRayFollowsTheWeights(t *testing.T) {
+	first := `["2","0",1,1,{"custom":3,"env_config":{"bonus":1},"lr":0.1},{"custom":3,"env_config":{"bonus":2},"lr":0.15}]` + "\n"
+	second := `["1","2",2,2,{"custom":3,"env_config":{"bonus":2},"lr":0.15},{"custom":3,"env_config":{"bonus":2},"lr":0.18}]` + "\n"
+	third := `["2","0",2,2,{"custom":3,"env_config":{"bonus":1},"lr":0.1},{"custom":3,"env_config":{"bonus":0.5},"lr":0.05}]` + "\n"
+	begin := Phase{Hyperparameters: values{"learning_rate": 0.1, "custom": 3, "env.bonus": 1}}
+	for text, want := range map[string][]Phase{
+		first + second: {
+			begin,
+			{From: 10, Hyperparameters: values{"learning_rate": 0.15, "custom": 3, "env.bonus": 2}},
+			{From: 20, Hyperparameters: values{"learning_rate": 0.18, "custom": 3, "env.bonus": 2}},
+		},
+		first + third: {begin, {From: 20, Hyperparameters: values{"learning_rate": 0.05, "custom": 3, "env.bonus": 0.5}}},
+	} {
+		s, err := ReadRay(strings.NewReader(text), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, s.Phases); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+}
+
+func TestRayRows(t *testing.T) {
+	// As Ray writes them: configurations hold all sorts of things, numbers have no type, and there may be no iteration yet.
+	rows, err := readRayRows(strings.NewReader(`["0_lr=0.1", "1_lr=0.2", 0, 10, {"lr": 0.1, "lambda": 0.9, "env": "CartPole", "model": {"fcnet_hiddens": [64, 64], "free_log_std": true}, "callbacks": null}, {"lr": 1}]
+
+["2", "0", 3.0, 4, {}, {"clip_param": 0.2}]
+["cut`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []rayRow{
+		{"0_lr=0.1", "1_lr=0.2", 10, values{"learning_rate": 0.1, "gae_lambda": 0.9, "model.fcnet_hiddens.0": 64, "model.fcnet_hiddens.1": 64, "model.free_log_std": 1}, values{"learning_rate": 1}},
+		{"2", "0", 4, values{}, values{"ratio_clip": 0.2}},
+	}
+	if diff := cmp.Diff(want, rows, cmp.AllowUnexported(rayRow{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for text, want := range map[string]string{
+		"[]\n":                           "line 1: want [target tag",
+		"\n{}\n":                         "line 2: want [target tag",
+		"[1,\"a\",1,1,{},{}]\n":          "field 1",
+		"[\"a\",\"b\",-1,1,{},{}]\n":     "iteration -1",
+		"[\"a\",\"b\",1,0.5,{},{}]\n":    "iteration 0.5",
+		"[\"a\",\"b\",1,1,3,{}]\n":       "field 5",
+		"cut\n[\"a\",\"b\",1,1,{},{}]\n": "line 1",
+		strings.Repeat("x", maxRayRow+9): "longer than",
+	} {
+		if _, err := ReadRay(strings.NewReader(text), 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: the error is %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Rows that are read, written with gorl's names and read again are the same.
+func FuzzReadRay(f *testing.F) {
+	f.Add([]byte(rayFile))
+	f.Add([]byte(`["a", "b", 1, 2, {"env_config": {"x": [1, {"y": true}], "z": "NaN"}, "a": 1, "a.b": 2}, {"lr": "-Inf", "": 1, ".": 2, "lambda_": 3}]` + "\n"))
+	f.Add([]byte(`["a", "b", 1, 2, {"lambda": 1, "lambda_": 2, "a": {"b": 3}, "a.b": 4}, {}]`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if s, err := ReadRay(bytes.NewReader(data), 10); err == nil && s.Validate() != nil {
+			t.Errorf("%+v: %v", s, s.Validate())
+		}
+		rows, err := readRayRows(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		var written []byte
+		for _, r := range rows {
+			line, err := json.Marshal([]any{r.target, r.source, 0, r.iteration, plain(r.before), plain(r.after)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			written = append(append(written, line...), '\n')
+		}
+		again, err := readRayRows(bytes.NewReader(written))
+		if err != nil {
+			t.Fatalf("what was written cannot be read: %v\n%s", err, written)
+		}
+		if diff := cmp.Diff(rows, again, cmp.AllowUnexported(rayRow{}), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("-read +read again:\n%s\n%s", diff, written)
+		}
+	})
+}
+
+// plain is a configuration as JSON holds it: numbers that it cannot hold are texts.
+func plain(values map[string]float64) map[string]any {
+	m := make(map[string]any, len(values))
+	for key, v := range values {
+		m[key] = v
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			m[key] = fmt.Sprint(v)
+		}
+	}
+	return m
+}

@@ -1,0 +1,381 @@
+package timeline_test
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/timeline"
+)
+
+// walker walks one unit of its rate, and some luck, a step, four steps a timestep. It keeps a diary of the rates that
+// its weights were trained with, which goes along with them.
+type walker struct {
+	x, rate float64
+	steps   int64
+	diary   []note
+	source  *rand.PCG
+	closed  int
+	rebuild float64 // rates above it need building anew; 0 for none
+	fail    error
+}
+
+type note struct {
+	Steps int64
+	Rate  float64
+}
+
+const timestep = 4
+
+func newWalker(seed int64, rate float64) *walker {
+	return &walker{rate: rate, source: rand.NewPCG(uint64(seed), 7)}
+}
+
+func (w *walker) Train(ctx context.Context, steps int64) error {
+	rng := rand.New(w.source)
+	for target := w.steps + steps; w.steps < target; w.steps += timestep {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if w.fail != nil {
+			return w.fail
+		}
+		if n := len(w.diary); n == 0 || w.diary[n-1].Rate != w.rate {
+			w.diary = append(w.diary, note{w.steps, w.rate})
+		}
+		w.x += timestep * (w.rate + rng.NormFloat64())
+	}
+	return nil
+}
+
+func (w *walker) Steps() int64                { return w.steps }
+func (w *walker) Metrics() map[string]float64 { return map[string]float64{"way": w.x} }
+func (w *walker) Hyperparameters() map[string]float64 {
+	return map[string]float64{"rate": w.rate, "unused": 3}
+}
+
+func (w *walker) SetHyperparameters(values map[string]float64) error {
+	if v, ok := values["rate"]; ok {
+		if w.rebuild > 0 && v > w.rebuild {
+			return fmt.Errorf("rate: %w", pbt.ErrRebuild)
+		}
+		w.rate = v
+	}
+	return nil
+}
+
+func (w *walker) Snapshot() (*checkpoint.Snapshot, error) {
+	state, err := w.source.MarshalBinary()
+	diary := make([]any, 0, 2*len(w.diary))
+	for _, n := range w.diary {
+		diary = append(diary, float64(n.Steps), n.Rate)
+	}
+	return &checkpoint.Snapshot{Values: map[string]any{"x": w.x, "steps": w.steps, "rng": hex.EncodeToString(state), "diary": diary}}, err
+}
+
+func (w *walker) Restore(s *checkpoint.Snapshot) error {
+	x, err1 := s.Float("x")
+	steps, err2 := s.Int("steps")
+	text, err3 := s.Text("rng")
+	state, err4 := hex.DecodeString(text)
+	diary, ok := s.Values["diary"].([]any)
+	if err := errors.Join(err1, err2, err3, err4); err != nil || !ok {
+		return fmt.Errorf("walker: diary %v: %w", ok, err)
+	}
+	w.x, w.steps, w.diary = x, steps, nil
+	for i := 0; i < len(diary); i += 2 {
+		w.diary = append(w.diary, note{int64(diary[i].(float64)), diary[i+1].(float64)})
+	}
+	return w.source.UnmarshalBinary(state)
+}
+
+func (w *walker) Reseed(seed int64) error { w.source.Seed(uint64(seed), 7); return nil }
+func (w *walker) Close() error            { w.closed++; return nil }
+
+// population trains walkers of which some fail, and returns it with its history and its walkers.
+func population(t *testing.T, seed int64) (*pbt.Population, *pbt.Result, *journal.History) {
+	t.Helper()
+	built := 0
+	p, err := pbt.New(pbt.Options{
+		Members: 6, Objective: "way", IntervalSteps: 40, TotalSteps: 500, Seed: seed,
+		Strategy: strategy.IsaacLab{ThresholdStd: 0.4, ThresholdAbs: 1},
+		Explore:  explore.Mutation{Rate: 0.9, Rules: explore.Rules{"rate": explore.MutateFloat}},
+		Sample:   map[string]explore.Range{"rate": {Low: 0.1, High: 1}},
+		New: func(m pbt.Member) (pbt.Trainee, error) {
+			built++
+			w := newWalker(m.Seed, m.Hyperparameters["rate"])
+			if m.ID == 4 && built <= 6 {
+				w.fail = errors.New("stumbles")
+			}
+			return w, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	best, err := p.Train(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := journal.NewHistory(p.Journal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, best, h
+}
+
+// diary is what a walker writes that is trained by a timeline.
+func diary(s timeline.Timeline) []note {
+	var notes []note
+	for _, p := range s.Phases {
+		rate := p.Hyperparameters["rate"]
+		if n := len(notes); p.From < s.Steps && (n == 0 || notes[n-1].Rate != rate) {
+			notes = append(notes, note{p.From, rate})
+		}
+	}
+	return notes
+}
+
+// A timeline has what the weights' own diary has, and training by it writes the same diary again.
+func TestExtractAndTrain(t *testing.T) {
+	changes := 0
+	for seed := range int64(20) {
+		p, best, h := population(t, seed)
+		for id := range 6 {
+			w := p.Trainee(id).(*walker)
+			s, err := timeline.Extract(h, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(w.diary, diary(s)); d != "" || s.Steps != w.steps {
+				t.Fatalf("seed %d, member %d: %d steps, want %d; phases %s", seed, id, s.Steps, w.steps, d)
+			}
+			changes += len(s.Phases) - 1
+		}
+		s, err := timeline.ExtractAt(h, best.Member, best.Iteration)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWalker(0, 0)
+		if err := w.Restore(best.Snapshot); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(w.diary, diary(s)); d != "" || s.Steps != w.steps {
+			t.Fatalf("seed %d, the best: %d steps, want %d; phases %s", seed, s.Steps, w.steps, d)
+		}
+		replayed := newWalker(s.Seed, 99)
+		if err := play(t.Context(), replayed, s, timeline.Options{ProgressSteps: 12}); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(w.diary, replayed.diary); d != "" || w.steps != replayed.steps {
+			t.Fatalf("seed %d: %d steps, want %d; %s", seed, replayed.steps, w.steps, d)
+		}
+	}
+	if changes < 20 {
+		t.Errorf("only %d changes in all: the test shows nothing", changes)
+	}
+}
+
+// play trains by a timeline.
+func play(ctx context.Context, w pbt.Trainee, s timeline.Timeline, o timeline.Options) error {
+	_, err := timeline.Train(ctx, w, s, o)
+	return err
+}
+
+func course() timeline.Timeline {
+	return timeline.Timeline{Objective: "way", Member: 2, Seed: 5, Steps: 100, Phases: []timeline.Phase{
+		{From: 0, Member: 1, Hyperparameters: map[string]float64{"rate": 0.5}},
+		{From: 40, Member: 1, Hyperparameters: map[string]float64{"rate": 0.25}},
+		{From: 80, Member: 2, Hyperparameters: map[string]float64{"rate": 0.125}},
+	}}
+}
+
+// The architectures go along with the weights, as edits of a source do that come at the moment of copying.
+func TestArchitectures(t *testing.T) {
+	values := map[string]float64{"rate": 1}
+	h, err := journal.NewHistory([]journal.Event{
+		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: 2, Objective: "o", IntervalSteps: 10, Tuned: []string{"rate"}}},
+		{Kind: journal.Start, Member: 0, Parent: -1, After: values, Architecture: "a"},
+		{Kind: journal.Start, Member: 1, Parent: -1, After: values, Architecture: "b"},
+		{Kind: journal.SelfMutate, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Before: values, After: values, Architecture: "of 0 alone", Mutation: "head.add_layer"},
+		{Kind: journal.Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 10, Before: values, After: values, Architecture: "a, edited", Mutation: "head.add_layer"},
+		{Kind: journal.Keep, Iteration: 2, Member: 1, Parent: -1, Steps: 20, Before: values, Architecture: "a, edited"},
+		{Kind: journal.Final, Iteration: 3, Member: 1, Parent: -1, Steps: 30, Before: values},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := timeline.Extract(h, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"a", "a, edited"}, s.Architectures()); d != "" || s.Steps != 30 {
+		t.Errorf("%d steps; %s", s.Steps, d)
+	}
+	if none := course().Architectures(); none != nil {
+		t.Errorf("a timeline without architectures has %q", none)
+	}
+}
+
+func TestAt(t *testing.T) {
+	s := course()
+	s.Phases[0].Hyperparameters["other"] = 1
+	for steps, want := range map[int64]float64{0: 0.5, 39: 0.5, 40: 0.25, 79: 0.25, 80: 0.125, 1 << 40: 0.125} {
+		if got := s.At(steps); got["rate"] != want || got["other"] != 1 {
+			t.Errorf("at %d: %v, want %v", steps, got, want)
+		}
+	}
+	if len(s.At(-1)) != 0 {
+		t.Error("there are hyperparameters before the first step")
+	}
+}
+
+// Stopped anywhere and continued by another process, a replay is the one that was not stopped.
+func TestTrainContinues(t *testing.T) {
+	whole := newWalker(5, 9)
+	if err := play(t.Context(), whole, course(), timeline.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for stop := int64(0); stop < 100; stop += timestep {
+		first := newWalker(5, 9)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		o := timeline.Options{ProgressSteps: timestep, Progress: func(p timeline.Position) {
+			if p.Steps == stop {
+				cancel(errTired)
+			}
+		}}
+		if err := play(ctx, first, course(), o); !errors.Is(err, errTired) {
+			t.Fatalf("stopped at %d: %v", stop, err)
+		}
+		snapshot, err := first.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := newWalker(1, 7)
+		if err := second.Restore(snapshot); err != nil {
+			t.Fatal(err)
+		}
+		if second.steps != stop {
+			t.Fatalf("stopped at %d, want %d", second.steps, stop)
+		}
+		if err := play(t.Context(), second, course(), timeline.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if second.x != whole.x || !cmp.Equal(second.diary, whole.diary) {
+			t.Errorf("stopped at %d: %v with %v, want %v with %v", stop, second.x, second.diary, whole.x, whole.diary)
+		}
+	}
+}
+
+var errTired = errors.New("tired")
+
+func TestTrainFurther(t *testing.T) {
+	var told []int64
+	w := newWalker(1, 9)
+	err := play(t.Context(), w, course(), timeline.Options{Steps: 160, ProgressSteps: 50, Progress: func(p timeline.Position) {
+		told = append(told, p.Steps)
+		if p.Total != 160 || p.Changed != (p.Steps == course().Phases[p.Phase].From && !(len(told) > 1 && told[len(told)-2] < p.Steps)) {
+			t.Errorf("told %+v after %v", p, told)
+		}
+	}})
+	if err != nil || w.steps != 160 || w.rate != 0.125 {
+		t.Errorf("%d steps, rate %v, %v", w.steps, w.rate, err)
+	}
+	if d := cmp.Diff([]int64{0, 40, 40, 80, 80, 132, 160}, told); d != "" {
+		t.Error(d)
+	}
+	if err := play(t.Context(), w, course(), timeline.Options{}); err != nil || w.steps != 160 {
+		t.Errorf("a trainee past the end: %v, %d steps", err, w.steps)
+	}
+}
+
+func TestTrainRebuilds(t *testing.T) {
+	s := course()
+	s.Phases[1].Hyperparameters["rate"] = 8
+	first := newWalker(5, 0.5)
+	first.rebuild = 2
+	if err := play(t.Context(), first, s, timeline.Options{}); !errors.Is(err, pbt.ErrRebuild) {
+		t.Errorf("without New: %v", err)
+	}
+	first = newWalker(5, 0.5)
+	first.rebuild = 2
+	got, err := timeline.Train(t.Context(), first, s, timeline.Options{New: func(values map[string]float64) (pbt.Trainee, error) {
+		return newWalker(0, values["rate"]), nil
+	}})
+	want := []note{{0, 0.5}, {40, 8}, {80, 0.125}}
+	if w := got.(*walker); err != nil || w == first || first.closed != 1 || !cmp.Equal(w.diary, want) {
+		t.Errorf("the same trainee: %v; closed %d times; %v, want %v; %v", w == first, first.closed, w.diary, want, err)
+	}
+}
+
+func TestTrainRejects(t *testing.T) {
+	for name, change := range map[string]func(s *timeline.Timeline, w *walker, o *timeline.Options){
+		"no phases":         func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases = nil },
+		"late":              func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases = s.Phases[1:] },
+		"out of order":      func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases[2].From = 40 },
+		"short":             func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Steps = 79 },
+		"negative member":   func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Member = -1 },
+		"no phase's member": func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases[1].Member = -1 },
+		"not a number": func(s *timeline.Timeline, _ *walker, _ *timeline.Options) {
+			s.Phases[1].Hyperparameters["rate"] = math.NaN()
+		},
+		"unknown":           func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases[1].Hyperparameters["rat"] = 1 },
+		"negative steps":    func(_ *timeline.Timeline, _ *walker, o *timeline.Options) { o.Steps = -1 },
+		"negative progress": func(_ *timeline.Timeline, _ *walker, o *timeline.Options) { o.ProgressSteps = -1 },
+		"failing trainee":   func(_ *timeline.Timeline, w *walker, _ *timeline.Options) { w.fail = errTired },
+	} {
+		s, w, o := course(), newWalker(1, 1), timeline.Options{}
+		change(&s, w, &o)
+		if err := play(t.Context(), w, s, o); err == nil || w.steps != 0 {
+			t.Errorf("%s: %v after %d steps", name, err, w.steps)
+		}
+	}
+	if err := play(t.Context(), nil, course(), timeline.Options{}); err == nil {
+		t.Error("no trainee is no error")
+	}
+}
+
+func TestExtractRejects(t *testing.T) {
+	_, _, h := population(t, 1)
+	changed := func(change func(e *journal.Event) (keep bool)) *journal.History {
+		c := *h
+		c.Events = nil
+		for _, e := range h.Events {
+			if change(&e) {
+				c.Events = append(c.Events, e)
+			}
+		}
+		return &c
+	}
+	infinite := func(e *journal.Event) bool {
+		if e.After != nil {
+			e.After = map[string]float64{"rate": math.Inf(1)}
+		}
+		return true
+	}
+	for name, extract := range map[string]func() (timeline.Timeline, error){
+		"no history":        func() (timeline.Timeline, error) { return timeline.Extract(nil, 0) },
+		"no such member":    func() (timeline.Timeline, error) { return timeline.Extract(h, 6) },
+		"no such iteration": func() (timeline.Timeline, error) { return timeline.ExtractAt(h, 0, 99) },
+		"no start": func() (timeline.Timeline, error) {
+			return timeline.Extract(changed(func(e *journal.Event) bool { return e.Kind != journal.Start }), 0)
+		},
+		"infinite": func() (timeline.Timeline, error) { return timeline.Extract(changed(infinite), 0) },
+	} {
+		if _, err := extract(); err == nil {
+			t.Errorf("%s is no error", name)
+		}
+	}
+}
