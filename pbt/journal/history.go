@@ -208,8 +208,8 @@ func (h *History) ancestry(stretch Ancestor, before int64) []Ancestor {
 }
 
 // source returns the copy that the member's weights came from when they were themselves copied, after a number of its
-// own environment steps; nil for none. A copy that the member made at that moment, or later while peers still read its older
-// record, is not among the ancestors.
+// own environment steps; nil for none. A copy that the member made at that moment, or later while peers still read
+// its older record, is not among the ancestors.
 func (t *Track) source(steps int64) *Copy {
 	for i, c := range slices.Backward(t.Copies) {
 		if c.Steps < steps {

@@ -141,7 +141,9 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &l); err != nil {
 		return err
 	}
-	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps, ParentSteps: l.ParentSteps, Before: l.Before.Floats(), After: l.After.Floats(), Mutation: l.Mutation, Architecture: l.Architecture, Rebuilt: l.Rebuilt, Seed: l.Seed, Cause: l.Cause, Run: l.Run}
+	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps,
+		ParentSteps: l.ParentSteps, Before: l.Before.Floats(), After: l.After.Floats(), Mutation: l.Mutation,
+		Architecture: l.Architecture, Rebuilt: l.Rebuilt, Seed: l.Seed, Cause: l.Cause, Run: l.Run}
 	switch e.Kind {
 	case Population:
 		if l.Run == nil {
@@ -218,7 +220,8 @@ func Open(dir string, keep int64, interesting bool) (j *Writer, err error) {
 		return nil, fmt.Errorf("pbt: journal: %w", err)
 	}
 	if info.Size() < keep {
-		return nil, fmt.Errorf("pbt: %s is shorter than the %d bytes that the saved state knows of: it has %d; restore it or choose another directory", path, keep, info.Size())
+		return nil, fmt.Errorf("pbt: %s is shorter than the %d bytes that the saved state knows of: it has %d; "+
+			"restore it or choose another directory", path, keep, info.Size())
 	}
 	head := make([]byte, keep)
 	if _, err := io.ReadFull(file, head); err != nil {

@@ -120,10 +120,11 @@ func readLine(r *bufio.Reader) (text []byte, ended bool, err error) {
 	}
 }
 
-// Merge makes one journal of the journals of a population's members. The event that describes the population comes first.
-// The others are sorted by iteration. Within an iteration, members that had failed or diverged by its end come first,
-// then decisions, each sorted by member. Events of one member and iteration keep their order. Empty journals are left
-// out. It is an error if the journals are of different populations. The order of the arguments makes no difference.
+// Merge makes one journal of the journals of a population's members. The event that describes the population comes
+// first. The others are sorted by iteration. Within an iteration, members that had failed or diverged by its end come
+// first, then decisions, each sorted by member. Events of one member and iteration keep their order. Empty journals
+// are left out. It is an error if the journals are of different populations. The order of the arguments makes no
+// difference.
 func Merge(journals ...[]Event) ([]Event, error) {
 	var head []Event
 	var rest []ranked
@@ -134,7 +135,8 @@ func Merge(journals ...[]Event) ([]Event, error) {
 		run := events[0].Run
 		switch {
 		case run == nil:
-			return nil, fmt.Errorf("pbt: journal %d does not begin with the event that describes the population; give whole journals", i)
+			return nil, fmt.Errorf("pbt: journal %d does not begin with the event that describes the population; "+
+				"give whole journals", i)
 		case head == nil:
 			head = append(head, events[0])
 		case !run.samePopulation(head[0].Run):

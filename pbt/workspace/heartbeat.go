@@ -110,7 +110,8 @@ func decodeHeartbeat(text []byte, member, members int) (Heartbeat, error) {
 		return Heartbeat{}, fmt.Errorf("it is the heartbeat of member %d", f.Member)
 	}
 	h := Heartbeat{
-		Member: f.Member, Owner: f.Owner, Phase: f.Phase, Iteration: f.Iteration, Copies: f.Copies, Steps: f.Frame, Total: f.Total,
+		Member: f.Member, Owner: f.Owner, Phase: f.Phase, Iteration: f.Iteration, Copies: f.Copies, Steps: f.Frame,
+		Total:           f.Total,
 		Hyperparameters: f.Params, Parent: f.Parent, Note: f.Note,
 	}
 	h.Objective, h.HasObjective = f.Objective.Known()
