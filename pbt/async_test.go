@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 func TestTrainAsync(t *testing.T) {
@@ -193,4 +195,26 @@ func trainAsync(ctx context.Context, o Options) (*Result, error) {
 	}
 	best, err := p.Train(ctx)
 	return best, errors.Join(err, p.Close())
+}
+
+// Members that do not wait for each other are rebuilt one after the other all the same.
+func TestAsynchronousBuildsOneByOne(t *testing.T) {
+	c := newColony(4)
+	c.opt.Strategy, c.opt.Rebuild, c.opt.Parallel = everyone{Action: strategy.SelfMutate}, []string{"learning_rate"}, 4
+	var building, together, built atomic.Int64
+	build := c.opt.New
+	c.opt.New = func(m Member) (Trainee, error) {
+		built.Add(1)
+		if building.Add(1) > 1 {
+			together.Add(1)
+		}
+		defer building.Add(-1)
+		for range 100 {
+			runtime.Gosched()
+		}
+		return build(m)
+	}
+	if _, err := trainAsync(t.Context(), c.opt); err != nil || together.Load() > 0 || built.Load() < 8 {
+		t.Errorf("%d of %d were built while another was, %v", together.Load(), built.Load(), err)
+	}
 }
