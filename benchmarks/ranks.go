@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/distributed"
-	"github.com/gorl-dev/gorl/distributed/ranks"
+	"github.com/gorl-dev/gorl/distributed/launch"
 	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -37,8 +37,8 @@ func compareRanks(sizes []string, count, rounds int) error {
 			}
 			one.add(got)
 			var out bytes.Buffer
-			err = ranks.Run(context.Background(), []string{self, "-measure", size, "-threads", "1"},
-				ranks.Options{Count: count, Stdout: &out, Stderr: os.Stderr})
+			err = launch.Run(context.Background(), []string{self, "-measure", size, "-threads", "1"},
+				launch.Options{Count: count, Stdout: &out, Stderr: os.Stderr})
 			if err != nil {
 				return err
 			}

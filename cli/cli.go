@@ -19,8 +19,8 @@ import (
 )
 
 // Main runs the subcommand that the program's arguments name, and ends the program with its exit status. The first
-// signal (Ctrl-C, SIGTERM) saves what trains and ends with status 78, a second one ends at once. Main is for a program that
-// does nothing else: it sets the process's allocator, too ([tensor.TuneAllocator]).
+// signal (Ctrl-C, SIGTERM) saves what trains and ends with status 78, a second one ends at once. Main is for a program
+// that does nothing else: it sets the process's allocator, too ([tensor.TuneAllocator]).
 func Main() {
 	tensor.TuneAllocator()
 	program = strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
@@ -62,7 +62,8 @@ func called(text string) string { return call.ReplaceAllString(text, program+" $
 // subcommands are gorl's.
 func subcommands() []*cobra.Command {
 	return []*cobra.Command{
-		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(), listCommand(), initCommand(), viewCommand(), memberCommand(),
+		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(), listCommand(),
+		initCommand(), viewCommand(), memberCommand(),
 		commandline.VersionCommand(program, computesWith),
 	}
 }

@@ -106,7 +106,8 @@ gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/ag
 // check refuses what makes no sense before anything is read.
 func (k conversion) check(cmd *cobra.Command, from, to string) error {
 	if *k.from != "" && *k.to != "" {
-		return commandline.Usagef("--from and --to exclude each other: between two files of skrl's there is nothing to convert")
+		return commandline.Usagef("--from and --to exclude each other: between two files of skrl's there is nothing to " +
+			"convert")
 	}
 	for _, flag := range []string{"env", "num-envs"} {
 		if cmd.Flags().Changed(flag) {

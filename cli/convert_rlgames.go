@@ -70,7 +70,8 @@ func (k conversion) configuration(cmd *cobra.Command, from, to string) (said str
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return "", err
 	}
-	if err := durable.WriteFile(to, func(w io.Writer) error { _, err := io.WriteString(w, b.String()); return err }); err != nil {
+	write := func(w io.Writer) error { _, err := io.WriteString(w, b.String()); return err }
+	if err := durable.WriteFile(to, write); err != nil {
 		return "", err
 	}
 	return strings.Join(append([]string{fmt.Sprintf("%s → %s", from, to)}, made.Notes...), "\nnote: "), nil

@@ -61,19 +61,24 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	}
 	flags := c.Flags()
 	flags.StringVarP(&f.config, "config", "c", "", "the configuration, a YAML `file`, instead of the run's run.yaml")
-	flags.StringVar(&f.checkpoint, "checkpoint", "best", "which of the run's `checkpoints`: best, latest, a timestep or a file")
+	flags.StringVar(&f.checkpoint, "checkpoint", "best", "which of the run's `checkpoints`: best, latest, a timestep or "+
+		"a file")
 	flags.IntVarP(&f.episodes, "episodes", "e", 100, "`number` of episodes, at least")
-	flags.IntVar(&f.numEnvs, "num-envs", 0, "environments that play together (default: the configuration's, at most --episodes)")
+	flags.IntVar(&f.numEnvs, "num-envs", 0, "environments that play together (default: the configuration's, at most "+
+		"--episodes)")
 	flags.Int64Var(&f.seed, "seed", 1, "seed of the environments, and of --stochastic")
 	flags.BoolVar(&f.stochastic, "stochastic", false, "draw actions from the policy's distribution, as in training")
-	flags.StringVar(&f.record, "record", "", "write the first episode of the first environment to this `file` (GIF; MP4, which needs ffmpeg; or twelve pictures of it as PNG), which is replaced where it exists")
+	flags.StringVar(&f.record, "record", "", "write the first episode of the first environment to this `file` (GIF; "+
+		"MP4, which needs ffmpeg; or twelve pictures of it as PNG), which is replaced where it exists")
 	flags.Float64Var(&f.fps, "fps", 25, "pictures that --record shows a second, one a step, at most 50, as MP4 60")
-	flags.StringArrayVarP(&f.set, "set", "s", nil, "change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
+	flags.StringArrayVarP(&f.set, "set", "s", nil, "change a setting of the environment: `KEY=VALUE`, the value in YAML "+
+		"(may be repeated)")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagFilename("record", "gif", "mp4", "png")
-	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"}, cobra.ShellCompDirectiveDefault))
+	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"},
+		cobra.ShellCompDirectiveDefault))
 	return c
 }
 
@@ -95,7 +100,8 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 			return commandline.Usagef("--record %s: %w", f.record, err)
 		}
 	}
-	if info, err := os.Stat(filepath.Dir(f.record)); f.record != "" && (err != nil || !info.IsDir()) { // before all episodes are played
+	// before all episodes are played
+	if info, err := os.Stat(filepath.Dir(f.record)); f.record != "" && (err != nil || !info.IsDir()) {
 		return commandline.Usagef("--record %s: there is no folder %s", f.record, filepath.Dir(f.record))
 	}
 	saved, err := f.open(target)
@@ -236,7 +242,8 @@ func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t
 	return t, restored.Reseed(f.seed)
 }
 
-// withoutRollout is a snapshot less the rollout in progress, which fits one number of environments only and is not acted on.
+// withoutRollout is a snapshot less the rollout in progress, which fits one number of environments only and is not
+// acted on.
 func withoutRollout(snap *checkpoint.Snapshot) *checkpoint.Snapshot {
 	rest := &checkpoint.Snapshot{Arrays: maps.Clone(snap.Arrays), Values: maps.Clone(snap.Values), Metadata: snap.Metadata}
 	layout.DropRollout(rest)

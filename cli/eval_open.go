@@ -43,7 +43,8 @@ func (f *evalFlags) open(target string) (*savedRun, error) {
 		}
 	} else {
 		if f.checkpoint != "best" { // the default
-			return nil, commandline.Usagef("%s is a checkpoint already; leave out --checkpoint, or give the run's folder", target)
+			return nil, commandline.Usagef("%s is a checkpoint already; leave out --checkpoint, or give the run's folder",
+				target)
 		}
 		saved, err := checkpoint.Load(target)
 		if err != nil {
@@ -83,7 +84,8 @@ func findRunFile(dir string) (string, error) {
 		}
 		at, up = filepath.Dir(at), filepath.Join(up, "..")
 	}
-	return "", commandline.Usagef("there is no %s in %s or above it; give the configuration that it was trained with: --config FILE", runFile, dir)
+	return "", commandline.Usagef("there is no %s in %s or above it; give the configuration that it was trained with: "+
+		"--config FILE", runFile, dir)
 }
 
 // isPopulation reports whether a folder is of a population.
@@ -100,7 +102,8 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 		latest, best = "", filepath.Join(dir, "best")
 	} else if one != nil {
 		if runs, _ := filepath.Glob(filepath.Join(dir, "*", runFile)); len(runs) > 0 {
-			return nil, commandline.Usagef("%s is the folder of other runs; give one of them, for instance %s", dir, filepath.Dir(runs[0]))
+			return nil, commandline.Usagef("%s is the folder of other runs; give one of them, for instance %s", dir,
+				filepath.Dir(runs[0]))
 		}
 		return nil, commandline.Usagef("%s has no checkpoints; want the folder of a run, or a checkpoint (.safetensors)", dir)
 	}
@@ -203,5 +206,6 @@ func atStep(dir, text string) (*savedRun, error) {
 		}
 		steps = append([]string{fmt.Sprint(manifests[i].Step)}, steps...)
 	}
-	return nil, commandline.Usagef("there is no checkpoint of timestep %s in %s; there are those of %s", text, dir, strings.Join(steps, ", "))
+	return nil, commandline.Usagef("there is no checkpoint of timestep %s in %s; there are those of %s", text, dir,
+		strings.Join(steps, ", "))
 }

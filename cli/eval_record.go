@@ -82,7 +82,8 @@ func (f *film) write(ctx context.Context, path string, fps float64) error {
 	case isKind(path, ".mp4"):
 		return saveMP4(ctx, path, f.pictures, fps)
 	}
-	return mujoco.SaveGIF(path, len(f.pictures), fps, mujoco.Panel{Frame: func(i int) (image.Image, error) { return f.pictures[i], nil }})
+	frame := func(i int) (image.Image, error) { return f.pictures[i], nil }
+	return mujoco.SaveGIF(path, len(f.pictures), fps, mujoco.Panel{Frame: frame})
 }
 
 // isKind reports whether a file's name ends in one of the kinds, in small letters or capitals.

@@ -43,8 +43,8 @@ type named struct {
 	summary
 }
 
-// summaries are those of return, length, and the task's own figures, sorted by name. Of the latter, episodes that lack one
-// do not count.
+// summaries are those of return, length, and the task's own figures, sorted by name. Of the latter, episodes that lack
+// one do not count.
 func summaries(e trainers.Evaluation) []named {
 	figures := map[string][]float64{}
 	var returns, lengths []float64
@@ -72,7 +72,8 @@ func writeEvaluation(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sec
 	if c.Kind() != runfile.Single { // a population counts environment steps
 		unit = "environment step"
 	}
-	if _, err := fmt.Fprintf(out, "%s, %s %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, unit, saved.Manifest.Step, e.Episodes, c.Section("environment")["id"], how, f.seed); err != nil {
+	if _, err := fmt.Fprintf(out, "%s, %s %d: %d episodes of %v, by %s, seed %d\n\n", saved.Path, unit,
+		saved.Manifest.Step, e.Episodes, c.Section("environment")["id"], how, f.seed); err != nil {
 		return err
 	}
 	var rows [][]string
@@ -94,18 +95,21 @@ func writeEvaluation(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sec
 }
 
 // writeEvaluationJSON writes the same for programs. Numbers that JSON does not have are texts.
-func writeEvaluationJSON(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sections, e trainers.Evaluation) error {
+func writeEvaluationJSON(out io.Writer, f *evalFlags, saved *savedRun, c runfile.Sections,
+	e trainers.Evaluation) error {
 	figures := map[string]any{}
 	for _, s := range summaries(e) {
 		figures[s.name] = s.summary
 		if x := s.summary; x.Mean-x.Mean != 0 || x.Std-x.Std != 0 {
-			figures[s.name] = map[string]string{"mean": fmt.Sprint(x.Mean), "std": fmt.Sprint(x.Std), "min": fmt.Sprint(x.Min), "median": fmt.Sprint(x.Median), "max": fmt.Sprint(x.Max)}
+			figures[s.name] = map[string]string{"mean": fmt.Sprint(x.Mean), "std": fmt.Sprint(x.Std), "min": fmt.Sprint(x.Min),
+				"median": fmt.Sprint(x.Median), "max": fmt.Sprint(x.Max)}
 		}
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(map[string]any{
-		"checkpoint": saved.Path, "step": saved.Manifest.Step, "config": saved.config, "environment": c.Section("environment")["id"],
-		"episodes": e.Episodes, "seed": f.seed, "stochastic": f.stochastic, "figures": figures,
+		"checkpoint": saved.Path, "step": saved.Manifest.Step, "config": saved.config,
+		"environment": c.Section("environment")["id"],
+		"episodes":    e.Episodes, "seed": f.seed, "stochastic": f.stochastic, "figures": figures,
 	})
 }

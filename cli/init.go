@@ -184,7 +184,8 @@ func (b *begun) next(out io.Writer, dir string, names []string) error {
 		steps = append(steps, "cd "+process.QuoteWord(dir))
 	}
 	if !b.Ready {
-		steps = append(steps, "go mod edit -replace "+gorlModule+"=PATH   # PATH is your checkout of gorl, of which this command was built")
+		steps = append(steps, "go mod edit -replace "+gorlModule+"=PATH   # PATH is your checkout of gorl, "+
+			"of which this command was built")
 	}
 	steps = append(steps, "go mod tidy   # needs the network, or Go's module cache", "go test ./...", "go build",
 		"./"+b.Program+" train --config train.yaml")

@@ -3,14 +3,11 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/internal/commandline"
-	"github.com/gorl-dev/gorl/internal/durable"
-	clippicture "github.com/gorl-dev/gorl/motions/picture"
 )
 
 func inspectCommand() *cobra.Command {
@@ -30,7 +27,7 @@ Says what each PATH holds, and whether it is whole:
                  through, all checkpoints, and the best closely
   a clip         of reference motion: DeepMimic's JSON, npz of Isaac Lab, AMASS and
                  gorl, BVH, MimicKit's .pkl, CSV: frames, skeleton, what was repaired
-                 when it was read, and what is wrong with it; --picture draws it
+                 when it was read, and what is wrong with it
   another file   .pt (also skrl's), .npz, .safetensors: values and tensors
 
 Checkpoints are read whole and held against the SHA-256 of their manifests. One
@@ -42,7 +39,7 @@ gorl inspect --tensors=false runs/cartpole/checkpoints/agent_2048
 gorl inspect --stats --key 'policy/*' runs/cartpole
 gorl inspect --json runs/cartpole | jq .checkpoint.trainer.metrics
 gorl inspect agent_20000.pt                    # of skrl
-gorl inspect --picture walk.png humanoid3d_walk.txt`,
+gorl inspect humanoid3d_walk.txt`,
 		Args:              commandline.Arguments(1, 0, "a checkpoint, a clip, or the folder of a run or of a population"),
 		ValidArgsFunction: commandline.Files("safetensors", "json", "jsonl", "pt", "pth", "npz", "bvh", "csv", "pkl", "txt"),
 	}
@@ -51,14 +48,10 @@ gorl inspect --picture walk.png humanoid3d_walk.txt`,
 	stats := c.Flags().Bool("stats", false, "least, mean and greatest value of each tensor")
 	keys := c.Flags().StringArrayP("key", "k", nil,
 		"list the tensors whose names match this `pattern`, in which * stands for anything (may be repeated)")
-	png := c.Flags().String("picture", "", "draw the clip as a PNG `file`: the character, its feet's heights, its faults")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		o := inspection.Options{Stats: *stats}
 		if len(*keys) > 0 {
 			o.Tensor = commandline.Globs(*keys)
-		}
-		if *png != "" && len(args) != 1 {
-			return fmt.Errorf("--picture is for one clip, and there are %d paths", len(args))
 		}
 		damaged := 0
 		for i, path := range args {
@@ -70,14 +63,6 @@ gorl inspect --picture walk.png humanoid3d_walk.txt`,
 				return err
 			}
 			damaged += len(r.Damaged())
-			if *png != "" {
-				if r.Clip == nil {
-					return fmt.Errorf("--picture: %s is no clip but a %s", path, r.Kind)
-				}
-				if err := durable.WriteFile(*png, func(w io.Writer) error { return clippicture.Write(w, r.Clip) }); err != nil {
-					return err
-				}
-			}
 			if *asJSON {
 				if !*tensors && r.Checkpoint != nil {
 					r.Checkpoint.Tensors = nil

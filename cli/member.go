@@ -115,7 +115,8 @@ func trainAlone(ctx context.Context, full runfile.Sections, id int) error {
 		case errors.Is(err, pbt.ErrRestart):
 			continue // a setting that takes effect in a member that is built anew
 		case err != nil && ctx.Err() != nil && !several(err):
-			return &commandline.StoppedError{Err: fmt.Errorf("stopped; member %d is saved in %s, and the same command goes on with it", id, file.Dir())}
+			return &commandline.StoppedError{Err: fmt.Errorf("stopped; member %d is saved in %s, and the same command goes on "+
+				"with it", id, file.Dir())}
 		}
 		return err
 	}

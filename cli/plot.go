@@ -38,7 +38,8 @@ gorl plot runs                                 # all runs in a folder`,
 	patterns := c.Flags().StringArrayP("tag", "t", nil,
 		"draw the tags that match this `pattern`, in which * stands for anything (may be repeated)")
 	smooth := c.Flags().Float64("smooth", 0, "`weight` of the exponential moving average, from 0 to below 1")
-	over := commandline.Choice(c, "x", "step", "what curves are drawn over: step (a trainer's timestep) or time, the `axis` of time since a run's first value", "step", "time")
+	over := commandline.Choice(c, "x", "step", "what curves are drawn over: step (a trainer's timestep) or time, the "+
+		"`axis` of time since a run's first value", "step", "time")
 	columns := c.Flags().Int("columns", 0, "`number` of panels beside each other (default: as many as rows)")
 	logarithmic := c.Flags().StringArray("log", nil,
 		"draw the tags that match this `pattern` on a logarithmic axis (may be repeated)")

@@ -100,7 +100,8 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, and print the run's folder only")
 	flags.BoolVar(&f.check, "check", false, "check everything, print the configuration in effect, and do not train")
 	flags.StringVar(&f.example, "example", "", "print a configuration to begin with: "+strings.Join(exampleNames(), ", "))
-	flags.IntVar(&f.ranks.nproc, "nproc", 0, "`number` of processes on this machine that train the agent together, each with environments of its own")
+	flags.IntVar(&f.ranks.nproc, "nproc", 0, "`number` of processes on this machine that train the agent together, each "+
+		"with environments of its own")
 	flags.IntVar(&f.ranks.restarts, "max-restarts", defaultRestarts,
 		"`number` of times that the processes of --nproc are started again after one has failed")
 	f.isaac.register(flags)
@@ -178,7 +179,8 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	case f.resume != "" && !holdsRun(f.resume):
 		return nil, commandline.Usagef("there is no run to go on with in %s", f.resume)
 	case path == "":
-		return nil, commandline.Usagef("give --config FILE, --resume RUN or --example NAME; %s train --example cartpole prints a file to begin with", program)
+		return nil, commandline.Usagef("give --config FILE, --resume RUN or --example NAME; %s train --example cartpole "+
+			"prints a file to begin with", program)
 	case strings.ContainsAny(f.name, `/\`) || f.name == "." || f.name == "..":
 		return nil, commandline.Usagef("--name is %q; it is one folder's name, the folder it lies in is --out", f.name)
 	case f.given("timesteps") && f.timesteps < 0:
@@ -209,7 +211,8 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	case err != nil:
 		return nil, err
 	case f.given("seed") && member >= 0:
-		f.notes = append(f.notes, fmt.Sprintf("--seed %d is not used: a population has one seed, of which those of its members follow", f.seed))
+		f.notes = append(f.notes, fmt.Sprintf("--seed %d is not used: a population has one seed, of which those of its "+
+			"members follow", f.seed))
 	case f.given("seed"):
 		c["seed"] = f.seed
 	}
@@ -239,7 +242,8 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 	case f.name != "":
 		if holdsRun(filepath.Join(directory, f.name)) && !resume {
 			dir := filepath.Join(directory, f.name)
-			return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), or give another --name", dir, program, process.QuoteWord(dir))
+			return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), or give "+
+				"another --name", dir, program, process.QuoteWord(dir))
 		}
 		return directory, f.name, nil
 	case name == "":
@@ -299,7 +303,8 @@ func blame(err error) error {
 
 // stopped is the error of a run that a signal has ended.
 func (f *trainFlags) stopped(dir, where string) error {
-	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: %s", where, dir, f.goOn(dir))}
+	return &commandline.StoppedError{Err: fmt.Errorf("stopped %s; the run is saved in %s. Go on with: %s", where, dir,
+		f.goOn(dir))}
 }
 
 // goOn is the command that goes on with a run.

@@ -27,7 +27,8 @@ import (
 func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, stdout, stderr io.Writer) error {
 	training := c.Section("training")
 	if f.given("timesteps") {
-		return commandline.Usagef("an evolution's length is in environment steps of each member: --set training.max_steps=N instead of --timesteps")
+		return commandline.Usagef("an evolution's length is in environment steps of each member: --set " +
+			"training.max_steps=N instead of --timesteps")
 	}
 	directory, name := "", ""
 	if given, _ := training["directory"].(string); given != "" {
@@ -45,7 +46,7 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, std
 	}
 	o := settings.Options
 	if o.ProgressSteps == 0 {
-		o.ProgressSteps = min(8192, o.EvoSteps)
+		o.ProgressSteps = min(8192, o.IntervalSteps)
 	}
 	o.New = func(m pbt.Member) (pbt.Trainee, error) { return evolved(c, settings.Network, m.Seed, m.Restoring) }
 	objective := o.Objective
@@ -57,7 +58,7 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, std
 		return blame(err)
 	}
 	return f.crowd(ctx, stdout, stderr, crowd{
-		dir: training["directory"].(string), objective: objective, members: o.PopulationSize, total: o.MaxSteps,
+		dir: training["directory"].(string), objective: objective, members: o.Members, total: o.TotalSteps,
 		notes: settings.Notes, warnings: warnings, full: full,
 		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
 			o.Directory, o.Progress = dir, progress
@@ -107,7 +108,7 @@ func evolutionInEffect(c runfile.Sections, settings *evolution.Settings) (runfil
 	}
 	agent["class"] = class
 	full["agent"] = agent
-	trainee.Plan(settings.Options.MaxSteps)
+	trainee.Plan(settings.Options.TotalSteps)
 	return full, append(settings.Options.Notes(), trainee.Notes()...), trainee.Close()
 }
 

@@ -71,11 +71,13 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	}
 	alone := id >= 0 // a member of a population whose others are processes elsewhere
 	if f.given("timesteps") {
-		return commandline.Usagef("a population's length is in environment steps of each member: --set pbt.total_steps=N instead of --timesteps")
+		return commandline.Usagef("a population's length is in environment steps of each member: --set pbt.total_steps=N " +
+			"instead of --timesteps")
 	}
 	switch {
 	case alone && section["seed"] == nil && c["seed"] == nil:
-		return commandline.Usagef("agent.pbt.policy_idx makes this process one of a population's, which share a seed: give agent.pbt.seed=N, the same to all")
+		return commandline.Usagef("agent.pbt.policy_idx makes this process one of a population's, which share a seed: give " +
+			"agent.pbt.seed=N, the same to all")
 	case f.given("seed") && !alone:
 		delete(section, "seed") // which would come first
 	case section["seed"] == nil:
@@ -94,12 +96,14 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	}
 	notes := append(f.notes, settings.Notes...)
 	if c["launcher"] != nil {
-		notes = append(notes, "launcher: is not used: all members train in this process; gorl-pbt run starts a process for each, "+
+		notes = append(notes, "launcher: is not used: all members train in this process; gorl-pbt run starts a process for "+
+			"each, "+
 			"with launcher.command: ["+program+", member]")
 	}
 	for _, key := range pace {
 		if section[key] == false && !settings.Options.Asynchronous {
-			notes = append(notes, "pbt."+key+": false has no effect: members of one process wait for each other at the end of every "+
+			notes = append(notes, "pbt."+key+": false has no effect: members of one process wait for each other at the end of "+
+				"every "+
 				"interval; pbt.asynchronous: true lets them train on")
 		}
 	}
@@ -192,14 +196,16 @@ func member(g *distributed.Group, c runfile.Sections, seed int64) (*trainers.Tra
 	trainer, err := trainers.FromDictIn(g, c.Member(seed), env, func(cfg *trainers.Config) {
 		alone = cfg.EvaluationInterval != (agents.Interval{})
 		list = append(list, cfg.Trackers...) // the population's, whatever program trains it
-		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers, StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best,
+		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers, StochasticEvaluation: cfg.StochasticEvaluation,
+			Best:      cfg.Best,
 			WarmStart: cfg.WarmStart}
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, env.Close())
 	}
 	if alone {
-		return nil, nil, errors.Join(commandline.Usagef("trainer.evaluation_interval is for a single agent; a population evaluates its members itself: pbt.measure.evaluation_episodes"),
+		return nil, nil, errors.Join(commandline.Usagef("trainer.evaluation_interval is for a single agent; a population "+
+			"evaluates its members itself: pbt.measure.evaluation_episodes"),
 			trainer.Trainee().Close())
 	}
 	full := runfile.Sections(trainer.Dict())
@@ -302,7 +308,9 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	if err := p.table(stdout); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d environment steps, %s %.5g. The population is in %s. Evaluate the best: %s eval %s\n",
-		best.Member, best.Steps, crowd.objective, best.Objective, crowd.dir, program, process.QuoteWord(filepath.Clean(crowd.dir)))
+	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d environment steps, %s %.5g. The population is in %s. "+
+		"Evaluate the best: %s eval %s\n",
+		best.Member, best.Steps, crowd.objective, best.Objective, crowd.dir, program,
+		process.QuoteWord(filepath.Clean(crowd.dir)))
 	return err
 }

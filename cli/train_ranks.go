@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/distributed"
-	"github.com/gorl-dev/gorl/distributed/ranks"
+	"github.com/gorl-dev/gorl/distributed/launch"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/runfile"
@@ -35,29 +35,32 @@ func (f *trainFlags) launches(place distributed.Place) (bool, error) {
 	case f.given("nproc") && f.ranks.nproc < 1:
 		return false, commandline.Usagef("--nproc is %d; want the number of processes on this machine", f.ranks.nproc)
 	case f.given("max-restarts") && f.ranks.nproc == 0:
-		return false, commandline.Usagef("--max-restarts is for --nproc; torchrun has a flag of that name, too, before the program")
+		return false, commandline.Usagef("--max-restarts is for --nproc; torchrun has a flag of that name, too, before the " +
+			"program")
 	case f.ranks.restarts < 0:
 		return false, commandline.Usagef("--max-restarts is %d; want 0 or more", f.ranks.restarts)
 	}
-	return f.ranks.nproc > 0 && !f.check && place.Launcher != ranks.Launcher, nil
+	return f.ranks.nproc > 0 && !f.check && place.Launcher != launch.Launcher, nil
 }
 
 // startRanks starts this command once for every rank and waits for all.
-func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, stdin []byte, stdout, stderr io.Writer) error {
+func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, stdin []byte, stdout,
+	stderr io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	o := ranks.Options{Count: f.ranks.nproc, MaxRestarts: f.ranks.restarts, Within: place, Stdin: stdin, Stdout: stdout, Stderr: stderr}
+	o := launch.Options{Count: f.ranks.nproc, MaxRestarts: f.ranks.restarts, Within: place, Stdin: stdin, Stdout: stdout,
+		Stderr: stderr}
 	if place.Size > 1 && !f.given("max-restarts") { // the launcher of the machines' processes starts them again
 		o.MaxRestarts = 0
 	}
-	err = ranks.Run(ctx, append([]string{self}, os.Args[1:]...), o)
-	var failure *ranks.Failure
+	err = launch.Run(ctx, append([]string{self}, os.Args[1:]...), o)
+	var failure *launch.Failure
 	switch {
-	case errors.Is(err, ranks.ErrStopped):
+	case errors.Is(err, launch.ErrStopped):
 		return &commandline.StatusError{Status: commandline.Stopped} // rank 0 has said where
-	case errors.As(err, &failure) && failure.Status == ranks.StatusUsage: // the rank has printed the reason
+	case errors.As(err, &failure) && failure.Status == launch.StatusUsage: // the rank has printed the reason
 		fmt.Fprintf(stderr, "%s: rank %d of %d was called wrongly\n", program, failure.Rank, failure.Size)
 		return &commandline.StatusError{Status: commandline.WrongUse}
 	}
@@ -68,7 +71,8 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 }
 
 // trainRank trains one agent, as one of several processes where place says so.
-func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place distributed.Place, stdout, stderr io.Writer) error {
+func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place distributed.Place, stdout,
+	stderr io.Writer) error {
 	t, err := join(ctx, c, place)
 	if err == nil {
 		shown := stderr
@@ -84,7 +88,7 @@ func (f *trainFlags) trainRank(ctx context.Context, c runfile.Sections, place di
 		return &commandline.StatusError{Status: commandline.Stopped}
 	case !errors.As(err, &stopped) && errors.As(err, &peer): // the launcher is to blame the other rank
 		fmt.Fprintf(stderr, "%s: %v\n", program, err)
-		return &commandline.StatusError{Status: ranks.StatusPeer}
+		return &commandline.StatusError{Status: launch.StatusPeer}
 	}
 	return err
 }
@@ -230,8 +234,10 @@ func noRanks(kind runfile.Kind) error {
 	what, instead := "an evolution", ""
 	if kind == runfile.Population {
 		what = "a population that trains in one process"
-		instead = fmt.Sprintf(" (gorl-pbt trains members of several processes: launcher: {command: [%s, member], ranks_per_member: 2})", program)
+		instead = fmt.Sprintf(" (gorl-pbt trains members of several processes: launcher: {command: [%s, member], "+
+			"ranks_per_member: 2})", program)
 	}
-	return commandline.Usagef("%s has no ranks: start it once, without --nproc%s; where a launcher's variables are left in the environment, set %s=off",
+	return commandline.Usagef("%s has no ranks: start it once, without --nproc%s; where a launcher's variables are left "+
+		"in the environment, set %s=off",
 		what, instead, distributed.EnvDistributed)
 }

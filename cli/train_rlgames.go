@@ -38,7 +38,8 @@ func (f *isaacFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.wandbP, "wandb-project-name", "", "its `project`")
 	flags.IntVar(&f.maxIterations, "max-iterations", 0, "`number` of updates, instead of the configuration's timesteps")
 	flags.Float64Var(&f.sigma, "sigma", 0, "`number` that log σ begins with, of a file of rl_games")
-	for _, name := range []string{"task", "checkpoint", "headless", "distributed", "track", "wandb-name", "wandb-entity", "wandb-project-name",
+	for _, name := range []string{"task", "checkpoint", "headless", "distributed", "track", "wandb-name", "wandb-entity",
+		"wandb-project-name",
 		"max-iterations", "sigma"} {
 		_ = flags.MarkHidden(name)
 	}
@@ -66,7 +67,8 @@ func assignment(arg string) error {
 	if key, _, ok := strings.Cut(short, "="); ok && (strings.HasPrefix(key, "agent.") || strings.HasPrefix(key, "env.")) {
 		return nil
 	}
-	return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by --resume, a setting with --set; "+
+	return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by --resume, a "+
+		"setting with --set; "+
 		"arguments are agent.KEY=VALUE and env.KEY=VALUE, as Isaac Lab has them", arg)
 }
 
@@ -107,7 +109,8 @@ func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, 
 	if f.given("num-envs") {
 		c.Section("environment")["num_envs"] = f.numEnvs
 	}
-	if kwargs, _ := c.Section("environment")["kwargs"].(map[string]any); f.isaac.task != "" && f.device != "" && kwargs["device"] == nil {
+	if kwargs, _ := c.Section("environment")["kwargs"].(map[string]any); f.isaac.task != "" && f.device != "" &&
+		kwargs["device"] == nil {
 		kwargs = maps.Clone(kwargs)
 		if kwargs == nil {
 			kwargs = map[string]any{}
@@ -122,7 +125,8 @@ func (f *trainFlags) readAny(path string, stdin io.Reader) (c runfile.Sections, 
 	}
 	if f.isaac.track {
 		settings := map[string]any{}
-		for key, value := range map[string]string{"name": f.isaac.wandbName, "entity": f.isaac.wandbEntity, "project": f.isaac.wandbP} {
+		for key, value := range map[string]string{"name": f.isaac.wandbName, "entity": f.isaac.wandbEntity,
+			"project": f.isaac.wandbP} {
 			if value != "" {
 				settings[key] = value
 			}
@@ -169,8 +173,8 @@ func (f *trainFlags) convert(c runfile.Sections, path string, overrides []string
 	return made.Sections, made.Notes, nil
 }
 
-// adjust changes a file that is not rl_games' by Isaac Lab's flags and assignments. agent.trainer.timesteps=N is the key
-// of a file as Hydra has it, agent.learning_rate=N that of the section agent.
+// adjust changes a file that is not rl_games' by Isaac Lab's flags and assignments. agent.trainer.timesteps=N is the
+// key of a file as Hydra has it, agent.learning_rate=N that of the section agent.
 func (f *trainFlags) adjust(c runfile.Sections, assignments []string) error {
 	for _, a := range assignments {
 		section, _, _ := strings.Cut(strings.SplitN(a, "=", 2)[0], ".")
@@ -182,12 +186,14 @@ func (f *trainFlags) adjust(c runfile.Sections, assignments []string) error {
 		}
 	}
 	if f.given("sigma") {
-		return commandline.Usagef("--sigma is for a file of rl_games; give --set models.policy.initial_log_std=%g", f.isaac.sigma)
+		return commandline.Usagef("--sigma is for a file of rl_games; give --set models.policy.initial_log_std=%g",
+			f.isaac.sigma)
 	}
 	if f.isaac.maxIterations > 0 {
 		rollouts, ok := config.Whole(c.Section("agent")["rollouts"])
 		if !ok {
-			return commandline.Usagef("--max-iterations counts updates, each after agent.rollouts timesteps, which the configuration does not give; give --timesteps N")
+			return commandline.Usagef("--max-iterations counts updates, each after agent.rollouts timesteps, which the " +
+				"configuration does not give; give --timesteps N")
 		}
 		c.Section("trainer")["timesteps"] = f.isaac.maxIterations * rollouts
 	}
@@ -198,7 +204,8 @@ func (f *trainFlags) adjust(c runfile.Sections, assignments []string) error {
 func (f *isaacFlags) check(given func(string) bool) error {
 	switch {
 	case f.checkpoint != "":
-		return commandline.Usagef("--checkpoint %s: gorl does not read weights of rl_games, and goes on with runs of its own by --resume RUN", f.checkpoint)
+		return commandline.Usagef("--checkpoint %s: gorl does not read weights of rl_games, and goes on with runs of its "+
+			"own by --resume RUN", f.checkpoint)
 	case f.task != "" && given("env"):
 		return commandline.Usagef("--task %s and --env name an environment both; give one of them", f.task)
 	case given("max-iterations") && f.maxIterations < 1:

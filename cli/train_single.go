@@ -24,7 +24,8 @@ import (
 )
 
 // trainSingle trains one agent.
-func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with together, stdout, stderr io.Writer) (err error) {
+func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with together, stdout,
+	stderr io.Writer) (err error) {
 	if f.given("timesteps") {
 		c.Section("trainer")["timesteps"] = int(f.timesteps)
 	}
@@ -91,7 +92,8 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	}
 	total, begun := run.cfg.Timesteps, !run.watch.begun.IsZero()
 	if err == nil && !begun && total > 0 {
-		fmt.Fprintf(stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps goes on for longer.\n",
+		fmt.Fprintf(stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps goes "+
+			"on for longer.\n",
 			trainer.Timestep(), total)
 	}
 	for _, x := range []struct {
@@ -102,7 +104,8 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		{run.cfg.StopAtEpisodeReturn, "training episodes passed stop_at_episode_return"},
 	} {
 		if err == nil && x.goal != nil && begun && trainer.Timestep() < int64(total) {
-			fmt.Fprintf(stderr, "The run ended at timestep %d of %d, when %s (%g).\n", trainer.Timestep(), total, x.when, *x.goal)
+			fmt.Fprintf(stderr, "The run ended at timestep %d of %d, when %s (%g).\n", trainer.Timestep(), total, x.when,
+				*x.goal)
 			break
 		}
 	}
@@ -261,10 +264,12 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 	}
 	if err := tracking.Table(out,
 		[]string{"environment steps", "episodes", "return", "length", "best checkpoint", "environment steps/s"}, [][]string{{
-			fmt.Sprint(t.Steps()), fmt.Sprint(t.Episodes()), figure("episode.return"), figure("episode.length"), best, watch.rate(t),
+			fmt.Sprint(t.Steps()), fmt.Sprint(t.Episodes()), figure("episode.return"), figure("episode.length"), best,
+			watch.rate(t),
 		}}); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: %s eval %s\n", t.Dir(), program, process.QuoteWord(t.Dir()))
+	_, err = fmt.Fprintf(out, "\nThe run is in %s. Evaluate it: %s eval %s\n", t.Dir(), program,
+		process.QuoteWord(t.Dir()))
 	return err
 }

@@ -57,7 +57,8 @@ gorl view --env Humanoid --set task=track --set residual=true`,
 	}
 	flags := c.Flags()
 	flags.StringVarP(&f.config, "config", "c", "", "the configuration, a YAML `file`, instead of the run's run.yaml")
-	flags.StringVar(&f.checkpoint, "checkpoint", "best", "which of the run's `checkpoints`: best, latest, a timestep or a file")
+	flags.StringVar(&f.checkpoint, "checkpoint", "best", "which of the run's `checkpoints`: best, latest, a timestep or "+
+		"a file")
 	flags.StringVarP(&f.env, "env", "e", "", "show the environment with this `id`, without a run")
 	f.acts = commandline.Choice(c, "actions", "zero", "what acts with --env", "zero", "random")
 	flags.StringArrayVarP(&f.set, "set", "s", nil,
@@ -67,7 +68,8 @@ gorl view --env Humanoid --set task=track --set residual=true`,
 	flags.BoolVar(&f.stochastic, "stochastic", false, "draw actions from the policy's distribution, as in training")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
-	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"}, cobra.ShellCompDirectiveDefault))
+	_ = c.RegisterFlagCompletionFunc("checkpoint", cobra.FixedCompletions([]string{"best", "latest"},
+		cobra.ShellCompDirectiveDefault))
 	_ = c.RegisterFlagCompletionFunc("env", cobra.FixedCompletions(catalog.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }

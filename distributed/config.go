@@ -8,25 +8,24 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// Config says how ranks compute together.
+// Config configures the ranks' exchange of data.
 type Config struct {
-	// Backend is the means by which ranks add up tensors on CUDA devices. "nccl" is NVIDIA's library. "sockets" copies
-	// the tensors to the host and back, so that several ranks may share one GPU. Default "auto": nccl if gorl's
-	// libraries were built with it and the machine has a GPU for each of its ranks, otherwise sockets. Tensors on the
-	// CPU always take sockets.
+	// Backend selects how ranks add up tensors on CUDA devices. "nccl" is NVIDIA's library. "sockets" copies the tensors
+	// to the host and back, so that several ranks may share one GPU. Default "auto": nccl if gorl's libraries were built
+	// with it and the machine has a GPU for each of its ranks, otherwise sockets. Tensors on the CPU always use sockets.
 	//
 	// Set sockets if NCCL cannot connect the machines. All ranks must have the same Backend. "gloo" is an older name of
 	// sockets.
 	Backend string `yaml:"backend" config:"oneof=auto|sockets|nccl|gloo"`
-	// Timeout is how long a rank waits for the others in each operation, such as the sum of the gradients; then it ends with
-	// an error that names those that are missing. Default 10 minutes.
+	// Timeout is the time that a rank waits for the others in each operation, such as the sum of the gradients. Then it
+	// ends with an error that names the missing ranks. Default 10 minutes.
 	//
-	// It must be longer than what one rank alone may do meanwhile: rank 0 saves, draws and evaluates, and environments on
-	// busy machines are late. A shorter one notices a rank that hangs sooner.
+	// It must be longer than the work of a single rank between operations: rank 0 saves, draws and evaluates, and
+	// environments may be slow. A shorter one detects a rank that hangs sooner.
 	Timeout time.Duration `yaml:"timeout" config:"gt=0"`
-	// JoinTimeout is how long a rank waits for the others to start. Default 5 minutes.
+	// JoinTimeout is the time that a rank waits for the others to start. Default 5 minutes.
 	//
-	// Larger where a queue starts machines one after the other; smaller where a missing rank should be noticed at once.
+	// Use a larger one if a queue starts machines one after the other. A smaller one detects a missing rank sooner.
 	JoinTimeout time.Duration `yaml:"join_timeout" config:"gt=0"`
 }
 
@@ -35,7 +34,7 @@ func DefaultConfig() Config {
 	return Config{Backend: "auto", Timeout: 10 * time.Minute, JoinTimeout: 5 * time.Minute}
 }
 
-// FromDict returns the settings of a dictionary, as the section distributed of a run's file has them, over the defaults.
+// FromDict returns the defaults with the settings of a dictionary, which is the section distributed of a run's file.
 func FromDict(dict map[string]any) (Config, error) {
 	cfg := DefaultConfig()
 	if err := config.Merge(&cfg, dict, config.Options{Prefix: "distributed"}); err != nil {
@@ -44,7 +43,7 @@ func FromDict(dict map[string]any) (Config, error) {
 	return cfg, cfg.Validate()
 }
 
-// Validate returns an error that names the first field with a value that makes no sense.
+// Validate returns an error that names the first invalid field.
 func (c Config) Validate() error {
 	switch {
 	case !slices.Contains([]string{"auto", "sockets", "nccl", "gloo"}, c.Backend):

@@ -13,11 +13,10 @@ import (
 // longestValue is the largest number of bytes of a value that an error quotes.
 const longestValue = 100
 
-// RequireEqual compares values of all ranks by key, in one exchange. If a value differs, every rank returns the same
-// error: it names the key, both values and the ranks. Values are compared as fmt prints them.
+// RequireEqual compares values of all ranks by key, in one exchange. Values are compared as fmt prints them. If a value
+// differs, every rank returns the same error, which names the key, both values and the ranks.
 //
-// Before anything is learned, agents call RequireEqual with their settings, spaces and parameters, and trainers with
-// their settings.
+// Before training, agents call it with their settings, spaces and parameters, and trainers with their settings.
 func (g *Group) RequireEqual(values map[string]any) error {
 	if !g.Several() {
 		return nil
@@ -66,7 +65,7 @@ func (g *Group) RequireEqual(values map[string]any) error {
 		strings.Join(differ, ", "))
 }
 
-// flatten writes a value under its key, and each value of a map under a key of its own.
+// flatten sets the text of a value. The values of a map get keys with a prefix.
 func flatten(to map[string]string, key string, value any) {
 	section, ok := value.(map[string]any)
 	if !ok {

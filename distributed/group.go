@@ -9,10 +9,10 @@ import (
 	"github.com/gorl-dev/gorl/internal/process"
 )
 
-// Group is one rank's connection to all other ranks. Every operation waits for the other ranks, so all ranks must
+// Group is the connection of a rank to all other ranks. Every operation waits for the other ranks, so all ranks must
 // call the same operations in the same order. If one rank does not, the others return a [PeerError] after
-// Config.Timeout. After any error the group cannot be used any more. A group is used by one goroutine at a time. A
-// nil *Group is one process alone.
+// Config.Timeout. A group cannot be used after an error. One goroutine at a time may use a group. A nil *Group is a
+// single process.
 type Group struct {
 	place   Place
 	cfg     Config
@@ -25,8 +25,8 @@ type Group struct {
 	spent   time.Duration
 }
 
-// Join connects to the other ranks at place and returns when all are there. It returns an error when
-// Config.JoinTimeout has passed or ctx ends. After Join has returned, no port is open.
+// Join connects the ranks at place and returns when all are connected. It returns an error after Config.JoinTimeout, or
+// when ctx ends. No port is open after Join has returned.
 func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -77,8 +77,8 @@ func (g *Group) join(ctx context.Context) error {
 	return g.gpus.open(g.place, g.cfg.Timeout)
 }
 
-// Local returns the groups of size ranks within this process, for tests of programs that run in several: each rank is a
-// goroutine. They compute together as processes do.
+// Local returns the groups of size ranks in this process, for tests of programs that run as several. Each rank is a
+// goroutine. The groups work as those of processes.
 func Local(size int, cfg Config) ([]*Group, error) {
 	address, remove, err := process.SocketAddress()
 	if err != nil {
@@ -106,7 +106,7 @@ func Local(size int, cfg Config) ([]*Group, error) {
 	return groups, nil
 }
 
-// Rank returns the number of this rank, from 0 on.
+// Rank returns the number of this rank, from 0.
 func (g *Group) Rank() int {
 	if g == nil {
 		return 0
@@ -122,7 +122,7 @@ func (g *Group) Size() int {
 	return g.place.Size
 }
 
-// Place returns where this rank is among the others.
+// Place returns the place of this rank.
 func (g *Group) Place() Place {
 	if g == nil {
 		return Place{Size: 1, LocalSize: 1}
@@ -130,10 +130,10 @@ func (g *Group) Place() Place {
 	return g.place
 }
 
-// Config returns how the ranks compute together.
+// Config returns the configuration of the group.
 func (g *Group) Config() Config { return g.cfg }
 
-// Spent returns how long this rank has spent in operations so far, most of it waiting for the others.
+// Spent returns the time that this rank has spent in operations. Most of it is waiting for the others.
 func (g *Group) Spent() time.Duration {
 	if g == nil {
 		return 0

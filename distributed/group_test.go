@@ -13,13 +13,18 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // inRanks runs f on every rank of a group of goroutines, and returns their errors.
 func inRanks(t *testing.T, size int, cfg Config, f func(g *Group) error) []error {
 	t.Helper()
 	groups, err := Local(size, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	errs := make([]error, size)
 	var wait sync.WaitGroup
 	for r, g := range groups {
@@ -48,9 +53,7 @@ func TestSum(t *testing.T) {
 				results[g.Rank()] = make([]float32, n)
 				return tensor.Read(x, results[g.Rank()])
 			}) {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 			}
 			for i, x := range results[0] {
 				want := float64(size)*0.1*float64(i) + float64(size*(size-1))/6
@@ -145,7 +148,8 @@ func TestSilent(t *testing.T) {
 	})
 	for _, r := range []int{0, 2} {
 		var peer *PeerError
-		if !errors.As(errs[r], &peer) || !cmp.Equal(peer.Ranks, []int{1}) || !strings.Contains(errs[r].Error(), "rank 1 has died") {
+		if !errors.As(errs[r], &peer) || !cmp.Equal(peer.Ranks, []int{1}) ||
+			!strings.Contains(errs[r].Error(), "rank 1 has died") {
 			t.Errorf("rank %d: %v", r, errs[r])
 		}
 	}

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// The ranks meet at rank 0, which listens at Place.Address. Each other rank connects to rank 0, and sends its number
-// and the id of its run. When all are there, rank 0 sends everyone the addresses of the others and a secret that it
-// has drawn. The secret proves to a rank that a connection comes from this run. Then every rank connects to the ranks
-// before it, and all listeners are closed.
+// The ranks meet at rank 0, which listens at Place.Address. Each other rank connects to rank 0 and sends its number and
+// the id of its run. When all are connected, rank 0 sends them a random secret and the addresses of all ranks. The
+// secret proves that a connection comes from this run. Then every rank connects to the ranks before it, and all
+// listeners are closed.
 //
-// A process that is no rank may connect to a listener while it is open, and send anything or nothing. It is refused,
-// at the latest after handshakeTime. The ranks go on waiting for each other meanwhile.
+// Other processes may connect to a listener while it is open, and send anything. They are refused, at the latest after
+// handshakeTime. Meanwhile the ranks continue to wait for each other.
 
 const (
-	// handshakeTime is how long a connection may take to identify itself.
+	// handshakeTime limits the time in which a connection identifies itself.
 	handshakeTime = 5 * time.Second
-	// handshakes is the number of connections that may be in that state at a time.
+	// handshakes limits the number of connections that have not identified themselves.
 	handshakes = 256
 	// retry is the time between attempts to connect.
 	retry = 50 * time.Millisecond
@@ -33,11 +33,11 @@ const (
 // magic is the start of every message that ranks send before they are connected.
 var magic = [8]byte{'g', 'o', 'r', 'l', 'r', 'n', 'k', '1'}
 
-// secret proves that a connection comes from a rank of this run. It is a digest of the run's id, or what rank 0 has
-// drawn.
+// secret proves that a connection comes from a rank of this run. It is a digest of the run's id, or random bytes of
+// rank 0.
 type secret [sha256.Size]byte
 
-// endpoint is where a rank listens, as text that is padded with zeros.
+// endpoint is the address at which a rank listens, padded with zeros.
 type endpoint [128]byte
 
 func (e endpoint) String() string { return string(bytes.TrimRight(e[:], "\x00")) }
@@ -47,7 +47,7 @@ type hello struct {
 	Magic      [8]byte
 	Secret     secret
 	Rank, Size uint32
-	Endpoint   endpoint // where the rank listens, for those behind it
+	Endpoint   endpoint // the rank's listener, for the ranks after it
 }
 
 // answer is the reply to hello.
@@ -62,18 +62,18 @@ type refusal string
 
 func (r refusal) Error() string { return "it was refused: " + string(r) }
 
-// seat is the connection of a rank that has identified itself.
-type seat struct {
+// arrival is the connection of a rank that has identified itself.
+type arrival struct {
 	hello
 	conn net.Conn
 }
 
 // connect connects a rank to all others, and stores the links.
 func connect(ctx context.Context, p Place, links []*link) (err error) {
-	m := &meeting{ctx: ctx, place: p, seats: make([]net.Conn, p.Size), run: sha256.Sum256([]byte("gorl run " + p.Run))}
+	m := &meeting{ctx: ctx, place: p, conns: make([]net.Conn, p.Size), run: sha256.Sum256([]byte("gorl run " + p.Run))}
 	defer func() {
 		m.stopListening()
-		for r, c := range m.seats {
+		for r, c := range m.conns {
 			switch {
 			case c == nil:
 			case err != nil:
@@ -94,10 +94,10 @@ type meeting struct {
 	ctx      context.Context
 	place    Place
 	run      secret
-	seats    []net.Conn // by rank
+	conns    []net.Conn // by rank
 	listener net.Listener
 	end      context.CancelFunc // of the listener
-	arrived  chan seat
+	arrived  chan arrival
 	refused  chan string // a description of the last connection that was refused
 }
 
@@ -115,10 +115,7 @@ func (m *meeting) lead() error {
 	if failed != nil {
 		return failed
 	}
-	others := make([]int, 0, m.place.Size)
-	for r := 1; r < m.place.Size; r++ {
-		others = append(others, r)
-	}
+	others := ranksFrom(1, m.place.Size)
 	where, err := m.receive(l, m.run, others)
 	if err != nil {
 		return err
@@ -128,7 +125,7 @@ func (m *meeting) lead() error {
 		return err
 	}
 	for _, r := range others {
-		if err := m.write(m.seats[r], drawn, where); err != nil {
+		if err := m.write(m.conns[r], drawn, where); err != nil {
 			return fmt.Errorf("rank %d: %w", r, err)
 		}
 	}
@@ -154,13 +151,13 @@ func (m *meeting) follow() error {
 		if m.listener != nil {
 			copy(own[:], m.listener.Addr().String())
 		}
-		if err = m.greet(c, m.run, own); err == nil {
+		if err = m.sendHello(c, m.run, own); err == nil {
 			err = m.read(c, &drawn, where)
 		}
 		if err != nil {
 			return errors.Join(err, c.Close())
 		}
-		m.seats[0] = c
+		m.conns[0] = c
 		return nil
 	})
 	if err != nil {
@@ -168,17 +165,20 @@ func (m *meeting) follow() error {
 	}
 	errs := make(chan error, 1)
 	go func() { errs <- m.dialAll(drawn, where) }()
-	var behind []int
-	for r := m.place.Rank + 1; r < m.place.Size; r++ {
-		behind = append(behind, r)
-	}
-	if len(behind) > 0 {
+	if behind := ranksFrom(m.place.Rank+1, m.place.Size); len(behind) > 0 {
 		_, err = m.receive(m.listener, drawn, behind)
 	}
 	return errors.Join(<-errs, err)
 }
 
-// dialAll connects to the ranks between rank 0 and this one.
+func ranksFrom(first, size int) (ranks []int) {
+	for r := first; r < size; r++ {
+		ranks = append(ranks, r)
+	}
+	return ranks
+}
+
+// dialAll connects to the ranks from 1 to the one before this.
 func (m *meeting) dialAll(drawn secret, where []endpoint) error {
 	for r := 1; r < m.place.Rank; r++ {
 		address := where[r].String()
@@ -191,10 +191,10 @@ func (m *meeting) dialAll(drawn secret, where []endpoint) error {
 			if err != nil {
 				return err
 			}
-			if err := m.greet(c, drawn, endpoint{}); err != nil {
+			if err := m.sendHello(c, drawn, endpoint{}); err != nil {
 				return errors.Join(err, c.Close())
 			}
-			m.seats[r] = c
+			m.conns[r] = c
 			return nil
 		}); err != nil {
 			return fmt.Errorf("rank %d at %s: %w", r, address, err)
@@ -203,7 +203,7 @@ func (m *meeting) dialAll(drawn secret, where []endpoint) error {
 	return nil
 }
 
-// retry calls f until it succeeds or the context ends, and then returns f's last error.
+// retry calls f until it succeeds or the context ends. In that case it returns f's last error.
 func (m *meeting) retry(f func() error) (err error) {
 	for {
 		failed := f()
@@ -213,7 +213,7 @@ func (m *meeting) retry(f func() error) (err error) {
 		var refused refusal
 		switch {
 		case err != nil && m.ctx.Err() != nil: // the context has ended the call
-		case errors.As(err, &refused) && !errors.As(failed, &refused): // the refusal says more than this error
+		case errors.As(err, &refused) && !errors.As(failed, &refused): // the refusal is the better error
 		default:
 			err = failed
 		}
@@ -234,8 +234,8 @@ func (m *meeting) dial(address string) (net.Conn, error) {
 	return d.DialContext(m.ctx, kind, at)
 }
 
-// greet sends this rank's hello and waits for the answer.
-func (m *meeting) greet(c net.Conn, s secret, own endpoint) error {
+// sendHello sends this rank's hello and waits for the answer.
+func (m *meeting) sendHello(c net.Conn, s secret, own endpoint) error {
 	stop := m.limit(c, handshakeTime)
 	defer stop()
 	err := binary.Write(c, binary.BigEndian, hello{magic, s, uint32(m.place.Rank), uint32(m.place.Size), own})
@@ -247,14 +247,14 @@ func (m *meeting) greet(c net.Conn, s secret, own endpoint) error {
 	case err != nil:
 		return fmt.Errorf("what listens there does not answer like a rank of this run: %w", err)
 	case a.Magic != magic:
-		return errors.New("what listens there is no rank of this run: it answers something else")
+		return errors.New("what listens there is not a rank of this run: its answer has another format")
 	case a.Accepted != 1:
 		return refusal(bytes.TrimRight(a.Reason[:], "\x00"))
 	}
 	return nil
 }
 
-// limit ends reads and writes of c after a time (0: never), or when the context ends. stop removes the limit.
+// limit ends reads and writes of c after a time (0: no limit), or when the context ends. stop removes the limit.
 func (m *meeting) limit(c net.Conn, within time.Duration) (stop func()) {
 	if within > 0 {
 		_ = c.SetDeadline(time.Now().Add(within)) // a closed connection fails anyway
@@ -267,7 +267,7 @@ func (m *meeting) limit(c net.Conn, within time.Duration) (stop func()) {
 	}
 }
 
-// read and write transfer what rank 0 sends to the others when all are there.
+// read and write transfer rank 0's message to the others when all are connected.
 func (m *meeting) read(c net.Conn, values ...any) error {
 	defer m.limit(c, 0)()
 	for _, v := range values {
@@ -288,11 +288,11 @@ func (m *meeting) write(c net.Conn, values ...any) error {
 	return nil
 }
 
-// receive waits at l until all of the given ranks have connected, and returns where they listen.
+// receive waits at l until all given ranks have connected, and returns their endpoints.
 func (m *meeting) receive(l net.Listener, s secret, ranks []int) (where []endpoint, err error) {
 	ctx, cancel := context.WithCancel(m.ctx)
 	m.listener, m.end = l, cancel
-	m.arrived, m.refused = make(chan seat), make(chan string, 1)
+	m.arrived, m.refused = make(chan arrival), make(chan string, 1)
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
 	defer m.stopListening()
@@ -303,10 +303,10 @@ func (m *meeting) receive(l net.Listener, s secret, ranks []int) (where []endpoi
 		select {
 		case a := <-m.arrived:
 			r := int(a.Rank)
-			if m.seats[r] != nil { // a rank that has been started again
-				_ = m.seats[r].Close()
+			if m.conns[r] != nil { // the rank was started again
+				_ = m.conns[r].Close()
 			}
-			m.seats[r], where[r] = a.conn, a.Endpoint
+			m.conns[r], where[r] = a.conn, a.Endpoint
 			missing = slices.DeleteFunc(missing, func(x int) bool { return x == r })
 		case <-ctx.Done():
 			err := fmt.Errorf("%s not there", are(missing))
@@ -324,14 +324,14 @@ func (m *meeting) receive(l net.Listener, s secret, ranks []int) (where []endpoi
 // stopListening closes the listener.
 func (m *meeting) stopListening() {
 	if m.listener != nil {
-		_ = m.listener.Close() // a second time, when the context has ended
+		_ = m.listener.Close() // it may be closed already
 	}
 	if m.end != nil {
 		m.end()
 	}
 }
 
-// accept hands over the connections of ranks until the listener is closed.
+// accept passes on the connections of ranks until the listener is closed.
 func (m *meeting) accept(ctx context.Context, l net.Listener, s secret, ranks []int) {
 	places := make(chan struct{}, handshakes)
 	for {
@@ -350,10 +350,10 @@ func (m *meeting) accept(ctx context.Context, l net.Listener, s secret, ranks []
 		places <- struct{}{}
 		go func() {
 			defer func() { <-places }()
-			h, err := m.welcome(c, s, ranks)
+			h, err := m.answerHello(c, s, ranks)
 			if err == nil {
 				select {
-				case m.arrived <- seat{h, c}:
+				case m.arrived <- arrival{h, c}:
 					return
 				case <-ctx.Done():
 				}
@@ -363,8 +363,8 @@ func (m *meeting) accept(ctx context.Context, l net.Listener, s secret, ranks []
 	}
 }
 
-// welcome reads the hello of a connection, and answers it.
-func (m *meeting) welcome(c net.Conn, s secret, ranks []int) (h hello, err error) {
+// answerHello reads the hello of a connection and answers it.
+func (m *meeting) answerHello(c net.Conn, s secret, ranks []int) (h hello, err error) {
 	defer m.limit(c, handshakeTime)()
 	if err := binary.Read(c, binary.BigEndian, &h); err != nil {
 		return h, err

@@ -25,7 +25,8 @@ func TestSlurmLists(t *testing.T) {
 		want int // 0 for an error
 	}{
 		{"2", 0, 2}, {"2(x3),1", 2, 2}, {"2(x3),1", 3, 1}, {"1,4(x2)", 1, 4}, {"2147483647(x2147483647)", 5, 2147483647},
-		{"2(x3),1", 4, 0}, {"", 0, 0}, {"0", 0, 0}, {"2(x0)", 0, 0}, {"2(x3", 0, 0}, {"2(3)", 0, 0}, {"-1", 0, 0}, {"2,,1", 1, 0}, {"9999999999", 0, 0},
+		{"2(x3),1", 4, 0}, {"", 0, 0}, {"0", 0, 0}, {"2(x0)", 0, 0}, {"2(x3", 0, 0}, {"2(3)", 0, 0}, {"-1", 0, 0}, {"2,,1", 1,
+			0}, {"9999999999", 0, 0},
 	} {
 		got, err := tasksOn(x.list, x.node)
 		if got != x.want || (err == nil) != (x.want > 0) {
@@ -47,7 +48,8 @@ func FuzzDetect(f *testing.F) {
 		if err != nil || !ok {
 			return
 		}
-		if p.Rank < 0 || p.Rank >= p.Size || p.LocalRank < 0 || p.LocalRank >= p.LocalSize || strings.ContainsAny(p.Address, "[]()/ \n") {
+		if p.Rank < 0 || p.Rank >= p.Size || p.LocalRank < 0 || p.LocalRank >= p.LocalSize ||
+			strings.ContainsAny(p.Address, "[]()/ \n") {
 			t.Errorf("%+v of %v", p, values)
 		}
 	})
@@ -63,7 +65,8 @@ func TestGuideNamesVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range slices.Concat(launchers, podLaunchers) {
-		named := slices.Concat(l.id, []string{l.rank, l.size, l.localRank, l.localSize, l.tasks, l.node, l.nodes, l.attempt, l.taken, l.addrName, l.portName, l.socket})
+		named := slices.Concat(l.id, []string{l.rank, l.size, l.localRank, l.localSize, l.tasks, l.node, l.nodes, l.attempt,
+			l.taken, l.addrName, l.portName, l.socket})
 		for _, name := range named {
 			if name != "" && !strings.Contains(string(page), "`"+name+"`") {
 				t.Errorf("docs/distributed.md has no %s, of %s", name, l.name)

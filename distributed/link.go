@@ -40,7 +40,7 @@ const (
 	headerSize = 24
 	// small is the largest payload in bytes that is sent without a goroutine: the system's buffers hold it.
 	small = 16 << 10
-	// longest limits a payload, so that a broken header does not fill the memory.
+	// longest limits a payload, so that a broken header cannot exhaust the memory.
 	longest = 4 << 30
 	// longestReason is the largest size of the reason that a rank sends when it ends.
 	longestReason = 64 << 10
@@ -75,11 +75,11 @@ func newLink(rank int, conn net.Conn) *link {
 	return &link{rank: rank, conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
 }
 
-// linkError is a failed read or write of a link, or a frame that ends the operation.
+// linkError is the error of a failed read or write, or of a frame that ends the operation.
 type linkError struct {
 	rank int
 	err  error
-	said *frame
+	said *frame // the frame that ended the operation
 }
 
 func (e *linkError) Error() string { return fmt.Sprintf("rank %d: %v", e.rank, e.err) }
@@ -88,7 +88,7 @@ func (e *linkError) Unwrap() error { return e.err }
 // fail wraps an error of the link.
 func (l *link) fail(err error) error { return &linkError{rank: l.rank, err: err} }
 
-// send writes a frame. The goroutine that it starts for a large one is done when flush returns.
+// send writes a frame. A goroutine writes a large one; it has ended when flush returns.
 func (l *link) send(f frame, payload []byte) error {
 	head := l.out[:0]
 	head = binary.BigEndian.AppendUint32(head, uint32(f.kind))
@@ -211,4 +211,4 @@ func (l *link) control() *frame {
 }
 
 // until sets the deadline of all reads and writes.
-func (l *link) until(t time.Time) { _ = l.conn.SetDeadline(t) } // fails on closed connections, as reads and writes do
+func (l *link) until(t time.Time) { _ = l.conn.SetDeadline(t) } // a closed connection fails later

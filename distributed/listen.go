@@ -26,8 +26,8 @@ func network(address string) (kind, at string, err error) {
 	return "tcp", address, nil
 }
 
-// listen listens at rank 0's address only. A host name may lead here in ways that this machine does not see: a
-// Service of Kubernetes, or the 127.0.1.1 that Debian gives a machine's own name. In that case listen listens at all
+// listen listens at rank 0's address only. A host name may reach this machine although none of its addresses belongs to
+// it: a Service of Kubernetes, or the 127.0.1.1 that Debian gives a machine's own name. Then it listens at all
 // addresses.
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	kind, at, err := network(address)
@@ -56,14 +56,14 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return lc.Listen(ctx, kind, ":"+port)
 }
 
-// listenBehind listens for the ranks after this one, on the network by which this rank has reached rank 0.
+// listenBehind listens for the ranks after this one, on the network on which this rank has reached rank 0.
 func listenBehind(ctx context.Context, p Place, toZero net.Conn) (net.Listener, error) {
 	var lc net.ListenConfig
 	switch own := toZero.LocalAddr().(type) {
 	case *net.TCPAddr:
 		host, _, _ := net.SplitHostPort(p.Address)
 		if own.IP.IsLoopback() && host != "localhost" && !net.ParseIP(host).IsLoopback() {
-			return lc.Listen(ctx, "tcp", ":0") // this is rank 0's machine, and its name is another address elsewhere
+			return lc.Listen(ctx, "tcp", ":0") // rank 0's machine, whose name has another address on other machines
 		}
 		return lc.Listen(ctx, "tcp", net.JoinHostPort(own.IP.String(), "0"))
 	default:

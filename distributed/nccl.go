@@ -32,7 +32,7 @@ func (g *gpus) close() {
 	}
 }
 
-// takesNCCL reports whether tensors on CUDA devices are added up by NCCL.
+// takesNCCL reports whether NCCL adds up tensors on CUDA devices.
 func (g *Group) takesNCCL() bool {
 	if g.cfg.Backend == "auto" {
 		return tensor.HasNCCL() && tensor.CUDADevices() >= g.place.LocalSize
@@ -40,7 +40,7 @@ func (g *Group) takesNCCL() bool {
 	return g.cfg.Backend == "nccl"
 }
 
-// onGPU makes an operation of NCCL. The first one on a device connects the GPUs, for which the ranks exchange keys.
+// onGPU performs an operation of NCCL. The first one on a device connects the GPUs: the ranks exchange keys for that.
 func (g *Group) onGPU(device tensor.Device, operation func() error) error {
 	begin := time.Now()
 	defer func() { g.spent += time.Since(begin) }()
@@ -61,10 +61,10 @@ func (g *Group) onGPU(device tensor.Device, operation func() error) error {
 }
 
 // failGPU returns the error of a failed operation of NCCL. NCCL does not know why another rank has ended, so failGPU
-// asks the other ranks.
+// reads the reports of the other ranks.
 func (g *Group) failGPU(op error) error {
 	for r := range g.others() {
-		g.links[r].until(time.Now().Add(inquest))
+		g.links[r].until(time.Now().Add(reportTime))
 		if f := g.links[r].control(); f != nil && f.kind == kindLeft {
 			op = &PeerError{Ranks: []int{r}, Reason: f.text, Err: op}
 			break
@@ -75,14 +75,14 @@ func (g *Group) failGPU(op error) error {
 	return op
 }
 
-// keys are what a rank sends to the others while NCCL connects them.
+// keys is a message to the other ranks while NCCL connects them.
 type keys struct {
 	Values map[string][]byte
 	Done   bool   // its operation has returned
 	Error  string // of its operation
 }
 
-// passKeys distributes the keys that NCCL sets on each rank, until the operation has returned on all ranks.
+// passKeys distributes the keys that NCCL sets on each rank until the operation has returned on all ranks.
 func (g *Group) passKeys(own <-chan error) error {
 	for k := (keys{}); ; time.Sleep(2 * time.Millisecond) {
 		k.Values = map[string][]byte{}

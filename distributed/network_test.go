@@ -32,7 +32,8 @@ func addUp(rank string) int {
 	cfg := DefaultConfig()
 	cfg.Timeout, cfg.JoinTimeout = 2*time.Second, 20*time.Second
 	r, _ := strconv.Atoi(rank)
-	g, err := Join(context.Background(), Place{Rank: r, Size: 2, LocalSize: 1, Address: "10.79.0.1:29517", Run: "network"}, cfg)
+	g, err := Join(context.Background(), Place{Rank: r, Size: 2, LocalSize: 1, Address: "10.79.0.1:29517", Run: "network"},
+		cfg)
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -84,14 +85,13 @@ func machines(t *testing.T) (in func(machine int, argv ...string) *exec.Cmd) {
 		}
 	}
 	var errs []error
-	errs = append(errs, run("-n", name(0), "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", name(1)))
+	errs = append(errs, run("-n", name(0), "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns",
+		name(1)))
 	for i := range 2 {
 		errs = append(errs, run("-n", name(i), "addr", "add", fmt.Sprintf("10.79.0.%d/24", i+1), "dev", "cable"),
 			run("-n", name(i), "link", "set", "cable", "up"), run("-n", name(i), "link", "set", "lo", "up"))
 	}
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errs...))
 	return func(machine int, argv ...string) *exec.Cmd {
 		return exec.Command(ip, append([]string{"netns", "exec", name(machine)}, argv...)...)
 	}
@@ -115,12 +115,8 @@ func TestNetwork(t *testing.T) {
 		c := in(r, os.Args[0])
 		c.Env = append(os.Environ(), rankVariable+"="+strconv.Itoa(r))
 		out, err := c.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, c.Start())
 		commands[r] = c
 		go func() {
 			for scan := bufio.NewScanner(out); scan.Scan(); {
@@ -151,11 +147,12 @@ func TestNetwork(t *testing.T) {
 		if err := c.Wait(); err != nil {
 			t.Errorf("rank %d: %v, behind %q", r, err, last[r])
 		}
-		if want := fmt.Sprintf("rank %d has died, or cannot be reached", 1-r); !strings.HasPrefix(last[r], "ended:") || !strings.Contains(last[r], want) {
+		if want := fmt.Sprintf("rank %d has died, or cannot be reached", 1-r); !strings.HasPrefix(last[r], "ended:") ||
+			!strings.Contains(last[r], want) {
 			t.Errorf("rank %d ends with %q; want an error that says %q", r, last[r], want)
 		}
 	}
 	if took := time.Since(cut); took > time.Minute {
-		t.Errorf("the ranks ended %v after the cable was cut; want no hang beyond the timeout of 2 s and the inquest", took)
+		t.Errorf("the ranks ended %v after the cable was cut; want no hang beyond the timeout of 2 s and the reports", took)
 	}
 }

@@ -142,7 +142,7 @@ func addElements[T float32 | float64 | int32 | int64](to, from []byte) {
 	}
 }
 
-// GatherBytes returns the bytes of every rank, by rank. They may be of different lengths.
+// GatherBytes returns the bytes of every rank, by rank. Their lengths may differ.
 func (g *Group) GatherBytes(b []byte) ([][]byte, error) {
 	if !g.Several() {
 		return [][]byte{b}, nil

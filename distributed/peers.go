@@ -10,18 +10,17 @@ import (
 	"time"
 )
 
-// A rank that ends sends the others the reason. A rank that gets no answer from another one sends the others its
-// number. All ranks therefore blame the rank that has died or hangs, and not each other.
+// A rank that ends sends the reason to the others. A rank that gets no answer from another rank sends that rank's
+// number to the others. All ranks therefore name the rank that has died or hangs, and not each other.
 
-// inquest is how long a rank waits for the others to report why an operation has failed.
-const inquest = 3 * time.Second
+// reportTime is the time that a rank waits for the others to report why an operation has failed.
+const reportTime = 3 * time.Second
 
-// PeerError is the error of an operation that other ranks did not take part in.
+// PeerError is the error of an operation in which other ranks did not take part.
 type PeerError struct {
 	// Ranks are those ranks.
 	Ranks []int
-	// Reason is the reason that the first of them has sent. It is empty if that rank has died, hangs or cannot be
-	// reached.
+	// Reason is the reason that the first of them has sent. It is empty if that rank has died, hangs or is unreachable.
 	Reason string
 	// Err is the error of the connection.
 	Err error
@@ -41,7 +40,7 @@ func (e *PeerError) Error() string {
 // Unwrap returns Err.
 func (e *PeerError) Unwrap() error { return e.Err }
 
-// have is "rank 1 has" or "ranks 1 and 2 have", and are "rank 1 is" or "ranks 1 and 2 are".
+// have returns "rank 1 has" or "ranks 1 and 2 have". are returns "rank 1 is" or "ranks 1 and 2 are".
 func have(ranks []int) string { return numbered(ranks, "has", "have") }
 func are(ranks []int) string  { return numbered(ranks, "is", "are") }
 
@@ -56,7 +55,7 @@ func numbered(ranks []int, one, several string) string {
 	return fmt.Sprintf("ranks %s and %s %s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1], several)
 }
 
-// fail makes the error of an operation that has failed, and of all later ones.
+// fail returns the error of a failed operation, and sets it for all later ones.
 func (g *Group) fail(op error) error {
 	var broken *linkError
 	if !errors.As(op, &broken) { // the ranks do not make the same operations
@@ -71,32 +70,32 @@ func (g *Group) fail(op error) error {
 			broken.err = errors.New("it did not answer in time")
 		}
 	}
-	g.until(time.Now().Add(inquest))
+	g.until(time.Now().Add(reportTime))
 	g.sendControl(frame{kind: kindWaiting, rank: broken.rank, op: g.op},
 		fmt.Sprintf("it waited for rank %d in vain: %v", broken.rank, broken.err))
-	g.until(time.Now().Add(inquest))
-	g.lost = g.blame(broken)
+	g.until(time.Now().Add(reportTime))
+	g.lost = g.findFailed(broken)
 	g.closeLinks()
 	return g.lost
 }
 
-// sendControl sends a frame that belongs to no operation to all other ranks.
+// sendControl sends a frame outside of operations to all other ranks.
 func (g *Group) sendControl(f frame, text string) {
 	var sent sync.WaitGroup
 	for r := range g.others() {
 		l := g.links[r]
 		sent.Go(func() {
 			if l.flush() == nil && !l.torn {
-				_ = l.send(f, []byte(text[:min(len(text), small)])) // the others notice either way
+				_ = l.send(f, []byte(text[:min(len(text), small)])) // after a failure the others notice the closed connection
 			}
 		})
 	}
 	sent.Wait()
 }
 
-// blame finds out which rank did not take part in an operation: the rank that broken names, or the rank for which that
-// one waits itself.
-func (g *Group) blame(broken *linkError) *PeerError {
+// findFailed finds the rank that did not take part in an operation: the rank of the broken link, or the rank for which
+// that one waits.
+func (g *Group) findFailed(broken *linkError) *PeerError {
 	e := &PeerError{Err: broken.err}
 	at, said := broken.rank, broken.said
 	for range g.Size() {
@@ -119,18 +118,18 @@ func (g *Group) blame(broken *linkError) *PeerError {
 	return e
 }
 
-// Leave ends this rank's part, and tells the others why: their operations fail with a [PeerError] that has the reason.
-// A group of one, and one that has failed already, is left as it is; call Close in any case.
+// Leave ends this rank's part and sends the reason to the others. Their operations fail with a [PeerError] that has the
+// reason. Leave does nothing in a group of one, or after an error. Call Close in any case.
 func (g *Group) Leave(cause error) {
 	if !g.Several() || g.lost != nil {
 		return
 	}
 	g.lost = fmt.Errorf("distributed: this rank has left the others: %w", cause)
-	g.until(time.Now().Add(inquest))
+	g.until(time.Now().Add(reportTime))
 	g.sendControl(frame{kind: kindLeft, op: g.op}, reason(cause))
 }
 
-// reason is what the others are told of an error.
+// reason returns the text of an error for the other ranks.
 func reason(cause error) string {
 	var peer *PeerError
 	if errors.As(cause, &peer) && peer.Reason != "" {
@@ -139,7 +138,7 @@ func reason(cause error) string {
 	return cause.Error()
 }
 
-// Close ends this rank's part. It may be called twice, and on nil.
+// Close ends this rank's part. It may be called twice, and on a nil group.
 func (g *Group) Close() error {
 	if g == nil {
 		return nil
@@ -167,7 +166,7 @@ func (g *Group) others() func(yield func(int) bool) {
 func (g *Group) closeLinks() {
 	for _, l := range g.links {
 		if l != nil {
-			_ = l.conn.Close() // everything is sent, or lost
+			_ = l.conn.Close() // all frames are sent, or lost
 		}
 	}
 }

@@ -7,56 +7,55 @@ import (
 	"strings"
 )
 
-// Place says which rank of how many this process is, and where the ranks meet. [Detect] reads it from the environment
-// that a launcher gives its processes; [Join] makes a group of it.
+// Place is the rank of this process among all ranks, and the address at which they meet. [Detect] reads it from the
+// environment that a launcher sets. [Join] connects the ranks.
 type Place struct {
-	// Rank is this process' number among all, from 0 and below Size.
+	// Rank is the number of this process, from 0 to Size − 1.
 	Rank, Size int
-	// LocalRank is its number among the LocalSize ranks on this machine, which decides for instance which GPU it takes.
+	// LocalRank is its number among the LocalSize ranks on this machine. It selects the GPU.
 	LocalRank, LocalSize int
-	// Address is the "host:port" at which the ranks meet, at rank 0's machine. For ranks of one machine it may be the
-	// path of a unix socket.
+	// Address is the "host:port" on rank 0's machine at which the ranks meet. For ranks of one machine it may be the path
+	// of a unix socket.
 	Address string
-	// Run tells runs that meet at one address from each other: the run's id, "/", and Attempt. Ranks of another Run are
-	// refused.
+	// Run identifies the run: its id, "/", and Attempt. Ranks of another Run are refused.
 	Run string
-	// Attempt is how often all ranks have been started again: torchrun's restarts, Slurm's requeues.
+	// Attempt is the number of restarts of all ranks: torchrun's restarts, Slurm's requeues.
 	Attempt int
-	// Launcher says for people who started the ranks, for instance "torchrun".
+	// Launcher is the name of the program that started the ranks, for example "torchrun".
 	Launcher string
 }
 
-// ID is Run without the attempt: it names the same run after a restart of its ranks.
+// ID returns Run without the attempt. It is the same after a restart of the ranks.
 func (p Place) ID() string { return strings.TrimSuffix(p.Run, "/"+strconv.Itoa(p.Attempt)) }
 
-// String names the rank for people: "rank 1 of 4".
+// String returns text such as "rank 1 of 4".
 func (p Place) String() string { return fmt.Sprintf("rank %d of %d", p.Rank, p.Size) }
 
-// The environment by which programs tell a rank its place, beside torch's RANK, WORLD_SIZE, LOCAL_RANK,
-// LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
+// The environment variables of a rank's place, in addition to torch's RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
+// MASTER_ADDR and MASTER_PORT.
 const (
 	// EnvRun is the id of a run, the same in all its ranks and attempts.
 	EnvRun = "GORL_RUN_ID"
 	// EnvAttempt is Place.Attempt, and EnvLauncher Place.Launcher.
 	EnvAttempt  = "GORL_ATTEMPT"
 	EnvLauncher = "GORL_LAUNCHER"
-	// EnvSocket is the path of the unix socket at which the ranks of one machine meet, instead of at MASTER_ADDR and
+	// EnvSocket is the path of the unix socket at which the ranks of one machine meet. It replaces MASTER_ADDR and
 	// MASTER_PORT.
 	EnvSocket = "GORL_SOCKET"
-	// EnvDistributed chooses the variables that [Detect] reads: none where it is "off", so that the process trains alone;
-	// those of Kubeflow's Trainer and of Indexed Jobs where it is "kubernetes", which other programs in pods have, too.
+	// EnvDistributed selects the variables that [Detect] reads. With "off" it reads none, and the process trains alone.
+	// With "kubernetes" it reads those of Kubeflow's Trainer and of Indexed Jobs, which other programs in pods have too.
 	EnvDistributed = "GORL_DISTRIBUTED"
 )
 
-// Environ returns environ, as of os.Environ, with the variables from which [Detect] reads this place, and without those
-// of torchrun and of an outer launcher that would say something else.
+// Environ returns environ with the variables from which [Detect] reads this place, and without those of torchrun and of
+// an outer launcher that would contradict it.
 func (p Place) Environ(environ []string) ([]string, error) {
 	kind, at, err := network(p.Address)
 	if err != nil {
 		return nil, err
 	}
 	socket := ""
-	if kind == "unix" { // the port is for programs that do not use the socket
+	if kind == "unix" { // programs that do not use the socket take the port
 		socket, at = at, net.JoinHostPort("127.0.0.1", strconv.Itoa(derivedPort(p.Address)))
 	}
 	host, port, _ := net.SplitHostPort(at)

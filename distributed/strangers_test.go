@@ -198,9 +198,7 @@ func TestLocalListensNowhere(t *testing.T) {
 // Every wait ends at JoinTimeout, or when the context ends, and the error says for what the rank has waited.
 func TestJoinEnds(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = silent.Close() })
 	for name, x := range map[string]struct {
 		rank, size int
@@ -283,6 +281,13 @@ func TestDifferentOperations(t *testing.T) {
 	for name, different := range map[string]func(g *Group, s *tensor.Scope) error{
 		"sizes":       func(g *Group, s *tensor.Scope) error { g.Sum(s, s.Ones(int64(10+g.Rank()))); return s.Err() },
 		"large sizes": func(g *Group, s *tensor.Scope) error { g.Sum(s, s.Ones(int64(100_000+g.Rank()))); return s.Err() },
+		"a missed operation": func(g *Group, s *tensor.Scope) error {
+			if g.Rank() > 0 {
+				g.op++
+			}
+			g.Sum(s, s.Ones(10))
+			return s.Err()
+		},
 		"operations": func(g *Group, s *tensor.Scope) error {
 			if g.Rank() > 0 {
 				_, err := g.GatherBytes(nil)
@@ -314,10 +319,11 @@ func TestRequireEqual(t *testing.T) {
 			return err
 		}
 		if g.Rank() == 2 {
-			values["agent"] = map[string]any{"rollouts": 8, "nested": map[string]any{"rate": 0.5}, "new": strings.Repeat("x", 300)}
+			values["agent"] = map[string]any{"rollouts": 17, "nested": map[string]any{"rate": 0.5},
+				"new": strings.Repeat("x", 300)}
 		}
 		err := g.RequireEqual(values)
-		want := regexp.MustCompile(`"agent.new" is missing on rank 0 and x{100}... on rank 2, "agent.rollouts" is 16 on rank 0 and 8 on rank 2; `)
+		want := regexp.MustCompile(`"agent.new" is missing on rank 0 and x{100}... on rank 2, "agent.rollouts" is 16 on rank 0 and 17 on rank 2; `)
 		if err == nil || !want.MatchString(err.Error()) {
 			return fmt.Errorf("the error is %w", err)
 		}

@@ -41,7 +41,8 @@ func TestAgrees(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := p.Spaces(); !got.Observation.Equal(c.Spaces.Observation) || !got.Action.Equal(c.Spaces.Action) {
-				t.Errorf("spaces %v and %v, the agent's are %v and %v", got.Observation, got.Action, c.Spaces.Observation, c.Spaces.Action)
+				t.Errorf("spaces %v and %v, the agent's are %v and %v", got.Observation, got.Action, c.Spaces.Observation,
+					c.Spaces.Action)
 			}
 			played := c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 7)), observations/actors.Rows, nil)
 			got, err := played.Replay(p)
@@ -99,7 +100,8 @@ func difference(t *testing.T, p *infer.Policy, rows, got, want []float32) float6
 // A Gaussian's deviation and a categorical policy's probabilities are the agent's.
 func TestSamplesLikeTheAgent(t *testing.T) {
 	for _, c := range actors.Cases() {
-		if !slices.Contains([]string{"categorical", "multi_categorical", "clip_actions", "fixed_log_std", "state_dependent_log_std"}, c.Name) {
+		if !slices.Contains([]string{"categorical", "multi_categorical", "clip_actions", "fixed_log_std",
+			"state_dependent_log_std"}, c.Name) {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
@@ -179,7 +181,8 @@ func TestUndescribed(t *testing.T) {
 		wrap func(p *models.Stochastic) models.Policy
 		want string
 	}{
-		"silent": {func(p *models.Stochastic) models.Policy { return &models.Stochastic{Net: silent{p.Net}, Dist: p.Dist} }, "the network infer_test.silent does not say"},
+		"silent": {func(p *models.Stochastic) models.Policy { return &models.Stochastic{Net: silent{p.Net}, Dist: p.Dist} },
+			"the network infer_test.silent does not say"},
 		"liar": {func(p *models.Stochastic) models.Policy {
 			return &models.Stochastic{Net: liar{p.Net.(*models.Net)}, Dist: p.Dist}
 		}, "does not compute what it says of itself"},
@@ -258,37 +261,6 @@ func (d doubled) Describe() (description.Network, error) {
 	two := n.Add(description.Step{Op: description.Number, Number: 2})
 	n.Add(description.Step{Op: description.Mul, Inputs: []int{last, two}})
 	return n, err
-}
-
-// The checkpoint of an earlier gorl needs a description by hand.
-func TestEarlierCheckpoint(t *testing.T) {
-	c := actors.Named(t, "tanh/ppo")
-	agent := c.New(t, 1)
-	snap, err := agent.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	said, err := infer.FromSnapshot(snap)
-	if err != nil {
-		t.Fatal(err)
-	}
-	delete(snap.Values, "policy")
-	if _, err := infer.FromSnapshot(snap); !errors.Is(err, infer.ErrUndescribed) || !strings.Contains(err.Error(), "save it again") {
-		t.Errorf("%v, want an ErrUndescribed that says what to do", err)
-	}
-	given, err := infer.New(description.Policy{
-		Observation: c.Spaces.Observation, Action: c.Spaces.Action,
-		Network:      description.MLP("policy/", 7, []int{70, 33}, 3, strings.Split(c.Name, "/")[0]),
-		Distribution: description.Distribution{Kind: description.Gaussian, LogStd: "policy/log_std_parameter"},
-	}, snap)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, a, b := make([]float32, 7), make([]float32, 3), make([]float32, 3)
-	c.Observations(rand.New(rand.NewPCG(1, 1)), x)
-	if err := errors.Join(said.Act(x, a), given.Act(x, b)); err != nil || !slices.Equal(a, b) {
-		t.Errorf("%v as described by hand, %v by the checkpoint, %v", b, a, err)
-	}
 }
 
 // The agents of a group are policies one by one.

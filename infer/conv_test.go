@@ -44,13 +44,20 @@ func TestConvolutions(t *testing.T) {
 		name string
 		step description.Step
 	}{
-		{"plain", description.Step{Outputs: 3, Shape: []int{2, 5, 6}, Kernel: []int{3, 2}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Groups: 1}},
-		{"stride", description.Step{Outputs: 2, Shape: []int{1, 9, 8}, Kernel: []int{2, 3}, Stride: []int{3, 2}, Dilation: []int{1, 1}, Groups: 1}},
-		{"padding", description.Step{Outputs: 2, Shape: []int{2, 3, 4}, Kernel: []int{3, 3}, Stride: []int{1, 2}, Padding: []int{2, 0, 1, 3}, Dilation: []int{1, 1}, Groups: 1}},
-		{"dilation", description.Step{Outputs: 1, Shape: []int{1, 7, 9}, Kernel: []int{2, 3}, Stride: []int{1, 1}, Padding: []int{1, 2, 0, 1}, Dilation: []int{3, 2}, Groups: 1}},
-		{"groups", description.Step{Outputs: 6, Shape: []int{4, 4, 4}, Kernel: []int{2, 2}, Stride: []int{2, 1}, Padding: []int{0, 1, 0, 1}, Dilation: []int{1, 2}, Groups: 2}},
-		{"depth", description.Step{Outputs: 3, Shape: []int{3, 4, 4}, Kernel: []int{1, 1}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Groups: 3}},
-		{"parts", description.Step{Outputs: 2, Shape: []int{96, 13, 11}, Kernel: []int{5, 4}, Stride: []int{1, 1}, Padding: []int{1, 1, 1, 1}, Dilation: []int{1, 1}, Groups: 1}},
+		{"plain", description.Step{Outputs: 3, Shape: []int{2, 5, 6}, Kernel: []int{3, 2}, Stride: []int{1, 1},
+			Dilation: []int{1, 1}, Groups: 1}},
+		{"stride", description.Step{Outputs: 2, Shape: []int{1, 9, 8}, Kernel: []int{2, 3}, Stride: []int{3, 2},
+			Dilation: []int{1, 1}, Groups: 1}},
+		{"padding", description.Step{Outputs: 2, Shape: []int{2, 3, 4}, Kernel: []int{3, 3}, Stride: []int{1, 2},
+			Padding: []int{2, 0, 1, 3}, Dilation: []int{1, 1}, Groups: 1}},
+		{"dilation", description.Step{Outputs: 1, Shape: []int{1, 7, 9}, Kernel: []int{2, 3}, Stride: []int{1, 1},
+			Padding: []int{1, 2, 0, 1}, Dilation: []int{3, 2}, Groups: 1}},
+		{"groups", description.Step{Outputs: 6, Shape: []int{4, 4, 4}, Kernel: []int{2, 2}, Stride: []int{2, 1},
+			Padding: []int{0, 1, 0, 1}, Dilation: []int{1, 2}, Groups: 2}},
+		{"depth", description.Step{Outputs: 3, Shape: []int{3, 4, 4}, Kernel: []int{1, 1}, Stride: []int{1, 1},
+			Dilation: []int{1, 1}, Groups: 3}},
+		{"parts", description.Step{Outputs: 2, Shape: []int{96, 13, 11}, Kernel: []int{5, 4}, Stride: []int{1, 1},
+			Padding: []int{1, 1, 1, 1}, Dilation: []int{1, 1}, Groups: 1}},
 	} {
 		name, s := c.name, c.step
 		s.Op, s.Weight, s.Bias = description.Conv2d, "w", "b"
@@ -61,7 +68,8 @@ func TestConvolutions(t *testing.T) {
 		out := shape[0] * shape[1] * shape[2]
 		weight, bias := randomRow(rng, kernel[0]*kernel[1]*kernel[2]*kernel[3]), randomRow(rng, s.Outputs)
 		snap := checkpoint.NewSnapshot()
-		snap.Arrays["w"] = checkpoint.ArrayFloat32([]int64{int64(kernel[0]), int64(kernel[1]), int64(kernel[2]), int64(kernel[3])}, weight)
+		snap.Arrays["w"] = checkpoint.ArrayFloat32([]int64{int64(kernel[0]), int64(kernel[1]), int64(kernel[2]),
+			int64(kernel[3])}, weight)
 		snap.Arrays["b"] = checkpoint.ArrayFloat32([]int64{int64(s.Outputs)}, bias)
 		p, err := New(description.Policy{Observation: spaces.Unbounded(in), Action: spaces.Unbounded(out),
 			Network:      description.Network{Inputs: in, Steps: []description.Step{s}},

@@ -21,8 +21,9 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/actors"
 )
 
-// TestAgreesElsewhere builds a program without cgo, runs it on every kind of policy and compares its actions with the agents':
-// on this machine, for ARM boards (where QEMU's user mode is installed, or here is one) and for web pages (where Node.js is).
+// TestAgreesElsewhere builds a program without cgo, runs it on every kind of policy and compares its actions with the
+// agents': on this machine, for ARM boards (where QEMU's user mode is installed, or here is one) and for web pages
+// (where Node.js is).
 func TestAgreesElsewhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds for other machines")
@@ -47,7 +48,8 @@ func TestAgreesElsewhere(t *testing.T) {
 	}{
 		{"here", runtime.GOOS, runtime.GOARCH, nil},
 		{"arm64", "linux", "arm64", arm},
-		{"wasm", "js", "wasm", []string{"node", "--stack-size=8192", filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "wasm_exec_node.js")}},
+		{"wasm", "js", "wasm", []string{"node", "--stack-size=8192", filepath.Join(strings.TrimSpace(string(root)), "lib",
+			"wasm", "wasm_exec_node.js")}},
 	} {
 		t.Run(on.name, func(t *testing.T) {
 			if len(on.runner) > 0 {
@@ -85,7 +87,8 @@ func TestAgreesElsewhere(t *testing.T) {
 					t.Errorf("%s: the greatest difference is %g", filepath.Base(c.path), d)
 				}
 			}
-			t.Logf("%d policies, %d observations each: they differ from the agents by at most %.2g", len(tried), observations, worst)
+			t.Logf("%d policies, %d observations each: they differ from the agents by at most %.2g", len(tried), observations,
+				worst)
 		})
 	}
 }
@@ -121,7 +124,8 @@ func writeAgents(t *testing.T, dir string) (all []tried) {
 		if seen, err = binary.Append(seen, binary.LittleEndian, one.rows); err != nil {
 			t.Fatal(err)
 		}
-		for suffix, content := range map[string][]byte{".safetensors": data.Bytes(), ".observations": seen, ".ended": played.Ended} {
+		for suffix, content := range map[string][]byte{".safetensors": data.Bytes(), ".observations": seen,
+			".ended": played.Ended} {
 			if err := os.WriteFile(one.path+suffix, content, 0o600); err != nil {
 				t.Fatal(err)
 			}

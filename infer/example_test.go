@@ -12,7 +12,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// lever is a checkpoint as an agent's Snapshot returns it: here the action is twice the first observation less the second.
+// lever is a checkpoint as an agent's Snapshot returns it: here the action is twice the first observation less the
+// second.
 func lever(action spaces.Space, distribution description.Distribution) *checkpoint.Snapshot {
 	d := description.Policy{
 		Observation: spaces.Unbounded(2), Action: action,
@@ -29,7 +30,8 @@ func lever(action spaces.Space, distribution description.Distribution) *checkpoi
 	return snap
 }
 
-var gaussian = description.Distribution{Kind: description.Gaussian, LogStd: "policy/log_std_parameter", ClipActions: true, ClipLogStd: true, MinLogStd: -20, MaxLogStd: 2}
+var gaussian = description.Distribution{Kind: description.Gaussian, LogStd: "policy/log_std_parameter",
+	ClipActions: true, ClipLogStd: true, MinLogStd: -20, MaxLogStd: 2}
 
 func ExampleFromSnapshot() {
 	policy, err := infer.FromSnapshot(lever(spaces.NewBox(-3, 3, 1), gaussian))
@@ -78,7 +80,8 @@ func ExamplePolicy_WriteFile() {
 }
 
 func ExamplePolicy_Probabilities() {
-	policy, err := infer.FromSnapshot(lever(spaces.NewDiscrete(2), description.Distribution{Kind: description.Categorical}))
+	policy, err := infer.FromSnapshot(lever(spaces.NewDiscrete(2),
+		description.Distribution{Kind: description.Categorical}))
 	if err != nil {
 		fmt.Println(err)
 		return

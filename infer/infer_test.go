@@ -20,7 +20,8 @@ import (
 )
 
 // perceptron makes a policy with random weights, and its snapshot.
-func perceptron(sp spaces.Set, hidden []int, activation string, kind string) (description.Policy, *checkpoint.Snapshot) {
+func perceptron(sp spaces.Set, hidden []int, activation string, kind string) (description.Policy,
+	*checkpoint.Snapshot) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	d := description.Policy{
 		Observation: sp.Observation, Action: sp.Action, Distribution: description.Distribution{Kind: kind},
@@ -81,7 +82,8 @@ func TestByHand(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(1), Action: spaces.Unbounded(1)}
 	d, snap := perceptron(sp, []int{1}, "elu", description.Deterministic)
 	d.Normalizer.Epsilon = 0
-	for name, x := range map[string]float32{"policy/net.0.weight": -2, "policy/net.0.bias": 0.5, "policy/net.2.weight": 4, "policy/net.2.bias": 1} {
+	for name, x := range map[string]float32{"policy/net.0.weight": -2, "policy/net.0.bias": 0.5, "policy/net.2.weight": 4,
+		"policy/net.2.bias": 1} {
 		snap.Arrays[name] = checkpoint.ArrayFloat32(snap.Arrays[name].Shape, []float32{x})
 	}
 	snap.Arrays["scaler/mean"] = checkpoint.ArrayFloat64([]int64{1}, []float64{1})
@@ -124,12 +126,15 @@ func TestBatchIsActs(t *testing.T) {
 }
 
 func TestAllocatesNothing(t *testing.T) {
-	for _, p := range []*Policy{made(t, vector, []int{32}, description.Gaussian), made(t, choices, []int{32}, description.Categorical)} {
+	for _, p := range []*Policy{made(t, vector, []int{32}, description.Gaussian), made(t, choices, []int{32},
+		description.Categorical)} {
 		rng := rand.New(rand.NewPCG(1, 1))
 		x := randomRow(rng, 40*5)
-		actions, action, outputs := make([]float32, 40*p.Spaces().Action.Width()), make([]float32, p.Spaces().Action.Width()), make([]float32, p.Spaces().Action.Outputs())
+		actions, action, outputs := make([]float32, 40*p.Spaces().Action.Width()), make([]float32,
+			p.Spaces().Action.Width()), make([]float32, p.Spaces().Action.Outputs())
 		n := testing.AllocsPerRun(20, func() {
-			err := errors.Join(p.Act(x[:5], action), p.ActBatch(x, actions), p.Sample(x[:5], action, rng), p.Outputs(x[:5], outputs))
+			err := errors.Join(p.Act(x[:5], action), p.ActBatch(x, actions), p.Sample(x[:5], action, rng), p.Outputs(x[:5],
+				outputs))
 			if p.LogStd() == nil {
 				err = errors.Join(err, p.Probabilities(x[:5], outputs))
 			}
@@ -187,7 +192,10 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("NaN observed: %v", err)
 	}
 	for name, spoil := range map[string]func(d *description.Policy, s *checkpoint.Snapshot){
-		`no array "policy/net.0.weight"`: func(_ *description.Policy, s *checkpoint.Snapshot) { delete(s.Arrays, "policy/net.0.weight") },
+		`no array "policy/net.0.weight"`: func(_ *description.Policy, s *checkpoint.Snapshot) {
+			delete(s.Arrays,
+				"policy/net.0.weight")
+		},
 		"shape": func(_ *description.Policy, s *checkpoint.Snapshot) {
 			s.Arrays["policy/net.0.bias"] = s.Arrays["policy/net.2.bias"]
 		},
@@ -225,9 +233,11 @@ func TestNotFiniteObservations(t *testing.T) {
 	for name, steps := range map[string][]description.Step{
 		"one-hot":   {{Op: description.OneHot, Choices: []int{2, 2}}, {Op: description.Columns, From: 0, To: 1}},
 		"saturated": {{Op: description.Columns, From: 0, To: 1}, {Op: description.Activate, Activation: "tanh"}},
-		"not read":  {{Op: description.Columns, From: 0, To: 1}, {Op: description.Mul, Inputs: []int{1, 1}}, {Op: description.Number}},
+		"not read": {{Op: description.Columns, From: 0, To: 1}, {Op: description.Mul, Inputs: []int{1, 1}},
+			{Op: description.Number}},
 	} {
-		d := description.Policy{Observation: spaces.Unbounded(2), Action: spaces.Unbounded(1), Network: description.Network{Inputs: 2, Steps: steps},
+		d := description.Policy{Observation: spaces.Unbounded(2), Action: spaces.Unbounded(1),
+			Network:      description.Network{Inputs: 2, Steps: steps},
 			Distribution: description.Distribution{Kind: description.Deterministic}}
 		p, err := New(d, checkpoint.NewSnapshot())
 		if err != nil {
@@ -248,8 +258,10 @@ func TestNotFiniteObservations(t *testing.T) {
 // A few words in a file do not make a policy that takes gigabytes to act: rows that are wide pass one by one.
 func TestWideRows(t *testing.T) {
 	const wide = 1 << 23
-	d := description.Policy{Observation: spaces.NewDiscrete(wide), Action: spaces.Unbounded(1), Distribution: description.Distribution{Kind: description.Deterministic},
-		Network: description.Network{Inputs: 1, Steps: []description.Step{{Op: description.OneHot, Choices: []int{wide}}, {Op: description.Columns, From: wide - 1, To: wide}}}}
+	d := description.Policy{Observation: spaces.NewDiscrete(wide), Action: spaces.Unbounded(1),
+		Distribution: description.Distribution{Kind: description.Deterministic},
+		Network: description.Network{Inputs: 1, Steps: []description.Step{{Op: description.OneHot, Choices: []int{wide}},
+			{Op: description.Columns, From: wide - 1, To: wide}}}}
 	p, err := New(d, checkpoint.NewSnapshot())
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +307,8 @@ func TestWriteFile(t *testing.T) {
 	if err := os.WriteFile(path, file.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(path); !errors.Is(err, checkpoint.ErrUncommitted) || !strings.Contains(err.Error(), "needs its manifest (.json) beside it") {
+	if _, err := Load(path); !errors.Is(err, checkpoint.ErrUncommitted) || !strings.Contains(err.Error(),
+		"needs its manifest (.json) beside it") {
 		t.Errorf("%v, want ErrUncommitted, and what to do", err)
 	}
 	if _, err := Decode(file.Bytes()); err != nil {
@@ -321,25 +334,32 @@ func TestOperations(t *testing.T) {
 		steps []description.Step
 		want  []float64
 	}{
-		"neg":         {[]description.Step{{Op: "neg"}}, []float64{-0.5, 2, -1}},
-		"abs":         {[]description.Step{{Op: "abs"}}, []float64{0.5, 2, 1}},
-		"exp":         {[]description.Step{{Op: "exp"}}, []float64{math.Exp(0.5), math.Exp(-2), math.E}},
-		"sin":         {[]description.Step{{Op: "sin"}}, []float64{math.Sin(0.5), math.Sin(-2), math.Sin(1)}},
-		"cos":         {[]description.Step{{Op: "cos"}}, []float64{math.Cos(0.5), math.Cos(-2), math.Cos(1)}},
-		"columns":     {[]description.Step{{Op: "columns", From: 1, To: 3}}, []float64{-2, 1}},
-		"one_hot":     {[]description.Step{{Op: "columns", From: 2, To: 3}, {Op: "one_hot", Choices: []int{3}}}, []float64{0, 1, 0}},
-		"no choice":   {[]description.Step{{Op: "one_hot", Choices: []int{1, 2, 3}}}, []float64{0, 0, 0, 0, 1, 0}},
-		"concatenate": {[]description.Step{{Op: "neg"}, {Op: "concatenate", Inputs: []int{0, 1}}}, []float64{0.5, -2, 1, -0.5, 2, -1}},
-		"sub":         {[]description.Step{{Op: "number", Number: 3}, {Op: "sub", Inputs: []int{1, 0}}}, []float64{2.5, 5, 2}},
-		"add":         {[]description.Step{{Op: "columns", From: 0, To: 1}, {Op: "add", Inputs: []int{0, 1}}}, []float64{1, -1.5, 1.5}},
-		"mul":         {[]description.Step{{Op: "mul", Inputs: []int{0, 0}}}, []float64{0.25, 4, 1}},
-		"div":         {[]description.Step{{Op: "number", Number: 2}, {Op: "div", Inputs: []int{0, 1}}}, []float64{0.25, -1, 0.5}},
-		"relu":        {[]description.Step{{Op: "activation", Activation: "relu"}}, []float64{0.5, 0, 1}},
-		"leaky_relu":  {[]description.Step{{Op: "activation", Activation: "leaky_relu"}}, []float64{0.5, -0.02, 1}},
-		"softplus":    {[]description.Step{{Op: "activation", Activation: "softplus"}}, []float64{math.Log1p(math.Exp(0.5)), math.Log1p(math.Exp(-2)), math.Log1p(math.E)}},
-		"identity":    {[]description.Step{{Op: "activation"}}, []float64{0.5, -2, 1}},
+		"neg":     {[]description.Step{{Op: "neg"}}, []float64{-0.5, 2, -1}},
+		"abs":     {[]description.Step{{Op: "abs"}}, []float64{0.5, 2, 1}},
+		"exp":     {[]description.Step{{Op: "exp"}}, []float64{math.Exp(0.5), math.Exp(-2), math.E}},
+		"sin":     {[]description.Step{{Op: "sin"}}, []float64{math.Sin(0.5), math.Sin(-2), math.Sin(1)}},
+		"cos":     {[]description.Step{{Op: "cos"}}, []float64{math.Cos(0.5), math.Cos(-2), math.Cos(1)}},
+		"columns": {[]description.Step{{Op: "columns", From: 1, To: 3}}, []float64{-2, 1}},
+		"one_hot": {[]description.Step{{Op: "columns", From: 2, To: 3}, {Op: "one_hot", Choices: []int{3}}}, []float64{0,
+			1, 0}},
+		"no choice": {[]description.Step{{Op: "one_hot", Choices: []int{1, 2, 3}}}, []float64{0, 0, 0, 0, 1, 0}},
+		"concatenate": {[]description.Step{{Op: "neg"}, {Op: "concatenate", Inputs: []int{0, 1}}}, []float64{0.5, -2, 1, -0.5,
+			2, -1}},
+		"sub": {[]description.Step{{Op: "number", Number: 3}, {Op: "sub", Inputs: []int{1, 0}}}, []float64{2.5, 5,
+			2}},
+		"add": {[]description.Step{{Op: "columns", From: 0, To: 1}, {Op: "add", Inputs: []int{0, 1}}}, []float64{1,
+			-1.5, 1.5}},
+		"mul": {[]description.Step{{Op: "mul", Inputs: []int{0, 0}}}, []float64{0.25, 4, 1}},
+		"div": {[]description.Step{{Op: "number", Number: 2}, {Op: "div", Inputs: []int{0, 1}}}, []float64{0.25, -1,
+			0.5}},
+		"relu":       {[]description.Step{{Op: "activation", Activation: "relu"}}, []float64{0.5, 0, 1}},
+		"leaky_relu": {[]description.Step{{Op: "activation", Activation: "leaky_relu"}}, []float64{0.5, -0.02, 1}},
+		"softplus": {[]description.Step{{Op: "activation", Activation: "softplus"}}, []float64{math.Log1p(math.Exp(0.5)),
+			math.Log1p(math.Exp(-2)), math.Log1p(math.E)}},
+		"identity": {[]description.Step{{Op: "activation"}}, []float64{0.5, -2, 1}},
 	} {
-		d := description.Policy{Observation: sp.Observation, Network: description.Network{Inputs: 3, Steps: test.steps}, Action: spaces.Unbounded(len(test.want)),
+		d := description.Policy{Observation: sp.Observation, Network: description.Network{Inputs: 3, Steps: test.steps},
+			Action:       spaces.Unbounded(len(test.want)),
 			Distribution: description.Distribution{Kind: description.Deterministic}}
 		p, err := New(d, checkpoint.NewSnapshot())
 		if err != nil {
@@ -378,8 +398,10 @@ func FuzzDecode(f *testing.F) {
 	_, snap := perceptron(vector, []int{4}, "elu", description.Gaussian)
 	watching := description.Policy{Observation: spaces.NewPicture(2, 2, 1), Action: spaces.Unbounded(2),
 		Distribution: description.Distribution{Kind: description.Deterministic},
-		Network: description.Network{Inputs: 4, Steps: []description.Step{{Op: description.Permute, Shape: []int{2, 2, 1}, Dims: []int{2, 0, 1}},
-			{Op: description.Conv2d, Weight: "kernel", Outputs: 2, Shape: []int{1, 2, 2}, Kernel: []int{2, 2}, Stride: []int{1, 1},
+		Network: description.Network{Inputs: 4, Steps: []description.Step{{Op: description.Permute, Shape: []int{2, 2, 1},
+			Dims: []int{2, 0, 1}},
+			{Op: description.Conv2d, Weight: "kernel", Outputs: 2, Shape: []int{1, 2, 2}, Kernel: []int{2, 2}, Stride: []int{1,
+				1},
 				Padding: make([]int, 4), Dilation: []int{1, 1}, Groups: 1}}}}
 	snap.Arrays["kernel"] = checkpoint.ArrayFloat32([]int64{2, 1, 2, 2}, make([]float32, 8))
 	for _, op := range []string{description.RNN, description.GRU, description.LSTM} {

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrUndescribed is what errors wrap where a checkpoint does not say what its policy computes: it is of an earlier
-// gorl, or of a model of one's own without the method Describe of models.Described.
+// gorl, or of a user's model without the method Describe of models.Described.
 var ErrUndescribed = description.ErrUndescribed
 
 // Load reads the policy of a checkpoint that a trainer wrote, by the path of its .safetensors file or of its manifest,
@@ -52,7 +52,8 @@ func loadBare(path string, uncommitted error) (*Policy, error) {
 		return nil, fmt.Errorf("infer: %w", uncommitted)
 	}
 	if snap.Values[layout.Alone] != true {
-		return nil, fmt.Errorf("infer: %w; a checkpoint that is copied elsewhere needs its manifest (.json) beside it, a policy that Policy.WriteFile wrote does not", uncommitted)
+		return nil, fmt.Errorf("infer: %w; a checkpoint that is copied elsewhere needs its manifest (.json) beside it, a "+
+			"policy that Policy.WriteFile wrote does not", uncommitted)
 	}
 	p, err := FromSnapshot(snap)
 	return p, at(path, err)
@@ -71,10 +72,12 @@ func Decode(data []byte) (*Policy, error) {
 func FromSnapshot(snap *checkpoint.Snapshot) (*Policy, error) {
 	v, ok := snap.Values[layout.Description]
 	if n, err := snap.Int(layout.GroupSize); !ok && err == nil {
-		return nil, fmt.Errorf("infer: the checkpoint is of a group of %d agents; use infer.Member, or infer.LoadMember, for one of them", n)
+		return nil, fmt.Errorf("infer: the checkpoint is of a group of %d agents; use infer.Member, or infer.LoadMember, "+
+			"for one of them", n)
 	}
 	if !ok {
-		return nil, fmt.Errorf("infer: %w: the checkpoint has no value \"policy\", so it is of an earlier gorl; let its agent restore it and "+
+		return nil, fmt.Errorf("infer: %w: the checkpoint has no value \"policy\", so it is of an earlier gorl; let its "+
+			"agent restore it and "+
 			"save it again with this one, or give the description to infer.New", ErrUndescribed)
 	}
 	d, err := description.Of(v)

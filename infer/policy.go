@@ -59,7 +59,7 @@ func (p *Policy) Float32s(name string) []float32 { return p.float32s[name] }
 func (p *Policy) Transforms() []Transform { return p.transforms }
 
 // Normalizer returns the mean and the standard deviation, epsilon included, that observations are standardised with,
-// and the limit of the result; nil where nothing is. They must not be changed.
+// and the limit of the result; nil if nothing is. They must not be changed.
 func (p *Policy) Normalizer() (mean, deviation []float32, clip float32) {
 	if p.scaler == nil {
 		return nil, nil, 0
@@ -353,7 +353,8 @@ func (p *program) limit(i int, x float32) float32 {
 func (p *program) finite(row []float32) error {
 	for i, x := range row {
 		if x-x != 0 {
-			return fmt.Errorf("infer: value %d of what the policy computes is %g: %w; the observation may be far from those of training", i, x, ErrNotFinite)
+			return fmt.Errorf("infer: value %d of what the policy computes is %g: %w; the observation may be far from those "+
+				"of training", i, x, ErrNotFinite)
 		}
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 )
 
 // HiddenSize is the number of values that the policy remembers from step to step: the states of its recurrent layers
-// side by side. It is 0 where there are none, and then what [Policy.Act] computes depends on the observation alone.
+// side by side. It is 0 if there are none, and then what [Policy.Act] computes depends on the observation alone.
 func (p *Policy) HiddenSize() int { return p.size }
 
 // Reset sets the states of the given environments to zero, or of all environments if none is given. Row i of

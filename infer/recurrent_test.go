@@ -33,8 +33,9 @@ func recurrent(op string, layers, frames int, sp spaces.Set, kind string) (descr
 		}
 		in = out
 	}
-	d := description.Policy{Observation: sp.Observation, Action: sp.Action, Distribution: description.Distribution{Kind: kind},
-		Network: description.Network{Inputs: sp.Observation.Width(), Steps: []description.Step{s}}}
+	d := description.Policy{Observation: sp.Observation, Action: sp.Action,
+		Distribution: description.Distribution{Kind: kind},
+		Network:      description.Network{Inputs: sp.Observation.Width(), Steps: []description.Step{s}}}
 	return d, snap
 }
 
@@ -97,7 +98,8 @@ func TestStates(t *testing.T) {
 		for k := range steps {
 			x := randomRow(rng, n*3)
 			seen = append(seen, x)
-			if err := errors.Join(p.ActBatch(x, got), one.ActHidden(x, hidden, outside)); err != nil || !slices.Equal(got, outside) {
+			if err := errors.Join(p.ActBatch(x, got), one.ActHidden(x, hidden, outside)); err != nil || !slices.Equal(got,
+				outside) {
 				t.Fatalf("%s: %v with states kept, %v with states given, %v", op, got, outside, err)
 			}
 			if k == 2 {
@@ -140,7 +142,8 @@ func TestStatesOfOtherCalls(t *testing.T) {
 	}
 	x, rng := []float32{1, -1, 0.5}, rand.New(rand.NewPCG(1, 1))
 	a, b, c, action := make([]float32, 4), make([]float32, 4), make([]float32, 4), make([]float32, 1)
-	if err := errors.Join(p.Probabilities(x, a), p.Outputs(x, b), p.Probabilities(x, b)); err != nil || !slices.Equal(a, b) {
+	if err := errors.Join(p.Probabilities(x, a), p.Outputs(x, b), p.Probabilities(x, b)); err != nil || !slices.Equal(a,
+		b) {
 		t.Errorf("probabilities %v and then %v, %v", a, b, err)
 	}
 	if err := errors.Join(p.Sample(x, action, rng), p.Probabilities(x, b)); err != nil || slices.Equal(a, b) {
@@ -192,25 +195,6 @@ func TestRecurrentAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A policy with memory that is written alone acts as before.
-func TestRecurrentWriteFile(t *testing.T) {
-	p := remembering(t, description.LSTM, 2)
-	path := t.TempDir() + "/policy.safetensors"
-	if err := p.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
-	q, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, b := make([]float32, 2), make([]float32, 2)
-	for _, k := range []float32{0, 1, 2} {
-		if err := errors.Join(p.Act([]float32{k, 1, -1}, a), q.Act([]float32{k, 1, -1}, b)); err != nil || !slices.Equal(a, b) {
-			t.Errorf("%v and %v, %v", a, b, err)
-		}
-	}
-}
-
 // What a file says of shapes is refused before memory is asked for.
 func TestDamagedRecurrent(t *testing.T) {
 	many := func(d *description.Policy, _ *checkpoint.Snapshot) {
@@ -224,10 +208,22 @@ func TestDamagedRecurrent(t *testing.T) {
 	}
 	for want, spoil := range map[string]func(d *description.Policy, s *checkpoint.Snapshot){
 		"results and states have more than": many,
-		"names of weights":                  func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Weights = []string{"a"} },
-		"no array":                          func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Weights[1] = "absent" },
-		"2 frames":                          func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Frames = 2 },
-		"shape":                             func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Op = description.LSTM },
+		"names of weights": func(d *description.Policy,
+			_ *checkpoint.Snapshot) {
+			d.Network.Steps[0].Weights = []string{"a"}
+		},
+		"no array": func(d *description.Policy,
+			_ *checkpoint.Snapshot) {
+			d.Network.Steps[0].Weights[1] = "absent"
+		},
+		"2 frames": func(d *description.Policy,
+			_ *checkpoint.Snapshot) {
+			d.Network.Steps[0].Frames = 2
+		},
+		"shape": func(d *description.Policy,
+			_ *checkpoint.Snapshot) {
+			d.Network.Steps[0].Op = description.LSTM
+		},
 	} {
 		d, snap := recurrent(description.GRU, 1, 0, three, description.Deterministic)
 		spoil(&d, snap)

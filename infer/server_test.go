@@ -1,81 +1,20 @@
 package infer
 
 import (
-	"encoding/json"
-	"flag"
-	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-var requests = flag.Int("requests", 20_000, "requests of TestServer")
-
-// TestServer serves one policy by an HTTP handler to 64 goroutines. Every answer equals that of a single goroutine.
-//
-//	go test ./infer -run TestServer -requests 1000000
-func TestServer(t *testing.T) {
-	shared := made(t, vector, []int{64, 64}, description.Gaussian)
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		observation, action := make([]float32, vector.Observation.Width()), make([]float32, vector.Action.Width())
-		err := json.NewDecoder(r.Body).Decode(&observation)
-		if err == nil {
-			err = shared.Act(observation, action)
-		}
-		if err == nil {
-			err = json.NewEncoder(w).Encode(action)
-		}
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
-	})
-	rng := rand.New(rand.NewPCG(1, 1))
-	var bodies, want [256]string
-	for i := range bodies {
-		x, a := randomRow(rng, vector.Observation.Width()), make([]float32, vector.Action.Width())
-		if err := shared.Act(x, a); err != nil {
-			t.Fatal(err)
-		}
-		bodies[i] = encoded(t, x)
-		want[i] = encoded(t, a) + "\n"
-	}
-	var sent, wrong atomic.Int64
-	each(64, func(int) {
-		for k := sent.Add(1); k <= int64(*requests); k = sent.Add(1) {
-			i := k % int64(len(bodies))
-			answer := httptest.NewRecorder()
-			handler.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/", strings.NewReader(bodies[i])))
-			if got := answer.Body.String(); got != want[i] && wrong.Add(1) == 1 {
-				t.Errorf("request %d: %d, %q; want %q", k, answer.Code, got, want[i])
-			}
-		}
-	})
-	if n := wrong.Load(); n > 0 {
-		t.Errorf("%d of %d answers are wrong", n, *requests)
-	}
-}
-
 // raced reports whether the race detector is on: the pool of scratch memory then drops some on purpose.
 func raced() bool {
 	info, ok := debug.ReadBuildInfo()
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
-
-func encoded(t *testing.T, x []float32) string {
-	t.Helper()
-	data, err := json.Marshal(x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 // each runs f on n goroutines.
@@ -167,35 +106,5 @@ func TestRefusesOverlap(t *testing.T) {
 	}
 	if err := p.Act(x, a); err != nil {
 		t.Error(err)
-	}
-}
-
-// BenchmarkServer compares one shared policy with a pool of clones, on all cores.
-func BenchmarkServer(b *testing.B) {
-	for _, hidden := range [][]int{{64, 64}, {512, 256, 128}} {
-		shared := made(b, vector, hidden, description.Gaussian)
-		clones := sync.Pool{New: func() any { return shared.Clone() }}
-		for name, act := range map[string]func(x, a []float32) error{
-			"shared": shared.Act,
-			"clones": func(x, a []float32) error {
-				p := clones.Get().(*Policy)
-				defer clones.Put(p)
-				return p.Act(x, a)
-			},
-		} {
-			b.Run(fmt.Sprint(hidden, name), func(b *testing.B) {
-				b.ReportAllocs()
-				b.SetParallelism(64)
-				b.RunParallel(func(pb *testing.PB) {
-					x, a := make([]float32, vector.Observation.Width()), make([]float32, vector.Action.Width())
-					for pb.Next() {
-						if err := act(x, a); err != nil {
-							b.Error(err)
-							return
-						}
-					}
-				})
-			})
-		}
 	}
 }

@@ -38,7 +38,8 @@ func TestBranch(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer flat.Close()
-		if len(own) != 2 || own[0].Name != BranchWeight || own[1].Name != BranchBias || !IsBranch(b) || IsBranch(of) || !Own(b) {
+		if len(own) != 2 || own[0].Name != BranchWeight || own[1].Name != BranchBias || !IsBranch(b) || IsBranch(of) ||
+			!Own(b) {
 			t.Errorf("%T: the branch has %d parameters", of, len(own))
 		}
 		s := tensor.NewScope()

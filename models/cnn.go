@@ -41,9 +41,9 @@ type CNNConfig struct {
 	Source           string
 }
 
-// DefaultCNN returns the convolutions of Mnih et al. 2015 ("Nature CNN"), for pictures of about 84 × 84: 32 kernels of 8
-// with stride 4, 64 of 4 with stride 2, 64 of 3, then a linear layer of 512, all with relu, and no hidden layers after
-// it.
+// DefaultCNN returns the convolutions of Mnih et al. 2015 ("Nature CNN"), for pictures of about 84 × 84: 32 kernels of
+// 8 with stride 4, 64 of 4 with stride 2, 64 of 3, then a linear layer of 512, all with relu, and no hidden layers
+// after it.
 func DefaultCNN() CNNConfig {
 	return CNNConfig{
 		Convolutions: []Convolution{
@@ -80,7 +80,8 @@ func NewCNN(cfg CNNConfig, seed int64) (*Net, error) {
 		spec.Output = cfg.OutputActivation + "(ACTIONS)"
 	}
 	parts := cfg.parts(&spec, "picture", strings.TrimSuffix(input, "S")+"_SPACE", input, cfg.Space)
-	net := Container{Name: "net", Input: "concatenate([" + strings.Join(parts, ", ") + "])", Activations: cfg.activations()}
+	net := Container{Name: "net", Input: "concatenate([" + strings.Join(parts, ", ") + "])",
+		Activations: cfg.activations()}
 	for _, n := range cfg.Hidden {
 		net.Layers = append(net.Layers, Layer{Out: strconv.Itoa(n)})
 	}
@@ -96,8 +97,8 @@ func (cfg CNNConfig) activations() []string {
 	return []string{cfg.Activation}
 }
 
-// parts adds the containers of a space's pictures to a spec, and returns the expressions of all its parts. space and rows
-// are the expressions of the space and of its rows.
+// parts adds the containers of a space's pictures to a spec, and returns the expressions of all its parts. space and
+// rows are the expressions of the space and of its rows.
 func (cfg CNNConfig) parts(spec *Spec, name, space, rows string, s spaces.Space) []string {
 	switch {
 	case len(s.Entries) > 0:
@@ -154,7 +155,7 @@ func identifierOf(name string) string {
 }
 
 // CNNActorCritic returns a policy and a value network as [ActorCritic] does, with networks as cfg describes them. Its
-// Space, Outputs and Source are set here: the value network reads states where there are any.
+// Space, Outputs and Source are set here: the value network reads states if there are any.
 func CNNActorCritic(sp spaces.Set, cfg CNNConfig, gaussian GaussianConfig, seed int64) (Policy, Network, error) {
 	policy := func(outputs int) (Network, error) {
 		of := cfg

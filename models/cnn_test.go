@@ -14,14 +14,16 @@ import (
 
 // small is a network for pictures of a few pixels.
 func small(space spaces.Space) CNNConfig {
-	return CNNConfig{Space: space, Outputs: 1, Convolutions: []Convolution{{Channels: 3, Kernel: 3, Padding: 1}, {Channels: 2, Kernel: 2, Stride: 2}},
+	return CNNConfig{Space: space, Outputs: 1, Convolutions: []Convolution{{Channels: 3, Kernel: 3, Padding: 1},
+		{Channels: 2, Kernel: 2, Stride: 2}},
 		Features: 5, Hidden: []int{4}, Activation: "tanh"}
 }
 
 // A CNN computes what its parts say: every picture by layers of its own, the other parts beside it.
 func TestCNN(t *testing.T) {
 	tensortest.CheckLive(t)
-	space := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(5, 6, 3), "mode": spaces.NewDiscrete(3), "an arm": spaces.NewTuple(spaces.Unbounded(2))})
+	space := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(5, 6, 3), "mode": spaces.NewDiscrete(3),
+		"an arm": spaces.NewTuple(spaces.Unbounded(2))})
 	n, err := NewCNN(small(space), 3)
 	if err != nil {
 		t.Fatal(err)
@@ -33,8 +35,10 @@ func TestCNN(t *testing.T) {
 		p[q.Name] = q.Tensor
 		names = append(names, fmt.Sprint(q.Name, tensor.Shape(q.Tensor)))
 	}
-	if got, want := strings.Join(names, " "), "picture_camera.0.weight[3 3 3 3] picture_camera.0.bias[3] picture_camera.2.weight[2 3 2 2] picture_camera.2.bias[2] "+
-		"picture_camera.5.weight[5 12] picture_camera.5.bias[5] net.0.weight[4 10] net.0.bias[4] net.2.weight[1 4] net.2.bias[1]"; got != want {
+	if got, want := strings.Join(names, " "), "picture_camera.0.weight[3 3 3 3] picture_camera.0.bias[3] "+
+		"picture_camera.2.weight[2 3 2 2] picture_camera.2.bias[2] "+
+		"picture_camera.5.weight[5 12] picture_camera.5.bias[5] net.0.weight[4 10] net.0.bias[4] net.2.weight[1 4] "+
+		"net.2.bias[1]"; got != want {
 		t.Fatalf("parameters %s, want %s", got, want)
 	}
 	if w := n.LinearWeights(); len(w) != 3 {
@@ -44,7 +48,8 @@ func TestCNN(t *testing.T) {
 	defer s.Close()
 	rows := sampled(s, space, 4)
 	conv := func(x, w, b tensor.Tensor, stride, padding int64) tensor.Tensor {
-		return s.Tanh(s.Conv2d(x, w, b, tensor.Convolution{Stride: [2]int64{stride, stride}, Dilation: [2]int64{1, 1}, Groups: 1,
+		return s.Tanh(s.Conv2d(x, w, b, tensor.Convolution{Stride: [2]int64{stride, stride}, Dilation: [2]int64{1, 1},
+			Groups:  1,
 			Padding: [4]int64{padding, padding, padding, padding}}))
 	}
 	picture := s.Permute(s.Reshape(s.Narrow(rows, 1, 2, 90), 4, 5, 6, 3), 0, 3, 1, 2)
@@ -74,7 +79,8 @@ func TestCNNInitialization(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := tensor.NoGrad()
-		fan := map[string]float64{"picture.0": 3 * 64, "picture.2": 32 * 16, "picture.4": 64 * 9, "picture.7": 3136, "net.0": 16}
+		fan := map[string]float64{"picture.0": 3 * 64, "picture.2": 32 * 16, "picture.4": 64 * 9, "picture.7": 3136,
+			"net.0": 16}
 		for _, q := range n.Parameters() {
 			layer, what, _ := strings.Cut(q.Name, ".weight")
 			layer = strings.TrimSuffix(layer, ".bias")
@@ -105,8 +111,8 @@ func TestCNNInitialization(t *testing.T) {
 	}
 }
 
-// AMP's gradient penalty differentiates a discriminator twice: the derivatives of E[‖∂d/∂x‖²] by weights of convolutions are
-// its difference quotients.
+// AMP's gradient penalty differentiates a discriminator twice: the derivatives of E[‖∂d/∂x‖²] by weights of
+// convolutions are its difference quotients.
 func TestCNNDifferentiatedTwice(t *testing.T) {
 	tensortest.CheckLive(t)
 	space := spaces.Unbounded(4, 5, 2)

@@ -24,8 +24,9 @@ func NewDistribution(action spaces.Space, gaussian GaussianConfig) (Distribution
 
 // ActorCritic returns a policy and a value network with the same hidden layers. The policy's output layer starts at a
 // hundredth of PyTorch's initial weights, so that the first actions are near the middle (Andrychowicz et al. 2021);
-// the value network reads states where there are any. An initialization says otherwise how weights start.
-func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian GaussianConfig, seed int64, initialization ...Initialization) (Policy, Network, error) {
+// the value network reads states if there are any. An initialization replaces these starts.
+func ActorCritic(sp spaces.Set, hidden []int, activation string, gaussian GaussianConfig, seed int64,
+	initialization ...Initialization) (Policy, Network, error) {
 	return RecurrentActorCritic(sp, RecurrentLayer{}, hidden, activation, gaussian, seed, initialization...)
 }
 
@@ -81,9 +82,10 @@ func actorCritic(sp spaces.Set, gaussian GaussianConfig, policy func(outputs int
 	return both, v, nil
 }
 
-// ValueMLP returns a value network: a perceptron with one output that reads states where there are any, otherwise
+// ValueMLP returns a value network: a perceptron with one output that reads states if there are any, otherwise
 // observations. An initialization says how its weights start, otherwise as PyTorch's Linear.
-func ValueMLP(sp spaces.Set, hidden []int, activation string, seed int64, initialization ...Initialization) (*Net, error) {
+func ValueMLP(sp spaces.Set, hidden []int, activation string, seed int64, initialization ...Initialization) (*Net,
+	error) {
 	return RecurrentValue(sp, RecurrentLayer{}, hidden, activation, seed, initialization...)
 }
 
@@ -100,8 +102,9 @@ func RecurrentValue(sp spaces.Set, memory RecurrentLayer, hidden []int, activati
 }
 
 // EvolvableActorCritic returns a policy and a value network of the given architectures; otherwise they are as those of
-// [ActorCritic]. The value network reads states where there are any, and its architecture must fit them then.
-func EvolvableActorCritic(sp spaces.Set, policy, value description.Architecture, gaussian GaussianConfig, seed int64) (Policy,
+// [ActorCritic]. The value network reads states if there are any, and its architecture must fit them then.
+func EvolvableActorCritic(sp spaces.Set, policy, value description.Architecture, gaussian GaussianConfig,
+	seed int64) (Policy,
 	Network, error) {
 	return actorCritic(sp, gaussian, func(outputs int) (Network, error) {
 		cfg := EvolvableConfig{Architecture: policy, Outputs: outputs, OutputGain: policyOutputGain}

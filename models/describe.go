@@ -34,7 +34,8 @@ var errStates = errors.New("models: the network reads states, which are not ther
 func describe(net Network) (description.Network, error) {
 	d, ok := net.(Described)
 	if !ok {
-		return description.Network{}, fmt.Errorf("models: the network %T does not say what it computes; give it the method Describe of models.Described", net)
+		return description.Network{}, fmt.Errorf("models: the network %T does not say what it computes; give it the method "+
+			"Describe of models.Described", net)
 	}
 	return d.Describe()
 }
@@ -47,7 +48,8 @@ func (p *Stochastic) Describe() (description.Policy, error) {
 	}
 	d, ok := p.Dist.(DescribedDistribution)
 	if !ok {
-		return description.Policy{}, fmt.Errorf("models: the distribution %T does not say how actions come of a network's outputs; give it the method Describe of models.DescribedDistribution", p.Dist)
+		return description.Policy{}, fmt.Errorf("models: the distribution %T does not say how actions come of a network's "+
+			"outputs; give it the method Describe of models.DescribedDistribution", p.Dist)
 	}
 	dist, err := d.Describe()
 	return description.Policy{Network: net, Distribution: dist}, err
@@ -56,8 +58,9 @@ func (p *Stochastic) Describe() (description.Policy, error) {
 // Describe implements [DescribedDistribution].
 func (g *Gaussian) Describe() (description.Distribution, error) {
 	d := description.Distribution{
-		Kind: description.Gaussian, LogStd: "log_std_parameter", ClipMean: g.cfg.ClipMeanActions, ClipActions: g.cfg.ClipActions,
-		ClipLogStd: g.cfg.ClipLogStd, MinLogStd: finite(g.cfg.MinLogStd), MaxLogStd: finite(g.cfg.MaxLogStd),
+		Kind: description.Gaussian, LogStd: "log_std_parameter", ClipMean: g.cfg.ClipMeanActions,
+		ClipActions: g.cfg.ClipActions,
+		ClipLogStd:  g.cfg.ClipLogStd, MinLogStd: finite(g.cfg.MinLogStd), MaxLogStd: finite(g.cfg.MaxLogStd),
 	}
 	if d.StateDependentLogStd = g.cfg.StateDependentLogStd; d.StateDependentLogStd {
 		d.LogStd = ""

@@ -14,7 +14,8 @@ import (
 func TestDescribeNamesParameters(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-1, 1, 2)}
 	spec := Spec{Class: "Gaussian", Gaussian: DefaultGaussianConfig(), Output: "2 * tanh(ACTIONS)", Network: []Container{
-		{Name: "a", Input: "OBSERVATIONS[:, 1:3]", Layers: []Layer{{Out: "5", NoBias: true}, {Out: "3"}}, Activations: []string{"relu", "softmax"}},
+		{Name: "a", Input: "OBSERVATIONS[:, 1:3]", Layers: []Layer{{Out: "5", NoBias: true}, {Out: "3"}},
+			Activations: []string{"relu", "softmax"}},
 		{Name: "b", Input: "concatenate([a, OBSERVATIONS])", Layers: []Layer{{Out: "6"}}},
 	}}
 	value := Spec{Class: "Deterministic", Output: "ONE", Network: spec.Network}
@@ -93,13 +94,15 @@ func TestDescribeStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mlp.Close()
-	spec, err := Spec{Class: "Deterministic", Output: "tanh(ONE) * 2", Network: []Container{{Name: "net", Input: "STATES", Layers: []Layer{{Out: "4"}}}}}.BuildNetwork(sp, 1)
+	spec, err := Spec{Class: "Deterministic", Output: "tanh(ONE) * 2", Network: []Container{{Name: "net", Input: "STATES",
+		Layers: []Layer{{Out: "4"}}}}}.BuildNetwork(sp, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer spec.Close()
 	for _, net := range []Network{mlp, spec} {
-		if _, err := net.(Described).Describe(); !errors.Is(err, errStates) || !strings.Contains(err.Error(), "reads states") {
+		if _, err := net.(Described).Describe(); !errors.Is(err, errStates) || !strings.Contains(err.Error(),
+			"reads states") {
 			t.Errorf("%T: %v", net, err)
 		}
 	}

@@ -61,7 +61,8 @@ func (d *Deterministic) Sample(s *tensor.Scope, out tensor.Tensor, _ *tensor.Gen
 
 // Evaluate implements [Distribution]. It fails the scope: there are no probabilities.
 func (d *Deterministic) Evaluate(s *tensor.Scope, _, _ tensor.Tensor) Evaluation {
-	s.Fail(fmt.Errorf("models: a Deterministic policy has no probabilities to learn from; use a Gaussian or MultivariateGaussian one"))
+	s.Fail(fmt.Errorf("models: a Deterministic policy has no probabilities to learn from; use a Gaussian or " +
+		"MultivariateGaussian one"))
 	return Evaluation{}
 }
 

@@ -124,7 +124,8 @@ func close32(t *testing.T, what string, s *tensor.Scope, got, want tensor.Tensor
 
 // The penalty is the mean squared gradient by central differences.
 func TestEvolvableForwardPenalty(t *testing.T) {
-	for name, space := range map[string]spaces.Space{"box": spaces.Unbounded(3), "dict": dict(), "discrete": spaces.NewDiscrete(3)} {
+	for name, space := range map[string]spaces.Space{"box": spaces.Unbounded(3), "dict": dict(),
+		"discrete": spaces.NewDiscrete(3)} {
 		t.Run(name, func(t *testing.T) {
 			a := architecture(t, space, []int{6}, 4, []int{5}, "tanh")
 			e, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 1, Source: "states"}, 5)
@@ -195,7 +196,9 @@ func TestEvolvableRefuses(t *testing.T) {
 	}
 	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
 	live := tensor.Live()
-	if _, _, err := EvolvableActorCritic(sp, good.Architecture, good.Architecture, DefaultGaussianConfig(), 1); err == nil || !strings.Contains(err.Error(), "value network: description: the architecture 3→[5] tanh reads 3 columns, Box(4) has 4") {
+	if _, _, err := EvolvableActorCritic(sp, good.Architecture, good.Architecture, DefaultGaussianConfig(),
+		1); err == nil || !strings.Contains(err.Error(), "value network: description: the architecture 3→[5] tanh reads 3 "+
+		"columns, Box(4) has 4") {
 		t.Error(err)
 	}
 	if now := tensor.Live(); now != live {
@@ -234,7 +237,8 @@ func dict() spaces.Space {
 	})
 }
 
-func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int, activation string) description.Architecture {
+func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int,
+	activation string) description.Architecture {
 	t.Helper()
 	a, err := description.NewArchitecture(s, encoder, latent, head, activation)
 	if err != nil {
@@ -253,9 +257,10 @@ func TestEvolvablePicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	cnn, err := NewCNN(CNNConfig{Space: space, Outputs: 2, Features: 6, Hidden: []int{5}, Activation: "elu", Convolutions: []Convolution{
-		{Channels: 16, Kernel: 8, Stride: 4}, {Channels: 32, Kernel: 4, Stride: 2},
-	}}, 2)
+	cnn, err := NewCNN(CNNConfig{Space: space, Outputs: 2, Features: 6, Hidden: []int{5}, Activation: "elu",
+		Convolutions: []Convolution{
+			{Channels: 16, Kernel: 8, Stride: 4}, {Channels: 32, Kernel: 4, Stride: 2},
+		}}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +277,8 @@ func TestEvolvablePicture(t *testing.T) {
 		}
 	}
 	in := Inputs{Observations: sampled(s, space, 7)}
-	wantNear(t, "outputs", tensortest.Float64s(t, s, e.Forward(s, in)), tensortest.Float64s(t, s, cnn.Forward(s, in)), 1e-6)
+	wantNear(t, "outputs", tensortest.Float64s(t, s, e.Forward(s, in)), tensortest.Float64s(t, s, cnn.Forward(s, in)),
+		1e-6)
 }
 
 // An evolvable network with memory computes what the recurrent perceptron with the same layers does, and its state.

@@ -48,7 +48,8 @@ func ExampleRegister() {
 		Width int `yaml:"width" config:"min=1"`
 	}
 	models.Register("TwoLayers", settings{Width: 16}, func(s settings, role models.Role) (models.Network, error) {
-		return models.NewMLP(models.MLPConfig{Inputs: role.Spaces.Observation.Width(), Outputs: role.Outputs, Hidden: []int{s.Width}}, role.Seed)
+		return models.NewMLP(models.MLPConfig{Inputs: role.Spaces.Observation.Width(), Outputs: role.Outputs,
+			Hidden: []int{s.Width}}, role.Seed)
 	})
 	spec, err := models.ParseSpec(map[string]any{"class": "TwoLayers", "width": 32})
 	if err != nil {
@@ -83,22 +84,6 @@ func ExampleNewGaussian() {
 	defer dist.Close()
 	fmt.Println(dist.Outputs(), dist.Parameters()[0].Name)
 	// Output: 6 log_std_parameter
-}
-
-func ExampleNewMultivariateGaussian() {
-	dist, err := models.NewMultivariateGaussian(spaces.NewBox(-1, 1, 2), models.DefaultGaussianConfig())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer dist.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
-	// At its mean, the density of two standard normal dimensions is 1/2π.
-	e := dist.Evaluate(s, s.Zeros(1, 2), s.Zeros(1, 2))
-	logProb, err := tensor.Item(e.LogProb)
-	fmt.Printf("%.4f %v\n", logProb, err)
-	// Output: -1.8379 <nil>
 }
 
 func ExampleNewCategorical() {
@@ -167,7 +152,8 @@ func ExampleNewPolicy() {
 		fmt.Println(err)
 		return
 	}
-	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: dist.Outputs(), Hidden: []int{64}, Activation: "tanh"}, 1)
+	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: dist.Outputs(), Hidden: []int{64}, Activation: "tanh"},
+		1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -248,24 +234,6 @@ func ExampleEvolvableActorCritic() {
 	// Output: 4→[16] tanh 4 [2 1]
 }
 
-// A value network alone, for instance a second one.
-func ExampleEvolvableValue() {
-	sp := spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(7), Action: spaces.NewDiscrete(2)}
-	a, err := description.NewArchitecture(sp.State, nil, 0, []int{16, 8}, "elu")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	value, err := models.EvolvableValue(sp, a, 1)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer value.Close()
-	fmt.Println(len(value.Parameters()))
-	// Output: 6
-}
-
 // A policy that sees its first three observations apart from the others.
 func ExampleParseSpec() {
 	spec, err := models.ParseSpec(map[string]any{
@@ -273,7 +241,8 @@ func ExampleParseSpec() {
 		"initial_log_std": -1,
 		"network": []any{
 			map[string]any{"name": "body", "input": "OBSERVATIONS[:, 0:3]", "layers": []any{8}, "activations": "elu"},
-			map[string]any{"name": "net", "input": "concatenate([body, OBSERVATIONS[:, 3:]])", "layers": []any{32, 16}, "activations": "elu"},
+			map[string]any{"name": "net", "input": "concatenate([body, OBSERVATIONS[:, 3:]])", "layers": []any{32, 16},
+				"activations": "elu"},
 		},
 		"output": "tanh(ACTIONS)",
 	})
@@ -305,7 +274,8 @@ func ExampleParseSpec() {
 
 // A policy and a value on one trunk, as "separate: false" makes them.
 func ExampleBuildShared() {
-	network := []models.Container{{Name: "net", Input: "OBSERVATIONS", Layers: []models.Layer{{Out: "32"}, {Out: "16"}}, Activations: []string{"elu"}}}
+	network := []models.Container{{Name: "net", Input: "OBSERVATIONS", Layers: []models.Layer{{Out: "32"}, {Out: "16"}},
+		Activations: []string{"elu"}}}
 	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
 	policy, value, err := models.BuildShared(
 		models.Spec{Class: "Categorical", Network: network, Output: "ACTIONS"},
@@ -369,7 +339,8 @@ func ExampleNewEvolvable() {
 // A robot that sees a camera and its joints.
 func ExampleNewCNN() {
 	cfg := models.DefaultCNN()
-	cfg.Space = spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(84, 84, 3), "joints": spaces.Unbounded(7)})
+	cfg.Space = spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(84, 84, 3),
+		"joints": spaces.Unbounded(7)})
 	cfg.Outputs, cfg.Hidden = 4, []int{64}
 	network, err := models.NewCNN(cfg, 1)
 	if err != nil {
@@ -390,12 +361,6 @@ func ExampleNewCNN() {
 	// net.2.weight [4 64]
 }
 
-func ExampleDefaultCNN() {
-	cfg := models.DefaultCNN()
-	fmt.Println(cfg.Convolutions, cfg.Features, cfg.Activation)
-	// Output: [{32 8 4 0 0 } {64 4 2 0 0 } {64 3 1 0 0 }] 512 relu
-}
-
 // The policy sees a camera; the value network, while training, where everything is.
 func ExampleCNNActorCritic() {
 	sp := spaces.Set{Observation: spaces.NewPicture(48, 64, 3), State: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
@@ -411,25 +376,16 @@ func ExampleCNNActorCritic() {
 	// Output: 12 picture.0.weight 4 net.0.weight
 }
 
-func ExampleValueCNN() {
-	sp := spaces.Set{Observation: spaces.NewPicture(48, 64, 3), Action: spaces.NewDiscrete(2)}
-	value, err := models.ValueCNN(sp, models.DefaultCNN(), 1)
-	if err != nil {
-		panic(err)
-	}
-	defer value.Close()
-	fmt.Println(len(value.Parameters()))
-	// Output: 10
-}
-
 // The same in YAML: a part by its name, a picture permuted and convolved, and joints beside it.
 func ExampleParseSpec_pictures() {
 	dict := map[string]any{
 		"class": "Gaussian",
 		"network": []any{
 			map[string]any{"name": "cnn", "input": `permute(OBSERVATIONS["camera"], (0, 3, 1, 2)) / 255`, "activations": "relu",
-				"layers": []any{map[string]any{"conv2d": []any{16, 8, 4}}, map[string]any{"conv2d": []any{32, 4, 2}}, "flatten", 128}},
-			map[string]any{"name": "net", "input": `concatenate([cnn, OBSERVATIONS["joints"]])`, "layers": []any{64}, "activations": "elu"},
+				"layers": []any{map[string]any{"conv2d": []any{16, 8, 4}}, map[string]any{"conv2d": []any{32, 4, 2}}, "flatten",
+					128}},
+			map[string]any{"name": "net", "input": `concatenate([cnn, OBSERVATIONS["joints"]])`, "layers": []any{64},
+				"activations": "elu"},
 		},
 		"output": "ACTIONS",
 	}
@@ -437,7 +393,8 @@ func ExampleParseSpec_pictures() {
 	if err != nil {
 		panic(err)
 	}
-	observation := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(48, 64, 3), "joints": spaces.Unbounded(7)})
+	observation := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(48, 64, 3),
+		"joints": spaces.Unbounded(7)})
 	policy, err := spec.BuildPolicy(spaces.Set{Observation: observation, Action: spaces.NewBox(-1, 1, 2)}, 1)
 	if err != nil {
 		panic(err)
@@ -483,31 +440,6 @@ func ExampleGRU() {
 	// [2 1] [2 8]
 }
 
-// Two layers of an LSTM keep four vectors: h of both, and c of both.
-func ExampleLSTM() {
-	net, err := models.NewMLP(models.MLPConfig{Inputs: 3, Outputs: 1, Recurrent: models.LSTM(8, 2)}, 1)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer net.Close()
-	fmt.Println(net.HiddenSize())
-	// Output: 32
-}
-
-// A discriminator that reads rows of five moments one after the other, and keeps nothing from row to row.
-func ExampleRNN() {
-	net, err := models.NewMLP(models.MLPConfig{Inputs: 5 * 12, Outputs: 1, Recurrent: models.RNN(32).OfFrames(5),
-		Hidden: []int{64}, Activation: "relu"}, 1)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer net.Close()
-	fmt.Println(tensor.Shape(net.Parameters()[0].Tensor), net.HiddenSize())
-	// Output: [32 12] 0
-}
-
 // Policy and value network get a GRU each.
 func ExampleRecurrentActorCritic() {
 	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
@@ -521,17 +453,4 @@ func ExampleRecurrentActorCritic() {
 	defer value.Close()
 	fmt.Println(models.HiddenSize(policy), models.HiddenSize(value))
 	// Output: 16 16
-}
-
-// The value network reads states where there are any.
-func ExampleRecurrentValue() {
-	sp := spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(9), Action: spaces.NewDiscrete(2)}
-	value, err := models.RecurrentValue(sp, models.GRU(16), []int{32}, "tanh", 1)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer value.Close()
-	fmt.Println(tensor.Shape(value.Parameters()[0].Tensor))
-	// Output: [48 9]
 }

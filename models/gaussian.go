@@ -50,7 +50,8 @@ func (c GaussianConfig) Validate(action spaces.Space) error {
 		return fmt.Errorf("models: a Gaussian policy needs a Box action space, got %v", action)
 	}
 	if (c.ClipActions || c.ClipMeanActions) && !action.Bounded() {
-		return fmt.Errorf("models: clip_actions and clip_mean_actions need limits in every dimension; the action space %v has none somewhere", action)
+		return fmt.Errorf("models: clip_actions and clip_mean_actions need limits in every dimension; the action space %v "+
+			"has none somewhere", action)
 	}
 	if c.FixedLogStd && c.StateDependentLogStd {
 		return fmt.Errorf("models: fixed_log_std and state_dependent_log_std are both true; choose one")
@@ -122,7 +123,7 @@ func (g *Gaussian) ActionWidth() int { return g.width }
 // Config returns the settings.
 func (g *Gaussian) Config() GaussianConfig { return g.cfg }
 
-// LogStd is the log standard deviation (A), before clipping; a zero Tensor where it depends on the state.
+// LogStd is the log standard deviation (A), before clipping; a zero Tensor if it depends on the state.
 func (g *Gaussian) LogStd() tensor.Tensor { return g.logStd }
 
 // Parameters implements [Distribution]. A fixed log standard deviation is listed too, so that checkpoints hold it, but
@@ -134,7 +135,7 @@ func (g *Gaussian) Parameters() []tensor.Parameter {
 	return []tensor.Parameter{{Name: "log_std_parameter", Tensor: g.logStd, Fixed: g.cfg.FixedLogStd}}
 }
 
-// begin gives the log standard deviation its start where it depends on the state: in the last layer of net, the network
+// begin gives the log standard deviation its start if it depends on the state: in the last layer of net, the network
 // before the distribution, or its head.
 func begin(dist Distribution, net Network) error {
 	g, ok := dist.(*Gaussian)
@@ -152,7 +153,8 @@ func begin(dist Distribution, net Network) error {
 			return s.Err()
 		}
 	}
-	return fmt.Errorf("models: with state_dependent_log_std the last parameters of the policy's network must be the weight (%d, n) "+
+	return fmt.Errorf("models: with state_dependent_log_std the last parameters of the policy's network must be the "+
+		"weight (%d, n) "+
 		"and the bias of its output layer", 2*w)
 }
 

@@ -34,7 +34,8 @@ func seeing(t *testing.T, sp spaces.Set) map[string]Policy {
 	add("perceptron")(ActorCritic(sp, []int{6}, "tanh", g, 1))
 	add("memory")(RecurrentActorCritic(sp, GRU(4), []int{6}, "tanh", g, 1))
 	add("evolvable")(EvolvableActorCritic(sp, architecture, architecture, g, 1))
-	net := []any{map[string]any{"name": "net", "input": "OBSERVATIONS", "layers": []any{map[string]any{"linear": "3 * NUM_ACTIONS"}}, "activations": "tanh"}}
+	net := []any{map[string]any{"name": "net", "input": "OBSERVATIONS", "layers": []any{map[string]any{"linear": "3 * " +
+		"NUM_ACTIONS"}}, "activations": "tanh"}}
 	policy, err := ParseSpec(map[string]any{"class": "GaussianMixin", "output": "ACTIONS", "network": net,
 		"state_dependent_log_std": true, "initial_log_std": -0.7})
 	if err != nil {
@@ -83,7 +84,8 @@ func TestStateDependentLogStd(t *testing.T) {
 				s.AddTo(x.Tensor, s.Randn(gen, tensor.Shape(x.Tensor)...), 0.5)
 			}
 			e := p.Evaluate(s, in, actions)
-			mean, std, drawn := tensortest.Float64s(t, s, e.Mean), tensortest.Float64s(t, s, e.StdDev), tensortest.Float64s(t, s, actions)
+			mean, std, drawn := tensortest.Float64s(t, s, e.Mean), tensortest.Float64s(t, s, e.StdDev), tensortest.Float64s(t, s,
+				actions)
 			logProb, entropy := tensortest.Float64s(t, s, e.LogProb), tensortest.Float64s(t, s, s.Sum(e.Entropy, -1))
 			mode := tensortest.Float64s(t, s, p.Mode(s, in))
 			if len(std) != rows*width || len(mean) != rows*width || std[0] == std[width] {
@@ -122,7 +124,8 @@ func TestStateDependentLogStdRefuses(t *testing.T) {
 	action := spaces.NewBox(-1, 1, 2)
 	cfg := DefaultGaussianConfig()
 	cfg.StateDependentLogStd, cfg.FixedLogStd = true, true
-	if _, err := NewGaussian(action, cfg); err == nil || !strings.Contains(err.Error(), "fixed_log_std and state_dependent_log_std") {
+	if _, err := NewGaussian(action, cfg); err == nil || !strings.Contains(err.Error(),
+		"fixed_log_std and state_dependent_log_std") {
 		t.Error(err)
 	}
 	cfg.FixedLogStd = false
@@ -136,7 +139,8 @@ func TestStateDependentLogStdRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer narrow.Close()
-	if _, err := NewPolicy(narrow, dist); err == nil || !strings.Contains(err.Error(), "2 outputs, its distribution needs 4") {
+	if _, err := NewPolicy(narrow, dist); err == nil || !strings.Contains(err.Error(),
+		"2 outputs, its distribution needs 4") {
 		t.Error(err)
 	}
 	if _, err := NewPolicy(odd{}, dist); err == nil || !strings.Contains(err.Error(), "state_dependent_log_std") {

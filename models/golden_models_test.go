@@ -83,7 +83,8 @@ func TestGoldenModels(t *testing.T) {
 		}
 		sp := spaces.Set{Observation: c.Observation.space(t), State: c.State.space(t), Action: c.Action.space(t)}
 		if sp.Observation.Width() != c.Width || sp.Observation.Outputs() != c.Choices {
-			t.Fatalf("%v has %d columns and %d one-hot, want %d and %d", sp.Observation, sp.Observation.Width(), sp.Observation.Outputs(), c.Width, c.Choices)
+			t.Fatalf("%v has %d columns and %d one-hot, want %d and %d", sp.Observation, sp.Observation.Width(),
+				sp.Observation.Outputs(), c.Width, c.Choices)
 		}
 		dict := map[string]any{"class": c.Kind, "network": c.Network, "output": c.Output}
 		maps.Copy(dict, c.Kwargs)
@@ -153,7 +154,8 @@ func TestGoldenModels(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer flat.Close()
-		adam, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{}, []tensor.Group{{Begin: 0, End: flat.Len(), LearningRate: 1e-3}}, nil)
+		adam, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{}, []tensor.Group{{Begin: 0, End: flat.Len(),
+			LearningRate: 1e-3}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -86,8 +86,8 @@ func (p part) gaussian(reduction, logProb string) {
 	p.check("gaussian/entropy", p.everyRow(e.Entropy, "gaussian/entropy"))
 }
 
-// multivariate compares with the joint density of standard deviation e^log_std, which the case has: what skrl computes for
-// half the log standard deviation.
+// multivariate compares with the joint density of standard deviation e^log_std, which the case has: what skrl computes
+// for half the log standard deviation.
 func (p part) multivariate() {
 	p.t.Helper()
 	g := p.distribution("sum", true)

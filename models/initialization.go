@@ -78,8 +78,8 @@ func newLinear(s *tensor.Scope, gen *tensor.Generator, in, out int, from start) 
 	return w, b
 }
 
-// newConv returns the weight and bias of a convolution. Its kernels start as the rows of a linear layer do that reads as
-// many values (PyTorch: kaiming_uniform_ with a = √5, and orthogonal_ on the flattened kernels).
+// newConv returns the weight and bias of a convolution. Its kernels start as the rows of a linear layer do that reads
+// as many values (PyTorch: kaiming_uniform_ with a = √5, and orthogonal_ on the flattened kernels).
 func newConv(s *tensor.Scope, gen *tensor.Generator, shape [4]int, from start) (w, b tensor.Tensor) {
 	w, b = newLinear(s, gen, shape[1]*shape[2]*shape[3], shape[0], from)
 	w = s.Reshape(w, int64(shape[0]), int64(shape[1]), int64(shape[2]), int64(shape[3]))
@@ -89,9 +89,9 @@ func newConv(s *tensor.Scope, gen *tensor.Generator, shape [4]int, from start) (
 	return s.RequireGrad(s.Clone(w)), b // its own memory, not a view of the rows
 }
 
-// orthogonal returns a weight (out, in) whose rows, or columns where these are fewer, are orthogonal and of length gain:
-// the Q of the QR decomposition of normal numbers, its columns turned as the diagonal of R says, so that every such
-// matrix is as likely as any other (Saxe et al. 2014; PyTorch's orthogonal_).
+// orthogonal returns a weight (out, in) whose rows, or columns where these are fewer, are orthogonal and of length
+// gain: the Q of the QR decomposition of normal numbers, its columns turned as the diagonal of R says, so that every
+// such matrix is as likely as any other (Saxe et al. 2014; PyTorch's orthogonal_).
 func orthogonal(s *tensor.Scope, gen *tensor.Generator, in, out int, gain float64) tensor.Tensor {
 	long, short := max(in, out), min(in, out)
 	drawn, err := tensor.Float32s(s.Randn(gen, int64(long), int64(short)))

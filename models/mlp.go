@@ -33,9 +33,9 @@ type MLPConfig struct {
 }
 
 // NewMLP returns a multilayer perceptron whose initial parameters are drawn from a generator with the given seed. With
-// MLPConfig.Recurrent it stands behind recurrent layers. Its parameters are net.0.weight, net.0.bias, net.2.weight, ...,
-// as a PyTorch Sequential of alternating layers and activations names them. They start as PyTorch's Linear does, uniform
-// in ±1/√fan_in, unless MLPConfig.Initialization says otherwise.
+// MLPConfig.Recurrent it stands behind recurrent layers. Its parameters are net.0.weight, net.0.bias, net.2.weight,
+// ..., as a PyTorch Sequential of alternating layers and activations names them. They start as PyTorch's Linear does,
+// uniform in ±1/√fan_in, unless MLPConfig.Initialization says otherwise.
 func NewMLP(cfg MLPConfig, seed int64) (*Net, error) {
 	if cfg.Inputs <= 0 || cfg.Outputs <= 0 {
 		return nil, fmt.Errorf("models: MLP with %d inputs and %d outputs: both must be positive", cfg.Inputs, cfg.Outputs)

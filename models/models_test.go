@@ -19,9 +19,11 @@ func TestMLPRefuses(t *testing.T) {
 		"no inputs":        {MLPConfig{Outputs: 1}, "0 inputs"},
 		"negative outputs": {MLPConfig{Inputs: 1, Outputs: -2}, "-2 outputs"},
 		"zero width":       {MLPConfig{Inputs: 1, Outputs: 1, Hidden: []int{4, 0}}, "hidden layer 1 has width 0"},
-		"activations":      {MLPConfig{Inputs: 1, Outputs: 1, Hidden: []int{4, 4}, Activations: []string{"elu"}}, "2 hidden layers and 1 activations"},
-		"unknown":          {MLPConfig{Inputs: 1, Outputs: 1, Hidden: []int{4}, Activation: "eluu"}, `unknown activation "eluu"`},
-		"source":           {MLPConfig{Inputs: 1, Outputs: 1, Source: "actions"}, "want observations or states"},
+		"activations": {MLPConfig{Inputs: 1, Outputs: 1, Hidden: []int{4, 4}, Activations: []string{"elu"}},
+			"2 hidden layers and 1 activations"},
+		"unknown": {MLPConfig{Inputs: 1, Outputs: 1, Hidden: []int{4}, Activation: "eluu"},
+			`unknown activation "eluu"`},
+		"source": {MLPConfig{Inputs: 1, Outputs: 1, Source: "actions"}, "want observations or states"},
 	} {
 		if _, err := NewMLP(c.cfg, 1); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %s", name, err, c.want)
@@ -75,7 +77,8 @@ func TestDistributionsRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dist.Close()
-	if _, err := NewPolicy(net, dist); err == nil || !strings.Contains(err.Error(), "5 outputs, its distribution needs 2") {
+	if _, err := NewPolicy(net, dist); err == nil || !strings.Contains(err.Error(),
+		"5 outputs, its distribution needs 2") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -113,11 +116,11 @@ func TestGaussianFormulas(t *testing.T) {
 	}
 }
 
-// Clipping limits what is executed and the mean; the log-probability stays that of what was drawn.
+// Clipping limits what is executed, the mean and the deviation; the log-probability stays that of what was drawn.
 func TestGaussianClipping(t *testing.T) {
 	tensortest.CheckLive(t)
 	cfg := DefaultGaussianConfig()
-	cfg.ClipActions, cfg.InitialLogStd = true, 1
+	cfg.ClipActions, cfg.InitialLogStd, cfg.MaxLogStd = true, 5, 1
 	g, err := NewGaussian(spaces.NewBox(-1, 1, 1), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -132,6 +135,7 @@ func TestGaussianClipping(t *testing.T) {
 	defer s.Close()
 	out := s.Zeros(500, 1)
 	a := g.Sample(s, out, gen)
+	wantNear(t, "standard deviation", tensortest.Float64s(t, s, a.StdDev), []float64{math.E}, 1e-6)
 	beyond := 0
 	drawn, executed := tensortest.Float64s(t, s, a.Actions), tensortest.Float64s(t, s, a.Executed)
 	for i := range drawn {
@@ -145,7 +149,13 @@ func TestGaussianClipping(t *testing.T) {
 	if beyond < 250 { // 71 % of draws with a standard deviation of e
 		t.Errorf("only %d of 500 draws lay beyond the limits", beyond)
 	}
-	wantNear(t, "log-probability", tensortest.Float64s(t, s, a.LogProb), tensortest.Float64s(t, s, g.Evaluate(s, out, a.Actions).LogProb), 1e-6)
+	wantNear(t, "log-probability", tensortest.Float64s(t, s, a.LogProb), tensortest.Float64s(t, s, g.Evaluate(s, out,
+		a.Actions).LogProb), 1e-6)
+	// skrl 2.0's log-probability is that of the clipped action.
+	g.cfg.ClipBeforeLogProb = true
+	a = g.Sample(s, out, gen)
+	wantNear(t, "log-probability of clipped actions", tensortest.Float64s(t, s, a.LogProb),
+		tensortest.Float64s(t, s, g.Evaluate(s, out, a.Executed).LogProb), 1e-6)
 }
 
 func TestCategoricalFormulas(t *testing.T) {
@@ -164,8 +174,10 @@ func TestCategoricalFormulas(t *testing.T) {
 		s := tensor.NoGrad()
 		out := tensor.From(s, logits, 1, 5)
 		e := c.Evaluate(s, out, tensor.From(s, []float32{1, 2}, 1, 2))
-		wantNear(t, reduction+" log-probability", tensortest.Float64s(t, s, e.LogProb), []float64{join(math.Log(first[1]), math.Log(second[2]))}, 1e-5)
-		wantNear(t, reduction+" entropy", tensortest.Float64s(t, s, e.Entropy), []float64{join(entropyOf(first), entropyOf(second))}, 1e-5)
+		wantNear(t, reduction+" log-probability", tensortest.Float64s(t, s, e.LogProb), []float64{join(math.Log(first[1]),
+			math.Log(second[2]))}, 1e-5)
+		wantNear(t, reduction+" entropy", tensortest.Float64s(t, s, e.Entropy), []float64{join(entropyOf(first),
+			entropyOf(second))}, 1e-5)
 		wantNear(t, "mode", tensortest.Float64s(t, s, c.Mode(s, out)), []float64{0, 0}, 0)
 		s.Close()
 	}
@@ -224,7 +236,8 @@ func TestMultiCategoricalFrequencies(t *testing.T) {
 			}
 		}
 	}
-	wantNear(t, "log-probability", tensortest.Float64s(t, s, a.LogProb), tensortest.Float64s(t, s, c.Evaluate(s, out, a.Actions).LogProb), 1e-6)
+	wantNear(t, "log-probability", tensortest.Float64s(t, s, a.LogProb), tensortest.Float64s(t, s, c.Evaluate(s, out,
+		a.Actions).LogProb), 1e-6)
 }
 
 // One pass over a shared trunk gives the gradient that two passes give.
@@ -310,7 +323,8 @@ func TestCustomNetwork(t *testing.T) {
 	wantNear(t, "mode", tensortest.Float64s(t, s, p.Mode(s, in)), []float64{6, -8}, 0)
 	e := p.Evaluate(s, in, tensor.From(s, []float32{5, -8}, 1, 2))
 	// d/dw of −(a − w·x)²/2 is (a − w·x)·x = (5 − 6)·3.
-	wantNear(t, "gradient", tensortest.Float64s(t, s, s.Grad(e.LogProb, false, p.Parameters()[1].Tensor)[0]), []float64{-3, 0}, 1e-6)
+	wantNear(t, "gradient", tensortest.Float64s(t, s, s.Grad(e.LogProb, false, p.Parameters()[1].Tensor)[0]), []float64{-3,
+		0}, 1e-6)
 }
 
 func TestDeterministicHasNoProbabilities(t *testing.T) {

@@ -81,7 +81,8 @@ func (n *Net) addParameters(gen *tensor.Generator, s description.Step, width int
 	case s.Recurrent():
 		made = newRecurrent(n.scope, gen, s, arrays, from)
 	case s.Op == description.LayerNorm: // starts as PyTorch's
-		made = []tensor.Tensor{n.scope.RequireGrad(n.scope.Ones(int64(width))), n.scope.RequireGrad(n.scope.Zeros(int64(width)))}
+		made = []tensor.Tensor{n.scope.RequireGrad(n.scope.Ones(int64(width))),
+			n.scope.RequireGrad(n.scope.Zeros(int64(width)))}
 	case s.Op == description.Conv2d:
 		w, b := newConv(n.scope, gen, s.KernelShape(), from)
 		made = []tensor.Tensor{w, b}
@@ -219,8 +220,8 @@ func (n *Net) ForwardPenalty(s *tensor.Scope, in Inputs) (out, penalty tensor.Te
 	return out, s.Mean(s.Sum(s.Square(s.Grad(s.Sum(out), true, x)[0]), -1))
 }
 
-// ArchitectureOf returns the architecture of a network that [NewEvolvable] made, or of a [Stochastic] policy with such a
-// network, and whether there is one.
+// ArchitectureOf returns the architecture of a network that [NewEvolvable] made, or of a [Stochastic] policy with such
+// a network, and whether there is one.
 func ArchitectureOf(x any) (a description.Architecture, ok bool) {
 	if p, is := x.(*Stochastic); is {
 		x = p.Net
@@ -231,10 +232,11 @@ func ArchitectureOf(x any) (a description.Architecture, ok bool) {
 	return a, false
 }
 
-// checkSize refuses a layer on rows of the given width that cannot be trained in the machine's memory: its weights, their
-// gradients, the copy that undoes an update, and Adam's two moments.
+// checkSize refuses a layer on rows of the given width that cannot be trained in the machine's memory: its weights,
+// their gradients, the copy that undoes an update, and Adam's two moments.
 func checkSize(s description.Step, width int) error {
-	what := fmt.Sprintf("a %s of %d values in %d layers upon %d inputs", s.Op, s.Outputs, len(s.Weights)/4, width/max(1, s.Frames))
+	what := fmt.Sprintf("a %s of %d values in %d layers upon %d inputs", s.Op, s.Outputs, len(s.Weights)/4, width/max(1,
+		s.Frames))
 	switch {
 	case s.Op == description.Conv2d && len(s.Shape) == 3 && s.Groups > 0:
 		shape := s.KernelShape()

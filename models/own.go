@@ -1,8 +1,8 @@
 package models
 
-// Own reports whether a policy, a network or a distribution is of this package's kinds in all its parts. What those compute
-// depends on their parameters and inputs alone, and takes the same operations each time, so that an agent may record it and
-// do it again without calling it. Kinds made elsewhere may decide things in Go from call to call.
+// Own reports whether every part of a policy, a network or a distribution is a type of this package. What these compute
+// depends on their parameters and inputs only, and takes the same operations each time. An agent may therefore record
+// the operations and replay them. Other types may decide things in Go from call to call.
 func Own(x any) bool {
 	switch x := x.(type) {
 	case *Net, *Gaussian, *Categorical, *Deterministic:

@@ -14,8 +14,8 @@ func (w wrapped) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
 	return s.MulScalar(w.Net.Forward(s, in), 2)
 }
 
-// Policies and networks of this package are its own in every composition; a network made elsewhere is not, wherever it is
-// inside.
+// Policies and networks of this package are its own in every composition; a network made elsewhere is not, wherever it
+// is inside.
 func TestOwn(t *testing.T) {
 	action := spaces.NewBox(-1, 1, 2)
 	mlp := func(inputs, outputs int) *Net {

@@ -66,12 +66,12 @@ type Policy interface {
 }
 
 // RecurrentPolicy is implemented by policies that may have memory, as [Recurrent] is by networks. [Stochastic]
-// implements it; a policy of one's own without memory need not.
+// implements it; a user's policy without memory need not.
 type RecurrentPolicy interface {
 	Policy
 	// HiddenSize is the width of a row of the policy's state; 0 says that it has no memory.
 	HiddenSize() int
-	// SampleHidden is Sample, and ModeHidden is Mode; both return beside it the states after the last step,
+	// SampleHidden is Sample, and ModeHidden is Mode; both also return the states after the last step,
 	// (B, HiddenSize), without gradient. Evaluate reads the state of its Inputs.
 	SampleHidden(s *tensor.Scope, in Inputs, gen *tensor.Generator) (a Action, hidden tensor.Tensor)
 	ModeHidden(s *tensor.Scope, in Inputs) (actions, hidden tensor.Tensor)

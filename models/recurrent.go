@@ -7,7 +7,7 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// Hidden is what networks with memory read beside a batch. The rows are then L steps of B sequences, time-major: row
+// Hidden is what networks with memory read besides a batch. The rows are then L steps of B sequences, time-major: row
 // t·B + b is step t of sequence b. The zero value is one step (L = 1) from states of zeros, so networks without memory
 // need not know of it.
 type Hidden struct {
@@ -24,13 +24,13 @@ type Hidden struct {
 func (h Hidden) length() int { return max(1, h.Length) }
 
 // Recurrent is implemented by networks that may have memory: what they compute from a row depends on the rows before.
-// A network of one's own that implements it can be a policy's or a value network of any agent. Gradients flow from
+// A user's network that implements Recurrent can be a policy's or a value network of any agent. Gradients flow from
 // step to step of a sequence, not into the state before it.
 type Recurrent interface {
 	Network
 	// HiddenSize is the width of a row of the network's state; 0 says that it has no memory.
 	HiddenSize() int
-	// ForwardHidden is Forward, and returns beside the outputs (L·B, outputs) the states after the last step,
+	// ForwardHidden is Forward that also returns the states after the last step,
 	// (B, HiddenSize), without gradient; a zero Tensor where the network has no memory.
 	ForwardHidden(s *tensor.Scope, in Inputs) (out, hidden tensor.Tensor)
 }
@@ -78,8 +78,8 @@ var recurrentKinds = map[string]tensor.RecurrentKind{
 	description.RNN: tensor.RNN, description.GRU: tensor.GRU, description.LSTM: tensor.LSTM,
 }
 
-// newRecurrent returns the arrays of a stack. They start as PyTorch's do, uniform in ±1/√hidden. Orthogonal weights have
-// a gain of 1 for each gate and biases of 0, as Stable-Baselines3 and CleanRL start an LSTM.
+// newRecurrent returns the arrays of a stack. They start as PyTorch's do, uniform in ±1/√hidden. Orthogonal weights
+// have a gain of 1 for each gate and biases of 0, as Stable-Baselines3 and CleanRL start an LSTM.
 func newRecurrent(scope *tensor.Scope, gen *tensor.Generator, s description.Step, arrays []description.Array,
 	from start) (made []tensor.Tensor) {
 	for _, a := range arrays {

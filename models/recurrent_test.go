@@ -15,10 +15,9 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-const memories = "class: Gaussian\nnetwork:\n" +
-	"- {name: seen, input: OBSERVATIONS, layers: [6, {gru: {hidden_size: 4, num_layers: 2}}, 5], activations: tanh}\n" +
-	"- {name: both, input: 'concatenate([seen, OBSERVATIONS])', layers: [flatten, {lstm: {hidden_size: NUM_ACTIONS}}], activations: [elu, elu]}\n" +
-	"output: tanh(ACTIONS)"
+const memories = "class: Gaussian\nnetwork:\n- {name: seen, input: OBSERVATIONS, layers: [6, {gru: {hidden_size: 4, " +
+	"num_layers: 2}}, 5], activations: tanh}\n- {name: both, input: 'concatenate([seen, OBSERVATIONS])', layers: " +
+	"[flatten, {lstm: {hidden_size: NUM_ACTIONS}}], activations: [elu, elu]}\noutput: tanh(ACTIONS)"
 
 // TestRecurrentNetwork compares a network with memory in several places, step by step, with whole sequences.
 func TestRecurrentNetwork(t *testing.T) {
@@ -200,7 +199,8 @@ func TestRecurrentInitialization(t *testing.T) {
 // TestSharedMemory: the halves of a shared network have the trunk's memory, and heads may have none.
 func TestSharedMemory(t *testing.T) {
 	tensortest.CheckLive(t)
-	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, {rnn: {hidden_size: 4}}], activations: tanh}]\noutput: ACTIONS")
+	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, {rnn: {hidden_size: "+
+		"4}}], activations: tanh}]\noutput: ACTIONS")
 	value := specOf(t, "class: Deterministic\nnetwork: [{name: net, input: OBSERVATIONS}]\noutput: ONE")
 	p, v, err := BuildShared(policy, value, boxes, 1)
 	if err != nil {
@@ -241,8 +241,9 @@ func TestRecurrentErrors(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"{gru: {num_layers: 2}}":                   "layers[0].gru.hidden_size: it is missing",
-		"{gru: 5}":                                 "layers[0].gru: want a mapping {hidden_size, num_layers}, got 5",
+		"{gru: {num_layers: 2}}": "layers[0].gru.hidden_size: it is missing",
+		"{gru: 5}": "layers[0].gru: want a mapping, or a list of 1 to 3 values " +
+			"[hidden_size, num_layers, frames], got 5",
 		"{lstm: {hidden_size: 4, layers: 2}}":      `unknown key "layers"`,
 		"{lstm: {hidden_size: 4, num_layers: 0}}":  "num_layers",
 		"{rnn: {hidden_size: 0}}":                  "layers[0]: the size 0",
@@ -273,7 +274,8 @@ func TestRecurrentErrors(t *testing.T) {
 func TestRecurrentContainer(t *testing.T) {
 	tensortest.CheckLive(t)
 	read := func(container string) (Spec, error) {
-		dict, err := config.FromYAML([]byte("class: Deterministic\noutput: ONE\nnetwork: [{name: net, input: OBSERVATIONS, " + container + "}]"))
+		dict, err := config.FromYAML([]byte("class: Deterministic\noutput: ONE\nnetwork: [{name: net, input: OBSERVATIONS, " +
+			container + "}]"))
 		if err != nil {
 			t.Fatal(err)
 		}

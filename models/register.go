@@ -32,7 +32,7 @@ var (
 	registered = map[string]func(prefix string, dict map[string]any) (*own, error){}
 )
 
-// Register adds a network of one's own under a name, which files give as the class of a model:
+// Register adds a user's network under a name, which files give as the class of a model:
 //
 //	models:
 //	  policy: {class: Residual, width: 64}
@@ -62,7 +62,7 @@ func Register[S any](name string, defaults S, build func(settings S, role Role) 
 	}
 }
 
-// readerOf is the function that reads the settings of a registered network, nil where there is none of that name.
+// readerOf is the function that reads the settings of a registered network, nil if none has that name.
 func readerOf(name string) func(prefix string, dict map[string]any) (*own, error) {
 	mu.RLock()
 	defer mu.RUnlock()
@@ -77,7 +77,7 @@ func Classes() []string {
 	return append(slices.Clone(classes), slices.Sorted(maps.Keys(registered))...)
 }
 
-// ClassSettings are the settings of a class with their defaults, nil where there is no such class.
+// ClassSettings are the settings of a class with their defaults, nil if there is no such class.
 func ClassSettings(class string) map[string]any {
 	if read := readerOf(class); read != nil {
 		if o, err := read("models", nil); err == nil {

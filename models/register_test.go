@@ -37,10 +37,12 @@ func TestRegister(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.Close()
-	if len(roles) != 2 || roles[0].Outputs != 2 || roles[0].Seed != 7 || roles[1].Outputs != 1 || roles[1].Seed != 8 || roles[1].Spaces.Observation.Width() != 3 {
+	if len(roles) != 2 || roles[0].Outputs != 2 || roles[0].Seed != 7 || roles[1].Outputs != 1 || roles[1].Seed != 8 ||
+		roles[1].Spaces.Observation.Width() != 3 {
 		t.Errorf("the roles are %+v", roles)
 	}
-	for text, want := range map[string]string{"{class: Noted, fail: true}": "models: Noted: out of luck", "{class: Noted, none: true}": "neither a network nor an error"} {
+	for text, want := range map[string]string{"{class: Noted, fail: true}": "models: Noted: out of luck",
+		"{class: Noted, none: true}": "neither a network nor an error"} {
 		spec := specOf(t, text)
 		if _, err := spec.BuildPolicy(boxes, 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s as a policy: %v", text, err)

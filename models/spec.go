@@ -18,7 +18,7 @@ import (
 // A model is a list of containers and an output. Each container computes its input expression, passes it through its
 // layers, and gives the result its name. Expressions know:
 //
-//   - OBSERVATIONS and, where there is a state space, STATES: the rows the model reads;
+//   - OBSERVATIONS and, if there is a state space, STATES: the rows the model reads;
 //   - their parts, where the space is a Dict or a Tuple: OBSERVATIONS["camera"], OBSERVATIONS[0], STATES["arm"][1];
 //   - the names of earlier containers;
 //   - numbers, and NUM_OBSERVATIONS, NUM_STATES, NUM_ACTIONS and ONE, the sizes of spaces;
@@ -59,7 +59,7 @@ type Spec struct {
 	Initialization         string
 	InitialBias            string
 	HiddenGain, OutputGain float64
-	// StatesAreObservations lets STATES mean observations where there is no state space, as it did in skrl 1.4.
+	// StatesAreObservations lets STATES mean observations if there is no state space, as it did in skrl 1.4.
 	StatesAreObservations bool
 
 	own *own // the registered network that Class names
@@ -77,9 +77,9 @@ type Container struct {
 	Activations []string
 }
 
-// Layer is a linear layer, a convolution where Conv is given, a stack of recurrent layers where Recurrent is, with Norm a
-// layer normalisation of the row (PyTorch's LayerNorm), which no activation follows, or, with Flatten, what makes rows of a picture: its channels one after another, each row by row. Rows that are flat already it
-// leaves as they are.
+// Layer is a linear layer, a convolution where Conv is given, a stack of recurrent layers where Recurrent is, with Norm
+// a layer normalisation of the row (PyTorch's LayerNorm), which no activation follows, or, with Flatten, what makes
+// rows of a picture: its channels one after another, each row by row. Rows that are flat already it leaves as they are.
 type Layer struct {
 	Flatten, Norm bool
 	// Start and End are the first and the last dimension that a flatten joins, the batch being 0; both 0 means all but the
@@ -204,7 +204,8 @@ func ParseSpec(dict map[string]any) (Spec, error) {
 	s.HiddenGain, s.OutputGain = common.HiddenGain, common.OutputGain
 	list, ok := common.Network.([]any)
 	if !ok || len(list) == 0 {
-		return Spec{}, fmt.Errorf("models: network: want a list of at least one container {name, input, layers, activations}, got %v", common.Network)
+		return Spec{}, fmt.Errorf("models: network: want a list of at least one container {name, input, layers, "+
+			"activations}, got %v", common.Network)
 	}
 	for i, entry := range list {
 		c, err := parseContainer(fmt.Sprintf("network[%d]", i), entry)
@@ -238,7 +239,8 @@ func (s *Spec) settings(dict map[string]any) (commonKeys, error) {
 			err = config.Merge(&k, dict, opts)
 		}
 		if err == nil && !k.UnnormalizedLogProb {
-			err = fmt.Errorf("models: unnormalized_log_prob is false: gorl's discrete policies read logits; leave it out, and the output without a softmax")
+			err = fmt.Errorf("models: unnormalized_log_prob is false: gorl's discrete policies read logits; leave it out, and " +
+				"the output without a softmax")
 		}
 		s.Reduction = k.Reduction
 		return k.commonKeys, err
@@ -251,7 +253,8 @@ func (s *Spec) settings(dict map[string]any) (commonKeys, error) {
 
 // initialization returns how layers start. It has one gain of an output layer, the policy's, whatever the class.
 func (s Spec) initialization() Initialization {
-	i := Initialization{Kind: s.Initialization, Bias: s.InitialBias, HiddenGain: s.HiddenGain, PolicyOutputGain: s.OutputGain}
+	i := Initialization{Kind: s.Initialization, Bias: s.InitialBias, HiddenGain: s.HiddenGain,
+		PolicyOutputGain: s.OutputGain}
 	if class, _ := classOf(s.Class); s.OutputGain == 0 && i.orthogonal() && class != classDeterministic {
 		i.PolicyOutputGain = policyOutputGain
 	}

@@ -73,7 +73,8 @@ func (s Spec) BuildNetwork(sp spaces.Set, seed int64) (Network, error) {
 func BuildShared(policy, value Spec, sp spaces.Set, seed int64) (p Policy, v Network, err error) {
 	for _, s := range []Spec{policy, value} {
 		if s.own != nil {
-			return nil, nil, fmt.Errorf("models: class: %q is a registered network, which has no trunk to share; leave out separate: false", s.Class)
+			return nil, nil, fmt.Errorf("models: class: %q is a registered network, which has no trunk to share; leave out "+
+				"separate: false", s.Class)
 		}
 	}
 	if class, err := classOf(value.Class); err != nil || class != classDeterministic {
@@ -169,7 +170,7 @@ func (s Spec) assemble(sp spaces.Set, output string, outputs int, seed int64) (n
 	return net, width, err
 }
 
-// last is the name of the last container, "" where there is none.
+// last is the name of the last container, "" if there is none.
 func (s Spec) last() string {
 	if len(s.Network) == 0 {
 		return ""

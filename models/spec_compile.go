@@ -87,7 +87,8 @@ func (n *names) size(path, text string) (int, error) {
 		return 0, err
 	}
 	if !t.number || t.num != math.Trunc(t.num) || t.num < 1 || t.num > description.MaxLayerWidth {
-		return 0, fmt.Errorf("models: %s: the size %s is not a whole number from 1 to %d", path, text, description.MaxLayerWidth)
+		return 0, fmt.Errorf("models: %s: the size %s is not a whole number from 1 to %d", path, text,
+			description.MaxLayerWidth)
 	}
 	return int(t.num), nil
 }
@@ -136,7 +137,8 @@ func (c *compiler) name(n *node) term {
 	case "STATES", "STATE_SPACE", "NUM_STATES":
 		return c.fail(n, "%s: there is no state space here; use OBSERVATIONS", n.name)
 	case "ACTIONS":
-		return c.fail(n, "ACTIONS is not an input here: it belongs to Q functions, which no agent has; policies read OBSERVATIONS, and the output is ACTIONS")
+		return c.fail(n, "ACTIONS is not an input here: it belongs to Q functions, which no agent has; policies read "+
+			"OBSERVATIONS, and the output is ACTIONS")
 	}
 	known := slices.Sorted(maps.Keys(c.terms))
 	return c.fail(n, "unknown name %q%s; there are %s", n.name, config.Hint(n.name, known), strings.Join(known, ", "))

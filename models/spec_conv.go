@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/models/description"
 )
 
@@ -24,24 +23,12 @@ func parseConv(path string, args any) (Layer, error) {
 		Groups  any    `yaml:"groups"`
 		Mode    string `yaml:"padding_mode"`
 	}{Stride: 1, Padding: 0, Bias: true, Dilate: 1, Groups: 1, Mode: "zeros"}
-	keys := []string{"out_channels", "kernel_size", "stride", "padding", "bias"}
-	dict, ok := args.(map[string]any)
-	if list, is := args.([]any); is && len(list) >= 2 && len(list) <= len(keys) {
-		dict, ok = map[string]any{}, true
-		for i, v := range list {
-			dict[keys[i]] = v
-		}
-	}
-	if !ok {
-		return Layer{}, fmt.Errorf("models: %s: want [%s] with at least the first two, or a mapping of these and in_channels, dilation, groups, got %v",
-			path, strings.Join(keys, ", "), args)
-	}
-	aliases := map[string]config.Alias{"features": {Key: "out_channels"}, "strides": {Key: "stride"}, "use_bias": {Key: "bias"}}
-	if err := config.Merge(&k, dict, config.Options{Prefix: "models: " + path, Aliases: aliases}); err != nil {
+	if err := mergeLayer(path, args, &k, 2, "out_channels", "kernel_size", "stride", "padding", "bias"); err != nil {
 		return Layer{}, err
 	}
 	if k.Mode != "zeros" {
-		return Layer{}, fmt.Errorf("models: %s.padding_mode: %q; pictures are padded with zeros only, leave it out", path, k.Mode)
+		return Layer{}, fmt.Errorf("models: %s.padding_mode: %q; pictures are padded with zeros only, leave it out", path,
+			k.Mode)
 	}
 	l := Layer{NoBias: !k.Bias, Conv: &Conv{}}
 	var err error
@@ -94,7 +81,8 @@ func pair(path string, value any, least int) (p [2]int, err error) {
 		ok = ok && p[i] >= least && p[i] <= maxSide
 	}
 	if !ok {
-		return p, fmt.Errorf("models: %s: want a whole number from %d to %d, or two for rows and columns, got %v", path, least, maxSide, value)
+		return p, fmt.Errorf("models: %s: want a whole number from %d to %d, or two for rows and columns, got %v", path,
+			least, maxSide, value)
 	}
 	return p, nil
 }
@@ -106,7 +94,8 @@ func (c *Conv) validate(path string) error {
 			return fmt.Errorf("models: %s: %+v: kernels have at least one row and column, and nothing is negative", path, *c)
 		}
 		if c.Same && (c.Stride[i] > 1 || c.Padding[i] > 0) {
-			return fmt.Errorf("models: %s: padding \"same\" with strides %v and a padding %v; it needs strides of 1, and chooses the padding itself",
+			return fmt.Errorf("models: %s: padding \"same\" with strides %v and a padding %v; it needs strides of 1, and "+
+				"chooses the padding itself",
 				path, c.Stride, c.Padding)
 		}
 	}
@@ -115,7 +104,8 @@ func (c *Conv) validate(path string) error {
 
 // step is the convolution of pictures of a shape.
 func (c *Conv) step(shape []int, out int) description.Step {
-	s := description.Step{Op: description.Conv2d, Outputs: out, Shape: shape, Kernel: []int{c.Kernel[0], c.Kernel[1]}, Groups: max(c.Groups, 1),
+	s := description.Step{Op: description.Conv2d, Outputs: out, Shape: shape, Kernel: []int{c.Kernel[0], c.Kernel[1]},
+		Groups:  max(c.Groups, 1),
 		Padding: make([]int, 4)}
 	for i := range 2 {
 		dilation := max(c.Dilation[i], 1)
@@ -133,14 +123,16 @@ func (c *Conv) step(shape []int, out int) description.Step {
 func (a *assembler) conv(path, name, input string, l Layer, out, in int) error {
 	switch n := len(a.shape); {
 	case n != 3:
-		return fmt.Errorf("models: %s: a convolution reads pictures of shape (channels, height, width); its input has the shape %s",
+		return fmt.Errorf("models: %s: a convolution reads pictures of shape (channels, height, width); its input has the "+
+			"shape %s",
 			path, shapeText(a.result().dims()))
 	case !a.laid && a.shape[2] <= 4 && a.shape[0] > a.shape[2]:
-		return fmt.Errorf("models: %s: the picture has the shape %s, which looks like (height, width, channels), and a convolution "+
-			"reads (channels, height, width); write the input as permute(%s, (0, 3, 1, 2)), or permute(%s, (0, 1, 2, 3)) if its channels "+
-			"do come first", path, shapeText(a.shape), input, input)
+		return fmt.Errorf("models: %s: the picture has the shape %s, which looks like (height, width, channels), and a "+
+			"convolution reads (channels, height, width); write the input as permute(%s, (0, 3, 1, 2)), or "+
+			"permute(%s, (0, 1, 2, 3)) if its channels do come first", path, shapeText(a.shape), input, input)
 	case in > 0 && in != a.shape[0]:
-		return fmt.Errorf("models: %s.in_channels: it is %d, but the layer's input has the shape %s; leave it out", path, in, shapeText(a.shape))
+		return fmt.Errorf("models: %s.in_channels: it is %d, but the layer's input has the shape %s; leave it out", path, in,
+			shapeText(a.shape))
 	}
 	s := l.Conv.step(a.shape, out)
 	s.Weight = name + ".weight"
@@ -163,10 +155,11 @@ func (a *assembler) conv(path, name, input string, l Layer, out, in int) error {
 	return nil
 }
 
-// flat refuses a layer of rows upon a picture.
+// flat refuses a layer of rows on a picture.
 func (a *assembler) flat(path string) error {
 	if !a.result().picture() {
 		return nil
 	}
-	return fmt.Errorf("models: %s: its input is a picture of shape %s; put a layer flatten before it", path, shapeText(a.shape))
+	return fmt.Errorf("models: %s: its input is a picture of shape %s; put a layer flatten before it", path,
+		shapeText(a.shape))
 }

@@ -175,7 +175,8 @@ func (p *parser) index(x *node) *node {
 }
 
 // chooseRows is what is wrong with a first index.
-const chooseRows = "a first index would choose rows of the batch; take columns, as in x[:, 0:3], or a part of a Dict or Tuple"
+const chooseRows = "a first index would choose rows of the batch; take columns, as in x[:, 0:3], or a part of a Dict " +
+	"or Tuple"
 
 // quoted reads a text in the given quotes, in which a backslash stands before a quote or another.
 func (p *parser) quoted(quote byte) string {

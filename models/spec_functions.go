@@ -41,7 +41,8 @@ func (c *compiler) call(n *node) term {
 	}
 	if functions[n.name] == nil {
 		known := append(slices.Sorted(maps.Keys(functions)), calls...)
-		return c.fail(n, "unknown function %s()%s; there are %s", n.name, config.Hint(n.name, known), strings.Join(known, ", "))
+		return c.fail(n, "unknown function %s()%s; there are %s", n.name, config.Hint(n.name, known), strings.Join(known,
+			", "))
 	}
 	if len(n.args) != 1 {
 		return c.fail(n, "%s() takes one argument, got %d", n.name, len(n.args))
@@ -53,7 +54,8 @@ func (c *compiler) call(n *node) term {
 	}
 	if n.name == description.Softmax {
 		if x.picture() {
-			return c.fail(n, "softmax() is over a row, and this is a picture of shape %s; flatten it in a container", shapeText(x.shape))
+			return c.fail(n, "softmax() is over a row, and this is a picture of shape %s; flatten it in a container",
+				shapeText(x.shape))
 		}
 		x.shape = nil
 	}
@@ -72,7 +74,8 @@ func (c *compiler) permute(n *node) term {
 	}
 	dims := x.dims()
 	if len(dims) < 2 {
-		return c.fail(n.args[0], "these rows are flat, with %d values; permute() needs a picture, whose space has a shape such as (84, 84, 3)", x.width)
+		return c.fail(n.args[0], "these rows are flat, with %d values; permute() needs a picture, whose space has a shape "+
+			"such as (84, 84, 3)", x.width)
 	}
 	var order []int
 	for _, a := range n.args[1].args {
@@ -87,7 +90,8 @@ func (c *compiler) permute(n *node) term {
 		order = append(order, k)
 	}
 	if len(order) != len(dims)+1 || order[0] != 0 {
-		return c.fail(n.args[1], "the order must begin with 0, the batch, and name the %d dimensions of %s after it", len(dims), shapeText(dims))
+		return c.fail(n.args[1], "the order must begin with 0, the batch, and name the %d dimensions of %s after it",
+			len(dims), shapeText(dims))
 	}
 	for i := range order {
 		order[i]--
@@ -120,7 +124,8 @@ func (c *compiler) concatenate(n *node) term {
 		for i, x := range t.args {
 			shapes[i] = shapeText(x.dims())
 		}
-		return c.fail(n, "elements of the shapes %s do not join; give the container of a picture a last layer flatten", strings.Join(shapes, " and "))
+		return c.fail(n, "elements of the shapes %s do not join; give the container of a picture a last layer flatten",
+			strings.Join(shapes, " and "))
 	}
 	return t
 }
@@ -130,7 +135,8 @@ func (c *compiler) oneHot(n *node) term {
 		return c.fail(n, "one_hot_encoding() takes a space and rows, as in one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)")
 	}
 	space := c.term(n.args[0])
-	if space.rows() || space.space == nil || space.space.Kind != spaces.Discrete && space.space.Kind != spaces.MultiDiscrete {
+	if space.rows() || space.space == nil || space.space.Kind != spaces.Discrete &&
+		space.space.Kind != spaces.MultiDiscrete {
 		return c.fail(n.args[0], "one_hot_encoding() needs a Discrete or MultiDiscrete space first")
 	}
 	x := c.rows(n.args[1], "the second argument of one_hot_encoding()")

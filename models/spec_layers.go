@@ -10,10 +10,11 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// The layers that a specification can name are read here: linear, recurrent, layer_norm and flatten; conv2d is in spec_conv.go.
+// The layers that a specification can name are read here: linear, recurrent, layer_norm and flatten; conv2d is in
+// spec_conv.go.
 
-// parseContainer reads {name, input, layers, activations}, and with {type: GRU, num_layers: n} numbers in layers as sizes
-// of recurrent layers, as a file of Isaac Lab's has them.
+// parseContainer reads {name, input, layers, activations}, and with {type: GRU, num_layers: n} numbers in layers as
+// sizes of recurrent layers, as a file of Isaac Lab's has them.
 func parseContainer(path string, entry any) (Container, error) {
 	dict, ok := entry.(map[string]any)
 	if !ok {
@@ -127,7 +128,8 @@ func parseLayers(path string, value any) ([]Layer, error) {
 	return layers, nil
 }
 
-const layerForms = "want a number of outputs, {linear: ...}, {conv2d: ...}, {gru: ...}, {lstm: ...}, {rnn: ...}, layer_norm or flatten"
+const layerForms = "want a number of outputs, {linear: ...}, {conv2d: ...}, {gru: ...}, {lstm: ...}, {rnn: ...}, " +
+	"layer_norm or flatten"
 
 func parseLayer(path string, value any) (Layer, error) {
 	switch v := value.(type) {
@@ -170,31 +172,44 @@ func parseLayerDict(path, kind string, args any) (Layer, error) {
 		"flatten", "conv2d", "gru", "lstm", "rnn"}), layerForms)
 }
 
+// mergeLayer reads a layer's settings: a mapping, or a list of values in the order of keys, the first least of which must
+// be given.
+func mergeLayer(path string, args, settings any, least int, keys ...string) error {
+	dict, ok := args.(map[string]any)
+	if list, is := args.([]any); is && len(list) >= least && len(list) <= len(keys) {
+		dict, ok = map[string]any{}, true
+		for i, v := range list {
+			dict[keys[i]] = v
+		}
+	}
+	if !ok {
+		return fmt.Errorf("models: %s: want a mapping, or a list of %d to %d values [%s], got %v", path, least, len(keys),
+			strings.Join(keys, ", "), args)
+	}
+	aliases := map[string]config.Alias{}
+	for _, key := range keys { // the names in skrl's other frameworks
+		switch key {
+		case "out_features", "out_channels":
+			aliases["features"] = config.Alias{Key: key}
+		case "stride":
+			aliases["strides"] = config.Alias{Key: key}
+		case "bias":
+			aliases["use_bias"] = config.Alias{Key: key}
+		}
+	}
+	return config.Merge(settings, dict, config.Options{Prefix: "models: " + path, Aliases: aliases})
+}
+
 // parseFlatten reads nothing, [start, end] or {start_dim, end_dim}.
 func parseFlatten(path string, args any) (Layer, error) {
 	k := struct {
 		Start int `yaml:"start_dim"`
 		End   int `yaml:"end_dim"`
 	}{1, -1}
-	switch v := args.(type) {
-	case nil:
-	case map[string]any:
-		if err := config.Merge(&k, v, config.Options{Prefix: "models: " + path}); err != nil {
+	if args != nil {
+		if err := mergeLayer(path, args, &k, 0, "start_dim", "end_dim"); err != nil {
 			return Layer{}, err
 		}
-	case []any:
-		for i, to := range []*int{&k.Start, &k.End}[:min(len(v), 2)] {
-			n, ok := wholeNumber(v[i])
-			if !ok {
-				return Layer{}, fmt.Errorf("models: %s[%d]: want the number of a dimension, got %v", path, i, v[i])
-			}
-			*to = n
-		}
-		if len(v) > 2 {
-			return Layer{}, fmt.Errorf("models: %s: want [start_dim, end_dim], got %v", path, v)
-		}
-	default:
-		return Layer{}, fmt.Errorf("models: %s: want nothing, [start_dim, end_dim] or a mapping with them, got %v", path, args)
 	}
 	return Layer{Flatten: true, Start: k.Start, End: k.End}, nil
 }
@@ -208,23 +223,19 @@ func (l Layer) checkFlatten(path string, dims []int) error {
 	if l.Start == 0 && l.End == 0 || l.Start == 1 && last == len(dims) {
 		return nil
 	}
-	return fmt.Errorf("models: %s: a flatten from dimension %d to %d of elements of shape %s: the batch is dimension 0, and what follows reads flat rows, "+
-		"so it joins 1 to -1; leave the numbers out", path, l.Start, l.End, shapeText(dims))
+	return fmt.Errorf("models: %s: a flatten from dimension %d to %d of elements of shape %s: the batch is dimension 0, "+
+		"and what follows reads flat rows, so it joins 1 to -1; leave the numbers out", path, l.Start, l.End, shapeText(dims))
 }
 
-// parseRecurrent reads {hidden_size, num_layers, frames}.
+// parseRecurrent reads [hidden_size, num_layers, frames] or a mapping of them.
 func parseRecurrent(path, kind string, args any) (Layer, error) {
 	l := Layer{Recurrent: kind}
-	dict, ok := args.(map[string]any)
-	if !ok {
-		return l, fmt.Errorf("models: %s: want a mapping {hidden_size, num_layers}, got %v", path, args)
-	}
 	k := struct {
 		Hidden any `yaml:"hidden_size"`
 		Layers int `yaml:"num_layers" config:"min=1"`
 		Frames int `yaml:"frames" config:"min=0"`
 	}{Layers: 1}
-	if err := config.Merge(&k, dict, config.Options{Prefix: "models: " + path}); err != nil {
+	if err := mergeLayer(path, args, &k, 1, "hidden_size", "num_layers", "frames"); err != nil {
 		return l, err
 	}
 	if err := config.Check(k, "models: "+path); err != nil {
@@ -242,42 +253,23 @@ func parseRecurrent(path, kind string, args any) (Layer, error) {
 
 // parseLinear reads n, [out, bias] or {out_features, bias, in_features}.
 func parseLinear(path string, args any) (Layer, error) {
-	var l Layer
-	var err error
-	switch v := args.(type) {
-	case []any:
-		if len(v) == 0 || len(v) > 2 {
-			return l, fmt.Errorf("models: %s: want [outputs] or [outputs, bias], got %v", path, v)
+	k := struct {
+		Out  any  `yaml:"out_features"`
+		Bias bool `yaml:"bias"`
+		In   any  `yaml:"in_features"`
+	}{Out: args, Bias: true}
+	_, list := args.([]any)
+	if _, dict := args.(map[string]any); dict || list {
+		k.Out = nil
+		if err := mergeLayer(path, args, &k, 1, "out_features", "bias"); err != nil {
+			return Layer{}, err
 		}
-		if len(v) == 2 {
-			bias, ok := v[1].(bool)
-			if !ok {
-				return l, fmt.Errorf("models: %s[1]: want true or false (bias), got %v", path, v[1])
-			}
-			l.NoBias = !bias
-		}
-		l.Out, err = sizeText(path+"[0]", v[0])
-		return l, err
-	case map[string]any:
-		k := struct {
-			Out  any  `yaml:"out_features"`
-			In   any  `yaml:"in_features"`
-			Bias bool `yaml:"bias"`
-		}{Bias: true}
-		aliases := map[string]config.Alias{"features": {Key: "out_features"}, "use_bias": {Key: "bias"}}
-		if err = config.Merge(&k, v, config.Options{Prefix: "models: " + path, Aliases: aliases}); err != nil {
-			return l, err
-		}
-		l.NoBias = !k.Bias
-		if k.In != nil {
-			if l.In, err = sizeText(path+".in_features", k.In); err != nil {
-				return l, err
-			}
-		}
-		l.Out, err = sizeText(path+".out_features", k.Out)
-		return l, err
 	}
-	l.Out, err = sizeText(path, args)
+	out, err := sizeText(path+".out_features", k.Out)
+	l := Layer{Out: out, NoBias: !k.Bias}
+	if err == nil && k.In != nil {
+		l.In, err = sizeText(path+".in_features", k.In)
+	}
 	return l, err
 }
 

@@ -20,7 +20,7 @@ type assembler struct {
 	open  bool // the last step is a layer of this run
 }
 
-// begin starts a run of layers upon a result.
+// begin starts a run of layers on a result.
 func (a *assembler) begin(at int, t term) {
 	a.at, a.width, a.shape, a.laid, a.next, a.open = at, t.width, t.shape, t.laid, 0, false
 }
@@ -234,13 +234,15 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 	hasWeights := func(s description.Step) bool { return len(s.Arrays(1)) > 0 }
 	switch {
 	case !output.rows():
-		return 0, fmt.Errorf("models: output: %q is no rows; want an expression such as ACTIONS, ONE or the last container's "+
+		return 0, fmt.Errorf("models: output: %q is no rows; want an expression such as ACTIONS, ONE or the last "+
+			"container's "+
 			"name", text)
 	case output.picture():
 		return 0, fmt.Errorf("models: output: %q is a picture of shape %s; give its container a last layer flatten", text,
 			shapeText(output.shape))
 	case !slices.ContainsFunc(a.Steps, hasWeights):
-		return 0, fmt.Errorf("models: the network has no layer with weights, so there is nothing to train; give a container " +
+		return 0, fmt.Errorf("models: the network has no layer with weights, so there is nothing to train; give a " +
+			"container " +
 			"layers, or the output ACTIONS or ONE")
 	}
 	a.end(output)
@@ -251,8 +253,8 @@ func (a *assembler) finish(text string, known *names, lastName, layerName string
 	return output.width, nil
 }
 
-// simplify turns the steps into those of a perceptron if they are no more than one: layers one after another on an input,
-// and perhaps an activation of the output layer, which token names. One native call then computes the network.
+// simplify turns the steps into those of a perceptron if they are no more than one: layers one after another on an
+// input, and perhaps an activation of the output layer, which token names. One native call then computes the network.
 func (a *assembler) simplify(token string) {
 	readers, n := map[int]int{}, 0
 	for i := range a.Steps {
@@ -260,7 +262,8 @@ func (a *assembler) simplify(token string) {
 			readers[j]++
 		}
 	}
-	for n < len(a.Steps) && a.Steps[n].Op == description.Linear && (n == 0 || a.Steps[n].Inputs == nil && readers[n] == 1) {
+	for n < len(a.Steps) && a.Steps[n].Op == description.Linear && (n == 0 || a.Steps[n].Inputs == nil &&
+		readers[n] == 1) {
 		n++
 	}
 	if n == 0 {

@@ -2,9 +2,9 @@ package models
 
 import "fmt"
 
-// node is one operation of a parsed expression. op is "number", "name", "call", "list", "-x" (negation), "+", "-", "*", "/",
-// "part" (args: x and, without a key, the position), "column" (args: x, index) or "columns" (args: x, from, to; nil where
-// the bound is left out).
+// node is one operation of a parsed expression. op is "number", "name", "call", "list", "-x" (negation), "+", "-", "*",
+// "/", "part" (args: x and, without a key, the position), "column" (args: x, index) or "columns" (args: x, from, to;
+// nil where the bound is left out).
 type node struct {
 	op   string
 	at   int // where it begins, from 0

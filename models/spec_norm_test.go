@@ -19,13 +19,15 @@ func TestLayerNorm(t *testing.T) {
 		layers []any
 		named  string
 	}{
-		"linear": {[]any{5, "layer_norm", 4, "Layer_Norm"}, "net.0.weight net.0.bias net.2.weight net.2.bias net.3.weight net.3.bias net.5.weight net.5.bias"},
+		"linear": {[]any{5, "layer_norm", 4, "Layer_Norm"}, "net.0.weight net.0.bias net.2.weight net.2.bias net.3.weight " +
+			"net.3.bias net.5.weight net.5.bias"},
 		"memory": {[]any{map[string]any{"gru": map[string]any{"hidden_size": 4}}, "layer_norm"},
 			"net.0.weight_ih_l0 net.0.weight_hh_l0 net.0.bias_ih_l0 net.0.bias_hh_l0 net.1.weight net.1.bias"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec, err := ParseSpec(map[string]any{"class": "DeterministicMixin", "output": "net",
-				"network": []any{map[string]any{"name": "net", "input": "OBSERVATIONS", "layers": test.layers, "activations": "tanh"}}})
+				"network": []any{map[string]any{"name": "net", "input": "OBSERVATIONS", "layers": test.layers,
+					"activations": "tanh"}}})
 			if err != nil {
 				t.Fatal(err)
 			}

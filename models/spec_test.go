@@ -58,7 +58,8 @@ output: tanh(ACTIONS)
 	if !ok {
 		t.Fatalf("the network is a %T, want an MLP", p.(*Stochastic).Net)
 	}
-	want, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Hidden: []int{8, 4}, Activation: "elu", OutputActivation: "tanh"}, 7)
+	want, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Hidden: []int{8, 4}, Activation: "elu", OutputActivation: "tanh"},
+		7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,8 @@ output: tanh(ACTIONS)
 	sc := tensor.NoGrad()
 	defer sc.Close()
 	in := Inputs{Observations: tensor.From(sc, []float32{1, -2, 3, 0, 5, -6}, 2, 3)}
-	wantNear(t, "outputs", tensortest.Float64s(t, sc, got.Forward(sc, in)), tensortest.Float64s(t, sc, want.Forward(sc, in)), 0)
+	wantNear(t, "outputs", tensortest.Float64s(t, sc, got.Forward(sc, in)), tensortest.Float64s(t, sc, want.Forward(sc,
+		in)), 0)
 	for i, q := range want.Parameters() {
 		if g := got.Parameters()[i]; g.Name != q.Name || !tensor.RequiresGrad(g.Tensor) {
 			t.Errorf("parameter %d is %q, want %q with a gradient", i, g.Name, q.Name)
@@ -128,7 +130,8 @@ output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
 
 func TestExpressionValues(t *testing.T) {
 	tensortest.CheckLive(t)
-	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.NewMultiDiscrete(2, 3), Action: spaces.NewBox(-1, 1, 2)}
+	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.NewMultiDiscrete(2, 3), Action: spaces.NewBox(-1, 1,
+		2)}
 	known := inputNames(Spec{}, sp, 2)
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -191,64 +194,69 @@ func TestSpecErrors(t *testing.T) {
 	output := func(text string) string {
 		return "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4]}]\noutput: \"" + text + "\""
 	}
-	for text, want := range map[string]string{
-		ok:                      "models: class: it is missing",
-		"class: Gausian\n" + ok: `did you mean "Gaussian"`,
-		"class: Gaussian\nclip_action: true\n" + ok:                                 `unknown key "clip_action"`,
-		"class: Deterministic\nmin_log_std: 1\n" + ok:                               `unknown key "min_log_std"`,
-		"class: Gaussian\nclip_actions: 3\n" + ok:                                   `"clip_actions" is 3`,
-		"class: Gaussian\nmin_log_std: 3\n" + ok:                                    "exceeds max_log_std",
-		"class: Gaussian\nmin_log_std: .nan\n" + ok:                                 "min_log_std",
-		"class: Categorical\n" + ok:                                                 "needs a Discrete action space",
-		"class: Categorical\nunnormalized_log_prob: false\n" + ok:                   "logits",
-		"class: Gaussian\noutput: ACTIONS":                                          "models: network: want a list",
-		"class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4]}]": "models: output: it is missing",
-		network("5"): "models: network[0]: want a mapping",
-		network("{name: net, input: OBSERVATIONS, layer: [4]}"):                                            `unknown key "layer"`,
-		network("{name: net, layers: [4]}"):                                                                "models: network[0].input: it is missing",
-		network("{name: 3x, input: OBSERVATIONS, layers: [4]}"):                                            "is not a name",
-		network("{name: ONE, input: OBSERVATIONS, layers: [4]}"):                                           "has a meaning",
-		network("{name: a, input: OBSERVATIONS}, {name: a, input: a}"):                                     `two containers are named "a"`,
-		network("{name: net, input: OBSERVATIONS, layers: [4], activations: rellu}"):                       `models: network[0].activations: unknown activation "rellu" (did you mean "relu"?)`,
-		network("{name: net, input: OBSERVATIONS, layers: [4, 4, 4], activations: [relu, tanh]}"):          "there are 2 for 3 layers",
-		network("{name: net, input: OBSERVATIONS, layers: [0]}"):                                           "models: network[0].layers[0]: the size 0",
-		network("{name: net, input: OBSERVATIONS, layers: [2.5]}"):                                         "is no layer",
-		network("{name: net, input: OBSERVATIONS, layers: [99999999999]}"):                                 "whole number from 1",
-		network("{name: net, input: OBSERVATIONS, layers: [dropout]}"):                                     `unknown layer "dropout"`,
-		network("{name: net, input: OBSERVATIONS, layers: [{linaer: 4}]}"):                                 `did you mean "linear"`,
-		network("{name: net, input: OBSERVATIONS, layers: [{linear: {out_features: 4, in_features: 9}}]}"): "it is 9, but the layer's input has 3",
-		network("{name: net, input: OBSERVATIONS, layers: [{linear: [4, 1]}]}"):                            "layers[0].linear[1]: want true or false",
-		network("{name: net, input: STATES, layers: [4]}"):                                                 "there is no state space here",
-		network("{name: net, input: ACTIONS, layers: [4]}"):                                                "Q functions",
-		network("{name: net, input: OBSERVATION, layers: [4]}"):                                            `did you mean "OBSERVATIONS"`,
-		network("{name: net, input: NUM_ACTIONS, layers: [4]}"):                                            "is no rows",
-		network("{name: net, input: 'OBSERVATIONS[0:2]', layers: [4]}"):                                    "character 14: a first index would choose rows",
-		network("{name: net, input: 'OBSERVATIONS[\"a\"]', layers: [4]}"):                                  "Dict space",
-		network("{name: net, input: 'OBSERVATIONS[:, ::2]', layers: [4]}"):                                 "with a step",
-		network("{name: net, input: 'OBSERVATIONS[:, 3]', layers: [4]}"):                                   "takes none of them",
-		network("{name: net, input: 'OBSERVATIONS ** 2', layers: [4]}"):                                    `operator "**"`,
-		network("{name: net, input: 'permute(OBSERVATIONS, 1)', layers: [4]}"):                             "permute() takes rows and the order",
-		network("{name: net, input: 'permute(OBSERVATIONS, (0, 1))', layers: [4]}"):                        "these rows are flat",
-		network("{name: net, input: 'flip(OBSERVATIONS)', layers: [4]}"):                                   "unknown function flip()",
-		network("{name: net, input: OBSERVATIONS, layers: [{conv2d: [4, 3]}]}"):                            "its input has the shape (3)",
-		network("{name: net, input: OBSERVATIONS, layers: [{flatten: [2, -1]}, 4]}"):                       "it joins 1 to -1",
-		network("{name: net, input: OBSERVATIONS, layers: [{flatten: {start: 1}}, 4]}"):                    `unknown key "start"`,
-		network("{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4]}"):    "needs a Discrete",
-		network("{name: net, input: '(OBSERVATIONS', layers: [4]}"):                                        `want ")", found the end`,
-		network("{name: net, input: 'OBSERVATIONS + OBSERVATIONS[:, :2]', layers: [4]}"):                   "widths 3 and 2",
-		network("{name: net, input: 'OBSERVATIONS / 0', layers: [4]}"):                                     "division by zero",
-		network("{name: a, input: b, layers: [4]}, {name: b, input: OBSERVATIONS}"):                        `unknown name "b"`,
-		output("ONE"):              "has 1 values, the policy needs 2",
-		output("ACTIONS + ONE"):    "both ACTIONS and ONE",
-		output("net"):              "has 4 values",
-		output("NUM_ACTIONS"):      "is no rows",
-		output(""):                 "it is empty",
-		output("tanh(ACTIONS, 2)"): "takes one argument",
-		output("ACTIONS ACTIONS"):  "want an operator or the end",
-		output("concatenate(net)"): "takes one list",
-		output("é"):                "found \"é\"",
-		"class: Gaussian\nnetwork: [{name: net, input: 'OBSERVATIONS[:, :2]'}]\noutput: net": "nothing to train",
+	for _, c := range [][2]string{
+		{ok, "models: class: it is missing"},
+		{"class: Gausian\n" + ok, `did you mean "Gaussian"`},
+		{"class: Gaussian\nclip_action: true\n" + ok, `unknown key "clip_action"`},
+		{"class: Deterministic\nmin_log_std: 1\n" + ok, `unknown key "min_log_std"`},
+		{"class: Gaussian\nclip_actions: 3\n" + ok, `"clip_actions" is 3`},
+		{"class: Gaussian\nmin_log_std: 3\n" + ok, "exceeds max_log_std"},
+		{"class: Gaussian\nmin_log_std: .nan\n" + ok, "min_log_std"},
+		{"class: Categorical\n" + ok, "needs a Discrete action space"},
+		{"class: Categorical\nunnormalized_log_prob: false\n" + ok, "logits"},
+		{"class: Gaussian\noutput: ACTIONS", "models: network: want a list"},
+		{"class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4]}]", "models: output: it is missing"},
+		{network("5"), "models: network[0]: want a mapping"},
+		{network("{name: net, input: OBSERVATIONS, layer: [4]}"), `unknown key "layer"`},
+		{network("{name: net, layers: [4]}"), "models: network[0].input: it is missing"},
+		{network("{name: 3x, input: OBSERVATIONS, layers: [4]}"), "is not a name"},
+		{network("{name: ONE, input: OBSERVATIONS, layers: [4]}"), "has a meaning"},
+		{network("{name: a, input: OBSERVATIONS}, {name: a, input: a}"), `two containers are named "a"`},
+		{network("{name: net, input: OBSERVATIONS, layers: [4], activations: rellu}"),
+			`models: network[0].activations: unknown activation "rellu" (did you mean "relu"?)`},
+		{network("{name: net, input: OBSERVATIONS, layers: [4, 4, 4], activations: [relu, tanh]}"),
+			"there are 2 for 3 layers"},
+		{network("{name: net, input: OBSERVATIONS, layers: [0]}"), "models: network[0].layers[0]: the size 0"},
+		{network("{name: net, input: OBSERVATIONS, layers: [2.5]}"), "is no layer"},
+		{network("{name: net, input: OBSERVATIONS, layers: [99999999999]}"), "whole number from 1"},
+		{network("{name: net, input: OBSERVATIONS, layers: [dropout]}"), `unknown layer "dropout"`},
+		{network("{name: net, input: OBSERVATIONS, layers: [{linaer: 4}]}"), `did you mean "linear"`},
+		{network("{name: net, input: OBSERVATIONS, layers: [{linear: {out_features: 4, in_features: 9}}]}"),
+			"it is 9, but the layer's input has 3"},
+		{network("{name: net, input: OBSERVATIONS, layers: [{linear: [4, 1]}]}"),
+			"layers[0].linear: \"bias\" is 1: want true or false"},
+		{network("{name: net, input: STATES, layers: [4]}"), "there is no state space here"},
+		{network("{name: net, input: ACTIONS, layers: [4]}"), "Q functions"},
+		{network("{name: net, input: OBSERVATION, layers: [4]}"), `did you mean "OBSERVATIONS"`},
+		{network("{name: net, input: NUM_ACTIONS, layers: [4]}"), "is no rows"},
+		{network("{name: net, input: 'OBSERVATIONS[0:2]', layers: [4]}"), "character 14: a first index would choose rows"},
+		{network("{name: net, input: 'OBSERVATIONS[\"a\"]', layers: [4]}"), "Dict space"},
+		{network("{name: net, input: 'OBSERVATIONS[:, ::2]', layers: [4]}"), "with a step"},
+		{network("{name: net, input: 'OBSERVATIONS[:, 3]', layers: [4]}"), "takes none of them"},
+		{network("{name: net, input: 'OBSERVATIONS ** 2', layers: [4]}"), `operator "**"`},
+		{network("{name: net, input: 'permute(OBSERVATIONS, 1)', layers: [4]}"), "permute() takes rows and the order"},
+		{network("{name: net, input: 'permute(OBSERVATIONS, (0, 1))', layers: [4]}"), "these rows are flat"},
+		{network("{name: net, input: 'flip(OBSERVATIONS)', layers: [4]}"), "unknown function flip()"},
+		{network("{name: net, input: OBSERVATIONS, layers: [{conv2d: [4, 3]}]}"), "its input has the shape (3)"},
+		{network("{name: net, input: OBSERVATIONS, layers: [{flatten: [2, -1]}, 4]}"), "it joins 1 to -1"},
+		{network("{name: net, input: OBSERVATIONS, layers: [{flatten: {start: 1}}, 4]}"), `unknown key "start"`},
+		{network("{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4]}"), "needs a Discrete"},
+		{network("{name: net, input: '(OBSERVATIONS', layers: [4]}"), `want ")", found the end`},
+		{network("{name: net, input: 'OBSERVATIONS + OBSERVATIONS[:, :2]', layers: [4]}"), "widths 3 and 2"},
+		{network("{name: net, input: 'OBSERVATIONS / 0', layers: [4]}"), "division by zero"},
+		{network("{name: a, input: b, layers: [4]}, {name: b, input: OBSERVATIONS}"), `unknown name "b"`},
+		{output("ONE"), "has 1 values, the policy needs 2"},
+		{output("ACTIONS + ONE"), "both ACTIONS and ONE"},
+		{output("net"), "has 4 values"},
+		{output("NUM_ACTIONS"), "is no rows"},
+		{output(""), "it is empty"},
+		{output("tanh(ACTIONS, 2)"), "takes one argument"},
+		{output("ACTIONS ACTIONS"), "want an operator or the end"},
+		{output("concatenate(net)"), "takes one list"},
+		{output("é"), "found \"é\""},
+		{"class: Gaussian\nnetwork: [{name: net, input: 'OBSERVATIONS[:, :2]'}]\noutput: net", "nothing to train"},
 	} {
+		text, want := c[0], c[1]
 		dict, err := config.FromYAML([]byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
@@ -270,7 +278,8 @@ func TestSpecErrors(t *testing.T) {
 func TestSpecClasses(t *testing.T) {
 	tensortest.CheckLive(t)
 	discrete := spaces.Set{Observation: spaces.NewDiscrete(5), Action: spaces.NewMultiDiscrete(2, 3)}
-	network := "\nnetwork: [{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4, {linear: NUM_OBSERVATIONS}]}]\noutput: ACTIONS"
+	network := "\nnetwork: [{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4, " +
+		"{linear: NUM_OBSERVATIONS}]}]\noutput: ACTIONS"
 	p, err := specOf(t, "class: multicategorical\nreduction: mean"+network).BuildPolicy(discrete, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +301,8 @@ func TestSpecClasses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, x := range tensortest.Float64s(t, s, p.Mode(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1, 3)})) {
+		for _, x := range tensortest.Float64s(t, s, p.Mode(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1,
+			3)})) {
 			if math.Abs(x) > 1 {
 				t.Errorf("%s: action %g is not clipped", class, x)
 			}
@@ -308,7 +318,8 @@ func TestSpecClasses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Close()
-	for _, x := range tensortest.Float64s(t, s, n.Forward(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1, 3)})) {
+	for _, x := range tensortest.Float64s(t, s, n.Forward(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1,
+		3)})) {
 		if math.Abs(x) > 1 {
 			t.Errorf("output %g is not clipped", x)
 		}
@@ -318,8 +329,10 @@ func TestSpecClasses(t *testing.T) {
 // The two halves of a shared spec stand on the policy's network, each with a layer of its own.
 func TestBuildShared(t *testing.T) {
 	tensortest.CheckLive(t)
-	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, 4], activations: tanh}]\noutput: tanh(ACTIONS)")
-	value := specOf(t, "class: Deterministic\nnetwork: [{name: other, input: OBSERVATIONS, layers: [99]}]\noutput: ONE + net[:, 0]")
+	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, 4], activations: "+
+		"tanh}]\noutput: tanh(ACTIONS)")
+	value := specOf(t, "class: Deterministic\nnetwork: [{name: other, input: OBSERVATIONS, layers: [99]}]\noutput: ONE "+
+		"+ net[:, 0]")
 	p, v, err := BuildShared(policy, value, boxes, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -336,7 +349,8 @@ func TestBuildShared(t *testing.T) {
 	s := tensor.NoGrad()
 	defer s.Close()
 	x := tensor.From(s, []float32{1, -2, 3}, 1, 3)
-	net := s.Tanh(s.Linear(s.Tanh(s.Linear(x, par["trunk.net.0.weight"], par["trunk.net.0.bias"])), par["trunk.net.2.weight"], par["trunk.net.2.bias"]))
+	net := s.Tanh(s.Linear(s.Tanh(s.Linear(x, par["trunk.net.0.weight"], par["trunk.net.0.bias"])),
+		par["trunk.net.2.weight"], par["trunk.net.2.bias"]))
 	in := Inputs{Observations: x}
 	mean := s.Tanh(s.Linear(net, par["head.policy_layer.weight"], par["head.policy_layer.bias"]))
 	wantNear(t, "mean", tensortest.Float64s(t, s, p.Mode(s, in)), tensortest.Float64s(t, s, mean), 1e-6)
@@ -344,17 +358,20 @@ func TestBuildShared(t *testing.T) {
 	wantNear(t, "value", tensortest.Float64s(t, s, v.Forward(s, in)), tensortest.Float64s(t, s, want), 1e-6)
 
 	value.Output = "OBSERVATIONS"
-	if _, _, err := BuildShared(policy, value, boxes, 1); err == nil || !strings.Contains(err.Error(), "value of a shared model") {
+	if _, _, err := BuildShared(policy, value, boxes, 1); err == nil || !strings.Contains(err.Error(),
+		"value of a shared model") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func FuzzExpression(f *testing.F) {
-	for _, text := range []string{"OBSERVATIONS", "2 * tanh(ACTIONS)", "concatenate([a, b[:, 0:3]])", "-x[..., -1:] / (3 - .5e-1)", "one_hot_encoding(A, B)", `OBSERVATIONS["a"][1][:, 0]`,
+	for _, text := range []string{"OBSERVATIONS", "2 * tanh(ACTIONS)", "concatenate([a, b[:, 0:3]])",
+		"-x[..., -1:] / (3 - .5e-1)", "one_hot_encoding(A, B)", `OBSERVATIONS["a"][1][:, 0]`,
 		`permute(STATES[0], (0, 3, 1, 2))[..., 1:] / 255`, `concatenate([STATES[0][:, 0], permute(STATES[0], [0, 2, 1, 3])])`, "((((", "[[", "x[:", "1e999", "é"} {
 		f.Add(text)
 	}
-	sp := spaces.Set{Observation: parted, State: spaces.NewTuple(spaces.NewPicture(3, 4, 2), spaces.NewDiscrete(3)), Action: boxes.Action}
+	sp := spaces.Set{Observation: parted, State: spaces.NewTuple(spaces.NewPicture(3, 4, 2), spaces.NewDiscrete(3)),
+		Action: boxes.Action}
 	f.Fuzz(func(t *testing.T, text string) {
 		n, err := parseExpression("x", text)
 		if err != nil {
@@ -399,9 +416,13 @@ func FuzzExpression(f *testing.F) {
 }
 
 func FuzzSpec(f *testing.F) {
-	f.Add("class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4, {linear: [2, false]}, flatten], activations: relu}]\noutput: ACTIONS")
-	f.Add("class: Deterministic\nnetwork: [{name: n, input: 'permute(OBSERVATIONS, (0, 3, 1, 2))', layers: [{conv2d: {features: 4, kernel_size: [2, 3], padding: same}}, {conv2d: [3, 2, 1, 0, false]}, {flatten: [1, -1]}]}]\noutput: ONE")
-	f.Add("class: Deterministic\nclip_actions: false\nnetwork: [{name: n, input: 'STATES[:, 1]', layers: [{linear: {features: ONE}}]}]\noutput: ONE")
+	f.Add("class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4, {linear: [2, false]}, flatten], " +
+		"activations: relu}]\noutput: ACTIONS")
+	f.Add("class: Deterministic\nnetwork: [{name: n, input: 'permute(OBSERVATIONS, (0, 3, 1, 2))', layers: [{conv2d: " +
+		"{features: 4, kernel_size: [2, 3], padding: same}}, {conv2d: [3, 2, 1, 0, false]}, {flatten: [1, -1]}]}]\noutput: " +
+		"ONE")
+	f.Add("class: Deterministic\nclip_actions: false\nnetwork: [{name: n, input: 'STATES[:, 1]', layers: [{linear: " +
+		"{features: ONE}}]}]\noutput: ONE")
 	f.Fuzz(func(t *testing.T, text string) {
 		dict, err := config.FromYAML([]byte(text))
 		if err != nil {

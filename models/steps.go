@@ -8,8 +8,8 @@ import (
 )
 
 // Results are rows, (n, width), except those of permutations and convolutions and of what is done value by value upon
-// them: these stay pictures, (n, channels, height, width), as they lie in memory, until a step needs rows. A picture that
-// was permuted is never copied between the camera and the last convolution.
+// them: these stay pictures, (n, channels, height, width), as they lie in memory, until a step needs rows. A picture
+// that was permuted is never copied between the camera and the last convolution.
 
 // rows makes rows of a result.
 func (n *Net) rows(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {

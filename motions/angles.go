@@ -2,13 +2,13 @@ package motions
 
 import "math"
 
-// angles writes the values of a body's joints at which they turn it by q against its parent: the quaternion of a ball
-// joint, the angle of one hinge (what of q lies about its axis), of two hinges (what of q lies in their turns), or of
-// three at right angles to each other, which reach every rotation. near is the row before, or nil: hinges take the
-// solution nearest to it, so that an angle does not jump by a full turn from frame to frame.
+// angles writes the values of a body's joints at which they turn the body by q against its parent: the quaternion of a
+// ball joint, the angle of one hinge (the part of q about its axis), of two hinges (the part of q that they can reach),
+// or of three hinges at right angles, which reach every rotation. near is the row before, or nil: hinges take the
+// solution nearest to near, so that no angle jumps by a full turn from frame to frame.
 //
-// Where three hinges are at right angles there are two solutions, (a, b, c) and (a + π, π − b, c + π); near the middle
-// hinge's quarter turn (gimbal lock) the outer two cannot be told apart: in it the first stays where near has it.
+// Three hinges at right angles have two solutions, (a, b, c) and (a + π, π − b, c + π). Near a quarter turn of the
+// middle hinge (gimbal lock) the outer two cannot be told apart: there the first hinge keeps its angle of near.
 func (b *Body) angles(q quat, out, near []float64) {
 	switch joints := b.Joints; {
 	case len(joints) == 0:
@@ -25,13 +25,13 @@ func (b *Body) angles(q quat, out, near []float64) {
 		e1, e2 := joints[0].Axis, joints[1].Axis
 		e3, sign := cross(e1, e2), 1.0
 		if len(joints) > 2 && dot(joints[2].Axis, e3) < 0 {
-			sign = -1 // a turn about the opposite of e3
+			sign = -1 // the third hinge turns about −e3
 		}
 		x, y, z := q.rotate(e1), q.rotate(e2), q.rotate(e3)
 		r02, r12, r22 := dot(e1, z), dot(e2, z), dot(e3, z)
 		r00, r01 := dot(e1, x), dot(e1, y)
 		solution := [3]float64{math.Atan2(-r12, r22), math.Asin(max(-1, min(1, r02))), sign * math.Atan2(-r01, r00)}
-		if math.Hypot(r12, r22) < 1e-6 { // locked: the first hinge stays where it was, the third does all
+		if math.Hypot(r12, r22) < 1e-6 { // locked: the first hinge keeps its angle, the third does the rest
 			solution[0] = 0
 			if near != nil {
 				solution[0] = near[0]
@@ -45,7 +45,7 @@ func (b *Body) angles(q quat, out, near []float64) {
 		}
 		other := []float64{solution[0] + math.Pi, math.Pi - solution[1], solution[2] + math.Pi}
 		unwrap(other, near)
-		if distance(other, near) < distance(out, near) {
+		if squaredDistance(other, near) < squaredDistance(out, near) {
 			copy(out, other)
 		}
 	}
@@ -58,7 +58,8 @@ func unwrap(angles, near []float64) {
 	}
 }
 
-func distance(a, b []float64) float64 {
+// squaredDistance returns the squared distance between two vectors.
+func squaredDistance(a, b []float64) float64 {
 	sum := 0.0
 	for i, x := range a {
 		sum += (x - b[i]) * (x - b[i])
@@ -66,7 +67,8 @@ func distance(a, b []float64) float64 {
 	return sum
 }
 
-// orthogonal reports whether hinges in a row can be solved for: at most three, each at right angles to the others.
+// orthogonal reports whether angles can solve for the body's joints: one ball joint, or at most three hinges at right
+// angles to each other.
 func (b *Body) orthogonal() bool {
 	if len(b.Joints) == 0 || b.Joints[0].Kind == Rotation {
 		return len(b.Joints) < 2

@@ -2,7 +2,6 @@ package motions
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -10,131 +9,95 @@ import (
 
 // BVHConfig says what a BVH file does not.
 type BVHConfig struct {
-	// Scale is how many metres a unit of length of the file is: 0.01 for centimetres. Zero: the one of metres,
-	// centimetres, millimetres, inches and CMU's units (0.0564 m) that makes the skeleton nearest to a person's size,
-	// which [Clip.Repairs] names.
+	// Scale is the length of the file's unit in metres: 0.01 for centimetres. Zero: the unit that makes the skeleton
+	// nearest to a person's size, out of metres, centimetres, millimetres, inches and CMU's unit (0.0564 m).
+	// [Clip.Repairs] names the unit.
 	Scale float64
 	// Up is the axis of the file that points up: "y" (also ""), with the zero pose facing z, or "z", facing −y.
 	Up string
-	// Skip is how many frames at the beginning are left out: 1 for files that begin with a T-pose.
-	Skip int
 }
 
-// LoadBVH reads the BVH file at path with [ReadBVH]. The clip is named after the file.
+// LoadBVH reads motion capture in Biovision's text format at path. The clip has a [Skeleton] of its own, turned to z up
+// and x forward and in metres. Each joint and each end site is a body; an end site is named after its parent, with
+// "/end". Each joint that turns is a ball joint named as in the file. Rotation channels may come in any order and
+// number, and are multiplied in the order in which they are listed. Only the root travels: positions of other joints
+// are ignored, and [Clip.Repairs] says so. Bodies with "foot" or "toe" in their names touch the floor at their origin.
+// The clip does not loop. A frame time that is a rounded 1/n becomes 1/n.
 func LoadBVH(path string, cfg BVHConfig) (*Clip, error) {
-	return loadWith(path, func(data []byte, name string) (*Clip, error) { return bvhClip(data, name, cfg) })
+	return loadWith(path, func(data []byte, name string) (*Clip, error) { return parseBVH(data, name, cfg) })
 }
 
-// ReadBVH reads motion capture in Biovision's text format: a skeleton (HIERARCHY) and frames (MOTION). The clip is on a
-// [Skeleton] of its own, turned to z up and x forward and in metres: a body for each joint and each end site (named
-// after its parent, with "/end"), and a ball joint, named as in the file, for each joint that turns. Rotation channels
-// may come in any order and number, for each joint another; their product is taken in the order in which they are
-// listed. Only the root travels: positions of other joints are ignored, and [Clip.Repairs] says so. Bodies with "foot"
-// or "toe" in their names touch the floor at their origin. The clip does not loop. A frame time that is a rounded 1/n
-// is taken as that.
-//
-// The name is the clip's, and errors begin with it; they name the line.
-func ReadBVH(r io.Reader, name string, cfg BVHConfig) (*Clip, error) {
-	return readWith(r, name, func(data []byte, name string) (*Clip, error) { return bvhClip(data, name, cfg) })
-}
-
-func (cfg *BVHConfig) check() error {
+func parseBVH(data []byte, name string, cfg BVHConfig) (*Clip, error) {
 	if cfg.Up != "" && cfg.Up != "y" && cfg.Up != "z" {
-		return fmt.Errorf(`BVHConfig.Up must be "y" or "z", and is %q`, cfg.Up)
+		return nil, fmt.Errorf(`BVHConfig.Up must be "y" or "z", and is %q`, cfg.Up)
 	}
-	if cfg.Scale < 0 || !finite(cfg.Scale) || cfg.Skip < 0 {
-		return fmt.Errorf("BVHConfig.Scale and Skip must be finite and not negative, and are %g and %d", cfg.Scale, cfg.Skip)
+	if cfg.Scale < 0 || infinite(cfg.Scale) {
+		return nil, fmt.Errorf("BVHConfig.Scale must be finite and not negative, and is %g", cfg.Scale)
 	}
-	return nil
-}
-
-func bvhClip(data []byte, name string, cfg BVHConfig) (*Clip, error) {
-	if err := cfg.check(); err != nil {
-		return nil, err
-	}
-	text := strings.TrimPrefix(string(data), "\xef\xbb\xbf")
+	text := strings.TrimPrefix(string(data), byteOrderMark)
 	if !strings.Contains(text, "\r\n") {
-		text = strings.ReplaceAll(text, "\r", "\n") // the ends of lines of old Macs
+		text = strings.ReplaceAll(text, "\r", "\n") // line ends of old Macs
 	}
-	s := &bvhScanner{lines: strings.Split(text, "\n")}
-	joints, err := s.hierarchy()
-	if err != nil {
-		return nil, err
+	r := &bvhReader{lines: strings.Split(text, "\n")}
+	r.readHierarchy()
+	r.readMotion()
+	if r.err != nil {
+		return nil, r.err
 	}
-	frames, step, note, err := s.motion(joints)
-	if err != nil {
-		return nil, err
+	m := bvhMotion{joints: r.joints, scale: cfg.Scale, zUp: cfg.Up == "z", notes: r.notes}
+	if m.scale == 0 {
+		m.guessScale()
 	}
-	if cfg.Skip >= len(frames) {
-		return nil, fmt.Errorf("BVHConfig.Skip is %d, and there are %d frames", cfg.Skip, len(frames))
+	clip := ClipConfig{Name: name, Skeleton: m.skeleton(name), Durations: evenly(len(r.frames), r.step)}
+	for _, f := range r.frames {
+		clip.Frames = append(clip.Frames, m.row(f))
 	}
-	m := bvhMotion{joints: joints, frames: frames[cfg.Skip:], step: step, cfg: cfg}
-	if note != "" {
-		m.notes = append(m.notes, note)
+	if m.moved > 0 {
+		m.notes = append(m.notes, fmt.Sprintf("joints move against their parents, by up to %.3g m, which was ignored: "+
+			"bones keep their lengths", m.moved))
 	}
-	return m.clip(name)
-}
-
-// bvhMotion makes a clip of what a file says.
-type bvhMotion struct {
-	joints []bvhJoint
-	frames [][]float64
-	step   float64
-	cfg    BVHConfig
-	notes  []string
-}
-
-// turn takes a vector of the file to z up and x forward.
-func (m *bvhMotion) turn(v [3]float64) [3]float64 {
-	if m.cfg.Up == "z" {
-		return [3]float64{-v[1], v[0], v[2]}
-	}
-	return [3]float64{v[2], v[0], v[1]}
-}
-
-func (m *bvhMotion) clip(name string) (*Clip, error) {
-	scale := m.cfg.Scale
-	if scale == 0 {
-		scale = m.units()
-	}
-	skeleton := &Skeleton{Name: name}
-	if name == "" {
-		skeleton.Name = "bvh"
-	}
-	for i, j := range m.joints {
-		o := m.turn(j.offset)
-		b := Body{Name: j.name, Parent: j.parent, Offset: [3]float64{scale * o[0], scale * o[1], scale * o[2]}}
-		if i > 0 && slices.ContainsFunc(j.channels, func(c bvhChannel) bool { return c.rotation }) {
-			b.Joints = []Joint{{Name: j.name, Kind: Rotation}}
-		}
-		if lower := strings.ToLower(j.name); i > 0 && (strings.Contains(lower, "foot") || strings.Contains(lower, "toe")) {
-			b.Contacts = []Contact{{}}
-		}
-		skeleton.Bodies = append(skeleton.Bodies, b)
-	}
-	cfg := ClipConfig{Name: name, Skeleton: skeleton}
-	moved := map[string]float64{} // joints that move against their parents, by how many metres
-	for _, f := range m.frames {
-		cfg.Frames = append(cfg.Frames, m.row(f, scale, moved))
-		cfg.Durations = append(cfg.Durations, m.step)
-	}
-	if len(moved) > 0 {
-		most := 0.0
-		for _, d := range moved {
-			most = max(most, d)
-		}
-		m.notes = append(m.notes, fmt.Sprintf("%d joints move against their parents, by up to %.3g m, which was ignored: bones keep their lengths",
-			len(moved), most))
-	}
-	c, err := newClip(cfg)
+	c, err := newClip(clip)
 	if err == nil {
 		c.repairs = m.notes
 	}
 	return c, err
 }
 
-// row makes a row of the skeleton of a frame.
-func (m *bvhMotion) row(frame []float64, scale float64, moved map[string]float64) []float64 {
+// bvhMotion converts joints and frames of a file.
+type bvhMotion struct {
+	joints []bvhJoint
+	scale  float64
+	zUp    bool
+	moved  float64 // the largest distance in metres by which a joint moves against its parent
+	notes  []string
+}
+
+// convert turns a vector of the file to z up and x forward.
+func (m *bvhMotion) convert(v [3]float64) [3]float64 {
+	if m.zUp {
+		return [3]float64{-v[1], v[0], v[2]}
+	}
+	return [3]float64{v[2], v[0], v[1]}
+}
+
+func (m *bvhMotion) skeleton(name string) *Skeleton {
+	s := &Skeleton{Name: name}
+	for i, j := range m.joints {
+		o := m.convert(j.offset)
+		b := Body{Name: j.name, Parent: j.parent, Offset: [3]float64{m.scale * o[0], m.scale * o[1], m.scale * o[2]}}
+		if i > 0 && slices.ContainsFunc(j.channels, func(c bvhChannel) bool { return c.rotation }) {
+			b.Joints = []Joint{{Name: j.name, Kind: Rotation}}
+		}
+		if lower := strings.ToLower(j.name); i > 0 && (strings.Contains(lower, "foot") || strings.Contains(lower, "toe")) {
+			b.Contacts = []Contact{{}}
+		}
+		s.Bodies = append(s.Bodies, b)
+	}
+	return s
+}
+
+// row converts a frame to a row of the skeleton.
+func (m *bvhMotion) row(frame []float64) []float64 {
 	var row []float64
 	for i, j := range m.joints {
 		place, q := j.offset, quat{1, 0, 0, 0}
@@ -149,34 +112,31 @@ func (m *bvhMotion) row(frame []float64, scale float64, moved map[string]float64
 			turns = true
 			var axis [3]float64
 			axis[c.axis] = 1
-			q = q.mul(turnAbout(m.turn(axis), x*math.Pi/180))
+			q = q.mul(turnAbout(m.convert(axis), x*math.Pi/180))
 		}
 		if i == 0 {
-			p := m.turn(place)
-			row = append(row, scale*p[0], scale*p[1], scale*p[2], q[0], q[1], q[2], q[3])
+			p := m.convert(place)
+			row = append(row, m.scale*p[0], m.scale*p[1], m.scale*p[2], q[0], q[1], q[2], q[3])
 			continue
 		}
 		if turns {
 			row = append(row, q[:]...)
 		}
 		d := [3]float64{place[0] - j.offset[0], place[1] - j.offset[1], place[2] - j.offset[2]}
-		if away := scale * norm(d); away > 1e-3 {
-			moved[j.name] = max(moved[j.name], away)
+		if away := m.scale * norm(d); away > 1e-3 {
+			m.moved = max(m.moved, away)
 		}
 	}
 	return row
 }
 
-// units guesses how long a unit is, from the two longest ways from the root to ends, which in a person are a leg and an
-// arm: about 2.2 m.
-func (m *bvhMotion) units() float64 {
-	depth := make([]float64, len(m.joints))
-	longest := map[int]float64{} // by the root's child
-	branch := make([]int, len(m.joints))
-	for i, j := range m.joints {
-		if i == 0 {
-			continue
-		}
+// guessScale sets the scale by the two longest ways from the root to an end over different children of the root: in a
+// person a leg and an arm, together about 2.2 m.
+func (m *bvhMotion) guessScale() {
+	depth, branch := make([]float64, len(m.joints)), make([]int, len(m.joints))
+	longest := make([]float64, len(m.joints)) // by the root's child
+	for i, j := range m.joints[1:] {
+		i++
 		depth[i] = depth[j.parent] + norm(j.offset)
 		branch[i] = branch[j.parent]
 		if j.parent == 0 {
@@ -184,29 +144,29 @@ func (m *bvhMotion) units() float64 {
 		}
 		longest[branch[i]] = max(longest[branch[i]], depth[i])
 	}
-	var ways []float64
-	for _, way := range longest {
-		ways = append(ways, way)
-	}
-	slices.Sort(ways)
+	slices.Sort(longest)
 	size := 0.0
-	for _, way := range ways[max(0, len(ways)-2):] {
+	for _, way := range longest[max(0, len(longest)-2):] {
 		size += way
 	}
+	m.scale = 1
 	if !(size > 0) || math.IsInf(size, 0) {
-		return 1
+		return
 	}
-	best, unit := math.Inf(1), 1.0
-	word := ""
+	best, unit := math.Inf(1), ""
 	for _, u := range []struct {
-		word string
-		size float64
-	}{{"metres", 1}, {"centimetres", 0.01}, {"millimetres", 0.001}, {"inches", 0.0254}, {"CMU's units of 0.0564 m", 0.0254 / 0.45}} {
-		if off := math.Abs(math.Log(size * u.size / 2.2)); off < best {
-			best, unit, word = off, u.size, u.word
+		name   string
+		metres float64
+	}{
+		{"metres", 1}, {"centimetres", 0.01}, {"millimetres", 0.001}, {"inches", 0.0254},
+		{"CMU's units of 0.0564 m", 0.0254 / 0.45},
+	} {
+		if off := math.Abs(math.Log(size * u.metres / 2.2)); off < best {
+			best, m.scale, unit = off, u.metres, u.name
 		}
 	}
-	m.notes = append(m.notes, fmt.Sprintf("the file does not say what its unit of length is; %s were taken, as they make the skeleton nearest to a person's size (%.2f m from a foot over the root to a hand); set BVHConfig.Scale for another",
-		word, size*unit))
-	return unit
+	m.notes = append(m.notes, fmt.Sprintf("the file does not say what its unit of length is; %s were taken, as they "+
+		"make the skeleton nearest to a person's size (%.2f m from a foot over the root to a hand); set BVHConfig.Scale "+
+		"for another",
+		unit, size*m.scale))
 }

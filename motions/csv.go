@@ -14,29 +14,19 @@ import (
 type CSVConfig struct {
 	// Rate is the number of rows a second. Zero: 30.
 	Rate float64
-	// WFirst says that the root's quaternion is w, x, y, z. Without it the order is x, y, z, w, as in the rows that
-	// Unitree made of LAFAN1.
+	// WFirst says that the root's quaternion is w, x, y, z. The default order is x, y, z, w, as in Unitree's rows of
+	// LAFAN1.
 	WFirst bool
-	// Skeleton is what the rows move. Nil: the joints are hinges, named by the file's header or "joint_0" and so on,
-	// and where bodies are is not known.
-	Skeleton *Skeleton
-	// Loop says what happens after the last row.
-	Loop Loop
 }
 
-// LoadCSV reads the file at path with [ReadCSV]. The clip is named after the file.
+// LoadCSV reads the file at path: rows of the root's position (3, metres, z up), its quaternion (4) and the joints'
+// angles in radians, separated by commas, one row a frame. A first row that is no number is a header with the names of
+// all columns; without a header the joints are named "joint_0" and so on. The clip does not loop.
 func LoadCSV(path string, cfg CSVConfig) (*Clip, error) {
-	return loadWith(path, func(data []byte, name string) (*Clip, error) { return csvClip(data, name, cfg) })
+	return loadWith(path, func(data []byte, name string) (*Clip, error) { return parseCSV(data, name, cfg) })
 }
 
-// ReadCSV reads rows of the root's position (3, metres, z up), its quaternion (4) and the joints' angles in radians,
-// separated by commas, one row a frame. A first row that is no number is a header: names of all columns. Velocities are
-// central differences. The name is the clip's, and errors begin with it; they name the line.
-func ReadCSV(r io.Reader, name string, cfg CSVConfig) (*Clip, error) {
-	return readWith(r, name, func(data []byte, name string) (*Clip, error) { return csvClip(data, name, cfg) })
-}
-
-// isCSV tells rows of at least eight numbers, with or without a header, from other text.
+// isCSV reports whether a text begins with a row of at least eight numbers, with or without a header.
 func isCSV(data []byte) bool {
 	r := csv.NewReader(bytes.NewReader(data))
 	for range 2 {
@@ -44,24 +34,29 @@ func isCSV(data []byte) bool {
 		if err != nil || len(row) < 8 {
 			return false
 		}
-		if _, err := strconv.ParseFloat(strings.TrimSpace(row[0]), 64); err == nil {
+		if isNumber(row[0]) {
 			return true
 		}
 	}
 	return false
 }
 
-func csvClip(data []byte, name string, cfg CSVConfig) (*Clip, error) {
+func isNumber(text string) bool {
+	_, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return err == nil
+}
+
+func parseCSV(data []byte, name string, cfg CSVConfig) (*Clip, error) {
 	rate := cfg.Rate
 	if rate == 0 {
 		rate = 30
 	}
-	if !(rate > 0) || !finite(1/rate) {
+	if !(rate > 0) || infinite(1/rate) {
 		return nil, fmt.Errorf("CSVConfig.Rate must be positive and finite, and is %g", cfg.Rate)
 	}
-	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))))
-	r.ReuseRecord, r.TrimLeadingSpace, r.FieldsPerRecord = true, true, -1
-	clip := ClipConfig{Name: name, Loop: cfg.Loop}
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte(byteOrderMark))))
+	r.TrimLeadingSpace, r.FieldsPerRecord = true, 0 // all rows are as long as the first
+	clip := ClipConfig{Name: name}
 	var header []string
 	for {
 		fields, err := r.Read()
@@ -72,11 +67,13 @@ func csvClip(data []byte, name string, cfg CSVConfig) (*Clip, error) {
 			return nil, err // which names the line
 		}
 		line, _ := r.FieldPos(0)
-		if len(clip.Frames) == 0 && header == nil {
-			if _, err := strconv.ParseFloat(strings.TrimSpace(fields[0]), 64); err != nil {
-				header = append([]string{}, fields...)
-				continue
-			}
+		if len(fields) < 7 {
+			return nil, fmt.Errorf("line %d: it has %d columns; want the root's position (3) and quaternion (4), "+
+				"then the joints", line, len(fields))
+		}
+		if header == nil && len(clip.Frames) == 0 && !isNumber(fields[0]) {
+			header = fields
+			continue
 		}
 		row := make([]float64, len(fields))
 		for i, f := range fields {
@@ -84,37 +81,16 @@ func csvClip(data []byte, name string, cfg CSVConfig) (*Clip, error) {
 				return nil, fmt.Errorf("line %d: column %d is %.30q; want a finite number", line, i+1, f)
 			}
 		}
-		switch {
-		case len(row) < 7:
-			return nil, fmt.Errorf("line %d: it has %d columns; want the root's position (3) and quaternion (4), then the joints", line,
-				len(row))
-		case header != nil && len(header) != len(row):
-			return nil, fmt.Errorf("line %d: it has %d columns, the header %d", line, len(row), len(header))
-		case len(clip.Frames) > 0 && len(clip.Frames[0]) != len(row):
-			return nil, fmt.Errorf("line %d: it has %d columns, the first row %d", line, len(row), len(clip.Frames[0]))
-		}
-		clip.Frames, clip.Durations = append(clip.Frames, row), append(clip.Durations, 1/rate)
+		clip.Frames = append(clip.Frames, row)
 	}
 	if len(clip.Frames) == 0 {
 		return nil, errors.New("there are no rows of numbers")
 	}
-	width := len(clip.Frames[0])
-	if cfg.Skeleton == nil {
-		clip.Description = &Description{RotationsWLast: !cfg.WFirst, Columns: freeRoot()}
-		clip.Description.hinges(width - 7)
-		for i, col := range header[min(7, len(header)):] {
-			clip.Description.Columns[4+i].Name = strings.TrimSpace(col)
-		}
-		return newClip(clip)
+	clip.Durations = evenly(len(clip.Frames), 1/rate)
+	clip.Description = &Description{RotationsWLast: !cfg.WFirst, Columns: freeRoot()}
+	clip.Description.add("joint", len(clip.Frames[0])-7, Hinge)
+	for i, col := range header[min(7, len(header)):] {
+		clip.Description.Columns[4+i].Name = strings.TrimSpace(col)
 	}
-	if want := cfg.Skeleton.Width(); want != width {
-		return nil, fmt.Errorf("there are %d columns; the skeleton %s has %d positions", width, cfg.Skeleton.Name, want)
-	}
-	for _, row := range clip.Frames {
-		if !cfg.WFirst {
-			row[3], row[4], row[5], row[6] = row[6], row[3], row[4], row[5]
-		}
-	}
-	clip.Skeleton = cfg.Skeleton
 	return newClip(clip)
 }

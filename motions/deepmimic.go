@@ -1,73 +1,58 @@
 package motions
 
 import (
-	"cmp"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"math"
 	"strings"
 )
 
-// ReadDeepMimic reads a JSON clip in DeepMimic's form ("Loop", "Frames" of which each value 0 is a duration
-// in seconds) or in that of its quadruped descendants ("LoopMode", "FrameDuration", "MotionWeight",
-// "EnableCycleOffsetPosition", "EnableCycleOffsetRotation", "Frames" without durations). The loop words are
-// wrap, none and clamp (the last two are the same); the last frame is the clip's end, whatever its duration.
+// LoadDeepMimic reads a JSON clip at path, in DeepMimic's form ("Loop", and "Frames" whose value 0 is a duration in
+// seconds) or in the form of its quadruped descendants ("LoopMode", "FrameDuration", "MotionWeight",
+// "EnableCycleOffsetPosition", "EnableCycleOffsetRotation", and "Frames" without durations). The last frame is the
+// clip's end, whatever its duration.
 //
-// The 43 values of DeepMimic's humanoid and the 19 or 61 of the quadrupeds are known by their number; any
-// other clip is raw ([Clip.Raw]): use [ReadDeepMimicAs] with a description. The name is the clip's, and
-// errors begin with it; they say which frame and value they are about.
-func ReadDeepMimic(r io.Reader, name string) (*Clip, error) { return ReadDeepMimicAs(r, name, nil) }
-
-// ReadDeepMimicAs is [ReadDeepMimic] with a description of the values of a frame (less the duration), for
-// instance one that [LoadCharacter] read. Nil: known by their number, or raw.
-func ReadDeepMimicAs(r io.Reader, name string, d *Description) (*Clip, error) {
-	return readWith(r, name, func(data []byte, name string) (*Clip, error) { return deepMimicClip(data, name, d) })
+// d describes the values of a frame, without the duration. Nil: the number of values decides, 43 for DeepMimic's
+// humanoid and 19 or 61 for the quadrupeds. Other clips are then raw ([Clip.Raw]).
+func LoadDeepMimic(path string, d *Description) (*Clip, error) {
+	return loadWith(path, func(data []byte, name string) (*Clip, error) { return parseDeepMimic(data, name, d) })
 }
 
-// LoadDeepMimic reads the file at path with [ReadDeepMimic]. The clip is named after the file.
-func LoadDeepMimic(path string) (*Clip, error) { return LoadDeepMimicAs(path, nil) }
-
-// LoadDeepMimicAs reads the file at path with [ReadDeepMimicAs]. The clip is named after the file.
-func LoadDeepMimicAs(path string, d *Description) (*Clip, error) {
-	return loadWith(path, func(data []byte, name string) (*Clip, error) { return deepMimicClip(data, name, d) })
+// deepMimicFile is the content of a file. Fields that a file leaves out are nil.
+type deepMimicFile struct {
+	Frames                    [][]*float64
+	Loop, LoopMode            any
+	FrameDuration             *float64
+	MotionWeight              *float64
+	EnableCycleOffsetPosition *bool
+	EnableCycleOffsetRotation *bool
+	Skeleton                  any // of a character's description
 }
 
-func deepMimicClip(data []byte, name string, d *Description) (*Clip, error) {
-	doc, err := scanDocument(data)
-	if err != nil {
-		return nil, err
+// errCharacter is the error of a file that describes a character.
+var errCharacter = errors.New("a character's description, not a clip: load the file of one of its motions")
+
+func parseDeepMimic(data []byte, name string, d *Description) (*Clip, error) {
+	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
+	var file deepMimicFile
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, nameLine(data, err)
 	}
-	return doc.clip(name, d)
-}
-
-func (doc *document) clip(name string, d *Description) (*Clip, error) {
-	if doc.frames == nil {
-		if _, ok := doc.values["Skeleton"]; ok {
-			return nil, ErrCharacter
+	if file.Frames == nil {
+		if file.Skeleton != nil {
+			return nil, errCharacter
 		}
-		return nil, errors.New(`there is no "Frames"`)
+		return nil, errors.New(`there is no list "Frames"`)
 	}
-	cfg := ClipConfig{Name: name, Weight: 1}
-	step := 0.0
-	loop, err := doc.loop()
-	cfg.Loop = loop
-	err = cmp.Or(err, doc.number("MotionWeight", &cfg.Weight), doc.number("FrameDuration", &step))
-	if err == nil {
-		err = doc.split(&cfg, step)
-	}
-	goesOn, turns := true, false
-	err = cmp.Or(err, doc.boolean("EnableCycleOffsetPosition", &goesOn),
-		doc.boolean("EnableCycleOffsetRotation", &turns))
-	if err != nil {
+	cfg := ClipConfig{Name: name, Description: d}
+	if err := file.read(&cfg); err != nil {
 		return nil, err
 	}
-	cfg.Description = d
-	if d == nil {
-		cfg.Description = guess(cfg.Frames[0], step > 0)
+	if d == nil && len(cfg.Frames) > 0 {
+		cfg.Description = guess(len(cfg.Frames[0]), file.FrameDuration != nil)
 	}
-	if !goesOn && cfg.Description != nil {
+	if goesOn := file.EnableCycleOffsetPosition; goesOn != nil && !*goesOn && cfg.Description != nil {
 		cfg.Description = cfg.Description.clone()
 		for i, col := range cfg.Description.Columns {
 			if col.Kind == Travel {
@@ -76,84 +61,108 @@ func (doc *document) clip(name string, d *Description) (*Clip, error) {
 		}
 	}
 	c, err := newClip(cfg)
-	if err == nil && turns {
-		c.setTurn()
+	if turns := file.EnableCycleOffsetRotation; err == nil && turns != nil && *turns {
+		setTurn(c)
 	}
 	return c, err
 }
 
-// split takes the durations off the frames.
-func (doc *document) split(cfg *ClipConfig, step float64) error {
-	if len(doc.frames) == 0 {
-		return errors.New(`"Frames" is empty`)
+// nameLine adds the line to an error of encoding/json.
+func nameLine(data []byte, err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	offset := int64(0)
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.Offset
+	case errors.As(err, &kind):
+		offset = kind.Offset
 	}
-	if step == 0 && len(doc.frames[0]) == 1 {
-		return errors.New("frame 0 has a duration and no values")
-	}
-	for _, f := range doc.frames {
-		duration := step
-		if step == 0 {
-			duration, f = f[0], f[1:]
+	return fmt.Errorf("line %d: %w", 1+bytes.Count(data[:min(offset, int64(len(data)))], []byte("\n")), err)
+}
+
+// read fills in weight, loop, frames and durations.
+func (file *deepMimicFile) read(cfg *ClipConfig) error {
+	step := file.FrameDuration
+	for key, value := range map[string]*float64{"FrameDuration": step, "MotionWeight": file.MotionWeight} {
+		if value != nil && !(*value > 0) {
+			return fmt.Errorf("%q must be a positive number, and is %g", key, *value)
 		}
-		cfg.Durations = append(cfg.Durations, duration)
-		cfg.Frames = append(cfg.Frames, f)
 	}
-	last := len(cfg.Durations) - 1
-	if d := cfg.Durations[last]; last > 0 && d >= 0 && !math.IsInf(d, 0) {
+	if file.MotionWeight != nil {
+		cfg.Weight = *file.MotionWeight
+	}
+	for _, mode := range []any{file.LoopMode, file.Loop} { // Loop wins
+		switch word, _ := mode.(string); {
+		case mode == nil:
+		case mode == true || strings.EqualFold(word, "wrap"):
+			cfg.Loop = LoopWrap
+		case mode == false || strings.EqualFold(word, "none") || strings.EqualFold(word, "clamp"):
+			cfg.Loop = LoopNone
+		default:
+			return fmt.Errorf(`the loop is %.40q; it must be "wrap", "none" or "clamp"`, fmt.Sprint(mode))
+		}
+	}
+	for k, values := range file.Frames {
+		row := make([]float64, len(values))
+		for i, x := range values {
+			if x == nil {
+				return fmt.Errorf("frame %d: value %d is null", k, i)
+			}
+			row[i] = *x
+		}
+		if len(row) != len(file.Frames[0]) {
+			return fmt.Errorf("frame %d has %d values, frame 0 has %d", k, len(row), len(file.Frames[0]))
+		}
+		switch {
+		case step != nil:
+			cfg.Durations = append(cfg.Durations, *step)
+		case len(row) < 2:
+			return fmt.Errorf("frame %d has %d values, want a duration and positions", k, len(row))
+		default:
+			cfg.Durations, row = append(cfg.Durations, row[0]), row[1:]
+		}
+		cfg.Frames = append(cfg.Frames, row)
+	}
+	if last := len(cfg.Durations) - 1; last > 0 && cfg.Durations[last] >= 0 {
 		cfg.Durations[last] = 0
 	}
 	return nil
 }
 
-func (doc *document) loop() (Loop, error) {
-	for _, key := range []string{"Loop", "LoopMode"} {
-		raw, ok := doc.values[key]
-		if !ok {
-			continue
-		}
-		var v any
-		if err := json.Unmarshal(raw, &v); err != nil {
-			return 0, fmt.Errorf("%q: %w", key, err)
-		}
-		switch word := v.(type) {
-		case bool: // the form of the oldest files
-			if word {
-				return LoopWrap, nil
-			}
-			return LoopNone, nil
-		case string:
-			switch strings.ToLower(word) {
-			case "wrap":
-				return LoopWrap, nil
-			case "none", "clamp":
-				return LoopNone, nil
-			}
-		}
-		return 0, fmt.Errorf("%q is %.40s; it must be \"wrap\", \"none\" or \"clamp\"", key, raw)
+// guess returns the description of a well-known skeleton whose frames have as many values, or nil.
+func guess(width int, quadruped bool) *Description {
+	switch {
+	case width == 43:
+		return deepMimicHumanoid()
+	case quadruped && (width == 19 || width == 61):
+		return deepMimicQuadruped(width)
 	}
-	return LoopNone, nil
-}
-
-// number reads an optional positive number.
-func (doc *document) number(key string, x *float64) error {
-	return optional(doc, key, x, "a positive number", func(x float64) bool { return x > 0 })
-}
-
-// boolean reads an optional truth value.
-func (doc *document) boolean(key string, b *bool) error {
-	return optional(doc, key, b, "true or false", func(bool) bool { return true })
-}
-
-// optional reads the value of a key, if the document has it, which must be allowed.
-func optional[T any](doc *document, key string, to *T, want string, allowed func(T) bool) error {
-	raw, ok := doc.values[key]
-	if !ok {
-		return nil
-	}
-	var v *T
-	if err := json.Unmarshal(raw, &v); err != nil || v == nil || !allowed(*v) {
-		return fmt.Errorf("%q must be %s, and is %.40s", key, want, raw)
-	}
-	*to = *v
 	return nil
+}
+
+// deepMimicHumanoid describes DeepMimic's humanoid. y is up.
+func deepMimicHumanoid() *Description {
+	d := &Description{Columns: []Column{{"root_x", Travel}, {"root_y", Linear}, {"root_z", Travel},
+		{rootRotation, Rotation}, {"chest", Rotation}, {"neck", Rotation}}}
+	for _, side := range []string{"right_", "left_"} {
+		d.Columns = append(d.Columns, Column{side + "hip", Rotation}, Column{side + "knee", Hinge},
+			Column{side + "ankle", Rotation}, Column{side + "shoulder", Rotation}, Column{side + "elbow", Hinge})
+	}
+	return d
+}
+
+// deepMimicQuadruped describes the quadruped of twelve joints in LoopMode files. z is up and quaternions have w last.
+// The long form of 61 values adds the feet's positions and all velocities.
+func deepMimicQuadruped(width int) *Description {
+	d := &Description{RotationsWLast: true, Columns: freeRoot()}
+	d.add("joint", 12, Hinge)
+	if width == 61 {
+		d.add("foot_position", 12, Linear)
+		d.add("root_linear_velocity", 3, Linear)
+		d.add("root_angular_velocity", 3, Linear)
+		d.add("joint_velocity", 12, Linear)
+		d.add("foot_velocity", 12, Linear)
+	}
+	return d
 }

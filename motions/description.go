@@ -2,24 +2,26 @@ package motions
 
 import "fmt"
 
-// Kind says what a column of a clip means, and with it how it is interpolated and looped.
+// Kind says what a column of a clip means, and thereby how the column is interpolated and looped.
 type Kind uint8
 
 const (
-	// Linear is any number interpolated linearly: a height, a pitch angle, something unknown. One value.
+	// Linear is a number that is interpolated linearly: a height, a pitch angle, something unknown. One value.
 	Linear Kind = iota
-	// Travel is a position along the ground, in metres. It is interpolated linearly, and every loop of a
-	// wrapping clip starts where the last one ended. One value.
+	// Travel is a position along the ground in metres. It is interpolated linearly, and each loop of a wrapping clip
+	// starts where the previous loop ended. One value.
 	Travel
 	// Hinge is the angle of a joint with one axis, in radians. One value.
 	Hinge
-	// Rotation is a unit quaternion, w first: the root's orientation or a spherical joint. Four values;
-	// its velocity is an angular velocity in rad/s, three values, in the frame that the rotation is
-	// expressed in (the world for a root, the parent for a joint).
+	// Rotation is a unit quaternion, w first: the root's orientation or a ball joint. Four values. Its velocity is an
+	// angular velocity in rad/s, three values, in the frame of the rotation: the world for a root, the parent for a
+	// joint.
 	Rotation
 )
 
-// Width is the number of position values of a column of this kind: 4 for Rotation, otherwise 1.
+var kindNames = []string{"linear", "travel", "hinge", "rotation"}
+
+// Width returns the number of position values of a column of this kind: 4 for Rotation, otherwise 1.
 func (k Kind) Width() int {
 	if k == Rotation {
 		return 4
@@ -27,7 +29,7 @@ func (k Kind) Width() int {
 	return 1
 }
 
-// VelocityWidth is the number of velocity values of a column of this kind: 3 for Rotation, otherwise 1.
+// VelocityWidth returns the number of velocity values of a column of this kind: 3 for Rotation, otherwise 1.
 func (k Kind) VelocityWidth() int {
 	if k == Rotation {
 		return 3
@@ -37,22 +39,15 @@ func (k Kind) VelocityWidth() int {
 
 // String returns the kind's name.
 func (k Kind) String() string {
-	switch k {
-	case Linear:
-		return "linear"
-	case Travel:
-		return "travel"
-	case Hinge:
-		return "hinge"
-	case Rotation:
-		return "rotation"
+	if int(k) < len(kindNames) {
+		return kindNames[k]
 	}
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }
 
-// Column is one described quantity of a clip.
+// Column is one quantity of a clip.
 type Column struct {
-	// Name is unique in its description, "right_knee" for instance.
+	// Name is unique in its description, for example "right_knee".
 	Name string
 	Kind Kind
 }
@@ -60,12 +55,12 @@ type Column struct {
 // Description says what the values of a frame are, in order.
 type Description struct {
 	Columns []Column
-	// RotationsWLast says that a file which this description is used to read stores quaternions as
-	// x, y, z, w. A clip always holds w first.
+	// RotationsWLast says that the frames from which a clip is made store quaternions as x, y, z, w. A clip itself
+	// always has w first.
 	RotationsWLast bool
 }
 
-// Width is the number of position values of a frame.
+// Width returns the number of position values of a frame.
 func (d *Description) Width() int {
 	n := 0
 	for _, c := range d.Columns {
@@ -74,7 +69,7 @@ func (d *Description) Width() int {
 	return n
 }
 
-// VelocityWidth is the number of velocity values of a frame.
+// VelocityWidth returns the number of velocity values of a frame.
 func (d *Description) VelocityWidth() int {
 	n := 0
 	for _, c := range d.Columns {
@@ -83,46 +78,41 @@ func (d *Description) VelocityWidth() int {
 	return n
 }
 
-// Find returns where the named column's values begin in a frame's positions and in its velocities;
-// ok is false where there is no such column.
+// Find returns the index of the named column's first value in a row of positions and in a row of velocities. ok is
+// false if there is no such column.
 func (d *Description) Find(name string) (position, velocity int, ok bool) {
-	for _, c := range d.Columns {
+	for at, c := range d.each {
 		if c.Name == name {
-			return position, velocity, true
+			return at.pos, at.vel, true
 		}
-		position += c.Kind.Width()
-		velocity += c.Kind.VelocityWidth()
 	}
 	return 0, 0, false
 }
 
-// all visits the columns with the index of their first position value.
-func (d *Description) all(yield func(at int, c Column) bool) {
-	at := 0
+// place is the index of a column's first value in a row of positions and in a row of velocities.
+type place struct{ pos, vel int }
+
+// each visits the columns in order.
+func (d *Description) each(yield func(at place, c Column) bool) {
+	at := place{}
 	for _, c := range d.Columns {
 		if !yield(at, c) {
 			return
 		}
-		at += c.Kind.Width()
+		at.pos += c.Kind.Width()
+		at.vel += c.Kind.VelocityWidth()
 	}
 }
 
-// field names the position value at index i, for errors.
-func (d *Description) field(i int) string {
-	for at, c := range d.all {
-		switch {
-		case i >= at+c.Kind.Width():
-			continue
-		case c.Kind != Rotation:
-			return c.Name
+// nameValue returns the name of the column of position value i, for errors.
+func (d *Description) nameValue(i int) string {
+	name := ""
+	for at, c := range d.each {
+		if at.pos <= i {
+			name = c.Name
 		}
-		order := "wxyz"
-		if d.RotationsWLast {
-			order = "xyzw"
-		}
-		return c.Name + "." + order[i-at:i-at+1]
 	}
-	return fmt.Sprintf("value %d", i)
+	return name
 }
 
 func (d *Description) check() error {
@@ -145,11 +135,26 @@ func (d *Description) clone() *Description {
 	return &Description{Columns: append([]Column(nil), d.Columns...), RotationsWLast: d.RotationsWLast}
 }
 
-// rawDescription describes n values of which nothing is known.
+// add appends n columns NAME_0, NAME_1 and so on.
+func (d *Description) add(name string, n int, kind Kind) {
+	for i := range n {
+		d.Columns = append(d.Columns, Column{fmt.Sprintf("%s_%d", name, i), kind})
+	}
+}
+
+// rawDescription describes n unknown values.
 func rawDescription(n int) *Description {
 	d := &Description{Columns: make([]Column, n)}
 	for i := range d.Columns {
 		d.Columns[i].Name = fmt.Sprintf("value %d", i)
 	}
 	return d
+}
+
+// rootRotation is the name of the root's orientation in every description of this package.
+const rootRotation = "root_rotation"
+
+// freeRoot returns the columns of a root's position and rotation, z up.
+func freeRoot() []Column {
+	return []Column{{"root_x", Travel}, {"root_y", Travel}, {"root_z", Linear}, {rootRotation, Rotation}}
 }

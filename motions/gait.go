@@ -1,53 +1,42 @@
 package motions
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
+	"sort"
 )
 
-// GaitConfig describes a planar walk: what the joints do over one cycle, and the legs that do it.
-type GaitConfig struct {
-	// CycleTime is the duration of two steps in seconds.
-	CycleTime float64
-	// Cycles is how many cycles the clip holds; more than one only matters where CycleTime is no
-	// multiple of TimeStep. The whole clip has round(Cycles·CycleTime/TimeStep) frames.
-	Cycles int
-	// TimeStep is the time between frames in seconds.
-	TimeStep float64
-	// Hip, Knee and Ankle are the joints' angles in degrees over the cycle, which begins with the right
-	// heel's strike. The left leg is half a cycle apart. Flexion and dorsiflexion are positive.
-	Hip, Knee, Ankle GaitCurve
-	// ThighLength and ShinLength are in metres.
-	ThighLength, ShinLength float64
-	// The sole is a capsule from FootBack metres behind the ankle to FootFront ahead of it, FootDrop
-	// below it, of radius FootRadius.
-	FootBack, FootFront, FootDrop, FootRadius float64
-	// HipHeight is the height of the hip in metres at which the clip's column z is 0.
-	HipHeight float64
-	// HeightHarmonics is how many harmonics of a cycle the pelvis height keeps.
-	HeightHarmonics int
-	// Speed is the forward speed in m/s. Zero: the median speed at which the foot on the ground would
-	// slip backwards under a pelvis that stands still.
-	Speed float64
-}
+// The planar walk and the walker's legs, in seconds and metres. The sole is a capsule from gaitFootBack behind the
+// ankle to gaitFootFront ahead of it.
+const (
+	gaitCycle      = 1.1 // the duration of two steps
+	gaitTimeStep   = 0.02
+	gaitThigh      = 0.42
+	gaitShin       = 0.42
+	gaitFootBack   = 0.05
+	gaitFootFront  = 0.17
+	gaitFootDrop   = 0.045 // of the capsule's axis below the ankle
+	gaitFootRadius = 0.035
+	gaitHipHeight  = 0.92 // at which the column z is 0
+)
 
-// DefaultGaitConfig returns normal human walking at 1.21 m/s (sagittal-plane joint angles, a cycle of
-// 1.1 s) at 50 Hz, for the legs of the planar walker.
-func DefaultGaitConfig() GaitConfig {
-	return GaitConfig{
-		CycleTime: 1.1, Cycles: 1, TimeStep: 0.02,
-		Hip: GaitCurve{Waves: []GaitWave{{Order: 0, Amplitude: 9}, {Order: 1, Amplitude: 19},
-			{Order: 2, Amplitude: 2.5, Phase: 0.6 - math.Pi/2}}},
-		Knee: GaitCurve{Harmonics: 8, Knots: [][2]float64{{0, 5}, {.06, 10}, {.12, 16}, {.2, 16}, {.3, 11}, {.4, 6}, {.5, 9},
-			{.6, 35}, {.66, 52}, {.72, 61}, {.8, 50}, {.9, 18}, {.96, 5}, {1, 5}}},
-		Ankle: GaitCurve{Harmonics: 8, Knots: [][2]float64{{0, 0}, {.07, -5}, {.15, 0}, {.3, 6}, {.4, 9}, {.45, 9}, {.5, 4},
-			{.6, -14}, {.63, -17}, {.7, -8}, {.8, 0}, {.9, 1}, {1, 0}}},
-		ThighLength: 0.42, ShinLength: 0.42,
-		FootBack: 0.05, FootFront: 0.17, FootDrop: 0.045, FootRadius: 0.035,
-		HipHeight: 0.92, HeightHarmonics: 7,
-	}
+// Sagittal-plane joint angles of normal human walking over a cycle, in degrees. The cycle begins with the heel's
+// strike. Flexion and dorsiflexion are positive. Knots are (phase, degrees).
+var (
+	kneeKnots = [][2]float64{{0, 5}, {.06, 10}, {.12, 16}, {.2, 16}, {.3, 11}, {.4, 6}, {.5, 9}, {.6, 35}, {.66, 52},
+		{.72, 61}, {.8, 50}, {.9, 18}, {.96, 5}, {1, 5}}
+	ankleKnots = [][2]float64{{0, 0}, {.07, -5}, {.15, 0}, {.3, 6}, {.4, 9}, {.45, 9}, {.5, 4}, {.6, -14}, {.63, -17},
+		{.7, -8}, {.8, 0}, {.9, 1}, {1, 0}}
+)
+
+const (
+	curveSamples    = 200 // of the lines through the knots
+	curveHarmonics  = 8   // that the lines through the knots keep
+	heightHarmonics = 7   // that the pelvis height keeps
+)
+
+func hipAngle(phase float64) float64 {
+	return 9 + 19*math.Cos(2*math.Pi*phase) + 2.5*math.Cos(2*math.Pi*2*phase+(0.6-math.Pi/2))
 }
 
 // gaitDescription names the nine columns: root, right leg, left leg.
@@ -59,78 +48,42 @@ func gaitDescription() *Description {
 	}}
 }
 
-// Gait makes a walk as a wrapping clip of nine columns: x (metres, from 0, going on from loop to loop), z
-// (deviation from HipHeight, metres), pitch (0), hip, knee and ankle of the right leg, then of the left
-// (radians). The pelvis is as high as the lower foot needs to touch the ground, smoothed; velocities are
-// central differences. It fails, naming the setting, on a configuration that makes no gait.
-func Gait(cfg GaitConfig) (*Clip, error) {
-	if err := cfg.check(); err != nil {
-		return nil, fmt.Errorf("motions: gait: %w", err)
-	}
-	n := int(math.Round(float64(cfg.Cycles) * cfg.CycleTime / cfg.TimeStep))
+// Gait makes the walk of the planar walker, normal human walking at 1.21 m/s, as a wrapping clip of one cycle of 1.1 s
+// at 50 Hz. The nine columns are x (metres, from 0), z (deviation of the hip's height from 0.92 m), pitch (0), then
+// hip, knee and ankle (radians) of the right leg and of the left leg. The pelvis is as high as the lower foot needs to
+// touch the ground, smoothed. The speed is the median speed at which the foot on the ground would slip backwards under
+// a pelvis that stands still.
+func Gait() *Clip {
+	n := int(math.Round(gaitCycle / gaitTimeStep))
 	frames := make([][]float64, n)
-	hip, knee, ankle := cfg.Hip.function(), cfg.Knee.function(), cfg.Ankle.function()
+	knee, ankle := smoothCurve(kneeKnots), smoothCurve(ankleKnots)
 	for k := range frames {
-		phase := float64(k) * float64(cfg.Cycles) / float64(n)
+		phase := float64(k) / float64(n)
 		f := make([]float64, 9)
-		for leg, offset := range []float64{0, 0.5} {
-			f[3+3*leg] = hip(phase+offset) * math.Pi / 180
-			f[4+3*leg] = knee(phase+offset) * math.Pi / 180
-			f[5+3*leg] = ankle(phase+offset) * math.Pi / 180
+		for leg := range 2 {
+			p := phase + 0.5*float64(leg) // the left leg is half a cycle apart
+			f[3+3*leg] = hipAngle(p) * math.Pi / 180
+			f[4+3*leg] = knee(p) * math.Pi / 180
+			f[5+3*leg] = ankle(p) * math.Pi / 180
 		}
 		frames[k] = f
 	}
-	heights, speed := cfg.ground(frames)
-	if cfg.Speed != 0 {
-		speed = cfg.Speed
-	}
-	heights = lowPass(heights, cfg.HeightHarmonics*cfg.Cycles)
-	durations := make([]float64, n)
+	heights, speed := ground(frames)
+	heights = lowPass(heights, heightHarmonics)
 	for k, f := range frames {
-		f[0], f[1] = speed*cfg.TimeStep*float64(k), heights[k]
-		durations[k] = cfg.TimeStep
+		f[0], f[1] = speed*gaitTimeStep*float64(k), heights[k]
 	}
-	return NewClip(ClipConfig{Name: "gait", Loop: LoopWrap, Frames: frames, Durations: durations,
+	c, err := newClip(ClipConfig{Name: "gait", Loop: LoopWrap, Frames: frames, Durations: evenly(n, gaitTimeStep),
 		Description: gaitDescription()})
+	if err != nil {
+		panic("motions: gait: " + err.Error())
+	}
+	return c
 }
 
-func (cfg *GaitConfig) check() error {
-	for _, s := range []struct {
-		name  string
-		value float64
-		zero  bool // may be zero
-	}{
-		{"CycleTime", cfg.CycleTime, false}, {"TimeStep", cfg.TimeStep, false},
-		{"ThighLength", cfg.ThighLength, false}, {"ShinLength", cfg.ShinLength, false},
-		{"FootBack", cfg.FootBack, true}, {"FootFront", cfg.FootFront, true}, {"FootDrop", cfg.FootDrop, true},
-		{"FootRadius", cfg.FootRadius, true}, {"HipHeight", cfg.HipHeight, false}, {"Speed", cfg.Speed, true},
-	} {
-		if !(s.value >= 0) || math.IsInf(s.value, 0) || (s.value == 0 && !s.zero) {
-			return fmt.Errorf("%s must be positive and finite, and is %g", s.name, s.value)
-		}
-	}
-	if cfg.Cycles < 1 || cfg.HeightHarmonics < 0 {
-		return fmt.Errorf("Cycles must be at least 1 and HeightHarmonics at least 0, and are %d and %d", cfg.Cycles,
-			cfg.HeightHarmonics)
-	}
-	if n := float64(cfg.Cycles) * cfg.CycleTime / cfg.TimeStep; n < 4 || n > 1e6 {
-		return fmt.Errorf("CycleTime %g s over TimeStep %g s makes %.0f frames; between 4 and a million are possible",
-			cfg.CycleTime, cfg.TimeStep, n)
-	}
-	for _, c := range []struct {
-		name  string
-		curve GaitCurve
-	}{{"Hip", cfg.Hip}, {"Knee", cfg.Knee}, {"Ankle", cfg.Ankle}} {
-		if err := c.curve.check(); err != nil {
-			return errors.New(c.name + ": " + err.Error())
-		}
-	}
-	return nil
-}
-
-// ground returns the pelvis heights (less HipHeight) at which the lower foot touches the ground, and the
-// median speed at which that foot moves backwards relative to the hip.
-func (cfg *GaitConfig) ground(frames [][]float64) (heights []float64, speed float64) {
+// ground returns the pelvis heights (less gaitHipHeight) at which the lower foot touches the ground, and the median
+// speed at which that foot moves backwards relative to the hip.
+func ground(frames [][]float64) (heights []float64, speed float64) {
 	n := len(frames)
 	points := make([][4][2]float64, n) // heel and toe of the right foot, then of the left
 	lowest := make([]int, n)
@@ -143,9 +96,10 @@ func (cfg *GaitConfig) ground(frames [][]float64) (heights []float64, speed floa
 			st, ct := math.Sincos(thigh)
 			ss, cs := math.Sincos(shin)
 			sf, cf := math.Sincos(foot)
-			ax, az := cfg.ThighLength*st+cfg.ShinLength*ss, -cfg.ThighLength*ct-cfg.ShinLength*cs
-			for end, fx := range []float64{-cfg.FootBack, cfg.FootFront} {
-				points[k][2*leg+end] = [2]float64{ax + fx*cf + cfg.FootDrop*sf, az + fx*sf - cfg.FootDrop*cf - cfg.FootRadius}
+			ax, az := gaitThigh*st+gaitShin*ss, -gaitThigh*ct-gaitShin*cs
+			for end, fx := range []float64{-gaitFootBack, gaitFootFront} {
+				points[k][2*leg+end] = [2]float64{ax + fx*cf + gaitFootDrop*sf,
+					az + fx*sf - gaitFootDrop*cf - gaitFootRadius}
 			}
 		}
 		for i, p := range points[k] {
@@ -153,13 +107,54 @@ func (cfg *GaitConfig) ground(frames [][]float64) (heights []float64, speed floa
 				lowest[k] = i
 			}
 		}
-		heights[k] = -points[k][lowest[k]][1] - cfg.HipHeight
+		heights[k] = -points[k][lowest[k]][1] - gaitHipHeight
 	}
 	slips := make([]float64, n)
 	for k := range slips {
 		before := points[(k+n-1)%n]
-		slips[k] = -(points[k][lowest[k]][0] - before[lowest[k]][0]) / cfg.TimeStep
+		slips[k] = -(points[k][lowest[k]][0] - before[lowest[k]][0]) / gaitTimeStep
 	}
 	slices.Sort(slips)
 	return heights, (slips[(n-1)/2] + slips[n/2]) / 2
+}
+
+// smoothCurve returns the straight lines through knots, smoothed, as a function of any phase.
+func smoothCurve(knots [][2]float64) func(phase float64) float64 {
+	table := make([]float64, curveSamples)
+	for i := range table {
+		x := float64(i) / curveSamples
+		at := sort.Search(len(knots), func(i int) bool { return knots[i][0] > x })
+		a, b := knots[at-1], knots[at]
+		table[i] = a[1] + (x-a[0])/(b[0]-a[0])*(b[1]-a[1])
+	}
+	table = lowPass(table, curveHarmonics)
+	return func(phase float64) float64 {
+		at := (phase - math.Floor(phase)) * curveSamples
+		i := int(at)
+		a, b := table[i%curveSamples], table[(i+1)%curveSamples]
+		return a + (at-float64(i))*(b-a)
+	}
+}
+
+// lowPass keeps the mean and a number of harmonics of one period of samples.
+func lowPass(samples []float64, harmonics int) []float64 {
+	n := len(samples)
+	out := make([]float64, n)
+	for h := 0; h <= harmonics && 2*h <= n; h++ {
+		var re, im float64
+		for i, x := range samples {
+			s, c := math.Sincos(2 * math.Pi * float64(h*i%n) / float64(n))
+			re += x * c
+			im += x * s
+		}
+		scale := 2 / float64(n)
+		if h == 0 || 2*h == n {
+			scale = 1 / float64(n)
+		}
+		for i := range out {
+			s, c := math.Sincos(2 * math.Pi * float64(h*i%n) / float64(n))
+			out[i] += scale * (re*c + im*s)
+		}
+	}
+	return out
 }

@@ -2,15 +2,12 @@ package motions
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
-	"strings"
 	"testing"
 )
 
-// TestGaitMatchesReference compares with two cycles computed by NumPy (FFT, interp and gradient over four
-// cycles); see testdata/README.md.
+// The gait is the one that NumPy computes (FFT, interp and gradient over two cycles); see testdata/README.md.
 func TestGaitMatchesReference(t *testing.T) {
 	data, err := os.ReadFile("testdata/gait.json")
 	if err != nil {
@@ -23,107 +20,135 @@ func TestGaitMatchesReference(t *testing.T) {
 	if err := json.Unmarshal(data, &cases); err != nil {
 		t.Fatal(err)
 	}
-	long := DefaultGaitConfig()
-	long.TimeStep, long.CycleTime, long.ThighLength, long.ShinLength = 1.0/60, 1.2, 0.5, 0.45
-	for name, cfg := range map[string]GaitConfig{"default": DefaultGaitConfig(), "60hz_long_legs": long} {
-		for cycles := 1; cycles <= 2; cycles++ {
-			t.Run(fmt.Sprintf("%s/%d", name, cycles), func(t *testing.T) {
-				want := cases[name]
-				cfg.Cycles = cycles
-				c, err := Gait(cfg)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := len(want.Positions) / 2 * cycles; c.NumFrames() != got {
-					t.Fatalf("%d frames, want %d", c.NumFrames(), got)
-				}
-				if v := c.FrameVelocity(0)[0]; math.Abs(v-want.Speed) > 1e-9 {
-					t.Errorf("speed %v, want %v", v, want.Speed)
-				}
-				pos, vel := make([]float64, 9), make([]float64, 9)
-				for k := range want.Positions { // beyond the clip's own frames too
-					c.At((float64(k)+1e-9)*cfg.TimeStep, pos, vel)
-					for i := range pos {
-						if d := math.Abs(pos[i] - want.Positions[k][i]); d > 1e-8 {
-							t.Fatalf("frame %d %s: %v, want %v", k, c.description.field(i), pos[i], want.Positions[k][i])
-						}
-						if d := math.Abs(vel[i] - want.Velocities[k][i]); d > 1e-6 {
-							t.Fatalf("frame %d velocity of %s: %v, want %v", k, c.description.field(i), vel[i], want.Velocities[k][i])
-						}
-					}
-				}
-				for k := range c.NumFrames() { // the frames themselves, to rounding
-					for i, x := range c.Frame(k) {
-						if math.Abs(x-want.Positions[k][i]) > 1e-12 || math.Abs(c.FrameVelocity(k)[i]-want.Velocities[k][i]) > 1e-10 {
-							t.Fatalf("frame %d %s: %v, %v, want %v, %v", k, c.description.field(i), x, c.FrameVelocity(k)[i], want.Positions[k][i], want.Velocities[k][i])
-						}
-					}
-				}
-			})
-		}
+	want, c := cases["default"], Gait()
+	if n := len(want.Positions) / 2; c.NumFrames() != n || math.Abs(c.frameVelocity(0)[0]-want.Speed) > 1e-9 {
+		t.Fatalf("%d frames, want %d; %g m/s, want %g", c.NumFrames(), n, c.frameVelocity(0)[0], want.Speed)
 	}
-}
-
-func TestGaitTravelsOn(t *testing.T) {
-	c, err := Gait(DefaultGaitConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	pos, back := make([]float64, 9), make([]float64, 9)
-	speed := c.FrameVelocity(0)[0]
-	for _, at := range []float64{-7.3, -1.1, -0.005, 0, 0.7, 1.09, 1.1, 1.11, 55, 1e4} {
-		c.At(at, pos, nil)
-		if math.Abs(pos[0]-speed*at) > 1e-6 {
-			t.Errorf("x(%g) = %v, want %v", at, pos[0], speed*at)
-		}
-		c.At(at+3*c.Duration(), back, nil)
-		for i := 1; i < 9; i++ {
-			if math.Abs(pos[i]-back[i]) > 1e-6 {
-				t.Errorf("column %d at %g is not periodic: %v, %v", i, at, pos[i], back[i])
+	for k := range want.Positions { // beyond the clip's own frames too
+		pos, vel := sampleAt(c, (float64(k)+1e-9)*gaitTimeStep)
+		for i := range pos {
+			if math.Abs(pos[i]-want.Positions[k][i]) > 1e-8 || math.Abs(vel[i]-want.Velocities[k][i]) > 1e-6 {
+				t.Fatalf("frame %d, column %d: %v and %v, want %v and %v", k, i, pos[i], vel[i], want.Positions[k][i],
+					want.Velocities[k][i])
 			}
 		}
 	}
 }
 
-func TestGaitRejectsBadConfig(t *testing.T) {
-	for want, change := range map[string]func(*GaitConfig){
-		"CycleTime":       func(c *GaitConfig) { c.CycleTime = math.NaN() },
-		"TimeStep":        func(c *GaitConfig) { c.TimeStep = 0 },
-		"ThighLength":     func(c *GaitConfig) { c.ThighLength = -1 },
-		"FootRadius":      func(c *GaitConfig) { c.FootRadius = math.Inf(1) },
-		"Cycles":          func(c *GaitConfig) { c.Cycles = 0 },
-		"frames":          func(c *GaitConfig) { c.TimeStep = 1e-9 },
-		"Knee: the phase": func(c *GaitConfig) { c.Knee.Knots[3][0] = 0.9 },
-		"Ankle: the knots": func(c *GaitConfig) {
-			c.Ankle.Knots = c.Ankle.Knots[1:]
-		},
-		"Hip: has neither": func(c *GaitConfig) { c.Hip = GaitCurve{} },
-		"Harmonics":        func(c *GaitConfig) { c.Knee.Harmonics = 0 },
+// humanoidOf returns the gait as a clip of DeepMimic's humanoid that walks at an angle from x.
+func humanoidOf(t *testing.T, gait *Clip, heading, pitch float64) *Clip {
+	t.Helper()
+	about := func(angle float64, axis int) []float64 {
+		q := []float64{math.Cos(angle / 2), 0, 0, 0}
+		q[1+axis] = math.Sin(angle / 2)
+		return q
+	}
+	var frames [][]float64
+	var durations []float64
+	for k := range gait.NumFrames() {
+		g := gait.Frame(k)
+		root := quatOf(about(heading, 1)).mul(quatOf(about(-pitch, 2)))
+		f := []float64{3 + g[0]*math.Cos(heading), 0.8 + g[1], -g[0] * math.Sin(heading), root[0], root[1], root[2], root[3]}
+		f = append(append(f, 1, 0, 0, 0), 1, 0, 0, 0)
+		for leg := range 2 {
+			f = append(f, about(g[3+3*leg]+pitch, 2)...)
+			f = append(f, -g[4+3*leg])
+			f = append(f, about(g[5+3*leg], 2)...)
+			f = append(f, 1, 0, 0, 0, 0.3)
+		}
+		frames, durations = append(frames, f), append(durations, gait.frameDuration(k))
+	}
+	c, err := NewClip(ClipConfig{Name: "human", Loop: LoopWrap, Frames: frames, Durations: durations,
+		Description: deepMimicHumanoid()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// The gait comes back from a humanoid that walks it, whichever way it goes and however it leans.
+func TestPlanar(t *testing.T) {
+	gait := Gait()
+	for _, x := range []struct{ heading, pitch float64 }{
+		{}, {heading: 2.5}, {heading: -math.Pi / 2, pitch: 0.2}, {pitch: -0.1},
 	} {
-		cfg := DefaultGaitConfig()
-		change(&cfg)
-		if _, err := Gait(cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v", want, err)
+		c, err := Planar(humanoidOf(t, gait, x.heading, x.pitch))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Loop() != LoopWrap || c.Name() != "human" || math.Abs(c.Duration()-gait.Duration()) > 1e-9 {
+			t.Fatalf("%v: %v, %s, %g s", x, c.Loop(), c.Name(), c.Duration())
+		}
+		lift := c.Frame(0)[1] - gait.Frame(0)[1]
+		if math.Abs(lift) > 0.02 { // the gait's own feet are smoothed to about that
+			t.Errorf("%v: the pelvis is %g m higher", x, lift)
+		}
+		for k := range c.NumFrames() {
+			want := append([]float64(nil), gait.Frame(k)...)
+			want[1] += lift
+			want[2] = x.pitch
+			want[3] += x.pitch
+			want[6] += x.pitch
+			near(t, "frame", c.Frame(k), want...)
 		}
 	}
+	_, err := Planar(gait)
+	refuses(t, err, "motions: gait: ", "DeepMimic's humanoid")
 }
 
-func ExampleGait() {
-	clip, err := Gait(DefaultGaitConfig())
-	if err != nil {
-		fmt.Println(err)
-		return
+// At any speed feet that stand do not slide, none is under the floor, and the legs keep their phases.
+func TestTrot(t *testing.T) {
+	for _, speed := range []float64{-0.5, 0, 0.3, 0.8, 1.5, 2} {
+		c, err := Trot(speed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := Check(c); len(r.Faults) > 0 || math.Abs(r.FeetLowest) > 1e-3 || r.Sliding > 0.1 {
+			t.Errorf("%g m/s: %+v, lowest %g, sliding %g", speed, r.Faults, r.FeetLowest, r.Sliding)
+		}
+		if got := c.LoopTravel()[0] / c.Duration(); math.Abs(got-speed) > 1e-9 {
+			t.Errorf("%g m/s, want %g", got, speed)
+		}
+		// The first harmonic of each thigh says where in its cycle a leg is.
+		hind := 0.05 * max(0, min(1, math.Abs(speed)-0.5)) // later at speed
+		phases := []float64{0, 0.5, 0.5 - hind, -hind}
+		var first float64
+		for leg, name := range []string{"FR", "FL", "RR", "RL"} {
+			at, _, ok := c.description.Find(name + "_calf")
+			if !ok {
+				t.Fatal(name)
+			}
+			var re, im float64
+			for k := range c.NumFrames() - 1 {
+				s, co := math.Sincos(2 * math.Pi * float64(k) / float64(c.NumFrames()-1))
+				re, im = re+c.Frame(k)[at]*co, im+c.Frame(k)[at]*s
+			}
+			phase := math.Atan2(-im, re) / (2 * math.Pi)
+			if leg == 0 {
+				first = phase
+			}
+			if off := math.Abs(math.Remainder(phase-first-phases[leg], 1)); off > 5e-3 {
+				t.Errorf("%g m/s: %s is ahead of FR by %.3f, want %.3f", speed, name, phase-first, phases[leg])
+			}
+		}
 	}
-	pos, vel := make([]float64, clip.Width()), make([]float64, clip.VelocityWidth())
-	clip.At(10*clip.Duration(), pos, vel)
-	fmt.Printf("%d frames, %.2f s, %.2f m/s, after ten cycles at %.1f m\n", clip.NumFrames(), clip.Duration(), vel[0], pos[0])
-	// Output: 55 frames, 1.10 s, 1.21 m/s, after ten cycles at 13.3 m
+	for _, speed := range []float64{3, math.NaN()} {
+		_, err := Trot(speed)
+		refuses(t, err, "motions: trot: ", "the speed must be between")
+	}
 }
 
-func ExampleDefaultGaitConfig() {
-	cfg := DefaultGaitConfig()
-	cfg.CycleTime, cfg.TimeStep = 1.0, 1.0/60 // faster steps, finer frames
-	clip, err := Gait(cfg)
-	fmt.Println(clip.NumFrames(), err)
-	// Output: 60 <nil>
+// The skeleton stands as the robot does.
+func TestQuadrupedStands(t *testing.T) {
+	row := []float64{0, 0, 0.27, 1, 0, 0, 0}
+	for range 4 {
+		row = append(row, 0, 0.9, -1.8)
+	}
+	p, want := newPose(QuadrupedSkeleton(), row), 0.27-0.4*math.Cos(0.9)-0.02
+	near(t, "sole", []float64{p.lowest(QuadrupedSkeleton().Body("FR_foot"))}, want)
+	thigh, calf, err := legAngles(0, -0.4*math.Cos(0.9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "the same by inverse kinematics", []float64{thigh, calf}, 0.9, -1.8)
 }

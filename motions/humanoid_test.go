@@ -1,16 +1,13 @@
 package motions
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"github.com/gorl-dev/gorl/internal/npz"
 )
 
-// stroll is a made-up humanoid motion on the floor: everything swings, each joint at its own phase, in 1/30 s.
+// stroll is a made-up humanoid motion on the floor at 30 frames a second: each joint swings at its own phase.
 func stroll(t *testing.T, frames int) *Clip {
 	t.Helper()
 	s := HumanoidSkeleton()
@@ -36,102 +33,25 @@ func stroll(t *testing.T, frames int) *Clip {
 	return c
 }
 
-// logarithm is the rotation vector of q.
+// logarithm returns the rotation vector of q.
 func logarithm(q quat) [3]float64 { return rotationVector(quat{1, 0, 0, 0}, q) }
-
-// asIsaac writes a humanoid clip as Isaac Lab's files hold it: exponential maps, every frame twice at 60 frames a
-// second, velocities of forward differences, and everything lower by sink metres.
-func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) map[string]*npz.Array {
-	t.Helper()
-	s := HumanoidSkeleton()
-	joints := s.Joints()
-	var dofNames, bodyNames []string
-	for _, j := range joints {
-		dofNames = append(dofNames, j.Name)
-	}
-	for _, b := range s.Bodies {
-		bodyNames = append(bodyNames, b.Name)
-	}
-	var dofs, places, turns, rates, linear, angular []float32
-	n, times := 0, 1
-	if twice {
-		times = 2
-	}
-	positions, rotations := make([]float64, 45), make([]float64, 60)
-	to32 := func(to *[]float32, values []float64) {
-		for _, x := range values {
-			*to = append(*to, float32(x))
-		}
-	}
-	for k := range c.NumFrames() {
-		row := append([]float64(nil), c.Frame(k)...)
-		row[2] -= sink
-		s.Forward(row, positions, rotations)
-		if exponentials {
-			at := 7
-			for _, b := range s.Bodies {
-				if len(b.Joints) == 3 {
-					v := logarithm(hingeRotation(row[at:]))
-					copy(row[at:], v[:])
-				}
-				at += len(b.Joints)
-			}
-		}
-		for range times {
-			to32(&dofs, row[7:])
-			to32(&places, positions)
-			to32(&turns, rotations)
-			n++
-		}
-	}
-	rate := float32(30 * times)
-	for i := range dofs {
-		next := dofs[min(i+28, len(dofs)-28+i%28)]
-		rates = append(rates, (next-dofs[i])*rate)
-	}
-	for k := range n { // of the bodies, as a smooth tool has them
-		a, b := max(0, k-times), min(n-1, k+times)
-		h := float64(b-a) / float64(rate)
-		for i := range 45 {
-			linear = append(linear, float32(float64(places[45*b+i]-places[45*a+i])/h))
-		}
-		for i := range 15 {
-			q := func(k int) (q quat) {
-				for j := range q {
-					q[j] = float64(turns[60*k+4*i+j])
-				}
-				return q
-			}
-			for _, x := range rotationVector(q(a), q(b)) {
-				angular = append(angular, float32(x/h))
-			}
-		}
-	}
-	m := map[string]*npz.Array{}
-	for _, a := range []*npz.Array{
-		npz.New("fps", []int64{int64(rate)}), npz.NewString("dof_names", dofNames, 28), npz.NewString("body_names", bodyNames, 15),
-		npz.New("dof_positions", dofs, n, 28), npz.New("dof_velocities", rates, n, 28), npz.New("body_positions", places, n, 15, 3),
-		npz.New("body_rotations", turns, n, 15, 4), npz.New("body_linear_velocities", linear, n, 15, 3), npz.New("body_angular_velocities", angular, n, 15, 3),
-	} {
-		m[a.Name] = a
-	}
-	return m
-}
 
 func sameMotion(t *testing.T, got, want *Clip, tolerance float64) {
 	t.Helper()
-	if got.NumFrames() != want.NumFrames() || math.Abs(got.Duration()-want.Duration()) > 1e-6 || got.Width() != want.Width() {
-		t.Fatalf("%d frames of %d, %g s; want %d of %d, %g s", got.NumFrames(), got.Width(), got.Duration(), want.NumFrames(), want.Width(), want.Duration())
+	if got.NumFrames() != want.NumFrames() || got.Width() != want.Width() ||
+		math.Abs(got.Duration()-want.Duration()) > 1e-6 {
+		t.Fatalf("%d frames of %d, %g s; want %d of %d, %g s", got.NumFrames(), got.Width(), got.Duration(),
+			want.NumFrames(), want.Width(), want.Duration())
 	}
 	for k := range got.NumFrames() {
 		for i, x := range got.Frame(k) {
 			if math.Abs(x-want.Frame(k)[i]) > tolerance {
-				t.Fatalf("frame %d, %s is %g, want %g", k, got.description.field(i), x, want.Frame(k)[i])
+				t.Fatalf("frame %d, %s is %g, want %g", k, got.description.nameValue(i), x, want.Frame(k)[i])
 			}
 		}
-		for i, x := range got.FrameVelocity(k) {
-			if math.Abs(x-want.FrameVelocity(k)[i]) > 60*tolerance {
-				t.Fatalf("frame %d, velocity %d is %g, want %g", k, i, x, want.FrameVelocity(k)[i])
+		for i, x := range got.frameVelocity(k) {
+			if math.Abs(x-want.frameVelocity(k)[i]) > 60*tolerance {
+				t.Fatalf("frame %d, velocity %d is %g, want %g", k, i, x, want.frameVelocity(k)[i])
 			}
 		}
 	}
@@ -157,7 +77,7 @@ func TestHumanoidOfDeepMimic(t *testing.T) {
 		}
 		frames = append(frames, f)
 	}
-	c, err := NewClip(ClipConfig{Name: "deep", Frames: frames, Durations: []float64{.1, .1, .1, .1, .1}, Description: humanoid3D()})
+	c, err := NewClip(ClipConfig{Name: "deep", Frames: frames, Durations: evenly(5, .1), Description: deepMimicHumanoid()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,32 +133,6 @@ func TestHumanoidOfDeepMimic(t *testing.T) {
 	if err != nil || again != h {
 		t.Errorf("a humanoid's clip is its own: %v", err)
 	}
-	if _, err := Humanoid(spin(t, LoopNone)); err == nil || !strings.Contains(err.Error(), "motions: spin: this is neither DeepMimic's humanoid") {
-		t.Error(err)
-	}
-}
-
-func ExampleHumanoid() {
-	stand := `1, 0, 0, 0`
-	frame := func(x float64) string {
-		leg := stand + ", -0.2, " + stand + ", " + stand + ", 0" // hip, knee, ankle, shoulder, elbow
-		return fmt.Sprintf("[0.5, %g, 0.9, 0, %s, %s, %s, %s, %s]", x, stand, stand, stand, leg, leg)
-	}
-	clip, err := ReadDeepMimic(strings.NewReader(`{"Loop": "wrap", "Frames": [`+frame(0)+`, `+frame(0.6)+`]}`), "glide")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	human, err := Humanoid(clip)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	qpos, qvel := make([]float64, 7+28), make([]float64, 6+28)
-	human.State(0.25, qpos, qvel)
-	fmt.Printf("x %.1f m, right knee %.1f rad, %.1f m/s\n", qpos[0], qpos[7+17], qvel[0])
-	fmt.Println(human.Repairs())
-	// Output:
-	// x 0.3 m, right knee 0.2 rad, 1.2 m/s
-	// []
+	_, err = Humanoid(spin(t, LoopNone))
+	refuses(t, err, "motions: spin: ", "neither DeepMimic's humanoid")
 }

@@ -1,127 +1,127 @@
 package motions
 
 import (
-	"bytes"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/npz"
 )
 
-// isaacArrays is a good clip of 4 frames, 2 degrees of freedom and 3 bodies.
-func isaacArrays() map[string]*npz.Array {
+// isaacArrays is a sound clip of 4 frames, 2 degrees of freedom and 3 bodies.
+func isaacArrays() []*npz.Array {
 	const n, d, b = 4, 2, 3
 	zeros := func(w int) []float32 { return make([]float32, n*w) }
 	rotations := zeros(4 * b)
 	for i := 0; i < len(rotations); i += 4 {
 		rotations[i] = 1
 	}
-	m := map[string]*npz.Array{}
-	for _, a := range []*npz.Array{
-		npz.New("fps", []int64{50}), npz.NewString("dof_names", []string{"hip", "knee"}, d), npz.NewString("body_names", []string{"pelvis", "thigh", "shin"}, b),
+	return []*npz.Array{
+		npz.New("fps", []int64{50}), npz.NewString("dof_names", []string{"hip", "knee"}, d),
+		npz.NewString("body_names", []string{"pelvis", "thigh", "shin"}, b),
 		npz.New("dof_positions", zeros(d), n, d), npz.New("dof_velocities", zeros(d), n, d),
 		npz.New("body_positions", zeros(3*b), n, b, 3), npz.New("body_rotations", rotations, n, b, 4),
 		npz.New("body_linear_velocities", zeros(3*b), n, b, 3), npz.New("body_angular_velocities", zeros(3*b), n, b, 3),
-	} {
-		m[a.Name] = a
 	}
-	return m
 }
 
-func isaacFile(t *testing.T, m map[string]*npz.Array) *bytes.Reader {
+// asIsaac returns the arrays of a humanoid clip as Isaac Lab's files hold it: exponential maps, every frame twice at 60
+// frames a second, velocities of forward differences, and everything lower by sink metres.
+func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) []*npz.Array {
 	t.Helper()
-	var arrays []*npz.Array
-	for _, a := range m {
-		arrays = append(arrays, a)
+	s := HumanoidSkeleton()
+	joints := s.Joints()
+	var dofNames, bodyNames []string
+	for _, j := range joints {
+		dofNames = append(dofNames, j.Name)
 	}
-	var out bytes.Buffer
-	if err := npz.Write(&out, arrays...); err != nil {
-		t.Fatal(err)
+	for _, b := range s.Bodies {
+		bodyNames = append(bodyNames, b.Name)
 	}
-	return bytes.NewReader(out.Bytes())
+	var dofs, places, turns, rates, linear, angular []float32
+	n, times := 0, 1
+	if twice {
+		times = 2
+	}
+	positions, rotations := make([]float64, 45), make([]float64, 60)
+	to32 := func(to *[]float32, values []float64) {
+		for _, x := range values {
+			*to = append(*to, float32(x))
+		}
+	}
+	for k := range c.NumFrames() {
+		row := append([]float64(nil), c.Frame(k)...)
+		row[2] -= sink
+		s.Forward(row, positions, rotations)
+		if exponentials {
+			at := 7
+			for _, b := range s.Bodies {
+				if len(b.Joints) == 3 {
+					v := logarithm(b.rotation(row[at:]))
+					copy(row[at:], v[:])
+				}
+				at += len(b.Joints)
+			}
+		}
+		for range times {
+			to32(&dofs, row[7:])
+			to32(&places, positions)
+			to32(&turns, rotations)
+			n++
+		}
+	}
+	rate := float32(30 * times)
+	for i := range dofs {
+		next := dofs[min(i+28, len(dofs)-28+i%28)]
+		rates = append(rates, (next-dofs[i])*rate)
+	}
+	for k := range n { // of the bodies, as a smooth tool has them
+		a, b := max(0, k-times), min(n-1, k+times)
+		h := float64(b-a) / float64(rate)
+		for i := range 45 {
+			linear = append(linear, float32(float64(places[45*b+i]-places[45*a+i])/h))
+		}
+		for i := range 15 {
+			q := func(k int) (q quat) {
+				for j := range q {
+					q[j] = float64(turns[60*k+4*i+j])
+				}
+				return q
+			}
+			for _, x := range rotationVector(q(a), q(b)) {
+				angular = append(angular, float32(x/h))
+			}
+		}
+	}
+	return []*npz.Array{
+		npz.New("fps", []int64{int64(rate)}), npz.NewString("dof_names", dofNames, 28),
+		npz.NewString("body_names", bodyNames, 15), npz.New("dof_positions", dofs, n, 28),
+		npz.New("dof_velocities", rates, n, 28), npz.New("body_positions", places, n, 15, 3),
+		npz.New("body_rotations", turns, n, 15, 4), npz.New("body_linear_velocities", linear, n, 15, 3),
+		npz.New("body_angular_velocities", angular, n, 15, 3),
+	}
 }
 
-func TestBadIsaacLab(t *testing.T) {
-	f32 := func(name string, change func([]float32) []float32, shape ...int) *npz.Array {
-		n := 1
-		for _, d := range shape {
-			n *= d
-		}
-		values := make([]float32, n)
-		for i := range values {
-			values[i] = 0.5
-		}
-		if change != nil {
-			values = change(values)
-		}
-		return npz.New(name, values, shape...)
-	}
-	set := func(i int, x float64) func([]float32) []float32 {
-		return func(v []float32) []float32 { v[i] = float32(x); return v }
-	}
-	zeroAt := func(i int) func([]float32) []float32 {
-		return func(v []float32) []float32 { copy(v[i:i+4], []float32{0, 0, 0, 0}); return v }
-	}
-	for _, c := range []struct {
-		replace *npz.Array
-		want    string
-	}{
-		{npz.New("fps", []int64{0}), "fps must be positive and finite, and is 0"},
-		{npz.New("fps", []float64{math.NaN()}), "fps must be positive and finite, and is NaN"},
-		{npz.New("fps", []float64{30, 30}, 2), "fps has shape [2], want a single number"},
-		{npz.NewString("fps", []string{"fast"}), "array fps holds no numbers"},
-		{npz.New("dof_names", []int64{1, 2}, 2), "dof_names must hold strings, and has dtype <i8"},
-		{npz.NewString("dof_names", []string{"a", "a"}, 2), `two columns are named "a"`},
-		{npz.NewString("dof_names", []string{"a", ""}, 2), "column 1 has no name"},
-		{npz.NewString("body_names", []string{"a", "b"}, 1, 2), "body_names has shape [1 2], want a list of names"},
-		{npz.NewString("body_names", nil, 0), "body_names has shape [0], want a list of names"},
-		{npz.NewString("dof_names", []string{"a", "b", "c"}, 3), "dof_positions has shape [4 2], want [4 3] (3 dof_names, 3 body_names)"},
-		{f32("dof_positions", nil, 4), "dof_positions has shape [4], want (frames, 2)"},
-		{f32("dof_positions", nil, 0, 2), "dof_positions has shape [0 2], want (frames, 2)"},
-		{f32("dof_velocities", nil, 3, 2), "dof_velocities has shape [3 2], want [4 2]"},
-		{f32("body_positions", nil, 4, 3, 4), "body_positions has shape [4 3 4], want [4 3 3]"},
-		{f32("body_rotations", nil, 4, 3, 3), "body_rotations has shape [4 3 3], want [4 3 4]"},
-		{f32("dof_positions", set(5, math.NaN()), 4, 2), "frame 2: dof_positions of knee is NaN"},
-		{f32("dof_velocities", set(6, math.Inf(1)), 4, 2), "frame 3: dof_velocities of hip is +Inf"},
-		{f32("body_linear_velocities", set(9+5, math.NaN()), 4, 3, 3), "frame 1: body_linear_velocities of thigh is NaN"},
-		{f32("body_rotations", set(12+11, math.Inf(-1)), 4, 3, 4), "frame 1: body_rotations of shin is -Inf"},
-		{f32("body_rotations", zeroAt(24+4), 4, 3, 4), "frame 2: thigh/rotation is a zero quaternion"},
-	} {
-		m := isaacArrays()
-		m[c.replace.Name] = c.replace
-		r := isaacFile(t, m)
-		if _, err := ReadIsaacLab(r, r.Size(), "bad.npz"); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "motions: bad.npz: ") {
-			t.Errorf("got %v\nwant %s", err, c.want)
-		}
-	}
-	for name := range isaacArrays() {
-		m := isaacArrays()
-		delete(m, name)
-		r := isaacFile(t, m)
-		if _, err := ReadIsaacLab(r, r.Size(), "bad.npz"); err == nil || !strings.Contains(err.Error(), "missing array "+name) {
-			t.Errorf("without %s: %v", name, err)
-		}
-	}
-}
-
-func TestIsaacLabColumns(t *testing.T) {
-	c, err := LoadIsaacLab("testdata/tiny.npz")
+func readIsaac(t *testing.T, arrays ...*npz.Array) *Clip {
+	t.Helper()
+	c, err := parse(npzOf(t, arrays...), "stroll")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c
+}
+
+func TestIsaacLabColumns(t *testing.T) {
+	c := load(t, "testdata/tiny.npz")
 	if c.NumFrames() != 6 || math.Abs(c.Duration()-5./30) > 1e-12 || c.Loop() != LoopNone || c.Raw() {
 		t.Errorf("%d frames, %v s, %v", c.NumFrames(), c.Duration(), c.Loop())
 	}
-	if fmt.Sprint(c.Joints(), c.Bodies()) != "[waist left_knee] [pelvis foot]" {
-		t.Error(c.Joints(), c.Bodies())
-	}
 	pos, vel := sampleAt(c, 0.05)
 	d := c.Description()
-	for name, want := range map[string][2]float64{"waist": {0.05, 1}, "pelvis/x": {0.05, 1}, "foot/x": {0.1, 2}, "pelvis/z": {1, 0}} {
+	for name, want := range map[string][2]float64{
+		"waist": {0.05, 1}, "pelvis/x": {0.05, 1}, "foot/x": {0.1, 2}, "pelvis/z": {1, 0},
+	} {
 		p, v, ok := d.Find(name)
 		if !ok || math.Abs(pos[p]-want[0]) > 1e-6 || math.Abs(vel[v]-want[1]) > 1e-6 {
 			t.Errorf("%s: %v, %v, %v", name, pos[p], vel[v], ok)
@@ -129,88 +129,114 @@ func TestIsaacLabColumns(t *testing.T) {
 	}
 	p, v, _ := d.Find("foot/rotation")
 	near(t, "rotation", append(pos[p:p+4:p+4], vel[v:v+3]...), 1, 0, 0, 0, 0, 0, 0)
-	if len(c.ArrayNames()) != 7 {
-		t.Error(c.ArrayNames())
-	}
-	if values, shape, ok := c.Array("body_positions"); !ok || fmt.Sprint(shape) != "[6 2 3]" || len(values) != 36 {
-		t.Error(shape, ok)
-	}
-	if values, _, ok := c.Array("fps"); !ok || values[0] != 30 {
-		t.Error(values)
-	}
-	if _, _, ok := c.Array("dof_names"); ok {
-		t.Error("names are numbers")
+}
+
+// Isaac Lab's files become the motion that they were made of.
+func TestRepairsIsaacLab(t *testing.T) {
+	want := stroll(t, 60)
+	still := npz.New("body_linear_velocities", make([]float32, 60*45), 60, 15, 3)
+	for _, x := range []struct {
+		name                string
+		exponentials, twice bool
+		sink                float64
+		other               *npz.Array
+		repairs             []string
+	}{
+		{name: "sound"},
+		{name: "exponential maps", exponentials: true, repairs: []string{"exponential maps"}},
+		{name: "velocities", other: still, repairs: []string{"velocities of bodies"}},
+		{name: "as shipped", exponentials: true, twice: true, sink: 0.05, repairs: []string{"60 of 120 frames",
+			"numbers of 8 joints were exponential maps", "velocities of joints", "up to 5.0 cm under the floor"}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			arrays := asIsaac(t, want, x.exponentials, x.twice, x.sink)
+			if x.other != nil {
+				arrays = append(arrays, x.other)
+			}
+			c := readIsaac(t, arrays...)
+			repairs := c.Repairs()
+			for i, r := range x.repairs {
+				if len(repairs) != len(x.repairs) || !strings.Contains(repairs[i], r) {
+					t.Fatalf("repairs %q, want %q", repairs, x.repairs)
+				}
+			}
+			h, err := Humanoid(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expected := want
+			if x.sink > 0 {
+				by := make([]float64, want.NumFrames())
+				for k := range by {
+					by[k] = x.sink
+				}
+				if expected, err = lower(want, by); err == nil {
+					expected, err = expected.OnFloor()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			sameMotion(t, h, expected, 1e-5)
+			if fmt.Sprint(h.Repairs()) != fmt.Sprint(repairs) {
+				t.Errorf("%q after %q", h.Repairs(), repairs)
+			}
+			if f := faultsOf(Check(c), "velocities"); len(f) > 0 {
+				t.Errorf("%+v", f)
+			}
+			compareBodies(t, c)
+		})
 	}
 }
 
-// TestDamagedNpz: a flipped bit and a cut are errors that name the file.
-func TestDamagedNpz(t *testing.T) {
-	data, err := os.ReadFile("testdata/tiny.npz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "damaged.npz")
-	flipped := bytes.Clone(data)
-	flipped[len(flipped)/2] ^= 4
-	for _, bad := range [][]byte{data[:len(data)-30], flipped} {
-		if err := os.WriteFile(path, bad, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for _, load := range []func(string) (*Clip, error){Load, LoadIsaacLab} {
-			if _, err := load(path); err == nil || !strings.Contains(err.Error(), path) {
-				t.Error(err)
+// compareBodies holds the bodies of an Isaac Lab clip of the humanoid against its joints: the files of Isaac Lab hold
+// both.
+func compareBodies(t *testing.T, c *Clip) {
+	t.Helper()
+	s := HumanoidSkeleton()
+	p := newPose(s, nil)
+	for k, row := range isaacRows(c) {
+		p.set(row)
+		f := c.Frame(k)
+		for i, b := range s.Bodies {
+			x, _, ok := c.description.Find(b.Name + "/x")
+			q, _, _ := c.description.Find(b.Name + "/rotation")
+			if !ok {
+				continue
+			}
+			at := p.position(i)
+			if a := p.rotation(i).angleTo(quatOf(f[q:])); a > 0.02 {
+				t.Fatalf("frame %d: %s is turned by %.3f rad from where its joints turn it", k, b.Name, a)
+			}
+			if d := math.Sqrt(squaredDistance(at[:], f[x:x+3])); d > 0.02 {
+				t.Fatalf("frame %d: %s is %.1f cm from where its joints put it", k, b.Name, 100*d)
 			}
 		}
 	}
 }
 
-func FuzzReadIsaacLab(f *testing.F) {
-	data, err := os.ReadFile("testdata/tiny.npz")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(data)
-	f.Add(data[:200])
-	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := ReadIsaacLab(bytes.NewReader(data), int64(len(data)), "fuzz")
-		if err != nil {
-			return
+// A clip whose pauses repeat frames now and then is not doubled, nor is one that stands still.
+func TestFindRepeats(t *testing.T) {
+	rows := func(pattern ...float64) [][]float64 {
+		var out [][]float64
+		for _, x := range pattern {
+			out = append(out, []float64{x})
 		}
-		pos, vel := make([]float64, c.Width()), make([]float64, c.VelocityWidth())
-		for _, at := range []float64{-1, 0, c.Duration() / 3, c.Duration(), 100} {
-			c.At(at, pos, vel)
+		return out
+	}
+	for _, x := range []struct {
+		rows         [][]float64
+		every, first int
+	}{
+		{rows(1, 1, 2, 2, 3, 3, 4, 4, 5, 5), 2, 0},
+		{rows(1, 2, 2, 3, 3, 4, 4, 5, 5, 6), 2, 1},
+		{rows(1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4), 3, 0},
+		{rows(1, 2, 3, 4, 5, 5, 5, 6, 7, 8, 9), 1, 0},
+		{rows(1, 1, 1, 1, 1, 1, 1, 1, 1, 1), 1, 0},
+		{rows(1, 1, 2, 2), 1, 0},
+	} {
+		if every, first := findRepeats(x.rows); every != x.every || (every > 1 && first != x.first) {
+			t.Errorf("%v: one in %d from %d, want %d from %d", x.rows, every, first, x.every, x.first)
 		}
-	})
-}
-
-func ExampleLoadIsaacLab() {
-	clip, err := LoadIsaacLab("testdata/tiny.npz")
-	if err != nil {
-		fmt.Println(err)
-		return
 	}
-	_, shape, _ := clip.Array("body_positions")
-	fmt.Println(clip.Joints(), clip.Bodies(), clip.NumFrames(), shape)
-	// Output: [waist left_knee] [pelvis foot] 6 [6 2 3]
-}
-
-func ExampleReadIsaacLab() {
-	data, err := os.ReadFile("testdata/tiny.npz")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	clip, err := ReadIsaacLab(bytes.NewReader(data), int64(len(data)), "tiny")
-	fmt.Println(clip.NumFrames(), err)
-	// Output: 6 <nil>
-}
-
-func ExampleLoad() {
-	for _, path := range []string{"testdata/hop.txt", "testdata/tiny.npz"} {
-		clip, err := Load(path)
-		fmt.Println(clip.Name(), clip.NumFrames(), clip.Width(), err)
-	}
-	// Output:
-	// hop 4 2 <nil>
-	// tiny 6 16 <nil>
 }

@@ -5,93 +5,180 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/gorl-dev/gorl/internal/npz"
 )
 
-// Load reads a clip of any known format, with the format's default settings; the file's content decides which, not its
-// name: DeepMimic's JSON, npz of Isaac Lab, AMASS and gorl ([Clip.Save]), BVH, MimicKit's pickles, and CSV. A file that
-// describes a character gives [ErrCharacter].
+// maxFile is the largest size of a file in bytes.
+const maxFile = 256 << 20
+
+// byteOrderMark begins some text files.
+const byteOrderMark = "\xef\xbb\xbf"
+
+// Load reads a clip from a file of any known format, with the format's default settings. The content decides the
+// format, not the file's name: DeepMimic's JSON, npz of Isaac Lab, AMASS and gorl ([Clip.Save]), BVH, MimicKit's
+// pickles, and CSV. The clip is named after the file. An error names the file, the line or frame, and the value.
 func Load(path string) (*Clip, error) { return loadWith(path, parse) }
 
-// load reads a clip of any known format; errors begin with its origin.
-func load(data []byte, name, origin string) (*Clip, error) {
-	c, err := parse(data, name)
-	return from(origin, c, err)
-}
+// parser makes a clip of a file's content.
+type parser func(data []byte, name string) (*Clip, error)
 
-func parse(data []byte, name string) (*Clip, error) {
-	if bytes.HasPrefix(data, []byte("PK")) || bytes.HasPrefix(data, []byte("\x93NUMPY")) {
-		file, err := npz.Read(bytes.NewReader(data), int64(len(data)))
-		switch {
-		case err != nil:
-			return nil, err
-		case isOwn(file):
-			return ownClip(file, name)
-		case isAMASS(file):
-			return amassClip(file, name)
-		}
-		return isaacClip(file, name)
-	}
-	if len(data) > 1 && data[0] == 0x80 && data[1] >= 2 && data[1] <= 5 {
-		return mimicKitClip(data, name, nil)
-	}
-	text := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), " \t\r\n")
-	switch {
-	case bytes.HasPrefix(text, []byte("{")):
-		return deepMimicClip(data, name, nil)
-	case len(text) > 9 && bytes.EqualFold(text[:9], []byte("HIERARCHY")):
-		return bvhClip(data, name, BVHConfig{})
-	case isCSV(text):
-		return csvClip(data, name, CSVConfig{})
-	}
-	return nil, errors.New("not a clip: neither JSON (DeepMimic), npz (Isaac Lab, AMASS, gorl), BVH, a pickle (MimicKit) nor rows of numbers (CSV)")
-}
-
-// loadWith reads the file at path with the parser of its format. The clip is named after the file.
-func loadWith(path string, parse func(data []byte, name string) (*Clip, error)) (*Clip, error) {
-	data, err := readPath(path)
-	if err != nil {
-		return nil, err
-	}
-	c, err := parse(data, clipName(path))
-	return from(path, c, err)
-}
-
-// readWith reads a clip of a name with the parser of its format.
-func readWith(r io.Reader, name string, parse func(data []byte, name string) (*Clip, error)) (*Clip, error) {
-	data, err := readLimited(r)
-	if err != nil {
-		return from(nameOr(name), nil, err)
-	}
-	c, err := parse(data, name)
-	return from(nameOr(name), c, err)
-}
-
-// loadNpz is loadWith for npz files.
-func loadNpz(path string, parse func(file *npz.File, name string) (*Clip, error)) (*Clip, error) {
-	file, err := npz.Open(path)
+// loadWith reads the file at path with the parser of its format.
+func loadWith(path string, parse parser) (*Clip, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("motions: %w", err)
 	}
-	c, err := parse(file, clipName(path))
-	return from(path, c, err)
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("larger than %d MiB", maxFile>>20)
+	}
+	if err != nil {
+		return nil, named(path, err)
+	}
+	base := filepath.Base(path)
+	c, err := parse(data, strings.TrimSuffix(base, filepath.Ext(base)))
+	return c, named(path, err)
 }
 
-// readNpz is readWith for npz files.
-func readNpz(r io.ReaderAt, size int64, name string, parse func(file *npz.File, name string) (*Clip, error)) (*Clip, error) {
-	file, err := npz.Read(r, size)
-	if err != nil {
-		return from(nameOr(name), nil, err)
+// parse reads a clip of any known format.
+func parse(data []byte, name string) (*Clip, error) {
+	if bytes.HasPrefix(data, []byte("PK")) || bytes.HasPrefix(data, []byte("\x93NUMPY")) {
+		return parseNpz(data, name)
 	}
-	c, err := parse(file, name)
-	return from(nameOr(name), c, err)
+	if len(data) > 1 && data[0] == 0x80 && data[1] >= 2 && data[1] <= 5 {
+		return parseMimicKit(data, name)
+	}
+	text := bytes.TrimLeft(bytes.TrimPrefix(data, []byte(byteOrderMark)), " \t\r\n")
+	switch {
+	case bytes.HasPrefix(text, []byte("{")):
+		return parseDeepMimic(data, name, nil)
+	case len(text) > 9 && bytes.EqualFold(text[:9], []byte("HIERARCHY")):
+		return parseBVH(data, name, BVHConfig{})
+	case isCSV(text):
+		return parseCSV(data, name, CSVConfig{})
+	}
+	return nil, errors.New("not a clip: neither JSON (DeepMimic), npz (Isaac Lab, AMASS, gorl), BVH, a pickle " +
+		"(MimicKit) nor rows of numbers (CSV)")
 }
 
-// from is a clip that was made of what has a name, or the error of that, which begins with the name.
-func from(origin string, c *Clip, err error) (*Clip, error) {
+// parseNpz reads a clip of a NumPy file. The names of the arrays decide the format.
+func parseNpz(data []byte, name string) (*Clip, error) {
+	file, err := npz.Read(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", origin, err)
+		return nil, err
 	}
-	return c, nil
+	r := &npzReader{file: file}
+	has := func(name string) bool { return file.Arrays[name] != nil }
+	switch {
+	case has("qpos") && has("skeleton"):
+		return parseSaved(r, name)
+	case has("poses") && has("trans"):
+		return parseAMASS(r, name)
+	}
+	return parseIsaacLab(r, name)
+}
+
+// npzReader reads arrays of a file and keeps its first error.
+type npzReader struct {
+	file *npz.File
+	err  error
+}
+
+func (r *npzReader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+}
+
+// array returns a named array. After an error it returns nil.
+func (r *npzReader) array(name string) *npz.Array {
+	a := r.file.Arrays[name]
+	if a == nil {
+		r.fail("missing array %s; there are %s", name, strings.Join(r.file.Names(), ", "))
+	}
+	if r.err != nil {
+		return nil
+	}
+	return a
+}
+
+// numbers returns the values of a named array. The shape must be the given one, in which -1 stands for any size but 0.
+func (r *npzReader) numbers(name string, shape ...int) []float64 {
+	a := r.array(name)
+	if a == nil {
+		return nil
+	}
+	fits := len(a.Shape) == len(shape)
+	for i := 0; fits && i < len(shape); i++ {
+		fits = a.Shape[i] == shape[i] || (shape[i] == -1 && a.Shape[i] > 0)
+	}
+	if !fits {
+		r.fail("%s has shape %v, want %s", name, a.Shape, strings.ReplaceAll(fmt.Sprint(shape), "-1", "N"))
+		return nil
+	}
+	values, err := a.Float64s()
+	if err != nil {
+		r.fail("%s must hold numbers, and has dtype %s", name, a.DType)
+	}
+	return values
+}
+
+// number returns the one value of an array of any shape.
+func (r *npzReader) number(name string) float64 {
+	a := r.array(name)
+	if a == nil {
+		return 0
+	}
+	x, err := a.Float64s()
+	if err != nil || len(x) != 1 {
+		r.fail("%s has dtype %s and shape %v, want a single number", name, a.DType, a.Shape)
+		return 0
+	}
+	return x[0]
+}
+
+// step returns the time between frames, of a rate in frames a second.
+func (r *npzReader) step(rate string) float64 {
+	fps := r.number(rate)
+	step := 1 / fps
+	if !(step > 0) || infinite(step) {
+		r.fail("%s must be positive and finite, and is %g", rate, fps)
+	}
+	return step
+}
+
+// words returns the strings of an array.
+func (r *npzReader) words(name string) []string {
+	a := r.array(name)
+	if a == nil {
+		return nil
+	}
+	words, err := a.Strings()
+	if err != nil || len(words) == 0 {
+		r.fail("%s must hold strings, and has dtype %s and shape %v", name, a.DType, a.Shape)
+	}
+	return words
+}
+
+// cutRows cuts values into rows of a width.
+func cutRows(values []float64, width int) [][]float64 {
+	var rows [][]float64
+	for ; len(values) > 0; values = values[width:] {
+		rows = append(rows, values[:width:width])
+	}
+	return rows
+}
+
+// evenly returns n equal durations.
+func evenly(n int, step float64) []float64 {
+	durations := make([]float64, n)
+	for k := range durations {
+		durations[k] = step
+	}
+	return durations
 }

@@ -12,31 +12,28 @@ type ClipConfig struct {
 	// Name names the clip in errors and tables.
 	Name string
 	Loop Loop
-	// Weight is the clip's share when a [Library] draws one. Zero means 1.
+	// Weight is the clip's share when one of several clips is drawn. Zero means 1.
 	Weight float64
 	// Frames holds one row of positions a frame, all of the same width.
 	Frames [][]float64
-	// Durations holds, for each frame, the seconds until the next. The last one may be zero: the last
-	// frame then is the clip's end. Where it is positive and the clip wraps, a last stretch leads from
-	// the last frame back to the first, travelling on at the clip's mean speed.
+	// Durations holds, for each frame, the seconds until the next frame. The last duration may be zero: the last frame
+	// then is the clip's end. If the last duration is positive and the clip wraps, a closing stretch leads from the
+	// last frame back to the first and continues to travel at the clip's mean speed.
 	Durations []float64
-	// Description says what the columns are. Nil: numbers of which nothing is known.
+	// Description says what the columns are. Nil: the columns are unknown.
 	Description *Description
-	// Skeleton says what the rows move; the columns are then its own and Description stays nil. The clip keeps a copy.
+	// Skeleton is what the rows move. It brings its own columns and excludes Description. The clip keeps a copy.
 	Skeleton *Skeleton
-	// Velocities holds one row of velocities a frame. Nil: central differences, one-sided at the ends
-	// of a clip that does not wrap.
+	// Velocities holds one row of velocities a frame. Nil: central differences, one-sided at the ends of a clip that
+	// does not wrap.
 	Velocities [][]float64
 }
 
-// NewClip makes a clip from numbers. It fails where there are no frames, a row is short, a number is
-// not finite, a duration is not positive, a quaternion is zero, or the description does not fit.
+// NewClip makes a clip from numbers. It fails if there are no frames, rows differ in width, a number is not finite, a
+// duration is not positive, a quaternion is zero, or the description does not fit.
 func NewClip(cfg ClipConfig) (*Clip, error) {
 	c, err := newClip(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", nameOr(cfg.Name), err)
-	}
-	return c, nil
+	return c, named(cfg.Name, err)
 }
 
 func newClip(cfg ClipConfig) (*Clip, error) {
@@ -80,38 +77,34 @@ func newClip(cfg ClipConfig) (*Clip, error) {
 	}
 	c := &Clip{name: cfg.Name, loop: cfg.Loop, weight: weight, description: d, described: cfg.Description != nil, n: n,
 		w: w, v: d.VelocityWidth(), skeleton: cfg.Skeleton}
-	if err := c.setTimes(cfg.Durations); err != nil {
+	if err := setTimes(c, cfg.Durations); err != nil {
 		return nil, err
 	}
-	if err := c.setPositions(cfg.Frames); err != nil {
+	if err := setPositions(c, cfg.Frames); err != nil {
 		return nil, err
 	}
-	c.setTravel()
-	if cfg.Velocities == nil {
-		c.velocities = c.differences()
-		if i := slices.IndexFunc(c.velocities, infinite); i >= 0 {
-			return nil, fmt.Errorf("frame %d: the change to its neighbours is too large to be a velocity", i/c.v)
+	setTravel(c)
+	if cfg.Velocities != nil {
+		if err := setVelocities(c, cfg.Velocities); err != nil {
+			return nil, err
 		}
 		return c, nil
 	}
-	return c, c.setVelocities(cfg.Velocities)
-}
-
-func nameOr(name string) string {
-	if name == "" {
-		return "unnamed clip"
+	c.velocities = differences(c)
+	if i := slices.IndexFunc(c.velocities, infinite); i >= 0 {
+		return nil, fmt.Errorf("frame %d: the change to its neighbours is too large to be a velocity", i/c.v)
 	}
-	return name
+	return c, nil
 }
 
-func (c *Clip) setTimes(durations []float64) error {
+func setTimes(c *Clip, durations []float64) error {
 	if len(durations) != c.n {
 		return fmt.Errorf("there are %d frames and %d durations", c.n, len(durations))
 	}
 	c.times = make([]float64, c.n+1)
 	for k, d := range durations {
 		last := k == c.n-1 && k > 0
-		if !finite(d) || d < 0 || (d == 0 && !last) {
+		if infinite(d) || d < 0 || (d == 0 && !last) {
 			return fmt.Errorf("frame %d: duration must be positive and finite, and is %g", k, d)
 		}
 		if last && c.loop != LoopWrap {
@@ -119,51 +112,46 @@ func (c *Clip) setTimes(durations []float64) error {
 		}
 		c.times[k+1] = c.times[k] + d
 	}
-	if c.n == 1 {
-		c.times[1] = durations[0]
-	}
 	if math.IsInf(c.times[c.n], 0) {
 		return errors.New("the durations add up to more than can be represented")
 	}
 	return nil
 }
 
-func (c *Clip) setPositions(frames [][]float64) error {
+func setPositions(c *Clip, frames [][]float64) error {
 	c.positions = make([]float64, 0, c.n*c.w)
 	for k, f := range frames {
 		if len(f) != c.w {
 			return fmt.Errorf("frame %d has %d values, frame 0 has %d", k, len(f), c.w)
 		}
 		if i := slices.IndexFunc(f, infinite); i >= 0 {
-			return fmt.Errorf("frame %d: %s is %g, not a finite number", k, c.description.field(i), f[i])
+			return fmt.Errorf("frame %d: %s is %g, not a finite number", k, c.description.nameValue(i), f[i])
 		}
 		c.positions = append(c.positions, f...)
-		if err := c.normalise(k); err != nil {
-			return err
+		if err := normalise(c.description, c.Frame(k)); err != nil {
+			return fmt.Errorf("frame %d: %w", k, err)
 		}
 	}
 	c.description.RotationsWLast = false
 	return nil
 }
 
-// normalise brings the quaternions of frame k to unit length, w first.
-func (c *Clip) normalise(k int) error {
-	row := c.Frame(k)
-	for at, col := range c.description.all {
+// normalise scales the quaternions of a row to unit length and puts w first.
+func normalise(d *Description, row []float64) error {
+	for at, col := range d.each {
 		if col.Kind != Rotation {
 			continue
 		}
-		q := row[at : at+4]
-		if c.description.RotationsWLast {
+		q := row[at.pos : at.pos+4]
+		if d.RotationsWLast {
 			q[0], q[1], q[2], q[3] = q[3], q[0], q[1], q[2]
 		}
 		n := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
 		if n < 1e-3 {
-			return fmt.Errorf("frame %d: %s is a zero quaternion", k, col.Name)
+			return fmt.Errorf("%s is a zero quaternion", col.Name)
 		}
 		if n < 0.5 || n > 2 {
-			return fmt.Errorf("frame %d: %s has length %.3g, so it is no rotation; check the description of the columns", k,
-				col.Name, n)
+			return fmt.Errorf("%s has length %.3g, so it is no rotation; check the description of the columns", col.Name, n)
 		}
 		for i := range q {
 			q[i] /= n
@@ -172,21 +160,21 @@ func (c *Clip) normalise(k int) error {
 	return nil
 }
 
-// setTravel finds what one loop adds to the travelling columns.
-func (c *Clip) setTravel() {
+// setTravel computes what one loop adds to the travelling columns.
+func setTravel(c *Clip) {
 	c.travel = make([]float64, c.w)
 	if c.loop != LoopWrap || c.times[c.n-1] == 0 {
 		return
 	}
-	stretch := c.times[c.n] / c.times[c.n-1] // the closing stretch goes on at the mean speed
-	for at, col := range c.description.all {
+	stretch := c.times[c.n] / c.times[c.n-1] // the closing stretch continues at the mean speed
+	for at, col := range c.description.each {
 		if col.Kind == Travel {
-			c.travel[at] = (c.positions[(c.n-1)*c.w+at] - c.positions[at]) * stretch
+			c.travel[at.pos] = (c.positions[(c.n-1)*c.w+at.pos] - c.positions[at.pos]) * stretch
 		}
 	}
 }
 
-func (c *Clip) setVelocities(rows [][]float64) error {
+func setVelocities(c *Clip, rows [][]float64) error {
 	if len(rows) != c.n {
 		return fmt.Errorf("there are %d frames and %d rows of velocities", c.n, len(rows))
 	}
@@ -201,4 +189,70 @@ func (c *Clip) setVelocities(rows [][]float64) error {
 		c.velocities = append(c.velocities, r...)
 	}
 	return nil
+}
+
+// infinite reports whether x is an infinity or NaN.
+func infinite(x float64) bool { return x-x != 0 }
+
+// closes reports whether the clip has a stretch of its own from the last frame back to the first.
+func (c *Clip) closes() bool { return c.loop == LoopWrap && c.times[c.n] > c.times[c.n-1] }
+
+// differences computes the velocities of all frames (n, v) from the slopes on both sides of each frame, each weighted
+// with the other side's duration. This is second-order accurate for uneven durations too, and the central difference
+// for even ones.
+func differences(c *Clip) []float64 {
+	out := make([]float64, c.n*c.v)
+	if c.n == 1 {
+		return out
+	}
+	segments := c.n - 1
+	if c.closes() {
+		segments = c.n
+	}
+	slopes := make([]float64, segments*c.v)
+	for k := range segments {
+		slope(c, k, slopes[k*c.v:(k+1)*c.v])
+	}
+	for k := range c.n {
+		before, after := k-1, k
+		if c.loop == LoopWrap {
+			before = (before + segments) % segments
+			after %= segments
+		} else {
+			before, after = max(before, 0), min(after, segments-1)
+		}
+		hb, ha := c.frameDuration(before), c.frameDuration(after)
+		sb, sa := slopes[before*c.v:(before+1)*c.v], slopes[after*c.v:(after+1)*c.v]
+		switch { // the neighbour of an end belongs to a loop that faces another way
+		case c.turn != nil && k == 0:
+			sb = slices.Clone(sb)
+			c.turn.apply(-1, nil, sb)
+		case c.turn != nil && k == c.n-1:
+			sa = slices.Clone(sa)
+			c.turn.apply(1, nil, sa)
+		}
+		row := out[k*c.v : (k+1)*c.v]
+		for i := range row {
+			row[i] = (ha*sb[i] + hb*sa[i]) / (ha + hb)
+		}
+	}
+	return out
+}
+
+// slope writes the mean velocity from frame k to the next.
+func slope(c *Clip, k int, out []float64) {
+	a, b, h := c.Frame(k), c.Frame((k+1)%c.n), c.frameDuration(k)
+	for at, col := range c.description.each {
+		if col.Kind == Rotation {
+			for i, w := range rotationVector(quatOf(a[at.pos:]), quatOf(b[at.pos:])) {
+				out[at.vel+i] = w / h
+			}
+			continue
+		}
+		d := b[at.pos] - a[at.pos]
+		if k == c.n-1 {
+			d += c.travel[at.pos]
+		}
+		out[at.vel] = d / h
+	}
 }

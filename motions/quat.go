@@ -20,15 +20,15 @@ func (a quat) conj() quat { return quat{a[0], -a[1], -a[2], -a[3]} }
 
 func (a quat) dot(b quat) float64 { return a[0]*b[0] + a[1]*b[1] + a[2]*b[2] + a[3]*b[3] }
 
-// slerp goes from a to b along the shorter arc at constant angular speed.
+// slerp interpolates from a to b along the shorter arc at constant angular speed.
 func slerp(a, b quat, f float64) quat {
 	d := a.dot(b)
 	sign := 1.0
-	if d < 0 { // the same rotation as −b, nearer to a
+	if d < 0 { // −b is the same rotation and nearer to a
 		d, sign = -d, -1
 	}
 	ka, kb := 1-f, f
-	if d < 1-1e-9 { // nearly equal: linear, as the angle's sine vanishes
+	if d < 1-1e-9 { // otherwise linear: the angle's sine vanishes
 		angle := math.Acos(d)
 		s := math.Sin(angle)
 		ka, kb = math.Sin((1-f)*angle)/s, math.Sin(f*angle)/s
@@ -46,7 +46,7 @@ func slerp(a, b quat, f float64) quat {
 	return q
 }
 
-// rotationVector returns axis times angle of the shorter rotation that takes a to b.
+// rotationVector returns axis times angle of the shorter rotation from a to b.
 func rotationVector(a, b quat) [3]float64 {
 	q := b.mul(a.conj())
 	if q[0] < 0 {
@@ -60,13 +60,13 @@ func rotationVector(a, b quat) [3]float64 {
 	return [3]float64{k * q[1], k * q[2], k * q[3]}
 }
 
-// turnAbout is the rotation by an angle about a unit axis.
+// turnAbout returns the rotation by an angle about a unit axis.
 func turnAbout(axis [3]float64, angle float64) quat {
 	s, c := math.Sincos(angle / 2)
 	return quat{c, s * axis[0], s * axis[1], s * axis[2]}
 }
 
-// exponential is the rotation about v by its length.
+// exponential returns the rotation about v by the length of v (the exponential map).
 func exponential(v []float64) quat {
 	angle := math.Sqrt(v[0]*v[0] + v[1]*v[1] + v[2]*v[2])
 	if angle < 1e-12 {
@@ -82,13 +82,10 @@ func (a quat) rotate(v [3]float64) [3]float64 {
 	return [3]float64{v[0] + w*tx + y*tz - z*ty, v[1] + w*ty + z*tx - x*tz, v[2] + w*tz + x*ty - y*tx}
 }
 
-// angleTo is the angle of the rotation between a and b, in [0, π].
-func (a quat) angleTo(b quat) float64 {
-	v := rotationVector(a, b)
-	return norm(v)
-}
+// angleTo returns the angle of the rotation between a and b, in [0, π].
+func (a quat) angleTo(b quat) float64 { return norm(rotationVector(a, b)) }
 
-// heading is the part of a rotation about z: the angle by which it turns the x axis, seen from above.
+// heading returns the angle by which the rotation turns the x axis about z, seen from above.
 func (a quat) heading() float64 {
 	x := a.rotate([3]float64{1, 0, 0})
 	return math.Atan2(x[1], x[0])

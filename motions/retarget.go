@@ -1,40 +1,35 @@
 package motions
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 )
 
 // RetargetConfig says how a clip is carried over to another skeleton.
 type RetargetConfig struct {
-	// Bodies names, for bodies of the target, the body of the source that they follow. Bodies that are not named keep
-	// the target's zero pose against their parents. Nil: [BodyNames], which knows the names of many humanoids.
+	// Bodies maps bodies of the target to the bodies of the source that they follow. Bodies without an entry keep the
+	// target's zero pose against their parents. Nil: bodies are paired by the names that SMPL, CMU, LAFAN1, Mixamo,
+	// 100STYLE and others use.
 	Bodies map[string]string
-	// Rest is a row of the source in which it stands straight, looking forward, in a pose that the target's limbs can
-	// be turned to: a T-pose, or with arms down. Nil: its zero pose. Files whose zero pose is neither (LAFAN1's) need
-	// it.
+	// Rest is a row of the source in which the character stands straight and looks forward, in a T-pose or with arms
+	// down. Nil: the zero pose. Files whose zero pose is another (LAFAN1's) need it.
 	Rest []float64
 }
 
-// Retarget carries a clip with a skeleton over to another. Every named body of the target turns as its body of the
-// source turns, from the rest pose on, in which limbs that point elsewhere than the target's (arms in a T-pose) are
-// turned to fit. The root's way is scaled by the legs' lengths. Hinges take what of the rotation they can reach, and
-// joints stay within their limits; [Clip.Repairs] says how many had to be held there. The result stands on the floor.
+// Retarget carries a clip with a skeleton over to another skeleton. Every paired body of the target turns as its body
+// of the source turns, from the rest pose on. Limbs that point elsewhere than the target's (arms in a T-pose) are
+// aligned first. The root's way is scaled by the lengths of the legs. Hinges take the part of the rotation that they
+// can reach, and joints stay within their limits; [Clip.Repairs] says how many joints were held there. The result
+// stands on the floor.
 //
-// It fails for clips without a skeleton, for names that are not there, and for target joints that are not balls or
-// hinges at right angles.
+// Retarget fails for clips without a skeleton, for names that do not exist, and for target joints that are neither
+// balls nor hinges at right angles.
 func (c *Clip) Retarget(target *Skeleton, cfg RetargetConfig) (*Clip, error) {
-	out, err := c.retarget(target, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("motions: %s: %w", nameOr(c.name), err)
-	}
-	return out, nil
+	out, err := retarget(c, target, cfg)
+	return out, named(c.name, err)
 }
 
-func (c *Clip) retarget(target *Skeleton, cfg RetargetConfig) (*Clip, error) {
+func retarget(c *Clip, target *Skeleton, cfg RetargetConfig) (*Clip, error) {
 	source := c.skeleton
 	if source == nil {
 		return nil, errNoSkeleton
@@ -45,29 +40,30 @@ func (c *Clip) retarget(target *Skeleton, cfg RetargetConfig) (*Clip, error) {
 	names := cfg.Bodies
 	if names == nil {
 		var err error
-		if names, err = BodyNames(source, target); err != nil {
+		if names, err = pairBodies(source, target); err != nil {
 			return nil, err
 		}
 	}
 	r := retargeting{source: source, target: target, follows: make([]int, len(target.Bodies))}
-	for i := range r.follows {
+	for i := range target.Bodies {
 		r.follows[i] = -1
+		if !target.Bodies[i].orthogonal() {
+			return nil, fmt.Errorf("the joints of %s are neither a ball joint nor hinges at right angles", target.Bodies[i].Name)
+		}
 	}
 	for to, from := range names {
 		i, j := target.Body(to), source.Body(from)
 		if i < 0 || j < 0 {
-			return nil, fmt.Errorf("RetargetConfig.Bodies: %s follows %s, but %s has no such body", to, from,
-				map[bool]string{true: "the target " + target.Name, false: "the source " + source.Name}[i < 0])
+			lacks := "the target " + target.Name
+			if i >= 0 {
+				lacks = "the source " + source.Name
+			}
+			return nil, fmt.Errorf("RetargetConfig.Bodies: %s follows %s, but %s has no such body", to, from, lacks)
 		}
 		r.follows[i] = j
 	}
 	if r.follows[0] < 0 {
 		return nil, fmt.Errorf("RetargetConfig.Bodies: the target's root %s follows no body", target.Bodies[0].Name)
-	}
-	for i := range target.Bodies {
-		if !target.Bodies[i].orthogonal() {
-			return nil, fmt.Errorf("the joints of %s are neither a ball joint nor hinges at right angles", target.Bodies[i].Name)
-		}
 	}
 	rest := cfg.Rest
 	if rest == nil {
@@ -76,8 +72,8 @@ func (c *Clip) retarget(target *Skeleton, cfg RetargetConfig) (*Clip, error) {
 	if len(rest) != source.Width() {
 		return nil, fmt.Errorf("RetargetConfig.Rest has %d values; a row of the source has %d", len(rest), source.Width())
 	}
-	r.prepare(rest)
-	if err := r.stands(); err != nil && cfg.Rest == nil {
+	r.align(rest)
+	if err := r.checkStanding(); err != nil && cfg.Rest == nil {
 		return nil, err
 	}
 	rows := make([][]float64, c.n)
@@ -88,107 +84,90 @@ func (c *Clip) retarget(target *Skeleton, cfg RetargetConfig) (*Clip, error) {
 		}
 		rows[k] = r.row(c.Frame(k), near)
 	}
-	held := r.hold(rows)
-	out, err := c.with(target, rows)
+	held := holdLimits(target, rows)
+	out, err := c.derive(ClipConfig{Skeleton: target, Frames: rows})
 	if err != nil {
 		return nil, err
 	}
 	if held > 0 {
 		out.repairs = append(out.repairs, fmt.Sprintf("%d joints were held at their limits", held))
 	}
-	return out.settled()
-}
-
-// zero is a row of the zero pose, upright at the origin.
-func (s *Skeleton) zero() []float64 {
-	row := make([]float64, s.Width())
-	for at, col := range s.description().all {
-		if col.Kind == Rotation {
-			row[at] = 1
-		}
-	}
-	return row
+	return settle(out)
 }
 
 // retargeting carries rows over.
 type retargeting struct {
 	source, target *Skeleton
-	follows        []int  // for each body of the target, that of the source, or −1
-	turned         []quat // what the source's rotation is turned by to be the target's
+	follows        []int  // for each body of the target, the body of the source, or −1
+	offsets        []quat // for each body of the target, its rotation in the frame of the source's body
 	scale          float64
-	positions      []float64 // scratch, of the source
-	rotations      []float64
+	from           *pose // of the source
 }
 
-func (r *retargeting) prepare(rest []float64) {
-	n := len(r.source.Bodies)
-	r.positions, r.rotations = make([]float64, 3*n), make([]float64, 4*n)
-	r.source.Forward(rest, r.positions, r.rotations)
-	positions := make([]float64, 3*len(r.target.Bodies))
-	r.target.Forward(r.target.zero(), positions, nil)
+// align computes offsets and scale from the rest pose of the source and the zero pose of the target.
+func (r *retargeting) align(rest []float64) {
+	r.from = newPose(r.source, rest)
+	to := newPose(r.target, r.target.zero())
 	facing := turnAbout([3]float64{0, 0, 1}, r.heading(quatOf(rest[3:])))
-	r.turned = make([]quat, len(r.target.Bodies))
-	aligned := make([]quat, len(r.target.Bodies)) // hands go on as the arm does
+	r.offsets = make([]quat, len(r.target.Bodies))
+	aligned := make([]quat, len(r.target.Bodies))
 	for i, from := range r.follows {
 		aligned[i] = facing
 		if p := r.target.Bodies[i].Parent; i > 0 && r.child(i) < 0 && r.child(p) == i {
-			aligned[i] = aligned[p]
+			aligned[i] = aligned[p] // a hand continues its arm
 		}
 		if from < 0 {
 			continue
 		}
-		align := aligned[i]
 		if child := r.child(i); child >= 0 {
-			to, of := direction(positions, i, child), direction(r.positions, from, r.follows[child])
 			// Spines and legs are built a little differently; only limbs that point elsewhere are turned.
-			if between := shortest(facing.rotate(to), of); between.angleTo(quat{1, 0, 0, 0}) > 0.4 && i > 0 {
-				align = between.mul(facing)
+			between := shortest(facing.rotate(to.direction(i, child)), r.from.direction(from, r.follows[child]))
+			if between.angleTo(quat{1, 0, 0, 0}) > 0.4 && i > 0 {
+				aligned[i] = between.mul(facing)
 			}
 		}
-		aligned[i] = align
-		r.turned[i] = quatOf(r.rotations[4*from:]).conj().mul(align)
+		r.offsets[i] = r.from.rotation(from).conj().mul(aligned[i])
 	}
-	r.scale = r.target.legs(r.target.zero()) / max(1e-6, r.source.legs(rest))
+	r.scale = to.rootHeight() / max(1e-6, r.from.rootHeight())
 }
 
-// heading is the angle about z of where the source looks in its rest pose: square to the line from its right hip to its
-// left one; where these are not known, where the root's x axis points.
+// heading returns the angle about z of the source's rest pose: square to the line from the right hip to the left hip,
+// or, if the hips are not known, along the root's x axis.
 func (r *retargeting) heading(root quat) float64 {
 	left, right := r.target.Body("left_thigh"), r.target.Body("right_thigh")
 	if left < 0 || right < 0 || r.follows[left] < 0 || r.follows[right] < 0 {
 		return root.heading()
 	}
-	across := direction(r.positions, r.follows[right], r.follows[left])
+	across := r.from.direction(r.follows[right], r.follows[left])
 	if math.Hypot(across[0], across[1]) < 0.5 {
 		return root.heading()
 	}
 	return math.Atan2(-across[0], across[1])
 }
 
-// stands reports whether the rest pose of the source, which [retargeting.prepare] has placed, is one: the head above the
-// root and the feet below it.
-func (r *retargeting) stands() error {
+// checkStanding fails unless the head is above the root and the feet are below it in the rest pose.
+func (r *retargeting) checkStanding() error {
 	for i, b := range r.target.Bodies {
 		up := 0.0
-		switch _, part := sideOf(b.Name); part {
+		switch _, part := cutSide(b.Name); part {
 		case "head":
 			up = 1
 		case "foot":
 			up = -1
 		}
-		if from := r.follows[i]; up != 0 && from >= 0 && up*direction(r.positions, r.follows[0], from)[2] < 0.5 {
-			return fmt.Errorf("in the zero pose of %s, %s is not where it is in a body that stands; give a row in which it stands as RetargetConfig.Rest",
-				r.source.Name, r.source.Bodies[from].Name)
+		if from := r.follows[i]; up != 0 && from >= 0 && up*r.from.direction(r.follows[0], from)[2] < 0.5 {
+			return fmt.Errorf("in the zero pose of %s, %s is not where it is in a body that stands; "+
+				"give a row in which it stands as RetargetConfig.Rest", r.source.Name, r.source.Bodies[from].Name)
 		}
 	}
 	return nil
 }
 
-// child is the one body below i that follows another, −1 where there is none or more than one.
+// child returns the one body below i that follows a body of the source, or −1 if there are none or several.
 func (r *retargeting) child(i int) int {
 	found := -1
 	for k, b := range r.target.Bodies {
-		if b.Parent == i && (r.follows[k] >= 0) {
+		if b.Parent == i && r.follows[k] >= 0 {
 			if found >= 0 {
 				return -1
 			}
@@ -198,20 +177,7 @@ func (r *retargeting) child(i int) int {
 	return found
 }
 
-// direction is the unit vector from body a to body b.
-func direction(positions []float64, a, b int) [3]float64 {
-	var d [3]float64
-	for i := range d {
-		d[i] = positions[3*b+i] - positions[3*a+i]
-	}
-	n := norm(d)
-	if n < 1e-9 {
-		return [3]float64{}
-	}
-	return [3]float64{d[0] / n, d[1] / n, d[2] / n}
-}
-
-// shortest is the least rotation that turns a to b, unit vectors.
+// shortest returns the least rotation that turns a to b, unit vectors.
 func shortest(a, b [3]float64) quat {
 	w, v := 1+dot(a, b), cross(a, b)
 	if w < 1e-9 { // opposite, or one is zero
@@ -221,53 +187,47 @@ func shortest(a, b [3]float64) quat {
 	return quat{w / n, v[0] / n, v[1] / n, v[2] / n}
 }
 
-// legs is how high the root is above the lowest body or contact.
-func (s *Skeleton) legs(row []float64) float64 {
-	positions, rotations := make([]float64, 3*len(s.Bodies)), make([]float64, 4*len(s.Bodies))
-	s.Forward(row, positions, rotations)
-	low := positions[2]
-	for i := range s.Bodies {
-		p := positions[3*i : 3*i+3]
-		low = min(low, p[2], s.Bodies[i].lowest(p, quatOf(rotations[4*i:])))
-	}
-	return positions[2] - low
-}
-
-// row carries one row over; near is the row before.
+// row carries one row over. near is the result for the row before, or nil.
 func (r *retargeting) row(from, near []float64) []float64 {
-	r.source.Forward(from, r.positions, r.rotations)
+	r.from.set(from)
 	row := make([]float64, 0, r.target.Width())
 	world := make([]quat, len(r.target.Bodies))
 	for i := range r.target.Bodies {
-		b := &r.target.Bodies[i]
+		b, j := &r.target.Bodies[i], r.follows[i]
+		turned := quat{}
+		if j >= 0 {
+			turned = r.from.rotation(j).mul(r.offsets[i])
+		}
 		if i == 0 {
-			p := r.positions[3*r.follows[0]:]
-			world[0] = quatOf(r.rotations[4*r.follows[0]:]).mul(r.turned[0])
-			row = append(row, r.scale*p[0], r.scale*p[1], r.scale*p[2], world[0][0], world[0][1], world[0][2], world[0][3])
+			p := r.from.position(j)
+			world[0] = turned
+			row = append(row, r.scale*p[0], r.scale*p[1], r.scale*p[2], turned[0], turned[1], turned[2], turned[3])
 			continue
 		}
-		width := b.width()
 		local := quat{1, 0, 0, 0}
-		if j := r.follows[i]; j >= 0 {
-			local = world[b.Parent].conj().mul(quatOf(r.rotations[4*j:]).mul(r.turned[i]))
+		if j >= 0 {
+			local = world[b.Parent].conj().mul(turned)
 		}
-		values := row[len(row) : len(row)+width]
+		begin, end := len(row), len(row)+b.width()
 		var last []float64
 		if near != nil {
-			last = near[len(row) : len(row)+width]
+			last = near[begin:end]
 		}
-		b.angles(local, values, last)
-		row = row[:len(row)+width]
-		world[i] = world[b.Parent].mul(b.rotation(values))
+		row = row[:end]
+		b.angles(local, row[begin:end], last)
+		world[i] = world[b.Parent].mul(b.rotation(row[begin:end]))
 	}
 	return row
 }
 
-// hold moves hinges to the full turn nearest to their ranges, for the whole clip at once, and then keeps them within
-// their limits; it returns how many joints needed that.
-func (r *retargeting) hold(rows [][]float64) int {
+// limitTolerance is the angle in radians up to which a joint beyond its limits counts as within.
+const limitTolerance = 2 * math.Pi / 180
+
+// holdLimits moves hinges by the full turns that bring the whole clip nearest to their ranges, and then keeps them
+// within their limits. It returns the number of joints that needed to be kept.
+func holdLimits(s *Skeleton, rows [][]float64) int {
 	held, at := 0, 7
-	for _, j := range r.target.Joints() {
+	for _, j := range s.Joints() {
 		if j.limited() {
 			mean := 0.0
 			for _, row := range rows {
@@ -278,7 +238,7 @@ func (r *retargeting) hold(rows [][]float64) int {
 			for _, row := range rows {
 				x := row[at] - turns
 				row[at] = max(j.Lower, min(j.Upper, x))
-				beyond = beyond || math.Abs(row[at]-x) > limitJoint
+				beyond = beyond || math.Abs(row[at]-x) > limitTolerance
 			}
 			if beyond {
 				held++
@@ -287,80 +247,4 @@ func (r *retargeting) hold(rows [][]float64) int {
 		at += j.Kind.Width()
 	}
 	return held
-}
-
-// humanoidNames are names of the bodies of humanoids, without sides, capitals and signs, the best first: of SMPL, CMU,
-// LAFAN1, Mixamo, 100STYLE and others.
-var humanoidNames = map[string][]string{
-	"pelvis":    {"pelvis", "hips", "hip", "root"},
-	"torso":     {"torso", "spine3", "chest4", "chest3", "chest2", "upperchest", "spine2", "chest", "spine1", "spine"},
-	"head":      {"head", "neck"},
-	"upper_arm": {"upperarm", "arm", "uparm", "shoulder"},
-	"lower_arm": {"lowerarm", "forearm", "lowarm", "loarm", "elbow"},
-	"hand":      {"hand", "wrist"},
-	"thigh":     {"thigh", "upleg", "upperleg", "hip"},
-	"shin":      {"shin", "leg", "lowerleg", "lowleg", "loleg", "knee", "calf"},
-	"foot":      {"ankle", "foot"},
-}
-
-// BodyNames returns, for the bodies of [HumanoidSkeleton] or another target with its names, the bodies of a source that
-// are the same part of the body, by the names that SMPL, CMU, LAFAN1, Mixamo, 100STYLE and others use. Bodies of the
-// same name go with each other whatever it is. It fails where a thigh, shin or upper arm of the target has no pair.
-func BodyNames(source, target *Skeleton) (map[string]string, error) {
-	known := map[string]string{} // plain name, with side, to the source's
-	for _, b := range source.Bodies {
-		if p := plainName(b.Name); known[p] == "" {
-			known[p] = b.Name
-		}
-	}
-	out := map[string]string{}
-	for i, b := range target.Bodies {
-		if source.Body(b.Name) >= 0 {
-			out[b.Name] = b.Name
-			continue
-		}
-		side, part := sideOf(b.Name)
-		for _, name := range humanoidNames[part] {
-			if from := known[strings.TrimSuffix(side, "_")+name]; from != "" {
-				out[b.Name] = from
-				break
-			}
-		}
-		if i == 0 && out[b.Name] == "" {
-			out[b.Name] = source.Bodies[0].Name
-		}
-	}
-	for _, b := range target.Bodies {
-		_, part := sideOf(b.Name)
-		if out[b.Name] == "" && slices.Contains([]string{"thigh", "shin", "upper_arm"}, part) {
-			return nil, errors.New("no body of " + source.Name + " is known to be " + b.Name + "; name the pairs in RetargetConfig.Bodies")
-		}
-	}
-	return out, nil
-}
-
-// plainName is a name in small letters without signs or a rig's prefix, its side first: "mixamorig:LeftUpLeg" becomes
-// "leftupleg", "UpperLeg_L" "leftupperleg".
-func plainName(name string) string {
-	if i := strings.LastIndexByte(name, ':'); i >= 0 {
-		name = name[i+1:]
-	}
-	side := ""
-	for _, end := range []struct{ suffix, side string }{{"_L", "left"}, {"_R", "right"}, {".L", "left"}, {".R", "right"}} {
-		if rest, ok := strings.CutSuffix(name, end.suffix); ok {
-			name, side = rest, end.side
-		}
-	}
-	for _, begin := range []struct{ prefix, side string }{{"L_", "left"}, {"R_", "right"}} {
-		if rest, ok := strings.CutPrefix(name, begin.prefix); ok {
-			name, side = rest, begin.side
-		}
-	}
-	plain := strings.Map(func(r rune) rune {
-		if (r >= 'a' && r <= 'z') || (r >= '0' && r <= '9') {
-			return r
-		}
-		return -1
-	}, strings.ToLower(name))
-	return side + plain
 }

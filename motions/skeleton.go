@@ -6,29 +6,28 @@ import (
 	"math"
 )
 
-// Skeleton is a tree of bodies whose root moves freely: what a row of a clip means in space. z is up and, in the zero
-// pose, the character faces x; lengths are metres, angles radians.
+// Skeleton is a tree of bodies whose root moves freely. It gives a clip's rows a meaning in space. z is up and the
+// character faces x in the zero pose. Lengths are in metres, angles in radians.
 //
-// A row of positions is MuJoCo's qpos of the same tree: the root's position (3), its rotation (4, w first), then every
+// A row of positions is MuJoCo's qpos of the same tree: the root's position (3) and rotation (4, w first), then every
 // joint of every body in order, one value for a hinge and a quaternion for a ball joint.
 type Skeleton struct {
 	Name string
-	// Bodies stand after their parents; the first is the root.
+	// Bodies come after their parents. The first body is the root.
 	Bodies []Body
 }
 
 // Body is a rigid part of a [Skeleton].
 type Body struct {
 	Name string
-	// Parent is the index of the parent; -1 for the root.
+	// Parent is the index of the parent. It is -1 for the root.
 	Parent int
-	// Offset is where the body's origin is in its parent's frame. That of the root is not used.
+	// Offset is the position of the body's origin in its parent's frame. It is unused for the root.
 	Offset [3]float64
-	// Joints turn the body against its parent about its origin, one after the other: the first joint's rotation times
-	// the second's, and so on, as MuJoCo composes them. Without joints the body is fixed to its parent. The root has
-	// none.
+	// Joints turn the body against its parent about the body's origin: the first joint's rotation times the second's,
+	// and so on, as in MuJoCo. A body without joints is fixed to its parent. The root has no joints.
 	Joints []Joint
-	// Contacts are the balls with which the body stands on the floor, the corners of a sole for instance. Bodies with
+	// Contacts are the balls that touch the floor when the body stands, for example the corners of a sole. Bodies with
 	// contacts are feet.
 	Contacts []Contact
 }
@@ -40,19 +39,19 @@ type Joint struct {
 	Kind Kind
 	// Axis is the unit axis of a hinge in the body's frame.
 	Axis [3]float64
-	// Lower and Upper are the limits of a hinge in radians. Both zero: none.
+	// Lower and Upper are the limits of a hinge in radians. Both zero: no limits.
 	Lower, Upper float64
 }
 
 // Contact is a ball fixed to a body.
 type Contact struct {
-	// At is its centre in the body's frame.
+	// At is the ball's centre in the body's frame.
 	At [3]float64
-	// Radius in metres; zero for a corner.
+	// Radius is in metres. Zero makes the ball a point.
 	Radius float64
 }
 
-// Width is the number of positions of a row: 7 for the root, 1 for a hinge, 4 for a ball joint.
+// Width returns the number of positions of a row: 7 for the root, 1 for a hinge, 4 for a ball joint.
 func (s *Skeleton) Width() int {
 	n := 7
 	for i := range s.Bodies {
@@ -70,7 +69,7 @@ func (s *Skeleton) Joints() []Joint {
 	return all
 }
 
-// Body returns the index of the named body, -1 where there is none.
+// Body returns the index of the named body, or -1 if there is no such body.
 func (s *Skeleton) Body(name string) int {
 	for i, b := range s.Bodies {
 		if b.Name == name {
@@ -80,9 +79,9 @@ func (s *Skeleton) Body(name string) int {
 	return -1
 }
 
-// Forward computes where the bodies are, for a row of positions as [Clip.At] gives them: their origins (3 values a
-// body) and orientations (4 values a body, w first) in the world. Either result may be nil. It panics where a slice has
-// another length. It does not allocate where both results are given.
+// Forward computes the poses of the bodies in the world for a row of positions: their origins (3 values a body) and
+// orientations (4 values a body, w first). Either result may be nil. Forward panics if a slice has another length. It
+// does not allocate if both results are given.
 func (s *Skeleton) Forward(row, positions, rotations []float64) {
 	n := len(s.Bodies)
 	if positions == nil {
@@ -120,7 +119,7 @@ func (s *Skeleton) Forward(row, positions, rotations []float64) {
 	}
 }
 
-// rotation is the joint's turn at the values that begin a slice.
+// rotation returns the joint's turn at the values that begin a slice.
 func (j *Joint) rotation(values []float64) quat {
 	if j.Kind == Rotation {
 		return quatOf(values)
@@ -128,7 +127,20 @@ func (j *Joint) rotation(values []float64) quat {
 	return turnAbout(j.Axis, values[0])
 }
 
-// width is the number of positions of the body's joints.
+// limited reports whether a hinge has limits.
+func (j *Joint) limited() bool { return j.Kind == Hinge && (j.Lower != 0 || j.Upper != 0) }
+
+// rotation returns the turn of all joints of the body against its parent.
+func (b *Body) rotation(values []float64) quat {
+	q := quat{1, 0, 0, 0}
+	for i := range b.Joints {
+		q = q.mul(b.Joints[i].rotation(values))
+		values = values[b.Joints[i].Kind.Width():]
+	}
+	return q
+}
+
+// width returns the number of positions of the body's joints.
 func (b *Body) width() int {
 	n := 0
 	for i := range b.Joints {
@@ -137,38 +149,24 @@ func (b *Body) width() int {
 	return n
 }
 
-// limited reports whether a hinge has limits.
-func (j *Joint) limited() bool { return j.Kind == Hinge && (j.Lower != 0 || j.Upper != 0) }
-
-// feet returns the indices of the bodies with contacts.
-func (s *Skeleton) feet() []int {
-	var list []int
-	for i, b := range s.Bodies {
-		if len(b.Contacts) > 0 {
-			list = append(list, i)
-		}
-	}
-	return list
-}
-
-// lowest is the height of the lowest point of a body's contacts, where the body is at p and turned by q.
-func (b *Body) lowest(p []float64, q quat) float64 {
-	low := math.Inf(1)
-	for _, c := range b.Contacts {
-		low = min(low, p[2]+q.rotate(c.At)[2]-c.Radius)
-	}
-	return low
-}
-
-// description names the columns of a row.
+// description returns the columns of a row.
 func (s *Skeleton) description() *Description {
 	d := &Description{Columns: freeRoot()}
-	for _, b := range s.Bodies {
-		for _, j := range b.Joints {
-			d.Columns = append(d.Columns, Column{j.Name, j.Kind})
-		}
+	for _, j := range s.Joints() {
+		d.Columns = append(d.Columns, Column{j.Name, j.Kind})
 	}
 	return d
+}
+
+// zero returns the row of the zero pose, upright at the origin.
+func (s *Skeleton) zero() []float64 {
+	row := make([]float64, s.Width())
+	for at, col := range s.description().each {
+		if col.Kind == Rotation {
+			row[at.pos] = 1
+		}
+	}
+	return row
 }
 
 func (s *Skeleton) check() error {
@@ -181,8 +179,8 @@ func (s *Skeleton) check() error {
 		case b.Name == "" || names[b.Name]:
 			return fmt.Errorf("body %d of the skeleton: the name %q is empty or there twice", i, b.Name)
 		case (i == 0) != (b.Parent == -1) || b.Parent >= i || b.Parent < -1:
-			return fmt.Errorf("body %s: Parent must be -1 for the first body and an earlier body for the others, and is %d", b.Name,
-				b.Parent)
+			return fmt.Errorf("body %s: Parent must be -1 for the first body and an earlier body for the others, and is %d",
+				b.Name, b.Parent)
 		case i == 0 && len(b.Joints) > 0:
 			return fmt.Errorf("body %s: the root moves freely, so it has no joints of its own", b.Name)
 		}

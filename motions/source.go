@@ -4,24 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sort"
 )
 
 // Features turns one moment of a clip into what an AMP discriminator sees of it.
 type Features struct {
 	// Width is the number of values of one moment, F.
 	Width int
-	// Write fills out (F values) from positions and velocities as [Clip.At] gives them. It may be called by
-	// several goroutines at once.
+	// Write fills out (F values) from positions and velocities as [Clip.At] gives them. Several goroutines may call it
+	// at once.
 	Write func(pos, vel []float64, out []float32)
 }
 
-// StateFeatures are all positions but the travelled distance, then all velocities.
+// StateFeatures returns all positions except the distance travelled, then all velocities.
 func StateFeatures(c *Clip) Features {
 	var keep []int
-	for at, col := range c.description.all {
+	for at, col := range c.description.each {
 		for i := range col.Kind.Width() {
 			if col.Kind != Travel {
-				keep = append(keep, at+i)
+				keep = append(keep, at.pos+i)
 			}
 		}
 	}
@@ -37,105 +39,143 @@ func StateFeatures(c *Clip) Features {
 
 // SourceConfig says what a [Source] draws.
 type SourceConfig struct {
-	// History is the number of moments of a row, at least 1; AMP usually sees 2.
+	// History is the number of moments of a row, at least 1. AMP usually sees 2.
 	History int
-	// TimeStep is the time between them in seconds: that of the environment's control.
+	// TimeStep is the time between moments in seconds: the environment's control step.
 	TimeStep float64
 	Features Features
 }
 
-// Source draws rows of reference AMP observations from a library. Goroutines may share it if each has its own
+// Source draws rows of reference AMP observations from clips. Goroutines may share a source if each has its own
 // generator.
 type Source struct {
-	library *Library
-	cfg     SourceConfig
+	clips      []*Clip
+	cumulative []float64 // running sums of the clips' weights
+	cfg        SourceConfig
 }
 
-// Source makes a source of reference motions. It fails on a configuration that makes no rows.
-func (l *Library) Source(cfg SourceConfig) (*Source, error) {
+// NewSource makes a source of clips with the same columns, which are drawn by weight ([Clip.WithWeight]). It fails if
+// there are no clips, their columns differ, or a setting is out of range.
+func NewSource(cfg SourceConfig, clips ...*Clip) (*Source, error) {
 	switch {
 	case cfg.History < 1:
 		return nil, fmt.Errorf("motions: History must be at least 1, and is %d", cfg.History)
-	case !(cfg.TimeStep > 0) || !finite(cfg.TimeStep):
+	case !(cfg.TimeStep > 0) || infinite(cfg.TimeStep):
 		return nil, fmt.Errorf("motions: TimeStep must be positive and finite, and is %g", cfg.TimeStep)
 	case cfg.Features.Width < 1 || cfg.Features.Write == nil:
 		return nil, errors.New("motions: Features need a positive Width and a Write function")
+	case len(clips) == 0:
+		return nil, errors.New("motions: a source needs at least one clip")
 	}
-	return &Source{library: l, cfg: cfg}, nil
+	s := &Source{clips: slices.Clone(clips), cfg: cfg}
+	total := 0.0
+	for i, c := range clips {
+		if c == nil {
+			return nil, fmt.Errorf("motions: clip %d is nil", i)
+		}
+		if err := compareColumns(clips[0], c); err != nil {
+			return nil, fmt.Errorf("motions: clips 0 (%s) and %d (%s) cannot share a source: %w", clips[0].name, i, c.name,
+				err)
+		}
+		total += c.weight
+		s.cumulative = append(s.cumulative, total)
+	}
+	if infinite(total) {
+		return nil, errors.New("motions: the weights add up to more than can be represented")
+	}
+	return s, nil
 }
 
-// Width is the number of values of a row, M = History · Features.Width.
+// compareColumns fails if two clips differ in columns. A clip that starts each loop at the same place may share a
+// source with a clip that travels on.
+func compareColumns(a, b *Clip) error {
+	if a.w != b.w {
+		return fmt.Errorf("their frames have %d and %d values", a.w, b.w)
+	}
+	for i, ca := range a.description.Columns {
+		cb := b.description.Columns[min(i, len(b.description.Columns)-1)]
+		if ca.Name != cb.Name || (ca.Kind != cb.Kind && ca.Kind+cb.Kind != Linear+Travel) {
+			return fmt.Errorf("column %d is %s (%s) in one and %s (%s) in the other", i, ca.Name, ca.Kind, cb.Name, cb.Kind)
+		}
+	}
+	return nil
+}
+
+// Width returns the number of values of a row, M = History · Features.Width.
 func (s *Source) Width() int { return s.cfg.History * s.cfg.Features.Width }
 
-// CollectReferenceMotions draws n rows, n × M values; see [Library.Batch]. The same generator state gives the
-// same rows.
+// CollectReferenceMotions draws n rows, n × M values: for each a clip by weight, a moment in it, and the features at
+// History times, TimeStep apart, the oldest first. A row lies wholly inside a clip that does not wrap, unless the clip
+// is shorter than the row. The same generator state gives the same rows.
 func (s *Source) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("motions: cannot draw %d rows", n)
 	}
-	out := make([]float32, n*s.Width())
-	s.Fill(out, rng)
+	m := s.Width()
+	out := make([]float32, n*m)
+	d := s.newDrawer()
+	for i := range n {
+		d.draw(float64(s.cfg.History-1)*s.cfg.TimeStep, rng)
+		d.write(0, out[i*m:(i+1)*m])
+	}
 	return out, nil
 }
 
-// Fill draws as many rows as fit into out, whose length must be a multiple of M; it panics otherwise.
-func (s *Source) Fill(out []float32, rng *rand.Rand) {
-	m := s.Width()
-	if len(out)%m != 0 {
-		panic(fmt.Sprintf("motions: Source.Fill: %d values are no multiple of a row's %d", len(out), m))
-	}
-	pos, vel := s.state()
-	for ; len(out) > 0; out = out[m:] {
-		c, t := s.draw(float64(s.cfg.History-1)*s.cfg.TimeStep, rng)
-		s.window(c, t, pos, vel, out[:m])
-	}
-}
-
-// CollectOverlappingMotions draws n pairs of rows of a clip, n × 2M values, of which the second begins 1 to History − 1 time
-// steps behind the first, so that they overlap. Rows of one moment overlap with none, which is an error.
+// CollectOverlappingMotions draws n pairs of rows of a clip, n × 2M values. The second row begins 1 to History − 1 time
+// steps after the first, so the two overlap. It fails if History is 1, because rows of one moment cannot overlap.
 func (s *Source) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if n < 0 {
 		return nil, fmt.Errorf("motions: cannot draw %d pairs of rows", n)
 	}
 	if s.cfg.History < 2 {
-		return nil, fmt.Errorf("motions: rows of History %d have one moment, and overlap with no other; give History 2 at least", s.cfg.History)
+		return nil, fmt.Errorf("motions: rows of History %d have one moment and cannot overlap; set History to at least 2",
+			s.cfg.History)
 	}
 	m := s.Width()
 	out := make([]float32, 2*m*n)
-	pos, vel := s.state()
+	d := s.newDrawer()
 	for i := range n {
 		later := 1 + rng.IntN(s.cfg.History-1)
-		c, t := s.draw(float64(s.cfg.History-1+later)*s.cfg.TimeStep, rng)
+		d.draw(float64(s.cfg.History-1+later)*s.cfg.TimeStep, rng)
 		pair := out[2*m*i:][:2*m]
-		s.window(c, t, pos, vel, pair[:m])
-		s.window(c, t+float64(later)*s.cfg.TimeStep, pos, vel, pair[m:])
+		d.write(0, pair[:m])
+		d.write(later, pair[m:])
 	}
 	return out, nil
 }
 
-// state makes room for positions and velocities of a moment.
-func (s *Source) state() (pos, vel []float64) {
-	first := s.library.clips[0]
-	return make([]float64, first.w), make([]float64, first.v)
+// drawer draws moments and writes rows.
+type drawer struct {
+	*Source
+	clip     *Clip
+	time     float64
+	pos, vel []float64
 }
 
-// draw returns a clip, drawn by weight, and a time in it from which it goes on for the given span in seconds, or wraps.
-func (s *Source) draw(span float64, rng *rand.Rand) (c *Clip, t float64) {
-	c = s.library.Draw(rng)
-	begin, length := 0.0, c.Duration()
-	if c.loop == LoopWrap {
-		begin = -span // the window may reach over the seam
+func (s *Source) newDrawer() *drawer {
+	return &drawer{Source: s, pos: make([]float64, s.clips[0].w), vel: make([]float64, s.clips[0].v)}
+}
+
+// draw chooses a clip by weight and a time from which the clip lasts for a span in seconds, or wraps.
+func (d *drawer) draw(span float64, rng *rand.Rand) {
+	x := rng.Float64() * d.cumulative[len(d.cumulative)-1]
+	i := sort.Search(len(d.cumulative), func(i int) bool { return d.cumulative[i] > x })
+	d.clip = d.clips[min(i, len(d.clips)-1)]
+	begin, length := 0.0, d.clip.Duration()
+	if d.clip.loop == LoopWrap {
+		begin = -span // the row may reach over the seam
 	} else {
 		length = max(length-span, 0)
 	}
-	return c, begin + rng.Float64()*length
+	d.time = begin + rng.Float64()*length
 }
 
-// window writes the row of a clip that begins at a time.
-func (s *Source) window(c *Clip, t float64, pos, vel []float64, out []float32) {
-	f := s.cfg.Features.Width
-	for h := range s.cfg.History {
-		c.At(t+float64(h)*s.cfg.TimeStep, pos, vel)
-		s.cfg.Features.Write(pos, vel, out[h*f:(h+1)*f])
+// write writes the row that begins a number of time steps after the drawn time.
+func (d *drawer) write(later int, out []float32) {
+	f := d.cfg.Features.Width
+	t := d.time + float64(later)*d.cfg.TimeStep
+	for h := range d.cfg.History {
+		d.clip.At(t+float64(h)*d.cfg.TimeStep, d.pos, d.vel)
+		d.cfg.Features.Write(d.pos, d.vel, out[h*f:(h+1)*f])
 	}
 }

@@ -19,9 +19,19 @@ func TestTrainAsync(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"", t.TempDir()} {
 		c := newColony(6)
-		c.opt.Directory, c.opt.Parallel = dir, 3
+		c.opt.Directory, c.opt.Parallel, c.opt.Rebuild = dir, 3, []string{"discount_factor"}
+		c.faults.train = letOthersRun
 		var finals atomic.Int64
-		var telling atomic.Bool
+		var telling, building atomic.Bool
+		build := c.opt.New
+		c.opt.New = func(m Member) (Trainee, error) {
+			if !building.CompareAndSwap(false, true) {
+				t.Error("New is called twice at once")
+			}
+			letOthersRun(nil)
+			defer building.Store(false)
+			return build(m)
+		}
 		c.opt.Progress = func(u Update) {
 			if !telling.CompareAndSwap(false, true) {
 				t.Error("Progress is called twice at once")

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -41,6 +42,14 @@ type faults struct {
 	snapshot func(c *climber) error
 	running  atomic.Int64
 	greatest atomic.Int64
+}
+
+// letOthersRun is a fault that is none: a step during which other members may begin theirs.
+func letOthersRun(*climber) error {
+	for range 50 {
+		runtime.Gosched()
+	}
+	return nil
 }
 
 func newClimber(m Member, f *faults) *climber {

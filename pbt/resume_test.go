@@ -55,8 +55,9 @@ func TestMoreStepsContinue(t *testing.T) {
 		c := newColony(4)
 		c.opt.Directory, c.opt.TotalSteps = dir, total
 		p = mustTrain(t, c.opt)
-		if g := p.Generation(); g.Members[0].Steps != total {
-			t.Errorf("trained %d of %d steps", g.Members[0].Steps, total)
+		m := p.Generation().Members[0]
+		if m.Steps != total || int64(len(m.Scores)) != (total-1)/50+1 {
+			t.Errorf("trained %d of %d steps, and has %d scores", m.Steps, total, len(m.Scores))
 		}
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
@@ -297,4 +298,55 @@ func TestDirectoryIsLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustNew(t, c.opt)
+}
+
+// TestFailedMemberIsSaved interrupts a run in the interval in which a member failed.
+func TestFailedMemberIsSaved(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("it cannot be saved any more")
+	run := func(dir string, stop bool) (*Population, error) {
+		c := newColony(3)
+		c.opt.Directory, c.opt.Parallel = dir, 1
+		fails := func(err error) func(m *climber) error {
+			return func(m *climber) error {
+				if m.id == 0 && m.steps == 70 && m == c.built[0] {
+					return err
+				}
+				return nil
+			}
+		}
+		c.faults.train, c.faults.snapshot = fails(errors.New("gone")), fails(broken)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if stop {
+			c.opt.Progress = func(u Update) {
+				if u.Iteration == 2 && u.Event == nil && u.Status.Member == 2 {
+					cancel()
+				}
+			}
+		}
+		p := mustNew(t, c.opt)
+		_, err := p.Train(ctx)
+		return p, err
+	}
+	want, err := run(t.TempDir(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	p, err := run(dir, true)
+	if !errors.Is(err, context.Canceled) || errors.Is(err, broken) {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p, err = run(dir, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, want, p)
+	if len(kinds(p.Journal(), journal.Failed)) != 1 {
+		t.Errorf("failures are %+v", kinds(p.Journal(), journal.Failed))
+	}
 }

@@ -229,6 +229,45 @@ func TestWorkerWithoutTheDead(t *testing.T) {
 	}
 }
 
+// TestWorkerBeatsWhileTraining: a member whose training takes long is seen to live.
+func TestWorkerBeatsWhileTraining(t *testing.T) {
+	t.Parallel()
+	board := workspace.NewMemory(2)
+	r := newTribe(2, board)
+	r.cfg.Heartbeat = time.Millisecond
+	limit, end := context.WithTimeout(t.Context(), 20*time.Second)
+	defer end()
+	r.faults.train = func(m *climber) error {
+		if m.steps != 20 {
+			return nil
+		}
+		begun := seen(t, board)
+		for !seen(t, board).After(begun) {
+			if limit.Err() != nil {
+				t.Error("there is no heartbeat during a step")
+				return nil
+			}
+		}
+		return nil
+	}
+	w := r.join(t, 0)
+	if _, err := w.Train(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// seen is when member 0 was seen last.
+func seen(t *testing.T, board workspace.Store) time.Time {
+	view, err := board.View()
+	if err != nil {
+		t.Error(err)
+	}
+	return view.Members[0].Seen
+}
+
 // setBack is a store whose clock goes on by a second at every look, and was set back by eleven days after the last heartbeat of
 // one member.
 type setBack struct {

@@ -1,6 +1,7 @@
 package pbt
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -174,6 +175,69 @@ func TestWorkerRestartThatFails(t *testing.T) {
 		}
 	}
 	checkStates(t, dir, events)
+}
+
+// TestWorkerStateKnowsItsJournal: a process that dies as it begins an interval has lost no decision about the one before.
+func TestWorkerStateKnowsItsJournal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newTribe(2, folder(t, dir, 2))
+	r.faults.train = func(m *climber) error {
+		if m.steps == 0 || m.steps%r.opt.IntervalSteps != 0 {
+			return nil
+		}
+		state, err := decodeState(read(t, dir, "000", stateFile))
+		if err != nil {
+			return err
+		}
+		known := read(t, dir, "000", journal.File)[:state.JournalLength]
+		events, err := journal.Decode(bytes.NewReader(known))
+		if err == nil && events[len(events)-1].Iteration != state.Iteration-1 {
+			t.Errorf("interval %d begins, and the state knows events up to %+v", state.Iteration, events[len(events)-1])
+		}
+		return err
+	}
+	w := r.join(t, 0)
+	if _, err := w.Train(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWorkerOutdatesItsRecords: a process that continues from before a copy does not offer what it published after it.
+func TestWorkerOutdatesItsRecords(t *testing.T) {
+	t.Parallel()
+	store := folder(t, t.TempDir(), 2)
+	r := newTribe(2, store)
+	ctx, cancel := context.WithCancel(t.Context())
+	r.faults.train = func(m *climber) error {
+		if m.steps == 80 {
+			cancel()
+		}
+		return nil
+	}
+	w := r.join(t, 0)
+	if _, err := w.Train(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := store.Join(t.Context(), 0)
+	if err == nil {
+		_, err = lease.Publish(workspace.Record{Member: 0, Iteration: 2, Copies: 1, Steps: 100, Parent: 1}, nil)
+	}
+	if err = errors.Join(err, lease.Release()); err != nil {
+		t.Fatal(err)
+	}
+	w = r.join(t, 0)
+	defer w.Close()
+	view, err := store.View()
+	if copies, _ := w.Copies(); err != nil || copies != 2 || len(view.Members[0].Records) > 0 || len(view.Members[0].Stale) != 2 {
+		t.Errorf("%d copies, and the store shows %+v, %v", copies, view.Members[0], err)
+	}
 }
 
 // TestWorkerDamagedSnapshot: whenever the process dies, any one of the snapshots may be damaged.

@@ -1,6 +1,7 @@
 package pbt
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -90,6 +91,30 @@ func (r *tribe) mustTrain(t *testing.T) {
 	r.train(t)
 	if err := errors.Join(r.errs...); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestCancelledWhileWaiting: a member that waits for others ends when its context does.
+func TestCancelledWhileWaiting(t *testing.T) {
+	t.Parallel()
+	r := newTribe(2, workspace.NewMemory(2))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	waits := 0
+	r.opt.Asynchronous, r.cfg.Heartbeat, r.cfg.Silence = false, 2*longestPause, 2*longestPause
+	r.cfg.after = func(d time.Duration) <-chan time.Time {
+		if d <= longestPause { // no heartbeat
+			waits++
+			cancel()
+		}
+		return time.After(d)
+	}
+	w := r.join(t, 0)
+	if _, err := w.Train(ctx); !errors.Is(err, context.Canceled) || waits != 1 {
+		t.Errorf("it waited %d times: %v", waits, err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 
 func near(a, b, tol float64) bool { return math.Abs(a-b) <= tol*(1+math.Abs(b)) }
 
-// However rows are cut into batches, single ones too, the statistics are those of all rows and of the row with mean 0
-// and variance 1 that a scaler begins with.
+// However rows are cut into batches, single ones too, and learned or merged, the statistics are those of all rows and of
+// the row with mean 0 and variance 1 that a scaler begins with.
 func TestScalerIsExact(t *testing.T) {
 	tensortest.CheckLive(t)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -24,7 +24,7 @@ func TestScalerIsExact(t *testing.T) {
 		must(t, err)
 		s := tensor.NoGrad()
 		var all [2][]float64
-		for range 8 {
+		for k := range 8 {
 			n := 1 + rng.IntN(5)
 			var rows []float32
 			for range n {
@@ -34,7 +34,12 @@ func TestScalerIsExact(t *testing.T) {
 					all[j] = append(all[j], float64(x))
 				}
 			}
-			r.Update(s, tensor.From(s, rows, int64(n), 2))
+			x := tensor.From(s, rows, int64(n), 2)
+			if k%2 == 0 {
+				r.Update(s, x)
+			} else {
+				r.Merge(s, r.Moments(s, x))
+			}
 		}
 		mean, variance := tensortest.Float64s(t, s, r.Mean), tensortest.Float64s(t, s, r.Variance)
 		for j, xs := range all {

@@ -27,7 +27,8 @@ func (s Space) Check(rows []float32, n int) error {
 		leaf, d := s.at(i % w)
 		if leaf.Kind == Box && leaf.DType == Uint8 {
 			if float32(uint8(v)) != v {
-				return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; uint8 is a whole number from 0 to 255", s, i/w, i%w, v)
+				return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; uint8 is a whole number from 0 to 255", s, i/w,
+					i%w, v)
 			}
 			continue
 		}

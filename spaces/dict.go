@@ -24,8 +24,8 @@ func NewDict(entries map[string]Space) Space {
 	return s
 }
 
-// NewTuple returns the space of several elements at once in the given order (Gymnasium: Tuple), in which they stand in a
-// row, too.
+// NewTuple returns the space of several elements at once in the given order (Gymnasium: Tuple), in which they stand in
+// a row, too.
 func NewTuple(parts ...Space) Space {
 	s := Space{Kind: Tuple, Entries: make([]Entry, len(parts))}
 	for i, part := range parts {
@@ -76,9 +76,11 @@ func (s Space) validateEntries() error {
 		case e.Name == "":
 			return fmt.Errorf("spaces: %v entry %d has no name", s.Kind, i)
 		case s.Kind == Tuple && e.Name != strconv.Itoa(i):
-			return fmt.Errorf("spaces: Tuple entry %d is named %q; entries are named by their numbers (NewTuple names them)", i, e.Name)
+			return fmt.Errorf("spaces: Tuple entry %d is named %q; entries are named by their numbers (NewTuple names them)", i,
+				e.Name)
 		case s.Kind == Dict && i > 0 && e.Name <= s.Entries[i-1].Name:
-			return fmt.Errorf("spaces: Dict entry %q follows %q; entries must be sorted by name and named once (NewDict sorts them)", e.Name, s.Entries[i-1].Name)
+			return fmt.Errorf("spaces: Dict entry %q follows %q; entries must be sorted by name and named once (NewDict sorts "+
+				"them)", e.Name, s.Entries[i-1].Name)
 		case e.Space.Kind == None:
 			return fmt.Errorf("spaces: %v entry %q has no space", s.Kind, e.Name)
 		}

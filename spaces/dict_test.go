@@ -21,7 +21,8 @@ func TestDict(t *testing.T) {
 	if s.Width() != 8 || s.Outputs() != 2+5+4+3 || s.Bounded() {
 		t.Errorf("width %d, outputs %d, bounded %t; want 8, 14, false", s.Width(), s.Outputs(), s.Bounded())
 	}
-	if got, want := s.String(), "Dict(arm: Dict(mode: MultiDiscrete(2, 3), speed: Box(2)), gripper: Discrete(4), joints: Box(3))"; got != want {
+	if got, want := s.String(), "Dict(arm: Dict(mode: MultiDiscrete(2, 3), speed: Box(2)), gripper: Discrete(4), "+
+		"joints: Box(3))"; got != want {
 		t.Errorf("String() = %s, want %s", got, want)
 	}
 	var names []string
@@ -32,7 +33,8 @@ func TestDict(t *testing.T) {
 	if got := strings.Join(names, " "); got != "arm.mode arm.speed gripper joints" || width != s.Width() {
 		t.Errorf("leaves %s of width %d", got, width)
 	}
-	if leaves := NewDiscrete(3).Leaves(); len(leaves) != 1 || leaves[0].Name != "" || !leaves[0].Space.Equal(NewDiscrete(3)) {
+	if leaves := NewDiscrete(3).Leaves(); len(leaves) != 1 || leaves[0].Name != "" ||
+		!leaves[0].Space.Equal(NewDiscrete(3)) {
 		t.Errorf("leaves of Discrete(3) are %v", leaves)
 	}
 	if Dict.String() != "Dict" {
@@ -69,7 +71,8 @@ func TestDictValidateRefuses(t *testing.T) {
 		{NewDict(map[string]Space{"a": NewDiscrete(0)}), `entry "a": spaces: Discrete size 0 is 0`},
 		{Space{Kind: Dict, Entries: []Entry{{"b", box}, {"a", box}}}, `"a" follows "b"`},
 		{Space{Kind: Dict, Entries: []Entry{{"a", box}, {"a", box}}}, "named once"},
-		{NewDict(map[string]Space{"a": NewDict(map[string]Space{"b": {Kind: Box}})}), `entry "a": spaces: Dict entry "b": spaces: a Box needs a shape`},
+		{NewDict(map[string]Space{"a": NewDict(map[string]Space{"b": {Kind: Box}})}),
+			`entry "a": spaces: Dict entry "b": spaces: a Box needs a shape`},
 	} {
 		if err := c.space.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: error %v, want it to contain %q", c.space, err, c.want)
@@ -86,7 +89,8 @@ func TestDictCheckAndSample(t *testing.T) {
 	for column, bad := range map[int]float32{0: 2, 1: 3, 2: nan, 4: 4, 5: inf} {
 		rows := append(append([]float32(nil), good...), good...)
 		rows[8+column] = bad
-		if err := s.Check(rows, 2); err == nil || !strings.Contains(err.Error(), "environment 1, dimension "+string(rune('0'+column))) {
+		if err := s.Check(rows, 2); err == nil || !strings.Contains(err.Error(),
+			"environment 1, dimension "+string(rune('0'+column))) {
 			t.Errorf("column %d is %g: %v", column, bad, err)
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// Sample fills rows, whose length is a multiple of Width, with random elements: uniform between two finite
-// limits of a Box, an exponential distance from the limit where there is one, standard normal where there is
-// none, and uniform over the choices of Discrete and MultiDiscrete and the whole numbers of Uint8. It allocates nothing.
+// Sample fills rows, whose length is a multiple of Width, with random elements. A Box is uniform between two finite
+// limits, an exponential distance from a single limit, and standard normal without limits. Choices of Discrete and
+// MultiDiscrete and the whole numbers of Uint8 are uniform. Sample allocates nothing.
 func (s Space) Sample(rng *rand.Rand, rows []float32) {
 	w := s.Width()
 	for i := range rows {

@@ -67,7 +67,7 @@ type Space struct {
 	// Shape is the shape of a Box; its product is the width of a row.
 	Shape []int
 	// Low and High are the limits of a Box, one a dimension of the flattened row, with
-	// infinities where it is unbounded. Nil means unbounded everywhere, and for Uint8 0 and 255.
+	// infinities if unbounded. Nil means unbounded everywhere, and for Uint8 0 and 255.
 	Low, High []float32
 	// DType is the type of a Box's values.
 	DType DType
@@ -99,8 +99,9 @@ func Unbounded(shape ...int) Space {
 	return NewBox(-inf, inf, shape...)
 }
 
-// NewPicture returns the Box of a picture of the given height, width and number of channels (3 for RGB), whose values are
-// Uint8. A row has the pixels line by line and the channels of a pixel side by side, as Gymnasium's cameras give them.
+// NewPicture returns the Box of a picture of the given height, width and number of channels (3 for RGB), whose values
+// are Uint8. A row has the pixels line by line and the channels of a pixel side by side, as Gymnasium's cameras give
+// them.
 func NewPicture(height, width, channels int) Space {
 	return Space{Kind: Box, Shape: []int{height, width, channels}, DType: Uint8}
 }
@@ -192,7 +193,8 @@ func (s Space) Validate() error {
 		for i := range w {
 			low, high := s.limits(i)
 			if s.DType == Uint8 && (low != float32(uint8(low)) || high != float32(uint8(high))) {
-				return fmt.Errorf("spaces: Box limit %d: %g and %g are no whole numbers from 0 to 255, which uint8 needs", i, low, high)
+				return fmt.Errorf("spaces: Box limit %d: %g and %g are no whole numbers from 0 to 255, which uint8 needs", i, low,
+					high)
 			}
 			if !(low <= high) {
 				return fmt.Errorf("spaces: Box limit %d: low %g is not below high %g", i, low, high)
@@ -281,7 +283,7 @@ func (s Space) String() string {
 type Set struct {
 	// Observation is what the policy sees.
 	Observation Space
-	// State is what only the value network sees (skrl's privileged state); zero where there is none.
+	// State is what only the value network sees (skrl's privileged state); zero if there is none.
 	State Space
 	// Action is what the policy does.
 	Action Space
@@ -312,7 +314,7 @@ var setNames = [4]string{"observation", "state", "action", "AMP observation"}
 func (s Set) all() [4]Space { return [4]Space{s.Observation, s.State, s.Action, s.AMPObservation} }
 
 // Difference returns the first spaces in which two sets are not [Space.Equal], and what they are of: "observation",
-// "state", "action" or "AMP observation", and "" where there is no difference.
+// "state", "action" or "AMP observation", and "" if there is no difference.
 func (s Set) Difference(o Set) (name string, of, other Space) {
 	spaces, others := s.all(), o.all()
 	for i := range spaces {

@@ -31,7 +31,8 @@ func TestWidthsAndNames(t *testing.T) {
 	} {
 		s := c.space
 		if s.Width() != c.width || s.Outputs() != c.outputs || s.String() != c.name || s.Bounded() != c.bounded {
-			t.Errorf("%v: width %d, outputs %d, bounded %t; want %s, %d, %d, %t", s, s.Width(), s.Outputs(), s.Bounded(), c.name, c.width, c.outputs, c.bounded)
+			t.Errorf("%v: width %d, outputs %d, bounded %t; want %s, %d, %d, %t", s, s.Width(), s.Outputs(), s.Bounded(), c.name,
+				c.width, c.outputs, c.bounded)
 		}
 		if err := s.Validate(); err != nil {
 			t.Errorf("%v: %v", s, err)
@@ -102,7 +103,8 @@ func TestSetValidate(t *testing.T) {
 }
 
 func TestEqual(t *testing.T) {
-	all := []Space{{}, NewBox(-1, 1, 4), NewBox(-1, 2, 4), NewBox(-1, 1, 2, 2), Unbounded(4), NewDiscrete(4), NewMultiDiscrete(4), NewMultiDiscrete(4, 4)}
+	all := []Space{{}, NewBox(-1, 1, 4), NewBox(-1, 2, 4), NewBox(-1, 1, 2, 2), Unbounded(4), NewDiscrete(4),
+		NewMultiDiscrete(4), NewMultiDiscrete(4, 4)}
 	for i, a := range all {
 		for j, b := range all {
 			if a.Equal(b) != (i == j) {
@@ -185,7 +187,8 @@ func TestSample(t *testing.T) {
 	}
 	// Means and deviations of the uniform, exponential and normal distributions.
 	for d, want := range [4][2]float64{{1, math.Sqrt(3)}, {4, 1}, {-6, 1}, {0, 1}} {
-		if deviation := math.Sqrt(square[d] - mean[d]*mean[d]); math.Abs(mean[d]-want[0]) > .05 || math.Abs(deviation-want[1]) > .05 {
+		if deviation := math.Sqrt(square[d] - mean[d]*mean[d]); math.Abs(mean[d]-want[0]) > .05 ||
+			math.Abs(deviation-want[1]) > .05 {
 			t.Errorf("dimension %d has mean %g and deviation %g, want %v", d, mean[d], deviation, want)
 		}
 	}
@@ -205,10 +208,13 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// Bytes are bytes: samples are whole numbers within the limits, and anything else is refused with the environment's number.
+// Bytes are bytes: samples are whole numbers within the limits, and anything else is refused with the environment's
+// number.
 func TestUint8(t *testing.T) {
-	s := NewTuple(NewPicture(2, 1, 2), Unbounded(1), Space{Kind: Box, Shape: []int{2}, DType: Uint8, Low: []float32{3, 3}, High: []float32{5, 5}})
-	if got, want := s.Runs(), []Run{{0, 4, Uint8}, {4, 5, Float32}, {5, 7, Uint8}}; !slices.Equal(got, want) || s.Bytes() != 6 {
+	s := NewTuple(NewPicture(2, 1, 2), Unbounded(1), Space{Kind: Box, Shape: []int{2}, DType: Uint8, Low: []float32{3, 3},
+		High: []float32{5, 5}})
+	if got, want := s.Runs(), []Run{{0, 4, Uint8}, {4, 5, Float32}, {5, 7, Uint8}}; !slices.Equal(got, want) ||
+		s.Bytes() != 6 {
 		t.Errorf("runs %v, %d bytes", got, s.Bytes())
 	}
 	rows := make([]float32, 200*s.Width())
@@ -216,15 +222,15 @@ func TestUint8(t *testing.T) {
 	if err := s.Check(rows, 200); err != nil {
 		t.Fatal(err)
 	}
-	largest := float32(0)
+	largest, highest := float32(0), float32(0)
 	for i := 0; i < len(rows); i += 7 {
-		largest = max(largest, rows[i])
+		largest, highest = max(largest, rows[i]), max(highest, rows[i+5])
 		if rows[i+5] < 3 || rows[i+5] > 5 {
 			t.Fatalf("%g is outside its limits", rows[i+5])
 		}
 	}
-	if largest < 200 {
-		t.Errorf("the largest of 200 bytes is %g", largest)
+	if largest < 200 || highest != 5 {
+		t.Errorf("the largest of 200 bytes is %g, of 200 that may be 5 %g", largest, highest)
 	}
 	for _, bad := range []float32{-1, 256, 0.5, inf, nan, 1e20} {
 		broken := slices.Clone(rows)
@@ -239,7 +245,8 @@ func TestUint8(t *testing.T) {
 	if s.Equal(float) {
 		t.Error("bytes equal numbers")
 	}
-	if full := NewBox(0, 255, 2, 1, 2); !NewPicture(2, 1, 2).Equal(Space{Kind: Box, Shape: full.Shape, Low: full.Low, High: full.High, DType: Uint8}) {
+	if full := NewBox(0, 255, 2, 1, 2); !NewPicture(2, 1, 2).Equal(Space{Kind: Box, Shape: full.Shape, Low: full.Low,
+		High: full.High, DType: Uint8}) {
 		t.Error("nil limits of bytes are not 0 and 255")
 	}
 }

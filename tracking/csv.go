@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 )
@@ -13,13 +12,10 @@ const csvHeader = "step,tag,value\n"
 
 var csvFormat = &lineFormat{name: "CSV", header: csvHeader, encode: appendCSV, decode: parseCSV}
 
-// NewCSV returns a writer to w of comma-separated values in long form: the columns step, tag and value, one scalar a
-// line after a header. Line breaks in tags become spaces. Values keep double precision; NaN, +Inf and -Inf are written
-// so. Close flushes and leaves w open.
-func NewCSV(w io.Writer, opt Options) Sink { return csvFormat.begin(w, opt) }
-
-// OpenCSV is [NewCSV] for the file at path, which it makes where it is missing and appends to otherwise. A last line
-// that an interrupted run left half-written is removed, and so is everything beyond opt.ResumeStep where that is set.
+// OpenCSV returns a sink that appends comma-separated values to the file at path: the columns step, tag and value, one
+// scalar per line after a header. It creates the file if necessary. Line breaks in tags become spaces. Values keep
+// double precision; NaN, +Inf and -Inf are written so. An incomplete last line is removed, and so are the lines beyond
+// opt.ResumeStep if that is set.
 func OpenCSV(path string, opt Options) (Sink, error) { return csvFormat.open(path, opt) }
 
 var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")

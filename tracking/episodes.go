@@ -1,12 +1,15 @@
 package tracking
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
-// TagReturn is the tag of the mean return over the last finished episodes, of the environment's own rewards.
-// [TagTotalReward], which is skrl's, is of the rewards that the agent is given: reward wrappers change those.
+// TagReturn is the tag of the mean return over the last finished episodes, from the environment's own rewards.
+// [TagTotalReward], which is skrl's, is from the rewards that the agent gets after reward wrappers.
 const TagReturn = "Episode / return"
 
-// Tags that skrl's agents and trainers write; those with three forms end in " (mean)", " (min)" and " (max)".
+// Tags that skrl's agents and trainers write. Tags of statistics end in " (mean)", " (min)" and " (max)".
 const (
 	TagInstantaneousReward = "Reward / Instantaneous reward"
 	TagTotalReward         = "Reward / Total reward"
@@ -17,25 +20,25 @@ const (
 	TagUpdateTime      = "Stats / Algorithm update time (ms)"
 )
 
-// EpisodeWindow is the number of finished episodes that episode statistics are taken over.
+// EpisodeWindow is the number of finished episodes in episode statistics.
 const EpisodeWindow = 100
 
-// Episodes follows the returns and lengths of the episodes in N environments that reset themselves. Statistics are
-// taken over the last [EpisodeWindow] finished episodes, each counted once (skrl counts an episode again at every step
-// until the next write, and resets the wrong environment's sums). It is used by one goroutine at a time.
+// Episodes collects the returns and lengths of episodes in N environments that reset themselves. Statistics are over
+// the last [EpisodeWindow] finished episodes, each counted once. (skrl counts an episode again at every step until the
+// next write, and resets the wrong environment's sums.) One goroutine at a time may use it.
 type Episodes struct {
-	returns []float64 // of the running episodes, (N)
-	lengths []int     // likewise
+	returns []float64 // of the episodes in progress, (N)
+	lengths []int     // of the episodes in progress, (N)
 
 	window   [EpisodeWindow]episode // the last finished episodes, a ring
-	finished int64                  // episodes so far
-	drained  int64                  // episodes at the last Drain
-	reward   tally                  // of single steps since the last Drain
+	finished int64                  // number of episodes
+	drained  int64                  // number of episodes at the last Drain
+	reward   Tally                  // of single steps since the last Drain
 }
 
 type episode struct{ total, length float64 }
 
-// NewEpisodes follows numEnvs environments, whose first steps begin episodes.
+// NewEpisodes returns the statistics of numEnvs environments. Their first steps begin episodes.
 func NewEpisodes(numEnvs int) (*Episodes, error) {
 	if numEnvs < 1 {
 		return nil, fmt.Errorf("tracking: episode statistics of %d environments; want at least 1", numEnvs)
@@ -43,9 +46,9 @@ func NewEpisodes(numEnvs int) (*Episodes, error) {
 	return &Episodes{returns: make([]float64, numEnvs), lengths: make([]int, numEnvs)}, nil
 }
 
-// Record adds one step: rewards, terminated and truncated are (N). An episode ends where either is true. Rows of
-// invalid, (N) or nil, are no step of an episode (see envs.Step) and not counted unless they end one. On an error
-// nothing has changed.
+// Record adds one step: rewards, terminated and truncated are (N). An episode ends if either flag is true. Rows marked
+// in invalid, (N) or nil, are not steps of an episode (see envs.Step). They are not counted unless they end one. After
+// an error nothing has changed.
 func (e *Episodes) Record(rewards []float32, terminated, truncated, invalid []bool) error {
 	if n := len(e.returns); len(rewards) != n || len(terminated) != n || len(truncated) != n {
 		return fmt.Errorf("tracking: episode statistics of %d environments got %d rewards, %d terminated, %d truncated",
@@ -59,15 +62,14 @@ func (e *Episodes) Record(rewards []float32, terminated, truncated, invalid []bo
 		e.returns[i] += float64(r)
 		e.lengths[i]++
 		if terminated[i] || truncated[i] {
-			e.window[e.finished%EpisodeWindow] = episode{e.returns[i], float64(e.lengths[i])}
-			e.finished++
+			e.Add(e.returns[i], float64(e.lengths[i]))
 			e.returns[i], e.lengths[i] = 0, 0
 		}
 	}
 	return nil
 }
 
-// Last returns the returns and lengths of the last n finished episodes, oldest first, of at most [EpisodeWindow].
+// Last returns the returns and lengths of the last n finished episodes, oldest first, at most [EpisodeWindow].
 func (e *Episodes) Last(n int64) [][2]float64 {
 	n = min(n, e.finished, EpisodeWindow)
 	out := make([][2]float64, 0, n)
@@ -78,7 +80,7 @@ func (e *Episodes) Last(n int64) [][2]float64 {
 	return out
 }
 
-// Add counts an episode that another process has seen, by its return and its length.
+// Add counts a finished episode, for example one of another process.
 func (e *Episodes) Add(total, length float64) {
 	e.window[e.finished%EpisodeWindow] = episode{total, length}
 	e.finished++
@@ -87,44 +89,35 @@ func (e *Episodes) Add(total, length float64) {
 // Finished returns the number of episodes that have ended since the start or the last Reset.
 func (e *Episodes) Finished() int64 { return e.finished }
 
-// Means returns the mean return and length over the last finished episodes; ok is false while there are none.
-func (e *Episodes) Means() (total, length float64, ok bool) {
-	totals, lengths := e.tallies()
-	if totals.count == 0 {
-		return 0, 0, false
-	}
-	return totals.mean(), lengths.mean(), true
-}
-
-// Drain calls f with the mean, min and max of each quantity: the rewards of single steps since the last Drain, and,
-// if an episode has ended since then, the returns and lengths of the last finished episodes.
+// Drain calls f with the mean, min and max of the rewards of single steps since the last Drain. If an episode has ended
+// since then, it also reports the returns and lengths of the last finished episodes.
 func (e *Episodes) Drain(f func(tag string, value float64)) {
-	var totals, lengths tally
+	var totals, lengths Tally
 	if e.finished > e.drained {
 		totals, lengths = e.tallies()
 		e.drained = e.finished
 	}
 	reward := e.reward
-	e.reward = tally{}
+	e.reward = Tally{}
 	lengths.report(TagTotalTimesteps, f)
 	reward.report(TagInstantaneousReward, f)
 	totals.report(TagTotalReward, f)
 }
 
-// Emit drains into a sink. It does not flush.
+// Emit drains into a sink. It does not flush the sink.
 func (e *Episodes) Emit(s Sink, step int64) {
 	e.Drain(func(tag string, value float64) { s.Scalar(tag, step, value) })
 }
 
-// Reset forgets finished and running episodes, for when the environments were reset from outside or the agent was
-// replaced.
+// Reset clears finished episodes and those in progress. Call it after a reset of the environments from outside, or
+// after the agent was replaced.
 func (e *Episodes) Reset() {
 	clear(e.returns)
 	clear(e.lengths)
-	e.finished, e.drained, e.reward = 0, 0, tally{}
+	e.finished, e.drained, e.reward = 0, 0, Tally{}
 }
 
-func (e *Episodes) tallies() (totals, lengths tally) {
+func (e *Episodes) tallies() (totals, lengths Tally) {
 	for _, ep := range e.window[:min(e.finished, EpisodeWindow)] {
 		totals.add(ep.total)
 		lengths.add(ep.length)
@@ -133,11 +126,75 @@ func (e *Episodes) tallies() (totals, lengths tally) {
 }
 
 // report calls f with the three forms of a tag, if there are values.
-func (t *tally) report(tag string, f func(string, float64)) {
-	if t.count == 0 {
+func (t *Tally) report(tag string, f func(string, float64)) {
+	if t.Count == 0 {
 		return
 	}
-	f(tag+" (max)", t.max)
+	f(tag+" (max)", t.Max)
 	f(tag+" (mean)", t.mean())
-	f(tag+" (min)", t.min)
+	f(tag+" (min)", t.Min)
+}
+
+// EpisodesState is the state of [Episodes] for checkpoints. Restored statistics continue without a break.
+type EpisodesState struct {
+	// Returns and Lengths are those of the episodes in progress, (N) each. If they are nil, SetState does not change the
+	// episodes in progress.
+	Returns []float64
+	Lengths []int64
+	// Totals and Durations are the returns and lengths of the last finished episodes, oldest first, at most
+	// [EpisodeWindow].
+	Totals, Durations []float64
+	// Finished is the number of episodes that have ended. Drained is that number at the last Drain.
+	Finished, Drained int64
+	// Rewards are those of single steps since the last Drain.
+	Rewards Tally
+}
+
+// State returns a copy of the state.
+func (e *Episodes) State() EpisodesState {
+	n := min(e.finished, EpisodeWindow)
+	s := EpisodesState{
+		Returns: append([]float64{}, e.returns...), Lengths: make([]int64, len(e.lengths)),
+		Totals: make([]float64, n), Durations: make([]float64, n),
+		Finished: e.finished, Drained: e.drained, Rewards: e.reward,
+	}
+	for i, length := range e.lengths {
+		s.Lengths[i] = int64(length)
+	}
+	for i, ep := range e.Last(n) {
+		s.Totals[i], s.Durations[i] = ep[0], ep[1]
+	}
+	return s
+}
+
+// SetState restores a state. After an error, which says what does not fit, nothing has changed.
+func (e *Episodes) SetState(s EpisodesState) error {
+	n := min(s.Finished, EpisodeWindow)
+	switch {
+	case s.Finished < 0 || s.Drained < 0 || s.Drained > s.Finished:
+		return fmt.Errorf("tracking: %d episodes have finished and %d of them are drained; want 0 <= drained <= finished",
+			s.Finished, s.Drained)
+	case int64(len(s.Totals)) != n || int64(len(s.Durations)) != n:
+		return fmt.Errorf("tracking: %d returns and %d lengths of finished episodes; want %d", len(s.Totals),
+			len(s.Durations), n)
+	case len(s.Returns) != len(s.Lengths):
+		return fmt.Errorf("tracking: %d returns and %d lengths of episodes in progress; want equal numbers", len(s.Returns),
+			len(s.Lengths))
+	case s.Returns != nil && len(s.Returns) != len(e.returns):
+		return fmt.Errorf("tracking: episodes of %d environments; want %d", len(s.Returns), len(e.returns))
+	}
+	for i, length := range s.Lengths {
+		if length < 0 || length > math.MaxInt {
+			return fmt.Errorf("tracking: the episode of environment %d has %d steps", i, length)
+		}
+	}
+	copy(e.returns, s.Returns)
+	for i, length := range s.Lengths {
+		e.lengths[i] = int(length)
+	}
+	e.finished, e.drained, e.reward = s.Finished, s.Drained, s.Rewards
+	for i := range n {
+		e.window[(e.finished-n+i)%EpisodeWindow] = episode{s.Totals[i], s.Durations[i]}
+	}
+	return nil
 }

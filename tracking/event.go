@@ -23,7 +23,7 @@ const (
 
 	valueTag    = 1 // string
 	valueSimple = 2 // float
-	valueTensor = 8 // TensorProto, what TensorFlow 2 stores scalars in
+	valueTensor = 8 // TensorProto, in which TensorFlow 2 stores scalars
 
 	tensorType    = 1 // DataType
 	tensorContent = 4 // bytes
@@ -41,8 +41,8 @@ const fileVersion = "brain.Event:2"
 
 func seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// instant converts seconds since 1970 to a time. 0, NaN, and seconds beyond the years that package time can format give
-// the zero time.
+// instant converts seconds since 1970 to a time. 0, NaN, and seconds beyond the years of package time give the zero
+// time.
 func instant(sec float64) time.Time {
 	if sec == 0 || math.IsNaN(sec) || math.Abs(sec) > 1e12 {
 		return time.Time{}
@@ -63,14 +63,14 @@ func appendStep(b []byte, step int64) []byte {
 	return protowire.AppendVarint(b, uint64(step))
 }
 
-// appendVersionEvent appends the event that a file begins with.
+// appendVersionEvent appends the first event of a file.
 func appendVersionEvent(b []byte, t time.Time) []byte {
 	b = appendWallTime(b, t)
 	b = protowire.AppendTag(b, eventFileVersion, protowire.BytesType)
 	return protowire.AppendString(b, fileVersion)
 }
 
-// appendRestartEvent appends the event that makes TensorBoard forget what earlier files hold from step on.
+// appendRestartEvent appends the event that makes TensorBoard discard values of earlier files from step on.
 func appendRestartEvent(b []byte, t time.Time, step int64) []byte {
 	b = appendStep(appendWallTime(b, t), step)
 	b = protowire.AppendTag(b, eventSessionLog, protowire.BytesType)
@@ -82,7 +82,8 @@ func appendRestartEvent(b []byte, t time.Time, step int64) []byte {
 // appendScalarEvent appends an event with one value. The format holds single precision.
 func appendScalarEvent(b []byte, s Scalar) []byte {
 	tag := strings.ToValidUTF8(s.Tag, "\uFFFD")
-	value := protowire.SizeTag(valueTag) + protowire.SizeBytes(len(tag)) + protowire.SizeTag(valueSimple) + protowire.SizeFixed32()
+	value := protowire.SizeTag(valueTag) + protowire.SizeBytes(len(tag)) +
+		protowire.SizeTag(valueSimple) + protowire.SizeFixed32()
 	summary := protowire.SizeTag(summaryValue) + protowire.SizeBytes(value)
 
 	b = appendStep(appendWallTime(b, s.Time), s.Step)
@@ -96,7 +97,7 @@ func appendScalarEvent(b []byte, s Scalar) []byte {
 	return protowire.AppendFixed32(b, math.Float32bits(float32(s.Value)))
 }
 
-// field is one field of a message: number holds varints and fixed-width values, bytes the rest.
+// field is a field of a message. number holds varints and fixed-width values, bytes the others.
 type field struct {
 	num    protowire.Number
 	typ    protowire.Type
@@ -104,7 +105,7 @@ type field struct {
 	bytes  []byte
 }
 
-// is reports whether the field has this number and this encoding; a field with another one is treated as unknown.
+// is reports whether the field has this number and this encoding. A field with another encoding counts as unknown.
 func (f field) is(num protowire.Number, typ protowire.Type) bool { return f.num == num && f.typ == typ }
 
 // fields calls visit for every field of the message b.
@@ -141,7 +142,7 @@ func fields(b []byte, visit func(field) error) error {
 	return nil
 }
 
-// parseEvent appends the scalars of one event to dst; what is not a scalar (images, graphs, ...) is left out.
+// parseEvent appends the scalars of an event to dst. It ignores other values, such as images and graphs.
 func parseEvent(dst []Scalar, b []byte) ([]Scalar, error) {
 	first := len(dst)
 	var at time.Time

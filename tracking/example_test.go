@@ -3,7 +3,6 @@ package tracking_test
 import (
 	"fmt"
 	"log"
-	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -35,7 +34,7 @@ func ExampleOpenRun() {
 		log.Fatal(err)
 	}
 
-	scalars, err := tracking.ReadFile(run.Path(tracking.ScalarsFile))
+	scalars, err := tracking.ReadFile(filepath.Join(run.Dir(), tracking.ScalarsFile))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -63,18 +62,6 @@ func ExampleNewTensorBoard() {
 	// Output: 1 Reward / Total reward (mean) 243.5 <nil>
 }
 
-func ExampleNewJSONLines() {
-	w := tracking.NewJSONLines(os.Stdout, tracking.Options{Now: noon})
-	w.Scalar("Loss / Policy loss", 1600, -0.0125)
-	w.Scalar("Loss / Value loss", 1600, math.NaN())
-	if err := w.Close(); err != nil {
-		log.Fatal(err)
-	}
-	// Output:
-	// {"time":1700000000.000000,"step":1600,"tag":"Loss / Policy loss","value":-0.0125}
-	// {"time":1700000000.000000,"step":1600,"tag":"Loss / Value loss","value":"NaN"}
-}
-
 func ExampleOpenJSONLines() {
 	dir, remove := tempDir()
 	defer remove()
@@ -96,19 +83,6 @@ func ExampleOpenJSONLines() {
 	scalars, err := tracking.ReadFile(path)
 	fmt.Println(plot.SeriesOf(scalars, "Loss / Policy loss").X, err)
 	// Output: [1000 2000 3000 4000] <nil>
-}
-
-func ExampleNewCSV() {
-	w := tracking.NewCSV(os.Stdout, tracking.Options{})
-	w.Scalar("Loss / Policy loss", 1600, -0.0125)
-	w.Scalar("Learning / Learning rate", 1600, 3e-4)
-	if err := w.Close(); err != nil {
-		log.Fatal(err)
-	}
-	// Output:
-	// step,tag,value
-	// 1600,Loss / Policy loss,-0.0125
-	// 1600,Learning / Learning rate,0.0003
 }
 
 func ExampleOpenCSV() {
@@ -148,15 +122,10 @@ func ExampleRecorder() {
 		r.Track("Loss / Policy loss", loss)
 		r.Track("Loss / Policy loss (max)", loss)
 	}
-	w := tracking.NewCSV(os.Stdout, tracking.Options{})
-	r.Emit(w, 1600)
-	if err := w.Close(); err != nil {
-		log.Fatal(err)
-	}
+	r.Drain(func(tag string, value float64) { fmt.Println(tag, value) })
 	// Output:
-	// step,tag,value
-	// 1600,Loss / Policy loss,4
-	// 1600,Loss / Policy loss (max),7
+	// Loss / Policy loss 4
+	// Loss / Policy loss (max) 7
 }
 
 func ExampleNewEpisodes() {
@@ -170,10 +139,10 @@ func ExampleNewEpisodes() {
 			log.Fatal(err)
 		}
 	}
-	fmt.Println(episodes.Means())
+	fmt.Println(episodes.Finished())
 	episodes.Drain(func(tag string, value float64) { fmt.Println(tag, value) })
 	// Output:
-	// 12 3 true
+	// 2
 	// Episode / Total timesteps (max) 4
 	// Episode / Total timesteps (mean) 3
 	// Episode / Total timesteps (min) 2

@@ -3,7 +3,6 @@ package tracking
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -11,17 +10,14 @@ import (
 
 var jsonFormat = &lineFormat{name: "JSON lines", encode: appendJSON, decode: parseJSON}
 
-// NewJSONLines returns a writer to w of one JSON object a line:
+// OpenJSONLines returns a sink that appends to the file at path, one JSON object per line. It creates the file if
+// necessary.
 //
 //	{"time":1700000000.250000,"step":1600,"tag":"Loss / Policy loss","value":-0.0125}
 //
-// The time is in seconds since 1970. Values keep double precision; those that JSON has no number for are the strings
-// "NaN", "Infinity" and "-Infinity". Close flushes and leaves w open.
-func NewJSONLines(w io.Writer, opt Options) Sink { return jsonFormat.begin(w, opt) }
-
-// OpenJSONLines is [NewJSONLines] for the file at path, which it makes where it is missing and appends to otherwise. A
-// last line that an interrupted run left half-written is removed, and so is everything beyond opt.ResumeStep where that
-// is set.
+// The time is in seconds since 1970. Values keep double precision. Those that JSON has no number for are the strings
+// "NaN", "Infinity" and "-Infinity". An incomplete last line is removed, and so are the lines beyond opt.ResumeStep if
+// that is set.
 func OpenJSONLines(path string, opt Options) (Sink, error) { return jsonFormat.open(path, opt) }
 
 func appendJSON(b []byte, s Scalar) []byte {
@@ -60,7 +56,7 @@ func appendJSONString(b []byte, s string) []byte {
 	return append(b, quoted...)
 }
 
-// notFinite are the strings that stand for the values that JSON has no number for.
+// notFinite are the strings for values that JSON has no number for.
 var notFinite = map[string]float64{`"NaN"`: math.NaN(), `"Infinity"`: math.Inf(1), `"-Infinity"`: math.Inf(-1)}
 
 // jsonNumber reads a JSON number or one of the three strings.

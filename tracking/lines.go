@@ -9,30 +9,30 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"unique"
 
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// lineFormat is a text log with one scalar a line. Writing, resuming and reading are the same for all of them.
+// lineFormat is a text format with one scalar per line. JSON lines and CSV share writing, resuming and reading.
 type lineFormat struct {
 	name   string // for errors
-	header string // the first line with its line break, "" where the format has none
+	header string // the first line with its line break, "" if the format has none
 	encode func(dst []byte, s Scalar) []byte
 	decode func(line []byte) (Scalar, error)
 }
 
-// begin returns a writer of a new log to w, which it leaves open.
+// begin returns a writer of a new log. Close does not close w.
 func (f *lineFormat) begin(w io.Writer, opt Options) Sink {
 	s := newOutput(f.name, w, nil, opt, f.encode)
 	s.put([]byte(f.header))
 	return s
 }
 
-// open returns a writer that appends to the log at path. It keeps the whole lines that are there; with opt.ResumeStep,
-// those up to that step. A line that is not of this format means that the file is another kind of log: open returns an
-// error and leaves the file as it is.
+// open returns a writer that appends to the log at path. It keeps complete lines, with opt.ResumeStep those up to that
+// step. If a line is not of this format, open returns an error and does not change the file.
 func (f *lineFormat) open(path string, opt Options) (Sink, error) {
-	if err := f.tidy(path, opt); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := f.repair(path, opt); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("tracking: continuing %s: %w", path, err)
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
@@ -53,7 +53,7 @@ func (f *lineFormat) open(path string, opt Options) (Sink, error) {
 // hasHeader reports whether the line with this number, from 1, is the header.
 func (f *lineFormat) hasHeader(number int) bool { return f.header != "" && number == 1 }
 
-// parse reads a line, which is not blank. The header must be as it is written, and gives the zero Scalar.
+// parse reads a line that is not blank. The header must be correct, and gives the zero Scalar.
 func (f *lineFormat) parse(line []byte, number int) (Scalar, error) {
 	if !f.hasHeader(number) {
 		return f.decode(line)
@@ -64,9 +64,9 @@ func (f *lineFormat) parse(line []byte, number int) (Scalar, error) {
 	return Scalar{}, nil
 }
 
-// tidy removes the tail that a crash has damaged and, with opt.ResumeStep or opt.Restart, lines of later steps. It
-// does not touch a file that has neither. Otherwise the old content stays until the new one is complete.
-func (f *lineFormat) tidy(path string, opt Options) error {
+// repair removes a tail that a crash has damaged and, with opt.ResumeStep or opt.Restart, lines of later steps. It
+// replaces the file atomically, and does not touch a file without such lines.
+func (f *lineFormat) repair(path string, opt Options) error {
 	in, err := os.Open(path)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (f *lineFormat) tidy(path string, opt Options) error {
 		}
 		torn := false
 		return eachLine(in, func(line []byte, number int, whole bool) error {
-			// A power cut leaves zeros in place of what was not synced. What follows them was not synced either.
+			// A power cut leaves zeros in place of unsynced data. What follows them was not synced either.
 			torn = torn || bytes.IndexByte(line, 0) >= 0
 			if !whole || torn {
 				dropped = true
@@ -103,8 +103,8 @@ func (f *lineFormat) tidy(path string, opt Options) error {
 	return durable.WriteFile(path, kept)
 }
 
-// read returns the scalars of a log. Blank lines are passed over; scalars before a damaged line are returned together
-// with the error.
+// read returns the scalars of a log. It ignores blank lines. If a line is damaged, read returns the scalars before it
+// and an error that names the line. A damaged last line without a line break is [ErrTruncated].
 func (f *lineFormat) read(r io.Reader) ([]Scalar, error) {
 	var scalars []Scalar
 	err := eachLine(r, func(line []byte, number int, whole bool) error {
@@ -120,7 +120,7 @@ func (f *lineFormat) read(r io.Reader) ([]Scalar, error) {
 			return fmt.Errorf("tracking: %s: line %d: %w", f.name, number, err)
 		}
 		if !header {
-			s.Tag = one(s.Tag)
+			s.Tag = unique.Make(s.Tag).Value() // a log repeats few tags many times
 			scalars = append(scalars, s)
 		}
 		return nil
@@ -128,8 +128,8 @@ func (f *lineFormat) read(r io.Reader) ([]Scalar, error) {
 	return scalars, err
 }
 
-// eachLine calls f for every line including its line break, with its number from 1; whole is false for a last line
-// without one.
+// eachLine calls f for every line including its line break, with its number from 1. whole is false for a last line
+// without line break.
 func eachLine(r io.Reader, f func(line []byte, number int, whole bool) error) error {
 	br := bufio.NewReaderSize(r, 1<<16)
 	for number := 1; ; number++ {

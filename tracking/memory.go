@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Memory is a [Sink] that keeps every scalar, for tests and for plots at the end of a run. The zero value is ready.
+// Memory is a [Sink] that keeps every scalar in memory. The zero value is ready.
 type Memory struct {
-	// Now is the clock; time.Now if nil. Set it before the first scalar.
+	// Now is the clock. Default time.Now. Set it before the first scalar.
 	Now func() time.Time
 
 	mu      sync.Mutex
@@ -35,7 +35,7 @@ func (m *Memory) Flush() error {
 	return m.err
 }
 
-// Close implements [Sink]. What was stored stays readable.
+// Close implements [Sink]. The scalars remain readable.
 func (m *Memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,7 +43,7 @@ func (m *Memory) Close() error {
 	return m.err
 }
 
-// Scalars returns a copy of everything stored, in the order of arrival.
+// Scalars returns a copy of all scalars, in their order.
 func (m *Memory) Scalars() []Scalar {
 	m.mu.Lock()
 	defer m.mu.Unlock()

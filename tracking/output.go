@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// output is the locked and buffered output that the file writers share; encode makes a record's bytes.
+// output is the locked and buffered output of the file writers. encode appends the bytes of a record.
 type output struct {
 	mu     sync.Mutex
 	name   string // of the file, for errors
 	buf    *bufio.Writer
-	file   *os.File // nil where the caller owns the output
+	file   *os.File // nil if the caller owns the output
 	now    func() time.Time
 	encode func(dst []byte, s Scalar) []byte
-	record []byte // reused, so that a scalar allocates nothing
-	dirty  bool   // something was stored since the last sync
+	record []byte // reused, so that a scalar does not allocate
+	dirty  bool   // data was stored since the last sync
 	err    error
 	closed bool
 }
 
-// newOutput returns an output for w; file is w itself where Close has to sync and close it, else nil.
+// newOutput returns an output for w. file is w if Close has to sync and close it, otherwise nil.
 func newOutput(name string, w io.Writer, file *os.File, opt Options, encode func([]byte, Scalar) []byte) *output {
 	return &output{name: name, buf: bufio.NewWriterSize(w, 1<<16), file: file, now: opt.now(), encode: encode}
 }
@@ -42,7 +42,7 @@ func (s *output) Scalar(tag string, step int64, value float64) {
 	s.put(s.record)
 }
 
-// put appends bytes to the buffer; the caller holds the lock or is alone.
+// put appends bytes to the buffer. The caller holds the lock, or is the only one.
 func (s *output) put(b []byte) {
 	s.dirty = true
 	if _, err := s.buf.Write(b); err != nil {
@@ -72,7 +72,7 @@ func (s *output) flush() error {
 	return s.err
 }
 
-// Sync implements [Syncer]. It does nothing if nothing was stored since the last Sync.
+// Sync implements [Syncer]. It does nothing if no data was stored since the last Sync.
 func (s *output) Sync() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,14 +12,13 @@ import (
 	"unique"
 )
 
-// ErrTruncated is returned, wrapped, with the scalars before it, where a log ends inside its last record: its writer
-// was interrupted, or is still at work.
+// ErrTruncated is wrapped by the error of a log that ends within its last record: its writer was interrupted, or is
+// still running. The scalars before that record are returned too.
 var ErrTruncated = errors.New("the last record is incomplete")
 
-// ReadEvents reads the scalars of a TensorBoard event file. Where a record is damaged or cut off, the scalars before
-// it are returned together with an error that says which one; a record cut off by the end of the input is
-// [ErrTruncated].
-func ReadEvents(r io.Reader) ([]Scalar, error) {
+// readEvents reads the scalars of a TensorBoard event file. If a record is damaged or cut off, it returns the scalars
+// before it and an error that names the record. A record that the input's end cuts off is [ErrTruncated].
+func readEvents(r io.Reader) ([]Scalar, error) {
 	var scalars []Scalar
 	br := bufio.NewReaderSize(r, 1<<16)
 	var buf bytes.Buffer
@@ -33,7 +32,7 @@ func ReadEvents(r io.Reader) ([]Scalar, error) {
 			before := len(scalars)
 			scalars, err = parseEvent(scalars, data)
 			for i := before; i < len(scalars); i++ {
-				scalars[i].Tag = one(scalars[i].Tag)
+				scalars[i].Tag = unique.Make(scalars[i].Tag).Value() // a log repeats few tags many times
 			}
 		}
 		if err != nil {
@@ -43,30 +42,19 @@ func ReadEvents(r io.Reader) ([]Scalar, error) {
 	}
 }
 
-// one returns a tag in memory that all equal tags share: a log repeats few of them many times.
-func one(tag string) string { return unique.Make(tag).Value() }
-
-// ReadJSONLines reads what [JSONLines] wrote. Fields other than time, step, tag and value are ignored. Where a line is
-// damaged, the scalars before it are returned together with an error that names it; a damaged last line without a
-// line break is [ErrTruncated].
-func ReadJSONLines(r io.Reader) ([]Scalar, error) { return jsonFormat.read(r) }
-
-// ReadCSV reads what [CSV] wrote, with errors as [ReadJSONLines] has them.
-func ReadCSV(r io.Reader) ([]Scalar, error) { return csvFormat.read(r) }
-
-// ReadFile reads the scalars of a file by its name: *.jsonl, *.csv, or a name with "tfevents" in it. Errors name the
-// file; as with the readers themselves, scalars before a damaged place are returned too.
+// ReadFile reads the scalars of a file by its name: *.jsonl, *.csv, or a name that contains "tfevents". Errors name the
+// file and the place. The scalars before a damaged place are returned too.
 func ReadFile(path string) ([]Scalar, error) {
 	var read func(io.Reader) ([]Scalar, error)
 	switch name := filepath.Base(path); {
 	case strings.HasSuffix(name, ".jsonl"):
-		read = ReadJSONLines
+		read = jsonFormat.read
 	case strings.HasSuffix(name, ".csv"):
-		read = ReadCSV
+		read = csvFormat.read
 	case strings.Contains(name, "tfevents"):
-		read = ReadEvents
+		read = readEvents
 	default:
-		return nil, fmt.Errorf("tracking: %s: the name says no format; want *.jsonl, *.csv or *tfevents*", path)
+		return nil, fmt.Errorf("tracking: %s: the name has no known format; want *.jsonl, *.csv or *tfevents*", path)
 	}
 	file, err := os.Open(path)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// Recorder gathers values between two writes and reduces them by skrl's rule: of a tag that ends in "(min)" the
-// smallest remains, of one that ends in "(max)" the largest, of any other the mean. NaN makes the result NaN. Memory
-// does not grow with the number of values. The zero value is ready; methods may be called from several goroutines.
+// Recorder collects values between two writes and reduces them by skrl's rule: a tag that ends in "(min)" gives the
+// smallest value, a tag that ends in "(max)" the largest, any other tag the mean. NaN makes the result NaN. Memory does
+// not grow with the number of values. The zero value is ready. Several goroutines may call the methods.
 type Recorder struct {
 	mu   sync.Mutex
 	tags []string // sorted
-	kept map[string]*tally
+	kept map[string]*Tally
 }
 
 // Track adds a value under a tag.
@@ -24,9 +24,9 @@ func (r *Recorder) Track(tag string, value float64) {
 	t := r.kept[tag]
 	if t == nil {
 		if r.kept == nil {
-			r.kept = make(map[string]*tally)
+			r.kept = make(map[string]*Tally)
 		}
-		t = new(tally)
+		t = new(Tally)
 		r.kept[tag] = t
 		i, _ := slices.BinarySearch(r.tags, tag)
 		r.tags = slices.Insert(r.tags, i, tag)
@@ -34,24 +34,24 @@ func (r *Recorder) Track(tag string, value float64) {
 	t.add(value)
 }
 
-// Drain calls f for every tag that was tracked since the last Drain, in sorted order, and forgets the values. f may
-// call the recorder.
+// Drain calls f for every tag that was tracked since the last Drain, in sorted order, and clears the values. f may call
+// the recorder.
 func (r *Recorder) Drain(f func(tag string, value float64)) {
 	var taken []Scalar
 	r.mu.Lock()
 	for _, tag := range r.tags {
-		if t := r.kept[tag]; t.count > 0 {
+		if t := r.kept[tag]; t.Count > 0 {
 			taken = append(taken, Scalar{Tag: tag, Value: t.by(tag)})
-			*t = tally{}
+			*t = Tally{}
 		}
 	}
-	r.mu.Unlock() // before f is called, which may lock it again
+	r.mu.Unlock() // f may call the recorder
 	for _, s := range taken {
 		f(s.Tag, s.Value)
 	}
 }
 
-// Emit drains into a sink. It does not flush.
+// Emit drains into a sink. It does not flush the sink.
 func (r *Recorder) Emit(s Sink, step int64) {
 	r.Drain(func(tag string, value float64) { s.Scalar(tag, step, value) })
 }
@@ -62,8 +62,8 @@ func (r *Recorder) State() map[string]Tally {
 	defer r.mu.Unlock()
 	state := make(map[string]Tally, len(r.tags))
 	for tag, t := range r.kept {
-		if t.count > 0 {
-			state[tag] = t.state()
+		if t.Count > 0 {
+			state[tag] = *t
 		}
 	}
 	return state
@@ -73,9 +73,9 @@ func (r *Recorder) State() map[string]Tally {
 func (r *Recorder) SetState(state map[string]Tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.tags, r.kept = slices.Sorted(maps.Keys(state)), make(map[string]*tally, len(state))
+	r.tags, r.kept = slices.Sorted(maps.Keys(state)), make(map[string]*Tally, len(state))
 	for tag, t := range state {
-		r.kept[tag] = t.tally()
+		r.kept[tag] = &t
 	}
 }
 
@@ -85,34 +85,24 @@ type Tally struct {
 	Sum, Min, Max float64
 }
 
-func (t Tally) tally() *tally { return &tally{t.Count, t.Sum, t.Min, t.Max} }
-
-// tally reduces a stream of values.
-type tally struct {
-	count         int64
-	sum, min, max float64
-}
-
-func (t *tally) state() Tally { return Tally{t.count, t.sum, t.min, t.max} }
-
-func (t *tally) add(v float64) {
-	if t.count == 0 {
-		t.min, t.max = v, v
+func (t *Tally) add(v float64) {
+	if t.Count == 0 {
+		t.Min, t.Max = v, v
 	}
-	t.count++
-	t.sum += v
-	t.min = math.Min(t.min, v) // NaN if either is
-	t.max = math.Max(t.max, v)
+	t.Count++
+	t.Sum += v
+	t.Min = math.Min(t.Min, v) // NaN if either is
+	t.Max = math.Max(t.Max, v)
 }
 
-func (t *tally) mean() float64 { return t.sum / float64(t.count) }
+func (t *Tally) mean() float64 { return t.Sum / float64(t.Count) }
 
-func (t *tally) by(tag string) float64 {
+func (t *Tally) by(tag string) float64 {
 	switch {
 	case strings.HasSuffix(tag, "(min)"):
-		return t.min
+		return t.Min
 	case strings.HasSuffix(tag, "(max)"):
-		return t.max
+		return t.Max
 	}
 	return t.mean()
 }

@@ -13,14 +13,14 @@ import (
 // ScalarsFile is the name of the JSON lines in an experiment folder.
 const ScalarsFile = "scalars.jsonl"
 
-// Run is the experiment folder of one training run: a [Sink] of a TensorBoard event file and of JSON lines.
+// Run is the experiment folder of a training run: a [Sink] of a TensorBoard event file and of JSON lines.
 type Run struct {
 	Sink
 	dir string
 }
 
-// OpenRun makes the folder dir where it is missing, and in it a TensorBoard event file and [ScalarsFile]. To continue
-// an interrupted run, open the same folder with the step in opt.ResumeStep.
+// OpenRun opens a TensorBoard event file and [ScalarsFile] in the folder dir, which it creates if necessary. To
+// continue an interrupted run, open the same folder with the step in opt.ResumeStep.
 func OpenRun(dir string, opt Options) (*Run, error) {
 	if dir == "" {
 		return nil, errors.New("tracking: an experiment needs a folder; see ExperimentDir for a default")
@@ -48,13 +48,8 @@ func (r *Run) Sync() error { return syncSink(r.Sink) }
 // Dir returns the experiment folder.
 func (r *Run) Dir() string { return r.dir }
 
-// Path returns the path of a file in the experiment folder.
-func (r *Run) Path(elem ...string) string {
-	return filepath.Join(append([]string{r.dir}, elem...)...)
-}
-
-// ExperimentDir joins the folder of all runs and the name of one, with skrl's defaults: directory "" is "runs", name
-// "" is the time and the agent's name, as in 24-05-31_18-04-09-512043_AMP.
+// ExperimentDir joins the folder of all runs and the name of a run. An empty directory is "runs". An empty name is the
+// time and the agent's name, as skrl has it: 24-05-31_18-04-09-512043_AMP.
 func ExperimentDir(directory, name, agent string, now time.Time) string {
 	if name == "" {
 		name = fmt.Sprintf("%s-%06d_%s", now.Format("06-01-02_15-04-05"), now.Nanosecond()/1000, agent)

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// FindRuns lists the experiment folders at and below a folder: those with [ScalarsFile], another *.jsonl, an event
-// file or a *.csv, in the order of their names. The folder may be a link, and so may experiment folders that lie
-// directly in it; other links are not followed. Folders whose names begin with a dot are passed over.
+// FindRuns returns the experiment folders at and below a folder, in the order of their names: those with [ScalarsFile],
+// another *.jsonl, an event file or a *.csv. The folder may be a link, and so may experiment folders directly in it.
+// Other links are not followed. Folders whose names begin with a dot are ignored.
 func FindRuns(root string) ([]string, error) {
 	runs, err := findRuns(root, root)
 	if err != nil {
@@ -24,7 +24,7 @@ func FindRuns(root string) ([]string, error) {
 }
 
 func findRuns(root, dir string) (runs []string, err error) {
-	entries, err := os.ReadDir(dir) // which follows a link
+	entries, err := os.ReadDir(dir) // follows a link
 	if err != nil {
 		return nil, err
 	}
@@ -57,10 +57,10 @@ func same(a, b string) bool {
 	return err == nil && wrong == nil && os.SameFile(x, y)
 }
 
-// ReadRun reads the scalars of an experiment folder: of its JSON lines, which have double precision; without any, of
-// its event files one after another; without those, of its *.csv. Where a later event file continues from a step,
-// what the earlier ones have from there on is left out, since the run was resumed before it. A folder without such
-// files is fs.ErrNotExist. Scalars before a damaged place are returned together with the error.
+// ReadRun reads the scalars of an experiment folder. It reads the JSON lines, which have double precision. Without
+// those it reads the event files one after another, and without those the *.csv. A later event file replaces the
+// earlier ones from its first step on, because the run was resumed there. A folder without such files is
+// fs.ErrNotExist. The scalars before a damaged place are returned together with the error.
 func ReadRun(dir string) ([]Scalar, error) {
 	files, err := runFiles(dir)
 	if err != nil {
@@ -85,7 +85,7 @@ func ReadRun(dir string) ([]Scalar, error) {
 	return scalars, errors.Join(failures...)
 }
 
-// runFiles are the files that a folder's scalars are read from.
+// runFiles returns the files from which ReadRun reads a folder.
 func runFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -94,9 +94,9 @@ func runFiles(dir string) ([]string, error) {
 	return choose(dir, entries), nil
 }
 
-// choose returns the files to read a folder's scalars from: [ScalarsFile] if it is there, else all other JSON lines,
-// else all event files, else all CSV tables. A population's journal, whose name begins with "journal", is left out,
-// and so is a table that does not begin as [CSV] does.
+// choose returns the files from which ReadRun reads a folder: [ScalarsFile], else all other JSON lines, else all event
+// files, else all CSV files. A population's journal, whose name begins with "journal", is not one of them, nor is a CSV
+// file with another header.
 func choose(dir string, entries []fs.DirEntry) []string {
 	var lines, events, tables []string
 	for _, e := range entries {
@@ -121,14 +121,14 @@ func choose(dir string, entries []fs.DirEntry) []string {
 	return tables
 }
 
-// regular reports whether a path leads to a regular file, maybe by a link. Others are not opened: reading a pipe may
-// never end.
+// regular reports whether a path is a regular file, or a link to one. Other files are not opened: reading a pipe may
+// block.
 func regular(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// beginsAsCSV reports whether the first line is [CSV]'s.
+// beginsAsCSV reports whether the first line is the header of [OpenCSV].
 func beginsAsCSV(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -136,7 +136,7 @@ func beginsAsCSV(path string) bool {
 	}
 	defer file.Close()
 	head := make([]byte, 64)
-	n, _ := file.Read(head) // of a regular file; an empty one has no header
+	n, _ := file.Read(head) // an empty file has no header
 	line, _, _ := bytes.Cut(head[:n], []byte{'\n'})
 	_, err = csvFormat.parse(line, 1)
 	return err == nil

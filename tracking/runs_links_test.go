@@ -12,29 +12,24 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// Links to runs, as people collect them to compare, are runs; a pipe that is named as a table is none, and is not waited for.
+// Links to runs, as people collect them to compare, are runs; a pipe that is named as a table is none, and is not
+// waited for.
 func TestFindRunsByLinks(t *testing.T) {
 	root := t.TempDir()
 	in := func(parts ...string) string { return filepath.Join(append([]string{root}, parts...)...) }
 	for _, dir := range []string{"runs/a", "runs/b/deep", "compare/own"} {
-		if err := os.MkdirAll(in(dir), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(in(dir), 0o777))
 		line := `{"time":1,"step":1,"tag":"x","value":2}` + "\n"
-		if err := os.WriteFile(in(dir, tracking.ScalarsFile), []byte(line), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(in(dir, tracking.ScalarsFile), []byte(line), 0o666))
 	}
-	for from, to := range map[string]string{"link": "runs", "compare/a": in("runs", "a"), "compare/all": "../runs", "compare/up": "..", "compare/gone": "nowhere", "runs/a/self": "."} {
-		if err := os.Symlink(to, in(from)); err != nil {
-			t.Fatal(err)
-		}
+	for from, to := range map[string]string{"link": "runs", "compare/a": in("runs", "a"), "compare/all": "../runs",
+		"compare/up": "..", "compare/gone": "nowhere", "runs/a/self": "."} {
+		must(t, os.Symlink(to, in(from)))
 	}
-	if err := syscall.Mkfifo(in("compare", "pipe.csv"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(in("compare", "pipe.csv"), 0o666))
 	for dir, want := range map[string][]string{
-		"runs": {"runs/a", "runs/b/deep"}, "link": {"link/a", "link/b/deep"}, "compare": {"compare/a", "compare/own"}, "compare/a": {"compare/a"},
+		"runs": {"runs/a", "runs/b/deep"}, "link": {"link/a", "link/b/deep"}, "compare": {"compare/a",
+			"compare/own"}, "compare/a": {"compare/a"},
 	} {
 		for i := range want {
 			want[i] = in(want[i])

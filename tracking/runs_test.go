@@ -15,15 +15,11 @@ import (
 // scalarsIn writes some steps of a tag with a writer.
 func scalarsIn(t *testing.T, w Sink, err error, from, to int64) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for step := from; step <= to; step++ {
 		w.Scalar("a", step, float64(step)/3)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 }
 
 func valuesOf(scalars []Scalar) string {
@@ -39,12 +35,11 @@ func TestReadRun(t *testing.T) {
 	run, err := OpenRun(whole, Options{})
 	scalarsIn(t, run, err, 1, 3)
 	// The JSON lines have double precision, the event file beside them does not.
-	if got, err := ReadRun(whole); err != nil || valuesOf(got) != "1:0.333333333 2:0.666666667 3:1" || got[0].Value != 1.0/3 {
+	if got, err := ReadRun(whole); err != nil || valuesOf(got) != "1:0.333333333 2:0.666666667 3:1" ||
+		got[0].Value != 1.0/3 {
 		t.Errorf("a run reads as %s, %v", valuesOf(got), err)
 	}
-	if err := os.Remove(filepath.Join(whole, ScalarsFile)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(whole, ScalarsFile)))
 	if got, err := ReadRun(whole); err != nil || valuesOf(got) != "1:0.333333343 2:0.666666687 3:1" {
 		t.Errorf("its event file reads as %s, %v", valuesOf(got), err)
 	}
@@ -63,10 +58,9 @@ func TestReadRun(t *testing.T) {
 	table := t.TempDir()
 	csv, err := OpenCSV(filepath.Join(table, "run.csv"), Options{})
 	scalarsIn(t, csv, err, 1, 2)
-	for name, text := range map[string]string{"other.csv": "x,y\n1,2\n", "empty.csv": "", "journal.jsonl": "{\"event\":\"population\"}\n"} {
-		if err := os.WriteFile(filepath.Join(table, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	for name, text := range map[string]string{"other.csv": "x,y\n1,2\n", "empty.csv": "",
+		"journal.jsonl": "{\"event\":\"population\"}\n"} {
+		must(t, os.WriteFile(filepath.Join(table, name), []byte(text), 0o644))
 	}
 	if got, err := ReadRun(table); err != nil || valuesOf(got) != "1:0.333333333 2:0.666666667" {
 		t.Errorf("a table reads as %s, %v", valuesOf(got), err)
@@ -90,9 +84,7 @@ func TestFindRuns(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"b", "a/deep", ".hidden", "a/none"} {
 		dir := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o755))
 		if strings.HasSuffix(name, "none") {
 			continue
 		}

@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// ErrClosed is returned by Flush and Close of a [Sink] that was given scalars after it was closed.
+// ErrClosed is returned by Flush and Close of a [Sink] that got scalars after Close.
 var ErrClosed = errors.New("tracking: scalar written after Close; close the sink after the last one")
 
-// Sink stores scalars. Its methods may be called from several goroutines at once.
+// Sink stores scalars. Several goroutines may call its methods.
 type Sink interface {
-	// Scalar stores one value of one tag at one step. Values are buffered; the first failure is kept, later scalars
-	// are dropped, and Flush and Close return that failure. NaN and infinities are stored as such.
+	// Scalar stores one value of a tag at a step. It buffers values. After a failure it drops later scalars, and Flush and
+	// Close return the failure. NaN and infinities are stored as such.
 	Scalar(tag string, step int64, value float64)
-	// Flush hands everything buffered to the operating system, so that other processes see it.
+	// Flush passes all buffered values to the operating system, so that other processes see them.
 	Flush() error
 	// Close flushes, syncs and releases the file. It may be called twice.
 	Close() error
 }
 
-// Syncer is a [Sink] of files. The sinks of this package that make files implement it.
+// Syncer is a [Sink] of files. The sinks of this package that write files implement it.
 type Syncer interface {
-	// Sync writes everything buffered to stable storage, so that it survives a power cut. It takes milliseconds. Call
-	// it before storing something that relies on these scalars, such as a checkpoint.
+	// Sync writes all buffered values to stable storage, so that they survive a power cut. It takes milliseconds. Call it
+	// before storing something that relies on these scalars, such as a checkpoint.
 	Sync() error
 }
 
 // Scalar is one stored value.
 type Scalar struct {
-	// Time is the wall-clock time of writing, the zero time where the format has none (CSV).
+	// Time is the wall-clock time of writing. It is the zero time if the format has none (CSV).
 	Time time.Time
 	// Step is the timestep of the trainer at which the value was written.
 	Step int64
@@ -38,15 +38,15 @@ type Scalar struct {
 	Value float64
 }
 
-// Options are common to the sinks that make files.
+// Options are common to the sinks that write files.
 type Options struct {
-	// Now is the clock; time.Now if nil.
+	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// ResumeStep is the step that a resumed run continues from. What an interrupted run stored beyond it is removed
-	// (JSON lines, CSV) or declared obsolete (TensorBoard). 0 appends to whatever is there, unless Restart is set.
+	// ResumeStep is the step at which a resumed run continues. Values beyond it, which the interrupted run stored, are
+	// removed (JSON lines, CSV) or declared obsolete (TensorBoard). 0 keeps all values, unless Restart is set.
 	ResumeStep int64
-	// Restart removes what is stored beyond ResumeStep even if ResumeStep is 0. Set it if a run starts again in the
-	// folder of a run that failed before its first checkpoint. Default false.
+	// Restart removes values beyond ResumeStep even if ResumeStep is 0. Set it if a run starts again in the folder of a
+	// run that failed before its first checkpoint. Default false.
 	Restart bool
 }
 
@@ -60,8 +60,8 @@ func (o Options) now() func() time.Time {
 	return o.Now
 }
 
-// Multi returns a Sink that passes everything to each of the given sinks. Flush, Close and Sync ([Syncer]) reach all
-// of them even if one fails, and join their errors. Nil sinks are left out. Without sinks, scalars are discarded.
+// Multi returns a Sink that passes scalars to all given sinks. Flush, Close and Sync ([Syncer]) reach all of them, also
+// if one fails, and join their errors. Nil sinks are ignored. Without sinks, scalars are discarded.
 func Multi(sinks ...Sink) Sink {
 	m := make(multi, 0, len(sinks))
 	for _, s := range sinks {

@@ -18,12 +18,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func withoutTime(scalars []Scalar) []Scalar {
-	out := append([]Scalar(nil), scalars...)
-	for i := range out {
-		out[i].Time = time.Time{}
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return out
 }
 
 var awkward = []Scalar{
@@ -33,34 +32,26 @@ var awkward = []Scalar{
 	{testTime, 3, "日本\u2028", math.Inf(-1)},
 }
 
-func TestJSONLinesRoundTrip(t *testing.T) {
-	want := append(append([]Scalar(nil), testScalars...), awkward...)
-	want = append(want, Scalar{testTime, 4, "line\nbreak", 1})
-	var b bytes.Buffer
-	put(t, NewJSONLines(&b, Options{Now: testClock}), want)
-	if n := strings.Count(b.String(), "\n"); n != len(want) {
-		t.Errorf("%d lines for %d scalars", n, len(want))
-	}
-	got, err := ReadJSONLines(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, got, sameNaN); d != "" {
-		t.Error(d)
-	}
-}
-
-func TestCSVRoundTrip(t *testing.T) {
-	want := append(append([]Scalar(nil), testScalars...), awkward...)
-	var b bytes.Buffer
-	put(t, NewCSV(&b, Options{Now: testClock}), append(want, Scalar{testTime, 4, "line\r\nbreak", 1}))
-	got, err := ReadCSV(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want = append(want, Scalar{testTime, 4, "line  break", 1})
-	if d := cmp.Diff(withoutTime(want), got, sameNaN); d != "" {
-		t.Error(d)
+// All scalars come back from JSON lines. CSV has no times, and line breaks in tags become spaces.
+func TestLinesRoundTrip(t *testing.T) {
+	want := append(slices.Concat(testScalars, awkward), Scalar{testTime, 4, "line\r\nbreak", 1})
+	for _, f := range []*lineFormat{jsonFormat, csvFormat} {
+		var b bytes.Buffer
+		put(t, f.begin(&b, Options{Now: testClock}), want)
+		if n := strings.Count(b.String(), "\n"); n != len(want)+strings.Count(f.header, "\n") {
+			t.Errorf("%s: %d lines for %d scalars", f.name, n, len(want))
+		}
+		got, err := f.read(&b)
+		must(t, err)
+		if f == csvFormat {
+			want[len(want)-1].Tag = "line  break"
+			for i := range want {
+				want[i].Time = time.Time{}
+			}
+		}
+		if d := cmp.Diff(want, got, sameNaN); d != "" {
+			t.Errorf("%s: %s", f.name, d)
+		}
 	}
 }
 
@@ -78,7 +69,7 @@ func TestReadLinesErrors(t *testing.T) {
 		{good + `{"step":2.5,"tag":"a","value":1}` + "\n", "line 2: ", false},
 		{good + "walk\n", "line 2: ", false},
 	} {
-		got, err := ReadJSONLines(strings.NewReader(tt.text))
+		got, err := jsonFormat.read(strings.NewReader(tt.text))
 		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, ErrTruncated) != tt.truncated {
 			t.Errorf("%q: error %v, want %q", tt.text, err, tt.want)
 		}
@@ -93,12 +84,12 @@ func TestReadLinesErrors(t *testing.T) {
 		csvHeader + "1,a,2\n1,a,two\n": "value",
 		csvHeader + "1,a,2\n2,":        "incomplete",
 	} {
-		if _, err := ReadCSV(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := csvFormat.read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
-	// A last line that is complete but for its line break counts.
-	if got, err := ReadJSONLines(strings.NewReader(strings.TrimSpace(good))); err != nil || len(got) != 1 {
+	// A complete last line without a line break counts.
+	if got, err := jsonFormat.read(strings.NewReader(strings.TrimSpace(good))); err != nil || len(got) != 1 {
 		t.Errorf("without a last line break: %v, %v", got, err)
 	}
 	if _, err := ReadFile("walk.txt"); err == nil || !strings.Contains(err.Error(), "walk.txt") {
@@ -109,104 +100,58 @@ func TestReadLinesErrors(t *testing.T) {
 	}
 }
 
-// opened makes the text writers comparable.
+// opened are the text writers by file name.
 var opened = map[string]func(string, Options) (Sink, error){
-	"log.jsonl": func(p string, o Options) (Sink, error) { return OpenJSONLines(p, o) },
-	"log.csv":   func(p string, o Options) (Sink, error) { return OpenCSV(p, o) },
+	"log.jsonl": OpenJSONLines, "log.csv": OpenCSV,
 }
 
 func TestContinueAfterInterruption(t *testing.T) {
 	for name, open := range opened {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), name)
-			write := func(resume int64, from, to int64) {
-				t.Helper()
-				w, err := open(path, Options{ResumeStep: resume})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for step := from; step <= to; step++ {
-					w.Scalar("Loss", step, float64(step))
-				}
-				if err := w.Close(); err != nil {
-					t.Fatal(err)
-				}
+		path := filepath.Join(t.TempDir(), name)
+		write := func(opt Options, from, to int64, want ...int64) {
+			t.Helper()
+			w, err := open(path, opt)
+			must(t, err)
+			for step := from; step <= to; step++ {
+				w.Scalar("Loss", step, float64(step))
 			}
-			steps := func() (steps []int64) {
-				t.Helper()
-				got, err := ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, s := range got {
-					steps = append(steps, s.Step)
-				}
-				return steps
+			must(t, w.(Syncer).Sync()) // the values are there before Close
+			got, err := ReadFile(path)
+			must(t, err)
+			var steps []int64
+			for _, s := range got {
+				steps = append(steps, s.Step)
 			}
-			write(0, 1, 5)
-			// The end of the last line is lost: it goes, whatever the step.
-			info, err := os.Stat(path)
-			if err != nil {
-				t.Fatal(err)
+			if d := cmp.Diff(want, steps); d != "" {
+				t.Errorf("%s: %s", name, d)
 			}
-			if err := os.Truncate(path, info.Size()-3); err != nil {
-				t.Fatal(err)
-			}
-			write(0, 6, 7)
-			if d := cmp.Diff([]int64{1, 2, 3, 4, 6, 7}, steps()); d != "" {
-				t.Error(d)
-			}
-			// Continuing from step 3, what came later has not happened.
-			write(3, 4, 5)
-			if d := cmp.Diff([]int64{1, 2, 3, 4, 5}, steps()); d != "" {
-				t.Error(d)
-			}
-			// Cut down to nothing, the file begins anew.
-			if err := os.Truncate(path, 2); err != nil {
-				t.Fatal(err)
-			}
-			write(0, 1, 1)
-			if d := cmp.Diff([]int64{1}, steps()); d != "" {
-				t.Error(d)
-			}
-			// After a power cut, zeros stand in place of data that was not synced. They go, and so does what follows them.
-			text, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, slices.Concat(text, make([]byte, 9), text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			write(1, 2, 2)
-			if d := cmp.Diff([]int64{1, 2}, steps()); d != "" {
-				t.Error(d)
-			}
-			// A run that begins again removes everything.
-			w, err := open(path, Options{Restart: true})
-			if err == nil {
-				w.Scalar("Loss", 4, 4)
-				err = w.(Syncer).Sync() // also before Close
-			}
-			if d := cmp.Diff([]int64{4}, steps()); d != "" || err != nil {
-				t.Error(d, err)
-			}
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
-			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) != 0 {
-				t.Errorf("left over: %v", left)
-			}
-		})
+			must(t, w.Close())
+		}
+		write(Options{}, 1, 5, 1, 2, 3, 4, 5)
+		info, err := os.Stat(path)
+		must(t, err)
+		must(t, os.Truncate(path, info.Size()-3))          // an incomplete last line is removed
+		write(Options{}, 6, 7, 1, 2, 3, 4, 6, 7)           //
+		write(Options{ResumeStep: 3}, 4, 5, 1, 2, 3, 4, 5) // later steps are removed
+		must(t, os.Truncate(path, 2))                      // nothing is left
+		write(Options{}, 1, 1, 1)
+		// A power cut leaves zeros in place of data that was not synced. They are removed, and so is what follows them.
+		text, err := os.ReadFile(path)
+		must(t, err)
+		must(t, os.WriteFile(path, slices.Concat(text, make([]byte, 9), text), 0o644))
+		write(Options{ResumeStep: 1}, 2, 2, 1, 2)
+		write(Options{Restart: true}, 4, 4, 4) // a run that starts again removes all lines
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) != 0 {
+			t.Errorf("left over: %v", left)
+		}
 	}
 }
 
-func TestForeignFileIsLeftAlone(t *testing.T) {
+func TestForeignFileIsKept(t *testing.T) {
 	for name, open := range opened {
 		path := filepath.Join(t.TempDir(), name)
 		const foreign = "dear diary\nhalf a"
-		if err := os.WriteFile(path, []byte(foreign), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(foreign), 0o644))
 		if _, err := open(path, Options{}); err == nil || !strings.Contains(err.Error(), path+": line 1") {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -229,8 +174,8 @@ func (b *brokenWriter) Write(p []byte) (int, error) {
 
 func TestFirstFailureIsKept(t *testing.T) {
 	for name, w := range map[string]Sink{
-		"JSON lines": NewJSONLines(&brokenWriter{}, Options{}),
-		"CSV":        NewCSV(&brokenWriter{}, Options{}),
+		"JSON lines": jsonFormat.begin(&brokenWriter{}, Options{}),
+		"CSV":        csvFormat.begin(&brokenWriter{}, Options{}),
 	} {
 		for i := range 10_000 { // more than the buffer holds
 			w.Scalar("Loss", int64(i), 1)
@@ -248,10 +193,8 @@ func TestFirstFailureIsKept(t *testing.T) {
 
 func TestScalarAfterClose(t *testing.T) {
 	board, err := NewTensorBoard(t.TempDir(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, w := range []Sink{board, NewJSONLines(io.Discard, Options{}), new(Memory)} {
+	must(t, err)
+	for _, w := range []Sink{board, jsonFormat.begin(io.Discard, Options{}), new(Memory)} {
 		for range 2 {
 			if err := w.Close(); err != nil {
 				t.Errorf("%T: %v", w, err)
@@ -266,7 +209,7 @@ func TestScalarAfterClose(t *testing.T) {
 
 func TestMulti(t *testing.T) {
 	a, b := &Memory{Now: testClock}, &Memory{Now: testClock}
-	broken := NewJSONLines(&brokenWriter{}, Options{})
+	broken := jsonFormat.begin(&brokenWriter{}, Options{})
 	w := Multi(a, nil, broken, b)
 	w.Scalar("Loss", 1, 2)
 	if err := w.Flush(); !errors.Is(err, errDisk) {
@@ -292,12 +235,10 @@ func TestMulti(t *testing.T) {
 	}
 }
 
-// Concurrent writers lose nothing and tear no record; the race detector looks on.
+// Concurrent writers lose no scalar and break no record.
 func TestConcurrentScalars(t *testing.T) {
 	run, err := OpenRun(filepath.Join(t.TempDir(), "a", "b"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mem := new(Memory)
 	w := Multi(run, mem)
 	const goroutines, each = 4, 500
@@ -315,18 +256,14 @@ func TestConcurrentScalars(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	files, err := filepath.Glob(run.Path("*"))
+	must(t, w.Close())
+	files, err := filepath.Glob(filepath.Join(run.Dir(), "*"))
 	if err != nil || len(files) != 2 {
 		t.Fatalf("the experiment folder holds %v, %v", files, err)
 	}
 	for _, file := range files {
 		got, err := ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		next := map[string]int64{}
 		for _, s := range got {
 			if s.Step != next[s.Tag] || s.Value != float64(s.Step) {
@@ -345,11 +282,10 @@ func TestConcurrentScalars(t *testing.T) {
 
 func TestScalarAllocatesNothing(t *testing.T) {
 	board, err := NewTensorBoard(t.TempDir(), Options{Now: testClock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer board.Close()
-	for _, w := range []Sink{board, NewJSONLines(io.Discard, Options{Now: testClock}), NewCSV(io.Discard, Options{Now: testClock})} {
+	for _, w := range []Sink{board, jsonFormat.begin(io.Discard, Options{Now: testClock}),
+		csvFormat.begin(io.Discard, Options{Now: testClock})} {
 		w.Scalar("Loss / Policy loss", 1, 0.5)
 		if n := testing.AllocsPerRun(1000, func() { w.Scalar("Loss / Policy loss", 123456, 0.123456) }); n != 0 {
 			t.Errorf("%T: %v allocations a scalar", w, n)
@@ -359,9 +295,7 @@ func TestScalarAllocatesNothing(t *testing.T) {
 
 func TestOpenRunErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o644))
 	for _, dir := range []string{"", file, filepath.Join(file, "sub")} {
 		if _, err := OpenRun(dir, Options{}); err == nil || !strings.HasPrefix(err.Error(), "tracking: ") {
 			t.Errorf("OpenRun(%q): %v", dir, err)
@@ -381,7 +315,7 @@ func TestExperimentDir(t *testing.T) {
 
 func FuzzReadJSONLines(f *testing.F) {
 	var b bytes.Buffer
-	w := NewJSONLines(&b, Options{Now: testClock})
+	w := jsonFormat.begin(&b, Options{Now: testClock})
 	for _, s := range append(awkward, testScalars...) {
 		w.Scalar(s.Tag, s.Step, s.Value)
 	}
@@ -391,16 +325,14 @@ func FuzzReadJSONLines(f *testing.F) {
 	f.Add([]byte(`{"step":1,"tag":"a","value":1e999}` + "\n"))
 	f.Add([]byte("{}\n\n[]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		scalars, _ := ReadJSONLines(bytes.NewReader(text))
+		scalars, _ := jsonFormat.read(bytes.NewReader(text))
 		var b []byte
 		for i := range scalars {
 			scalars[i].Time = time.Time{}
 			b = appendJSON(b, scalars[i])
 		}
-		again, err := ReadJSONLines(bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		again, err := jsonFormat.read(bytes.NewReader(b))
+		must(t, err)
 		for i := range again { // the zero time is written as a number
 			again[i].Time = time.Time{}
 		}
@@ -415,15 +347,13 @@ func FuzzReadCSV(f *testing.F) {
 	f.Add([]byte(csvHeader + "1,a,2\n3,\"b"))
 	f.Add([]byte("step,tag\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		scalars, _ := ReadCSV(bytes.NewReader(text))
+		scalars, _ := csvFormat.read(bytes.NewReader(text))
 		b := []byte(csvHeader)
 		for _, s := range scalars {
 			b = appendCSV(b, s)
 		}
-		again, err := ReadCSV(bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		again, err := csvFormat.read(bytes.NewReader(b))
+		must(t, err)
 		for i := range scalars {
 			scalars[i].Tag = lineBreaks.Replace(scalars[i].Tag)
 		}

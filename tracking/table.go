@@ -10,8 +10,8 @@ import (
 )
 
 // Table writes an aligned text table with a rule under its header. Columns of numbers are aligned to the right, the
-// others to the left; a cell of "", "-" or "–" fits both. Rows may be shorter than the header, not longer. Wide
-// characters count as two columns; line breaks within cells become spaces.
+// others to the left. A cell of "", "-" or "–" fits both. A row must not be longer than the header. Wide characters
+// count as two columns. Line breaks within cells become spaces.
 func Table(w io.Writer, header []string, rows [][]string) error {
 	if len(header) == 0 {
 		return fmt.Errorf("tracking: a table needs a header")
@@ -68,10 +68,10 @@ func Cells(values ...any) []string {
 	return row
 }
 
-// tableColumn is what has to be known of a column before its first line is written.
+// tableColumn is the layout of a column.
 type tableColumn struct {
 	width   int
-	numeric bool // no cell is anything but a number
+	numeric bool // all cells are numbers
 }
 
 func (c *tableColumn) fit(cell string) {

@@ -14,9 +14,7 @@ func TestTable(t *testing.T) {
 		{"歩く", "0", "-3e-4", "5 %"},
 		{"é\nx", "", "NaN"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := strings.Join([]string{
 		"member  parent  objective   done",
 		"──────  ──────  ─────────  ─────",
@@ -35,7 +33,8 @@ func TestTableErrors(t *testing.T) {
 	if err := Table(&out, nil, nil); err == nil {
 		t.Error("no header accepted")
 	}
-	if err := Table(&out, []string{"a"}, [][]string{{"1"}, {"1", "2"}}); err == nil || !strings.Contains(err.Error(), "row 1") {
+	if err := Table(&out, []string{"a"}, [][]string{{"1"}, {"1", "2"}}); err == nil ||
+		!strings.Contains(err.Error(), "row 1") {
 		t.Errorf("a long row: %v", err)
 	}
 	if out.Len() != 0 {

@@ -11,25 +11,25 @@ import (
 	"sync/atomic"
 )
 
-// TensorBoard is a [Sink] of one event file, which TensorBoard and everything that imports its logs can read.
-// Values are stored in single precision.
+// TensorBoard is a [Sink] of one event file, which TensorBoard and programs that import its logs can read. Values are
+// stored in single precision.
 type TensorBoard struct {
 	*output
 	path string
 }
 
-// eventFiles counts the event files of this process, the last part of their names.
+// eventFiles counts the event files of this process, for the last part of their names.
 var eventFiles atomic.Int64
 
 const (
 	eventPrefix = "events.out.tfevents."
-	lastSecond  = 9_999_999_999 // that has ten digits, of the year 2286: later names have another order
+	lastSecond  = 9_999_999_999 // the last one with ten digits (year 2286); longer names sort differently
 )
 
-// nextSecond returns the second that the name of a new event file says: now, or the one after that of the newest file
-// in the folder. TensorBoard reads files in the order of their names, and what a resumed run writes must come last,
-// also where it is resumed within a second or by a host whose clock is behind.
-// first is true if the folder has no event file yet.
+// nextSecond returns the second in the name of a new event file: now, or the second after that of the newest file in
+// the folder. TensorBoard reads files in the order of their names, and the file of a resumed run must come last, also
+// if it is resumed within a second or by a host whose clock is behind. first is true if the folder has no event file
+// yet.
 func nextSecond(dir string, now int64) (second int64, first bool, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -50,10 +50,9 @@ func nextSecond(dir string, now int64) (second int64, first bool, err error) {
 	return now, first, nil
 }
 
-// NewTensorBoard makes the folder dir where it is missing and a new event file in it, named
-// events.out.tfevents.<seconds since 1970>.<host>.<process>.<count>. Several files in one folder are one run to
-// TensorBoard, so a resumed run makes another file in the same folder. TensorBoard reads them in the order of their
-// names: the seconds are later than those of the files that are there.
+// NewTensorBoard creates an event file in the folder dir, which it creates if necessary. Its name is
+// events.out.tfevents.<seconds since 1970>.<host>.<process>.<count>. TensorBoard takes several files in one folder for
+// one run and reads them in the order of their names, so a resumed run gets another file with a later second.
 func NewTensorBoard(dir string, opt Options) (*TensorBoard, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("tracking: making the folder of the event file: %w", err)
@@ -90,13 +89,12 @@ func NewTensorBoard(dir string, opt Options) (*TensorBoard, error) {
 	t := &TensorBoard{output: out, path: file.Name()}
 	t.put(endRecord(appendVersionEvent(beginRecord(nil), now), 0))
 	if opt.ResumeStep > 0 || opt.Restart && !first {
-		// TensorBoard's page takes the first such event of a run for the run's beginning, and forgets at later ones
-		// only.
+		// TensorBoard takes the first such event for the run's beginning, and discards values only at later ones.
 		for range 2 {
 			t.put(endRecord(appendRestartEvent(beginRecord(nil), now, opt.ResumeStep+1), 0))
 		}
 	}
-	// A reader that looks now finds a valid file.
+	// The file is valid from now on.
 	if err := t.Flush(); err != nil {
 		return nil, errors.Join(err, t.Close())
 	}

@@ -21,7 +21,7 @@ var (
 	sameNaN   = cmpopts.EquateNaNs()
 )
 
-// testScalars have values that single precision holds, so that every format gives them back.
+// testScalars have values of single precision, which every format can hold.
 var testScalars = []Scalar{
 	{testTime, 1602, "Loss / Policy loss", float64(float32(-0.0125))},
 	{testTime, 1603, "Reward / Total reward (mean)", 243.5},
@@ -35,27 +35,19 @@ func put(t *testing.T, w Sink, scalars []Scalar) {
 	for _, s := range scalars {
 		w.Scalar(s.Tag, s.Step, s.Value)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 }
 
 // testdata/simple.tfevents was written by Python's tensorboard 2.21 from the same values.
 func TestTensorBoardBytesEqualPythons(t *testing.T) {
 	dir := t.TempDir()
 	w, err := NewTensorBoard(dir, Options{Now: testClock, ResumeStep: 1600})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	put(t, w, testScalars)
 	got, err := os.ReadFile(w.Path())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want, err := os.ReadFile("testdata/simple.tfevents")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("wrote\n%x\nwant\n%x", got, want)
 	}
@@ -63,9 +55,7 @@ func TestTensorBoardBytesEqualPythons(t *testing.T) {
 		t.Errorf("file name %s", name)
 	}
 	second, err := NewTensorBoard(dir, Options{Now: testClock})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer second.Close()
 	if second.Path() == w.Path() {
 		t.Error("two writers share a file")
@@ -75,18 +65,15 @@ func TestTensorBoardBytesEqualPythons(t *testing.T) {
 	}
 }
 
-// What a resumed run writes has the last name, whatever the clock says.
+// The file of a resumed run has the last name, whatever the clock says.
 func TestTensorBoardNamesInOrder(t *testing.T) {
 	dir := t.TempDir()
 	last := ""
 	for _, seconds := range []int{0, 0, 5, -3600, 0, 6} {
-		w, err := NewTensorBoard(dir, Options{Now: func() time.Time { return testTime.Add(time.Duration(seconds) * time.Second) }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		w, err := NewTensorBoard(dir,
+			Options{Now: func() time.Time { return testTime.Add(time.Duration(seconds) * time.Second) }})
+		must(t, err)
+		must(t, w.Close())
 		if w.Path() <= last {
 			t.Errorf("%s comes before %s", w.Path(), last)
 		}
@@ -99,16 +86,12 @@ func TestTensorBoardNamesInOrder(t *testing.T) {
 
 func TestReadEventsOfPython(t *testing.T) {
 	got, err := ReadFile("testdata/simple.tfevents")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d := cmp.Diff(testScalars, got, sameNaN); d != "" {
 		t.Error(d)
 	}
 	got, err = ReadFile("testdata/tensor.tfevents")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []Scalar{
 		{testTime, 1, "float_val", 0.5}, {testTime, 2, "content", -2.5},
 		{testTime, 3, "double_val", 1e300}, {testTime, 4, "double content", 0.1},
@@ -118,12 +101,10 @@ func TestReadEventsOfPython(t *testing.T) {
 	}
 }
 
-// However a file is cut, what comes before the cut is read, and a cut within a record is told.
+// The scalars before any cut are read. A cut within a record is ErrTruncated.
 func TestReadEventsTruncated(t *testing.T) {
 	whole, err := os.ReadFile("testdata/simple.tfevents")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ends := map[int]int{0: 0} // length up to the end of a record -> scalars
 	events := 0
 	for at := 0; at < len(whole); {
@@ -133,7 +114,7 @@ func TestReadEventsTruncated(t *testing.T) {
 	}
 	scalars := 0
 	for n := range whole {
-		got, err := ReadEvents(bytes.NewReader(whole[:n]))
+		got, err := readEvents(bytes.NewReader(whole[:n]))
 		if want, clean := ends[n]; clean {
 			scalars = want
 			if err != nil {
@@ -150,13 +131,11 @@ func TestReadEventsTruncated(t *testing.T) {
 
 func TestReadEventsDamaged(t *testing.T) {
 	whole, err := os.ReadFile("testdata/simple.tfevents")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range whole {
 		damaged := bytes.Clone(whole)
 		damaged[i] ^= 0x10
-		got, err := ReadEvents(bytes.NewReader(damaged))
+		got, err := readEvents(bytes.NewReader(damaged))
 		if err == nil || errors.Is(err, ErrTruncated) || !strings.Contains(err.Error(), "checksum") {
 			t.Fatalf("bit of byte %d flipped: error %v", i, err)
 		}
@@ -169,22 +148,20 @@ func TestReadEventsDamaged(t *testing.T) {
 func FuzzReadEvents(f *testing.F) {
 	for _, name := range []string{"testdata/simple.tfevents", "testdata/tensor.tfevents"} {
 		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add(b)
 		f.Add(b[:len(b)-5])
 	}
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		scalars, err := ReadEvents(bytes.NewReader(b))
+		scalars, err := readEvents(bytes.NewReader(b))
 		if err != nil && !strings.HasPrefix(err.Error(), "tracking: event file: record ") {
 			t.Errorf("error without place: %v", err)
 		}
-		// The payload of a record behind right checksums reaches the message parser.
+		// A payload with correct checksums reaches the message parser.
 		framed := endRecord(append(beginRecord(nil), b...), 0)
-		if _, err := ReadEvents(bytes.NewReader(framed)); errors.Is(err, ErrTruncated) {
-			t.Errorf("a whole record is called truncated: %v", err)
+		if _, err := readEvents(bytes.NewReader(framed)); errors.Is(err, ErrTruncated) {
+			t.Errorf("a complete record counts as truncated: %v", err)
 		}
 		for _, s := range scalars {
 			dst, err := parseEvent(nil, appendScalarEvent(nil, s))

@@ -19,13 +19,13 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// maskedCRC is the CRC-32C of b, rotated and shifted so that checksums stored inside data do not defeat themselves.
+// maskedCRC returns the CRC-32C of b, rotated and shifted so that data may contain checksums.
 func maskedCRC(b []byte) uint32 {
 	c := crc32.Checksum(b, castagnoli)
 	return c>>15 | c<<17 + 0xa282ead8
 }
 
-// beginRecord reserves the head of a record in dst; endRecord fills it in, once the data is behind it.
+// beginRecord reserves the head of a record in dst. endRecord fills it in when the data follows it.
 func beginRecord(dst []byte) []byte { return append(dst, make([]byte, recordHead)...) }
 
 func endRecord(dst []byte, start int) []byte {
@@ -35,8 +35,8 @@ func endRecord(dst []byte, start int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, maskedCRC(data))
 }
 
-// readRecord reads one record into buf and returns its data, valid until the next call. The end of the input between
-// records is io.EOF, within one ErrTruncated.
+// readRecord reads a record into buf and returns its data, which is valid until the next call. The end of the input is
+// io.EOF between records, and ErrTruncated within one.
 func readRecord(r io.Reader, buf *bytes.Buffer) ([]byte, error) {
 	var head [recordHead]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -49,7 +49,7 @@ func readRecord(r io.Reader, buf *bytes.Buffer) ([]byte, error) {
 	if length > math.MaxInt32 {
 		return nil, fmt.Errorf("a record of %d bytes is no event", length)
 	}
-	// The buffer grows with what is really there, whatever the length claims.
+	// The buffer grows with the bytes that are there, not with the length.
 	buf.Reset()
 	want := int64(length) + recordTail
 	if n, err := io.CopyN(buf, r, want); err != nil {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -20,6 +21,20 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
+
+// Agents are shown every part of a step under its own name.
+func TestTransition(t *testing.T) {
+	rows := func(x float32) []float32 { return []float32{x} }
+	s := &envs.Step{Observations: rows(1), States: rows(2), Rewards: rows(3), Terminated: []bool{true, false},
+		Truncated: []bool{false, true}, FinalObservations: rows(4), FinalStates: rows(5), FinalUnknown: []bool{true},
+		Invalid: []bool{false}, AMPObservations: rows(6)}
+	want := agents.Transition{NextObservations: rows(1), NextStates: rows(2), Rewards: rows(3), Terminated: []bool{true, false},
+		Truncated: []bool{false, true}, FinalObservations: rows(4), FinalStates: rows(5), FinalUnknown: []bool{true},
+		Invalid: []bool{false}, AMPObservations: rows(6)}
+	if got := trainers.Transition(s); !reflect.DeepEqual(got, want) {
+		t.Errorf("the transition is %+v, want %+v", got, want)
+	}
+}
 
 var (
 	_ pbt.Trainee   = (*trainers.Trainee)(nil)

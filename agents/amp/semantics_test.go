@@ -31,15 +31,14 @@ func TestStyleReward(t *testing.T) {
 			a := newAgent(t, plain, 1, map[string]any{"discriminator_loss": loss, "amp_observation_preprocessor": nil})
 			w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...)
 			agenttest.Fill(t, a, w)
-			s := noGrad(t, a.learner.Device)
-			s.Scale(a.learner.Rollout.Rows("amp_observations"), 30) // far apart, into saturation
-			for _, p := range a.learner.discriminator.Parameters() {
-				s.Scale(p.Tensor, 4)
-			}
-			logits := tensortest.Float32s(t, s, a.learner.discriminator.Forward(s,
-				models.Inputs{Observations: a.learner.Rollout.Rows("amp_observations")}))
-			for i, r := range tensortest.Float32s(t, s, a.learner.reward(s)) {
-				near(t, "style reward", float64(r), formula(float64(logits[i])), 1e-4)
+			s := tensor.NoGrad().On(a.learner.Device)
+			defer s.Close()
+			logits := tensortest.Float32s(t, s, a.learner.discriminator.Forward(s, models.Inputs{Observations: a.learner.Rollout.Rows("amp_observations")}))
+			rewards := tensortest.Float32s(t, s, a.learner.reward(s))
+			far := []float32{-20, -3, 3, 9, 20} // into saturation
+			rewards = append(rewards, tensortest.Float32s(t, s, a.learner.styleReward(s, tensor.From(s, far, 5, 1)))...)
+			for i, d := range append(logits, far...) {
+				near(t, "style reward", float64(rewards[i]), formula(float64(d)), 1e-4)
 			}
 		})
 	}

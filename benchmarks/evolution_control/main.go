@@ -101,12 +101,15 @@ func population(ctx context.Context, kind string, seed int64) (r outcome, err er
 	m.Hyperparameters = evolution.HyperparameterConfig{"learning_rate": {Min: *low, Max: 0.02, GrowFactor: 4,
 		ShrinkFactor: 0.25}}
 	opt := evolution.Options{
-		PopulationSize: *members, EvoSteps: *interval, MaxSteps: *steps, Mutations: &m, Seed: seed,
-		Sample: map[string]explore.Range{"learning_rate": {Low: *low, High: *high, Log: true}},
-		New:    func(m pbt.Member) (pbt.Trainee, error) { return member(m) },
+		Options: pbt.Options{
+			Members: *members, IntervalSteps: *interval, TotalSteps: *steps, Seed: seed,
+			Sample: map[string]explore.Range{"learning_rate": {Low: *low, High: *high, Log: true}},
+			New:    func(m pbt.Member) (pbt.Trainee, error) { return member(m) },
+		},
+		Mutations: &m,
 	}
 	if kind == "control" {
-		opt.Selection = strategy.Never{}
+		opt.Strategy = strategy.Never{}
 	}
 	e, err := evolution.New(opt)
 	if err != nil {

@@ -45,7 +45,8 @@ gorl-pbt replay --member 3 --out three.json runs/population
 gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 environment steps an iteration`,
 		Args: commandline.Arguments(1, 1, "the population's folder, or with --ray a replay file of Ray Tune"),
 	}
-	member := c.Flags().String("member", "best", "`member` whose weights they are: a number, for those it has now, or best, for the best that any had at an interval's end")
+	member := c.Flags().String("member", "best", "`member` whose weights they are: a number, for those it has now, or "+
+		"best, for the best that any had at an interval's end")
 	out := commandline.FileFlag(c, "out", "schedule.json", "`file` to write", "json")
 	ray := c.Flags().Int64("ray", 0, "read Ray Tune's replay file, with so many environment `steps` a training iteration")
 	c.ValidArgsFunction = commandline.Files("jsonl", "txt")
@@ -83,7 +84,8 @@ gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 environment steps
 			return err
 		}
 		if len(shapes) > 0 {
-			if _, err := fmt.Fprintln(cmd.OutOrStdout(), "\nArchitectures are not replayed: an agent that trains by this schedule keeps the networks that it is given."); err != nil {
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(), "\nArchitectures are not replayed: an agent that trains by this "+
+				"schedule keeps the networks that it is given."); err != nil {
 				return err
 			}
 		}
@@ -109,7 +111,8 @@ func ofMember(path, member string) (timeline.Timeline, error) {
 	}
 	id, at, ok := history.Best()
 	if !ok {
-		return timeline.Timeline{}, errors.New("no objective is known yet, so there is no best member; name one with --member")
+		return timeline.Timeline{},
+			errors.New("no objective is known yet, so there is no best member; name one with --member")
 	}
 	return timeline.ExtractAt(history, id, at.Iteration)
 }

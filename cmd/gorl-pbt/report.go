@@ -58,7 +58,8 @@ gorl-pbt report --out /tmp/walkers --title "Four walkers" --open runs/train/pbt_
 			{filepath.Join(*out, report.ObjectiveFile), "the objective of all members"},
 			{filepath.Join(*out, report.HyperparametersFile), "the hyperparameters of all members"},
 		}
-		if slices.ContainsFunc(history.Events, func(e journal.Event) bool { return e.Architecture != "" || e.Mutation != "" }) {
+		evolves := func(e journal.Event) bool { return e.Architecture != "" || e.Mutation != "" }
+		if slices.ContainsFunc(history.Events, evolves) {
 			rows = append(rows, []string{filepath.Join(*out, report.ArchitecturesFile), "the networks of all members"})
 		}
 		if err := tracking.Table(cmd.OutOrStdout(), []string{"written", "what it is"}, rows); err != nil {

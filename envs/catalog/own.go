@@ -152,20 +152,16 @@ func walkerMotion(path string) (*motions.Clip, error) {
 	if err != nil {
 		return nil, err
 	}
-	legs := motions.DefaultGaitConfig()
 	if !clip.Raw() {
-		if clip, err = motions.Planar(clip, legs); err != nil {
+		if clip, err = motions.Planar(clip); err != nil {
 			return nil, fmt.Errorf("%s: %w, and has not the walker's nine", path, err)
 		}
 		return clip, nil
 	}
-	gait, err := motions.Gait(legs)
-	if err != nil {
-		return nil, err
-	}
+	gait := motions.Gait()
 	if clip.Width() != gait.Width() {
 		return nil, fmt.Errorf("%s has %d numbers a frame beside the duration; the walker wants %d (x, z, pitch, and hip, knee, ankle of the right and the left leg), or DeepMimic's humanoid of 43",
 			path, clip.Width(), gait.Width())
 	}
-	return motions.LoadDeepMimicAs(path, gait.Description())
+	return motions.LoadDeepMimic(path, gait.Description())
 }

@@ -214,7 +214,7 @@ func NewQuadruped(cfg CharacterConfig) (*Character, error) {
 			speeds = speeds[1:2]
 		}
 		for _, speed := range speeds {
-			clip, err := motions.Trot(motions.TrotConfig{Speed: speed})
+			clip, err := motions.Trot(speed)
 			if err != nil {
 				return nil, fmt.Errorf("mujoco: quadruped: %w", err)
 			}

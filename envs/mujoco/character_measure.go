@@ -254,5 +254,5 @@ func (c *characterTask) coverage(r *record) float64 {
 	if err != nil {
 		return math.NaN()
 	}
-	return covered.Clips
+	return covered
 }

@@ -94,8 +94,11 @@ func TestCommand(t *testing.T) {
 	s.QVel[0], s.QVel[1] = mem[memorySpeed]*cos, mem[memorySpeed]*sin
 	half := mem[memoryDirection] / 2
 	s.QPos[3], s.QPos[4], s.QPos[5], s.QPos[6] = math.Cos(half), 0, 0, math.Sin(half)
-	if r, _ := e.task.Reward(s); math.Abs(r-1) > 1e-9 {
-		t.Errorf("as commanded: reward %g", r)
+	for range 2 {
+		if r, _ := e.task.Reward(s); math.Abs(r-1) > 1e-9 {
+			t.Errorf("as commanded, towards %g: reward %g", mem[memoryDirection], r)
+		}
+		mem[memoryDirection] += 2 * math.Pi // the same direction
 	}
 	s.QVel[0] += 0.5
 	if r, _ := e.task.Reward(s); math.Abs(r-0.25-0.75*math.Exp(-4*0.25)) > 1e-9 {

@@ -95,7 +95,7 @@ func ExampleNewQuadruped() {
 func ExampleNewCharacter() {
 	body := mujoco.QuadrupedBody()
 	body.XML = strings.ReplaceAll(body.XML, `damping="2"`, `damping="3"`)
-	clip, err := motions.Trot(motions.TrotConfig{Speed: 0.5})
+	clip, err := motions.Trot(0.5)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -74,11 +74,7 @@ func NewWalker(cfg WalkerConfig) (*Walker, error) {
 		return nil, fmt.Errorf("mujoco: walker: TargetSpeed is %g; it must be finite", cfg.TargetSpeed)
 	}
 	if cfg.Motion == nil {
-		clip, err := motions.Gait(motions.DefaultGaitConfig())
-		if err != nil {
-			return nil, fmt.Errorf("mujoco: walker: %w", err)
-		}
-		cfg.Motion = clip
+		cfg.Motion = motions.Gait()
 	}
 	if err := checkWalkerMotion(cfg.Motion); err != nil {
 		return nil, err

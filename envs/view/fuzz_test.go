@@ -73,7 +73,7 @@ func quadruped(t testing.TB) *mujoco.Character {
 	t.Helper()
 	var clips []*motions.Clip
 	for _, speed := range []float64{0.3, 0.6, 0.9} {
-		clip, err := motions.Trot(motions.TrotConfig{Speed: speed})
+		clip, err := motions.Trot(speed)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ var cells = map[string]struct {
 	description.LSTM: {"LSTM", []int{0, 3, 1, 2}}, // input, output, forget, cell
 }
 
-// recurrent adds a stack of recurrent layers upon rows of the given width. Sequences have one step, or one for each
+// recurrent adds a stack of recurrent layers on rows of the given width. Sequences have one step, or one for each
 // frame; then no state is read or kept.
 func (g *graph) recurrent(s description.Step, x string, width int) string {
 	kind, layers, from := cells[s.Op], len(s.Weights)/4, g.from

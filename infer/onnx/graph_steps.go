@@ -38,7 +38,8 @@ func (g *graph) step(i int) (string, error) {
 		for _, d := range s.Dims {
 			order = append(order, 1+d)
 		}
-		x := g.node("Transpose", "", []string{g.reshape(in[0], append([]int{-1}, s.Shape...)...)}, attributeOfInts("perm", order...))
+		x := g.node("Transpose", "", []string{g.reshape(in[0], append([]int{-1}, s.Shape...)...)}, attributeOfInts("perm",
+			order...))
 		return g.reshape(x, -1, g.widths[i+1]), nil
 	case description.RNN, description.GRU, description.LSTM:
 		return g.recurrent(s, in[0], g.widths[g.d.Network.Sources(i)[0]]), nil
@@ -100,7 +101,8 @@ func (g *graph) linear(s description.Step, x string, width int) (string, error) 
 func (g *graph) layerNorm(s description.Step, x string, width int) string {
 	mean := func(x string) string { return g.node("ReduceMean", "", []string{x}, attributeOfInts("axes", 1)) }
 	d := g.node("Sub", "", []string{x, mean(x)})
-	variance := g.node("Add", "", []string{mean(g.node("Mul", "", []string{d, d})), g.scalar(description.LayerNormEpsilon)})
+	variance := g.node("Add", "", []string{mean(g.node("Mul", "", []string{d, d})),
+		g.scalar(description.LayerNormEpsilon)})
 	d = g.node("Div", "", []string{d, g.node("Sqrt", "", []string{variance})})
 	d = g.node("Mul", "", []string{d, g.floats(arrayName(s.Weight), g.p.Float32s(s.Weight), width)})
 	return g.node("Add", "", []string{d, g.floats(arrayName(s.Bias), g.p.Float32s(s.Bias), width)})
@@ -113,12 +115,14 @@ func (g *graph) reshape(x string, shape ...int) string {
 
 func (g *graph) conv(s description.Step, x string) (string, error) {
 	shape, picture := s.KernelShape(), s.Picture()
-	in := []string{g.reshape(x, append([]int{-1}, s.Shape...)...), g.floats(arrayName(s.Weight), g.p.Float32s(s.Weight), shape[:]...)}
+	in := []string{g.reshape(x, append([]int{-1}, s.Shape...)...), g.floats(arrayName(s.Weight), g.p.Float32s(s.Weight),
+		shape[:]...)}
 	if s.Bias != "" {
 		in = append(in, g.floats(arrayName(s.Bias), g.p.Float32s(s.Bias), s.Outputs))
 	}
 	y := g.node("Conv", "", in, attributeOfInts("kernel_shape", s.Kernel...), attributeOfInts("strides", s.Stride...),
-		attributeOfInts("pads", s.Padding...), attributeOfInts("dilations", s.Dilation...), attributeOfInt("group", int64(s.Groups)))
+		attributeOfInts("pads", s.Padding...), attributeOfInts("dilations", s.Dilation...), attributeOfInt("group",
+			int64(s.Groups)))
 	return g.activate(g.reshape(y, -1, picture[0]*picture[1]*picture[2]), s.Activation)
 }
 

@@ -15,8 +15,8 @@
 //
 // A policy with recurrent layers (infer.Policy.HiddenSize) has the second input "hidden_in", (batch, H) float32: the
 // state of every row before the step, zeros where an episode begins. "hidden_out" is the state after it, for the next
-// call. The columns are those of infer.Policy.ActHidden: step by step of the network, for each the h of all layers, then
-// for an LSTM the c of all layers.
+// call. The columns are those of infer.Policy.ActHidden: step by step of the network, for each the h of all layers,
+// then for an LSTM the c of all layers.
 //
 // A picture of uint8 is a part of the row of observations like any other: its bytes as float32, 0 to 255, in the order
 // of the space's shape.

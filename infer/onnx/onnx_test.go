@@ -86,7 +86,8 @@ func listing(t *testing.T, data []byte) string {
 	t.Helper()
 	var b strings.Builder
 	m := decode(t, data)
-	fmt.Fprintf(&b, "ir %d, opset %d, by %s\n", m.integer(modelIRVersion), m.messages(t, modelOpset)[0].integer(opsetVersion), m.text(modelProducer))
+	fmt.Fprintf(&b, "ir %d, opset %d, by %s\n", m.integer(modelIRVersion), m.messages(t,
+		modelOpset)[0].integer(opsetVersion), m.text(modelProducer))
 	for _, e := range m.messages(t, modelMetadata) {
 		fmt.Fprintf(&b, "%s = %s\n", e.text(entryKey), e.text(entryValue))
 	}
@@ -96,7 +97,8 @@ func listing(t *testing.T, data []byte) string {
 		for _, v := range g.messages(t, field) {
 			kind := v.messages(t, valueType)[0].messages(t, typeTensor)[0]
 			dims := kind.messages(t, typeTensorShape)[0].messages(t, shapeDim)
-			lines = append(lines, fmt.Sprintf("%s: type %d, %s × %d", v.text(valueName), kind.integer(typeTensorElement), dims[0].text(dimParam), dims[1].integer(dimValue)))
+			lines = append(lines, fmt.Sprintf("%s: type %d, %s × %d", v.text(valueName), kind.integer(typeTensorElement),
+				dims[0].text(dimParam), dims[1].integer(dimValue)))
 		}
 		return lines
 	}
@@ -133,11 +135,13 @@ func listing(t *testing.T, data []byte) string {
 		}
 		var attributes []string
 		for _, a := range n.messages(t, nodeAttribute) {
-			v := map[uint64][]any{attributeIsFloat: a[attributeFloat], attributeIsInt: a[attributeInt], attributeIsInts: a[attributeInts]}[a.integer(attributeType)]
+			v := map[uint64][]any{attributeIsFloat: a[attributeFloat], attributeIsInt: a[attributeInt],
+				attributeIsInts: a[attributeInts]}[a.integer(attributeType)]
 			text := strings.Trim(fmt.Sprint(v), "[]")
 			attributes = append(attributes, a.text(attributeName)+"="+text)
 		}
-		fmt.Fprintf(&b, "%s = %s(%s) %s\n", strings.Join(texts(n[nodeOutput]), ", "), n.text(nodeOp), strings.Join(texts(n[nodeInput]), ", "), strings.Join(attributes, " "))
+		fmt.Fprintf(&b, "%s = %s(%s) %s\n", strings.Join(texts(n[nodeOutput]), ", "), n.text(nodeOp),
+			strings.Join(texts(n[nodeInput]), ", "), strings.Join(attributes, " "))
 	}
 	for _, line := range values(graphOutput) {
 		fmt.Fprintln(&b, "output", line)
@@ -198,12 +202,15 @@ func policy(t testing.TB, d description.Policy) *infer.Policy {
 
 var cases = map[string]description.Policy{
 	"gaussian": {
-		Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 3), Network: description.MLP("policy/", 2, []int{4, 4}, 3, "elu"),
-		Normalizer:   &description.Normalizer{Mean: "m", Variance: "v", Epsilon: 1, Clip: 5},
-		Distribution: description.Distribution{Kind: description.Gaussian, LogStd: "policy/log_std_parameter", ClipMean: true, ClipLogStd: true, MinLogStd: -20, MaxLogStd: 2},
+		Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 3), Network: description.MLP("policy/", 2, []int{4, 4},
+			3, "elu"),
+		Normalizer: &description.Normalizer{Mean: "m", Variance: "v", Epsilon: 1, Clip: 5},
+		Distribution: description.Distribution{Kind: description.Gaussian, LogStd: "policy/log_std_parameter", ClipMean: true,
+			ClipLogStd: true, MinLogStd: -20, MaxLogStd: 2},
 	},
 	"deterministic": {
-		Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1), Network: description.MLP("", 2, []int{3}, 1, "gelu"),
+		Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 1), Network: description.MLP("", 2, []int{3}, 1,
+			"gelu"),
 		Distribution: description.Distribution{Kind: description.Deterministic, ClipActions: true},
 	},
 	"multi_categorical": {
@@ -227,7 +234,8 @@ var cases = map[string]description.Policy{
 		Observation: spaces.NewPicture(3, 4, 2), Action: spaces.Unbounded(2),
 		Network: description.Network{Inputs: 24, Steps: []description.Step{
 			{Op: description.Permute, Shape: []int{3, 4, 2}, Dims: []int{2, 0, 1}},
-			{Op: description.Conv2d, Weight: "kernel", Outputs: 2, Shape: []int{2, 3, 4}, Kernel: []int{2, 2}, Stride: []int{2, 1}, Padding: []int{0, 1, 1, 0},
+			{Op: description.Conv2d, Weight: "kernel", Outputs: 2, Shape: []int{2, 3, 4}, Kernel: []int{2, 2}, Stride: []int{2,
+				1}, Padding: []int{0, 1, 1, 0},
 				Dilation: []int{2, 3}, Groups: 2, Activation: "relu"},
 			{Op: description.Columns, From: 0, To: 2},
 		}},
@@ -236,8 +244,10 @@ var cases = map[string]description.Policy{
 	"memory": { // the rows of an LSTM's input are of gates i, f, g, o
 		Observation: spaces.Unbounded(2), Action: spaces.Unbounded(2),
 		Network: description.Network{Inputs: 2, Steps: []description.Step{
-			{Op: description.GRU, Outputs: 1, Weights: []string{"g.weight_ih_l0", "g.weight_hh_l0", "g.bias_ih_l0", "g.bias_hh_l0"}},
-			{Op: description.LSTM, Outputs: 2, Weights: []string{"l.weight_ih_l0", "l.weight_hh_l0", "l.bias_ih_l0", "l.bias_hh_l0"}},
+			{Op: description.GRU, Outputs: 1, Weights: []string{"g.weight_ih_l0", "g.weight_hh_l0", "g.bias_ih_l0",
+				"g.bias_hh_l0"}},
+			{Op: description.LSTM, Outputs: 2, Weights: []string{"l.weight_ih_l0", "l.weight_hh_l0", "l.bias_ih_l0",
+				"l.bias_hh_l0"}},
 		}},
 		Distribution: description.Distribution{Kind: description.Deterministic},
 	},
@@ -294,7 +304,8 @@ func constants(t *testing.T, d description.Policy) map[string][]float32 {
 func TestConstants(t *testing.T) {
 	got := constants(t, cases["gaussian"])
 	for name, want := range map[string][]float32{
-		"normalizer.mean": {1, 2}, "normalizer.deviation": {3, 4}, "policy/net.0.weight": {1, 2, 3, 4, 5, 6, 7, 8}, "policy/net.2.bias": {1, 2, 3, 4},
+		"normalizer.mean": {1, 2}, "normalizer.deviation": {3, 4}, "policy/net.0.weight": {1, 2, 3, 4, 5, 6, 7,
+			8}, "policy/net.2.bias": {1, 2, 3, 4},
 		"log_std_parameter": {1, 2, 2}, "action_space.low": {-1, -1, -1}, "action_space.high": {1, 1, 1},
 	} {
 		if !slices.Equal(got[name], want) {

@@ -34,8 +34,8 @@ type compared struct {
 	played actors.Played // by the agent
 }
 
-// transformed is a policy behind the wrappers normalize_observation and clip_observation: the model reads raw observations,
-// the agent what the wrappers made of them.
+// transformed is a policy behind the wrappers normalize_observation and clip_observation: the model reads raw
+// observations, the agent what the wrappers made of them.
 func transformed(t *testing.T, dir string, i int, c actors.Case) compared {
 	t.Helper()
 	c.Name += "/transformed"
@@ -91,7 +91,8 @@ func prepare(t *testing.T, dir string, i int, c actors.Case) compared {
 
 // prepareBehind is prepare with a change of the snapshot, and with an agent that is given what behind makes of rows. It
 // may change the rows themselves.
-func prepareBehind(t *testing.T, dir string, i int, c actors.Case, change func(*checkpoint.Snapshot), behind func(rows []float32) []float32) compared {
+func prepareBehind(t *testing.T, dir string, i int, c actors.Case, change func(*checkpoint.Snapshot),
+	behind func(rows []float32) []float32) compared {
 	t.Helper()
 	agent := c.New(t, int64(i))
 	snap, err := agent.Snapshot(agents.SnapshotOptions{})

@@ -153,7 +153,8 @@ func known(root *cobra.Command, args []string) error {
 
 // kinds are the types of flags whose values Go's own errors would explain in Go's words.
 var kinds = map[string]string{
-	"int": "a whole number", "int64": "a whole number", "float64": "a number", "bool": "true or false", "duration": `a time such as "90s" or "1h30m"`,
+	"int": "a whole number", "int64": "a whole number", "float64": "a number", "bool": "true or false",
+	"duration": `a time such as "90s" or "1h30m"`,
 }
 
 // wrongFlag says which flag may have been meant, or what its value must be.

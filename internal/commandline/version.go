@@ -31,8 +31,8 @@ func Version(info *debug.BuildInfo) string {
 	return version
 }
 
-// VersionCommand makes the subcommand of the command of that name which prints the program's version, Go's, the platform,
-// and further lines.
+// VersionCommand makes the subcommand of the command of that name which prints the program's version, Go's, the
+// platform, and further lines.
 func VersionCommand(name string, further ...func() string) *cobra.Command {
 	last := "and for which platform."
 	if len(further) > 0 {

@@ -403,6 +403,18 @@ func TestKeysDict(t *testing.T) {
 	}
 }
 
+func TestNearest(t *testing.T) {
+	known := []string{"learning_rate", "learning_epochs", "learning_starts", "lambda"}
+	for name, want := range map[string]string{
+		"learning_rat": "learning_rate", "Learning-Epoch": "learning_epochs", "learning_start": "learning_starts",
+		"lamda": "lambda", "gamma": "", "": "",
+	} {
+		if got := Nearest(name, known); got != want {
+			t.Errorf("the nearest to %q is %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestSlip(t *testing.T) {
 	known := []string{"episode.return", "episode.length", "agent_0.episode.return", "Loss / Policy loss", "loss/a", "episode.x"}
 	for name, want := range map[string]bool{

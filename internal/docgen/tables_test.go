@@ -18,12 +18,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/docgen"
 	"github.com/gorl-dev/gorl/models"
-	"github.com/gorl-dev/gorl/pbt"
-	"github.com/gorl-dev/gorl/pbt/evolution"
-	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/launch"
-	"github.com/gorl-dev/gorl/pbt/strategy"
-	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/schedulers"
 	"github.com/gorl-dev/gorl/tracking/trackers"
@@ -94,35 +89,6 @@ func TestScheduleDefaults(t *testing.T) {
 	}
 }
 
-// fields are tables of Go structs, likewise.
-var fields = []struct {
-	page, name string
-	of         any
-}{
-	{"reference/pbt.md", "options", pbt.Options{}},
-	{"reference/pbt.md", "measure", pbt.Measure{}},
-	{"reference/pbt.md", "copy options", pbt.CopyOptions{}},
-	{"reference/pbt.md", "mutation", explore.Mutation{}},
-	{"reference/pbt.md", "parameter", explore.Parameter{}},
-	{"reference/pbt.md", "perturbation", explore.Perturbation{}},
-	{"reference/pbt.md", "pb2", explore.PB2{}},
-	{"reference/pbt.md", "isaaclab", strategy.IsaacLab{}},
-	{"reference/pbt.md", "isaacgymenvs", strategy.IsaacGymEnvs{}},
-	{"reference/pbt.md", "samplefactory", strategy.SampleFactory{}},
-	{"reference/pbt.md", "quantile", strategy.Quantile{}},
-	{"reference/evolution.md", "evolution options", evolution.Options{}},
-	{"reference/evolution.md", "mutations", evolution.Mutations{}},
-	{"reference/evolution.md", "rl parameter", evolution.RLParameter{}},
-	{"reference/evolution.md", "limits", evolution.Limits{}},
-	{"reference/evolution.md", "tournament", strategy.Tournament{}},
-	{"reference/evolution.md", "multi frequency", strategy.MultiFrequency{}},
-	{"reference/evolution.md", "registry", evolution.Registry{}},
-	{"reference/evolution.md", "network group", evolution.NetworkGroup{}},
-	{"reference/evolution.md", "optimizer config", evolution.OptimizerConfig{}},
-	{"reference/pbt-cluster.md", "worker options", pbt.ProcessOptions{}},
-	{"reference/pbt-cluster.md", "folder options", workspace.FolderOptions{}},
-}
-
 func TestTablesMatchTheCode(t *testing.T) {
 	for _, x := range tables {
 		t.Run(x.name, func(t *testing.T) {
@@ -138,15 +104,6 @@ func TestTablesMatchTheCode(t *testing.T) {
 				list = docgen.Differing(list, base)
 			}
 			holds(t, x.page, x.name, docgen.Table(list))
-		})
-	}
-	for _, x := range fields {
-		t.Run(x.name, func(t *testing.T) {
-			list, err := docgen.Fields(root, module, x.of)
-			if err != nil {
-				t.Fatal(err)
-			}
-			holds(t, x.page, x.name, docgen.FieldTable(list))
 		})
 	}
 }
@@ -279,24 +236,6 @@ func TestDefaults(t *testing.T) {
 	want := map[string]string{"time": "`10m`", "long": "`1m30s`", "list": "`[1.1, 2]`", "map": "`{a: 1, b: 2}`", "nothing": "none", "pointer": "none", "any": "none"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
-	}
-}
-
-func TestFields(t *testing.T) {
-	got, err := docgen.Fields(root, module, explore.Range{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []docgen.Field{
-		{Name: "Low", Type: "float64", Meaning: "Low and High are the least and greatest value."},
-		{Name: "High", Type: "float64", Same: "Low"},
-		{Name: "Log", Type: "bool", Meaning: "Log draws uniformly between the logarithms; Low must be above 0."},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("fields (-want +got):\n%s", diff)
-	}
-	if _, err := docgen.Fields(root, module, struct{ A int }{}); err == nil {
-		t.Error("a struct without a name gave no error")
 	}
 }
 

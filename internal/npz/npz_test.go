@@ -53,15 +53,11 @@ func TestReadsNumPy(t *testing.T) {
 	if err != nil || wide[23] != 11.5 {
 		t.Errorf("f4 as float64: %v, %v", wide, err)
 	}
-	i4, err := f.Arrays["i4"].Int64s()
-	equal(t, "i4", i4, err, -1, math.MaxInt32)
-	i8, err := f.Arrays["i8"].Int64s()
-	equal(t, "i8", i8, err, -7)
+	for name, want := range map[string][]float64{"i4": {-1, math.MaxInt32}, "i8": {-7}, "u1": {0, 255}, "b1": {1, 0, 1}} {
+		got, err := f.Arrays[name].Float64s()
+		equal(t, name, got, err, want...)
+	}
 	equal(t, "i8", f.Arrays["i8"].Shape, nil)
-	u1, err := f.Arrays["u1"].Int64s()
-	equal(t, "u1", u1, err, 0, 255)
-	b1, err := f.Arrays["b1"].Bools()
-	equal(t, "b1", b1, err, true, false, true)
 	equal(t, "b1", f.Arrays["b1"].Shape, nil, 1, 3)
 	text, err := f.Arrays["text"].Strings()
 	equal(t, "text", text, err, "left_hip", "Fuß", "")
@@ -92,13 +88,9 @@ func TestMismatchIsAnError(t *testing.T) {
 			}
 		}
 		_, err := a.Float64s()
-		check("Float64s", err, kind == 'f')
+		check("Float64s", err, kind != 'U')
 		_, err = a.Float32s()
 		check("Float32s", err, a.DType == "<f4")
-		_, err = a.Int64s()
-		check("Int64s", err, kind == 'i' || kind == 'u')
-		_, err = a.Bools()
-		check("Bools", err, kind == 'b')
 		_, err = a.Strings()
 		check("Strings", err, kind == 'U')
 	}
@@ -113,46 +105,44 @@ func npy(header string, data ...byte) []byte {
 
 func TestBadFiles(t *testing.T) {
 	ok := "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }"
+	u1 := func(shape string) []byte {
+		return npy("{'descr': '|u1', 'fortran_order': False, 'shape': " + shape + "}")
+	}
 	for _, c := range []struct {
-		name string
 		data []byte
 		want string
 	}{
-		{"empty", nil, "neither a .npy nor a .npz"},
-		{"text", []byte("hello, this is no archive"), "neither a .npy nor a .npz"},
-		{"short", npy(ok, 1), "needs 2 bytes, and there are 1"},
-		{"long", npy(ok, 1, 2, 3), "needs 2 bytes, and there are 3"},
-		{"truncated header", npy(ok)[:30], "truncated inside its header"},
-		{"only magic", []byte("\x93NUMPY\x02\x00\xff\xff"), "truncated before its header"},
-		{"huge header", []byte("\x93NUMPY\x02\x00\xff\xff\xff\x7f"), "header of 2147483647 bytes"},
-		{"version", []byte("\x93NUMPY\x09\x00\x00\x00"), "format version 9"},
-		{"object", npy("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", 1, 2), "Python objects"},
-		{"structured", npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}"), "structured"},
-		{"big-endian", npy("{'descr': '>f4', 'fortran_order': False, 'shape': ()}", 1, 2, 3, 4), "big-endian"},
-		{"complex", npy("{'descr': '<c8', 'fortran_order': False, 'shape': ()}"), "not supported"},
-		{"huge shape", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4)}"), "too large"},
-		{"huge empty shape", npy("{'descr': '<U0', 'fortran_order': False, 'shape': (4611686018427387904,)}"), "too large"},
-		{"many empty strings", npy("{'descr': '<U0', 'fortran_order': False, 'shape': (65537,)}"), "too large"},
-		{"negative shape", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}"), "shape is not a tuple"},
-		{"overflowing size", npy("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,)}"), "shape is not a tuple"},
-		{"no shape", npy("{'descr': '<f8', 'fortran_order': False}"), "lacks"},
-		{"unknown key", npy("{'descr': '<f8', 'order': False}"), "unknown key"},
-		{"twice", npy("{'descr': '<f8', 'descr': '<f8'}"), "malformed"},
-		{"trailing", npy(ok+"x", 1, 2), "followed by"},
-		{"order", npy("{'descr': '<f8', 'fortran_order': None}"), "neither True nor False"},
-		{"not a dict", npy("[]"), "not a dict"},
+		{nil, "neither a .npy nor a .npz"},
+		{[]byte("hello, this is no archive"), "neither a .npy nor a .npz"},
+		{npy(ok, 1), "needs 2 bytes, and there are 1"},
+		{npy(ok, 1, 2, 3), "needs 2 bytes, and there are 3"},
+		{npy(ok)[:30], "header of 57 bytes"},
+		{[]byte("\x93NUMPY\x02\x00\xff\xff"), "truncated before its header"},
+		{[]byte("\x93NUMPY\x02\x00\xff\xff\xff\x7f"), "header of 2147483647 bytes"},
+		{[]byte("\x93NUMPY\x09\x00\x00\x00\x00\x00"), "format version 9"},
+		{npy("{'descr': '|O', 'fortran_order': False, 'shape': (2,)}", 1, 2), "Python objects"},
+		{npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}"), "structured"},
+		{npy("{'descr': '>f4', 'fortran_order': False, 'shape': ()}", 1, 2, 3, 4), "big-endian"},
+		{npy("{'descr': '<c8', 'fortran_order': False, 'shape': ()}"), "not supported"},
+		{npy("{'descr': '<U9999999', 'fortran_order': False, 'shape': ()}"), "not supported"},
+		{u1("(4611686018427387904, 4)"), "too large"},
+		{u1("(0, 4611686018427387904, 4)"), "too large"},
+		{npy("{'descr': '<U0', 'fortran_order': False, 'shape': (65537,)}"), "too large"},
+		{u1("(99999999999999999999,)"), "99999999999999999999"},
+		{u1("(" + strings.Repeat("1,", 33) + ")"), "at most 32 sizes"},
+		{u1("(-1,)"), "malformed header"},
+		{npy(ok+"x", 1, 2), "malformed header"},
+		{npy("{'descr': '<f8', 'fortran_order': None, 'shape': ()}"), "malformed header"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := Read(bytes.NewReader(c.data), int64(len(c.data)))
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "npz: ") {
-				t.Errorf("error %v, want %q", err, c.want)
-			}
-		})
+		_, err := Read(bytes.NewReader(c.data), int64(len(c.data)))
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "npz: ") {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
 	}
 }
 
 func TestBadArchives(t *testing.T) {
-	if _, err := Open("testdata/objects.npz"); err == nil || !strings.Contains(err.Error(), `objects.npz: array "names": it holds Python objects`) {
+	if _, err := Open("testdata/objects.npz"); err == nil || !strings.Contains(err.Error(), `objects.npz: array "names"`) {
 		t.Errorf("objects: %v", err)
 	}
 	if _, err := Open("testdata"); err == nil || !strings.Contains(err.Error(), "not a regular file") {
@@ -168,7 +158,8 @@ func TestBadArchives(t *testing.T) {
 		w.Write(npy("{'descr': '|u1', 'fortran_order': False, 'shape': ()}", 7))
 	}
 	z.Close()
-	if _, err := Read(bytes.NewReader(double.Bytes()), int64(double.Len())); err == nil || !strings.Contains(err.Error(), `"a" is there twice`) {
+	_, err := Read(bytes.NewReader(double.Bytes()), int64(double.Len()))
+	if err == nil || !strings.Contains(err.Error(), `"a" is there twice`) {
 		t.Errorf("twice: %v", err)
 	}
 	whole, err := os.ReadFile("testdata/numpy.npz")
@@ -182,7 +173,8 @@ func TestBadArchives(t *testing.T) {
 	}
 	at := bytes.Index(whole, []byte("\x93NUMPY")) + 140 // inside the first array's numbers
 	whole[at] ^= 0x10
-	if _, err := Read(bytes.NewReader(whole), int64(len(whole))); err == nil || !strings.Contains(err.Error(), "checksum") {
+	_, err = Read(bytes.NewReader(whole), int64(len(whole)))
+	if err == nil || !strings.Contains(err.Error(), "checksum") {
 		t.Errorf("flipped bit: %v", err)
 	}
 }
@@ -246,8 +238,6 @@ func FuzzRead(f *testing.F) {
 			a := file.Arrays[name]
 			a.Float64s()
 			a.Float32s()
-			a.Int64s()
-			a.Bools()
 			a.Strings()
 			arrays = append(arrays, a)
 		}
@@ -267,26 +257,12 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-func ExampleOpen() {
-	file, err := Open("testdata/numpy.npz")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	array, err := file.Get("text")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	names, err := array.Strings()
-	fmt.Println(array.DType, array.Shape, names[0], err)
-	// Output: <U8 [3] left_hip <nil>
-}
-
 // Strings of bytes, as Python 2 wrote them, are read; those that are no text are refused.
 func TestReadsByteStrings(t *testing.T) {
 	var b bytes.Buffer
-	if err := Write(&b, NewBytes("sex", "|S6", []byte("femalemale\x00\x00"), 2), NewBytes("odd", "|S1", []byte{0xff})); err != nil {
+	err := Write(&b, NewBytes("sex", "|S6", []byte("femalemale\x00\x00"), 2), NewBytes("odd", "|S1", []byte{0xff}),
+		NewBytes("half", "<U1", []byte{0, 0xd8, 0, 0}))
+	if err != nil {
 		t.Fatal(err)
 	}
 	f, err := Read(bytes.NewReader(b.Bytes()), int64(b.Len()))
@@ -295,7 +271,9 @@ func TestReadsByteStrings(t *testing.T) {
 	}
 	got, err := f.Arrays["sex"].Strings()
 	equal(t, "sex", got, err, "female", "male")
-	if _, err := f.Arrays["odd"].Strings(); err == nil || !strings.Contains(err.Error(), "not UTF-8") {
-		t.Error(err)
+	for name, want := range map[string]string{"odd": "not UTF-8", "half": "0xd800"} {
+		if _, err := f.Arrays[name].Strings(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Error(err)
+		}
 	}
 }

@@ -69,7 +69,8 @@ var known = []struct {
 
 // lacking says why a section has no reader in a run, by the first of its readers.
 var lacking = map[Reader]string{
-	Trainers:    "its agents' networks evolve, which the sections of evolution say; write network: {encoder_config: ..., head_config: ...} instead of models: (docs/evolution.md)",
+	Trainers: "its agents' networks evolve, which the sections of evolution say; write network: {encoder_config: " +
+		"..., head_config: ...} instead of models: (docs/evolution.md)",
 	Populations: "it belongs to a population; give the section pbt too",
 	Launchers:   "it belongs to a population; give the section pbt too",
 	Evolutions:  "it belongs to an evolution, which has no section pbt and is trained by gorl train",
@@ -138,7 +139,8 @@ func (s Sections) Check(prefix string, readers Reader) error {
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		e := &config.Error{Prefix: prefix, Path: name, Given: s[name]}
 		if i := slices.Index(names, name); name == "params" {
-			e.Reason = "it is the section of a file of rl_games, which gorl train trains from and gorl convert turns into one of gorl's (docs/reference/rl-games.md)"
+			e.Reason = "it is the section of a file of rl_games, which gorl train trains from and gorl convert turns into one " +
+				"of gorl's (docs/reference/rl-games.md)"
 		} else if i < 0 {
 			e.Unknown, e.Nearest = true, config.Nearest(name, names)
 		} else if r := known[i].readers; r&readers == 0 && s[name] != nil {

@@ -34,7 +34,8 @@ func (a Architecture) Validate() error {
 			return fmt.Errorf("description: part %q: every part needs a name of its own", p.Name)
 		}
 		if a.Latent == 0 && len(p.Encoder.Hidden) > 0 {
-			return fmt.Errorf("description: part %q has an encoder and the latent is 0; give the latent a width, or leave the encoder out", p.Name)
+			return fmt.Errorf("description: part %q has an encoder and the latent is 0; give the latent a width, or leave the "+
+				"encoder out", p.Name)
 		}
 		if a.Latent == 0 && len(p.Picture) > 0 {
 			return fmt.Errorf("description: part %q is a picture and the latent is 0; give the latent a width", p.Name)
@@ -73,7 +74,8 @@ func (a Architecture) validateMemory() error {
 			r.HiddenSize, r.Layers, MaxLayerWidth, maxRecurrentLayers)
 	}
 	if r.Frames > 0 && a.Latent > 0 {
-		return fmt.Errorf("description: a %s over %d frames reads the observation itself; the latent is %d, make it 0", r.Kind,
+		return fmt.Errorf("description: a %s over %d frames reads the observation itself; the latent is %d, make it 0",
+			r.Kind,
 			r.Frames, a.Latent)
 	}
 	return nil
@@ -93,7 +95,8 @@ func (p Part) validate() error {
 	case slices.ContainsFunc(p.Choices, func(n int) bool { return n < 1 || n > MaxLayerWidth }):
 		return fmt.Errorf("description: part %q has choices %v; each must be 1 to %d", p.Name, p.Choices, MaxLayerWidth)
 	case len(p.Picture) == 0 && (len(p.Convolutions) > 0 || p.ChannelsFirst):
-		return fmt.Errorf("description: part %q has convolutions or channels, but is no picture; give the picture's shape", p.Name)
+		return fmt.Errorf("description: part %q has convolutions or channels, but is no picture; give the picture's shape",
+			p.Name)
 	}
 	if err := p.validatePicture(); err != nil {
 		return err
@@ -103,7 +106,8 @@ func (p Part) validate() error {
 
 func (s Stack) validate(what string) error {
 	if len(s.Activations) > 0 && len(s.Activations) != len(s.Hidden) {
-		return fmt.Errorf("description: %s: %d hidden layers and %d activations; give one a layer, or none", what, len(s.Hidden),
+		return fmt.Errorf("description: %s: %d hidden layers and %d activations; give one a layer, or none", what,
+			len(s.Hidden),
 			len(s.Activations))
 	}
 	for i, w := range s.Hidden {
@@ -131,7 +135,8 @@ func (a Architecture) Fits(s spaces.Space) error {
 	leaves := s.Leaves()
 	for i, p := range a.Parts {
 		if len(leaves) == len(a.Parts) && len(p.Picture) > 0 && !slices.Equal(p.Picture, leaves[i].Space.Shape) {
-			return fmt.Errorf("description: the part %q of the architecture is a picture of shape %v, the space's has the shape %v",
+			return fmt.Errorf("description: the part %q of the architecture is a picture of shape %v, the space's has the "+
+				"shape %v",
 				p.Name, p.Picture, leaves[i].Space.Shape)
 		}
 	}
@@ -147,6 +152,7 @@ func (a Architecture) Equal(b Architecture) bool {
 		}) &&
 		slices.EqualFunc(a.Modules(), b.Modules(), func(m, n Module) bool {
 			return slices.Equal(m.Hidden, n.Hidden) &&
-				slices.EqualFunc(m.Convolutions, n.Convolutions, Convolution.equal) && slices.EqualFunc(m.Activations, n.Activations, func(f, g string) bool { return canonical(f) == canonical(g) })
+				slices.EqualFunc(m.Convolutions, n.Convolutions, Convolution.equal) && slices.EqualFunc(m.Activations,
+				n.Activations, func(f, g string) bool { return canonical(f) == canonical(g) })
 		})
 }

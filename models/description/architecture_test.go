@@ -43,10 +43,12 @@ func TestNewArchitecture(t *testing.T) {
 		t.Errorf("String() = %s, want %s", got, want)
 	}
 	modules := a.Modules()
-	if d := cmp.Diff(Module{Name: "encoder.arm.modes", Inputs: 5, Outputs: 8, Hidden: []int{16}, Activations: []string{"tanh"}}, modules[0]); d != "" {
+	if d := cmp.Diff(Module{Name: "encoder.arm.modes", Inputs: 5, Outputs: 8, Hidden: []int{16},
+		Activations: []string{"tanh"}}, modules[0]); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(Module{Name: "head", Inputs: 32, Hidden: []int{64, 32}, Activations: []string{"tanh", "tanh"}}, modules[4]); d != "" {
+	if d := cmp.Diff(Module{Name: "head", Inputs: 32, Hidden: []int{64, 32}, Activations: []string{"tanh", "tanh"}},
+		modules[4]); d != "" {
 		t.Error(d)
 	}
 	plain := architecture(t, spaces.Unbounded(4), nil, 0, []int{64}, "relu")
@@ -145,7 +147,8 @@ func roundTrip(t *testing.T, a Architecture) {
 }
 
 func TestArchitectureOfRefuses(t *testing.T) {
-	for _, v := range []any{nil, 3, "x", map[string]any{"latent": 1.5}, map[string]any{"unknown": 1}, map[string]any{}, map[string]any{"parts": []any{}}} {
+	for _, v := range []any{nil, 3, "x", map[string]any{"latent": 1.5}, map[string]any{"unknown": 1}, map[string]any{},
+		map[string]any{"parts": []any{}}} {
 		if a, err := ArchitectureOf(v); err == nil {
 			t.Errorf("%v: %v", v, a)
 		}
@@ -164,7 +167,8 @@ func FuzzArchitecture(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Add([]byte("parts: [{name: ~, width: 1}]\nlatent: 3\nhead: {hidden: [2, 3], activations: [elu, none]}\nactivation: relu"))
+	f.Add([]byte("parts: [{name: ~, width: 1}]\nlatent: 3\nhead: {hidden: [2, 3], activations: [elu, " +
+		"none]}\nactivation: relu"))
 	f.Add([]byte(`{"parts":[{"name":"1e3","width":1},{"name":"no","width":2,"choices":[1,2]}],"latent":1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, parse := range []func([]byte, any) error{json.Unmarshal, yaml.Unmarshal} {
@@ -181,7 +185,8 @@ func FuzzArchitecture(f *testing.F) {
 
 // The parts of a Tuple are parts like those of a Dict, with their numbers for names.
 func TestArchitectureOfTuple(t *testing.T) {
-	space := spaces.NewTuple(spaces.Unbounded(3), spaces.NewDict(map[string]spaces.Space{"mode": spaces.NewDiscrete(4), "arm": spaces.NewTuple(spaces.Unbounded(2))}))
+	space := spaces.NewTuple(spaces.Unbounded(3), spaces.NewDict(map[string]spaces.Space{"mode": spaces.NewDiscrete(4),
+		"arm": spaces.NewTuple(spaces.Unbounded(2))}))
 	a, err := NewArchitecture(space, []int{5}, 3, []int{4}, "tanh")
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +236,8 @@ func TestArchitectureOfPictures(t *testing.T) {
 	if err := a.Fits(seen()); err != nil {
 		t.Error(err)
 	}
-	other := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(24, 20, 3), "goal": spaces.Unbounded(2), "gripper": spaces.NewDiscrete(3)})
+	other := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(24, 20, 3), "goal": spaces.Unbounded(2),
+		"gripper": spaces.NewDiscrete(3)})
 	if err := a.Fits(other); err == nil || !strings.Contains(err.Error(), `"camera"`) {
 		t.Error(err)
 	}
@@ -250,7 +256,8 @@ func TestArchitectureOfPictures(t *testing.T) {
 			t.Errorf("a picture %v has %s, want %s", c.shape, got, c.want)
 		}
 	}
-	if first := architecture(t, spaces.NewBox(0, 1, 3, 9, 12), nil, 8, nil, "relu").Parts[0]; !first.ChannelsFirst || first.channelsFirst() != [3]int{3, 9, 12} {
+	if first := architecture(t, spaces.NewBox(0, 1, 3, 9, 12), nil, 8, nil, "relu").Parts[0]; !first.ChannelsFirst ||
+		first.channelsFirst() != [3]int{3, 9, 12} {
 		t.Errorf("%+v", first)
 	}
 }

@@ -36,8 +36,8 @@ func (n Network) InputWidth(widths []int, i int) int {
 	}
 }
 
-// Arrays lists the arrays of a step upon rows of the given width: of a Linear, a Conv2d or a LayerNorm the weight and
-// then the bias, where it has one, of a recurrent step those that Weights names, and none of others.
+// Arrays lists the arrays of a step on rows of the given width. Linear, Conv2d and LayerNorm have a weight and perhaps a
+// bias. A recurrent step has those that Weights names. Other steps have none.
 func (s Step) Arrays(width int) []Array {
 	switch {
 	case s.Recurrent():

@@ -20,9 +20,10 @@ type Convolution struct {
 	Activation string `json:"activation,omitempty" yaml:"activation,omitempty"`
 }
 
-// DefaultConvolutions returns the convolutions that the encoder of a picture starts with: 16 kernels of 8 with stride 4,
-// 32 of 4 with stride 2, 32 of 3, which is half of models.DefaultCNN. shape is the picture's (channels, height, width).
-// The first kernel is at most as large as the picture. A later layer is left out if the picture has become too small.
+// DefaultConvolutions returns the convolutions that the encoder of a picture starts with: 16 kernels of 8 with stride
+// 4, 32 of 4 with stride 2, 32 of 3, which is half of models.DefaultCNN. shape is the picture's (channels, height,
+// width). The first kernel is at most as large as the picture. A later layer is left out if the picture has become too
+// small.
 func DefaultConvolutions(shape [3]int) []Convolution {
 	var layers []Convolution
 	for i, c := range []Convolution{{Channels: 16, Kernel: 8, Stride: 4}, {Channels: 32, Kernel: 4, Stride: 2},
@@ -50,7 +51,8 @@ func (c Convolution) equal(o Convolution) bool {
 func (c Convolution) Step(shape [3]int) Step {
 	after := c.Padding + c.Extra
 	return Step{Op: Conv2d, Outputs: c.Channels, Shape: shape[:], Kernel: []int{c.Kernel, c.Kernel},
-		Stride: []int{c.Stride, c.Stride}, Padding: []int{c.Padding, c.Padding, after, after}, Dilation: []int{1, 1}, Groups: 1}
+		Stride: []int{c.Stride, c.Stride}, Padding: []int{c.Padding, c.Padding, after, after}, Dilation: []int{1,
+			1}, Groups: 1}
 }
 
 func (c Convolution) text(usual string) string {
@@ -96,7 +98,8 @@ func (p Part) validatePicture() error {
 	if len(p.Picture) != 3 || len(p.Choices) > 0 || slices.ContainsFunc(p.Picture, func(n int) bool {
 		return n < 1 || n > MaxLayerWidth
 	}) || p.Picture[0]*p.Picture[1] > MaxLayerWidth || p.Picture[0]*p.Picture[1]*p.Picture[2] != p.Width {
-		return fmt.Errorf("description: part %q has a picture of shape %v and %d columns; want three dimensions whose product is that",
+		return fmt.Errorf("description: part %q has a picture of shape %v and %d columns; want three dimensions whose "+
+			"product is that",
 			p.Name, p.Picture, p.Width)
 	}
 	if len(p.Convolutions) == 0 {
@@ -105,7 +108,8 @@ func (p Part) validatePicture() error {
 	for i, c := range p.Convolutions {
 		if c.Channels < 1 || c.Kernel < 1 || c.Stride < 1 || c.Padding < 0 || c.Extra < 0 ||
 			max(c.Channels, c.Kernel, c.Stride, c.Padding, c.Extra) > MaxLayerWidth {
-			return fmt.Errorf("description: part %q: convolution %d is %+v; channels, kernel and stride are 1 to %d, and nothing is negative",
+			return fmt.Errorf("description: part %q: convolution %d is %+v; channels, kernel and stride are 1 to %d, and "+
+				"nothing is negative",
 				p.Name, i, c, MaxLayerWidth)
 		}
 		if _, err := ParseActivation(c.Activation); err != nil {

@@ -1,6 +1,12 @@
 // Package description says in plain data what a policy computes: which arrays of a checkpoint pass through which
-// operations, and how actions come of the result. Checkpoints hold it, so that a policy can act, or be exported, where
-// neither the program that trained it nor libtorch is. The package needs no cgo.
+// operations, and how the result becomes actions. Checkpoints hold it, so that a policy can act or be exported without
+// the program that trained it and without libtorch. The package needs no cgo.
+//
+// Everything that makes a network makes a [Network]: the constructors of models, YAML files, and an [Architecture], the
+// shape of a network that evolution edits. Everything that runs, stores, exports or draws a network reads one.
+//
+// Reading order: network.go (steps), arrays.go (their parameters), description.go (a policy), architecture.go and
+// module.go.
 package description
 
 import (
@@ -25,7 +31,7 @@ type Policy struct {
 	Observation, Action spaces.Space
 	// Transforms change observations first, one after the other: what wrappers of the training environment did.
 	Transforms []Transform
-	// Normalizer standardises observations before the network reads them; nil where nothing does.
+	// Normalizer standardises observations before the network reads them; nil if nothing does.
 	Normalizer *Normalizer
 	// Network computes the distribution's parameters.
 	Network Network
@@ -33,15 +39,15 @@ type Policy struct {
 	Distribution Distribution
 }
 
-// Transform computes (x − mean) / √(variance + Epsilon) for every column where it names arrays, and then limits the
+// Transform computes (x − mean) / √(variance + Epsilon) for every column if it names arrays. It then limits the
 // result to Low and High where Low is below High, as the wrappers normalize_observation and clip_observation do.
 type Transform struct {
-	// Mean and Variance name F64 arrays with one value a column; both are empty where nothing is normalised.
+	// Mean and Variance name F64 arrays with one value a column; both are empty if nothing is normalised.
 	Mean     string `json:"mean,omitempty"`
 	Variance string `json:"variance,omitempty"`
 	// Epsilon is added to the variance.
 	Epsilon float64 `json:"epsilon,omitempty"`
-	// Low and High limit the result; both are 0 where nothing is limited.
+	// Low and High limit the result; both are 0 if nothing is limited.
 	Low  float64 `json:"low,omitempty"`
 	High float64 `json:"high,omitempty"`
 }
@@ -56,7 +62,8 @@ func (t Transform) validate() error {
 	bad := (t.Mean == "") != (t.Variance == "") || !(t.Epsilon >= 0) || math.IsInf(t.Epsilon, 0) ||
 		t.Low-t.Low != 0 || t.High-t.High != 0 || t.Low > t.High || !t.Normalizes() && !t.Clips()
 	if bad {
-		return fmt.Errorf("description: the transform %+v: want names of its mean and variance with an epsilon of at least 0, "+
+		return fmt.Errorf("description: the transform %+v: want names of its mean and variance with an epsilon of at least "+
+			"0, "+
 			"or finite limits, low below high", t)
 	}
 	return nil
@@ -123,7 +130,8 @@ func (p Policy) Validate() error {
 	}
 	if n := p.Normalizer; n != nil && (n.Mean == "" || n.Variance == "" || !(n.Epsilon >= 0) || !(n.Clip > 0) ||
 		math.IsInf(n.Epsilon, 0) || math.IsInf(n.Clip, 0)) {
-		return fmt.Errorf("description: the normalizer %+v: want names of its mean and variance, an epsilon of at least 0 and a positive clip", *n)
+		return fmt.Errorf("description: the normalizer %+v: want names of its mean and variance, an epsilon of at least 0 "+
+			"and a positive clip", *n)
 	}
 	for _, t := range p.Transforms {
 		if err := t.validate(); err != nil {
@@ -148,17 +156,20 @@ func (d Distribution) validate(action spaces.Space) error {
 		return fmt.Errorf("description: distribution %q: want %s, %s or %s", d.Kind, Gaussian, Categorical, Deterministic)
 	}
 	if (d.ClipActions || d.ClipMean) && !action.Bounded() {
-		return fmt.Errorf("description: clip_actions and clip_mean_actions need limits in every dimension; the action space %v has none somewhere", action)
+		return fmt.Errorf("description: clip_actions and clip_mean_actions need limits in every dimension; the action "+
+			"space %v has none somewhere", action)
 	}
 	if d.Kind == Gaussian && d.LogStd == "" && !d.StateDependentLogStd {
 		return fmt.Errorf("description: a gaussian policy needs the name of its log_std, or state_dependent_log_std")
 	}
 	if d.StateDependentLogStd && (d.Kind != Gaussian || d.LogStd != "") {
-		return fmt.Errorf("description: state_dependent_log_std is for a gaussian policy without the name of a log_std; this is a %s one "+
+		return fmt.Errorf("description: state_dependent_log_std is for a gaussian policy without the name of a log_std; "+
+			"this is a %s one "+
 			"with %q", d.Kind, d.LogStd)
 	}
 	if math.IsInf(d.MinLogStd, 0) || math.IsInf(d.MaxLogStd, 0) || !(d.MinLogStd <= d.MaxLogStd) {
-		return fmt.Errorf("description: min_log_std %g and max_log_std %g: want two finite numbers, the first no greater than the second", d.MinLogStd, d.MaxLogStd)
+		return fmt.Errorf("description: min_log_std %g and max_log_std %g: want two finite numbers, the first no greater "+
+			"than the second", d.MinLogStd, d.MaxLogStd)
 	}
 	return nil
 }

@@ -17,8 +17,9 @@ func valid() Policy {
 	return Policy{
 		Observation: spaces.Space{Kind: spaces.Box, Shape: []int{2}, Low: []float32{-inf, 0.1}, High: []float32{inf, 0.3}},
 		Action:      spaces.NewBox(-1, 1, 1), Network: MLP("policy/", 2, []int{4}, 1, "elu"),
-		Normalizer:   &Normalizer{Mean: "m", Variance: "v", Epsilon: 1e-8, Clip: 5},
-		Distribution: Distribution{Kind: Gaussian, LogStd: "policy/log_std", ClipActions: true, ClipLogStd: true, MinLogStd: -20, MaxLogStd: 2},
+		Normalizer: &Normalizer{Mean: "m", Variance: "v", Epsilon: 1e-8, Clip: 5},
+		Distribution: Distribution{Kind: Gaussian, LogStd: "policy/log_std", ClipActions: true, ClipLogStd: true,
+			MinLogStd: -20, MaxLogStd: 2},
 	}
 }
 
@@ -27,12 +28,14 @@ func TestRoundTrip(t *testing.T) {
 	discrete := valid()
 	discrete.Observation, discrete.Action, discrete.Distribution, discrete.Normalizer = spaces.NewDiscrete(3), spaces.NewMultiDiscrete(2, 3), Distribution{Kind: Categorical}, nil
 	discrete.Network = Network{Inputs: 1, Steps: []Step{
-		{Op: OneHot, Choices: []int{3}}, {Op: Linear, Weight: "w", Outputs: 5}, {Op: Number, Number: 0.5}, {Op: Mul, Inputs: []int{2, 3}},
+		{Op: OneHot, Choices: []int{3}}, {Op: Linear, Weight: "w", Outputs: 5}, {Op: Number, Number: 0.5}, {Op: Mul,
+			Inputs: []int{2, 3}},
 	}}
 	dict := valid()
 	dict.Observation = spaces.NewDict(map[string]spaces.Space{"arm": spaces.NewDict(map[string]spaces.Space{"joint": spaces.NewBox(-1, 1, 1)}), "gripper": spaces.NewDiscrete(2)})
 	tuple := valid()
-	tuple.Observation = spaces.NewTuple(spaces.Space{Kind: spaces.Box, Shape: []int{1, 1, 1}, DType: spaces.Uint8}, spaces.NewDiscrete(2))
+	tuple.Observation = spaces.NewTuple(spaces.Space{Kind: spaces.Box, Shape: []int{1, 1, 1}, DType: spaces.Uint8},
+		spaces.NewDiscrete(2))
 	for _, p := range []Policy{valid(), discrete, dict, tuple} {
 		values := p.Values()
 		for range 2 {
@@ -56,7 +59,8 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestUndescribed(t *testing.T) {
-	if _, err := Of(Undescribed(errors.New("it is a secret"))); !errors.Is(err, ErrUndescribed) || !strings.Contains(err.Error(), "it is a secret") {
+	if _, err := Of(Undescribed(errors.New("it is a secret"))); !errors.Is(err, ErrUndescribed) ||
+		!strings.Contains(err.Error(), "it is a secret") {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
@@ -94,7 +98,8 @@ func TestValidate(t *testing.T) {
 	} {
 		p := valid()
 		spoil(&p)
-		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "description: ") {
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(),
+			"description: ") {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -108,7 +113,8 @@ func TestThen(t *testing.T) {
 	head := Network{Inputs: 4, Steps: []Step{{Op: Linear, Weight: "w", Outputs: 1}, {Op: Add, Inputs: []int{0, 1}}}}
 	n := MLP("", 2, nil, 4, "").Named("trunk.").Then(head.Named("head."))
 	widths, err := n.Widths()
-	if err != nil || !reflect.DeepEqual(widths, []int{2, 4, 1, 4}) || n.Steps[0].Weight != "trunk.net.0.weight" || n.Steps[1].Weight != "head.w" || head.Steps[1].Inputs[0] != 0 {
+	if err != nil || !reflect.DeepEqual(widths, []int{2, 4, 1, 4}) || n.Steps[0].Weight != "trunk.net.0.weight" ||
+		n.Steps[1].Weight != "head.w" || head.Steps[1].Inputs[0] != 0 {
 		t.Errorf("%+v has widths %v, %v", n, widths, err)
 	}
 }
@@ -124,7 +130,8 @@ func TestConcatenateIsBounded(t *testing.T) {
 // The arrays of a network are listed with the shapes that PyTorch gives them.
 func TestArrays(t *testing.T) {
 	n := Network{Inputs: 48, Steps: []Step{
-		{Op: Conv2d, Weight: "c.w", Bias: "c.b", Outputs: 4, Shape: []int{3, 4, 4}, Kernel: []int{2, 3}, Stride: []int{2, 2}, Padding: []int{0, 0, 0, 0}, Dilation: []int{1, 1}, Groups: 1},
+		{Op: Conv2d, Weight: "c.w", Bias: "c.b", Outputs: 4, Shape: []int{3, 4, 4}, Kernel: []int{2, 3}, Stride: []int{2, 2},
+			Padding: []int{0, 0, 0, 0}, Dilation: []int{1, 1}, Groups: 1},
 		{Op: GRU, Weights: []string{"g0", "g1", "g2", "g3", "h0", "h1", "h2", "h3"}, Outputs: 5},
 		{Op: Linear, Weight: "l.w", Outputs: 2},
 		{Op: LSTM, Inputs: []int{0}, Weights: []string{"m0", "m1", "m2", "m3"}, Outputs: 2, Frames: 6},
@@ -136,7 +143,8 @@ func TestArrays(t *testing.T) {
 	want := []Array{{"c.w", []int64{4, 3, 2, 3}, 18}, {"c.b", []int64{4}, 18},
 		{"g0", []int64{15, 8}, 5}, {"g1", []int64{15, 5}, 5}, {"g2", []int64{15}, 5}, {"g3", []int64{15}, 5},
 		{"h0", []int64{15, 5}, 5}, {"h1", []int64{15, 5}, 5}, {"h2", []int64{15}, 5}, {"h3", []int64{15}, 5},
-		{"l.w", []int64{2, 5}, 5}, {"m0", []int64{8, 8}, 2}, {"m1", []int64{8, 2}, 2}, {"m2", []int64{8}, 2}, {"m3", []int64{8}, 2}}
+		{"l.w", []int64{2, 5}, 5}, {"m0", []int64{8, 8}, 2}, {"m1", []int64{8, 2}, 2}, {"m2", []int64{8}, 2}, {"m3",
+			[]int64{8}, 2}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

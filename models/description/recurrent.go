@@ -24,7 +24,7 @@ func (s Step) State() int {
 	return n
 }
 
-// states is how many values a recurrent step needs for its states, also where it does not keep them.
+// states is how many values a recurrent step needs for its states, even if it does not keep them.
 func (s Step) states() int64 {
 	if !s.Recurrent() {
 		return 0

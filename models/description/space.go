@@ -26,7 +26,8 @@ type entryJSON struct {
 }
 
 func encodeSpace(s spaces.Space) *spaceJSON {
-	j := &spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, Low: encodeLimits(s.Low), High: encodeLimits(s.High), NVec: s.NVec, DType: string(s.DType)}
+	j := &spaceJSON{Kind: s.Kind.String(), Shape: s.Shape, Low: encodeLimits(s.Low), High: encodeLimits(s.High),
+		NVec: s.NVec, DType: string(s.DType)}
 	for _, e := range s.Entries {
 		j.Entries = append(j.Entries, entryJSON{e.Name, encodeSpace(e.Space)})
 	}
@@ -66,7 +67,8 @@ func (s *spaceJSON) space() (spaces.Space, error) {
 	width := int64(1)
 	for _, n := range s.Shape {
 		if width *= int64(n); n < 1 || n > maxWidth || width > maxWidth {
-			return spaces.Space{}, fmt.Errorf("description: a space of shape %v: want positive sizes whose product is at most %d", s.Shape, maxWidth)
+			return spaces.Space{}, fmt.Errorf("description: a space of shape %v: want positive sizes whose product is at most "+
+				"%d", s.Shape, maxWidth)
 		}
 	}
 	for _, k := range []spaces.Kind{spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.Dict, spaces.Tuple} {

@@ -1,6 +1,6 @@
 // Package metrics measures how near a policy's motion is to reference motion, with the figures of the field: the pose
-// error of the AMP paper, success, root velocity error, and coverage of a set of clips. (Foot sliding is
-// motions.Skeleton.FootSliding.) All are pure functions of places and times.
+// error of the AMP paper, success, root velocity error, coverage of a set of clips, and the phases of a gait
+// (phases.go). Foot sliding is motions.Skeleton.FootSliding. All are pure functions of positions and times.
 package metrics
 
 import (
@@ -11,16 +11,15 @@ import (
 	"github.com/gorl-dev/gorl/motions"
 )
 
-// Track is a motion as places in the world: where a character's bodies are, step by step.
+// Track is a motion as the positions of a character's bodies in the world, step by step.
 type Track struct {
 	// Positions holds a row a step: x, y, z of each body, the root first, in metres, z up.
 	Positions [][]float64
-	// Headings holds, for each step, by how many radians the root is turned about z. It is needed for poses without
-	// heading only.
+	// Headings holds, for each step, the root's angle about z in radians. Only poses without heading need it.
 	Headings []float64
 }
 
-// NewTrack makes a track of rows of positions (qpos) of a skeleton. It fails where a row has another width.
+// NewTrack makes a track of rows of positions (qpos) of a skeleton. It fails if a row has another width.
 func NewTrack(s *motions.Skeleton, rows [][]float64) (*Track, error) {
 	t := &Track{}
 	width := s.Width()
@@ -37,12 +36,13 @@ func NewTrack(s *motions.Skeleton, rows [][]float64) (*Track, error) {
 	return t, nil
 }
 
-// ClipTrack makes a track of a clip with a skeleton: steps rows dt seconds apart from time start on, over as many loops
-// as that takes. It fails for a clip without a skeleton.
+// ClipTrack makes a track of a clip with a skeleton: steps rows, dt seconds apart, from time start on, over any number
+// of loops. It fails for a clip without a skeleton.
 func ClipTrack(c *motions.Clip, start, dt float64, steps int) (*Track, error) {
 	s := c.Skeleton()
 	if s == nil {
-		return nil, fmt.Errorf("metrics: the clip %s has no skeleton: carry it over to one with motions.Humanoid, or give NewClip one", c.Name())
+		return nil, fmt.Errorf("metrics: the clip %s has no skeleton: use motions.Humanoid, or give NewClip a skeleton",
+			c.Name())
 	}
 	rows := make([][]float64, steps)
 	for k := range rows {
@@ -52,7 +52,7 @@ func ClipTrack(c *motions.Clip, start, dt float64, steps int) (*Track, error) {
 	return NewTrack(s, rows)
 }
 
-// check verifies that two tracks are of the same bodies.
+// check fails unless two tracks are of the same bodies.
 func check(reference, episode *Track) error {
 	if len(reference.Positions) == 0 || len(episode.Positions) == 0 {
 		return errors.New("metrics: a track has no steps")
@@ -61,21 +61,22 @@ func check(reference, episode *Track) error {
 	for _, t := range []*Track{reference, episode} {
 		for k, row := range t.Positions {
 			if len(row) != width || width < 3 || width%3 != 0 {
-				return fmt.Errorf("metrics: step %d has %d values, the reference's first %d; want 3 for each body, the same ones", k, len(row), width)
+				return fmt.Errorf("metrics: step %d has %d values, the reference's first %d; want 3 for each of the same bodies",
+					k, len(row), width)
 			}
 		}
 	}
 	return nil
 }
 
-// PoseError is the figure of the AMP paper (Peng et al. 2021, equation 10): the mean distance in metres between the
-// bodies of the episode and of the reference, each relative to its root, in the world's orientation, over the path of
-// dynamic time warping that makes the sum of these means least. Reference and episode are whole: a looping clip is
-// repeated to the episode's length, from the phase of its first step on ([ClipTrack]).
+// PoseError returns the figure of the AMP paper (Peng et al. 2021, equation 10): the mean distance in metres between
+// the bodies of the episode and of the reference, each relative to its root, in the world's orientation. The mean is
+// taken over the path of dynamic time warping with the least sum of distances. Repeat a looping clip to the episode's
+// length, from the phase of its first step on ([ClipTrack]).
 //
-// Without heading (withHeading false) both are turned so that the roots face x first, so that a policy that goes
-// another way than the clip is not worse for it; the paper's figure has the heading in it. It fails where the tracks'
-// bodies differ, or headings are missing.
+// The paper's figure includes the heading. Without heading (withHeading false) both tracks are turned first until the
+// roots face x, so that the direction in which a policy goes does not count. PoseError fails if the tracks' bodies
+// differ, or if headings are missing.
 func PoseError(reference, episode *Track, withHeading bool) (float64, error) {
 	if err := check(reference, episode); err != nil {
 		return 0, err
@@ -91,7 +92,7 @@ func PoseError(reference, episode *Track, withHeading bool) (float64, error) {
 	return warp(len(a), len(b), func(i, j int) float64 { return meanDistance(a[i], b[j]) }), nil
 }
 
-// relative takes the root's place off all bodies, and its heading.
+// relative returns the positions relative to the root's, turned by its heading if wanted.
 func (t *Track) relative(withHeading bool) ([][]float64, error) {
 	if !withHeading && len(t.Headings) != len(t.Positions) {
 		return nil, fmt.Errorf("metrics: a track of %d steps has %d headings", len(t.Positions), len(t.Headings))
@@ -111,7 +112,7 @@ func (t *Track) relative(withHeading bool) ([][]float64, error) {
 	return out, nil
 }
 
-// meanDistance is the mean distance between bodies.
+// meanDistance returns the mean distance between bodies.
 func meanDistance(a, b []float64) float64 {
 	sum := 0.0
 	for i := 0; i < len(a); i += 3 {
@@ -121,14 +122,11 @@ func meanDistance(a, b []float64) float64 {
 	return 3 * sum / float64(len(a))
 }
 
-// warp is dynamic time warping (Sakoe and Chiba 1978): of all paths from (0, 0) to (n − 1, m − 1) whose steps go one on
-// in i, in j, or in both, the one with the least sum of costs; the result is the mean cost over it, 0 where n or m is
-// 0. Of paths with equal sums the one that goes on in both first counts. It takes n·m calls of cost and memory for two
-// rows.
+// warp is dynamic time warping (Sakoe and Chiba 1978). Of all paths from (0, 0) to (n − 1, m − 1) whose steps advance
+// i, j, or both by one, it takes the path with the least sum of costs, and returns the mean cost over that path. Of
+// paths with equal sums it takes the one that advances both first. It calls cost n·m times and keeps two rows. n and m
+// are positive.
 func warp(n, m int, cost func(i, j int) float64) float64 {
-	if n < 1 || m < 1 {
-		return 0
-	}
 	type cell struct {
 		sum    float64
 		length int
@@ -142,19 +140,17 @@ func warp(n, m int, cost func(i, j int) float64) float64 {
 					best = c
 				}
 			}
-			switch {
-			case i == 0 && j == 0:
+			if i == 0 && j == 0 {
 				best = cell{}
-			default:
-				if i > 0 && j > 0 {
-					try(before[j-1])
-				}
-				if i > 0 {
-					try(before[j])
-				}
-				if j > 0 {
-					try(now[j-1])
-				}
+			}
+			if i > 0 && j > 0 {
+				try(before[j-1])
+			}
+			if i > 0 {
+				try(before[j])
+			}
+			if j > 0 {
+				try(now[j-1])
 			}
 			now[j] = cell{best.sum + cost(i, j), best.length + 1}
 		}
@@ -164,21 +160,23 @@ func warp(n, m int, cost func(i, j int) float64) float64 {
 	return last.sum / float64(last.length)
 }
 
-// RootVelocityError is the mean length in m/s of the difference between the roots' velocities, step by step for as many
-// steps as both tracks have, dt seconds apart. It fails where a track has fewer than two steps.
+// RootVelocityError returns the mean length in m/s of the difference between the roots' velocities, over the steps that
+// both tracks have, dt seconds apart. It fails if a track has fewer than two steps.
 func RootVelocityError(reference, episode *Track, dt float64) (float64, error) {
 	if err := check(reference, episode); err != nil {
 		return 0, err
 	}
 	steps := min(len(reference.Positions), len(episode.Positions)) - 1
 	if steps < 1 || !(dt > 0) {
-		return 0, fmt.Errorf("metrics: a velocity needs two steps in both tracks and a positive time between them, not %g s", dt)
+		return 0, fmt.Errorf("metrics: a velocity needs two steps in both tracks and a positive time between them, not %g s",
+			dt)
 	}
 	sum := 0.0
 	for k := range steps {
 		square := 0.0
 		for i := range 3 {
-			d := (episode.Positions[k+1][i] - episode.Positions[k][i]) - (reference.Positions[k+1][i] - reference.Positions[k][i])
+			d := (episode.Positions[k+1][i] - episode.Positions[k][i]) -
+				(reference.Positions[k+1][i] - reference.Positions[k][i])
 			square += d * d
 		}
 		sum += math.Sqrt(square) / dt
@@ -186,8 +184,8 @@ func RootVelocityError(reference, episode *Track, dt float64) (float64, error) {
 	return sum / float64(steps), nil
 }
 
-// Success reports whether an episode keeps to its reference: it is as long, and the mean distance of its bodies from
-// the reference's, in the world, is never above limit metres (0.5 is usual). Otherwise failed is the first step that is
+// Success reports whether an episode follows its reference: it is as long, and the mean distance of its bodies from the
+// reference's, in the world, is never above limit metres (usually 0.5). Otherwise failed is the first step that is
 // missing or too far away.
 func Success(reference, episode *Track, limit float64) (ok bool, failed int, err error) {
 	if err := check(reference, episode); err != nil {
@@ -201,37 +199,27 @@ func Success(reference, episode *Track, limit float64) (ok bool, failed int, err
 	return true, 0, nil
 }
 
-// Covered says how much of a set of clips a policy's motion covers.
-type Covered struct {
-	// Shares are the clips' shares of the rows, which vote for the nearest clip; they add up to 1.
-	Shares []float64
-	// Clips is the share of clips with at least one vote.
-	Clips float64
-	// Effective is the number of clips that would have the same entropy of shares if all had the same share: from 1
-	// (one clip has all votes) to their number.
-	Effective float64
-}
-
-// Coverage lets every row of a policy's motion vote for the clip with the row nearest to it, as the figures of the ASE
-// paper do: clips holds the rows of each clip, rows those of the policy, of the same features (two states one after the
-// other, for transitions). Distances are Euclidean, in features that are standardised over all rows of the clips;
-// features that do not vary there are left out. It fails where rows are missing or differ in width.
-func Coverage(clips [][][]float64, rows [][]float64) (*Covered, error) {
+// Coverage returns the share of a set of clips that a policy's motion covers: every row of the motion votes for the
+// clip with the row nearest to it, as in the ASE paper, and clips with a vote count. clips holds the rows of each clip
+// and rows those of the policy, of the same features (for transitions two states, one after the other). Distances are
+// Euclidean, in features standardised over all rows of the clips; features that do not vary there are left out.
+// Coverage fails if rows are missing or differ in width.
+func Coverage(clips [][][]float64, rows [][]float64) (float64, error) {
 	var all [][]float64
 	for i, c := range clips {
 		if len(c) == 0 {
-			return nil, fmt.Errorf("metrics: clip %d has no rows", i)
+			return 0, fmt.Errorf("metrics: clip %d has no rows", i)
 		}
 		all = append(all, c...)
 	}
 	if len(all) == 0 || len(rows) == 0 {
-		return nil, errors.New("metrics: coverage needs clips and rows")
+		return 0, errors.New("metrics: coverage needs clips and rows")
 	}
 	width := len(all[0])
 	for _, set := range [][][]float64{all, rows} {
 		for k, row := range set {
 			if len(row) != width {
-				return nil, fmt.Errorf("metrics: row %d has %d features, the first row of the clips %d", k, len(row), width)
+				return 0, fmt.Errorf("metrics: row %d has %d features, the first row of the clips %d", k, len(row), width)
 			}
 		}
 	}
@@ -248,7 +236,7 @@ func Coverage(clips [][][]float64, rows [][]float64) (*Covered, error) {
 			scale[i] = 1 / square
 		}
 	}
-	out := &Covered{Shares: make([]float64, len(clips))}
+	voted := map[int]bool{}
 	for _, row := range rows {
 		best, nearest := math.Inf(1), 0
 		for c, clip := range clips {
@@ -262,15 +250,7 @@ func Coverage(clips [][][]float64, rows [][]float64) (*Covered, error) {
 				}
 			}
 		}
-		out.Shares[nearest] += 1 / float64(len(rows))
+		voted[nearest] = true
 	}
-	entropy := 0.0
-	for _, s := range out.Shares {
-		if s > 0 {
-			out.Clips += 1 / float64(len(clips))
-			entropy -= s * math.Log(s)
-		}
-	}
-	out.Effective = math.Exp(entropy)
-	return out, nil
+	return float64(len(voted)) / float64(len(clips)), nil
 }

@@ -7,22 +7,22 @@ import (
 	"math/cmplx"
 )
 
-// Phases finds the rhythm of a gait: signals holds one series a leg, the heights of its foot for instance, all of one
-// length, dt seconds apart. frequency is that between low and high, in Hz, at which all signals together have most
-// power, in steps of 0.01 Hz; phases are by how much of its cycle each signal is ahead of the first one, in [0, 1).
-// They are to be compared with motions.TrotConfig.LegPhases, and differences of them across 1.
+// Phases finds the rhythm of a gait. signals holds one series a leg, for example the heights of its foot, all of one
+// length and dt seconds apart. frequency, between low and high in Hz, is the one at which all signals together have
+// most power, in steps of 0.01 Hz. phases are the parts of a cycle by which each signal is ahead of the first one, in
+// [0, 1); compare them across 1.
 //
-// It fails where there are no signals, they differ in length, last less than two cycles of low, or do not move.
+// Phases fails if there are no signals, they differ in length, last less than two cycles of low, or do not move.
 func Phases(signals [][]float64, dt, low, high float64) (phases []float64, frequency float64, err error) {
 	if len(signals) == 0 || !(dt > 0) || !(low > 0) || !(high > low) || high > 0.5/dt {
-		return nil, 0, fmt.Errorf("metrics: phases need signals, a time step above 0 and frequencies 0 < low < high of at most half the sampling rate, not %g, %g and %g",
-			dt, low, high)
+		return nil, 0, fmt.Errorf("metrics: phases need signals, a time step above 0 and frequencies 0 < low < high of at "+
+			"most half the sampling rate, not %g, %g and %g", dt, low, high)
 	}
 	n := len(signals[0])
 	if float64(n)*dt*low < 2 {
 		return nil, 0, fmt.Errorf("metrics: phases need two cycles of %g Hz; the signals last %g s", low, float64(n)*dt)
 	}
-	swings := make([][]float64, len(signals)) // about their means, fading in and out, so that cut cycles do not count
+	swings := make([][]float64, len(signals)) // about the means, faded in and out against cut cycles
 	for i, s := range signals {
 		if len(s) != n {
 			return nil, 0, fmt.Errorf("metrics: signal %d has %d values, signal 0 has %d", i, len(s), n)
@@ -58,7 +58,7 @@ func Phases(signals [][]float64, dt, low, high float64) (phases []float64, frequ
 	return phases, frequency, nil
 }
 
-// component is the part of a signal at a frequency in cycles a sample.
+// component returns the part of a signal at a frequency in cycles a sample.
 func component(s []float64, frequency float64) complex128 {
 	sum := complex128(0)
 	for k, x := range s {

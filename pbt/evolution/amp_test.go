@@ -56,7 +56,8 @@ func walker(m pbt.Member) (pbt.Trainee, error) {
 func TestAMPEvolves(t *testing.T) {
 	agenttest.CheckLive(t)
 	e, err := evolution.New(evolution.Options{
-		PopulationSize: 4, EvoSteps: 32, MaxSteps: 8 * 32, EvalSteps: 20, Mutations: busy(), PreTrainingMutation: true, Seed: 5, New: walker,
+		Options:   pbt.Options{Members: 4, IntervalSteps: 32, TotalSteps: 8 * 32, Diversify: true, Seed: 5, New: walker},
+		EvalSteps: 20, Mutations: busy(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -66,8 +67,10 @@ func TestAMPEvolves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(e.Evolver().Registry()); got != "{[{discriminator []  false} {policy []  true} {style_value [] value false} {value []  false}] "+
-		"[{discriminator_optimizer [discriminator] discriminator_learning_rate} {optimizer [policy style_value value] learning_rate}] []}" {
+	if got := fmt.Sprint(e.Evolver().Registry()); got != "{[{discriminator []  false} {policy []  true} {style_value [] "+
+		"value false} {value []  false}] "+
+		"[{discriminator_optimizer [discriminator] discriminator_learning_rate} {optimizer [policy style_value value] "+
+		"learning_rate}] []}" {
 		t.Errorf("the registry is %s", got)
 	}
 	edits, activations := 0, 0

@@ -20,8 +20,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// custom is somebody's own learner: its actor's weights decay to zero, faster with a greater rate, and its target follows
-// only where somebody copies them. It has nothing to do with gorl's agents.
+// custom is somebody's own learner: its actor's weights decay to zero, faster with a greater rate, and its target
+// follows only where somebody copies them. It has nothing to do with gorl's agents.
 type custom struct {
 	shape  description.Architecture
 	arrays map[string]checkpoint.Array
@@ -133,7 +133,8 @@ func (c *custom) SetHyperparameters(values map[string]float64) error {
 func (c *custom) Snapshot() (*checkpoint.Snapshot, error) {
 	s := checkpoint.NewSnapshot()
 	s.Arrays = maps.Clone(c.arrays)
-	s.Values = map[string]any{"steps": c.steps, "architectures": map[string]any{"actor": c.shape.Values(), "target": c.shape.Values()}}
+	s.Values = map[string]any{"steps": c.steps, "architectures": map[string]any{"actor": c.shape.Values(),
+		"target": c.shape.Values()}}
 	return s, nil
 }
 
@@ -165,9 +166,12 @@ func customOptions() evolution.Options {
 		"rate": {Min: 1e-4, Max: 0.1, GrowFactor: 2, ShrinkFactor: 0.5}, "epochs": {Min: 1, Max: 8, Kind: evolution.KindInt},
 	}
 	return evolution.Options{
-		PopulationSize: 5, EvoSteps: 20, MaxSteps: 400, EvalLoop: -1, Mutations: m, Seed: 2,
-		Registry: &evolution.Registry{Groups: []evolution.NetworkGroup{{Name: "actor", Shared: []string{"target"}, Policy: true}}},
-		New:      func(m pbt.Member) (pbt.Trainee, error) { return newCustom(m) },
+		Options: pbt.Options{Members: 5, IntervalSteps: 20, TotalSteps: 400, Seed: 2,
+			Measure: pbt.Measure{EvaluationEpisodes: -1},
+			New:     func(m pbt.Member) (pbt.Trainee, error) { return newCustom(m) }},
+		Mutations: m,
+		Registry: &evolution.Registry{Groups: []evolution.NetworkGroup{
+			{Name: "actor", Shared: []string{"target"}, Policy: true}}},
 	}
 }
 
@@ -257,7 +261,7 @@ func TestTroubleIsLast(t *testing.T) {
 func TestTarget(t *testing.T) {
 	o := customOptions()
 	target := -2.0
-	o.Target, o.TargetGenerations = &target, 4
+	o.Target = &pbt.Target{Figure: target, Generations: 4}
 	e, err := evolution.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -274,25 +278,27 @@ func TestTarget(t *testing.T) {
 func TestOptionsRefused(t *testing.T) {
 	nan := math.NaN()
 	for want, set := range map[string]func(o *evolution.Options){
-		"PopulationSize is -1":                     func(o *evolution.Options) { o.PopulationSize = -1 },
-		"MaxSteps is -1":                           func(o *evolution.Options) { o.MaxSteps = -1 },
-		"EvoSteps is -1":                           func(o *evolution.Options) { o.EvoSteps = -1 },
-		"EvalSteps is -1":                          func(o *evolution.Options) { o.EvalSteps = -1 },
-		"with a negative EvalLoop":                 func(o *evolution.Options) { o.EvalSteps = 1 },
-		"Target is {Figure:NaN":                    func(o *evolution.Options) { o.Target = &nan },
-		"target_generations is 3":                  func(o *evolution.Options) { o.TargetGenerations = 3 },
-		"Checkpoint is -1":                         func(o *evolution.Options) { o.Checkpoint = -1 },
-		"without a checkpoint_path":                func(o *evolution.Options) { o.Checkpoint = 1 },
-		"without an elite_path":                    func(o *evolution.Options) { o.SaveElite = true },
-		"New is nil":                               func(o *evolution.Options) { o.New = nil },
-		"Mutations.RLHP is -1":                     func(o *evolution.Options) { o.Mutations.RLHP = -1 },
-		"0 of 0 groups":                            func(o *evolution.Options) { o.Registry.Groups = nil },
-		`did you mean "actor"?`:                    func(o *evolution.Options) { o.Registry.Groups[0].Name = "actr" },
-		"give a Registry that says":                func(o *evolution.Options) { o.Registry = nil },
-		"needs trainees with a method LimitEvalua": func(o *evolution.Options) { o.EvalLoop, o.EvalSteps = 1, 10 },
-		"a method EvaluateMetrics":                 func(o *evolution.Options) { o.EvalLoop = 1 },
-		"a population of 5 cannot be cut":          func(o *evolution.Options) { o.Selection = strategy.DefaultMultiFrequency() },
-		"TournamentSize is -2":                     func(o *evolution.Options) { o.Selection = strategy.Tournament{TournamentSize: -2} },
+		"Members is -1":                func(o *evolution.Options) { o.Members = -1 },
+		"TotalSteps is -1":             func(o *evolution.Options) { o.TotalSteps = -1 },
+		"IntervalSteps is -1":          func(o *evolution.Options) { o.IntervalSteps = -1 },
+		"EvalSteps is -1":              func(o *evolution.Options) { o.EvalSteps = -1 },
+		"with a negative Measure.Eval": func(o *evolution.Options) { o.EvalSteps = 1 },
+		"Target is {Figure:NaN":        func(o *evolution.Options) { o.Target = &pbt.Target{Figure: nan} },
+		"Checkpoint is -1":             func(o *evolution.Options) { o.Checkpoint = -1 },
+		"without a checkpoint_path":    func(o *evolution.Options) { o.Checkpoint = 1 },
+		"without an elite_path":        func(o *evolution.Options) { o.SaveElite = true },
+		"New is nil":                   func(o *evolution.Options) { o.New = nil },
+		"Mutations.RLHP is -1":         func(o *evolution.Options) { o.Mutations.RLHP = -1 },
+		"0 of 0 groups":                func(o *evolution.Options) { o.Registry.Groups = nil },
+		`did you mean "actor"?`:        func(o *evolution.Options) { o.Registry.Groups[0].Name = "actr" },
+		"give a Registry that says":    func(o *evolution.Options) { o.Registry = nil },
+		"needs trainees with a method LimitEvalua": func(o *evolution.Options) {
+			o.Measure.EvaluationEpisodes,
+				o.EvalSteps = 1, 10
+		},
+		"a method EvaluateMetrics":        func(o *evolution.Options) { o.Measure.EvaluationEpisodes = 1 },
+		"a population of 5 cannot be cut": func(o *evolution.Options) { o.Strategy = strategy.DefaultMultiFrequency() },
+		"TournamentSize is -2":            func(o *evolution.Options) { o.Strategy = strategy.Tournament{TournamentSize: -2} },
 		`no hyperparameter "rat"`: func(o *evolution.Options) {
 			o.Mutations.Hyperparameters = evolution.HyperparameterConfig{"rat": {Min: 1, Max: 2}}
 		},

@@ -3,11 +3,10 @@
 //
 // # Snapshots in, snapshots out
 //
-// A mutation never touches a live network. [Edit], [SetActivation], [Noise] and [Rewire] are pure functions: a
-// snapshot and architectures go in, a new snapshot and new architectures come out, and the arguments are not changed.
-// To continue from the result, build an agent of the new architectures (for instance with ppo.Evolvable) and restore
-// the new snapshot into it. Mutations therefore work on every agent whose snapshots follow the conventions of
-// [Registry].
+// A mutation never touches a live network. [EditNetworks], [DrawActivations] and [Noise] are pure functions: a snapshot
+// and architectures go in, a new snapshot and new architectures come out, and the arguments are not changed. To continue
+// from the result, build an agent of the new architectures (for instance with ppo.Evolvable) and restore the new
+// snapshot. Mutations therefore work on every agent whose snapshots follow the conventions of [Registry].
 //
 // # Populations
 //
@@ -19,11 +18,14 @@
 // # Differences from AgileRL
 //
 //   - Growth preserves the function that a network computes, and optimizers keep their moments; AgileRL copies the
-//     weights that overlap, draws the rest anew and begins with fresh optimizers. See [Preserve].
+//     weights that overlap, draws the rest again and begins with fresh optimizers. See [Preserve].
 //   - Hyperparameters change by one symmetric factor, so that they do not drift; AgileRL multiplies by 1.2 or 0.8,
 //     whose product is below 1. See [RLParameter.Mutate].
 //   - The elite is not mutated unless Mutations.MutateElite is set; AgileRL's class mutates it.
 //   - A member that failed, or whose fitness is NaN, ranks last and is never copied.
 //
 // Strict brings AgileRL's behaviour back for all of them except the last two.
+//
+// Reading order: options.go and evolution.go (the population), evolver.go and mutations.go (what is drawn),
+// edit_kind.go and edit_apply.go (architectures), edit.go, rewire.go and function.go (weights), yaml.go.
 package evolution

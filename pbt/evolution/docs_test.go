@@ -9,7 +9,8 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of keys in docs anew")
 
-// TestTablesMatchTheCode holds the tables of a manifest's keys in docs/reference/evolution.md against the structs that are read.
+// TestTablesMatchTheCode holds the tables of a manifest's keys in docs/reference/evolution.md against the structs that
+// are read.
 func TestTablesMatchTheCode(t *testing.T) {
 	docgen.HoldTables(t, "../..", "reference/evolution.md", *update,
 		docgen.Listed{Name: "manifest keys", Defaults: manifestDefaults()},

@@ -66,9 +66,9 @@ func (o EditOptions) inOrder(networks iter.Seq[string]) []string {
 
 // Edited is an agent after an edit.
 type Edited struct {
-	// Architectures are those of all networks. Where nothing changed they are equal to those given.
+	// Architectures are those of all networks. They equal those given if nothing changed.
 	Architectures map[string]description.Architecture
-	// Snapshot is the agent's new snapshot. Where nothing changed it is the one given.
+	// Snapshot is the agent's new snapshot. It is the one given if nothing changed.
 	Snapshot *checkpoint.Snapshot
 	// Done has what was applied to each network that changed. It differs from the edit asked for where a limit turned
 	// that into another one, and is empty where limits allowed nothing.
@@ -78,7 +78,7 @@ type Edited struct {
 }
 
 // String describes the edit of the policy, followed by those of networks that were edited otherwise:
-// "head.add_layer, discriminator: head.add_node(layer 0, 4)". It is "None" where nothing changed.
+// "head.add_layer, discriminator: head.add_node(layer 0, 4)". It is "None" if nothing changed.
 func (e Edited) String() string {
 	main := "None"
 	if done, ok := e.Done[e.policy]; ok {
@@ -93,9 +93,9 @@ func (e Edited) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// EditNetworks changes the policy's architecture by e, and by the same edit with the same numbers that of every other network
-// that has the module, each within its own limits. Where a limit turns the policy's edit into another one (an added
-// layer into added nodes), the others get that other edit, as AgileRL does it. Weights and moments follow as
+// EditNetworks changes the policy's architecture by e, and by the same edit with the same numbers that of every other
+// network that has the module, each within its own limits. Where a limit turns the policy's edit into another one (an
+// added layer into added nodes), the others get that other edit, as AgileRL does it. Weights and moments follow as
 // o.Preserve says; rng draws new weights. An e for a module that the policy does not have is an error.
 func EditNetworks(architectures map[string]description.Architecture, snap *checkpoint.Snapshot, e Edit, o EditOptions,
 	rng *rand.Rand) (Edited, error) {
@@ -171,7 +171,7 @@ func apply(architectures map[string]description.Architecture, snap *checkpoint.S
 		if !different {
 			continue
 		}
-		if arrays, err = Rewire(arrays, layout.Parameter(name, ""), from, to, done, o.Preserve, rng); err != nil {
+		if arrays, err = rewire(arrays, layout.Parameter(name, ""), from, to, done, o.Preserve, rng); err != nil {
 			return Edited{}, err
 		}
 		out.Architectures[name], out.Done[name] = to, done
@@ -181,7 +181,7 @@ func apply(architectures map[string]description.Architecture, snap *checkpoint.S
 	}
 	out.Snapshot = changed(snap, arrays, out.Architectures)
 	if o.Preserve == PreserveOverlap {
-		out.Snapshot = ResetOptimizers(out.Snapshot)
+		out.Snapshot = resetOptimizers(out.Snapshot)
 	}
 	return out, nil
 }

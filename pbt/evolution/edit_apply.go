@@ -224,10 +224,10 @@ func identityAfter(before string) (activation string, shift float64) {
 	return "elu", 1 // elu, tanh and softsign are at least −1
 }
 
-// RandomEdit draws an edit as AgileRL does: with probability newLayer one of the head's layer edits, otherwise one of all
-// node edits, each uniformly. Widths change by 16, 32 or 64, the latent and channels by 8, 16 or 32. Edits of channels
-// and kernels, and of the nodes of recurrent layers, count as node edits. Kernels change in the second to fourth
-// convolution, to 1 up to a quarter of the shorter side of its result, at most 9.
+// RandomEdit draws an edit as AgileRL does: with probability newLayer one of the head's layer edits, otherwise one of
+// all node edits, each uniformly. Widths change by 16, 32 or 64, the latent and channels by 8, 16 or 32. Edits of
+// channels and kernels, and of the nodes of recurrent layers, count as node edits. Kernels change in the second to
+// fourth convolution, to 1 up to a quarter of the shorter side of its result, at most 9.
 func RandomEdit(a description.Architecture, rng *rand.Rand, newLayer float64) Edit {
 	var e Edit
 	if rng.Float64() < newLayer {

@@ -23,18 +23,26 @@ func TestGoldenAgileRLEdits(t *testing.T) {
 		changed bool
 		done    EditKind
 	}{
-		{"add 64@0", []int{64, 64}, 0, Edit{Kind: AddNode, Module: "head", Layer: 0, Nodes: 64}, []int{128, 64}, true, AddNode},
-		{"remove 32@0 is a no-op", []int{64, 64}, 0, Edit{Kind: RemoveNode, Module: "head", Layer: 0, Nodes: 32}, []int{64, 64}, false, RemoveNode},
-		{"remove 16@0", []int{64, 64}, 0, Edit{Kind: RemoveNode, Module: "head", Layer: 0, Nodes: 16}, []int{48, 64}, true, RemoveNode},
+		{"add 64@0", []int{64, 64}, 0, Edit{Kind: AddNode, Module: "head", Layer: 0, Nodes: 64}, []int{128, 64}, true,
+			AddNode},
+		{"remove 32@0 is a no-op", []int{64, 64}, 0, Edit{Kind: RemoveNode, Module: "head", Layer: 0, Nodes: 32}, []int{64,
+			64}, false, RemoveNode},
+		{"remove 16@0", []int{64, 64}, 0, Edit{Kind: RemoveNode, Module: "head", Layer: 0, Nodes: 16}, []int{48, 64}, true,
+			RemoveNode},
 		{"add_layer", []int{64, 64}, 0, Edit{Kind: AddLayer, Module: "head"}, []int{64, 64, 64}, true, AddLayer},
-		{"add_layer repeats the last width", []int{64, 96}, 0, Edit{Kind: AddLayer, Module: "head"}, []int{64, 96, 96}, true, AddLayer},
-		{"add_layer at 3 is add_node", []int{64, 64, 64}, 0, Edit{Kind: AddLayer, Module: "head", Layer: 1, Nodes: 32}, []int{64, 96, 64}, true, AddNode},
+		{"add_layer repeats the last width", []int{64, 96}, 0, Edit{Kind: AddLayer, Module: "head"}, []int{64, 96, 96}, true,
+			AddLayer},
+		{"add_layer at 3 is add_node", []int{64, 64, 64}, 0, Edit{Kind: AddLayer, Module: "head", Layer: 1, Nodes: 32},
+			[]int{64, 96, 64}, true, AddNode},
 		{"remove_layer", []int{64, 48}, 0, Edit{Kind: RemoveLayer, Module: "head"}, []int{64}, true, RemoveLayer},
-		{"remove_layer at 1 is add_node", []int{64}, 0, Edit{Kind: RemoveLayer, Module: "head", Nodes: 16}, []int{80}, true, AddNode},
-		{"a layer beyond the last is the last", []int{64, 64}, 0, Edit{Kind: AddNode, Module: "head", Layer: 7, Nodes: 16}, []int{64, 80}, true, AddNode},
+		{"remove_layer at 1 is add_node", []int{64}, 0, Edit{Kind: RemoveLayer, Module: "head", Nodes: 16}, []int{80}, true,
+			AddNode},
+		{"a layer beyond the last is the last", []int{64, 64}, 0, Edit{Kind: AddNode, Module: "head", Layer: 7, Nodes: 16},
+			[]int{64, 80}, true, AddNode},
 		{"up to 500, inclusive", []int{436}, 0, Edit{Kind: AddNode, Module: "head", Nodes: 64}, []int{500}, true, AddNode},
 		{"not beyond 500", []int{437}, 0, Edit{Kind: AddNode, Module: "head", Nodes: 64}, []int{437}, false, AddNode},
-		{"more than any width", []int{64}, 0, Edit{Kind: AddNode, Module: "head", Nodes: 1<<63 - 1}, []int{64}, false, AddNode},
+		{"more than any width", []int{64}, 0, Edit{Kind: AddNode, Module: "head", Nodes: 1<<63 - 1}, []int{64}, false,
+			AddNode},
 		{"latent 64+32", []int{64}, 64, Edit{Kind: AddLatentNode, Nodes: 32}, []int{96}, true, AddLatentNode},
 		{"latent stays below 128", []int{64}, 96, Edit{Kind: AddLatentNode, Nodes: 32}, []int{96}, false, AddLatentNode},
 		{"latent 127", []int{64}, 95, Edit{Kind: AddLatentNode, Nodes: 32}, []int{127}, true, AddLatentNode},
@@ -76,7 +84,8 @@ func TestEditEncoder(t *testing.T) {
 		t.Errorf("%v, %t, %v", next, changed, err)
 	}
 	for _, e := range []Edit{
-		{Kind: AddNode, Module: "encoder.hand", Nodes: 16}, {Kind: AddNode, Module: "tail", Nodes: 16}, {Kind: AddNode, Nodes: 16},
+		{Kind: AddNode, Module: "encoder.hand", Nodes: 16}, {Kind: AddNode, Module: "tail", Nodes: 16}, {Kind: AddNode,
+			Nodes: 16},
 		{Kind: "add_channel", Module: "head"}, {}, {Kind: ChangeActivation, Activation: "sinus"},
 	} {
 		if next, _, changed, err := e.Apply(a, DefaultLimits()); err == nil || changed || !next.Equal(a) {
@@ -87,7 +96,8 @@ func TestEditEncoder(t *testing.T) {
 		edit Edit
 		want bool
 	}{
-		{Edit{Kind: AddNode, Module: "encoder.goal"}, true}, {Edit{Kind: AddNode, Module: "encoder.hand"}, false}, {Edit{Kind: AddLayer, Module: "head"}, true},
+		{Edit{Kind: AddNode, Module: "encoder.goal"}, true}, {Edit{Kind: AddNode, Module: "encoder.hand"},
+			false}, {Edit{Kind: AddLayer, Module: "head"}, true},
 		{Edit{Kind: AddLatentNode}, true}, {Edit{Kind: ChangeActivation}, true},
 	} {
 		if has.edit.Fits(a) != has.want {
@@ -105,7 +115,8 @@ func TestEditActivation(t *testing.T) {
 	if grown.String() != "5→[64] + 2→[64] + 3→[64] + 4→[64]→32→[64 64 64:elu] tanh" {
 		t.Error(grown)
 	}
-	if next, _, changed, err := (Edit{Kind: ChangeActivation, Activation: "tanh"}).Apply(grown, DefaultLimits()); err != nil || changed || !next.Equal(grown) {
+	if next, _, changed, err := (Edit{Kind: ChangeActivation, Activation: "tanh"}).Apply(grown,
+		DefaultLimits()); err != nil || changed || !next.Equal(grown) {
 		t.Errorf("the same activation: %v, %t, %v", next, changed, err)
 	}
 	next, _, changed, err := (Edit{Kind: ChangeActivation, Activation: "gelu"}).Apply(grown, DefaultLimits())
@@ -126,7 +137,8 @@ func TestLimitsValidate(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*Limits){
-		"hidden layers are 4 to 3": func(l *Limits) { l.MinLayers = 4 }, "nodes are 0 to 500": func(l *Limits) { l.MinNodes = 0 }, "latent are 8 to 7": func(l *Limits) { l.MaxLatent = 7 },
+		"hidden layers are 4 to 3": func(l *Limits) { l.MinLayers = 4 }, "nodes are 0 to 500": func(l *Limits) { l.MinNodes = 0 }, "latent are 8 to " +
+			"7": func(l *Limits) { l.MaxLatent = 7 },
 	} {
 		l := DefaultLimits()
 		change(&l)
@@ -248,13 +260,17 @@ func TestEditPicturesAndMemory(t *testing.T) {
 		done    EditKind
 	}{
 		{"more channels", Edit{Kind: AddChannel, Module: camera, Nodes: 8}, "[24k8s4 32k4s2]", true, AddChannel},
-		{"beyond the last layer", Edit{Kind: AddChannel, Module: camera, Layer: 9, Nodes: 224}, "[16k8s4 256k4s2]", true, AddChannel},
+		{"beyond the last layer", Edit{Kind: AddChannel, Module: camera, Layer: 9, Nodes: 224}, "[16k8s4 256k4s2]", true,
+			AddChannel},
 		{"more than 256", Edit{Kind: AddChannel, Module: camera, Layer: 1, Nodes: 225}, "[16k8s4 32k4s2]", false, AddChannel},
-		{"16 are left", Edit{Kind: RemoveChannel, Module: camera, Layer: 1, Nodes: 16}, "[16k8s4 16k4s2]", true, RemoveChannel},
+		{"16 are left", Edit{Kind: RemoveChannel, Module: camera, Layer: 1, Nodes: 16}, "[16k8s4 16k4s2]", true,
+			RemoveChannel},
 		{"fewer than 16", Edit{Kind: RemoveChannel, Module: camera, Nodes: 8}, "[16k8s4 32k4s2]", false, RemoveChannel},
 		{"a larger kernel", Edit{Kind: ChangeKernel, Module: camera, Kernel: 11}, "[16k11s4p0+3 32k4s2]", true, ChangeKernel},
-		{"a kernel beyond the picture", Edit{Kind: ChangeKernel, Module: camera, Layer: 1, Kernel: 5}, "[16k8s4 32k4s2]", false, ChangeKernel},
-		{"a smaller kernel", Edit{Kind: ChangeKernel, Module: camera, Layer: 1, Kernel: 2}, "[16k8s4 32k2s2]", true, ChangeKernel},
+		{"a kernel beyond the picture", Edit{Kind: ChangeKernel, Module: camera, Layer: 1, Kernel: 5}, "[16k8s4 32k4s2]",
+			false, ChangeKernel},
+		{"a smaller kernel", Edit{Kind: ChangeKernel, Module: camera, Layer: 1, Kernel: 2}, "[16k8s4 32k2s2]", true,
+			ChangeKernel},
 		{"another layer", Edit{Kind: AddLayer, Module: camera, Nodes: 8}, "[24k8s4 32k4s2]", true, AddChannel}, // the last picture is 1×1
 		{"one layer fewer", Edit{Kind: RemoveLayer, Module: camera}, "[16k8s4]", true, RemoveLayer},
 		{"more values", Edit{Kind: AddNode, Module: "memory", Nodes: 16}, "lstm[64]", true, AddNode},
@@ -264,24 +280,29 @@ func TestEditPicturesAndMemory(t *testing.T) {
 		{"not below", Edit{Kind: RemoveNode, Module: "memory", Nodes: 17}, "lstm[48]", false, RemoveNode},
 	} {
 		a := remembering(t, models.LSTM(48))
-		next, done, changed, err := c.edit.Apply(a, Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64, MinLatent: 4, MaxLatent: 64})
-		if err != nil || !strings.Contains(next.String(), c.want) || changed != c.changed || done.Kind != c.done || changed == next.Equal(a) {
+		next, done, changed, err := c.edit.Apply(a, Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64,
+			MinLatent: 4, MaxLatent: 64})
+		if err != nil || !strings.Contains(next.String(), c.want) || changed != c.changed || done.Kind != c.done ||
+			changed == next.Equal(a) {
 			t.Errorf("%s: %v, changed %t, done %v, %v; want %s", c.name, next, changed, done, err, c.want)
 		}
 	}
 	one := architecture(t, spaces.NewPicture(20, 24, 3), nil, 16, []int{32}, "tanh")
 	one.Parts[0].Convolutions = one.Parts[0].Convolutions[:1]
-	if next, done, _, _ := (Edit{Kind: ChangeKernel, Module: "encoder.observation", Kernel: 3}).Apply(one, DefaultLimits()); done.Kind != AddLayer ||
+	if next, done, _, _ := (Edit{Kind: ChangeKernel, Module: "encoder.observation", Kernel: 3}).Apply(one,
+		DefaultLimits()); done.Kind != AddLayer ||
 		next.String() != "20×24×3→[16k8s4 16k3p1:elu]→16→[32] tanh" {
 		t.Errorf("%v: %v", done, next)
 	}
-	for _, e := range []Edit{{Kind: AddLayer, Module: "memory"}, {Kind: AddChannel, Module: "head", Nodes: 8}, {Kind: AddChannel, Module: "encoder.goal", Nodes: 8}} {
+	for _, e := range []Edit{{Kind: AddLayer, Module: "memory"}, {Kind: AddChannel, Module: "head", Nodes: 8},
+		{Kind: AddChannel, Module: "encoder.goal", Nodes: 8}} {
 		a := remembering(t, models.LSTM(48))
 		if _, _, changed, err := e.Apply(a, DefaultLimits()); err == nil || changed || e.Fits(a) {
 			t.Errorf("%v: changed %t, %v", e, changed, err)
 		}
 	}
-	if _, _, _, err := (Edit{Kind: AddNode, Module: "memory", Nodes: 16}).Apply(architecture(t, seen(), nil, 8, nil, "tanh"), DefaultLimits()); err == nil {
+	if _, _, _, err := (Edit{Kind: AddNode, Module: "memory", Nodes: 16}).Apply(architecture(t, seen(), nil, 8, nil,
+		"tanh"), DefaultLimits()); err == nil {
 		t.Error("nodes for a memory that is not there")
 	}
 }

@@ -29,7 +29,7 @@ const (
 	AddChannel    EditKind = "add_channel"
 	RemoveChannel EditKind = "remove_channel"
 	// ChangeKernel gives a convolution a kernel of another size. A larger one gets as many zeros more below and right of
-	// the picture, so that the layer's result keeps its size. A smaller one loses such zeros; where there are none the
+	// the picture, so that the layer's result keeps its size. A smaller one loses such zeros; if there are none, the
 	// result becomes larger. A kernel larger than the picture, or a picture that becomes too large, changes nothing.
 	// Where there is only one convolution it becomes AddLayer.
 	ChangeKernel EditKind = "change_kernel"

@@ -38,16 +38,13 @@ func New(o Options) (*Evolution, error) {
 	if err := e.openStores(); err != nil {
 		return nil, err
 	}
-	p := pbt.Options{
-		Members: o.PopulationSize, Objective: o.Objective, IntervalSteps: o.EvoSteps, TotalSteps: o.MaxSteps,
-		Measure:  pbt.Measure{EvaluationEpisodes: max(o.EvalLoop, 0), EvaluationSeed: o.Seed},
-		Strategy: o.Selection, Evolve: e.evolver, Copy: o.Copy, Diversify: o.PreTrainingMutation,
-		Initial: o.Initial, Sample: o.Sample,
-		Seed: o.Seed, Parallel: o.Parallel, Directory: o.Directory, Progress: o.Progress, ProgressSteps: o.ProgressSteps,
-		OnInterval: e.write, New: e.member,
-	}
-	if o.Target != nil {
-		p.Target = &pbt.Target{Figure: *o.Target, Generations: o.TargetGenerations}
+	p, after := o.Options, o.OnInterval
+	p.Evolve, p.New = e.evolver, e.member
+	p.OnInterval = func(p *pbt.Population) error {
+		if err := e.write(p); err != nil || after == nil {
+			return err
+		}
+		return after(p)
 	}
 	var err error
 	if e.population, err = pbt.New(p); err != nil {
@@ -56,9 +53,9 @@ func New(o Options) (*Evolution, error) {
 	return e, nil
 }
 
-// Train trains all members to Options.MaxSteps, or until they reach Options.Target. It returns the elite: the best that
-// any member was at the end of a generation, before it was mutated. A cancelled context interrupts training with the
-// context's error; call Train again to continue. See pbt.Population.Train for what else interrupts it.
+// Train trains all members to Options.TotalSteps, or until they reach Options.Target. It returns the elite: the best
+// that any member was at the end of a generation, before it was mutated. A cancelled context interrupts training with
+// the context's error; call Train again to continue. See pbt.Population.Train for what else interrupts it.
 func (e *Evolution) Train(ctx context.Context) (*pbt.Result, error) { return e.population.Train(ctx) }
 
 // Population returns the underlying population, for its journal, its table and package report's pictures.
@@ -118,10 +115,11 @@ func (e *Evolution) member(m pbt.Member) (pbt.Trainee, error) {
 	if err != nil || t == nil {
 		return t, err
 	}
-	if l, ok := t.(LimitedEvaluator); ok && e.opt.EvalLoop > 0 {
-		err = l.LimitEvaluation(e.opt.EvalSteps, e.opt.EvalLoop)
+	if l, ok := t.(LimitedEvaluator); ok && e.opt.Measure.EvaluationEpisodes > 0 {
+		err = l.LimitEvaluation(e.opt.EvalSteps, e.opt.Measure.EvaluationEpisodes)
 	} else if e.opt.EvalSteps > 0 {
-		err = fmt.Errorf("evolution: EvalSteps needs trainees with a method LimitEvaluation, which a %T does not have; leave it 0", t)
+		err = fmt.Errorf("evolution: EvalSteps needs trainees with a method LimitEvaluation, which a %T does not have; "+
+			"leave it 0", t)
 	}
 	if err == nil && e.evolver.registry.Groups == nil {
 		err = e.prepare(m, t)

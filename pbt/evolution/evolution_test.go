@@ -70,8 +70,9 @@ func busy() *evolution.Mutations {
 
 func options() evolution.Options {
 	return evolution.Options{
-		PopulationSize: 4, EvoSteps: 4 * 45, MaxSteps: 4 * 45 * 6, PreTrainingMutation: true, Mutations: busy(), Seed: 3,
-		Sample: map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}}, New: cartpole(nil),
+		Options: pbt.Options{Members: 4, IntervalSteps: 4 * 45, TotalSteps: 4 * 45 * 6, Diversify: true, Seed: 3,
+			Sample: map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}}, New: cartpole(nil)},
+		Mutations: busy(),
 	}
 }
 
@@ -239,14 +240,15 @@ func TestEliteAndCheckpoints(t *testing.T) {
 	if err != nil || len(files) != 4*2 { // of 1080 steps, after 540 and 900
 		t.Errorf("checkpoints: %v, %v", files, err)
 	}
-	if _, err := evolution.LoadElite(filepath.Join(o.Directory, "nowhere")); err == nil || !errors.Is(err, os.ErrNotExist) {
+	if _, err := evolution.LoadElite(filepath.Join(o.Directory, "nowhere")); err == nil || !errors.Is(err,
+		os.ErrNotExist) {
 		t.Errorf("an elite from nowhere: %v", err)
 	}
 	var table strings.Builder
 	if err := e.WriteTable(&table); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"last mutation", "learning_rate", "policy 4→[", fmt.Sprint(o.MaxSteps)} {
+	for _, want := range []string{"last mutation", "learning_rate", "policy 4→[", fmt.Sprint(o.TotalSteps)} {
 		if !strings.Contains(table.String(), want) {
 			t.Errorf("the table has no %q:\n%s", want, table.String())
 		}

@@ -26,8 +26,8 @@ type Evolver struct {
 
 var _ pbt.Evolver = (*Evolver)(nil)
 
-// NewEvolver checks mutations m and registry r against each other and against a member, of which snap is a snapshot and
-// values are the hyperparameters. Where m.Hyperparameters is nil and m.RLHP has a weight, [DefaultHyperparameters] of
+// NewEvolver checks mutations m and registry r against each other and against a member with the
+// snapshot snap and the hyperparameters values. Where m.Hyperparameters is nil and m.RLHP has a weight, [DefaultHyperparameters] of
 // values mutate. What m and r refer to must not be changed afterwards.
 //
 // It is an error if r or m.Hyperparameters name something that the member does not have, if m.NetworkLimits names a
@@ -149,7 +149,7 @@ func (e *Evolver) Evolve(in pbt.Candidate, rng *rand.Rand) (out pbt.Candidate, w
 }
 
 // hyperparameter changes one hyperparameter, drawn uniformly, up or down with equal probability. Strict also resets the
-// optimizers that it is the learning rate of, because AgileRL makes them anew with the new rate.
+// optimizers that it is the learning rate of, because AgileRL rebuilds them with the new rate.
 func (e *Evolver) hyperparameter(in pbt.Candidate, rng *rand.Rand) (pbt.Candidate, string, error) {
 	if len(e.keys) == 0 {
 		return in, kindNone + " (there is no hyperparameter to mutate)", nil
@@ -165,7 +165,7 @@ func (e *Evolver) hyperparameter(in pbt.Candidate, rng *rand.Rand) (pbt.Candidat
 	if e.mutations.Strict {
 		for _, o := range e.registry.Optimizers {
 			if o.LearningRate == name {
-				in.Snapshot = ResetOptimizers(in.Snapshot, o.Name)
+				in.Snapshot = resetOptimizers(in.Snapshot, o.Name)
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func (e *Evolver) noise(snap *checkpoint.Snapshot, rng *rand.Rand) (*checkpoint.
 
 // edit changes the architecture or the activation (by kind) of the networks in the registry's groups; shared networks
 // follow afterwards. An edit that limits forbid changes nothing, but under Strict it still resets the optimizers, as
-// AgileRL makes them anew after every mutation of networks.
+// AgileRL rebuilds them after every mutation of networks.
 func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (*checkpoint.Snapshot, string, error) {
 	all, err := Architectures(snap)
 	if err != nil {
@@ -213,7 +213,7 @@ func (e *Evolver) edit(snap *checkpoint.Snapshot, kind string, rng *rand.Rand) (
 	}
 	if len(done.Done) == 0 {
 		if e.mutations.Strict {
-			snap = ResetOptimizers(snap)
+			snap = resetOptimizers(snap)
 		}
 		return snap, fmt.Sprintf("%s (%s would go beyond the limits)", kindNone, what), nil
 	}

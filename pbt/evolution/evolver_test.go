@@ -16,8 +16,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// handmade is a snapshot of a custom agent: an actor and a critic with architectures, each with a target, two optimizers
-// and a rollout in progress.
+// handmade is a snapshot of a custom agent: an actor and a critic with architectures, each with a target, two
+// optimizers and a rollout in progress.
 func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 	t.Helper()
 	a, err := description.NewArchitecture(spaces.NewBox(-1, 1, 3), nil, 0, []int{8, 8}, "tanh")
@@ -44,7 +44,8 @@ func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 		optimizer := network + "_adam"
 		steps[optimizer] = int64(7)
 		shapes := map[string][]int64{
-			"head.0.weight": {8, 3}, "head.0.bias": {8}, "head.1.weight": {8, 8}, "head.1.bias": {8}, "head.out.weight": {1, 8}, "head.out.bias": {1},
+			"head.0.weight": {8, 3}, "head.0.bias": {8}, "head.1.weight": {8, 8}, "head.1.bias": {8}, "head.out.weight": {1,
+				8}, "head.out.bias": {1},
 		}
 		for _, name := range slices.Sorted(maps.Keys(shapes)) {
 			shape := shapes[name]
@@ -58,8 +59,10 @@ func handmade(t *testing.T) (*checkpoint.Snapshot, Registry) {
 	snap.Arrays["observation_preprocessor/running_mean"] = checkpoint.ArrayFloat64([]int64{3}, []float64{1, 2, 3})
 	snap.Values = map[string]any{"architectures": tree, "optimizer_steps": steps, "rollout_steps": int64(5)}
 	return snap, Registry{
-		Groups:          []NetworkGroup{{Name: "actor", Shared: []string{"target_actor"}, Policy: true}, {Name: "critic", Shared: []string{"target_critic"}}},
-		Optimizers:      []OptimizerConfig{{"actor_adam", []string{"actor"}, "lr_actor"}, {"critic_adam", []string{"critic"}, "lr_critic"}},
+		Groups: []NetworkGroup{{Name: "actor", Shared: []string{"target_actor"}, Policy: true}, {Name: "critic",
+			Shared: []string{"target_critic"}}},
+		Optimizers: []OptimizerConfig{{"actor_adam", []string{"actor"}, "lr_actor"}, {"critic_adam", []string{"critic"},
+			"lr_critic"}},
 		Hyperparameters: []string{"lr_actor", "lr_critic", "batch_size"},
 	}
 }
@@ -82,8 +85,8 @@ func evolver(t *testing.T, m Mutations) (*Evolver, pbt.Candidate) {
 	return e, pbt.Candidate{Member: 1, Iteration: 3, Snapshot: snap, Hyperparameters: handmadeValues}
 }
 
-// evolve checks what holds for every mutation: the candidate given is not changed, the same numbers give the same result,
-// targets are copies, and everything fits together.
+// evolve checks what holds for every mutation: the candidate given is not changed, the same numbers give the same
+// result, targets are copies, and everything fits together.
 func evolve(t *testing.T, e *Evolver, in pbt.Candidate, seed uint64) (pbt.Candidate, string) {
 	t.Helper()
 	before, _ := handmade(t)
@@ -142,7 +145,8 @@ func checkShared(t *testing.T, s *checkpoint.Snapshot, what string) {
 
 func TestArchitectureOfCustomAgent(t *testing.T) {
 	e, in := evolver(t, only(func(m *Mutations) {
-		m.Architecture, m.Limits = 1, Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 80, MinLatent: 8, MaxLatent: 128}
+		m.Architecture, m.Limits = 1, Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 80, MinLatent: 8,
+			MaxLatent: 128}
 	}))
 	seen := map[string]int{}
 	for seed := range uint64(60) {
@@ -185,7 +189,8 @@ func TestNoiseOfCustomAgent(t *testing.T) {
 			t.Errorf("said was %q", what)
 		}
 		checkShared(t, out.Snapshot, what)
-		if cmp.Equal(layout.Below(in.Snapshot, "actor"), layout.Below(out.Snapshot, "actor")) || !cmp.Equal(layout.Below(in.Snapshot, "critic"), layout.Below(out.Snapshot, "critic")) {
+		if cmp.Equal(layout.Below(in.Snapshot, "actor"), layout.Below(out.Snapshot, "actor")) ||
+			!cmp.Equal(layout.Below(in.Snapshot, "critic"), layout.Below(out.Snapshot, "critic")) {
 			t.Error("noise belongs to the policy and to nothing else")
 		}
 		steps := out.Snapshot.Values["optimizer_steps"].(map[string]any)
@@ -204,7 +209,8 @@ func TestActivationOfCustomAgent(t *testing.T) {
 	}
 	in.Snapshot.Values["agent"] = "PPO"
 	strict, _ := evolver(t, only(func(m *Mutations) { m.Activation, m.Strict = 1, true }))
-	if out, what, err := strict.Evolve(in, rand.New(rand.NewPCG(1, 0))); err != nil || out.Snapshot != in.Snapshot || !strings.HasPrefix(what, "none") {
+	if out, what, err := strict.Evolve(in, rand.New(rand.NewPCG(1, 0))); err != nil || out.Snapshot != in.Snapshot ||
+		!strings.HasPrefix(what, "none") {
 		t.Errorf("strict: PPO's activation: %q, %v", what, err)
 	}
 }
@@ -234,13 +240,6 @@ func TestHyperparameterOfCustomAgent(t *testing.T) {
 		if len(seen) != 3 {
 			t.Errorf("only %v", seen)
 		}
-	}
-}
-
-func TestNoHyperparameters(t *testing.T) {
-	e, in := evolver(t, only(func(m *Mutations) { m.RLHP, m.Hyperparameters = 1, HyperparameterConfig{} }))
-	if out, what := evolve(t, e, in, 1); !strings.HasPrefix(what, "none") || out.Snapshot != in.Snapshot {
-		t.Errorf("%q", what)
 	}
 }
 

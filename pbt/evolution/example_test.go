@@ -16,7 +16,8 @@ import (
 var sp = spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 1)}
 
 func agent(policy, value description.Architecture) *ppo.Agent {
-	a, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: 1, Models: ppo.Evolvable(sp, policy, value, models.DefaultGaussianConfig()), Seed: 1})
+	a, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: 1, Models: ppo.Evolvable(sp, policy, value,
+		models.DefaultGaussianConfig()), Seed: 1})
 	if err != nil {
 		panic(err)
 	}
@@ -36,7 +37,8 @@ func ExampleEditNetworks() {
 		panic(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	grown, err := evolution.EditNetworks(before.Architectures(), snapshot, evolution.Edit{Kind: evolution.AddLayer, Module: "head"}, evolution.EditOptions{}, rng)
+	grown, err := evolution.EditNetworks(before.Architectures(), snapshot, evolution.Edit{Kind: evolution.AddLayer,
+		Module: "head"}, evolution.EditOptions{}, rng)
 	if err != nil {
 		panic(err)
 	}

@@ -27,7 +27,7 @@ func (e *Evolution) openStores() (err error) {
 		keep.Keep = 1
 	}
 	folder := cmp.Or(o.CheckpointPath, filepath.Join(o.Directory, "checkpoints"))
-	for id := range o.PopulationSize {
+	for id := range o.Members {
 		store, err := checkpoint.NewStore(filepath.Join(folder, fmt.Sprintf("%03d", id)), keep)
 		if err != nil {
 			return fmt.Errorf("evolution: checkpoint_path: %w", err)
@@ -65,7 +65,7 @@ func (e *Evolution) write(p *pbt.Population) error {
 	return nil
 }
 
-// latestStep returns the step of the newest snapshot in a store, 0 where there is none.
+// latestStep returns the step of the newest snapshot in a store, 0 if there is none.
 func latestStep(s *checkpoint.Store) int64 {
 	saved, _, err := s.Latest()
 	if err != nil {

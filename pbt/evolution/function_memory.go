@@ -17,9 +17,9 @@ func (w *wiring) stack(m description.Module, k int) (input, hidden string, biase
 	return name("weight_ih", k), name("weight_hh", k), [2]string{name("bias_ih", k), name("bias_hh", k)}, by
 }
 
-// remember adds w.edit.Nodes values to every recurrent layer, at the end of each gate. As in widen, what leads to them is
-// drawn and what they lead to is zero: columns of the layer itself, and of what reads it. All other values are therefore
-// computed as before, at every step.
+// remember adds w.edit.Nodes values to every recurrent layer, at the end of each gate. As in widen, what leads to them
+// is drawn and what they lead to is zero: columns of the layer itself, and of what reads it. All other values are
+// therefore computed as before, at every step.
 func (w *wiring) remember(layers map[string]matrix, m description.Module) {
 	n, size := w.edit.Nodes, m.Recurrent.HiddenSize
 	drawn := w.fresh(size + n)

@@ -32,8 +32,8 @@ func (w *wiring) encoder() (m description.Module) {
 
 // kernel gives a convolution the kernels of the new architecture. A kernel keeps its leading rows and columns, and new
 // ones are zeros. Where the last picture has another size, the layer that reads it keeps what it read of every pixel,
-// and reads nothing of new pixels. A larger kernel, whose new rows see the pixels and zeros behind its old ones, computes
-// what it did.
+// and reads nothing of new pixels. A larger kernel, whose new rows see the pixels and zeros behind its old ones,
+// computes what it did.
 func (w *wiring) kernel(layers map[string]matrix, m description.Module) {
 	to := w.encoder()
 	name := convolution(m, w.edit.Layer) + ".weight"
@@ -121,8 +121,8 @@ func (w *wiring) deconvolve(layers map[string]matrix, m description.Module) {
 	delete(layers, last+".bias")
 }
 
-// scatter adds to sums, which has a number for every pixel before a convolution, what the row of numbers for every pixel
-// after it amounts to there: the convolution's transpose.
+// scatter adds to sums, which has a number for every pixel before a convolution, what the row of numbers for every
+// pixel after it amounts to there: the convolution's transpose.
 func scatter(sums []float64, row []float32, kernels matrix, c description.Convolution, from, to [3]int) {
 	for i, x := range row {
 		channel, top, left := i/(to[1]*to[2]), i/to[2]%to[1]*c.Stride-c.Padding, i%to[2]*c.Stride-c.Padding

@@ -18,11 +18,13 @@ import (
 func allSpaces() map[string]spaces.Space {
 	return map[string]spaces.Space{
 		"box": spaces.Unbounded(5), "discrete": spaces.NewDiscrete(4), "multi-discrete": spaces.NewMultiDiscrete(3, 2),
-		"dict": spaces.NewDict(map[string]spaces.Space{"goal": spaces.Unbounded(3), "gripper": spaces.NewDiscrete(3), "modes": spaces.NewMultiDiscrete(2, 2)}),
+		"dict": spaces.NewDict(map[string]spaces.Space{"goal": spaces.Unbounded(3), "gripper": spaces.NewDiscrete(3),
+			"modes": spaces.NewMultiDiscrete(2, 2)}),
 	}
 }
 
-func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int, activation string) description.Architecture {
+func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int,
+	activation string) description.Architecture {
 	t.Helper()
 	a, err := description.NewArchitecture(s, encoder, latent, head, activation)
 	if err != nil {

@@ -156,7 +156,7 @@ func missing(name string, known []string) error {
 	return fmt.Errorf("evolution: members have no hyperparameter %q: %s", name, config.Among(name, known))
 }
 
-// DefaultHyperparameters returns what AgileRL mutates where nothing is configured, of the hyperparameters in values:
+// DefaultHyperparameters returns what AgileRL mutates if nothing is configured, of the hyperparameters in values:
 // learning rates, from a tenth of the value to ten times it, by the default factors; and whole numbers called
 // batch_size and learn_step, from a quarter (at least 1) to four times the value, by factors of 1.5 and 0.75. gorl's
 // agents have only the learning rates: their batch sizes are fixed when they are built.

@@ -23,7 +23,8 @@ func TestStrictRLParameter(t *testing.T) {
 	}{
 		{whole, 4, true, 4}, {whole, 4, false, 3}, {whole, 5, true, 6}, {whole, 3, true, 3}, {whole, 2, false, 1},
 		{whole, 10, true, 10}, {whole, 1, false, 1},
-		{rate, 1e-4, false, 1e-4}, {rate, 1e-2, true, 1e-2}, {rate, 1e-3, true, 1.2e-3}, {rate, 1e-3, false, 8e-4}, {rate, 1, false, 1e-2},
+		{rate, 1e-4, false, 1e-4}, {rate, 1e-2, true, 1e-2}, {rate, 1e-3, true, 1.2e-3}, {rate, 1e-3, false, 8e-4}, {rate, 1,
+			false, 1e-2},
 		{RLParameter{Min: 1, Max: 10, Kind: KindInt, GrowFactor: 1.5, ShrinkFactor: 0.75}, 2, true, 3},
 	} {
 		if got := test.p.Mutate(test.value, test.grow, true); math.Abs(got-test.want) > 1e-15 {
@@ -70,10 +71,12 @@ func TestHyperparameterConfig(t *testing.T) {
 		c    HyperparameterConfig
 		want []string
 	}{
-		{HyperparameterConfig{"learning_rat": good}, []string{`no hyperparameter "learning_rat"`, `did you mean "learning_rate"?`}},
+		{HyperparameterConfig{"learning_rat": good}, []string{`no hyperparameter "learning_rat"`,
+			`did you mean "learning_rate"?`}},
 		{HyperparameterConfig{"gae_lambda": good}, []string{`"gae_lambda" is NaN`}},
 		{HyperparameterConfig{"batch_size": {Min: 1, Max: 10, Kind: KindInt}}, []string{"must be whole"}},
-		{HyperparameterConfig{"learning_rate": {Min: 2, Max: 1}, "batch_size": {Min: 1, Max: math.Inf(1)}}, []string{`"batch_size"`, `"learning_rate"`, "ascending"}},
+		{HyperparameterConfig{"learning_rate": {Min: 2, Max: 1}, "batch_size": {Min: 1, Max: math.Inf(1)}},
+			[]string{`"batch_size"`, `"learning_rate"`, "ascending"}},
 		{HyperparameterConfig{"learning_rate": {Min: 1, Max: 2, GrowFactor: 0.9}}, []string{"grow_factor is 0.9"}},
 		{HyperparameterConfig{"learning_rate": {Min: 1, Max: 2, ShrinkFactor: 1.5}}, []string{"shrink_factor is 1.5"}},
 		{HyperparameterConfig{"learning_rate": {Min: 1, Max: 2, Kind: "text"}}, []string{`dtype is "text"`}},
@@ -92,7 +95,8 @@ func TestHyperparameterConfig(t *testing.T) {
 }
 
 func TestDefaultHyperparameters(t *testing.T) {
-	got := DefaultHyperparameters(map[string]float64{"learning_rate": 0.01, "batch_size": 64, "learn_step": 2, "discount_factor": 0.99, "lr_actor": 0})
+	got := DefaultHyperparameters(map[string]float64{"learning_rate": 0.01, "batch_size": 64, "learn_step": 2,
+		"discount_factor": 0.99, "lr_actor": 0})
 	want := HyperparameterConfig{
 		"learning_rate": {Min: 0.001, Max: 0.1, GrowFactor: 1.2, ShrinkFactor: 0.8, Kind: KindFloat},
 		"batch_size":    {Min: 16, Max: 256, GrowFactor: 1.5, ShrinkFactor: 0.75, Kind: KindInt},

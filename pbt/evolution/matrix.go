@@ -155,7 +155,7 @@ func (m matrix) overlay(o matrix) {
 	}
 }
 
-// mean returns the mean of all elements, 0 where there are none.
+// mean returns the mean of all elements, 0 if there are none.
 func (m matrix) mean() float32 {
 	var sum float64
 	for _, x := range m.data {

@@ -55,8 +55,9 @@ func remembering(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) {
 		return amp.New(amp.Options{
 			Spaces: sp, Motions: env, Seed: m.Seed,
 			Models: amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()),
-			Dict: map[string]any{"rollouts": 8, "learning_epochs": 1, "mini_batches": 1, "sequence_length": 4, "separate_critics": true,
-				"amp_batch_size": 32, "motion_dataset_size": 64, "reply_buffer_size": 64},
+			Dict: map[string]any{"rollouts": 8, "learning_epochs": 1, "mini_batches": 1, "sequence_length": 4,
+				"separate_critics": true,
+				"amp_batch_size":   32, "motion_dataset_size": 64, "reply_buffer_size": 64},
 		})
 	}, cfg)
 }
@@ -109,10 +110,13 @@ func TestPicturesAndMemoryEvolve(t *testing.T) {
 					}
 					return nil
 				})
-				e, err := evolution.New(evolution.Options{PopulationSize: 3, EvoSteps: 24, MaxSteps: 8 * 24, Mutations: m,
-					PreTrainingMutation: true, Seed: 4, Directory: dir, New: func(m pbt.Member) (pbt.Trainee, error) {
-						return c.build(m, trainers.Config{Seed: m.Seed, SaveBuffers: true, Callbacks: []trainers.Callback{count}})
-					}})
+				e, err := evolution.New(evolution.Options{
+					Options: pbt.Options{Members: 3, IntervalSteps: 24, TotalSteps: 8 * 24, Diversify: true, Seed: 4, Directory: dir,
+						New: func(m pbt.Member) (pbt.Trainee, error) {
+							return c.build(m, trainers.Config{Seed: m.Seed, SaveBuffers: true, Callbacks: []trainers.Callback{count}})
+						}},
+					Mutations: m,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -157,8 +161,10 @@ func TestPicturesAndMemoryEvolve(t *testing.T) {
 					t.Fatal(err)
 				}
 				// The state has the width of the member's own memory.
-				if r := shapes["policy"].Recurrent; name == "memory" && !slices.Equal(snap.Arrays[layout.Hidden("policy")].Shape, []int64{2, int64(r.HiddenSize)}) {
-					t.Errorf("member %d has a state of shape %v, and %v", i, snap.Arrays[layout.Hidden("policy")].Shape, shapes["policy"])
+				if r := shapes["policy"].Recurrent; name == "memory" && !slices.Equal(snap.Arrays[layout.Hidden("policy")].Shape,
+					[]int64{2, int64(r.HiddenSize)}) {
+					t.Errorf("member %d has a state of shape %v, and %v", i, snap.Arrays[layout.Hidden("policy")].Shape,
+						shapes["policy"])
 				}
 			}
 		})

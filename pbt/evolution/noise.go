@@ -38,9 +38,10 @@ type NoiseOptions struct {
 // names of the arrays that it chose; snap is not changed.
 //
 // It chooses one to all of the policy's matrices, each number equally likely. Biases, log standard deviations, kernels,
-// weights of recurrent layers and arrays whose names contain "norm" or "lstm" are never chosen. In each matrix it draws a tenth of the entries, with
-// replacement, and perturbs each: nine in ten by normal noise of SD times the weight, one in twenty by ten times the
-// weight, and one in twenty is replaced by a number drawn from N(0, 1). Results are clipped to ±10⁶.
+// weights of recurrent layers and arrays whose names contain "norm" or "lstm" are never chosen. In each matrix it draws
+// a tenth of the entries, with replacement, and perturbs each: nine in ten by normal noise of SD times the weight, one
+// in twenty by ten times the weight, and one in twenty is replaced by a number drawn from N(0, 1). Results are clipped
+// to ±10⁶.
 //
 // An SD that is not positive and finite, and a policy without matrices, are errors.
 func Noise(snap *checkpoint.Snapshot, o NoiseOptions, rng *rand.Rand) (*checkpoint.Snapshot, []string, error) {
@@ -73,7 +74,7 @@ func Noise(snap *checkpoint.Snapshot, o NoiseOptions, rng *rand.Rand) (*checkpoi
 	}
 	out := changed(snap, arrays, nil)
 	if !o.KeepOptimizer {
-		out = ResetOptimizers(out)
+		out = resetOptimizers(out)
 	}
 	return out, names, nil
 }

@@ -18,7 +18,8 @@ func plain(rows, cols int, number func(i int) float32) *checkpoint.Snapshot {
 		data[i] = number(i)
 	}
 	shape := []int64{int64(rows), int64(cols)}
-	for _, name := range []string{"policy/head.0.weight", "policy/LSTM.weight_ih", "policy/layer_norm.weight", "value/head.0.weight", "optimizer/exp_avg/policy/head.0.weight", "optimizer/exp_avg_sq/policy/head.0.weight"} {
+	for _, name := range []string{"policy/head.0.weight", "policy/LSTM.weight_ih", "policy/layer_norm.weight",
+		"value/head.0.weight", "optimizer/exp_avg/policy/head.0.weight", "optimizer/exp_avg_sq/policy/head.0.weight"} {
 		snap.Arrays[name] = checkpoint.ArrayFloat32(shape, data)
 	}
 	snap.Arrays["policy/head.0.bias"] = checkpoint.ArrayFloat32([]int64{int64(rows)}, make([]float32, rows))
@@ -165,7 +166,8 @@ func TestNoiseChoosesMatrices(t *testing.T) {
 func TestNoiseRefuses(t *testing.T) {
 	snap := plain(2, 2, func(int) float32 { return 1 })
 	for _, sd := range []float64{-1, math.NaN(), math.Inf(1)} {
-		if _, _, err := Noise(snap, NoiseOptions{SD: sd}, random(1)); err == nil || !strings.Contains(err.Error(), "must be positive") {
+		if _, _, err := Noise(snap, NoiseOptions{SD: sd}, random(1)); err == nil || !strings.Contains(err.Error(),
+			"must be positive") {
 			t.Errorf("%g: %v", sd, err)
 		}
 	}

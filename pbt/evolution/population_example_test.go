@@ -23,9 +23,9 @@ func Example() {
 	mutations := evolution.DefaultMutations()
 	mutations.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64, MinLatent: 4, MaxLatent: 64}
 	e, err := evolution.New(evolution.Options{
-		PopulationSize: 4, EvoSteps: 256, MaxSteps: 1024, Mutations: &mutations, Seed: 1,
-		Sample: map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}},
-		New:    cartpole(nil),
+		Options: pbt.Options{Members: 4, IntervalSteps: 256, TotalSteps: 1024, Seed: 1,
+			Sample: map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}}, New: cartpole(nil)},
+		Mutations: &mutations,
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -88,7 +88,8 @@ training: {pop_size: 6, evo_steps: 4096, max_steps: 100_000}
 		log.Fatal(err)
 	}
 	o := s.Options // complete but for New
-	fmt.Println(o.PopulationSize, o.EvoSteps, o.Selection.(strategy.Tournament).TournamentSize, o.Mutations.Hyperparameters["learning_rate"].Max)
+	fmt.Println(o.Members, o.IntervalSteps, o.Strategy.(strategy.Tournament).TournamentSize,
+		o.Mutations.Hyperparameters["learning_rate"].Max)
 	_, err = evolution.FromYAML([]byte("training: {popsize: 6}"))
 	fmt.Println(err)
 	// Output:
@@ -129,7 +130,9 @@ func ExampleNewEvolver() {
 	snap.Values["architectures"] = map[string]any{"actor": shape.Values()}
 
 	registry := evolution.Registry{Groups: []evolution.NetworkGroup{{Name: "actor", Policy: true}}}
-	e, err := evolution.NewEvolver(evolution.Mutations{Architecture: 1, NewLayerProb: 1, Limits: evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 2, MaxNodes: 8, MinLatent: 1, MaxLatent: 8}}, registry, snap, nil)
+	e, err := evolution.NewEvolver(evolution.Mutations{Architecture: 1, NewLayerProb: 1,
+		Limits: evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 2, MaxNodes: 8, MinLatent: 1,
+			MaxLatent: 8}}, registry, snap, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -177,7 +180,8 @@ func ExampleLoadElite() {
 	}
 	defer os.RemoveAll(dir)
 	e, err := evolution.New(evolution.Options{
-		PopulationSize: 2, EvoSteps: 256, MaxSteps: 512, SaveElite: true, ElitePath: filepath.Join(dir, "elite"), New: cartpole(nil),
+		Options:   pbt.Options{Members: 2, IntervalSteps: 256, TotalSteps: 512, New: cartpole(nil)},
+		SaveElite: true, ElitePath: filepath.Join(dir, "elite"),
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -207,6 +211,6 @@ func ExampleFromDict() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(s.Options.PopulationSize, s.Options.EvoSteps, s.Options.MaxSteps)
+	fmt.Println(s.Options.Members, s.Options.IntervalSteps, s.Options.TotalSteps)
 	// Output: 4 2048 20480
 }

@@ -16,9 +16,10 @@ import (
 //
 // A trainee of your own needs a registry of its own, and snapshots that follow three conventions. Arrays are named
 // "<network>/<layer>.weight" and ".bias", where layers are "encoder.<part>.<i>" and "head.<i>", with "out" for the
-// last, convolutions "encoder.<part>.conv.<i>", and recurrent layers are as models.Net names them. Optimizers' moments are named "<optimizer>/exp_avg/<network>/..." and "<optimizer>/exp_avg_sq/<network>/...".
-// The value "architectures" has the architecture of every network by its name (see [Architectures]); without it only
-// weights and hyperparameters can mutate.
+// last, convolutions "encoder.<part>.conv.<i>", and recurrent layers are as models.Net names them. Optimizers' moments
+// are named "<optimizer>/exp_avg/<network>/..." and "<optimizer>/exp_avg_sq/<network>/...". The value "architectures"
+// has the architecture of every network by its name (see [Architectures]); without it only weights and hyperparameters
+// can mutate.
 type Registry struct {
 	// Groups are the networks. Exactly one group is the policy's, and every network with an architecture is in a group.
 	Groups []NetworkGroup
@@ -48,7 +49,7 @@ type OptimizerConfig struct {
 	// Networks are those that it trains.
 	Networks []string
 	// LearningRate is the hyperparameter that holds its learning rate. Under Strict a mutation of that resets the
-	// optimizer. Empty where there is none.
+	// optimizer. Empty if there is none.
 	LearningRate string
 }
 
@@ -58,7 +59,8 @@ type OptimizerConfig struct {
 func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 	networks := layout.NetworksIn(snap)
 	if !slices.Contains(networks, layout.Policy) {
-		return Registry{}, fmt.Errorf("evolution: the snapshot has no network %q, only %q; give a Registry that says which of them is the policy", layout.Policy, networks)
+		return Registry{}, fmt.Errorf("evolution: the snapshot has no network %q, only %q; give a Registry that says which "+
+			"of them is the policy", layout.Policy, networks)
 	}
 	var r Registry
 	for _, name := range networks {
@@ -71,10 +73,13 @@ func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 	optimizers := layout.OptimizersIn(snap)
 	for _, name := range optimizers {
 		o := OptimizerConfig{Name: name, LearningRate: layout.LearningRate}
-		if own, ok := strings.CutSuffix(name, "_optimizer"); ok && slices.Contains(networks, own) { // e.g. the discriminator's
+		if own, ok := strings.CutSuffix(name, "_optimizer"); ok && slices.Contains(networks, own) { // the discriminator
 			o.Networks, o.LearningRate = []string{own}, own+"_learning_rate"
 		} else { // the common one trains the networks that have none of their own
-			o.Networks = slices.DeleteFunc(slices.Clone(networks), func(n string) bool { return slices.Contains(optimizers, n+"_optimizer") })
+			o.Networks = slices.DeleteFunc(slices.Clone(networks), func(n string) bool {
+				return slices.Contains(optimizers,
+					n+"_optimizer")
+			})
 		}
 		r.Optimizers = append(r.Optimizers, o)
 	}
@@ -154,7 +159,7 @@ func (r Registry) Validate() error {
 	return errors.Join(wrong...)
 }
 
-// Check compares the registry with a member, of which snap is a snapshot: everything that the registry names exists
+// Check compares the registry with the snapshot of a member: everything that the registry names exists
 // there, shared networks have the shapes of those that they follow, and every network with an architecture is in a
 // group. The error joins all problems, with the nearest name for one that does not exist.
 func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]float64) error {
@@ -204,5 +209,8 @@ func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 
 // sameShapes reports whether two networks have arrays of the same names, types and shapes.
 func sameShapes(a, b map[string]checkpoint.Array) bool {
-	return len(a) > 0 && maps.EqualFunc(a, b, func(x, y checkpoint.Array) bool { return x.DType == y.DType && slices.Equal(x.Shape, y.Shape) })
+	return len(a) > 0 && maps.EqualFunc(a, b, func(x, y checkpoint.Array) bool {
+		return x.DType == y.DType &&
+			slices.Equal(x.Shape, y.Shape)
+	})
 }

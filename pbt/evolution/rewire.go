@@ -26,18 +26,19 @@ const (
 	// divide by almost nothing, as its correction for young moments counts the optimizer's steps, not the weight's.
 	PreserveFunction Preserve = "function"
 	// PreserveOverlap is AgileRL's way: it copies the leading rows and columns that old and new weights have in
-	// common, draws the rest anew, and begins with fresh optimizers. The network computes something else afterwards.
-	// [Rewire] makes the moments of the edited network zero; [Edit] resets all optimizers.
+	// common, draws the rest again, and begins with fresh optimizers. The network computes something else afterwards.
+	// rewire makes the moments of the edited network zero; [Edit] resets all optimizers.
 	PreserveOverlap Preserve = "overlap"
 )
 
-// Rewire returns the arrays of a snapshot after an edit of one network's architecture: its weights and biases, and
+// rewire returns the arrays of a snapshot after an edit of one network's architecture: its weights and biases, and
 // the moments that belong to them. prefix is the network's name with a slash ("policy/"). from is its architecture
-// before; to and done are what [description.Architecture.Apply] returned. rng draws the values of new weights, uniformly
-// in ±1/√inputs as a new layer's are drawn, of recurrent layers in ±1/√values. arrays is not changed, and arrays of other networks are shared with it.
+// before; to and done are what [description.Architecture.Apply] returned. rng draws the values of new weights,
+// uniformly in ±1/√inputs as a new layer's are drawn, of recurrent layers in ±1/√values. arrays is not changed, and
+// arrays of other networks are shared with it.
 //
 // Arrays that are missing or do not have the shapes of from are errors that name them.
-func Rewire(arrays map[string]checkpoint.Array, prefix string, from, to description.Architecture, done Edit,
+func rewire(arrays map[string]checkpoint.Array, prefix string, from, to description.Architecture, done Edit,
 	how Preserve, rng *rand.Rand) (map[string]checkpoint.Array, error) {
 	if how != PreserveFunction && how != PreserveOverlap {
 		return nil, fmt.Errorf("evolution: there is no way %q to preserve weights; want %q or %q", how, PreserveFunction,
@@ -148,7 +149,7 @@ func (w *wiring) fresh(inputs int) func() float32 {
 	return func() float32 { return float32((2*w.rng.Float64() - 1) * bound) }
 }
 
-// begin returns a function for the values of new entries beside those of m: parameters as drawn says (nil means zero),
+// begin returns a function for the values of new entries of m: parameters as drawn says (nil means zero),
 // first moments zero, second moments the mean of m's. See [PreserveFunction] for the reason.
 func (w *wiring) begin(m matrix, drawn func() float32) func() float32 {
 	if w.holds == values && drawn != nil {

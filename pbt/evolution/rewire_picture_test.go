@@ -14,16 +14,19 @@ import (
 )
 
 // roomy are limits for small pictures and memories.
-var roomy = Limits{MinLayers: 1, MaxLayers: 4, MinNodes: 2, MaxNodes: 200, MinLatent: 2, MaxLatent: 100, MinConvolutions: 1, MaxConvolutions: 4,
+var roomy = Limits{MinLayers: 1, MaxLayers: 4, MinNodes: 2, MaxNodes: 200, MinLatent: 2, MaxLatent: 100,
+	MinConvolutions: 1, MaxConvolutions: 4,
 	MinChannels: 2, MaxChannels: 64, MinHidden: 2, MaxHidden: 64}
 
-var camera = spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(10, 12, 3), "goal": spaces.Unbounded(2)})
+var camera = spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(10, 12, 3),
+	"goal": spaces.Unbounded(2)})
 
 // seeing is an architecture with a picture, and with memory where kind is one.
 func seeing(t testing.TB, memory description.RecurrentLayer, activation string) description.Architecture {
 	t.Helper()
 	a := architecture(t, camera, []int{4}, 6, []int{8}, activation)
-	a.Parts[0].Convolutions = []description.Convolution{{Channels: 4, Kernel: 3, Stride: 2}, {Channels: 5, Kernel: 2, Stride: 1, Padding: 1}}
+	a.Parts[0].Convolutions = []description.Convolution{{Channels: 4, Kernel: 3, Stride: 2}, {Channels: 5, Kernel: 2,
+		Stride: 1, Padding: 1}}
 	a.Recurrent = memory
 	if err := a.Validate(); err != nil {
 		t.Fatal(err)
@@ -52,13 +55,14 @@ func sequences(t testing.TB, e *models.Net, space spaces.Space) []float32 {
 }
 
 // rewired applies an edit within roomy limits.
-func rewired(t testing.TB, a description.Architecture, arrays map[string]checkpoint.Array, e Edit, how Preserve) (description.Architecture, map[string]checkpoint.Array) {
+func rewired(t testing.TB, a description.Architecture, arrays map[string]checkpoint.Array, e Edit,
+	how Preserve) (description.Architecture, map[string]checkpoint.Array) {
 	t.Helper()
 	to, done, changed, err := e.Apply(a, roomy)
 	if err != nil || !changed {
 		t.Fatalf("%v of %v: changed %t, %v", e, a, changed, err)
 	}
-	out, err := Rewire(arrays, "policy/", a, to, done, how, random(3))
+	out, err := rewire(arrays, "policy/", a, to, done, how, random(3))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +79,8 @@ func TestGrowthOfPicturesAndMemoryPreservesFunction(t *testing.T) {
 		{Kind: ChangeKernel, Module: module, Layer: 1, Kernel: 3}, {Kind: AddLayer, Module: module},
 		{Kind: AddLatentNode, Nodes: 3}, {Kind: AddNode, Module: "memory", Nodes: 7},
 	}
-	for name, memory := range map[string]description.RecurrentLayer{"none": {}, "gru": models.GRU(6), "lstm": models.LSTM(5, 2), "rnn": models.RNN(6, 3)} {
+	for name, memory := range map[string]description.RecurrentLayer{"none": {}, "gru": models.GRU(6),
+		"lstm": models.LSTM(5, 2), "rnn": models.RNN(6, 3)} {
 		for _, activation := range []string{"tanh", "relu", "silu", "identity"} {
 			a := seeing(t, memory, activation)
 			arrays := arraysOf(t, network(t, a, 2, nil))
@@ -98,13 +103,15 @@ func TestGrowthOfPicturesAndMemoryPreservesFunction(t *testing.T) {
 					t.Errorf("%v and back is %v, not %v", e, again, a)
 				}
 				for p, x := range arrays {
-					if d := difference(floats(t, x), floats(t, narrow[p])); d > 1e-6 && !(strings.Contains(p, "exp_avg") && e.Kind == AddLayer) {
+					if d := difference(floats(t, x), floats(t, narrow[p])); d > 1e-6 && !(strings.Contains(p, "exp_avg") &&
+						e.Kind == AddLayer) {
 						t.Errorf("%s, %s: %v and back: %s differs by %g", name, activation, e, p, d)
 					}
 				}
 				// Learning can make use of what is new: no second moment of a weight that moved is lost.
 				for p := range wider {
-					if x, ok := arrays[p]; ok && strings.HasPrefix(p, "optimizer/exp_avg/") && e.Kind != AddLayer && sum(floats(t, x)) != sum(floats(t, wider[p])) {
+					if x, ok := arrays[p]; ok && strings.HasPrefix(p, "optimizer/exp_avg/") && e.Kind != AddLayer && sum(floats(t,
+						x)) != sum(floats(t, wider[p])) {
 						t.Errorf("%v: the first moments %s have another sum", e, p)
 					}
 				}
@@ -136,8 +143,10 @@ func TestDroppedConvolution(t *testing.T) {
 func TestSmallerKernel(t *testing.T) {
 	a := seeing(t, description.RecurrentLayer{}, "tanh")
 	arrays := arraysOf(t, network(t, a, 2, nil))
-	to, got := rewired(t, a, arrays, Edit{Kind: ChangeKernel, Module: "encoder.camera", Layer: 1, Kernel: 1}, PreserveFunction)
-	old, kernels := floats(t, arrays["policy/encoder.camera.conv.1.weight"]), floats(t, got["policy/encoder.camera.conv.1.weight"])
+	to, got := rewired(t, a, arrays, Edit{Kind: ChangeKernel, Module: "encoder.camera", Layer: 1, Kernel: 1},
+		PreserveFunction)
+	old, kernels := floats(t, arrays["policy/encoder.camera.conv.1.weight"]), floats(t,
+		got["policy/encoder.camera.conv.1.weight"])
 	for i, x := range kernels {
 		if x != old[4*i] {
 			t.Fatalf("kernel %d is %g, was %v", i, x, old[4*i:4*i+4])
@@ -226,7 +235,7 @@ func TestRandomEditsOfPicturesAndMemory(t *testing.T) {
 			}
 			how := []Preserve{PreserveFunction, PreserveFunction, PreserveOverlap}[rng.IntN(3)]
 			applied[fmt.Sprint(done.Module, " ", done.Kind, " ", how)]++
-			if arrays, err = Rewire(arrays, "policy/", a, to, done, how, rng); err != nil {
+			if arrays, err = rewire(arrays, "policy/", a, to, done, how, rng); err != nil {
 				t.Fatal(err)
 			}
 			a = to
@@ -237,8 +246,10 @@ func TestRandomEditsOfPicturesAndMemory(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"encoder.camera add_channel function", "encoder.camera remove_channel function", "encoder.camera change_kernel function",
-		"encoder.camera change_kernel overlap", "memory add_node function", "memory remove_node function", "memory add_node overlap"} {
+	for _, want := range []string{"encoder.camera add_channel function", "encoder.camera remove_channel function",
+		"encoder.camera change_kernel function",
+		"encoder.camera change_kernel overlap", "memory add_node function", "memory remove_node function", "memory " +
+			"add_node overlap"} {
 		if applied[want] < 3 {
 			t.Errorf("%q was applied %d times", want, applied[want])
 		}
@@ -247,7 +258,8 @@ func TestRandomEditsOfPicturesAndMemory(t *testing.T) {
 
 // Noise leaves kernels and recurrent layers alone, as AgileRL's does.
 func TestNoiseOnPicturesAndMemory(t *testing.T) {
-	snap := &checkpoint.Snapshot{Arrays: arraysOf(t, network(t, seeing(t, models.GRU(6), "tanh"), 2, nil)), Values: map[string]any{}}
+	snap := &checkpoint.Snapshot{Arrays: arraysOf(t, network(t, seeing(t, models.GRU(6), "tanh"), 2, nil)),
+		Values: map[string]any{}}
 	all := map[string]bool{}
 	for range 40 {
 		_, names, err := Noise(snap, NoiseOptions{}, random(uint64(len(all))))

@@ -18,7 +18,8 @@ import (
 func Architectures(snap *checkpoint.Snapshot) (map[string]description.Architecture, error) {
 	all, err := snap.Value(layout.Architectures)
 	if err != nil {
-		return nil, fmt.Errorf("evolution: the snapshot names no architectures; make the agent from some, for instance with ppo.Evolvable: %w", err)
+		return nil, fmt.Errorf("evolution: the snapshot names no architectures; make the agent from some, for instance "+
+			"with ppo.Evolvable: %w", err)
 	}
 	tree, ok := all.(map[string]any)
 	if !ok {
@@ -69,7 +70,8 @@ func reorder(out *checkpoint.Snapshot, architectures map[string]description.Arch
 		name, _ := v.(string)
 		network, parameter, _ := layout.CutParameter(name)
 		a, evolves := architectures[network]
-		if module, _, _ := strings.Cut(parameter, "."); !evolves || module != "encoder" && module != "memory" && module != "head" {
+		if module, _, _ := strings.Cut(parameter, "."); !evolves || module != "encoder" && module != "memory" &&
+			module != "head" {
 			names = append(names, v)
 			continue
 		}
@@ -109,10 +111,10 @@ func describe(out, before *checkpoint.Snapshot, a description.Architecture) {
 	}
 }
 
-// ResetOptimizers returns the snapshot with the named optimizers as they begin: moments zero and no steps counted.
-// Without names it resets all of them. An optimizer begins its bias correction anew with its step count, so that its
+// resetOptimizers returns the snapshot with the named optimizers as they begin: moments zero and no steps counted.
+// Without names it resets all of them. An optimizer restarts its bias correction with its step count, so that its
 // first steps are of the usual length. Arrays that do not change are shared with snap.
-func ResetOptimizers(snap *checkpoint.Snapshot, names ...string) *checkpoint.Snapshot {
+func resetOptimizers(snap *checkpoint.Snapshot, names ...string) *checkpoint.Snapshot {
 	out := changed(snap, maps.Clone(snap.Arrays), nil)
 	reset := func(optimizer string) bool { return len(names) == 0 || slices.Contains(names, optimizer) }
 	for name, a := range out.Arrays {

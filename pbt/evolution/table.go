@@ -31,7 +31,7 @@ type Row struct {
 
 // Rows returns the members in order of their numbers. It reads only the population's journal.
 func (e *Evolution) Rows() []Row {
-	return rowsOf(e.population.Journal(), e.opt.PopulationSize, e.evolver.Keys())
+	return rowsOf(e.population.Journal(), e.opt.Members, e.evolver.Keys())
 }
 
 func rowsOf(recorded []journal.Event, members int, keys []string) []Row {

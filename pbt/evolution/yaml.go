@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
@@ -17,7 +18,7 @@ import (
 type Settings struct {
 	// Options are complete except for New, which the program that trains adds.
 	Options Options
-	// Network is what the file says of networks, nil where it has no section network.
+	// Network is what the file says of networks, nil if the file has no section network.
 	Network *Network
 	// Algorithm and Environment are the file's sections of these names, unchanged, for the program that trains.
 	Algorithm, Environment map[string]any
@@ -97,10 +98,78 @@ type probabilities struct {
 	RLHP float64 `yaml:"rl_hp_mut" config:"min=0"`
 }
 
+// trainingSection is the section training; [Options] say more.
 type trainingSection struct {
-	Options `yaml:",inline"`
+	// PopulationSize is the number of members. More members search more widely; each costs as much compute as one training
+	// run. Raise it before anything else if runs end with different results for different seeds.
+	PopulationSize int `yaml:"pop_size" config:"min=1"`
+	// MaxSteps is the number of environment steps that every member trains in all.
+	MaxSteps int64 `yaml:"max_steps" config:"min=1"`
+	// EvoSteps is the number of environment steps of a generation: between two selections. Short generations select and
+	// mutate more often, but judge a mutation before its effect shows; long ones waste training on bad members. Several
+	// updates of the agent and several episodes should fit.
+	EvoSteps int64 `yaml:"evo_steps" config:"min=1"`
+	// EvalSteps ends the episodes of an evaluation after so many environment steps. Default 0: at their end. Limit them if
+	// good agents' episodes are very long.
+	EvalSteps int `yaml:"eval_steps" config:"min=0"`
+	// EvalLoop is the number of episodes that every environment of a member plays, with the mean action, to measure the
+	// member's fitness at the end of a generation. Raise it if returns are noisy: selection then picks good members more
+	// often than lucky ones, and evaluation takes longer.
+	EvalLoop int `yaml:"eval_loop" config:"min=1"`
+	// Target ends training early, once the mean of the last ten fitnesses of every member has reached it. Default: none.
+	Target *float64 `yaml:"target_score"`
+	// TargetGenerations is the least number of generations before Target ends training. Default (0): 10, with strict 100,
+	// as in AgileRL. A larger one guards against ending by luck.
+	TargetGenerations int64 `yaml:"target_generations" config:"min=0"`
+	// Checkpoint is the number of environment steps after which a checkpoint of every member is written, at the end of the
+	// generation. Default (0): none. A population continues from Directory without them; write them to compare members
+	// later.
+	Checkpoint int64 `yaml:"checkpoint_steps" config:"min=0"`
+	// CheckpointPath is the folder of the checkpoints, with a folder for each member. Default: "checkpoints" in Directory.
+	CheckpointPath string `yaml:"checkpoint_path"`
+	// OverwriteCheckpoints keeps only the last checkpoint of every member, which saves disk space.
+	OverwriteCheckpoints bool `yaml:"overwrite_checkpoints"`
+	// SaveElite writes the elite to ElitePath whenever there is a better one: the best member at the end of any generation
+	// so far, before its mutation. See [LoadElite].
+	SaveElite bool `yaml:"save_elite"`
+	// ElitePath is the folder of the elite. Default: "elite" in Directory.
+	ElitePath string `yaml:"elite_path"`
+	// PreTrainingMutation mutates every member once before training, so that members begin different. The mutation is
+	// drawn by the weights of [Mutations] without NoMutation.
+	PreTrainingMutation bool `yaml:"pre_training_mutation"`
+	// Objective names the fitness among the figures that trainees report. Default "episode.return".
+	Objective string `yaml:"objective"`
+	// Directory is the folder that keeps the population, so that the same program continues where an earlier run ended or
+	// was killed. Default: nothing is kept.
+	Directory string `yaml:"directory"`
+	// Parallel is the greatest number of members that train at a time. Default (0): the number of processors that Go uses.
+	// It does not change results. Lower it if members together need too much memory.
+	Parallel int `yaml:"parallel" config:"min=0"`
+	// ProgressSteps is the number of environment steps after which a training member is reported to Progress. Default (0):
+	// at the end of a generation only.
+	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 	// HPO, when false, makes a population that is never selected and never mutates, as a control.
 	HPO bool `yaml:"hpo"`
+}
+
+// target returns what ends training early, nil for nothing.
+func (t trainingSection) target() *pbt.Target {
+	if t.Target == nil {
+		return nil
+	}
+	return &pbt.Target{Figure: *t.Target, Generations: t.TargetGenerations}
+}
+
+// options returns the section as options.
+func (t trainingSection) options() Options {
+	return Options{
+		Options: pbt.Options{Members: t.PopulationSize, TotalSteps: t.MaxSteps, IntervalSteps: t.EvoSteps,
+			Measure: pbt.Measure{EvaluationEpisodes: t.EvalLoop}, Target: t.target(),
+			Diversify: t.PreTrainingMutation, Objective: t.Objective, Directory: t.Directory, Parallel: t.Parallel,
+			ProgressSteps: t.ProgressSteps},
+		EvalSteps: t.EvalSteps, Checkpoint: t.Checkpoint, CheckpointPath: t.CheckpointPath,
+		OverwriteCheckpoints: t.OverwriteCheckpoints, SaveElite: t.SaveElite, ElitePath: t.ElitePath,
+	}
 }
 
 // aliases are the names of AgileRL's classes and trainers, and of older manifests.
@@ -155,16 +224,20 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	if err := config.Merge(&f, dict, config.Options{Prefix: "evolution", Aliases: aliases}); err != nil {
 		return nil, err
 	}
-	s := &Settings{Options: f.Training.Options, Algorithm: f.Algorithm, Environment: f.Environment}
+	if t := f.Training; t.TargetGenerations != 0 && t.Target == nil {
+		return nil, fmt.Errorf("evolution: target_generations is %d; give a target_score for it to wait with, or leave it out",
+			t.TargetGenerations)
+	}
+	s := &Settings{Options: f.Training.options(), Algorithm: f.Algorithm, Environment: f.Environment}
 	o := &s.Options
-	if f.Strict && o.Target != nil && o.TargetGenerations == 0 {
-		o.TargetGenerations = 100 // AgileRL's
+	if f.Strict && o.Target != nil && o.Target.Generations == 0 {
+		o.Target.Generations = 100 // AgileRL's
 	}
 	if err := errors.Join(f.mutations(s), f.selection(s), f.network(s)); err != nil {
 		return nil, err
 	}
 	if !f.Training.HPO {
-		o.Selection, o.PreTrainingMutation = strategy.Never{}, false
+		o.Strategy, o.Diversify = strategy.Never{}, false
 	}
 	if s.Network != nil {
 		o.Mutations.Limits = s.Network.Limits
@@ -179,16 +252,16 @@ func manifestDefaults() manifest {
 	d.Preserve = "" // it depends on strict
 	return manifest{
 		Mutation: mutationSection{Probabilities: p, Mutations: d},
-		Training: trainingSection{
-			Options{PopulationSize: 4, MaxSteps: 1_000_000, EvoSteps: 10_000, EvalLoop: 1, PreTrainingMutation: true}, true,
-		},
+		Training: trainingSection{PopulationSize: 4, MaxSteps: 1_000_000, EvoSteps: 10_000, EvalLoop: 1,
+			PreTrainingMutation: true, HPO: true},
 	}
 }
 
 // agilerl are AgileRL's names of PPO's settings that may change while gorl's agents train, with gorl's.
 var agilerl = map[string]string{
-	"lr": "learning_rate", "gamma": "discount_factor", "gae_lambda": "gae_lambda", "clip_coef": "ratio_clip", "ent_coef": "entropy_loss_scale",
-	"vf_coef": "value_loss_scale", "max_grad_norm": "grad_norm_clip", "target_kl": "kl_threshold",
+	"lr": "learning_rate", "gamma": "discount_factor", "gae_lambda": "gae_lambda", "clip_coef": "ratio_clip",
+	"ent_coef": "entropy_loss_scale",
+	"vf_coef":  "value_loss_scale", "max_grad_norm": "grad_norm_clip", "target_kl": "kl_threshold",
 }
 
 // fixed are settings that AgileRL mutates and that gorl's agents take only when they are built.

@@ -51,7 +51,7 @@ func multiFrequencyDefaults() multiFrequencySection {
 	return multiFrequencySection{Strategy: "multi_frequency", Subpopulations: 2, EvalLoop: 1}
 }
 
-// selection sets s.Options.Selection from the section selection_strategy, whose keys depend on its key strategy.
+// selection sets s.Options.Strategy from the section selection_strategy, whose keys depend on its key strategy.
 func (f *manifest) selection(s *Settings) error {
 	if f.Selection["strategy"] == "multi_frequency" {
 		return f.multiFrequency(s)
@@ -63,8 +63,9 @@ func (f *manifest) selection(s *Settings) error {
 	dict := map[string]any{"selection_strategy": f.Selection}
 	err := config.Merge(&t, dict, config.Options{Prefix: "evolution"})
 	f.Selection = config.Dict(x)
-	s.Options.Selection = strategy.Tournament{
-		TournamentSize: x.Size, Elitism: x.Elitism, EvalLoop: x.EvalLoop, MutateElite: f.Mutation.MutateElite, Strict: f.Strict,
+	s.Options.Strategy = strategy.Tournament{
+		TournamentSize: x.Size, Elitism: x.Elitism, EvalLoop: x.EvalLoop, MutateElite: f.Mutation.MutateElite,
+		Strict: f.Strict,
 	}
 	return err
 }
@@ -85,7 +86,7 @@ func (f *manifest) multiFrequency(s *Settings) error {
 			"selection_strategy.rand_seed does nothing: seed, or mutation.rand_seed, makes all decisions")
 	}
 	f.Selection = config.Dict(x)
-	members := &s.Options.PopulationSize
+	members := &s.Options.Members
 	if x.Individuals > 0 {
 		*members = x.Individuals * x.Subpopulations
 	}
@@ -105,6 +106,6 @@ func (f *manifest) multiFrequency(s *Settings) error {
 		m.Winners, m.Survivors, m.Open = pick(x.Winners, b.Winners), pick(x.Survivors, b.Survivors), pick(x.Open, b.Open)
 		m.Losers = pick(x.Losers, max(0, *members/x.Subpopulations-m.Winners-m.Survivors-m.Open)) // the rest
 	}
-	s.Options.Selection = m
+	s.Options.Strategy = m
 	return m.ValidateMembers(*members)
 }

@@ -17,11 +17,18 @@ func TestFromYAMLDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Options{
-		PopulationSize: 4, MaxSteps: 1_000_000, EvoSteps: 10_000, EvalLoop: 1, Seed: 42, PreTrainingMutation: true,
-		Selection: strategy.Tournament{TournamentSize: 2, Elitism: true, EvalLoop: 1},
-		Mutations: &Mutations{NoMutation: 0.4, Architecture: 0.2, Parameters: 0.2, RLHP: 0.2, NewLayerProb: 0.2, MutationSD: 0.1, ActivationSelection: []string{"relu", "elu", "gelu"}},
+		Options: pbt.Options{Members: 4, TotalSteps: 1_000_000, IntervalSteps: 10_000,
+			Measure: pbt.Measure{EvaluationEpisodes: 1}, Seed: 42, Diversify: true, Strategy: strategy.Tournament{TournamentSize: 2, Elitism: true, EvalLoop: 1}},
+		Mutations: &Mutations{NoMutation: 0.4, Architecture: 0.2, Parameters: 0.2, RLHP: 0.2, NewLayerProb: 0.2,
+			MutationSD: 0.1, ActivationSelection: []string{"relu", "elu", "gelu"}},
 	}
-	if d := cmp.Diff(want, s.Options, cmp.Comparer(func(a, b func(pbt.Member) (pbt.Trainee, error)) bool { return a == nil && b == nil }), cmp.Comparer(func(a, b func(pbt.Update)) bool { return a == nil && b == nil })); d != "" {
+	if d := cmp.Diff(want, s.Options, cmp.Comparer(func(a, b func(pbt.Member) (pbt.Trainee,
+		error)) bool {
+		return a == nil && b == nil
+	}), cmp.Comparer(func(a, b func(pbt.Update)) bool {
+		return a == nil &&
+			b == nil
+	})); d != "" {
 		t.Error(d)
 	}
 }
@@ -69,7 +76,8 @@ func TestFromYAML(t *testing.T) {
 	}
 	o := s.Options
 	m := o.Mutations
-	if m.NoMutation != 0.3 || m.Architecture != 0.1 || m.NewLayerProb != 0.5 || m.Parameters != 0.15 || m.Activation != 0.05 || m.RLHP != 0.4 || m.MutationSD != 0.2 || !m.MutateElite || o.Seed != 7 {
+	if m.NoMutation != 0.3 || m.Architecture != 0.1 || m.NewLayerProb != 0.5 || m.Parameters != 0.15 ||
+		m.Activation != 0.05 || m.RLHP != 0.4 || m.MutationSD != 0.2 || !m.MutateElite || o.Seed != 7 {
 		t.Errorf("mutations %+v, seed %d", m, o.Seed)
 	}
 	if d := cmp.Diff(HyperparameterConfig{
@@ -79,10 +87,13 @@ func TestFromYAML(t *testing.T) {
 	}, m.Hyperparameters); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(strategy.Strategy(strategy.MultiFrequency{Subpopulations: 2, Ratios: []int{1, 4}, Winners: 2, Open: 2, Losers: 4, EvalLoop: 1}), o.Selection); d != "" {
+	if d := cmp.Diff(strategy.Strategy(strategy.MultiFrequency{Subpopulations: 2, Ratios: []int{1, 4}, Winners: 2, Open: 2,
+		Losers: 4, EvalLoop: 1}), o.Strategy); d != "" {
 		t.Error(d)
 	}
-	if o.MaxSteps != 6_000_000 || o.EvoSteps != 10_240 || o.PopulationSize != 16 || *o.Target != 250 || o.EvalLoop != 3 || o.EvalSteps != 0 || o.Checkpoint != 5000 || !o.SaveElite || o.ElitePath != "out/elite" || o.Directory != "out" {
+	if o.TotalSteps != 6_000_000 || o.IntervalSteps != 10_240 || o.Members != 16 || o.Target.Figure != 250 ||
+		o.Measure.EvaluationEpisodes != 3 || o.EvalSteps != 0 || o.Checkpoint != 5000 || !o.SaveElite ||
+		o.ElitePath != "out/elite" || o.Directory != "out" {
 		t.Errorf("training %+v", o)
 	}
 	want := DefaultLimits()
@@ -97,7 +108,8 @@ func TestFromYAML(t *testing.T) {
 	if s.Algorithm["name"] != "PPO" || s.Environment["num_envs"] != 16 {
 		t.Errorf("sections %v, %v", s.Algorithm, s.Environment)
 	}
-	if len(s.Notes) != 2 || !strings.Contains(s.Notes[0], "batch_size does nothing") || !strings.Contains(s.Notes[1], "layer_norm does nothing") {
+	if len(s.Notes) != 2 || !strings.Contains(s.Notes[0], "batch_size does nothing") || !strings.Contains(s.Notes[1],
+		"layer_norm does nothing") {
 		t.Errorf("notes %q", s.Notes)
 	}
 }
@@ -123,7 +135,8 @@ network:
 	if l := s.Options.Mutations.Limits; l.MaxChannels != 48 || l.MaxHidden != 80 || l.MinChannels != 16 {
 		t.Errorf("limits %+v", l)
 	}
-	if _, err := s.Network.Architecture(spaces.NewPicture(5, 5, 1)); err == nil || !strings.Contains(err.Error(), "too small for it") {
+	if _, err := s.Network.Architecture(spaces.NewPicture(5, 5, 1)); err == nil || !strings.Contains(err.Error(),
+		"too small for it") {
 		t.Error(err)
 	}
 	again, err := FromDict(s.Dict())
@@ -153,16 +166,19 @@ training: {population_size: 5, target: 1, hpo: true}
 		t.Fatal(err)
 	}
 	m := s.Options.Mutations
-	if m.NoMutation != 1 || m.Architecture != 2 || m.Parameters != 3 || m.Activation != 4 || m.RLHP != 5 || m.NewLayerProb != 0.6 || !m.Strict {
+	if m.NoMutation != 1 || m.Architecture != 2 || m.Parameters != 3 || m.Activation != 4 || m.RLHP != 5 ||
+		m.NewLayerProb != 0.6 || !m.Strict {
 		t.Errorf("mutations %+v", m)
 	}
-	if want := (strategy.Tournament{TournamentSize: 3, EvalLoop: 2, Strict: true}); s.Options.Selection != strategy.Strategy(want) {
-		t.Errorf("selection %+v", s.Options.Selection)
+	if want := (strategy.Tournament{TournamentSize: 3, EvalLoop: 2,
+		Strict: true}); s.Options.Strategy != strategy.Strategy(want) {
+		t.Errorf("selection %+v", s.Options.Strategy)
 	}
-	if s.Options.Seed != 5 || s.Options.PopulationSize != 5 || s.Options.TargetGenerations != 100 {
+	if s.Options.Seed != 5 || s.Options.Members != 5 || s.Options.Target.Generations != 100 {
 		t.Errorf("options %+v", s.Options)
 	}
-	if s, err = FromYAML([]byte("training: {hpo: false}")); err != nil || s.Options.Selection != (strategy.Never{}) || s.Options.PreTrainingMutation {
+	if s, err = FromYAML([]byte("training: {hpo: false}")); err != nil || s.Options.Strategy != (strategy.Never{}) ||
+		s.Options.Diversify {
 		t.Errorf("without optimisation: %+v, %v", s.Options, err)
 	}
 }
@@ -170,33 +186,75 @@ training: {population_size: 5, target: 1, hpo: true}
 func TestFromYAMLRefuses(t *testing.T) {
 	for text, wants := range map[string][]string{
 		"mutations: {}": {`unknown key "mutations"`, `did you mean "mutation"?`},
-		"mutation: {probabilities: {no_mutt: 1}}":                                                               {`"mutation.probabilities.no_mutt"`, `no_mut"?`},
-		"mutation: {no_mutation: 1, rl_ph: 2}":                                                                  {`"mutation.rl_ph"`, `rl_hp"?`},
-		"mutation: {mutation_sd: 0}":                                                                            {`"mutation.mutation_sd" is 0`},
-		"mutation: {rl_hp_selection: {lr: {mn: 1}}}":                                                            {`"mutation.rl_hp_selection.lr.mn"`, `min"?`},
-		"mutation: {rl_hp_selection: {larning_rate: {min: 1, max: 2}}}":                                         {"there is no such hyperparameter", `did you mean "learning_rate"?`},
-		"mutation: {rl_hp_selection: {lr: {min: 1, max: 2}, learning_rate: {min: 1, max: 2}}}":                  {"under another name as well"},
-		"mutation: {rl_hp_selection: {lr: {min: a, max: 2}}}":                                                   {`"mutation.rl_hp_selection.lr.min" is "a"`},
-		"mutation: {rl_hp_selection: {lr: {min: 3, max: 2}}}":                                                   {"ascending"},
-		"mutation: {preserve: overlop}":                                                                         {`did you mean "overlap"?`},
-		"selection_strategy: {strategy: turnament}":                                                             {`did you mean "tournament"?`},
-		"selection_strategy: {tournament_sise: 2}":                                                              {`tournament_size"?`},
-		"selection_strategy: {tournament_size: 0}":                                                              {`"selection_strategy.tournament_size" is 0`},
-		"selection_strategy: {strategy: multi_frequency, n_winers: 2}":                                          {`n_winners"?`},
-		"{selection_strategy: {strategy: multi_frequency, n_winners: 2, n_losers: 5}, training: {pop_size: 8}}": {"together 8; a subpopulation has 4"},
-		"{selection_strategy: {strategy: multi_frequency}, training: {pop_size: 5}}":                            {"a population of 5 cannot be cut"},
-		"training: {max_step: 1}":                                                                               {`max_steps"?`},
-		"training: {evo_steps: 0}":                                                                              {`"training.evo_steps" is 0`},
-		"training: {pop_size: 3, population_size: 4}":                                                           {"population_size"},
-		"network: {arch: resnet}":                                                                               {`"network.arch" is "resnet"`},
-		"network: {recurrent: {kind: gur}}":                                                                     {`"network.recurrent.kind" is "gur"`, `want one of "none", "gru"`},
-		"network: {recurrent: {hidden_size: 3}}":                                                                {`"network.recurrent.hidden_size"`},
-		"network: {recurrent: {min_hidden_state_size: 600}}":                                                    {"limits of recurrent values are 600 to 512"},
-		"network: {encoder_config: {channel_size: [16, 32], kernel_size: [3]}}":                                 {"kernel_size 1 and stride_size 0"},
-		"network: {encoder_config: {activation: Tanh}}":                                                         {"encoder and head begin with one activation"},
-		"network: {head_config: {min_hidden_layers: 4}}":                                                        {"limits of hidden layers are 4 to 3"},
-		"INIT_HP: {POP_SIZE: 3}":                                                                                {`unknown key "INIT_HP"`},
-		"[1, 2]":                                                                                                {"mapping"},
+		"mutation: {probabilities: {no_mutt: 1}}": {`"mutation.probabilities.no_mutt"`,
+			`no_mut"?`},
+		"mutation: {no_mutation: 1, rl_ph: 2}": {
+			`"mutation.rl_ph"`, `rl_hp"?`,
+		},
+		"mutation: {mutation_sd: 0}": {
+			`"mutation.mutation_sd" is 0`,
+		},
+		"mutation: {rl_hp_selection: {lr: {mn: 1}}}": {
+			`"mutation.rl_hp_selection.lr.mn"`, `min"?`,
+		},
+		"mutation: {rl_hp_selection: {larning_rate: {min: 1, max: 2}}}": {
+			"there is no such hyperparameter", `did you mean "learning_rate"?`,
+		},
+		"mutation: {rl_hp_selection: {lr: {min: 1, max: 2}, learning_rate: {min: 1, max: 2}}}": {
+			"under another name as well",
+		},
+		"mutation: {rl_hp_selection: {lr: {min: a, max: 2}}}": {
+			`"mutation.rl_hp_selection.lr.min" is "a"`,
+		},
+		"mutation: {rl_hp_selection: {lr: {min: 3, max: 2}}}": {
+			"ascending",
+		},
+		"mutation: {preserve: overlop}": {
+			`did you mean "overlap"?`,
+		},
+		"selection_strategy: {strategy: turnament}": {
+			`did you mean "tournament"?`,
+		},
+		"selection_strategy: {tournament_sise: 2}": {
+			`tournament_size"?`,
+		},
+		"selection_strategy: {tournament_size: 0}": {
+			`"selection_strategy.tournament_size" is 0`,
+		},
+		"selection_strategy: {strategy: multi_frequency, n_winers: 2}": {
+			`n_winners"?`,
+		},
+		"{selection_strategy: {strategy: multi_frequency, n_winners: 2, n_losers: 5}, training: {pop_size: 8}}": {
+			"together 8; a subpopulation has 4",
+		},
+		"{selection_strategy: {strategy: multi_frequency}, training: {pop_size: 5}}": {
+			"a population of 5 cannot be cut",
+		},
+		"training: {max_step: 1}": {
+			`max_steps"?`,
+		},
+		"training: {evo_steps: 0}": {
+			`"training.evo_steps" is 0`,
+		},
+		"training: {pop_size: 3, population_size: 4}": {
+			"population_size",
+		},
+		"network: {arch: resnet}": {
+			`"network.arch" is "resnet"`,
+		},
+		"network: {recurrent: {kind: gur}}": {`"network.recurrent.kind" is "gur"`,
+			`want one of "none", "gru"`},
+		"network: {recurrent: {hidden_size: 3}}": {`"network.recurrent.hidden_size"`},
+		"network: {recurrent: {min_hidden_state_size: 600}}": {
+			"limits of recurrent values are 600 to 512",
+		},
+		"network: {encoder_config: {channel_size: [16, 32], kernel_size: [3]}}": {"kernel_size 1 and stride_size 0"},
+		"network: {encoder_config: {activation: Tanh}}": {
+			"encoder and head begin with one activation",
+		},
+		"network: {head_config: {min_hidden_layers: 4}}": {"limits of hidden layers are 4 to 3"},
+		"INIT_HP: {POP_SIZE: 3}":                         {`unknown key "INIT_HP"`},
+		"[1, 2]":                                         {"mapping"},
 	} {
 		_, err := FromYAML([]byte(text))
 		for _, want := range wants {

@@ -3,9 +3,11 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +70,27 @@ func encode(t testing.TB, events ...Event) []byte {
 		b.Write(append(data, '\n'))
 	}
 	return b.Bytes()
+}
+
+// TestJournalContinues opens a journal at what a state knows of it: the rest goes to another file, and none of it stays.
+func TestJournalContinues(t *testing.T) {
+	dir, events := t.TempDir(), sampleEvents()
+	known, lost := encode(t, events[:2]...), encode(t, events[2:]...)
+	if err := os.WriteFile(filepath.Join(dir, File), slices.Concat(known, lost), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j, err := Open(dir, int64(len(known)), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(j.Append(events[2]), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]byte{File: encode(t, events[:3]...), DiscardedFile: lost} {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is %s, want %s, %v", name, got, want, err)
+		}
+	}
 }
 
 // TestTornJournal cuts a journal at every byte: whole lines are read, and only a part of a last line is left out.

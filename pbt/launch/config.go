@@ -269,7 +269,8 @@ func (c Config) checkRanks() error {
 		{"slurm.gpus_per_member", c.Slurm.GPUsPerMember, "GPUs are divided evenly among the nodes"},
 	} {
 		if n := c.Slurm.Nodes; n > 0 && x.value%n != 0 {
-			errs = append(errs, fmt.Errorf(`launch: %q is %d and "slurm.nodes" %d: want a multiple, as %s`, x.key, x.value, n, x.by))
+			errs = append(errs, fmt.Errorf(`launch: %q is %d and "slurm.nodes" %d: want a multiple, as %s`, x.key, x.value, n,
+				x.by))
 		}
 	}
 	for _, vars := range []struct {
@@ -278,7 +279,8 @@ func (c Config) checkRanks() error {
 	}{{"env", c.Env}, {"kubernetes.env", c.Kubernetes.Env}} {
 		for _, name := range rankVariables {
 			if _, set := vars.v[name]; set {
-				errs = append(errs, fmt.Errorf(`launch: %q sets %s, by which the ranks of a member find each other; leave it out`, vars.key, name))
+				errs = append(errs, fmt.Errorf(`launch: %q sets %s, by which the ranks of a member find each other; leave it out`,
+					vars.key, name))
 			}
 		}
 	}

@@ -210,7 +210,8 @@ func (f *File) Install() (path string, err error) {
 	default:
 		note, err := sameRun(existing, canonical)
 		if err != nil {
-			return "", fmt.Errorf("launch: %s is of another run; continue it with the same settings, or choose another pbt.workspace: %w", path, err)
+			return "", fmt.Errorf("launch: %s is of another run; continue it with the same settings, or choose another "+
+				"pbt.workspace: %w", path, err)
 		}
 		if note != "" {
 			f.Notes = append(f.Notes, note)

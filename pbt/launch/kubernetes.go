@@ -42,9 +42,9 @@ const maxConfigMap = 1<<20 - 1<<12
 // names that a headless Service gives them. Such members all run at once, because Kubernetes cannot let whole members
 // take turns.
 //
-// A pod that yields, restarts or is stopped after saving is started again without counting as a failure. A failed pod is
-// started again up to Restarts.Max times in all. Kubernetes waits up to six minutes before it starts the next pod, so
-// members that take turns should have long slices. It needs Kubernetes 1.33, or 1.29 with the feature gate
+// A pod that yields, restarts or is stopped after saving is started again without counting as a failure. A failed pod
+// is started again up to Restarts.Max times in all. Kubernetes waits up to six minutes before it starts the next pod,
+// so members that take turns should have long slices. It needs Kubernetes 1.33, or 1.29 with the feature gate
 // JobBackoffLimitPerIndex.
 func Kubernetes(f *File) ([]byte, error) {
 	if err := f.checkKubernetes(); err != nil {
@@ -187,7 +187,8 @@ func (c Config) podEnv(slice int64) []kubeEnv {
 	}
 	env = append(env, kubeEnv{Name: EnvSlice, Value: fmt.Sprint(slice)})
 	if c.RanksPerMember > 1 { // the index is a rank's; the process derives its member from it
-		env = append(env, kubeEnv{Name: EnvRanks, Value: fmt.Sprint(c.RanksPerMember)}, kubeEnv{Name: envService, Value: c.Name})
+		env = append(env, kubeEnv{Name: EnvRanks, Value: fmt.Sprint(c.RanksPerMember)}, kubeEnv{Name: envService,
+			Value: c.Name})
 	}
 	return env
 }

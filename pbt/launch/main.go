@@ -116,7 +116,8 @@ func (g Program) Launch(ctx context.Context, path string, o Options) error {
 // launcher puts into the member's log. A member of several ranks is an error: see package pbt/multirank.
 func (g Program) Train(ctx context.Context, p Process) (err error) {
 	if p.Ranks > 1 {
-		return fmt.Errorf("launch: \"ranks_per_member\" is %d, and this program trains a member by one process; let it call multirank.Train, as `gorl member` does", p.Ranks)
+		return fmt.Errorf("launch: \"ranks_per_member\" is %d, and this program trains a member by one process; let it "+
+			"call multirank.Train, as `gorl member` does", p.Ranks)
 	}
 	settings, err := preset.FromFile(p.Config, g.Hyperparameters...)
 	if err != nil {
@@ -133,8 +134,9 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 	o := settings.Options
 	o.New, o.Progress, o.Asynchronous = g.New, tell, !settings.Synchronous
 	w := pbt.ProcessOptions{
-		Member: p.Member, Store: store, Heartbeat: settings.Heartbeat, Silence: settings.Silence, Slice: p.Slice, RestartProcess: settings.RestartProcess,
-		Experiment: settings.Workspace,
+		Member: p.Member, Store: store, Heartbeat: settings.Heartbeat, Silence: settings.Silence, Slice: p.Slice,
+		RestartProcess: settings.RestartProcess,
+		Experiment:     settings.Workspace,
 	}
 	// Adjust comes last, so that the program has the last word over the file.
 	if g.Adjust != nil {

@@ -56,8 +56,8 @@ func fromOuterLauncher(variable string) bool {
 	return strings.HasPrefix(name, "TORCHELASTIC_") || strings.HasPrefix(name, "PET_") || name == "GORL_DISTRIBUTED"
 }
 
-// rankEnv returns the variables, named as in torch, that say the place of a rank. attempt distinguishes starts. It repeats
-// distributed.Place.Environ, because launchers do not link libtorch.
+// rankEnv returns the variables, named as in torch, that say the place of a rank. attempt distinguishes starts. It
+// repeats distributed.Place.Environ, because launchers do not link libtorch.
 func rankEnv(d Config, member, rank, attempt int) []string {
 	return []string{
 		fmt.Sprintf("%s=%d", EnvRanks, d.RanksPerMember), fmt.Sprintf("RANK=%d", rank),
@@ -67,8 +67,8 @@ func rankEnv(d Config, member, rank, attempt int) []string {
 	}
 }
 
-// meetingPlace returns the variables that say where the ranks of a member meet. GORL_SOCKET is a Unix socket in a folder
-// that remove deletes. MASTER_ADDR and MASTER_PORT are a free TCP port, for programs without gorl.
+// meetingPlace returns the variables that say where the ranks of a member meet. GORL_SOCKET is a Unix socket in a
+// folder that remove deletes. MASTER_ADDR and MASTER_PORT are a free TCP port, for programs without gorl.
 func meetingPlace() (variables []string, remove func(), err error) {
 	socket, remove, err := process.SocketAddress()
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package launch runs populations whose members are processes. [Run] starts them on this machine and restarts those that
-// fail. [Slurm] and [Kubernetes] write the files with which a cluster does the same. [Main] and [Member] make a member
-// program.
+// Package launch runs populations whose members are processes. [Run] starts them on this machine and restarts those
+// that fail. [Slurm] and [Kubernetes] write the files with which a cluster does the same. [Main] and [Member] make a
+// member program.
 //
 // The processes share only a folder (see package workspace) and one YAML file. A launcher sets three variables in a
 // member's environment: [EnvConfig], [EnvMember] and [EnvSlice]. The member answers with its exit status:
-// [StatusFinished], [StatusYielded], [StatusRestart] or [StatusStopped]. Any other status means that it failed. Programs
-// in any language can be members.
+// [StatusFinished], [StatusYielded], [StatusRestart] or [StatusStopped]. Any other status means that it failed.
+// Programs in any language can be members.
 //
 // Read config.go and file.go first (the settings), then turns.go (which member runs when), run.go and processes.go (the
 // launcher on this machine), member.go and main.go (a member's side), slurm.go and kubernetes.go (clusters), and
@@ -42,13 +42,14 @@ type Options struct {
 // refresh is the time between two readings of the heartbeats. The table is at most this old.
 const refresh = time.Second
 
-// Run runs a population's members on this machine until all are finished, and restarts those that fail. Every member is a
-// process group, or one for each rank, and writes to a log of its own. All members end when this process ends, for
+// Run runs a population's members on this machine until all are finished, and restarts those that fail. Every member is
+// a process group, or one for each rank, and writes to a log of its own. All members end when this process ends, for
 // whatever reason.
 //
-// When the context ends, Run asks the members to save and kills them after Config.Grace. The error then wraps ErrStopped
-// and the context's cause, and the same call continues the population. If members failed too often, Run waits for the
-// others and returns an error that quotes the last lines of the failed ones. A second Run in the same folder is an error.
+// When the context ends, Run asks the members to save and kills them after Config.Grace. The error then wraps
+// ErrStopped and the context's cause, and the same call continues the population. If members failed too often, Run
+// waits for the others and returns an error that quotes the last lines of the failed ones. A second Run in the same
+// folder is an error.
 func Run(ctx context.Context, f *File, o Options) (err error) {
 	r, err := newRunner(f, o)
 	if err != nil {
@@ -60,7 +61,8 @@ func Run(ctx context.Context, f *File, o Options) (err error) {
 	return r.result(context.Cause(ctx))
 }
 
-// runner starts and ends the processes. Its fields belong to the goroutine of loop. Other goroutines only send to exits.
+// runner starts and ends the processes. Its fields belong to the goroutine of loop. Other goroutines only send to
+// exits.
 type runner struct {
 	f         *File
 	o         Options
@@ -144,8 +146,8 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 	return r, nil
 }
 
-// visibleGPUs returns the names of the first n GPUs. If visible, the value of CUDA_VISIBLE_DEVICES, is not empty, they are
-// the first n names there, which may be UUIDs.
+// visibleGPUs returns the names of the first n GPUs. If visible, the value of CUDA_VISIBLE_DEVICES, is not empty, they
+// are the first n names there, which may be UUIDs.
 func visibleGPUs(n int, visible string) ([]string, error) {
 	var names []string
 	if visible == "" {
@@ -204,9 +206,9 @@ func (r *runner) loop(ctx context.Context) {
 	}
 }
 
-// start starts a member's processes. Their environment is that of this process, then the file's env, then the launcher's
-// variables. The last of equal names wins. A process that cannot be started counts as failed. place is the member's
-// number among the running members.
+// start starts a member's processes. Their environment is that of this process, then the file's env, then the
+// launcher's variables. The last of equal names wins. A process that cannot be started counts as failed. place is the
+// member's number among the running members.
 func (r *runner) start(s start, place int) {
 	d, m := r.f.Launcher, &r.members[s.member]
 	env := append(os.Environ(), d.Env.list()...)
@@ -297,8 +299,8 @@ func (r *runner) event(format string, args ...any) {
 	r.display.event(line)
 }
 
-// result returns an error that names the members that gave up, with their last lines, and those that were stopped. It is
-// nil if all members are finished.
+// result returns an error that names the members that gave up, with their last lines, and those that were stopped. It
+// is nil if all members are finished.
 func (r *runner) result(cause error) error {
 	var errs []error
 	var halted []string

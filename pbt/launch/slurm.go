@@ -68,7 +68,8 @@ func Slurm(f *File) (*SlurmJob, error) {
 		}
 	}
 	if strings.Contains(logs, `\`) {
-		return nil, fmt.Errorf("launch: %q holds a backslash, behind which Slurm does not number outputs; choose another folder, or \"launcher.logs\"", logs)
+		return nil, fmt.Errorf("launch: %q holds a backslash, behind which Slurm does not number outputs; choose another "+
+			"folder, or \"launcher.logs\"", logs)
 	}
 	job := &SlurmJob{Path: filepath.Join(dir, d.Name+".sbatch"), Cancel: filepath.Join(dir, "scancel.sh"), file: f,
 		logs: logs}
@@ -137,7 +138,8 @@ func (c Config) slurmCommand() string {
 	if c.RanksPerMember == 1 {
 		return command
 	}
-	return fmt.Sprintf("srun --ntasks=%d --cpus-per-task=%d --kill-on-bad-exit=0 --wait=0 %s", c.RanksPerMember, c.cpusPerRank(),
+	return fmt.Sprintf("srun --ntasks=%d --cpus-per-task=%d --kill-on-bad-exit=0 --wait=0 %s", c.RanksPerMember,
+		c.cpusPerRank(),
 		command)
 }
 
@@ -159,8 +161,8 @@ func quoteWords(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// batchScript returns the script that Slurm runs for each member. The shell does what the member's exit status asks for,
-// and forwards Slurm's signals to the member.
+// batchScript returns the script that Slurm runs for each member. The shell does what the member's exit status asks
+// for, and forwards Slurm's signals to the member.
 func (c Config) batchScript(options []string, config string) (string, error) {
 	env := []string{EnvConfig + "=" + process.QuoteWord(config), EnvMember + `="$SLURM_ARRAY_TASK_ID"`,
 		fmt.Sprintf("%s=%d", EnvSlice, c.slice())}
@@ -253,7 +255,8 @@ func parseJob(text string) (id, cluster string, err error) {
 
 // writeText replaces a file as a whole, so that a crash never leaves half a script.
 func writeText(path, text string) error {
-	if err := durable.WriteFile(path, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+	write := func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
+	if err := durable.WriteFile(path, write); err != nil {
 		return fmt.Errorf("launch: %w", err)
 	}
 	return nil

@@ -1,7 +1,7 @@
 package launch
 
-// This file makes the table of a population: for Run, and from the folder alone for gorl-pbt status, whatever started the
-// members.
+// This file makes the table of a population: for Run, and from the folder alone for gorl-pbt status, whatever started
+// the members.
 
 import (
 	"context"
@@ -23,9 +23,9 @@ import (
 // heartbeats, so that one slow write does not count as a failure.
 const DefaultSilence = time.Minute
 
-// Status returns the state of a population's members from its folder alone, on any machine that sees the folder. A member
-// that trains or waits is silent if its last heartbeat is older than silence. Status writes nothing. A folder without a
-// population is an error.
+// Status returns the state of a population's members from its folder alone, on any machine that sees the folder. A
+// member that trains or waits is silent if its last heartbeat is older than silence. Status writes nothing. A folder
+// without a population is an error.
 func Status(dir string, silence time.Duration) ([]Row, error) {
 	store, err := openStatus(dir)
 	if err != nil {
@@ -144,7 +144,8 @@ type Row struct {
 	Phase string
 	// Beat is the last heartbeat; nil if there was none.
 	Beat *workspace.Heartbeat
-	// Restarts is the number of restarts after failures, and GPU the names of the member's GPUs. Only a launcher knows them.
+	// Restarts is the number of restarts after failures, and GPU the names of the member's GPUs. Only a launcher knows
+	// them.
 	Restarts int
 	GPU      string
 	// Note is a remark for users.
@@ -188,8 +189,8 @@ type beat struct {
 	seen time.Time
 }
 
-// heartbeats reads the last heartbeats of all members. A heartbeat that cannot be read keeps its old value, because shared
-// file systems fail occasionally and an old heartbeat only delays the table.
+// heartbeats reads the last heartbeats of all members. A heartbeat that cannot be read keeps its old value, because
+// shared file systems fail occasionally and an old heartbeat only delays the table.
 func heartbeats(store workspace.Store, last []beat) {
 	view, err := store.View()
 	if err != nil {

@@ -22,8 +22,8 @@ const (
 	gaveUp   state = "gave up"  // after too many failures
 )
 
-// maxIdleRestarts is the number of restarts that a member may ask for in a row without training. The next one counts as a
-// failure, because a setting that never takes effect would otherwise restart the process forever.
+// maxIdleRestarts is the number of restarts that a member may ask for in a row without training. The next one counts as
+// a failure, because a setting that never takes effect would otherwise restart the process forever.
 const maxIdleRestarts = 3
 
 // seat is the state of one member.
@@ -70,8 +70,8 @@ type start struct {
 	gpus   []int // one for each rank; empty if members see all GPUs or there are none
 }
 
-// due returns the members to start now, and marks them as running. The order is: fewest steps, earliest last turn, lowest
-// number.
+// due returns the members to start now, and marks them as running. The order is: fewest steps, earliest last turn,
+// lowest number.
 func (s *turns) due(now time.Time) []start {
 	var starts []start
 	for !s.stopping && s.count(running) < s.d.parallel() {
@@ -105,8 +105,8 @@ func (s *turns) begin(member int, gpus []int) start {
 	return start{member: member, gpus: gpus}
 }
 
-// chooseGPUs returns a GPU for each rank of a member: those with the most free slots, then with the lowest numbers. ok is
-// false if too few GPUs have a free slot. Without GPUs ok is true and the list is empty.
+// chooseGPUs returns a GPU for each rank of a member: those with the most free slots, then with the lowest numbers. ok
+// is false if too few GPUs have a free slot. Without GPUs ok is true and the list is empty.
 func (s *turns) chooseGPUs() (gpus []int, ok bool) {
 	if s.d.GPUs == 0 {
 		return nil, true
@@ -151,8 +151,8 @@ func (s *turns) beat(member int, at progress) {
 	p.at, p.known = at, true
 }
 
-// exited records how a process ended. If ok, the caller starts the member again at once. status is the exit status. It is
-// -1 if a signal ended the process or the process could not be started, and how then says which.
+// exited records how a process ended. If ok, the caller starts the member again at once. status is the exit status. It
+// is -1 if a signal ended the process or the process could not be started, and how then says which.
 func (s *turns) exited(member, status int, how string, now time.Time) (again start, ok bool) {
 	p := &s.seats[member]
 	gpus := p.gpus
@@ -199,8 +199,8 @@ func (s *turns) exited(member, status int, how string, now time.Time) (again sta
 	return start{}, false
 }
 
-// failed sets the wait before a member is restarted, or gives the member up. Waits double, so that a full disk or a lost
-// mount does not use up the restarts within seconds. Jitter separates members that failed together.
+// failed sets the wait before a member is restarted, or gives the member up. Waits double, so that a full disk or a
+// lost mount does not use up the restarts within seconds. Jitter separates members that failed together.
 func (s *turns) failed(p *seat, status int, how string, now time.Time) {
 	if how == "" {
 		how = fmt.Sprintf("exit status %d", status)

@@ -21,7 +21,8 @@ var distributions = map[string]func(a []float64) (explore.Parameter, bool){
 	"loguniform": func(a []float64) (explore.Parameter, bool) {
 		return explore.Parameter{Sample: spanOf(a, true)}, len(a) == 2 && 0 < a[0] && a[0] < a[1]
 	},
-	"randint": func(a []float64) (explore.Parameter, bool) { return integers(a, 1, false) }, // without its upper end, as there
+	// without its upper end, as there
+	"randint": func(a []float64) (explore.Parameter, bool) { return integers(a, 1, false) },
 	"lograndint": func(a []float64) (explore.Parameter, bool) {
 		return integers(a, 1, true)
 	},

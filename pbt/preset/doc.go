@@ -26,7 +26,8 @@
 // These keys are allowed in every preset. They set the fields of the same names in [pbt.Options], [explore.Parameter],
 // [strategy.Limited], [pbt.ProcessOptions] and workspace.FolderOptions:
 //
-//   - population: policy_idx, num_policies, directory, workspace, total_steps, seed, parallel, progress_steps, save_steps
+//   - population: policy_idx, num_policies, directory, workspace, total_steps, seed, parallel, progress_steps,
+//     save_steps
 //   - timing: synchronous, asynchronous (see [Settings]), start_after, settle_mutations
 //   - objective: measure: {minimise, window, reducer, min_samples, evaluation_episodes, evaluation_seed}
 //   - copies: inherit: {optimizer, moment_decay, normalizers, schedule, environment, buffers}, max_copies
@@ -38,8 +39,8 @@
 //   - processes: heartbeat, silence, lease_ttl, slack, restart_process
 //
 // A population that is not enabled (with_pbt in Sample Factory) trains without decisions; see [strategy.Never].
-// isaaclab also has initial_delay and diversify, both Isaac presets have resample_probability and reset_probability, and
-// isaacgymenvs has objective.
+// isaaclab also has initial_delay and diversify, both Isaac presets have resample_probability and reset_probability,
+// and isaacgymenvs has objective.
 //
 // # Hyperparameters
 //

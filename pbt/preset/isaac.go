@@ -23,8 +23,8 @@ type isaac struct {
 	Objective string `yaml:"objective"`
 	// IntervalSteps is the number of environment steps between decisions.
 	IntervalSteps int64 `yaml:"interval_steps" config:"min=1"`
-	// InitialDelay is the number of a member's own environment steps before which it is neither replaced nor mutated, so that
-	// members have time to differ (gorl's own key for Isaac Lab).
+	// InitialDelay is the number of a member's own environment steps before which it is neither replaced nor mutated, so
+	// that members have time to differ (gorl's own key for Isaac Lab).
 	InitialDelay int64 `yaml:"initial_delay" config:"min=0"`
 	// MutationRate is the probability that a key with a rule is mutated, each on its own; 0 mutates nothing.
 	MutationRate float64 `yaml:"mutation_rate" config:"min=0,max=1"`
@@ -81,7 +81,8 @@ func readIsaacLab(f *file) (*Settings, error) {
 	var p problems
 	s := c.isaac.settings(f, &p)
 	s.idle(f, "launcher", "members are started again by gorl's launcher")
-	s.Options.Strategy = c.limited(strategy.IsaacLab{ThresholdStd: c.ThresholdStd, ThresholdAbs: c.ThresholdAbs, Strict: f.Strict})
+	s.Options.Strategy = c.limited(strategy.IsaacLab{ThresholdStd: c.ThresholdStd, ThresholdAbs: c.ThresholdAbs,
+		Strict: f.Strict})
 	c.explore(f, s, c.ChangeRange, "episode.return", &p)
 	return s, p.err()
 }
@@ -108,7 +109,8 @@ func (c *isaac) explore(f *file, s *Settings, change []float64, usual string, p 
 		p.wrong("change_range", change, "want two factors of at least 1 in ascending order")
 	}
 	renamed, _ := rename(f, rlGames, "mutation", byName, p, &s.Notes)
-	m := explore.Mutation{Rate: c.MutationRate, ChangeRange: [2]float64{change[0], change[1]}, Rules: renamed, Resample: c.Resample, Reset: c.Reset}
+	m := explore.Mutation{Rate: c.MutationRate, ChangeRange: [2]float64{change[0], change[1]}, Rules: renamed,
+		Resample: c.Resample, Reset: c.Reset}
 	m = c.mutation(f, rlGames, s, m, p)
 	switch {
 	case c.MutationRate == 0:
@@ -159,8 +161,9 @@ func defaultIsaacGymEnvs() isaacGymEnvs {
 func defaultMutation() map[string]string {
 	group := make(map[string]string)
 	for name, rule := range map[string]string{
-		"reward_shaper.scale_value": "mutate_float", "learning_rate": "mutate_float", "grad_norm": "mutate_float", "entropy_coef": "mutate_float",
-		"critic_coef": "mutate_float", "bounds_loss_coef": "mutate_float", "e_clip": "mutate_eps_clip", "mini_epochs": "mutate_mini_epochs", "gamma": "mutate_discount",
+		"reward_shaper.scale_value": "mutate_float", "learning_rate": "mutate_float", "grad_norm": "mutate_float",
+		"entropy_coef": "mutate_float", "critic_coef": "mutate_float", "bounds_loss_coef": "mutate_float", "e_clip": "mutate_eps_clip",
+		"mini_epochs": "mutate_mini_epochs", "gamma": "mutate_discount",
 	} {
 		group["train.params.config."+name] = rule
 	}
@@ -176,7 +179,8 @@ func readIsaacGymEnvs(f *file) (*Settings, error) {
 	var p problems
 	s := c.isaac.settings(f, &p)
 	s.Options.Strategy = c.limited(strategy.IsaacGymEnvs{
-		ReplaceFractionWorst: c.ReplaceFractionWorst, ReplaceFractionBest: c.ReplaceFractionBest, ThresholdFracStd: c.ReplaceThresholdFracStd,
+		ReplaceFractionWorst: c.ReplaceFractionWorst, ReplaceFractionBest: c.ReplaceFractionBest,
+		ThresholdFracStd:      c.ReplaceThresholdFracStd,
 		ThresholdFracAbsolute: c.ReplaceThresholdFracAbs, Debug: c.DebugMode, Strict: f.Strict,
 	})
 	if c.ChangeMin > c.ChangeMax {

@@ -27,40 +27,51 @@ type names struct {
 // fixed is the reason of settings that gorl's agents read only once, when they are made.
 const fixed = "it cannot change while gorl's agents train"
 
+// noKLLoss is the reason of the settings of a loss that gorl's PPO does not have.
+const noKLLoss = "gorl's PPO has no loss for the KL divergence"
+
 // rlGames are the names of the library behind both Isaac systems, as in its agents' configurations.
 var rlGames = names{
 	prefixes: []string{"agent.params.config.", "train.params.config.", "params.config."},
 	gorl: map[string]string{
-		"learning_rate": "learning_rate", "grad_norm": "grad_norm_clip", "entropy_coef": "entropy_loss_scale", "critic_coef": "value_loss_scale",
-		"bounds_loss_coef": "bounds_loss_scale", "kl_threshold": "schedule_kl_threshold", "gamma": "discount_factor", "tau": "gae_lambda", "e_clip": "ratio_clip",
+		"learning_rate": "learning_rate", "grad_norm": "grad_norm_clip", "entropy_coef": "entropy_loss_scale",
+		"critic_coef":      "value_loss_scale",
+		"bounds_loss_coef": "bounds_loss_scale", "kl_threshold": "schedule_kl_threshold", "gamma": "discount_factor",
+		"tau": "gae_lambda", "e_clip": "ratio_clip",
 		"disc_coef": "discriminator_loss_scale", "disc_logit_reg": "discriminator_logit_regularization_scale",
 		"disc_grad_penalty": "discriminator_gradient_penalty_scale", "disc_weight_decay": "discriminator_weight_decay_scale",
 		"task_reward_w": "task_reward_scale", "disc_reward_w": "style_reward_scale",
 	},
 	inert: map[string]string{
 		"mini_epochs": fixed, "minibatch_size": fixed, "horizon_length": fixed,
-		"reward_shaper.scale_value": fixed, "reward_shaper.shift_value": fixed, "weight_decay": fixed, "disc_reward_scale": "give disc_reward_w",
+		"reward_shaper.scale_value": fixed, "reward_shaper.shift_value": fixed, "weight_decay": fixed,
+		"disc_reward_scale": "give disc_reward_w",
 	},
 }
 
 // sampleFactoryNames are Sample Factory's flags.
 var sampleFactoryNames = names{
 	gorl: map[string]string{
-		"learning_rate": "learning_rate", "exploration_loss_coeff": "entropy_loss_scale", "value_loss_coeff": "value_loss_scale",
-		"max_grad_norm": "grad_norm_clip", "ppo_clip_ratio": "ratio_clip", "ppo_clip_value": "value_clip", "gamma": "discount_factor", "gae_lambda": "gae_lambda",
+		"learning_rate": "learning_rate", "exploration_loss_coeff": "entropy_loss_scale",
+		"value_loss_coeff": "value_loss_scale",
+		"max_grad_norm":    "grad_norm_clip", "ppo_clip_ratio": "ratio_clip", "ppo_clip_value": "value_clip",
+		"gamma": "discount_factor", "gae_lambda": "gae_lambda",
 	},
-	inert: map[string]string{"batch_size": fixed, "rollout": fixed, "num_epochs": fixed, "adam_beta1": fixed, "adam_beta2": fixed, "vtrace_rho": "gorl's agents use no V-trace", "vtrace_c": "gorl's agents use no V-trace"},
+	inert: map[string]string{"batch_size": fixed, "rollout": fixed, "num_epochs": fixed, "adam_beta1": fixed,
+		"adam_beta2": fixed, "vtrace_rho": "gorl's agents use no V-trace", "vtrace_c": "gorl's agents use no V-trace"},
 }
 
 // rllib are the names of the agents' settings in Ray.
 var rllib = names{
 	gorl: map[string]string{
-		"lr": "learning_rate", "gamma": "discount_factor", "lambda": "gae_lambda", "lambda_": "gae_lambda", "clip_param": "ratio_clip", "vf_clip_param": "value_clip",
+		"lr": "learning_rate", "gamma": "discount_factor", "lambda": "gae_lambda", "lambda_": "gae_lambda",
+		"clip_param": "ratio_clip", "vf_clip_param": "value_clip",
 		"vf_loss_coeff": "value_loss_scale", "entropy_coeff": "entropy_loss_scale", "grad_clip": "grad_norm_clip",
 	},
 	inert: map[string]string{
-		"kl_coeff": "gorl's PPO has no loss for the KL divergence", "kl_target": "gorl's PPO has no loss for the KL divergence", "num_sgd_iter": fixed, "num_epochs": fixed,
-		"sgd_minibatch_size": fixed, "minibatch_size": fixed, "train_batch_size": fixed, "train_batch_size_per_learner": fixed, "rollout_fragment_length": fixed,
+		"kl_coeff": noKLLoss, "kl_target": noKLLoss, "num_sgd_iter": fixed, "num_epochs": fixed,
+		"sgd_minibatch_size": fixed, "minibatch_size": fixed, "train_batch_size": fixed,
+		"train_batch_size_per_learner": fixed, "rollout_fragment_length": fixed,
 	},
 }
 
@@ -80,7 +91,8 @@ func environment(key string) (string, bool) {
 // find returns gorl's name of a hyperparameter. Gorl's own names win, then those of environments, then the system's
 // with or without a prefix. note is not empty where the system has the name and gorl cannot change it.
 func (n names) find(f *file, key string) (name, note string, ok bool) {
-	if key == "*" || slices.Contains(f.known, key) || slices.Contains(explore.AgentSettings(), ofGroup.ReplaceAllString(key, "")) {
+	if key == "*" || slices.Contains(f.known, key) || slices.Contains(explore.AgentSettings(),
+		ofGroup.ReplaceAllString(key, "")) {
 		return key, "", true
 	}
 	if name, ok := environment(key); ok {
@@ -123,7 +135,8 @@ func (n names) nearest(f *file, key string) string {
 // rename returns values by gorl's names, and called, what each was called in the file, for later messages. where is
 // the key under pbt: that holds the values. A setting that does nothing becomes a note; an unknown name, and two
 // names of the same hyperparameter, become problems.
-func rename[V any](f *file, n names, where string, values map[string]V, p *problems, notes *[]string) (renamed map[string]V, called map[string]string) {
+func rename[V any](f *file, n names, where string, values map[string]V, p *problems,
+	notes *[]string) (renamed map[string]V, called map[string]string) {
 	renamed, called = make(map[string]V, len(values)), make(map[string]string, len(values))
 	raw, _ := f.PBT[where].(map[string]any)
 	for _, key := range sorted(values) {

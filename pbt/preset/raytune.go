@@ -44,10 +44,11 @@ type rayTune struct {
 	// HyperparamBounds are the ranges that PB2 explores, by name: [least, greatest]. Give these or
 	// HyperparamMutations. The rule is Ray Tune's.
 	HyperparamBounds map[string]span `yaml:"hyperparam_bounds"`
-	// QuantileFraction is the share of the population that is lowest, and that is highest. A larger share copies more members
-	// in every interval, and loses diversity sooner.
+	// QuantileFraction is the share of the population that is lowest, and that is highest. A larger share copies more
+	// members in every interval, and loses diversity sooner.
 	QuantileFraction float64 `yaml:"quantile_fraction" config:"min=0,max=0.5"`
-	// ResampleProbability is the probability that a key is drawn anew instead of multiplied. Raise it to search more widely.
+	// ResampleProbability is the probability that a key is drawn anew instead of multiplied. Raise it to search more
+	// widely.
 	ResampleProbability float64 `yaml:"resample_probability" config:"min=0,max=1"`
 	// PerturbationFactors are the two numbers that other keys are multiplied by, each equally likely.
 	PerturbationFactors []float64 `yaml:"perturbation_factors" config:"gt=0,minlen=2,maxlen=2"`
@@ -75,7 +76,8 @@ func defaultRayTune() rayTune {
 }
 
 // stepAttrs are the names under which Ray's results count environment steps.
-var stepAttrs = []string{"timesteps_total", "num_env_steps_sampled", "num_env_steps_sampled_lifetime", "num_env_steps_trained", "env_steps"}
+var stepAttrs = []string{"timesteps_total", "num_env_steps_sampled", "num_env_steps_sampled_lifetime",
+	"num_env_steps_trained", "env_steps"}
 
 // readRayTune turns the section into settings. Each check reports its problem and goes on, so that the user sees all
 // of them at once.
@@ -93,11 +95,15 @@ func readRayTune(f *file) (*Settings, error) {
 	}
 	o := &s.Options
 	if !slices.Contains(stepAttrs, c.TimeAttr) {
-		p.add(&config.Error{Prefix: "preset", Path: "pbt.time_attr", Given: c.TimeAttr, Nearest: config.Nearest(c.TimeAttr, stepAttrs),
-			Reason: "gorl counts environment steps, so that runs can be repeated: want one of " + quoted(stepAttrs) + ", and perturbation_interval in environment steps"})
+		p.add(&config.Error{Prefix: "preset", Path: "pbt.time_attr", Given: c.TimeAttr, Nearest: config.Nearest(c.TimeAttr,
+			stepAttrs),
+			Reason: "gorl counts environment steps, so that runs can be repeated: want one of " + quoted(stepAttrs) +
+				", and perturbation_interval in environment steps"})
 	}
-	if c.PerturbationInterval != float64(int64(c.PerturbationInterval)) || c.BurnInPeriod != float64(int64(c.BurnInPeriod)) {
-		p.wrong("perturbation_interval", c.PerturbationInterval, "want whole numbers of environment steps, for burn_in_period too")
+	if c.PerturbationInterval != float64(int64(c.PerturbationInterval)) ||
+		c.BurnInPeriod != float64(int64(c.BurnInPeriod)) {
+		p.wrong("perturbation_interval", c.PerturbationInterval, "want whole numbers of environment steps, for "+
+			"burn_in_period too")
 	}
 	if c.Metric == "" {
 		p.wrong("metric", nil, "want the name of a figure, e.g. episode.return")
@@ -113,7 +119,8 @@ func readRayTune(f *file) (*Settings, error) {
 		}
 	}
 	if c.CustomExploreFn != nil {
-		p.wrong("custom_explore_fn", c.CustomExploreFn, "a file cannot hold a function; set Constrain of Options.Explore in the program instead")
+		p.wrong("custom_explore_fn", c.CustomExploreFn, "a file cannot hold a function; set Constrain of Options.Explore "+
+			"in the program instead")
 	}
 	s.idle(f, "log_config", "the population's journal records every decision")
 	s.idle(f, "require_attrs", "a metric that no member reports is always an error")
@@ -128,7 +135,8 @@ func (c *rayTune) explore(f *file, s *Settings, p *problems) {
 	o := &s.Options
 	switch {
 	case len(c.HyperparamBounds) > 0 && len(c.HyperparamMutations) > 0:
-		p.wrong("hyperparam_bounds", f.PBT["hyperparam_bounds"], "PB2 explores within bounds; give hyperparam_bounds or hyperparam_mutations")
+		p.wrong("hyperparam_bounds", f.PBT["hyperparam_bounds"], "PB2 explores within bounds; give hyperparam_bounds or "+
+			"hyperparam_mutations")
 		return
 	case len(c.HyperparamBounds) > 0:
 		c.bandit(f, s, p)
@@ -152,7 +160,8 @@ func (c *rayTune) explore(f *file, s *Settings, p *problems) {
 		b := limits[key]
 		q, ok := parameters[key]
 		if !ok || len(b) != 2 || !(b[0] <= b[1]) || len(q.Choices) > 0 {
-			p.wrong("bounds."+called[key], b, "want the least value, then the greatest, of a distribution in hyperparam_mutations")
+			p.wrong("bounds."+called[key], b, "want the least value, then the greatest, of a distribution in "+
+				"hyperparam_mutations")
 			continue
 		}
 		q.Min, q.Max = b[0], b[1]
@@ -160,10 +169,12 @@ func (c *rayTune) explore(f *file, s *Settings, p *problems) {
 	}
 	c.complete(f, s, parameters, p)
 	if len(parameters) == 0 {
-		s.Notes = append(s.Notes, "pbt.hyperparam_mutations names nothing that can change: hyperparameters are handed on as they are")
+		s.Notes = append(s.Notes, "pbt.hyperparam_mutations names nothing that can change: hyperparameters are handed on "+
+			"as they are")
 		return
 	}
-	o.Explore = explore.Perturbation{ResampleProbability: c.ResampleProbability, Factors: [2]float64{c.PerturbationFactors[0], c.PerturbationFactors[1]}, Parameters: parameters, Strict: f.Strict}
+	o.Explore = explore.Perturbation{ResampleProbability: c.ResampleProbability,
+		Factors: [2]float64{c.PerturbationFactors[0], c.PerturbationFactors[1]}, Parameters: parameters, Strict: f.Strict}
 	c.begin(f, s, parameters)
 }
 
@@ -181,7 +192,8 @@ func (c *rayTune) complete(f *file, s *Settings, parameters map[string]explore.P
 			given bool
 		}{{"change_range", q.ChangeRange != [2]float64{}}, {"default", q.Default != nil}} {
 			if idle.given {
-				s.Notes = append(s.Notes, fmt.Sprintf("pbt.parameters.%s.%s does nothing: values are multiplied by perturbation_factors or drawn anew", called, idle.key))
+				s.Notes = append(s.Notes, fmt.Sprintf("pbt.parameters.%s.%s does nothing: values are multiplied by "+
+					"perturbation_factors or drawn anew", called, idle.key))
 			}
 		}
 		old := parameters[key]
@@ -194,7 +206,8 @@ func (c *rayTune) complete(f *file, s *Settings, parameters map[string]explore.P
 			q.Min, q.Max = old.Min, old.Max
 		}
 		if q.Sample == (explore.Range{}) && len(q.Choices) == 0 {
-			p.wrong("parameters."+called, f.PBT["parameters"].(map[string]any)[called], "want sample or choices in it, or a distribution in hyperparam_mutations, to draw values from")
+			p.wrong("parameters."+called, f.PBT["parameters"].(map[string]any)[called], "want sample or choices in it, or a "+
+				"distribution in hyperparam_mutations, to draw values from")
 		}
 		parameters[key] = q
 	}
@@ -284,12 +297,13 @@ func flattenMutations(prefix string, tree map[string]any, flat map[string]any) {
 
 // distributionError says what a distribution may be.
 func distributionError() error {
-	return fmt.Errorf("want a list of numbers, or a distribution such as {uniform: [0.1, 1]} or \"loguniform(1e-5, 1e-3)\": one of %s", quoted(sorted(distributions)))
+	return fmt.Errorf("want a list of numbers, or a distribution such as {uniform: [0.1, 1]} or \"loguniform(1e-5, "+
+		"1e-3)\": one of %s", quoted(sorted(distributions)))
 }
 
-// RayConfig reads the configuration of a member of Ray Tune, as its JSON files hold it, by gorl's names: numbers and truth
-// values (0 and 1), those of env_config as env.<name>, nested keys joined by dots. Settings of RLlib that gorl has no name
-// for keep theirs. Whatever else a configuration holds is left out.
+// RayConfig reads the configuration of a member of Ray Tune, as its JSON files hold it, by gorl's names: numbers and
+// truth values (0 and 1), those of env_config as env.<name>, nested keys joined by dots. Settings of RLlib that gorl
+// has no name for keep theirs. Whatever else a configuration holds is left out.
 func RayConfig(config map[string]any) map[string]float64 {
 	flat := make(map[string]float64)
 	flatten("", config, flat)

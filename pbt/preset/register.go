@@ -87,7 +87,8 @@ type registered[S any] struct {
 // readRegistered reads the section of a registered preset.
 func readRegistered[S any](f *file, name string, defaults S,
 	build func(settings S) (strategy.Strategy, explore.Explorer, error)) (*Settings, error) {
-	c := registered[S]{shared: sharedDefaults(), Enabled: true, Objective: "episode.return", IntervalSteps: 100_000, Own: defaults}
+	c := registered[S]{shared: sharedDefaults(), Enabled: true, Objective: "episode.return", IntervalSteps: 100_000,
+		Own: defaults}
 	if err := readSection(f, &c); err != nil {
 		return nil, err
 	}

@@ -74,8 +74,10 @@ type sampleFactory struct {
 // defaultSampleFactory holds the original's defaults but for WithPBT: who writes a section pbt: wants it.
 func defaultSampleFactory() sampleFactory {
 	c := sampleFactory{
-		shared: sharedDefaults(), WithPBT: true, MixPoliciesInOneEnv: true, PeriodEnvSteps: 5_000_000, StartMutation: 20_000_000, ReplaceFraction: 0.3,
-		MutationRate: 0.15, ReplaceRewardGap: 0.1, ReplaceRewardGapAbsolute: 1e-6, TargetObjective: "true_objective", PerturbMin: 1.1,
+		shared: sharedDefaults(), WithPBT: true, MixPoliciesInOneEnv: true, PeriodEnvSteps: 5_000_000,
+		StartMutation: 20_000_000, ReplaceFraction: 0.3,
+		MutationRate: 0.15, ReplaceRewardGap: 0.1, ReplaceRewardGapAbsolute: 1e-6, TargetObjective: "true_objective",
+		PerturbMin: 1.1,
 		PerturbMax: 1.5, StatsAvg: 100,
 	}
 	c.NumPolicies = 1
@@ -104,7 +106,8 @@ func readSampleFactory(f *file) (*Settings, error) {
 	if o.Measure.Window == 0 {
 		o.Measure.Window = c.StatsAvg
 	}
-	o.Strategy = c.limited(strategy.SampleFactory{ReplaceFraction: c.ReplaceFraction, RewardGap: c.ReplaceRewardGap, RewardGapAbsolute: c.ReplaceRewardGapAbsolute, Strict: f.Strict})
+	o.Strategy = c.limited(strategy.SampleFactory{ReplaceFraction: c.ReplaceFraction, RewardGap: c.ReplaceRewardGap,
+		RewardGapAbsolute: c.ReplaceRewardGapAbsolute, Strict: f.Strict})
 	if c.PerturbMin > c.PerturbMax {
 		p.wrong("pbt_perturb_min", c.PerturbMin, "want at most pbt_perturb_max, which is %v", c.PerturbMax)
 	}
@@ -119,9 +122,12 @@ func readSampleFactory(f *file) (*Settings, error) {
 // defaults that a reset puts back. The discount has no rule without pbt_optimize_gamma.
 func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 	o := &s.Options
-	m := explore.Mutation{Rate: c.MutationRate, ChangeRange: [2]float64{c.PerturbMin, c.PerturbMax}, Reset: resetProbability, Rules: explore.Rules{"env.*": explore.PerturbFloat}, Parameters: make(map[string]explore.Parameter)}
+	m := explore.Mutation{Rate: c.MutationRate, ChangeRange: [2]float64{c.PerturbMin, c.PerturbMax},
+		Reset: resetProbability, Rules: explore.Rules{"env.*": explore.PerturbFloat},
+		Parameters: make(map[string]explore.Parameter)}
 	flags := map[string]*float64{
-		"learning_rate": c.LearningRate, "exploration_loss_coeff": c.ExplorationLossCoeff, "value_loss_coeff": c.ValueLossCoeff, "max_grad_norm": c.MaxGradNorm,
+		"learning_rate": c.LearningRate, "exploration_loss_coeff": c.ExplorationLossCoeff,
+		"value_loss_coeff": c.ValueLossCoeff, "max_grad_norm": c.MaxGradNorm,
 		"ppo_clip_ratio": c.PPOClipRatio, "ppo_clip_value": c.PPOClipValue, "gamma": c.Gamma,
 	}
 	for _, key := range sorted(flags) {
@@ -159,7 +165,8 @@ func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 		}
 	}
 	if len(lacking) > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("these are never reset to their defaults, which are not known: %s; give them here or under agent:", strings.Join(lacking, ", ")))
+		s.Notes = append(s.Notes, fmt.Sprintf("these are never reset to their defaults, which are not known: %s; give them "+
+			"here or under agent:", strings.Join(lacking, ", ")))
 	}
 	for key := range c.Parameters { // what the file names, members must have
 		name, _, _ := sampleFactoryNames.find(f, key)
@@ -173,7 +180,8 @@ func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 func (c *sampleFactory) note(f *file, s *Settings) {
 	s.idle(f, "pbt_mix_policies_in_one_env", "every member trains in environments of its own")
 	for _, key := range []string{
-		"keep_checkpoints", "save_every_sec", "load_checkpoint_kind", "max_policy_lag", "restart_behavior", "heartbeat_interval",
+		"keep_checkpoints", "save_every_sec", "load_checkpoint_kind", "max_policy_lag", "restart_behavior",
+		"heartbeat_interval",
 		"heartbeat_reporting_interval", "lr_schedule",
 	} {
 		s.idle(f, key, "the population keeps and continues its state by itself, and schedules belong to agent:")
@@ -193,7 +201,8 @@ func (o someOf) Validate(hyperparameters []string) error {
 	m.Rules, m.Parameters = maps.Clone(m.Rules), maps.Clone(m.Parameters)
 	for _, key := range o.optional {
 		prefix, pattern := strings.CutSuffix(key, "*")
-		if !slices.ContainsFunc(hyperparameters, func(name string) bool { return name == key || pattern && strings.HasPrefix(name, prefix) }) {
+		has := func(name string) bool { return name == key || pattern && strings.HasPrefix(name, prefix) }
+		if !slices.ContainsFunc(hyperparameters, has) {
 			delete(m.Rules, key)
 			delete(m.Parameters, key)
 		}

@@ -24,8 +24,8 @@ type Settings struct {
 	Name string
 	// Strict reproduces the original system's decisions, flaws included.
 	Strict bool
-	// Enabled is false where the file asks for no population. Options.Strategy is then strategy.Never: the members train as
-	// independent runs, which begin with the same hyperparameters and seeds as those of the population would.
+	// Enabled is false where the file asks for no population. Options.Strategy is then strategy.Never: the members train
+	// as independent runs, which begin with the same hyperparameters and seeds as those of the population would.
 	Enabled bool
 	// Options are complete but for New, which the program that trains adds, and Directory, which is Folder for a
 	// population of one process. TotalSteps is 0 where the file has no total_steps.
@@ -55,12 +55,12 @@ type Settings struct {
 // "%03d" in it.
 func (s *Settings) Folder() string { return filepath.Join(s.Directory, s.Workspace) }
 
-// Member returns the sections of the file that describe a member's agent and its trainer (models, memory, motion_dataset,
-// reply_buffer, agent and trainer), with seed as theirs: what trainers.FromDict makes a trainer of.
+// Member returns the sections of the file that describe a member's agent and its trainer (models, memory,
+// motion_dataset, reply_buffer, agent and trainer), with seed as theirs: what trainers.FromDict makes a trainer of.
 func (s *Settings) Member(seed int64) map[string]any { return s.sections.Member(seed) }
 
-// Dict returns the sections preset, strict and pbt with every default in them. [FromDict] reads the same settings of them,
-// and of agent without the keys of Unset. Keys that do nothing are in it only where the file has them.
+// Dict returns the sections preset, strict and pbt with every default in them. [FromDict] reads the same settings of
+// them, and of agent without the keys of Unset. Keys that do nothing are in it only where the file has them.
 func (s *Settings) Dict() map[string]any {
 	section := s.file.full()
 	for _, key := range s.file.without {
@@ -79,8 +79,8 @@ func (s *Settings) Dict() map[string]any {
 	return map[string]any{"preset": s.Name, "strict": s.Strict, "pbt": section}
 }
 
-// Unset are settings of the agent that the population decides by whether the file gives them, and which it does not give:
-// a preset draws them, or does not reset them.
+// Unset returns settings of the agent that the file does not give and that matter to the preset: it draws them, or does
+// not reset them.
 func (s *Settings) Unset() []string { return s.file.unset }
 
 // idle notes that a key does nothing, where the file has it.
@@ -106,9 +106,10 @@ func FromFile(path string, hyperparameters ...string) (*Settings, error) {
 }
 
 // FromYAML reads a population's settings from a run's file. hyperparameters are names that members have beside those of
-// gorl's agents and those that begin with "env.". Unknown sections and keys, values of the wrong type or out of range, and
-// hyperparameters and rules that do not exist are errors. All of them are reported, each with its key, its value, what is
-// allowed and the nearest known name. The sections of agents and launchers are for others to check; see [Settings.Member].
+// gorl's agents and those that begin with "env.". Unknown sections and keys, values of the wrong type or out of range,
+// and hyperparameters and rules that do not exist are errors. All of them are reported, each with its key, its value,
+// what is allowed and the nearest known name. The sections of agents and launchers are for others to check; see
+// [Settings.Member].
 func FromYAML(data []byte, hyperparameters ...string) (*Settings, error) {
 	sections, err := runfile.Parse(data)
 	if err != nil {

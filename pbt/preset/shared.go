@@ -19,8 +19,8 @@ import (
 
 // shared are the keys that every preset has: those of a population's folder, and gorl's own.
 type shared struct {
-	// PolicyIdx is the member that this process trains, where each member has a process of its own. Launchers say it in the
-	// environment, so a file need not.
+	// PolicyIdx is the member that this process trains, where each member has a process of its own. Launchers say it in
+	// the environment, so a file need not.
 	PolicyIdx int `yaml:"policy_idx" config:"min=0"`
 	// NumPolicies is the number of members. More members search more widely, and each takes the compute of one run.
 	NumPolicies int `yaml:"num_policies" config:"min=1,max=65536"`
@@ -38,8 +38,8 @@ type shared struct {
 	// asynchronous is true.
 	Synchronous bool `yaml:"synchronous"`
 	// Asynchronous lets members of one process train on without waiting for the slowest, as members that are processes do
-	// unless synchronous is true: each decides at the end of its own intervals, from what peers of equal or less experience
-	// last published.
+	// unless synchronous is true: each decides at the end of its own intervals, from what peers of equal or less
+	// experience last published.
 	//
 	// Give true where members take different times; equal seeds then give different runs. The population's folder is that
 	// of processes, so a population that has begun with the one value cannot go on with the other.
@@ -85,8 +85,8 @@ type shared struct {
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 
 	// Heartbeat is how often a member that is a process writes a sign of life to the folder. A short time shows failures
-	// sooner, and writes to a shared file system more often. This key and the five after it are for such members, and but for
-	// the last one also for those of one process where asynchronous is true.
+	// sooner, and writes to a shared file system more often. This key and the five after it are for such members, and but
+	// for the last one also for those of one process where asynchronous is true.
 	Heartbeat time.Duration `yaml:"heartbeat"`
 	// Silence is the time without a heartbeat after which the others no longer wait for a member: at least three
 	// heartbeats. Raise it where the file system or the environments can stall for minutes.
@@ -94,8 +94,8 @@ type shared struct {
 	// LeaseTTL is the time without a heartbeat after which a process on another machine may take over the member: at least
 	// three heartbeats. Where it is too short, two processes train the same member until the first notices.
 	LeaseTTL time.Duration `yaml:"lease_ttl"`
-	// Slack is how many intervals more than its own a peer may have trained whose records a member decides by that does not
-	// wait. 0 compares members of equal age only; a larger number compares with younger and faster ones.
+	// Slack is how many intervals more than its own a peer may have trained whose records a member decides by that does
+	// not wait. 0 compares members of equal age only; a larger number compares with younger and faster ones.
 	Slack int64 `yaml:"slack" config:"min=0"`
 	// SaveSteps is the number of a member's own environment steps after which its state is also saved within an interval;
 	// 0 saves it at the end only. Set it if repeating an interval would take too long.
@@ -128,7 +128,8 @@ type parameter struct {
 	Default *float64 `yaml:"default"`
 }
 
-// heartbeats are how many of them must be missed before a process counts as silent. With fewer, one slow write would do.
+// heartbeats are how many of them must be missed before a process counts as silent. With fewer, one slow write would
+// do.
 const heartbeats = 3
 
 // sharedDefaults are what holds where neither a file nor a preset says anything else.
@@ -334,7 +335,8 @@ func ruleOf(key, name string, p *problems) explore.Rule {
 	if err != nil {
 		known := explore.RuleNames()
 		p.add(&config.Error{
-			Prefix: "preset", Path: "pbt." + key, Given: name, Allowed: "one of " + quoted(known), Nearest: config.Nearest(name, known),
+			Prefix: "preset", Path: "pbt." + key, Given: name, Allowed: "one of " + quoted(known), Nearest: config.Nearest(name,
+				known),
 		})
 	}
 	return rule

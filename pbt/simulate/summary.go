@@ -140,12 +140,14 @@ func Panels(results ...*Result) []plot.Panel {
 		curves(&best, name, r, r.Runs, 0, atBest)
 		curves(&median, name, r, r.Runs, 0, atMedian)
 		// Nothing is decided after the last interval.
-		curves(&replaced, name, r, r.Runs, 1, func(o *Outcome, i int) float64 { return 100 * float64(o.Replaced[i]) / float64(r.Members) })
+		share := func(o *Outcome, i int) float64 { return 100 * float64(o.Replaced[i]) / float64(r.Members) }
+		curves(&replaced, name, r, r.Runs, 1, share)
 		curves(&lineages, name, r, r.Runs, 1, func(o *Outcome, i int) float64 { return float64(o.Lineages[i]) })
 	}
 	for i, r := range results {
-		if slices.ContainsFunc(results[:i], func(other *Result) bool { return reflect.DeepEqual(r.Controls, other.Controls) }) {
-			continue // drawn already
+		drawn := func(other *Result) bool { return reflect.DeepEqual(r.Controls, other.Controls) }
+		if slices.ContainsFunc(results[:i], drawn) {
+			continue
 		}
 		name := "control: the same members without copying"
 		if i > 0 {

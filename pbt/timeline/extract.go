@@ -1,7 +1,7 @@
 package timeline
 
-// This file extracts a timeline from a population's journal. Package journal finds the ancestors of the weights. This file
-// joins the part of the training that each ancestor contributed.
+// This file extracts a timeline from a population's journal. Package journal finds the ancestors of the weights. This
+// file joins the part of the training that each ancestor contributed.
 
 import (
 	"errors"
@@ -12,7 +12,8 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// Extract returns the hyperparameters that a member's current weights were trained with, those of all ancestors included.
+// Extract returns the hyperparameters that a member's current weights were trained with, those of all ancestors
+// included.
 // The timeline has the tuned hyperparameters, or all of them if the journal does not say which were tuned. In a
 // population that evolves networks it also has their architectures. Edits of networks and noise on weights are not
 // recorded.

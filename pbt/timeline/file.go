@@ -1,7 +1,7 @@
 package timeline
 
-// This file stores a timeline as JSON. Reading is strict: an unknown key or version is an error, because ignoring it could
-// drop something that matters.
+// This file stores a timeline as JSON. Reading is strict: an unknown key or version is an error, because ignoring it
+// could drop something that matters.
 
 import (
 	"bytes"
@@ -35,7 +35,11 @@ func Write(path string, s Timeline) error {
 	if err != nil {
 		return fmt.Errorf("timeline: %w", err)
 	}
-	if err := durable.WriteFile(path, func(w io.Writer) error { _, err := w.Write(append(data, '\n')); return err }); err != nil {
+	if err := durable.WriteFile(path, func(w io.Writer) error {
+		_, err := w.Write(append(data,
+			'\n'))
+		return err
+	}); err != nil {
 		return fmt.Errorf("timeline: %w", err)
 	}
 	return nil

@@ -17,13 +17,14 @@ import (
 const maxRayRow = 16 << 20
 
 // ReadRay reads a replay file of Ray Tune's population based training (pbt_policy_<trial>.txt). The timeline is the one
-// that Ray's PopulationBasedTrainingReplay plays, with gorl's names of hyperparameters. It has the rows that lead to the
-// member's last weights.
+// that Ray's PopulationBasedTrainingReplay plays, with gorl's names of hyperparameters. It has the rows that lead to
+// the member's last weights.
 //
 // stepsPerIteration is the number of environment steps in one of Ray's training iterations. The file does not say when
 // training ended. Steps is therefore the start of the last phase, and [Options.Steps] says where to stop.
 //
-// A malformed row is an error that names its line. A last row without a line break was cut off by a crash and is ignored.
+// A malformed row is an error that names its line. A last row without a line break was cut off by a crash and is
+// ignored.
 func ReadRay(r io.Reader, stepsPerIteration int64) (Timeline, error) {
 	if stepsPerIteration < 1 {
 		return Timeline{}, fmt.Errorf("timeline: %d environment steps per iteration; give at least 1", stepsPerIteration)

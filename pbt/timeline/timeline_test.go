@@ -210,8 +210,8 @@ func TestArchitectures(t *testing.T) {
 		{Kind: journal.Start, Member: 0, Parent: -1, After: values, Architecture: "a"},
 		{Kind: journal.Start, Member: 1, Parent: -1, After: values, Architecture: "b"},
 		{Kind: journal.SelfMutate, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Before: values, After: values, Architecture: "of 0 alone", Mutation: "head.add_layer"},
-		{Kind: journal.Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 10, Before: values, After: values, Architecture: "a, edited", Mutation: "head.add_layer"},
-		{Kind: journal.Keep, Iteration: 2, Member: 1, Parent: -1, Steps: 20, Before: values, Architecture: "a, edited"},
+		{Kind: journal.Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 15, ParentSteps: 10, Before: values, After: values, Architecture: "a, edited", Mutation: "head.add_layer"},
+		{Kind: journal.SelfMutate, Iteration: 2, Member: 1, Parent: -1, Steps: 25, Before: values, After: values, Architecture: "a, edited"},
 		{Kind: journal.Final, Iteration: 3, Member: 1, Parent: -1, Steps: 30, Before: values},
 	})
 	if err != nil {
@@ -221,8 +221,16 @@ func TestArchitectures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"a", "a, edited"}, s.Architectures()); d != "" || s.Steps != 30 {
-		t.Errorf("%d steps; %s", s.Steps, d)
+	if d := cmp.Diff([]string{"a", "a, edited"}, s.Architectures()); d != "" {
+		t.Error(d)
+	}
+	// The weights have 10 steps at the copy, at which member 1 has 15.
+	var from []int64
+	for _, p := range s.Phases {
+		from = append(from, p.From)
+	}
+	if !cmp.Equal(from, []int64{0, 10, 20}) || s.Steps != 25 {
+		t.Errorf("phases from %d, %d steps", from, s.Steps)
 	}
 	if none := course().Architectures(); none != nil {
 		t.Errorf("a timeline without architectures has %q", none)

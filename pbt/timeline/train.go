@@ -1,6 +1,7 @@
 package timeline
 
-// This file trains a trainee by a timeline. It works with every pbt.Trainee, so with every agent that a population trains.
+// This file trains a trainee by a timeline. It works with every pbt.Trainee, so with every agent that a population
+// trains.
 
 import (
 	"context"
@@ -16,13 +17,15 @@ type Options struct {
 	// Steps is the number of environment steps at which to stop. The default, 0, is Timeline.Steps. A smaller number stops
 	// within the timeline. A larger one continues with the last hyperparameters.
 	Steps int64
-	// ProgressSteps is the number of environment steps between calls of Progress. The default, 0, calls it at changes only.
+	// ProgressSteps is the number of environment steps between calls of Progress. The default, 0, calls it at changes
+	// only.
 	// A smaller number reports more often, and calls Trainee.Train more often.
 	ProgressSteps int64
 	// Progress, if not nil, receives the position at changes, every ProgressSteps and at the end.
 	Progress func(Position)
-	// New, if not nil, builds a trainee with hyperparameters for which SetHyperparameters returns pbt.ErrRebuild. Train then
-	// restores the weights into the new trainee and closes the old one. Without New such hyperparameters are an error.
+	// New, if not nil, builds a trainee with hyperparameters for which SetHyperparameters returns pbt.ErrRebuild. Train
+	// then restores the weights into the new trainee and closes the old one. Without New such hyperparameters are an
+	// error.
 	New func(hyperparameters map[string]float64) (pbt.Trainee, error)
 }
 
@@ -37,10 +40,10 @@ type Position struct {
 	Hyperparameters, Metrics map[string]float64
 }
 
-// Train trains a trainee by a timeline and returns it, or the one that replaced it (see [Options.New]). Train starts at the
-// trainee's Steps, so a trainee that was restored from a snapshot continues. If the context is cancelled, the error wraps
-// its cause and the returned trainee can be trained further. On any other error too, the returned trainee is to be closed
-// by the caller.
+// Train trains a trainee by a timeline and returns it, or the one that replaced it (see [Options.New]). Train starts at
+// the trainee's Steps, so a trainee that was restored from a snapshot continues. If the context is cancelled, the error
+// wraps its cause and the returned trainee can be trained further. On any other error too, the returned trainee is to
+// be closed by the caller.
 //
 // Train sets hyperparameters only. It does not repeat what a population with evolving networks does to the networks and
 // their weights; see [Timeline.Architectures].

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -425,6 +426,17 @@ func TestBeatRefuses(t *testing.T) {
 	})
 }
 
+// waiting is a context that says when somebody begins to wait for it.
+type waiting struct {
+	context.Context
+	begins func()
+}
+
+func (w waiting) Done() <-chan struct{} {
+	w.begins()
+	return w.Context.Done()
+}
+
 func TestJoinWaits(t *testing.T) {
 	onEach(t, 2, func(t *testing.T, b Store) {
 		first := mustJoin(t, b, 0)
@@ -435,14 +447,17 @@ func TestJoinWaits(t *testing.T) {
 		if _, err := b.Join(ctx, 0); !errors.Is(err, ErrTaken) || !errors.Is(err, stop) {
 			t.Errorf("a lease that is taken: %v", err)
 		}
-		joined := make(chan error)
+		joined, waits := make(chan error), make(chan struct{})
+		limit, end := context.WithTimeout(t.Context(), 20*time.Second)
+		defer end()
 		go func() {
-			s, err := b.Join(t.Context(), 0)
+			s, err := b.Join(waiting{limit, sync.OnceFunc(func() { close(waits) })}, 0)
 			if err == nil {
 				err = s.Beat(Heartbeat{Phase: Training, Parent: -1})
 			}
 			joined <- err
 		}()
+		<-waits
 		if err := first.Release(); err != nil {
 			t.Fatal(err)
 		}

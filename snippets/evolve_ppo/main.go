@@ -69,18 +69,20 @@ func run(ctx context.Context) error {
 		"learning_rate": {Min: 1e-8, Max: 0.02, GrowFactor: 4, ShrinkFactor: 0.25},
 	}
 	e, err := evolution.New(evolution.Options{
-		PopulationSize: *members, EvoSteps: *interval, MaxSteps: *steps, Seed: *seed,
-		Selection: strategy.Tournament{TournamentSize: 2, Elitism: true},
-		Mutations: &mutations,
-		Sample:    map[string]explore.Range{"learning_rate": {Low: 3e-8, High: 3e-4, Log: true}},
-		Directory: filepath.Join(*out, "population"),
-		SaveElite: true, ElitePath: filepath.Join(*out, "elite"),
-		Progress: func(u pbt.Update) {
-			if u.Event != nil && u.Event.HasObjective && u.Status.Member == *members-1 {
-				fmt.Fprintf(os.Stderr, "generation %d: %d of %d environment steps\n", u.Event.Iteration, u.Event.Steps, *steps)
-			}
+		Options: pbt.Options{
+			Members: *members, IntervalSteps: *interval, TotalSteps: *steps, Seed: *seed,
+			Strategy:  strategy.Tournament{TournamentSize: 2, Elitism: true},
+			Sample:    map[string]explore.Range{"learning_rate": {Low: 3e-8, High: 3e-4, Log: true}},
+			Directory: filepath.Join(*out, "population"),
+			Progress: func(u pbt.Update) {
+				if u.Event != nil && u.Event.HasObjective && u.Status.Member == *members-1 {
+					fmt.Fprintf(os.Stderr, "generation %d: %d of %d environment steps\n", u.Event.Iteration, u.Event.Steps, *steps)
+				}
+			},
+			New: func(m pbt.Member) (pbt.Trainee, error) { return member(m) },
 		},
-		New: func(m pbt.Member) (pbt.Trainee, error) { return member(m) },
+		Mutations: &mutations,
+		SaveElite: true, ElitePath: filepath.Join(*out, "elite"),
 	})
 	if err != nil {
 		return err

@@ -93,12 +93,8 @@ func run(ctx context.Context, timesteps int, seed int64, style float64, python s
 	if err != nil {
 		return err
 	}
-	library, err := motions.NewLibrary(clip)
-	if err != nil {
-		return err
-	}
 	// A row is that of the infos: place and velocity before a step of the environment and after it.
-	source, err := library.Source(motions.SourceConfig{History: 2, TimeStep: 0.1, Features: motions.StateFeatures(clip)})
+	source, err := motions.NewSource(motions.SourceConfig{History: 2, TimeStep: 0.1, Features: motions.StateFeatures(clip)}, clip)
 	if err != nil {
 		return err
 	}

@@ -9,10 +9,10 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// dashes tell apart curves whose colours repeat.
+// dashes distinguish curves whose colours repeat.
 var dashes = [][]vg.Length{nil, {6, 2.5}, {1.5, 2}, {7, 2, 1.5, 2}}
 
-// lineStyle is that of the n-th name.
+// lineStyle returns the style of the n-th name.
 func lineStyle(n int, s *Series) draw.LineStyle {
 	style := draw.LineStyle{
 		Color: palette[n%len(palette)], Width: vg.Points(1.4), Dashes: dashes[n/len(palette)%len(dashes)],
@@ -32,7 +32,7 @@ func lineStyle(n int, s *Series) draw.LineStyle {
 	return style
 }
 
-// strokeLine draws a curve's line, or the sample of it in the legend: a strong one over a wider, dark one.
+// strokeLine draws a curve's line, or its sample in the legend. A strong line is drawn over a wider, dark one.
 func strokeLine(c draw.Canvas, s *Series, style draw.LineStyle, points []vg.Point) {
 	if s.Strong {
 		c.StrokeLines(draw.LineStyle{Color: Text, Width: style.Width + 2.1}, points)
@@ -69,9 +69,9 @@ func (d *curve) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// runs are the curve's lines between gaps, on the canvas.
+// runs returns the curve's lines between gaps, on the canvas.
 func (d *curve) runs(c draw.Canvas, p *plot.Plot) (runs [][]vg.Point) {
-	// The more curves a panel has, the fewer points each gets: pages of large populations stay small.
+	// Curves of a panel with many curves get fewer points, so that pages of large populations stay small.
 	most := min(max(28_000/len(d.panel.Series), 60), 4000)
 	trX, trY := p.Transforms(&c)
 	var run []vg.Point
@@ -97,7 +97,7 @@ func (d *curve) runs(c draw.Canvas, p *plot.Plot) (runs [][]vg.Point) {
 	return runs
 }
 
-// thin leaves about most points of a longer line: of every part of it the first, the lowest, the highest and the last.
+// thin reduces a longer line to about most points: the first, lowest, highest and last of every part.
 func thin(points []vg.Point, most int) []vg.Point {
 	if len(points) <= most {
 		return points
@@ -149,8 +149,8 @@ func (d *arrows) Plot(c draw.Canvas, p *plot.Plot) {
 		if !okFrom || !okTo {
 			continue
 		}
-		// Arrows at one place stand side by side, beside the vertical line of a curve that changes there; many stand
-		// close, so that they are still seen to belong there.
+		// Arrows at one place are drawn side by side, beside the vertical line of a curve that changes there. Many arrows are
+		// drawn close together.
 		shift := 2 + min(3.5, 16/vg.Length(all[l.X]))*vg.Length(same[l.X])
 		same[l.X]++
 		x := trX(l.X) + shift
@@ -158,7 +158,7 @@ func (d *arrows) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// drawArrow goes from a ring to a head; a very short one is the ring alone.
+// drawArrow draws an arrow from a ring to a head. A very short one is only the ring.
 func drawArrow(c draw.Canvas, ink color.Color, from, to vg.Point) {
 	dx, dy := to.X-from.X, to.Y-from.Y
 	length := vg.Length(math.Hypot(float64(dx), float64(dy)))
@@ -186,7 +186,7 @@ type eventLines struct {
 func (d *eventLines) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, _ := p.Transforms(&c)
 	style := draw.LineStyle{Color: Muted, Width: vg.Points(0.8), Dashes: []vg.Length{3, 2}}
-	var taken [][]vg.Point // what labels keep clear of
+	var taken [][]vg.Point // lines that labels must not cross
 	for _, k := range d.curves {
 		taken = append(taken, k.runs(c, p)...)
 	}
@@ -206,8 +206,8 @@ func (d *eventLines) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// place returns where along the vertical line at x a label of the given size crosses none of the lines: as high as
-// possible, at the right of it or else at the left. Where there is no such place it stands at the top.
+// place returns the box of a label beside the vertical line at x that crosses none of the lines: as high as possible,
+// and at the right if there is room. If there is no such box, the label is at the top.
 func place(c draw.Canvas, x vg.Length, size vg.Point, lines [][]vg.Point) vg.Rectangle {
 	const clear = 2 // above and below the label
 	at := func(left, top vg.Length) vg.Rectangle {

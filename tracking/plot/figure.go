@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Sizes in points. Those of the second group hold text, and grow with it.
+// Sizes in points. Those of the second group grow with the text.
 const (
 	panelWidth  = 370 // with labels
 	panelHeight = 235
@@ -26,21 +26,20 @@ const (
 	legendHeight = 15
 )
 
-// Figure is a grid of panels under a title and a legend. [WritePNG] is the short way to one with the usual sizes.
+// Figure is a grid of panels under a title and a legend. [WritePNG] draws one with the default sizes.
 type Figure struct {
 	Title string
-	// Label says what the figure shows to readers who cannot see it, see Picture.
+	// Label describes the figure for readers who cannot see it, see [Picture].
 	Label string
 	// Panels are drawn row by row. A series must have as many X as Y, and a link's curves must be in its panel.
 	Panels []Panel
-	// Columns is the number of panels in a row: more make the figure wider and lower. Default: as many as rows, or one
-	// more.
+	// Columns is the number of panels per row. Default: as many as rows, or one more.
 	Columns int
-	// PanelWidth and PanelHeight are those of a panel with its labels, in points. Larger panels get more ticks, not
-	// larger text. Default: 370 and 235.
+	// PanelWidth and PanelHeight are the size of a panel with its labels, in points. Larger panels get more ticks, not
+	// larger text. Defaults 370 and 235.
 	PanelWidth, PanelHeight vg.Length
-	// TextScale multiplies the size of all text, which is 7.5 to 14 points high, and the room for it. Set it above 1
-	// where the figure is shown smaller than it is, or beside larger text. Default: 1.
+	// TextScale multiplies the size of all text (7.5 to 14 points) and the room for it. Set it above 1 if the figure is
+	// shown at a smaller size. Default 1.
 	TextScale vg.Length
 }
 
@@ -55,11 +54,11 @@ func (f Figure) Picture() Picture {
 type grid struct {
 	Figure
 	rows   int
-	names  map[string]int // which line style a name has, by the order in which names appear
+	names  map[string]int // the line style of a name: names are numbered as they appear
 	legend []legendEntry
 }
 
-// legendEntry is a sample of a line with its name; the arrow that stands for links has no series.
+// legendEntry is a sample of a line with its name. The arrow of links has no series.
 type legendEntry struct {
 	series *Series
 	name   string
@@ -81,14 +80,14 @@ func newGrid(f Figure) *grid {
 	return g
 }
 
-// size is that of the whole figure, in points.
+// size returns the size of the figure, in points.
 func (f *grid) size() (width, height vg.Length) {
 	columns, rows := vg.Length(f.Columns), vg.Length(f.rows)
 	width = 2*margin + columns*f.PanelWidth + (columns-1)*panelGap
 	return width, f.headHeight(width) + 2*margin + rows*f.PanelHeight + (rows-1)*panelGap
 }
 
-// font is that of the figure's text.
+// font returns the style of the figure's text.
 func (f *grid) font(size vg.Length, bold bool) text.Style { return Font(f.TextScale*size, Text, bold) }
 
 // draw draws the figure on a canvas of its size.
@@ -97,9 +96,9 @@ func (f *grid) draw(c draw.Canvas) {
 	f.drawPanels(draw.Crop(c, 0, 0, 0, -f.headHeight(c.Size().X)))
 }
 
-// style returns the line style of series i of a panel. Series of one name have one style in all panels; a series
-// without a name has the style of its place among the panel's series, and a faint one without a name that of the
-// series after it, whose raw values it shows.
+// style returns the line style of series i of a panel. Series of one name have one style in all panels. A series
+// without a name has the style of its index in the panel. A faint one without a name has the style of the series after
+// it.
 func (f *grid) style(p *Panel, i int) draw.LineStyle {
 	s := &p.Series[i]
 	for _, before := range p.Series[:i] {
@@ -129,7 +128,7 @@ func (f *grid) collectLegend() {
 			style := f.style(p, j)
 			if s.Name != "" && !s.Faint && !shown[s.Name] {
 				shown[s.Name] = true
-				if ink, ok := style.Color.(Ink); ok { // of which curves may be a pale one
+				if ink, ok := style.Color.(Ink); ok { // a curve may have a transparent one
 					style.Color = ink.Fade(1)
 				}
 				f.legend = append(f.legend, legendEntry{s, s.Name, style})
@@ -141,9 +140,8 @@ func (f *grid) collectLegend() {
 	}
 }
 
-// legendRows breaks the legend into rows that fit into the width. A single row is as wide as its entries; of several
-// rows all entries are as wide as the widest, so that they stand below each other. widths are those of the entries,
-// in order.
+// legendRows breaks the legend into rows that fit into the width, and returns the widths of the entries. In several
+// rows all entries are as wide as the widest, so that they form columns.
 func (f *grid) legendRows(width vg.Length) (rows [][]legendEntry, widths []vg.Length, style text.Style) {
 	style = f.font(9.5, false)
 	var total, widest vg.Length
@@ -168,7 +166,7 @@ func (f *grid) legendRows(width vg.Length) (rows [][]legendEntry, widths []vg.Le
 	return rows, widths, style
 }
 
-// headHeight is the height of title and legend, with a gap to the panels.
+// headHeight returns the height of title and legend, with the gap to the panels.
 func (f *grid) headHeight(width vg.Length) vg.Length {
 	rows, _, _ := f.legendRows(width)
 	h := f.TextScale * legendHeight * vg.Length(len(rows))
@@ -215,8 +213,7 @@ func (f *grid) drawHead(c draw.Canvas) {
 	}
 }
 
-// drawPanels draws the panels with their axes aligned: those of a column at their left, those of a row at their lower
-// end.
+// drawPanels draws the panels with aligned axes: those of a column at the left, those of a row at the bottom.
 func (f *grid) drawPanels(c draw.Canvas) {
 	grid := make([][]*plot.Plot, f.rows)
 	for r := range grid {
@@ -236,7 +233,7 @@ func (f *grid) drawPanels(c draw.Canvas) {
 		for i, p := range grid[r] {
 			if p != nil {
 				p.Draw(canvases[r][i])
-				// Not plot's own title, which stands at another height where ticks reach beyond the axes.
+				// The position of plot's own title depends on the ticks.
 				data := p.DataCanvas(canvases[r][i])
 				title := f.font(11, true)
 				title.XAlign = text.XCenter
@@ -246,8 +243,8 @@ func (f *grid) drawPanels(c draw.Canvas) {
 	}
 }
 
-// plot returns a panel as a plot of gonum/plot: its axes, and from the back to the front the grid, events, faint
-// curves, curves, strong curves, links and marks.
+// plot returns a panel as a plot of gonum/plot: axes and, from back to front, the grid, events, faint curves, curves,
+// strong curves, links and marks.
 func (f *grid) plot(panel *Panel) *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = nil
@@ -305,7 +302,7 @@ func (f *grid) plot(panel *Panel) *plot.Plot {
 	return p
 }
 
-// marks draws the marks of a panel, over everything.
+// marks draws the marks of a panel, in front of all else.
 type marks []Mark
 
 // Plot implements plot.Plotter.

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Ink is a colour that differs between light and dark pages. PNG pictures have the light one; in an SVG element an
-// ink is a class, whose colour the page's style sets with [Styles].
+// Ink is a colour that differs between light and dark pages. PNG pictures use the light one. In an SVG element an ink
+// is a class, and the page sets its colour with [Styles].
 type Ink struct {
 	class       string
 	light, dark color.NRGBA
 }
 
-// NewInk returns an ink of the given class, which pages use for nothing else, from two colours such as 0xff8000.
+// NewInk returns an ink of a CSS class, which must be its own, from two colours such as 0xff8000.
 func NewInk(class string, light, dark uint32) Ink {
 	rgb := func(hex uint32) color.NRGBA {
 		return color.NRGBA{uint8(hex >> 16), uint8(hex >> 8), uint8(hex), 0xff}
@@ -25,7 +25,7 @@ func NewInk(class string, light, dark uint32) Ink {
 // Class returns the CSS class of the ink.
 func (k Ink) Class() string { return k.class }
 
-// The inks of what is in every picture.
+// The inks of every picture.
 var (
 	Text  = NewInk("tx", 0x1f2328, 0xe6e6e6)
 	Muted = NewInk("mu", 0x6a737d, 0x9aa4ae)
@@ -33,9 +33,8 @@ var (
 	Paper = NewInk("pa", 0xffffff, 0x15191e)
 )
 
-// palette are the colours of Okabe and Ito (https://jfly.uni-koeln.de/color/), which the common forms of colour
-// blindness can tell apart, made legible on light and on dark paper. Brown stands for their yellow, which is too
-// light on white.
+// palette are the colours of Okabe and Ito (https://jfly.uni-koeln.de/color/), which colour-blind readers can
+// distinguish, adapted to light and dark pages. Brown replaces their yellow, which is too light on white.
 var palette = []Ink{
 	NewInk("k0", 0x0072b2, 0x4aa8e0), // blue
 	NewInk("k1", 0xe69f00, 0xf0a830), // orange
@@ -47,8 +46,7 @@ var palette = []Ink{
 	NewInk("k7", 0x4c5fb0, 0x8f9fe8), // indigo
 }
 
-// Color returns the k-th colour, from 0: first those of the palette, then hues that are as far as possible from those
-// before them.
+// Color returns the k-th colour, from 0: first those of the palette, then hues far from the ones before.
 func Color(k int) Ink {
 	if k < len(palette) {
 		return palette[k]
@@ -57,7 +55,7 @@ func Color(k int) Ink {
 	return Ink{class: fmt.Sprintf("k%d", k), light: hsl(hue, 0.55, 0.42), dark: hsl(hue, 0.55, 0.66)}
 }
 
-// hsl is a colour from hue in degrees, saturation and lightness from 0 to 1.
+// hsl returns a colour from hue in degrees, and saturation and lightness from 0 to 1.
 func hsl(hue, saturation, lightness float64) color.NRGBA {
 	a := saturation * min(lightness, 1-lightness)
 	channel := func(n float64) uint8 {

@@ -17,14 +17,14 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// dotsPerInch is the resolution of PNG pictures: so many pixels for every 72 points.
+// dotsPerInch is the resolution of PNG pictures: pixels per 72 points.
 const dotsPerInch = 120
 
-// Picture is a drawing of a size in points, which are pixels in an HTML page. Draw draws it with gonum/plot's canvas,
-// whose origin is at the lower left; it is called once for each file that is written.
+// Picture is a drawing with a size in points, which are pixels in an HTML page. Draw draws it on gonum/plot's canvas,
+// whose origin is at the lower left. It is called once for each file that is written.
 type Picture struct {
 	Width, Height vg.Length
-	Label         string // says what the picture shows to readers who cannot see it
+	Label         string // describes the picture for readers who cannot see it
 	Draw          func(draw.Canvas)
 }
 
@@ -38,7 +38,7 @@ func (p Picture) EncodePNG(w io.Writer) error {
 	return nil
 }
 
-// WritePNG puts the picture at path, which holds either the old content or the new one.
+// WritePNG writes the picture and replaces the file at path atomically.
 func (p Picture) WritePNG(path string) error {
 	if err := durable.WriteFile(path, p.EncodePNG); err != nil {
 		return fmt.Errorf("plot: %s: %w", path, err)
@@ -55,8 +55,8 @@ func (p Picture) Above(below Picture, gap vg.Length) Picture {
 	}}
 }
 
-// Font returns the style of text in pictures: its size in points, its ink, and whether it is bold. It begins at its
-// place and stands above it.
+// Font returns a style of text: its size in points, its ink, and whether it is bold. The text begins at its place,
+// above it.
 func Font(size vg.Length, ink color.Color, bold bool) text.Style {
 	weight := font.WeightNormal
 	if bold {
@@ -68,7 +68,7 @@ func Font(size vg.Length, ink color.Color, bold bool) text.Style {
 	}
 }
 
-// Tip makes a text the tooltip of what is drawn from now on; "" ends it. Pictures without tooltips ignore it.
+// Tip sets the tooltip of everything that is drawn from now on. "" ends it. PNG pictures ignore it.
 func Tip(c draw.Canvas, tooltip string) {
 	for v := c.Canvas; ; {
 		switch canvas := v.(type) {
@@ -82,13 +82,13 @@ func Tip(c draw.Canvas, tooltip string) {
 	}
 }
 
-// Sign is the form of a [Mark]: a polygon, a circle where it has no corners, or a cross.
+// Sign is the shape of a [Mark]: a polygon, a circle if it has no corners, or a cross.
 type Sign struct {
 	corners int
 	turn    float64 // the first corner's angle, in turns from the right
-	reach   float64 // of the first corner and every second one after it, in radii of the sign
-	inner   float64 // of the others
-	hollow  bool    // an outline that is filled with the ink of the paper
+	reach   float64 // distance of the first and every second corner, in radii of the sign
+	inner   float64 // distance of the other corners
+	hollow  bool    // an outline, filled with the ink of the paper
 	cross   bool    // lines between opposite corners
 }
 
@@ -135,8 +135,7 @@ func (s Sign) Draw(c draw.Canvas, ink color.Color, at vg.Point, radius vg.Length
 	}
 }
 
-// Write writes text in one line whose letters stand on the height of at, and which begins, ends or has its middle
-// there as the style says.
+// Write writes a line of text on the baseline at. The style aligns its beginning, middle or end there.
 func Write(c draw.Canvas, style text.Style, at vg.Point, words string) {
 	at.Y -= style.FontExtents().Descent
 	c.FillText(style, at, Plain(words, 200))

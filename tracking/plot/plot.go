@@ -1,7 +1,10 @@
 // Package plot draws pictures of learning: panels of curves over steps, in a grid under one title and one legend, as
-// PNG files and as SVG elements of HTML pages. gonum/plot draws axes, text and the pixels.
+// PNG files and as SVG elements of HTML pages. gonum/plot draws axes, text and pixels.
 //
-// It is a package of its own so that programs which only train do not link gonum/plot and its fonts.
+// It is separate from tracking so that programs which only train do not link gonum/plot and its fonts.
+//
+// plot.go is the data of a picture, figure.go its layout, curve.go what is drawn in a panel, scale.go and ticks.go the
+// axes. picture.go, svg.go and ink.go are for every drawing.
 package plot
 
 import (
@@ -14,43 +17,43 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// Series is one curve: the points (X[i], Y[i]) in the order in which they are joined. Where a coordinate is NaN or
-// infinite, or outside of what the panel's scale and limits can show, the curve has a gap.
+// Series is a curve through the points (X[i], Y[i]) in their order. The curve has a gap at a coordinate that is NaN or
+// infinite, or that the panel's scale and limits cannot show.
 type Series struct {
-	// Name is shown in the legend; curves of one name have one colour in all panels. "" is left out of the legend.
+	// Name is shown in the legend, unless it is empty. Curves of one name have one colour in all panels.
 	Name string
 	X, Y []float64
-	// Color overrides the palette's.
+	// Color replaces the palette's colour.
 	Color color.Color
-	// Dashed draws a broken line, e.g. for a reference.
+	// Dashed draws a dashed line, for example for a reference.
 	Dashed bool
-	// Steps holds every value until the next point, as hyperparameters do.
+	// Steps keeps every value until the next point, as for hyperparameters.
 	Steps bool
 	// Markers draws a dot at every point.
 	Markers bool
-	// Faint draws a thin, pale line behind the others, and leaves it out of the legend: the raw values behind a
-	// smoothed curve of the same name.
+	// Faint draws a thin, pale line behind the others, which is not in the legend. Use it for the raw values of a smoothed
+	// curve of the same name.
 	Faint bool
-	// Strong draws a thick line with a dark border over the others: the curve that a reader should see first.
+	// Strong draws a thick line with a dark border over the others.
 	Strong bool
 	// Tip is the curve's tooltip in an HTML page.
 	Tip string
 }
 
-// Link is an arrow at X from the curve Series[From] to the curve Series[To] of its panel, for "To continued with a copy
-// of From". It is left out where one of the two has no value yet.
+// Link is an arrow at X from the curve Series[From] to the curve Series[To] of its panel: To continued with a copy of
+// From. It is not drawn if one of the two has no value yet.
 type Link struct {
 	From, To int
 	X        float64
 }
 
-// Event is a vertical line at X with a label, which is placed where no curve passes.
+// Event is a vertical line at X with a label beside the curves.
 type Event struct {
 	X     float64
 	Label string
 }
 
-// Mark is a single sign at a place. With a Y of NaN it stands at the lower edge, for what has no value.
+// Mark is a sign at a place. With a Y of NaN it is drawn at the lower edge.
 type Mark struct {
 	X, Y  float64
 	Sign  Sign
@@ -63,8 +66,8 @@ type Panel struct {
 	Title, XLabel, YLabel string
 	// Scale is the vertical axis': Linear by default.
 	Scale Scale
-	// XLimits and YLimits are the least and the greatest value shown; points outside are gaps. {0, 0} shows all
-	// points and a margin around them.
+	// XLimits and YLimits are the least and the greatest value that are shown. Points outside are gaps. {0, 0} shows all
+	// points with a margin.
 	XLimits, YLimits [2]float64
 	Series           []Series
 	Links            []Link
@@ -72,7 +75,7 @@ type Panel struct {
 	Marks            []Mark
 }
 
-// SeriesOf picks the values of one tag as a curve over steps, named after the tag.
+// SeriesOf returns the values of a tag as a curve over steps. Its name is the tag.
 func SeriesOf(scalars []tracking.Scalar, tag string) Series {
 	s := Series{Name: tag}
 	for _, v := range scalars {
@@ -83,10 +86,10 @@ func SeriesOf(scalars []tracking.Scalar, tag string) Series {
 	return s
 }
 
-// Smoothed returns the curve's exponential moving average with a weight from 0, which changes nothing, to below 1:
-// every value is weight times the average before it plus 1 − weight times the value, divided by 1 − weightⁿ after n
-// values, so that the beginning is not drawn towards 0. It is what TensorBoard shows. Values that are not finite stay
-// as they are and leave the average alone. Weights outside [0, 1) are an error.
+// Smoothed returns the curve's exponential moving average, as TensorBoard shows it. Every value is weight times the
+// average before it plus 1 − weight times the value, divided by 1 − weightⁿ after n values to correct the start at 0. A
+// weight of 0 changes nothing. Values that are not finite stay, and do not change the average. Weights outside [0, 1)
+// are an error.
 func (s Series) Smoothed(weight float64) (Series, error) {
 	if !(weight >= 0 && weight < 1) {
 		return s, fmt.Errorf("plot: the weight of smoothing is %v; want a number from 0 to below 1", weight)
@@ -106,9 +109,8 @@ func (s Series) Smoothed(weight float64) (Series, error) {
 	return s, nil
 }
 
-// WritePNG draws the panels row by row in a grid with the given number of columns (chosen by their number if < 1),
-// under one title and one legend, and puts the picture at path, which holds either the old content or the new one.
-// Colours are told apart by the colour-blind too.
+// WritePNG draws the panels row by row in a grid under one title and one legend, and replaces the file at path
+// atomically. If columns is below 1, the number of panels determines it. The colours suit colour-blind readers.
 func WritePNG(path, title string, panels []Panel, columns int) error {
 	if err := checkPanels(panels); err != nil {
 		return fmt.Errorf("plot: %s: %w", path, err)
@@ -116,7 +118,7 @@ func WritePNG(path, title string, panels []Panel, columns int) error {
 	return Figure{Title: title, Panels: panels, Columns: columns}.Picture().WritePNG(path)
 }
 
-// maxPanels bounds the size of the picture.
+// maxPanels limits the size of the picture.
 const maxPanels = 256
 
 func checkPanels(panels []Panel) error {
@@ -143,10 +145,10 @@ func checkPanels(panels []Panel) error {
 	return nil
 }
 
-// drawable reports whether a coordinate can be placed; the bound keeps differences of two of them finite.
+// drawable reports whether a coordinate can be drawn. The limit keeps differences of two coordinates finite.
 func drawable(v float64) bool { return math.Abs(v) < 1e150 }
 
-// within reports whether limits, if there are any, allow a value.
+// within reports whether a value is within the limits, if there are any.
 func within(limits [2]float64, v float64) bool {
 	return limits == [2]float64{} || v >= limits[0] && v <= limits[1]
 }
@@ -155,7 +157,7 @@ func (p *Panel) visible(x, y float64) bool {
 	return drawable(x) && drawable(y) && p.Scale.shows(y) && within(p.XLimits, x) && within(p.YLimits, y)
 }
 
-// at returns the value of a curve at x: between two points the straight line, or with Steps the earlier value. ok is
+// at returns the value of a curve at x: on the straight line between two points, or with Steps the earlier value. ok is
 // false before the first visible point.
 func (p *Panel) at(s *Series, x float64) (y float64, ok bool) {
 	before, after := -1, -1

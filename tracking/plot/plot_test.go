@@ -22,6 +22,13 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // full is a disk without room.
 type full struct{}
 
@@ -41,9 +48,7 @@ func render(t *testing.T, title string, panels []Panel, columns int) image.Image
 		t.Fatal(err)
 	}
 	img, err := png.Decode(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return img
 }
 
@@ -72,12 +77,14 @@ func TestPlotGrid(t *testing.T) {
 		f := newGrid(Figure{Panels: panels[:tt.panels], Columns: tt.columns})
 		width, height := f.size()
 		wantWidth, wantHeight := tt.wantColumns*(panelWidth+panelGap)-panelGap+2*margin, tt.wantRows*(panelHeight+panelGap)-panelGap+2*margin
-		if f.rows != tt.wantRows || f.Columns != tt.wantColumns || width != vg.Length(wantWidth) || height != vg.Length(wantHeight) {
+		if f.rows != tt.wantRows || f.Columns != tt.wantColumns || width != vg.Length(wantWidth) ||
+			height != vg.Length(wantHeight) {
 			t.Errorf("%+v: %d rows, %d columns, %v × %v", tt, f.rows, f.Columns, width, height)
 		}
 	}
 	got := render(t, "", panels[:1], 1).Bounds().Size()
-	if want := (image.Point{(panelWidth + 2*margin) * dotsPerInch / 72, (panelHeight + 2*margin) * dotsPerInch / 72}); got != want {
+	if want := (image.Point{(panelWidth + 2*margin) * dotsPerInch / 72,
+		(panelHeight + 2*margin) * dotsPerInch / 72}); got != want {
 		t.Errorf("%v pixels, want %v", got, want)
 	}
 }
@@ -96,7 +103,8 @@ func TestPlotGaps(t *testing.T) {
 		}).SubImage(third), magenta)
 		return n
 	}
-	for name, hole := range map[string]float64{"NaN": math.NaN(), "+Inf": math.Inf(1), "-Inf": math.Inf(-1), "huge": 1e300} {
+	for name, hole := range map[string]float64{"NaN": math.NaN(), "+Inf": math.Inf(1), "-Inf": math.Inf(-1),
+		"huge": 1e300} {
 		if n := middle([]float64{1, 1, 1, hole, hole, hole, 1, 1, 1}, false); n != 0 {
 			t.Errorf("%s: %d pixels in the gap", name, n)
 		}
@@ -130,7 +138,8 @@ func TestPlotSurvivesAnything(t *testing.T) {
 		"backwards":       {X: []float64{5, 3, 4, 3}, Y: []float64{1, 2, 3, 4}, Steps: true, Markers: true, Dashed: true},
 	} {
 		for _, axis := range []Scale{Linear, Log, Complement} {
-			panels = append(panels, Panel{Title: name, Scale: axis, Series: []Series{s, s}, Links: []Link{{0, 1, 1}, {1, 0, nan}}, Events: []Event{{1, "e"}, {nan, "n"}, {inf, "i"}}})
+			panels = append(panels, Panel{Title: name, Scale: axis, Series: []Series{s, s},
+				Links: []Link{{0, 1, 1}, {1, 0, nan}}, Events: []Event{{1, "e"}, {nan, "n"}, {inf, "i"}}})
 		}
 	}
 	f := newGrid(Figure{Title: "anything", Panels: panels, Columns: 3})
@@ -180,7 +189,8 @@ func TestPanelAt(t *testing.T) {
 	}{
 		{&line, false, 0.9, 0, false}, {&line, false, 1, 1, true}, {&line, false, 1.5, 2.5, true}, {&line, false, 2, 4, true},
 		{&line, false, 3.5, 10, true}, {&line, false, 9, 16, true}, {&line, true, 1.5, 2, true}, {&line, true, 3.5, 8, true},
-		{&steps, false, 1.99, 1, true}, {&steps, false, 4, 4, true}, {&steps, false, 5, 16, true}, {&line, false, nan, 0, false},
+		{&steps, false, 1.99, 1, true}, {&steps, false, 4, 4, true}, {&steps, false, 5, 16, true}, {&line, false, nan, 0,
+			false},
 	} {
 		p := Panel{Scale: scale(tt.log)}
 		if y, ok := p.at(tt.s, tt.x); math.Abs(y-tt.y) > 1e-12 || ok != tt.ok {
@@ -285,7 +295,8 @@ func TestScaleFor(t *testing.T) {
 	}{
 		{nil, Linear}, {[]float64{nan}, Linear}, {[]float64{1, 4.9}, Linear}, {[]float64{1, nan, 5}, Log},
 		{[]float64{0, 5}, Linear}, {[]float64{-1, 5}, Linear}, {[]float64{0.9, 0.99}, Complement},
-		{[]float64{0.9, 1}, Linear}, {[]float64{0.9, math.Nextafter(1, 0)}, Linear}, {[]float64{0.1, 0.99}, Log}, {[]float64{0.97, 0.99}, Linear}, {[]float64{math.Inf(1), 1}, Linear},
+		{[]float64{0.9, 1}, Linear}, {[]float64{0.9, math.Nextafter(1, 0)}, Linear}, {[]float64{0.1, 0.99},
+			Log}, {[]float64{0.97, 0.99}, Linear}, {[]float64{math.Inf(1), 1}, Linear},
 	} {
 		if got := ScaleFor(tt.values...); got != tt.want {
 			t.Errorf("%v: scale %d, want %d", tt.values, got, tt.want)
@@ -341,7 +352,8 @@ func TestEventLabelsKeepClear(t *testing.T) {
 
 // An element for a page has the classes of inks, tooltips where there are any, and text without markup.
 func TestSVG(t *testing.T) {
-	p := Panel{Title: "<b>", YLabel: "upward", Series: []Series{{Name: "a & b", X: []float64{0, 1}, Y: []float64{0, 1}, Tip: `"tip"`}},
+	p := Panel{Title: "<b>", YLabel: "upward", Series: []Series{{Name: "a & b", X: []float64{0, 1}, Y: []float64{0, 1},
+		Tip: `"tip"`}},
 		Marks: []Mark{{X: 0.5, Y: math.NaN(), Sign: Ring, Color: Color(9), Tip: "ring"}}}
 	page := string(Figure{Panels: []Panel{p}, Label: "<i>"}.Picture().SVG())
 	for _, want := range []string{
@@ -355,7 +367,8 @@ func TestSVG(t *testing.T) {
 	if n := strings.Count(page, "<title>"); n != 3 { // the curve's, and the ring's inside and outside
 		t.Errorf("%d tooltips", n)
 	}
-	if got := Styles(true, Color(9)); !strings.Contains(got, ".tx{color:#e6e6e6}") || !strings.Contains(got, ".k9{color:#") {
+	if got := Styles(true, Color(9)); !strings.Contains(got, ".tx{color:#e6e6e6}") ||
+		!strings.Contains(got, ".k9{color:#") {
 		t.Error(got)
 	}
 }
@@ -400,13 +413,9 @@ func TestWritePNGErrorsLeaveTheFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "plot.png")
 	good := []Panel{{Series: []Series{{X: []float64{1, 2}, Y: []float64{1, 2}}}}}
-	if err := WritePNG(path, "", good, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, WritePNG(path, "", good, 1))
 	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for want, panels := range map[string][]Panel{
 		"no panels":     nil,
 		"2 x values":    {{Title: "p", Series: []Series{{Name: "s", X: []float64{1, 2}, Y: []float64{1}}}}},
@@ -433,15 +442,16 @@ func TestWritePNGErrorsLeaveTheFile(t *testing.T) {
 	}
 }
 
-// A faint curve is pale, thin and behind the others, has the colour of its name, or without one of the curve after it, and
-// is not in the legend.
+// A faint curve is pale, thin and behind the others, has the colour of its name, or without one of the curve after it,
+// and is not in the legend.
 func TestPlotFaint(t *testing.T) {
 	x := []float64{0, 1}
 	named := Panel{Series: []Series{
 		{Name: "a", X: x, Y: []float64{0, 1}, Faint: true}, {Name: "a", X: x, Y: []float64{0, 2}},
 		{Name: "b", X: x, Y: []float64{0, 3}, Faint: true}, {Name: "b", X: x, Y: []float64{0, 4}},
 	}}
-	unnamed := Panel{Series: []Series{{X: x, Y: []float64{0, 1}, Faint: true}, {X: x, Y: []float64{0, 2}}, {X: x, Y: []float64{0, 3}, Faint: true}, {X: x, Y: []float64{0, 4}}}}
+	unnamed := Panel{Series: []Series{{X: x, Y: []float64{0, 1}, Faint: true}, {X: x, Y: []float64{0, 2}},
+		{X: x, Y: []float64{0, 3}, Faint: true}, {X: x, Y: []float64{0, 4}}}}
 	f := newGrid(Figure{Panels: []Panel{named, unnamed}, Columns: 1})
 	var names []string
 	for _, e := range f.legend {

@@ -7,22 +7,22 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// Scale says how values are laid out on the vertical axis.
+// Scale is the scale of the vertical axis.
 type Scale int
 
 // The scales. Log needs positive values, Complement values below 1.
 const (
 	Linear     Scale = iota
 	Log              // by the logarithm
-	Complement       // by the logarithm of one minus the value, which tells 0.99 from 0.999: for discount factors
+	Complement       // by the logarithm of one minus the value, for discount factors: it separates 0.99 from 0.999
 )
 
-// logSpan is the ratio of greatest to least value from which [ScaleFor] chooses a logarithm.
+// logSpan is the ratio of greatest to least value above which [ScaleFor] chooses a logarithm.
 const logSpan = 5
 
-// ScaleFor returns the scale on which values are best told apart: Complement where all lie between 0.5 and 1 and
-// their distances to 1 differ by a factor of 5 or more, Log where all are positive and differ so, else Linear. Values
-// that are not finite count for nothing.
+// ScaleFor returns the scale that separates values best. It is Complement if all are between 0.5 and 1 and their
+// distances to 1 differ by a factor of 5 or more, Log if all are positive and differ by that factor, and otherwise
+// Linear. Values that are not finite are ignored.
 func ScaleFor(values ...float64) Scale {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -41,7 +41,7 @@ func ScaleFor(values ...float64) Scale {
 	return Linear
 }
 
-// nearest is the least distance to 1 that Complement shows: nearer to it floating-point numbers are too coarse.
+// nearest is the least distance to 1 on the scale Complement. Floating-point numbers are too coarse below.
 const nearest = 1e-12
 
 // shows reports whether a drawable value has a place on the scale.
@@ -49,7 +49,7 @@ func (s Scale) shows(v float64) bool {
 	return s == Linear || s == Log && v > 1e-150 || s == Complement && v < 1-nearest
 }
 
-// measure is where a value lies, in units in which the axis is even.
+// measure returns the position of a value on the axis.
 func (s Scale) measure(v float64) float64 {
 	switch s {
 	case Log:
@@ -77,7 +77,7 @@ func (s Scale) Normalize(lo, hi, v float64) float64 {
 	return (s.measure(v) - a) / (b - a)
 }
 
-// widen adds a margin to a range of data, and gives a single value some room.
+// widen adds a margin to a range of data. A single value gets a range around it.
 func (s Scale) widen(r [2]float64, margin float64) (lo, hi float64) {
 	lo, hi = s.measure(r[0]), s.measure(r[1])
 	switch d := hi - lo; {
@@ -94,7 +94,7 @@ func (s Scale) widen(r [2]float64, margin float64) (lo, hi float64) {
 	return s.value(lo), s.value(hi)
 }
 
-// ticker places and labels the ticks of a scale: about want of them on a linear one.
+// ticker returns the ticks of a scale, about want of them on a linear one.
 func (s Scale) ticker(want int) plot.Ticker {
 	switch s {
 	case Log:
@@ -105,7 +105,7 @@ func (s Scale) ticker(want int) plot.Ticker {
 	return plot.TickerFunc(func(lo, hi float64) []plot.Tick { return Ticks(lo, hi, want) })
 }
 
-// logTicks labels powers of ten, or round numbers between them where there are few.
+// logTicks labels powers of ten, and round numbers between them if there are few.
 func logTicks(lo, hi float64) []plot.Tick {
 	first, last := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
 	every := max(1, (last-first+7)/8)
@@ -152,8 +152,8 @@ func logTicks(lo, hi float64) []plot.Tick {
 	return list
 }
 
-// complementTicks are the logarithmic ticks of one minus the value: 0.9, 0.99, 0.999. Where these are few the axis is
-// nearly linear.
+// complementTicks returns the logarithmic ticks of one minus the value: 0.9, 0.99, 0.999. If there are few of them, the
+// axis is nearly linear.
 func complementTicks(lo, hi float64) []plot.Tick {
 	list, labels := logTicks(1-hi, 1-lo), 0
 	for i := range list {
@@ -170,7 +170,7 @@ func complementTicks(lo, hi float64) []plot.Tick {
 }
 
 func logLabel(v float64) string {
-	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 9, 64), 64) // removes the rounding error of a sum: 0.30000000000000004 becomes 0.3
+	v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'e', 9, 64), 64) // removes rounding errors: 0.30000000000000004
 	if v >= 0.00999 && v < 1e4 {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}

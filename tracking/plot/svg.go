@@ -16,9 +16,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// SVG returns the picture as an element for an HTML page that has the [Styles] of its inks, and rules for the classes
-// l (lines, stroked in the current colour), f (areas and texts, filled with it), and t (lines with a tooltip).
-// gonum/plot's own SVG has neither classes, which dark pages need, nor tooltips. All text is escaped.
+// SVG returns the picture as an element of an HTML page. The page has the [Styles] of its inks, and rules for the
+// classes l (lines, stroked in the current colour), f (areas and texts, filled with it) and t (lines with a tooltip).
+// gonum/plot's own SVG has no tooltips, and no classes, which dark pages need. All text is escaped.
 func (p Picture) SVG() template.HTML {
 	c := &svg{height: p.Height, stack: []svgState{{color: Text}}}
 	fmt.Fprintf(&c.b, `<svg viewBox="0 0 %s %s" role="img" aria-label="%s">`+"\n",
@@ -28,7 +28,7 @@ func (p Picture) SVG() template.HTML {
 	return template.HTML(c.b.String()) // every text went through HTMLEscapeString, the rest are numbers
 }
 
-// svg implements vg.Canvas. Coordinates are rounded to a tenth of a pixel, and y is turned to grow downwards.
+// svg implements vg.Canvas. Coordinates are rounded to a tenth of a pixel. y grows downwards.
 type svg struct {
 	b      strings.Builder
 	height vg.Length
@@ -53,12 +53,10 @@ func (c *svg) Rotate(turn float64)                         { c.now().turn += tur
 func (c *svg) Push()                                       { c.stack = append(c.stack, *c.now()) }
 func (c *svg) Pop()                                        { c.stack = c.stack[:len(c.stack)-1] }
 
-// Translate, Scale and DrawImage are called by nothing that draws pictures here.
-func (c *svg) Translate(vg.Point)     { panic("plot: SVG pictures are not moved") }
-func (c *svg) Scale(float64, float64) { panic("plot: SVG pictures are not scaled") }
-func (c *svg) DrawImage(vg.Rectangle, image.Image) {
-	panic("plot: SVG pictures have no images in them")
-}
+// Translate, Scale and DrawImage are not used by the drawings of this package.
+func (c *svg) Translate(vg.Point)                  { panic("plot: SVG pictures are not moved") }
+func (c *svg) Scale(float64, float64)              { panic("plot: SVG pictures are not scaled") }
+func (c *svg) DrawImage(vg.Rectangle, image.Image) { panic("plot: SVG pictures have no images") }
 
 func (c *svg) Stroke(p vg.Path) {
 	now := c.now()
@@ -78,7 +76,7 @@ func (c *svg) Stroke(p vg.Path) {
 
 func (c *svg) Fill(p vg.Path) {
 	for _, s := range p {
-		if s.Type == vg.ArcComp { // a circle: nothing draws other arcs
+		if s.Type == vg.ArcComp { // circles are the only arcs
 			x, y := c.place(s.Pos)
 			c.element("circle", "f", fmt.Sprintf(` cx="%s" cy="%s" r="%s"`, x, y, decimal(s.Radius)), "")
 			return
@@ -99,7 +97,7 @@ func (c *svg) FillString(face font.Face, at vg.Point, words string) {
 	c.element("text", "f", attributes, template.HTMLEscapeString(Plain(words, 200)))
 }
 
-// element writes one with the class of its ink and the tooltip, if there is one.
+// element writes an element with the class of its ink, and with the tooltip if there is one.
 func (c *svg) element(name, class, attributes, content string) {
 	k := c.now().color
 	if ink, ok := k.(Ink); ok {
@@ -121,13 +119,14 @@ func (c *svg) element(name, class, attributes, content string) {
 	}
 }
 
-// place is where a point lies in the SVG element.
+// place returns the coordinates of a point in the SVG element.
 func (c *svg) place(p vg.Point) (x, y string) {
 	sin, cos := math.Sincos(c.now().turn)
-	return decimal(vg.Length(cos)*p.X - vg.Length(sin)*p.Y), decimal(c.height - vg.Length(sin)*p.X - vg.Length(cos)*p.Y)
+	return decimal(vg.Length(cos)*p.X - vg.Length(sin)*p.Y),
+		decimal(c.height - vg.Length(sin)*p.X - vg.Length(cos)*p.Y)
 }
 
-// path writes lines and cubic curves; there are no others.
+// path returns a path of lines and cubic curves. Pictures have no others.
 func (c *svg) path(p vg.Path) string {
 	var b strings.Builder
 	for _, s := range p {
@@ -146,7 +145,7 @@ func (c *svg) path(p vg.Path) string {
 	return b.String()
 }
 
-// decimal has one digit after the point where it is needed.
+// decimal formats a number with at most one digit after the point.
 func decimal(x vg.Length) string {
 	s := strings.TrimSuffix(strconv.FormatFloat(float64(x), 'f', 1, 64), ".0")
 	if s == "-0" {
@@ -155,7 +154,7 @@ func decimal(x vg.Length) string {
 	return s
 }
 
-// Plain returns a text on one line without control characters, cut where it is longer than n characters.
+// Plain returns the first n characters of a text, on one line and without control characters.
 func Plain(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

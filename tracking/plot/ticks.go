@@ -39,7 +39,7 @@ func roundNumbers(lo, hi float64, want int) []float64 {
 	return values
 }
 
-// tickLabels writes equally spaced values, all with one unit and as many digits as tell them apart.
+// tickLabels formats equally spaced values with one unit, and with as many digits as they need to differ.
 func tickLabels(values []float64) []string {
 	if len(values) == 0 {
 		return nil
@@ -64,8 +64,8 @@ func tickLabels(values []float64) []string {
 	return labels
 }
 
-// plain returns a function that writes numbers without an exponent, in thousands, millions, ... as the largest calls
-// for: one unit for all ticks of an axis.
+// plain returns a function that formats numbers without an exponent, in the unit of the largest: thousands, millions,
+// ...
 func plain(largest, step float64) func(v float64) string {
 	unit, suffix := 1.0, ""
 	for _, u := range []struct {
@@ -84,7 +84,7 @@ func plain(largest, step float64) func(v float64) string {
 	return func(v float64) string { return strconv.FormatFloat(v/unit, 'f', decimals, 64) + suffix }
 }
 
-// scientific returns a function that writes numbers with an exponent, for axes of very small or very large numbers.
+// scientific returns a function that formats numbers with an exponent, for very small or very large ones.
 func scientific(largest, step float64) func(v float64) string {
 	digits := max(0, int(math.Floor(math.Log10(largest)+1e-9)-math.Floor(math.Log10(step)+1e-9)))
 	return func(v float64) string { return ShortExponent(strconv.FormatFloat(v, 'e', min(digits, 15), 64)) }

@@ -15,7 +15,7 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// bars is the progress for terminals. mpb draws the bars, from goroutines of its own, several times a second.
+// bars is the progress for terminals. Goroutines of mpb draw the bars several times per second.
 type bars struct {
 	opt       Options
 	w         io.Writer
@@ -29,8 +29,8 @@ type bars struct {
 
 func newBars(w io.Writer, width int, opt Options, more ...mpb.ContainerOption) *bars {
 	container := mpb.New(append([]mpb.ContainerOption{mpb.WithOutput(w), mpb.WithWidth(width)}, more...)...)
-	// Name, per cent, time and speed take about 50 columns and the unit; the text comes before a long bar, and before the
-	// unit on a narrow terminal.
+	// Name, per cent, time and speed take about 50 columns and the unit. The text has priority over a long bar and, on a
+	// narrow terminal, over the unit.
 	if width < 100 {
 		opt.Unit = ""
 	}
@@ -46,7 +46,8 @@ func (p *bars) Bar(name string, total int64) tracking.Bar {
 	}
 	b := &terminalBar{opt: p.opt, meter: meter{total: max(total, 1)}}
 	aligned := func(text func(*terminalBar) string) decor.Decorator {
-		return decor.Any(func(decor.Statistics) string { return b.read(text) }, decor.WC{C: decor.DindentRight | decor.DSyncWidth})
+		return decor.Any(func(decor.Statistics) string { return b.read(text) },
+			decor.WC{C: decor.DindentRight | decor.DSyncWidth})
 	}
 	spaced := func(text func(*terminalBar) string) decor.Decorator {
 		return aligned(func(b *terminalBar) string {
@@ -57,7 +58,7 @@ func (p *bars) Bar(name string, total int64) tracking.Bar {
 		})
 	}
 	name = column.OneLine(name)
-	// The total is set afterwards: a bar made with one completes by itself, before Finish has given its text.
+	// The total is set later: a bar that is created with a total completes before Finish has set its text.
 	bar, err := p.container.Add(0, barStyle().Build(), mpb.BarWidth(p.barWidth),
 		mpb.PrependDecorators(aligned(func(*terminalBar) string { return name })),
 		mpb.AppendDecorators(
@@ -80,7 +81,7 @@ func (p *bars) Bar(name string, total int64) tracking.Bar {
 	return b
 }
 
-// barStyle uses block characters where the locale says that the terminal has them.
+// barStyle uses block characters if the locale is UTF-8.
 func barStyle() mpb.BarStyleComposer {
 	locale := strings.ToLower(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG")))
 	if strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8") {
@@ -115,11 +116,11 @@ type terminalBar struct {
 	mu       sync.Mutex // never held while calling bar, whose drawing takes it
 	meter    meter
 	text     string
-	when     string // how long it took, once finished
+	when     string // the duration, once finished
 	finished bool
 }
 
-// read calls text while nothing changes the bar.
+// read calls text while the bar is locked.
 func (b *terminalBar) read(text func(*terminalBar) string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// lines is the progress for files and pipes: a line for each bar whenever it has come LineEvery further.
+// lines is the progress for files and pipes. It writes a line for a bar after each part LineEvery of its total.
 type lines struct {
 	opt Options
 
@@ -55,7 +55,7 @@ type lineBar struct {
 	p        *lines
 	name     string
 	meter    meter
-	shown    int64   // which multiple of LineEvery was written last
+	shown    int64   // the multiple of LineEvery that was written last
 	last     *string // the text at 100 %
 	finished bool
 }
@@ -67,7 +67,7 @@ func (b *lineBar) Set(done int64, text string) {
 		return
 	}
 	b.meter.set(b.p.opt.Now(), done)
-	// The small addition keeps 3 × 0.05 of a total from counting as less than 0.15 of it.
+	// The addition corrects rounding: 3 × 0.05 must not count as less than 0.15.
 	reached := int64(float64(done)/float64(b.meter.total)/b.p.opt.LineEvery + 1e-9)
 	if reached > b.shown {
 		b.shown = reached
@@ -86,12 +86,12 @@ func (b *lineBar) Finish(text string) {
 		return
 	}
 	b.finished = true
-	if b.last == nil || *b.last != text { // otherwise it stands there
+	if b.last == nil || *b.last != text { // otherwise the line is there
 		b.write(b.meter.spent(b.p.opt.Now()), text)
 	}
 }
 
-// write writes a line: name, per cent, steps of the total, and as far as they are known speed, time and text.
+// write writes a line: name, per cent, steps, total, and the known ones of speed, time and text.
 func (b *lineBar) write(when, text string) {
 	m := &b.meter
 	parts := []string{b.name + strings.Repeat(" ", b.p.width-column.Width(b.name)), m.percent(),

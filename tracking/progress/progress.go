@@ -1,5 +1,5 @@
-// Package progress shows how far learners are: bars on a terminal, plain lines elsewhere. It is a package of its own so
-// that programs which show no bars do not link them.
+// Package progress shows the progress of learners: as bars on a terminal (bars.go), and as plain lines elsewhere
+// (lines.go). It is separate from tracking so that programs without bars do not link them.
 package progress
 
 import (
@@ -16,21 +16,20 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// Options change what [New] shows.
+// Options configure [New].
 type Options struct {
-	// Silent shows nothing, also on a terminal.
+	// Silent turns the display off.
 	Silent bool
-	// Unit is what is counted, for the speed; bars on terminals of fewer than 100 columns leave it out. Default:
-	// "environment steps".
+	// Unit is the unit of the speed. Terminals of fewer than 100 columns do not show it. Default "environment steps".
 	Unit string
-	// LineEvery is the part of a bar's total after which a line is written where there is no terminal. Larger values
-	// give shorter logs, e.g. 0.25 for the many bars of a population; smaller ones more lines. Default: 0.05.
+	// LineEvery is the part of a bar's total between two lines, if there is no terminal. Larger values give shorter logs,
+	// for example 0.25 for the many bars of a population. Default 0.05.
 	LineEvery float64
-	// Now is the clock, which tests set. Default: time.Now.
+	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
-// New draws bars on w where it is a terminal, and otherwise writes a plain line for each bar now and then.
+// New returns a progress that draws bars if w is a terminal, and otherwise writes lines at intervals.
 func New(w io.Writer, opt Options) tracking.Progress {
 	opt.Unit = cmp.Or(opt.Unit, "environment steps")
 	if !(opt.LineEvery > 0) {
@@ -48,7 +47,7 @@ func New(w io.Writer, opt Options) tracking.Progress {
 	return newLines(w, opt)
 }
 
-// terminalWidth is the number of columns where w is a terminal that understands cursor movements, else 0.
+// terminalWidth returns the number of columns of a terminal with cursor movements, or 0 for other outputs.
 func terminalWidth(w io.Writer) int {
 	file, ok := w.(*os.File)
 	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(file.Fd())) {
@@ -61,8 +60,8 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// meter measures how fast a bar goes: an exponential moving average of the speed over about meterWindow seconds, so
-// that the time left does not jump with every update of an agent.
+// meter measures the speed of a bar. It is an exponential moving average over about meterWindow seconds, so that the
+// remaining time does not jump with every update of an agent.
 type meter struct {
 	total, done int64
 	rate        float64 // units a second, 0 while unknown
@@ -76,7 +75,7 @@ const (
 	meterPeriod = 0.2 // seconds between measurements
 )
 
-// set tells the meter how many units are done. The first call says where a run begins or continues, which is no speed.
+// set sets the number of units that are done. The first call is where a run begins or continues: it gives no speed.
 func (m *meter) set(now time.Time, done int64) {
 	m.done = done
 	if m.begun.IsZero() {
@@ -98,7 +97,7 @@ func (m *meter) set(now time.Time, done int64) {
 	m.rate, m.last, m.lastDone = rate, now, done
 }
 
-// percent, speed, left and spent write what a bar shows; what is not known yet is "".
+// percent, speed, left and spent return the texts of a bar. Unknown values are "".
 func (m *meter) percent() string {
 	return fmt.Sprintf("%3d %%", int(100*float64(min(max(m.done, 0), m.total))/float64(m.total)))
 }
@@ -127,7 +126,7 @@ func (m *meter) spent(now time.Time) string {
 	return "in " + duration(now.Sub(m.begun).Seconds())
 }
 
-// siNumber has three significant digits and a suffix for thousands, millions, ...
+// siNumber formats a number with three significant digits and a suffix for thousands, millions and so on.
 func siNumber(v float64) string {
 	suffixes := []string{"", "k", "M", "G", "T"}
 	i := 0
@@ -145,7 +144,7 @@ func siNumber(v float64) string {
 	return strconv.FormatFloat(v, 'f', decimals, 64) + suffixes[i]
 }
 
-// duration writes a time in its two greatest units: 12s, 3m05s, 2h14m, 2d02h.
+// duration formats a time in its two largest units: 12s, 3m05s, 2h14m, 2d02h.
 func duration(seconds float64) string {
 	if !(seconds < 1000*24*3600) {
 		return "∞"

@@ -17,9 +17,16 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 var testTime = time.UnixMicro(1_700_000_000_250_000)
 
-// full is a terminal that is gone.
+// full is an output that fails.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on the device") }
@@ -75,16 +82,15 @@ best       90 %  900/1000  150 environment steps/s  ETA 1s
 	}
 }
 
-// Every multiple of 5 % is written once, whatever rounding does.
+// Every multiple of 5 % is written once, whatever the rounding.
 func TestProgressLinesEveryTwentieth(t *testing.T) {
-	for _, total := range []int64{20, 100, 999, 12345} {
+	for _, total := range []int64{100, 999, 12345} {
 		var out bytes.Buffer
-		p := New(&out, Options{})
-		b := p.Bar("a", total)
+		b := New(&out, Options{}).Bar("a", total)
 		for done := int64(1); done <= total; done++ {
 			b.Set(done, "")
 		}
-		if n := strings.Count(out.String(), "\n"); n != 21 && !(total == 20 && n == 20) {
+		if n := strings.Count(out.String(), "\n"); n != 21 {
 			t.Errorf("total %d: %d lines\n%s", total, n, out.String())
 		}
 	}
@@ -134,12 +140,14 @@ func TestMeter(t *testing.T) {
 }
 
 func TestNumbers(t *testing.T) {
-	for v, want := range map[float64]string{0: "0.00", 9.994: "9.99", 9.996: "10.0", 99.96: "100", 999.4: "999", 999.6: "1.00k", 12345: "12.3k", 7.7e6: "7.70M", 2e18: "2000000T"} {
+	for v, want := range map[float64]string{0: "0.00", 9.994: "9.99", 9.996: "10.0", 99.96: "100", 999.4: "999",
+		999.6: "1.00k", 12345: "12.3k", 7.7e6: "7.70M", 2e18: "2000000T"} {
 		if got := siNumber(v); got != want {
 			t.Errorf("siNumber(%v) = %s, want %s", v, got, want)
 		}
 	}
-	for v, want := range map[float64]string{0.4: "0s", 59.6: "1m00s", 62: "1m02s", 3600: "1h00m", 8040: "2h14m", 180000: "2d02h", 1e12: "∞"} {
+	for v, want := range map[float64]string{0.4: "0s", 59.6: "1m00s", 62: "1m02s", 3600: "1h00m", 8040: "2h14m",
+		90000: "25h00m", 180000: "2d02h", 1e12: "∞"} {
 		if got := duration(v); got != want {
 			t.Errorf("duration(%v) = %s, want %s", v, got, want)
 		}
@@ -222,14 +230,10 @@ func TestBarsOnBrokenOutput(t *testing.T) {
 // A regular file and a pipe are no terminals.
 func TestNoTerminal(t *testing.T) {
 	file, err := os.Create(t.TempDir() + "/out")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	defer w.Close()
 	for _, out := range []io.Writer{file, w, new(bytes.Buffer)} {

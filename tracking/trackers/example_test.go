@@ -54,7 +54,8 @@ func ExampleRegister() {
 		// Prefix stands before every line.
 		Prefix string `yaml:"prefix"`
 	}
-	trackers.Register("printer", settings{Prefix: "> "}, func(_ context.Context, run trackers.Run, s settings) (tracking.Sink, error) {
+	trackers.Register("printer", settings{Prefix: "> "}, func(_ context.Context, run trackers.Run,
+		s settings) (tracking.Sink, error) {
 		fmt.Println(s.Prefix + run.Name)
 		return printer{}, nil
 	})

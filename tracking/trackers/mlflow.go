@@ -23,8 +23,8 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// MLflowSettings are the settings of [MLflow]. As MLflow's own client does, it reads the environment variables
-// MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, for servers that ask for them.
+// MLflowSettings are the settings of [MLflow]. For servers with authentication the tracker reads the environment
+// variables MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, as MLflow's client does.
 type MLflowSettings struct {
 	// TrackingURI is the address of the tracking server, such as http://localhost:5000; default MLFLOW_TRACKING_URI.
 	//
@@ -37,18 +37,18 @@ type MLflowSettings struct {
 	ExperimentName string `yaml:"experiment_name"`
 	// RunName is the run's name, default that of its folder.
 	RunName string `yaml:"run_name"`
-	// Tags are the run's tags. Members of a population also have the tag "group", the population's name.
+	// Tags are the run's tags. Members of a population also have the tag "group" with the population's name.
 	Tags map[string]string `yaml:"tags"`
 }
 
-// DefaultMLflow returns settings that leave all to MLflow's environment variables.
+// DefaultMLflow returns settings that use MLflow's environment variables.
 func DefaultMLflow() MLflowSettings { return MLflowSettings{} }
 
 func (s MLflowSettings) uri() address {
 	return address(strings.TrimRight(cmp.Or(s.TrackingURI, os.Getenv("MLFLOW_TRACKING_URI")), "/"))
 }
 
-// address is the address of a server. Its text and its JSON leave out the password.
+// address is the address of a server. Its text and its JSON omit the password.
 type address string
 
 func (a address) String() string { return config.Redact(string(a)) }
@@ -56,9 +56,9 @@ func (a address) String() string { return config.Redact(string(a)) }
 // MarshalText implements encoding.TextMarshaler.
 func (a address) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// usable returns an error if the address lacks its password, because gorl wrote the file it was read from, and the
-// environment has no password either.
-func (a address) usable() error {
+// checkPassword returns an error if the password is missing in the address and in the environment. gorl removes
+// passwords from the files that it writes.
+func (a address) checkPassword() error {
 	u, err := url.Parse(string(a))
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (a address) usable() error {
 		"or set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD (%w)", a, ErrFinal)
 }
 
-// Validate returns an error where there is no address, or one of another kind.
+// Validate returns an error unless there is an HTTP address.
 func (s MLflowSettings) Validate() error {
 	uri := s.uri()
 	if uri == "" {
@@ -85,15 +85,15 @@ func (s MLflowSettings) Validate() error {
 	return nil
 }
 
-// MLflow returns a tracker that writes a run of an MLflow tracking server through its REST interface, without Python:
-// the configuration as parameters (agent.learning_rate), tracked values as metrics, and how the run ended as its status
-// (FINISHED, KILLED, FAILED). The id of the run is kept in mlflow.json in the run's folder, so that a resumed run goes
-// on with it.
+// MLflow returns a tracker that writes a run to an MLflow tracking server through its REST interface, without Python.
+// The configuration becomes parameters (agent.learning_rate), tracked values become metrics, and the end of the run
+// becomes its status (FINISHED, KILLED, FAILED). The file mlflow.json in the run's folder has the id of the run, so
+// that a resumed run continues it.
 //
-// MLflow takes letters, digits and "_-./ :" in names. Parentheses are left out and other characters become "_": "Reward
-// / Total reward (mean)" is the metric "Reward / Total reward mean". Of two tags that would get one name the second
-// gets "_2" behind it. Infinite values become the largest numbers there are, as MLflow does by itself.
-func MLflow(s MLflowSettings) (Tracker, error) { return of("mlflow", s, openMLflow) }
+// MLflow allows letters, digits and "_-./ :" in names. Parentheses are removed and other characters become "_": "Reward
+// / Total reward (mean)" is the metric "Reward / Total reward mean". If two tags would get the same name, the second
+// one gets the suffix "_2". Infinite values become the largest finite numbers, as in MLflow.
+func MLflow(s MLflowSettings) (Tracker, error) { return newTracker("mlflow", s, openMLflow) }
 
 // The limits of MLflow's server.
 const (
@@ -106,20 +106,20 @@ const (
 
 const mlflowFile = "mlflow.json"
 
-// mlflowRun is what mlflow.json says.
+// mlflowRun is the content of mlflow.json.
 type mlflowRun struct {
 	TrackingURI  address `json:"tracking_uri"`
 	ExperimentID string  `json:"experiment_id"`
 	RunID        string  `json:"run_id"`
 }
 
-// mlflow is a run of a server.
+// mlflow is the sink of a run on a server.
 type mlflow struct {
 	mlflowServer
 	run    mlflowRun
 	status string
 	names  names
-	// What has not been sent.
+	// parameters and metrics have not been sent.
 	parameters []keyValue
 	metrics    []mlflowMetric
 }
@@ -145,7 +145,7 @@ func openMLflow(ctx context.Context, run Run, s MLflowSettings) (sink tracking.S
 			m.client.CloseIdleConnections()
 		}
 	}()
-	if err := m.uri.usable(); err != nil {
+	if err := m.uri.checkPassword(); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(run.Dir, mlflowFile)
@@ -162,12 +162,8 @@ func openMLflow(ctx context.Context, run Run, s MLflowSettings) (sink tracking.S
 	if err := m.begin(id, run, s); err != nil {
 		return nil, err
 	}
-	text, err := json.MarshalIndent(m.run, "", "  ")
-	if err != nil {
+	if err := writeRunFile(file, m.run); err != nil {
 		return nil, err
-	}
-	if err := durable.WriteFile(file, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err }); err != nil {
-		return nil, fmt.Errorf("keeping the id of its run: %w", err)
 	}
 	var keys names
 	flatten("", run.Config, func(key, value string) {
@@ -176,7 +172,20 @@ func openMLflow(ctx context.Context, run Run, s MLflowSettings) (sink tracking.S
 	return m, nil
 }
 
-// resume goes on with the run that a file names; fs.ErrNotExist where there is none of this server.
+// writeRunFile writes the file with the id of a tracker's run.
+func writeRunFile(path string, run any) error {
+	text, err := json.MarshalIndent(run, "", "  ")
+	if err != nil {
+		return err
+	}
+	err = durable.WriteFile(path, func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+	if err != nil {
+		return fmt.Errorf("keeping the id of its run: %w", err)
+	}
+	return nil
+}
+
+// resume continues the run in a file. The error is fs.ErrNotExist if there is none of this server.
 func (m *mlflow) resume(file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -189,12 +198,12 @@ func (m *mlflow) resume(file string) error {
 		return fs.ErrNotExist
 	}
 	if err := m.call("runs/update", map[string]any{"run_id": m.run.RunID, "status": "RUNNING"}, nil); err != nil {
-		return fmt.Errorf("going on with the run of %s: %w", file, err)
+		return fmt.Errorf("continuing the run of %s: %w", file, err)
 	}
 	return nil
 }
 
-// experiment returns the id of an experiment, which is made where it is missing.
+// experiment returns the id of an experiment. It creates a missing one.
 func (m *mlflow) experiment(name string) (string, error) {
 	var found struct {
 		Experiment struct {
@@ -205,7 +214,8 @@ func (m *mlflow) experiment(name string) (string, error) {
 	err := m.get("experiments/get-by-name", url.Values{"experiment_name": {name}}, &found)
 	if err == nil {
 		if found.Experiment.Stage == "deleted" {
-			return "", fmt.Errorf("the experiment %q has been deleted; restore it, or give another experiment_name (%w)", name, ErrFinal)
+			return "", fmt.Errorf("the experiment %q has been deleted; restore it, or give another experiment_name (%w)",
+				name, ErrFinal)
 		}
 		return found.Experiment.ID, nil
 	}
@@ -224,7 +234,7 @@ func (m *mlflow) experiment(name string) (string, error) {
 	return made.ID, err
 }
 
-// begin makes the run.
+// begin creates the run.
 func (m *mlflow) begin(experiment string, run Run, s MLflowSettings) error {
 	given := map[string]string{"mlflow.source.name": filepath.Base(os.Args[0]), "mlflow.source.type": "LOCAL"}
 	if user := cmp.Or(os.Getenv("USER"), os.Getenv("LOGNAME")); user != "" {
@@ -245,8 +255,8 @@ func (m *mlflow) begin(experiment string, run Run, s MLflowSettings) error {
 			} `json:"info"`
 		} `json:"run"`
 	}
-	if err := m.call("runs/create", map[string]any{"experiment_id": experiment, "run_name": cmp.Or(s.RunName, run.Name),
-		"start_time": time.Now().UnixMilli(), "tags": tags}, &made); err != nil {
+	if err := m.call("runs/create", map[string]any{"experiment_id": experiment, "start_time": time.Now().UnixMilli(),
+		"run_name": cmp.Or(s.RunName, run.Name), "tags": tags}, &made); err != nil {
 		return err
 	}
 	if made.Run.Info.ID == "" {
@@ -256,8 +266,8 @@ func (m *mlflow) begin(experiment string, run Run, s MLflowSettings) error {
 	return nil
 }
 
-// flatten calls f for every value of nested mappings, in order, with the keys on the way to it joined by dots. A list
-// is one value, in JSON.
+// flatten calls f for every value of nested mappings, in order. The key is the path of keys joined by dots. A list is
+// one value, in JSON.
 func flatten(prefix string, dict map[string]any, f func(key, value string)) {
 	for _, key := range slices.Sorted(maps.Keys(dict)) {
 		switch v := dict[key].(type) {
@@ -289,23 +299,27 @@ func (m *mlflow) Scalar(tag string, step int64, value float64) {
 	m.metrics = append(m.metrics, metric)
 }
 
-// Flush sends what it was given. What a failed one has not sent the next one sends.
+// Flush sends all values. After a failure the next call sends the rest.
 func (m *mlflow) Flush() error {
 	for len(m.parameters) > 0 {
 		n := min(len(m.parameters), maxParameters)
-		if err := m.call("runs/log-batch", map[string]any{"run_id": m.run.RunID, "params": m.parameters[:n]}, nil); err != nil {
+		if err := m.logBatch("params", m.parameters[:n]); err != nil {
 			return err
 		}
 		m.parameters = m.parameters[n:]
 	}
 	for len(m.metrics) > 0 {
 		n := min(len(m.metrics), maxMetrics)
-		if err := m.call("runs/log-batch", map[string]any{"run_id": m.run.RunID, "metrics": m.metrics[:n]}, nil); err != nil {
+		if err := m.logBatch("metrics", m.metrics[:n]); err != nil {
 			return err
 		}
 		m.metrics = append(m.metrics[:0], m.metrics[n:]...)
 	}
 	return nil
+}
+
+func (m *mlflow) logBatch(kind string, values any) error {
+	return m.call("runs/log-batch", map[string]any{"run_id": m.run.RunID, kind: values}, nil)
 }
 
 // Finish implements [Finisher].
@@ -321,5 +335,6 @@ func (m *mlflow) Finish(err error) {
 // Close sets the run's status.
 func (m *mlflow) Close() error {
 	defer m.client.CloseIdleConnections()
-	return m.call("runs/update", map[string]any{"run_id": m.run.RunID, "status": m.status, "end_time": time.Now().UnixMilli()}, nil)
+	return m.call("runs/update", map[string]any{"run_id": m.run.RunID, "status": m.status,
+		"end_time": time.Now().UnixMilli()}, nil)
 }

@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"strings"
+	"unicode"
 )
 
-// mlflowServer speaks with a tracking server through its REST interface, version 2.0.
+// mlflowServer calls a tracking server's REST interface, version 2.0.
 type mlflowServer struct {
 	ctx    context.Context
 	client http.Client
@@ -28,7 +30,7 @@ func (m *mlflowServer) call(method string, request, answer any) error {
 	return m.send(http.MethodPost, method, bytes.NewReader(body), answer)
 }
 
-// get asks a question in the address.
+// get sends a request whose query is in the address.
 func (m *mlflowServer) get(method string, query url.Values, answer any) error {
 	return m.send(http.MethodGet, method+"?"+query.Encode(), nil, answer)
 }
@@ -47,7 +49,7 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("the server answers %s: %s", r.Status, cut(r.Message, 300))
 }
 
-// send sends a request. An answer that says that the request itself is wrong is final.
+// send sends a request. A refusal of the request itself is final.
 func (m *mlflowServer) send(verb, method string, body io.Reader, answer any) error {
 	request, err := http.NewRequestWithContext(m.ctx, verb, string(m.uri)+"/api/2.0/mlflow/"+method, body)
 	if err != nil {
@@ -87,8 +89,57 @@ func (m *mlflowServer) send(verb, method string, body io.Reader, answer any) err
 	switch code := response.StatusCode; {
 	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
 		return refused
-	case refused.Code == "RESOURCE_DOES_NOT_EXIST" && strings.HasPrefix(method, "experiments/"): // which begins by making it
+	case refused.Code == "RESOURCE_DOES_NOT_EXIST" && strings.HasPrefix(method, "experiments/"): // the caller creates it
 		return refused
 	}
 	return fmt.Errorf("%w (%w)", refused, ErrFinal)
+}
+
+// names maps tags to different names that MLflow accepts.
+type names struct {
+	byTag map[string]string
+	taken map[string]bool
+}
+
+func (n *names) of(tag string) string {
+	if name, ok := n.byTag[tag]; ok {
+		return name
+	}
+	if n.byTag == nil {
+		n.byTag, n.taken = map[string]string{}, map[string]bool{}
+	}
+	name := mlflowName(tag)
+	for i, whole := 2, name; n.taken[name]; i++ {
+		name = fmt.Sprintf("%s_%d", cut(whole, maxName-12), i)
+	}
+	n.byTag[tag], n.taken[name] = name, true
+	return name
+}
+
+// mlflowName returns a name that MLflow's server accepts for a tag (mlflow/utils/validation.py of 3.17). The server
+// also requires that a name, read as a path, is in its shortest form.
+func mlflowName(tag string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r == '(' || r == ')':
+			return -1
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./ :", r):
+			return r
+		}
+		return '_'
+	}, tag)
+	name = cut(name, maxName)
+	if name != path.Clean(name) || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "..") || name == "." {
+		name = "_" + cut(strings.ReplaceAll(name, "/", "_"), maxName-1)
+	}
+	return name
+}
+
+// cut returns the first n characters of a text.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:min(n, len(runes))])
 }

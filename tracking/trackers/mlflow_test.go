@@ -16,7 +16,14 @@ import (
 	"testing"
 )
 
-// server answers as MLflow's does, and keeps what it was sent.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// server answers as MLflow's server, and keeps what it gets.
 type server struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -24,7 +31,7 @@ type server struct {
 	params   []keyValue
 	requests []string
 	statuses []string
-	// fail is asked before each request; an answer of true ends it.
+	// fail is called before each request. It answers the request itself if it returns true.
 	fail func(n int, w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -76,13 +83,11 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 func mlflowOf(t *testing.T, uri string) Tracker {
 	t.Helper()
 	m, err := MLflow(MLflowSettings{TrackingURI: uri, ExperimentName: "walker"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
-// A server that fails in any way does not stop the run, is warned of once, and has everything where it came back.
+// A failing server does not stop the run. There is one warning, and a server that recovers gets all values.
 func TestMLflowAway(t *testing.T) {
 	const n = 2500
 	for name, test := range map[string]struct {
@@ -127,9 +132,7 @@ func TestMLflowAway(t *testing.T) {
 				sent = len(srv.metrics) == n
 				srv.mu.Unlock()
 			}
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Close())
 			w.one(t, "tracker mlflow", test.want)
 			srv.mu.Lock()
 			defer srv.mu.Unlock()
@@ -151,7 +154,7 @@ func TestMLflowAway(t *testing.T) {
 	}
 }
 
-// A server that takes requests and does not answer, and an address where there is none.
+// A server that does not answer, and an address without a server.
 func TestMLflowHangsOrRefuses(t *testing.T) {
 	noGoroutines(t)
 	asked := make(chan struct{}, 1)
@@ -162,20 +165,16 @@ func TestMLflowHangsOrRefuses(t *testing.T) {
 		return true
 	}
 	var w warnings
-	s := start([]Tracker{mlflowOf(t, hangs.URL)}, Run{Dir: t.TempDir()}, w.warn, patience{leaving: eager.leaving})
+	s := start([]Tracker{mlflowOf(t, hangs.URL)}, Run{Dir: t.TempDir()}, w.warn, waits{leaving: eager.leaving})
 	s.Scalar("a", 1, 1)
 	<-asked
 	_ = s.Close()
 	w.one(t, "in time")
 
 	nothing, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	uri := "http://" + nothing.Addr().String()
-	if err := nothing.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, nothing.Close())
 	w = warnings{}
 	s = start([]Tracker{mlflowOf(t, uri)}, Run{Dir: t.TempDir()}, w.warn, eager)
 	s.Scalar("a", 1, 1)
@@ -183,7 +182,7 @@ func TestMLflowHangsOrRefuses(t *testing.T) {
 	w.one(t, "connection refused")
 }
 
-// Names, parameters, the password, batches and how the run ended are as MLflow's server wants them.
+// Names, parameters, the password, batches and the status are as MLflow's server expects them.
 func TestMLflowSends(t *testing.T) {
 	noGoroutines(t)
 	t.Setenv("MLFLOW_TRACKING_USERNAME", "me")
@@ -198,7 +197,8 @@ func TestMLflowSends(t *testing.T) {
 		return true
 	}
 	var w warnings
-	run := Run{Name: "r", Dir: t.TempDir(), Config: map[string]any{"seed": 3, "agent": map[string]any{"learning_rate": []any{1e-3, "x"}, "class": "PPO", "none": nil}}}
+	run := Run{Name: "r", Dir: t.TempDir(), Config: map[string]any{"seed": 3,
+		"agent": map[string]any{"learning_rate": []any{1e-3, "x"}, "class": "PPO", "none": nil}}}
 	s := start([]Tracker{mlflowOf(t, srv.URL+"/")}, run, w.warn, eager)
 	s.Scalar("Reward / Total reward (mean)", 1, math.NaN())
 	s.Scalar("Reward / Total reward mean", 1, math.Inf(-1))
@@ -209,13 +209,14 @@ func TestMLflowSends(t *testing.T) {
 		t.Errorf("parameters %s", got)
 	}
 	m := srv.metrics
-	if len(m) != 2 || m[0].Key != "Reward / Total reward mean" || m[0].Value != "NaN" || m[1].Key != "Reward / Total reward mean_2" || m[1].Value != -math.MaxFloat64 {
+	if len(m) != 2 || m[0].Key != "Reward / Total reward mean" || m[0].Value != "NaN" ||
+		m[1].Key != "Reward / Total reward mean_2" || m[1].Value != -math.MaxFloat64 {
 		t.Errorf("metrics %+v", m)
 	}
 	if fmt.Sprint(srv.statuses) != "[KILLED]" {
 		t.Errorf("statuses %v", srv.statuses)
 	}
-	// A resumed run goes on with the same run, and sends no parameters again.
+	// A resumed run continues the same run, and does not send parameters again.
 	srv.requests, srv.statuses = nil, nil
 	run.Resumed = true
 	s = start([]Tracker{mlflowOf(t, srv.URL)}, run, w.warn, eager)
@@ -225,7 +226,16 @@ func TestMLflowSends(t *testing.T) {
 	if got := fmt.Sprint(srv.requests, srv.statuses); got != "[runs/update runs/update] [RUNNING FAILED]" {
 		t.Errorf("a resumed run asks %s", got)
 	}
-	// A file that names no run is an error, and stays.
+	// A run of another server is not continued.
+	other := newServer(t)
+	other.fail = srv.fail
+	s = start([]Tracker{mlflowOf(t, other.URL)}, run, w.warn, eager)
+	_ = s.Close()
+	w.none(t)
+	if got := fmt.Sprint(other.requests[:1]); got != "[experiments/get-by-name]" {
+		t.Errorf("the other server gets %s", got)
+	}
+	// A file without a run is an error, and is kept.
 	file := filepath.Join(run.Dir, mlflowFile)
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -236,6 +246,12 @@ func TestMLflowSends(t *testing.T) {
 }
 
 func TestMLflowName(t *testing.T) {
+	var n names
+	for i, want := range []int{250, 240} { // two long tags with one name
+		if got := len(n.of(strings.Repeat("x", 250) + strings.Repeat("y", i))); got != want {
+			t.Errorf("the name of tag %d has %d characters, want %d", i, got, want)
+		}
+	}
 	for tag, want := range map[string]string{
 		"Loss / Policy loss":           "Loss / Policy loss",
 		"Reward / Total reward (mean)": "Reward / Total reward mean",

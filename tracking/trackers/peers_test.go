@@ -23,10 +23,18 @@ import (
 	"github.com/gorl-dev/gorl/tracking/trackers"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // tracked are the scalars of a run: tags as gorl's, values that float32 has not, and one that is no number.
 var tracked = []tracking.Scalar{
 	{Step: 10, Tag: "Loss / Policy loss", Value: 0.1}, {Step: 10, Tag: "Reward / Total reward (mean)", Value: -1e300},
-	{Step: 20, Tag: "Loss / Policy loss", Value: 1.0 / 3}, {Step: 20, Tag: "Reward / Total reward (mean)", Value: math.NaN()},
+	{Step: 20, Tag: "Loss / Policy loss", Value: 1.0 / 3}, {Step: 20, Tag: "Reward / Total reward (mean)",
+		Value: math.NaN()},
 }
 
 // later are those of the resumed run.
@@ -42,9 +50,7 @@ func track(t *testing.T, tracker trackers.Tracker, run trackers.Run, scalars []t
 		s.Scalar(x.Tag, x.Step, x.Value)
 	}
 	s.Finish(ended)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close())
 }
 
 // wandbStart is what a .wandb file says of the run itself.
@@ -64,10 +70,9 @@ func TestPeersWandB(t *testing.T) {
 	t.Setenv("WANDB_API_KEY", "")
 	os.Unsetenv("WANDB_API_KEY")
 	dir := t.TempDir()
-	w, err := trackers.WandB(trackers.WandBSettings{Python: python, Project: "walker", Entity: "team", Group: "seeds", Tags: []string{"a", "b"}, Mode: "offline"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, err := trackers.WandB(trackers.WandBSettings{Python: python, Project: "walker", Entity: "team", Group: "seeds",
+		Tags: []string{"a", "b"}, Mode: "offline"})
+	must(t, err)
 	run := trackers.Run{Name: "walk", Dir: dir, Config: configuration}
 	track(t, w, run, tracked, nil)
 	run.Resumed = true
@@ -122,8 +127,10 @@ func TestPeersWandB(t *testing.T) {
 			}
 		}
 		delete(started.Config.Update, "_wandb")
-		wantStart := wandbStart{Name: "walk", Entity: "team", Project: "walker", Group: "seeds", ID: id.ID, Tags: []string{"a", "b"}}
-		wantStart.Config.Update = map[string]any{"seed": 3.0, "agent": map[string]any{"class": "PPO", "grad_norm_clip": []any{0.5}}}
+		wantStart := wandbStart{Name: "walk", Entity: "team", Project: "walker", Group: "seeds", ID: id.ID,
+			Tags: []string{"a", "b"}}
+		wantStart.Config.Update = map[string]any{"seed": 3.0, "agent": map[string]any{"class": "PPO",
+			"grad_norm_clip": []any{0.5}}}
 		if diff := cmp.Diff(wantStart, started); diff != "" {
 			t.Errorf("the run (-want +got):\n%s", diff)
 		}
@@ -140,26 +147,20 @@ func TestPeersWandB(t *testing.T) {
 func mlflowServer(t *testing.T, python string) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, port, _ := net.SplitHostPort(free.Addr().String())
-	if err := free.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, free.Close())
 	dir := t.TempDir()
-	server := exec.Command(python, "-W", "ignore", "-m", "mlflow", "server", "--gunicorn-opts", "--threads 2", "--workers", "1", "--port", port,
-		"--backend-store-uri", "sqlite:///"+filepath.Join(dir, "mlflow.db"), "--default-artifact-root", filepath.Join(dir, "artifacts"))
+	server := exec.Command(python, "-W", "ignore", "-m", "mlflow", "server", "--gunicorn-opts", "--threads 2", "--workers",
+		"1", "--port", port,
+		"--backend-store-uri", "sqlite:///"+filepath.Join(dir, "mlflow.db"), "--default-artifact-root", filepath.Join(dir,
+			"artifacts"))
 	server.Dir = dir
 	server.Env = append(os.Environ(), "HOME="+dir, "PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1")
 	printed, err := server.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server.Stdout = server.Stderr
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Start())
 	ended := make(chan struct{})
 	t.Cleanup(func() {
 		_ = server.Process.Signal(os.Interrupt)
@@ -186,9 +187,7 @@ func mlflowServer(t *testing.T, python string) string {
 	}
 	uri := "http://127.0.0.1:" + port
 	answer, err := http.Get(uri + "/health") // returns when the server has read its program
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answer.Body.Close()
 	return uri
 }
@@ -211,10 +210,9 @@ func TestPeersMLflow(t *testing.T) {
 	python := peers.Python(t, "mlflow", "flask", "gunicorn")
 	uri := mlflowServer(t, python)
 	dir := t.TempDir()
-	m, err := trackers.MLflow(trackers.MLflowSettings{TrackingURI: uri, ExperimentName: "walker", Tags: map[string]string{"who": "me"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, err := trackers.MLflow(trackers.MLflowSettings{TrackingURI: uri, ExperimentName: "walker",
+		Tags: map[string]string{"who": "me"}})
+	must(t, err)
 	type read struct {
 		Name, Status, Tag string
 		Params            map[string]string
@@ -231,13 +229,13 @@ func TestPeersMLflow(t *testing.T) {
 	track(t, m, run, later, nil)
 	track(t, m, trackers.Run{Name: "stopped", Dir: t.TempDir()}, nil, context.Canceled)
 	var runs []read
-	if err := json.Unmarshal([]byte(peers.Run(t, python, "-c", readMLflow, uri, "walker")), &runs); err != nil {
-		t.Fatal(err)
-	}
-	if len(runs) != 2 || runs[0].Status != "FINISHED" || runs[0].Name != "walk" || runs[0].Tag != "me" || runs[1].Status != "KILLED" || runs[1].Name != "stopped" {
+	must(t, json.Unmarshal([]byte(peers.Run(t, python, "-c", readMLflow, uri, "walker")), &runs))
+	if len(runs) != 2 || runs[0].Status != "FINISHED" || runs[0].Name != "walk" || runs[0].Tag != "me" ||
+		runs[1].Status != "KILLED" || runs[1].Name != "stopped" {
 		t.Fatalf("runs %+.500v", runs)
 	}
-	if diff := cmp.Diff(map[string]string{"seed": "3", "agent.class": "PPO", "agent.grad_norm_clip": "[0.5]"}, runs[0].Params); diff != "" {
+	if diff := cmp.Diff(map[string]string{"seed": "3", "agent.class": "PPO", "agent.grad_norm_clip": "[0.5]"},
+		runs[0].Params); diff != "" {
 		t.Errorf("parameters (-want +got):\n%s", diff)
 	}
 	got := map[string]string{}

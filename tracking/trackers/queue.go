@@ -11,45 +11,45 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// How much is kept for a tracker that is away.
+// Limits of a queue.
 const (
-	capacity = 1 << 16 // scalars that wait at most
-	batch    = 1000    // scalars between two flushes at most: what MLflow takes at once
+	capacity = 1 << 16 // scalars that wait
+	batch    = 1000    // scalars between two flushes; the limit of a request to MLflow
 )
 
-// patience says how long trackers are waited for.
-type patience struct {
-	first, last time.Duration // the pause before the second attempt, and the longest one; each is twice that before
-	closing     time.Duration // for the last values, when a run has ended
+// waits are the times for which a queue waits.
+type waits struct {
+	first, last time.Duration // the first and the longest pause between attempts; each pause is twice the one before
+	closing     time.Duration // for the last values, at the end of a run
 	leaving     time.Duration // for a tracker to return after its context is done
 }
 
-var usual = patience{first: time.Second, last: 5 * time.Minute, closing: 30 * time.Second, leaving: time.Second}
+var defaultWaits = waits{first: time.Second, last: 5 * time.Minute, closing: 30 * time.Second, leaving: time.Second}
 
-// Sinks are the trackers of a run: a [tracking.Sink] whose methods never block on a tracker, but for Close, and return
-// no error.
+// Sinks are the trackers of a run. It is a [tracking.Sink] whose methods return no error. Only Close waits for
+// trackers.
 type Sinks struct {
 	queues []*queue
-	patience
+	waits
 }
 
-// Start opens trackers for a run, each in a goroutine of its own, and returns at once. warn is called from those
-// goroutines with what is wrong and what follows: where a tracker first fails, and with the number of values that were
-// dropped where it came back too late for them. Calls never overlap.
+// Start opens trackers for a run, each in its own goroutine, and returns at once. Those goroutines call warn at the
+// first failure of a tracker, and with the number of values that were dropped. Calls of warn never overlap.
 func Start(trackers []Tracker, run Run, warn func(error)) *Sinks {
-	return start(trackers, run, warn, usual)
+	return start(trackers, run, warn, defaultWaits)
 }
 
-func start(trackers []Tracker, run Run, warn func(error), p patience) *Sinks {
+func start(trackers []Tracker, run Run, warn func(error), p waits) *Sinks {
 	var one sync.Mutex
 	serial := func(err error) {
 		one.Lock()
 		defer one.Unlock()
 		warn(err)
 	}
-	s := &Sinks{patience: p}
+	s := &Sinks{waits: p}
 	for _, t := range trackers {
-		q := &queue{name: t.Name, warn: serial, patience: p, wake: make(chan struct{}, 1), closed: make(chan struct{}), done: make(chan struct{})}
+		q := &queue{name: t.Name, warn: serial, waits: p,
+			wake: make(chan struct{}, 1), closed: make(chan struct{}), done: make(chan struct{})}
 		q.ctx, q.cancel = context.WithCancel(context.Background())
 		s.queues = append(s.queues, q)
 		go q.work(t, run)
@@ -64,7 +64,7 @@ func (s *Sinks) Scalar(tag string, step int64, value float64) {
 	}
 }
 
-// Flush has the trackers take what waits for them, and does not wait for it.
+// Flush starts the delivery of all waiting values and returns at once.
 func (s *Sinks) Flush() error {
 	for _, q := range s.queues {
 		q.flush()
@@ -72,7 +72,7 @@ func (s *Sinks) Flush() error {
 	return nil
 }
 
-// Finish says how the run ended, see [Finisher]. Close passes it on; without it a run has come to its end.
+// Finish sets how the run ended, see [Finisher]. Close passes it on. Without Finish the run has completed.
 func (s *Sinks) Finish(err error) {
 	for _, q := range s.queues {
 		q.mu.Lock()
@@ -81,8 +81,8 @@ func (s *Sinks) Finish(err error) {
 	}
 }
 
-// Close has the trackers take the last values and end, and waits for that: up to 30 seconds, and for a tracker that has
-// been away only for one more attempt. It may be called twice.
+// Close delivers the last values and closes the trackers. It waits up to 30 seconds, but only for one more attempt of a
+// tracker that has failed. It may be called twice.
 func (s *Sinks) Close() error {
 	for _, q := range s.queues {
 		q.stop()
@@ -95,28 +95,28 @@ func (s *Sinks) Close() error {
 	return nil
 }
 
-// queue holds what a tracker has not taken yet.
+// queue holds the values that a tracker has not taken.
 type queue struct {
 	name string
 	warn func(error)
-	patience
-	ctx    context.Context // done when nothing waits for the tracker any longer
+	waits
+	ctx    context.Context // done when the run no longer waits for the tracker
 	cancel context.CancelFunc
-	wake   chan struct{} // holds one element where there is something to do
+	wake   chan struct{} // holds an element if there is something to do
 	closed chan struct{} // closed when no more scalars come
 	done   chan struct{} // closed when the goroutine has ended
 
 	mu      sync.Mutex
 	waiting []tracking.Scalar
 	lost    int64 // scalars that were dropped
-	due     bool  // what waits is to be taken now
-	gone    bool  // the tracker takes nothing more
+	due     bool  // the waiting scalars are to be taken now
+	gone    bool  // the tracker takes no more scalars
 	warned  bool
 	stopped bool
 	ended   error // how the run ended
 }
 
-// put adds a scalar, in place of the oldest where the queue is full.
+// put adds a scalar. If the queue is full it drops the oldest ones.
 func (q *queue) put(s tracking.Scalar) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -125,7 +125,7 @@ func (q *queue) put(s tracking.Scalar) {
 		q.lost++
 		return
 	case len(q.waiting) == capacity:
-		// An eighth at once, so that a full queue does not move all for every scalar.
+		// Dropping an eighth at once avoids moving the queue for every scalar.
 		q.lost += capacity / 8
 		q.waiting = append(q.waiting[:0], q.waiting[capacity/8:]...)
 	}
@@ -142,7 +142,7 @@ func (q *queue) flush() {
 	q.signal()
 }
 
-// signal wakes the goroutine. It never blocks.
+// signal wakes the goroutine without blocking.
 func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
@@ -150,7 +150,7 @@ func (q *queue) signal() {
 	}
 }
 
-// stop says that no more scalars come.
+// stop ends the queue: no more scalars come.
 func (q *queue) stop() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -169,19 +169,20 @@ func (q *queue) wait(deadline <-chan struct{}) {
 		q.cancel()
 		select {
 		case <-q.done:
-		case <-time.After(q.leaving): // its code does not heed the context; it is left behind
+		case <-time.After(q.leaving): // its code ignores the context
 		}
 	}
 	q.cancel()
 	q.mu.Lock()
 	lost := q.lost
-	q.lost = 0 // it is told once
+	q.lost = 0 // the warning comes once
 	if q.gone {
-		lost = 0 // the warning has said so
+		lost = 0 // the first warning covers it
 	}
 	q.mu.Unlock()
 	if lost > 0 {
-		q.warn(fmt.Errorf("tracker %s: it was away or too slow for %d values, which were dropped; the run's folder has them", q.name, lost))
+		q.warn(fmt.Errorf("tracker %s: it was away or too slow for %d values, which were dropped; the run's folder has them",
+			q.name, lost))
 	}
 }
 
@@ -196,7 +197,7 @@ func (q *queue) report(err error) {
 	}
 }
 
-// work opens the tracker, hands on what waits, and ends it.
+// work opens the tracker, delivers the waiting scalars, and closes the tracker.
 func (q *queue) work(t Tracker, run Run) {
 	defer close(q.done)
 	var sink tracking.Sink
@@ -234,9 +235,9 @@ func (q *queue) work(t Tracker, run Run) {
 	}
 }
 
-// leave drops what waits and all that is still to come.
+// leave drops the waiting scalars and all later ones.
 func (q *queue) leave() {
-	q.cancel() // Close does not wait for what is away
+	q.cancel() // Close does not wait for this tracker
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.gone = true
@@ -244,7 +245,7 @@ func (q *queue) leave() {
 	q.waiting = nil
 }
 
-// take waits for something to hand on. more is false where nothing will follow.
+// take waits for scalars to deliver. more is false after the last ones.
 func (q *queue) take() (taken []tracking.Scalar, more bool) {
 	for {
 		q.mu.Lock()
@@ -266,8 +267,7 @@ func (q *queue) take() (taken []tracking.Scalar, more bool) {
 	}
 }
 
-// try calls f until it succeeds. It returns false where no attempt can succeed any more: after an error that wraps ErrFinal, and after
-// the run has ended.
+// try calls f until it succeeds. It returns false after an error that wraps ErrFinal, and after the run has ended.
 func (q *queue) try(f func() error) bool {
 	for pause := q.first; ; pause = min(2*pause, q.last) {
 		last := false // attempt
@@ -292,7 +292,7 @@ func (q *queue) try(f func() error) bool {
 	}
 }
 
-// attempt calls f. A panic in a tracker is its error, not the end of the program.
+// attempt calls f and returns a panic as an error.
 func attempt(f func() error) (err error) {
 	if p := panics.Catch(func() { err = f() }); p != nil {
 		p.What = "it"

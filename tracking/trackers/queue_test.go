@@ -17,10 +17,10 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// eager waits for nothing between attempts, and as long as it takes at the end.
-var eager = patience{closing: time.Hour, leaving: time.Hour}
+// eager has no pauses between attempts, and no limit at the end.
+var eager = waits{closing: time.Hour, leaving: time.Hour}
 
-// warnings collects what is warned of.
+// warnings collects warnings.
 type warnings struct {
 	mu    sync.Mutex
 	texts []string
@@ -32,7 +32,7 @@ func (w *warnings) warn(err error) {
 	w.texts = append(w.texts, err.Error())
 }
 
-// one fails the test where there was not one warning that says all of what.
+// one fails the test unless there was one warning, which contains all texts.
 func (w *warnings) one(t *testing.T, what ...string) {
 	t.Helper()
 	w.mu.Lock()
@@ -56,14 +56,15 @@ func (w *warnings) none(t *testing.T) {
 	}
 }
 
-// noGoroutines fails the test, when it ends, where goroutines of this package are left.
+// noGoroutines fails the test if goroutines of this package remain at its end.
 func noGoroutines(t *testing.T) {
 	t.Cleanup(func() {
 		buf := make([]byte, 1<<20)
 		for {
 			stacks := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
 			stacks = slices.DeleteFunc(stacks, func(s string) bool {
-				return strings.Contains(s, "testing.tRunner") || !strings.Contains(s, "trackers.") && !strings.Contains(s, "net/http") && !strings.Contains(s, "os/exec")
+				return strings.Contains(s, "testing.tRunner") || !strings.Contains(s, "trackers.") &&
+					!strings.Contains(s, "net/http") && !strings.Contains(s, "os/exec")
 			})
 			if len(stacks) == 0 {
 				return
@@ -79,7 +80,7 @@ func noGoroutines(t *testing.T) {
 	})
 }
 
-// sink is a tracker's sink that fails as it is told.
+// sink is a tracker's sink that fails as its function flush says.
 type sink struct {
 	tracking.Memory
 	flush func() error
@@ -118,7 +119,7 @@ func upTo(n int64) (list []int64) {
 	return list
 }
 
-// What is tracked reaches the sink in order, and the sink is told how the run ended.
+// Values reach the sink in order, and the sink gets the end of the run.
 func TestSinksHandOn(t *testing.T) {
 	noGoroutines(t)
 	var w warnings
@@ -128,16 +129,12 @@ func TestSinksHandOn(t *testing.T) {
 		for i := range int64(2500) {
 			s.Scalar("a", i, float64(i)/3)
 			if i%10 == 0 {
-				if err := s.Flush(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.Flush())
 			}
 		}
 		s.Finish(ended)
 		for range 2 {
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Close())
 		}
 		if got := <-mine.ended; !errors.Is(got, ended) {
 			t.Errorf("ended with %v, want %v", got, ended)
@@ -153,7 +150,7 @@ func TestSinksHandOn(t *testing.T) {
 	w.none(t)
 }
 
-// A tracker that fails for a while loses nothing, and is warned of once.
+// A tracker that fails for a while loses no values. There is one warning.
 func TestSinksTryAgain(t *testing.T) {
 	noGoroutines(t)
 	var w warnings
@@ -185,7 +182,7 @@ func TestSinksTryAgain(t *testing.T) {
 	w.one(t, "tracker mine", "connection refused", "Training goes on")
 }
 
-// Where an error is final, and where a tracker panics, there is no second attempt.
+// After a final error or a panic there is no second attempt.
 func TestSinksGiveUp(t *testing.T) {
 	noGoroutines(t)
 	for name, fail := range map[string]func() error{
@@ -217,7 +214,7 @@ func TestSinksGiveUp(t *testing.T) {
 	}
 }
 
-// A tracker that hangs holds nothing up: the queue drops the oldest values, and Close leaves it behind.
+// A tracker that hangs does not block: the queue drops the oldest values, and Close does not wait.
 func TestSinksAreBounded(t *testing.T) {
 	noGoroutines(t)
 	var w warnings
@@ -226,21 +223,22 @@ func TestSinksAreBounded(t *testing.T) {
 		close(hangs)
 		<-ctx.Done()
 		return ctx.Err()
-	})}, Run{}, w.warn, patience{leaving: time.Hour})
+	})}, Run{}, w.warn, waits{leaving: time.Hour})
 	<-hangs
 	q := s.queues[0]
 	for i := range int64(3 * capacity) {
 		s.Scalar("a", i, 1)
 		_ = s.Flush()
 	}
-	if n := int64(len(q.waiting)); n > capacity || n+q.lost != 3*capacity || q.waiting[n-1].Step != 3*capacity-1 || q.waiting[0].Step != q.lost {
+	if n := int64(len(q.waiting)); n > capacity || n+q.lost != 3*capacity || q.waiting[n-1].Step != 3*capacity-1 ||
+		q.waiting[0].Step != q.lost {
 		t.Errorf("%d values wait, from step %d on, and %d are lost", n, q.waiting[0].Step, q.lost)
 	}
 	_ = s.Close()
 	w.one(t, "in time")
 }
 
-// Values that a tracker came back too late for are counted.
+// Dropped values are counted.
 func TestSinksCountWhatIsLost(t *testing.T) {
 	noGoroutines(t)
 	var w warnings

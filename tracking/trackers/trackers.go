@@ -1,12 +1,15 @@
-// Package trackers sends tracked values to programs outside this process: Weights & Biases and MLflow by name, and any
-// other [tracking.Sink] as a [Tracker] of one's own.
+// Package trackers sends tracked values to other programs: Weights & Biases and MLflow by name, and any other
+// [tracking.Sink] as your own [Tracker].
 //
 //	trainer:
 //	  trackers: [wandb, {mlflow: {tracking_uri: "http://localhost:5000", experiment_name: walker}}]
 //
-// A tracker never stops or slows training. [Start] gives each a queue and a goroutine: values wait while the tracker is
-// away, and the oldest are dropped where more than 65 536 wait. What fails is tried again, later each time up to five
-// minutes. The first failure is told, once; the files in the run's folder have every value in any case.
+// A tracker never stops or slows training. [Start] gives each a queue and a goroutine. Values wait while the tracker is
+// not available; if more than 65 536 wait, the oldest are dropped. Failed calls are repeated after pauses that grow to
+// five minutes. The first failure is reported once. The files in the run's folder always have all values.
+//
+// trackers.go is the registry, queue.go the queue. wandb.go with wandb_child.py, and mlflow.go with mlflow_server.go,
+// are the two trackers.
 package trackers
 
 import (
@@ -15,49 +18,49 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// ErrFinal is wrapped by errors of a tracker that no second attempt can mend, such as a refused password. What is sent
-// to such a tracker is dropped from then on.
+// ErrFinal is wrapped by errors of a tracker that another attempt cannot fix, such as a refused password. All later
+// values for such a tracker are dropped.
 var ErrFinal = errors.New("it is not tried again")
 
-// Run is what a tracker is told of the run whose values it takes.
+// Run describes a run to a tracker.
 type Run struct {
-	// Name is the name of the run's folder, and Dir its path. The folder exists.
+	// Name is the name of the run's folder. Dir is its path. The folder exists.
 	Name, Dir string
-	// Group is the name of the population whose member the run is, empty for other runs.
+	// Group is the name of the population if the run is a member of one.
 	Group string
 	// Config is the run's configuration as plain values: mappings, lists, texts, numbers.
 	Config map[string]any
-	// Resumed says that the folder's run goes on. A tracker then goes on with what it began for it, if it did.
+	// Resumed is true if the run in the folder continues. The tracker then continues its own run, if there is one.
 	Resumed bool
 }
 
-// Tracker is a named way to open a sink for a run. [WandB], [MLflow] and YAML make some; one's own is
-// Tracker{Name: "mine", Open: ...}.
+// Tracker opens a sink for a run. [WandB], [MLflow] and YAML make trackers. Your own is Tracker{Name: "mine", Open:
+// ...}.
 type Tracker struct {
-	// Name is what messages call it. A run's trackers have different names.
+	// Name is the tracker's name in messages. The trackers of a run have different names.
 	Name string
-	// Open returns the sink of a run. Open and the sink's methods are called by one goroutine, which is not the
-	// trainer's. After an error of Open or Flush the same method is called again later, unless the error wraps
-	// [ErrFinal]; a sink keeps until then what it has not delivered. Close is called once, at the end.
+	// Open returns the sink of a run. One goroutine, which is not the trainer's, calls Open and the sink's methods. After
+	// an error of Open or Flush it calls the same method again later, unless the error wraps [ErrFinal]. Until then the
+	// sink keeps what it has not delivered. Close is called once, at the end.
 	//
-	// The context is done when the trainer waits no longer for the tracker. What blocks should return then.
+	// The context is done when the trainer no longer waits for the tracker. Blocking calls should then return.
 	Open func(ctx context.Context, run Run) (tracking.Sink, error)
 
-	settings any // the struct that it was made of, nil for one's own
+	settings any // the struct of its settings; nil for a program's own tracker
 }
 
-// Finisher is implemented by a sink that records how its run ended. Finish is called before Close: with nil for a run
-// that came to its end, with an error that wraps context.Canceled for one that was stopped, and otherwise with the
-// error that ended it.
+// Finisher is implemented by a sink that records how its run ended. Finish is called before Close. The error is nil if
+// the run completed, wraps context.Canceled if the run was stopped, and is otherwise the error that ended the run.
 type Finisher interface{ Finish(err error) }
 
-// read makes a tracker of its settings in YAML.
+// read returns the tracker of settings in YAML.
 type read func(prefix string, dict map[string]any) (Tracker, error)
 
 var (
@@ -70,33 +73,34 @@ func init() {
 	Register("mlflow", DefaultMLflow(), openMLflow)
 }
 
-// Register adds a tracker under the name that YAML calls it by. defaults is a struct that holds the defaults of its
-// settings, and open is given it with the settings of YAML in it: the tag yaml:"key" names a field's key, and
-// config:"..." says what is allowed (min=, max=, gt=, lt= for numbers, oneof=a|b for texts, minlen=, maxlen= for lists).
-// A method Validate() error of the struct is called before training. For open see [Tracker]. A name that is taken or
-// empty, and defaults that are no struct, are programming errors and panic. Register is meant for init functions, and
-// may be called from several goroutines.
-func Register[S any](name string, defaults S, open func(ctx context.Context, run Run, settings S) (tracking.Sink, error)) {
+// Register adds a tracker under its name in YAML. defaults is a struct with the default settings; open gets it with the
+// settings of YAML merged in. The tag yaml:"key" names a field's key. The tag config:"..." limits its values: min=,
+// max=, gt=, lt= for numbers, oneof=a|b for texts, minlen=, maxlen= for lists. If the struct has a method Validate()
+// error, it is called before training. For open see [Tracker]. Register panics if the name is empty or taken, or if
+// defaults is not a struct. Call it in init functions. Several goroutines may call it.
+func Register[S any](name string, defaults S,
+	open func(ctx context.Context, run Run, settings S) (tracking.Sink, error)) {
 	if name == "" || open == nil {
 		panic("trackers: Register needs a name and a function that opens the tracker")
 	}
-	config.Keys(defaults) // panics where it is no struct, or a malformed one
+	config.Keys(defaults) // panics unless it is a valid struct
 	mu.Lock()
 	defer mu.Unlock()
 	if _, taken := registered[name]; taken {
-		panic(fmt.Sprintf("trackers: a tracker %q is there already", name))
+		panic(fmt.Sprintf("trackers: the tracker %q is registered twice", name))
 	}
 	registered[name] = func(prefix string, dict map[string]any) (Tracker, error) {
 		s := defaults
 		if err := config.Merge(&s, dict, config.Options{Prefix: prefix}); err != nil {
 			return Tracker{}, err
 		}
-		return of(name, s, open)
+		return newTracker(name, s, open)
 	}
 }
 
-// of makes a tracker of its settings.
-func of[S any](name string, s S, open func(ctx context.Context, run Run, settings S) (tracking.Sink, error)) (Tracker, error) {
+// newTracker returns a tracker with its settings.
+func newTracker[S any](name string, s S,
+	open func(ctx context.Context, run Run, settings S) (tracking.Sink, error)) (Tracker, error) {
 	err := config.Check(s, "trackers: "+name)
 	if v, ok := any(s).(interface{ Validate() error }); ok && err == nil {
 		err = v.Validate()
@@ -104,24 +108,27 @@ func of[S any](name string, s S, open func(ctx context.Context, run Run, setting
 	if err != nil {
 		return Tracker{}, err
 	}
-	return Tracker{Name: name, settings: s, Open: func(ctx context.Context, run Run) (tracking.Sink, error) { return open(ctx, run, s) }}, nil
+	return Tracker{Name: name, settings: s, Open: func(ctx context.Context, run Run) (tracking.Sink, error) {
+		return open(ctx, run, s)
+	}}, nil
 }
 
-// Names are the names of all registered trackers, sorted.
+// Names returns the sorted names of all registered trackers.
 func Names() []string {
 	mu.RLock()
 	defer mu.RUnlock()
 	return slices.Sorted(maps.Keys(registered))
 }
 
-// New returns the registered tracker of a name with some of its settings. Unknown names and keys, and values that do
-// not fit, are errors that name them, say what is allowed, and the nearest name there is.
+// New returns the registered tracker of a name. Settings replace its defaults. Unknown names and keys, and values that
+// are not allowed, are errors that name them, what is allowed, and the nearest known name.
 func New(name string, settings map[string]any) (Tracker, error) {
 	mu.RLock()
 	read, ok := registered[name]
 	mu.RUnlock()
 	if !ok {
-		return Tracker{}, fmt.Errorf("want a tracker's name or {name: {setting: value}}; the names are %s%s", list(Names()), config.Hint(name, Names()))
+		return Tracker{}, fmt.Errorf("want a tracker's name or {name: {setting: value}}; the names are %s%s",
+			strings.Join(Names(), ", "), config.Hint(name, Names()))
 	}
 	return read("trackers: "+name, settings)
 }
@@ -137,7 +144,8 @@ func (t *Tracker) SetConfig(value any) error {
 		name = v
 	case map[string]any:
 		if len(v) != 1 {
-			return fmt.Errorf("want one tracker, a name or {name: {setting: value}}; the names are %s", list(Names()))
+			return fmt.Errorf("want one tracker, a name or {name: {setting: value}}; the names are %s",
+				strings.Join(Names(), ", "))
 		}
 		for name = range v {
 		}
@@ -154,8 +162,7 @@ func (t *Tracker) SetConfig(value any) error {
 	return err
 }
 
-// Settings returns the settings that the tracker was made of, all of them, by their names in YAML. One's own tracker,
-// which YAML cannot name, has none: nil.
+// Settings returns all settings of the tracker, by their names in YAML. It returns nil for a program's own tracker.
 func (t Tracker) Settings() map[string]any {
 	if t.settings == nil {
 		return nil
@@ -163,7 +170,7 @@ func (t Tracker) Settings() map[string]any {
 	return config.Dict(t.settings)
 }
 
-// MarshalYAML returns what SetConfig reads. One's own tracker is an error.
+// MarshalYAML returns what SetConfig reads. A program's own tracker is an error.
 func (t Tracker) MarshalYAML() (any, error) {
 	if t.settings == nil {
 		return nil, fmt.Errorf("trackers: %q is a tracker of a program's own, which YAML cannot name; Register it", t.Name)
@@ -171,7 +178,7 @@ func (t Tracker) MarshalYAML() (any, error) {
 	return map[string]any{t.Name: t.Settings()}, nil
 }
 
-// Check returns an error where a tracker has no name or no Open, or a name that another has.
+// Check returns an error if a tracker has no name or no Open, or if two have one name.
 func Check(trackers []Tracker) error {
 	for i, t := range trackers {
 		switch {
@@ -182,16 +189,4 @@ func Check(trackers []Tracker) error {
 		}
 	}
 	return nil
-}
-
-// list writes names with commas.
-func list(names []string) string {
-	text := ""
-	for i, name := range names {
-		if i > 0 {
-			text += ", "
-		}
-		text += name
-	}
-	return text
 }

@@ -20,12 +20,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// WandBSettings are the settings of [WandB], named as the arguments of wandb.init are. The key that Weights & Biases
-// asks for is in the environment variable WANDB_API_KEY, or where `wandb login` has put it.
+// WandBSettings are the settings of [WandB]. Their names are those of wandb.init's arguments. The API key comes from
+// the environment variable WANDB_API_KEY or from `wandb login`.
 type WandBSettings struct {
 	// Project is the project that the run belongs to, default WANDB_PROJECT, or "uncategorized".
 	Project string `yaml:"project"`
@@ -48,50 +47,52 @@ type WandBSettings struct {
 	Python string `yaml:"python"`
 }
 
-// DefaultWandB returns settings that leave all to the account and to wandb's environment variables.
+// DefaultWandB returns settings that use the account's defaults and wandb's environment variables.
 func DefaultWandB() WandBSettings { return WandBSettings{Python: "python3"} }
 
-// WandB returns a tracker that writes a run of Weights & Biases. A Python process with the package wandb does it, which
-// is told the values through a pipe; one that dies is replaced. The run's configuration becomes that of wandb, and the
-// axis of all charts is global_step, the trainer's timestep. The id of the run is kept in wandb.json in the run's
-// folder, so that a resumed run goes on with it; steps that are trained again after a resume are there twice.
-func WandB(s WandBSettings) (Tracker, error) { return of("wandb", s, openWandB) }
+// WandB returns a tracker that writes a run of Weights & Biases. It passes values through a pipe to a Python process
+// with the package wandb, and restarts the process if it dies. The run's configuration becomes wandb's. The axis of all
+// charts is global_step, the trainer's timestep. The file wandb.json in the run's folder has the id of the run, so that
+// a resumed run continues it. Steps that are trained again after a resume appear twice.
+func WandB(s WandBSettings) (Tracker, error) { return newTracker("wandb", s, openWandB) }
 
 //go:embed wandb_child.py
 var wandbSource string
 
-// wandbBootstrap has Python read its program from the first line of its input. What lies in the current folder is not
-// imported, whatever its name.
-const wandbBootstrap = `import sys;sys.path=[p for p in sys.path if p];import json;f=json.loads(sys.stdin.buffer.readline());exec(compile(f["source"],"gorl/wandb_child.py","exec"),{"__name__":"gorl_wandb","opening":f["opening"]})`
+// wandbBootstrap makes Python read its program from the first line of its input. Python imports no files of the current
+// folder.
+const wandbBootstrap = `import sys;sys.path=[p for p in sys.path if p];import json
+f=json.loads(sys.stdin.buffer.readline())
+exec(compile(f["source"],"gorl/wandb_child.py","exec"),{"__name__":"gorl_wandb","opening":f["opening"]})`
 
 const wandbFile = "wandb.json"
 
 // How long the Python process may take.
 const (
-	wandbStart = 2 * time.Minute  // to import the package and make the run: wandb itself waits 90 s for its server
-	wandbTake  = 30 * time.Second // to take values, which its package queues
+	wandbStart = 2 * time.Minute  // to import the package and open the run; wandb waits 90 s for its server
+	wandbTake  = 30 * time.Second // to take values, which the package queues
 )
 
-// wandbRun is what wandb.json says.
+// wandbRun is the content of wandb.json.
 type wandbRun struct {
 	ID string `json:"id"`
 	// URL is the run's page, empty in offline mode.
 	URL string `json:"url"`
 }
 
-// wandb is a run of Weights & Biases.
+// wandb is the sink of a run of Weights & Biases.
 type wandb struct {
 	ctx      context.Context
 	python   string
 	opening  map[string]any
 	file     string
 	run      wandbRun
-	child    *wandbChild // nil where there is none
+	child    *wandbChild // nil if there is none
 	rows     []wandbRow  // that no child has taken
 	exitCode int
 }
 
-// wandbRow is what was tracked at one step. Values are text, as JSON has no NaN.
+// wandbRow are the values of one step. They are text because JSON has no NaN.
 type wandbRow struct {
 	Step   int64             `json:"step"`
 	Values map[string]string `json:"values"`
@@ -109,10 +110,11 @@ func openWandB(ctx context.Context, run Run, s WandBSettings) (tracking.Sink, er
 		}
 	}
 	w.run.ID = cmp.Or(w.run.ID, strings.ToLower(rand.Text()[:8]))
-	// A child that takes the place of another goes on with the run, too.
+	// A restarted child continues the run too.
 	w.opening = map[string]any{"id": w.run.ID, "resume": "allow", "allow_val_change": true, "config": finite(run.Config),
 		"name": cmp.Or(s.Name, run.Name), "dir": cmp.Or(s.Dir, run.Dir)}
-	for key, value := range map[string]string{"project": s.Project, "entity": s.Entity, "group": cmp.Or(s.Group, run.Group), "job_type": s.JobType, "notes": s.Notes, "mode": s.Mode} {
+	for key, value := range map[string]string{"project": s.Project, "entity": s.Entity,
+		"group": cmp.Or(s.Group, run.Group), "job_type": s.JobType, "notes": s.Notes, "mode": s.Mode} {
 		if value != "" {
 			w.opening[key] = value
 		}
@@ -123,7 +125,7 @@ func openWandB(ctx context.Context, run Run, s WandBSettings) (tracking.Sink, er
 	return w, w.start()
 }
 
-// start starts a child, which makes the run or goes on with it.
+// start starts a child, which opens or continues the run.
 func (w *wandb) start() error {
 	child, err := startWandB(w.ctx, w.python)
 	if err != nil {
@@ -135,17 +137,10 @@ func (w *wandb) start() error {
 		return err
 	}
 	w.child, w.run.URL = child, answer.URL
-	text, err := json.MarshalIndent(w.run, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := durable.WriteFile(w.file, func(f io.Writer) error { _, err := f.Write(append(text, '\n')); return err }); err != nil {
-		return fmt.Errorf("keeping the id of its run: %w", err)
-	}
-	return nil
+	return writeRunFile(w.file, w.run)
 }
 
-// finite returns plain values with those that JSON has no number for as text.
+// finite returns plain values. Numbers that JSON does not have become texts.
 func finite(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -176,7 +171,7 @@ func (w *wandb) Scalar(tag string, step int64, value float64) {
 	w.rows[len(w.rows)-1].Values[tag] = strconv.FormatFloat(value, 'g', -1, 64)
 }
 
-// Flush hands what it was given to the child, to another one where the last has died.
+// Flush passes all values to the child, or to a new one if the last has died.
 func (w *wandb) Flush() error {
 	if w.child == nil {
 		if err := w.start(); err != nil {
@@ -195,7 +190,7 @@ func (w *wandb) Flush() error {
 	return nil
 }
 
-// Finish implements [Finisher]: wandb takes 255 for a run that was stopped, and 1 for one that has failed.
+// Finish implements [Finisher]. The exit code is 255 for a run that was stopped, and 1 for one that failed.
 func (w *wandb) Finish(err error) {
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -224,7 +219,7 @@ type wandbChild struct {
 	printed lastOutput
 }
 
-// wandbAnswer is what the child answers.
+// wandbAnswer is an answer of the child.
 type wandbAnswer struct {
 	ID    string `json:"id"`
 	URL   string `json:"url"`
@@ -232,13 +227,13 @@ type wandbAnswer struct {
 	Final string `json:"final"` // that does not
 }
 
-// startWandB starts the process. It is killed where ctx is done.
+// startWandB starts the process. It is killed when ctx is done.
 func startWandB(ctx context.Context, python string) (*wandbChild, error) {
 	c := &wandbChild{}
 	ctx, c.cancel = context.WithCancel(ctx)
 	c.process = exec.CommandContext(ctx, python, "-u", "-c", wandbBootstrap)
 	c.process.Stderr = &c.printed
-	c.process.WaitDelay = time.Second // for what the package has started, which may hold the output open
+	c.process.WaitDelay = time.Second // processes of the package may hold the output open
 	stdin, err := c.process.StdinPipe()
 	if err != nil {
 		c.cancel()
@@ -252,12 +247,14 @@ func startWandB(ctx context.Context, python string) (*wandbChild, error) {
 	c.stdin, c.answers = stdin, bufio.NewReader(stdout)
 	if err := c.process.Start(); err != nil {
 		c.cancel()
-		return nil, fmt.Errorf("starting %s: %w; install Python and wandb, or name another Python with the setting python (%w)", python, err, ErrFinal)
+		return nil, fmt.Errorf("starting %s: %w; install Python and wandb, or name another Python with the setting python (%w)",
+			python, err, ErrFinal)
 	}
 	return c, nil
 }
 
-// ask sends a message and waits for the answer; limit 0 waits as long as the context of the child lasts.
+// ask sends a message and waits for the answer, at most for limit. With limit 0 it waits until the child's context
+// ends.
 func (c *wandbChild) ask(message any, limit time.Duration) (wandbAnswer, error) {
 	var answer wandbAnswer
 	if limit > 0 {
@@ -268,7 +265,7 @@ func (c *wandbChild) ask(message any, limit time.Duration) (wandbAnswer, error) 
 	if err != nil {
 		return answer, fmt.Errorf("%w (%w)", err, ErrFinal)
 	}
-	// A child that dies closes the pipes: whatever is being written or read ends.
+	// A child that dies closes the pipes, so writes and reads end.
 	_, err = c.stdin.Write(append(text, '\n'))
 	var line []byte
 	if err == nil {
@@ -289,7 +286,7 @@ func (c *wandbChild) ask(message any, limit time.Duration) (wandbAnswer, error) 
 	return answer, nil
 }
 
-// end lets the process end, and waits for it. It may be called twice.
+// end ends the process and waits for it. It may be called twice.
 func (c *wandbChild) end() {
 	_ = c.stdin.Close()
 	late := time.AfterFunc(5*time.Second, c.cancel)
@@ -298,7 +295,7 @@ func (c *wandbChild) end() {
 	c.cancel()
 }
 
-// lastOutput keeps the end of what the process prints.
+// lastOutput keeps the end of the process' output.
 type lastOutput struct {
 	mu   sync.Mutex
 	last []byte
@@ -314,7 +311,7 @@ func (o *lastOutput) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// text returns the last lines, to stand behind a message.
+// text returns the last lines, as the end of a message.
 func (o *lastOutput) text() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

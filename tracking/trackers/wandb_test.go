@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// python returns a Python in whose environment the package wandb is the text given; the test is skipped where there is
-// no Python.
+// python returns a Python whose package wandb is the given text. It skips the test if there is no Python.
 func python(t *testing.T, wandb string) string {
 	t.Helper()
 	path, err := exec.LookPath("python3")
@@ -17,9 +16,7 @@ func python(t *testing.T, wandb string) string {
 		t.Skip("needs python3")
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "wandb.py"), []byte(wandb), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "wandb.py"), []byte(wandb), 0o600))
 	t.Setenv("PYTHONPATH", dir)
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 	return path
@@ -28,13 +25,11 @@ func python(t *testing.T, wandb string) string {
 func wandbOf(t *testing.T, python string) Tracker {
 	t.Helper()
 	w, err := WandB(WandBSettings{Python: python, Project: "walker", Mode: "offline"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return w
 }
 
-// Neither a missing Python nor a missing package stops a run.
+// A missing Python or package does not stop a run.
 func TestWandBMissing(t *testing.T) {
 	noGoroutines(t)
 	for name, test := range map[string]struct{ python, want string }{
@@ -54,7 +49,7 @@ func TestWandBMissing(t *testing.T) {
 	}
 }
 
-// dying is a package that writes what it is told to a file, and whose process is killed at its second row.
+// dying is a package that writes its calls to a file. Its process is killed at the second row.
 const dying = `
 import os, signal
 log = open(os.environ["GORL_TEST_LOG"], "a+", buffering=1)
@@ -80,7 +75,7 @@ def init(**kwargs):
     return run
 `
 
-// A process that dies is replaced by another, which goes on with the run; what the dead one has not taken is not lost.
+// A process that dies is restarted and continues the run. No values are lost.
 func TestWandBDies(t *testing.T) {
 	noGoroutines(t)
 	log := filepath.Join(t.TempDir(), "log")

@@ -74,7 +74,8 @@ func file(path string, o Options) (*Checkpoint, error) {
 		return ofTorch(path, o)
 	case ".npz":
 	default:
-		return nil, fmt.Errorf("inspection: %s: want a name that ends in .safetensors, .json, .jsonl, .pt or .npz, or that of a clip (.bvh, .csv, .pkl, .txt), or a folder", path)
+		return nil, fmt.Errorf("inspection: %s: want a name that ends in .safetensors, .json, .jsonl, .pt or .npz, or that "+
+			"of a clip (.bvh, .csv, .pkl, .txt), or a folder", path)
 	}
 	snap, err := convert.Read(path)
 	if err != nil {
@@ -153,7 +154,8 @@ func ofAgent(values map[string]any) Agent {
 	return a
 }
 
-// network writes a chain of layers, e.g. "4 → gru 64 → 64 tanh → 2"; of any other network only the number of operations.
+// network writes a chain of layers, e.g. "4 → gru 64 → 64 tanh → 2"; of any other network only the number of
+// operations.
 func network(n description.Network) string {
 	parts, last := []string{fmt.Sprint(n.Inputs)}, 0 // last is the result that the next layer must read
 	for i, s := range n.Steps {
@@ -168,7 +170,8 @@ func network(n description.Network) string {
 		case chained && s.Op == description.Linear:
 			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s", s.Outputs, s.Activation)))
 		case chained && s.Op == description.Conv2d:
-			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d of %d×%d %s", s.Outputs, s.Kernel[0], s.Kernel[1], s.Activation)))
+			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d of %d×%d %s", s.Outputs, s.Kernel[0], s.Kernel[1],
+				s.Activation)))
 		case chained && s.Recurrent():
 			parts = append(parts, fmt.Sprintf("%s %d", s.Op, s.Outputs))
 			if layers := len(s.Weights) / 4; layers > 1 {

@@ -6,8 +6,8 @@ import (
 	"github.com/gorl-dev/gorl/motions"
 )
 
-// clip describes a clip of reference motion; nil where the path is none. The extensions of checkpoints may be clips, too,
-// as their content says; the others can only be clips.
+// clip describes a clip of reference motion; nil where the path is none. The extensions of checkpoints may be clips,
+// too, as their content says; the others can only be clips.
 func clip(path string) (*Report, error) {
 	only := false
 	switch filepath.Ext(path) {

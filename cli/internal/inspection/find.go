@@ -83,9 +83,9 @@ func meant(path string) (string, fs.FileInfo, error) {
 	return path, info, nil
 }
 
-// walk visits the files below a folder that have a checkpoint's extension. The folder may be a link. The folders in which
-// runs keep checkpoints may be links, too. walk skips other links to folders, files that are not regular, files that are
-// removed meanwhile, and names that begin with a dot.
+// walk visits the files below a folder that have a checkpoint's extension. The folder may be a link. The folders in
+// which runs keep checkpoints may be links, too. walk skips other links to folders, files that are not regular, files
+// that are removed meanwhile, and names that begin with a dot.
 func walk(dir string, visit func(path string), above ...fs.FileInfo) error {
 	self, err := os.Stat(dir)
 	if err != nil {

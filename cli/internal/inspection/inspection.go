@@ -85,7 +85,8 @@ func folder(dir string, o Options) (*Report, error) {
 		r.Kind = "run"
 	}
 	if len(stored) == 0 {
-		return nil, fmt.Errorf("inspection: %s has no checkpoints: want a run, a folder of checkpoints, a population, or a file", dir)
+		return nil, fmt.Errorf("inspection: %s has no checkpoints: want a run, a folder of checkpoints, a population, or a "+
+			"file", dir)
 	}
 	if chosen, ok := choose(stored); ok {
 		r.Checkpoint, err = file(filepath.Join(dir, filepath.FromSlash(chosen.File)), o)

@@ -2,6 +2,7 @@ package gymnasium
 
 import (
 	"bytes"
+	"encoding/binary"
 	"testing"
 	"unsafe"
 
@@ -128,11 +129,16 @@ func FuzzDescription(f *testing.F) {
 
 func FuzzMessage(f *testing.F) {
 	f.Add([]byte("\x02\x00\x00\x00\x03\x00\x00\x00{}abc"))
+	f.Add([]byte("\x02\x00\x00\x00\x04\x00\x00\x00{}abc"))
 	f.Add([]byte("\xff\xff\xff\x03\xff\xff\xff\x0f{"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		head, payload, err := readFrame(bytes.NewReader(b))
-		if err == nil && 8+len(head)+len(payload) > len(b) {
-			t.Errorf("read %d and %d bytes of %d", len(head), len(payload), len(b))
+		if err != nil {
+			return
+		}
+		m, n := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
+		if len(head) != int(m) || len(payload) != int(n) || 8+len(head)+len(payload) > len(b) {
+			t.Errorf("read %d and %d bytes of %d, said to be %d and %d", len(head), len(payload), len(b), m, n)
 		}
 	})
 }

@@ -111,33 +111,11 @@ func ReadNPZ(fsys fs.FS, file string) (map[string]Tensor, error) {
 	}
 	out := make(map[string]Tensor, len(f.Arrays))
 	for name, a := range f.Arrays {
-		values, err := numbers(a)
+		values, err := a.Float64s()
 		if err != nil {
 			return nil, fmt.Errorf("golden: %s: %w", file, err)
 		}
 		out[name] = Tensor{Shape: a.Shape, Data: values}
 	}
 	return out, nil
-}
-
-func numbers(a *npz.Array) ([]float64, error) {
-	switch a.DType {
-	case "<f4", "<f8":
-		return a.Float64s()
-	case "|b1":
-		flags, err := a.Bools()
-		out := make([]float64, len(flags))
-		for i, on := range flags {
-			if on {
-				out[i] = 1
-			}
-		}
-		return out, err
-	}
-	ints, err := a.Int64s()
-	out := make([]float64, len(ints))
-	for i, n := range ints {
-		out[i] = float64(n)
-	}
-	return out, err
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 )
 
+const faultList = "internal/test/mutants/faults.txt"
+
 // fault is one entry of faults.txt:
 //
 //	== name
@@ -21,23 +23,30 @@ import (
 //
 // Lines before the first entry are comments.
 type fault struct {
-	name, file, says, caught string
-	packages                 []string
-	was, now                 string
+	name, file, says string
+	packages         []string
+	was, now         string
+}
+
+// readFaults reads the list. The present folder is the root of the repository.
+func readFaults() ([]fault, error) {
+	text, err := os.ReadFile(faultList)
+	if err != nil {
+		return nil, fmt.Errorf("run this command in the root of the repository: %w", err)
+	}
+	return parseFaults(string(text))
 }
 
 func parseFaults(text string) ([]fault, error) {
 	var faults []fault
-	names := map[string]bool{}
 	entries := strings.Split("\n"+strings.TrimRight(text, "\n"), "\n== ")
 	for _, entry := range entries[1:] {
-		head, change, found := strings.Cut(entry, "\n-- was\n")
-		was, now, found2 := strings.Cut(change, "\n-- now")
+		head, change, _ := strings.Cut(entry, "\n-- was\n")
+		was, now, _ := strings.Cut(change, "\n-- now")
 		lines := strings.Split(head, "\n")
-		f := fault{name: lines[0], was: was, now: strings.TrimLeft(strings.TrimRight(now, "\n"), "\n")}
+		f := fault{name: lines[0], was: was, now: strings.Trim(now, "\n")}
 		for _, line := range lines[1:] {
-			key, value, _ := strings.Cut(line, ": ")
-			switch key {
+			switch key, value, _ := strings.Cut(line, ": "); key {
 			case "file":
 				f.file = value
 			case "tests":
@@ -45,34 +54,31 @@ func parseFaults(text string) ([]fault, error) {
 			case "says":
 				f.says = value
 			case "caught":
-				f.caught = value
 			default:
 				return nil, fmt.Errorf("fault %s: unknown line %q", f.name, line)
 			}
 		}
-		switch {
-		case !found || !found2 || f.file == "" || f.says == "" || len(f.packages) == 0:
+		if f.file == "" || f.says == "" || len(f.packages) == 0 || f.was == f.now {
 			return nil, fmt.Errorf("fault %s needs file, tests, says, -- was and -- now", f.name)
-		case f.was == f.now:
-			return nil, fmt.Errorf("fault %s changes nothing", f.name)
-		case names[f.name]:
-			return nil, fmt.Errorf("two faults are named %s", f.name)
 		}
-		names[f.name] = true
 		faults = append(faults, f)
 	}
 	return faults, nil
 }
 
-// apply returns the source with the fault in it. It fails unless the text occurs exactly once.
-func (f fault) apply(source string) (string, error) {
-	if n := strings.Count(source, f.was); n != 1 {
+// apply returns the file with the fault in it. It fails unless the text occurs exactly once.
+func (f fault) apply() (string, error) {
+	source, err := os.ReadFile(f.file)
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(source), f.was); n != 1 {
 		return "", fmt.Errorf("%s has the text %d times, not once", f.file, n)
 	}
-	return strings.Replace(source, f.was, f.now, 1), nil
+	return strings.Replace(string(source), f.was, f.now, 1), nil
 }
 
-// recordCatch writes the test that caught a fault into the list.
+// recordCatch writes into the list which test caught a fault.
 func recordCatch(name, test string) error {
 	text, err := os.ReadFile(faultList)
 	if err != nil {
@@ -82,9 +88,7 @@ func recordCatch(name, test string) error {
 }
 
 func setCaught(text, name, test string) string {
-	head := regexp.MustCompile(`(?m)^== ` + regexp.QuoteMeta(name) + `\n(?:(?:file|tests|says): .*\n)*(?:caught: .*\n)?`)
-	return head.ReplaceAllStringFunc(text, func(entry string) string {
-		entry, _, _ = strings.Cut(entry, "caught: ")
-		return entry + "caught: " + test + "\n"
-	})
+	entry := `(?m)^(== ` + regexp.QuoteMeta(name) + `\n(?:(?:file|tests|says): .*\n)*)(?:caught: .*\n)?`
+	head := regexp.MustCompile(entry)
+	return head.ReplaceAllString(text, "${1}caught: "+test+"\n")
 }

@@ -3,7 +3,7 @@
 //
 //	go run ./internal/test/mutants [-run REGEXP] [-list] [-short] [-update]
 //
-// faults.go reads the list of faults, faults.txt. test.go runs the tests of a fault. The source is not changed: the
+// faults.go reads the list of faults, faults.txt. build.go runs the tests of a fault. The source stays as it is: the
 // faulty file replaces the sound one only in the build (go test -overlay).
 package main
 
@@ -17,68 +17,35 @@ import (
 	"time"
 )
 
-const faultList = "internal/test/mutants/faults.txt"
-
 func main() {
 	run := flag.String("run", "", "make only the faults whose name or file matches this regular expression")
 	list := flag.Bool("list", false, "print the faults and make none")
 	short := flag.Bool("short", false, "make only the first fault of each folder")
 	update := flag.Bool("update", false, "write into the list which test caught each fault")
-	timeout := flag.Duration("timeout", 8*time.Minute, "limit for the tests of one fault; a hang counts as caught")
 	flag.Parse()
-	if err := makeFaults(*run, *list, *short, *update, *timeout); err != nil {
+	faults, err := readFaults()
+	if err == nil {
+		faults, err = selectFaults(faults, *run, *short)
+	}
+	if err == nil && *list {
+		for _, f := range faults {
+			fmt.Printf("%-36s %-40s %s\n", f.name, f.file, f.says)
+		}
+	} else if err == nil {
+		err = makeFaults(faults, *update)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func makeFaults(pattern string, list, short, update bool, timeout time.Duration) error {
+// selectFaults returns the faults that match. With short it returns only the first of each folder.
+func selectFaults(faults []fault, pattern string, short bool) ([]fault, error) {
 	match, err := regexp.Compile(pattern)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	text, err := os.ReadFile(faultList)
-	if err != nil {
-		return fmt.Errorf("run this command in the root of the repository: %w", err)
-	}
-	faults, err := parseFaults(string(text))
-	if err != nil {
-		return err
-	}
-	faults = selectFaults(faults, match, short)
-	if list {
-		for _, f := range faults {
-			fmt.Printf("%-36s %-40s %s\n", f.name, f.file, f.says)
-		}
-		return nil
-	}
-	counts, failed := map[string]int{}, []string{}
-	for _, f := range faults {
-		start := time.Now()
-		verdict, by := testFault(f, timeout)
-		fmt.Printf("%-18s %-36s %4.0f s  %s\n", verdict, f.name, time.Since(start).Seconds(), by)
-		counts[verdict]++
-		if verdict != caught {
-			failed = append(failed, fmt.Sprintf("%-18s %s (%s): %s", verdict, f.name, f.file, f.says))
-		} else if update {
-			if err := recordCatch(f.name, by); err != nil {
-				return err
-			}
-		}
-	}
-	fmt.Printf("\n%d faults:", len(faults))
-	for _, v := range []string{caught, missed, notCompiled, notFound} {
-		fmt.Printf("  %d %s", counts[v], v)
-	}
-	fmt.Printf("\n%s\n", strings.Join(failed, "\n"))
-	if len(failed) > 0 {
-		return fmt.Errorf("%d of %d faults are not caught", len(failed), len(faults))
-	}
-	return nil
-}
-
-// selectFaults returns the faults that match. With short it returns only the first of each folder.
-func selectFaults(faults []fault, match *regexp.Regexp, short bool) []fault {
 	var selected []fault
 	seen := map[string]bool{}
 	for _, f := range faults {
@@ -89,5 +56,32 @@ func selectFaults(faults []fault, match *regexp.Regexp, short bool) []fault {
 		seen[folder] = true
 		selected = append(selected, f)
 	}
-	return selected
+	return selected, nil
+}
+
+// makeFaults makes the faults, prints what became of each, and fails unless all were caught.
+func makeFaults(faults []fault, update bool) error {
+	folder, err := os.MkdirTemp("", "mutants")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	var failed []string
+	for _, f := range faults {
+		start := time.Now()
+		v, detail := makeFault(f, folder)
+		fmt.Printf("%-18s %-36s %4.0f s  %s\n", v, f.name, time.Since(start).Seconds(), detail)
+		if v != caught {
+			failed = append(failed, fmt.Sprintf("%-18s %s (%s): %s", v, f.name, f.file, f.says))
+		} else if update {
+			if err := recordCatch(f.name, detail); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Printf("\n%d of %d faults are caught.\n", len(faults)-len(failed), len(faults))
+	if len(failed) > 0 {
+		return fmt.Errorf("not caught:\n%s", strings.Join(failed, "\n"))
+	}
+	return nil
 }

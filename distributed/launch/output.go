@@ -1,4 +1,4 @@
-package ranks
+package launch
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// shared is a writer for several ranks, who write whole lines to it.
+// shared is a writer for several ranks. Each call of Write gets a whole line.
 type shared struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -28,15 +28,15 @@ func (s *shared) prefixed(prefix string) *lines { return &lines{to: s, prefix: p
 type lines struct {
 	to     *shared
 	prefix string
-	mu     sync.Mutex // a process that closed its output late writes while end is called
+	mu     sync.Mutex // a process may still write while end is called
 	unread []byte
 }
 
-// longestLine is the length from which a line is written although it has not ended.
+// longestLine is the length at which an incomplete line is written.
 const longestLine = 1 << 16
 
-// Write always reports success: the copying from the process' pipe would end with an error, and the process would hang
-// as soon as the pipe is full.
+// Write always reports success. After an error the copying from the process' pipe would end, and the process would hang
+// when the pipe is full.
 func (l *lines) Write(data []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +55,7 @@ func (l *lines) write(line []byte) {
 	_, _ = l.to.Write(append(append([]byte(l.prefix), line...), '\n'))
 }
 
-// end writes the last line, where it has not ended.
+// end writes an incomplete last line.
 func (l *lines) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,13 +65,13 @@ func (l *lines) end() {
 	}
 }
 
-// isFile is w as a file; nil where it is none.
+// isFile returns w as a file, or nil.
 func isFile(w io.Writer) *os.File {
 	f, _ := w.(*os.File)
 	return f
 }
 
-// isTerminal reports whether w is a terminal, which shows a progress bar.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f := isFile(w)
 	return f != nil && term.IsTerminal(int(f.Fd()))

@@ -1,7 +1,7 @@
-// Package ranks starts the ranks of a run as processes on this machine, watches them, and starts all of them again when
-// one fails. It does for gorl's programs on one machine what torchrun does: the processes find their places by
+// Package launch starts the ranks of a run as processes on this machine, watches them, and restarts all of them if one
+// fails. It is for gorl's programs on one machine what torchrun is for PyTorch's. The processes find their places by
 // [distributed.Detect].
-package ranks
+package launch
 
 import (
 	"context"
@@ -18,60 +18,56 @@ import (
 	"github.com/gorl-dev/gorl/internal/process"
 )
 
-// Launcher is the Place.Launcher of ranks that Run has started.
+// Launcher is the Place.Launcher of ranks that Run starts.
 const Launcher = "gorl's launcher"
 
-// The exit statuses of a rank that mean something to Run, beside 0: it is through.
+// Exit statuses of a rank. 0 means that the rank has completed.
 const (
-	// StatusUsage says that the program was called wrongly. Starting it again would not help.
+	// StatusUsage means that the program got wrong arguments. A restart would not help.
 	StatusUsage = 2
-	// StatusStopped says that a signal has stopped the rank, which has saved and can go on.
+	// StatusStopped means that a signal has stopped the rank. The rank has saved and can continue.
 	StatusStopped = 78
-	// StatusPeer says that the rank ended because another rank had ended or did not answer. Run then blames the other
-	// one.
+	// StatusPeer means that the rank ended because another rank had ended or did not answer. Run reports the other rank.
 	StatusPeer = 79
 )
 
-// ErrStopped is wrapped by the error of Run where its context ended, or a signal stopped the ranks, and all have ended
-// well.
+// ErrStopped is wrapped by the error of Run if its context ended, or a signal stopped the ranks, and no rank failed.
 var ErrStopped = errors.New("the ranks were stopped")
 
-// Options say how many ranks run, and what follows when one fails.
+// Options configure Run.
 type Options struct {
 	// Count is the number of ranks on this machine.
 	Count int
-	// MaxRestarts is how often all ranks are started again after one has failed. It must be 0 where Within has several
-	// machines: what starts these programs there has to start them again.
+	// MaxRestarts is the number of restarts of all ranks after one has failed. It must be 0 if Within has several
+	// machines: the program that starts the processes there has to restart them.
 	//
-	// Larger lets a run survive more failures, such as a rank that the system kills for want of memory; smaller ends one
-	// sooner that fails again and again.
+	// With a larger number a run survives more failures, such as a rank that the system kills when memory is short. With a
+	// smaller one, a run that fails repeatedly ends sooner.
 	MaxRestarts int
-	// Grace is how long the other ranks have, after one has failed, to end by themselves before they are killed; 30 s
-	// where it is 0.
+	// Grace is the time after a failure in which the other ranks may end before they are killed. Default 30 s.
 	Grace time.Duration
-	// Within is the place of this process where several machines take part, each with a process that calls Run with the
-	// same Count: this one's ranks come after those of the processes before it. Its zero value is this machine alone.
+	// Within is the place of this process if several machines take part. Each has a process that calls Run with the same
+	// Count, and this one's ranks follow those of the processes before it. The zero value is this machine alone.
 	Within distributed.Place
-	// Stdin is what every rank reads.
+	// Stdin is the standard input of every rank.
 	Stdin []byte
-	// Stdout receives the standard output of rank 0. Stderr receives all else that ranks write, by lines with the rank
-	// before each; where it is a terminal, rank 0 has it as its standard error, as for a progress bar. Nothing is shown
-	// where they are nil.
+	// Stdout receives the standard output of rank 0. Stderr receives all other output, as lines with the rank before each.
+	// If it is a terminal, it is rank 0's standard error, for a progress bar. Nil discards the output.
 	Stdout, Stderr io.Writer
 }
 
 // Failure is the error of a run that ended because a rank failed. It describes the first rank that failed. A rank that
 // ended because it lost another one ([StatusPeer]) counts only if no other rank failed.
 type Failure struct {
-	// Rank is that rank, of Size.
+	// Rank is the number of the rank, and Size the number of ranks.
 	Rank, Size int
-	// Status is the rank's exit status; -1 where a signal ended it, or it could not be started.
+	// Status is the rank's exit status. It is -1 if a signal ended the rank, or if it could not be started.
 	Status int
-	// How is the status in words.
+	// How describes the status.
 	How string
-	// Lines are the last ones that it wrote, where they did not go to a terminal.
+	// Lines are the last lines of the rank's output, unless they went to a terminal.
 	Lines []string
-	// Restarts is how often the ranks had been started again.
+	// Restarts is the number of restarts before the failure.
 	Restarts int
 }
 
@@ -87,13 +83,13 @@ func (f *Failure) Error() string {
 	return text
 }
 
-// Run starts argv once for every rank and returns when all have ended: nil where all are through (status 0). When a rank
-// fails the others are asked to end by SIGTERM, killed after Grace, and all are started again, up to MaxRestarts times,
-// with [distributed.Place.Attempt] one higher; programs go on from their newest checkpoint then. Then the error is a
-// *[Failure]. A rank that was called wrongly ([StatusUsage]) is not started again.
+// Run starts argv once for every rank and returns when all have ended. It returns nil if all have status 0. If a rank
+// fails, the others get SIGTERM, and are killed after Grace. Then all ranks are restarted, with
+// [distributed.Place.Attempt] one higher; programs continue from their newest checkpoint. After MaxRestarts restarts
+// the error is a *[Failure]. Wrong arguments ([StatusUsage]) cause no restart.
 //
-// When ctx ends, all ranks get SIGTERM once, save, and end; the error wraps [ErrStopped]. On Linux the ranks end with
-// this process, however it ends.
+// When ctx ends, all ranks get SIGTERM once, save, and end. The error then wraps [ErrStopped]. On Linux the ranks end
+// when this process ends, even if it is killed.
 func Run(ctx context.Context, argv []string, o Options) error {
 	if err := o.check(argv); err != nil {
 		return err
@@ -110,19 +106,20 @@ func Run(ctx context.Context, argv []string, o Options) error {
 		if ctx.Err() != nil || a.stopped || restarts == o.MaxRestarts || f.Status == StatusUsage {
 			return err
 		}
-		fmt.Fprintf(stderr, "rank %d of %d: %s; starting all ranks again (restart %d of %d)\n", f.Rank, f.Size, f.How, restarts+1,
+		fmt.Fprintf(stderr, "rank %d of %d: %s; starting all ranks again (restart %d of %d)\n", f.Rank, f.Size, f.How,
+			restarts+1,
 			o.MaxRestarts)
 	}
 }
 
-// attempt starts all ranks once and waits for their end. On one machine they meet at a unix socket.
-func (o Options) attempt(ctx context.Context, argv []string, id string, restarts int, stderr *shared) (*attempt,
-	error) {
+// attempt starts all ranks once and waits for their end. On a single machine they meet at a unix socket.
+func (o Options) attempt(ctx context.Context, argv []string, id string, restarts int,
+	stderr *shared) (*attempt, error) {
 	p := o.Within
 	if p.Size == 1 {
 		address, remove, err := process.SocketAddress()
 		if err != nil {
-			return nil, fmt.Errorf("ranks: %w", err)
+			return nil, fmt.Errorf("launch: %w", err)
 		}
 		defer remove()
 		p.Address, p.Attempt, p.Run = address, restarts, fmt.Sprintf("%s/%d", id, restarts)
@@ -133,7 +130,7 @@ func (o Options) attempt(ctx context.Context, argv []string, id string, restarts
 	return a, a.run(ctx)
 }
 
-// check refuses what makes no sense before anything is started, and fills in defaults.
+// check returns an error for invalid options, and sets defaults.
 func (o *Options) check(argv []string) error {
 	if o.Within.Size == 0 {
 		o.Within = distributed.Place{Size: 1, LocalSize: 1}
@@ -148,20 +145,21 @@ func (o *Options) check(argv []string) error {
 	}
 	switch {
 	case len(argv) == 0:
-		return errors.New("ranks: there is no program to start")
+		return errors.New("launch: there is no program to start")
 	case o.Count < 1:
-		return fmt.Errorf("ranks: the number of ranks is %d; want 1 or more", o.Count)
+		return fmt.Errorf("launch: the number of ranks is %d; want 1 or more", o.Count)
 	case o.MaxRestarts < 0:
-		return fmt.Errorf("ranks: the number of restarts is %d; want 0 or more", o.MaxRestarts)
+		return fmt.Errorf("launch: the number of restarts is %d; want 0 or more", o.MaxRestarts)
 	case o.Within.Size > 1 && o.Within.LocalSize > 1:
-		return fmt.Errorf("ranks: %s has started %d processes on this machine already; start one, or no ranks beneath them",
+		return fmt.Errorf("launch: %s has started %d processes on this machine already; start one, or no ranks beneath them",
 			o.Within.Launcher, o.Within.LocalSize)
 	case o.Within.Size > 1 && o.MaxRestarts > 0:
-		return fmt.Errorf("ranks: restarts of ranks on several machines are for %s to do, which started this process; want 0 restarts",
+		return fmt.Errorf("launch: restarts of ranks on several machines are for %s to do, which started this process; "+
+			"want 0 restarts",
 			o.Within.Launcher)
 	}
 	if _, err := exec.LookPath(argv[0]); err != nil {
-		return fmt.Errorf("ranks: %w", err)
+		return fmt.Errorf("launch: %w", err)
 	}
 	return nil
 }
@@ -173,18 +171,18 @@ type attempt struct {
 	first   distributed.Place
 	stderr  *shared
 	exits   chan ended
-	running []*process.Process // nil where one has ended
+	running []*process.Process // nil for a rank that has ended
 	tails   []process.Tail
-	stopped bool // by a signal, at least one rank
+	stopped bool // a signal has stopped at least one rank
 }
 
-// ended tells that a rank's process is gone.
+// ended is the end of a rank's process.
 type ended struct {
 	local int
 	exit  process.Exit
 }
 
-// terminated is the exit of a program that SIGTERM has reached before it listened.
+// terminated is the exit of a program that got SIGTERM before it handled the signal.
 var terminated = process.Exit{Status: -1, How: "ended by signal: terminated"}
 
 // run starts the ranks and waits for all of them.
@@ -192,7 +190,7 @@ func (a *attempt) run(ctx context.Context) error {
 	a.running, a.tails = make([]*process.Process, a.o.Count), make([]process.Tail, a.o.Count)
 	var failure *Failure
 	left, killed := 0, false
-	var over <-chan time.Time // when ranks that were asked to end are killed
+	var over <-chan time.Time // the time at which ranks that got SIGTERM are killed
 	end := func() {
 		a.each((*process.Process).Terminate)
 		over = time.After(a.o.Grace)
@@ -213,7 +211,7 @@ func (a *attempt) run(ctx context.Context) error {
 			switch {
 			case e.exit.Status == 0:
 			case e.exit.Status == StatusStopped, ctx.Err() != nil && e.exit == terminated:
-				if failure != nil { // it was asked to end
+				if failure != nil { // it got SIGTERM
 					break
 				}
 				if !a.stopped && ctx.Err() == nil { // this rank alone got a signal
@@ -227,7 +225,7 @@ func (a *attempt) run(ctx context.Context) error {
 				failure = a.failure(e.local, e.exit) // the one that failed first
 			}
 		case <-done:
-			done = nil // a closed channel would be chosen again and again
+			done = nil // a closed channel is always ready
 			a.each((*process.Process).Terminate)
 		case <-over:
 			killed = true
@@ -245,7 +243,7 @@ func (a *attempt) run(ctx context.Context) error {
 	return nil
 }
 
-// each applies end to all ranks that run.
+// each calls end for all running ranks.
 func (a *attempt) each(end func(*process.Process)) {
 	for _, p := range a.running {
 		if p != nil {
@@ -287,7 +285,7 @@ func (a *attempt) start(local int) error {
 	return nil
 }
 
-// failure is the error of a rank.
+// failure returns the error of a rank.
 func (a *attempt) failure(local int, exit process.Exit) *Failure {
 	return &Failure{Rank: a.first.Rank + local, Size: a.first.Size, Status: exit.Status, How: exit.String(),
 		Lines: a.tails[local].Lines()}

@@ -1,4 +1,4 @@
-package ranks_test
+package launch_test
 
 import (
 	"bufio"
@@ -20,17 +20,25 @@ import (
 	"time"
 
 	"github.com/gorl-dev/gorl/distributed"
-	"github.com/gorl-dev/gorl/distributed/ranks"
+	"github.com/gorl-dev/gorl/distributed/launch"
 )
 
-// TestMain runs the tests, or makes the tests' own program a rank, or a launcher of ranks, where a test starts it so.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMain runs the tests, or a rank or a launcher of ranks if a test has started this program as one.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "rank":
 			os.Exit(rank(os.Args[2:]))
 		case "launcher":
-			err := ranks.Run(context.Background(), append([]string{os.Args[0], "rank"}, os.Args[2:]...), ranks.Options{Count: 2, Stderr: os.Stderr})
+			err := launch.Run(context.Background(), append([]string{os.Args[0], "rank"}, os.Args[2:]...),
+				launch.Options{Count: 2, Stderr: os.Stderr})
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -38,8 +46,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// rank does what its words say, one after the other. A word with "0:" before it is for that rank only, with "a0:" for
-// that attempt only.
+// rank executes the words of a script. A word with the prefix "0:" is for that rank only, with "a0:" for that attempt.
 func rank(script []string) int {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM)
@@ -72,6 +79,8 @@ func rank(script []string) int {
 			fmt.Println(arg)
 		case "cry":
 			fmt.Fprintln(os.Stderr, arg)
+		case "part":
+			fmt.Fprint(os.Stderr, arg)
 		case "cat":
 			text, err := io.ReadAll(os.Stdin)
 			fmt.Printf("%q %v\n", text, err)
@@ -87,7 +96,7 @@ func rank(script []string) int {
 		case "wait":
 			<-signals
 			fmt.Fprintln(os.Stderr, "saved")
-			return ranks.StatusStopped
+			return launch.StatusStopped
 		case "ready":
 			if err := os.WriteFile(arg+strconv.Itoa(p.Attempt), nil, 0o600); err != nil {
 				panic(err)
@@ -137,30 +146,30 @@ func (o *output) sorted() string {
 	return strings.Join(lines, "")
 }
 
-// run runs ranks that do what the words say.
-func run(ctx context.Context, t *testing.T, o ranks.Options, script ...string) (stdout, stderr string, err error) {
+// run runs ranks with a script.
+func run(ctx context.Context, t *testing.T, o launch.Options, script ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, messages output
 	if o.Stdout == nil {
 		o.Stdout = &out
 	}
 	o.Stderr = &messages
-	err = ranks.Run(ctx, append([]string{os.Args[0], "rank"}, script...), o)
+	err = launch.Run(ctx, append([]string{os.Args[0], "rank"}, script...), o)
 	return out.sorted(), messages.sorted(), err
 }
 
 func TestRanksFindTheirPlaces(t *testing.T) {
 	t.Setenv("TORCHELASTIC_RUN_ID", "of somebody else")
-	stdout, stderr, err := run(t.Context(), t, ranks.Options{Count: 3, Stdin: []byte("a: 1\n")}, "place", "cat", "1:cry=half\na line")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stdout, stderr, err := run(t.Context(), t, launch.Options{Count: 3, Stdin: []byte("a: 1\n")}, "place", "cat",
+		"1:cry=half\na line", "1:part=no line break")
+	must(t, err)
 	if want := "\"a: 1\\n\" <nil>\nrank 0 of 3, 0 of 3 here, attempt 0, a socket, by gorl's launcher\n"; stdout != want {
 		t.Errorf("rank 0 says %q, want %q", stdout, want)
 	}
 	want := `rank 1: "a: 1\n" <nil>
 rank 1: a line
 rank 1: half
+rank 1: no line break
 rank 1: rank 1 of 3, 1 of 3 here, attempt 0, a socket, by gorl's launcher
 rank 2: "a: 1\n" <nil>
 rank 2: rank 2 of 3, 2 of 3 here, attempt 0, a socket, by gorl's launcher
@@ -173,7 +182,7 @@ rank 2: rank 2 of 3, 2 of 3 here, attempt 0, a socket, by gorl's launcher
 // A launcher on each of several machines starts the ranks of that machine.
 func TestRanksOfSeveralMachines(t *testing.T) {
 	within := distributed.Place{Rank: 1, Size: 2, LocalSize: 1, Address: "10.1.2.3:7000", Run: "7.0/3", Attempt: 3}
-	_, stderr, err := run(t.Context(), t, ranks.Options{Count: 2, Within: within}, "place")
+	_, stderr, err := run(t.Context(), t, launch.Options{Count: 2, Within: within}, "place")
 	want := `rank 2: rank 2 of 4, 0 of 2 here, attempt 3, 10.1.2.3, by gorl's launcher
 rank 3: rank 3 of 4, 1 of 2 here, attempt 3, 10.1.2.3, by gorl's launcher
 `
@@ -184,14 +193,14 @@ rank 3: rank 3 of 4, 1 of 2 here, attempt 3, 10.1.2.3, by gorl's launcher
 
 // When a rank fails all are ended and started again.
 func TestRanksStartAgain(t *testing.T) {
-	stdout, stderr, err := run(t.Context(), t, ranks.Options{Count: 2, MaxRestarts: 2}, "a0:1:exit=9", "a1:0:kill", "a0:wait", "a1:wait", "place")
-	if err != nil {
-		t.Fatal(err)
-	}
+	stdout, stderr, err := run(t.Context(), t, launch.Options{Count: 2, MaxRestarts: 2}, "a0:1:exit=9", "a1:0:kill",
+		"a0:wait", "a1:wait", "place")
+	must(t, err)
 	if !strings.HasPrefix(stdout, "rank 0 of 2, 0 of 2 here, attempt 2") {
 		t.Errorf("rank 0 says %q", stdout)
 	}
-	for _, part := range []string{"rank 1 of 2: exit status 9; starting all ranks again (restart 1 of 2)\n", "rank 0 of 2: ended by signal: killed; starting all ranks again (restart 2 of 2)\n", "rank 1: rank 1 of 2, 1 of 2 here, attempt 2"} {
+	for _, part := range []string{"rank 1 of 2: exit status 9; starting all ranks again (restart 1 of 2)\n",
+		"rank 0 of 2: ended by signal: killed; starting all ranks again (restart 2 of 2)\n", "rank 1: rank 1 of 2, 1 of 2 here, attempt 2"} {
 		if !strings.Contains(stderr, part) {
 			t.Errorf("the others' output lacks %q:\n%s", part, stderr)
 		}
@@ -200,24 +209,26 @@ func TestRanksStartAgain(t *testing.T) {
 
 // The error names the first rank that failed, quotes it, and has its status.
 func TestRanksGiveUp(t *testing.T) {
-	var failure *ranks.Failure
-	_, _, err := run(t.Context(), t, ranks.Options{Count: 3, MaxRestarts: 1}, "1:cry=out of luck", "1:exit=9", "wait")
-	if !errors.As(err, &failure) || failure.Rank != 1 || failure.Status != 9 || failure.Restarts != 1 || err.Error() != "rank 1 of 3: exit status 9 in attempt 2; its last lines:\n\tout of luck" {
+	var failure *launch.Failure
+	_, _, err := run(t.Context(), t, launch.Options{Count: 3, MaxRestarts: 1}, "1:cry=out of luck", "1:exit=9", "wait")
+	if !errors.As(err, &failure) || failure.Rank != 1 || failure.Status != 9 || failure.Restarts != 1 ||
+		err.Error() != "rank 1 of 3: exit status 9 in attempt 2; its last lines:\n\tout of luck" {
 		t.Errorf("the error is %v", err)
 	}
 	// One that was called wrongly would be again.
-	_, stderr, err := run(t.Context(), t, ranks.Options{Count: 2, MaxRestarts: 3}, "0:exit=2", "wait")
-	if !errors.As(err, &failure) || failure.Rank != 0 || failure.Status != ranks.StatusUsage || failure.Restarts != 0 || strings.Contains(stderr, "again") {
+	_, stderr, err := run(t.Context(), t, launch.Options{Count: 2, MaxRestarts: 3}, "0:exit=2", "wait")
+	if !errors.As(err, &failure) || failure.Rank != 0 || failure.Status != launch.StatusUsage || failure.Restarts != 0 ||
+		strings.Contains(stderr, "again") {
 		t.Errorf("after wrong use the error is %v, and the output\n%s", err, stderr)
 	}
 }
 
 // A rank that does not end when others have failed is killed.
-func TestRanksKillWhoStays(t *testing.T) {
+func TestKillAfterGrace(t *testing.T) {
 	path, ready, gone := alive(t, 2)
 	go func() { _ = syscall.Kill(ready()[0], syscall.SIGKILL) }()
-	_, _, err := run(t.Context(), t, ranks.Options{Count: 2, Grace: time.Millisecond}, "1:stubborn", "hold="+path, "wait")
-	var failure *ranks.Failure
+	_, _, err := run(t.Context(), t, launch.Options{Count: 2, Grace: time.Millisecond}, "1:stubborn", "hold="+path, "wait")
+	var failure *launch.Failure
 	if !errors.As(err, &failure) || failure.Rank != 0 || failure.Status != -1 {
 		t.Errorf("the error is %v", err)
 	}
@@ -229,9 +240,7 @@ func TestRanksKillWhoStays(t *testing.T) {
 func alive(t *testing.T, n int) (path string, ready func() []int, gone func()) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(path, 0o600))
 	found, ended := make(chan []int, 1), make(chan error, 1)
 	go func() {
 		file, err := os.Open(path)
@@ -256,9 +265,7 @@ func alive(t *testing.T, n int) (path string, ready func() []int, gone func()) {
 	}()
 	return path, func() []int { return <-found }, func() {
 		t.Helper()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		must(t, <-ended)
 	}
 }
 
@@ -270,8 +277,8 @@ func TestRanksStop(t *testing.T) {
 		ready()
 		cancel(errors.New("enough"))
 	}()
-	_, stderr, err := run(ctx, t, ranks.Options{Count: 2, MaxRestarts: 3}, "hold="+path, "wait")
-	if !errors.Is(err, ranks.ErrStopped) || !strings.Contains(err.Error(), "enough") {
+	_, stderr, err := run(ctx, t, launch.Options{Count: 2, MaxRestarts: 3}, "hold="+path, "wait")
+	if !errors.Is(err, launch.ErrStopped) || !strings.Contains(err.Error(), "enough") {
 		t.Errorf("the error is %v", err)
 	}
 	if stderr != "rank 0: saved\nrank 1: saved\n" {
@@ -281,12 +288,12 @@ func TestRanksStop(t *testing.T) {
 }
 
 // The error is that of the rank that failed, and not of one that ended before because it had lost the other.
-func TestRanksBlameTheFirst(t *testing.T) {
-	for status, restarts := range map[int]int{ranks.StatusUsage: 0, 5: 1} {
+func TestFirstFailureIsReported(t *testing.T) {
+	for status, restarts := range map[int]int{launch.StatusUsage: 0, 5: 1} {
 		ready := filepath.Join(t.TempDir(), "ready")
-		_, stderr, err := run(t.Context(), t, ranks.Options{Count: 2, MaxRestarts: 1}, "0:ready="+ready, "1:await="+ready,
-			"1:exit="+strconv.Itoa(ranks.StatusPeer), fmt.Sprintf("0:fail=%d", status))
-		var f *ranks.Failure
+		_, stderr, err := run(t.Context(), t, launch.Options{Count: 2, MaxRestarts: 1}, "0:ready="+ready, "1:await="+ready,
+			"1:exit="+strconv.Itoa(launch.StatusPeer), fmt.Sprintf("0:fail=%d", status))
+		var f *launch.Failure
 		if !errors.As(err, &f) || f.Rank != 0 || f.Status != status || f.Restarts != restarts {
 			t.Errorf("status %d: %v after %d restarts, want %d\n%s", status, err, f.Restarts, restarts, stderr)
 		}
@@ -297,7 +304,8 @@ func TestRanksBlameTheFirst(t *testing.T) {
 func TestRanksStopTogether(t *testing.T) {
 	path, ready, gone := alive(t, 2)
 	go func() { _ = syscall.Kill(ready()[1], syscall.SIGTERM) }()
-	if _, stderr, err := run(t.Context(), t, ranks.Options{Count: 2, MaxRestarts: 3}, "hold="+path, "wait"); !errors.Is(err, ranks.ErrStopped) || strings.Contains(stderr, "again") {
+	if _, stderr, err := run(t.Context(), t, launch.Options{Count: 2, MaxRestarts: 3}, "hold="+path,
+		"wait"); !errors.Is(err, launch.ErrStopped) || strings.Contains(stderr, "again") {
 		t.Errorf("%v,\n%s", err, stderr)
 	}
 	gone()
@@ -307,15 +315,11 @@ func TestRanksStopTogether(t *testing.T) {
 func TestRanksEndWithTheirLauncher(t *testing.T) {
 	path, ready, gone := alive(t, 2)
 	launcher := exec.Command(os.Args[0], "launcher", "stubborn", "hold="+path, "wait")
-	if err := launcher.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, launcher.Start())
 	if pids := ready(); len(pids) != 2 {
 		t.Errorf("there are %v", pids)
 	}
-	if err := launcher.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, launcher.Process.Kill())
 	_ = launcher.Wait()
 	gone()
 }
@@ -324,7 +328,7 @@ func TestRanksRefuse(t *testing.T) {
 	two := distributed.Place{Rank: 0, Size: 2, LocalSize: 2, Address: "a:1", Launcher: "torchrun"}
 	apart := two
 	apart.LocalSize = 1
-	for want, o := range map[string]ranks.Options{
+	for want, o := range map[string]launch.Options{
 		"the number of ranks is 0":                       {},
 		"the number of restarts is -1":                   {Count: 1, MaxRestarts: -1},
 		"torchrun has started 2 processes":               {Count: 2, Within: two},
@@ -335,19 +339,19 @@ func TestRanksRefuse(t *testing.T) {
 		if strings.HasPrefix(want, "no-such") {
 			argv[0] = "no-such-program"
 		}
-		if err := ranks.Run(t.Context(), argv, o); err == nil || !strings.Contains(err.Error(), want) {
+		if err := launch.Run(t.Context(), argv, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
 		}
 	}
-	if err := ranks.Run(t.Context(), nil, ranks.Options{Count: 1}); err == nil {
+	if err := launch.Run(t.Context(), nil, launch.Options{Count: 1}); err == nil {
 		t.Error("nothing was started without an error")
 	}
 }
 
 func ExampleRun() {
 	// Usually the program itself, with its own arguments: os.Executable and os.Args[1:].
-	err := ranks.Run(context.Background(), []string{"sh", "-c", `test $RANK != 0 || echo "one of $WORLD_SIZE"`},
-		ranks.Options{Count: 2, Stdout: os.Stdout, Stderr: os.Stderr})
+	err := launch.Run(context.Background(), []string{"sh", "-c", `test $RANK != 0 || echo "one of $WORLD_SIZE"`},
+		launch.Options{Count: 2, Stdout: os.Stdout, Stderr: os.Stderr})
 	fmt.Println(err)
 	// Output:
 	// one of 2

@@ -1,0 +1,193 @@
+package motions
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+)
+
+var (
+	_ envs.MotionSource            = (*Source)(nil)
+	_ envs.OverlappingMotionSource = (*Source)(nil)
+)
+
+// ramp is a clip whose only value is offset + time.
+func ramp(t *testing.T, name string, offset, duration, weight float64, loop Loop) *Clip {
+	t.Helper()
+	c, err := NewClip(ClipConfig{Name: name, Loop: loop, Weight: weight, Durations: []float64{duration, 0},
+		Frames:      [][]float64{{offset}, {offset + duration}},
+		Description: &Description{Columns: []Column{{"clock", Travel}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// clock shows the time and its speed.
+var clock = Features{Width: 2, Write: func(pos, vel []float64, out []float32) {
+	out[0], out[1] = float32(pos[0]), float32(vel[0])
+}}
+
+func rowsOf(t *testing.T, cfg SourceConfig, n int, clips ...*Clip) []float32 {
+	t.Helper()
+	s, err := NewSource(cfg, clips...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.CollectReferenceMotions(n, rand.New(rand.NewPCG(3, 3)))
+	if err != nil || len(rows) != n*s.Width() || s.Width() != cfg.History*cfg.Features.Width {
+		t.Fatal(len(rows), s.Width(), err)
+	}
+	return rows
+}
+
+// Clips are drawn by weight, and moments uniformly.
+func TestDrawsByWeight(t *testing.T) {
+	const n = 40000
+	var second, sum float64
+	cfg := SourceConfig{History: 1, TimeStep: 0.1, Features: clock}
+	rows := rowsOf(t, cfg, n, ramp(t, "a", 0, 1, 1, LoopNone), ramp(t, "b", 10, 2, 3, LoopNone))
+	for i := range n {
+		if x := float64(rows[2*i]); x >= 10 {
+			second++
+			sum += (x - 10) / 2
+		} else {
+			sum += x
+		}
+	}
+	if p := second / n; math.Abs(p-0.75) > 0.01 || math.Abs(sum/n-0.5) > 0.01 {
+		t.Errorf("the clip of weight 3 of 4 was drawn with frequency %v, at a mean of %v of the duration", p, sum/n)
+	}
+}
+
+// A row lies inside of a clip, or over the seam of a clip that wraps.
+func TestRowsLieInClips(t *testing.T) {
+	for _, loop := range []Loop{LoopNone, LoopWrap} {
+		const n, history, dt = 2000, 4, 0.1
+		rows := rowsOf(t, SourceConfig{History: history, TimeStep: dt, Features: clock}, n, ramp(t, "a", 0, 1, 1, loop))
+		low, high := 10.0, -10.0
+		for i := range n {
+			row := rows[i*history*2 : (i+1)*history*2]
+			for h := 1; h < history; h++ { // oldest first, dt apart, over the seam too
+				if d := float64(row[2*h] - row[2*h-2]); math.Abs(d-dt) > 1e-5 {
+					t.Fatalf("%v: moments are %v apart", loop, d)
+				}
+			}
+			low, high = min(low, float64(row[0])), max(high, float64(row[2*history-2]))
+		}
+		wantLow := 0.0
+		if loop == LoopWrap {
+			wantLow = -0.3
+		}
+		if math.Abs(low-wantLow) > 0.01 || math.Abs(high-1) > 0.01 || low < wantLow-1e-6 || high > 1+1e-6 {
+			t.Errorf("%v: rows reach from %v to %v", loop, low, high)
+		}
+	}
+	cfg := SourceConfig{History: 3, TimeStep: 0.1, Features: clock}
+	if row := rowsOf(t, cfg, 1, ramp(t, "short", 0, 0.1, 1, LoopNone)); row[0] != 0 || math.Abs(float64(row[4])-0.1) > 1e-6 {
+		t.Errorf("a row longer than its clip: %v", row)
+	}
+}
+
+// Equal generators give equal rows, from goroutines that share a source, too.
+func TestSourceIsDeterministicAndShared(t *testing.T) {
+	gait := Gait()
+	f := StateFeatures(gait)
+	s, err := NewSource(SourceConfig{History: 2, TimeStep: 0.02, Features: f}, gait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Width != 8+9 || s.Width() != 34 {
+		t.Errorf("widths %d, %d", f.Width, s.Width())
+	}
+	results := make([][]float32, 4)
+	var wg sync.WaitGroup
+	for i := range results {
+		wg.Go(func() { results[i], _ = s.CollectReferenceMotions(100, rand.New(rand.NewPCG(7, 7))) })
+	}
+	wg.Wait()
+	other, _ := s.CollectReferenceMotions(100, rand.New(rand.NewPCG(7, 8)))
+	for _, r := range results {
+		if len(r) != 3400 || !slices.Equal(r, results[0]) || slices.Equal(r, other) {
+			t.Error("the same generator gave other rows, or another the same")
+		}
+	}
+}
+
+// The second row of a pair begins one or two time steps after the first row of three moments. In a clip that does not
+// wrap both rows lie inside.
+func TestOverlappingMotions(t *testing.T) {
+	const step = 0.1
+	for _, loop := range []Loop{LoopNone, LoopWrap} {
+		s, err := NewSource(SourceConfig{History: 3, TimeStep: step, Features: clock}, ramp(t, "ramp", 0, 2, 1, loop))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := s.CollectOverlappingMotions(200, rand.New(rand.NewPCG(1, 2)))
+		if err != nil || len(rows) != 200*2*6 {
+			t.Fatalf("%d values, %v", len(rows), err)
+		}
+		seen := map[int]int{}
+		for i := range 200 {
+			first, second := rows[12*i:][:6], rows[12*i+6:][:6]
+			later := int(math.Round(float64(second[0]-first[0]) / step))
+			seen[later]++
+			for h := range 3 {
+				if d := second[2*h] - first[0] - float32(step)*float32(h+later); math.Abs(float64(d)) > 1e-5 {
+					t.Fatalf("rows %v and %v are no windows of one motion", first, second)
+				}
+			}
+			if loop == LoopNone && (first[0] < 0 || second[4] > 2+1e-5) {
+				t.Fatalf("rows %v and %v leave the clip", first, second)
+			}
+		}
+		if len(seen) != 2 || seen[1] < 50 || seen[2] < 50 {
+			t.Errorf("the second row was this many time steps behind the first: %v", seen)
+		}
+		if _, err := s.CollectOverlappingMotions(-1, rand.New(rand.NewPCG(1, 2))); err == nil {
+			t.Error("drew a negative number of pairs")
+		}
+	}
+}
+
+func TestSourceRejects(t *testing.T) {
+	a := ramp(t, "a", 0, 1, 1, LoopNone)
+	raw := func(values ...float64) *Clip {
+		c, err := NewClip(ClipConfig{Name: "raw", Frames: [][]float64{values}, Durations: []float64{1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	good := SourceConfig{History: 1, TimeStep: 1, Features: clock}
+	for want, clips := range map[string][]*Clip{
+		"at least one clip": nil, "clip 1 is nil": {a, nil}, "1 and 2 values": {a, raw(1, 2)}, "clock (travel)": {a, raw(1)},
+	} {
+		_, err := NewSource(good, clips...)
+		refuses(t, err, "motions: ", want)
+	}
+	for want, cfg := range map[string]SourceConfig{
+		"History": {TimeStep: 1, Features: clock}, "TimeStep": {History: 1, TimeStep: math.NaN(), Features: clock},
+		"Features": {History: 1, TimeStep: 1},
+	} {
+		_, err := NewSource(cfg, a)
+		refuses(t, err, "motions: ", want)
+	}
+	s, err := NewSource(good, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.CollectReferenceMotions(-1, rand.New(rand.NewPCG(7, 8)))
+	refuses(t, err, "motions: ", "-1")
+	_, err = s.CollectOverlappingMotions(1, rand.New(rand.NewPCG(7, 8)))
+	refuses(t, err, "motions: ", "History 1")
+	_, err = a.WithWeight(math.Inf(1))
+	refuses(t, err, "motions: a: ", "weight")
+	if b, err := a.WithWeight(5); err != nil || b.Weight() != 5 || a.Weight() != 1 {
+		t.Error(b, err)
+	}
+}
