@@ -53,7 +53,7 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 			return nil, err
 		}
 		if len(dirs) == 0 {
-			if _, err := os.Stat(filepath.Join(path, "journal.jsonl")); err == nil {
+			if _, err := os.Stat(filepath.Join(path, "000", "journal.jsonl")); err == nil {
 				return nil, fmt.Errorf("%s is a population, which has no curves of its own; gorl-pbt report %s draws it", path,
 					path)
 			}

@@ -61,7 +61,7 @@ func (f *evalFlags) open(target string) (*savedRun, error) {
 }
 
 // findRunFile looks for the configuration of a run in a folder and the three above it: checkpoints are in
-// checkpoints/best, members/000 or best/000. It is run.yaml or, in the folder of a population of processes, the file
+// checkpoints/best, 000/state or best/000. It is run.yaml or, in the folder of a population of processes, the file
 // that its members read.
 func findRunFile(dir string) (string, error) {
 	at, err := filepath.Abs(dir)
@@ -74,7 +74,7 @@ func findRunFile(dir string) (string, error) {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			return path, err
 		}
-		if path = filepath.Join(up, launch.ConfigFile); apart(up) {
+		if path = filepath.Join(up, launch.ConfigFile); isPopulation(up) {
 			if _, err := os.Stat(path); err == nil {
 				return path, nil
 			}
@@ -88,9 +88,8 @@ func findRunFile(dir string) (string, error) {
 		"--config FILE", runFile, dir)
 }
 
-// apart reports whether a folder is of a population whose members do not share a state: processes, or asynchronous
-// ones.
-func apart(dir string) bool {
+// isPopulation reports whether a folder is of a population.
+func isPopulation(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "000", journal.File))
 	return err == nil
 }
@@ -98,12 +97,8 @@ func apart(dir string) bool {
 // choose loads the checkpoint of a run's folder that --checkpoint names.
 func (f *evalFlags) choose(dir string) (*savedRun, error) {
 	latest, best := filepath.Join(dir, "checkpoints"), filepath.Join(dir, "checkpoints", "best")
-	others := "members/"
-	if apart(dir) {
-		others = "000/, 001/ and so on"
-	}
 	_, one := os.Stat(latest)
-	if _, err := os.Stat(filepath.Join(dir, "members")); (err == nil || apart(dir)) && one != nil { // a population
+	if isPopulation(dir) && one != nil {
 		latest, best = "", filepath.Join(dir, "best")
 	} else if one != nil {
 		if runs, _ := filepath.Glob(filepath.Join(dir, "*", runFile)); len(runs) > 0 {
@@ -113,7 +108,7 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 		return nil, commandline.Usagef("%s has no checkpoints; want the folder of a run, or a checkpoint (.safetensors)", dir)
 	}
 	switch {
-	case f.checkpoint == "best" && apart(dir):
+	case f.checkpoint == "best" && isPopulation(dir):
 		path, err := inspection.Find(dir) // which knows who is the best
 		if err != nil {
 			return nil, err
@@ -135,7 +130,7 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 		return run, err
 	case f.checkpoint == "latest" && latest == "":
 		return nil, commandline.Usagef(
-			"%s is a population, of which the best is kept; give a file of %s for another", dir, others)
+			"%s is a population, of which the best is kept; give a file of 000/, 001/ and so on for another", dir)
 	case f.checkpoint == "latest":
 		return newest(latest)
 	case strings.Trim(f.checkpoint, "0123456789") == "" && f.checkpoint != "" && latest != "":
@@ -159,7 +154,7 @@ func damagedBest(older *savedRun, latest string, err error) error {
 	}
 	another := "give --checkpoint latest, a timestep or a file for another one"
 	if latest == "" {
-		another = "give a file of members/ for another one"
+		another = "give a file of 000/state/, 001/state/ and so on for another one"
 	}
 	return fmt.Errorf("the best checkpoint is damaged: %w; %s", err, another)
 }

@@ -68,7 +68,7 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 		}
 		err = errors.Join(err, tracked.close(ended))
 	}()
-	program := launch.Program{Adjust: func(o *pbt.Options, _ *pbt.WorkerOptions) {
+	program := launch.Program{Adjust: func(o *pbt.Options, _ *pbt.ProcessOptions) {
 		tell := o.Progress
 		o.Progress = func(u pbt.Update) {
 			tell(u)

@@ -188,10 +188,10 @@ func TestPlotRefuses(t *testing.T) {
 	if err := os.WriteFile(in("bad.jsonl"), []byte("{\n{\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(in("population"), 0o755); err != nil {
+	if err := os.MkdirAll(in("population/000"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(in("population/journal.jsonl"), nil, 0o644); err != nil {
+	if err := os.WriteFile(in("population/000/journal.jsonl"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	out := in("out.png")

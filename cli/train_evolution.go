@@ -69,7 +69,7 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, std
 			if err != nil {
 				return nil, err
 			}
-			return waiting(e.Population(), e.Train, e.WriteTable, e.Close), nil
+			return openPopulation(e.Population(), e.Train, e.WriteTable, e.Close), nil
 		},
 	})
 }

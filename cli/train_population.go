@@ -18,7 +18,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/preset"
-	"github.com/gorl-dev/gorl/pbt/workspace"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/tracking/trackers"
@@ -46,31 +45,10 @@ type opened struct {
 	close     func() error
 }
 
-// waiting is a population whose members wait for each other, with what trains, shows and closes it.
-func waiting(
+// openPopulation returns what trains, shows and closes a population.
+func openPopulation(
 	p *pbt.Population, train func(context.Context) (*pbt.Result, error), table func(io.Writer) error, close func() error,
 ) *opened {
-	where := func() string { return fmt.Sprintf("in interval %d", p.Generation().Iteration) }
-	return &opened{train, table, p.Recovered, where, close}
-}
-
-// openAsync makes a population whose members do not wait. Its folder is one that members which are processes share,
-// too.
-func openAsync(ctx context.Context, o pbt.Options, s *preset.Settings) (*opened, error) {
-	place := pbt.WorkerOptions{
-		Slack: s.Slack, Heartbeat: s.Heartbeat, Silence: s.Silence, Experiment: s.Workspace,
-	}
-	if o.Directory != "" {
-		var err error
-		place.Store, err = workspace.OpenFolder(o.Directory, o.Members, workspace.FolderOptions{LeaseTTL: s.LeaseTTL})
-		if err != nil {
-			return nil, err
-		}
-	}
-	p, err := pbt.NewAsync(ctx, o, place)
-	if err != nil {
-		return nil, err
-	}
 	where := func() string {
 		first, last := p.Iterations()
 		if first != last {
@@ -78,7 +56,7 @@ func openAsync(ctx context.Context, o pbt.Options, s *preset.Settings) (*opened,
 		}
 		return fmt.Sprintf("in interval %d", first)
 	}
-	return &opened{p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Recovered, where, p.Close}, nil
+	return &opened{train, table, p.Recovered, where, close}
 }
 
 // pace are the keys of pbt that say whether members which are processes wait for each other.
@@ -123,7 +101,7 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 			"with launcher.command: ["+program+", member]")
 	}
 	for _, key := range pace {
-		if section[key] == false && !settings.Asynchronous {
+		if section[key] == false && !settings.Options.Asynchronous {
 			notes = append(notes, "pbt."+key+": false has no effect: members of one process wait for each other at the end of "+
 				"every "+
 				"interval; pbt.asynchronous: true lets them train on")
@@ -153,14 +131,11 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 		notes: notes, warnings: warnings, full: full,
 		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
 			o.Directory, o.Progress = dir, progress
-			if settings.Asynchronous {
-				return openAsync(ctx, o, settings)
-			}
 			p, err := pbt.New(o)
 			if err != nil {
 				return nil, err
 			}
-			return waiting(p, p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Close), nil
+			return openPopulation(p, p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Close), nil
 		},
 	})
 }

@@ -629,7 +629,7 @@ func TestTrainPopulations(t *testing.T) {
 			matches(t, stderr, dir+`: 3 members in Stopping`, `member 2 +100 %`)
 			recorded := func(dir string) (list []journal.Event) {
 				t.Helper()
-				events, err := journal.Read(filepath.Join(dir, journal.File))
+				events, err := journal.Read(dir)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -656,8 +656,8 @@ func TestTrainPopulations(t *testing.T) {
 				t.Errorf("the resumed population differs (-whole +cut):\n%.2000s", diff)
 			}
 			stdout, _ = gorl(t, 0, "eval", dir, "-e", "4")
-			matches(t, stdout, dir+`/best/\d+\.safetensors, environment step \d+: 4 episodes of Stopping`)
-			members, err := filepath.Glob(filepath.Join(dir, "members", "001", "*.safetensors"))
+			matches(t, stdout, dir+`/best/\d+/\d+\.safetensors, environment step \d+: 4 episodes of Stopping`)
+			members, err := filepath.Glob(filepath.Join(dir, "001", "state", "*.safetensors"))
 			if err != nil || len(members) == 0 {
 				t.Fatalf("members: %v, %v", members, err)
 			}
@@ -681,7 +681,7 @@ func TestTrainAsynchronous(t *testing.T) {
 	stdout, stderr := gorl(t, 0, "train", "--resume", "runs/crew", "--set", "environment.at=0")
 	matches(t, stdout, `(?m)^member +parent`, `(?m)^ +2 .* 1536 `, `Best: member [012] after \d+ environment steps, episode\.return \d`, `gorl eval runs/crew`)
 	matches(t, stderr, `runs/crew: 3 members in Stopping`, `member 2 +100 %`)
-	events, err := journal.ReadWorkspace("runs/crew")
+	events, err := journal.Read("runs/crew")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -697,13 +697,9 @@ func TestTrainAsynchronous(t *testing.T) {
 	if finals != 3 || starts != 3 {
 		t.Errorf("the journals have %d starts and %d ends of three members", starts, finals)
 	}
-	// It trains further, as one whose members wait does, and a folder goes on only as it began.
+	// It trains further, as one whose members wait does.
 	gorl(t, 0, "train", "--resume", "runs/crew", "-q", "--set", "pbt.total_steps=2048")
-	_, stderr = gorl(t, commandline.Failed, "train", "--resume", "runs/crew", "-q", "--set", "pbt.asynchronous=false")
-	matches(t, stderr, `runs/crew holds a population whose members train apart; .*pbt\.asynchronous: true`)
-	gorl(t, 0, "train", "-c", "p.yaml", "-q", "--name", "waits", "--set", "pbt.asynchronous=false")
-	_, stderr = gorl(t, commandline.Failed, "train", "--resume", "runs/waits", "-q", "--set", "pbt.asynchronous=true")
-	matches(t, stderr, `runs/waits holds a population whose members wait for each other; .*without pbt\.asynchronous`)
+	gorl(t, 0, "train", "--resume", "runs/crew", "-q", "--set", "pbt.asynchronous=false", "--set", "pbt.total_steps=3072")
 
 	playsBest(t, "runs/crew")
 	_, stderr = gorl(t, commandline.WrongUse, "eval", "runs/crew", "--checkpoint", "latest")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 func TestTrainAsync(t *testing.T) {
@@ -39,7 +41,7 @@ func TestTrainAsync(t *testing.T) {
 			}
 			telling.Store(false)
 		}
-		best, err := TrainAsync(t.Context(), c.opt)
+		best, err := trainAsync(t.Context(), c.opt)
 		if err != nil || best == nil || best.Snapshot == nil || finals.Load() != 6 {
 			t.Fatalf("the best is %+v, %d members trained to the end, %v", best, finals.Load(), err)
 		}
@@ -58,7 +60,7 @@ func TestTrainAsync(t *testing.T) {
 		if dir == "" {
 			continue
 		}
-		events, err := journal.ReadWorkspace(dir)
+		events, err := journal.Read(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +85,7 @@ func TestTrainAsyncResumes(t *testing.T) {
 				cancel()
 			}
 		}
-		_, err := TrainAsync(ctx, c.opt)
+		_, err := trainAsync(ctx, c.opt)
 		cancel()
 		if err == nil {
 			if run < 2 {
@@ -95,7 +97,7 @@ func TestTrainAsyncResumes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	events, err := journal.ReadWorkspace(dir)
+	events, err := journal.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,27 +129,8 @@ func TestTrainAsyncDoesNotWait(t *testing.T) {
 			}
 		}
 	}
-	if _, err := TrainAsync(ctx, c.opt); err != nil || finals != 3 {
+	if _, err := trainAsync(ctx, c.opt); err != nil || finals != 3 {
 		t.Errorf("%d members trained to the end, %v", finals, err)
-	}
-}
-
-func TestTrainAsyncRefuses(t *testing.T) {
-	c := newColony(2)
-	c.opt.Members = 0
-	if _, err := TrainAsync(t.Context(), c.opt); err == nil || !strings.Contains(err.Error(), "Members is 0") {
-		t.Errorf("the error is %v", err)
-	}
-	c = newColony(2)
-	gone := errors.New("no simulator")
-	c.opt.New = func(Member) (Trainee, error) { return nil, gone }
-	if _, err := TrainAsync(t.Context(), c.opt); !errors.Is(err, gone) {
-		t.Errorf("the error is %v", err)
-	}
-	for _, place := range []WorkerOptions{{Synchronous: true}, {Slice: 1}, {RestartProcess: true}} {
-		if _, err := NewAsync(t.Context(), newColony(2).opt, place); err == nil || !strings.Contains(err.Error(), "are for members that are processes") {
-			t.Errorf("%+v: the error is %v", place, err)
-		}
 	}
 }
 
@@ -164,11 +147,11 @@ func TestAsyncDirectory(t *testing.T) {
 	if err = errors.Join(err, p.Close()); err != nil {
 		t.Fatal(err)
 	}
-	a, err := NewAsync(t.Context(), apart.opt, WorkerOptions{})
+	a, err := newAsync(apart.opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewAsync(t.Context(), apart.opt, WorkerOptions{}); !errors.Is(err, durable.ErrInUse) {
+	if _, err := newAsync(apart.opt); !errors.Is(err, durable.ErrInUse) {
 		t.Errorf("a second one in the directory: %v", err)
 	}
 	if first, last := a.Iterations(); first != 1 || last != 1 {
@@ -185,13 +168,6 @@ func TestAsyncDirectory(t *testing.T) {
 	if err := errors.Join(a.Close(), a.Close()); err != nil {
 		t.Error(err)
 	}
-	waiting.opt.Directory, apart.opt.Directory = apart.opt.Directory, waiting.opt.Directory
-	if _, err := New(waiting.opt); err == nil || !strings.Contains(err.Error(), "members train apart; continue it with NewAsync") {
-		t.Errorf("New where NewAsync has trained: %v", err)
-	}
-	if _, err := NewAsync(t.Context(), apart.opt, WorkerOptions{}); err == nil || !strings.Contains(err.Error(), "members wait for each other; continue it with New") {
-		t.Errorf("NewAsync where New has trained: %v", err)
-	}
 }
 
 // TestAsyncStopped: an interruption is one error, and what could not be saved stands beside it.
@@ -200,7 +176,7 @@ func TestAsyncStopped(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("the user wants it")
 	c.opt.Progress = func(u Update) { cancel(why) }
-	a, err := NewAsync(ctx, c.opt, WorkerOptions{})
+	a, err := newAsync(c.opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,5 +190,41 @@ func TestAsyncStopped(t *testing.T) {
 	}
 	if _, err := a.Train(t.Context()); err != nil {
 		t.Errorf("it does not go on: %v", err)
+	}
+}
+
+func newAsync(o Options) (*Population, error) {
+	o.Asynchronous = true
+	return New(o)
+}
+
+func trainAsync(ctx context.Context, o Options) (*Result, error) {
+	p, err := newAsync(o)
+	if err != nil {
+		return nil, err
+	}
+	best, err := p.Train(ctx)
+	return best, errors.Join(err, p.Close())
+}
+
+// Members that do not wait for each other are rebuilt one after the other all the same.
+func TestAsynchronousBuildsOneByOne(t *testing.T) {
+	c := newColony(4)
+	c.opt.Strategy, c.opt.Rebuild, c.opt.Parallel = everyone{Action: strategy.SelfMutate}, []string{"learning_rate"}, 4
+	var building, together, built atomic.Int64
+	build := c.opt.New
+	c.opt.New = func(m Member) (Trainee, error) {
+		built.Add(1)
+		if building.Add(1) > 1 {
+			together.Add(1)
+		}
+		defer building.Add(-1)
+		for range 100 {
+			runtime.Gosched()
+		}
+		return build(m)
+	}
+	if _, err := trainAsync(t.Context(), c.opt); err != nil || together.Load() > 0 || built.Load() < 8 {
+		t.Errorf("%d of %d were built while another was, %v", together.Load(), built.Load(), err)
 	}
 }

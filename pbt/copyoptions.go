@@ -77,9 +77,11 @@ func (o CopyOptions) validate() error {
 	}
 	switch decays := o.Optimizer == DecayPart; {
 	case decays && !(o.MomentDecay > 0 && o.MomentDecay <= 1):
-		return fmt.Errorf("pbt: inherit.moment_decay is %v; give a factor above 0, at most 1, or make optimizer %q to have no moments", o.MomentDecay, ResetPart)
+		return fmt.Errorf("pbt: inherit.moment_decay is %v; give a factor above 0, at most 1, or make optimizer "+
+			"%q to have no moments", o.MomentDecay, ResetPart)
 	case !decays && o.MomentDecay != 0:
-		return fmt.Errorf("pbt: inherit.moment_decay is %v, but inherit.optimizer is %q; make that %q, or leave moment_decay out", o.MomentDecay, o.Optimizer, DecayPart)
+		return fmt.Errorf("pbt: inherit.moment_decay is %v, but inherit.optimizer is %q; make that %q, or leave "+
+			"moment_decay out", o.MomentDecay, o.Optimizer, DecayPart)
 	}
 	return nil
 }

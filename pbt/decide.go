@@ -1,11 +1,18 @@
 package pbt
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
+	"sync"
 
+	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
 // decide asks the strategy about a generation and returns one decision for every member, in the order of their numbers:
@@ -91,26 +98,207 @@ func settle(decisions []strategy.Decision, g strategy.Generation, o *Options) []
 // isReference reports whether the member is one of Options.Reference.
 func (o *Options) isReference(id int) bool { return slices.Contains(o.Reference, id) }
 
-// target returns the number of own environment steps at which an interval ends.
-func (o *Options) target(iteration int64) int64 {
-	if iteration >= o.lastIteration() {
-		return o.TotalSteps
+// decide asks the strategy, applies the decisions about the group's members, and returns the events to write. If the
+// weights of a peer cannot be read, the peer is left out of the generation, and the strategy is asked again.
+func (g *group) decide(ctx context.Context, l peerFilter, view workspace.View) ([]journal.Event, error) {
+	events := g.troubles()
+	l.without = make(map[int]bool)
+	seeds := []int64{g.opt.Seed, streamDecide, g.iteration}
+	if !g.exact() {
+		seeds = append(seeds, int64(l.member))
 	}
-	return iteration * o.IntervalSteps
+	for {
+		generation, records := l.generation(view, g.statuses()...)
+		decisions, err := g.opt.decide(generation, stream(seeds...))
+		if err != nil {
+			return nil, err
+		}
+		copies := false
+		for _, w := range g.workers {
+			w.cause = decisions[w.id].Reason
+			copies = copies || decisions[w.id].Action == strategy.Replace
+		}
+		if !copies && len(l.without) > 0 { // what was decided could not be done
+			return events, nil
+		}
+		sources, unread, err := g.sources(ctx, l, decisions, records)
+		if err != nil {
+			return nil, err
+		}
+		if len(unread) == 0 {
+			return g.exploit(generation, decisions, sources, events)
+		}
+		events = append(events, unread...)
+	}
 }
 
-// lastIteration returns the number of the interval that ends training; it may be shorter than the others.
-func (o *Options) lastIteration() int64 {
-	return (o.TotalSteps-1)/o.IntervalSteps + 1
+// sources captures everything that the decisions copy, before anything changes: a source may itself be replaced in this
+// interval. It returns an event for every copy of weights that cannot be read, and notes their members in l.
+func (g *group) sources(ctx context.Context, l peerFilter, decisions []strategy.Decision,
+	records []*workspace.Record) (map[int]source, []journal.Event, error) {
+	sources := make(map[int]source)
+	var unread []journal.Event
+	for _, w := range g.workers {
+		d := decisions[w.id]
+		_, captured := sources[d.Source]
+		switch {
+		case d.Action != strategy.Replace || captured:
+		case g.holds(d.Source):
+			sources[d.Source] = g.worker(d.Source).m.source()
+		default:
+			s, err := g.fetch(ctx, l, *records[d.Source])
+			if ctx.Err() != nil {
+				return nil, nil, contextError(ctx)
+			}
+			if err != nil {
+				e := w.announced(d, records[d.Source].Steps)
+				e.Kind = journal.ApplyFailed
+				e.Cause = fmt.Sprintf("%s (%s) could not be applied: source: %v", d.Action, d.Reason, err)
+				unread, l.without[d.Source] = append(unread, e), true
+				continue
+			}
+			sources[d.Source] = s
+		}
+	}
+	return sources, unread, nil
 }
 
-// pause returns the number of own environment steps at which a member with so many next reports progress: after
-// Options.ProgressSteps, counted from the interval's beginning, or at its end.
-func (o *Options) pause(iteration, steps int64) int64 {
-	end := o.target(iteration)
-	if o.ProgressSteps > 0 {
-		start := o.target(iteration - 1)
-		end = min(end, start+((steps-start)/o.ProgressSteps+1)*o.ProgressSteps)
+// fetch reads a peer's weights, which the store verifies, and the hyperparameters that belong to them. If they are
+// damaged or gone it looks again, up to four times: the peer may have been replacing them.
+func (g *group) fetch(ctx context.Context, l peerFilter, r workspace.Record) (source, error) {
+	wait := waiter{group: g, brief: true}
+	for try := 1; ; try++ {
+		snapshot, err := g.cfg.Store.Fetch(r)
+		if err == nil {
+			err = snapshot.CheckFinite()
+		}
+		if err == nil {
+			return source{member: r.Member, snapshot: snapshot, steps: r.Steps, weightSteps: r.WeightSteps,
+				hyperparameters: maps.Clone(r.Hyperparameters)}, nil
+		}
+		if try == 4 {
+			return source{}, err
+		}
+		view, ended := wait.next(ctx)
+		if ended != nil {
+			return source{}, ended
+		}
+		again := l.record(view.Members[r.Member])
+		if again == nil || again.Weights == nil {
+			return source{}, err
+		}
+		r = *again
 	}
-	return end
+}
+
+// announced returns the event of a decision before it is applied. sourceSteps are the source's own environment steps.
+func (w *worker) announced(d strategy.Decision, sourceSteps int64) journal.Event {
+	e := w.m.event(w.group.iteration, journal.Kind(d.Action), d.Reason)
+	if d.Action == strategy.Replace {
+		e.Parent, e.ParentSteps = d.Source, sourceSteps
+	}
+	return e
+}
+
+// exploit applies one decision for every member of the group, in the order of their numbers, and returns the journal's
+// events, which follow those in events. A decision that takes a new process is saved for it, and the error is
+// ErrRestart.
+func (g *group) exploit(generation strategy.Generation, decisions []strategy.Decision, sources map[int]source,
+	events []journal.Event) ([]journal.Event, error) {
+	before := slices.Clone(events)
+	standing := make([]journal.Event, len(generation.Members)) // where the members stand before any decision is applied
+	for i, m := range generation.Members {
+		if g.holds(i) {
+			standing[i] = g.worker(i).m.event(g.iteration, journal.Keep, "")
+			continue
+		}
+		standing[i] = journal.Event{
+			Kind: journal.Keep, Iteration: g.iteration, Member: i, Parent: -1, Steps: m.Steps,
+			Objective: g.opt.Measure.signed(m.Objective), HasObjective: m.HasObjective, Before: m.Hyperparameters,
+		}
+	}
+	journals := sync.OnceValues(g.allEvents)
+	for _, w := range g.workers {
+		d := decisions[w.id]
+		x := exploitation{Decision: d, source: sources[d.Source]}
+		if x.values = x.source.hyperparameters; d.Action == strategy.Replace && d.Origin() != d.Source {
+			x.values = generation.Members[d.Origin()].Hyperparameters
+		}
+		var unread error
+		x.history = func() []journal.Event {
+			recorded, err := journals()
+			unread = errors.Join(unread, err)
+			return g.history(recorded, generation, decisions, standing, w.id, events)
+		}
+		announced := w.announced(d, x.source.steps)
+		applied, err := w.m.exploit(g.iteration, x)
+		if elsewhere, ok := errors.AsType[*errNewProcess](err); ok {
+			g.phase = phaseDecided
+			w.pending = &pending{events: before, event: announced, values: elsewhere.values, source: x.source}
+			if err := w.persist(); err != nil {
+				return nil, err
+			}
+			return nil, fmt.Errorf("pbt: member %d, interval %d: %w", w.id, g.iteration, ErrRestart)
+		}
+		if err = errors.Join(unread, err); err != nil {
+			return nil, wrapMember(w.id, err)
+		}
+		if applied[0].Kind == journal.Replace {
+			w.copies++
+		}
+		events = append(events, applied...)
+	}
+	return events, nil
+}
+
+// history returns what an explore.Fitter learns from when it explores for a member: the journals of all members, the
+// decisions applied in this interval before it, and where the other members stand. Members that wait for each other all
+// know the same; each works out what its peers before it were given in this iteration.
+func (g *group) history(known []journal.Event, generation strategy.Generation, decisions []strategy.Decision,
+	standing []journal.Event, own int, applied []journal.Event) []journal.Event {
+	if !g.exact() {
+		return slices.Concat(known, applied, standing[own:own+1])
+	}
+	// Peers may be ahead of this member: what they have written since must not make a difference.
+	end := slices.IndexFunc(known, func(e journal.Event) bool { return e.Iteration >= g.iteration })
+	if end >= 0 {
+		known = known[:end]
+	}
+	known = slices.Concat(known, applied)
+	for i, d := range decisions[:own] {
+		if g.holds(i) {
+			continue
+		}
+		e := standing[i]
+		e.Kind, e.Cause = journal.Kind(d.Action), d.Reason
+		e.After = e.Before
+		if d.Action == strategy.Replace {
+			e.Parent, e.ParentSteps = d.Source, generation.Members[d.Source].Steps
+			e.After = generation.Members[d.Origin()].Hyperparameters
+		}
+		switch {
+		case d.Action == strategy.Keep:
+			e.After = nil
+		case d.Action == strategy.SelfMutate || d.Mutate:
+			e.After = g.opt.explore(g.iteration, i, e.After, func() []journal.Event {
+				return slices.Concat(known, standing[i:])
+			})
+		}
+		known = append(known, e)
+	}
+	return append(known, standing[own:]...)
+}
+
+// allEvents returns the journals of all members, merged, as far as this process can read them; a damaged journal is
+// left out.
+func (g *group) allEvents() ([]journal.Event, error) {
+	dir := g.workers[0].lease.Dir()
+	if dir == "" || len(g.population.workers()) == g.opt.Members {
+		return g.population.Journal(), nil
+	}
+	events, err := journal.Read(filepath.Dir(dir))
+	if events == nil {
+		return nil, err
+	}
+	return events, nil
 }

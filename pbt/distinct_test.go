@@ -1,7 +1,6 @@
 package pbt
 
 import (
-	"context"
 	"strings"
 	"testing"
 )
@@ -37,7 +36,7 @@ func TestMembersShareNothing(t *testing.T) {
 	} {
 		c.opt.New = next
 		_, err := New(c.opt)
-		_, async := NewAsync(context.Background(), c.opt, WorkerOptions{})
+		_, async := newAsync(c.opt)
 		for _, err := range []error{err, async} {
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%v\n want %s", err, want)

@@ -3,7 +3,6 @@ package pbt
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,14 +27,14 @@ var populations = map[string]func(t *testing.T, c *colony) (train trainFunc, end
 		return p.Train, p.Close, nil
 	},
 	"NewAsync": func(t *testing.T, c *colony) (trainFunc, func() error, error) {
-		p, err := NewAsync(t.Context(), c.opt, WorkerOptions{})
+		p, err := newAsync(c.opt)
 		if err != nil {
 			return nil, nil, err
 		}
 		return p.Train, p.Close, nil
 	},
 	"Join": func(t *testing.T, c *colony) (trainFunc, func() error, error) {
-		w, err := Join(t.Context(), c.opt, WorkerOptions{Store: workspace.NewMemory(c.opt.Members)})
+		w, err := Join(t.Context(), c.opt, ProcessOptions{Store: workspace.NewMemory(c.opt.Members)})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -152,22 +151,7 @@ func TestFinishedIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	c := newColony(4)
 	c.opt.Directory = t.TempDir()
-	files := func() map[string]string {
-		list := make(map[string]string)
-		if err := filepath.WalkDir(c.opt.Directory, func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			info, err := d.Info()
-			if err == nil {
-				list[path] = fmt.Sprint(info.ModTime(), info.Size())
-			}
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-		return list
-	}
+	files := func() map[string]string { return contents(t, c.opt.Directory) }
 	first := mustTrain(t, c.opt)
 	if err := first.Close(); err != nil {
 		t.Fatal(err)

@@ -235,8 +235,8 @@ func TestEvolutionThatFails(t *testing.T) {
 				if len(failed) != 1 || !strings.Contains(failed[0].Cause, test.want) || failed[0].Mutation != "" || failed[0].Rebuilt || failed[0].After != nil || failed[0].Architecture != "" && failed[0].Architecture != "size 1" {
 					t.Errorf("the journal has %+v, want %q", failed, test.want)
 				}
-				if p.Trainee(1) != before || p.members[1].failure != "" || p.members[1].steps != 100 {
-					t.Errorf("the member did not go on as it was: %+v", p.members[1])
+				if p.Trainee(1) != before || p.workers()[1].m.failure != "" || p.workers()[1].m.steps != 100 {
+					t.Errorf("the member did not go on as it was: %+v", p.workers()[1].m)
 				}
 			})
 		}
@@ -284,7 +284,7 @@ func TestScores(t *testing.T) {
 }
 
 func TestScoresAreBounded(t *testing.T) {
-	m := &member{objective: 1, hasObjective: true}
+	m := &member{measured: measured{objective: 1, hasObjective: true}}
 	for i := range int64(300) {
 		m.objective = float64(i)
 		m.score(i + 1)
@@ -315,9 +315,9 @@ func TestTarget(t *testing.T) {
 	target := -0.6
 	c := newColony(4)
 	c.opt.Directory, c.opt.TotalSteps = t.TempDir(), 5000
-	c.opt.Target, c.opt.TargetGenerations = &target, 3
+	c.opt.Target = &Target{target, 3}
 	p := mustTrain(t, c.opt)
-	end := p.iteration
+	end := p.Iteration()
 	if end < 4 || end >= 100 || worst(p) < target {
 		t.Errorf("stopped after %d intervals with a mean of at least %v, target %v", end, worst(p), target)
 	}
@@ -328,12 +328,12 @@ func TestTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := mustTrain(t, c.opt)
-	if again.iteration != end {
-		t.Errorf("continued to interval %d", again.iteration)
+	if again.Iteration() != end {
+		t.Errorf("continued to interval %d", again.Iteration())
 	}
-	c.opt.Directory, c.opt.TargetGenerations = t.TempDir(), end+2
-	if late := mustTrain(t, c.opt); late.iteration != end+2 {
-		t.Errorf("stopped after %d intervals, want %d", late.iteration, end+2)
+	c.opt.Directory, c.opt.Target.Generations = t.TempDir(), end+2
+	if late := mustTrain(t, c.opt); late.Iteration() != end+2 {
+		t.Errorf("stopped after %d intervals, want %d", late.Iteration(), end+2)
 	}
 }
 
@@ -370,9 +370,8 @@ func TestEvolverContradictions(t *testing.T) {
 				return nameless{g}, err
 			}
 		},
-		"Target is NaN":           func(o *Options) { o.Target = &nothing },
-		"TargetGenerations is 3":  func(o *Options) { o.TargetGenerations = 3 },
-		"TargetGenerations is -1": func(o *Options) { o.Target, o.TargetGenerations = &target, -1 },
+		"Figure:NaN":     func(o *Options) { o.Target = &Target{Figure: nothing} },
+		"Generations:-1": func(o *Options) { o.Target = &Target{target, -1} },
 	} {
 		c := newBreed(2, breeder{})
 		set(&c.opt)

@@ -2,6 +2,7 @@ package pbt_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"math"
@@ -154,6 +155,8 @@ type distance struct{ *descent }
 
 func (d distance) Metrics() map[string]float64 { return map[string]float64{"distance": math.Abs(d.x)} }
 
+func (d distance) CheckEvaluation() error { return nil }
+
 func (d distance) EvaluateMetrics(_ context.Context, episodes int, seed int64) (map[string]float64, error) {
 	return map[string]float64{"distance": math.Abs(d.x)}, nil
 }
@@ -214,10 +217,11 @@ func ExampleReadHistory() {
 	recorded := `{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":2,"objective":"episode.length","interval_steps":100,"seed":1,"strategy":"pbt.IsaacLab"}}
 {"event":"replace","iteration":1,"member":1,"parent":0,"steps":100,"parent_steps":100,"objective":20}
 `
-	if err := os.WriteFile(filepath.Join(dir, "journal.jsonl"), []byte(recorded), 0o600); err != nil {
+	path := filepath.Join(dir, "000", journal.File) // one for each member
+	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(recorded), 0o600)); err != nil {
 		log.Fatal(err)
 	}
-	events, err := journal.Read(filepath.Join(dir, "journal.jsonl"))
+	events, err := journal.Read(dir)
 	if err != nil {
 		log.Fatal(err)
 	}

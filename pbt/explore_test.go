@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -132,7 +131,7 @@ func TestDiversify(t *testing.T) {
 		}
 	}
 	// It continues with what it has, and is not diversified again; and it is the same every time.
-	want, recorded := p.Generation(), string(read(t, c.opt.Directory, journal.File))
+	want, recorded := p.Generation(), string(readJournal(t, c.opt.Directory))
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +140,7 @@ func TestDiversify(t *testing.T) {
 	}
 	again := build(t.TempDir())
 	mustTrain(t, again.opt)
-	if d := cmp.Diff(recorded, string(read(t, again.opt.Directory, journal.File))); d != "" {
+	if d := cmp.Diff(recorded, string(readJournal(t, again.opt.Directory))); d != "" {
 		t.Error(d)
 	}
 }
@@ -224,7 +223,7 @@ func TestRebuild(t *testing.T) {
 				if want := map[strategy.Action]int64{strategy.SelfMutate: 200, strategy.Replace: 150}[d.Action]; s.Steps != 200 || s.SinceCopy != want {
 					t.Errorf("it ended as %+v", s)
 				}
-				if events, err := journal.Read(filepath.Join(c.opt.Directory, journal.File)); err != nil || !cmp.Equal(events, p.Journal()) {
+				if events, err := journal.Read(c.opt.Directory); err != nil || !cmp.Equal(events, p.Journal()) {
 					t.Errorf("the journal read is another: %s, %v", cmp.Diff(p.Journal(), events), err)
 				}
 				// A new process builds it with what it has now.
@@ -404,7 +403,7 @@ func TestPB2(t *testing.T) {
 	}
 	b.opt.TotalSteps = 500
 	p := mustTrain(t, b.opt)
-	if d := cmp.Diff(string(read(t, a.opt.Directory, journal.File)), string(read(t, b.opt.Directory, journal.File))); d != "" {
+	if d := cmp.Diff(string(readJournal(t, a.opt.Directory)), string(readJournal(t, b.opt.Directory))); d != "" {
 		t.Errorf("the journals differ: %s", d)
 	}
 	if n := len(kinds(p.Journal(), journal.Replace)); n < 4 {

@@ -70,7 +70,7 @@ func (m *member) read(iteration int64) {
 			value = w.Reducer.reduce(samples[max(0, len(samples)-w.Window):], w.Minimise)
 		}
 	}
-	m.measured(iteration, value)
+	m.setObjective(iteration, value)
 }
 
 // measurements returns up to n of the latest measurements behind a figure: the trainee's own, or else the readings
@@ -86,8 +86,8 @@ func (m *member) measurements(name string, value float64, n int) []float64 {
 	return m.readings
 }
 
-// measured sets the objective of an interval from a figure, and the peak within the interval.
-func (m *member) measured(iteration int64, figure float64) {
+// setObjective sets the objective of an interval from a figure, and the peak within the interval.
+func (m *member) setObjective(iteration int64, figure float64) {
 	m.objective, m.hasObjective, m.measuredAt = m.opt.Measure.signed(figure), true, iteration
 	if number.Finite(m.objective) && (!m.hasPeak || m.objective > m.peak) {
 		m.peak, m.hasPeak = m.objective, true
@@ -124,7 +124,7 @@ func (m *member) evaluate(ctx context.Context, iteration int64) error {
 	m.evaluation = maps.Clone(figures)
 	if name, value, ok := figureOf(figures, m.opt.Objective, m.figure); ok {
 		m.figure, m.samples = name, m.opt.Measure.EvaluationEpisodes
-		m.measured(iteration, value)
+		m.setObjective(iteration, value)
 	}
 	return nil
 }
@@ -161,7 +161,8 @@ func (m *member) nextObjectiveCheck(iteration, end int64) int64 {
 }
 
 // errNoEvaluator refuses trainees that cannot be evaluated where Measure asks for it.
-var errNoEvaluator = errors.New("measure.evaluation_episodes needs trainees with a method EvaluateMetrics (see pbt.Evaluator); give ones that have it, or leave it 0")
+var errNoEvaluator = errors.New("measure.evaluation_episodes needs trainees with a method EvaluateMetrics " +
+	"(see pbt.Evaluator); give ones that have it, or leave it 0")
 
 // checkWeights notes whether the member's weights are finite, unless its objective tells already. Weights can be NaN
 // while the figures still look well: episodes may have ended before the update that spoilt the weights. A member whose
@@ -201,12 +202,12 @@ func (m *member) score(iteration int64) {
 // 10 scores is at least the target.
 func (o *Options) reached(g strategy.Generation) bool {
 	const last = 10
-	if o.Target == nil || g.Iteration < max(o.TargetGenerations, 1) {
+	if o.Target == nil || g.Iteration < max(o.Target.Generations, 1) {
 		return false
 	}
 	for _, m := range g.Members {
 		n := len(m.Scores)
-		if !m.Healthy() || n == 0 || !(stat.Mean(m.Scores[max(0, n-last):], nil) >= o.Measure.signed(*o.Target)) {
+		if !m.Healthy() || n == 0 || !(stat.Mean(m.Scores[max(0, n-last):], nil) >= o.Measure.signed(o.Target.Figure)) {
 			return false
 		}
 	}
@@ -265,25 +266,6 @@ const (
 	// ReduceLCB is a lower confidence bound: the mean minus one standard error (plus, where lower is better).
 	ReduceLCB Reducer = "lcb"
 )
-
-// Sampler is implemented by trainees that know the measurements behind their figures.
-type Sampler interface {
-	// Samples returns up to n of the latest measurements of a figure, oldest first, since the weights were last
-	// replaced. A figure without measurements gives none.
-	Samples(figure string, n int) []float64
-}
-
-// Evaluator is implemented by trainees that can evaluate their agent without disturbing its training.
-type Evaluator interface {
-	// EvaluateMetrics runs whole episodes with the mean action and returns figures as Metrics does.
-	EvaluateMetrics(ctx context.Context, episodes int, seed int64) (map[string]float64, error)
-}
-
-// EvaluationChecker is implemented by an [Evaluator] that knows before training whether it can evaluate.
-type EvaluationChecker interface {
-	// CheckEvaluation returns the error with which EvaluateMetrics would fail, or nil if none is known.
-	CheckEvaluation() error
-}
 
 // reducers are the known ones, the default first.
 var reducers = []Reducer{ReduceMean, ReduceMedian, ReduceMin, ReduceMax, ReduceLast, ReduceEMA, ReduceLCB}

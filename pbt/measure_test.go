@@ -371,6 +371,8 @@ type examined struct {
 	evaluate func(c *climber) error
 }
 
+func (e examined) CheckEvaluation() error { return nil }
+
 func (e examined) EvaluateMetrics(ctx context.Context, episodes int, seed int64) (map[string]float64, error) {
 	*e.calls++
 	if e.evaluate != nil {

@@ -1,3 +1,31 @@
+// Package pbt trains populations: several members learn at once, and at the end of every interval members that fall
+// behind copy the weights of members that lead, with mutated hyperparameters.
+//
+// Two verbs run through the package, as in the paper (Jaderberg et al., "Population Based Training of Neural Networks",
+// 2017): a member exploits when it copies another's weights, and explores when its hyperparameters are mutated.
+//
+//   - A [Trainee] is anything that trains: an agent in its environment, seen through the few methods that pbt needs.
+//   - A strategy.Strategy is a pure function from a strategy.Generation (where all members stand) to one
+//     strategy.Decision for each member. Package strategy has those of Isaac Lab, IsaacGymEnvs, Sample Factory, Ray
+//     Tune and AgileRL.
+//   - An explore.Explorer mutates hyperparameters. Package explore has mutation by rules, perturbation and PB2.
+//   - [Measure] says how an objective comes from what trainees report, [CopyOptions] what is copied beside the weights.
+//   - A [Population] trains its members. [New] makes one of all members in this process. [Join] makes one of a single
+//     member, whose peers are other processes: they share a workspace.Store.
+//   - Every decision is an event of a journal; package journal reads it.
+//
+// Higher objectives are better, unless [Measure] says otherwise. A member that fails, or whose objective or weights are
+// not finite, counts as the worst, is never copied, and is rescued by another. The same options and seed give the same
+// decisions and, byte for byte, the same journals, however many members train at a time; only members that do not wait
+// for each other depend on timing.
+//
+// # Reading order
+//
+// options.go and trainee.go are what a user gives, population.go and process.go what a user calls. A group, in
+// interval.go, is the loop: the members that train and are decided about together. member.go, build.go and measure.go
+// are one member; decide.go, exploit.go and copyoptions.go what is decided about it, and what that does to a running
+// agent. publish.go, peers.go, wait.go and heartbeat.go are about members of other groups. worker.go, state.go and
+// pending.go keep a member's state and continue from it.
 package pbt
 
 import (
@@ -27,21 +55,10 @@ type Options struct {
 	// TotalSteps is the number of environment steps that every member trains in all. After the last interval, which may be
 	// shorter, nothing is decided. It may grow when a run is continued.
 	TotalSteps int64
-	// InitialDelay is the number of its own environment steps that a member trains before the first decision about it (Ray
-	// Tune: burn_in_period). Default 0: from the first interval's end on.
-	//
-	// Early objectives say little about what a member will reach. Give a larger value where learning starts slowly.
-	InitialDelay int64
-	// StartAfter is the number of its own environment steps that a member trains, after it started or was last given a
-	// copy, before the next decision about it. It can still be copied. Members that failed or diverged are rescued at any
-	// time. Default 0.
-	//
-	// A larger value gives copied weights time to show what the mutated hyperparameters make of them, before the member
-	// is compared again.
-	StartAfter int64
-	// SettleMutations lets StartAfter also count from a member's last mutation of its own, as IsaacGymEnvs does, whose
-	// processes start anew then. Default false.
-	SettleMutations bool
+	// Delays are the environment steps that members train before decisions about them. Default: none.
+	Delays
+	// Pace says whether members wait for each other. Default: at the end of every interval.
+	Pace
 	// Measure refines how the objective is measured. Default: the figure as reported, higher is better.
 	Measure Measure
 	// Copy says what a replaced member takes over beside the weights. Default: everything.
@@ -66,10 +83,8 @@ type Options struct {
 	// Evolve changes weights and architectures too, in place of Explore; give one of the two. It is called where Explore
 	// would be: for members that copy others or mutate themselves.
 	Evolve Evolver
-	// Target, when not nil, ends training early: after at least TargetGenerations intervals (default 1), as soon as the
-	// mean of the last 10 of every member's scores (see strategy.Status.Scores) has reached this figure.
-	Target            *float64
-	TargetGenerations int64
+	// Target ends training early. Default: nil, training ends after TotalSteps.
+	Target *Target
 	// Seed makes all decisions, and the members' seeds: equal options and seeds give equal runs.
 	Seed int64
 	// Parallel is the greatest number of members that train at a time. It does not change results. Default: the number of
@@ -77,9 +92,9 @@ type Options struct {
 	//
 	// Lower it where members share a GPU or need much memory. More than the number of processors gains nothing.
 	Parallel int
-	// Directory keeps the journal and the population's state, so that the same options continue where an earlier run
-	// ended. It is created where missing, and used by one population at a time. Default (empty): nothing is kept,
-	// the journal is in memory.
+	// Directory keeps the members' states and journals, a folder each, so that the same options continue where an earlier
+	// run ended. It is created if missing, and used by one population at a time. It is a workspace, as processes share
+	// it: see package workspace. Default (empty): nothing is kept, journals are in memory.
 	Directory string
 	// SaveSteps is the number of a member's own environment steps after which the state is also saved within an
 	// interval. Default 0: the state is saved at the ends of intervals only.
@@ -110,6 +125,47 @@ type Options struct {
 	Sample map[string]explore.Range
 }
 
+// Delays are numbers of environment steps that a member trains before decisions about it. A member that failed or
+// diverged is rescued at any time, and every member can be copied at any time.
+type Delays struct {
+	// InitialDelay is the number of its own environment steps that a member trains before the first decision about it (Ray
+	// Tune: burn_in_period). Default 0: from the first interval's end on.
+	//
+	// Early objectives say little about what a member will reach. Give a larger value where learning starts slowly.
+	InitialDelay int64
+	// StartAfter is the number of its own environment steps that a member trains, after it started or was last given a
+	// copy, before the next decision about it. It can still be copied. Members that failed or diverged are rescued at any
+	// time. Default 0.
+	//
+	// A larger value gives copied weights time to show what the mutated hyperparameters make of them, before the member
+	// is compared again.
+	StartAfter int64
+	// SettleMutations lets StartAfter also count from a member's last mutation of its own, as IsaacGymEnvs does, whose
+	// processes start anew then. Default false.
+	SettleMutations bool
+}
+
+// Pace says whether members wait for each other.
+type Pace struct {
+	// Asynchronous lets every member decide about itself at the end of its own intervals, by the records that its peers
+	// last published. No member waits for the slowest. Decisions then depend on timing: equal seeds give different runs.
+	// Default false: all members reach the end of an interval before any decision.
+	Asynchronous bool
+	// Slack is how many intervals newer than a member's own a peer's record may be, if Asynchronous is set. Default 0:
+	// only peers of equal or less experience count. A larger value lets slow members copy faster ones, at the cost of
+	// comparing members of unequal experience.
+	Slack int64
+}
+
+// Target ends training early, as soon as the mean of the last 10 scores of every member (strategy.Status.Scores) has
+// reached a figure.
+type Target struct {
+	// Figure is the figure to reach.
+	Figure float64
+	// Generations is the least number of intervals before. Default 1.
+	Generations int64
+}
+
 // Update is what Options.Progress is called with.
 type Update struct {
 	// Iteration is the interval in progress or just ended.
@@ -126,6 +182,9 @@ type Update struct {
 	// Err is why the member failed, where Event says that it did; a *PanicError holds the stack.
 	Err error
 }
+
+// needsAll reports whether the options need all members in one group.
+func (o Options) needsAll() bool { return o.Evolve != nil || o.Target != nil || o.OnInterval != nil }
 
 func (o Options) withDefaults() Options {
 	if o.Strategy == nil {
@@ -195,4 +254,33 @@ func (o Options) Tuned(hyperparameters []string) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(keys))
+}
+
+// target returns the number of own environment steps at which an interval ends.
+func (o *Options) target(iteration int64) int64 {
+	if iteration >= o.lastIteration() {
+		return o.TotalSteps
+	}
+	return iteration * o.IntervalSteps
+}
+
+// lastIteration returns the number of the interval that ends training; it may be shorter than the others.
+func (o *Options) lastIteration() int64 {
+	return (o.TotalSteps-1)/o.IntervalSteps + 1
+}
+
+// pause returns the number of own environment steps at which a member with so many next reports progress: after
+// Options.ProgressSteps, counted from the interval's beginning, or at its end. A member that failed and was rescued may
+// lie before the beginning; it pauses at the same multiples, wherever its process was interrupted.
+func (o *Options) pause(iteration, steps int64) int64 {
+	end := o.target(iteration)
+	if o.ProgressSteps > 0 {
+		start := o.target(iteration - 1)
+		next := start + ((steps-start)/o.ProgressSteps+1)*o.ProgressSteps
+		if rest := (steps - start) % o.ProgressSteps; rest < 0 { // division rounds towards 0
+			next -= o.ProgressSteps
+		}
+		end = min(end, next)
+	}
+	return end
 }

@@ -1,12 +1,7 @@
 package pbt
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"maps"
-	"reflect"
-	"slices"
 	"time"
 
 	"github.com/gorl-dev/gorl/internal/number"
@@ -96,15 +91,18 @@ func (l peerFilter) record(p workspace.MemberView) *workspace.Record {
 	return nil
 }
 
-// generation returns the population as this member may see it, and the records behind it by member, nil where there is
-// none. own is the member's own status. A peer without a usable record, and one that is silent or gave up, has no
-// objective.
-func (l peerFilter) generation(v workspace.View, own strategy.Status) (strategy.Generation, []*workspace.Record) {
-	g := strategy.Generation{Iteration: l.iteration, Members: make([]strategy.Status, len(v.Members))}
-	records := make([]*workspace.Record, len(v.Members))
+// generation returns the population as this group may see it, and the records of peers behind it, nil if there is none.
+// own are the statuses of the group's members. A peer without a usable record, and one that is silent or gave up, has
+// no objective.
+func (l peerFilter) generation(v workspace.View, own ...strategy.Status) (strategy.Generation, []*workspace.Record) {
+	n := max(len(v.Members), len(own)) // a group of all members has no view
+	g := strategy.Generation{Iteration: l.iteration, Members: make([]strategy.Status, n)}
+	records := make([]*workspace.Record, n)
+	for _, s := range own {
+		g.Members[s.Member] = s
+	}
 	for i, p := range v.Members {
 		if i == l.member {
-			g.Members[i] = own
 			continue
 		}
 		// A peer without a record is known by its heartbeat only: strategies see its steps and hyperparameters, for tables
@@ -129,8 +127,9 @@ func (l peerFilter) generation(v workspace.View, own strategy.Status) (strategy.
 // status returns what strategies see of the member that published a record.
 func (l peerFilter) status(r workspace.Record) strategy.Status {
 	s := strategy.Status{
-		Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, WeightSteps: r.WeightSteps, SinceCopy: r.SinceCopy, SinceChange: r.SinceCopy,
-		Objective: l.measure.signed(r.Objective), HasObjective: r.HasObjective,
+		Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, WeightSteps: r.WeightSteps, SinceCopy: r.SinceCopy,
+		SinceChange: r.SinceCopy,
+		Objective:   l.measure.signed(r.Objective), HasObjective: r.HasObjective,
 		Peak: l.measure.signed(r.Peak), HasPeak: r.HasPeak,
 		Samples: r.Samples, Hyperparameters: maps.Clone(r.Hyperparameters),
 	}
@@ -206,165 +205,4 @@ func (l peerFilter) oldest(v workspace.View) int64 {
 		}
 	}
 	return oldest
-}
-
-// changes returns what a member that waits for news compares: newest records and phases, but not the times of
-// heartbeats.
-func changes(v workspace.View) []any {
-	var n []any
-	for _, p := range v.Members {
-		var phase workspace.Phase
-		copies, iteration := int64(-1), int64(-1)
-		if p.Heartbeat != nil {
-			phase, copies = p.Heartbeat.Phase, p.Heartbeat.Copies
-		}
-		if len(p.Records) > 0 {
-			iteration = p.Records[0].Iteration
-		}
-		n = append(n, phase, copies, iteration)
-	}
-	return n
-}
-
-// The first and the longest pause of a member that waits. Pauses grow by half each time, so that a shared file system
-// is not asked more often than it helps.
-const (
-	firstPause   = 5 * time.Millisecond
-	longestPause = 2 * time.Second
-)
-
-// waiter is one wait for peers, or for the store itself.
-type waiter struct {
-	worker *Worker
-	pause  time.Duration
-	told   bool
-	brief  bool // the wait is for the store, not for peers: the member does not yield
-}
-
-// next pauses and then returns a new view of the store, or the context's cause. A member that takes turns with others
-// (WorkerOptions.Slice) yields instead of waiting for peers, because they may need its process.
-func (w *waiter) next(ctx context.Context) (workspace.View, error) {
-	if !w.brief && w.worker.cfg.Slice > 0 {
-		return workspace.View{}, errors.Join(w.worker.yield(), w.worker.keepWaiting())
-	}
-	if !w.brief && !w.told {
-		w.told = true
-		if err := w.worker.beat(workspace.Waiting); err != nil {
-			return workspace.View{}, err
-		}
-	}
-	w.pause = min(max(w.pause*3/2, firstPause), longestPause)
-	select {
-	case <-w.worker.cfg.after(w.pause):
-	case <-ctx.Done():
-		return workspace.View{}, contextError(ctx)
-	}
-	return w.worker.view(ctx)
-}
-
-// view reads the store. An error that may pass, such as a file that another process is replacing, is tried again a few
-// times.
-func (w *Worker) view(ctx context.Context) (workspace.View, error) {
-	pause := firstPause
-	for try := 1; ; try++ {
-		view, err := w.cfg.Store.View()
-		if err == nil {
-			w.setBack(&view)
-			return view, nil
-		}
-		if try == 5 {
-			return view, fmt.Errorf("pbt: member %d: %w", w.cfg.Member, err)
-		}
-		select {
-		case <-w.cfg.after(pause):
-			pause *= 4
-		case <-ctx.Done():
-			return view, contextError(ctx)
-		}
-	}
-}
-
-// wentOn reports whether the population was at work between a time and now: at no point in between had all members been
-// silent for too long.
-func wentOn(v workspace.View, since time.Time, silence time.Duration) bool {
-	times := []time.Time{v.Now}
-	for _, p := range v.Members {
-		if p.Seen.After(since) && p.Seen.Before(v.Now) {
-			times = append(times, p.Seen)
-		}
-	}
-	slices.SortFunc(times, time.Time.Compare)
-	for _, t := range times {
-		if t.Sub(since) > silence {
-			return false
-		}
-		since = t
-	}
-	return true
-}
-
-// ahead is a heartbeat with a time in the future, and when it was first seen.
-type ahead struct{ seen, since time.Time }
-
-// setBack replaces times that lie in the future, as after the store's clock was set back, by the time when they were
-// first seen. Otherwise a peer that died before would count as alive until the clock has caught up.
-func (w *Worker) setBack(v *workspace.View) {
-	if w.joined.After(v.Now) {
-		w.joined = v.Now
-	}
-	for i := range v.Members {
-		p := &v.Members[i]
-		if !p.Seen.After(v.Now) {
-			continue
-		}
-		if !w.ahead[i].seen.Equal(p.Seen) {
-			if w.ahead == nil {
-				w.ahead = make(map[int]ahead)
-			}
-			w.ahead[i] = ahead{p.Seen, v.Now}
-		}
-		p.Seen = w.ahead[i].since
-	}
-}
-
-// gather returns a view of the store: in synchronous mode once all live peers have published this interval's end,
-// otherwise at once.
-func (w *Worker) gather(ctx context.Context) (workspace.View, error) {
-	view, err := w.view(ctx)
-	if !w.cfg.Synchronous {
-		return view, err
-	}
-	wait := waiter{worker: w}
-	for n := 1; err == nil; n++ {
-		l := w.peers()
-		if l.complete(view) {
-			return view, nil
-		}
-		if n%4 == 0 && l.record(view.Members[w.cfg.Member]) == nil { // what others wait for has got lost
-			if err := w.publish(); err != nil {
-				return view, err
-			}
-			wait.told = false
-		}
-		view, err = wait.next(ctx)
-	}
-	return view, err
-}
-
-// awaitChange waits until a peer has published something new. Where no live peer is left it returns the error of a
-// member that cannot be rescued.
-func (w *Worker) awaitChange(ctx context.Context, old workspace.View) (workspace.View, error) {
-	known, wait := changes(old), waiter{worker: w}
-	for view := old; ; {
-		if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool {
-			return p.Member != w.cfg.Member && w.peers().live(view.Now, p)
-		}) {
-			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and no other member is left to rescue it",
-				w.cfg.Member), w.m.cause)
-		}
-		var err error
-		if view, err = wait.next(ctx); err != nil || !reflect.DeepEqual(known, changes(view)) {
-			return view, err
-		}
-	}
 }

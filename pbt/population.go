@@ -1,178 +1,347 @@
 package pbt
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+	"github.com/gorl-dev/gorl/tracking"
 )
 
 // ErrNoHealthyMember is returned, wrapped, by Train when every member failed or has an objective that is not finite:
 // no member is left to copy. The saved state is that of the last interval that ended well.
 var ErrNoHealthyMember = errors.New("no healthy member is left")
 
-// Population is a set of members that train together. It is used by one goroutine at a time; while Train runs, and
-// from Options.Progress, none of its methods may be called.
+// Population is a set of members that train together: all members in this process ([New]), or one of them ([Join]). It
+// is used by one goroutine at a time. While Train runs, and from Options.Progress, no method may be called.
 type Population struct {
-	opt     Options
-	members []*member
-	journal *journal.Writer
-	stores  *stores
-	unlock  func() error
+	opt    Options
+	groups []*group
+	unlock func() error
+	closed bool
 
-	// What is saved in the directory beside the members.
-	iteration int64 // the interval in progress, from 1
-	sequence  int64 // the number of the last save
-	known     bool  // whether any member has ever reported the objective
-	best      *Result
-	last      *restored // the last good state saved or loaded
-
-	ended     bool // the saved state is the end of training, and these options ask for no more steps
-	recovered error
-	fatal     error // what training cannot go on after
-	done      bool
-	closed    bool
+	mu sync.Mutex // guards the journals of all workers, which explorers read while other groups train
 }
 
 // Result is a member at the end of an interval.
 type Result struct {
 	// Member is the member's number.
 	Member int
-	// Iteration is the interval at whose end it stood so.
+	// Iteration is the interval at whose end the member was measured.
 	Iteration int64
 	// Steps are its own environment steps then.
 	Steps int64
-	// Objective is the figure as it was measured, also where less of it is better.
+	// Objective is the figure as it was measured, also if lower is better.
 	Objective float64
 	// Hyperparameters are those it trained with.
 	Hyperparameters map[string]float64
 	// Snapshot can be restored into any member, or into a trainee built like one. It is only to be read.
 	Snapshot *checkpoint.Snapshot
-
-	file string // its name in the folder "best", once saved
 }
 
-// New checks the options, builds the members, and, where Options.Directory holds a population's state, puts them
-// back to it. Nothing is trained. Close releases the members.
+// New checks the options, builds all members, and, if Options.Directory holds a population, puts the members back to
+// their saved states. Nothing is trained. Close releases the members.
 //
-// To continue, Members, Objective, IntervalSteps, Seed and Measure.Minimise must be those of the earlier run;
-// TotalSteps may have grown. Where the latest state is damaged the one before is used, and Recovered says so.
+// Members wait for each other at the end of every interval, unless Options.Asynchronous is set. To continue, Members,
+// Objective, IntervalSteps, Seed and Measure.Minimise must be those of the earlier run; TotalSteps may have grown. If
+// the latest state of a member is damaged, New uses the state before, and Recovered says so.
 func New(opt Options) (*Population, error) {
 	opt = opt.withDefaults()
 	if err := opt.validate(); err != nil {
 		return nil, err
 	}
-	opt = opt.clone()
-	opt.New, opt.Progress = requireDistinct(opt.New), oneAtATime(opt.Progress) // members train in parallel
-	p := &Population{opt: opt, iteration: 1}
+	p := &Population{opt: opt.clone(), unlock: func() error { return nil }}
+	p.opt.New, p.opt.Progress = oneByOne(requireDistinct(opt.New)), oneAtATime(opt.Progress)
 	if err := p.open(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
-// open locks the directory, loads what it holds, builds the members, and opens the journal at the length that the
-// loaded state knows of.
+// open locks the directory and opens the groups: one of all members, or one for each if they do not wait.
 func (p *Population) open() error {
-	// The lock comes first: until it is held, another population may be writing.
-	var saved *restored
+	cfg := ProcessOptions{Store: workspace.Store(workspace.NewMemory(p.opt.Members))}.withDefaults()
 	if dir := p.opt.Directory; dir != "" {
 		if err := durable.MkdirAll(dir, 0o755); err != nil {
 			return fmt.Errorf("pbt: directory: %w", err)
 		}
-		var err error
-		if p.unlock, err = lockDirectory(dir); err != nil {
-			return err
-		}
-		if p.stores, err = openStores(dir, p.opt.Members); err != nil {
-			return err
-		}
-		if saved, err = p.load(); err != nil {
-			return err
-		}
-		if _, err := os.Stat(filepath.Join(dir, "000", stateFile)); saved == nil && err == nil {
-			return fmt.Errorf("pbt: %s holds a population whose members train apart; continue it with NewAsync "+
-				"(in a file: pbt.asynchronous: true) or, if its members are processes, with gorl-pbt run, or choose another directory", dir)
-		}
-	}
-	// Members are built one after the other, as Options.New promises, each with its saved snapshot at hand.
-	for id := range p.opt.Members {
-		var state *savedMember
-		var snapshot *checkpoint.Snapshot
-		if saved != nil {
-			state, snapshot = &saved.state.Members[id], saved.snapshots[id]
-		}
-		m, err := newMember(&p.opt, id, state, snapshot)
+		unlock, err := lockDirectory(dir)
 		if err != nil {
 			return err
 		}
-		p.members = append(p.members, m)
+		p.unlock = unlock
+		if _, err := os.Stat(filepath.Join(dir, stateFile)); err == nil {
+			return fmt.Errorf("pbt: %s was written by an earlier version of gorl, which kept one state for all members; "+
+				"choose another directory", dir)
+		}
+		if cfg.Store, err = workspace.OpenFolder(dir, p.opt.Members, workspace.FolderOptions{}); err != nil {
+			return fmt.Errorf("pbt: directory: %w", err)
+		}
+		cfg.Experiment = filepath.Base(dir)
 	}
-	// Events after the saved state's length belong to decisions that are now made again. After the end of training they
-	// are the last events, which are written again too.
-	var keep int64
-	finished := false
-	if saved != nil {
-		s := saved.state
-		p.iteration, p.sequence, p.known, p.best = s.Iteration, s.Sequence, s.ObjectiveKnown, saved.best
-		saved.snapshots, saved.best, p.last = nil, nil, saved
-		keep, finished = s.JournalLength, s.Finished
-		if p.ended = finished && p.nothingLeft(); p.ended {
-			keep, p.done = journal.Ended(p.opt.Directory, keep, len(p.members))
+	slots := make(chan struct{}, p.opt.Parallel)
+	together := p.opt.Members
+	if p.opt.Asynchronous {
+		together = 1
+	}
+	// The lock excludes other populations of one process. A member that a process of its own trains is not waited for.
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	for first := 0; first < p.opt.Members; first += together {
+		g := p.add(cfg, slots, first, together)
+		if err := g.open(now); err != nil {
+			return err
 		}
 	}
-	var err error
-	p.journal, err = journal.Open(p.opt.Directory, keep, !finished)
-	return err
+	return nil
 }
 
-// nothingLeft reports whether all members have trained for as long as the options ask, and the best one is known.
-func (p *Population) nothingLeft() bool {
-	if p.iteration < p.opt.lastIteration() && !p.opt.reached(p.Generation()) {
-		return false
+// add adds a group of n members from the member first on.
+func (p *Population) add(cfg ProcessOptions, slots chan struct{}, first, n int) *group {
+	g := &group{population: p, opt: &p.opt, cfg: cfg, slots: slots, phase: phaseTraining, iteration: 1}
+	for id := first; id < first+n; id++ {
+		g.workers = append(g.workers, &worker{group: g, id: id})
 	}
-	short := func(m *member) bool { return m.failure == "" && m.steps < p.opt.target(p.iteration) }
-	return p.best != nil && !slices.ContainsFunc(p.members, short)
+	p.groups = append(p.groups, g)
+	return g
 }
 
-// Trainee returns a member's trainee, nil where there is no such member. It changes when the member is built anew.
+// Train trains all members of this process to Options.TotalSteps. It returns the best that any member has been at the
+// end of an interval: nil if no member has been measured. Its Snapshot is nil if it cannot be read; Recovered then says
+// why. Populations with Options.Asynchronous return it together with an error, too.
+//
+// When the context is cancelled the members stop, their states are saved, and the error wraps the context's error and
+// its cause. Calling Train again, or New or Join with the same options, continues. If the training of a member fails or
+// panics, or its weights or objective are not finite, the journal records it, and the strategy may let the member copy
+// another one. [ErrNoHealthyMember] says that none is left to copy.
+//
+// A member of [Join] may also end with [ErrYield] or [ErrRestart], both after saving; with [ErrBroken], after which the
+// last saved state is unchanged; or with [workspace.ErrLeaseLost], after which nothing is written any more.
+func (p *Population) Train(ctx context.Context) (*Result, error) {
+	if p.closed {
+		return nil, errors.New("pbt: the population is closed; make another with New or Join")
+	}
+	if len(p.groups) == 1 {
+		if err := p.groups[0].run(ctx); err != nil {
+			return nil, err
+		}
+		return p.groups[0].result()
+	}
+	errs := make([]error, len(p.groups))
+	var wg sync.WaitGroup
+	for i, g := range p.groups {
+		wg.Go(func() { errs[i] = g.run(ctx) })
+	}
+	wg.Wait()
+	best, err := p.groups[0].result()
+	errs = append(errs, err)
+	if ctx.Err() == nil {
+		return best, errors.Join(errs...)
+	}
+	// That each member stopped is one error. Other errors, such as a state that could not be saved, are kept.
+	cause, stopped := contextError(ctx), false
+	errs = slices.DeleteFunc(errs, func(err error) bool {
+		only := err != nil && saysOnly(err, cause)
+		stopped = stopped || only
+		return err == nil || only
+	})
+	if stopped {
+		first, last := p.Iterations()
+		errs = append(errs, fmt.Errorf("pbt: stopped with members in intervals %d to %d of %d: %w",
+			first, last, p.opt.lastIteration(), cause))
+	}
+	if len(errs) == 1 {
+		return best, errs[0]
+	}
+	return best, errors.Join(errs...)
+}
+
+// saysOnly reports whether err consists of nothing but contextErr, the error of a cancelled context, or parts of it.
+func saysOnly(err, contextErr error) bool {
+	switch e := err.(type) { //nolint:errorlint // it walks the tree of wrapped errors itself
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(e.Unwrap(), func(err error) bool { return !saysOnly(err, contextErr) })
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return saysOnly(inner, contextErr)
+		}
+	}
+	return errors.Is(contextErr, err)
+}
+
+// workers returns the members of this process, in order of their numbers.
+func (p *Population) workers() (all []*worker) {
+	for _, g := range p.groups {
+		all = append(all, g.workers...)
+	}
+	return all
+}
+
+// Trainee returns a member's trainee, nil if the member is not in this process. It changes when the member is rebuilt.
 func (p *Population) Trainee(id int) Trainee {
-	if id < 0 || id >= len(p.members) {
-		return nil
+	for _, w := range p.workers() {
+		if w.id == id {
+			return w.m.trainee
+		}
 	}
-	return p.members[id].trainee
+	return nil
+}
+
+// Generation returns the members of this process as strategies see them, in the interval in progress: that of the
+// slowest member.
+func (p *Population) Generation() strategy.Generation {
+	first, _ := p.Iterations()
+	g := strategy.Generation{Iteration: first}
+	for _, w := range p.workers() {
+		g.Members = append(g.Members, w.m.status())
+	}
+	return g
+}
+
+// Iterations returns the least and the greatest interval that a member of this process is in, from 1.
+func (p *Population) Iterations() (first, last int64) {
+	first, last = p.groups[0].iteration, p.groups[0].iteration
+	for _, g := range p.groups {
+		first, last = min(first, g.iteration), max(last, g.iteration)
+	}
+	return first, last
 }
 
 // Best returns the best that any member has been at the end of an interval, nil before the first one.
-func (p *Population) Best() *Result { return p.best }
+func (p *Population) Best() *Result {
+	best, _ := p.groups[0].result()
+	return best
+}
 
-// Journal returns the events so far, earlier runs in the same directory included.
-func (p *Population) Journal() []journal.Event { return slices.Clone(p.journal.Events) }
+// Journal returns the events of the members of this process, earlier runs included. See journal.Read for the events of
+// all members.
+func (p *Population) Journal() []journal.Event {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var journals [][]journal.Event
+	for _, w := range p.workers() {
+		journals = append(journals, w.journal.Events)
+	}
+	events, _ := journal.Merge(journals...) // they are of one population
+	return events
+}
 
-// Recovered is nil, or says what was damaged in the directory, so that New used the state before it, or forgot the
-// best member there had been.
-func (p *Population) Recovered() error { return p.recovered }
+// Recovered is nil, or says which saved states were damaged, so that the states before were used, or why the best
+// member so far could not be read.
+func (p *Population) Recovered() error {
+	var errs []error
+	for _, g := range p.groups {
+		errs = append(errs, g.recovered)
+	}
+	return errors.Join(errs...)
+}
 
-// Close releases all members, the journal and the directory. It may be called twice.
+// Close releases the members and the directory. What was trained since the last save is lost; Train saves when its
+// context is cancelled. Close may be called twice.
 func (p *Population) Close() error {
 	if p.closed {
 		return nil
 	}
 	p.closed = true
 	var errs []error
-	for _, m := range p.members {
-		errs = append(errs, wrapMember(m.id, guarded(m.trainee.Close)))
+	for _, w := range p.workers() {
+		errs = append(errs, w.close())
 	}
-	if p.journal != nil {
-		errs = append(errs, p.journal.Close())
+	return errors.Join(append(errs, p.unlock())...)
+}
+
+// oneByOne returns build for use by many goroutines: members are built one after the other.
+func oneByOne(build func(Member) (Trainee, error)) func(Member) (Trainee, error) {
+	var mu sync.Mutex
+	return func(m Member) (Trainee, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return build(m)
 	}
-	if p.unlock != nil {
-		errs = append(errs, p.unlock())
+}
+
+// oneAtATime returns progress for use by many goroutines: it is never called twice at once.
+func oneAtATime(progress func(Update)) func(Update) {
+	if progress == nil {
+		return nil
 	}
-	return errors.Join(errs...)
+	var mu sync.Mutex
+	return func(u Update) {
+		mu.Lock()
+		defer mu.Unlock()
+		progress(u)
+	}
+}
+
+// Table is a population at a glance: a row a member, for the end of a run.
+type Table struct {
+	// Objective is the objective's name.
+	Objective string
+	// Keys are the hyperparameters worth a column: those that were set, sampled or may be mutated, or else all.
+	Keys []string
+	// Rows are in order of member numbers.
+	Rows []Row
+}
+
+// Row is one member. Its Objective and Peak are figures as they were measured, also where less is better.
+type Row struct {
+	strategy.Status
+	// Parent is the member whose weights it took over last, -1 for none.
+	Parent int
+}
+
+// Table returns the members of this process as they stand.
+func (p *Population) Table() Table {
+	o, workers := p.opt, p.workers()
+	t := Table{Objective: o.Objective, Keys: o.Tuned(slices.Sorted(maps.Keys(workers[0].m.hyperparameters)))}
+	for _, w := range workers {
+		s := w.m.status()
+		s.Objective, s.Peak = o.Measure.signed(s.Objective), o.Measure.signed(s.Peak)
+		t.Rows = append(t.Rows, Row{Status: s, Parent: w.m.parent})
+	}
+	if len(t.Keys) == 0 {
+		t.Keys = slices.Sorted(maps.Keys(t.Rows[0].Hyperparameters))
+	}
+	return t
+}
+
+// Write writes the table as aligned text: member, parent, environment steps, objective and a column for each of Keys.
+func (t Table) Write(w io.Writer) error {
+	header := append([]string{"member", "parent", "environment steps", t.Objective}, t.Keys...)
+	var rows [][]string
+	for _, r := range t.Rows {
+		row := []string{fmt.Sprint(r.Member), "-", fmt.Sprint(r.Steps), "-"}
+		if r.Parent >= 0 {
+			row[1] = fmt.Sprint(r.Parent)
+		}
+		switch {
+		case r.Failed:
+			row[3] = "failed"
+		case r.HasObjective:
+			row[3] = fmt.Sprintf("%.6g", r.Objective)
+		}
+		for _, key := range t.Keys {
+			cell := "-"
+			if v, ok := r.Hyperparameters[key]; ok {
+				cell = fmt.Sprintf("%.6g", v)
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	if err := tracking.Table(w, header, rows); err != nil {
+		return fmt.Errorf("pbt: %w", err)
+	}
+	return nil
 }

@@ -3,12 +3,14 @@ package pbt
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +45,29 @@ func mustTrain(t *testing.T, opt Options) *Population {
 	return p
 }
 
+// readJournal returns the merged journal of a directory as text.
+func readJournal(t *testing.T, dir string) []byte {
+	t.Helper()
+	events, err := journal.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []byte(lines(t, events))
+}
+
+func lines(t *testing.T, events []journal.Event) string {
+	t.Helper()
+	var b bytes.Buffer
+	for _, e := range events {
+		data, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(append(data, '\n'))
+	}
+	return b.String()
+}
+
 func read(t *testing.T, elem ...string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(elem...))
@@ -58,22 +83,23 @@ func TestSameSeedsSameJournal(t *testing.T) {
 	for _, parallel := range []int{1, 3, 8} {
 		c := newColony(8)
 		c.opt.Parallel, c.opt.Directory, c.opt.TotalSteps = parallel, t.TempDir(), 300
+		c.faults.train = func(*climber) error { runtime.Gosched(); return nil } // lets others in, if they may
 		c.opt.ProgressSteps = int64(parallel) * 7
 		c.faults.train = letOthersRun
 		p := mustTrain(t, c.opt)
 		if g := c.faults.greatest.Load(); g > int64(parallel) {
 			t.Errorf("%d members trained at a time, want at most %d", g, parallel)
 		}
-		recorded := read(t, c.opt.Directory, journal.File)
+		events, err := journal.Read(c.opt.Directory)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded := []byte(lines(t, events))
 		if first == nil {
 			first = recorded
 		}
 		if !bytes.Equal(first, recorded) {
 			t.Errorf("%d at a time made another journal: %s", parallel, cmp.Diff(string(first), string(recorded)))
-		}
-		events, err := journal.Decode(bytes.NewReader(recorded))
-		if err != nil {
-			t.Fatal(err)
 		}
 		if d := cmp.Diff(p.Journal(), events); d != "" {
 			t.Errorf("the journal in memory and on disk: %s", d)
@@ -85,7 +111,7 @@ func TestSameSeedsSameJournal(t *testing.T) {
 	c := newColony(8)
 	c.opt.Seed, c.opt.Directory, c.opt.TotalSteps = 12, t.TempDir(), 300
 	mustTrain(t, c.opt)
-	if bytes.Equal(first, read(t, c.opt.Directory, journal.File)) {
+	if events, err := journal.Read(c.opt.Directory); err != nil || string(first) == lines(t, events) {
 		t.Error("another seed made the same journal")
 	}
 }
@@ -339,8 +365,8 @@ func TestNotes(t *testing.T) {
 		{4, 100, 1000, 901, 0, nil, []string{"the last decision comes after 900 environment steps, and a member must have trained 901"}},
 		{1, 100, 1000, 0, 5000, nil, []string{"the population has 1 member", "must have trained 5000"}},
 	} {
-		got := Options{Members: test.members, IntervalSteps: test.interval, TotalSteps: test.total, InitialDelay: test.delay,
-			StartAfter: test.own, Strategy: test.strategy}.Notes()
+		got := Options{Members: test.members, IntervalSteps: test.interval, TotalSteps: test.total, Delays: Delays{InitialDelay: test.delay,
+			StartAfter: test.own}, Strategy: test.strategy}.Notes()
 		if len(got) != len(test.want) {
 			t.Errorf("%+v: notes %q, want %q", test, got, test.want)
 			continue
@@ -461,7 +487,7 @@ func TestUnknownObjective(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `"episode.retrun"`) || !strings.Contains(err.Error(), `did you mean "episode.return"? (one of episode.return, loss`) {
 		t.Errorf("the error is %v", err)
 	}
-	if got := p.members[0].steps; got != c.opt.IntervalSteps/10 { // and not after the interval
+	if got := p.workers()[0].m.steps; got != c.opt.IntervalSteps/10 { // and not after the interval
 		t.Errorf("the error comes after %d environment steps of an interval of %d", got, c.opt.IntervalSteps)
 	}
 	c.opt.Objective, c.opt.InitialDelay = "success", 400 // it may appear until then

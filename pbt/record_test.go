@@ -156,14 +156,14 @@ func TestMergeJournals(t *testing.T) {
 			}
 		}
 	}
-	got, err := journal.ReadWorkspace(dir)
+	got, err := journal.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("the workspace's journal differs: %s", d)
 	}
-	if _, err := journal.ReadWorkspace(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no member has a journal") {
+	if _, err := journal.Read(t.TempDir()); err == nil || !strings.Contains(err.Error(), "no member has a journal") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -24,14 +23,11 @@ import (
 // compare checks that two populations ended alike, down to the bytes of their journals and best snapshots.
 func compare(t *testing.T, whole, resumed *Population) {
 	t.Helper()
-	if d := cmp.Diff(string(read(t, whole.opt.Directory, journal.File)), string(read(t, resumed.opt.Directory, journal.File))); d != "" {
+	if d := cmp.Diff(lines(t, whole.Journal()), string(readJournal(t, resumed.opt.Directory))); d != "" {
 		t.Errorf("the journals differ: %s", d)
 	}
 	if d := cmp.Diff(whole.Generation(), resumed.Generation()); d != "" {
 		t.Errorf("the members differ: %s", d)
-	}
-	if d := cmp.Diff(whole.Journal(), resumed.Journal()); d != "" {
-		t.Errorf("the journals in memory differ: %s", d)
 	}
 	a, b := whole.Best(), resumed.Best()
 	if a.Member != b.Member || a.Iteration != b.Iteration || a.Objective != b.Objective || !bytes.Equal(a.Snapshot.Arrays["parameters"].Data, b.Snapshot.Arrays["parameters"].Data) {
@@ -48,45 +44,6 @@ func wholeOf(t *testing.T, totalSteps, progressSteps int64) *Population {
 	c := newColony(4)
 	c.opt.Directory, c.opt.TotalSteps, c.opt.ProgressSteps = t.TempDir(), totalSteps, progressSteps
 	return mustTrain(t, c.opt)
-}
-
-func TestResumeEqualsUninterrupted(t *testing.T) {
-	t.Parallel()
-	const total = 300
-	want := wholeOf(t, total, 20)
-	for _, every := range []int{3, 17} {
-		t.Run(fmt.Sprint(every), func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			for run := 0; ; run++ {
-				c := newColony(4)
-				c.opt.Directory, c.opt.TotalSteps, c.opt.ProgressSteps = dir, total, 20
-				ctx, cancel := context.WithCancel(t.Context())
-				updates := 0
-				c.opt.Progress = func(Update) {
-					if updates++; updates > every {
-						cancel()
-					}
-				}
-				p := mustNew(t, c.opt)
-				_, err := p.Train(ctx)
-				cancel()
-				if err == nil {
-					if run < 2 {
-						t.Errorf("only %d interruptions", run)
-					}
-					compare(t, want, p)
-					return
-				}
-				if !errors.Is(err, context.Canceled) || run > 500 {
-					t.Fatalf("run %d: %v", run, err)
-				}
-				if err := p.Close(); err != nil {
-					t.Fatal(err)
-				}
-			}
-		})
-	}
 }
 
 func TestMoreStepsContinue(t *testing.T) {
@@ -107,10 +64,10 @@ func TestMoreStepsContinue(t *testing.T) {
 		}
 	}
 	// The end at 175 was looked at as an end, and so may have given another best; the rest is the same.
-	if d := cmp.Diff(string(read(t, want.opt.Directory, journal.File)), string(read(t, dir, journal.File))); d != "" {
+	if d := cmp.Diff(string(readJournal(t, want.opt.Directory)), string(readJournal(t, dir))); d != "" {
 		t.Errorf("the journals differ: %s", d)
 	}
-	if _, err := os.Stat(filepath.Join(dir, journal.DiscardedFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, "000", journal.DiscardedFile)); err == nil {
 		t.Error("a finished run's end counts as discarded")
 	}
 }
@@ -148,7 +105,7 @@ func TestKilled(t *testing.T) {
 	c.opt.Directory = dir
 	p := mustTrain(t, c.opt)
 	compare(t, want, p)
-	if files, err := filepath.Glob(filepath.Join(dir, "members", "000", "*")); err != nil || len(files) > 8 {
+	if files, err := filepath.Glob(filepath.Join(dir, "000", "state", "*")); err != nil || len(files) > 8 {
 		t.Errorf("snapshots pile up: %v, %v", files, err)
 	}
 }
@@ -195,21 +152,27 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 	if err := interrupted.Close(); err != nil {
 		t.Fatal(err)
 	}
-	snapshot := func(s savedState) string { return filepath.Join("members", "002", s.Members[2].Snapshot) }
+	member := func(name string) func(savedState) string {
+		return func(savedState) string { return filepath.Join("002", name) }
+	}
+	snapshot := func(s savedState) string { return filepath.Join("002", snapshotFolder, s.Member.Snapshot) }
+	best := interrupted.Best()
 	for name, test := range map[string]struct {
 		file   func(s savedState) string
 		change func(data []byte) []byte
 	}{
-		"state truncated":     {func(savedState) string { return stateFile }, func(d []byte) []byte { return d[:len(d)/2] }},
-		"state empty":         {func(savedState) string { return stateFile }, func([]byte) []byte { return nil }},
-		"state foreign":       {func(savedState) string { return stateFile }, func([]byte) []byte { return []byte(`{"schema":99}`) }},
-		"snapshot flipped":    {snapshot, func(d []byte) []byte { d[len(d)-1] ^= 1; return d }},
-		"snapshot truncated":  {snapshot, func(d []byte) []byte { return d[:len(d)-3] }},
-		"snapshot gone":       {snapshot, nil},
-		"state gone":          {func(savedState) string { return stateFile }, nil},
-		"best gone":           {func(s savedState) string { return filepath.Join("best", s.Best.Snapshot) }, nil},
-		"snapshot as a path":  {func(savedState) string { return stateFile }, func(d []byte) []byte { return bytes.Replace(d, []byte(`"snapshot": "`), []byte(`"snapshot": "../`), 1) }},
-		"state: other parent": {func(savedState) string { return stateFile }, func(d []byte) []byte { return bytes.Replace(d, []byte(`"parent": `), []byte(`"parent": 9`), 1) }},
+		"state truncated":    {member(stateFile), func(d []byte) []byte { return d[:len(d)/2] }},
+		"state empty":        {member(stateFile), func([]byte) []byte { return nil }},
+		"state foreign":      {member(stateFile), func([]byte) []byte { return []byte(`{"schema":99}`) }},
+		"snapshot flipped":   {snapshot, func(d []byte) []byte { d[len(d)-1] ^= 1; return d }},
+		"snapshot truncated": {snapshot, func(d []byte) []byte { return d[:len(d)-3] }},
+		"snapshot gone":      {snapshot, nil},
+		"state gone":         {member(stateFile), nil},
+		"best gone": {func(savedState) string {
+			return filepath.Join("best", fmt.Sprintf("%03d", best.Member), fmt.Sprintf("%06d.safetensors", best.Iteration))
+		}, nil},
+		"snapshot as a path":  {member(stateFile), func(d []byte) []byte { return bytes.Replace(d, []byte(`"snapshot": "`), []byte(`"snapshot": "../`), 1) }},
+		"state: other parent": {member(stateFile), func(d []byte) []byte { return bytes.Replace(d, []byte(`"steps": `), []byte(`"steps": 9`), 1) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -219,7 +182,7 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 			if err := os.CopyFS(c.opt.Directory, os.DirFS(dir)); err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join(c.opt.Directory, test.file(interrupted.last.state))
+			path := filepath.Join(c.opt.Directory, test.file(interrupted.workers()[2].files.last.state))
 			if test.change == nil {
 				if err := os.Remove(path); err != nil {
 					t.Fatal(err)
@@ -243,7 +206,7 @@ func TestDamagedFilesAreNotUsed(t *testing.T) {
 				if best == nil || best.Snapshot == nil || best.Iteration < 8 {
 					t.Errorf("the best is %+v", best)
 				}
-				p.best = want.best
+				p.groups[0].best = want.groups[0].best
 			}
 			compare(t, want, p)
 			if err := p.Close(); err != nil {
@@ -264,7 +227,7 @@ func TestBothStatesDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{stateFile, previousStateFile} {
-		if err := os.WriteFile(filepath.Join(cp, name), []byte("?"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(cp, "001", name), []byte("?"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -287,24 +250,11 @@ func TestShortJournal(t *testing.T) {
 	if err := mustTrain(t, c.opt).Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(filepath.Join(c.opt.Directory, journal.File), 100); err != nil {
+	if err := os.Truncate(filepath.Join(c.opt.Directory, "001", journal.File), 100); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := New(c.opt); err == nil || !strings.Contains(err.Error(), "shorter than") {
 		t.Errorf("the error is %v", err)
-	}
-}
-
-// TestAbsurdJournalLength: a length in a damaged state costs neither a panic nor memory.
-func TestAbsurdJournalLength(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, journal.File), []byte("{}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, keep := range []int64{4, 1 << 45, math.MaxInt64} {
-		if _, err := journal.Open(dir, keep, true); err == nil || !strings.Contains(err.Error(), "is shorter than") {
-			t.Errorf("a length of %d: %v", keep, err)
-		}
 	}
 }
 

@@ -1,11 +1,10 @@
-// What a population saves, and how a population and a worker write their states: two files, the newest state and the
-// one before, each sealed by a checksum, that refer to snapshots in folders beside them. Either file may be lost or
-// damaged without losing the run; load.go reads them.
+// What a member saves: two files, the newest state and one before it, each sealed by a checksum. They refer to
+// snapshots in a folder beside them. Either file, or any one snapshot, may be lost or damaged without losing the
+// member.
 
 package pbt
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,39 +13,42 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/number"
-	"github.com/gorl-dev/gorl/internal/runfile"
 )
 
-// StateFile is the name of the population's state in its directory. Where it exists New continues.
-const StateFile = "state.json"
-
-// The newest state, and the one saved before it. The snapshots of both are kept, so that a crash at any moment, or a
-// damaged file, leaves one whole population.
 const (
-	stateFile         = StateFile
+	stateFile         = "state.json"
 	previousStateFile = "state.previous.json"
 	stateSchema       = 1
+	// snapshotFolder holds the snapshots that the states refer to.
+	snapshotFolder = "state"
 )
 
-// savedState is a population in a state file. Members refer to snapshots by name.
+// savedState is a member in a state file. The key "policy" is the member's number; keys are older than the names.
 type savedState struct {
-	Schema  int           `json:"schema"`
-	Members []savedMember `json:"members"`
+	Schema  int `json:"schema"`
+	Policy  int `json:"policy"`
+	Members int `json:"members"`
 	savedRun
-	// Iteration is the interval in progress.
-	Iteration int64 `json:"iteration"`
-	// Sequence is the number of this save.
+	Phase phase `json:"phase"`
+	// Iteration is the interval in progress, Sequence the number of this save.
+	Iteration      int64 `json:"iteration"`
 	Sequence       int64 `json:"sequence"`
+	Copies         int64 `json:"copies"`
 	ObjectiveKnown bool  `json:"objective_known"`
-	// Finished is set when training ended; the journal's last events follow JournalLength.
-	Finished bool `json:"finished"`
 	// JournalLength is the journal's length in bytes at this state.
-	JournalLength int64      `json:"journal_length"`
-	Best          *savedBest `json:"best,omitempty"`
+	JournalLength int64 `json:"journal_length"`
+	// Best is the best objective that the member's group knows of. Higher is better.
+	Best    *number.JSON  `json:"best,omitempty"`
+	Member  savedMember   `json:"member"`
+	Pending *savedPending `json:"pending,omitempty"`
+	// WaitingSince is the time, by the store's clock, at which a member that yields instead of waiting began to wait for
+	// its peers.
+	WaitingSince *time.Time `json:"waiting_since,omitempty"`
 	// Check is the state's checksum.
 	Check string `json:"check,omitempty"`
 }
@@ -59,24 +61,8 @@ type savedRun struct {
 	Minimise      bool   `json:"minimise,omitempty"`
 }
 
-// savedRun returns the options that states of this run have.
-func (o *Options) savedRun() savedRun {
-	return savedRun{o.Objective, o.IntervalSteps, o.Seed, o.Measure.Minimise}
-}
-
-// savedBest is the best member in a state file.
-type savedBest struct {
-	Member          int        `json:"member"`
-	Iteration       int64      `json:"iteration"`
-	Steps           int64      `json:"steps"`
-	Objective       float64    `json:"objective"`
-	Hyperparameters number.Map `json:"hyperparameters"`
-	// Snapshot is the name of the snapshot in the folder "best".
-	Snapshot string `json:"snapshot"`
-}
-
-// savedMember is a member in a state file: everything that continuing needs beside its snapshot. Objectives are saved
-// as figures, so that people can read the file.
+// savedMember is everything that continuing a member needs beside its snapshot. Objectives are saved as figures, so
+// that people can read the file.
 type savedMember struct {
 	Steps           int64        `json:"steps"`
 	Parent          *int         `json:"parent,omitempty"`
@@ -87,7 +73,7 @@ type savedMember struct {
 	// CopiedAt are the member's environment steps when it last took over weights, Inherited those behind the weights.
 	CopiedAt  int64 `json:"copied_at,omitempty"`
 	Inherited int64 `json:"inherited,omitempty"`
-	// ChangedAt are the member's environment steps when it last mutated itself, where that was after CopiedAt.
+	// ChangedAt are the member's environment steps when it last mutated itself, if that was after CopiedAt.
 	ChangedAt int64 `json:"changed_at,omitempty"`
 	// MeasuredAt is the interval that Objective belongs to.
 	MeasuredAt int64         `json:"measured_at,omitempty"`
@@ -103,81 +89,21 @@ type savedMember struct {
 	Snapshot string `json:"snapshot,omitempty"`
 }
 
-// save writes the members' snapshots, then the state that refers to them, and at last deletes the snapshots that
-// neither it nor the state before refers to. A crash at any moment leaves a state whose snapshots are all there.
-// Without a directory save does nothing.
-func (p *Population) save(finished bool) error {
-	if p.opt.Directory == "" {
-		return nil
+// parent returns the member copied last, -1 for none.
+func (s savedMember) parent() int {
+	if s.Parent == nil {
+		return -1
 	}
-	sequence := p.sequence + 1
-	names := make([]string, len(p.members))
-	if err := p.each(context.Background(), func(m *member) error {
-		if m.failure != "" { // what it is now cannot be trusted
-			names[m.id] = m.saved
-			return nil
-		}
-		snapshot, err := m.snapshotOf()
-		if err == nil {
-			names[m.id], err = putFirst(p.stores.members[m.id], sequence, m.steps, snapshot, m.saved)
-		}
-		return wrapMember(m.id, err)
-	}); err != nil {
-		return err
-	}
-	if b := p.best; b != nil && b.file == "" {
-		kept := ""
-		if p.last != nil && p.last.state.Best != nil {
-			kept = p.last.state.Best.Snapshot
-		}
-		var err error
-		if b.file, err = putFirst(p.stores.best, b.Iteration, b.Steps, b.Snapshot, kept); err != nil {
-			b.file = ""
-			return fmt.Errorf("pbt: best member: %w", err)
-		}
-	}
-	state := p.state(sequence, finished, names)
-	data, err := durable.Seal(&state, &state.Check)
-	if err != nil {
-		return fmt.Errorf("pbt: state: %w", err)
-	}
-	states := []savedState{state}
-	var previous []byte
-	if p.last != nil { // not what the file holds, which may be damaged
-		previous, states = p.last.data, append(states, p.last.state)
-	}
-	if err := writeStates(p.opt.Directory, data, previous); err != nil {
-		return err
-	}
-	for i, m := range p.members {
-		m.saved = names[i]
-	}
-	p.sequence, p.last = sequence, &restored{state: state, data: data}
-	return p.stores.prune(states...)
-}
-
-// state returns the population as it is saved; names are the names of its members' snapshots.
-func (p *Population) state(sequence int64, finished bool, names []string) savedState {
-	s := savedState{
-		Schema: stateSchema, savedRun: p.opt.savedRun(),
-		Iteration: p.iteration, Sequence: sequence, ObjectiveKnown: p.known, Finished: finished, JournalLength: p.journal.Length,
-	}
-	if b := p.best; b != nil {
-		s.Best = &savedBest{Member: b.Member, Iteration: b.Iteration, Steps: b.Steps, Objective: b.Objective,
-			Hyperparameters: number.MapOf(b.Hyperparameters), Snapshot: b.file}
-	}
-	for i, m := range p.members {
-		s.Members = append(s.Members, m.state(names[i]))
-	}
-	return s
+	return *s.Parent
 }
 
 // state returns the member as it is saved; snapshot is the name of its snapshot, "" for none.
 func (m *member) state(snapshot string) savedMember {
 	s := savedMember{
-		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration, Hyperparameters: number.MapOf(m.hyperparameters),
-		CopiedAt: m.copiedAt, Inherited: m.inherited, MeasuredAt: m.measuredAt, Samples: m.samples, Figure: m.figure, Diverged: m.diverged,
-		ScoredAt: m.scoredAt, Snapshot: snapshot,
+		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration,
+		Hyperparameters: number.MapOf(m.hyperparameters), CopiedAt: m.copiedAt, Inherited: m.inherited,
+		MeasuredAt: m.measuredAt, Samples: m.samples, Figure: m.figure, Diverged: m.diverged, ScoredAt: m.scoredAt,
+		Snapshot:  snapshot,
 		Objective: number.Optional(m.opt.Measure.signed(m.objective), m.hasObjective),
 		Peak:      number.Optional(m.opt.Measure.signed(m.peak), m.hasPeak),
 	}
@@ -196,15 +122,265 @@ func (m *member) state(snapshot string) savedMember {
 	return s
 }
 
-// writeStates replaces the file of the state before, unless previous is nil, and then the state's own.
-func writeStates(dir string, state, previous []byte) error {
-	if previous != nil {
-		if err := writeFile(filepath.Join(dir, previousStateFile), previous); err != nil {
-			return err
+// load puts the member back to how state saved it.
+func (m *member) load(s savedMember) {
+	m.steps, m.parent = s.Steps, s.parent()
+	m.failure, m.failedIteration = s.Failure, s.FailedIteration
+	m.copiedAt, m.inherited, m.measuredAt = s.CopiedAt, s.Inherited, s.MeasuredAt
+	m.changedAt = max(s.CopiedAt, s.ChangedAt)
+	m.samples, m.figure, m.diverged, m.scoredAt = s.Samples, s.Figure, s.Diverged, s.ScoredAt
+	if x, ok := s.Objective.Known(); ok {
+		m.objective, m.hasObjective = m.opt.Measure.signed(x), true
+	}
+	if x, ok := s.Peak.Known(); ok {
+		m.peak, m.hasPeak = m.opt.Measure.signed(x), true
+	}
+	for _, r := range s.Readings {
+		m.readings = append(m.readings, float64(r))
+	}
+	for _, x := range s.Scores {
+		m.scores = append(m.scores, m.opt.Measure.signed(float64(x)))
+	}
+}
+
+// decodeState reads a state file and checks that its parts agree, so that the rest of the package can rely on it.
+func decodeState(data []byte) (savedState, error) {
+	var s savedState
+	if err := durable.UnsealSchema(data, stateSchema, &s, &s.Check); err != nil {
+		return s, fmt.Errorf("not a member's state: %w", err)
+	}
+	if s.Iteration < 1 || s.Sequence < 1 || s.JournalLength < 0 || s.Copies < 0 || s.Members < 1 || s.Policy < 0 ||
+		s.Policy >= s.Members {
+		return s, fmt.Errorf("member %d of %d, iteration %d, sequence %d, journal length %d and %d copies do not "+
+			"make a member",
+			s.Policy, s.Members, s.Iteration, s.Sequence, s.JournalLength, s.Copies)
+	}
+	switch s.Phase {
+	case phaseTraining, phaseTrained, phaseDecided, phaseFinished:
+	default:
+		return s, fmt.Errorf("phase %q is none of this format", s.Phase)
+	}
+	if (s.Phase == phaseDecided) != (s.Pending != nil) {
+		return s, fmt.Errorf("phase %q, and a pending decision: %t", s.Phase, s.Pending != nil)
+	}
+	if p := s.Pending; p != nil {
+		if err := p.check(s); err != nil {
+			return s, err
 		}
 	}
-	return writeFile(filepath.Join(dir, stateFile), state)
+	if m := s.Member; m.Steps < 0 || m.parent() < -1 || m.parent() >= s.Members || m.CopiedAt < 0 ||
+		max(m.CopiedAt, m.ChangedAt) > m.Steps || m.Inherited < 0 {
+		return s, fmt.Errorf("environment steps %d, parent %d, took over weights of %d environment steps at %d", m.Steps,
+			m.parent(), m.Inherited, m.CopiedAt)
+	}
+	return s, nil
 }
+
+// restored is a state as read, with the snapshots that it refers to.
+type restored struct {
+	state    savedState
+	data     []byte               // the state as read
+	snapshot *checkpoint.Snapshot // nil if there was none to keep
+	source   *checkpoint.Snapshot // what a pending decision takes over
+}
+
+// names returns the names of the snapshots that a state refers to; they must not be deleted.
+func (s savedState) names() []string {
+	names := []string{s.Member.Snapshot}
+	if s.Pending != nil {
+		names = append(names, s.Pending.Snapshot)
+	}
+	return names
+}
+
+// files are a member's states and snapshots in its folder. The zero value, for a store in memory, keeps nothing.
+type files struct {
+	dir      string
+	store    *checkpoint.Store
+	sequence int64
+	last     *restored            // the newest state
+	before   *savedState          // in the file of the state before; nil if not known
+	kept     string               // the name of the snapshot saved last
+	keptOf   *checkpoint.Snapshot // which that is, nil if not known
+}
+
+// openFiles opens a member's folder; "" stands for none.
+func openFiles(dir string) (files, error) {
+	f := files{dir: dir}
+	if dir == "" {
+		return f, nil
+	}
+	var err error
+	if f.store, err = checkpoint.NewStore(filepath.Join(dir, snapshotFolder), checkpoint.Options{}); err != nil {
+		return f, fmt.Errorf("pbt: %w", err)
+	}
+	return f, nil
+}
+
+// load reads the newest state, or the one before if that is damaged; nil if there is none. damage says what is wrong
+// with a newest state that was passed over. It is an error if no state can be read, or if one is of another population.
+func (f *files) load(o *Options, member int) (r *restored, damage, err error) {
+	if f.dir == "" {
+		return nil, nil, nil
+	}
+	for _, name := range []string{stateFile, previousStateFile} {
+		path := filepath.Join(f.dir, name)
+		r, err := f.read(path, o, member)
+		_, absent := os.Stat(path)
+		switch {
+		case err == nil:
+			if name == stateFile {
+				f.before = f.readBefore()
+			}
+			return r, damage, nil
+		case errors.Is(err, errOtherPopulation):
+			return nil, nil, err
+		case absent == nil: // a state that is missing is no damage
+			damage = errors.Join(damage, err)
+		}
+	}
+	if damage != nil {
+		return nil, nil, fmt.Errorf("pbt: member %d cannot be continued; remove %s to begin it from scratch: %w", member,
+			f.dir, damage)
+	}
+	return nil, nil, nil
+}
+
+// read reads one state file with its snapshots, and compares it with the options.
+func (f *files) read(path string, o *Options, member int) (*restored, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("pbt: %w", err)
+	}
+	s, err := decodeState(data)
+	if err != nil {
+		return nil, fmt.Errorf("pbt: %s: %w", path, err)
+	}
+	if err := o.sameRun(path, s, member); err != nil {
+		return nil, err
+	}
+	r := &restored{state: s, data: data}
+	if r.snapshot, err = f.get(s.Member.Snapshot); err == nil && s.Pending != nil {
+		r.source, err = f.get(s.Pending.Snapshot)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pbt: %s: %w", path, err)
+	}
+	return r, nil
+}
+
+// readBefore returns the previous state; nil if there is none that can be read.
+func (f *files) readBefore() *savedState {
+	data, err := os.ReadFile(filepath.Join(f.dir, previousStateFile))
+	if err != nil {
+		return nil
+	}
+	s, err := decodeState(data)
+	if err != nil {
+		return nil
+	}
+	return &s
+}
+
+// get loads a snapshot by the name that a state has for it; "" names none. A name with a path in it is refused, because
+// state files can be edited.
+func (f *files) get(name string) (*checkpoint.Snapshot, error) {
+	switch {
+	case name == "":
+		return nil, nil
+	case name != filepath.Base(name):
+		return nil, fmt.Errorf("%q is not the name of a snapshot", name)
+	}
+	saved, err := f.store.Load(name)
+	if err != nil {
+		return nil, err
+	}
+	return saved.Snapshot, nil
+}
+
+// begin makes r the state that the next save follows; nil stands for none.
+func (f *files) begin(r *restored) {
+	f.last = r
+	if r != nil {
+		f.sequence, f.kept = r.state.Sequence, r.state.Member.Snapshot
+	}
+}
+
+// keep returns the name of a snapshot to refer to in the next state. It saves the snapshot, unless that is nil or is
+// the one saved last; then the state refers to the same file as the one before.
+func (f *files) keep(snapshot *checkpoint.Snapshot, steps int64) error {
+	if snapshot == nil || snapshot == f.keptOf && f.kept != "" {
+		return nil
+	}
+	// Snapshots of a failed save with the same number go first, so that names do not depend on failures.
+	prefix := fmt.Sprintf("%06d", f.sequence+1)
+	if err := f.remove(func(name string) bool {
+		return strings.HasPrefix(name,
+			prefix) && name != stem(f.kept)
+	}); err != nil {
+		return err
+	}
+	name, err := f.put(steps, snapshot)
+	if err == nil {
+		f.kept, f.keptOf = name, snapshot
+	}
+	return err
+}
+
+// put saves a snapshot for the next state and returns its file's name.
+func (f *files) put(steps int64, snapshot *checkpoint.Snapshot) (string, error) {
+	path, err := f.store.Save(fmt.Sprintf("%06d", f.sequence+1), steps, snapshot)
+	return filepath.Base(path), err
+}
+
+// write makes s the newest state. The one before it is kept if rotate is true. At last write deletes the snapshots that
+// neither of the two refers to. A crash in between leaves one whole state.
+func (f *files) write(s savedState, rotate bool) error {
+	data, err := durable.Seal(&s, &s.Check)
+	if err != nil {
+		return fmt.Errorf("pbt: state: %w", err)
+	}
+	if f.last != nil && rotate { // not what the file holds, which may be damaged
+		if err := writeFile(filepath.Join(f.dir, previousStateFile), f.last.data); err != nil {
+			return err
+		}
+		f.before = &f.last.state
+	}
+	if err := writeFile(filepath.Join(f.dir, stateFile), data); err != nil {
+		return err
+	}
+	f.sequence, f.last = s.Sequence, &restored{state: s, data: data}
+	keep := s.names()
+	if f.before != nil {
+		keep = append(keep, f.before.names()...)
+	}
+	return f.remove(func(name string) bool {
+		return !slices.ContainsFunc(keep, func(file string) bool { return stem(file) == name })
+	})
+}
+
+// remove deletes the snapshots whose names, without suffixes, are not wanted. The store removes its temporary files.
+func (f *files) remove(unwanted func(name string) bool) error {
+	entries, err := os.ReadDir(f.store.Dir())
+	if err != nil {
+		return fmt.Errorf("pbt: %w", err)
+	}
+	for _, suffix := range []string{".json", ".safetensors"} { // data without a manifest is not reported as damaged
+		for _, e := range entries {
+			name, ok := strings.CutSuffix(e.Name(), suffix)
+			if !ok || strings.Contains(name, durable.Temporary) || !unwanted(name) {
+				continue
+			}
+			if err := os.Remove(filepath.Join(f.store.Dir(), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("pbt: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// stem returns the common part of the names of a snapshot's two files.
+func stem(name string) string { return strings.TrimSuffix(name, ".safetensors") }
 
 // writeFile replaces a file as a whole, see internal/durable.
 func writeFile(path string, data []byte) error {
@@ -212,129 +388,4 @@ func writeFile(path string, data []byte) error {
 		return fmt.Errorf("pbt: %w", err)
 	}
 	return nil
-}
-
-// putFirst is put for the first snapshot of a save. Before, it deletes the snapshots of a failed save with the same
-// number, so that names do not depend on failures. It does not delete kept, the snapshot to which the last state
-// refers.
-func putFirst(store *checkpoint.Store, sequence, steps int64, snapshot *checkpoint.Snapshot, kept string) (string,
-	error) {
-	entries, err := os.ReadDir(store.Dir())
-	if err != nil {
-		return "", fmt.Errorf("pbt: %w", err)
-	}
-	for _, e := range entries {
-		base, _, _ := strings.Cut(e.Name(), ".")
-		number, _, _ := strings.Cut(base, "-")
-		// The store itself removes temporary files.
-		if number != fmt.Sprintf("%06d", sequence) || base == stem(kept) || strings.Contains(e.Name(), durable.Temporary) {
-			continue
-		}
-		if err := os.Remove(filepath.Join(store.Dir(), e.Name())); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", fmt.Errorf("pbt: %w", err)
-		}
-	}
-	return put(store, sequence, steps, snapshot)
-}
-
-// put saves a snapshot and returns its file's name in the store. sequence numbers the save, so that names are never
-// used twice.
-func put(store *checkpoint.Store, sequence, steps int64, snapshot *checkpoint.Snapshot) (string, error) {
-	path, err := store.Save(fmt.Sprintf("%06d", sequence), steps, snapshot)
-	return filepath.Base(path), err
-}
-
-// stem returns the common part of the names of a snapshot's two files.
-func stem(name string) string { return strings.TrimSuffix(name, ".safetensors") }
-
-// stores are the folders of snapshots in a population's directory: members/000, members/001, ... and best. The states
-// decide which snapshots are kept, not their age: however often a run dies while saving, a snapshot that the last state
-// needs is never deleted.
-type stores struct {
-	members []*checkpoint.Store
-	best    *checkpoint.Store
-}
-
-// openStores opens the folders of snapshots, and makes those that are missing.
-func openStores(dir string, members int) (*stores, error) {
-	s := &stores{}
-	open := func(elem ...string) (*checkpoint.Store, error) {
-		store, err := checkpoint.NewStore(filepath.Join(append([]string{dir}, elem...)...), checkpoint.Options{})
-		if err != nil {
-			return nil, fmt.Errorf("pbt: %w", err)
-		}
-		return store, nil
-	}
-	for id := range members {
-		store, err := open("members", fmt.Sprintf("%03d", id))
-		if err != nil {
-			return nil, err
-		}
-		s.members = append(s.members, store)
-	}
-	var err error
-	s.best, err = open("best")
-	return s, err
-}
-
-// prune deletes the snapshots that none of the states refers to.
-func (s *stores) prune(states ...savedState) error {
-	var errs []error
-	for id, store := range s.members {
-		var keep []string
-		for _, state := range states {
-			keep = append(keep, state.Members[id].Snapshot)
-		}
-		errs = append(errs, pruneStore(store, keep))
-	}
-	var keep []string
-	for _, state := range states {
-		if state.Best != nil {
-			keep = append(keep, state.Best.Snapshot)
-		}
-	}
-	return errors.Join(append(errs, pruneStore(s.best, keep))...)
-}
-
-// lockDirectory takes the lock of a directory, so that one population at a time uses it.
-func lockDirectory(dir string) (unlock func() error, err error) {
-	unlock, err = durable.Lock(dir, "lock")
-	switch {
-	case errors.Is(err, durable.ErrInUse):
-		return nil, fmt.Errorf("pbt: %s is in use by another population; end it or choose another directory: %w", dir, err)
-	case err != nil:
-		return nil, fmt.Errorf("pbt: lock: %w", err)
-	}
-	if holds := runfile.In(dir); holds.Run && !holds.Population {
-		return nil, errors.Join(fmt.Errorf("pbt: %s holds the run of a single agent; choose another directory: %w", dir,
-			fs.ErrExist), unlock())
-	}
-	return unlock, nil
-}
-
-// pruneStore deletes the snapshots that are not in keep, which has the names of their files, damaged ones too.
-func pruneStore(store *checkpoint.Store, keep []string) error {
-	manifests, damaged, err := store.List()
-	if err != nil {
-		return fmt.Errorf("pbt: %w", err)
-	}
-	var names []string
-	for _, m := range manifests {
-		names = append(names, stem(m.File))
-	}
-	for _, d := range damaged {
-		names = append(names, strings.TrimSuffix(stem(filepath.Base(d.Path)), ".json"))
-	}
-	var errs []error
-	for _, name := range names {
-		if slices.ContainsFunc(keep, func(file string) bool { return stem(file) == name }) {
-			continue
-		}
-		for _, suffix := range []string{".json", ".safetensors"} {
-			if err := os.Remove(filepath.Join(store.Dir(), name+suffix)); err != nil && !errors.Is(err, os.ErrNotExist) {
-				errs = append(errs, fmt.Errorf("pbt: %w", err))
-			}
-		}
-	}
-	return errors.Join(errs...)
 }

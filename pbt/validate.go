@@ -36,11 +36,13 @@ func (o Options) validate() error {
 		return fmt.Errorf("pbt: SaveSteps is %d; give 0 or more environment steps", o.SaveSteps)
 	case o.Evolve != nil && o.Explore != nil:
 		return errors.New("pbt: Evolve and Explore both say what changes; give one of the two")
-	case o.Target != nil && !number.Finite(*o.Target):
-		return fmt.Errorf("pbt: Target is %v; give a finite figure, or nil for none", *o.Target)
-	case o.TargetGenerations < 0 || o.TargetGenerations > 0 && o.Target == nil:
-		return fmt.Errorf("pbt: TargetGenerations is %d; give 0 or more intervals, together with a Target",
-			o.TargetGenerations)
+	case o.Target != nil && (!number.Finite(o.Target.Figure) || o.Target.Generations < 0):
+		return fmt.Errorf("pbt: Target is %+v; give a finite Figure, and 0 or more Generations", *o.Target)
+	case o.Slack < 0:
+		return fmt.Errorf("pbt: Slack is %d; give 0 or more intervals", o.Slack)
+	case o.Asynchronous && o.needsAll():
+		return errors.New("pbt: Options.Evolve, Target and OnInterval need members that wait for each other; leave " +
+			"Asynchronous out")
 	case o.New == nil:
 		return errors.New("pbt: New is nil; give a function that builds a member")
 	case len(o.Initial) > 1 && len(o.Initial) != o.Members:
@@ -142,20 +144,25 @@ func (m Measure) validate() error {
 		return fmt.Errorf("pbt: measure.reducer is %q, which does not exist: %s", m.Reducer,
 			config.Among(string(m.Reducer), names))
 	case m.Reducer != "" && m.Window == 0:
-		return fmt.Errorf("pbt: measure.reducer is %q, but there is nothing to reduce; give a window, the number of measurements", m.Reducer)
+		return fmt.Errorf("pbt: measure.reducer is %q, but there is nothing to reduce; give a window, the number "+
+			"of measurements", m.Reducer)
 	case m.EvaluationEpisodes > 0 && m.Window > 0:
-		return errors.New("pbt: measure has evaluation_episodes and a window; an evaluation is a measurement of its own, give one of the two")
+		return errors.New("pbt: measure has evaluation_episodes and a window; an evaluation is a measurement of " +
+			"its own, give one of the two")
 	case m.EvaluationEpisodes > 0 && m.MinSamples > m.EvaluationEpisodes:
-		return fmt.Errorf("pbt: measure.min_samples is %d, but an evaluation has %d episodes; make evaluation_episodes greater", m.MinSamples, m.EvaluationEpisodes)
+		return fmt.Errorf("pbt: measure.min_samples is %d, but an evaluation has %d episodes; make "+
+			"evaluation_episodes greater", m.MinSamples, m.EvaluationEpisodes)
 	}
 	return nil
 }
 
 // unknownObjective says why no member has an objective although it is time: too few measurements, or a name that no
 // trainee reports.
-func (o *Options) unknownObjective(members []*member, iteration int64) error {
+func (g *group) unknownObjective() error {
+	o, iteration := g.opt, g.iteration
 	names, reported, most := make(map[string]bool), "", 0
-	for _, m := range members {
+	for _, w := range g.workers {
+		m := w.m
 		figures := m.metrics
 		if o.Measure.EvaluationEpisodes > 0 {
 			figures = m.evaluation
@@ -169,8 +176,35 @@ func (o *Options) unknownObjective(members []*member, iteration int64) error {
 	}
 	later := "if it takes longer to appear, make the interval or the initial delay longer"
 	if reported != "" {
-		return fmt.Errorf("pbt: no member had the %d measurements of %q that measure.min_samples wants by the end of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
+		return fmt.Errorf("pbt: no member had the %d measurements of %q that measure.min_samples wants by the end "+
+			"of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
 	}
 	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective, iteration,
 		config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
+}
+
+// errOtherPopulation is a sound state of a population with other options.
+var errOtherPopulation = errors.New("the directory holds another population; choose another directory, or " +
+	"the options it was begun with")
+
+// sameRun returns an error that wraps errOtherPopulation if a state has other values than the options, which may not
+// change while a population trains.
+func (o *Options) sameRun(path string, s savedState, member int) error {
+	for _, setting := range []struct {
+		name        string
+		saved, want any
+	}{
+		{"the member", s.Policy, member},
+		{"the number of members", s.Members, o.Members},
+		{"the objective", s.Objective, o.Objective},
+		{"the interval in environment steps", s.IntervalSteps, o.IntervalSteps},
+		{"the seed", s.Seed, o.Seed},
+		{"measure.minimise", s.Minimise, o.Measure.Minimise},
+	} {
+		if setting.saved != setting.want {
+			return fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, setting.name, setting.saved, setting.want,
+				errOtherPopulation)
+		}
+	}
+	return nil
 }

@@ -4,262 +4,295 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"path/filepath"
+	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-var (
-	// ErrYield is returned, wrapped, by [Worker.Train] after WorkerOptions.Slice intervals: everything is saved, and the
-	// member is to be joined again when a process is free.
-	ErrYield = errors.New("the member gives its place to another for a while")
-	// ErrRestart is returned, wrapped, by [Worker.Train] where WorkerOptions.RestartProcess is set and a hyperparameter
-	// asks for a new process: everything is saved, and the member is to be joined again at once.
-	ErrRestart = errors.New("the process must be started again for the new hyperparameters to take effect")
-	// ErrBroken is returned, wrapped, by a trainee or Options.New where no other call can bring the member back in this
-	// process, for instance because another process that trains it, too, has died. [Worker.Train] then returns it: nothing
-	// is published or saved any more, and a process that joins the member goes on from its private state.
-	ErrBroken = errors.New("the member cannot go on in this process")
-)
+// worker is a member's place in the population: its lease on the store, its heartbeat, its journal and its private
+// state. What it trains is the [member].
+type worker struct {
+	group *group
+	id    int
+	m     *member
 
-// phase is the part of an interval that a worker is in. It is saved, so that a process that continues after a crash
-// does not train, publish or decide twice.
-type phase string
-
-const (
-	phaseTraining phase = "training"
-	// phaseTrained is the interval's end: nothing has been decided.
-	phaseTrained phase = "trained"
-	// phaseDecided waits for a new process to carry out the decision.
-	phaseDecided phase = "decided"
-	// phaseFinished is the end of training.
-	phaseFinished phase = "finished"
-)
-
-// WorkerOptions say how one member takes part in a population of workers.
-type WorkerOptions struct {
-	// Member is the member's number, 0 to Options.Members-1.
-	Member int
-	// Store is all that the members share, such as a workspace.OpenFolder; it must be for Options.Members members.
-	Store workspace.Store
-	// Synchronous makes all members wait for each other at every interval's end, and then decide from the same records,
-	// as a [Population] with the same options does. Members that are silent, failed or finished are not waited for. The
-	// slowest member sets the pace; use it to compare runs. Default false: members decide alone and never wait.
-	Synchronous bool
-	// Slack is how many iterations newer than the member's own a peer's record may be. A larger value lets slow members
-	// copy faster ones, at the cost of comparing members of unequal experience. Default 0: only peers of equal or less
-	// experience. Synchronous members ignore it.
-	Slack int64
-	// Heartbeat is the time between heartbeats. A smaller value lets others notice a dead process sooner and writes more
-	// small files. Default 10 s.
-	Heartbeat time.Duration
-	// Silence is the time without a heartbeat after which the others treat the member as dead and go on without it. Make
-	// it several heartbeats, and with Slice longer than a process takes to start. A smaller value reacts sooner, and gives
-	// up members whose file system stalls. Default 5 minutes.
-	Silence time.Duration
-	// Slice is the number of intervals after which Train returns ErrYield, so that more members than processes take turns;
-	// a member that would have to wait for others then yields as well. Default 0: never.
-	Slice int64
-	// RestartProcess makes Train return ErrRestart where the member would be built anew, for simulators that can be made
-	// only once in a process. Join in the next process then builds the trainee from the new hyperparameters.
-	RestartProcess bool
-	// Experiment is the run's name, for the records.
-	Experiment string
-
-	// after replaces time.After in tests.
-	after func(d time.Duration) <-chan time.Time
-	// slots, when not nil, limits how many members of this process train at once.
-	slots chan struct{}
-	// sharedJournals, when not nil, are the journals of all members, which are then in this process.
-	sharedJournals *sharedJournals
-}
-
-// Worker is one member of a decentralised population. It trains alone, shares nothing with its peers but a store, and
-// decides about itself at the end of every interval. It is used by one goroutine at a time.
-type Worker struct {
-	opt     Options
-	cfg     WorkerOptions
-	lease   workspace.Lease
-	m       *member
-	journal *journal.Writer
-	store   *checkpoint.Store // of private snapshots; nil with a store in memory
-
-	phase     phase
-	iteration int64 // the interval in progress, from 1
-	copies    int64 // how often it took over weights
-	sequence  int64 // the number of the last save
-	known     bool  // whether anybody has ever reported the objective
-	best      float64
-	hasBest   bool
-	pending   *pending // in phaseDecided
-	last      *restoredWorker
-	before    *workerState         // what is in the file of the state before
-	kept      string               // the name of the snapshot saved last
-	keptOf    *checkpoint.Snapshot // which that is, nil where not known
-	savedAt   int64                // the own environment steps at the last save
-	joined    time.Time            // by the store's clock
-	ahead     map[int]ahead        // by member
-	cause     string               // the last decision's
-
-	recovered error
-	fatal     error
-	done      bool
-	closed    bool
-
+	lease     workspace.Lease
 	heartbeat heartbeat
+	journal   *journal.Writer
+	files     files
+
+	copies  int64    // how often the member took over weights
+	cause   string   // of the last decision
+	pending *pending // in phaseDecided
+	ended   bool     // the journal has the end of training, and these options ask for no more steps
 }
 
-// withDefaults fills in Heartbeat, Silence and the clock.
-func (p WorkerOptions) withDefaults() WorkerOptions {
-	if p.Heartbeat == 0 {
-		p.Heartbeat = 10 * time.Second
+// open takes the leases, starts the heartbeats, reads the private states and builds the members, in this order: a
+// process that does not hold a lease must not write, and building may take long, so peers must see heartbeats before.
+func (g *group) open(ctx context.Context) (err error) {
+	for _, w := range g.workers {
+		if w.lease, err = g.cfg.Store.Join(ctx, w.id); err != nil {
+			return fmt.Errorf("pbt: %w", err)
+		}
 	}
-	if p.Silence == 0 {
-		p.Silence = 5 * time.Minute
+	// Silence of peers is counted from now, by the store's clock: this process cannot know for how long it was away.
+	view, err := g.cfg.Store.View()
+	if err != nil {
+		return fmt.Errorf("pbt: %w", err)
 	}
-	if p.after == nil {
-		p.after = time.After
+	g.joined = view.Now
+	states := make([]*restored, len(g.workers))
+	for i, w := range g.workers {
+		if w.lease.Dir() != "" || !g.whole() { // otherwise nobody sees them
+			w.heartbeat.begin(w.lease, g.cfg, view.Members[w.id].Heartbeat)
+		}
+		if w.files, err = openFiles(w.lease.Dir()); err != nil {
+			return err
+		}
+		var damage error
+		if states[i], damage, err = w.files.load(g.opt, w.id); err != nil {
+			return err
+		}
+		g.recovered = errors.Join(g.recovered, damage)
 	}
-	return p
-}
-
-// validate checks the settings against each other and against the population's options.
-func (p WorkerOptions) validate(o *Options) error {
+	if g.whole() {
+		if err := g.loadBest(view); err != nil {
+			return err
+		}
+		if err := g.align(states); err != nil {
+			return err
+		}
+	} else if s := states[0]; s != nil {
+		g.phase, g.iteration = s.state.Phase, s.state.Iteration
+		g.objective, g.hasBest = s.state.Best.Known()
+		// A member that yielded at once because it had to wait has been waiting ever since: silence is counted from then.
+		own := view.Members[g.workers[0].id]
+		if h := own.Heartbeat; s.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded &&
+			wentOn(view, own.Seen, g.cfg.Silence) {
+			g.joined = *s.state.WaitingSince
+		}
+	}
+	for i, w := range g.workers {
+		if err := w.restore(states[i], view.Members[w.id]); err != nil {
+			return err
+		}
+	}
+	if g.whole() {
+		g.done = !slices.ContainsFunc(g.workers, func(w *worker) bool { return !w.ended })
+		return nil
+	}
+	// If the last process had trained the interval to its end, this one publishes and decides.
+	w := g.workers[0]
 	switch {
-	case p.Store == nil:
-		return errors.New("pbt: WorkerOptions.Store is nil; give the store that the members share, e.g. workspace.OpenFolder")
-	case p.Store.Members() != o.Members:
-		return fmt.Errorf("pbt: WorkerOptions.Store is for %d members, and Options.Members is %d; they must be equal",
-			p.Store.Members(), o.Members)
-	case p.Member < 0 || p.Member >= o.Members:
-		return fmt.Errorf("pbt: WorkerOptions.Member is %d; members are 0 to %d", p.Member, o.Members-1)
-	case o.Evolve != nil || o.Target != nil || o.OnInterval != nil:
-		return errors.New("pbt: Options.Evolve, Target and OnInterval need the whole population at hand; use New, which trains it in one process")
-	case p.Slack < 0 || p.Slice < 0:
-		return fmt.Errorf("pbt: WorkerOptions.Slack is %d and Slice %d; give 0 or more", p.Slack, p.Slice)
-	case p.Heartbeat < 0 || p.Silence < p.Heartbeat:
-		return fmt.Errorf("pbt: WorkerOptions.Heartbeat is %v and Silence %v; Silence must be several heartbeats",
-			p.Heartbeat, p.Silence)
+	case g.phase == phaseTraining:
+	case w.m.trains(g.iteration): // TotalSteps has grown
+		g.phase = phaseTraining
+	default:
+		g.phase = phaseTrained
+		if !w.m.status().Diverged() { // what is published is what was trained
+			w.m.snapshot = states[0].snapshot
+		}
+	}
+	w.files.keptOf = w.m.snapshot
+	return g.beat(workspace.Training)
+}
+
+// align chooses the states that a group of all members continues from: all of the same interval. A process may have
+// died while the members saved the beginning of an interval. Those that had done so then go back to their state
+// before, which is in the interval before, train its rest again and come to the same. All members go back so if the
+// newest state of one is damaged.
+func (g *group) align(states []*restored) error {
+	iteration := func(r *restored) int64 {
+		if r == nil {
+			return 1 // a member without a state begins
+		}
+		return r.state.Iteration
+	}
+	g.iteration = iteration(slices.MinFunc(states, func(a, b *restored) int { return int(iteration(a) - iteration(b)) }))
+	finished := g.best != nil
+	standing := strategy.Generation{Iteration: g.iteration}
+	for i, w := range g.workers {
+		if iteration(states[i]) > g.iteration {
+			r, err := w.files.read(filepath.Join(w.files.dir, previousStateFile), g.opt, w.id)
+			switch {
+			case w.files.before == nil && g.iteration == 1 && states[i].state.Iteration == 2: // it had saved nothing before
+			case err != nil:
+				return fmt.Errorf("pbt: member %d cannot go back to interval %d, in which other members are; choose another "+
+					"directory: %w", w.id, g.iteration, err)
+			case r.state.Iteration != g.iteration:
+				return fmt.Errorf("pbt: members of %s are in intervals %d and %d; continue them with Options.Asynchronous (in a "+
+					"file: pbt.asynchronous: true), or choose another directory", g.opt.Directory, g.iteration,
+					states[i].state.Iteration)
+			}
+			states[i] = r
+		}
+		if finished = finished && states[i] != nil && states[i].state.Phase == phaseFinished; finished {
+			m := &member{opt: g.opt, id: w.id}
+			m.load(states[i].state.Member)
+			standing.Members = append(standing.Members, m.status())
+			finished = !m.trains(g.iteration)
+		}
+	}
+	// Training goes on if it has not ended, or if TotalSteps or the target has grown since.
+	if g.phase = phaseTraining; finished && (g.iteration >= g.opt.lastIteration() || g.opt.reached(standing)) {
+		g.phase = phaseFinished
 	}
 	return nil
 }
 
-// Join takes a member's place in a population of Options.Members, builds its trainee and, where the member has trained
-// before, puts it back to its private state: the same options continue where the last process ended. While another
-// process holds the member, Join waits until the context ends, see [workspace.Store]. Nothing is trained.
-//
-// Options mean the same as for [New], with these exceptions: Directory and Parallel are ignored, New is called for this
-// member only, and so is Progress; Evolve, Target and OnInterval are refused, and strategies see no Status.Scores of
-// peers. Decisions of members that do not wait for each other depend on timing, but each is made from the records of
-// peers of equal or less experience and from a random stream of its own.
-//
-// Close leaves the population; peers then see the member as stopped, or as what Train ended with.
-func Join(ctx context.Context, opt Options, cfg WorkerOptions) (*Worker, error) {
-	opt, cfg = opt.withDefaults(), cfg.withDefaults()
-	if err := cfg.validate(&opt); err != nil {
-		return nil, err
+// loadBest reads the best member so far from the store. Damage is noted: training can go on without it.
+func (g *group) loadBest(view workspace.View) error {
+	for _, m := range view.Members {
+		g.recovered = errors.Join(append([]error{g.recovered}, m.Damaged...)...)
 	}
-	if err := opt.validate(); err != nil {
-		return nil, err
-	}
-	w := &Worker{opt: opt.clone(), cfg: cfg, phase: phaseTraining, iteration: 1}
-	if err := w.open(ctx); err != nil {
-		w.fail(err)
-		return nil, errors.Join(err, w.Close())
-	}
-	return w, nil
-}
-
-// fail publishes, as far as possible, that the member could not be joined, so that peers do not wait for it.
-func (w *Worker) fail(cause error) {
-	// Without a lease the member is another process's; with other options it is well, and only these options are wrong.
-	// And a member that is broken is joined again by another process.
-	if w.heartbeat.stop == nil || errors.Is(cause, errOtherPopulation) || errors.Is(cause, ErrBroken) {
-		return
-	}
-	w.heartbeat.update(func(h *workspace.Heartbeat) {
-		h.Member, h.Phase, h.Note = w.cfg.Member, workspace.Failed, cause.Error()
-	})
-	_ = w.heartbeat.send()
-}
-
-// open takes the lease, starts the heartbeat, reads the private state and builds the member, in this order: a process
-// that does not hold the lease must not write, and building may take long, so peers must see the heartbeat before.
-func (w *Worker) open(ctx context.Context) (err error) {
-	if w.lease, err = w.cfg.Store.Join(ctx, w.cfg.Member); err != nil {
-		return fmt.Errorf("pbt: %w", err)
-	}
-	// Silence of peers is counted from now, by the store's clock: this process cannot know for how long it was away.
-	view, err := w.cfg.Store.View()
+	best, ok, err := g.cfg.Store.Best(g.opt.Measure.Minimise)
 	if err != nil {
-		return fmt.Errorf("pbt: %w", err)
+		return fmt.Errorf("pbt: best: %w", err)
 	}
-	w.joined = view.Now
-	own := view.Members[w.cfg.Member]
-	w.heartbeat.begin(w.lease, w.cfg, own.Heartbeat)
-	saved, err := w.load()
-	if err != nil {
-		return err
-	}
-	// A member that yielded at once because it had to wait has been waiting ever since: silence is counted from then.
-	if h := own.Heartbeat; saved != nil && saved.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded &&
-		wentOn(view, own.Seen, w.cfg.Silence) {
-		w.joined = *saved.state.WaitingSince
-	}
-	var keep int64
-	finished := false
-	if saved != nil {
-		keep, finished = saved.state.JournalLength, saved.state.Phase == phaseFinished
-	}
-	// The journal is opened before the member is built, because a pending decision that building applies is written to it.
-	if w.journal, err = journal.Open(w.lease.Dir(), keep, !finished); err != nil {
-		return err
-	}
-	w.cfg.sharedJournals.add(w.cfg.Member, w.journal.Events)
-	if err := w.restore(saved); err != nil {
-		return err
-	}
-	w.m.restartProcess = w.cfg.RestartProcess
-	return w.beat(workspace.Training)
-}
-
-// Member is the member's number.
-func (w *Worker) Member() int { return w.cfg.Member }
-
-// Trainee is the member's trainee. It changes when the member is built anew.
-func (w *Worker) Trainee() Trainee { return w.m.trainee }
-
-// Status is where the member stands, as strategies see it.
-func (w *Worker) Status() strategy.Status { return w.m.status() }
-
-// Iteration is the interval in progress, from 1.
-func (w *Worker) Iteration() int64 { return w.iteration }
-
-// Copies returns how often the member was replaced, and the member copied last; -1 for none.
-func (w *Worker) Copies() (copies int64, parent int) { return w.copies, w.m.parent }
-
-// Journal returns the member's own events so far, earlier processes' included. See journal.ReadWorkspace for all
-// members'.
-func (w *Worker) Journal() []journal.Event { return append([]journal.Event(nil), w.journal.Events...) }
-
-// Recovered is nil, or says what was damaged in the member's folder, so that Join used the state before, and, once
-// Train has returned, in the best member's.
-func (w *Worker) Recovered() error { return w.recovered }
-
-// Close leaves the population and releases the trainee. What was trained since the last save is lost; Train saves when
-// its context is cancelled. It may be called twice.
-func (w *Worker) Close() error {
-	if w.closed {
+	if !ok {
 		return nil
 	}
-	w.closed = true
+	snapshot, err := g.cfg.Store.FetchBest(best)
+	if err != nil {
+		g.recovered = errors.Join(g.recovered, fmt.Errorf("pbt: best: %w", err))
+		return nil
+	}
+	g.best = newResult(best, snapshot)
+	g.objective, g.hasBest = g.opt.Measure.signed(g.best.Objective), true
+	return nil
+}
+
+// restore opens the journal, builds the member, as new or as saved, and carries out a pending decision.
+func (w *worker) restore(saved *restored, published workspace.MemberView) (err error) {
+	g := w.group
+	var length int64
+	finished := false
+	if saved != nil {
+		length, finished = saved.state.JournalLength, saved.state.Phase == phaseFinished
+		if finished && g.whole() && g.phase == phaseFinished {
+			length, w.ended = journal.Ended(w.lease.Dir(), length)
+		}
+	}
+	// Events after the saved state's length belong to decisions that are made again. After the end of training they are
+	// the last events, which are written again, too. The journal is opened before the member is built, because a pending
+	// decision that building applies is written to it.
+	if w.journal, err = journal.Open(w.lease.Dir(), length, !finished); err != nil {
+		return err
+	}
+	w.files.begin(saved)
+	if saved == nil {
+		if err := w.announce(savedMember{}); err != nil {
+			return err
+		}
+		w.m, err = w.build(nil, nil)
+		return err
+	}
+	state := saved.state
+	w.copies, g.known = state.Copies, g.known || state.ObjectiveKnown
+	// Records that the member published after this state, as after damage to the newest one, are stale: copies counts the
+	// generations of weights, and peers ignore records of older ones.
+	for _, r := range published.Records {
+		if r.Copies > w.copies {
+			w.copies = r.Copies + 1
+		}
+	}
+	if err := w.announce(state.Member); err != nil {
+		return err
+	}
+	if state.Pending != nil {
+		return w.resume(saved)
+	}
+	w.m, err = w.build(&state.Member, saved.snapshot)
+	return err
+}
+
+// build builds the member, see [newMember].
+func (w *worker) build(saved *savedMember, snapshot *checkpoint.Snapshot) (*member, error) {
+	m, err := newMember(w.group.opt, w.id, saved, snapshot)
+	if m != nil {
+		m.restartProcess = w.group.cfg.RestartProcess
+	}
+	return m, err
+}
+
+// good returns a snapshot that is worth keeping, nil if there is none. A trainee that gives no snapshot has failed. A
+// group of all members keeps diverged weights, too: a process that continues must come to the same.
+func (w *worker) good() *checkpoint.Snapshot {
+	m := w.m
+	if m.failure != "" || m.status().Diverged() && !w.group.whole() {
+		return nil
+	}
+	snapshot, err := m.snapshotOf()
+	if err != nil {
+		m.fail(w.group.iteration, err)
+		return nil
+	}
+	if !w.group.whole() && snapshot != w.files.keptOf && snapshot.CheckFinite() != nil {
+		return nil
+	}
+	return snapshot
+}
+
+// persist saves the private state: snapshots first, then the state that refers to them. The weights of a member that
+// failed are not kept: the state then refers to the last good ones. With a store in memory it does nothing.
+func (w *worker) persist() error {
+	f, g := &w.files, w.group
+	if f.dir == "" {
+		return nil
+	}
+	if err := w.lost(); err != nil {
+		return err
+	}
+	err := f.keep(w.good(), w.m.steps)
+	if err != nil {
+		return wrapMember(w.id, err)
+	}
+	s := savedState{
+		Schema: stateSchema, Policy: w.id, Members: g.opt.Members, savedRun: g.opt.savedRun(), Phase: g.phase,
+		Iteration: g.iteration, Sequence: f.sequence + 1, Copies: w.copies, ObjectiveKnown: g.known,
+		JournalLength: w.journal.Length, Best: number.Optional(g.objective, g.hasBest), Member: w.m.state(f.kept),
+	}
+	if w.pending != nil {
+		if s.Pending, err = w.pending.save(f); err != nil {
+			return wrapMember(w.id, err)
+		}
+	}
+	// A state before with the same snapshot could not replace this one if the snapshot is damaged: then the one before
+	// that stays. In a group of all members the state before is always of the interval before, see align.
+	rotate := f.before == nil || f.last.state.Member.Snapshot != f.kept
+	if g.whole() {
+		rotate = f.before == nil || f.last.state.Iteration != g.iteration
+	}
+	return f.write(s, rotate)
+}
+
+// savedRun returns the options that states of this run have.
+func (o *Options) savedRun() savedRun {
+	return savedRun{o.Objective, o.IntervalSteps, o.Seed, o.Measure.Minimise}
+}
+
+// checkpoint saves within an interval, if there is something good to save.
+func (w *worker) checkpoint() error {
+	if err := w.lost(); err != nil {
+		return err
+	}
+	if !w.group.whole() && w.good() == nil {
+		return nil
+	}
+	return w.persist()
+}
+
+// close leaves the population and releases the trainee.
+func (w *worker) close() error {
 	w.heartbeat.end()
 	var errs []error
 	if w.m != nil && w.m.trainee != nil {
-		errs = append(errs, wrapMember(w.m.id, guarded(w.m.trainee.Close)))
+		errs = append(errs, wrapMember(w.id, guarded(w.m.trainee.Close)))
 	}
 	if w.journal != nil {
 		errs = append(errs, w.journal.Close())

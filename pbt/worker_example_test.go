@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
 	"sync"
 
 	"github.com/gorl-dev/gorl/pbt"
@@ -30,7 +29,7 @@ func ExampleJoin() {
 	var wg sync.WaitGroup
 	for member := range 3 {
 		wg.Go(func() {
-			worker, err := pbt.Join(context.Background(), opt, pbt.WorkerOptions{Member: member, Store: board, Synchronous: true})
+			worker, err := pbt.Join(context.Background(), opt, pbt.ProcessOptions{Member: member, Store: board})
 			if err != nil {
 				log.Fatal(err)
 			}
@@ -55,48 +54,4 @@ func ExampleJoin() {
 	// member 0: replace, underperformer: -98.0179 < -67.2765; copies leader 2
 	// member 1: replace, underperformer: -81.7073 < -67.2765; copies leader 2
 	// member 2: keep, leader: -10.7374 > -59.6986
-}
-
-func ExampleTrainAsync() {
-	best, err := pbt.TrainAsync(context.Background(), pbt.Options{
-		Members:       3,
-		Objective:     "episode.return",
-		IntervalSteps: 5,
-		TotalSteps:    10,
-		Initial:       []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
-		New:           func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("with a learning rate of %v the best reached %.4f\n", best.Hyperparameters["learning_rate"], best.Objective)
-	// Output: with a learning rate of 0.1 the best reached -1.1529
-}
-
-func ExampleNewAsync() {
-	population, err := pbt.NewAsync(context.Background(), pbt.Options{
-		Members:       3,
-		Objective:     "episode.return",
-		IntervalSteps: 5,
-		TotalSteps:    10,
-		Strategy:      strategy.Never{},
-		Initial:       []map[string]float64{{"learning_rate": 0.001}, {"learning_rate": 0.01}, {"learning_rate": 0.1}},
-		New:           func(m pbt.Member) (pbt.Trainee, error) { return &descent{x: 10}, nil },
-	}, pbt.WorkerOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer population.Close()
-	if _, err := population.Train(context.Background()); err != nil {
-		log.Fatal(err)
-	}
-	if err := population.Table().Write(os.Stdout); err != nil {
-		log.Fatal(err)
-	}
-	// Output:
-	// member  parent  environment steps  episode.return  learning_rate
-	// ──────  ──────  ─────────────────  ──────────────  ─────────────
-	//      0       -                 10        -96.0751          0.001
-	//      1       -                 10        -66.7608           0.01
-	//      2       -                 10        -1.15292            0.1
 }

@@ -21,58 +21,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// sorted are events as MergeJournals sorts them.
-func sorted(t *testing.T, events []journal.Event) []journal.Event {
-	t.Helper()
-	merged, err := journal.Merge(events)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return merged
-}
-
-// TestWorkerTroublesAsPopulation: what fails or diverges is published, and rescued as in a population.
-func TestWorkerTroublesAsPopulation(t *testing.T) {
-	t.Parallel()
-	for name, fault := range map[string]func(m *climber) error{
-		"NaN":        func(m *climber) error { m.x[1] = math.NaN(); return nil },
-		"error":      func(*climber) error { return errors.New("the simulator is gone") },
-		"panic":      func(*climber) error { panic("the simulator is gone") },
-		"everywhere": func(m *climber) error { m.x = [4]float64{math.Inf(1), math.NaN()}; return nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			arm := func(c *colony) {
-				var once [5]atomic.Bool
-				c.faults.train = func(m *climber) error {
-					if (m.id == 1 || m.id == 4) && m.steps == 70 && once[m.id].CompareAndSwap(false, true) {
-						return fault(m)
-					}
-					return nil
-				}
-			}
-			c := newColony(5)
-			arm(c)
-			want := sorted(t, mustTrain(t, c.opt).Journal())
-			r := newTribe(5, workspace.NewMemory(5))
-			r.cfg.Synchronous = true
-			arm(r.colony)
-			r.mustTrain(t)
-			if d := cmp.Diff(lines(t, want), lines(t, r.journal(t))); d != "" {
-				t.Errorf("the journals differ: %s", d)
-			}
-			rescued := 0
-			for _, e := range kinds(want, journal.Replace) {
-				if e.Iteration == 2 && (e.Member == 1 || e.Member == 4) {
-					rescued++
-				}
-			}
-			if rescued != 2 {
-				t.Errorf("%d were rescued, want 2", rescued)
-			}
-		})
-	}
-}
-
 // watch collects what is published, and checks what every member may look at.
 type watch struct {
 	workspace.Store
@@ -106,7 +54,7 @@ func (w *watch) View() (workspace.View, error) {
 func TestWorkerEqualOrLess(t *testing.T) {
 	for _, slack := range []int64{0, 2} {
 		r := newTribe(5, workspace.NewMemory(5))
-		r.cfg.Slack = slack
+		r.opt.Slack = slack
 		r.opt.TotalSteps = 1000
 		spy := spy{r.opt.Strategy, &shown{}}
 		r.opt.Strategy = spy
@@ -151,7 +99,7 @@ func TestWorkerEqualOrLess(t *testing.T) {
 		}
 		for _, s := range r.workers {
 			if st := s.Status(); st.Steps != 1000 || !st.Healthy() {
-				t.Errorf("member %d ended as %+v", s.Member(), st)
+				t.Errorf("member %d ended as %+v", s.worker().id, st)
 			}
 		}
 	}
@@ -237,7 +185,7 @@ func TestWorkerWithoutTheDead(t *testing.T) {
 	for _, synchronous := range []bool{true, false} {
 		board := &evicting{Store: workspace.NewMemory(4)}
 		r := newTribe(4, board)
-		r.cfg.Synchronous, r.cfg.Silence, r.cfg.Heartbeat = synchronous, 60*time.Millisecond, 5*time.Millisecond
+		r.opt.Asynchronous, r.cfg.Silence, r.cfg.Heartbeat = !synchronous, 60*time.Millisecond, 5*time.Millisecond
 		spy := spy{r.opt.Strategy, &shown{}}
 		r.opt.Strategy = spy
 		gone := errors.New("killed")
@@ -344,14 +292,14 @@ func (s *setBack) View() (workspace.View, error) {
 func TestWorkerClockSetBack(t *testing.T) {
 	board := &setBack{Store: workspace.NewMemory(3), dead: 1}
 	r := newTribe(3, board)
-	r.cfg.Synchronous = true
+	r.opt.Asynchronous = false
 	dead, s := r.join(t, 1), r.join(t, 0) // and member 2 never comes
-	dead.heartbeat.end()
+	dead.worker().heartbeat.end()
 	t.Cleanup(func() { dead.Close(); s.Close() })
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	looks := 0
-	s.cfg.after = (func(time.Duration) <-chan time.Time {
+	s.groups[0].cfg.after = (func(time.Duration) <-chan time.Time {
 		if looks++; looks > 1000 {
 			cancel()
 		}
@@ -366,9 +314,9 @@ func TestWorkerClockSetBack(t *testing.T) {
 func TestWorkerLate(t *testing.T) {
 	r := newTribe(4, workspace.NewMemory(4))
 	r.opt.TotalSteps = 400
-	r.cfg.Synchronous, r.cfg.Silence, r.cfg.Heartbeat = true, 40*time.Millisecond, 10*time.Millisecond
+	r.opt.Asynchronous, r.cfg.Silence, r.cfg.Heartbeat = false, 40*time.Millisecond, 10*time.Millisecond
 	spy := spy{r.opt.Strategy, &shown{}}
-	r.adjust = func(id int, _ *WorkerOptions, opt *Options) {
+	r.adjust = func(id int, _ *ProcessOptions, opt *Options) {
 		if id == 3 {
 			opt.Strategy = spy
 		}
@@ -419,7 +367,7 @@ func TestWorkerCorruptPeer(t *testing.T) {
 				return nil
 			}
 			r := newTribe(5, board)
-			r.cfg.Synchronous = true
+			r.opt.Asynchronous = false
 			// Member 4 is the best, and 3 a leader as well.
 			r.opt.Initial = []map[string]float64{{"learning_rate": 0.0001}, {"learning_rate": 0.0002}, {"learning_rate": 0.0003}, {"learning_rate": 0.06}, {"learning_rate": 0.1}}
 			r.opt.Reference = []int{0, 1, 2, 3, 4}
@@ -463,7 +411,7 @@ func TestWorkerFetchAgain(t *testing.T) {
 		return nil
 	}
 	r := newTribe(4, board)
-	r.cfg.Synchronous = true
+	r.opt.Asynchronous = false
 	r.mustTrain(t)
 	if d := cmp.Diff(lines(t, want.Journal()), lines(t, r.journal(t))); d != "" {
 		t.Errorf("the journals differ: %s", d)
@@ -476,7 +424,7 @@ func TestWorkerAllNaN(t *testing.T) {
 	for _, synchronous := range []bool{true, false} {
 		dir := t.TempDir()
 		r := newTribe(3, folder(t, dir, 3))
-		r.cfg.Synchronous = synchronous
+		r.opt.Asynchronous = !synchronous
 		var mended atomic.Bool
 		var trained [3]atomic.Int64
 		r.faults.train = func(m *climber) error {
@@ -504,11 +452,11 @@ func TestWorkerAllNaN(t *testing.T) {
 		}
 		r.train(t)
 		for id, err := range r.errs {
-			if !errors.Is(err, ErrNoHealthyMember) || !strings.Contains(err.Error(), "objective is NaN") {
+			if !errors.Is(err, ErrNoHealthyMember) || !strings.Contains(err.Error(), "episode.return is NaN") {
 				t.Errorf("member %d: the error is %v", id, err)
 			}
-			if s := r.workers[id]; s.last.state.Phase != phaseTraining || synchronous && s.last.state.Iteration != 3 {
-				t.Errorf("member %d is saved as %+v", id, s.last.state)
+			if s := r.workers[id]; s.worker().files.last.state.Phase != phaseTraining || synchronous && s.worker().files.last.state.Iteration != 3 {
+				t.Errorf("member %d is saved as %+v", id, s.worker().files.last.state)
 			}
 			if e := r.workers[id].Journal(); e[len(e)-1].Kind != journal.Hopeless {
 				t.Errorf("member %d: the journal ends with %+v", id, e[len(e)-1])
@@ -516,7 +464,7 @@ func TestWorkerAllNaN(t *testing.T) {
 		}
 		for id := range 3 { // what is left is whole
 			s := r.join(t, id)
-			if snapshot, err := s.Trainee().Snapshot(); err != nil || snapshot.CheckFinite() != nil || s.Recovered() != nil {
+			if snapshot, err := s.Trainee(id).Snapshot(); err != nil || snapshot.CheckFinite() != nil || s.Recovered() != nil {
 				t.Errorf("member %d begins again with %v, %v, %v", id, err, snapshot.CheckFinite(), s.Recovered())
 			}
 			if err := s.Close(); err != nil {
@@ -557,7 +505,7 @@ func TestWorkerWaitsForRescue(t *testing.T) {
 				}
 				return nil
 			}
-			r.adjust = func(id int, place *WorkerOptions, _ *Options) {
+			r.adjust = func(id int, place *ProcessOptions, _ *Options) {
 				if id == 0 {
 					place.after = (func(d time.Duration) <-chan time.Time {
 						if v, err := board.View(); err == nil && v.Members[0].Heartbeat != nil && v.Members[0].Heartbeat.Phase == workspace.Waiting {

@@ -126,7 +126,7 @@ func workerKilled(t *testing.T, dir string) {
 	r.faults.train, r.faults.snapshot, r.faults.restore = count, count, count
 	r.faults.set = func(m *climber, _ map[string]float64) error { return die() }
 	r.opt.Progress = func(Update) { _ = die() }
-	r.cfg.Synchronous, r.opt.SaveSteps = true, 15
+	r.opt.Asynchronous, r.opt.SaveSteps = false, 15
 	s := r.join(t, member)
 	defer s.Close()
 	if s.Recovered() != nil {

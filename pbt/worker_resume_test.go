@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,10 +21,10 @@ import (
 )
 
 // workerHerd trains members over a folder, each in a goroutine that joins again until run lets it end.
-func workerHerd(t *testing.T, dir string, arm func(r *tribe), train func(ctx context.Context, id, run int, s *Worker) error) *tribe {
+func workerHerd(t *testing.T, dir string, arm func(r *tribe), train func(ctx context.Context, id, run int, s *Population) error) *tribe {
 	t.Helper()
 	r := newTribe(4, folder(t, dir, 4))
-	r.cfg.Synchronous = true
+	r.opt.Asynchronous = false
 	if arm != nil {
 		arm(r)
 	}
@@ -64,7 +63,7 @@ func workerHerd(t *testing.T, dir string, arm func(r *tribe), train func(ctx con
 // compareWorkspace checks that members in a folder wrote what a population wrote.
 func compareWorkspace(t *testing.T, want *Population, dir string) {
 	t.Helper()
-	events, err := journal.ReadWorkspace(dir)
+	events, err := journal.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +81,7 @@ func checkStates(t *testing.T, dir string, events []journal.Event) {
 		t.Fatal(err)
 	}
 	for _, st := range standings {
-		state, err := decodeWorkerState(read(t, dir, fmt.Sprintf("%03d", st.Member), stateFile))
+		state, err := decodeState(read(t, dir, fmt.Sprintf("%03d", st.Member), stateFile))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,77 +91,6 @@ func checkStates(t *testing.T, dir string, events []journal.Event) {
 			t.Errorf("the journal replays to %+v, and the state is %+v", st, state)
 		}
 	}
-}
-
-func TestWorkerResumeEqualsUninterrupted(t *testing.T) {
-	t.Parallel()
-	c := newColony(4)
-	c.opt.ProgressSteps, c.opt.TotalSteps = 20, 300
-	want := mustTrain(t, c.opt)
-	dir := t.TempDir()
-	var runs atomic.Int64
-	arm := func(r *tribe) { r.opt.ProgressSteps, r.opt.TotalSteps, r.opt.SaveSteps = 20, 300, 7 }
-	workerHerd(t, dir, arm, func(ctx context.Context, id, run int, s *Worker) error {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		runs.Add(1)
-		rng := rand.New(rand.NewPCG(uint64(id), uint64(run)))
-		left := 1 + rng.IntN(60)
-		s.m.trainee.(*climber).faults = &faults{train: func(m *climber) error {
-			if left--; left == 0 {
-				cancel()
-			}
-			return nil
-		}}
-		_, err := s.Train(ctx)
-		return err
-	})
-	if runs.Load() < 20 {
-		t.Errorf("only %d runs", runs.Load())
-	}
-	compareWorkspace(t, want, dir)
-	if _, err := os.Stat(filepath.Join(dir, "000", journal.DiscardedFile)); err == nil {
-		t.Error("a member that was asked to stop had written too much")
-	}
-}
-
-// TestWorkerTakesTurns: four members where there is room for two end as four that train at once.
-func TestWorkerTakesTurns(t *testing.T) {
-	t.Parallel()
-	want := mustTrain(t, newColony(4).opt)
-	dir := t.TempDir()
-	room := make(chan struct{}, 2)
-	var yields atomic.Int64
-	r := newTribe(4, folder(t, dir, 4))
-	r.cfg.Synchronous, r.cfg.Slice = true, 2
-	var wg sync.WaitGroup
-	for id := range 4 {
-		wg.Go(func() {
-			for {
-				room <- struct{}{}
-				place, opt := r.cfg, r.opt
-				place.Member = id
-				s, err := Join(t.Context(), opt, place)
-				if err == nil {
-					_, err = s.Train(t.Context())
-					err = errors.Join(err, s.Close())
-				}
-				<-room
-				if err == nil {
-					return
-				}
-				if yields.Add(1); !errors.Is(err, ErrYield) || yields.Load() > 2000 {
-					t.Errorf("member %d: %v", id, err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if yields.Load() < 12 {
-		t.Errorf("only %d yields", yields.Load())
-	}
-	compareWorkspace(t, want, dir)
 }
 
 // TestWorkerTakesTurnsWithoutTheDead: who takes turns does not wait for ever for a member that never comes, or that cannot
@@ -176,7 +104,7 @@ func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
 		wg.Go(func() {
 			for turn := 0; ; turn++ {
 				r := newTribe(4, folder(t, dir, 4))
-				r.cfg.Member, r.cfg.Synchronous, r.cfg.Slice = id, true, 1
+				r.cfg.Member, r.opt.Asynchronous, r.cfg.Slice = id, false, 1
 				r.cfg.Silence, r.cfg.Heartbeat = 300*time.Millisecond, 10*time.Millisecond
 				build := r.opt.New
 				r.opt.New = func(m Member) (Trainee, error) {
@@ -215,48 +143,6 @@ func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
 	}
 }
 
-// TestWorkerRestartsProcess: what would be built anew is built by the next process, and all is as if built in this one.
-func TestWorkerRestartsProcess(t *testing.T) {
-	t.Parallel()
-	c := newColony(4)
-	c.opt.Rebuild = []string{"discount_factor"}
-	want := mustTrain(t, c.opt)
-	built := 0
-	for _, e := range want.Journal() {
-		if e.Rebuilt {
-			built++
-		}
-	}
-	dir := t.TempDir()
-	var restarts atomic.Int64
-	var refused atomic.Bool
-	workerHerd(t, dir, func(r *tribe) {
-		r.opt.Rebuild, r.cfg.RestartProcess = []string{"discount_factor"}, true
-		build := r.opt.New
-		r.opt.New = func(m Member) (Trainee, error) {
-			trainee, err := build(m)
-			if v, ok := m.Hyperparameters["discount_factor"]; err == nil && ok {
-				trainee.(*climber).discount = v
-			}
-			return trainee, err
-		}
-	}, func(ctx context.Context, id, run int, s *Worker) error {
-		_, err := s.Train(ctx)
-		if errors.Is(err, ErrRestart) {
-			restarts.Add(1)
-			state, err := decodeWorkerState(read(t, dir, fmt.Sprintf("%03d", id), stateFile))
-			if err != nil || state.Phase != phaseDecided {
-				t.Errorf("the state is %+v, %v", state, err)
-			}
-		}
-		return err
-	})
-	if restarts.Load() != int64(built) || built == 0 || refused.Load() {
-		t.Errorf("%d restarts for %d that were built anew", restarts.Load(), built)
-	}
-	compareWorkspace(t, want, dir)
-}
-
 // TestWorkerRestartThatFails: what cannot be built from the new hyperparameters goes on as it was.
 func TestWorkerRestartThatFails(t *testing.T) {
 	t.Parallel()
@@ -270,12 +156,12 @@ func TestWorkerRestartThatFails(t *testing.T) {
 			}
 			return build(m)
 		}
-	}, func(ctx context.Context, id, run int, s *Worker) error {
+	}, func(ctx context.Context, id, run int, s *Population) error {
 		_, err := s.Train(ctx)
 		return err
 	})
 	_ = r
-	events, err := journal.ReadWorkspace(dir)
+	events, err := journal.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +186,7 @@ func TestWorkerStateKnowsItsJournal(t *testing.T) {
 		if m.steps == 0 || m.steps%r.opt.IntervalSteps != 0 {
 			return nil
 		}
-		state, err := decodeWorkerState(read(t, dir, "000", stateFile))
+		state, err := decodeState(read(t, dir, "000", stateFile))
 		if err != nil {
 			return err
 		}
@@ -354,69 +240,6 @@ func TestWorkerOutdatesItsRecords(t *testing.T) {
 	}
 }
 
-// TestWorkerDamagedState: the state before is used, and what is damaged is said.
-func TestWorkerDamagedState(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(t *testing.T, dir string){
-		"state": func(t *testing.T, dir string) {
-			data := read(t, dir, stateFile)
-			if err := os.WriteFile(filepath.Join(dir, stateFile), data[:len(data)/2], 0o644); err != nil {
-				t.Fatal(err)
-			}
-		},
-		"snapshot": func(t *testing.T, dir string) {
-			state, err := decodeWorkerState(read(t, dir, stateFile))
-			if err != nil {
-				t.Fatal(err)
-			}
-			path := filepath.Join(dir, workerSnapshots, state.Member.Snapshot)
-			data := read(t, path)
-			data[len(data)-1] ^= 1
-			if err := os.WriteFile(path, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			run := func(stop bool) *Worker {
-				r := newTribe(2, folder(t, dir, 2))
-				r.opt.SaveSteps = 20
-				s := r.join(t, 0)
-				t.Cleanup(func() { s.Close() })
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				r.faults.train = func(m *climber) error {
-					if stop && m.steps == 235 {
-						cancel()
-					}
-					return nil
-				}
-				if _, err := s.Train(ctx); errors.Is(err, context.Canceled) != stop {
-					t.Fatal(err)
-				}
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
-				return s
-			}
-			run(true)
-			change(t, filepath.Join(dir, "000"))
-			s := run(false)
-			if err := s.Recovered(); err == nil || !strings.Contains(err.Error(), "state") {
-				t.Errorf("what was damaged is reported as %v", err)
-			}
-			if st := s.Status(); st.Steps != 500 {
-				t.Errorf("it ended as %+v", st)
-			}
-			if _, err := journalcheck.Replay(s.Journal()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 // TestWorkerDamagedSnapshot: whenever the process dies, any one of the snapshots may be damaged.
 func TestWorkerDamagedSnapshot(t *testing.T) {
 	t.Parallel()
@@ -439,11 +262,11 @@ func TestWorkerDamagedSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, dir := range append(copies, dir) {
-		state, err := decodeWorkerState(read(t, dir, "000", stateFile))
+		state, err := decodeState(read(t, dir, "000", stateFile))
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(dir, "000", workerSnapshots, state.Member.Snapshot)
+		path := filepath.Join(dir, "000", snapshotFolder, state.Member.Snapshot)
 		data := read(t, path)
 		data[len(data)-1] ^= 1
 		if err := os.WriteFile(path, data, 0o644); err != nil {
@@ -468,7 +291,7 @@ func TestWorkerDamagedSnapshot(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if events, err := journal.ReadWorkspace(dir); err != nil {
+		if events, err := journal.Read(dir); err != nil {
 			t.Error(err)
 		} else {
 			checkStates(t, dir, events)
@@ -482,7 +305,7 @@ func TestWorkerMoreSteps(t *testing.T) {
 	want := mustTrain(t, newColony(4).opt)
 	dir := t.TempDir()
 	for _, total := range []int64{50, 150, 175, 500, 500} {
-		workerHerd(t, dir, func(r *tribe) { r.opt.TotalSteps = total }, func(ctx context.Context, _, _ int, s *Worker) error {
+		workerHerd(t, dir, func(r *tribe) { r.opt.TotalSteps = total }, func(ctx context.Context, _, _ int, s *Population) error {
 			_, err := s.Train(ctx)
 			return err
 		})
@@ -502,15 +325,15 @@ func TestWorkerOtherPopulation(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for want, change := range map[string]func(o *Options, p *WorkerOptions){
-		"the seed is 11 there and 1 here":                func(o *Options, _ *WorkerOptions) { o.Seed = 1 },
-		"the objective is episode.return there and loss": func(o *Options, _ *WorkerOptions) { o.Objective = "loss" },
-		"must be equal":      func(o *Options, _ *WorkerOptions) { o.Members = 3 },
-		"members are 0 to 1": func(_ *Options, p *WorkerOptions) { p.Member = 2 },
-		"give 0 or more":     func(_ *Options, p *WorkerOptions) { p.Slice = -1 },
-		"Options.Evolve, Target and OnInterval need": func(o *Options, _ *WorkerOptions) { o.Evolve = breeder{} },
-		"Silence must be several heartbeats":         func(_ *Options, p *WorkerOptions) { p.Silence = 1 },
-		"Store is nil":                               func(_ *Options, p *WorkerOptions) { p.Store = nil },
+	for want, change := range map[string]func(o *Options, p *ProcessOptions){
+		"the seed is 11 there and 1 here":                func(o *Options, _ *ProcessOptions) { o.Seed = 1 },
+		"the objective is episode.return there and loss": func(o *Options, _ *ProcessOptions) { o.Objective = "loss" },
+		"must be equal":      func(o *Options, _ *ProcessOptions) { o.Members = 3 },
+		"members are 0 to 1": func(_ *Options, p *ProcessOptions) { p.Member = 2 },
+		"give 0 or more":     func(_ *Options, p *ProcessOptions) { p.Slice = -1 },
+		"Options.Evolve, Target and OnInterval need": func(o *Options, _ *ProcessOptions) { o.Evolve = breeder{} },
+		"Silence must be several heartbeats":         func(_ *Options, p *ProcessOptions) { p.Silence = 1 },
+		"Store is nil":                               func(_ *Options, p *ProcessOptions) { p.Store = nil },
 	} {
 		opt, place := r.opt, r.cfg
 		change(&opt, &place)
@@ -522,7 +345,7 @@ func TestWorkerOtherPopulation(t *testing.T) {
 		t.Errorf("what does not belong there changed the member's heartbeat: %+v, %v", v.Members[0].Heartbeat, err)
 	}
 	held, cancelled := r.join(t, 1), ctx
-	if _, err := Join(cancelled, r.opt, WorkerOptions{Member: 1, Store: r.board}); !errors.Is(err, workspace.ErrTaken) {
+	if _, err := Join(cancelled, r.opt, ProcessOptions{Member: 1, Store: r.board}); !errors.Is(err, workspace.ErrTaken) {
 		t.Errorf("a member that is held: %v", err)
 	}
 	if err := held.Close(); err != nil {
@@ -534,7 +357,7 @@ func FuzzDecodeWorkerState(f *testing.F) {
 	f.Add([]byte(`{"schema":1,"policy":1,"members":2,"phase":"trained","iteration":3,"sequence":4,"copies":1,"best":"NaN","member":{"steps":5,"parent":0,"objective":1,"hyperparameters":{"a":1},"snapshot":"000001.safetensors"}}`))
 	f.Add([]byte(`{"schema":1,"policy":0,"members":2,"phase":"decided","iteration":1,"sequence":1,"member":{"steps":5},"pending":{"event":{"event":"replace","iteration":1,"member":0,"parent":1,"steps":5},"values":{"a":2},"source":1,"snapshot":"x"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := decodeWorkerState(data)
+		s, err := decodeState(data)
 		if err != nil {
 			return
 		}

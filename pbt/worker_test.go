@@ -1,9 +1,7 @@
 package pbt
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -13,9 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/gorl-dev/gorl/internal/test/journalcheck"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
@@ -34,18 +29,19 @@ func quick(d time.Duration) <-chan time.Time {
 type tribe struct {
 	*colony
 	board  workspace.Store
-	cfg    WorkerOptions // what all have in common
-	adjust func(id int, place *WorkerOptions, opt *Options)
+	cfg    ProcessOptions // what all have in common
+	adjust func(id int, place *ProcessOptions, opt *Options)
 
 	mu      sync.Mutex
-	workers []*Worker
+	workers []*Population
 	errs    []error
 	results []*Result
 }
 
 func newTribe(members int, board workspace.Store) *tribe {
 	t := &tribe{colony: newColony(members), board: board}
-	t.cfg = WorkerOptions{Store: board, after: quick, Silence: time.Minute}
+	t.cfg = ProcessOptions{Store: board, after: quick, Silence: time.Minute}
+	t.opt.Asynchronous = true
 	build := t.opt.New
 	t.opt.New = func(m Member) (Trainee, error) {
 		t.mu.Lock()
@@ -56,7 +52,7 @@ func newTribe(members int, board workspace.Store) *tribe {
 }
 
 // join joins one member.
-func (r *tribe) join(t *testing.T, id int) *Worker {
+func (r *tribe) join(t *testing.T, id int) *Population {
 	t.Helper()
 	place, opt := r.cfg, r.opt
 	place.Member = id
@@ -105,7 +101,7 @@ func TestCancelledWhileWaiting(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	waits := 0
-	r.cfg.Synchronous, r.cfg.Heartbeat, r.cfg.Silence = true, 2*longestPause, 2*longestPause
+	r.opt.Asynchronous, r.cfg.Heartbeat, r.cfg.Silence = false, 2*longestPause, 2*longestPause
 	r.cfg.after = func(d time.Duration) <-chan time.Time {
 		if d <= longestPause { // no heartbeat
 			waits++
@@ -136,75 +132,14 @@ func (r *tribe) journal(t *testing.T) []journal.Event {
 	return merged
 }
 
-func lines(t *testing.T, events []journal.Event) string {
-	t.Helper()
-	var b bytes.Buffer
-	for _, e := range events {
-		data, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Write(append(data, '\n'))
-	}
-	return b.String()
-}
+// worker is the member of a population that was joined.
+func (p *Population) worker() *worker { return p.groups[0].workers[0] }
 
-// TestWorkerDecidesAsPopulation: members that wait for each other write, each for itself, what a population writes.
-func TestWorkerDecidesAsPopulation(t *testing.T) {
-	t.Parallel()
-	for name, adjust := range map[string]func(o *Options){
-		"usual":      func(*Options) {},
-		"delayed":    func(o *Options) { o.InitialDelay, o.StartAfter = 120, 100 },
-		"minimise":   func(o *Options) { o.Objective, o.Measure.Minimise = "loss", true },
-		"windowed":   func(o *Options) { o.ProgressSteps, o.Measure = 10, Measure{Window: 4, Reducer: ReduceMedian} },
-		"diverse":    func(o *Options) { o.Diversify, o.Reference = true, []int{0, 3} },
-		"own values": func(o *Options) { o.Strategy = ownValues{o.Strategy} },
-		"rebuilt":    func(o *Options) { o.Rebuild = []string{"discount_factor"} },
-		"settling": func(o *Options) {
-			o.Strategy, o.StartAfter, o.SettleMutations = alternating{}, 100, true
-		},
-		"short end": func(o *Options) { o.TotalSteps = 420 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := newColony(6)
-			adjust(&c.opt)
-			p := mustTrain(t, c.opt)
-			want := lines(t, p.Journal())
-			if n := len(kinds(p.Journal(), journal.Replace)); n < 5 {
-				t.Errorf("only %d replacements: this test shows little", n)
-			}
-			for range 2 {
-				r := newTribe(6, workspace.NewMemory(6))
-				adjust(&r.opt)
-				r.cfg.Synchronous = true
-				r.mustTrain(t)
-				if d := cmp.Diff(want, lines(t, r.journal(t))); d != "" {
-					t.Fatalf("the journals differ: %s", d)
-				}
-				best, got := p.Best(), r.results[0]
-				for _, b := range r.results { // who is done early has not seen all
-					if b.Measure(c.opt.Measure) > got.Measure(c.opt.Measure) {
-						got = b
-					}
-				}
-				if best.Member != got.Member || best.Iteration != got.Iteration || best.Objective != got.Objective || !bytes.Equal(best.Snapshot.Arrays["parameters"].Data, got.Snapshot.Arrays["parameters"].Data) {
-					t.Errorf("the best is %+v, want %+v", got, best)
-				}
-				standings, err := journalcheck.Replay(r.journal(t))
-				if err != nil {
-					t.Fatal(err)
-				}
-				for id, s := range r.workers {
-					status, st := s.Status(), standings[id]
-					copies, parent := s.Copies()
-					if st.Steps != status.Steps || st.Copies != copies || st.Parent != parent || !same(st.Hyperparameters, status.Hyperparameters) || !st.Final {
-						t.Errorf("the journal replays to %+v, and the member is %+v, %d copies, the last of %d", st, status, copies, parent)
-					}
-				}
-			}
-		})
-	}
-}
+func (p *Population) Status() strategy.Status { return p.worker().m.status() }
+
+func (p *Population) Copies() (int64, int) { return p.worker().copies, p.worker().m.parent }
+
+func (p *Population) Iteration() int64 { return p.groups[0].iteration }
 
 // alternating replaces odd members and lets even ones mutate themselves.
 type alternating struct{}
@@ -221,50 +156,10 @@ func (alternating) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decisi
 	return decisions
 }
 
-// Measure is the result's objective, of which more is better.
-func (r *Result) Measure(m Measure) float64 { return m.signed(r.Objective) }
-
-// ownValues lets replaced members mutate their own hyperparameters.
-type ownValues struct{ strategy.Strategy }
-
-func (s ownValues) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
-	decisions := s.Strategy.Decide(g, rng)
-	for i := range decisions {
-		decisions[i].From = strategy.HyperparametersOf(decisions[i].Member)
-	}
-	return decisions
-}
-
 // always decides the same at every interval's end.
 type always []strategy.Decision
 
 func (s always) Decide(strategy.Generation, *rand.Rand) []strategy.Decision { return s }
-
-// TestWorkersPredictEachOther: synchronous members that explore by PB2 work out what those before them were given. Where a
-// decision takes the hyperparameters of a third member unmutated, they must predict these, as a population knows them.
-func TestWorkersPredictEachOther(t *testing.T) {
-	t.Parallel()
-	adjust := func(o *Options) {
-		o.TotalSteps = 300
-		o.Strategy = always{
-			{Member: 2, Action: strategy.Replace, Source: 0, From: strategy.HyperparametersOf(1)},
-			{Member: 3, Action: strategy.Replace, Source: 0, Mutate: true},
-		}
-		o.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
-	}
-	c := newColony(5)
-	adjust(&c.opt)
-	want := mustTrain(t, c.opt)
-	if n := len(kinds(want.Journal(), journal.Replace)); n != 10 {
-		t.Errorf("%d replacements, want 10: this test shows little", n)
-	}
-	dir := t.TempDir()
-	r := newTribe(5, folder(t, dir, 5))
-	adjust(&r.opt)
-	r.cfg.Synchronous = true
-	r.mustTrain(t)
-	compareWorkspace(t, want, dir)
-}
 
 func folder(t *testing.T, dir string, members int) *workspace.Folder {
 	t.Helper()
@@ -275,33 +170,13 @@ func folder(t *testing.T, dir string, members int) *workspace.Folder {
 	return board
 }
 
-// TestWorkerLearnsAsPopulation: an explorer that learns from all journals is told the same as in a population.
-func TestWorkerLearnsAsPopulation(t *testing.T) {
-	t.Parallel()
-	explore := func(o *Options) {
-		o.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}, "discount_factor": {Low: 0.9, High: 0.999}}}
-	}
-	c := newColony(5)
-	explore(&c.opt)
-	want := mustTrain(t, c.opt)
-	dir := t.TempDir()
-	r := newTribe(5, folder(t, dir, 5))
-	explore(&r.opt)
-	r.cfg.Synchronous = true
-	r.mustTrain(t)
-	if n := len(kinds(want.Journal(), journal.Replace)); n < 5 {
-		t.Errorf("only %d replacements: this test shows little", n)
-	}
-	compareWorkspace(t, want, dir)
-}
-
 // TestWorkerLearnsDespiteDamage: a journal that is damaged is one less to learn from, and ends nobody.
 func TestWorkerLearnsDespiteDamage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	r := newTribe(4, folder(t, dir, 4))
 	r.opt.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.4, Log: true}}}
-	r.cfg.Synchronous = true
+	r.opt.Asynchronous = false
 	r.faults.train = func(m *climber) error {
 		if m.id == 1 && m.steps == 120 {
 			file, err := os.OpenFile(filepath.Join(dir, "001", journal.File), os.O_WRONLY, 0)
@@ -314,7 +189,7 @@ func TestWorkerLearnsDespiteDamage(t *testing.T) {
 		return nil
 	}
 	r.mustTrain(t)
-	if _, err := journal.ReadWorkspace(dir); err == nil {
+	if _, err := journal.Read(dir); err == nil {
 		t.Error("the journal is whole: this test shows nothing")
 	}
 	if n := len(kinds(r.journal(t), journal.Replace)); n < 5 {
@@ -336,7 +211,7 @@ func TestWorkerUnknownObjective(t *testing.T) {
 		for _, synchronous := range []bool{true, false} {
 			r := newTribe(3, workspace.NewMemory(3))
 			adjust(&r.opt)
-			r.cfg.Synchronous = synchronous
+			r.opt.Asynchronous = !synchronous
 			r.train(t)
 			for id, err := range r.errs {
 				// Who does not wait may notice it later.
@@ -345,7 +220,7 @@ func TestWorkerUnknownObjective(t *testing.T) {
 				}
 			}
 		}
-		_, err := TrainAsync(t.Context(), c.opt)
+		_, err := trainAsync(t.Context(), c.opt)
 		if err == nil || !strings.Contains(err.Error(), `no member reported the objective "reward" by the end of interval `) {
 			t.Errorf("%d steps: TrainAsync: %v", total, err)
 		}
@@ -372,7 +247,7 @@ func TestWorkerObjectiveOfOthers(t *testing.T) {
 		}
 		return nil
 	}
-	r.adjust = func(id int, _ *WorkerOptions, o *Options) {
+	r.adjust = func(id int, _ *ProcessOptions, o *Options) {
 		o.Progress = func(u Update) {
 			if id == 0 && u.Event == nil && u.Status.Steps == 50 {
 				close(trained)

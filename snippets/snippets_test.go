@@ -213,7 +213,7 @@ func TestFromYAML(t *testing.T) {
 	args := []string{"-population", "-envs", "4", "-interval", "2048", "-steps", "4096"}
 	want(t, run(t, dir, "from_yaml", args...), `Best: member [0-5] after \d+ environment steps, episode\.return -\d+`,
 		`The journal is in runs/from_yaml_population`)
-	events, err := journal.Read(filepath.Join(dir, "runs", "from_yaml_population", journal.File))
+	events, err := journal.Read(filepath.Join(dir, "runs", "from_yaml_population"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestPBTAMP(t *testing.T) {
 	if picture, err := png.Decode(file); err != nil || picture.Bounds().Dx() < 300 {
 		t.Errorf("population.png: %v", err)
 	}
-	events, err := journal.Read(filepath.Join(demo, "population", journal.File))
+	events, err := journal.Read(filepath.Join(demo, "population"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestPBTRewardShaping(t *testing.T) {
 	if picture, err := png.Decode(file); err != nil || picture.Bounds().Dx() < 300 {
 		t.Errorf("population.png: %v", err)
 	}
-	events, err := journal.Read(filepath.Join(dir, "demo", "population", journal.File))
+	events, err := journal.Read(filepath.Join(dir, "demo", "population"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,7 +434,7 @@ func TestEvolvePPO(t *testing.T) {
 	if again := run(t, dir, "evolve_ppo", append(args, "-resume")...); again != first {
 		t.Errorf("a finished run that is resumed ends as\n%s\nafter\n%s", again, first)
 	}
-	events, err := journal.Read(filepath.Join(dir, "demo", "population", journal.File))
+	events, err := journal.Read(filepath.Join(dir, "demo", "population"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,10 @@ func TestFoldersAreNotMixed(t *testing.T) {
 	train(t, scenes[0], cfg)
 	const taken = "holds a run already; set Resume"
 	withoutCheckpoints := func() error { return os.RemoveAll(filepath.Join(dir, "checkpoints")) }
-	withJournal := func() error { return os.WriteFile(filepath.Join(dir, "journal.jsonl"), []byte("{}\n"), 0o644) }
+	withJournal := func() error {
+		member := filepath.Join(dir, "000")
+		return errors.Join(os.Mkdir(member, 0o755), os.WriteFile(filepath.Join(member, "journal.jsonl"), []byte("{}\n"), 0o644))
+	}
 	for name, c := range map[string]struct {
 		prepare func() error
 		resume  bool

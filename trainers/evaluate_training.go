@@ -53,7 +53,7 @@ func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64)
 	return e.figures(episodeFigure), nil
 }
 
-// CheckEvaluation implements pbt.EvaluationChecker: before training it returns the error with which EvaluateMetrics
+// CheckEvaluation implements pbt.Evaluator: before training it returns the error with which EvaluateMetrics
 // would fail.
 func (t *Trainer) CheckEvaluation() error { return t.undisturbed() }
 

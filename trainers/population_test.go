@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -43,11 +42,11 @@ func TestPopulationResumes(t *testing.T) {
 		return errors.Join(err, population.Close())
 	}
 	recorded := func(dir string) []byte {
-		b, err := os.ReadFile(filepath.Join(dir, journal.File))
+		events, err := journal.Read(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return b
+		return fmt.Append(nil, events[1:])
 	}
 	whole, cut := t.TempDir(), t.TempDir()
 	replaced := 0

@@ -95,17 +95,6 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
-// A population that trains in one process is not what status is for; it says what is.
-func TestStatusOfOneProcess(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "state.json"), []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if status, _, stderr := use(t.Context(), "status", dir); status != commandline.Failed || !strings.Contains(stderr, "trains in one process; gorl inspect") {
-		t.Errorf("it ends with %d and says %q", status, stderr)
-	}
-}
-
 func TestRun(t *testing.T) {
 	path, dir := file(t, "['true']")
 	status, stdout, stderr := use(t.Context(), "run", "--config", path)

@@ -26,9 +26,7 @@ func journalFolder(t *testing.T, workspace bool) string {
 	t.Helper()
 	dir := t.TempDir()
 	if !workspace {
-		if err := os.WriteFile(filepath.Join(dir, journal.File), []byte(journalText), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeJournal(t, filepath.Join(dir, "000"), journalText)
 		return dir
 	}
 	lines := strings.SplitAfter(journalText, "\n")
@@ -39,20 +37,24 @@ func journalFolder(t *testing.T, workspace bool) string {
 				text += line
 			}
 		}
-		folder := filepath.Join(dir, fmt.Sprintf("%03d", member))
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, journal.File), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		writeJournal(t, filepath.Join(dir, fmt.Sprintf("%03d", member)), text)
 	}
 	return dir
 }
 
+func writeJournal(t *testing.T, folder, text string) {
+	t.Helper()
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, journal.File), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestReport(t *testing.T) {
 	single, many := journalFolder(t, false), journalFolder(t, true)
-	for _, dir := range []string{single, many, filepath.Join(single, journal.File)} {
+	for _, dir := range []string{single, many, filepath.Join(single, "000", journal.File)} {
 		out := filepath.Join(t.TempDir(), "out")
 		status, stdout, stderr := use(t.Context(), "report", dir, "--out", out, "--title", "two")
 		if status != commandline.Done || !strings.Contains(stdout, filepath.Join(out, "report.html")) {
@@ -84,9 +86,7 @@ const evolvingText = `{"event":"population","iteration":0,"steps":0,"run":{"sche
 
 func TestReportAndReplayOfAnEvolution(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, journal.File), []byte(evolvingText), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeJournal(t, filepath.Join(dir, "000"), evolvingText)
 	status, stdout, stderr := use(t.Context(), "report", dir)
 	if status != commandline.Done || !strings.Contains(stdout, "architectures.png") {
 		t.Fatalf("%d %s %s", status, stdout, stderr)
@@ -186,7 +186,7 @@ func TestWrongUses(t *testing.T) {
 		{commandline.WrongUse, []string{"replay", dir, "--member", "worst"}},
 		{commandline.Failed, []string{"replay", dir, "--member", "2", "--out", filepath.Join(empty, "s.json")}},
 		{commandline.WrongUse, []string{"replay", "--ray", "5"}},
-		{commandline.Failed, []string{"replay", "--ray", "-5", filepath.Join(dir, journal.File)}},
+		{commandline.Failed, []string{"replay", "--ray", "-5", filepath.Join(dir, "000", journal.File)}},
 		{commandline.WrongUse, []string{"simulate"}},
 		{commandline.WrongUse, []string{"simulate", "--config", "x.yaml", "y.yaml"}},
 		{commandline.WrongUse, []string{"simulate", "--config", "x.yaml", "--scale", "-1"}},

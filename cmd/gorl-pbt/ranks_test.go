@@ -58,7 +58,7 @@ func text(t *testing.T, path string) string {
 // events are a population's journal, in which every member must have gone through all intervals once.
 func events(t *testing.T, dir string, intervals int) []journal.Event {
 	t.Helper()
-	all, err := journal.ReadWorkspace(dir)
+	all, err := journal.Read(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,7 @@ Where the networks of the population evolved, the architectures that the weights
 had are written down too, but not replayed: the agent keeps the networks that
 your program gives it, for instance those of the elite.
 
-DIR is the folder of a population of one process (with journal.jsonl), the
-workspace of one of many (with 000, 001, ...), or a journal. With --ray it is a
+DIR is a population's folder (with 000, 001, ...) or a journal. With --ray it is a
 replay file of Ray Tune, pbt_policy_<trial>.txt.`,
 		Example: `
 gorl-pbt replay runs/population                        # of the best there was

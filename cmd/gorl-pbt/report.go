@@ -24,8 +24,7 @@ func reportCommand() *cobra.Command {
 Writes what a population's journal tells: report.html, a page that needs nothing
 beside itself, and lineage.png, objective.png and hyperparameters.png.
 
-DIR is the folder of a population of one process (with journal.jsonl), the
-workspace of one of many (with 000, 001, ...), or a journal. The population may
+DIR is a population's folder (with 000, 001, ...) or a journal. The population may
 still be training.`,
 		Example: `
 gorl-pbt report runs/population

@@ -11,7 +11,7 @@ type Folder struct {
 	// Run is true if the folder holds checkpoints or tracked values of a single agent. An evolution's folder holds
 	// checkpoints, too.
 	Run bool
-	// Population is true if the folder holds a population: of one process, or with a folder for each member.
+	// Population is true if the folder holds a population, with a folder for each member.
 	Population bool
 }
 
@@ -19,8 +19,7 @@ type Folder struct {
 func In(dir string) (f Folder) {
 	checkpoints := filepath.Join(dir, "checkpoints")
 	f.Run = filled(dir, "scalars.jsonl") || filled(checkpoints, "") || filled(filepath.Join(checkpoints, "best"), "")
-	f.Population = filled(dir, "journal.jsonl") || filled(dir, "state.json") ||
-		filled(filepath.Join(dir, "000"), "journal.jsonl")
+	f.Population = filled(filepath.Join(dir, "000"), "journal.jsonl")
 	return f
 }
 

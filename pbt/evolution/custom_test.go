@@ -261,7 +261,7 @@ func TestTroubleIsLast(t *testing.T) {
 func TestTarget(t *testing.T) {
 	o := customOptions()
 	target := -2.0
-	o.Target, o.TargetGenerations = &target, 4
+	o.Target = &pbt.Target{Figure: target, Generations: 4}
 	e, err := evolution.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -283,8 +283,7 @@ func TestOptionsRefused(t *testing.T) {
 		"IntervalSteps is -1":          func(o *evolution.Options) { o.IntervalSteps = -1 },
 		"EvalSteps is -1":              func(o *evolution.Options) { o.EvalSteps = -1 },
 		"with a negative Measure.Eval": func(o *evolution.Options) { o.EvalSteps = 1 },
-		"Target is NaN":                func(o *evolution.Options) { o.Target = &nan },
-		"target_generations is 3":      func(o *evolution.Options) { o.TargetGenerations = 3 },
+		"Target is {Figure:NaN":        func(o *evolution.Options) { o.Target = &pbt.Target{Figure: nan} },
 		"Checkpoint is -1":             func(o *evolution.Options) { o.Checkpoint = -1 },
 		"without a checkpoint_path":    func(o *evolution.Options) { o.Checkpoint = 1 },
 		"without an elite_path":        func(o *evolution.Options) { o.SaveElite = true },

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
@@ -177,10 +175,7 @@ func (e *Evolution) firstValues(now map[string]float64) map[string]float64 {
 	if e.opt.Directory == "" {
 		return now
 	}
-	if _, err := os.Stat(filepath.Join(e.opt.Directory, pbt.StateFile)); err != nil {
-		return now
-	}
-	events, _ := journal.Read(filepath.Join(e.opt.Directory, journal.File)) // pbt.New reports a damaged journal
+	events, _ := journal.Read(e.opt.Directory) // pbt.New reports a damaged journal
 	for _, event := range events {
 		if event.Kind == journal.Start && event.Member == 0 {
 			if event.Before != nil { // what the mutation before training changed

@@ -63,7 +63,7 @@ func (o Options) withDefaults() Options {
 	o.Measure.EvaluationSeed = cmp.Or(o.Measure.EvaluationSeed, o.Seed)
 	o.Objective = cmp.Or(o.Objective, "episode.return")
 	if o.Target != nil {
-		o.TargetGenerations = cmp.Or(o.TargetGenerations, 10)
+		o.Target = &pbt.Target{Figure: o.Target.Figure, Generations: cmp.Or(o.Target.Generations, 10)}
 	}
 	m := DefaultMutations()
 	if o.Mutations != nil {
@@ -99,9 +99,6 @@ func (o Options) validate() error {
 		return errors.New("evolution: checkpoint_steps are set without a checkpoint_path or a directory; name one of them")
 	case o.SaveElite && o.ElitePath == "" && o.Directory == "":
 		return errors.New("evolution: save_elite is set without an elite_path or a directory; name one of them")
-	case o.TargetGenerations != 0 && o.Target == nil:
-		return fmt.Errorf("evolution: target_generations is %d; give a target_score for it to wait with, or leave it out",
-			o.TargetGenerations)
 	case o.New == nil:
 		return errors.New("evolution: New is nil; give a function that builds a member")
 	}

@@ -152,11 +152,19 @@ type trainingSection struct {
 	HPO bool `yaml:"hpo"`
 }
 
+// target returns what ends training early, nil for nothing.
+func (t trainingSection) target() *pbt.Target {
+	if t.Target == nil {
+		return nil
+	}
+	return &pbt.Target{Figure: *t.Target, Generations: t.TargetGenerations}
+}
+
 // options returns the section as options.
 func (t trainingSection) options() Options {
 	return Options{
 		Options: pbt.Options{Members: t.PopulationSize, TotalSteps: t.MaxSteps, IntervalSteps: t.EvoSteps,
-			Measure: pbt.Measure{EvaluationEpisodes: t.EvalLoop}, Target: t.Target, TargetGenerations: t.TargetGenerations,
+			Measure: pbt.Measure{EvaluationEpisodes: t.EvalLoop}, Target: t.target(),
 			Diversify: t.PreTrainingMutation, Objective: t.Objective, Directory: t.Directory, Parallel: t.Parallel,
 			ProgressSteps: t.ProgressSteps},
 		EvalSteps: t.EvalSteps, Checkpoint: t.Checkpoint, CheckpointPath: t.CheckpointPath,
@@ -216,10 +224,14 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	if err := config.Merge(&f, dict, config.Options{Prefix: "evolution", Aliases: aliases}); err != nil {
 		return nil, err
 	}
+	if t := f.Training; t.TargetGenerations != 0 && t.Target == nil {
+		return nil, fmt.Errorf("evolution: target_generations is %d; give a target_score for it to wait with, or leave it out",
+			t.TargetGenerations)
+	}
 	s := &Settings{Options: f.Training.options(), Algorithm: f.Algorithm, Environment: f.Environment}
 	o := &s.Options
-	if f.Strict && o.Target != nil && o.TargetGenerations == 0 {
-		o.TargetGenerations = 100 // AgileRL's
+	if f.Strict && o.Target != nil && o.Target.Generations == 0 {
+		o.Target.Generations = 100 // AgileRL's
 	}
 	if err := errors.Join(f.mutations(s), f.selection(s), f.network(s)); err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func TestFromYAML(t *testing.T) {
 		Losers: 4, EvalLoop: 1}), o.Strategy); d != "" {
 		t.Error(d)
 	}
-	if o.TotalSteps != 6_000_000 || o.IntervalSteps != 10_240 || o.Members != 16 || *o.Target != 250 ||
+	if o.TotalSteps != 6_000_000 || o.IntervalSteps != 10_240 || o.Members != 16 || o.Target.Figure != 250 ||
 		o.Measure.EvaluationEpisodes != 3 || o.EvalSteps != 0 || o.Checkpoint != 5000 || !o.SaveElite ||
 		o.ElitePath != "out/elite" || o.Directory != "out" {
 		t.Errorf("training %+v", o)
@@ -174,7 +174,7 @@ training: {population_size: 5, target: 1, hpo: true}
 		Strict: true}); s.Options.Strategy != strategy.Strategy(want) {
 		t.Errorf("selection %+v", s.Options.Strategy)
 	}
-	if s.Options.Seed != 5 || s.Options.Members != 5 || s.Options.TargetGenerations != 100 {
+	if s.Options.Seed != 5 || s.Options.Members != 5 || s.Options.Target.Generations != 100 {
 		t.Errorf("options %+v", s.Options)
 	}
 	if s, err = FromYAML([]byte("training: {hpo: false}")); err != nil || s.Options.Strategy != (strategy.Never{}) ||

@@ -138,3 +138,20 @@ func ExampleRegisterRule() {
 	fmt.Println(mutated["entropy_loss_scale"], errByTen)
 	// Output: 0.001 <nil>
 }
+
+// A file names the explorer then: pbt: {explorer: Doubling, explorer_kwargs: {key: learning_rate}}.
+func ExampleRegister() {
+	type settings struct {
+		Key string `yaml:"key"`
+	}
+	explore.Register("Doubling", settings{}, func(s settings) (explore.Explorer, error) {
+		return explore.Mutation{Rate: 1, ChangeRange: [2]float64{2, 2}, Rules: explore.Rules{s.Key: explore.MutateFloat}}, nil
+	})
+	explorer, err := explore.New("Doubling", map[string]any{"key": "learning_rate"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(explorer.Keys())
+	// Output: [learning_rate]
+}

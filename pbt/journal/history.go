@@ -3,10 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/number"
@@ -211,8 +208,8 @@ func (h *History) ancestry(stretch Ancestor, before int64) []Ancestor {
 }
 
 // source returns the copy that the member's weights came from when they were themselves copied, after a number of its
-// own environment steps; nil for none. A copy that the member made at that moment, or later while peers still read its older
-// record, is not among the ancestors.
+// own environment steps; nil for none. A copy that the member made at that moment, or later while peers still read
+// its older record, is not among the ancestors.
 func (t *Track) source(steps int64) *Copy {
 	for i, c := range slices.Backward(t.Copies) {
 		if c.Steps < steps {
@@ -233,19 +230,10 @@ func (t *Track) iteration(c Copy) int64 {
 	return c.Iteration
 }
 
-// ReadHistory reads what a population's journal tells: path is the folder of a population of one process (with
-// [File]), the workspace of one of many (with 000, 001, ...), or a journal. A journal without events is an error.
+// ReadHistory reads the history of a population's folder or of a journal, see [Read]. A journal without events is an
+// error.
 func ReadHistory(path string) (*History, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("pbt: %w", err)
-	}
-	var events []Event
-	if !info.IsDir() {
-		events, err = Read(path)
-	} else if events, err = Read(filepath.Join(path, File)); errors.Is(err, fs.ErrNotExist) {
-		events, err = ReadWorkspace(path)
-	}
+	events, err := Read(path)
 	if err != nil {
 		return nil, err
 	}

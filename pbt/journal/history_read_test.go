@@ -27,11 +27,11 @@ func TestReadHistory(t *testing.T) {
 		}
 	}
 	single, many, empty := t.TempDir(), t.TempDir(), t.TempDir()
-	write(filepath.Join(single, journal.File), head+starts[0]+starts[1])
+	write(filepath.Join(single, "000", journal.File), head+starts[0]+starts[1])
 	write(filepath.Join(many, "000", journal.File), head+starts[0])
 	write(filepath.Join(many, "001", journal.File), head+starts[1])
-	write(filepath.Join(empty, journal.File), "")
-	for _, path := range []string{single, many, filepath.Join(single, journal.File)} {
+	write(filepath.Join(empty, "000", journal.File), "")
+	for _, path := range []string{single, many, filepath.Join(single, "000", journal.File)} {
 		h, err := journal.ReadHistory(path)
 		if err != nil || len(h.Members) != 2 || h.Members[1].Hyperparameters["lr"][0].Value != 0.2 {
 			t.Errorf("%s: %+v, %v", path, h, err)

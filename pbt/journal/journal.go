@@ -4,8 +4,8 @@
 // state that follows from them is saved ([Writer]). What a reader finds is therefore at most one interval ahead of the
 // state, and never behind it; the next run moves events that its state does not know into [DiscardedFile].
 //
-// In one process there is one journal. Members that are processes each write their own; [ReadWorkspace] merges them.
-// [NewHistory] sorts events by member: curves, copies, and the ancestry of weights.
+// Every member has a journal in its own folder; [Read] merges those of a population's folder. [NewHistory] sorts events
+// by member: curves, copies, and the ancestry of weights.
 package journal
 
 import (
@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/gorl-dev/gorl/internal/durable"
 	"github.com/gorl-dev/gorl/internal/number"
@@ -140,7 +141,9 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &l); err != nil {
 		return err
 	}
-	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps, ParentSteps: l.ParentSteps, Before: l.Before.Floats(), After: l.After.Floats(), Mutation: l.Mutation, Architecture: l.Architecture, Rebuilt: l.Rebuilt, Seed: l.Seed, Cause: l.Cause, Run: l.Run}
+	*e = Event{Kind: l.Event, Iteration: l.Iteration, Member: -1, Parent: -1, Steps: l.Steps,
+		ParentSteps: l.ParentSteps, Before: l.Before.Floats(), After: l.After.Floats(), Mutation: l.Mutation,
+		Architecture: l.Architecture, Rebuilt: l.Rebuilt, Seed: l.Seed, Cause: l.Cause, Run: l.Run}
 	switch e.Kind {
 	case Population:
 		if l.Run == nil {
@@ -179,7 +182,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// File is the journal's name in pbt.Options.Directory, and in a member's folder of a workspace.
+// File is the journal's name in a member's folder.
 const File = "journal.jsonl"
 
 // DiscardedFile collects events that an interrupted run had written after its last saved state. The run that continues
@@ -217,7 +220,8 @@ func Open(dir string, keep int64, interesting bool) (j *Writer, err error) {
 		return nil, fmt.Errorf("pbt: journal: %w", err)
 	}
 	if info.Size() < keep {
-		return nil, fmt.Errorf("pbt: %s is shorter than the %d bytes that the saved state knows of: it has %d; restore it or choose another directory", path, keep, info.Size())
+		return nil, fmt.Errorf("pbt: %s is shorter than the %d bytes that the saved state knows of: it has %d; "+
+			"restore it or choose another directory", path, keep, info.Size())
 	}
 	head := make([]byte, keep)
 	if _, err := io.ReadFull(file, head); err != nil {
@@ -250,9 +254,9 @@ func Open(dir string, keep int64, interesting bool) (j *Writer, err error) {
 	return &Writer{path: path, file: file, Length: keep, Events: events}, nil
 }
 
-// Ended reports whether the journal in dir records, after its first keep bytes, the end of training of all members. It
-// returns the journal's length and true, otherwise keep and false.
-func Ended(dir string, keep int64, members int) (length int64, ok bool) {
+// Ended reports whether a member's journal records the end of training after its first keep bytes. It returns the
+// journal's length and true, otherwise keep and false.
+func Ended(dir string, keep int64) (length int64, ok bool) {
 	text, err := os.ReadFile(filepath.Join(dir, File))
 	if err != nil || int64(len(text)) < keep || !bytes.HasSuffix(text, []byte("\n")) {
 		return keep, false
@@ -261,13 +265,7 @@ func Ended(dir string, keep int64, members int) (length int64, ok bool) {
 	if err != nil {
 		return keep, false
 	}
-	ends := 0
-	for _, e := range events {
-		if e.Kind == Final {
-			ends++
-		}
-	}
-	if ends != members {
+	if !slices.ContainsFunc(events, func(e Event) bool { return e.Kind == Final }) {
 		return keep, false
 	}
 	return int64(len(text)), true

@@ -19,8 +19,46 @@ import (
 // allocate.
 const maxLine = 16 << 20
 
-// Read reads the journal that a population wrote into its directory. See [Decode].
+// Read reads the journals of a population's folder, or a single journal.
+//
+// A folder holds one journal for each member, in 000, 001 and so on. Read merges them, see [Merge]; members without a
+// journal yet are left out. The population may be training: a line that is just being written is left out. If some
+// journals cannot be read, Read returns the events of the others together with the error.
 func Read(path string) ([]Event, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return readFile(path)
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, fmt.Errorf("pbt: %w", err)
+	}
+	var journals [][]Event
+	var damage error
+	for _, e := range entries {
+		if !e.IsDir() || !memberFolder.MatchString(e.Name()) {
+			continue
+		}
+		events, err := readFile(filepath.Join(path, e.Name(), File))
+		switch {
+		case err == nil:
+			journals = append(journals, events)
+		case !errors.Is(err, fs.ErrNotExist):
+			damage = errors.Join(damage, err)
+		}
+	}
+	if len(journals) == 0 && damage == nil {
+		return nil, fmt.Errorf("pbt: no member has a journal in %s; give the folder that holds 000, 001 and so on: %w", path,
+			fs.ErrNotExist)
+	}
+	events, err := Merge(journals...)
+	return events, errors.Join(damage, err)
+}
+
+// memberFolder is the name of a member's folder.
+var memberFolder = regexp.MustCompile(`^[0-9]{3,}$`)
+
+// readFile reads one journal. See [Decode].
+func readFile(path string) ([]Event, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("pbt: %w", err)
@@ -82,50 +120,14 @@ func readLine(r *bufio.Reader) (text []byte, ended bool, err error) {
 	}
 }
 
-// memberFolder is the name of a member's folder in a workspace.
-var memberFolder = regexp.MustCompile(`^[0-9]{3,}$`)
-
-// ReadWorkspace reads the journals of all members of a population of processes and merges them, see [Merge]. dir is the
-// workspace: the folder that holds 000, 001, ... Members without a journal yet are left out. It may be called while the
-// population trains: a line that is just being written is left out.
-func ReadWorkspace(dir string) ([]Event, error) {
-	journals, damage := ReadAll(dir)
-	if damage != nil {
-		return nil, damage
-	}
-	if len(journals) == 0 {
-		return nil, fmt.Errorf("pbt: no member has a journal in %s; give the folder that holds 000, 001 and so on", dir)
-	}
-	return Merge(journals...)
-}
-
-// ReadAll reads the journals in a workspace, one a member. damage joins the errors of those that cannot be read; the
-// others are returned all the same.
-func ReadAll(dir string) (journals [][]Event, damage error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("pbt: %w", err)
-	}
-	for _, e := range entries {
-		if !e.IsDir() || !memberFolder.MatchString(e.Name()) {
-			continue
-		}
-		events, err := Read(filepath.Join(dir, e.Name(), File))
-		switch {
-		case err == nil:
-			journals = append(journals, events)
-		case !errors.Is(err, fs.ErrNotExist):
-			damage = errors.Join(damage, err)
-		}
-	}
-	return journals, damage
-}
-
-// Merge makes one journal of those of a population's members: the line that describes the population first, then all
-// events by iteration and, within one, by member, each member's in their order. The journals must be of the same
-// population; empty ones are left out. Equal journals give the same result in any order.
+// Merge makes one journal of the journals of a population's members. The event that describes the population comes
+// first. The others are sorted by iteration. Within an iteration, members that had failed or diverged by its end come
+// first, then decisions, each sorted by member. Events of one member and iteration keep their order. Empty journals
+// are left out. It is an error if the journals are of different populations. The order of the arguments makes no
+// difference.
 func Merge(journals ...[]Event) ([]Event, error) {
-	var merged []Event
+	var head []Event
+	var rest []ranked
 	for i, events := range journals {
 		if len(events) == 0 {
 			continue
@@ -133,21 +135,40 @@ func Merge(journals ...[]Event) ([]Event, error) {
 		run := events[0].Run
 		switch {
 		case run == nil:
-			return nil, fmt.Errorf("pbt: journal %d does not begin with the event that describes the population; give whole journals", i)
-		case merged == nil:
-			merged = append(merged, events[0])
-		case !run.samePopulation(merged[0].Run):
+			return nil, fmt.Errorf("pbt: journal %d does not begin with the event that describes the population; "+
+				"give whole journals", i)
+		case head == nil:
+			head = append(head, events[0])
+		case !run.samePopulation(head[0].Run):
 			return nil, fmt.Errorf("pbt: journal %d is of another population than the first: %+v, not %+v", i, *run,
-				*merged[0].Run)
+				*head[0].Run)
 		}
-		merged = append(merged, events[1:]...)
+		troubled := true // no decision in this iteration so far
+		for n, e := range events[1:] {
+			troubled = (e.Kind == Failed || e.Kind == Diverged) && (troubled || e.Iteration != events[n].Iteration)
+			rest = append(rest, ranked{e, troubled})
+		}
 	}
-	if merged != nil {
-		slices.SortStableFunc(merged[1:], func(a, b Event) int {
-			return cmp.Or(cmp.Compare(a.Iteration, b.Iteration), cmp.Compare(a.Member, b.Member))
-		})
+	slices.SortStableFunc(rest, func(a, b ranked) int {
+		first := 0
+		switch {
+		case a.troubled && !b.troubled:
+			first = -1
+		case b.troubled && !a.troubled:
+			first = 1
+		}
+		return cmp.Or(cmp.Compare(a.Iteration, b.Iteration), first, cmp.Compare(a.Member, b.Member))
+	})
+	for _, r := range rest {
+		head = append(head, r.Event)
 	}
-	return merged, nil
+	return head, nil
+}
+
+// ranked is an event, and whether it says that its member had failed or diverged before any decision of its iteration.
+type ranked struct {
+	Event
+	troubled bool
 }
 
 // samePopulation compares everything but Strategy and Tuned, which are for people to read.

@@ -25,7 +25,7 @@ type Program struct {
 	// Hyperparameters are names that members have beside those that package preset knows.
 	Hyperparameters []string
 	// Adjust, when not nil, changes what the YAML file says. It must do so alike in all members.
-	Adjust func(o *pbt.Options, p *pbt.WorkerOptions)
+	Adjust func(o *pbt.Options, p *pbt.ProcessOptions)
 }
 
 // Main is Program{New: build}.Main(). The example of trainers.NewTrainee is a whole program.
@@ -132,12 +132,11 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 		return fmt.Errorf("launch: %w", err)
 	}
 	o := settings.Options
-	o.New, o.Progress = g.New, tell
-	w := pbt.WorkerOptions{
-		Member: p.Member, Store: store, Synchronous: settings.Synchronous, Slack: settings.Slack,
-		Heartbeat: settings.Heartbeat,
-		Silence:   settings.Silence, Slice: p.Slice, RestartProcess: settings.RestartProcess,
-		Experiment: settings.Workspace,
+	o.New, o.Progress, o.Asynchronous = g.New, tell, !settings.Synchronous
+	w := pbt.ProcessOptions{
+		Member: p.Member, Store: store, Heartbeat: settings.Heartbeat, Silence: settings.Silence, Slice: p.Slice,
+		RestartProcess: settings.RestartProcess,
+		Experiment:     settings.Workspace,
 	}
 	// Adjust comes last, so that the program has the last word over the file.
 	if g.Adjust != nil {
@@ -153,8 +152,9 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 	if damage := worker.Recovered(); damage != nil {
 		fmt.Println(damage)
 	}
-	if steps := worker.Status().Steps; steps > 0 {
-		fmt.Printf("member %d continues in interval %d after %d environment steps\n", p.Member, worker.Iteration(), steps)
+	if now := worker.Generation(); now.Members[0].Steps > 0 {
+		fmt.Printf("member %d continues in interval %d after %d environment steps\n", p.Member, now.Iteration,
+			now.Members[0].Steps)
 	}
 	result, err := worker.Train(ctx)
 	if err != nil {

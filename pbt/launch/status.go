@@ -94,10 +94,6 @@ func countMembers(dir string) (int, error) {
 		}
 	}
 	if n == 0 {
-		if _, err := os.Stat(filepath.Join(dir, "state.json")); err == nil {
-			return 0, fmt.Errorf("launch: %s is a population that trains in one process; gorl inspect shows where it stands",
-				dir)
-		}
 		return 0, fmt.Errorf("launch: %s holds neither %s nor folders of members (000, 001, …); give a population's folder",
 			dir, ConfigFile)
 	}

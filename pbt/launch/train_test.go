@@ -35,7 +35,7 @@ func (w *walker) Restore(s *checkpoint.Snapshot) (err error) {
 }
 
 // trainAll lets a file's members train one after the other, and returns their journals.
-func trainAll(t *testing.T, members int, settings string, adjust func(*pbt.Options, *pbt.WorkerOptions)) []journal.Event {
+func trainAll(t *testing.T, members int, settings string, adjust func(*pbt.Options, *pbt.ProcessOptions)) []journal.Event {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "population.yaml")
@@ -49,7 +49,7 @@ func trainAll(t *testing.T, members int, settings string, adjust func(*pbt.Optio
 			t.Fatal(err)
 		}
 	}
-	events, err := journal.ReadWorkspace(filepath.Join(dir, "w"))
+	events, err := journal.Read(filepath.Join(dir, "w"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,16 +59,16 @@ func trainAll(t *testing.T, members int, settings string, adjust func(*pbt.Optio
 // What a file says of processes reaches them.
 func TestTrainTakesTheFilesPlace(t *testing.T) {
 	places := 0
-	trainAll(t, 1, "num_policies: 2, synchronous: true, heartbeat: 7s, silence: 22s, lease_ttl: 23s, slack: 3, save_steps: 4, restart_process: true", func(o *pbt.Options, p *pbt.WorkerOptions) {
+	trainAll(t, 1, "num_policies: 2, synchronous: true, heartbeat: 7s, silence: 22s, lease_ttl: 23s, slack: 3, save_steps: 4, restart_process: true", func(o *pbt.Options, p *pbt.ProcessOptions) {
 		places++
-		if o.SaveSteps != 4 {
-			t.Errorf("SaveSteps is %d, want 4", o.SaveSteps)
+		if o.SaveSteps != 4 || o.Slack != 3 || o.Asynchronous {
+			t.Errorf("SaveSteps is %d, want 4, Slack %d, want 3, Asynchronous %t", o.SaveSteps, o.Slack, o.Asynchronous)
 		}
-		want := pbt.WorkerOptions{Member: p.Member, Store: p.Store, Synchronous: true, Slack: 3, Heartbeat: 7 * time.Second, Silence: 22 * time.Second, RestartProcess: true, Experiment: "w"}
+		want := pbt.ProcessOptions{Member: p.Member, Store: p.Store, Heartbeat: 7 * time.Second, Silence: 22 * time.Second, RestartProcess: true, Experiment: "w"}
 		if !reflect.DeepEqual(*p, want) {
 			t.Errorf("the place is %+v, want %+v", *p, want)
 		}
-		p.Synchronous = false // nobody else comes
+		o.Asynchronous = true // nobody else comes
 	})
 	if places != 1 {
 		t.Errorf("%d places", places)

@@ -118,6 +118,7 @@ func (f *fake) Plan(steps int64)        { _ = f.call("plan %d", steps) }
 func (f *fake) Samples(string, int) []float64 {
 	return []float64{float64(f.steps * f.talent)}
 }
+func (f *fake) CheckEvaluation() error { return nil }
 func (f *fake) EvaluateMetrics(context.Context, int, int64) (map[string]float64, error) {
 	return f.Metrics(), nil
 }
@@ -161,7 +162,7 @@ func populate(t *testing.T, o pbt.Options, train func(id int, member memberFunc)
 			errs[id] = train(id, func(ctx context.Context, build buildFunc) (err error) {
 				o := o
 				o.New = build
-				w, err := pbt.Join(ctx, o, pbt.WorkerOptions{Member: id, Store: store, Synchronous: true})
+				w, err := pbt.Join(ctx, o, pbt.ProcessOptions{Member: id, Store: store})
 				if err != nil {
 					return err
 				}
@@ -330,8 +331,8 @@ func TestBroken(t *testing.T) {
 		store := workspace.NewMemory(2)
 		join := func(ctx context.Context, id int, build buildFunc) (events []journal.Event, err error) {
 			o := options()
-			o.New = build
-			w, err := pbt.Join(ctx, o, pbt.WorkerOptions{Member: id, Store: store})
+			o.New, o.Asynchronous = build, true
+			w, err := pbt.Join(ctx, o, pbt.ProcessOptions{Member: id, Store: store})
 			if err != nil {
 				return nil, err
 			}

@@ -24,7 +24,7 @@
 // # gorl's own keys
 //
 // These keys are allowed in every preset. They set the fields of the same names in [pbt.Options], [explore.Parameter],
-// [strategy.Limited], [pbt.WorkerOptions] and workspace.FolderOptions:
+// [strategy.Limited], [pbt.ProcessOptions] and workspace.FolderOptions:
 //
 //   - population: policy_idx, num_policies, directory, workspace, total_steps, seed, parallel, progress_steps,
 //     save_steps
@@ -34,6 +34,8 @@
 //   - hyperparameters: initial: {key: value}; sample: {key: [low, high] or {low, high, log}}; bounds: {key: [least,
 //     greatest]}; parameters: {key: {rule, min, max, outside, change_range, step, choices, sample, default}};
 //     reference: [members]; rebuild: [keys]
+//   - the program's own: strategy and strategy_kwargs (see [strategy.Register]), explorer and explorer_kwargs
+//     ([explore.Register])
 //   - processes: heartbeat, silence, lease_ttl, slack, restart_process
 //
 // A population that is not enabled (with_pbt in Sample Factory) trains without decisions; see [strategy.Never].

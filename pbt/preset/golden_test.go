@@ -101,8 +101,8 @@ func describe(s *Settings) string {
 	if len(o.Rebuild) > 0 || o.Parallel > 0 || o.ProgressSteps > 0 {
 		fmt.Fprintf(&out, "rebuild %v parallel %d progress %d\n", o.Rebuild, o.Parallel, o.ProgressSteps)
 	}
-	if d := sharedDefaults(); s.Heartbeat != d.Heartbeat || s.Silence != d.Silence || s.LeaseTTL != d.LeaseTTL || s.Slack > 0 || s.Options.SaveSteps > 0 || s.RestartProcess {
-		fmt.Fprintf(&out, "heartbeat %v silence %v lease %v slack %d save %d restart %v\n", s.Heartbeat, s.Silence, s.LeaseTTL, s.Slack, s.Options.SaveSteps, s.RestartProcess)
+	if d := sharedDefaults(); s.Heartbeat != d.Heartbeat || s.Silence != d.Silence || s.LeaseTTL != d.LeaseTTL || s.Options.Slack > 0 || s.Options.SaveSteps > 0 || s.RestartProcess {
+		fmt.Fprintf(&out, "heartbeat %v silence %v lease %v slack %d save %d restart %v\n", s.Heartbeat, s.Silence, s.LeaseTTL, s.Options.Slack, s.Options.SaveSteps, s.RestartProcess)
 	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(&out, "note: %s\n", n)

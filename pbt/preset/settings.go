@@ -14,6 +14,7 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/pbt"
+	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
@@ -34,17 +35,18 @@ type Settings struct {
 	// Workspace and Directory are the two parts of Folder.
 	Workspace, Directory string
 	// Synchronous makes members that are processes wait for each other at the end of every interval, so that equal
-	// seeds give equal runs. Default false, as in the original systems. Members of one process wait unless Asynchronous
-	// is set: they are then for pbt.NewAsync instead of pbt.New.
-	Synchronous, Asynchronous bool
-	// Heartbeat, Silence, Slack and RestartProcess are the fields of pbt.WorkerOptions with these names, and LeaseTTL
-	// that of workspace.FolderOptions, for members that are processes or do not wait.
+	// seeds give equal runs. Default false, as in the original systems. Members of one process wait unless
+	// Options.Asynchronous is set.
+	Synchronous bool
+	// Heartbeat, Silence and RestartProcess are the fields of pbt.ProcessOptions with these names, and LeaseTTL that of
+	// workspace.FolderOptions, for members that are processes.
 	Heartbeat, Silence, LeaseTTL time.Duration
-	Slack                        int64
 	RestartProcess               bool
 	// Notes name the keys that were accepted and do nothing, each with the reason.
 	Notes []string
 
+	strategy strategy.Strategy // a registered one, in place of the preset's
+	explorer explore.Explorer
 	sections runfile.Sections
 	file     *file
 }
@@ -139,6 +141,12 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	s, err := read(&f)
 	if err != nil {
 		return nil, err
+	}
+	if s.strategy != nil {
+		s.Options.Strategy = s.strategy
+	}
+	if s.explorer != nil {
+		s.Options.Explore = s.explorer
 	}
 	s.Name, s.Strict, s.sections, s.file = f.Preset, f.Strict, sections, &f
 	if !s.Enabled {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -314,4 +315,45 @@ func FuzzFromYAML(f *testing.F) {
 			t.Errorf("the strategy is refused: %v", v.Validate())
 		}
 	})
+}
+
+// firstLeads lets every member copy the first.
+type firstLeads struct{ explore bool }
+
+func (s firstLeads) Decide(g strategy.Generation, _ *rand.Rand) (decisions []strategy.Decision) {
+	for _, m := range g.Members[1:] {
+		decisions = append(decisions, strategy.Decision{Member: m.Member, Action: strategy.Replace, Mutate: s.explore})
+	}
+	return decisions
+}
+
+// A strategy and an explorer of the user's own come from the file by their names, with their settings.
+func TestRegistered(t *testing.T) {
+	type settings struct {
+		Explore bool `yaml:"explore"`
+	}
+	strategy.Register("FirstLeads", settings{}, func(s settings) (strategy.Strategy, error) { return firstLeads{s.Explore}, nil })
+	type halving struct {
+		Rate float64 `yaml:"rate" config:"min=0,max=1"`
+	}
+	explore.Register("Halving", halving{Rate: 1}, func(s halving) (explore.Explorer, error) {
+		return explore.Mutation{Rate: s.Rate}, nil
+	})
+	s, err := FromYAML([]byte("pbt: {strategy: FirstLeads, strategy_kwargs: {explore: true}, explorer: Halving, explorer_kwargs: {rate: 0.5}, max_copies: 2}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strategy.Limited{Strategy: firstLeads{true}, MaxCopies: 2}
+	if s.Options.Strategy != want || s.Options.Explore.(explore.Mutation).Rate != 0.5 {
+		t.Errorf("the file gives %+v and %+v", s.Options.Strategy, s.Options.Explore)
+	}
+	for text, want := range map[string]string{
+		"strategy: FirstLead": `did you mean "FirstLeads"`,
+		"strategy: FirstLeads, strategy_kwargs: {explor: true}": `"explore"`,
+		"explorer: Halving, explorer_kwargs: {rate: 2}":         "rate",
+	} {
+		if _, err := FromYAML([]byte("pbt: {" + text + "}")); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %q", text, err, want)
+		}
+	}
 }

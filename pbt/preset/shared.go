@@ -67,6 +67,14 @@ type shared struct {
 	// MaxCopies is how many members may take over the same source in one interval; 0 is no limit. A small limit keeps one
 	// lucky member from taking over the population.
 	MaxCopies int `yaml:"max_copies" config:"min=0"`
+	// Strategy is a strategy that the program registered by strategy.Register, in place of the preset's, and
+	// StrategyKwargs are its settings. A population of gorl's own commands has none.
+	Strategy       string         `yaml:"strategy"`
+	StrategyKwargs map[string]any `yaml:"strategy_kwargs"`
+	// Explorer is an explorer that the program registered by explore.Register, in place of the preset's, and
+	// ExplorerKwargs are its settings.
+	Explorer       string         `yaml:"explorer"`
+	ExplorerKwargs map[string]any `yaml:"explorer_kwargs"`
 	// Rebuild are hyperparameters that only take effect when a member is built anew.
 	Rebuild []string `yaml:"rebuild"`
 	// Parallel is how many members of one process train at a time; 0 is the number of processors. It does not change
@@ -177,11 +185,21 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	c.check(p)
 	s := &Settings{
 		PolicyIdx: c.PolicyIdx, NumPolicies: c.NumPolicies, Workspace: c.Workspace, Directory: c.Directory,
-		Synchronous: c.Synchronous, Asynchronous: c.Asynchronous, Heartbeat: c.Heartbeat, Silence: c.Silence,
-		LeaseTTL: c.LeaseTTL,
-		Slack:    c.Slack, RestartProcess: c.RestartProcess,
+		Synchronous: c.Synchronous, Heartbeat: c.Heartbeat, Silence: c.Silence, LeaseTTL: c.LeaseTTL,
+		RestartProcess: c.RestartProcess,
+	}
+	if c.Strategy != "" {
+		own, err := strategy.New(c.Strategy, c.StrategyKwargs)
+		p.add(err)
+		s.strategy = c.limited(own)
+	}
+	if c.Explorer != "" {
+		var err error
+		s.explorer, err = explore.New(c.Explorer, c.ExplorerKwargs)
+		p.add(err)
 	}
 	o := &s.Options
+	o.Asynchronous, o.Slack = c.Asynchronous, c.Slack
 	o.Members, o.TotalSteps, o.StartAfter, o.SettleMutations = c.NumPolicies, c.TotalSteps, c.StartAfter, c.SettleMutations
 	o.Reference, o.Parallel, o.ProgressSteps, o.SaveSteps = c.Reference, c.Parallel, c.ProgressSteps, c.SaveSteps
 	rebuild := make(map[string]string, len(c.Rebuild))

@@ -61,3 +61,36 @@ func ExampleLimited() {
 	// 1 keep
 	// 2 keep
 }
+
+// podium lets all members but the best copy the best.
+type podium struct{ places int }
+
+func (p podium) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
+	best, ok := g.Best()
+	var decisions []strategy.Decision
+	for _, m := range g.Members[min(p.places, len(g.Members)):] {
+		if ok && m.Member != best.Member {
+			decisions = append(decisions, strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: best.Member, Mutate: true})
+		}
+	}
+	return decisions
+}
+
+// A file names the strategy then: pbt: {strategy: Podium, strategy_kwargs: {places: 1}}.
+func ExampleRegister() {
+	type settings struct {
+		Places int `yaml:"places" config:"min=0"`
+	}
+	strategy.Register("Podium", settings{Places: 3}, func(s settings) (strategy.Strategy, error) {
+		return podium{s.Places}, nil
+	})
+	rule, err := strategy.New("Podium", map[string]any{"places": 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, d := range rule.Decide(generationOf(1, 5, 9), nil) {
+		fmt.Println(d.Member, d.Action, d.Source)
+	}
+	// Output: 1 replace 2
+}

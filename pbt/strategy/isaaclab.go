@@ -61,7 +61,8 @@ func (s IsaacLab) Bands(g Generation) Bands {
 			b.Diverged = append(b.Diverged, m.Member)
 		}
 	}
-	b.Mean, b.Std = stat.PopMeanStdDev(objectives(ranked), nil) // NaN without ranked members: none is then above or below the cuts
+	// Without ranked members both are NaN: no member is then above or below the cuts.
+	b.Mean, b.Std = stat.PopMeanStdDev(objectives(ranked), nil)
 	margin := math.Max(s.ThresholdStd*b.Std, s.ThresholdAbs)
 	b.Upper, b.Lower = b.Mean+margin, b.Mean-margin
 	for _, m := range ranked {

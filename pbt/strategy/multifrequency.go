@@ -21,8 +21,8 @@ import (
 //
 // Of equals the lower number ranks higher. Members that failed or diverged rank last and are never copied; where there
 // are more of them than losers, those in other brackets are rescued by a winner as well, and where a subpopulation has
-// no healthy member, by the best of the others. In a subpopulation that does not act only they are replaced, unless Strict
-// is set.
+// no healthy member, by the best of the others. In a subpopulation that does not act only they are replaced, unless
+// Strict is set.
 type MultiFrequency struct {
 	// Subpopulations is their number, which divides the population into parts of at least 3. 0 means 2.
 	Subpopulations int
@@ -63,9 +63,11 @@ func (s MultiFrequency) Validate() error {
 		return fmt.Errorf("evolution: MultiFrequency.Ratios has %d numbers for %d subpopulations; give one each",
 			len(s.Ratios), s.Subpopulations)
 	case min(s.Winners, s.Survivors, s.Open, s.Losers) < 0:
-		return fmt.Errorf("evolution: MultiFrequency has brackets of %d winners, %d survivors, %d open, %d losers; give 0 or more", s.Winners, s.Survivors, s.Open, s.Losers)
+		return fmt.Errorf("evolution: MultiFrequency has brackets of %d winners, %d survivors, %d open, %d "+
+			"losers; give 0 or more", s.Winners, s.Survivors, s.Open, s.Losers)
 	case s.EvalLoop < 0:
-		return fmt.Errorf("evolution: MultiFrequency.EvalLoop is %d; give the number of last scores to average, or 0 for the latest", s.EvalLoop)
+		return fmt.Errorf("evolution: MultiFrequency.EvalLoop is %d; give the number of last scores to average, "+
+			"or 0 for the latest", s.EvalLoop)
 	}
 	for i, r := range s.Ratios {
 		if r < 1 || i > 0 && r <= s.Ratios[i-1] {
@@ -90,7 +92,8 @@ func (s MultiFrequency) Brackets(members int) (b Brackets, err error) {
 	s = s.withDefaults()
 	size := members / s.Subpopulations
 	if members%s.Subpopulations != 0 || size < 3 {
-		return b, fmt.Errorf("evolution: a population of %d cannot be cut into %d subpopulations of equal size and at least 3; give it a multiple of %d members", members, s.Subpopulations, s.Subpopulations)
+		return b, fmt.Errorf("evolution: a population of %d cannot be cut into %d subpopulations of equal size "+
+			"and at least 3; give it a multiple of %d members", members, s.Subpopulations, s.Subpopulations)
 	}
 	b = Brackets{Winners: s.Winners, Survivors: s.Survivors, Open: s.Open, Losers: s.Losers}
 	if b == (Brackets{}) {
@@ -100,7 +103,8 @@ func (s MultiFrequency) Brackets(members int) (b Brackets, err error) {
 	}
 	switch sum := b.Winners + b.Survivors + b.Open + b.Losers; {
 	case sum != size:
-		return b, fmt.Errorf("evolution: MultiFrequency has brackets of %d winners, %d survivors, %d open, %d losers, together %d; a subpopulation has %d members", b.Winners, b.Survivors, b.Open, b.Losers, sum, size)
+		return b, fmt.Errorf("evolution: MultiFrequency has brackets of %d winners, %d survivors, %d open, %d "+
+			"losers, together %d; a subpopulation has %d members", b.Winners, b.Survivors, b.Open, b.Losers, sum, size)
 	case b.Winners == 0 && b.Open+b.Losers > 0:
 		return b, fmt.Errorf("evolution: MultiFrequency has no winners; give at least 1, whom losers can copy")
 	}

@@ -42,7 +42,8 @@ func (t Tournament) Validate() error {
 		return fmt.Errorf("evolution: Tournament.TournamentSize is %d; give at least 1, usually 2", t.TournamentSize)
 	}
 	if t.EvalLoop < 0 {
-		return fmt.Errorf("evolution: Tournament.EvalLoop is %d; give the number of last scores to average, or 0 for the latest", t.EvalLoop)
+		return fmt.Errorf("evolution: Tournament.EvalLoop is %d; give the number of last scores to average, or 0 "+
+			"for the latest", t.EvalLoop)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package workspace
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -264,6 +266,25 @@ func (f *Folder) readWeights(name string, size int64) ([]byte, error) {
 		}
 	}
 	return nil, err
+}
+
+// decodeWeights verifies size and checksum and decodes the weights. The snapshot shares data's memory.
+func decodeWeights(path string, data []byte, want Weights) (*checkpoint.Snapshot, error) {
+	damage := &checkpoint.DamagedError{Path: path}
+	sum := sha256.Sum256(data)
+	switch {
+	case int64(len(data)) != want.Size:
+		damage.Reason = fmt.Sprintf("%d bytes, where the record says %d", len(data), want.Size)
+	case hex.EncodeToString(sum[:]) != want.SHA256:
+		damage.Reason = "the checksum is not the record's"
+	default:
+		snapshot, err := checkpoint.DecodeSafetensors(data)
+		if err == nil {
+			return snapshot, nil
+		}
+		damage.Reason, damage.Err = err.Error(), err
+	}
+	return nil, fmt.Errorf("workspace: %w", damage)
 }
 
 // replaced reports whether a record is no longer the one of its iteration, so that what lies under its weights' name

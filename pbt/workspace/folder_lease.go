@@ -203,7 +203,12 @@ func (s *folderLease) publishBest(r Record, weights *checkpoint.Snapshot, minimi
 	s.store.mu.Lock()
 	records, _ := s.store.records(s.member, true)
 	s.store.mu.Unlock()
-	if best, ok := bestOf(records, minimise); ok && !r.beats(best, minimise) {
+	best, ok := bestOf(records, minimise)
+	// First what a process that died in between left, so that names do not depend on it.
+	if err := s.sweep(s.bestFolder, func(iteration int64) bool { return ok && iteration == best.Iteration }); err != nil {
+		return err
+	}
+	if ok && !r.beats(best, minimise) {
 		return nil
 	}
 	store, err := checkpoint.NewStore(s.store.path(s.bestFolder), checkpoint.Options{})

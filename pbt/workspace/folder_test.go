@@ -1,6 +1,9 @@
 package workspace
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -335,10 +338,13 @@ func BenchmarkView(b *testing.B) {
 	const members = 64
 	dir := b.TempDir()
 	for p := range members {
-		data, reference, err := encode(weights(p, 1))
-		if err != nil {
+		var text bytes.Buffer
+		if err := checkpoint.EncodeSafetensors(&text, weights(p, 1)); err != nil {
 			b.Fatal(err)
 		}
+		data := text.Bytes()
+		sum := sha256.Sum256(data)
+		reference := &Weights{Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])}
 		for i := int64(1); i <= 25; i++ {
 			r := record(p, i, 1)
 			w := *reference

@@ -26,7 +26,7 @@ type Phase string
 const (
 	// Training is everything that is not one of the others.
 	Training Phase = "training"
-	// Waiting is for other members, at the end of an interval (WorkerOptions.Synchronous).
+	// Waiting is for other members, at the end of an interval.
 	Waiting Phase = "waiting"
 	// Yielded has ended its process so that another member may use the machine, and will be started again. The others
 	// do not take its silence for death.
@@ -110,7 +110,8 @@ func decodeHeartbeat(text []byte, member, members int) (Heartbeat, error) {
 		return Heartbeat{}, fmt.Errorf("it is the heartbeat of member %d", f.Member)
 	}
 	h := Heartbeat{
-		Member: f.Member, Owner: f.Owner, Phase: f.Phase, Iteration: f.Iteration, Copies: f.Copies, Steps: f.Frame, Total: f.Total,
+		Member: f.Member, Owner: f.Owner, Phase: f.Phase, Iteration: f.Iteration, Copies: f.Copies, Steps: f.Frame,
+		Total:           f.Total,
 		Hyperparameters: f.Params, Parent: f.Parent, Note: f.Note,
 	}
 	h.Objective, h.HasObjective = f.Objective.Known()

@@ -187,7 +187,8 @@ func (f *Folder) release(l *heldLease) error {
 		l.text.Released = true
 		var text []byte
 		if text, err = durable.Seal(&l.text, &l.text.Check); err == nil {
-			err = f.writeAside(leaseFileName(l.folder, l.text.Number), ".lease-"+l.text.Token, text, false, func() error { return f.verify(l) })
+			err = f.writeAside(leaseFileName(l.folder, l.text.Number), ".lease-"+l.text.Token, text, false,
+				func() error { return f.verify(l) })
 		}
 	}
 	if errors.Is(err, ErrLeaseLost) {

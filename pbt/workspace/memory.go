@@ -1,13 +1,7 @@
 package workspace
 
-// This file holds Memory, the store of populations whose members are goroutines, and of tests. It keeps encoded
-// weights rather than snapshots, so that a test with it finds what would break in a folder too.
-
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -19,15 +13,14 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// Memory is a store for the goroutines of one process, with the semantics of [Folder]: weights are encoded and
-// checksummed when they are published and decoded when they are fetched, so that readers and the publisher share no
-// memory. It keeps nothing beyond the process. A goroutine cannot die alone, so leases are never lost: a goroutine that
-// does not release its lease holds the member for ever. It is safe for concurrent use.
+// Memory is a store for the goroutines of one process. It keeps nothing beyond the process. Snapshots are passed on by
+// reference: neither the publisher nor a reader may change one. A goroutine cannot die alone, so leases are never lost,
+// and a goroutine that does not release its lease holds the member for ever. Memory is safe for concurrent use.
 type Memory struct {
 	mu      sync.Mutex // guards everything below
 	members []*memoryMember
-	// files are encoded weights by their paths in Records, as a folder's files would be.
-	files map[string][]byte
+	// snapshots are by their paths in Records, as a folder's files would be.
+	snapshots map[string]*checkpoint.Snapshot
 	// written counts all weights ever, so that no path is used twice.
 	written int64
 }
@@ -49,7 +42,7 @@ func NewMemory(members int) *Memory {
 	if err := checkMembers(members); err != nil {
 		panic(err)
 	}
-	m := &Memory{files: make(map[string][]byte)}
+	m := &Memory{snapshots: make(map[string]*checkpoint.Snapshot)}
 	for range members {
 		m.members = append(m.members, &memoryMember{records: make(map[int64]Record)})
 	}
@@ -114,38 +107,18 @@ func (m *Memory) View() (View, error) {
 	return v, nil
 }
 
-// Fetch reads the weights of a record, see Store.
+// Fetch returns the weights of a record, see Store.
 func (m *Memory) Fetch(r Record) (*checkpoint.Snapshot, error) {
-	if err := noWeights(r); err != nil {
-		return nil, err
+	if r.Weights == nil || r.Foreign {
+		return nil, noWeights(r)
 	}
 	m.mu.Lock()
-	data, ok := m.files[r.Weights.Path]
-	m.mu.Unlock()
+	defer m.mu.Unlock()
+	snapshot, ok := m.snapshots[r.Weights.Path]
 	if !ok {
 		return nil, fmt.Errorf("workspace: %s: %w; it has been pruned or replaced", r.Weights.Path, fs.ErrNotExist)
 	}
-	return decodeWeights(r.Weights.Path, slices.Clone(data), *r.Weights)
-}
-
-// decodeWeights verifies size and checksum and decodes the weights. The snapshot shares data's memory.
-func decodeWeights(path string, data []byte, want Weights) (*checkpoint.Snapshot, error) {
-	if int64(len(data)) != want.Size {
-		return nil, damaged(path, "%d bytes, where the record says %d", len(data), want.Size)
-	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != want.SHA256 {
-		return nil, damaged(path, "the checksum is not the record's")
-	}
-	snap, err := checkpoint.DecodeSafetensors(data)
-	if err != nil {
-		return nil, fmt.Errorf("workspace: %w", &checkpoint.DamagedError{Path: path, Reason: err.Error(), Err: err})
-	}
-	return snap, nil
-}
-
-// damaged returns an error that wraps a *checkpoint.DamagedError of the weights at path.
-func damaged(path, format string, args ...any) error {
-	return fmt.Errorf("workspace: %w", &checkpoint.DamagedError{Path: path, Reason: fmt.Sprintf(format, args...)})
+	return snapshot, nil
 }
 
 // Best is the best record there ever was, see Store.
@@ -165,23 +138,13 @@ func (m *Memory) Best(minimise bool) (Record, bool, error) {
 // FetchBest reads the weights of what Best returned.
 func (m *Memory) FetchBest(r Record) (*checkpoint.Snapshot, error) { return m.Fetch(r) }
 
-// encode returns the bytes of a snapshot, and their size and checksum in Weights without a path.
-func encode(snapshot *checkpoint.Snapshot) ([]byte, *Weights, error) {
-	var b bytes.Buffer
-	if err := checkpoint.EncodeSafetensors(&b, snapshot); err != nil {
-		return nil, nil, fmt.Errorf("workspace: %w", err)
-	}
-	sum := sha256.Sum256(b.Bytes())
-	return b.Bytes(), &Weights{Size: int64(b.Len()), SHA256: hex.EncodeToString(sum[:])}, nil
-}
-
-// put keeps a record's weights, if it has any, under a path that no other weights have or had, so that a record of
-// replaced weights never finds the new ones. m.mu is held.
-func (m *Memory) put(folder string, r Record, data []byte) {
-	if r.Weights != nil {
+// put keeps weights, unless they are nil, under a path that no other weights have or had, so that a record of replaced
+// weights never finds the new ones. m.mu is held.
+func (m *Memory) put(folder string, r *Record, weights *checkpoint.Snapshot) {
+	if weights != nil {
 		m.written++
-		r.Weights.Path = fmt.Sprintf("%s/%06d-%d.safetensors", folder, r.Iteration, m.written)
-		m.files[r.Weights.Path] = data
+		r.Weights = &Weights{Path: fmt.Sprintf("%s/%06d-%d.safetensors", folder, r.Iteration, m.written)}
+		m.snapshots[r.Weights.Path] = weights
 	}
 }
 
@@ -214,28 +177,17 @@ func (s *memoryLease) change(f func(p *memoryMember)) error {
 	return nil
 }
 
-// Publish encodes the weights before it locks the store, so that members do not wait for each other's encoding.
+// Publish keeps a reference to the weights.
 func (s *memoryLease) Publish(r Record, weights *checkpoint.Snapshot) (Record, error) {
-	r, data, err := s.encoded(r, weights)
+	r, err := prepare(r, s.member, s.store.Members())
 	if err != nil {
 		return r, err
 	}
 	err = s.change(func(p *memoryMember) {
-		s.store.put(folderName(s.member), r, data)
+		s.store.put(folderName(s.member), &r, weights)
 		p.records[r.Iteration] = r
 	})
 	return r.clone(), err
-}
-
-// encoded checks a record and completes it by the weights, which it encodes; their path is still empty.
-func (s *memoryLease) encoded(r Record, weights *checkpoint.Snapshot) (Record, []byte, error) {
-	r, err := prepare(r, s.member, s.store.Members())
-	if err != nil || weights == nil {
-		return r, nil, err
-	}
-	data, reference, err := encode(weights)
-	r.Weights = reference
-	return r, data, err
 }
 
 // folderName is the name of a member's folder, and the beginning of the paths of its weights in memory.
@@ -246,7 +198,7 @@ func (s *memoryLease) PublishBest(r Record, weights *checkpoint.Snapshot, minimi
 	if weights == nil {
 		return errNoBest
 	}
-	r, data, err := s.encoded(r, weights)
+	r, err := prepare(r, s.member, s.store.Members())
 	if err != nil {
 		return err
 	}
@@ -255,9 +207,9 @@ func (s *memoryLease) PublishBest(r Record, weights *checkpoint.Snapshot, minimi
 			return
 		}
 		if p.best != nil {
-			delete(s.store.files, p.best.Weights.Path)
+			delete(s.store.snapshots, p.best.Weights.Path)
 		}
-		s.store.put("best/"+folderName(s.member), r, data)
+		s.store.put("best/"+folderName(s.member), &r, weights)
 		p.best = &r
 	})
 }
@@ -291,7 +243,7 @@ func (s *memoryLease) Prune(k Keep) error {
 				wanted[r.Weights.Path] = true
 			}
 		}
-		maps.DeleteFunc(s.store.files, func(path string, _ []byte) bool {
+		maps.DeleteFunc(s.store.snapshots, func(path string, _ *checkpoint.Snapshot) bool {
 			return strings.HasPrefix(path, folderName(s.member)+"/") && !wanted[path]
 		})
 	})

@@ -86,7 +86,8 @@ func (s *folderLease) sweep(folder string, wanted func(iteration int64) bool) er
 	var errs []error
 	remove := func(name string) {
 		err := f.root.Remove(folder + "/" + name)
-		if info, gone := f.root.Lstat(folder + "/" + name); err != nil && gone == nil && !info.IsDir() { // folders are not the store's
+		if info,
+			gone := f.root.Lstat(folder + "/" + name); err != nil && gone == nil && !info.IsDir() { // folders are not the store's
 			errs = append(errs, err)
 		}
 	}

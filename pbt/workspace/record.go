@@ -271,7 +271,8 @@ func noWeights(r Record) error {
 	case w == nil:
 		return fmt.Errorf("workspace: the record of member %d, iteration %d, refers to no weights", r.Member, r.Iteration)
 	case r.Foreign || w.SHA256 == "":
-		return fmt.Errorf("workspace: %s was written by another program and has no checksum: gorl ranks such members but does not take over their weights; convert them to a gorl checkpoint to begin from them", w.Path)
+		return fmt.Errorf("workspace: %s was written by another program and has no checksum: gorl ranks such "+
+			"members but does not take over their weights; convert them to a gorl checkpoint to begin from them", w.Path)
 	}
 	return nil
 }

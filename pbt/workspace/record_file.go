@@ -156,7 +156,8 @@ func sealed(text []byte) error {
 // iteration, so that a record cannot point a reader at another file.
 func decodeOwn(text []byte, f *fields, folder string) (Record, error) {
 	if n := f.integer("schema"); f.err == nil && n != recordSchema {
-		return Record{}, fmt.Errorf("it has format %d, where this program reads %d; use the gorl that wrote it, or a newer one", n, recordSchema)
+		return Record{}, fmt.Errorf("it has format %d, where this program reads %d; use the gorl that wrote it, "+
+			"or a newer one", n, recordSchema)
 	}
 	if err := sealed(text); err != nil {
 		return Record{}, err

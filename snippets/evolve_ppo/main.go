@@ -114,7 +114,7 @@ func run(ctx context.Context) error {
 	return tracking.Table(os.Stdout, []string{"written", "what it is"}, [][]string{
 		{plot, "fitness, hyperparameters, and which member continued from which"},
 		{filepath.Join(*out, "elite"), "the elite's weights and architecture"},
-		{filepath.Join(*out, "population", journal.File), "every selection and mutation, one a line"},
+		{filepath.Join(*out, "population", "000", journal.File), "every selection and mutation of member 0, one a line"},
 	})
 }
 

@@ -172,6 +172,6 @@ func summarise(population *pbt.Population, best *pbt.Result) error {
 		{film, "the best walker beside the reference gait"},
 		{plot, "objective and hyperparameters, and who continued from whom"},
 		{weights, "the best member's weights"},
-		{filepath.Join(*out, "population", "journal.jsonl"), "every decision, one a line"},
+		{filepath.Join(*out, "population", "000", "journal.jsonl"), "every decision about member 0, one a line"},
 	})
 }

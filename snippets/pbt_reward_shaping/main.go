@@ -21,7 +21,6 @@ import (
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
-	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/tensor"
@@ -173,6 +172,6 @@ func compare(ctx context.Context, population *pbt.Population, best *pbt.Result) 
 		return err
 	}
 	fmt.Printf("\nObjective, hyperparameters and lineage: %s. Every decision: %s.\n", picture,
-		filepath.Join(*out, "population", journal.File))
+		filepath.Join(*out, "population"))
 	return nil
 }

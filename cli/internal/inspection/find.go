@@ -107,7 +107,7 @@ func walk(dir string, visit func(path string), above ...fs.FileInfo) error {
 		info, err := os.Stat(path) // follows a link
 		switch {
 		case err != nil || strings.HasPrefix(name, "."): // removed, or a link to nowhere
-		case info.IsDir() && (e.IsDir() || name == checkpoints || name == best || name == members):
+		case info.IsDir() && (e.IsDir() || name == checkpoints || name == best):
 			if err := walk(path, visit, above...); err != nil {
 				return err
 			}

@@ -71,7 +71,7 @@ func Of(path string, o Options) (*Report, error) {
 
 // folder looks at a population or at checkpoints.
 func folder(dir string, o Options) (*Report, error) {
-	for _, sign := range []string{journal.File, filepath.Join("000", journal.File)} {
+	for _, sign := range []string{filepath.Join("000", journal.File)} {
 		if _, err := os.Stat(filepath.Join(dir, sign)); err == nil {
 			return population(dir, o)
 		}
@@ -97,7 +97,6 @@ func folder(dir string, o Options) (*Report, error) {
 const (
 	checkpoints    = "checkpoints" // a run's folder of them
 	best           = "best"        // and that of the best in it, or in a population's folder
-	members        = "members"     // a population's folder of all
 	dataSuffix     = ".safetensors"
 	manifestSuffix = ".json"
 )

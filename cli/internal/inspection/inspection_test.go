@@ -359,7 +359,10 @@ const recorded = `{"event":"population","iteration":0,"steps":0,"run":{"schema":
 
 func TestPopulation(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, journal.File)
+	path := filepath.Join(dir, "000", journal.File)
+	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(path, []byte(recorded), 0o644); err != nil {
 		t.Fatal(err)
 	}

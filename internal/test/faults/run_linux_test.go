@@ -40,7 +40,7 @@ type scenario struct {
 
 var scenarios = []scenario{
 	{"training", "training.yaml", trainingCommit, "checkpoints", newestCheckpoint},
-	{"population", "population.yaml", populationCommit, ".", newestState},
+	{"population", "population.yaml", populationCommit, "000", newestState},
 	{"overlap", "overlap.yaml", trainingCommit, "checkpoints", newestCheckpoint}, // not among the few
 }
 
@@ -256,15 +256,15 @@ func newestCheckpoint(run string) int64 {
 	return latest.Manifest.Step
 }
 
-// populationCommit counts the states that renames commit.
+// populationCommit counts the states of member 0 that renames commit.
 func populationCommit(renamed string) (at int64, ok bool) {
-	return 1, filepath.Base(renamed) == "state.json"
+	return 1, strings.HasSuffix(renamed, filepath.Join("000", "state.json"))
 }
 
-// newestState returns the number of a population's newest state, 0 for none.
+// newestState returns the number of member 0's newest state, 0 for none.
 func newestState(run string) int64 {
 	var state struct{ Sequence int64 }
-	data, err := os.ReadFile(filepath.Join(run, "state.json"))
+	data, err := os.ReadFile(filepath.Join(run, "000", "state.json"))
 	if err != nil || json.Unmarshal(data, &state) != nil {
 		return 0
 	}
@@ -276,7 +276,7 @@ func (s scenario) commitsIn(run string, calls []call) (last int64) {
 	var begun int64
 	for _, c := range calls {
 		switch at, ok := s.committed(c.b); {
-		case c.op == "rename" && ok && s.commits == ".":
+		case c.op == "rename" && ok && s.commits == "000":
 			begun += at
 		case c.op == "rename" && ok:
 			begun = at

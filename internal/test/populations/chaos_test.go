@@ -226,7 +226,7 @@ func (c *chaos) look() {
 		}
 	}
 	if _, err := os.Stat(c.statePath(0)); err == nil {
-		events, err := journal.ReadWorkspace(c.dir)
+		events, err := journal.Read(c.dir)
 		if err == nil {
 			_, err = journalcheck.Replay(events)
 		}
@@ -287,7 +287,7 @@ func (s savedMember) matches(st journalcheck.Standing) bool {
 // verify holds journals, states and weights against each other.
 func (c *chaos) verify() {
 	t := c.t
-	events, err := journal.ReadWorkspace(c.dir)
+	events, err := journal.Read(c.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -421,7 +421,8 @@ func chaosMember(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := pbt.WorkerOptions{Member: member, Store: suspicious{board, log}, Heartbeat: time.Second, Silence: 20 * time.Second}
+	opt.Asynchronous = true
+	place := pbt.ProcessOptions{Member: member, Store: suspicious{board, log}, Heartbeat: time.Second, Silence: 20 * time.Second}
 	s, err := pbt.Join(context.Background(), opt, place)
 	if err != nil {
 		t.Fatal(err)

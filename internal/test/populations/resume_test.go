@@ -3,8 +3,7 @@ package populations
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,11 +78,11 @@ func resumes(t *testing.T, build func(sp spaces.Set, seed int64) *ppo.Agent) {
 				if replaced < 3 {
 					t.Errorf("only %d replacements: this shows little", replaced)
 				}
-				data, err := os.ReadFile(filepath.Join(dir, journal.File))
+				events, err := journal.Read(dir)
 				if err != nil {
 					t.Fatal(err)
 				}
-				return string(data), breaks
+				return fmt.Sprint(events[1:]), breaks
 			}
 			if breaks++; !errors.Is(err, context.Canceled) || breaks > 50 {
 				t.Fatal(err)

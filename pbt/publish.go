@@ -1,0 +1,347 @@
+// What a group writes for others: events for journals, records and heartbeats for peers. Peers notice a member whose
+// heartbeats stop by peerFilter.silent, in peers.go.
+
+package pbt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// begin returns the events that a journal of these members begins with: the population, and the start of each member.
+func (o *Options) begin(members []*member) []journal.Event {
+	events := []journal.Event{{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{
+		Schema: journal.Schema, Members: o.Members, Objective: o.Objective, IntervalSteps: o.IntervalSteps, Seed: o.Seed,
+		Minimise: o.Measure.Minimise, Strategy: strategy.Describe(o.Strategy),
+		Tuned: o.Tuned(slices.Sorted(maps.Keys(members[0].hyperparameters))),
+	}}}
+	for _, m := range members {
+		events = append(events, journal.Event{Kind: journal.Start, Member: m.id, Parent: -1, Seed: m.seed, Before: m.original,
+			After: maps.Clone(m.hyperparameters), Mutation: m.mutation, Architecture: m.describe()})
+		m.original, m.mutation = nil, ""
+	}
+	return events
+}
+
+// record writes events to the journals of their members, and reports them to Options.Progress. An event without a
+// member goes into all journals that do not have it yet.
+func (g *group) record(events []journal.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	if err := g.each(context.Background(), func(w *worker) error {
+		own := slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool {
+			return e.Member != w.id && (e.Member >= 0 || len(w.journal.Events) > 0)
+		})
+		if len(own) == 0 {
+			return nil
+		}
+		if err := w.lost(); err != nil {
+			return err
+		}
+		if g.opt.Asynchronous {
+			g.population.mu.Lock()
+			defer g.population.mu.Unlock()
+		}
+		return w.journal.Append(own...)
+	}); err != nil {
+		return err
+	}
+	for i := range events {
+		if id := events[i].Member; id >= 0 {
+			g.worker(id).m.notify(g.iteration, &events[i])
+		}
+	}
+	return nil
+}
+
+// troubles returns the events of members that failed or diverged in this interval, unless a journal has them already.
+func (g *group) troubles() []journal.Event {
+	var events []journal.Event
+workers:
+	for _, w := range g.workers {
+		for _, e := range slices.Backward(w.journal.Events) {
+			if e.Iteration < g.iteration {
+				break
+			}
+			if e.Kind == journal.Failed || e.Kind == journal.Diverged {
+				continue workers
+			}
+		}
+		events = append(events, w.m.trouble(g.iteration)...)
+	}
+	return events
+}
+
+// publish puts the records of the members into the store for peers, and offers the best member as the best so far.
+func (g *group) publish() error {
+	if !g.whole() {
+		for _, w := range g.workers {
+			if err := w.publish(); err != nil {
+				return err
+			}
+		}
+	}
+	best, ok := strategy.Generation{Members: g.statuses()}.Best()
+	if ok && (!g.hasBest || best.Objective >= g.objective) { // an equal one lets the store clear up after a crash
+		w := g.worker(best.Member)
+		snapshot, err := w.m.snapshotOf()
+		if err != nil {
+			return wrapMember(w.id, err)
+		}
+		r := w.record()
+		if err := w.lease.PublishBest(r, snapshot, g.opt.Measure.Minimise); err != nil {
+			return fmt.Errorf("pbt: member %d: best: %w", w.id, err)
+		}
+		if g.whole() && (!g.hasBest || best.Objective > g.objective) {
+			g.best = newResult(r, snapshot)
+		}
+		g.objective, g.hasBest = best.Objective, true
+	}
+	return g.beat(workspace.Training)
+}
+
+// publish puts the member's weights and objective into the store, unless they are there already. Weights that failed or
+// diverged are not published: the record then says why, so that peers do not wait.
+func (w *worker) publish() error {
+	m, snapshot, r := w.m, w.good(), w.record()
+	if snapshot == nil {
+		status := m.status()
+		switch {
+		case status.Failed:
+			r.Failure, r.HasObjective = m.failure, false
+		case m.diverged != "":
+			r.Failure = m.diverged
+		default:
+			r.Failure = status.Trouble()
+		}
+		if !status.Failed {
+			r.Objective, r.HasObjective = math.NaN(), true
+		}
+		r.HasEvaluation = false
+	}
+	// A process that was killed after publishing finds its own record here, and does not publish it twice.
+	view, err := w.group.cfg.Store.View()
+	if err != nil {
+		return fmt.Errorf("pbt: %w", err)
+	}
+	if err := w.lost(); err != nil {
+		return err
+	}
+	for _, old := range view.Members[w.id].Records {
+		if old.Iteration == r.Iteration {
+			if old.Copies == r.Copies && old.Steps == r.Steps && old.Weights != nil && r.Failure == "" {
+				return nil
+			}
+			break
+		}
+	}
+	_, err = w.lease.Publish(r, snapshot)
+	return wrapMember(w.id, err)
+}
+
+// record returns what the member publishes of itself.
+func (w *worker) record() workspace.Record {
+	m, g := w.m, w.group
+	r := workspace.Record{
+		Member: w.id, Iteration: g.iteration, Copies: w.copies, Steps: m.steps, WeightSteps: m.weightSteps(),
+		SinceCopy: m.steps - m.copiedAt, Objective: g.opt.Measure.signed(m.objective), HasObjective: m.hasObjective,
+		Peak: g.opt.Measure.signed(m.peak), HasPeak: m.hasPeak, Samples: m.samples, Parent: m.parent,
+		Hyperparameters: maps.Clone(m.hyperparameters), Experiment: g.cfg.Experiment,
+	}
+	maps.DeleteFunc(r.Hyperparameters, func(_ string, v float64) bool { return !number.Finite(v) })
+	if m.changedAt > m.copiedAt {
+		r.SinceChange = m.steps - m.changedAt
+	}
+	if g.opt.Measure.EvaluationEpisodes > 0 {
+		r.Evaluation, r.HasEvaluation = r.Objective, r.HasObjective
+	}
+	return r
+}
+
+// result returns the best member so far, nil if there is none. Its snapshot is nil if it cannot be read.
+func (g *group) result() (*Result, error) {
+	if g.whole() {
+		return g.best, nil
+	}
+	best, ok, err := g.cfg.Store.Best(g.opt.Measure.Minimise)
+	for range 3 { // its member may be replacing it by a better one
+		if err != nil || !ok {
+			break
+		}
+		snapshot, fault := g.cfg.Store.FetchBest(best)
+		if fault == nil {
+			return newResult(best, snapshot), nil
+		}
+		g.recovered = errors.Join(g.recovered, fmt.Errorf("pbt: best: %w", fault))
+		best, ok, err = g.cfg.Store.Best(g.opt.Measure.Minimise)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("pbt: best: %w", err)
+	case !ok:
+		return nil, nil
+	}
+	return newResult(best, nil), nil
+}
+
+// newResult converts a record of the best member.
+func newResult(r workspace.Record, snapshot *checkpoint.Snapshot) *Result {
+	objective := r.Objective
+	if r.HasEvaluation {
+		objective = r.Evaluation
+	}
+	return &Result{Member: r.Member, Iteration: r.Iteration, Steps: r.Steps, Objective: objective,
+		Hyperparameters: r.Hyperparameters, Snapshot: snapshot}
+}
+
+// heartbeat sends signs of life from a goroutine of its own, so that peers see the member alive while Train or New is
+// busy.
+type heartbeat struct {
+	lease   workspace.Lease
+	mu      sync.Mutex
+	now     workspace.Heartbeat
+	started bool // whether there is something to say
+	stop    chan struct{}
+	stopped chan struct{}
+}
+
+// begin starts the goroutine. It sends nothing before the first call of send. last is the member's last heartbeat, of
+// an earlier process, or nil.
+func (p *heartbeat) begin(lease workspace.Lease, cfg ProcessOptions, last *workspace.Heartbeat) {
+	p.now.Parent = -1
+	if last != nil {
+		p.now = *last
+		p.now.Owner = ""
+	}
+	p.lease, p.stop, p.stopped = lease, make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(p.stopped)
+		for {
+			select {
+			case <-p.stop:
+				return
+			case <-lease.Lost():
+				return
+			case <-cfg.after(cfg.Heartbeat):
+			}
+			p.mu.Lock()
+			// A heartbeat that fails is no error: the next one may succeed. If the lease is lost, Lost says so.
+			if p.started {
+				_ = lease.Beat(p.now)
+			}
+			p.mu.Unlock()
+		}
+	}()
+}
+
+// update changes what the next heartbeat says.
+func (p *heartbeat) update(change func(h *workspace.Heartbeat)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(&p.now)
+}
+
+// send sends the heartbeat now. It does nothing before begin.
+func (p *heartbeat) send() error {
+	if p.stop == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.started = true
+	if err := p.lease.Beat(p.now); err != nil {
+		return fmt.Errorf("pbt: %w", err)
+	}
+	return nil
+}
+
+// end stops the goroutine and waits for it.
+func (p *heartbeat) end() {
+	if p.stop != nil {
+		close(p.stop)
+		<-p.stopped
+		p.stop = nil
+	}
+}
+
+// describe puts where the member stands into the next heartbeat, without sending it.
+func (w *worker) describe() {
+	if w.heartbeat.stop == nil {
+		return
+	}
+	m, g := w.m, w.group
+	w.heartbeat.update(func(h *workspace.Heartbeat) {
+		h.Member, h.Iteration, h.Copies, h.Steps, h.Total = w.id, g.iteration, w.copies, m.steps, g.opt.TotalSteps
+		h.Objective, h.HasObjective = g.opt.Measure.signed(m.objective), m.hasObjective
+		h.Hyperparameters, h.Parent, h.Note = maps.Clone(m.hyperparameters), m.parent, w.cause
+	})
+}
+
+// beat sends a heartbeat of every member with a phase now.
+func (g *group) beat(phase workspace.Phase) error {
+	for _, w := range g.workers {
+		w.describe()
+		w.heartbeat.update(func(h *workspace.Heartbeat) { h.Phase = phase })
+		if err := w.heartbeat.send(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// announce sends a heartbeat before the member is built, which may take long.
+func (w *worker) announce(m savedMember) error {
+	w.heartbeat.update(func(h *workspace.Heartbeat) {
+		h.Member, h.Phase, h.Iteration, h.Copies = w.id, workspace.Training, w.group.iteration, w.copies
+		h.Steps, h.Total, h.Parent, h.Hyperparameters, h.Note = m.Steps, w.group.opt.TotalSteps, m.parent(),
+			m.Hyperparameters.Floats(), ""
+	})
+	return w.heartbeat.send()
+}
+
+// fail publishes, as far as possible, that the member could not be joined, so that peers do not wait for it. Without a
+// lease the member is another process's. With options of another population the member is well, and only these options
+// are wrong. A member that is broken is joined again by another process.
+func (g *group) fail(cause error) {
+	if errors.Is(cause, errOtherPopulation) || errors.Is(cause, ErrBroken) {
+		return
+	}
+	for _, w := range g.workers {
+		w.heartbeat.update(func(h *workspace.Heartbeat) {
+			h.Member, h.Phase, h.Note = w.id, workspace.Failed, cause.Error()
+		})
+		_ = w.heartbeat.send()
+	}
+}
+
+// lost returns an error once another process has taken over the member; nil while this one holds the lease.
+func (w *worker) lost() error {
+	select {
+	case <-w.lease.Lost():
+		return fmt.Errorf("pbt: member %d: %w", w.id, workspace.ErrLeaseLost)
+	default:
+		return nil
+	}
+}
+
+// lost returns the error of the first member that another process has taken over.
+func (g *group) lost() error {
+	for _, w := range g.workers {
+		if err := w.lost(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package pbt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/panics"
+)
+
+// Trainee is what a population trains: usually an agent with its environment. A trainee is used by one goroutine at
+// a time; several trainees are used at once.
+type Trainee interface {
+	// Train advances by about that many environment steps. It returns early with the context's error when the
+	// context is cancelled, in a state from which it can continue.
+	Train(ctx context.Context, steps int64) error
+	// Steps is the number of environment steps behind the present weights. Restore may change it.
+	Steps() int64
+	// Metrics are the latest known figures, e.g. "episode.return", "episode.length", "style_reward". A figure that
+	// is not known yet is absent.
+	Metrics() map[string]float64
+	// Hyperparameters are the settings that may change while training.
+	Hyperparameters() map[string]float64
+	// SetHyperparameters changes some of them, all or (on error) none.
+	SetHyperparameters(values map[string]float64) error
+	// Snapshot returns everything needed to continue from here, not sharing memory with the trainee.
+	Snapshot() (*checkpoint.Snapshot, error)
+	// Restore puts a snapshot of this or of another member back, all or (on error) nothing. It only reads the
+	// snapshot, which several members may be given.
+	Restore(snapshot *checkpoint.Snapshot) error
+	// Close releases what the trainee holds. It may be called twice.
+	Close() error
+}
+
+// Reseeder is implemented by trainees whose snapshots carry random states. Reseed gives a copy random numbers of its
+// own, so that it and its source do not explore in step. It is also where a trainee forgets figures that belong to the
+// weights it had before, such as the returns of episodes that they began.
+//
+// Reseed is called after a member has been given another's weights by Restore, and at no other time: not where a member
+// is put back to its own snapshot, nor where it is built anew with its own weights.
+type Reseeder interface {
+	// Reseed starts the trainee's random sequences anew from seed.
+	Reseed(seed int64) error
+}
+
+// Planner is implemented by trainees with settings that depend on how long they train, such as a learning rate that
+// falls to 0 at the end.
+type Planner interface {
+	// Plan says how many environment steps the trainee will have trained in the end. It comes before Restore and Train.
+	Plan(steps int64)
+}
+
+// Member is what Options.New builds a trainee from.
+type Member struct {
+	// ID is the member's number, 0 to N-1.
+	ID int
+	// Seed is derived from Options.Seed and ID; it is not negative.
+	Seed int64
+	// Hyperparameters are those of Options.Initial and Options.Sample, or, where a member is built anew, its present
+	// ones. New may use them or leave them: the population sets them afterwards.
+	Hyperparameters map[string]float64
+	// Restoring is the snapshot that the trainee is given right after it is built: its own where it continues or is built
+	// anew, another member's where it takes over weights. New builds networks of the shapes that the snapshot records,
+	// where those may change, and otherwise does not need it. It is only to be read; nil for a new member.
+	Restoring *checkpoint.Snapshot
+}
+
+// Sampler is implemented by trainees that know the measurements behind their figures.
+type Sampler interface {
+	// Samples returns up to n of the latest measurements of a figure, oldest first, since the weights were last
+	// replaced. A figure without measurements gives none.
+	Samples(figure string, n int) []float64
+}
+
+// Evaluator is implemented by trainees that can evaluate their agent without disturbing its training.
+type Evaluator interface {
+	// CheckEvaluation returns the error with which EvaluateMetrics would fail, or nil if none is known. It is called
+	// before training.
+	CheckEvaluation() error
+	// EvaluateMetrics runs whole episodes with the mean action and returns figures as Metrics does.
+	EvaluateMetrics(ctx context.Context, episodes int, seed int64) (map[string]float64, error)
+}
+
+// Holder is implemented by trainees that are made of several objects, such as an agent and an environment.
+type Holder interface {
+	// Holds returns the objects that no other member may hold, by their kind: "agent", "environment".
+	Holds() map[string][]any
+}
+
+// PanicError is a panic of a trainee, which makes the member fail, or of Options.New or another function of the
+// options. It is the same type as envs.PanicError.
+//
+// The error's text has the value of the panic and up to three functions with file and line: the function that
+// panicked, and its first callers in user code. Value is the argument of panic; Unwrap returns Value if it is an
+// error. Stack is the whole stack.
+type PanicError = panics.Error
+
+// guarded calls f and turns a panic into a *PanicError, so that one member's bug does not end the other members'
+// training.
+func guarded(f func() error) error { return panics.Guard("", f) }
+
+// requireDistinct wraps Options.New. It returns an error if New returns a trainee that any member already has, or a
+// trainee that holds an object of another member ([Holder]). Such a trainee is closed, unless a running population
+// builds the member again: Close would then close an object that the other member uses.
+func requireDistinct(build func(m Member) (Trainee, error)) func(m Member) (Trainee, error) {
+	var lock sync.Mutex
+	members := map[int]map[string][]any{}
+	return func(m Member) (Trainee, error) {
+		t, err := build(m)
+		if err != nil || t == nil {
+			return t, err
+		}
+		own := map[string][]any{}
+		if h, ok := t.(Holder); ok {
+			maps.Copy(own, h.Holds())
+		}
+		own["trainee"] = []any{t}
+		lock.Lock()
+		defer lock.Unlock()
+		if err := distinct(m.ID, own, members); err != nil {
+			if _, rebuilt := members[m.ID]; !rebuilt { // the population is being built and does not train
+				err = errors.Join(err, guarded(t.Close))
+			}
+			return nil, err
+		}
+		members[m.ID] = own
+		return t, nil
+	}
+}
+
+// distinct returns an error if own, the new objects of member id, has an object that a member already holds.
+func distinct(id int, own map[string][]any, members map[int]map[string][]any) error {
+	for _, other := range slices.Sorted(maps.Keys(members)) {
+		for _, what := range slices.Sorted(maps.Keys(own)) {
+			x := shared(own[what], members[other][what])
+			switch {
+			case x == nil || other == id && what != "trainee":
+			case other == id:
+				return fmt.Errorf("Options.New returned the trainee (%T) that member %d has already; New must build a new one",
+					x, id)
+			default:
+				return fmt.Errorf("members %d and %d have the same %s (%T); Options.New must build a new one for each member",
+					other, id, what, x)
+			}
+		}
+	}
+	return nil
+}
+
+// shared returns the first object that is in both lists, or nil.
+func shared(a, b []any) any {
+	for _, x := range a {
+		for _, y := range b {
+			if sameObject(x, y) {
+				return x
+			}
+		}
+	}
+	return nil
+}
+
+// sameObject reports whether x and y are one object. It is false for values that are not pointers, which are copies,
+// and for pointers to types of size 0, which may be equal by chance.
+func sameObject(x, y any) bool {
+	v, w := reflect.ValueOf(x), reflect.ValueOf(y)
+	if v.Kind() != reflect.Pointer || w.Kind() != reflect.Pointer || v.Type() != w.Type() {
+		return false
+	}
+	return v.Type().Elem().Size() > 0 && v.Pointer() == w.Pointer()
+}

@@ -1,0 +1,317 @@
+// How a member waits for its peers: it polls the store. A group of all members has no peers: its views are empty, and
+// so no wait finds anything to wait for.
+
+package pbt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// The first and the longest pause of a member that waits. Pauses grow by half each time, so that a shared file system
+// is not asked more often than it helps.
+const (
+	firstPause   = 5 * time.Millisecond
+	longestPause = 2 * time.Second
+)
+
+// peers returns the filter of peers' records for the present interval.
+func (g *group) peers() peerFilter {
+	return peerFilter{
+		member: g.workers[0].id, iteration: g.iteration, exact: g.exact(), slack: g.opt.Slack, measure: g.opt.Measure,
+		silence: g.cfg.Silence, since: g.joined, frames: g.opt.target(g.iteration), total: g.opt.TotalSteps,
+	}
+}
+
+// waiter is one wait for peers, or for the store itself.
+type waiter struct {
+	group     *group
+	pause     time.Duration
+	announced bool
+	brief     bool // the wait is for the store, not for peers: the member does not yield
+}
+
+// next pauses and then returns a new view of the store, or the context's cause. A member that takes turns with others
+// (ProcessOptions.Slice) yields instead of waiting for peers, because they may need its process.
+func (w *waiter) next(ctx context.Context) (workspace.View, error) {
+	g := w.group
+	if !w.brief && g.cfg.Slice > 0 {
+		return workspace.View{}, errors.Join(g.yield(), g.saveWaiting())
+	}
+	if !w.brief && !w.announced {
+		w.announced = true
+		if err := g.beat(workspace.Waiting); err != nil {
+			return workspace.View{}, err
+		}
+	}
+	w.pause = min(max(w.pause*3/2, firstPause), longestPause)
+	select {
+	case <-g.cfg.after(w.pause):
+	case <-ctx.Done():
+		return workspace.View{}, contextError(ctx)
+	}
+	return g.view(ctx)
+}
+
+// yield returns the error that ends a turn.
+func (g *group) yield() error {
+	return fmt.Errorf("pbt: %sin interval %d: %w", g.name(), g.iteration, ErrYield)
+}
+
+// saveWaiting saves when the member began to wait, for the process that continues it.
+func (g *group) saveWaiting() error {
+	f := &g.workers[0].files
+	if f.last == nil || f.last.state.WaitingSince != nil && f.last.state.WaitingSince.Equal(g.joined) {
+		return nil
+	}
+	s := f.last.state
+	s.WaitingSince = &g.joined
+	return f.write(s, false)
+}
+
+// view reads the store. An error that may pass, such as a file that another process is replacing, is tried again a few
+// times.
+func (g *group) view(ctx context.Context) (workspace.View, error) {
+	if g.whole() {
+		return workspace.View{}, nil
+	}
+	pause := firstPause
+	for try := 1; ; try++ {
+		view, err := g.cfg.Store.View()
+		if err == nil {
+			g.setBack(&view)
+			return view, nil
+		}
+		if try == 5 {
+			return view, wrapMember(g.workers[0].id, err)
+		}
+		select {
+		case <-g.cfg.after(pause):
+			pause *= 4
+		case <-ctx.Done():
+			return view, contextError(ctx)
+		}
+	}
+}
+
+// wentOn reports whether the population was at work between a time and now: at no point in between had all members been
+// silent for too long.
+func wentOn(v workspace.View, since time.Time, silence time.Duration) bool {
+	times := []time.Time{v.Now}
+	for _, p := range v.Members {
+		if p.Seen.After(since) && p.Seen.Before(v.Now) {
+			times = append(times, p.Seen)
+		}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	for _, t := range times {
+		if t.Sub(since) > silence {
+			return false
+		}
+		since = t
+	}
+	return true
+}
+
+// ahead is a heartbeat with a time in the future, and when it was first seen.
+type ahead struct{ seen, since time.Time }
+
+// setBack replaces times that lie in the future, as after the store's clock was set back, by the time when they were
+// first seen. Otherwise a peer that died before would count as alive until the clock has caught up.
+func (g *group) setBack(v *workspace.View) {
+	if g.joined.After(v.Now) {
+		g.joined = v.Now
+	}
+	for i := range v.Members {
+		p := &v.Members[i]
+		if !p.Seen.After(v.Now) {
+			continue
+		}
+		if !g.ahead[i].seen.Equal(p.Seen) {
+			if g.ahead == nil {
+				g.ahead = make(map[int]ahead)
+			}
+			g.ahead[i] = ahead{p.Seen, v.Now}
+		}
+		p.Seen = g.ahead[i].since
+	}
+}
+
+// gather returns a view of the store: once all live peers have published this interval's end, or at once if members do
+// not wait for each other.
+func (g *group) gather(ctx context.Context) (workspace.View, error) {
+	view, err := g.view(ctx)
+	if !g.exact() {
+		return view, err
+	}
+	wait := waiter{group: g}
+	for n := 1; err == nil; n++ {
+		l := g.peers()
+		if l.complete(view) {
+			return view, nil
+		}
+		if w := g.workers[0]; n%4 == 0 && l.record(view.Members[w.id]) == nil { // what others wait for has been lost
+			if err := w.publish(); err != nil {
+				return view, err
+			}
+			wait.announced = false
+		}
+		view, err = wait.next(ctx)
+	}
+	return view, err
+}
+
+// awaitChange waits until a peer has published something new. If no live peer is left it returns the error of a member
+// that cannot be rescued.
+func (g *group) awaitChange(ctx context.Context, old workspace.View) (workspace.View, error) {
+	known, wait, w := changes(old), waiter{group: g}, g.workers[0]
+	for view := old; ; {
+		if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool {
+			return p.Member != w.id && g.peers().live(view.Now, p)
+		}) {
+			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and no other member is left to rescue it",
+				w.id), w.m.cause)
+		}
+		var err error
+		if view, err = wait.next(ctx); err != nil || !reflect.DeepEqual(known, changes(view)) {
+			return view, err
+		}
+	}
+}
+
+// changes returns what a member that waits for news compares: newest records and phases, but not the times of
+// heartbeats.
+func changes(v workspace.View) []any {
+	var n []any
+	for _, p := range v.Members {
+		var phase workspace.Phase
+		copies, iteration := int64(-1), int64(-1)
+		if p.Heartbeat != nil {
+			phase, copies = p.Heartbeat.Phase, p.Heartbeat.Copies
+		}
+		if len(p.Records) > 0 {
+			iteration = p.Records[0].Iteration
+		}
+		n = append(n, phase, copies, iteration)
+	}
+	return n
+}
+
+// awaitHealthy lets members that have all failed or diverged wait until there is a healthy peer to copy, as long as one
+// may still appear. It returns the filter and the view to decide by; without hope it gives up.
+func (g *group) awaitHealthy(ctx context.Context, l peerFilter, view workspace.View) (peerFilter, workspace.View,
+	error) {
+	wait, own := waiter{group: g}, g.statuses()
+	diverged := !slices.ContainsFunc(own, func(s strategy.Status) bool { return !s.Diverged() })
+	healthy := func() bool {
+		generation, _ := l.generation(view, own...)
+		for _, m := range generation.Members {
+			g.known = g.known || m.HasObjective
+		}
+		return slices.ContainsFunc(generation.Members, strategy.Status.Healthy)
+	}
+	for {
+		saved := healthy() || !diverged
+		if err := g.checkKnown(l, view); err != nil {
+			return l, view, err
+		}
+		if saved {
+			return l, view, nil
+		}
+		// No peer of equal or less experience is healthy. A newer record is better than none: the member has lost its own
+		// weights.
+		if !l.exact {
+			if l.rescue = true; healthy() {
+				return l, view, nil
+			}
+			l.rescue = false
+		}
+		if !l.hopeful(view) {
+			return l, view, g.giveUp()
+		}
+		// Members that wait for each other must all decide now, this one too: it is kept, and rescued in a later interval.
+		if l.exact {
+			return l, view, nil
+		}
+		var err error
+		if view, err = wait.next(ctx); err != nil {
+			return l, view, err
+		}
+	}
+}
+
+// awaitKnown makes it an error, at the end of training, that no member ever had an objective. Peers that may still
+// report one are waited for.
+func (g *group) awaitKnown(ctx context.Context) error {
+	wait := waiter{group: g}
+	g.known = g.known || slices.ContainsFunc(g.statuses(), func(s strategy.Status) bool { return s.HasObjective })
+	view, err := workspace.View{}, error(nil)
+	if !g.known {
+		view, err = g.view(ctx)
+	}
+	for !g.known && err == nil {
+		l, more := g.peers(), false
+		for _, p := range view.Members {
+			for _, r := range slices.Concat(p.Records, p.Stale) {
+				g.known = g.known || r.HasObjective
+			}
+			more = more || p.Member != l.member && len(p.Records) == 0 && l.live(view.Now, p)
+		}
+		switch {
+		case g.known:
+		case more:
+			view, err = wait.next(ctx)
+		default:
+			return g.unknownObjective()
+		}
+	}
+	return err
+}
+
+// checkKnown makes it an error that no member has an objective although Options.InitialDelay is over and all live peers
+// have published something: the objective's name is probably wrong.
+func (g *group) checkKnown(l peerFilter, view workspace.View) error {
+	if g.known || g.opt.target(g.iteration) < g.opt.InitialDelay && g.iteration < g.opt.lastIteration() ||
+		!slices.ContainsFunc(g.workers, func(w *worker) bool { return w.m.failure == "" }) {
+		return nil
+	}
+	for _, p := range view.Members {
+		if p.Member != l.member && (l.live(view.Now, p) && len(p.Records) == 0 ||
+			slices.ContainsFunc(p.Records, func(r workspace.Record) bool { return r.HasObjective })) {
+			return nil
+		}
+	}
+	return g.unknownObjective()
+}
+
+// giveUp ends members that nobody can rescue. Their last good states stay as they were saved.
+func (g *group) giveUp() error {
+	events := g.troubles()
+	err := fmt.Errorf("pbt: %w after interval %d", ErrNoHealthyMember, g.iteration)
+	for _, w := range g.workers {
+		m := w.m
+		what := m.failure
+		switch {
+		case what != "":
+		case m.diverged != "":
+			what = m.diverged
+		default:
+			what = fmt.Sprintf("%s is %v", g.opt.Objective, g.opt.Measure.signed(m.objective))
+		}
+		if m.failure != "" && m.cause != nil {
+			err = fmt.Errorf("%w; member %d: %w", err, w.id, m.cause)
+		} else {
+			err = fmt.Errorf("%w; member %d: %s", err, w.id, what)
+		}
+		events = append(events, m.event(g.iteration, journal.Hopeless, what))
+	}
+	return errors.Join(err, g.record(events))
+}
