@@ -393,7 +393,7 @@ func TestReadMotions(t *testing.T) {
 		"two": {write("two.npz", func(f *os.File) error {
 			return npz.Write(f, npz.New("a", []int64{1}, 1), npz.New("b", []int64{1}, 1))
 		}), "it has the arrays a, b"},
-		"words":    {write("words.npz", func(f *os.File) error { return npz.Write(f, npz.NewString("a", []string{"b"}, 1, 1)) }), "holds no numbers"},
+		"words": {write("words.npz", func(f *os.File) error { return npz.Write(f, npz.NewString("a", []string{"b"}, 1, 1)) }), "holds no numbers"},
 	} {
 		if _, _, err := readMotions(x.path); err == nil || !strings.Contains(err.Error(), x.words) {
 			t.Errorf("%s: the error lacks %q: %v", name, x.words, err)

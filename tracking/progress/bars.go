@@ -11,8 +11,8 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/gorl-dev/gorl/tracking/internal/column"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/internal/column"
 )
 
 // bars is the progress for terminals. Goroutines of mpb draw the bars several times per second.

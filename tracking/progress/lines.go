@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/gorl-dev/gorl/tracking/internal/column"
 	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/internal/column"
 )
 
 // lines is the progress for files and pipes. It writes a line for a bar after each part LineEvery of its total.
