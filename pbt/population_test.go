@@ -569,3 +569,24 @@ func TestKeepIgnoresSourceAndFrom(t *testing.T) {
 		}
 	}
 }
+
+// level has the same objective all the time.
+type level struct{ Trainee }
+
+func (level) Metrics() map[string]float64 { return map[string]float64{"episode.return": 1} }
+
+// Of equal members the first one is the best.
+func TestBestOfEquals(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		c := newColony(3)
+		c.opt.Directory = dir
+		build := c.opt.New
+		c.opt.New = func(m Member) (Trainee, error) {
+			trainee, err := build(m)
+			return level{trainee}, err
+		}
+		if best := mustTrain(t, c.opt).Best(); best.Iteration != 1 || best.Member != 0 {
+			t.Errorf("the best is member %d of interval %d", best.Member, best.Iteration)
+		}
+	}
+}
