@@ -126,7 +126,7 @@ func lookup(c runfile.Sections, key string) any {
 func trained(t testing.TB, dir string) map[string]map[string]checkpoint.Array {
 	t.Helper()
 	arrays := map[string]map[string]checkpoint.Array{}
-	paths, err := filepath.Glob(filepath.Join(dir, "*", "*.safetensors"))
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "state", "*.safetensors"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%s has no checkpoints of members: %v", dir, err)
 	}
