@@ -216,3 +216,6 @@ func kinds(events []journal.Event, kind journal.Kind) []journal.Event {
 }
 
 func same(a, b map[string]float64) bool { return maps.Equal(a, b) }
+
+// equal holds for two NaN, too.
+func equal(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }

@@ -184,6 +184,9 @@ func (m *member) snapshotOf() (*checkpoint.Snapshot, error) {
 	if m.snapshot != nil {
 		return m.snapshot, nil
 	}
+	if m.trainee == nil {
+		return nil, errors.New("snapshot: the member has diverged, and the process that had its weights has ended")
+	}
 	err := guarded(func() (err error) {
 		m.snapshot, err = m.trainee.Snapshot()
 		return err

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
@@ -26,7 +27,7 @@ func compare(t *testing.T, whole, resumed *Population) {
 	if d := cmp.Diff(lines(t, whole.Journal()), string(readJournal(t, resumed.opt.Directory))); d != "" {
 		t.Errorf("the journals differ: %s", d)
 	}
-	if d := cmp.Diff(whole.Generation(), resumed.Generation()); d != "" {
+	if d := cmp.Diff(whole.Generation(), resumed.Generation(), cmpopts.EquateNaNs()); d != "" {
 		t.Errorf("the members differ: %s", d)
 	}
 	a, b := whole.Best(), resumed.Best()

@@ -87,7 +87,7 @@ func checkStates(t *testing.T, dir string, events []journal.Event) {
 		}
 		m := state.Member
 		if state.Phase != phaseFinished || !st.Final || m.Steps != st.Steps || m.parent() != st.Parent || state.Copies != st.Copies || state.Iteration != st.Iteration ||
-			!same(m.Hyperparameters.Floats(), st.Hyperparameters) || (m.Objective != nil) != st.HasObjective || st.HasObjective && float64(*m.Objective) != st.Objective {
+			!same(m.Hyperparameters.Floats(), st.Hyperparameters) || (m.Objective != nil) != st.HasObjective || st.HasObjective && !equal(float64(*m.Objective), st.Objective) {
 			t.Errorf("the journal replays to %+v, and the state is %+v", st, state)
 		}
 	}

@@ -141,12 +141,16 @@ func (p *Population) Copies() (int64, int) { return p.worker().copies, p.worker(
 
 func (p *Population) Iteration() int64 { return p.groups[0].iteration }
 
-// alternating replaces odd members and lets even ones mutate themselves.
+// alternating replaces odd members and lets even ones mutate themselves, unless they have diverged: a process that
+// cannot build a second trainee has no weights of them.
 type alternating struct{}
 
 func (alternating) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
 	var decisions []strategy.Decision
 	for _, m := range g.Members[1:] {
+		if m.Member%2 == 0 && m.Diverged() {
+			continue
+		}
 		d := strategy.Decision{Member: m.Member, Action: strategy.SelfMutate, Source: m.Member, Reason: "even"}
 		if m.Member%2 == 1 {
 			d = strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: 0, Mutate: true, Reason: "odd"}

@@ -125,9 +125,6 @@ func TestOwnCommand(t *testing.T) {
 	}
 	want(t, run(t, dir, "own_command", "help"), `usage: own_command SUBCOMMAND`)
 	want(t, run(t, dir, "own_command", "list"), `(?m)^Push +friction +0.5$`, `(?m)^Skip +hidden +\[32,32\]$`, `(?m)^halve_or_double`)
-	for typed, offered := range map[string]string{"environment.id=Pu": "Push", "models.value.class=Sk": "Skip", "pbt.mutation.learning_rate=ha": "halve_or_double"} {
-		want(t, run(t, dir, "own_command", "__completeNoDesc", "train", "--set", typed), `=`+offered+`\n`)
-	}
 	want(t, run(t, dir, "own_command", "train", "--config", "push.yaml", "--timesteps", "600"), `Evaluate it: own_command eval runs/push`)
 	want(t, run(t, dir, "own_command", "eval", "runs/push", "--episodes", "16"), `16 episodes of Push`)
 	run(t, dir, "own_command", "plot", "runs/push")
