@@ -130,7 +130,7 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 		return run, err
 	case f.checkpoint == "latest" && latest == "":
 		return nil, commandline.Usagef(
-			"%s is a population, of which the best is kept; give a file of 000/, 001/ and so on for another", dir)
+			"%s is a population, which keeps its best member; give a file of 000/, 001/ and so on for another", dir)
 	case f.checkpoint == "latest":
 		return newest(latest)
 	case strings.Trim(f.checkpoint, "0123456789") == "" && f.checkpoint != "" && latest != "":

@@ -211,8 +211,8 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 	case err != nil:
 		return nil, err
 	case f.given("seed") && member >= 0:
-		f.notes = append(f.notes, fmt.Sprintf("--seed %d is not used: a population has one seed, of which those of its "+
-			"members follow", f.seed))
+		f.notes = append(f.notes, fmt.Sprintf("--seed %d is not used: a population has one seed, and its "+
+			"members' seeds follow from it", f.seed))
 	case f.given("seed"):
 		c["seed"] = f.seed
 	}

@@ -703,7 +703,7 @@ func TestTrainAsynchronous(t *testing.T) {
 
 	playsBest(t, "runs/crew")
 	_, stderr = gorl(t, commandline.WrongUse, "eval", "runs/crew", "--checkpoint", "latest")
-	matches(t, stderr, "is a population, of which the best is kept; give a file of 000/, 001/ and so on")
+	matches(t, stderr, "is a population, which keeps its best member; give a file of 000/, 001/ and so on")
 }
 
 // playsBest evaluates and exports the best member of a population that keeps a folder a member, and holds them against

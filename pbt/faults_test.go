@@ -70,7 +70,7 @@ func TestStrictNeverRescues(t *testing.T) {
 	}
 }
 
-// contents are a folder's files but journals, which are only appended to, and what every process writes anew.
+// contents returns a folder's files without journals, which only grow, and without the files that each process rewrites.
 func contents(t *testing.T, dir string) map[string]string {
 	files := make(map[string]string)
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
 // compare checks that two populations ended alike, down to the bytes of their journals and best snapshots.
@@ -29,6 +31,19 @@ func compare(t *testing.T, whole, resumed *Population) {
 	}
 	if d := cmp.Diff(whole.Generation(), resumed.Generation(), cmpopts.EquateNaNs()); d != "" {
 		t.Errorf("the members differ: %s", d)
+	}
+	for id, m := range whole.Generation().Members {
+		if m.Failed { // the weights of a failed member are not saved
+			continue
+		}
+		a, errA := whole.Trainee(id).Snapshot()
+		b, errB := resumed.Trainee(id).Snapshot()
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		if !bytes.Equal(a.Arrays["parameters"].Data, b.Arrays["parameters"].Data) {
+			t.Errorf("member %d has other weights", id)
+		}
 	}
 	a, b := whole.Best(), resumed.Best()
 	if a.Member != b.Member || a.Iteration != b.Iteration || a.Objective != b.Objective || !bytes.Equal(a.Snapshot.Arrays["parameters"].Data, b.Snapshot.Arrays["parameters"].Data) {
@@ -71,6 +86,44 @@ func TestMoreStepsContinue(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "000", journal.DiscardedFile)); err == nil {
 		t.Error("a finished run's end counts as discarded")
 	}
+}
+
+// TestDivergedContinues stops and continues a population in which a diverged member is never replaced. The member must
+// continue from its own weights, as it does without an interruption.
+func TestDivergedContinues(t *testing.T) {
+	t.Parallel()
+	population := func(dir string, cancel func(), at int64) *Population {
+		c := newColony(3)
+		c.opt.Directory, c.opt.TotalSteps, c.opt.Strategy = dir, 200, strategy.Never{}
+		c.faults.train = func(m *climber) error {
+			if m.id == 1 && m.steps == 70 {
+				m.x[0] = math.NaN()
+			}
+			if m.id == 1 && m.steps == at {
+				cancel()
+			}
+			return nil
+		}
+		return mustNew(t, c.opt)
+	}
+	want := population("", nil, -1)
+	if _, err := want.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := population(dir, cancel, 130)
+	if _, err := p.Train(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p = population(dir, nil, -1)
+	if _, err := p.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, want, p)
 }
 
 // TestKilled kills a process in the middle of training, saving and restoring, until one finishes.

@@ -21,8 +21,8 @@ type Models struct {
 	Discriminator models.Network
 	// StyleValue is the second critic of separate_critics.
 	StyleValue models.Network
-	// Encoder computes a latent (n, latent_size) from AMP observations, of which the agent takes the direction alone;
-	// see [WithEncoder]. Only latent_size has one.
+	// Encoder computes a latent (n, latent_size) from AMP observations. The agent scales the latent to length 1. Set it
+	// only with latent_size; see [WithEncoder].
 	Encoder models.Network
 	// Make builds them from the agent's seed, if they are not given.
 	Make func(seed int64) (Models, error)

@@ -122,7 +122,7 @@ type parameter struct {
 	Step float64 `yaml:"step" config:"min=0"`
 	// Choices are the values there are, for the rules categorical and neighbour, and to draw from.
 	Choices []float64 `yaml:"choices"`
-	// Sample is the range to draw anew from: [low, high], or {low, high, log: true}.
+	// Sample is the range that a new value is drawn from: [low, high], or {low, high, log: true}.
 	Sample span `yaml:"sample"`
 	// Default is the value that a reset puts back.
 	Default *float64 `yaml:"default"`
