@@ -95,6 +95,7 @@ func goldenAMP(t *testing.T, c *goldenCase) {
 	rows := &recorded{t: t}
 	inside(a, "Draw").Set(reflect.ValueOf(rows))
 	x := &replay{c, a, inside(a, "Parts").Interface().(onpolicy.Parts), policy, value}
+	x.core.NoReplays = true
 	discriminator.watch(t)
 	x.run(t, func(compare *golden.Comparison, i int) {
 		compareLastValues(t, compare, x.core, &c.Updates[i])

@@ -101,6 +101,7 @@ func newPart(algorithm string, g *distributed.Group, parts int, seed int64, dict
 		p.agent = a
 		inside(a, "Draw").Set(reflect.ValueOf(&drawn{p}))
 		p.core = inside(a, "Parts").Interface().(onpolicy.Parts)
+		p.core.NoReplays = true
 	} else {
 		a, err := ppo.New(ppo.Options{Spaces: sp, NumEnvs: p.envs, Dict: settings, Seed: 3,
 			Models: ppo.Models{Policy: p.policy, Value: value}, Group: g})
