@@ -197,8 +197,16 @@ func spaceOf(s spaces.Space) spaceJSON {
 
 // serve answers until ctx is done.
 func (s *server) serve(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { futexWake(&s.block.sequence) })
-	defer stop()
+	woken := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		futexWake(&s.block.sequence)
+		close(woken)
+	})
+	defer func() {
+		if !stop() {
+			<-woken // the memory is unmapped next
+		}
+	}()
 	for done := s.block.done; ctx.Err() == nil; {
 		sequence := atomic.LoadUint32(&s.block.sequence)
 		if sequence == done {

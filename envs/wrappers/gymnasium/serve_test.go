@@ -212,6 +212,19 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// TestServeEnds ends Serve at once, many times: nothing may read its memory after it is unmapped.
+func TestServeEnds(t *testing.T) {
+	p := &adder{set: spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 2)}}
+	path := filepath.Join(t.TempDir(), "policy")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 2000 {
+		if err := Serve(ctx, p, path, ServeOptions{Rows: 3}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestServeRefuses(t *testing.T) {
 	p := &adder{set: spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 2)}}
 	path := filepath.Join(t.TempDir(), "notes.txt")
