@@ -29,8 +29,18 @@ func one(f scopeUnary) computation {
 	return func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor { return []tensor.Tensor{f(s, x[0])} }
 }
 
+func three(f func(s *tensor.Scope, a, b, c tensor.Tensor) tensor.Tensor) computation {
+	return func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
+		return []tensor.Tensor{f(s, x[0], x[1], x[2])}
+	}
+}
+
 func two(f scopeBinary) computation {
 	return func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor { return []tensor.Tensor{f(s, x[0], x[1])} }
+}
+
+func joined(f func(s *tensor.Scope, dim int64, x ...tensor.Tensor) tensor.Tensor, dim int64) computation {
+	return func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor { return []tensor.Tensor{f(s, dim, x...)} }
 }
 
 // values returns one of the generators of numbers.
@@ -411,10 +421,8 @@ func movements() []operation {
 				return f, nil
 			}
 			return f, func(a array) array {
-				return a.pick(slices.Delete(slices.Clone(shape), d, d+1), func(i []int64) []int64 {
-					return slices.Insert(i,
-						d, index)
-				})
+				return a.pick(slices.Delete(slices.Clone(shape), d, d+1),
+					func(i []int64) []int64 { return slices.Insert(i, d, index) })
 			}
 		}),
 		movement("Unsqueeze", 0, func(c *testCase, shape []int64) (scopeUnary, func(array) array) {
@@ -496,10 +504,13 @@ func movements() []operation {
 				shape[c.IntN(len(shape))] += c.Int64N(7) - 3
 			}
 			c.say("to %v", shape)
-			c.check([]*input{in}, one(func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor {
-				return s.Expand(a,
-					shape...)
-			}))
+			for i := range shape { // -1 leaves a size as it is
+				if k := i - len(shape) + len(in.values.shape); k >= 0 && in.values.shape[k] == shape[i] && c.chance(0.2) {
+					shape[i] = -1
+				}
+			}
+			c.check([]*input{in},
+				one(func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Expand(a, shape...) }))
 		}},
 		{"IndexSelect", 32, func(c *testCase) {
 			in := c.movable(c.shape(1, 4))
@@ -590,10 +601,7 @@ func movements() []operation {
 			if !c.wild {
 				o.want = func() []array { return []array{want} }
 			}
-			c.check(in, func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
-				return []tensor.Tensor{s.Cat(dim,
-					x...)}
-			}, o)
+			c.check(in, joined((*tensor.Scope).Cat, dim), o)
 		}},
 		{"Stack", 0, func(c *testCase) {
 			shape := c.shape(0, 3)
@@ -609,10 +617,7 @@ func movements() []operation {
 					return []array{array{shape, make([]float64, elements(shape))}.stack(in, d)}
 				}
 			}
-			c.check(in, func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
-				return []tensor.Tensor{s.Stack(dim,
-					x...)}
-			}, o)
+			c.check(in, joined((*tensor.Scope).Stack, dim), o)
 		}},
 	}
 }
@@ -669,6 +674,49 @@ func (c *testCase) network(in int64, outputs int64) (params []*input, activation
 	return params, activations, grid
 }
 
+// dense is f(x·Wᵀ + b) in plain arithmetic.
+func dense(x, w array, b *input, f tensor.Activation) array {
+	in, out := w.shape[1], w.shape[0]
+	y := array{append(slices.Clone(x.shape[:len(x.shape)-1]), out), nil}
+	for i := range elements(y.shape) {
+		v := 0.0
+		if !b.none {
+			v = b.values.x[i%out]
+		}
+		for k := range in {
+			v += x.x[i/out*in+k] * w.x[i%out*in+k]
+		}
+		y.x = append(y.x, formulas[f](v))
+	}
+	return y
+}
+
+// convolve is Conv2d by its definition.
+func convolve(x, k array, b *input, c tensor.Convolution) array {
+	y := array{[]int64{x.shape[0], k.shape[0], 0, 0}, nil}
+	for i := range c.Stride {
+		padded := x.shape[2+i] + c.Padding[i] + c.Padding[2+i]
+		y.shape[2+i] = max(0, (padded-c.Dilation[i]*(k.shape[2+i]-1)-1)/c.Stride[i]+1)
+	}
+	y.x = make([]float64, elements(y.shape))
+	return y.pick(y.shape, func(at []int64) []int64 {
+		sum := 0.0
+		if !b.none {
+			sum = b.values.x[at[1]]
+		}
+		for i := range elements(k.shape[1:]) {
+			u, v := i/k.shape[3]%k.shape[2], i%k.shape[3]
+			channel := at[1]/(k.shape[0]/c.Groups)*k.shape[1] + i/k.shape[3]/k.shape[2]
+			row, column := at[2]*c.Stride[0]-c.Padding[0]+u*c.Dilation[0], at[3]*c.Stride[1]-c.Padding[1]+v*c.Dilation[1]
+			if row >= 0 && row < x.shape[2] && column >= 0 && column < x.shape[3] {
+				sum += k.x[at[1]*elements(k.shape[1:])+i] * x.x[x.place([]int64{at[0], channel, row, column})]
+			}
+		}
+		y.x[y.place(at)] = sum
+		return at
+	})
+}
+
 func layersOf(x []tensor.Tensor, f []tensor.Activation) *tensor.Layers {
 	net := &tensor.Layers{Activations: f}
 	for i := range f {
@@ -711,7 +759,13 @@ func layers() []operation {
 			if c.chance(0.1) {
 				x = c.in(x.values)
 			}
-			o := options{}
+			o := options{near: 1e-9, want: func() []array {
+				y := x.values
+				for k := range f {
+					y = dense(y, params[2*k].values, params[2*k+1], f[k])
+				}
+				return []array{y}
+			}}
 			if low {
 				o.precision = lower(c)
 				c.wild = false // operands of every type are converted
@@ -730,21 +784,29 @@ func layers() []operation {
 			value = c.grid
 		}
 		c.say("%v", f)
-		c.check(append(params, c.sometimes(c.array(value, n, in)).constant()), func(s *tensor.Scope,
-			x []tensor.Tensor) []tensor.Tensor {
+		o := options{}
+		if !c.wild {
+			o.reference = func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
+				rows := s.RequireGrad(s.Clone(x[len(x)-1]))
+				y := s.MLP(rows, layersOf(x, f))
+				return []tensor.Tensor{y, s.Mean(s.Sum(s.Square(s.Grad(y, true, rows)[0]), -1))}
+			}
+		}
+		x := c.sometimes(c.array(value, n, in)).constant()
+		c.check(append(params, x), func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
 			y, penalty := s.Critic(x[len(x)-1], layersOf(x, f))
 			return []tensor.Tensor{y, penalty}
-		})
+		}, o)
+
 	}
 	linear := func(c *testCase) {
 		in, out := c.size(), c.size()
 		shape := append(c.shape(0, 2), in)
-		b := c.in(c.array(c.normal, out))
+		x, w, b := c.in(c.array(c.normal, shape...)), c.in(c.array(c.normal, out, in)), c.in(c.array(c.normal, out))
 		b.none = c.chance(0.3)
-		c.check([]*input{c.in(c.array(c.normal, shape...)), c.in(c.array(c.normal, out, in)), b},
-			func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
-				return []tensor.Tensor{s.Linear(x[0], x[1], x[2])}
-			})
+		c.check([]*input{x, w, b}, three((*tensor.Scope).Linear), options{near: 1e-12, want: func() []array {
+			return []array{dense(x.values, w.values, b, tensor.Identity)}
+		}})
 	}
 	conv := func(c *testCase) {
 		small := func(n int64) int64 { return 1 + c.Int64N(n) }
@@ -763,11 +825,15 @@ func layers() []operation {
 		b := c.in(c.array(c.normal, out))
 		b.none = c.chance(0.3)
 		c.say("%+v", g)
-		c.check([]*input{c.in(c.array(c.normal, c.Int64N(4), in, small(12), small(12))), c.in(c.array(c.normal, out,
-			in/max(1, min(2, g.Groups)), kh, kw)), b},
-			func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
-				return []tensor.Tensor{s.Conv2d(x[0], x[1], x[2], g)}
-			})
+		x := c.in(c.array(c.normal, c.Int64N(4), in, small(12), small(12)))
+		k := c.in(c.array(c.normal, out, in/max(1, min(2, g.Groups)), kh, kw))
+		o := options{}
+		if !c.wild {
+			o.near, o.want = 1e-12, func() []array { return []array{convolve(x.values, k.values, b, g)} }
+		}
+		c.check([]*input{x, k, b}, three(func(s *tensor.Scope, x, k, b tensor.Tensor) tensor.Tensor {
+			return s.Conv2d(x, k, b, g)
+		}), o)
 	}
 	all := []operation{{"MLP", 64, mlp(false)}, {"MLP-bfloat16", lowBound, mlp(true)}, {"Critic", 128, critic},
 		{"Linear", 64, linear}, {"Conv2d", 64, conv}}
@@ -818,10 +884,8 @@ func drawRecurrent(c *testCase, kind tensor.RecurrentKind) {
 func drawWhere(c *testCase) {
 	shape := c.shape(0, 4)
 	condition := c.in(c.array(func() float64 { return float64(c.IntN(2)) }, shape...)).of(tensor.Bool)
-	c.check([]*input{condition, c.broadcast(c.special, shape), c.broadcast(c.special, shape)}, func(s *tensor.Scope,
-		x []tensor.Tensor) []tensor.Tensor {
-		return []tensor.Tensor{s.Where(x[0], x[1], x[2])}
-	})
+	c.check([]*input{condition, c.broadcast(c.special, shape), c.broadcast(c.special, shape)},
+		three((*tensor.Scope).Where))
 }
 
 func drawClamp(c *testCase) {
@@ -849,9 +913,7 @@ func drawGaussianLogProb(c *testCase) {
 	shape := c.shape(1, 3)
 	logStd := c.broadcast(func() float64 { return float64(float32(c.NormFloat64() / 4)) }, shape)
 	c.check([]*input{c.broadcast(c.normal, shape).constant(), c.broadcast(c.normal, shape), logStd},
-		func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{s.GaussianLogProb(x[0], x[1], x[2])}
-		})
+		three((*tensor.Scope).GaussianLogProb))
 }
 
 // logRatios returns n log-probabilities and old ones, of whose ratios none is near the limits of a clip, which
@@ -900,9 +962,7 @@ func losses() []operation {
 			in := []*input{c.sometimes(c.array(c.normal, n, width)), c.sometimes(c.array(c.normal, n, width)),
 				c.sometimes(c.array(func() float64 { return float64(float32(c.NormFloat64() / 4)) }, width))}
 			in[0].grad = c.chance(0.1)
-			c.check(in, func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
-				return []tensor.Tensor{s.GaussianLogProbSum(x[0], x[1], x[2])}
-			})
+			c.check(in, three((*tensor.Scope).GaussianLogProbSum))
 		}},
 		{"Categorical", 64, func(c *testCase) {
 			n, width, counts := c.size(), int64(0), []int64{}
@@ -971,9 +1031,9 @@ func losses() []operation {
 				}
 			}
 			c.check([]*input{c.sometimes(value), c.sometimes(old).constant(), c.sometimes(returns).constant()},
-				func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
-					return []tensor.Tensor{s.ValueLoss(x[0], x[1], x[2], clip, kind)}
-				})
+				three(func(s *tensor.Scope, a, b, c tensor.Tensor) tensor.Tensor {
+					return s.ValueLoss(a, b, c, clip, kind)
+				}))
 		}})
 	}
 	return all
@@ -988,7 +1048,10 @@ func drawGAE(c *testCase) {
 	}
 	c.check(in, func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
 		return []tensor.Tensor{s.GAE(x[0], x[1], x[2], x[3], x[4], 0.9, 0.8)}
-	})
+	}, options{near: 1e-12, want: func() []array {
+		return []array{{shape, advantages(in[0].values.x, in[1].values.x, in[2].values.x, in[3].values.x,
+			in[4].values.x, int(shape[0]), int(shape[1]), 0.9, 0.8)}}
+	}})
 }
 
 // statistics are a mean and a variance of a width, float64 as scalers keep them.
@@ -997,21 +1060,37 @@ func (c *testCase) statistics(width int64) (mean, variance *input) {
 	return mean.of(tensor.Float64), variance.of(tensor.Float64)
 }
 
+// columns returns options with results f of every element and its column.
+func (in *input) columns(f func(x float64, column int) float64) options {
+	a := in.values
+	return options{near: 1e-6, want: func() []array {
+		y := slices.Clone(a.x)
+		for i := range y {
+			y[i] = f(y[i], i%int(a.shape[len(a.shape)-1]))
+		}
+		return []array{{a.shape, y}}
+	}}
+}
+
 func drawScalerForward(c *testCase) {
 	x := c.sometimes(c.array(c.special, c.shape(1, 3)...)).constant()
 	mean, variance := c.statistics(x.values.shape[len(x.values.shape)-1])
 	clip := []float64{5, 0.5, 1e9}[c.IntN(3)]
-	c.check([]*input{x, mean, variance}, func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
-		return []tensor.Tensor{s.ScalerForward(x[0], x[1], x[2], 1e-8, clip)}
-	})
+	c.check([]*input{x, mean, variance}, three(func(s *tensor.Scope, x, m, v tensor.Tensor) tensor.Tensor {
+		return s.ScalerForward(x, m, v, 1e-2, clip)
+	}), x.columns(func(x float64, k int) float64 {
+		return max(-clip, min(clip, (x-mean.values.x[k])/(math.Sqrt(variance.values.x[k])+1e-2)))
+	}))
 }
 
 func drawScalerInverse(c *testCase) {
 	x := c.sometimes(c.array(c.normal, c.shape(1, 3)...)).constant()
 	mean, variance := c.statistics(x.values.shape[len(x.values.shape)-1])
-	c.check([]*input{x, mean, variance}, func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
-		return []tensor.Tensor{s.ScalerInverse(x[0], x[1], x[2], 2)}
-	})
+	c.check([]*input{x, mean, variance}, three(func(s *tensor.Scope, x, m, v tensor.Tensor) tensor.Tensor {
+		return s.ScalerInverse(x, m, v, 2)
+	}), x.columns(func(x float64, k int) float64 {
+		return math.Sqrt(variance.values.x[k])*max(-2, min(2, x)) + mean.values.x[k]
+	}))
 }
 
 func drawScalerUpdate(c *testCase) {
@@ -1184,9 +1263,7 @@ func drawOptimizer(c *testCase) {
 		c.fatalf("%v", err)
 	}
 	defer o.Close()
-	full := o.Config()
-	r := &reference{full.Kind, full.Betas[0], full.Betas[1], full.Eps, full.WeightDecay, full.Momentum,
-		full.Nesterov, make([]float64, n), make([]float64, n), 0}
+	r := newReference(o.Config(), n)
 	s := tensor.NoGrad()
 	defer s.Close()
 	graph, err := tensor.NewGraph(tensor.CPU)
