@@ -847,13 +847,11 @@ func drawRecurrent(c *testCase, kind tensor.RecurrentKind) {
 	small := func() int64 { return 1 + c.Int64N(20) }
 	r := recurrentCase{kind: kind, layers: 1 + c.Int64N(2), inputs: small(), hidden: small(),
 		length: 1 + c.Int64N(6), sequences: c.Int64N(7)}
-	g, rows := int64(kind.Gates())*r.hidden, r.length*r.sequences
+	rows := r.length * r.sequences
 	var in []*input
-	for k, width := int64(0), r.inputs; k < r.layers; k, width = k+1, r.hidden {
+	for _, shape := range r.shapes() {
 		half := func() float64 { return float64(float32(c.NormFloat64() / 2)) } // larger ones amplify rounding
-		for _, shape := range [][]int64{{g, width}, {g, r.hidden}, {g}, {g}} {
-			in = append(in, c.flat(c.array(half, shape...)))
-		}
+		in = append(in, c.flat(c.array(half, shape...)))
 	}
 	x := c.sometimes(c.array(c.normal, rows, r.inputs))
 	if c.chance(0.5) {
