@@ -91,10 +91,11 @@ func TestConversions(t *testing.T) {
 	wantNear(t, "written through a transpose", tensortest.Float64s(t, s, m), []float64{10, 30, 50, 20, 40, 60}, 0)
 
 	empty := tensor.From(s, []float32{}, 0, 3)
-	if view, err := tensor.View[float32](empty); err != nil || len(view) != 0 || tensor.Write(empty, []bool(nil)) != nil {
+	view, err := tensor.View[float32](empty)
+	if err != nil || len(view) != 0 || tensor.Write(empty, []bool(nil)) != nil {
 		t.Errorf("the view of nothing is %v, %v", view, err)
 	}
-	_, err := tensor.View[float32](columns)
+	_, err = tensor.View[float32](columns)
 	wantError(t, err, "tensor: View [3 2]", "contiguous")
 	_, err = tensor.View[float32](a)
 	wantError(t, err, "tensor: View", "float64", "float32")

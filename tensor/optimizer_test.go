@@ -100,7 +100,7 @@ func testOptimizers(t *testing.T, d tensor.Device) {
 				wantNear(t, "clipped gradients", tensortest.Float64s(t, s, f.Grads), g, 1e-6)
 				o.Step(s)
 				r.step(want, g, func(i int) float64 { return rates[i] })
-				wantNear(t, fmt.Sprint("parameters after step ", step+1), tensortest.Float64s(t, s, f.Values), want, 2e-6)
+				wantNear(t, fmt.Sprint("parameters of step ", step), tensortest.Float64s(t, s, f.Values), want, 2e-6)
 			}
 			if o.Steps != 12 {
 				t.Errorf("%d steps counted", o.Steps)
@@ -142,7 +142,8 @@ func TestOptimizerRefuses(t *testing.T) {
 		{"[0, 5) of 4", tensor.OptimizerConfig{}, []tensor.Group{{Name: "x", End: 5}}, tensor.Clip{}},
 		{"[-1, 4)", tensor.OptimizerConfig{}, []tensor.Group{{Begin: -1, End: 4}}, tensor.Clip{}},
 		{"[2, 2)", tensor.OptimizerConfig{}, []tensor.Group{{Begin: 2, End: 2}}, tensor.Clip{}},
-		{"p and q overlap", tensor.OptimizerConfig{}, []tensor.Group{{Name: "p", End: 3}, {Name: "q", Begin: 2, End: 4}},
+		{"p and q overlap", tensor.OptimizerConfig{},
+			[]tensor.Group{{Name: "p", End: 3}, {Name: "q", Begin: 2, End: 4}},
 			tensor.Clip{}},
 		{"learning rate NaN", tensor.OptimizerConfig{}, []tensor.Group{{End: 4, LearningRate: nan}}, tensor.Clip{}},
 		{"learning rate -1", tensor.OptimizerConfig{}, []tensor.Group{{End: 4, LearningRate: -1}}, tensor.Clip{}},

@@ -107,7 +107,8 @@ func TestRecurrentPenalty(t *testing.T) {
 			var ws []tensor.Tensor
 			var params []tensor.Parameter
 			for i, shape := range c.shapes() {
-				w := s.RequireGrad(s.MulScalar(tensor.From(s, float32s(randomOperand(uint64(10+i), shape...).x), shape...), 0.5))
+				o := randomOperand(uint64(10+i), shape...)
+				w := s.RequireGrad(s.MulScalar(tensor.From(s, float32s(o.x), shape...), 0.5))
 				ws, params = append(ws, w), append(params, tensor.Parameter{Name: fmt.Sprint(i), Tensor: w})
 			}
 			x := s.RequireGrad(tensor.From(s, float32s(numbers(1, 24*3)), 24, 3))
