@@ -157,20 +157,6 @@ func Item(t Tensor) (float64, error) {
 	return float64(x), nil
 }
 
-// View returns t's own memory as a slice, without copying: t must be contiguous, on the CPU, and of type T. The slice
-// must not be used after t is released.
-func View[T Element](t Tensor) ([]T, error) {
-	h := handle("View", t)
-	if got := TypeOf(t); got != typeFor[T]() {
-		return nil, fmt.Errorf("tensor: View %v: the elements are %v, not %v", Shape(t), got, typeFor[T]())
-	}
-	p := C.gorl_data(h)
-	if p == nil && Numel(t) > 0 {
-		return nil, fmt.Errorf("tensor: View %v: the tensor is not contiguous on the CPU", Shape(t))
-	}
-	return unsafe.Slice((*T)(p), int(Numel(t))), nil
-}
-
 // Bytes returns t's own memory, without a copy. t must be contiguous and on the CPU. The slice must not be used after
 // t is released.
 func Bytes(t Tensor) ([]byte, error) {

@@ -23,32 +23,28 @@ type (
 	terminated bool
 )
 
-// roundTrip sends values of one Go type through From, View, Read and Write.
+// roundTrip sends values of one Go type through From, Bytes, Read and Write.
 func roundTrip[T tensor.Element](t *testing.T, dtype tensor.DType, x, y []T) {
 	t.Run(fmt.Sprintf("%T", x), func(t *testing.T) {
 		s := scope(t)
 		n, data := int64(len(x)), slices.Clone(x)
 		a := tensor.From(s, data, n, 1)
 		data[0] = y[0] // From has copied
-		view, err := tensor.View[T](a)
 		got := make([]T, n)
-		if err := errors.Join(s.Err(), err, tensor.Read(a, got)); err != nil {
+		if err := errors.Join(s.Err(), tensor.Read(a, got)); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(got, x) || !slices.Equal(view, x) || tensor.TypeOf(a) != dtype ||
-			!slices.Equal(tensor.Shape(a), []int64{n, 1}) {
-			t.Errorf("From %v is %v %v: Read gives %v, View %v", x, tensor.TypeOf(a), tensor.Shape(a), got, view)
+		if !slices.Equal(got, x) || tensor.TypeOf(a) != dtype || !slices.Equal(tensor.Shape(a), []int64{n, 1}) {
+			t.Errorf("From %v is %v %v and reads as %v", x, tensor.TypeOf(a), tensor.Shape(a), got)
 		}
-		if err := tensor.Write(a, y); err != nil || !slices.Equal(view, y) {
-			t.Errorf("after Write of %v the view has %v, %v", y, view, err)
+		memory, err := tensor.Bytes(s.Narrow(a, 0, 1, n-1))
+		if err = errors.Join(err, tensor.Write(a, y), tensor.Read(a, got)); err != nil || !slices.Equal(got, y) {
+			t.Errorf("after Write of %v it reads as %v, %v", y, got, err)
 		}
-		view[0] = x[0]
-		if err := tensor.Read(a, got); err != nil || got[0] != x[0] {
-			t.Errorf("the tensor has %v, %v after its view was changed", got, err)
-		}
-		part, err := tensor.View[T](s.Narrow(a, 0, 1, n-1))
-		if err != nil || !slices.Equal(part, y[1:]) {
-			t.Errorf("the view of a part is %v, %v; want %v", part, err, y[1:])
+		clear(memory)
+		var zero T
+		if err := tensor.Read(a, got); err != nil || got[0] != y[0] || got[1] != zero || got[n-1] != zero {
+			t.Errorf("the tensor has %v, %v after the bytes of a part were cleared", got, err)
 		}
 	})
 }
@@ -64,7 +60,7 @@ func TestRoundTrip(t *testing.T) {
 	roundTrip(t, tensor.Bool, []terminated{true, false}, []terminated{false, true})
 }
 
-// Read and Write convert, and follow strided memory in row order; View refuses both.
+// Read and Write convert, and follow strided memory in row order.
 func TestConversions(t *testing.T) {
 	s := scope(t)
 	a, integers, flags := tensor.From(s, []float64{-1.75, 0, 2.5}), make([]int64, 3), make([]bool, 3)
@@ -91,14 +87,12 @@ func TestConversions(t *testing.T) {
 	wantNear(t, "written through a transpose", tensortest.Float64s(t, s, m), []float64{10, 30, 50, 20, 40, 60}, 0)
 
 	empty := tensor.From(s, []float32{}, 0, 3)
-	view, err := tensor.View[float32](empty)
-	if err != nil || len(view) != 0 || tensor.Write(empty, []bool(nil)) != nil {
-		t.Errorf("the view of nothing is %v, %v", view, err)
+	memory, err := tensor.Bytes(empty)
+	if err != nil || len(memory) != 0 || tensor.Write(empty, []bool(nil)) != nil {
+		t.Errorf("the memory of nothing is %v, %v", memory, err)
 	}
-	_, err = tensor.View[float32](columns)
-	wantError(t, err, "tensor: View [3 2]", "contiguous")
-	_, err = tensor.View[float32](a)
-	wantError(t, err, "tensor: View", "float64", "float32")
+	_, err = tensor.Bytes(columns)
+	wantError(t, err, "tensor: Bytes [3 2]", "contiguous")
 	_, err = tensor.Item(m)
 	wantError(t, err, "tensor: Item [2 3]: ")
 	wantError(t, tensor.Read(a, flags[:2]), "tensor: Read [3]: ", "3 elements", "2")

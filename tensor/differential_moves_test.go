@@ -55,17 +55,6 @@ func movements() []operation {
 			return func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Unsqueeze(a, dim) },
 				func(a array) array { return array{within(shape, from(dim, len(shape)+1), 1), a.x} }
 		}),
-		movement("Squeeze", 1, func(c *testCase, shape []int64) (scopeUnary, func(array) array) {
-			dim, d := c.axis(shape)
-			c.say("dim %d", dim)
-			return func(s *tensor.Scope, a tensor.Tensor) tensor.Tensor { return s.Squeeze(a, dim) },
-				func(a array) array {
-					if shape[d] == 1 {
-						return array{without(shape, d), a.x}
-					}
-					return a
-				}
-		}),
 		movement("Transpose", 1, func(c *testCase, shape []int64) (scopeUnary, func(array) array) {
 			p, q := c.dim(len(shape)), c.dim(len(shape))
 			c.say("dims %d and %d", p, q)

@@ -10,7 +10,6 @@ package tensor
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -135,6 +134,14 @@ func handle(op string, t Tensor) C.gorl_t {
 	return C.gorl_t(*t.T)
 }
 
+// optional is [handle] of an operand that may be the zero Tensor.
+func optional(op string, t Tensor) C.gorl_t {
+	if t.T == nil {
+		return nil
+	}
+	return handle(op, t)
+}
+
 // handles returns the handles of several operands.
 func handles(op string, ts []Tensor) []C.gorl_t {
 	hs := make([]C.gorl_t, len(ts))
@@ -148,17 +155,13 @@ func handles(op string, ts []Tensor) []C.gorl_t {
 func failure(op string, msg C.gorl_err, operands ...Tensor) error {
 	text := C.GoString((*C.char)(msg))
 	C.gorl_free_string((*C.char)(msg))
-	var b strings.Builder
-	fmt.Fprintf(&b, "tensor: %s", op)
-	for i, t := range operands {
-		if i > 0 {
-			b.WriteString(",")
-		}
+	var shapes []string
+	for _, t := range operands {
 		if Valid(t) {
-			fmt.Fprintf(&b, " %v", Shape(t))
+			shapes = append(shapes, fmt.Sprint(" ", Shape(t)))
 		}
 	}
-	return errors.New(b.String() + ": " + strings.TrimSpace(text))
+	return fmt.Errorf("tensor: %s%s: %s", op, strings.Join(shapes, ","), strings.TrimSpace(text))
 }
 
 // Shape returns the sizes of t's dimensions; a scalar has none.

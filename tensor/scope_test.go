@@ -97,7 +97,7 @@ func TestUseAfterClose(t *testing.T) {
 		"Keep": func() { s.Keep(dead) }, "Adopt": func() { s.Adopt(dead) },
 		"Read":  func() { _ = tensor.Read(dead, make([]float32, 4)) },
 		"Write": func() { _ = tensor.Write(dead, make([]float32, 4)) },
-		"Item":  func() { _, _ = tensor.Item(dead) }, "View": func() { _, _ = tensor.View[float32](dead) },
+		"Item":  func() { _, _ = tensor.Item(dead) }, "Bytes": func() { _, _ = tensor.Bytes(dead) },
 		"Shape": func() { tensor.Shape(dead) }, "Numel": func() { tensor.Numel(dead) },
 		"TypeOf":       func() { tensor.TypeOf(dead) },
 		"RequiresGrad": func() { tensor.RequiresGrad(dead) }, "DeviceOf": func() { tensor.DeviceOf(dead) },

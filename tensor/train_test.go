@@ -57,7 +57,7 @@ func (tr *trainer) round() error {
 	d := s.MLP(x, tr.net)
 	penalty := s.Mean(s.Sum(s.Square(s.Grad(d, true, x)[0]), -1))
 	target := s.GtScalar(s.SumKeep(x, 1), 0)
-	loss := s.Add(s.Mean(s.Softplus(s.Where(target, s.Neg(d), d))), s.MulScalar(penalty, 0.1))
+	loss := s.Add(s.Mean(s.Activate(tensor.Softplus, s.Where(target, s.Neg(d), d))), s.MulScalar(penalty, 0.1))
 	tr.flat.ZeroGrad(s)
 	s.Backward(loss)
 	tr.optimizer.ClipGrad(s)
