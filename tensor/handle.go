@@ -10,6 +10,7 @@ package tensor
 import "C"
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -38,29 +39,16 @@ const (
 	Bool    DType = 11
 )
 
-var dtypeNames = map[DType]string{
-	Uint8: "uint8", Int32: "int32", Int64: "int64", Float32: "float32", Float64: "float64", Bool: "bool",
-}
-
-// size returns the number of bytes of an element, 0 for a type that gorl does not use.
-func (d DType) size() int {
-	switch d {
-	case Uint8, Bool:
-		return 1
-	case Int32, Float32:
-		return 4
-	case Int64, Float64:
-		return 8
-	}
-	return 0
-}
+// dtypes are the element types in Go, with the bytes of an element.
+var dtypes = map[DType]struct {
+	name string
+	size int
+}{Uint8: {"uint8", 1}, Int32: {"int32", 4}, Int64: {"int64", 8}, Float32: {"float32", 4}, Float64: {"float64", 8},
+	Bool: {"bool", 1}}
 
 // String returns the type's name in Go.
 func (d DType) String() string {
-	if name, ok := dtypeNames[d]; ok {
-		return name
-	}
-	return fmt.Sprintf("dtype(%d)", int32(d))
+	return cmp.Or(dtypes[d].name, fmt.Sprintf("dtype(%d)", int32(d)))
 }
 
 var poison = unsafe.Pointer(C.gorl_poison())

@@ -131,7 +131,7 @@ func TestCaptureMemory(t *testing.T) {
 		own := tensor.NoGrad().On(s.Device())
 		defer own.Close()
 		inner = own.AddScalar(kept, 1)
-		alias = testdevice.Alias(s, inner)
+		alias = testdevice.Alias(t, inner)
 		out = s.MulScalar(inner, 3)
 		return own.Err()
 	})

@@ -89,7 +89,7 @@ func TestStalePointer(t *testing.T) {
 	s := on(t, 0)
 	owner := tensor.NoGrad().On(testdevice.Device(t, 0))
 	x := owner.Ones(1000)
-	alias := testdevice.Alias(s, x)
+	alias := testdevice.Alias(t, x)
 	if sum := tensortest.Float32s(t, s, s.Sum(alias)); sum[0] != 1000 {
 		t.Fatalf("the sum is %g before the memory is freed", sum[0])
 	}
@@ -99,7 +99,7 @@ func TestStalePointer(t *testing.T) {
 	}
 	s.Sum(alias)
 	refused(t, s, "stale pointer")
-	for _, x := range tensortest.Float32s(t, s, testdevice.Fresh(s, 0, 100)) {
+	for _, x := range tensortest.Float32s(t, s, testdevice.Fresh(t, 0, 100)) {
 		if !math.IsNaN(float64(x)) {
 			t.Fatalf("fresh memory has %g", x)
 		}
