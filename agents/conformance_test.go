@@ -279,7 +279,7 @@ func (x suite) world(seed int64) *agenttest.World {
 	return agenttest.NewWorld(x.spaces, agenttest.Seeds(seed, rows)...)
 }
 
-// must ends the test where something that has to succeed failed.
+// must ends the test if err is not nil.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

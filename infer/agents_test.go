@@ -33,22 +33,16 @@ func TestAgrees(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			agent := c.New(t, int64(i))
 			snap, err := agent.Snapshot(agents.SnapshotOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p, err := infer.FromSnapshot(agenttest.Through(t, snap))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := p.Spaces(); !got.Observation.Equal(c.Spaces.Observation) || !got.Action.Equal(c.Spaces.Action) {
 				t.Errorf("spaces %v and %v, the agent's are %v and %v", got.Observation, got.Action, c.Spaces.Observation,
 					c.Spaces.Action)
 			}
 			played := c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 7)), observations/actors.Rows, nil)
 			got, err := played.Replay(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if worst := difference(t, p, played.Observations, got, played.Actions); worst > 1e-5 {
 				t.Errorf("the greatest difference is %g", worst)
 			}
@@ -62,9 +56,7 @@ func TestAgrees(t *testing.T) {
 			forgetful := slices.Clone(played.Ended)
 			clear(played.Ended)
 			without, err := played.Replay(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if same := difference(t, p, played.Observations, without, played.Actions) <= 1e-5; p.HiddenSize() > 0 &&
 				slices.Contains(forgetful, 1) && same {
 				t.Error("states that are never begun anew give the same actions")
@@ -85,9 +77,7 @@ func difference(t *testing.T, p *infer.Policy, rows, got, want []float32) float6
 			continue
 		}
 		row := i / a.Width()
-		if err := p.Outputs(rows[row*w:(row+1)*w], logits); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Outputs(rows[row*w:(row+1)*w], logits))
 		at := 0
 		for _, n := range a.NVec[:i%a.Width()] {
 			at += n
@@ -107,13 +97,9 @@ func TestSamplesLikeTheAgent(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			agent := c.New(t, 3)
 			snap, err := agent.Snapshot(agents.SnapshotOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p, err := infer.FromSnapshot(snap)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			agent.(interface{ SetStochastic(on bool) }).SetStochastic(true)
 			rng := rand.New(rand.NewPCG(1, 2))
 			one := make([]float32, c.Spaces.Observation.Width())
@@ -127,14 +113,10 @@ func TestSamplesLikeTheAgent(t *testing.T) {
 			mine, theirs := newMoments(w), newMoments(w)
 			for range 100 {
 				actions, err := agent.Act(agents.Observation{Observations: rows})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for i := range actors.Rows {
 					theirs.add(actions[i*w : (i+1)*w])
-					if err := p.Sample(one, action, rng); err != nil {
-						t.Fatal(err)
-					}
+					must(t, p.Sample(one, action, rng))
 					mine.add(action)
 				}
 			}
@@ -197,9 +179,7 @@ func TestUndescribed(t *testing.T) {
 			}
 			agent := c.New(t, 1)
 			snap, err := agent.Snapshot(agents.SnapshotOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_, err = infer.FromSnapshot(agenttest.Through(t, snap))
 			if !errors.Is(err, infer.ErrUndescribed) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want an ErrUndescribed with %q", err, test.want)
@@ -233,13 +213,9 @@ func TestDescribedByItself(t *testing.T) {
 	}
 	agent := c.New(t, 1)
 	snap, err := agent.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := infer.FromSnapshot(snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rows, got := make([]float32, actors.Rows*7), make([]float32, actors.Rows*3)
 	c.Observations(rand.New(rand.NewPCG(1, 1)), rows)
 	want, err := agent.Act(agents.Observation{Observations: rows})
@@ -271,29 +247,19 @@ func TestGroup(t *testing.T) {
 		list = append(list, c.New(t, seed))
 	}
 	group, err := trainers.NewGroup(list, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	snap, err := group.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := infer.FromSnapshot(snap); err == nil || !strings.Contains(err.Error(), "infer.Member") {
 		t.Errorf("%v, want a word of infer.Member", err)
 	}
 	store, err := checkpoint.NewStore(t.TempDir(), checkpoint.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path, err := store.Save("group", 1, snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, a := range list {
 		p, err := infer.LoadMember(path, i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rows, got := make([]float32, actors.Rows*7), make([]float32, actors.Rows*3)
 		c.Observations(rand.New(rand.NewPCG(1, 1)), rows)
 		want, err := a.Act(agents.Observation{Observations: rows})
@@ -312,5 +278,13 @@ func TestGroup(t *testing.T) {
 	}
 	if _, err := infer.LoadMember(filepath.Join(t.TempDir(), "none.safetensors"), 0); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

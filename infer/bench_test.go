@@ -22,9 +22,7 @@ func BenchmarkAct(b *testing.B) {
 		b.Run(fmt.Sprint(size.in, size.hidden, size.out), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := p.Act(x, a); err != nil {
-					b.Fatal(err)
-				}
+				must(b, p.Act(x, a))
 			}
 		})
 	}
@@ -37,9 +35,7 @@ func BenchmarkActBatch(b *testing.B) {
 	x, a := randomRow(rand.New(rand.NewPCG(1, 1)), 64*60), make([]float32, 64*12)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := p.ActBatch(x, a); err != nil {
-			b.Fatal(err)
-		}
+		must(b, p.ActBatch(x, a))
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/action")
 }

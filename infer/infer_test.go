@@ -63,9 +63,7 @@ var (
 func made(t testing.TB, sp spaces.Set, hidden []int, kind string) *Policy {
 	t.Helper()
 	p, err := New(perceptron(sp, hidden, "elu", kind))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -89,9 +87,7 @@ func TestByHand(t *testing.T) {
 	snap.Arrays["scaler/mean"] = checkpoint.ArrayFloat64([]int64{1}, []float64{1})
 	snap.Arrays["scaler/variance"] = checkpoint.ArrayFloat64([]int64{1}, []float64{4})
 	p, err := New(d, snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	action := make([]float32, 1)
 	for observation, want := range map[float32]float64{3: 4*(math.Exp(-1.5)-1) + 1, 1e9: 4*(math.Exp(-9.5)-1) + 1, -1: 4*2.5 + 1} { // 1e9 is limited to 5
 		if err := p.Act([]float32{observation}, action); err != nil || math.Abs(float64(action[0])-want) > 1e-6 {
@@ -113,9 +109,7 @@ func TestBatchIsActs(t *testing.T) {
 			rows := randomRow(rand.New(rand.NewPCG(uint64(n), 0)), n*5)
 			a := sp.Action.Width()
 			got, one := make([]float32, n*a), make([]float32, a)
-			if err := p.ActBatch(rows, got); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.ActBatch(rows, got))
 			for i := range n {
 				if err := q.Act(rows[i*5:(i+1)*5], one); err != nil || !slices.Equal(one, got[i*a:(i+1)*a]) {
 					t.Errorf("%v: row %d of %d: %v, alone %v, %v", sp.Action, i, n, got[i*a:(i+1)*a], one, err)
@@ -152,9 +146,7 @@ func TestProbabilities(t *testing.T) {
 	p := made(t, choices, []int{16}, description.Categorical)
 	x := randomRow(rand.New(rand.NewPCG(4, 4)), 5)
 	logits, q := make([]float32, 5), make([]float32, 5)
-	if err := errors.Join(p.Outputs(x, logits), p.Probabilities(x, q)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(p.Outputs(x, logits), p.Probabilities(x, q)))
 	at := 0
 	for _, n := range []int{3, 2} {
 		sum := 0.0
@@ -240,9 +232,7 @@ func TestNotFiniteObservations(t *testing.T) {
 			Network:      description.Network{Inputs: 2, Steps: steps},
 			Distribution: description.Distribution{Kind: description.Deterministic}}
 		p, err := New(d, checkpoint.NewSnapshot())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 			if err := p.Act([]float32{float32(x), 0}, make([]float32, 1)); !errors.Is(err, ErrNotFinite) {
 				t.Errorf("%s: Act of %g: %v", name, x, err)
@@ -263,9 +253,7 @@ func TestWideRows(t *testing.T) {
 		Network: description.Network{Inputs: 1, Steps: []description.Step{{Op: description.OneHot, Choices: []int{wide}},
 			{Op: description.Columns, From: wide - 1, To: wide}}}}
 	p, err := New(d, checkpoint.NewSnapshot())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n := len(p.borrow().results[1]); n > wide {
 		t.Errorf("room for %d values, a row has %d", n, wide)
 	}
@@ -279,13 +267,9 @@ func TestWideRows(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	p := made(t, choices, []int{8}, description.Categorical)
 	path := filepath.Join(t.TempDir(), "policy.safetensors")
-	if err := p.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.WriteFile(path))
 	q, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x := randomRow(rand.New(rand.NewPCG(4, 4)), 5)
 	a, b := make([]float32, 5), make([]float32, 5)
 	if err := errors.Join(p.Probabilities(x, a), q.Probabilities(x, b)); err != nil || !slices.Equal(a, b) {
@@ -301,12 +285,8 @@ func TestWriteFile(t *testing.T) {
 	_, snap := perceptron(choices, []int{8}, "elu", description.Categorical)
 	snap.Values["policy"] = p.Describe().Values()
 	var file bytes.Buffer
-	if err := checkpoint.EncodeSafetensors(&file, snap); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, file.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, checkpoint.EncodeSafetensors(&file, snap))
+	must(t, os.WriteFile(path, file.Bytes(), 0o644))
 	if _, err := Load(path); !errors.Is(err, checkpoint.ErrUncommitted) || !strings.Contains(err.Error(),
 		"needs its manifest (.json) beside it") {
 		t.Errorf("%v, want ErrUncommitted, and what to do", err)
@@ -315,13 +295,9 @@ func TestWriteFile(t *testing.T) {
 		t.Error(err)
 	}
 	store, err := checkpoint.NewStore(t.TempDir(), checkpoint.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	saved, err := store.Save("agent", 1, snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := Load(saved); err != nil {
 		t.Error(err)
 	}
@@ -431,9 +407,15 @@ func FuzzDecode(f *testing.F) {
 		}
 		x, a := make([]float32, p.Spaces().Observation.Width()), make([]float32, p.Spaces().Action.Width())
 		if err := p.Act(x, a); err == nil {
-			if err := p.Spaces().Action.Check(a, 1); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Spaces().Action.Check(a, 1))
 		}
 	})
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -79,14 +79,10 @@ func TestShared(t *testing.T) {
 func TestRefusesOverlap(t *testing.T) {
 	p := remembering(t, description.GRU, 1)
 	x, a, rng := []float32{1, -1, 0.5}, make([]float32, 2), rand.New(rand.NewPCG(1, 1))
-	if err := p.Act(x, a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Act(x, a))
 	before := slices.Clone(p.hidden)
 	w, err := p.enter(&callActBatch) // an ActBatch in progress
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for method, err := range map[string]error{"Act": p.Act(x, a), "ActBatch": p.ActBatch(x, a),
 		"Sample": p.Sample(x, a, rng), "Outputs": p.Outputs(x, a), "Reset": p.Reset(0)} {
 		want := "infer: " + method + " was called while ActBatch is running"

@@ -16,27 +16,19 @@ import (
 func TestBranch(t *testing.T) {
 	tensortest.CheckLive(t)
 	mlp, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 1, Hidden: []int{5, 4}, Activation: "tanh"}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer mlp.Close()
 	cnn, err := NewCNN(CNNConfig{Space: spaces.NewPicture(4, 4, 1), Outputs: 1, Features: 4, Activation: "tanh",
 		Convolutions: []Convolution{{Channels: 2, Kernel: 2, Stride: 1}}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer cnn.Close()
 	for _, of := range []Network{mlp, cnn} {
 		b, err := Branch(of, 2, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer b.Close()
 		own, shared := b.Parameters(), of.Parameters()
 		flat, err := tensor.NewFlat(slices.Concat(shared, own), tensor.CPU)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer flat.Close()
 		if len(own) != 2 || own[0].Name != BranchWeight || own[1].Name != BranchBias || !IsBranch(b) || IsBranch(of) ||
 			!Own(b) {
@@ -70,13 +62,9 @@ func TestBranch(t *testing.T) {
 		}
 	}
 	a, err := description.NewArchitecture(spaces.Unbounded(3), nil, 0, []int{4}, "tanh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	evolvable, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 1}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer evolvable.Close()
 	for want, make := range map[string]func() (Network, error){
 		"*models.Net": func() (Network, error) { return Branch(evolvable, 2, 1) },

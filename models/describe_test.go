@@ -39,26 +39,18 @@ func TestDescribeNamesParameters(t *testing.T) {
 	for name, f := range build {
 		t.Run(name, func(t *testing.T) {
 			p, err := f()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer p.Close()
 			d, err := p.(DescribedPolicy).Describe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			d.Observation, d.Action = sp.Observation, sp.Action
-			if err := d.Validate(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.Validate())
 			shapes := map[string][]int64{}
 			for _, x := range p.Parameters() {
 				shapes[x.Name] = tensor.Shape(x.Tensor)
 			}
 			widths, err := d.Network.Widths()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			named := 1
 			if shapes[d.Distribution.LogStd] == nil {
 				t.Errorf("there is no parameter %q", d.Distribution.LogStd)
@@ -90,15 +82,11 @@ func TestDescribeNamesParameters(t *testing.T) {
 func TestDescribeStates(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 2)}
 	mlp, err := ValueMLP(sp, []int{4}, "elu", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer mlp.Close()
 	spec, err := Spec{Class: "Deterministic", Output: "tanh(ONE) * 2", Network: []Container{{Name: "net", Input: "STATES",
 		Layers: []Layer{{Out: "4"}}}}}.BuildNetwork(sp, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer spec.Close()
 	for _, net := range []Network{mlp, spec} {
 		if _, err := net.(Described).Describe(); !errors.Is(err, errStates) || !strings.Contains(err.Error(),

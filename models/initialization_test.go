@@ -15,9 +15,7 @@ import (
 func checkOrthogonal(t *testing.T, name string, w tensor.Tensor, gain float64) {
 	t.Helper()
 	data, err := tensor.Float32s(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, in := int(tensor.Size(w, 0)), int(tensor.Size(w, 1))
 	at := func(i, k int) float64 { return float64(data[i*in+k]) }
 	if out > in {
@@ -69,9 +67,7 @@ func TestOrthogonal(t *testing.T) {
 		{"gains", Initialization{Kind: "orthogonal", HiddenGain: 2, PolicyOutputGain: 0.5, ValueOutputGain: 3}, 2, 0.5, 3},
 	} {
 		p, v, err := ActorCritic(sp, []int{16, 5}, "tanh", DefaultGaussianConfig(), 1, c.from)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		checkStarts(t, c.name+" policy", p.Parameters(), c.hidden, c.policy)
 		checkStarts(t, c.name+" value", v.Parameters(), c.hidden, c.value)
 		p.Close()
@@ -87,29 +83,21 @@ func TestOrthogonal(t *testing.T) {
 			d[k] = v
 		}
 		spec, err := ParseSpec(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return spec
 	}
 	policy, value := dict("GaussianMixin", "ACTIONS", nil), dict("DeterministicMixin", "ONE",
 		map[string]any{"hidden_gain": 1, "output_gain": 3})
 	p, err := policy.BuildPolicy(sp, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	checkStarts(t, "language policy", p.Parameters(), math.Sqrt2, 0.01)
 	p.Close()
 	v, err := value.BuildNetwork(sp, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	checkStarts(t, "language value", v.Parameters(), 1, 3)
 	v.Close()
 	shared, sharedValue, err := BuildShared(policy, value, sp, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	checkStarts(t, "shared policy", shared.Parameters(), math.Sqrt2, 0.01)
 	checkStarts(t, "shared value", sharedValue.Parameters(), math.Sqrt2, 3)
 	shared.Close()
@@ -121,14 +109,10 @@ func TestOrthogonalSeeds(t *testing.T) {
 	tensortest.CheckLive(t)
 	draw := func(seed int64) []float32 {
 		m, err := NewMLP(MLPConfig{Inputs: 8, Outputs: 8, Initialization: Initialization{Kind: "orthogonal"}}, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer m.Close()
 		data, err := tensor.Float32s(m.Parameters()[0].Tensor)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return data
 	}
 	a, b, c := draw(1), draw(1), draw(2)
@@ -174,20 +158,14 @@ func TestZeroBiases(t *testing.T) {
 	language := func(sp spaces.Set, from Initialization, layers []any, input string) []tensor.Parameter {
 		spec, err := ParseSpec(map[string]any{"class": "GaussianMixin", "output": "ACTIONS", "initial_bias": from.Bias,
 			"network": []any{map[string]any{"name": "net", "input": input, "layers": layers, "activations": "tanh"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p, err := spec.BuildPolicy(sp, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(p.Close)
 		return p.Parameters()
 	}
 	both := func(p Policy, v Network, err error) []tensor.Parameter {
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(p.Close)
 		t.Cleanup(v.Close)
 		return append(p.Parameters(), v.Parameters()...)
@@ -206,13 +184,9 @@ func TestZeroBiases(t *testing.T) {
 		biases := 0
 		for i, p := range zero {
 			got, err := tensor.Float32s(p.Tensor)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want, err := tensor.Float32s(usual[i].Tensor)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if strings.HasSuffix(p.Name, ".bias") {
 				biases++
 				if !slices.ContainsFunc(want, func(x float32) bool { return x != 0 }) {

@@ -68,14 +68,10 @@ func TestDistributionsRefuse(t *testing.T) {
 		}
 	}
 	net, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 5}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer net.Close()
 	dist, err := NewGaussian(box, DefaultGaussianConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer dist.Close()
 	if _, err := NewPolicy(net, dist); err == nil || !strings.Contains(err.Error(),
 		"5 outputs, its distribution needs 2") {
@@ -103,9 +99,7 @@ func TestGaussianFormulas(t *testing.T) {
 		cfg := DefaultGaussianConfig()
 		cfg.InitialLogStd = logStd
 		g, err := c.make(spaces.Unbounded(3), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		e := g.Evaluate(s, tensor.From(s, mean, 1, 3), tensor.From(s, action, 1, 3))
 		wantNear(t, c.name+" log-probability", tensortest.Float64s(t, s, e.LogProb), []float64{want}, 1e-5)
 		if got := tensor.Size(e.Entropy, -1); got != c.cols {
@@ -122,14 +116,10 @@ func TestGaussianClipping(t *testing.T) {
 	cfg := DefaultGaussianConfig()
 	cfg.ClipActions, cfg.InitialLogStd, cfg.MaxLogStd = true, 5, 1
 	g, err := NewGaussian(spaces.NewBox(-1, 1, 1), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer g.Close()
 	gen, err := tensor.NewGenerator(3, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer gen.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -168,9 +158,7 @@ func TestCategoricalFormulas(t *testing.T) {
 		"prod": func(a, b float64) float64 { return a * b },
 	} {
 		c, err := NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), reduction)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := tensor.NoGrad()
 		out := tensor.From(s, logits, 1, 5)
 		e := c.Evaluate(s, out, tensor.From(s, []float32{1, 2}, 1, 2))
@@ -207,13 +195,9 @@ func entropyOf(p []float64) float64 {
 func TestMultiCategoricalFrequencies(t *testing.T) {
 	tensortest.CheckLive(t)
 	c, err := NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gen, err := tensor.NewGenerator(5, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer gen.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -245,20 +229,14 @@ func TestSharedGradient(t *testing.T) {
 	tensortest.CheckLive(t)
 	mlp := func(in, out int, seed int64) *Net {
 		m, err := NewMLP(MLPConfig{Inputs: in, Outputs: out, Hidden: []int{6}, Activation: "tanh"}, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return m
 	}
 	dist, err := NewGaussian(spaces.Unbounded(2), DefaultGaussianConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	trunk := mlp(3, 5, 1)
 	shared, err := NewShared(trunk, mlp(5, 2, 2), mlp(5, 1, 3), dist)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, v := shared.Policy(), shared.Value()
 	defer v.Close()
 	defer p.Close()
@@ -309,13 +287,9 @@ func (d *doubled) Close() { d.scope.Close() }
 func TestCustomNetwork(t *testing.T) {
 	tensortest.CheckLive(t)
 	dist, err := NewGaussian(spaces.Unbounded(2), DefaultGaussianConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := NewPolicy(newDoubled(2), dist)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	s := tensor.NewScope()
 	defer s.Close()
@@ -330,9 +304,7 @@ func TestCustomNetwork(t *testing.T) {
 func TestDeterministicHasNoProbabilities(t *testing.T) {
 	tensortest.CheckLive(t)
 	d, err := NewDeterministic(spaces.Unbounded(1), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer d.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -341,5 +313,13 @@ func TestDeterministicHasNoProbabilities(t *testing.T) {
 	d.Evaluate(s, out, out)
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "use a Gaussian") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

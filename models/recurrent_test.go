@@ -23,9 +23,7 @@ const memories = "class: Gaussian\nnetwork:\n- {name: seen, input: OBSERVATIONS,
 func TestRecurrentNetwork(t *testing.T) {
 	tensortest.CheckLive(t)
 	p, err := specOf(t, memories).BuildPolicy(boxes, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	net := p.(*Stochastic).Net.(Recurrent)
 	var names []string
@@ -57,9 +55,7 @@ func TestRecurrentNetwork(t *testing.T) {
 	s := tensor.NoGrad()
 	defer s.Close()
 	gen, err := tensor.NewGenerator(1, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer gen.Close()
 	x, state := s.Randn(gen, length*sequences, 3), s.Randn(gen, sequences, 12)
 	ended := make([]float32, length*sequences)
@@ -95,9 +91,7 @@ func TestFrames(t *testing.T) {
 		make := func(inputs, frames int) *Net {
 			m, err := NewMLP(MLPConfig{Inputs: inputs, Outputs: 1, Recurrent: layer.OfFrames(frames),
 				Hidden: []int{5}, Activation: "tanh"}, 3)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return m
 		}
 		windows, moments := make(6, 3), make(2, 0)
@@ -132,16 +126,12 @@ func TestFrames(t *testing.T) {
 		w := windows.Parameters()[1].Tensor // weight_hh_l0
 		gradient := tensortest.Float64s(t, s, s.Grad(penalty, false, w)[0])
 		values, err := tensor.Float32s(w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, i := range []int{0, 5, len(values) - 1} {
 			at := func(x float32) float64 {
 				moved := slices.Clone(values)
 				moved[i] += x
-				if err := tensor.Write(w, moved); err != nil {
-					t.Fatal(err)
-				}
+				must(t, tensor.Write(w, moved))
 				_, p := windows.ForwardPenalty(s, Inputs{Observations: tensor.From(s, rows, 2, 6)})
 				return tensortest.Float64s(t, s, p)[0]
 			}
@@ -162,9 +152,7 @@ func TestRecurrentInitialization(t *testing.T) {
 	for _, kind := range []string{"", "orthogonal"} {
 		m, err := NewMLP(MLPConfig{Inputs: 6, Outputs: 2, Recurrent: LSTM(16),
 			Initialization: Initialization{Kind: kind}}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := tensor.NoGrad()
 		for _, p := range m.Parameters()[:4] {
 			x := tensortest.Float64s(t, s, p.Tensor)
@@ -203,23 +191,17 @@ func TestSharedMemory(t *testing.T) {
 		"4}}], activations: tanh}]\noutput: ACTIONS")
 	value := specOf(t, "class: Deterministic\nnetwork: [{name: net, input: OBSERVATIONS}]\noutput: ONE")
 	p, v, err := BuildShared(policy, value, boxes, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer v.Close()
 	defer p.Close()
 	if HiddenSize(p) != 4 || HiddenSize(v) != 4 || !SharesTrunk(p, v) {
 		t.Errorf("hidden sizes %d and %d, shared %v", HiddenSize(p), HiddenSize(v), SharesTrunk(p, v))
 	}
 	m, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: GRU(2)}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	dist, err := NewDistribution(boxes.Action, DefaultGaussianConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer dist.Close()
 	if _, err := NewShared(m, m, m, dist); err == nil || !strings.Contains(err.Error(), "put them into the trunk") {
 		t.Errorf("error %v", err)
@@ -276,19 +258,13 @@ func TestRecurrentContainer(t *testing.T) {
 	read := func(container string) (Spec, error) {
 		dict, err := config.FromYAML([]byte("class: Deterministic\noutput: ONE\nnetwork: [{name: net, input: OBSERVATIONS, " +
 			container + "}]"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return ParseSpec(dict)
 	}
 	long, err := read("layers: [{gru: {hidden_size: 6, num_layers: 2}}, {gru: {hidden_size: 3, num_layers: 2}}]")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	short, err := read("layers: [6, 3], type: GRU, num_layers: 2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(long.Network, short.Network); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -28,13 +28,9 @@ func TestLayerNorm(t *testing.T) {
 			spec, err := ParseSpec(map[string]any{"class": "DeterministicMixin", "output": "net",
 				"network": []any{map[string]any{"name": "net", "input": "OBSERVATIONS", "layers": test.layers,
 					"activations": "tanh"}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			net, err := spec.BuildNetwork(sp, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer net.Close()
 			var names []string
 			for _, p := range net.Parameters() {
@@ -46,9 +42,7 @@ func TestLayerNorm(t *testing.T) {
 			s := tensor.NewScope()
 			defer s.Close()
 			gen, err := tensor.NewGenerator(2, tensor.CPU)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer gen.Close()
 			const n, width = 6, 4
 			x := s.RequireGrad(s.Randn(gen, n, 3))
@@ -67,12 +61,8 @@ func TestLayerNorm(t *testing.T) {
 			// Weight and bias scale and shift it.
 			last := net.Parameters()[len(names)-2:]
 			w, b := []float32{0.5, -2, 3, 1}, []float32{1, 0, -1, 4}
-			if err := tensor.Write(last[0].Tensor, w); err != nil {
-				t.Fatal(err)
-			}
-			if err := tensor.Write(last[1].Tensor, b); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tensor.Write(last[0].Tensor, w))
+			must(t, tensor.Write(last[1].Tensor, b))
 			for i, v := range tensortest.Float64s(t, s, net.Forward(s, Inputs{Observations: x})) {
 				if want := plain[i]*float64(w[i%width]) + float64(b[i%width]); math.Abs(v-want) > 1e-5 {
 					t.Errorf("value %d is %g, want %g", i, v, want)

@@ -175,21 +175,15 @@ func TestAsymmetricParts(t *testing.T) {
 	}
 	policy, err := specOf(t, "class: Gaussian\nnetwork: ["+picture(`OBSERVATIONS["camera"]`)+", {name: net, input: "+
 		"'concatenate([cnn, OBSERVATIONS[\"joints\"]])', layers: [4]}]\noutput: ACTIONS").BuildPolicy(sp, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer policy.Close()
 	value, err := specOf(t, "class: Deterministic\nnetwork: ["+picture(`STATES["map"]`)+", {name: net, input: "+
 		"'concatenate([cnn, STATES[\"pose\"], OBSERVATIONS[\"joints\"]])', layers: [4]}]\noutput: ONE").BuildNetwork(sp, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer value.Close()
 	discriminator, err := specOf(t, "class: Deterministic\nnetwork: ["+picture(`OBSERVATIONS[0]`)+", {name: net, input: "+
 		"'concatenate([cnn, OBSERVATIONS[1]])', layers: [4]}]\noutput: ONE").BuildNetwork(amp, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer discriminator.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -301,9 +295,7 @@ func TestIsaacLabCartpoles(t *testing.T) {
 				value := specOf(t, "class: DeterministicMixin\nclip_actions: false\nnetwork: ["+c.network+"]\noutput: ONE")
 				sp := spaces.Set{Observation: c.observation, Action: action}
 				p, v, err := BuildShared(policy, value, sp, 1)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer v.Close()
 				defer p.Close()
 				trunk := 0

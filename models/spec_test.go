@@ -16,13 +16,9 @@ import (
 func specOf(t testing.TB, yaml string) Spec {
 	t.Helper()
 	dict, err := config.FromYAML([]byte(yaml))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := ParseSpec(dict)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -50,9 +46,7 @@ network: [{name: net, input: OBSERVATIONS, layers: [8, 4], activations: elu}]
 output: tanh(ACTIONS)
 `)
 	p, err := s.BuildPolicy(boxes, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	got, ok := p.(*Stochastic).Net.(*Net)
 	if !ok {
@@ -60,9 +54,7 @@ output: tanh(ACTIONS)
 	}
 	want, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Hidden: []int{8, 4}, Activation: "elu", OutputActivation: "tanh"},
 		7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer want.Close()
 	sc := tensor.NoGrad()
 	defer sc.Close()
@@ -93,9 +85,7 @@ network:
 output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
 `)
 	n, err := s.BuildNetwork(boxes, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	var names []string
 	p := map[string]tensor.Tensor{}
@@ -179,9 +169,7 @@ func computed(t *testing.T, s *tensor.Scope, sp spaces.Set, x term, in Inputs) t
 		a.Add(description.Step{Op: description.Activate})
 	}
 	n, err := a.build(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	return s.Contiguous(n.Forward(s, in))
 }
@@ -281,9 +269,7 @@ func TestSpecClasses(t *testing.T) {
 	network := "\nnetwork: [{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4, " +
 		"{linear: NUM_OBSERVATIONS}]}]\noutput: ACTIONS"
 	p, err := specOf(t, "class: multicategorical\nreduction: mean"+network).BuildPolicy(discrete, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -298,9 +284,7 @@ func TestSpecClasses(t *testing.T) {
 	const plain = "\nnetwork: [{name: net, input: OBSERVATIONS}]\noutput: 100 * ACTIONS"
 	for _, class := range []string{"Gaussian", "MULTIVARIATEGAUSSIANMIXIN", "DeterministicMixin"} {
 		p, err := specOf(t, "class: "+class+"\nclip_actions: true"+plain).BuildPolicy(boxes, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, x := range tensortest.Float64s(t, s, p.Mode(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1,
 			3)})) {
 			if math.Abs(x) > 1 {
@@ -314,9 +298,7 @@ func TestSpecClasses(t *testing.T) {
 		}
 	}
 	n, err := specOf(t, "class: Deterministic\nclip_actions: true"+plain).BuildNetwork(boxes, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer n.Close()
 	for _, x := range tensortest.Float64s(t, s, n.Forward(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1,
 		3)})) {
@@ -334,9 +316,7 @@ func TestBuildShared(t *testing.T) {
 	value := specOf(t, "class: Deterministic\nnetwork: [{name: other, input: OBSERVATIONS, layers: [99]}]\noutput: ONE "+
 		"+ net[:, 0]")
 	p, v, err := BuildShared(policy, value, boxes, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer v.Close()
 	defer p.Close()
 	par := map[string]tensor.Tensor{}

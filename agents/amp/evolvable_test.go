@@ -12,9 +12,7 @@ import (
 func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int) description.Architecture {
 	t.Helper()
 	a, err := description.NewArchitecture(s, encoder, latent, head, "elu")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 
@@ -28,9 +26,7 @@ func TestEvolvableArchitectures(t *testing.T) {
 	one := architecture(t, plain.Observation, nil, 0, []int{8})
 	m := Evolvable(plain, one, one, parted(), DefaultGaussian())
 	a, err := New(Options{Spaces: plain, Models: m, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(map[string]any{"separate_critics": true}), Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	agenttest.Close(t, a)
 	all := a.Architectures()
 	for name, want := range map[string]description.Architecture{"policy": one, "value": one, "style_value": one, "discriminator": parted()} {

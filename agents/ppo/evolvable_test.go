@@ -13,9 +13,7 @@ import (
 func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int) description.Architecture {
 	t.Helper()
 	a, err := description.NewArchitecture(s, encoder, latent, head, "tanh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 
@@ -23,9 +21,7 @@ func TestEvolvableRestore(t *testing.T) {
 	agenttest.CheckLive(t)
 	make := func(policy description.Architecture) *Agent {
 		a, err := New(Options{Spaces: plain, Models: Evolvable(plain, policy, architecture(t, plain.Observation, nil, 0, []int{8}), models.DefaultGaussianConfig()), Dict: small(nil), Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		agenttest.Close(t, a)
 		return a
 	}
@@ -90,13 +86,9 @@ func TestScaledChoices(t *testing.T) {
 			return models.Spec{Class: class, Network: []models.Container{{Name: "net", Input: input}}, Output: map[string]string{"Categorical": "ACTIONS", "Deterministic": "ONE"}[class]}
 		}
 		policy, err := spec("Categorical", inputs[0]).BuildPolicy(sp, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		value, err := spec("Deterministic", inputs[1]).BuildNetwork(sp, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		a, err := New(Options{Spaces: sp, Models: Models{Policy: policy, Value: value}, Dict: small(map[string]any{"observation_preprocessor": "RunningStandardScaler"})})
 		if want == "" && err == nil {
 			agenttest.Close(t, a)
