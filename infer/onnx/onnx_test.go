@@ -286,35 +286,6 @@ func constants(t *testing.T, d description.Policy) map[string][]float32 {
 	return got
 }
 
-// The constants are the policy's numbers.
-func TestConstants(t *testing.T) {
-	got := constants(t, cases["gaussian"])
-	for name, want := range map[string][]float32{
-		"normalizer.mean": {1, 2}, "normalizer.deviation": {3, 4}, "policy/net.0.weight": {1, 2, 3, 4, 5, 6, 7,
-			8}, "policy/net.2.bias": {1, 2, 3, 4},
-		"log_std_parameter": {1, 2, 2}, "action_space.low": {-1, -1, -1}, "action_space.high": {1, 1, 1},
-	} {
-		if !slices.Equal(got[name], want) {
-			t.Errorf("%s is %v, want %v", name, got[name], want)
-		}
-	}
-}
-
-// ONNX's gates of a GRU are update, reset, new, those of an LSTM input, output, forget, cell; the biases of input and
-// state stand in one tensor.
-func TestGates(t *testing.T) {
-	got := constants(t, cases["memory"])
-	for name, want := range map[string][]float32{
-		"policy/g.weight_ih_l0/GRU": {3, 4, 1, 2, 5, 6}, "policy/g.bias_ih_l0+g.bias_hh_l0/GRU": {2, 1, 3, 2, 1, 3},
-		"policy/l.weight_ih_l0/LSTM":            {1, 2, 7, 8, 3, 4, 5, 6},
-		"policy/l.bias_ih_l0+l.bias_hh_l0/LSTM": {1, 2, 7, 8, 3, 4, 5, 6, 1, 2, 7, 8, 3, 4, 5, 6},
-	} {
-		if !slices.Equal(got[name], want) {
-			t.Errorf("%s is %v, want %v", name, got[name], want)
-		}
-	}
-}
-
 // Every activation has a form.
 func TestActivations(t *testing.T) {
 	for _, f := range description.Activations() {
@@ -361,5 +332,28 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// The constants are the policy's numbers. ONNX's gates of a GRU are update, reset, new, those of an LSTM input, output,
+// forget, cell; the biases of input and state stand in one tensor.
+func TestConstants(t *testing.T) {
+	for of, all := range map[string]map[string][]float32{
+		"gaussian": {
+			"normalizer.mean": {1, 2}, "normalizer.deviation": {3, 4}, "policy/net.0.weight": {1, 2, 3, 4, 5, 6, 7, 8},
+			"policy/net.2.bias": {1, 2, 3, 4}, "log_std_parameter": {1, 2, 2}, "action_space.low": {-1, -1, -1},
+		},
+		"memory": {
+			"policy/g.weight_ih_l0/GRU": {3, 4, 1, 2, 5, 6}, "policy/g.bias_ih_l0+g.bias_hh_l0/GRU": {2, 1, 3, 2, 1, 3},
+			"policy/l.weight_ih_l0/LSTM":            {1, 2, 7, 8, 3, 4, 5, 6},
+			"policy/l.bias_ih_l0+l.bias_hh_l0/LSTM": {1, 2, 7, 8, 3, 4, 5, 6, 1, 2, 7, 8, 3, 4, 5, 6},
+		},
+	} {
+		got := constants(t, cases[of])
+		for name, want := range all {
+			if !slices.Equal(got[name], want) {
+				t.Errorf("%s is %v, want %v", name, got[name], want)
+			}
+		}
 	}
 }
