@@ -2,6 +2,7 @@ package amp
 
 import (
 	"maps"
+	"math"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -56,4 +57,11 @@ func withGrad(t testing.TB, d tensor.Device) *tensor.Scope {
 func closing(t testing.TB, s *tensor.Scope) *tensor.Scope {
 	t.Cleanup(s.Close)
 	return s
+}
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if d := math.Abs(got - want); !(d <= tolerance*(1+math.Abs(want))) {
+		t.Errorf("%s is %g, want %g", what, got, want)
+	}
 }

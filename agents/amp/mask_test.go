@@ -53,36 +53,6 @@ func TestMaskedFeatures(t *testing.T) {
 	near(t, "penalty", float64(penalty), want, 1e-5)
 }
 
-// Two agents whose environments differ in a masked feature alone learn the same.
-func TestMaskedFeaturesDoNotCount(t *testing.T) {
-	learned := func(noise float32) map[string][]float32 {
-		a := newAgent(t, plain, 1, map[string]any{"discriminator_masked_features": "0, 2"})
-		w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...)
-		for range 2 * 8 {
-			if a.Ready() {
-				must(t, a.Update(t.Context()))
-			}
-			actions, err := a.Act(w.Now())
-			must(t, err)
-			tr := w.Step(actions)
-			for i := range tr.AMPObservations {
-				if i%3 != 1 {
-					tr.AMPObservations[i] += noise
-				}
-			}
-			must(t, a.Record(tr))
-		}
-		must(t, a.Update(t.Context()))
-		return agenttest.Parameters(t, a)
-	}
-	without, with := learned(0), learned(3)
-	for name, values := range without {
-		if !slices.Equal(values, with[name]) {
-			t.Errorf("%s differs", name)
-		}
-	}
-}
-
 // A graph with operations of the engine and of libtorch adds gradients up in one order, however many nodes either made
 // before: equal agents stay equal, bit for bit.
 func TestMaskedUpdatesRepeat(t *testing.T) {

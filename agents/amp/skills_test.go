@@ -2,6 +2,7 @@ package amp
 
 import (
 	"context"
+	"maps"
 	"math"
 	"testing"
 
@@ -11,12 +12,11 @@ import (
 )
 
 // skilled returns an agent whose observations end with a latent of 2 dimensions.
-func skilled(t *testing.T, settings map[string]any) *Agent {
+func skilled(t *testing.T, m Models, settings map[string]any) *Agent {
 	t.Helper()
-	a := open(t, Options{Spaces: plain, Models: WithSeparateEncoder(MLPs(plain, []int{5}, "tanh"), plain, 2, []int{5},
-		"tanh"),
-		Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: small(settings), Seed: 4})
-	return a
+	all := small(map[string]any{"latent_size": 2})
+	maps.Copy(all, settings)
+	return open(t, Options{Spaces: plain, Models: m, Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: all, Seed: 4})
 }
 
 // layered is a network of one hidden layer of tanh in float64: its outputs for a row.
@@ -26,9 +26,7 @@ func layered(t *testing.T, params []tensor.Parameter) func(x []float64) []float6
 	for i := range p {
 		values, err := tensor.Float32s(params[i].Tensor)
 		must(t, err)
-		for _, x := range values {
-			p[i] = append(p[i], float64(x))
-		}
+		p[i] = wide(values)
 	}
 	linear := func(w, b, x []float64) []float64 {
 		out := append([]float64(nil), b...)
@@ -58,7 +56,7 @@ func dot(a, b []float64) (sum float64) {
 // The reward is the weighted sum of task, style and max(0, z·μ(x)): with a discount of 0 returns are the rewards.
 func TestEncoderReward(t *testing.T) {
 	agenttest.CheckLive(t)
-	a := skilled(t, map[string]any{"latent_size": 2, "discount_factor": 0, "value_preprocessor": nil,
+	a := skilled(t, WithSeparateEncoder(standard, plain, 2, []int{5}, "tanh"), map[string]any{"discount_factor": 0, "value_preprocessor": nil,
 		"amp_observation_preprocessor": nil,
 		"task_reward_scale":            0.5, "style_reward_scale": 0.25, "encoder_reward_scale": 3})
 	l := a.learner
