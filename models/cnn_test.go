@@ -155,27 +155,3 @@ func TestCNNDifferentiatedTwice(t *testing.T) {
 		}
 	}
 }
-
-func TestCNNRefuses(t *testing.T) {
-	tensortest.CheckLive(t)
-	for want, change := range map[string]func(*CNNConfig){
-		"want a space":              func(c *CNNConfig) { c.Space = spaces.Space{} },
-		"0 outputs":                 func(c *CNNConfig) { c.Outputs = 0 },
-		"0 features":                func(c *CNNConfig) { c.Features = 0 },
-		`source "state"`:            func(c *CNNConfig) { c.Source = "state" },
-		"too small":                 func(c *CNNConfig) { c.Convolutions[0].Kernel = 9 },
-		"kernels have at least one": func(c *CNNConfig) { c.Convolutions[0].Kernel = 0 },
-		`unknown activation "rell"`: func(c *CNNConfig) { c.Activation = "rell" },
-		"dimension 0 is 0":          func(c *CNNConfig) { c.Space = spaces.NewPicture(0, 1, 1) },
-		"the size 0":                func(c *CNNConfig) { c.Convolutions[1].Channels = 0 },
-	} {
-		cfg := small(spaces.NewPicture(5, 6, 3))
-		change(&cfg)
-		if n, err := NewCNN(cfg, 1); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-			if err == nil {
-				n.Close()
-			}
-		}
-	}
-}

@@ -3,7 +3,6 @@ package models
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -162,31 +161,6 @@ func TestEvolvableForwardPenalty(t *testing.T) {
 				t.Errorf("penalty %g, want %g", got[0], want)
 			}
 		})
-	}
-}
-
-func TestEvolvableRefuses(t *testing.T) {
-	good := EvolvableConfig{Architecture: architecture(t, spaces.Unbounded(3), nil, 0, []int{5}, "tanh"), Outputs: 1}
-	for want, change := range map[string]func(*EvolvableConfig){
-		"with 0 outputs":     func(c *EvolvableConfig) { c.Outputs = 0 },
-		"source":             func(c *EvolvableConfig) { c.Source = "pictures" },
-		"unknown activation": func(c *EvolvableConfig) { c.OutputActivation = "sinus" },
-	} {
-		cfg := good
-		change(&cfg)
-		if _, err := NewEvolvable(cfg, 1); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
-	}
-	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(4), Action: spaces.NewDiscrete(2)}
-	live := tensor.Live()
-	if _, _, err := EvolvableActorCritic(sp, good.Architecture, good.Architecture, DefaultGaussianConfig(),
-		1); err == nil || !strings.Contains(err.Error(), "value network: description: the architecture 3→[5] tanh reads 3 "+
-		"columns, Box(4) has 4") {
-		t.Error(err)
-	}
-	if now := tensor.Live(); now != live {
-		t.Errorf("%d tensors are alive, %d were before", now, live)
 	}
 }
 

@@ -2,7 +2,6 @@ package models
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -108,35 +107,3 @@ func TestStateDependentLogStd(t *testing.T) {
 		})
 	}
 }
-
-func TestStateDependentLogStdRefuses(t *testing.T) {
-	tensortest.CheckLive(t)
-	action := spaces.NewBox(-1, 1, 2)
-	cfg := DefaultGaussianConfig()
-	cfg.StateDependentLogStd, cfg.FixedLogStd = true, true
-	if _, err := NewGaussian(action, cfg); err == nil || !strings.Contains(err.Error(),
-		"fixed_log_std and state_dependent_log_std") {
-		t.Error(err)
-	}
-	cfg.FixedLogStd = false
-	dist, err := NewGaussian(action, cfg)
-	must(t, err)
-	defer dist.Close()
-	narrow, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2}, 1)
-	must(t, err)
-	defer narrow.Close()
-	if _, err := NewPolicy(narrow, dist); err == nil || !strings.Contains(err.Error(),
-		"2 outputs, its distribution needs 4") {
-		t.Error(err)
-	}
-	if _, err := NewPolicy(odd{}, dist); err == nil || !strings.Contains(err.Error(), "state_dependent_log_std") {
-		t.Error(err)
-	}
-}
-
-// odd is a network without parameters.
-type odd struct{}
-
-func (odd) Forward(s *tensor.Scope, in Inputs) tensor.Tensor { return in.Observations }
-func (odd) Parameters() []tensor.Parameter                   { return nil }
-func (odd) Close()                                           {}

@@ -2,113 +2,12 @@ package models
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
-
-func TestMLPRefuses(t *testing.T) {
-	tensortest.CheckLive(t)
-	for name, c := range map[string]struct {
-		cfg  MLPConfig
-		want string
-	}{
-		"no inputs":        {MLPConfig{Outputs: 1}, "0 inputs"},
-		"negative outputs": {MLPConfig{Inputs: 1, Outputs: -2}, "-2 outputs"},
-		"zero width":       {MLPConfig{Inputs: 1, Outputs: 1, Hidden: []int{4, 0}}, "hidden layer 1 has width 0"},
-		"activations": {MLPConfig{Inputs: 1, Outputs: 1, Hidden: []int{4, 4}, Activations: []string{"elu"}},
-			"2 hidden layers and 1 activations"},
-		"unknown": {MLPConfig{Inputs: 1, Outputs: 1, Hidden: []int{4}, Activation: "eluu"},
-			`unknown activation "eluu"`},
-		"source": {MLPConfig{Inputs: 1, Outputs: 1, Source: "actions"}, "want observations or states"},
-	} {
-		if _, err := NewMLP(c.cfg, 1); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want %s", name, err, c.want)
-		}
-	}
-}
-
-func TestDistributionsRefuse(t *testing.T) {
-	tensortest.CheckLive(t)
-	box, free, discrete := spaces.NewBox(-1, 1, 2), spaces.Unbounded(2), spaces.NewDiscrete(3)
-	clip, mean := DefaultGaussianConfig(), DefaultGaussianConfig()
-	clip.ClipActions, mean.ClipMeanActions = true, true
-	gaussian := func(action spaces.Space, cfg GaussianConfig) error {
-		_, err := NewGaussian(action, cfg)
-		return err
-	}
-	_, multivariate := NewMultivariateGaussian(free, clip)
-	_, categorical := NewCategorical(box)
-	_, multi := NewMultiCategorical(box, "")
-	_, reduction := NewMultiCategorical(spaces.NewMultiDiscrete(2, 2), "none")
-	_, policy := NewPolicy(nil, nil)
-	_, shared := NewShared(nil, nil, nil, nil)
-	for name, c := range map[string]struct {
-		err  error
-		want string
-	}{
-		"clip_actions unbounded":      {gaussian(free, clip), "clip_actions"},
-		"clip_mean_actions unbounded": {gaussian(free, mean), "clip_mean_actions"},
-		"Gaussian of Discrete":        {gaussian(discrete, DefaultGaussianConfig()), "needs a Box"},
-		"limits":                      {gaussian(box, GaussianConfig{MinLogStd: 1, MaxLogStd: 0}), "exceeds"},
-		"reduction":                   {gaussian(box, GaussianConfig{Reduction: "max"}), "reduction"},
-		"NaN":                         {gaussian(box, GaussianConfig{InitialLogStd: math.NaN()}), "initial_log_std"},
-		"multivariate unbounded":      {multivariate, "clip_actions"},
-		"Categorical of Box":          {categorical, "needs a Discrete"},
-		"MultiCategorical of Box":     {multi, "needs a MultiDiscrete"},
-		"MultiCategorical reduction":  {reduction, "want sum, mean or prod"},
-		"policy of nothing":           {policy, "needs a network"},
-		"shared of nothing":           {shared, "needs a trunk"},
-	} {
-		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
-			t.Errorf("%s: error %v, want %s", name, c.err, c.want)
-		}
-	}
-	net, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 5}, 1)
-	must(t, err)
-	defer net.Close()
-	dist, err := NewGaussian(box, DefaultGaussianConfig())
-	must(t, err)
-	defer dist.Close()
-	if _, err := NewPolicy(net, dist); err == nil || !strings.Contains(err.Error(),
-		"5 outputs, its distribution needs 2") {
-		t.Errorf("error %v", err)
-	}
-}
-
-// Log-probabilities and entropies against the textbook.
-func TestGaussianFormulas(t *testing.T) {
-	tensortest.CheckLive(t)
-	mean, action, logStd := []float32{0.5, -1, 2}, []float32{0, 1, 2.5}, -0.5
-	want := 0.0
-	for i := range mean {
-		z := (float64(action[i]) - float64(mean[i])) / math.Exp(logStd)
-		want += -z*z/2 - logStd - math.Log(2*math.Pi)/2
-	}
-	entropy := 3 * (0.5 + math.Log(2*math.Pi)/2 + logStd)
-	s := tensor.NoGrad()
-	defer s.Close()
-	for _, c := range []struct {
-		name string
-		make func(spaces.Space, GaussianConfig) (*Gaussian, error)
-		cols int64
-	}{{"Gaussian", NewGaussian, 3}, {"MultivariateGaussian", NewMultivariateGaussian, 1}} {
-		cfg := DefaultGaussianConfig()
-		cfg.InitialLogStd = logStd
-		g, err := c.make(spaces.Unbounded(3), cfg)
-		must(t, err)
-		e := g.Evaluate(s, tensor.From(s, mean, 1, 3), tensor.From(s, action, 1, 3))
-		wantNear(t, c.name+" log-probability", tensortest.Float64s(t, s, e.LogProb), []float64{want}, 1e-5)
-		if got := tensor.Size(e.Entropy, -1); got != c.cols {
-			t.Errorf("%s: the entropy has %d columns, want %d", c.name, got, c.cols)
-		}
-		wantNear(t, c.name+" entropy", tensortest.Float64s(t, s, s.Sum(e.Entropy)), []float64{entropy}, 1e-5)
-		g.Close()
-	}
-}
 
 // Clipping limits what is executed, the mean and the deviation; the log-probability stays that of what was drawn.
 func TestGaussianClipping(t *testing.T) {
@@ -265,30 +164,33 @@ func TestSharedGradient(t *testing.T) {
 	t.Error("the gradient vanishes")
 }
 
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // doubled is a network of one's own: one weight a column.
 type doubled struct {
+	*tensor.Scope
 	weight tensor.Tensor
-	scope  *tensor.Scope
 }
 
-func newDoubled(width int64) *doubled {
-	s := tensor.NoGrad()
-	return &doubled{s.RequireGrad(s.Full(tensor.Float32, 2, width)), s}
-}
-
-func (d *doubled) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
+func (d doubled) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
 	return s.Mul(in.Observations, d.weight)
 }
-func (d *doubled) Parameters() []tensor.Parameter {
+func (d doubled) Parameters() []tensor.Parameter {
 	return []tensor.Parameter{{Name: "scale", Tensor: d.weight}}
 }
-func (d *doubled) Close() { d.scope.Close() }
 
 func TestCustomNetwork(t *testing.T) {
 	tensortest.CheckLive(t)
 	dist, err := NewGaussian(spaces.Unbounded(2), DefaultGaussianConfig())
 	must(t, err)
-	p, err := NewPolicy(newDoubled(2), dist)
+	own := tensor.NoGrad()
+	p, err := NewPolicy(doubled{own, own.RequireGrad(own.Full(tensor.Float32, 2, 2))}, dist)
 	must(t, err)
 	defer p.Close()
 	s := tensor.NewScope()
@@ -299,27 +201,4 @@ func TestCustomNetwork(t *testing.T) {
 	// d/dw of −(a − w·x)²/2 is (a − w·x)·x = (5 − 6)·3.
 	wantNear(t, "gradient", tensortest.Float64s(t, s, s.Grad(e.LogProb, false, p.Parameters()[1].Tensor)[0]), []float64{-3,
 		0}, 1e-6)
-}
-
-func TestDeterministicHasNoProbabilities(t *testing.T) {
-	tensortest.CheckLive(t)
-	d, err := NewDeterministic(spaces.Unbounded(1), false)
-	must(t, err)
-	defer d.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
-	out := tensor.From(s, []float32{4}, 1, 1)
-	wantNear(t, "action", tensortest.Float64s(t, s, d.Sample(s, out, nil).Executed), []float64{4}, 0)
-	d.Evaluate(s, out, out)
-	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "use a Gaussian") {
-		t.Errorf("error %v", err)
-	}
-}
-
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -7,13 +7,6 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// wrapped is a network that does more than the one inside.
-type wrapped struct{ *Net }
-
-func (w wrapped) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
-	return s.MulScalar(w.Net.Forward(s, in), 2)
-}
-
 // Policies and networks of this package are its own in every composition; a network made elsewhere is not, wherever it
 // is inside.
 func TestOwn(t *testing.T) {
@@ -61,4 +54,11 @@ func TestOwn(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
+}
+
+// wrapped is a network that does more than the one inside.
+type wrapped struct{ *Net }
+
+func (w wrapped) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
+	return s.MulScalar(w.Net.Forward(s, in), 2)
 }
