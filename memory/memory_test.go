@@ -177,12 +177,8 @@ func pack(t *testing.T, s *tensor.Scope, p *memory.Packing, rows []float32) tens
 	return sent.Tensor(s)
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// must ends the test if its error is not nil.
+var must = tensortest.Must
 
 // What is too large or empty, or does not fit, is refused before anything is allocated or changed.
 func TestRefuses(t *testing.T) {

@@ -164,13 +164,8 @@ func TestSharedGradient(t *testing.T) {
 	t.Error("the gradient vanishes")
 }
 
-// must ends the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// must ends the test if its error is not nil.
+var must = tensortest.Must
 
 // doubled is a network of one's own: one weight a column.
 type doubled struct {

@@ -74,7 +74,6 @@ func TestRefuses(t *testing.T) {
 		"0 inputs":                      mlp(func(c *MLPConfig) { c.Inputs = 0 }),
 		"-2 outputs":                    mlp(func(c *MLPConfig) { c.Outputs = -2 }),
 		"hidden layer 1 has width 0":    mlp(func(c *MLPConfig) { c.Hidden[1] = 0 }),
-		"layers and 1 activations":      mlp(func(c *MLPConfig) { c.Activations = []string{"elu"} }),
 		`unknown activation "eluu"`:     mlp(func(c *MLPConfig) { c.Activation = "eluu" }),
 		"want observations or states":   mlp(func(c *MLPConfig) { c.Source = "actions" }),
 		`of the kind "gur"`:             memory(RecurrentLayer{Kind: "gur", HiddenSize: 4, Layers: 1}),

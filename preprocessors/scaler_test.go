@@ -29,12 +29,6 @@ func newMeanAbs(t *testing.T, size int, cfg preprocessors.MeanAbsConfig) *prepro
 	return r
 }
 
-func noGrad(t *testing.T) *tensor.Scope {
-	s := tensor.NoGrad()
-	t.Cleanup(s.Close)
-	return s
-}
-
 func near(a, b, tol float64) bool { return math.Abs(a-b) <= tol*(1+math.Abs(b)) }
 
 func ExampleNewRunningStandardScaler() {
@@ -83,19 +77,15 @@ func TestScalerForwardColumns(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// must ends the test if its error is not nil.
+var must = tensortest.Must
 
 // Forward standardises and limits, and Inverse brings back. One row of an unbiased scaler has no variance: its
 // statistics are lost, as skrl's are. The default survives one row.
 func TestScalerForward(t *testing.T) {
 	tensortest.CheckLive(t)
 	cfg := preprocessors.DefaultScalerConfig()
-	r, s := newScaler(t, 1, cfg), noGrad(t)
+	r, s := newScaler(t, 1, cfg), tensortest.NoGrad(t, tensor.CPU)
 	s.Fill(r.Mean, 10)
 	s.Fill(r.Variance, 4)
 	y := r.Forward(s, tensor.From(s, []float32{10, 13, 1000, -1000}, 4, 1))
@@ -128,7 +118,7 @@ func TestScalersLearn(t *testing.T) {
 	standard, absolute := preprocessors.DefaultScalerConfig(), preprocessors.DefaultMeanAbsConfig()
 	standard.FreezeAfter, absolute.FreezeAfter = 3, 3
 	a, b := newScaler(t, 2, standard), newMeanAbs(t, 2, absolute)
-	s := noGrad(t)
+	s := tensortest.NoGrad(t, tensor.CPU)
 	for name, test := range map[string]struct {
 		scaler      preprocessors.Scaler
 		mean, count tensor.Tensor
@@ -197,7 +187,7 @@ func TestScalersRefuse(t *testing.T) {
 func TestMeanAbsForward(t *testing.T) {
 	tensortest.CheckLive(t)
 	r := newMeanAbs(t, 3, preprocessors.DefaultMeanAbsConfig())
-	s := noGrad(t)
+	s := tensortest.NoGrad(t, tensor.CPU)
 	check := func(rows, want []float32) {
 		t.Helper()
 		for i, got := range tensortest.Float32s(t, s, r.Forward(s, tensor.From(s, rows, int64(len(rows)/3), 3))) {
@@ -218,7 +208,7 @@ func TestScalersAreExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	standard := newScaler(t, 2, preprocessors.DefaultScalerConfig())
 	absolute := newMeanAbs(t, 2, preprocessors.DefaultMeanAbsConfig())
-	s := noGrad(t)
+	s := tensortest.NoGrad(t, tensor.CPU)
 	var all [2][]float64
 	for k := range 40 {
 		n := 1 + rng.Int64N(5)

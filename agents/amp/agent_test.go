@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 var plain = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2),
@@ -40,24 +40,7 @@ func open(t testing.TB, o Options) *Agent {
 	return a
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// noGrad returns a scope without gradients that is closed with the test, withGrad one with gradients.
-func noGrad(t testing.TB, d tensor.Device) *tensor.Scope { return closing(t, tensor.NoGrad().On(d)) }
-
-func withGrad(t testing.TB, d tensor.Device) *tensor.Scope {
-	return closing(t, tensor.NewScope().On(d))
-}
-
-func closing(t testing.TB, s *tensor.Scope) *tensor.Scope {
-	t.Cleanup(s.Close)
-	return s
-}
+var must, noGrad, withGrad = tensortest.Must, tensortest.NoGrad, tensortest.WithGrad
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()

@@ -2,11 +2,15 @@ package amp
 
 import (
 	"math"
+	"runtime"
+	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -246,6 +250,125 @@ func TestSharedTrunk(t *testing.T) {
 			if p[0] == before[name][0] {
 				t.Errorf("%s has not learned", name)
 			}
+		}
+	}
+}
+
+// AMP shares what PPO has for rl_games' recipes: the loss for means out of bounds is that of the formula, and the
+// learning rate is stepped as often as the schedule says.
+func TestRLGames(t *testing.T) {
+	const scale, limit, rate, epochs, parts = 0.3, 0.02, 1e-3, 2, 3
+	for step, times := range map[string]float64{"minibatch": epochs * parts, "epoch": epochs, "update": 1} {
+		t.Run(step, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			// A threshold that no divergence comes near raises the rate by half at every step of the schedule; the
+			// rate itself is too small to change the means within the update.
+			a := newAgent(t, plain, 1, map[string]any{"bounds_loss_scale": scale, "bounds_loss_limit": limit,
+				"learning_rate":   rate * 1e-9,
+				"learning_epochs": epochs, "mini_batches": parts, "mini_batch_order": "environments",
+				"learning_rate_scheduler": "KLAdaptiveLR",
+				"learning_rate_scheduler_kwargs": map[string]any{"kl_threshold": 1e3, "max_lr": 1, "min_lr": 1e-20,
+					"step": step, "divergence": "gaussian"}})
+			agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...))
+			means, err := agenttest.Snapshot(t, a).Arrays["rollout/mean"].Float32s()
+			must(t, err)
+			want, beyond := 0.0, 0
+			for _, m := range means {
+				over, under := math.Max(float64(m)-limit, 0), math.Min(float64(m)+limit, 0)
+				want += scale * (over*over + under*under) / (8 * 3)
+				if over > 0 || under < 0 {
+					beyond++
+				}
+			}
+			if beyond == 0 || beyond == len(means) {
+				t.Fatalf("%d of %d means are out of bounds", beyond, len(means))
+			}
+			must(t, a.Update(t.Context()))
+			got := map[string]float64{}
+			a.Tracked(func(tag string, v float64) { got[tag] = v })
+			if math.Abs(got["Loss / Bounds loss"]-want) > 1e-5*want {
+				t.Errorf("the loss is %g, want %g", got["Loss / Bounds loss"], want)
+			}
+			if r, want := got["Learning / Learning rate"], rate*1e-9*math.Pow(1.5,
+				times); math.Abs(r-want) > 1e-9*want {
+				t.Errorf("the rate is %g, want %g", r, want)
+			}
+		})
+	}
+}
+
+// In two frames of three features, of which the second is masked, the discriminator's verdict, its reward and its
+// gradient penalty do not depend on that feature of either frame, and depend on all others.
+func TestMaskedFeatures(t *testing.T) {
+	agenttest.CheckLive(t)
+	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.Unbounded(2), AMPObservation: spaces.Unbounded(6)}
+	a := newAgent(t, sp, 1, map[string]any{"amp_observation_frames": 2, "discriminator_masked_features": "1",
+		"amp_observation_preprocessor": nil})
+	s := withGrad(t, a.learner.Device)
+	rows := tensortest.Float32s(t, s, s.Randn(a.learner.Gen, 4, 6))
+	judge := func(rows []float32) (logits []float32, penalty float32) {
+		x := tensor.From(s, rows, 4, 6)
+		_, p := a.learner.gradientPenalty(s, x, x)
+		return tensortest.Float32s(t, s, a.learner.logits(s, x)), tensortest.Float32s(t, s, p)[0]
+	}
+	logits, penalty := judge(rows)
+	for j := range 6 {
+		moved := slices.Clone(rows)
+		for i := range 4 {
+			moved[6*i+j] += 0.5
+		}
+		l, p := judge(moved)
+		if same := slices.Equal(l, logits) && p == penalty; same != (j == 1 || j == 4) {
+			t.Errorf("another value of feature %d changes nothing: %v", j, same)
+		}
+	}
+	// The penalty is that of the features that are seen: of the rows, times the masks, of a network of these alone.
+	x := tensor.From(s, rows, 4, 6)
+	masked := s.Mul(x, tensor.From(s, []float32{1, 0, 1, 1, 0, 1}))
+	at := s.RequireGrad(s.Detach(masked))
+	slopes := tensortest.Float32s(t, s,
+		s.Grad(s.Sum(a.learner.discriminator.Forward(s, models.Inputs{Observations: at})), false, at)[0])
+	want := 0.0
+	for i, g := range slopes {
+		if j := i % 6; j != 1 && j != 4 {
+			want += float64(g) * float64(g) / 4
+		}
+	}
+	near(t, "penalty", float64(penalty), want, 1e-5)
+}
+
+// A graph with operations of the engine and of libtorch adds gradients up in one order, however many nodes either made
+// before: equal agents stay equal, bit for bit.
+func TestMaskedUpdatesRepeat(t *testing.T) {
+	runtime.LockOSThread() // libtorch counts nodes by thread
+	defer runtime.UnlockOSThread()
+	updated := func(settings map[string]any) *checkpoint.Snapshot {
+		a := newAgent(t, plain, 2, settings)
+		defer a.Close()
+		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 4)...), 2)
+		return agenttest.Snapshot(t, a)
+	}
+	masked := map[string]any{"discriminator_masked_features": "1"}
+	want := updated(masked)
+	for name, others := range map[string]func(){
+		"the engine's": func() {
+			for range 20 {
+				updated(nil)
+			}
+		},
+		"libtorch's": func() {
+			s := tensor.NewScope()
+			defer s.Close()
+			for range 20_000 {
+				x := s.RequireGrad(s.Ones(2))
+				s.Grad(s.Sum(s.Softplus(x)), true, x)
+				s.Reset()
+			}
+		},
+	} {
+		others()
+		if d := agenttest.Differences(want, updated(masked)); len(d) > 0 {
+			t.Errorf("after nodes of %s, %q differ", name, d)
 		}
 	}
 }
