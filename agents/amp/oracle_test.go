@@ -3,13 +3,140 @@ package amp
 import (
 	"context"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/tensor"
 )
+
+// following returns settings of quick updates with differences.
+func following(settings map[string]any) map[string]any {
+	out := small(map[string]any{"discriminator_mode": "differential",
+		"amp_observation_preprocessor": "RunningMeanAbsScaler"})
+	for k, v := range settings {
+		out[k] = v
+	}
+	return out
+}
+
+// told draws earlier rows that it was told.
+type told struct {
+	random
+	replay tensor.Tensor
+}
+
+func (d told) ReplayRows(*tensor.Scope, int, int64) tensor.Tensor { return d.replay }
+
+// The scaler learns from the rollout's differences alone, and the replay buffer keeps them as they were observed.
+func TestDifferentialMemories(t *testing.T) {
+	a := open(t, Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Seed: 1, Dict: following(nil)})
+	w := agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...)
+	agenttest.Fill(t, a, w)
+	s := noGrad(t, a.learner.Device)
+	rows := tensortest.Float32s(t, s, a.learner.Rollout.Rows("amp_observations"))
+	must(t, a.Update(context.Background()))
+	kept := tensortest.Float32s(t, s, s.Narrow(a.learner.replay.Data(), 0, 0, a.learner.replay.Len()))
+	mean := make([]float64, 3)
+	for i, x := range rows {
+		if kept[i] != x {
+			t.Fatalf("value %d is kept as %g, and was observed as %g", i, kept[i], x)
+		}
+		mean[i%3] += math.Abs(float64(x)) / 24
+	}
+	scaler := a.learner.scaler.(*preprocessors.RunningMeanAbsScaler)
+	for j, m := range tensortest.Float64s(t, s, scaler.Mean) {
+		near(t, "mean", m, mean[j], 1e-6)
+	}
+	if n := tensortest.Float64s(t, s, scaler.Count)[0]; n != 24 {
+		t.Errorf("the scaler has seen %g rows, want 24", n)
+	}
+	for name := range agenttest.Snapshot(t, a).Arrays {
+		if name == "motion_dataset/rows" {
+			t.Error("there is a motion dataset")
+		}
+	}
+}
+
+// The loss of differences is that of the paper, computed row by row, and its gradient by every weight that of finite
+// differences:
+//
+//	½(softplus(−D(0)) + E softplus(D(d))) + 0.01·Σw² + λ·½(E‖∇D(d)‖² + ‖∇D(0)‖²), λ = 2
+//
+// where d are the differences of the policy, now and earlier, divided by their mean size.
+func TestDifferentialLoss(t *testing.T) {
+	agenttest.CheckLive(t)
+	a := open(t, Options{Spaces: plain, Models: MLPs(plain, []int{6}, "tanh"), Seed: 3, Dict: following(map[string]any{
+		"discriminator_loss_scale": 1, "discriminator_weight_decay_scale": 0})})
+	l := a.learner
+	s := withGrad(t, l.Device)
+	for _, p := range l.discriminator.Parameters() {
+		s.Scale(p.Tensor, 2)
+	}
+	mean := []float64{0.5, 2, 1e-9} // the last is divided by 1e-4
+	must(t, tensor.Write(l.scaler.(*preprocessors.RunningMeanAbsScaler).Mean, mean))
+	now, earlier := s.Randn(l.Gen, 4, 3), s.Randn(l.Gen, 4, 3)
+	for _, x := range []tensor.Tensor{now, earlier} {
+		s.Scale(s.Narrow(x, 1, 2, 1), 1e-4)
+	}
+	l.Draw = told{random{l}, earlier}
+	rows := append(tensortest.Float32s(t, s, now), tensortest.Float32s(t, s, earlier)...)
+	want := func() float64 {
+		d := layered(t, l.discriminator.Parameters())
+		judge := func(x []float64) (loss, slope float64) { // of one row, with central differences
+			for j, v := range x {
+				const h = 1e-5
+				x[j] = v + h
+				up := d(x)[0]
+				x[j] = v - h
+				slope += math.Pow((up-d(x)[0])/(2*h), 2)
+				x[j] = v
+			}
+			return math.Log1p(math.Exp(d(x)[0])), slope
+		}
+		zero := make([]float64, 3)
+		_, slopes := judge(zero)
+		sum := math.Log1p(math.Exp(-d(zero)[0]))
+		for row := range slices.Chunk(wide(rows), 3) {
+			for j := range row {
+				row[j] /= math.Max(mean[j], 1e-4)
+			}
+			loss, slope := judge(row)
+			sum, slopes = sum+loss/8, slopes+slope/8
+		}
+		squares := 0.0
+		for _, w := range tensortest.Float32s(t, s, l.discriminator.Parameters()[2].Tensor) {
+			squares += float64(w) * float64(w)
+		}
+		return 0.5*sum + 0.01*squares + 2*0.5*slopes
+	}
+
+	l.Flat.ZeroGrad(s)
+	v := l.discriminate(s, onpolicy.Batch{Rows: 4, Fields: map[string]tensor.Tensor{"amp_observations": now}},
+		tensor.Tensor{})
+	near(t, "loss", float64(tensortest.Float32s(t, s, v.loss)[0]), want(), 1e-5)
+	s.Backward(v.loss)
+	for _, p := range l.discriminator.Parameters() {
+		values, slope := tensortest.Float32s(t, s, p.Tensor), tensortest.Float32s(t, s, s.GradOf(p.Tensor))
+		for i := range values {
+			const h = 1e-2
+			at := func(x float32) float64 {
+				moved := slices.Clone(values)
+				moved[i] = x
+				must(t, tensor.Write(p.Tensor, moved))
+				return want()
+			}
+			up, down := at(values[i]+h), at(values[i]-h)
+			at(values[i])
+			if diff := (up - down) / (2 * h); math.Abs(float64(slope[i])-diff) > 1e-3*(1+math.Abs(diff)) {
+				t.Errorf("∂loss/∂%s[%d] is %g, finite differences say %g", p.Name, i, slope[i], diff)
+			}
+		}
+	}
+}
 
 // gae is generalised advantage estimation for one stream of rewards, environment-wise, as it is written in books.
 func gae(rewards, values, next []float64, terminated, cut []bool, gamma, lambda float64) []float64 {
