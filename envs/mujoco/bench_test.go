@@ -69,33 +69,3 @@ func characterSteps(b *testing.B, body CharacterBody) {
 	b.Run("one worker, plain mj_step", func(b *testing.B) { run(b, 1, true) })
 	b.Run("all workers", func(b *testing.B) { run(b, runtime.GOMAXPROCS(0), false) })
 }
-
-// BenchmarkCharacterPicture draws one humanoid in perspective.
-func BenchmarkCharacterPicture(b *testing.B) {
-	e := characterOf(b, CharacterConfig{Body: HumanoidBody(), Residual: true})
-	if _, err := e.Reset(1); err != nil {
-		b.Fatal(err)
-	}
-	for range b.N {
-		if _, err := e.Render(0); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkRender draws one picture of 320 × 320.
-func BenchmarkRender(b *testing.B) {
-	w, err := NewWalker(WalkerConfig{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer w.Close()
-	if _, err := w.Reset(1); err != nil {
-		b.Fatal(err)
-	}
-	for range b.N {
-		if _, err := w.Render(0); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

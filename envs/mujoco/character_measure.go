@@ -183,8 +183,8 @@ func (r *reference) place(pose *Batch, dt float64) error {
 	return nil
 }
 
-// track returns where the clip's bodies are from a time on, dt seconds apart, as many steps as the episode has, or until a
-// clip ends that does not wrap. Its root is where a character's would be that follows the clip.
+// track returns where the clip's bodies are from a time on, dt seconds apart, as many steps as the episode has, or
+// until a clip ends that does not wrap. Its root is where a character's would be that follows the clip.
 func (r *reference) track(start, dt float64, episode *record, nb int) *metrics.Track {
 	t, qpos, rows := &metrics.Track{}, make([]float64, r.clip.Width()), len(r.bodies)/(3*nb)
 	wraps := r.clip.Loop() == motions.LoopWrap

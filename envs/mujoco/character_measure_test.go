@@ -51,16 +51,19 @@ func TestCharacterMeasure(t *testing.T) {
 	}
 	const steps = 150
 	for _, start := range []float64{0, 0.4} {
-		c := characterOf(t, CharacterConfig{Body: HumanoidBody(), Motions: []*motions.Clip{walk}, Task: Track, Measure: true})
+		c := characterOf(t, CharacterConfig{Body: HumanoidBody(), Motions: []*motions.Clip{walk}, Task: Track,
+			Measure: true})
 		got := follows(t, c, 0, steps, start, 0, 0)
-		if !(got["pose_error"] < 0.002) || got["success"] != 1 || !(got["root_velocity_error"] < 1e-6) || !(got["phase_error"] < 0.005) {
+		if !(got["pose_error"] < 0.002) || got["success"] != 1 || !(got["root_velocity_error"] < 1e-6) ||
+			!(got["phase_error"] < 0.005) {
 			t.Errorf("from %g s: the clip itself has the figures %v", start, got)
 		}
 		if len(got) != 5 || !(got["foot_sliding"] < 0.3) {
 			t.Errorf("figures %v", got)
 		}
 		got = follows(t, c, 0, steps, start, 0.25, 0)
-		if d := got["root_velocity_error"]; math.Abs(d-0.25) > 1e-6 || !(got["pose_error"] < 0.002) || got["success"] != 0 {
+		if d := got["root_velocity_error"]; math.Abs(d-0.25) > 1e-6 || !(got["pose_error"] < 0.002) ||
+			got["success"] != 0 {
 			t.Errorf("a character that is 0.25 m/s too fast for five seconds has the figures %v", got)
 		}
 		got = follows(t, c, 0, steps, start, 0, 0.2)
@@ -109,7 +112,8 @@ func TestCharacterMeasureClips(t *testing.T) {
 
 // Figures of whole episodes are there where Step ends one, and not for one that was restored in its middle.
 func TestCharacterMeasureEpisodes(t *testing.T) {
-	c := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 3, Task: Track, Residual: true, EpisodeLength: 20, Deviation: 9,
+	c := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 3, Task: Track, Residual: true,
+		EpisodeLength: 20, Deviation: 9,
 		Measure: true, Workers: 2})
 	if _, err := c.Reset(1); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,8 @@ func TestCharacterSizes(t *testing.T) {
 		}
 		d := b.data[0]
 		t.Logf("%s: %d contacts, %d rows", name, d.ncon, d.nefc)
-		if want := map[string][2]int{"humanoid": {34, 164}, "quadruped": {24, 108}}[name]; int(d.ncon) != want[0] || int(d.nefc) != want[1] {
+		if want := map[string][2]int{"humanoid": {34, 164}, "quadruped": {24, 108}}[name]; int(d.ncon) != want[0] ||
+			int(d.nefc) != want[1] {
 			t.Errorf("%s: %d contacts and %d rows, not %v", name, d.ncon, d.nefc, want)
 		}
 		for range 20 {
@@ -55,7 +56,8 @@ func TestHumanoidMasses(t *testing.T) {
 	}
 }
 
-// TestCharacterStepEqualsMuJoCos holds the order of the step, which leaves bodies and contacts up to date, to mj_step's.
+// TestCharacterStepEqualsMuJoCos holds the order of the step, which leaves bodies and contacts up to date, to
+// mj_step's.
 func TestCharacterStepEqualsMuJoCos(t *testing.T) {
 	for name, body := range bodies {
 		var runs [2][]float64
@@ -85,8 +87,8 @@ func TestCharacterStepEqualsMuJoCos(t *testing.T) {
 	}
 }
 
-// TestCharactersFollowClips: targets taken from the clips that come with gorl, and from DeepMimic's walk, keep characters
-// up for a while without any learning, so the models, their actuators and the clips' signs agree.
+// TestCharactersFollowClips: targets taken from the clips that come with gorl, and from DeepMimic's walk, keep
+// characters up for a while without any learning, so the models, their actuators and the clips' signs agree.
 func TestCharactersFollowClips(t *testing.T) {
 	for name, c := range map[string]struct {
 		make          func(CharacterConfig) (*Character, error)
@@ -121,7 +123,8 @@ func TestCharactersFollowClips(t *testing.T) {
 				}
 				for _, ep := range s.Episodes {
 					episodes++
-					length, speed, joint = length+float64(ep.Length), speed+ep.Metrics["speed"], joint+ep.Metrics["joint_error"]
+					length, speed, joint = length+float64(ep.Length), speed+ep.Metrics["speed"],
+						joint+ep.Metrics["joint_error"]
 				}
 			}
 			length, speed, joint = length/episodes, speed/episodes, joint/episodes

@@ -37,7 +37,8 @@ func (c *characterTask) Reward(s *State) (reward float64, terminated bool) {
 	return reward, fallen
 }
 
-// tracking is DeepMimic's reward for being where the clip is, and whether the character is further from it than allowed.
+// tracking is DeepMimic's reward for being where the clip is, and whether the character is further from it than
+// allowed.
 func (c *characterTask) tracking(s *State, t *characterTerms, allowed float64) (reward float64, lost bool) {
 	now := &c.scratch[s.Env]
 	var pose, velocity, place, linear, angular, keys float64

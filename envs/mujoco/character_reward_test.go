@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestTracking: the reward is the sum of its weights in the clip, and falls, at last to the end of the episode, with the
-// distance from it.
+// TestTracking: the reward is the sum of its weights in the clip, and falls, at last to the end of the episode, with
+// the distance from it.
 func TestTracking(t *testing.T) {
 	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Task: Track})
 	if _, err := e.Reset(1); err != nil {
@@ -122,7 +122,8 @@ func TestCharacterShaping(t *testing.T) {
 	if err := e.SetRewardShaping(tree, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.SetRewardShaping(map[string]any{"command": map[string]any{"weight": 2.0}, "alive": 1}, []int{1}); err != nil {
+	if err := e.SetRewardShaping(map[string]any{"command": map[string]any{"weight": 2.0}, "alive": 1},
+		[]int{1}); err != nil {
 		t.Fatal(err)
 	}
 	if e.task.terms[0].command.weight != 0.75 || e.task.terms[1].command.weight != 2 || e.task.terms[1].alive != 1 {

@@ -14,8 +14,8 @@ type characterTerm struct{ weight, sharpness float64 }
 // of is the term of a squared error.
 func (t *characterTerm) of(e float64) float64 { return t.weight * math.Exp(-t.sharpness*e) }
 
-// characterTerms are the parameters of an environment's reward. Errors are squared and summed: of the hinges' angles and
-// velocities, of the root's place, turn (× 0.1) and velocities (angular × 0.1), and of the key bodies' places.
+// characterTerms are the parameters of an environment's reward. Errors are squared and summed: of the hinges' angles
+// and velocities, of the root's place, turn (× 0.1) and velocities (angular × 0.1), and of the key bodies' places.
 type characterTerms struct {
 	pose, velocity, root, rootVelocity, keys characterTerm // of the task Track
 	command, facing                          characterTerm // of the task Command

@@ -57,7 +57,8 @@ const (
 )
 
 func newCharacterTask(cfg CharacterConfig) *characterTask {
-	return &characterTask{cfg: cfg, terms: slices.Repeat([]characterTerms{defaultCharacterTerms(cfg.Task)}, max(1, cfg.NumEnvs))}
+	return &characterTask{cfg: cfg, terms: slices.Repeat([]characterTerms{defaultCharacterTerms(cfg.Task)},
+		max(1, cfg.NumEnvs))}
 }
 
 // Init implements [Task].
@@ -66,7 +67,8 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	c.nq, c.nv = m.NQ(), m.NV()
 	hinges := c.nq - rootPositions
 	if hinges < 1 || c.nv != hinges+rootVelocities || m.NU() != hinges {
-		return Spec{}, fmt.Errorf("a character has a free joint and then hinges, with an actuator each; the model has %d positions, %d velocities and %d actuators",
+		return Spec{}, fmt.Errorf("a character has a free joint and then hinges, with an actuator each; the model "+
+			"has %d positions, %d velocities and %d actuators",
 			m.NQ(), m.NV(), m.NU())
 	}
 	c.dt = m.TimeStep() * float64(max(1, b.Substeps))

@@ -118,8 +118,8 @@ func TestReorderedStepEqualsMuJoCos(t *testing.T) {
 	}
 }
 
-// TestPairsAreTheFloor compares the listed contact pairs with what walker.md says in words: everything collides with the
-// floor, nothing with anything else.
+// TestPairsAreTheFloor compares the listed contact pairs with what walker.md says in words: everything collides with
+// the floor, nothing with anything else.
 func TestPairsAreTheFloor(t *testing.T) {
 	words := strings.Replace(walkerText, ` collision="predefined"`, "", 1)
 	words = strings.Replace(words, `<geom type="capsule"`, `<geom contype="1" conaffinity="0" type="capsule"`, 1)

@@ -12,8 +12,8 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Env is a [Task] in N simulations of a model. It implements [envs.Env], [envs.Observer], [envs.Renderer], [envs.Stateful]
-// and [envs.Terminator], and [envs.MotionSource] where the task does.
+// Env is a [Task] in N simulations of a model. It implements [envs.Env], [envs.Observer], [envs.Renderer],
+// [envs.Stateful] and [envs.Terminator], and [envs.MotionSource] where the task does.
 type Env struct {
 	cfg     Config
 	task    Task
@@ -278,7 +278,8 @@ func (e *Env) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error
 	if s, ok := e.task.(envs.OverlappingMotionSource); ok {
 		return s.CollectOverlappingMotions(n, rng)
 	}
-	return nil, fmt.Errorf("mujoco: the task %q has no reference motion in windows that overlap: %w", e.spec.Name, errors.ErrUnsupported)
+	return nil, fmt.Errorf("mujoco: the task %q has no reference motion in windows that overlap: %w", e.spec.Name,
+		errors.ErrUnsupported)
 }
 
 // Supports reports whether the task has reference motion; everything else always works.

@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/mujoco"
-	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -36,19 +34,6 @@ func ExampleNewWalker() {
 	// 64 rewards
 }
 
-// A walker with a torso twice as heavy, from the model of the one that comes with gorl.
-func ExampleWalkerXML() {
-	heavy := strings.Replace(mujoco.WalkerXML(), `density="800"`, `density="1600"`, 1)
-	m, err := mujoco.ParseModel(heavy)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer m.Close()
-	fmt.Println(m.NQ(), "coordinates,", m.NU(), "motors")
-	// Output: 9 coordinates, 6 motors
-}
-
 // Humanoids that track a walk: small actions are added to its poses.
 func ExampleNewHumanoid() {
 	env, err := mujoco.NewHumanoid(mujoco.CharacterConfig{NumEnvs: 16, Seed: 1, Task: mujoco.Track, Residual: true})
@@ -73,48 +58,12 @@ func ExampleNewHumanoid() {
 	// near the clip: true
 }
 
-// Quadrupeds are told every four seconds where to go and how fast.
-func ExampleNewQuadruped() {
-	env, err := mujoco.NewQuadruped(mujoco.CharacterConfig{NumEnvs: 16, Seed: 1, Task: mujoco.Command,
-		Command: mujoco.CommandConfig{MinSpeed: 0.3, MaxSpeed: 1, Turn: 0.5, Seconds: 4}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer env.Close()
-	for _, clip := range env.Motions() {
-		fmt.Println(clip.Name(), "of the kind", clip.Loop())
-	}
-	// Output:
-	// trot of the kind wrap
-	// trot of the kind wrap
-	// trot of the kind wrap
-}
-
-// A character of one's own: a model whose root is free, with a hinge and a position actuator for each joint.
-func ExampleNewCharacter() {
-	body := mujoco.QuadrupedBody()
-	body.XML = strings.ReplaceAll(body.XML, `damping="2"`, `damping="3"`)
-	clip, err := motions.Trot(0.5)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	env, err := mujoco.NewCharacter(mujoco.CharacterConfig{Body: body, Motions: []*motions.Clip{clip}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer env.Close()
-	fmt.Println(env.Model().NU(), "motors,", env.Model().NumBodies()-1, "bodies")
-	// Output: 12 motors, 17 bodies
-}
-
 // swing is a task in a model of one's own: keep a pendulum moving.
 type swing struct{}
 
 func (swing) Init(m *mujoco.Model) (mujoco.Spec, error) {
-	return mujoco.Spec{Name: "swing", Spaces: spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 1)}}, nil
+	return mujoco.Spec{Name: "swing", Spaces: spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1,
+		1)}}, nil
 }
 
 func (swing) Reset(s *mujoco.State, rng *rand.Rand) { s.QPos[0] = math.Pi * (2*rng.Float64() - 1) }
@@ -162,7 +111,8 @@ func ExampleNew() {
 
 // The engine alone: a ball falls for a second.
 func ExampleParseModel() {
-	model, err := mujoco.ParseModel(`<mujoco><worldbody><body><joint type="slide" axis="0 0 1"/><geom size=".1"/></body></worldbody></mujoco>`)
+	model, err := mujoco.ParseModel(
+		`<mujoco><worldbody><body><joint type="slide" axis="0 0 1"/><geom size=".1"/></body></worldbody></mujoco>`)
 	if err != nil {
 		fmt.Println(err)
 		return

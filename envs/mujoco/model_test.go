@@ -27,8 +27,10 @@ func TestModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.NQ() != 2 || m.NV() != 2 || m.NU() != 1 || m.NA() != 0 || m.NumBodies() != 3 || m.NumSensorValues() != 2 || m.TimeStep() != 0.01 || m.Fast() {
-		t.Errorf("sizes %d %d %d %d %d %d, step %g, fast %t", m.NQ(), m.NV(), m.NU(), m.NA(), m.NumBodies(), m.NumSensorValues(), m.TimeStep(), m.Fast())
+	if m.NQ() != 2 || m.NV() != 2 || m.NU() != 1 || m.NA() != 0 || m.NumBodies() != 3 || m.NumSensorValues() != 2 ||
+		m.TimeStep() != 0.01 || m.Fast() {
+		t.Errorf("sizes %d %d %d %d %d %d, step %g, fast %t", m.NQ(), m.NV(), m.NU(), m.NA(), m.NumBodies(),
+			m.NumSensorValues(), m.TimeStep(), m.Fast())
 	}
 	if low, high, ok := m.ControlRange(0); low != -1 || high != 1 || !ok {
 		t.Errorf("control range %g to %g, %t", low, high, ok)
@@ -42,7 +44,8 @@ func TestModel(t *testing.T) {
 	if names := m.Names(Body); !slices.Equal(names, []string{"world", "cart", "pole"}) {
 		t.Errorf("bodies %q", names)
 	}
-	if _, err := m.ID(Actuator, "pull"); err == nil || !strings.Contains(err.Error(), `no actuator named "pull"; there are ["push"]`) {
+	if _, err := m.ID(Actuator, "pull"); err == nil || !strings.Contains(err.Error(),
+		`no actuator named "pull"; there are ["push"]`) {
 		t.Error(err)
 	}
 	b, err := NewBatch(m, 2, 1)
@@ -106,7 +109,8 @@ func TestBadModels(t *testing.T) {
 			t.Errorf("%.40q: %v", c.xml, err)
 		}
 	}
-	if _, err := LoadModel(filepath.Join(t.TempDir(), "none.xml")); err == nil || !strings.Contains(err.Error(), "none.xml") {
+	if _, err := LoadModel(filepath.Join(t.TempDir(), "none.xml")); err == nil || !strings.Contains(err.Error(),
+		"none.xml") {
 		t.Error(err)
 	}
 	if live() != before {
@@ -152,7 +156,8 @@ func TestOutOfMemoryIsAnError(t *testing.T) {
 	defer b.Close()
 	enough := b.setArena(2, 160)
 	err = b.Step(5)
-	if err == nil || !strings.Contains(err.Error(), "step of simulation 2: ") || !strings.Contains(err.Error(), "tack") {
+	if err == nil || !strings.Contains(err.Error(), "step of simulation 2: ") || !strings.Contains(err.Error(),
+		"tack") {
 		t.Errorf("no error about the stack: %v", err)
 	}
 	if err := b.Reset(2); err == nil || !strings.Contains(err.Error(), "reset of simulation 2: ") {

@@ -17,8 +17,8 @@ import (
 // RenderConfig says how pictures look: a view from the side, x to the right and z up, without perspective, that
 // follows the root along x; or that of a [Camera]. Zero values choose.
 type RenderConfig struct {
-	// Camera looks in perspective, at shaded bodies that throw shadows, with marks where they touch the ground, and at the
-	// motion that they are compared with (see [ReferenceTask]) beside them. Nil: the view from the side.
+	// Camera looks in perspective, at shaded bodies that throw shadows, with marks where they touch the ground, and at
+	// the motion that they are compared with (see [ReferenceTask]) beside them. Nil: the view from the side.
 	Camera *Camera
 	// Width and Height are in pixels. Zero means 320, and 480 for the width of a camera's picture.
 	Width, Height int

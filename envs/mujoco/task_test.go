@@ -21,7 +21,8 @@ func (b balance) Init(m *Model) (Spec, error) {
 	if _, _, err := m.JointAddress("hinge"); err != nil {
 		return Spec{}, err
 	}
-	return Spec{Name: "balance", Spaces: spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 1)}}, nil
+	return Spec{Name: "balance", Spaces: spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(3),
+		Action: spaces.NewBox(-1, 1, 1)}}, nil
 }
 
 func (balance) Reset(s *State, rng *rand.Rand) { s.QPos[1] = 0.1 * (2*rng.Float64() - 1) }
@@ -109,7 +110,8 @@ func TestNewErrors(t *testing.T) {
 		{Config{XML: cartPoleXML}, balance{errors.New("wrong legs")}, "wrong legs"},
 		{Config{XML: walkerXML}, balance{}, `no joint named "hinge"`},
 	} {
-		if _, err := New(c.cfg, c.task); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "mujoco: ") {
+		if _, err := New(c.cfg, c.task); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), "mujoco: ") {
 			t.Errorf("%q: %v", c.want, err)
 		}
 	}

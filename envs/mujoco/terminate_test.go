@@ -58,7 +58,8 @@ func TestTerminate(t *testing.T) {
 	if !slices.Equal(got.FinalObservations[o:2*o], want.Observations[o:2*o]) {
 		t.Error("the last observation is not the one that the step led to")
 	}
-	if slices.Equal(got.Observations[o:2*o], want.Observations[o:2*o]) || !slices.Equal(got.Observations[2*o:], want.Observations[2*o:]) {
+	if slices.Equal(got.Observations[o:2*o], want.Observations[o:2*o]) || !slices.Equal(got.Observations[2*o:],
+		want.Observations[2*o:]) {
 		t.Error("environment 1 alone begins a new episode")
 	}
 	if !slices.Equal(got.Rewards, want.Rewards) || !slices.Equal(got.AMPObservations, want.AMPObservations) {

@@ -23,7 +23,8 @@ func TestVersion(t *testing.T) {
 		t.Errorf("scripts/test-mujoco.sh asked for version %s, and the library has %s", asked, Version())
 	}
 	if want := major*1000000 + minor*1000 + patch; headerVersion != want {
-		t.Errorf("the library has version %s; the headers' version is read as %d, not %d", Version(), headerVersion, want)
+		t.Errorf("the library has version %s; the headers' version is read as %d, not %d", Version(), headerVersion,
+			want)
 	}
 }
 

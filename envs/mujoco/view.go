@@ -45,7 +45,8 @@ func (e *Env) Shapes() ([]Shape, error) {
 	var out []Shape
 	for i := range d.shapes {
 		if s := &d.shapes[i]; s.visible() {
-			out = append(out, Shape{Kind: kindWords[s.kind], Size: s.size, Color: s.color, Vertices: s.vertices, Faces: s.faces})
+			out = append(out, Shape{Kind: kindWords[s.kind], Size: s.size, Color: s.color, Vertices: s.vertices,
+				Faces: s.faces})
 		}
 	}
 	return out, nil
@@ -61,8 +62,8 @@ func (e *Env) Poses(i int, dst []float32) ([]float32, error) {
 	return d.poses(e.batch.data[i], dst), nil
 }
 
-// ReferencePoses appends, as [Env.Poses] does, where each shape would be if environment i stood as the motion that it is
-// compared with. ok is false where the task has none, see [ReferenceTask].
+// ReferencePoses appends, as [Env.Poses] does, where each shape would be if environment i stood as the motion that it
+// is compared with. ok is false where the task has none, see [ReferenceTask].
 func (e *Env) ReferencePoses(i int, dst []float32) (poses []float32, ok bool, err error) {
 	d, err := e.viewed(i)
 	if err != nil {
@@ -74,8 +75,8 @@ func (e *Env) ReferencePoses(i int, dst []float32) (poses []float32, ok bool, er
 	return d.poses(d.pose.data[0], dst), true, nil
 }
 
-// Contacts appends the places in the world where geoms of environment i touch the ground or each other: x, y, z in metres
-// each.
+// Contacts appends the places in the world where geoms of environment i touch the ground or each other: x, y, z in
+// metres each.
 func (e *Env) Contacts(i int, dst []float32) ([]float32, error) {
 	if err := e.has(i); err != nil {
 		return nil, err
@@ -89,8 +90,8 @@ func (e *Env) Contacts(i int, dst []float32) ([]float32, error) {
 // contacts are those of a simulation's last time step.
 func contacts(data *C.mjData) []C.mjContact { return unsafe.Slice(data.contact, int(data.ncon)) }
 
-// pose puts the drawing's own simulation where the motion is that environment i is compared with. It returns false where
-// the task has none.
+// pose puts the drawing's own simulation where the motion is that environment i is compared with. It returns false
+// where the task has none.
 func (e *Env) pose(d *drawing, i int) (bool, error) {
 	t, ok := e.task.(ReferenceTask)
 	if !ok || !t.ReferencePose(&e.states[i], d.pose.QPos(0)) {

@@ -131,7 +131,8 @@ func TestPushInThePlane(t *testing.T) {
 		i, body int
 		p       float64
 		words   string
-	}{{1, 1, 0, "environment 1 of 1"}, {0, 0, 0, "bodies 1 to 7"}, {0, 8, 0, "bodies 1 to 7"}, {0, 1, math.NaN(), "finite"}} {
+	}{{1, 1, 0, "environment 1 of 1"}, {0, 0, 0, "bodies 1 to 7"}, {0, 8, 0, "bodies 1 to 7"},
+		{0, 1, math.NaN(), "finite"}} {
 		if err := env.Push(x.i, x.body, [3]float64{x.p, 0, 0}); err == nil || !strings.Contains(err.Error(), x.words) {
 			t.Errorf("Push(%d, %d, %g): %v", x.i, x.body, x.p, err)
 		}
@@ -176,7 +177,8 @@ func TestShapesAndPoses(t *testing.T) {
 			t.Errorf("coordinate %d of the head is %g, want %g", k, got, want)
 		}
 	}
-	if ax, ay, az := rotate(q, 1, 0, 0); math.Abs(ax-s.XMat[9*body])+math.Abs(ay-s.XMat[9*body+3])+math.Abs(az-s.XMat[9*body+6]) > 1e-6 {
+	if ax, ay, az := rotate(q, 1, 0, 0); math.Abs(ax-s.XMat[9*body])+math.Abs(ay-s.XMat[9*body+3])+
+		math.Abs(az-s.XMat[9*body+6]) > 1e-6 {
 		t.Errorf("the head's x axis is %g %g %g, want %v", ax, ay, az, s.XMat[9*body:9*body+9])
 	}
 	// At the beginning of an episode the clip is where the character is, but for its lift.

@@ -28,9 +28,10 @@ func Conform(t *testing.T, steps int, make Make) {
 	ConformLearning(t, make)
 }
 
-// ConformLearning checks what also holds for wrappers whose running statistics outlive a Reset: bad actions are refused
-// and change nothing, calls in a wrong order are errors, the number of workers does not change the run, steps allocate
-// nothing unless an episode ends, and a saved state goes on exactly in another environment, if there is one.
+// ConformLearning checks what also holds if the seed of a Reset does not make the whole run, as behind wrappers whose
+// running statistics outlive it: bad actions are refused and change nothing, calls in a wrong order are errors, the
+// number of workers does not change the run, steps allocate nothing unless an episode ends, and a saved state, if there
+// is one, goes on exactly in another environment.
 func ConformLearning(t *testing.T, make Make) {
 	t.Helper()
 	s := suite{T: t, make: make}
@@ -227,9 +228,9 @@ func (s suite) states() {
 	if !ok {
 		return
 	}
-	s.reset(a, -1)
+	s.reset(a, 1)
 	s.play(a, 17, 1)
-	s.reset(used, -1)
+	s.reset(used, 2)
 	s.play(used, 5, 2)
 	state, err := saver.MarshalState()
 	if err != nil {
