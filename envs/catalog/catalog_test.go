@@ -22,6 +22,7 @@ import (
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/motions"
 )
@@ -56,18 +57,13 @@ func must(t testing.TB, text string) envs.Env {
 // rollout is everything that an environment returns to a fixed sequence of actions.
 func rollout(t testing.TB, env envs.Env, steps int) []float32 {
 	t.Helper()
-	s, err := env.Reset(-1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := envtest.Reset(t, env, -1)
 	all := slices.Clone(s.Observations)
 	rng := rand.New(rand.NewPCG(1, 2))
 	actions := env.Spaces().Action.Rows(env.NumEnvs())
 	for range steps {
 		env.Spaces().Action.Sample(rng, actions)
-		if s, err = env.Step(actions); err != nil {
-			t.Fatal(err)
-		}
+		s = envtest.Step(t, env, actions)
 		all = append(append(all, s.Observations...), s.Rewards...)
 	}
 	return all

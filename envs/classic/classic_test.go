@@ -62,10 +62,7 @@ func TestResetRanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer env.Close()
-			s, err := env.Reset(5)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Reset(t, env, 5)
 			w := len(e.low)
 			for d := range w {
 				least, most := float32(math.Inf(1)), float32(math.Inf(-1))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 )
 
 // Differences are those of the clip's and the character's states, by other formulas: rotation matrices, and a
@@ -16,10 +17,8 @@ func TestDifferenceIsBruteForce(t *testing.T) {
 	for name, body := range bodies {
 		e := characterOf(t, CharacterConfig{Body: body(), NumEnvs: 6, Task: Track, Residual: true, Difference: true,
 			Deviation: 1e6})
-		m, pose := e.Model(), batchOf(t, e.Model())
-		if _, err := e.Reset(2); err != nil {
-			t.Fatal(err)
-		}
+		m, pose := e.Model(), batchOf(t, e.Model(), 1, 1)
+		envtest.Reset(t, e, 2)
 		hinges := m.NU()
 		width := 12 + 2*hinges + 3*len(e.task.keys)
 		rng := rand.New(rand.NewPCG(3, 1))
@@ -28,10 +27,7 @@ func TestDifferenceIsBruteForce(t *testing.T) {
 			for i := range actions {
 				actions[i] = float32(rng.NormFloat64())
 			}
-			got, err := e.Step(actions)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := envtest.Step(t, e, actions)
 			if len(got.AMPObservations) != 6*width {
 				t.Fatalf("%s: %d numbers, want %d", name, len(got.AMPObservations), 6*width)
 			}
@@ -130,13 +126,8 @@ func TestDifferenceHasNoReference(t *testing.T) {
 		if err := envs.Check(e, 60, 1); err != nil {
 			t.Error(err)
 		}
-		if _, err := e.Reset(1); err != nil {
-			t.Fatal(err)
-		}
-		s, err := e.Step(make([]float32, 28))
-		if err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 1)
+		s := envtest.Step(t, e, make([]float32, 28))
 		rows[k] = s.AMPObservations
 	}
 	if !slices.Equal(rows[0], rows[1][12:]) {

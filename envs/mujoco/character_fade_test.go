@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 )
 
 // With Fade a character that is told of its clip becomes one that is not: as one of the task Imitate it is not rewarded
@@ -29,13 +30,8 @@ func TestCharacterFade(t *testing.T) {
 	width, actions := e.task.features(), make([]float32, 2*28)
 	// step begins the same episodes in all three, and takes one step.
 	step := func(e *Character) (*envs.Step, []float64) {
-		if _, err := e.Reset(3); err != nil {
-			t.Fatal(err)
-		}
-		s, err := e.Step(actions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 3)
+		s := envtest.Step(t, e, actions)
 		return s, slices.Clone(e.State(0).Ctrl)
 	}
 	track, ofTrack := step(tracking)
@@ -79,13 +75,9 @@ func TestCharacterFade(t *testing.T) {
 // The targets of a residual character are the clip's pose Lead seconds later.
 func TestCharacterLead(t *testing.T) {
 	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), Residual: true, Lead: 0.1})
-	if _, err := e.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 1)
 	before := e.task.memory(e.State(0))[memoryTime]
-	if _, err := e.Step(make([]float32, 12)); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Step(t, e, make([]float32, 12))
 	pose := make([]float64, e.task.nq)
 	e.Motions()[0].At(before+e.task.dt+0.1, pose, nil)
 	for i, v := range e.State(0).Ctrl {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/motions/metrics"
 )
@@ -115,9 +116,7 @@ func TestCharacterMeasureEpisodes(t *testing.T) {
 	c := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 3, Task: Track, Residual: true,
 		EpisodeLength: 20, Deviation: 9,
 		Measure: true, Workers: 2})
-	if _, err := c.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, c, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
 	actions := make([]float32, 3*c.Spaces().Action.Width())
 	var state []byte
@@ -126,10 +125,7 @@ func TestCharacterMeasureEpisodes(t *testing.T) {
 			for i := range actions {
 				actions[i] = float32(0.1 * rng.NormFloat64())
 			}
-			step, err := c.Step(actions)
-			if err != nil {
-				t.Fatal(err)
-			}
+			step := envtest.Step(t, c, actions)
 			for _, e := range step.Episodes {
 				if _, has := e.Metrics["pose_error"]; has {
 					with++
@@ -141,9 +137,7 @@ func TestCharacterMeasureEpisodes(t *testing.T) {
 				}
 			}
 			if state == nil {
-				if state, err = c.MarshalState(); err != nil {
-					t.Fatal(err)
-				}
+				state = envtest.State(t, c)
 			}
 		}
 		return with, without

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -31,9 +32,7 @@ func TestFailureStarts(t *testing.T) {
 			copy(e.task.starts.counts[3:4], []float64{3})
 			copy(e.task.starts.counts[8+6:], []float64{1})
 		}
-		if _, err := e.Reset(-1); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, -1)
 		var got [2][8]float64
 		for i := range n {
 			clip, part := began(e, i)
@@ -64,9 +63,7 @@ func TestFailureCounts(t *testing.T) {
 	counts := func() []float64 { return e.task.starts.counts }
 	var runs [2][]float64
 	for k := range runs {
-		if _, err := e.Reset(7); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 7)
 		if slices.Max(counts()) != 0 {
 			t.Fatalf("after a seeded Reset the counts are %v", counts())
 		}
@@ -81,10 +78,7 @@ func TestFailureCounts(t *testing.T) {
 				mem := e.task.memory(&e.states[i])
 				where[i] = int(8 * math.Mod(mem[memoryTime]+1e-6, 1))
 			}
-			s, err := e.Step(actions)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Step(t, e, actions)
 			for b := range want {
 				want[b] *= 0.9
 			}
@@ -102,9 +96,7 @@ func TestFailureCounts(t *testing.T) {
 			t.Errorf("only %d episodes terminated", ended)
 		}
 		runs[k] = slices.Clone(counts())
-		if _, err := e.Reset(-1); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, -1)
 		if !slices.Equal(counts(), runs[k]) {
 			t.Error("a Reset without a seed changes the counts")
 		}
@@ -122,9 +114,7 @@ func TestSetClip(t *testing.T) {
 		march}})
 	clips := func() map[int]int {
 		t.Helper()
-		if _, err := e.Reset(-1); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, -1)
 		in := map[int]int{}
 		for i := range n {
 			clip, err := e.Clip(i)

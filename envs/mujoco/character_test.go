@@ -7,17 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/motions"
 )
 
 // marching is a clip for a body: it moves forward at 0.5 m/s, and every hinge swings by 0.1 rad about a standing pose.
 func marching(t testing.TB, b CharacterBody) *motions.Clip {
 	t.Helper()
-	m, err := ParseModel(b.XML)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m := modelOf(t, b.XML)
 	d := &motions.Description{Columns: []motions.Column{{Name: "root_x", Kind: motions.Travel},
 		{Name: "root_y", Kind: motions.Travel}, {Name: "root_z", Kind: motions.Linear},
 		{Name: "root", Kind: motions.Rotation}}}
@@ -73,10 +70,7 @@ func TestCharacterReset(t *testing.T) {
 
 func characterReset(t *testing.T, e *Character) {
 	const n = 50
-	s, err := e.Reset(5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := envtest.Reset(t, e, 5)
 	task := e.task
 	width, r := task.style(), &task.refs[0]
 	var first []float32
@@ -105,9 +99,7 @@ func characterReset(t *testing.T, e *Character) {
 	if len(rows) < 30 {
 		t.Errorf("%d characters began in %d places", n, len(rows))
 	}
-	if s, err = e.Step(make([]float32, n*28)); err != nil {
-		t.Fatal(err)
-	}
+	s = envtest.Step(t, e, make([]float32, n*28))
 	for i := range n {
 		amp := s.AMPObservations[3*width*i : 3*width*(i+1)]
 		if !slices.Equal(amp[width:2*width], first[i*width:(i+1)*width]) {
@@ -161,7 +153,7 @@ func TestReferenceVelocities(t *testing.T) {
 // TestHeadingFrame: turning and moving a character over the ground changes no feature.
 func TestHeadingFrame(t *testing.T) {
 	e := characterOf(t, CharacterConfig{Body: HumanoidBody()})
-	pose := batchOf(t, e.Model())
+	pose := batchOf(t, e.Model(), 1, 1)
 	rng := rand.New(rand.NewPCG(1, 1))
 	features := func(q, v []float64) []float32 {
 		copy(pose.QPos(0), q)
@@ -204,19 +196,14 @@ func TestFallEndsTheEpisode(t *testing.T) {
 		b := body()
 		b.MinHeight, b.MaxTilt = -10, math.Pi
 		e := characterOf(t, CharacterConfig{Body: b, NumEnvs: 4, EpisodeLength: 500})
-		if _, err := e.Reset(1); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 1)
 		actions, ended := make([]float32, 4*e.Model().NU()), 0
 		rng := rand.New(rand.NewPCG(1, 1))
 		for range 200 {
 			for i := range actions {
 				actions[i] = 5 * float32(rng.NormFloat64())
 			}
-			s, err := e.Step(actions)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Step(t, e, actions)
 			for _, ep := range s.Episodes {
 				ended++
 				if !s.Terminated[ep.Env] {

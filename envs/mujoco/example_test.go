@@ -34,30 +34,6 @@ func ExampleNewWalker() {
 	// 64 rewards
 }
 
-// Humanoids that track a walk: small actions are added to its poses.
-func ExampleNewHumanoid() {
-	env, err := mujoco.NewHumanoid(mujoco.CharacterConfig{NumEnvs: 16, Seed: 1, Task: mujoco.Track, Residual: true})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer env.Close()
-	fmt.Println(env.Spaces().Observation, env.Spaces().Action, env.Spaces().AMPObservation)
-	if _, err := env.Reset(1); err != nil {
-		fmt.Println(err)
-		return
-	}
-	step, err := env.Step(make([]float32, 16*28))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println("near the clip:", step.Metrics["humanoid/joint_error"] < 0.1)
-	// Output:
-	// Box(88) Box(28) Box(162)
-	// near the clip: true
-}
-
 // swing is a task in a model of one's own: keep a pendulum moving.
 type swing struct{}
 
@@ -107,27 +83,4 @@ func ExampleNew() {
 	// environment 1 truncated: true
 	// environment 2 truncated: true
 	// environment 3 truncated: true
-}
-
-// The engine alone: a ball falls for a second.
-func ExampleParseModel() {
-	model, err := mujoco.ParseModel(
-		`<mujoco><worldbody><body><joint type="slide" axis="0 0 1"/><geom size=".1"/></body></worldbody></mujoco>`)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer model.Close()
-	batch, err := mujoco.NewBatch(model, 1, 1)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer batch.Close()
-	if err := batch.Step(500); err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("%.1f m, %.1f m/s\n", batch.QPos(0)[0], batch.QVel(0)[0])
-	// Output: -4.9 m, -9.8 m/s
 }

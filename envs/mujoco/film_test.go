@@ -37,7 +37,7 @@ func towardsGait(w *Walker) func(observation, action []float32) error {
 
 func TestWalkerFilm(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "walk.gif")
-	if err := WalkerFilm(path, towardsGait(walkerOf(t)), FilmConfig{Seconds: 2, Seed: 3}); err != nil {
+	if err := WalkerFilm(path, towardsGait(walkerOf(t, WalkerConfig{})), FilmConfig{Seconds: 2, Seed: 3}); err != nil {
 		t.Fatal(err)
 	}
 	if g := readGIF(t, path); len(g.Image) != 50 || g.Delay[0] != 4 || g.Config.Width != 644 || g.Config.Height != 320 {

@@ -84,11 +84,7 @@ func TestModelFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	same, err := ParseModel(cartPoleXML)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer same.Close()
+	same := modelOf(t, cartPoleXML)
 	if m.print != same.print {
 		t.Error("a model read from a file differs from the one in memory")
 	}
@@ -118,44 +114,12 @@ func TestBadModels(t *testing.T) {
 	}
 }
 
-func TestBatchArguments(t *testing.T) {
-	m, err := ParseModel(cartPoleXML)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	for _, c := range []struct {
-		m          *Model
-		n, workers int
-	}{{nil, 1, 1}, {m, 0, 1}, {m, -1, 1}, {m, 1, -1}} {
-		if _, err := NewBatch(c.m, c.n, c.workers); err == nil {
-			t.Errorf("accepted %v", c)
-		}
-	}
-	b, err := NewBatch(m, 2, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	if b.Step(0) == nil || b.Reset(2) == nil || b.Reset(-1) == nil {
-		t.Error("accepted a bad argument")
-	}
-}
-
 // TestOutOfMemoryIsAnError takes most of one simulation's stack away: MuJoCo's own answer is to end the process.
 func TestOutOfMemoryIsAnError(t *testing.T) {
-	m, err := ParseModel(walkerXML)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	b, err := NewBatch(m, 4, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	m := modelOf(t, walkerXML)
+	b := batchOf(t, m, 4, 2)
 	enough := b.setArena(2, 160)
-	err = b.Step(5)
+	err := b.Step(5)
 	if err == nil || !strings.Contains(err.Error(), "step of simulation 2: ") || !strings.Contains(err.Error(),
 		"tack") {
 		t.Errorf("no error about the stack: %v", err)

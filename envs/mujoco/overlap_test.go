@@ -11,11 +11,7 @@ import (
 // Of a pair of reference rows the second begins with what the first ends with: the walker's one control step later, a
 // character's of four steps one to three later.
 func TestOverlappingMotions(t *testing.T) {
-	w, err := NewWalker(WalkerConfig{NumEnvs: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := walkerOf(t, WalkerConfig{NumEnvs: 1})
 	overlaps(t, w, 2, 1e-4)
 	for _, body := range bodies {
 		overlaps(t, characterOf(t, CharacterConfig{Body: body(), History: 4}), 4, 0.1)

@@ -40,11 +40,7 @@ func inside(s *shape, p r3.Vec) bool {
 // TestHits sends rays at a geom of each kind and walks along them in small steps: they must enter where hit says, and
 // not at all where it says so.
 func TestHits(t *testing.T) {
-	e, err := New(Config{XML: shapesXML}, still{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := envOf(t, Config{XML: shapesXML}, still{})
 	d, err := e.draw()
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ func TestSkeletonsAreTheModels(t *testing.T) {
 		skeleton *motions.Skeleton
 	}{{humanoidXML, motions.HumanoidSkeleton()}, {quadrupedXML, motions.QuadrupedSkeleton()}} {
 		m := modelOf(t, x.xml)
-		b := batchOf(t, m)
+		b := batchOf(t, m, 1, 1)
 		s := x.skeleton
 		if s.Width() != m.NQ() || len(s.Bodies) != m.NumBodies()-1 {
 			t.Fatalf("%s: %d positions and %d bodies, the model has %d and %d", s.Name, s.Width(), len(s.Bodies),

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -41,33 +42,17 @@ func (balance) Observe(s *State, out envs.Row) {
 }
 
 func TestUsersTask(t *testing.T) {
-	e, err := New(Config{XML: cartPoleXML, NumEnvs: 6, Substeps: 2, Seed: 1, EpisodeLength: 100}, balance{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := envOf(t, Config{XML: cartPoleXML, NumEnvs: 6, Substeps: 2, Seed: 1, EpisodeLength: 100}, balance{})
 	if err := envs.Check(e, 300, 1); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := envs.As[envs.MotionSource](e); ok {
 		t.Error("a task without reference motion is offered as a source of it")
 	}
-	if _, err := e.CollectOverlappingMotions(1, nil); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("overlapping windows: %v", err)
-	}
-	if _, ok := envs.As[envs.OverlappingMotionSource](e); ok {
-		t.Error("envs.As finds overlapping windows in a task without any")
-	}
-	if _, err := e.CollectReferenceMotions(1, nil); !errors.Is(err, errors.ErrUnsupported) {
-		t.Error(err)
-	}
 	if e.State(0).TimeStep != 0.02 {
 		t.Errorf("a control step of %g s", e.State(0).TimeStep)
 	}
-	s, err := e.Reset(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := envtest.Reset(t, e, 3)
 	// A controller that pushes under the pole keeps it up; doing nothing lets it fall.
 	actions, falls := make([]float32, 6), 0
 	for range 99 {
@@ -81,9 +66,7 @@ func TestUsersTask(t *testing.T) {
 			}
 			actions[i] = max(-1, min(1, 12*o[1]+2*o[3]+0.3*o[0]+0.5*o[2]))
 		}
-		if s, err = e.Step(actions); err != nil {
-			t.Fatal(err)
-		}
+		s = envtest.Step(t, e, actions)
 		falls += len(s.Episodes)
 	}
 	if falls != 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 )
 
 // The terms of the reward are those of each walker, and change nothing but the reward.
@@ -15,14 +16,8 @@ func TestWalkerShaping(t *testing.T) {
 	const n = 4
 	var walkers [2]*Walker
 	for i := range walkers {
-		w, err := NewWalker(WalkerConfig{NumEnvs: n, EpisodeLength: 40, Workers: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Close()
-		if _, err := w.Reset(3); err != nil {
-			t.Fatal(err)
-		}
+		w := walkerOf(t, WalkerConfig{NumEnvs: n, EpisodeLength: 40, Workers: 2})
+		envtest.Reset(t, w, 3)
 		walkers[i] = w
 	}
 	plain, shaped := walkers[0], walkers[1]
@@ -42,14 +37,8 @@ func TestWalkerShaping(t *testing.T) {
 		for i := range actions {
 			actions[i] = float32(math.Sin(float64(k*i) / 9))
 		}
-		a, err := plain.Step(actions)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := shaped.Step(actions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := envtest.Step(t, plain, actions)
+		b := envtest.Step(t, shaped, actions)
 		if !slices.Equal(a.Observations, b.Observations) || !slices.Equal(a.Terminated, b.Terminated) {
 			t.Fatal("shaping has changed what happens")
 		}

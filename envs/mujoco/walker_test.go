@@ -5,17 +5,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 )
 
 // TestWalkerHidesVelocities drives two walkers side by side: hidden velocities are in states, and change nothing else.
 func TestWalkerHidesVelocities(t *testing.T) {
 	var walkers [2]*Walker
 	for i := range walkers {
-		w, err := NewWalker(WalkerConfig{NumEnvs: 4, Seed: 1, EpisodeLength: 25, HideVelocities: i == 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Close()
+		w := walkerOf(t, WalkerConfig{NumEnvs: 4, Seed: 1, EpisodeLength: 25, HideVelocities: i == 1})
 		walkers[i] = w
 	}
 	open, hidden := walkers[0], walkers[1]
@@ -61,15 +59,8 @@ func TestWalkerHidesVelocities(t *testing.T) {
 }
 
 func TestWalkerReset(t *testing.T) {
-	w, err := NewWalker(WalkerConfig{NumEnvs: 200, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	step, err := w.Reset(5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := walkerOf(t, WalkerConfig{NumEnvs: 200, Seed: 1})
+	step := envtest.Reset(t, w, 5)
 	seen := map[int]bool{}
 	first := slices.Clone(step.Observations)
 	for i := range 200 {
@@ -85,10 +76,7 @@ func TestWalkerReset(t *testing.T) {
 	if len(seen) < 40 {
 		t.Errorf("200 walkers began in %d of %d frames", len(seen), len(w.task.pos))
 	}
-	step, err = w.Step(make([]float32, 200*6))
-	if err != nil {
-		t.Fatal(err)
-	}
+	step = envtest.Step(t, w, make([]float32, 200*6))
 	for i := range 200 {
 		amp := step.AMPObservations[34*i : 34*i+34]
 		if !slices.Equal(amp[:17], first[17*i:17*i+17]) {
@@ -102,14 +90,8 @@ func TestWalkerReset(t *testing.T) {
 
 func TestWalkerEpisodes(t *testing.T) {
 	const n = 8
-	w, err := NewWalker(WalkerConfig{NumEnvs: n, Seed: 1, EpisodeLength: 30})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	if _, err := w.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	w := walkerOf(t, WalkerConfig{NumEnvs: n, Seed: 1, EpisodeLength: 30})
+	envtest.Reset(t, w, 1)
 	rng := rand.New(rand.NewPCG(1, 1))
 	actions := make([]float32, 6*n)
 	returns := make([]float64, n)
@@ -118,10 +100,7 @@ func TestWalkerEpisodes(t *testing.T) {
 		for i := range actions {
 			actions[i] = 3 * float32(rng.NormFloat64())
 		}
-		s, err := w.Step(actions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := envtest.Step(t, w, actions)
 		for i := range n {
 			returns[i] += float64(s.Rewards[i])
 			if s.Rewards[i] < 0 || s.Rewards[i] > 1 {
@@ -166,15 +145,8 @@ func TestWalkerEpisodes(t *testing.T) {
 // and the clip's signs agree.
 func TestGaitFollowersStayUp(t *testing.T) {
 	const n = 32
-	w, err := NewWalker(WalkerConfig{NumEnvs: n, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	s, err := w.Reset(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := walkerOf(t, WalkerConfig{NumEnvs: n, Seed: 1})
+	s := envtest.Reset(t, w, 1)
 	act := towardsGait(w)
 	actions := make([]float32, 6*n)
 	var lengths, speeds, errs []float64
@@ -184,9 +156,7 @@ func TestGaitFollowersStayUp(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if s, err = w.Step(actions); err != nil {
-			t.Fatal(err)
-		}
+		s = envtest.Step(t, w, actions)
 		for _, e := range s.Episodes {
 			lengths, speeds, errs = append(lengths, float64(e.Length)), append(speeds, e.Metrics["speed"]),
 				append(errs, e.Metrics["joint_error"])
@@ -207,7 +177,7 @@ func TestGaitFollowersStayUp(t *testing.T) {
 }
 
 func TestCollectReferenceMotions(t *testing.T) {
-	w := walkerOf(t)
+	w := walkerOf(t, WalkerConfig{})
 	rows, err := w.CollectReferenceMotions(500, rand.New(rand.NewPCG(1, 2)))
 	if err != nil || len(rows) != 500*34 {
 		t.Fatal(len(rows), err)

@@ -19,6 +19,7 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 )
 
 // zero acts by zeros.
@@ -157,9 +158,7 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 	if d := cmp.Diff(want, s.scene); d != "" {
 		t.Errorf("the scene: %s", d)
 	}
-	if _, err := twin.Reset(3); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, twin, 3)
 	f, sum, contacts := s.first, 0.0, 0
 	for k := range 5 {
 		poses, err := twin.Poses(0, nil)
@@ -184,10 +183,7 @@ func TestFramesAreTheEnvironments(t *testing.T) {
 			t.Errorf("frame %d has the root at %v, want %v", k, f.Root, x)
 		}
 		f = s.step()
-		step, err := twin.Step(make([]float32, 28))
-		if err != nil {
-			t.Fatal(err)
-		}
+		step := envtest.Step(t, twin, make([]float32, 28))
 		sum += float64(step.Rewards[0])
 		if f.Steps != int64(k+1) || f.Episode != 1 || math.Abs(f.Time-float64(k+1)/30) > 1e-9 ||
 			f.Reward != float64(step.Rewards[0]) || math.Abs(f.Return-sum) > 1e-9 {
@@ -240,18 +236,14 @@ func TestChooseClip(t *testing.T) {
 func TestPush(t *testing.T) {
 	twin := walker(t)
 	s := open(t, walker(t))
-	if _, err := twin.Reset(0); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, twin, 0)
 	p := [3]float64{-80, 0, 0}
 	s.ask(Request{Do: "push", Impulse: p})
 	if err := twin.Push(0, 1, p); err != nil {
 		t.Fatal(err)
 	}
 	f := s.step()
-	if _, err := twin.Step(make([]float32, 6)); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Step(t, twin, make([]float32, 6))
 	if want, _ := twin.Poses(0, nil); !slices.Equal(f.Poses, want) {
 		t.Errorf("after the push the poses are %v, want %v", f.Poses, want)
 	}

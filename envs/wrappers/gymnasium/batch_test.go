@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -65,10 +66,7 @@ func TestPeersBatch(t *testing.T) {
 			if err := envs.Check(e, 60, 3); err != nil {
 				t.Error(err)
 			}
-			s, err := e.Reset(100)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Reset(t, e, 100)
 			all := make([]counted, n)
 			for i := range all {
 				all[i].i = i
@@ -78,9 +76,7 @@ func TestPeersBatch(t *testing.T) {
 				}
 			}
 			for step := 1; step <= 40; step++ {
-				if s, err = e.Step(actions(n)); err != nil {
-					t.Fatal(err)
-				}
+				s = envtest.Step(t, e, actions(n))
 				checkCounted(t, step, s, all, c.mode, c.finals != nil)
 			}
 		})
@@ -175,9 +171,7 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 			!set.AMPObservation.Equal(spaces.Unbounded(2)) || !set.Action.Equal(spaces.NewBox(-1, 1, 2)) {
 			t.Fatalf("spaces %v", set)
 		}
-		if _, err := e.Reset(5); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 5)
 		rows, err := e.CollectReferenceMotions(3, rand.New(rand.NewPCG(1, 2)))
 		if err != nil || !slices.Equal(rows, []float32{1, 2, 1, 2, 1, 2}) {
 			t.Errorf("reference motion %v, %v", rows, err)
@@ -244,17 +238,12 @@ func TestPeersBatchRandomEpisodeLengths(t *testing.T) {
 	e := open(t, o)
 	first := make([]int, n) // the steps in which the first episodes ended
 	for range 2 {
-		if _, err := e.Reset(3); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 3)
 		before := slices.Clone(first)
 		clear(first)
 		counted := 0
 		for k := 1; k <= 20; k++ {
-			s, err := e.Step(actions(n))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Step(t, e, actions(n))
 			for i := range n {
 				if s.Truncated[i] && first[i] == 0 {
 					first[i] = k
@@ -295,14 +284,9 @@ class Short(Count):
 	o := counting(t, 2, map[string]any{"finals": nil})
 	o.Factory, o.Path = "short:Short", append(o.Path, folder)
 	e := open(t, o)
-	if _, err := e.Reset(0); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 0)
 	for step := 1; step <= 3; step++ {
-		s, err := e.Step(actions(2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := envtest.Step(t, e, actions(2))
 		invalid, unknown := s.Invalid != nil && s.Invalid[0], s.FinalUnknown != nil && s.FinalUnknown[0]
 		if s.Terminated[0] != (step > 1) || invalid != (step > 2) || unknown != (step > 1) {
 			t.Errorf("step %d: terminated %v, invalid %t, unknown %t", step, s.Terminated, invalid, unknown)
@@ -340,10 +324,7 @@ func TestPeersFunctional(t *testing.T) {
 			if err := envs.Check(e, 30, 5); simulator == Brax && err != nil {
 				t.Error(err)
 			}
-			s, err := e.Reset(9)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Reset(t, e, 9)
 			first := slices.Clone(s.Observations)
 			for step := 1; step <= 2; step++ {
 				if s, err = e.Step([]float32{0.5, 1, -1, 0}); err != nil || !slices.Equal(s.Rewards,
@@ -364,9 +345,7 @@ func TestPeersFunctional(t *testing.T) {
 			ends := map[int]string{3: "environment 0 terminated", 4: "environment 1 terminated",
 				5: "environment 2 terminated, environment 3 truncated"}
 			for step := 3; step <= 5; step++ {
-				if s, err = e.Step([]float32{0.5, 1, -1, 0}); err != nil {
-					t.Fatal(err)
-				}
+				s = envtest.Step(t, e, []float32{0.5, 1, -1, 0})
 				var got []string
 				for _, episode := range s.Episodes {
 					i, how := episode.Env, "terminated"

@@ -53,19 +53,14 @@ func TestConform(t *testing.T) {
 func TestStep(t *testing.T) {
 	const n = 5
 	e := open(t, fake(t, n, 2, ""))
-	s, err := e.Reset(100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := envtest.Reset(t, e, 100)
 	want := []float32{0, 100, 0, 0, 1, 101, 0, 1, 2, 102, 0, 2, 3, 103, 0, 3, 4, 104, 0, 4}
 	if diff := cmp.Diff(want, s.Observations); diff != "" {
 		t.Fatalf("first observations (-want +got):\n%s", diff)
 	}
 	ended := make([]int, n)
 	for step := 1; step <= 40; step++ {
-		if s, err = e.Step(actions(n)); err != nil {
-			t.Fatal(err)
-		}
+		s = envtest.Step(t, e, actions(n))
 		episodes := 0
 		for i := range n {
 			f := fakeEnv{i: i, seed: float32(100 + i)}
@@ -115,14 +110,9 @@ func TestStep(t *testing.T) {
 func TestMarks(t *testing.T) {
 	const n = 3
 	e := open(t, fake(t, n, 1, "marks"))
-	if _, err := e.Reset(100); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 100)
 	for step := 1; step <= 4; step++ {
-		s, err := e.Step(actions(n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := envtest.Step(t, e, actions(n))
 		if got := slices.Index(s.Invalid, true); (step == 2) != (s.Invalid != nil) || step == 2 && got != 1 {
 			t.Errorf("step %d: invalid %v", step, s.Invalid)
 		}
@@ -168,14 +158,9 @@ func TestMetricsAndInfos(t *testing.T) {
 	o := fake(t, 4, 2, "")
 	o.StepMetrics, o.EpisodeMetrics, o.Infos = []string{Every}, []string{}, true
 	e := open(t, o)
-	if _, err := e.Reset(0); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 0)
 	for step := 1; step <= 3; step++ {
-		s, err := e.Step(actions(4))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := envtest.Step(t, e, actions(4))
 		if diff := cmp.Diff(map[string]float64{"steps": float64(step)}, s.Metrics); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}
@@ -293,13 +278,9 @@ func TestShapingAndCurriculum(t *testing.T) {
 	if err := e.SetCurriculumState([]byte(`{}`)); err == nil {
 		t.Error("a curriculum without states was accepted")
 	}
-	if _, err := e.Reset(0); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 0)
 	for range 8 {
-		if _, err := e.Step(actions(4)); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Step(t, e, actions(4))
 	}
 	// The fake's first state of a child stands for all of its environments; the second child has been replaced
 	// meanwhile.
@@ -313,14 +294,10 @@ func TestStepAllocatesNothing(t *testing.T) {
 	o := fake(t, 4, 2, "")
 	o.StepMetrics = []string{"steps"}
 	e := open(t, o)
-	if _, err := e.Reset(0); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 0)
 	a := actions(4)
 	step := func() {
-		if _, err := e.Step(a); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Step(t, e, a)
 	}
 	step()
 	// Episodes allocate the map of their metrics, and end in more than every other step here.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
@@ -52,13 +53,9 @@ func unlucky(t *testing.T, mode string, change func(*Options)) *Env {
 	o := fake(t, 4, 2, mode)
 	change(&o)
 	e := open(t, o)
-	if _, err := e.Reset(50); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 50)
 	for range 4 {
-		if _, err := e.Step(actions(4)); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Step(t, e, actions(4))
 	}
 	return e
 }
@@ -110,10 +107,7 @@ func TestReplace(t *testing.T) {
 			hurry(e, m.mode)
 			before := slices.Clone(e.own.observations)
 			amp := slices.Clone(e.own.amp)
-			s, err := e.Step(actions(4))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Step(t, e, actions(4))
 			first := 2 // the first environment that was replaced
 			if m.mode == "header" {
 				first = 0
@@ -140,9 +134,7 @@ func TestReplace(t *testing.T) {
 				t.Error("the other child's environments did not step")
 			}
 			for range 20 {
-				if _, err := e.Step(actions(4)); err != nil {
-					t.Fatal(err)
-				}
+				envtest.Step(t, e, actions(4))
 			}
 		})
 	}
@@ -153,13 +145,8 @@ func TestReplaceInReset(t *testing.T) {
 	o := fake(t, 4, 2, "")
 	o.Replace = -1
 	e := open(t, o)
-	if _, err := e.Reset(1); err != nil {
-		t.Fatal(err)
-	}
-	want, err := e.Reset(9)
-	if err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 1)
+	want := envtest.Reset(t, e, 9)
 	observations := slices.Clone(want.Observations)
 	lose(t, e, 0)
 	got, err := e.Reset(9)
@@ -214,10 +201,7 @@ func TestReplaceKeepsAMPObservations(t *testing.T) {
 	o := fake(t, 4, 2, "")
 	o.Replace = -1
 	first := open(t, o)
-	begun, err := first.Reset(70)
-	if err != nil {
-		t.Fatal(err)
-	}
+	begun := envtest.Reset(t, first, 70)
 	observations := slices.Clone(begun.Observations)
 	lose(t, first, 1)
 	got = must(first.Step(actions(4)))

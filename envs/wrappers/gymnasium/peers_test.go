@@ -19,6 +19,7 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -91,19 +92,14 @@ func TestPeersEqualSyncVectorEnv(t *testing.T) {
 					}
 				}
 			}
-			s, err := e.Reset(seed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Reset(t, e, seed)
 			same("observations", 0, s.Observations, observations[:n*wO])
 			resets, row := 0, make([]float32, n*wA)
 			for step := range steps {
 				for i := range row {
 					row[i] = float32(acts[step*n*wA+i])
 				}
-				if s, err = e.Step(row); err != nil {
-					t.Fatal(err)
-				}
+				s = envtest.Step(t, e, row)
 				same("observations", step+1, s.Observations, observations[(step+1)*n*wO:(step+2)*n*wO])
 				for i := range n {
 					flag := flags[step*n+i]
@@ -191,9 +187,7 @@ func TestPeersCamera(t *testing.T) {
 		o := real(t, "bridge_environments:Camera", 2, 1)
 		o.Kwargs = map[string]any{"bad": bad}
 		e := open(t, o)
-		if _, err := e.Reset(1); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 1)
 		var err error
 		for range 3 {
 			if _, err = e.Step([]float32{1, 2, 3, 4}); err != nil {
@@ -212,15 +206,10 @@ func TestPeersInfosAndPictures(t *testing.T) {
 	o.StepMetrics, o.Infos, o.RenderMode = []string{"nested.double"}, true, "rgb_array"
 	o.Kwargs = map[string]any{"offset": 100}
 	e := open(t, o)
-	if _, err := e.Reset(2); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 2)
 	episodes := 0
 	for step := 1; step <= 100; step++ {
-		s, err := e.Step(make([]float32, 6))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := envtest.Step(t, e, make([]float32, 6))
 		if slices.ContainsFunc(s.Rewards, func(r float32) bool { return r < 50 }) {
 			t.Fatalf("rewards %v: the keyword argument did not arrive", s.Rewards)
 		}
@@ -275,15 +264,9 @@ func TestPeersImitator(t *testing.T) {
 	if len(rows[0]) != 100 || !slices.Equal(rows[0], rows[1]) {
 		t.Errorf("%d values of reference motion; the same generator must give the same ones", len(rows[0]))
 	}
-	first, err := e.Reset(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := envtest.Reset(t, e, 3)
 	place := slices.Clone(first.Observations)
-	s, err := e.Step(make([]float32, 8))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := envtest.Step(t, e, make([]float32, 8))
 	for i := range 4 {
 		if s.States[4*i] != 1 || s.States[4*i+1] != place[3*i] || s.AMPObservations[2*i] != 0 {
 			t.Errorf("environment %d: states %v, AMP observations %v", i, s.States[4*i:4*i+4],
@@ -301,9 +284,7 @@ func TestPeersImitator(t *testing.T) {
 		"a bonus below 0") {
 		t.Errorf("a value that the environment refuses: %v", err)
 	}
-	if s, err = e.Step(make([]float32, 8)); err != nil {
-		t.Fatal(err)
-	}
+	s = envtest.Step(t, e, make([]float32, 8))
 	for i, r := range s.Rewards {
 		want := before[i]
 		if i == 2 {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
@@ -29,9 +30,7 @@ type lived struct {
 func live(t *testing.T, e *Env, timesteps int, seed int64) [][]lived {
 	t.Helper()
 	n, w, wA := e.NumEnvs(), e.Spaces().Observation.Width(), e.Spaces().Action.Width()
-	if _, err := e.Reset(seed); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, seed)
 	all, acts := make([][]lived, n), make([]float32, n*wA)
 	returns, lengths := make([]float64, n), make([]int, n)
 	for step := range timesteps {
@@ -144,14 +143,9 @@ func TestPeersMakeVec(t *testing.T) {
 			t.Errorf("%v: %v", c.kwargs, err)
 		}
 		invalid := false
-		if _, err := e.Reset(1); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 1)
 		for range 200 {
-			s, err := e.Step(make([]float32, 4))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Step(t, e, make([]float32, 4))
 			if s.FinalUnknown != nil {
 				t.Errorf("%v: last observations are unknown", c.kwargs)
 			}
@@ -183,18 +177,13 @@ func TestSimulatorsEnvPool(t *testing.T) {
 	observations, rewards, flags, acts := array("observations"), array("rewards"), array("flags"), array("actions")
 	e := open(t, Options{Python: python, Simulator: EnvPool, ID: name, NumEnvs: n, Seed: 3})
 	const w, wA = 17, 6
-	s, err := e.Reset(seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := envtest.Reset(t, e, seed)
 	ended, episodes := make([]bool, n), 0
 	for step := range steps {
 		if !slices.Equal(s.Observations, observations[step*n*w:(step+1)*n*w]) {
 			t.Fatalf("timestep %d: observations %v, want %v", step, s.Observations, observations[step*n*w:(step+1)*n*w])
 		}
-		if s, err = e.Step(acts[step*n*wA : (step+1)*n*wA]); err != nil {
-			t.Fatal(err)
-		}
+		s = envtest.Step(t, e, acts[step*n*wA:(step+1)*n*wA])
 		for i := range n {
 			flag, invalid := flags[step*n+i], s.Invalid != nil && s.Invalid[i]
 			if s.Rewards[i] != rewards[step*n+i] || s.Terminated[i] != (flag == 1 || flag == 3) ||
@@ -214,8 +203,8 @@ func TestSimulatorsEnvPool(t *testing.T) {
 	if episodes != n*(steps/1001) || len(s.Episodes) != 0 {
 		t.Errorf("%d episodes", episodes)
 	}
-	if s, err = e.Reset(seed); err != nil || !slices.Equal(s.Observations, observations[:n*w]) {
-		t.Errorf("the same seed again: %v, %v", s.Observations, err)
+	if s = envtest.Reset(t, e, seed); !slices.Equal(s.Observations, observations[:n*w]) {
+		t.Errorf("the same seed again: %v", s.Observations)
 	}
 }
 
@@ -234,10 +223,7 @@ func TestSimulatorsMJLab(t *testing.T) {
 		if err := envs.Check(e, 40, 5); err != nil {
 			t.Error(err)
 		}
-		s, err := e.Reset(9)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := envtest.Reset(t, e, 9)
 		if first == nil {
 			first = slices.Clone(s.Observations)
 		} else if !slices.Equal(first, s.Observations) {
@@ -245,9 +231,7 @@ func TestSimulatorsMJLab(t *testing.T) {
 		}
 		episodes, before := 0, slices.Clone(s.Observations)
 		for range 60 {
-			if s, err = e.Step(slices.Repeat([]float32{0.3}, n)); err != nil {
-				t.Fatal(err)
-			}
+			s = envtest.Step(t, e, slices.Repeat([]float32{0.3}, n))
 			for _, episode := range s.Episodes {
 				episodes++
 				i := episode.Env
@@ -327,15 +311,10 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 			if err := envs.Check(e, 130, 5); err != nil {
 				t.Error(err)
 			}
-			if _, err := e.Reset(9); err != nil {
-				t.Fatal(err)
-			}
+			envtest.Reset(t, e, 9)
 			episodes, before := 0, make([]float32, n*c.amp)
 			for range 150 {
-				s, err := e.Step(slices.Repeat([]float32{0.3, 0.1}, n))
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := envtest.Step(t, e, slices.Repeat([]float32{0.3, 0.1}, n))
 				for _, episode := range s.Episodes {
 					episodes++
 					i := episode.Env

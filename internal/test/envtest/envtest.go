@@ -3,6 +3,7 @@ package envtest
 
 import (
 	"bytes"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -65,11 +66,7 @@ func (s suite) open(seed int64, workers int) envs.Env {
 // reset returns the first observations, which are the caller's.
 func (s suite) reset(env envs.Env, seed int64) []float32 {
 	s.Helper()
-	step, err := env.Reset(seed)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return slices.Clone(step.Observations)
+	return slices.Clone(Reset(s.T, env, seed).Observations)
 }
 
 // play takes random steps and returns all that the environment shows of them.
@@ -81,11 +78,11 @@ func (s suite) play(env envs.Env, steps int, seed uint64) [][]float32 {
 	actions := space.Rows(env.NumEnvs())
 	for range steps {
 		space.Sample(rng, actions)
-		step, err := env.Step(actions)
-		if err != nil {
-			s.Fatal(err)
-		}
+		step := Step(s.T, env, actions)
 		out = append(out, slices.Concat(step.Observations, step.States, step.Rewards, step.AMPObservations))
+		for _, name := range slices.Sorted(maps.Keys(step.Metrics)) {
+			out = append(out, []float32{float32(step.Metrics[name])})
+		}
 		w := env.Spaces().Observation.Width()
 		for _, e := range step.Episodes {
 			if step.FinalKnown(e.Env) {
@@ -209,11 +206,7 @@ func (s suite) allocations() {
 	s.reset(env, 1)
 	actions, ended := env.Spaces().Action.Rows(env.NumEnvs()), 0
 	perStep := testing.AllocsPerRun(4, func() {
-		step, err := env.Step(actions)
-		if err != nil {
-			s.Fatal(err)
-		}
-		ended += len(step.Episodes)
+		ended += len(Step(s.T, env, actions).Episodes)
 	})
 	if ended == 0 && perStep != 0 {
 		s.Errorf("%g allocations a step", perStep)
@@ -232,11 +225,7 @@ func (s suite) states() {
 	s.play(a, 17, 1)
 	s.reset(used, 2)
 	s.play(used, 5, 2)
-	state, err := saver.MarshalState()
-	if err != nil {
-		s.Fatal(err)
-	}
-	state = slices.Clone(state)
+	state := slices.Clone(State(s.T, saver))
 	want := s.play(a, 60, 3)
 	for name, env := range map[string]envs.Env{"a new": fresh, "a used": used} {
 		restorer, _ := envs.As[envs.Stateful](env)
@@ -250,11 +239,7 @@ func (s suite) states() {
 			s.Errorf("%s environment with a restored state goes on differently", name)
 		}
 	}
-	before, err := saver.MarshalState()
-	if err != nil {
-		s.Fatal(err)
-	}
-	before = slices.Clone(before)
+	before := slices.Clone(State(s.T, saver))
 	bad := [][]byte{append(slices.Clone(state), 0), []byte("something else")}
 	for k := range 64 {
 		bad = append(bad, state[:k*len(state)/64])
@@ -267,4 +252,34 @@ func (s suite) states() {
 	if after, err := saver.MarshalState(); err != nil || !bytes.Equal(before, after) {
 		s.Errorf("refused states changed the environment: %v", err)
 	}
+}
+
+// Reset resets an environment; an error ends the test.
+func Reset(t testing.TB, env envs.Env, seed int64) *envs.Step {
+	t.Helper()
+	step, err := env.Reset(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return step
+}
+
+// Step steps an environment; an error ends the test.
+func Step(t testing.TB, env envs.Env, actions []float32) *envs.Step {
+	t.Helper()
+	step, err := env.Step(actions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return step
+}
+
+// State returns an environment's state; an error ends the test.
+func State(t testing.TB, env envs.Stateful) []byte {
+	t.Helper()
+	state, err := env.MarshalState()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
 }
