@@ -14,7 +14,11 @@ import (
 // marching is a clip for a body: it moves forward at 0.5 m/s, and every hinge swings by 0.1 rad about a standing pose.
 func marching(t testing.TB, b CharacterBody) *motions.Clip {
 	t.Helper()
-	m := modelOf(t, b.XML)
+	m, err := ParseModel(b.XML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close() // some tests count models
 	d := &motions.Description{Columns: []motions.Column{{Name: "root_x", Kind: motions.Travel},
 		{Name: "root_y", Kind: motions.Travel}, {Name: "root_z", Kind: motions.Linear},
 		{Name: "root", Kind: motions.Rotation}}}
