@@ -258,10 +258,14 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 		cfg.Render.Camera = &Camera{}
 	}
 	task := newCharacterTask(cfg)
+	var played Task = task
+	if cfg.Measure {
+		played = &measuredTask{characterTask: task}
+	}
 	env, err := New(Config{
 		XML: cfg.Body.XML, NumEnvs: cfg.NumEnvs, Substeps: cfg.Body.Substeps, Workers: cfg.Workers, Seed: cfg.Seed,
 		EpisodeLength: cfg.EpisodeLength, Stagger: cfg.Stagger, Render: cfg.Render,
-	}, task)
+	}, played)
 	if err != nil {
 		return nil, err
 	}

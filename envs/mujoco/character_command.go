@@ -58,12 +58,11 @@ func (c *characterTask) setCommand(s *State, direction, speed float64) {
 	mem[memoryDirection], mem[memorySpeed], mem[memoryLeft] = direction, speed, math.Inf(1)
 }
 
-// command draws a direction and a speed.
-func (c *characterTask) command(mem []float64) {
-	d := &c.cfg.Command
+// draw draws a direction, which turns from the last one, and a speed. dt is the duration of a control step in seconds.
+func (d *CommandConfig) draw(mem []float64, dt float64) {
 	mem[memoryDirection] += d.Turn * (2*uniform(&mem[memoryRandom]) - 1)
 	mem[memorySpeed] = d.MinSpeed + (d.MaxSpeed-d.MinSpeed)*uniform(&mem[memoryRandom])
-	mem[memoryLeft] = math.Round(d.Seconds / c.dt)
+	mem[memoryLeft] = math.Round(d.Seconds / dt)
 }
 
 // uniform draws from [0, 1) by a linear congruential generator of 32 bits, whose state a float64 holds exactly.

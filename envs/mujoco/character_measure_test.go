@@ -33,11 +33,11 @@ func follows(t *testing.T, c *Character, clip, steps int, start, x, hinges float
 			t.Fatal(err)
 		}
 		s.Steps = k
-		task.Follow(s)
+		c.ledger.whole.Follow(s)
 	}
-	names := task.EpisodeMetricNames()
+	names := c.ledger.wholeNames
 	out, figures := make([]float64, len(names)), map[string]float64{}
-	task.EpisodeMetrics(s, false, out)
+	c.ledger.whole.EpisodeMetrics(s, false, out)
 	for i, name := range names {
 		figures[name] = out[i]
 	}

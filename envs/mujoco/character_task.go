@@ -35,9 +35,6 @@ type characterTask struct {
 	targets [][]float64 // of each environment, with Lead or Fade: about which actions move
 	starts  starts      // where episodes begin
 	faded   float64     // control steps so far, with Fade
-	records []record    // of each environment, with Measure
-
-	footBodies []int
 }
 
 // moment is a clip's state in the coordinates of the model.
@@ -79,7 +76,6 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 			return Spec{}, err
 		}
 		c.feet[id] = true
-		c.footBodies = append(c.footBodies, id)
 	}
 	for _, name := range b.Keys {
 		id, err := m.ID(Body, name)
@@ -98,9 +94,6 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	for range c.terms {
 		c.scratch = append(c.scratch, moment{make([]float64, c.nq), make([]float64, c.nv)})
 		c.targets = append(c.targets, make([]float64, c.nq))
-	}
-	if c.cfg.Measure {
-		c.records = make([]record, len(c.terms))
 	}
 	set := spaces.Set{
 		Observation:    spaces.Unbounded(c.observation()),
@@ -128,7 +121,7 @@ func (c *characterTask) Reset(s *State, rng *rand.Rand) {
 		history[i] = float64(v)
 	}
 	mem[memoryDirection], mem[memoryRandom] = heading(s.QPos[3:7]), float64(rng.Uint32())
-	c.command(mem)
+	c.cfg.Command.draw(mem, c.dt)
 }
 
 // reference is the clip that an environment is in, by what it remembers.
@@ -191,7 +184,7 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 	}
 	if out.AMPObservation != nil && c.cfg.Command.Seconds > 0 {
 		if mem[memoryLeft]--; mem[memoryLeft] <= 0 {
-			c.command(mem)
+			c.cfg.Command.draw(mem, c.dt)
 		}
 	}
 	o = o[width:]

@@ -41,7 +41,7 @@ func inside(s *shape, p r3.Vec) bool {
 // not at all where it says so.
 func TestHits(t *testing.T) {
 	e := envOf(t, Config{XML: shapesXML}, still{})
-	d, err := e.draw()
+	d, err := e.viewed(0)
 	if err != nil {
 		t.Fatal(err)
 	}

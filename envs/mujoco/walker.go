@@ -105,10 +105,3 @@ func checkWalkerMotion(c *motions.Clip) error {
 
 // Motion is the reference clip.
 func (w *Walker) Motion() *motions.Clip { return w.task.clip }
-
-// Speed is the walkers' mean forward speed in m/s in the last step.
-func (w *Walker) Speed() float64 { return w.out.Metrics[w.batchNames[0]] }
-
-// JointError is the mean over the walkers, in the last step and before any reset, of the smallest mean absolute
-// difference in radians between the six joint angles and those of any frame of the clip.
-func (w *Walker) JointError() float64 { return w.out.Metrics[w.batchNames[1]] }
