@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -63,9 +62,7 @@ func TestCallbacks(t *testing.T) {
 	}}}
 	tr, done := scenes[0].start(t, cfg)
 	defer done()
-	if err := tr.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tr.Train(t.Context()))
 	kind := func(line string) string { return strings.Fields(line)[2] }
 	place := map[string]int{"episode": 0, "update": 1, "evaluation": 2, "step": 3}
 	count, at, last := map[string]int{}, 0, -1
@@ -75,9 +72,7 @@ func TestCallbacks(t *testing.T) {
 			t.Fatalf("%q is followed by %q, want the second callback", a, b)
 		}
 		var now int
-		if _, err := fmt.Sscan(a, &now); err != nil {
-			t.Fatal(err)
-		}
+		value(fmt.Sscan(a, &now))(t)
 		if now != at {
 			at, last = now, -1
 		}
@@ -207,42 +202,6 @@ func (f *finished) Wait()                          {}
 func (f *finished) Set(int64, string)              {}
 func (f *finished) Finish(string)                  { f.done = true }
 
-// Step returns ErrStop after a complete timestep, and a population's member ends with it. A nil callback is refused.
-func TestCallbacksBesideTrain(t *testing.T) {
-	checkLiveTensors(t)
-	stop := after(func(*trainers.Trainer) error { return trainers.ErrStop })
-	tr, done := scenes[0].start(t, trainers.Config{Callbacks: stop})
-	defer done()
-	if s, err := tr.Step(t.Context()); !errors.Is(err, trainers.ErrStop) || s == nil || tr.Timestep() != 1 {
-		t.Errorf("Step: %v at timestep %d", err, tr.Timestep())
-	}
-	if err := tr.Trainee().Train(t.Context(), 100); !errors.Is(err, trainers.ErrStop) || tr.Timestep() != 2 {
-		t.Errorf("a member: %v at timestep %d", err, tr.Timestep())
-	}
-	env, agent := scenes[0].make(t)
-	defer agent.Close()
-	defer env.Close()
-	if _, err := trainers.New(env, agent, trainers.Config{Callbacks: []trainers.Callback{nil}}); err == nil || !strings.Contains(err.Error(), "callback 0 is nil") {
-		t.Errorf("a nil callback: %v", err)
-	}
-}
-
-// Callbacks cost no allocation.
-func TestCallbacksDoNotAllocate(t *testing.T) {
-	checkLiveTensors(t)
-	per := func(callbacks ...trainers.Callback) float64 {
-		env, agent := scenes[0].make(t)
-		defer agent.Close()
-		m := sequential(t, env, newMinimal(env.Spaces()), trainers.Config{Callbacks: callbacks}).Trainee()
-		defer m.Close()
-		advance(t, m, 100)
-		return testing.AllocsPerRun(200, func() { advance(t, m, 1) })
-	}
-	if with, without := per(trainers.BaseCallback{}, trainers.BaseCallback{}), per(); with > without {
-		t.Errorf("%g allocations a step with callbacks, %g without", with, without)
-	}
-}
-
 // patience ends a run when the returns of evaluations have not risen for a while.
 type patience struct {
 	trainers.BaseCallback
@@ -263,11 +222,7 @@ func (p *patience) OnEvaluation(t *trainers.Trainer, e trainers.Evaluation) erro
 
 // A callback implements what it needs, and may end the run: here when evaluations get no better.
 func ExampleCallback() {
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 8})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	env := exampleEnv()
 	defer env.Close()
 	agent := exampleAgent(env)
 	defer agent.Close()
@@ -282,32 +237,4 @@ func ExampleCallback() {
 	err = trainer.Train(context.Background()) // nil, although the run ended before 4000 timesteps
 	fmt.Println(trainer.Timestep() < 4000, err)
 	// Output: true <nil>
-}
-
-// A function that is called after every timestep is a callback, too.
-func ExampleStepFunc() {
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 8})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer env.Close()
-	agent := exampleAgent(env)
-	defer agent.Close()
-	rewards := 0.0
-	count := trainers.StepFunc(func(_ *trainers.Trainer, s *envs.Step) error {
-		for _, r := range s.Rewards {
-			rewards += float64(r)
-		}
-		return nil
-	})
-	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: 10, Callbacks: []trainers.Callback{count}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer trainer.Close()
-	err = trainer.Train(context.Background())
-	fmt.Println(rewards, err)
-	// Output: 80 <nil>
 }
