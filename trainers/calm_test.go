@@ -7,7 +7,6 @@ import (
 
 	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/trainers"
@@ -16,7 +15,7 @@ import (
 // directedWalker is a walker whose policy is told encodings of reference motion.
 func directedWalker(t testing.TB) (*wrappers.Skills, *amp.Agent) {
 	t.Helper()
-	walker := value(mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 3, EpisodeLength: 20, Workers: 1, Stagger: 10}))(t)
+	walker := newWalker(t)
 	skills := value(wrappers.NewSkills(walker, wrappers.SkillsOptions{Size: 4, MinSteps: 2, MaxSteps: 6}))(t)
 	sp, hidden := skills.Spaces(), []int{8}
 	agent := value(amp.New(amp.Options{Spaces: sp, Motions: walker, Seed: 5,

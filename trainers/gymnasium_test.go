@@ -2,6 +2,7 @@ package trainers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -43,14 +44,10 @@ func TestPeersGymnasiumCartPole(t *testing.T) {
 	trainer := sequential(t, env, agent, trainers.Config{Timesteps: 12_500, Seed: 1})
 	must(t, trainer.Train(context.Background()))
 	result := value(trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 40, Seed: 1001}))(t)
-	t.Logf("return %.1f over %d episodes", result.Return, result.Episodes)
-	if result.Return < 475 {
+	if t.Logf("return %.1f over %d episodes", result.Return, result.Episodes); result.Return < 475 {
 		t.Errorf("return %.1f over %d episodes, want at least 475", result.Return, result.Episodes)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	path, served := filepath.Join(t.TempDir(), "policy"), make(chan error)
-	go func() { served <- gymnasium.Serve(ctx, agent, path, gymnasium.ServeOptions{}) }()
-	script := exec.Command(peers.Python(t, "gymnasium"), "-c", `
+	if got := askInPython(t, "gymnasium", agent, `
 import sys
 import gymnasium
 from gorl_client import Policy
@@ -63,18 +60,13 @@ with Policy(sys.argv[1]) as policy:
         if terminated or truncated:
             break
 print(total)
-`, path)
-	script.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join("..", "clients", "python"))
-	out, err := script.CombinedOutput()
-	cancel()
-	if serveErr := <-served; serveErr != nil || err != nil || strings.TrimSpace(string(out)) != "500.0" {
-		t.Errorf("in Python the episode has the return %s(%v, %v), want 500.0", out, err, serveErr)
+`); strings.TrimSpace(got) != "500.0" {
+		t.Errorf("in Python the episode has the return %s, want 500.0", got)
 	}
 }
 
 // A Python program that asks an agent with memory, and says where episodes begin, is answered as a Go program is.
 func TestPeersServeMemory(t *testing.T) {
-	python := peers.Python(t, "numpy")
 	sp := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.Unbounded(1)}
 	agent := value(ppo.New(ppo.Options{Spaces: sp, Models: ppo.Recurrent(sp, models.LSTM(6), []int{8}, "tanh"), NumEnvs: 3, Seed: 1,
 		Dict: map[string]any{"rollouts": 16}}))(t)
@@ -82,22 +74,17 @@ func TestPeersServeMemory(t *testing.T) {
 	agent.SetTraining(false)
 	want := ""
 	for i := range 6 {
-		in := agents.Observation{Observations: []float32{float32(i), 1, 2, -1, 0.5, float32(-i)}}
 		if i == 4 {
 			agent.ResetHidden(0, 2)
 		}
-		actions := value(agent.Act(in))(t)
-		for _, x := range actions {
+		for _, x := range value(agent.Act(agents.Observation{Observations: []float32{float32(i), 1, 2, -1, 0.5, float32(-i)}}))(t) {
 			want += fmt.Sprintf("%.9g\n", x)
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	path, served := filepath.Join(t.TempDir(), "policy"), make(chan error)
-	go func() { served <- gymnasium.Serve(ctx, agent, path, gymnasium.ServeOptions{}) }()
-	script := exec.Command(python, "-c", `
+	if got := askInPython(t, "numpy", agent, `
 import sys
 from gorl_client import Policy
-for attempt in range(2):  # the second asker begins anew
+for attempt in range(2):  # the second program begins with fresh hidden states
     with Policy(sys.argv[1]) as policy:
         answers = []
         for i in range(6):
@@ -105,13 +92,26 @@ for attempt in range(2):  # the second asker begins anew
                 policy.reset(0, 2)
             answers += policy.act([[i, 1], [2, -1], [0.5, -i]]).ravel().tolist()
 print("".join(f"{x:.9g}\n" for x in answers), end="")
-`, path)
+`); got != want {
+		t.Errorf("in Python the actions are\n%s, want\n%s", got, want)
+	}
+}
+
+// askInPython serves an agent to a program and returns what the program prints.
+func askInPython(t *testing.T, library string, agent *ppo.Agent, program string) string {
+	t.Helper()
+	python := peers.Python(t, library)
+	ctx, cancel := context.WithCancel(context.Background())
+	path, served := filepath.Join(t.TempDir(), "policy"), make(chan error)
+	go func() { served <- gymnasium.Serve(ctx, agent, path, gymnasium.ServeOptions{}) }()
+	script := exec.Command(python, "-c", program, path)
 	script.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join("..", "clients", "python"))
 	out, err := script.CombinedOutput()
 	cancel()
-	if serveErr := <-served; serveErr != nil || err != nil || string(out) != want {
-		t.Errorf("in Python the actions are\n%s(%v, %v), want\n%s", out, err, serveErr, want)
+	if err := errors.Join(err, <-served); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
+	return string(out)
 }
 
 // AMP's observations and privileged states come from infos, its reference motion from a method, and the observation from a Dict.

@@ -77,9 +77,9 @@ func TestTwoProcessesOfOneFolder(t *testing.T) {
 			t.Fatal("the child does not train")
 		}
 	}
-	env := newCartPoles(t)
+	env := exampleEnv()
 	defer env.Close()
-	agent := value(newPPO(env))(t)
+	agent := exampleAgent(env)
 	defer agent.Close()
 	tr := sequential(t, env, agent, killed(dir, 10))
 	defer tr.Close()

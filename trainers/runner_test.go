@@ -89,35 +89,19 @@ trainer:
   stochastic_evaluation: false
 `
 
-// ampYAML is skrl's whole configuration of AMP, with small networks.
+// ampYAML is what skrl's configuration of AMP has besides.
 const ampYAML = `
 seed: 42
 models:
   separate: SEPARATE
-  policy:
-    class: GaussianMixin
-    clip_actions: false
-    clip_mean_actions: false
-    clip_log_std: true
-    min_log_std: -20.0
-    max_log_std: 2.0
-    reduction: sum
-    initial_log_std: -2.9
-    fixed_log_std: true
-    network:
-      - name: net
-        input: OBSERVATIONS
-        layers: [16, 8]
-        activations: relu
-    output: ACTIONS
+  policy: {class: GaussianMixin, initial_log_std: -2.9, fixed_log_std: true, output: ACTIONS,
+           network: [{name: net, input: OBSERVATIONS, layers: [16, 8], activations: relu}]}
   value:
     class: DeterministicMixin
-    clip_actions: false
     network: [{name: net, input: OBSERVATIONS, layers: [16, 8], activations: relu}]
     output: ONE
   discriminator:
     class: DeterministicMixin
-    clip_actions: false
     network: [{name: net, input: OBSERVATIONS, layers: [16, 8], activations: relu}]
     output: ONE
 memory: {class: RandomMemory, memory_size: 8}
@@ -128,26 +112,12 @@ agent:
   rollouts: 8
   learning_epochs: 2
   mini_batches: 2
-  discount_factor: 0.99
-  gae_lambda: 0.95
-  learning_rate: 5.0e-05
   learning_rate_scheduler: KLAdaptiveLR
   learning_rate_scheduler_kwargs: {kl_threshold: 0.008}
   observation_preprocessor: RunningStandardScaler
-  observation_preprocessor_kwargs: null
-  state_preprocessor: null
-  state_preprocessor_kwargs: null
   value_preprocessor: RunningStandardScaler
-  value_preprocessor_kwargs: null
   amp_observation_preprocessor: RunningStandardScaler
   amp_observation_preprocessor_kwargs: null
-  random_timesteps: 0
-  learning_starts: 0
-  grad_norm_clip: 0.0
-  ratio_clip: 0.2
-  value_clip: 0.2
-  entropy_loss_scale: 0.0
-  value_loss_scale: 2.5
   discriminator_loss_scale: 5.0
   amp_batch_size: 32
   task_reward_scale: 0.5
@@ -156,20 +126,8 @@ agent:
   discriminator_logit_regularization_scale: 0.05
   discriminator_gradient_penalty_scale: 5.0
   discriminator_weight_decay_scale: 1.0e-04
-  time_limit_bootstrap: false
-  rewards_shaper_scale: 1.0
-  mixed_precision: false
-  experiment: {directory: "DIRECTORY", experiment_name: "", write_interval: auto, checkpoint_interval: auto,
-               store_separately: false, wandb: false, wandb_kwargs: {}}
-trainer:
-  class: SequentialTrainer
-  timesteps: 24
-  headless: true
-  render_interval: 1
-  disable_progressbar: false
-  close_environment_at_exit: true
-  environment_info: log
-  stochastic_evaluation: false
+  experiment: {directory: "DIRECTORY", experiment_name: "", write_interval: auto, checkpoint_interval: auto}
+trainer: {class: SequentialTrainer, timesteps: 24, close_environment_at_exit: true}
 `
 
 // checkLive fails the test if it leaves tensors alive.
@@ -336,38 +294,25 @@ func TestFromYAMLErrors(t *testing.T) {
 	}
 }
 
-// A whole run from a document.
+// A whole run from a document. Each adjust sets what YAML cannot say.
 func ExampleFromYAML() {
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	env := exampleEnv()
+	defer env.Close()
+	steps := 0
 	t, err := trainers.FromYAML([]byte(`
 seed: 1
-models:
-  policy:
-    class: CategoricalMixin
-    network: [{name: net, input: OBSERVATIONS, layers: [32], activations: tanh}]
-    output: ACTIONS
-  value:
-    class: DeterministicMixin
-    network: [{name: net, input: OBSERVATIONS, layers: [32], activations: tanh}]
-    output: ONE
-memory: {class: RandomMemory, memory_size: -1}
-agent:
-  class: PPO
-  rollouts: 16
-  learning_rate: 1.0e-3
-  experiment: {write_interval: 0, checkpoint_interval: 0}
-trainer: {class: SequentialTrainer, timesteps: 32, directory: ""}
-`), env)
+models: {mlp: [32], activation: tanh}
+agent: {class: PPO, rollouts: 16, learning_rate: 1.0e-3}
+trainer: {timesteps: 32, write_interval: 0, checkpoint_interval: 0, directory: ""}
+`), env, func(c *trainers.Config) {
+		c.Callbacks = []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error { steps++; return nil })}
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer t.Agent().Close()
 	defer t.Close()
-	fmt.Println(t.Train(context.Background()), t.Timestep())
-	// Output: <nil> 32
+	fmt.Println(t.Train(context.Background()), t.Timestep(), steps)
+	// Output: <nil> 32 32
 }

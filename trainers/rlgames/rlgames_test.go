@@ -404,39 +404,32 @@ func TestDefaults(t *testing.T) {
 	write("Base.yaml", plain)
 	over := write("Over.yaml", "defaults: [Base, _self_]\nparams: {config: {gamma: 0.5, mini_epochs: 2}}")
 	under := write("Under.yaml", "defaults: [_self_, Over]\nparams: {config: {gamma: 0.7, weight_decay: 0.3}}")
-	for path, want := range map[string]map[string]any{
-		over:  {"agent.discount_factor": 0.5, "agent.learning_epochs": 2, "agent.gae_lambda": 0.95},
-		under: {"agent.discount_factor": 0.5, "agent.learning_epochs": 2, "agent.weight_decay": 0.3},
-		write("Plain.yaml", "defaults: [Base]\nparams: {config: {gamma: 0.25}}"): {"agent.discount_factor": 0.25},
+	for path, want := range map[string]string{
+		over: "0.5 2 0", under: "0.5 2 0.3", write("Plain.yaml", "defaults: [Base]\nparams: {config: {gamma: 0.25}}"): "0.25 4 0",
 	} {
 		c, err := Read(path, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for key, value := range want {
-			if got := at(c.Sections, key); got != value {
-				t.Errorf("%s: %s is %v, want %v", path, key, got, value)
-			}
+		a := c.Sections["agent"].(map[string]any)
+		if got := fmt.Sprint(a["discount_factor"], a["learning_epochs"], a["weight_decay"]); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
 	for text, want := range map[string]string{
 		"defaults: [Loop]":        "names itself",
 		"defaults: [../Base]":     "want the name of a file beside this one",
-		"defaults: [{a: b}]":      "want the name of a file beside this one",
 		"defaults: Base":          "want a list of files beside this one",
 		"defaults: [Nothing]":     "Nothing.yaml",
 		"params: 3":               `"params" is 3`,
-		"{}":                      `"params" is null`,
 		"{params: {}, parms: {}}": `unknown key "parms"`,
 	} {
 		path := write("Loop.yaml", text)
-		if _, err := Read(path, Options{}); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), path) {
-			t.Errorf("%s: the error is %v, want %s", text, err, want)
-		}
+		_, err := Read(path, Options{})
+		refused(t, text, err, want, path)
 	}
-	if _, err := Convert(parse(t, "{defaults: [Base], params: {}}"), Options{}); err == nil || !strings.Contains(err.Error(), "read it by its path") {
-		t.Errorf("%v", err)
-	}
+	_, err := Convert(parse(t, "{defaults: [Base], params: {}}"), Options{})
+	refused(t, "a dictionary", err, "read it by its path")
 }
 
 // Isaac Lab's population is off until it is switched on.
