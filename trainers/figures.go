@@ -2,12 +2,15 @@ package trainers
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/tracking"
 
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
@@ -25,6 +28,14 @@ const window = 100
 // and those that the environment gave with single steps.
 type metrics struct {
 	windows, tracked, steps map[string]*ring
+}
+
+// figures are what a run measures: for programs (metrics), and for files (episodes, recorder).
+type figures struct {
+	metrics  metrics
+	episodes *tracking.Episodes
+	recorder tracking.Recorder
+	written  int64 // the timestep of the last write of tracked values
 }
 
 // ring holds the last measurements of a figure, overwriting the oldest.
@@ -203,16 +214,19 @@ func number(v any) float64 {
 // Config.EvaluationInterval ("evaluation.return"), "style_reward", what the agent's updates tracked by its tag ("Loss /
 // Policy loss"), and the figures that the environment gives with single steps (see [envs.Step.Metrics]) by name and as
 // "episode.<name>". A figure that is not known yet is absent.
-func (t *Trainer) Metrics() map[string]float64 {
+func (t *Trainer) Metrics() map[string]float64 { return t.figures.metrics.latest() }
+
+// latest returns all figures by name.
+func (m *metrics) latest() map[string]float64 {
 	out := map[string]float64{}
 	// From the least telling to the most telling: an episode figure replaces a step's of the same name.
-	for name, r := range t.metrics.steps {
+	for name, r := range m.steps {
 		out[name], out[episodeFigure+name] = r.last(), r.last()
 	}
-	for name, r := range t.metrics.tracked {
+	for name, r := range m.tracked {
 		out[name] = r.last()
 	}
-	for name, r := range t.metrics.windows {
+	for name, r := range m.windows {
 		out[name] = r.mean()
 	}
 	return out
@@ -221,7 +235,7 @@ func (t *Trainer) Metrics() map[string]float64 {
 // Samples returns up to n of the last 100 measurements behind a figure of Metrics, oldest first: one per episode, one
 // per update for tracked values, one per timestep for figures of steps. A figure without measurements has none.
 func (t *Trainer) Samples(figure string, n int) []float64 {
-	r := t.metrics.find(figure)
+	r := t.figures.metrics.find(figure)
 	if r == nil || n <= 0 {
 		return nil
 	}
@@ -231,36 +245,164 @@ func (t *Trainer) Samples(figure string, n int) []float64 {
 // Episodes returns the number of finished episodes behind the figures of Metrics. A resumed run counts those before its
 // checkpoint.
 func (t *Trainer) Episodes() int {
-	if r, ok := t.metrics.windows[episodeFigure+"return"]; ok {
+	if r, ok := t.figures.metrics.windows[episodeFigure+"return"]; ok {
 		return r.n
 	}
 	return 0
 }
 
-// startBar shows the progress bar, once, where Config.Progress asks for one.
-func (t *Trainer) startBar() {
-	if t.cfg.Progress == nil || t.cfg.DisableProgressbar || t.bar != nil {
-		return
+// write hands the values tracked since the last write to the run's files. Without files they are forgotten.
+func (f *figures) write(run *tracking.Run, timestep int64) error {
+	if run == nil {
+		f.recorder.Drain(func(string, float64) {})
+		return nil
 	}
-	name := t.barName
-	if name == "" {
-		name = t.agent.Name()
+	// Tracked values are written as means since the last write; episode figures only where episodes have ended since.
+	f.written = timestep
+	f.recorder.Emit(run, timestep)
+	f.episodes.Emit(run, timestep)
+	if r := f.metrics.tracked[resetsFigure]; r != nil {
+		run.Scalar(resetsFigure, timestep, r.last())
 	}
-	t.bar = t.cfg.Progress.Bar(name, int64(t.cfg.Timesteps)*t.batch())
-	t.bar.Set(t.Steps(), "")
+	for _, name := range slices.Sorted(maps.Keys(f.metrics.windows)) {
+		r := f.metrics.windows[name]
+		if tag := tagOf(name); tag != "" && r.written != r.n {
+			run.Scalar(tag, timestep, r.mean())
+			r.written = r.n
+		}
+	}
+	return run.Flush()
 }
 
-// barText returns the figures shown beside the bar.
-func (t *Trainer) barText() string {
-	var parts []string
-	if r, ok := t.metrics.windows["episode.return"]; ok {
-		parts = append(parts, fmt.Sprintf("return %.1f  length %.0f", r.mean(), t.metrics.windows["episode.length"].mean()))
+// startBar shows the progress bar, once, where Config.Progress asks for one.
+func (l *loop) startBar() {
+	if l.cfg.Progress == nil || l.cfg.DisableProgressbar || l.bar != nil {
+		return
 	}
-	if r, ok := t.metrics.tracked[evaluationFigure+"return"]; ok {
+	l.bar = l.cfg.Progress.Bar(l.agent.Name(), int64(l.cfg.Timesteps)*l.batch())
+	l.bar.Set(l.timestep*l.batch(), "")
+}
+
+// text returns the figures shown beside the bar.
+func (f *figures) text() string {
+	var parts []string
+	if r, ok := f.metrics.windows["episode.return"]; ok {
+		parts = append(parts, fmt.Sprintf("return %.1f  length %.0f", r.mean(), f.metrics.windows["episode.length"].mean()))
+	}
+	if r, ok := f.metrics.tracked[evaluationFigure+"return"]; ok {
 		parts = append(parts, fmt.Sprintf("evaluation %.1f", r.last()))
 	}
-	if r, ok := t.metrics.tracked[styleReward]; ok {
+	if r, ok := f.metrics.tracked[styleReward]; ok {
 		parts = append(parts, fmt.Sprintf("style %.2f", r.last()))
 	}
 	return strings.Join(parts, "  ")
+}
+
+// A snapshot keeps returns and lengths of the episodes in progress in arrays, next to the environment's state. The
+// trainer's values keep those of the last finished episodes and the tracked values since the last write.
+const (
+	trackedKey  = "tracked_episodes"
+	recordedKey = "tracked_values"
+)
+
+// measuredTimes is the prefix of the tags of measured times. Snapshots leave them out, because equal runs differ in
+// them.
+const measuredTimes = "Stats / "
+
+// save adds tracked values and episodes to a snapshot: the values since the last write, if the run writes any,
+// and the last finished episodes. Episodes in progress are added only with the environment's state. Lists with a
+// number that is not finite are left out, because neither JSON nor a checkpoint can hold them.
+func (f *figures) save(snap *checkpoint.Snapshot, writes bool) {
+	s := f.episodes.State()
+	own := snap.Values[layout.Trainer].(map[string]any)
+	if writes {
+		own[writtenKey], own[recordedKey] = f.written, tallies(f.recorder.State())
+	}
+	// Of finished episodes: how many there were, how many have been written to files, and the last ones' figures.
+	if finite(s.Totals) {
+		own[trackedKey] = map[string]any{
+			"finished": s.Finished, "drained": s.Drained, "returns": list(s.Totals), "lengths": list(s.Durations),
+			"rewards": tallies(map[string]tracking.Tally{"step": s.Rewards}),
+		}
+	}
+	if _, whole := snap.Arrays[layout.EnvironmentState]; whole && finite(s.Returns) {
+		n := []int64{int64(len(s.Returns))}
+		snap.Arrays[layout.EnvironmentReturns] = checkpoint.ArrayFloat64(n, s.Returns)
+		snap.Arrays[layout.EnvironmentLengths] = checkpoint.ArrayInt64(n, s.Lengths)
+	}
+}
+
+// restore puts the tracked episodes back, those in progress where whole is true. What the snapshot lacks begins
+// anew; a run can go on without it.
+func (f *figures) restore(snap *checkpoint.Snapshot, whole bool, n int) {
+	if whole {
+		f.episodes.Reset()
+	}
+	s := tracking.EpisodesState{
+		Totals: numbers(snap, trackedKey, "returns"), Durations: numbers(snap, trackedKey, "lengths"),
+		Rewards: talliesOf(snap, trackedKey, "rewards")["step"],
+	}
+	s.Finished, _ = snap.Int(layout.Trainer, trackedKey, "finished")
+	s.Drained, _ = snap.Int(layout.Trainer, trackedKey, "drained")
+	// Those in progress are taken only with the environment's state, whose episodes they are.
+	running := s
+	if whole {
+		running.Returns, _ = snap.Float64s(layout.EnvironmentReturns, int64(n))
+		running.Lengths, _ = snap.Int64s(layout.EnvironmentLengths, int64(n))
+	}
+	// Episodes in progress that do not fit are left out. Where the finished ones do not fit either, figures begin anew.
+	if f.episodes.SetState(running) != nil {
+		_ = f.episodes.SetState(s)
+	}
+	f.recorder.SetState(talliesOf(snap, recordedKey))
+}
+
+// tallies converts tallies to the form of a snapshot's values. It leaves out measured times and tallies that are not
+// finite.
+func tallies(kept map[string]tracking.Tally) map[string]any {
+	out := map[string]any{}
+	for tag, k := range kept {
+		if x := []float64{float64(k.Count), k.Sum, k.Min, k.Max}; finite(x) && !strings.HasPrefix(tag, measuredTimes) {
+			out[tag] = list(x)
+		}
+	}
+	return out
+}
+
+// talliesOf reads the tallies at a path in the trainer's values. The result is empty if the snapshot has none.
+func talliesOf(snap *checkpoint.Snapshot, path ...string) map[string]tracking.Tally {
+	v, _ := snap.Value(append([]string{layout.Trainer}, path...)...)
+	values, _ := v.(map[string]any)
+	kept := map[string]tracking.Tally{}
+	for tag := range values {
+		if x := numbers(snap, append(path, tag)...); len(x) == 4 && x[0] >= 1 {
+			kept[tag] = tracking.Tally{Count: int64(x[0]), Sum: x[1], Min: x[2], Max: x[3]}
+		}
+	}
+	return kept
+}
+
+// finite reports whether all numbers are.
+func finite(x []float64) bool {
+	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+}
+
+// list returns numbers as a snapshot's values hold them; numbers reads them back.
+func list(x []float64) []any {
+	out := make([]any, len(x))
+	for i, v := range x {
+		out[i] = v
+	}
+	return out
+}
+
+// numbers reads the list of numbers at a path in the trainer's values. The result is empty if the snapshot has none.
+func numbers(snap *checkpoint.Snapshot, path ...string) []float64 {
+	v, _ := snap.Value(append([]string{layout.Trainer}, path...)...)
+	values, _ := v.([]any)
+	out := make([]float64, len(values))
+	for i, x := range values {
+		out[i] = number(x)
+	}
+	return out
 }

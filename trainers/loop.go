@@ -9,10 +9,33 @@ import (
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/tracking"
 )
 
 // The body of the training loop, and the two functions that translate between environments and agents for programs with
 // a loop of their own: [Observation] and [Transition].
+
+// loop is the training loop with everything that it advances. Its parts know nothing of each other: the world is the
+// environment's side, figures are what is measured, files what is written, and calls whom the loop calls.
+type loop struct {
+	agent agents.Agent
+	cfg   Config
+	rank  rank // several processes train the agent
+
+	world   *world
+	figures figures
+	files   files
+	calls   callbacks
+
+	timestep  int64
+	evaluated int64          // the timestep of the last evaluation by EvaluationInterval
+	counted   []envs.Episode // the episodes that ended in the last step, without those of several weights
+	reason    error          // see StopReason
+
+	notes      []string // see Notes
+	agentNotes []string // the agent's notes while training (agents.Noter)
+	bar        tracking.Bar
+}
 
 // Step trains one timestep and returns what the environment returned, for programs that run the loop themselves. The
 // next step overwrites it. Where a callback asks for the run's end, the timestep is complete, and the error wraps
@@ -26,7 +49,7 @@ func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
 		return nil, err
 	}
 	t.agent.SetTraining(true)
-	runCtx, done := t.runContext(ctx)
+	runCtx, done := t.rank.runContext(ctx)
 	defer done()
 	s, err := t.step(runCtx)
 	return s, withCause(ctx, err)
@@ -34,84 +57,84 @@ func (t *Trainer) Step(ctx context.Context) (*envs.Step, error) {
 
 // step is the training loop's body: act, step the environment, record, learn where a rollout is complete, and do what
 // is due.
-func (t *Trainer) step(ctx context.Context) (*envs.Step, error) {
-	if err := t.settle(ctx); err != nil { // what an interruption of the step before has left
+func (l *loop) step(ctx context.Context) (*envs.Step, error) {
+	if err := l.settle(ctx); err != nil { // what an interruption of the step before has left
 		return nil, err
 	}
-	if err := t.stopAsked(); err != nil {
-		return t.now, err
+	if err := l.stopAsked(); err != nil {
+		return l.world.now, err
 	}
 	// Act and step the environments. Both are timed, for the tracked values.
-	start := t.clock()
-	actions, err := t.agent.Act(Observation(t.now))
+	start := time.Now()
+	actions, err := l.agent.Act(Observation(l.world.now))
 	if diverged := (*agents.DivergedError)(nil); errors.As(err, &diverged) {
 		return nil, err // the policy itself has diverged: a reset does not help
 	} else if err != nil {
-		return nil, t.stepFailed(err)
+		return nil, l.stepFailed(err)
 	}
-	acted := t.clock()
-	if err := t.terminator.requestTerminations(); err != nil {
-		return nil, fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
+	acted := time.Now()
+	if err := l.world.terminator.requestTerminations(); err != nil {
+		return nil, fmt.Errorf("trainers: timestep %d: %w", l.timestep, err)
 	}
-	next, err := t.stepper.step(ctx, actions)
+	next, err := l.world.stepper.step(ctx, actions)
 	if err != nil {
-		return nil, t.stepFailed(err)
+		return nil, l.stepFailed(err)
 	}
-	t.recorder.Track("Stats / Inference time (ms)", ms(acted.Sub(start)))
-	t.recorder.Track("Stats / Env stepping time (ms)", ms(t.clock().Sub(acted)))
+	l.figures.recorder.Track("Stats / Inference time (ms)", ms(acted.Sub(start)))
+	l.figures.recorder.Track("Stats / Env stepping time (ms)", ms(time.Since(acted)))
 
 	// Record what followed, and count its figures. From here on the step has been made, whatever fails.
-	if err := t.agent.Record(Transition(next)); err != nil {
-		return nil, t.stepFailed(err)
+	if err := l.agent.Record(Transition(next)); err != nil {
+		return nil, l.stepFailed(err)
 	}
-	t.now = next
-	t.timestep++
-	t.saved = false // no checkpoint is of this state
-	if err := t.note(next); err != nil {
+	l.world.now = next
+	l.timestep++
+	l.files.saved = false // no checkpoint is of this state
+	if err := l.note(next); err != nil {
 		return nil, err
 	}
 	// Environments whose episode has ended take the reward parameters that wait for them.
-	if err := t.parameters.stepped(next); err != nil {
-		return nil, fmt.Errorf("%w (at timestep %d)", err, t.timestep)
+	if err := l.world.parameters.stepped(next); err != nil {
+		return nil, fmt.Errorf("%w (at timestep %d)", err, l.timestep)
 	}
-	for _, e := range t.counted {
-		if err := t.notifyCallbacks(func(c Callback) error { return c.OnEpisode(t, e) }); err != nil {
+	for _, e := range l.counted {
+		if err := l.calls.notify(func(c Callback, t *Trainer) error { return c.OnEpisode(t, e) }); err != nil {
 			return nil, err
 		}
 	}
 	// Learn, and do what is due.
-	if t.evaluationDue() {
+	if l.evaluationDue() {
 		next = copyOf(next)
 	}
-	if err := t.settle(ctx); err != nil {
+	if err := l.settle(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.notifyCallbacks(func(c Callback) error { return c.OnStep(t, next) }); err != nil {
+	if err := l.calls.notify(func(c Callback, t *Trainer) error { return c.OnStep(t, next) }); err != nil {
 		return next, err
 	}
-	return next, t.stopAsked()
+	return next, l.stopAsked()
 }
 
 // stepFailed returns the error of a step that failed in the environment, or whose values the agent refused. The next
 // call of Train or Step resets the environment first (see restart).
-func (t *Trainer) stepFailed(err error) error {
-	t.needsReset = true
-	err = fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
-	if t.stepper.blocked != nil || t.rank.Several() { // another call does not help then
+func (l *loop) stepFailed(err error) error {
+	l.world.needsReset = true
+	err = fmt.Errorf("trainers: timestep %d: %w", l.timestep, err)
+	if l.world.stepper.blocked != nil || l.rank.Several() { // another call does not help then
 		return err
 	}
 	return fmt.Errorf("%w (Train or Step may be called again: it resets the environment and goes on)", err)
 }
 
 // settle learns where a rollout is complete, and evaluates where that is due.
-func (t *Trainer) settle(ctx context.Context) error {
-	if t.agent.Ready() {
-		if err := t.update(ctx); err != nil {
+func (l *loop) settle(ctx context.Context) error {
+	if l.agent.Ready() {
+		if err := l.update(ctx); err != nil {
 			return err
 		}
 	}
-	if t.evaluationDue() {
-		return t.evaluateDue(ctx)
+	if l.evaluationDue() {
+		return l.evaluateDue(ctx)
 	}
 	return nil
 }
@@ -145,51 +168,51 @@ func Transition(s *envs.Step) agents.Transition {
 }
 
 // update lets the agent learn and collects the figures that it tracks.
-func (t *Trainer) update(ctx context.Context) error {
-	start := t.clock()
-	t.saved = false // the newest checkpoint is of the weights before
-	if err := t.agent.Update(ctx); err != nil {
-		t.rank.diverged(err)
-		return fmt.Errorf("trainers: update at timestep %d: %w", t.timestep, err)
+func (l *loop) update(ctx context.Context) error {
+	start := time.Now()
+	l.files.saved = false // the newest checkpoint is of the weights before
+	if err := l.agent.Update(ctx); err != nil {
+		l.rank.diverged(err)
+		return fmt.Errorf("trainers: update at timestep %d: %w", l.timestep, err)
 	}
-	t.recorder.Track("Stats / Algorithm update time (ms)", ms(t.clock().Sub(start)))
-	t.trackAgent()
-	if err := t.exchange(); err != nil {
+	l.figures.recorder.Track("Stats / Algorithm update time (ms)", ms(time.Since(start)))
+	l.trackAgent()
+	if err := l.exchange(); err != nil {
 		return err
 	}
-	if t.rank.Several() {
-		t.recorder.Track("Stats / Waiting for other ranks (ms)", ms(t.rank.Spent()-t.rank.spent))
-		t.rank.spent = t.rank.Spent()
+	if l.rank.Several() {
+		l.figures.recorder.Track("Stats / Waiting for other ranks (ms)", ms(l.rank.Spent()-l.rank.spent))
+		l.rank.spent = l.rank.Spent()
 	}
-	return t.notifyCallbacks(func(c Callback) error { return c.OnUpdate(t) })
+	return l.calls.notify(func(c Callback, t *Trainer) error { return c.OnUpdate(t) })
 }
 
 // learned waits for an update that goes on after the agent's Update (agents.Overlapping), and collects its figures. It
 // waits where the run is cancelled, too, because a state with half an update in it cannot be saved.
-func (t *Trainer) learned() error {
-	o, ok := agents.As[agents.Overlapping](t.agent)
+func (l *loop) learned() error {
+	o, ok := agents.As[agents.Overlapping](l.agent)
 	if !ok {
 		return nil
 	}
 	if err := o.Wait(context.Background()); err != nil {
-		return fmt.Errorf("trainers: update before timestep %d: %w", t.timestep, err)
+		return fmt.Errorf("trainers: update before timestep %d: %w", l.timestep, err)
 	}
-	t.trackAgent()
+	l.trackAgent()
 	return nil
 }
 
 // trackAgent collects the figures that the agent tracks, and reports the agent's notes (agents.Noter) as warnings.
-func (t *Trainer) trackAgent() {
-	if tracker, ok := agents.As[agents.Tracker](t.agent); ok {
+func (l *loop) trackAgent() {
+	if tracker, ok := agents.As[agents.Tracker](l.agent); ok {
 		tracker.Tracked(func(tag string, value float64) {
-			t.recorder.Track(tag, value)
-			t.metrics.track(tag, value)
+			l.figures.recorder.Track(tag, value)
+			l.figures.metrics.track(tag, value)
 		})
 	}
-	if noter, ok := agents.As[agents.Noter](t.agent); ok {
+	if noter, ok := agents.As[agents.Noter](l.agent); ok {
 		noter.Noted(func(note string) {
-			t.agentNotes = append(t.agentNotes, note)
-			t.warn(errors.New(note))
+			l.agentNotes = append(l.agentNotes, note)
+			l.files.warn(errors.New(note))
 		})
 	}
 }
@@ -197,32 +220,32 @@ func (t *Trainer) trackAgent() {
 // note counts the figures of a step: those of episodes that ended, for all environments together and for each agent of
 // a group, and those of the batch. An episode that began under other weights is not counted, because it says little
 // about the present ones.
-func (t *Trainer) note(s *envs.Step) error {
-	if err := t.episodes.Record(s.Rewards, s.Terminated, s.Truncated, s.Invalid); err != nil {
-		return fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
+func (l *loop) note(s *envs.Step) error {
+	if err := l.figures.episodes.Record(s.Rewards, s.Terminated, s.Truncated, s.Invalid); err != nil {
+		return fmt.Errorf("trainers: timestep %d: %w", l.timestep, err)
 	}
 	// Figures of finished episodes. Those that other weights have begun are left out, see running.go.
-	t.counted = t.counted[:0]
+	l.counted = l.counted[:0]
 	for _, e := range s.Episodes {
-		if t.running.mixed[e.Env] {
+		if l.world.running.mixed[e.Env] {
 			continue
 		}
-		t.counted = append(t.counted, e)
-		if t.rank.Several() { // all ranks count it behind the next update
-			t.rank.episodes = append(t.rank.episodes, e)
+		l.counted = append(l.counted, e)
+		if l.rank.Several() { // all ranks count it behind the next update
+			l.rank.episodes = append(l.rank.episodes, e)
 			continue
 		}
-		t.metrics.episode("", e)
-		if c, ok := agents.As[agents.Composite](t.agent); ok {
-			t.metrics.episode(layout.Member(c.AgentOf(e.Env))+".", e)
+		l.figures.metrics.episode("", e)
+		if c, ok := agents.As[agents.Composite](l.agent); ok {
+			l.figures.metrics.episode(layout.Member(c.AgentOf(e.Env))+".", e)
 		}
 	}
 	// Figures of the whole batch at this step.
 	for name, x := range s.Metrics {
-		t.recorder.Track("Info / "+name, x)
-		t.metrics.step(name, x)
+		l.figures.recorder.Track("Info / "+name, x)
+		l.figures.metrics.step(name, x)
 	}
-	t.running.stepped(s)
+	l.world.running.stepped(s)
 	return nil
 }
 
