@@ -2,13 +2,11 @@ package cli
 
 import (
 	"flag"
-	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/docgen"
 	"github.com/gorl-dev/gorl/internal/test/commandtest"
 )
@@ -21,18 +19,6 @@ func TestEverySubcommandHelps(t *testing.T) {
 	for _, name := range []string{"inspect", "convert", "export", "plot", "version"} {
 		if c, _, err := root.Find([]string{name}); err != nil || c.Name() != name {
 			t.Errorf("there is no subcommand %s", name)
-		}
-	}
-}
-
-func TestCompletion(t *testing.T) {
-	for args, want := range map[string]string{
-		"plot": "[jsonl csv] :8", "plot --out": "[png] :8", "plot --x": "[step time] :4", "convert": "[pt pth safetensors npz yaml yml] :8", "convert --from": "[skrl] :4",
-		"convert --like": "[safetensors pt] :8", "export": "[safetensors onnx] :8", "inspect": "[safetensors json jsonl pt pth npz bvh csv pkl txt] :8",
-	} {
-		offered, directive := commandtest.Complete(t, command(), append(strings.Fields(args), "")...)
-		if got := fmt.Sprint(offered, " ", directive); got != want {
-			t.Errorf("%s: %s, want %s", args, got, want)
 		}
 	}
 }
@@ -74,13 +60,4 @@ func TestOwnName(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(text), "# Written by hover train. To do the same again: hover train --config runs/pole/run.yaml") {
 		t.Errorf("%v, run.yaml begins %.100s", err, text)
 	}
-}
-
-func TestWrongUse(t *testing.T) {
-	refuses(t, t.TempDir(), []refusal{
-		{nil, commandline.WrongUse, "usage: gorl SUBCOMMAND"},
-		{[]string{"plt", "a"}, commandline.WrongUse, `there is no subcommand "plt"; did you mean plot?`},
-		{[]string{"insect", "--json"}, commandline.WrongUse, `did you mean inspect?`},
-		{[]string{"version", "now"}, commandline.WrongUse, `what is "now"?`},
-	})
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"archive/zip"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -92,21 +90,16 @@ func TestConvertSkrl(t *testing.T) {
 			t.Errorf("%s differs (-want +got):\n%s", name, diff)
 		}
 	}
-	// With the names of a checkpoint of theirs, plain or in one file a module.
-	must(t, "convert", "--to", "skrl", "--plain-names", agent, in("plain.pt"))
+	must(t, "convert", "--to", "skrl", "--plain-names", "--learning-rate", "0.5", agent, in("plain.pt"))
 	must(t, "convert", "--to", "skrl", "--like", in("plain.pt"), agent, in("like.pt"))
-	for name, want := range map[string]bool{"agent.pt": false, "plain.pt": true, "like.pt": true} {
-		c, err := skrl.Read(in(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, plain := c.Module("policy").Get("net.0.weight"); plain != want {
-			t.Errorf("%s has plain names: %v", name, plain)
-		}
-	}
-	must(t, "convert", "--to", "skrl", "--learning-rate", "0.5", agent, in("rate.pt"))
-	c, err := skrl.Read(in("rate.pt"))
+	c, err := skrl.Read(in("like.pt"))
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, plain := c.Module("policy").Get("net.0.weight"); !plain {
+		t.Error("the names are not those of --like")
+	}
+	if c, err = skrl.Read(in("plain.pt")); err != nil {
 		t.Fatal(err)
 	}
 	if adam, err := c.Adam(); err != nil || adam.LearningRate != 0.5 {
@@ -153,68 +146,32 @@ func TestConvertSkrlWrappers(t *testing.T) {
 	}
 }
 
-// TestConvertRefuses what is wrong or hostile, and writes nothing.
+// TestConvertRefuses what is wrong, and writes nothing.
 func TestConvertRefuses(t *testing.T) {
 	dir := t.TempDir()
 	run := train(t, dir, "cartpole", 1, 1)
 	in := func(name string) string { return filepath.Join(dir, name) }
-	file, err := os.Create(in("hostile.pt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	z := zip.NewWriter(file)
-	for _, entry := range [][2]string{{"data.pkl", "\x80\x02cposix\nsystem\nX\x02\x00\x00\x00id\x85R."}, {"version", "3\n"}} {
-		w, err := z.CreateHeader(&zip.FileHeader{Name: "archive/" + entry[0], Method: zip.Store})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(entry[1])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
 	must(t, "convert", run, in("there.npz"))
-	must(t, "convert", run, in("there.safetensors"))
 	must(t, "convert", "--to", "skrl", run, in("agent.pt"))
-	if err := os.Remove(in("there.safetensors")); err != nil { // its manifest stays
-		t.Fatal(err)
-	}
-	out := in("out.safetensors")
+	write(t, in("hostile.pt"), text("../checkpoint/torchfile/testdata/script.pt"))
+	out, theirs := in("out.safetensors"), filepath.Join("..", "checkpoint", "skrl", "testdata", "ppo", "first.pt")
 	wrong := commandline.WrongUse
 	refuses(t, dir, []refusal{
-		{[]string{"convert", in("hostile.pt"), out}, commandline.Failed, "posix.system"},
-		{[]string{"inspect", in("hostile.pt")}, commandline.Failed, "posix.system"},
-		{[]string{"convert", "--from", "skrl", "--like", run, in("hostile.pt"), out}, commandline.Failed, "posix.system"},
+		{[]string{"convert", in("hostile.pt"), out}, commandline.Failed, "hostile.pt cannot be read"},
 		{[]string{"convert", run, in("there.npz")}, wrong, "exists; --force replaces it"},
-		{[]string{"convert", run, in("there.safetensors")}, wrong, "there.json exists"},
 		{[]string{"convert", "--force", in("there.npz"), in("there.npz")}, wrong, "the same file"},
 		{[]string{"convert", run}, wrong, "1 argument: want two files"},
 		{[]string{"convert", run, in("a.onnx")}, wrong, ".pt, .safetensors or .npz"},
-		{[]string{"convert", in("nowhere.pt"), out}, commandline.Failed, "nowhere.pt"},
-		{[]string{"convert", "--from", "torch", in("agent.pt"), out}, wrong, "want skrl"},
 		{[]string{"convert", "--from", "skrl", "--to", "skrl", in("agent.pt"), in("b.pt")}, wrong, "exclude each other"},
 		{[]string{"convert", "--from", "skrl", in("agent.pt"), out}, wrong, "--like is missing"},
 		{[]string{"convert", "--from", "skrl", "--like", run, in("agent.pt"), in("b.npz")}, wrong, "is named *.safetensors"},
-		{[]string{"convert", "--from", "skrl", "--like", in("there.npz"), in("agent.pt"), out}, commandline.Failed, "there.npz"},
+		{[]string{"convert", "--from", "skrl", "--like", run, theirs, out}, commandline.Failed, "first.pt"},
 		{[]string{"convert", "--to", "skrl", run, in("b.npz")}, wrong, "is named *.pt"},
 		{[]string{"convert", "--like", run, run, out}, wrong, "--like needs"},
 		{[]string{"convert", "--plain-names", run, out}, wrong, "--plain-names needs --to skrl"},
 		{[]string{"convert", "--partial", "--to", "skrl", run, in("b.pt")}, wrong, "--partial needs --from skrl"},
-		{[]string{"convert", "--member", "0", "--from", "skrl", "--like", run, in("agent.pt"), out}, wrong, "--member is of a group's"},
+		{[]string{"convert", "--member", "0", "--from", "skrl", "--like", run, in("agent.pt"), out}, wrong,
+			"--member is of a group's"},
 		{[]string{"convert", "--member", "0", run, out}, commandline.Failed, "no member 0"},
-		{[]string{"convert", "--to", "skrl", in("there.npz") + "x", in("b.pt")}, commandline.Failed, "there.npzx"},
 	})
-	theirs := filepath.Join("..", "checkpoint", "skrl", "testdata", "ppo", "first.pt")
-	status, _, stderr := use(t.Context(), "convert", "--from", "skrl", "--like", run, theirs, out)
-	if status != commandline.Failed || !strings.Contains(stderr, "first.pt") {
-		t.Errorf("another agent's checkpoint ends with %d and says %q", status, stderr)
-	}
-	if _, err := os.Stat(out); !os.IsNotExist(err) {
-		t.Error(fmt.Sprint("it has written: ", err))
-	}
 }

@@ -86,12 +86,6 @@ func start(t *testing.T, words ...string) *launched {
 	return l
 }
 
-// text is what is in a file.
-func text(name string) string {
-	data, _ := os.ReadFile(name)
-	return string(data)
-}
-
 // processes are the ranks that run, by rank; the launcher and others that have none are numbered from -1 downwards.
 func (l *launched) processes() map[int]int {
 	found := map[int]int{}
@@ -320,11 +314,8 @@ func TestRanksRefuse(t *testing.T) {
 		want string
 	}{
 		{"", "-c pair.yaml --nproc 0", "--nproc is 0"},
-		{"", "-c pair.yaml --max-restarts 2", "--max-restarts is for --nproc"},
-		{"", "-c pair.yaml --nproc 2 --max-restarts=-1", "--max-restarts is -1"},
 		{"", "-c pair.yaml --nproc 2 -s agent.rolouts=3", "rolouts"},
 		{"", "-c pair.yaml -s distributed.timeout=-1s", `distributed: "timeout" is "-1s"`},
-		{"", "-c pair.yaml -s distributed.timout=1s", "timout"},
 		{"", "-c population.yaml -s distributed.timeout=1s", "it belongs to a run of one agent"},
 		{"", "-c population.yaml --nproc 2", "a population that trains in one process has no ranks"},
 		{"RANK=1", "-c pair.yaml", "WORLD_SIZE is not set"},

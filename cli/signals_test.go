@@ -20,10 +20,7 @@ import (
 // startProcess is the program, training for long; its messages can be read from err.
 func startProcess(t *testing.T, args ...string) (command *exec.Cmd, err *os.File) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "gorl")
-	if out, err := exec.Command("go", "build", "-o", program, "../cmd/gorl").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program := built(t)
 	here(t, "long.yaml", short)
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // where the test runs under nohup, what it starts would ignore SIGHUP, too

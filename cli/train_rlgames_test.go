@@ -4,12 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/test/commandtest"
 )
 
 // games is a file of rl_games for a moment's training in Pendulum.
@@ -67,21 +68,6 @@ pbt:
   mutation_rate: 1.0
   mutation: {agent.params.config.learning_rate: mutate_float, agent.params.config.gamma: mutate_discount, agent.params.config.bounds_loss_coef: mutate_float}
 `
-
-// value is what a file of a run has at a dotted path.
-func value(t *testing.T, path, key string) any {
-	t.Helper()
-	c, err := readConfiguration(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := any(map[string]any(c))
-	for k := range strings.SplitSeq(key, ".") {
-		section, _ := at.(map[string]any)
-		at = section[k]
-	}
-	return at
-}
 
 // A file of rl_games trains as it is, and what gorl convert makes of it trains the same.
 func TestTrainFileOfRLGames(t *testing.T) {
@@ -178,42 +164,30 @@ func TestIsaacLabCommandLines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for args, want := range map[string]string{
-		"--task Pendulum":                                        `give one of them`,
-		"--checkpoint model.pth":                                 `does not read weights of rl_games`,
-		"--max-iterations 0":                                     `want a number of updates`,
-		"--max-iterations 3 --timesteps 5":                       `give one of them`,
-		"--wandb-name x":                                         `need --track`,
-		"--num-envs 0":                                           `--num-envs is 0`,
-		"agent.params.config.gamma=2":                            `"params.config.gamma" is 2: want a number from 0 to 1`,
-		"agent.params.algo.name=sac":                             `soft actor-critic`,
-		"agent.params.config.minibatch_size=48":                  `a rollout has 128 rows`,
-		"env.scene.gravity=3":                                    `unknown key "kwargs"`,
-		"learning_rate=3":                                        `what is "learning_rate=3" for?`,
-		"agent.pbt.enabled=True agent.pbt.policy_idx=x":          `agent.pbt.policy_idx is "x"`,
-		"agent.pbt.enabled=True --timesteps 5":                   `pbt.total_steps`,
-		"agent.pbt.enabled=True agent.pbt.mutation={ga: mutate}": `there is no such hyperparameter`,
-	} {
-		all := append(base[:len(base):len(base)], strings.Fields(strings.ReplaceAll(args, ": ", ":\x00"))...)
-		for i := range all {
-			all[i] = strings.ReplaceAll(all[i], "\x00", " ")
-		}
-		if _, stderr := gorl(t, commandline.WrongUse, all...); !strings.Contains(stderr, want) {
-			t.Errorf("%s says %q, want %s", args, stderr, want)
-		}
+	wrong := commandline.WrongUse
+	cases := []refusal{
+		{[]string{"train", "-c", "skrl.yaml", "--sigma", "1"}, wrong, "--sigma is for a file of rl_games"},
+		{[]string{"convert", "rl_games_ppo_cfg.yaml", "x.pt"}, wrong, "want a name that ends in .yaml"},
+		{[]string{"convert", "rl_games_ppo_cfg.yaml", "skrl.yaml"}, wrong, "skrl.yaml exists; --force replaces it"},
+		{[]string{"convert", "rl_games_ppo_cfg.yaml", "y.yaml", "--to", "skrl"}, wrong, "--to is for checkpoints"},
+		{[]string{"convert", "skrl.yaml", "y.yaml"}, wrong, `unknown key "agent"`},
 	}
-	_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "skrl.yaml", "--sigma", "1")
-	matches(t, stderr, `--sigma is for a file of rl_games`)
-	_, stderr = gorl(t, commandline.WrongUse, "convert", "rl_games_ppo_cfg.yaml", "x.pt")
-	matches(t, stderr, `want a name that ends in \.yaml`)
-	_, stderr = gorl(t, commandline.WrongUse, "convert", "rl_games_ppo_cfg.yaml", "skrl.yaml")
-	matches(t, stderr, `skrl\.yaml exists; --force replaces it`)
-	_, stderr = gorl(t, commandline.WrongUse, "convert", "rl_games_ppo_cfg.yaml", "y.yaml", "--to", "skrl")
-	matches(t, stderr, `--to is for checkpoints`)
-	_, stderr = gorl(t, commandline.WrongUse, "convert", "skrl.yaml", "y.yaml")
-	matches(t, stderr, `unknown key "agent"`)
-	absent(t, "y.yaml")
-	absent(t, "runs")
+	for _, x := range [][2]string{
+		{"--task Pendulum", "give one of them"},
+		{"--checkpoint model.pth", "does not read weights of rl_games"},
+		{"--max-iterations 0", "want a number of updates"},
+		{"--max-iterations 3 --timesteps 5", "give one of them"},
+		{"--wandb-name x", "need --track"},
+		{"agent.params.config.gamma=2", `"params.config.gamma" is 2: want a number from 0 to 1`},
+		{"env.scene.gravity=3", `unknown key "kwargs"`},
+		{"learning_rate=3", `what is "learning_rate=3" for?`},
+		{"agent.pbt.enabled=True agent.pbt.policy_idx=x", `agent.pbt.policy_idx is "x"`},
+		{"agent.pbt.enabled=True --timesteps 5", "pbt.total_steps"},
+		{"agent.pbt.enabled=True 'agent.pbt.mutation={ga: mutate}'", "there is no such hyperparameter"},
+	} {
+		cases = append(cases, refusal{slices.Concat(base, commandtest.Words(x[0])), wrong, x[1]})
+	}
+	refuses(t, ".", cases)
 }
 
 // A population of Isaac Lab's file trains in one command; or each member in one of its own, which share a folder.
@@ -230,9 +204,8 @@ func TestIsaacLabPopulation(t *testing.T) {
 	}
 	// One after the other: members do not wait for each other.
 	for _, member := range []string{"1", "0"} {
-		stdout, stderr := gorl(t, 0, append(base[:len(base):len(base)], "agent.pbt.workspace=two", "agent.pbt.directory=all", "agent.pbt.policy_idx="+member, "--seed="+member)...)
+		_, stderr := gorl(t, 0, append(base[:len(base):len(base)], "agent.pbt.workspace=two", "agent.pbt.directory=all", "agent.pbt.policy_idx="+member, "--seed="+member)...)
 		matches(t, stderr, `note: --seed `+member+` is not used: a population has one seed`)
-		_ = stdout
 	}
 	if got := value(t, "all/two/config.yaml", "pbt.num_policies"); got != 2 {
 		t.Errorf("the population's file has %v members", got)

@@ -162,21 +162,16 @@ func TestViewEnvironment(t *testing.T) {
 func TestViewWrongUse(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
-	for args, words := range map[string]string{
-		"":                            "a checkpoint or --env ID",
-		"runs/pole --env Walker":      "a checkpoint or --env ID",
-		"runs/none":                   "runs/none",
-		"runs/pole --actions random":  "--actions is for --env",
-		"runs/pole":                   "no character of package mujoco",
-		"--env CartPole":              "no character of package mujoco",
-		"--env Wolker":                `did you mean "Walker"`,
-		"--env Walker --set speed=1":  `unknown key "speed"`,
-		"--env Walker --actions none": "none",
-		"--env Walker --seed -1":      "--seed is -1",
-		"--env Walker --port 70000":   "70000",
+	var cases []refusal
+	for args, want := range map[string]string{
+		"runs/pole --env Walker":     "a checkpoint or --env ID",
+		"runs/pole --actions random": "--actions is for --env",
+		"runs/pole":                  "no character of package mujoco",
+		"--env Wolker":               `did you mean "Walker"`,
+		"--env Walker --set speed=1": `unknown key "speed"`,
+		"--env Walker --port 70000":  "70000",
 	} {
-		if _, stderr := gorl(t, commandline.WrongUse, append([]string{"view"}, strings.Fields(args)...)...); !strings.Contains(stderr, words) {
-			t.Errorf("gorl view %s says %q, want %q", args, stderr, words)
-		}
+		cases = append(cases, refusal{append([]string{"view"}, strings.Fields(args)...), commandline.WrongUse, want})
 	}
+	refuses(t, ".", cases)
 }
