@@ -14,6 +14,7 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
+	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
 )
@@ -184,9 +185,11 @@ func (k conversion) run(from, to string) (said string, err error) {
 		}
 	}
 	if *k.member >= 0 {
-		if snap, err = inspection.OfGroup(snap, *k.member); err != nil {
-			return "", err
+		own, ok := layout.MemberOf(snap, *k.member)
+		if !ok {
+			return "", fmt.Errorf("%s has no member %d: want a checkpoint of a group with such an agent", from, *k.member)
 		}
+		snap = own
 	}
 	if *k.to == "skrl" {
 		return k.toSkrl(snap, from, to)
@@ -265,9 +268,9 @@ func amount(snap *checkpoint.Snapshot, path string) string {
 		elements += a.Len()
 		bytes += int64(len(a.Data))
 	}
-	said := fmt.Sprintf("%d tensors, %d elements, %s", len(snap.Arrays), elements, inspection.Bytes(bytes))
+	said := fmt.Sprintf("%d tensors, %d elements, %s", len(snap.Arrays), elements, capacity.Size(float64(bytes)))
 	if info, err := os.Stat(path); err == nil {
-		said += fmt.Sprintf("; the file has %s", inspection.Bytes(info.Size()))
+		said += fmt.Sprintf("; the file has %s", capacity.Size(float64(info.Size())))
 	}
 	return said
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/infer/onnx"
+	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tracking"
@@ -109,7 +110,7 @@ gorl export runs/cartpole cartpole.safetensors`,
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s → %s: %s\n\n", path, out, inspection.Bytes(info.Size()))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s → %s: %s\n\n", path, out, capacity.Size(float64(info.Size())))
 		return tracking.Table(cmd.OutOrStdout(), []string{"", "name", "shape", "type", "what"}, ports(p, format))
 	}
 	return c

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -62,7 +63,7 @@ gorl inspect humanoid3d_walk.txt`,
 			if err != nil {
 				return err
 			}
-			damaged += len(r.Damaged())
+			damaged += r.Damaged()
 			if *asJSON {
 				if !*tensors && r.Checkpoint != nil {
 					r.Checkpoint.Tensors = nil
@@ -83,13 +84,13 @@ gorl inspect humanoid3d_walk.txt`,
 				return err
 			}
 		}
-		if damaged == 1 {
-			return fmt.Errorf("1 checkpoint is damaged")
+		switch damaged {
+		case 0:
+			return nil
+		case 1:
+			return errors.New("1 checkpoint is damaged")
 		}
-		if damaged > 1 {
-			return fmt.Errorf("%d checkpoints are damaged", damaged)
-		}
-		return nil
+		return fmt.Errorf("%d checkpoints are damaged", damaged)
 	}
 	return c
 }

@@ -253,16 +253,12 @@ func TestMLflowName(t *testing.T) {
 		}
 	}
 	for tag, want := range map[string]string{
-		"Loss / Policy loss":           "Loss / Policy loss",
 		"Reward / Total reward (mean)": "Reward / Total reward mean",
 		"größe_1.5-x":                  "größe_1.5-x",
 		"a%b#c":                        "a_b_c",
 		"a//b":                         "_a__b",
 		"/a":                           "__a",
-		"a/":                           "_a_",
 		"..":                           "_..",
-		".":                            "_.",
-		"":                             "_",
 		"()":                           "_",
 		strings.Repeat("ü", 300):       strings.Repeat("ü", 250),
 	} {
