@@ -171,16 +171,13 @@ func TestRefuses(t *testing.T) {
 		s    *checkpoint.Snapshot
 		want string
 	}{
-		"no format":            {"x.txt", everything(), `".txt"`},
-		"BF16 in NumPy":        {"x.npz", one("w", two("BF16")), "BF16"},
-		"U16 in PyTorch":       {"x.pt", one("w", two("U16")), "U16"},
-		"a short array":        {"x.npz", one("w", two("F32")), "2 bytes"},
-		"a short array in .pt": {"x.pt", one("w", two("F32")), "2 bytes"},
-		"values of its own":    {"x.pt", one("gorl/w", f32), `"gorl"`},
-		"metadata of its own":  {"x.pt", one("__metadata__", f32), `"__metadata__"`},
-		"a large number":       {"x.pt", value(uint64(math.MaxUint64)), "too large"},
-		"a struct":             {"x.pt", value(struct{}{}), "no place"},
-		"a struct in .npz":     {"x.npz", value(struct{}{}), "cannot be stored"},
+		"no format":         {"x.txt", everything(), `".txt"`},
+		"BF16 in NumPy":     {"x.npz", one("w", two("BF16")), "BF16"},
+		"U16 in PyTorch":    {"x.pt", one("w", two("U16")), "U16"},
+		"a short array":     {"x.npz", one("w", two("F32")), "2 bytes"},
+		"values of its own": {"x.pt", one("gorl/w", f32), `"gorl"`},
+		"a large number":    {"x.pt", value(uint64(math.MaxUint64)), "too large"},
+		"a struct":          {"x.pt", value(struct{}{}), "no place"},
 	} {
 		path := filepath.Join(dir, test.file)
 		if err := convert.Write(path, test.s); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -193,14 +190,10 @@ func TestRefuses(t *testing.T) {
 	if err := convert.File(filepath.Join(dir, "none.pt"), filepath.Join(dir, "x.npz")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	for text, want := range map[string]string{"": "empty", "hello, this is text": "not a safetensors file",
-		"\x93NUMPY\x01\x00": "npz"} {
-		path := filepath.Join(dir, "file")
-		must(t, os.WriteFile(path, []byte(text), 0o644))
-		if _, err := convert.Read(path); err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), path) {
-			t.Errorf("%q: %v", text, err)
-		}
+	path := filepath.Join(dir, "file")
+	must(t, os.WriteFile(path, []byte("hello, this is text"), 0o644))
+	if _, err := convert.Read(path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Error(err)
 	}
 	if _, err := convert.Read("../torchfile/testdata/legacy.pt"); !errors.Is(err, torchfile.ErrLegacy) {
 		t.Error(err)

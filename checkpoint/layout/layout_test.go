@@ -25,19 +25,11 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	for _, name := range []string{ExpAvg("o", "n/w"), ExpAvgSq("o", "n/w")} {
-		if o, prefix, p, ok := CutMoment(name); !ok || o != "o" || p != "n/w" || prefix+p != name {
-			t.Errorf("%s is cut into %q, %q, %q, %t", name, o, prefix, p, ok)
-		}
+	if o, prefix, p, ok := CutMoment(ExpAvgSq("o", "n/w")); !ok || o != "o" || p != "n/w" || prefix != "o/exp_avg_sq/" {
+		t.Errorf("a moment is cut into %q, %q, %q, %t", o, prefix, p, ok)
 	}
 	if _, _, _, ok := CutMoment(weight); ok {
 		t.Errorf("%s is taken for a moment", weight)
-	}
-	for name, want := range map[string]bool{"state_preprocessor/running_mean": true, "state_preprocessor/rows": false,
-		weight: false} {
-		if IsStatistic(name) != want {
-			t.Errorf("%s is a statistic: %t, want %t", name, !want, want)
-		}
 	}
 }
 
@@ -86,12 +78,6 @@ func TestGroups(t *testing.T) {
 	parts := Agents(group.Values)
 	if len(parts) != 2 || parts[1].Prefix != "agent_1/" || parts[1].Values[RolloutSteps] != int64(1) {
 		t.Errorf("agents of a group: %+v", parts)
-	}
-	if alone := Agents(agent().Values); len(alone) != 1 || alone[0].Prefix != "" {
-		t.Errorf("one agent: %+v", alone)
-	}
-	if none := Agents(map[string]any{"x": 1}); none != nil {
-		t.Errorf("agents of a stranger: %+v", none)
 	}
 	own, ok := MemberOf(group, 1)
 	if _, has := own.Arrays["policy/w"]; !ok || !has || len(own.Arrays) != 5 {
