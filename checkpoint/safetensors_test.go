@@ -211,9 +211,7 @@ func FuzzManifest(f *testing.F) {
 			return
 		}
 		text, err := m.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if again, err := decodeManifest(text); err != nil || cmp.Diff(m, again, cmp.Comparer(sameJSON)) != "" {
 			t.Errorf("written again, %s is not read as the same: %v", text, err)
 		}

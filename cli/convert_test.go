@@ -22,11 +22,11 @@ func TestConvertFormats(t *testing.T) {
 	dir := t.TempDir()
 	run := train(t, dir, "cartpole", 1, 1)
 	in := func(name string) string { return filepath.Join(dir, name) }
-	if said := must(t, "convert", run, in("a.npz")); !strings.Contains(said, "best") || !strings.Contains(said, " → "+in("a.npz")+": ") || !strings.Contains(said, " tensors, ") || !strings.Contains(said, "; the file has ") {
+	if said := says(t, "convert", run, in("a.npz")); !strings.Contains(said, "best") || !strings.Contains(said, " → "+in("a.npz")+": ") || !strings.Contains(said, " tensors, ") || !strings.Contains(said, "; the file has ") {
 		t.Errorf("it says %q", said)
 	}
-	must(t, "convert", in("a.npz"), in("b.pt"))
-	must(t, "convert", in("b.pt"), in("deep/c.safetensors"))
+	says(t, "convert", in("a.npz"), in("b.pt"))
+	says(t, "convert", in("b.pt"), in("deep/c.safetensors"))
 	best, err := filepath.Glob(filepath.Join(run, "checkpoints", "best", "*.safetensors"))
 	if err != nil || len(best) != 1 {
 		t.Fatal(best, err)
@@ -41,16 +41,14 @@ func TestConvertFormats(t *testing.T) {
 	// What is no checkpoint of gorl's gets no manifest.
 	plain := checkpoint.NewSnapshot()
 	plain.Arrays["w"] = checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2})
-	if err := convert.Write(in("plain.npz"), plain); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "convert", in("plain.npz"), in("plain.safetensors"))
+	must(t, convert.Write(in("plain.npz"), plain))
+	says(t, "convert", in("plain.npz"), in("plain.safetensors"))
 	if _, err := os.Stat(in("plain.json")); !os.IsNotExist(err) {
 		t.Errorf("a plain file has a manifest: %v", err)
 	}
 	// --force replaces, a checkpoint with its manifest.
 	older := filepath.Join(run, "checkpoints", "agent_32.safetensors")
-	must(t, "convert", "--force", older, in("deep/c.safetensors"))
+	says(t, "convert", "--force", older, in("deep/c.safetensors"))
 	if got := load(t, in("deep/c.safetensors")); got.Manifest.Step != 32 {
 		t.Errorf("the step is %d", got.Manifest.Step)
 	}
@@ -59,7 +57,7 @@ func TestConvertFormats(t *testing.T) {
 	}
 	// An agent of a group becomes one of its own.
 	group := train(t, dir, "group", 5, 2)
-	must(t, "convert", "--member", "1", filepath.Join(group, "checkpoints", "agent_64"), in("second.safetensors"))
+	says(t, "convert", "--member", "1", filepath.Join(group, "checkpoints", "agent_64"), in("second.safetensors"))
 	all, own := load(t, filepath.Join(group, "checkpoints", "agent_64.safetensors")), load(t, in("second.safetensors"))
 	if diff := cmp.Diff(all.Snapshot.Arrays["agent_1/policy/net.0.weight"], own.Snapshot.Arrays["policy/net.0.weight"]); diff != "" || len(own.Snapshot.Arrays)*2 != len(all.Snapshot.Arrays) {
 		t.Errorf("%d of %d arrays; %s", len(own.Snapshot.Arrays), len(all.Snapshot.Arrays), diff)
@@ -72,11 +70,11 @@ func TestConvertSkrl(t *testing.T) {
 	run, other := train(t, dir, "cartpole", 1, 1), train(t, dir, "other", 2, 1)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	agent := filepath.Join(run, "checkpoints", "agent_64.safetensors")
-	if said := must(t, "convert", "--to", "skrl", agent, in("agent.pt")); !strings.Contains(said, "For skrl's agent.load: policy, value, optimizer, observation_preprocessor.") {
+	if said := says(t, "convert", "--to", "skrl", agent, in("agent.pt")); !strings.Contains(said, "For skrl's agent.load: policy, value, optimizer, observation_preprocessor.") {
 		t.Errorf("it says %q", said)
 	}
 	like := filepath.Join(other, "checkpoints", "agent_64.safetensors")
-	said := must(t, "convert", "--from", "skrl", "--like", like, in("agent.pt"), in("back.safetensors"))
+	said := says(t, "convert", "--from", "skrl", "--like", like, in("agent.pt"), in("back.safetensors"))
 	if !strings.Contains(said, "Carried over: policy, value, optimizer, observation_preprocessor. The rest is that of "+like) {
 		t.Errorf("it says %q", said)
 	}
@@ -90,32 +88,25 @@ func TestConvertSkrl(t *testing.T) {
 			t.Errorf("%s differs (-want +got):\n%s", name, diff)
 		}
 	}
-	must(t, "convert", "--to", "skrl", "--plain-names", "--learning-rate", "0.5", agent, in("plain.pt"))
-	must(t, "convert", "--to", "skrl", "--like", in("plain.pt"), agent, in("like.pt"))
+	says(t, "convert", "--to", "skrl", "--plain-names", "--learning-rate", "0.5", agent, in("plain.pt"))
+	says(t, "convert", "--to", "skrl", "--like", in("plain.pt"), agent, in("like.pt"))
 	c, err := skrl.Read(in("like.pt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, plain := c.Module("policy").Get("net.0.weight"); !plain {
 		t.Error("the names are not those of --like")
 	}
-	if c, err = skrl.Read(in("plain.pt")); err != nil {
-		t.Fatal(err)
-	}
+	c, err = skrl.Read(in("plain.pt"))
+	must(t, err)
 	if adam, err := c.Adam(); err != nil || adam.LearningRate != 0.5 {
 		t.Errorf("%+v, %v", adam, err)
 	}
 	// A policy alone is a part of an agent.
-	if err := os.Mkdir(in("alone"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := torchfile.WriteFile(in("alone/policy_64.pt"), c.Module("policy")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(in("alone"), 0o755))
+	must(t, torchfile.WriteFile(in("alone/policy_64.pt"), c.Module("policy")))
 	if status, _, stderr := use(t.Context(), "convert", "--from", "skrl", "--like", like, in("alone/policy_64.pt"), in("part.safetensors")); status != commandline.Failed {
 		t.Errorf("a part ends with %d and says %q", status, stderr)
 	}
-	said = must(t, "convert", "--from", "skrl", "--partial", "--like", like, in("alone/policy_64.pt"), in("part.safetensors"))
+	said = says(t, "convert", "--from", "skrl", "--partial", "--like", like, in("alone/policy_64.pt"), in("part.safetensors"))
 	if !strings.Contains(said, "Carried over: policy. ") || !strings.Contains(said, "value") {
 		t.Errorf("it says %q", said)
 	}
@@ -151,8 +142,8 @@ func TestConvertRefuses(t *testing.T) {
 	dir := t.TempDir()
 	run := train(t, dir, "cartpole", 1, 1)
 	in := func(name string) string { return filepath.Join(dir, name) }
-	must(t, "convert", run, in("there.npz"))
-	must(t, "convert", "--to", "skrl", run, in("agent.pt"))
+	says(t, "convert", run, in("there.npz"))
+	says(t, "convert", "--to", "skrl", run, in("agent.pt"))
 	write(t, in("hostile.pt"), text("../checkpoint/torchfile/testdata/script.pt"))
 	out, theirs := in("out.safetensors"), filepath.Join("..", "checkpoint", "skrl", "testdata", "ppo", "first.pt")
 	wrong := commandline.WrongUse

@@ -119,9 +119,7 @@ func trained(t testing.TB, dir string) map[string]map[string]checkpoint.Array {
 	}
 	for _, path := range paths {
 		relative, err := filepath.Rel(dir, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		arrays[relative] = loaded(t, path)
 	}
 	return arrays

@@ -50,38 +50,22 @@ func TestEvalIsEvaluate(t *testing.T) {
 		got := evaluated(t, args...)
 
 		c, err := readConfiguration("runs/pole/run.yaml", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		env, err := catalog.New(c.Section("environment"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer env.Close()
 		trainer, err := trainers.FromDict(c.Of(runfile.Trainers), env, func(cfg *trainers.Config) { cfg.StochasticEvaluation = stochastic })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer trainer.Agent().Close()
 		store, err := checkpoint.NewStore("runs/pole/checkpoints", checkpoint.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		best, _, err := store.Best()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		agent := trainer.Agent().(restorable)
-		if err := agent.Restore(best.Snapshot); err != nil {
-			t.Fatal(err)
-		}
-		if err := agent.Reseed(5); err != nil {
-			t.Fatal(err)
-		}
+		must(t, agent.Restore(best.Snapshot))
+		must(t, agent.Reseed(5))
 		want, err := trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 12, Seed: 5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got.Figures["return"].Mean != want.Return || got.Figures["length"].Mean != want.Length || got.Episodes != want.Episodes || got.Stochastic != stochastic {
 			t.Errorf("gorl eval says %+v, Evaluate return %g and length %g over %d episodes", got, want.Return, want.Length, want.Episodes)
 		}
@@ -132,28 +116,20 @@ func playsAlike(t *testing.T) {
 
 	gorl(t, 0, "export", "--checkpoint", "latest", "runs/pole", "policy.safetensors")
 	policy, err := infer.Load("policy.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	env, err := catalog.New(map[string]any{"id": "CartPole", "num_envs": 4, "velocities": policy.Spaces().Observation.Width() == 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer env.Close()
 	step, err := env.Reset(5)
 	played, total := make([]int, 4), 0.0
 	for left := 8; left > 0 && err == nil; {
 		actions := make([]float32, 4)
-		if err := policy.ActBatch(step.Observations, actions); err != nil {
-			t.Fatal(err)
-		}
+		must(t, policy.ActBatch(step.Observations, actions))
 		if step, err = env.Step(actions); err != nil {
 			break
 		}
 		for _, e := range step.Episodes {
-			if err := policy.Reset(e.Env); err != nil {
-				t.Fatal(err)
-			}
+			must(t, policy.Reset(e.Env))
 			if played[e.Env] < 2 {
 				played[e.Env]++
 				left--
@@ -174,9 +150,7 @@ func TestDamagedBest(t *testing.T) {
 	if err != nil || len(best) != 1 {
 		t.Fatal(best, err)
 	}
-	if err := os.Truncate(best[0], 500); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(best[0], 500))
 	// Training goes on from the latest one, and says that the best is lost, also if it is to say little.
 	if _, stderr := gorl(t, 0, "train", "--resume", "runs/pole", "-q", "--timesteps", "96"); !strings.Contains(stderr, "passed over: ") || !strings.Contains(stderr, filepath.Base(best[0])) {
 		t.Errorf("a resumed run says %q", stderr)
@@ -246,9 +220,7 @@ func TestEvalTable(t *testing.T) {
 func decodeGIF(t *testing.T, path string) *gif.GIF {
 	t.Helper()
 	film, err := gif.DecodeAll(strings.NewReader(text(path)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return film
 }
 
@@ -284,15 +256,11 @@ func TestEvalWrongUse(t *testing.T) {
 	}
 	refuses(t, ".", cases)
 	// A checkpoint without a run needs --config.
-	if err := os.Mkdir("alone", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir("alone", 0o755))
 	for _, name := range []string{"agent_32.safetensors", "agent_32.json"} {
 		write(t, filepath.Join("alone", name), text(filepath.Join("runs/pole/checkpoints", name)))
 	}
-	if err := os.Rename("runs", "alone/runs"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename("runs", "alone/runs"))
 	_, stderr := gorl(t, commandline.WrongUse, "eval", "alone/agent_32")
 	matches(t, stderr, `there is no run\.yaml in .* or above it; .* --config FILE`)
 	if e := evaluated(t, "alone/agent_32", "--config", "short.yaml", "-e", "1"); e.Step != 32 || e.Config != "short.yaml" {

@@ -16,7 +16,7 @@ func TestExport(t *testing.T) {
 	dir := t.TempDir()
 	run := train(t, dir, "cartpole", 1, 1)
 	in := func(name string) string { return filepath.Join(dir, name) }
-	said := must(t, "export", run, in("deep/best.onnx"))
+	said := says(t, "export", run, in("deep/best.onnx"))
 	for _, want := range []string{
 		"best", "input   observations   batch × 4  float32  Box(4), raw; normalised within", "output  actions        batch × 1  int64    Discrete(2), categorical",
 		"output  logits         batch × 2", "output  probabilities  batch × 2",
@@ -25,43 +25,33 @@ func TestExport(t *testing.T) {
 			t.Errorf("it lacks %q:\n%s", want, said)
 		}
 	}
-	must(t, "export", "--name", "pole", "--doc", "of a test", "--metadata", "a=1,b=2", filepath.Join(run, "checkpoints", "agent_64"), in("last.onnx"))
+	says(t, "export", "--name", "pole", "--doc", "of a test", "--metadata", "a=1,b=2", filepath.Join(run, "checkpoints", "agent_64"), in("last.onnx"))
 	policy, err := infer.Load(filepath.Join(run, "checkpoints", "agent_64.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want, err := onnx.Encode(policy, onnx.Options{Name: "pole", Doc: "of a test", Metadata: map[string]string{"a": "1", "b": "2"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if text(in("last.onnx")) != string(want) {
 		t.Error("the model is not that of package onnx")
 	}
 	// The policy alone acts as the agent's.
-	must(t, "export", filepath.Join(run, "checkpoints", "agent_64"), in("alone.safetensors"))
+	says(t, "export", filepath.Join(run, "checkpoints", "agent_64"), in("alone.safetensors"))
 	alone, err := infer.Load(in("alone.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	observation := []float32{0.1, -0.2, 0.3, 0.4}
 	probabilities := func(p *infer.Policy) []float32 {
 		out := make([]float32, 2)
-		if err := p.Probabilities(observation, out); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Probabilities(observation, out))
 		return out
 	}
 	if got, want := probabilities(alone), probabilities(policy); !slices.Equal(got, want) {
 		t.Errorf("it chooses with %v, the agent with %v", got, want)
 	}
-	must(t, "export", in("alone.safetensors"), in("again.onnx"))
+	says(t, "export", in("alone.safetensors"), in("again.onnx"))
 	// Members of a group are exported one by one.
 	group := filepath.Join(train(t, dir, "group", 5, 2), "checkpoints", "agent_64")
-	must(t, "export", "--member", "1", group, in("second.onnx"))
+	says(t, "export", "--member", "1", group, in("second.onnx"))
 	second, err := infer.LoadMember(group+".safetensors", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want, err = onnx.Encode(second, onnx.Options{}); err != nil || text(in("second.onnx")) != string(want) {
 		t.Errorf("the second agent's model: %v", err)
 	}
@@ -70,13 +60,9 @@ func TestExport(t *testing.T) {
 		snap := load(t, filepath.Join(run, "checkpoints", "agent_64.safetensors")).Snapshot
 		change(snap)
 		store, err := checkpoint.NewStore(in("odd"), checkpoint.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		path, err := store.Save(name, 1, snap)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return path
 	}
 	undescribed := save("undescribed", func(s *checkpoint.Snapshot) { delete(s.Values, "policy") })
@@ -94,5 +80,5 @@ func TestExport(t *testing.T) {
 		{[]string{"export", run, in("out.pt")}, commandline.WrongUse, ".onnx or .safetensors"},
 		{[]string{"export", "--doc", "x", run, in("out.safetensors")}, commandline.WrongUse, "are for .onnx"},
 	})
-	must(t, "export", "--force", run, in("last.onnx"))
+	says(t, "export", "--force", run, in("last.onnx"))
 }

@@ -17,17 +17,13 @@ func TestInit(t *testing.T) {
 		t.Skip("builds and trains a project")
 	}
 	checkout, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Chdir(t.TempDir())
 	stdout, _ := gorl(t, 0, "init", "hover", "--module", "example.com/robots/hover", "--replace", checkout)
 	matches(t, stdout, `^Wrote README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml\. Next:\n\n  cd hover\n  go mod tidy `, `\./hover train --config train.yaml`)
 	t.Chdir("hover")
 	sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, "go.sum", string(sums)) // which the network would give
 	do := func(name string, args ...string) string {
 		t.Helper()
@@ -64,9 +60,7 @@ func TestInitRefuses(t *testing.T) {
 	matches(t, text("one/go.mod"), `^module one\n\ngo 1\.\d+\n\nrequire github.com/gorl-dev/gorl v0.0.0\n$`)
 	matches(t, text("one/README.md"), `(?m)^# one$`, "```sh\ngo mod edit -replace", `make setup`)
 	for _, dir := range []string{"two", "a folder"} {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir, 0o755))
 	}
 	write(t, "two/main.go", "mine")
 	wrong := commandline.WrongUse

@@ -21,24 +21,22 @@ func TestInspect(t *testing.T) {
 			}
 		}
 	}
-	lacks(must(t, "inspect", "--tensors=false", run), ": run\n", "checkpoints/agent_32.safetensors",
+	lacks(says(t, "inspect", "--tensors=false", run), ": run\n", "checkpoints/agent_32.safetensors",
 		"checkpoints/best/agent_", "checkpoint of a trainer of PPO\n", "  observations  Box(4), normalised\n",
 		"  actions       Discrete(2), categorical\n", "  network       4 → 8 tanh → 2\n", "SHA-256", "learning_rate",
 		"Loss / Policy loss", "episode.return", "all finite")
-	said := must(t, "inspect", "--stats", "-k", "POLICY/*.weight", "--key", "*running_mean",
+	said := says(t, "inspect", "--stats", "-k", "POLICY/*.weight", "--key", "*running_mean",
 		filepath.Join(run, "checkpoints", "agent_64"))
 	lacks(said, "policy/net.0.weight", "8×4", "observation_preprocessor/running_mean", "mean")
 	if strings.Contains(said, "policy/net.0.bias") || strings.Contains(said, "value/net.0.weight") {
 		t.Errorf("--key does not choose:\n%s", said)
 	}
 	// Two paths make two objects.
-	d := json.NewDecoder(strings.NewReader(must(t, "inspect", "--json", run,
+	d := json.NewDecoder(strings.NewReader(says(t, "inspect", "--json", run,
 		filepath.Join(run, "checkpoints", "agent_32.json"))))
 	for _, kind := range []string{"run", "checkpoint of a trainer of PPO"} {
 		var r inspection.Report
-		if err := d.Decode(&r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Decode(&r))
 		if c := r.Checkpoint; r.Kind != kind || c.Agents[0].Settings["ratio_clip"] != 0.2 ||
 			c.Totals.Tensors != len(c.Tensors) || len(c.SHA256) != 64 {
 			t.Errorf("%s: %+v", kind, r.Checkpoint)
@@ -48,7 +46,7 @@ func TestInspect(t *testing.T) {
 		t.Error("there are more than two objects")
 	}
 	group := train(t, dir, "group", 5, 2)
-	lacks(must(t, "inspect", filepath.Join(group, "checkpoints", "agent_64")), "group of 2 agents",
+	lacks(says(t, "inspect", filepath.Join(group, "checkpoints", "agent_64")), "group of 2 agents",
 		"\nagent 1\n  agent         PPO\n")
 }
 
@@ -73,14 +71,14 @@ func TestInspectFindsDamage(t *testing.T) {
 
 func TestInspectClip(t *testing.T) {
 	clip := filepath.Join("..", "motions", "clips", "humanoid_walk.npz")
-	said := must(t, "inspect", clip)
+	said := says(t, "inspect", clip)
 	for _, want := range []string{": clip of reference motion\n", "  frames      32 at 30 a second, 1.033 s, loop wrap\n", "  skeleton    humanoid: 15 bodies, 28 joints\n", "  faults      none found\n"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it lacks %q:\n%s", want, said)
 		}
 	}
 	var r inspection.Report
-	if err := json.Unmarshal([]byte(must(t, "inspect", "--json", clip)), &r); err != nil || r.Clip == nil || r.Clip.Joints != 28 || r.Checkpoint != nil {
+	if err := json.Unmarshal([]byte(says(t, "inspect", "--json", clip)), &r); err != nil || r.Clip == nil || r.Clip.Joints != 28 || r.Checkpoint != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 	bad := filepath.Join(t.TempDir(), "bad.bvh")

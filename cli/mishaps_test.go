@@ -20,24 +20,20 @@ func TestCheckpointsAreNotSpoilt(t *testing.T) {
 	snap := checkpoint.NewSnapshot()
 	snap.Arrays["a"] = checkpoint.ArrayFloat32([]int64{1}, []float32{1})
 	plain := filepath.Join(dir, "plain.safetensors")
-	if err := checkpoint.WriteFile(plain, func(w io.Writer) error { return checkpoint.EncodeSafetensors(w, snap) }); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "convert", plain, foreign)
+	must(t, checkpoint.WriteFile(plain, func(w io.Writer) error { return checkpoint.EncodeSafetensors(w, snap) }))
+	says(t, "convert", plain, foreign)
 	refuses(t, dir, []refusal{
 		{[]string{"export", "--force", path, path}, commandline.WrongUse, "agent_32.json"},
 		{[]string{"convert", "--force", foreign, path}, commandline.WrongUse, "agent_32.json"},
 		{[]string{"convert", "--force", strings.TrimSuffix(path, ".safetensors"), path}, commandline.WrongUse, "same file"},
 	})
 	load(t, path)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path))
 	refuses(t, dir, []refusal{
 		{[]string{"export", run, path}, commandline.WrongUse, "agent_32.json"},
 		{[]string{"convert", run, path}, commandline.WrongUse, "agent_32.json exists; --force replaces it"},
 	})
-	must(t, "convert", "--force", run, path)
+	says(t, "convert", "--force", run, path)
 	load(t, path)
 }
 
@@ -48,9 +44,7 @@ func TestTrainResumesHere(t *testing.T) {
 	t.Chdir("runs/pole")
 	gorl(t, 0, "train", "--resume", ".", "--timesteps", "128", "-q")
 	c, err := readConfiguration("run.yaml", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if name := c.Section("trainer")["name"]; name != "pole" {
 		t.Errorf("the run's name is %q now", name)
 	}

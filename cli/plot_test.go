@@ -18,9 +18,7 @@ func tracked(t *testing.T, dir string, factor float64, each time.Duration) {
 	t.Helper()
 	now := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 	run, err := tracking.OpenRun(dir, tracking.Options{Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for step := int64(1); step <= 20; step++ {
 		now = now.Add(each)
 		run.Scalar("Reward / Total reward (mean)", step, factor*float64(step))
@@ -29,9 +27,7 @@ func tracked(t *testing.T, dir string, factor float64, each time.Duration) {
 		run.Scalar("Loss / Value loss", step, factor/float64(step*step))
 		run.Scalar("Stats / Inference time (ms)", step, 1)
 	}
-	if err := run.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, run.Close())
 }
 
 // Without --tag the raw returns are drawn, and those that agents were given only of runs that have no others.
@@ -61,12 +57,12 @@ func TestPlotsRawReturns(t *testing.T) {
 func TestPlotList(t *testing.T) {
 	dir := t.TempDir()
 	tracked(t, filepath.Join(dir, "slow"), 1, time.Minute)
-	said := must(t, "plot", "--list", filepath.Join(dir, "slow"))
+	said := says(t, "plot", "--list", filepath.Join(dir, "slow"))
 	rows := strings.Split(strings.TrimSpace(said), "\n")
 	if len(rows) != 2+5 || strings.Join(strings.Fields(rows[0]), " ") != "tag values from step to step first last min max" || strings.Join(strings.Fields(rows[2]), " ") != "Loss / Policy loss 20 1 20 -1 -0.05 -1 -0.05" {
 		t.Errorf("it lists\n%s", said)
 	}
-	if few := must(t, "plot", "--list", "--tag", "*reward (m?x)", dir); len(strings.Split(strings.TrimSpace(few), "\n")) != 3 {
+	if few := says(t, "plot", "--list", "--tag", "*reward (m?x)", dir); len(strings.Split(strings.TrimSpace(few), "\n")) != 3 {
 		t.Errorf("it lists\n%s", few)
 	}
 }
@@ -86,7 +82,7 @@ func TestPlot(t *testing.T) {
 	} {
 		words := commandtest.Words(x.args)
 		words[len(words)-1] = in(words[len(words)-1])
-		said := must(t, append([]string{"plot", "--out", in("plot.png")}, words...)...)
+		said := says(t, append([]string{"plot", "--out", in("plot.png")}, words...)...)
 		picture := text(in("plot.png"))
 		if !strings.HasSuffix(said, x.said) || !strings.HasPrefix(picture, "\x89PNG") {
 			t.Errorf("%s: it says %q", x.args, said)
@@ -98,8 +94,8 @@ func TestPlot(t *testing.T) {
 	}
 	// A logarithmic axis without anything above 0 stays linear.
 	below := []string{"plot", "--tag", "*policy loss", in("runs/slow"), "--out"}
-	must(t, append(below, in("a.png"))...)
-	must(t, append(below, in("b.png"), "--log", "loss*")...)
+	says(t, append(below, in("a.png"))...)
+	says(t, append(below, in("b.png"), "--log", "loss*")...)
 	if text(in("a.png")) != text(in("b.png")) {
 		t.Error("--log hides a curve below 0")
 	}
@@ -108,7 +104,7 @@ func TestPlot(t *testing.T) {
 	if err != nil || len(events) != 1 {
 		t.Fatal(events, err)
 	}
-	said := must(t, "plot", "--list", "-t", "*mean*", events[0], in("runs/slow/scalars.jsonl"))
+	said := says(t, "plot", "--list", "-t", "*mean*", events[0], in("runs/slow/scalars.jsonl"))
 	if strings.Count(said, "fast") != 1 || strings.Count(said, "slow") != 1 {
 		t.Errorf("it lists\n%s", said)
 	}
@@ -119,18 +115,12 @@ func TestPlotRefuses(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	tracked(t, in("run"), 1, time.Minute)
 	csv, err := tracking.OpenCSV(in("table.csv"), tracking.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range 30 {
 		csv.Scalar(fmt.Sprintf("tag %d", i), 1, 2)
 	}
-	if err := csv.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(in("population/000"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, csv.Close())
+	must(t, os.MkdirAll(in("population/000"), 0o755))
 	write(t, in("population/000/journal.jsonl"), "")
 	write(t, in("bad.jsonl"), "{\n{\n")
 	out, wrong := in("out.png"), commandline.WrongUse
@@ -148,9 +138,7 @@ func TestPlotRefuses(t *testing.T) {
 	// Of a damaged run the part before the damage is drawn, with a note. A run that has just begun is left out.
 	good := `{"time":1,"step":1,"tag":"a","value":2}` + "\n"
 	for name, lines := range map[string]string{"half": good + `{"time":`, "damaged": good + "{\n" + good, "begun": `{"ti`} {
-		if err := os.Mkdir(in("population/"+name), 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(in("population/"+name), 0o777))
 		write(t, in("population/"+name+"/scalars.jsonl"), lines)
 	}
 	status, _, said := use(t.Context(), "plot", "--out", out, in("population"))

@@ -56,9 +56,7 @@ func TestRanksListenNowhere(t *testing.T) {
 		}
 		return newestOf("pole") > 0
 	})
-	if err := l.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.command.Process.Signal(os.Interrupt))
 	l.end(commandline.Stopped)
 }
 
@@ -92,9 +90,7 @@ func TestRanksAmongStrangers(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close() })
 		_, _ = c.Write([]byte{0})
 	}
-	if err := zero.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, zero.command.Process.Signal(os.Interrupt))
 	zero.end(commandline.Stopped)
 	one.end(commandline.Stopped)
 }
@@ -130,9 +126,7 @@ func TestRankZeroRefuses(t *testing.T) {
 	if got := text("stderr"); strings.Contains(got, "again (restart") || !strings.Contains(got, "rank 0 of 2 was called wrongly") {
 		t.Errorf("the launcher says\n%s\nwant rank 0's error, and no restart", got)
 	}
-	if err := busy.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, busy.command.Process.Signal(os.Interrupt))
 	busy.end(commandline.Stopped)
 }
 
@@ -141,9 +135,7 @@ func TestRanksOfMembersHaveTimeouts(t *testing.T) {
 	for ranks, ok := range map[int]bool{1: false, 2: true} {
 		c, err := runfile.Parse(fmt.Appendf(nil, "environment: {id: CartPole}\nagent: {class: PPO}\npbt: {}\n"+
 			"launcher: {ranks_per_member: %d}\ndistributed: {timeout: 20s}\n", ranks))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := check(c); (err == nil) != ok {
 			t.Errorf("with %d ranks: %v", ranks, err)
 		}

@@ -60,15 +60,11 @@ func start(t *testing.T, words ...string) *launched {
 	l.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	for name, to := range map[string]*io.Writer{"stdout": &l.command.Stdout, "stderr": &l.command.Stderr} {
 		file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer file.Close()
 		*to = file
 	}
-	if err := l.command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.command.Start())
 	go func() {
 		defer close(l.ended)
 		_ = l.command.Wait()
@@ -160,9 +156,7 @@ func newestOf(run string) int {
 func runs(t *testing.T) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir("runs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -205,9 +199,7 @@ func TestRanksKilled(t *testing.T) {
 	here(t, "pair.yaml", pair)
 	l := start(t, "GORL", "train", "-c", "pair.yaml", "--nproc", "2", "--max-restarts", "1000", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=32")
 	l.killsRanks("pole")
-	if err := l.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.command.Process.Signal(os.Interrupt))
 	l.end(commandline.Stopped)
 	matches(t, text("stderr"), fmt.Sprintf(`starting all ranks again \(restart %d of 1000\)`, *kills), `rank 0: \S+: stopped at timestep \d+ of 10000000; the run is saved in runs/pole. Go on with: \S+ train --nproc 2 --resume runs/pole`)
 	if strings.Contains(text("stderr"), "rank 1: "+program+": stopped") {
@@ -260,9 +252,7 @@ func TestTorchrun(t *testing.T) {
 			words = append(words, filepath.Join(folder, "bin", "python"), "-m", "torch.distributed.run", "--no-python", "--nproc-per-node=2", "--max-restarts=1000")
 			l := start(t, slices.Concat(words, flags, []string{os.Args[0], "train", "-c", "pair.yaml", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=32"})...)
 			l.killsRanks("pole")
-			if err := l.command.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.command.Process.Signal(syscall.SIGTERM))
 			l.end(1) // torchrun's, after a signal
 			matches(t, text("stderr"), `stopped at timestep \d+ of 10000000; the run is saved in runs/pole`)
 		})

@@ -33,9 +33,7 @@ func startProcess(t *testing.T, args ...string) (command *exec.Cmd, err *os.File
 		t.Fatal(wrong)
 	}
 	command.Stderr = write
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, command.Start())
 	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
 	write.Close()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -60,9 +58,7 @@ func TestTrainOutlivesItsTerminal(t *testing.T) {
 	if status != commandline.WrongUse || !strings.Contains(words, "runs/pole is being trained by another process") {
 		t.Errorf("going on with a run that trains ends with %d and says %q", status, words)
 	}
-	if err := command.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, command.Process.Signal(syscall.SIGHUP))
 	_ = command.Wait()
 	if got := command.ProcessState.ExitCode(); got != commandline.Stopped {
 		t.Errorf("it ends with %v, want status %d", command.ProcessState, commandline.Stopped)

@@ -33,9 +33,7 @@ func standIn(t *testing.T) (folder string, environment map[string]any, set []str
 	t.Helper()
 	python := peers.Python(t, "gymnasium", "torch")
 	folder, err := filepath.Abs(filepath.Join("..", "envs", "wrappers", "gymnasium", "testdata", "isaaclab"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return folder, map[string]any{"python": python, "path": []any{folder}, "kwargs": map[string]any{"device": "cpu"}},
 		[]string{"--set", "environment.python=" + python, "--set", "environment.path=[" + folder + "]", "--set", "environment.kwargs.device=cpu"}
 }
@@ -49,9 +47,7 @@ func TestPeersIsaacLabAMP(t *testing.T) {
 		"--env", "isaaclab:Standin-Fish-AMP-Direct-v0", "--num-envs", "64"}, set...)...)
 	gorl(t, 0, "export", "runs/fish", "fish.safetensors", "--checkpoint", "latest")
 	policy, err := infer.Load("fish.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	settings["id"], settings["num_envs"] = "isaaclab:Standin-Fish-AMP-Direct-v0", 32
 	swum := swim(t, settings, policy)
 	t.Logf("%+v", swum)
@@ -78,9 +74,7 @@ func TestPeersIsaacLabPopulation(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &about); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(stdout), &about))
 	population := about.Population
 	if population.Objective != "episode.Episode_Reward/speed" || len(population.Members) != 4 {
 		t.Fatalf("%+v; want four members judged by episode.Episode_Reward/speed", population)
@@ -93,9 +87,7 @@ func TestPeersIsaacLabPopulation(t *testing.T) {
 	// The task rewards the speed alone, so the fish swim straight.
 	gorl(t, 0, "export", "runs/fish", "fish.safetensors")
 	policy, err := infer.Load("fish.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	settings["id"], settings["num_envs"] = "isaaclab:Standin-Fish-Direct-v0", 32
 	swum := swim(t, settings, policy)
 	t.Logf("%+v", swum)
@@ -114,24 +106,17 @@ type swum struct {
 func swim(t *testing.T, settings map[string]any, policy *infer.Policy) (s swum) {
 	t.Helper()
 	env, err := catalog.New(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer env.Close()
 	step, err := env.Reset(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const steps, dt, amplitude, omega = 58, 0.1, 0.3, 2 * math.Pi * 0.8
 	n := env.NumEnvs()
 	actions, angle := make([]float32, 2*n), make([]float64, n)
 	for k := range steps {
-		if err := policy.ActBatch(step.Observations, actions); err != nil {
-			t.Fatal(err)
-		}
-		if step, err = env.Step(actions); err != nil {
-			t.Fatal(err)
-		}
+		must(t, policy.ActBatch(step.Observations, actions))
+		step, err = env.Step(actions)
+		must(t, err)
 		for i := range n {
 			if step.Terminated[i] || step.Truncated[i] {
 				t.Fatalf("fish %d ended in step %d of %d", i, k+1, steps)

@@ -86,9 +86,7 @@ func TestTrainFileOfRLGames(t *testing.T) {
 	said, _ := gorl(t, 0, "convert", "rl_games_ppo_cfg.yaml", "made/gorl.yaml", "--env", "Pendulum")
 	matches(t, said, `^rl_games_ppo_cfg\.yaml → made/gorl\.yaml\nnote: these keys`)
 	text, err := os.ReadFile("made/gorl.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	matches(t, string(text), `^# Made of rl_games_ppo_cfg\.yaml by gorl convert\.\n#\n# these keys have no meaning`, `\n\nseed: 7\n\nenvironment:\n`)
 	if long := regexp.MustCompile(`(?m)^.{121,}$`).FindString(string(text)); long != "" {
 		t.Errorf("a long line: %s", long)
@@ -102,9 +100,7 @@ func TestTrainFileOfRLGames(t *testing.T) {
 
 	// From the standard input, too, and without an environment the file says what is missing.
 	raw, err := os.Open("rl_games_ppo_cfg.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer raw.Close()
 	said, _ = gorl(t, 0, "convert", "-f", "rl_games_ppo_cfg.yaml", "made/gorl.yaml")
 	matches(t, said, `note: environment\.id is missing: write it into the file, or give gorl train --env`)
@@ -132,17 +128,13 @@ func TestIsaacLabCommandLines(t *testing.T) {
 		if diff := cmp.Diff(x.want, value(t, "runs/one/run.yaml", x.key)); diff != "" {
 			t.Errorf("%v: %s (-want +got):\n%s", x.args, x.key, diff)
 		}
-		if err := os.RemoveAll("runs"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll("runs"))
 	}
 	// Isaac Lab's device is also the simulator's.
 	f := trainFlags{device: "cuda:1", given: func(string) bool { return false }}
 	f.isaac.task, f.isaac.assignments = "Isaac-Ant-v0", []string{"env.scene.gravity=3"}
 	c, _, err := f.readAny("rl_games_ppo_cfg.yaml", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]any{"device": "cuda:1", "scene": map[string]any{"gravity": 3}}
 	if diff := cmp.Diff(want, c.Section("environment")["kwargs"]); diff != "" || c.Section("environment")["id"] != "isaaclab:Isaac-Ant-v0" {
 		t.Errorf("%v (-want +got):\n%s", c.Section("environment")["id"], diff)
@@ -160,9 +152,7 @@ func TestIsaacLabCommandLines(t *testing.T) {
 		if got := value(t, "runs/two/run.yaml", x.key); got != x.want {
 			t.Errorf("%s: %s is %v", x.arg, x.key, got)
 		}
-		if err := os.RemoveAll("runs"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll("runs"))
 	}
 	wrong := commandline.WrongUse
 	cases := []refusal{

@@ -76,9 +76,7 @@ func lookup(c runfile.Sections, key string) any {
 func value(t *testing.T, path, key string) any {
 	t.Helper()
 	c, err := readConfiguration(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return lookup(c, key)
 }
 
@@ -91,9 +89,7 @@ func here(t *testing.T, name, text string) {
 
 func write(t testing.TB, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(name, []byte(text), 0o644))
 }
 
 // text is what is in a file, "" without one.
@@ -115,9 +111,7 @@ func matches(t testing.TB, text string, expressions ...string) {
 func loaded(t testing.TB, path ...string) map[string]checkpoint.Array {
 	t.Helper()
 	saved, err := checkpoint.Load(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return saved.Snapshot.Arrays
 }
 
@@ -158,9 +152,7 @@ func TestTrainFlags(t *testing.T) {
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--out", "all/of them", "--name", "one", "--timesteps", "16", "--seed", "9", "--device", "cpu",
 		"--set", "agent.learning_rate=1e-3", "-s", "models.mlp=[8, 4]", "-s", "environment.wrappers=[{reward_scale: {scale: 0.5}}]", "-s", "agent.experiment.wandb_kwargs.a=b")
 	c, err := readConfiguration("all/of them/one/run.yaml", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for path, want := range map[string]any{
 		"seed": 9, "agent.learning_rate": []any{1e-3}, "models.mlp": []any{8, 4}, "trainer.timesteps": 16,
 		"trainer.name": "one", "trainer.directory": "all/of them", "agent.gae_lambda": 0.95,
@@ -234,9 +226,7 @@ func TestTrainStopped(t *testing.T) {
 		}
 	}
 	// A finished run can go on for longer, also elsewhere.
-	if err := os.Rename("runs/whole", "moved"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename("runs/whole", "moved"))
 	stdout, _ := gorl(t, 0, "train", "--resume", "moved", "--timesteps", "128")
 	matches(t, stdout, `\n +512 `, `The run is in moved`)
 	if c, err := readConfiguration("moved/run.yaml", nil); err != nil || c.Section("trainer")["timesteps"] != 128 {
@@ -249,9 +239,7 @@ func TestTrainResumedWrongly(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
 	before, err := os.ReadFile("runs/pole/run.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, stderr := gorl(t, commandline.Failed, "train", "--resume", "runs/pole", "--set", "models.mlp=[7]", "--timesteps", "128")
 	matches(t, stderr, `agent_96.safetensors: .* shape`)
 	_, stderr = gorl(t, 0, "train", "--resume", "runs/pole", "--timesteps", "50")
@@ -261,14 +249,10 @@ func TestTrainResumedWrongly(t *testing.T) {
 		t.Errorf("run.yaml changed (%v):\n%s", err, diff)
 	}
 	release, err := durable.Lock("runs/pole", "lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, stderr = gorl(t, commandline.WrongUse, "train", "--resume", "runs/pole", "--timesteps", "128")
 	matches(t, stderr, `runs/pole is being trained by another process`)
-	if err := release(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, release())
 	gorl(t, 0, "train", "--resume", "runs/pole", "--timesteps", "128", "-q")
 }
 
@@ -277,9 +261,7 @@ func TestTrainWrongUse(t *testing.T) {
 	here(t, "short.yaml", short)
 	write(t, "broken.yaml", "environment: [")
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--timesteps", "1")
-	if err := os.MkdirAll("converted/checkpoints", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll("converted/checkpoints", 0o755))
 	write(t, "converted/checkpoints/agent_1.safetensors", "x")
 	const whole = "{total_steps: 100, interval_steps: 10, num_policies: 2, workspace: p}"
 	var cases []refusal
@@ -420,13 +402,9 @@ func TestPeersTrainCleanRL(t *testing.T) {
 // The guide shows a part of the example's file.
 func TestGymnasiumGuide(t *testing.T) {
 	guide, err := os.ReadFile(filepath.Join("..", "docs", "gymnasium.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file, err := os.ReadFile(filepath.Join(fish, "fish.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	blocks := regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllSubmatch(guide, -1)
 	if len(blocks) != 1 || !bytes.Contains(file, blocks[0][1]) {
 		t.Errorf("docs/gymnasium.md has %d blocks of YAML; want one that stands in fish.yaml too", len(blocks))
@@ -441,9 +419,7 @@ func TestPeersTrainGymnasiumAMP(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"fish.py", "fish.yaml"} {
 		text, err := os.ReadFile(filepath.Join(fish, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		write(t, filepath.Join(dir, name), string(text))
 	}
 	t.Chdir(dir)
@@ -500,9 +476,7 @@ func TestTrainPopulations(t *testing.T) {
 			recorded := func(dir string) (list []journal.Event) {
 				t.Helper()
 				events, err := journal.Read(dir)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return events
 			}
 			whole := recorded(dir)
@@ -565,9 +539,7 @@ func TestTrainAsynchronous(t *testing.T) {
 func playsBest(t *testing.T, dir string) {
 	t.Helper()
 	h, err := journal.ReadHistory(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	member, at, ok := h.Best()
 	if !ok {
 		t.Fatal("no member was the best")
@@ -592,12 +564,8 @@ func TestEvalProcesses(t *testing.T) {
 	program := built(t)
 	here(t, "p.yaml", strings.Replace(crew, "id: Stopping", "id: CartPole", 1)+"seed: 4\nlauncher: {command: ["+program+", member]}\n")
 	file, err := launch.ReadFile("p.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := launch.Run(t.Context(), file, launch.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, launch.Run(t.Context(), file, launch.Options{}))
 	playsBest(t, "runs/crew")
 	stdout, _ := gorl(t, 0, "train", "-c", "p.yaml", "-q")
 	if stdout != "runs/crew-2\n" {

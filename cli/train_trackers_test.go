@@ -146,12 +146,8 @@ func TestTrainTracksProcesses(t *testing.T) {
 		"save_buffers: true, trackers: [mlflow: {tracking_uri: '"+server.URL+"'}]").Replace(crew)+
 		"seed: 4\nlauncher: {command: ["+program+", member]}\n")
 	file, err := launch.ReadFile("p.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := launch.Run(t.Context(), file, launch.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, launch.Run(t.Context(), file, launch.Options{}))
 	for id := range 3 {
 		if name := fmt.Sprintf("crew-%03d", id); groups[name] != "crew" {
 			t.Errorf("%s is in the group %q of %v", name, groups[name], groups)

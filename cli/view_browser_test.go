@@ -32,21 +32,15 @@ func chromium(t *testing.T) *browser {
 		t.Skip("needs Chromium (on Debian the package chromium)")
 	}
 	folder, err := os.MkdirTemp("", "chromium") // not the test's, as its last process may still write when it is removed
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &browser{T: t}
 	cmd := exec.CommandContext(ctx, path, "--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--use-angle=swiftshader",
 		"--enable-unsafe-swiftshader", "--disable-dev-shm-usage", "--no-first-run", "--user-data-dir="+folder, "about:blank")
 	cmd.WaitDelay = 10 * time.Second
 	said, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		if b.conn == nil || wsjson.Write(ctx, b.conn, map[string]any{"id": b.id + 1, "method": "Browser.close"}) != nil {
 			cancel()

@@ -52,32 +52,24 @@ func viewed(t *testing.T, args ...string) (url string, stop func() (int, string)
 func frames(t *testing.T, url string, request *view.Request, want func(*view.Frame) bool) (scene view.Scene, f view.Frame) {
 	t.Helper()
 	conn, _, err := websocket.Dial(t.Context(), url+"/socket", &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {url}}}) //nolint:bodyclose // Dial reads it to its end
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.CloseNow()
 	conn.SetReadLimit(1 << 20)
 	if request != nil {
-		if err := wsjson.Write(t.Context(), conn, request); err != nil {
-			t.Fatal(err)
-		}
+		must(t, wsjson.Write(t.Context(), conn, request))
 	}
 	for {
 		var m struct {
 			Scene *view.Scene
 			Frame json.RawMessage
 		}
-		if err := wsjson.Read(t.Context(), conn, &m); err != nil {
-			t.Fatal(err)
-		}
+		must(t, wsjson.Read(t.Context(), conn, &m))
 		if m.Scene != nil {
 			scene = *m.Scene
 			continue
 		}
 		f = view.Frame{}
-		if err := json.Unmarshal(m.Frame, &f); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(m.Frame, &f))
 		if want(&f) {
 			return scene, f
 		}
@@ -90,9 +82,7 @@ func TestViewRun(t *testing.T) {
 	gorl(t, 0, "train", "-c", "walk.yaml", "-q", "--seed", "2")
 	url, stop := viewed(t, "runs/walk", "--checkpoint", "latest", "--set", "episode_length=10")
 	answer, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	page, err := io.ReadAll(answer.Body)
 	answer.Body.Close()
 	if err != nil || answer.StatusCode != 200 || !strings.Contains(string(page), "page.js") {
@@ -141,9 +131,7 @@ func TestViewEnvironment(t *testing.T) {
 		}
 	}
 	env, err := catalog.New(map[string]any{"id": "Walker"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer env.Close()
 	for acts, moves := range map[string]bool{"zero": false, "random": true} {
 		act := (&viewFlags{acts: &acts}).without(env)

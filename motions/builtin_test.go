@@ -18,9 +18,7 @@ func TestBuiltin(t *testing.T) {
 		"humanoid_walk": {31. / 30, 1.53}, "humanoid_run": {23. / 30, 3.54},
 	} {
 		c, err := Builtin(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := Check(c)
 		if len(r.Faults) > 0 || r.FeetLowest < -0.001 || r.Skeleton != "humanoid" || r.Loop != "wrap" {
 			t.Errorf("%s: %+v", name, r)
@@ -59,9 +57,7 @@ func TestBuiltinIsMadeOfIsaacLab(t *testing.T) {
 			t.Skipf("Isaac Lab's clips are not here: %v", err)
 		}
 		c, err := Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if c, err = Humanoid(c); err == nil {
 			c, _, err = c.BestLoop(most-0.3, most)
 		}
@@ -71,9 +67,7 @@ func TestBuiltinIsMadeOfIsaacLab(t *testing.T) {
 		if err == nil {
 			c, err = c.OnFloor()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if *update {
 			var file bytes.Buffer
 			err := c.Save(&file, "mocap.cs.cmu.edu, created with funding from NSF EIA-0196217; "+
@@ -81,15 +75,11 @@ func TestBuiltinIsMadeOfIsaacLab(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(filepath.Join("clips", name+".npz"), file.Bytes(), 0o644)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			continue
 		}
 		built, err := Builtin(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sameMotion(t, built, c, 1e-5)
 	}
 }

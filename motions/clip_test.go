@@ -7,6 +7,13 @@ import (
 	"testing"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func near(t *testing.T, what string, got []float64, want ...float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -32,9 +39,7 @@ func refuses(t *testing.T, err error, prefix, want string) {
 func load(t *testing.T, path string) *Clip {
 	t.Helper()
 	c, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -69,9 +74,7 @@ func spin(t *testing.T, loop Loop) *Clip {
 		at += d
 	}
 	c, err := NewClip(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -101,9 +104,7 @@ func TestInterpolatesRotationsAtConstantSpeed(t *testing.T) {
 func TestVelocitiesOfUnevenFrames(t *testing.T) {
 	c, err := NewClip(ClipConfig{Durations: []float64{0.5, 0.1, 1, 0}, Frames: [][]float64{{0}, {0.25}, {0.36}, {2.56}},
 		Description: &Description{Columns: []Column{{"knee", Hinge}}}}) // t²
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, at := range []float64{0.5, 0.6} {
 		_, vel := sampleAt(c, at)
 		near(t, fmt.Sprintf("velocity at %g", at), vel, 2*at)
@@ -120,9 +121,7 @@ func TestWrapsAndTravels(t *testing.T) {
 	// A last frame that lasts closes the loop with a stretch back to the first frame.
 	closed, err := NewClip(ClipConfig{Loop: LoopWrap, Durations: []float64{1, 1, 2},
 		Frames: [][]float64{{0, 5}, {1, 6}, {2, 7}}, Description: &Description{Columns: []Column{{"x", Travel}, {"z", Linear}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if closed.Duration() != 4 {
 		t.Errorf("duration %v", closed.Duration())
 	}
@@ -203,9 +202,7 @@ func TestSinglePose(t *testing.T) {
 	for _, loop := range []Loop{LoopNone, LoopWrap} {
 		c, err := NewClip(ClipConfig{Loop: loop, Frames: [][]float64{{3}}, Durations: []float64{0.5},
 			Description: &Description{Columns: []Column{{"x", Travel}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		pos, vel := sampleAt(c, 12.3)
 		near(t, "pose", append(pos, vel...), 3, 0)
 	}

@@ -64,9 +64,7 @@ func checkFile(t *testing.T, path string) {
 	if errors.Is(err, errCharacter) {
 		t.Skip("a character's description, not a clip")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	checkReport(t, c)
 	pos, vel, next := make([]float64, c.w), make([]float64, c.v), make([]float64, c.w)
 	for k := range c.n { // on a frame, a sample is the frame (the last one of a wrapping clip is the next loop's first)
@@ -108,9 +106,7 @@ func checkReport(t *testing.T, c *Clip) {
 	t.Helper()
 	r := Check(c)
 	var text strings.Builder
-	if err := r.Write(&text); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Write(&text))
 	t.Log(text.String())
 	sound := func(r *Report, kinds ...string) {
 		for _, kind := range kinds {

@@ -27,9 +27,7 @@ const legs = "HIERARCHY\r\nROOT Hips\r\n{\r\n\tOFFSET 0 0 0\r\n" +
 func readLegs(t *testing.T, text string, cfg BVHConfig) *Clip {
 	t.Helper()
 	c, err := parseBVH([]byte(text), "legs", cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -126,9 +124,7 @@ func amassArrays() []*npz.Array {
 
 func TestAMASS(t *testing.T) {
 	c, err := parse(npzOf(t, amassArrays()...), "person")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if math.Abs(c.Duration()-3./120) > 1e-9 || len(c.Skeleton().Joints()) != 21 {
 		t.Fatalf("%g s, %v", c.Duration(), c.Description())
 	}
@@ -166,9 +162,7 @@ func mimicKitFrames() [][]float64 {
 func TestMimicKit(t *testing.T) {
 	frames := mimicKitFrames()
 	c, err := parse(pickled(map[string]any{"loop_mode": 1, "fps": 30, "frames": frames}), "m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c.NumFrames() != 3 || c.Loop() != LoopWrap || math.Abs(c.Duration()-2./30) > 1e-12 || c.Skeleton() == nil {
 		t.Fatalf("%d frames, %v, %g s", c.NumFrames(), c.Loop(), c.Duration())
 	}
@@ -199,9 +193,7 @@ func TestCSV(t *testing.T) {
 		{"x, y, z, qw, qx, qy, qz, knee\n", CSVConfig{Rate: 50, WFirst: true}, 50, "knee", []float64{0, 0, 0.6, 0.8}},
 	} {
 		c, err := parseCSV([]byte(x.header+text), "rows", x.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		near(t, "frame", c.Frame(1), append(append([]float64{0.1, 0, 0.8}, x.q...), 0.2)...)
 		if name := c.Description().Columns[4].Name; name != x.joint || math.Abs(c.Duration()-1/x.rate) > 1e-12 {
 			t.Errorf("%s, %g s", name, c.Duration())
@@ -240,9 +232,7 @@ func TestDeepMimicLoops(t *testing.T) {
 		}
 	}
 	data, err := os.ReadFile("testdata/turn_left.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	turning := load(t, "testdata/turn_left.txt")
 	near(t, "w comes first", turning.Frame(0)[3:7], 1, 0, 0, 0)
 	if turning.Weight() != 0.5 || math.Abs(turning.Duration()-1) > 1e-3 {
@@ -250,9 +240,7 @@ func TestDeepMimicLoops(t *testing.T) {
 	}
 	// Without offsets each loop starts over at the same place.
 	c, err := parse([]byte(strings.ReplaceAll(string(data), ": true", ": false")), "still")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, _ := sampleAt(c, 0.25)
 	b, _ := sampleAt(c, 5.25)
 	near(t, "fifth loop", b, a...)
@@ -267,9 +255,7 @@ func TestDeepMimicDescription(t *testing.T) {
 	d := &Description{Columns: []Column{{"root_x", Travel}, {"root_y", Linear}, {"root_z", Travel},
 		{"root_rotation", Rotation}, {"shoulder", Rotation}, {"elbow", Hinge}}}
 	c, err := LoadDeepMimic("testdata/arm.txt", d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pos, vel := sampleAt(c, 0.4+0.25) // the second loop
 	near(t, "root", pos[:3], 1.2+0.75, 1, -0.4-0.25)
 	near(t, "shoulder", pos[7:11], about(0, 0, 1, 0.5)...)
@@ -283,26 +269,18 @@ func TestDeepMimicDescription(t *testing.T) {
 // A saved clip is the clip, to float32.
 func TestSave(t *testing.T) {
 	trot, err := Trot(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	quadruped := func(n int, loop Loop, durations []float64) *Clip {
 		c, err := NewClip(ClipConfig{Name: "part", Loop: loop, Skeleton: QuadrupedSkeleton(), Frames: trot.rows()[:n],
 			Durations: durations})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return c
 	}
 	for _, c := range []*Clip{stroll(t, 40), trot, quadruped(20, LoopWrap, trot.durations()[:20])} {
 		var file strings.Builder
-		if err := c.Save(&file, "who made it"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Save(&file, "who made it"))
 		back, err := parse([]byte(file.String()), c.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sameMotion(t, back, c, 1e-6)
 		if back.Loop() != c.Loop() || back.Skeleton().Name != c.Skeleton().Name {
 			t.Errorf("%s: %v, %s", c.Name(), back.Loop(), back.Skeleton().Name)

@@ -24,12 +24,9 @@ func stroll(t *testing.T, frames int) *Clip {
 		cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./30)
 	}
 	c, err := NewClip(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err = c.OnFloor(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	c, err = c.OnFloor()
+	must(t, err)
 	return c
 }
 
@@ -78,13 +75,9 @@ func TestHumanoidOfDeepMimic(t *testing.T) {
 		frames = append(frames, f)
 	}
 	c, err := NewClip(ClipConfig{Name: "deep", Frames: frames, Durations: evenly(5, .1), Description: deepMimicHumanoid()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h, err := Humanoid(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := h.Skeleton()
 	// joint, parent joint, offset (x forward, y up, z to the right), column of the frame
 	tree := []struct {

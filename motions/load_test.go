@@ -31,9 +31,7 @@ func npzOf(t testing.TB, arrays ...*npz.Array) []byte {
 		list = append(list, a)
 	}
 	var out bytes.Buffer
-	if err := npz.Write(&out, list...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, npz.Write(&out, list...))
 	return out.Bytes()
 }
 
@@ -76,17 +74,11 @@ func pickled(v any) []byte {
 func samples(t testing.TB) map[string][]byte {
 	t.Helper()
 	trot, err := Trot(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var saved bytes.Buffer
-	if err := trot.Save(&saved, "made up"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, trot.Save(&saved, "made up"))
 	tiny, err := os.ReadFile(filepath.Join("testdata", "tiny.npz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return map[string][]byte{
 		"bvh": []byte(legs), "amass": npzOf(t, amassArrays()...), "csv": []byte("a,b,c,d,e,f,g,h\n0,0,0.8,0,0,0.6,0.8,0.1\n"),
 		"mimickit": pickled(map[string]any{"fps": 30, "frames": mimicKitFrames()}), "saved": saved.Bytes(), "isaaclab": tiny,
@@ -99,15 +91,11 @@ func TestLoadKnowsFormats(t *testing.T) {
 	widths := map[string]int{"bvh": 19, "amass": 7 + 4*21, "csv": 8, "mimickit": 43, "saved": 19, "isaaclab": 16, "deepmimic": 43}
 	for format, data := range samples(t) {
 		path := filepath.Join(t.TempDir(), format+".dat")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, data, 0o600))
 		if c := load(t, path); c.Name() != format || c.Width() != widths[format] {
 			t.Errorf("%s: %s with %d values a frame", format, c.Name(), c.Width())
 		}
-		if err := os.WriteFile(path, data[:len(data)*2/3], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, data[:len(data)*2/3], 0o600))
 		if _, err := Load(path); format != "csv" {
 			refuses(t, err, "motions: "+path+": ", "")
 		}
@@ -270,9 +258,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	for _, name := range []string{"arm.txt", "hop.txt", "turn_left.txt"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add(data)
 	}
 	f.Add([]byte(strings.ReplaceAll(legs, "\r\n", "\r")))

@@ -21,9 +21,7 @@ func bodiesOf(c *Clip, row []float64) map[string][3]float64 {
 func TestRetargetAndBack(t *testing.T) {
 	c := stroll(t, 30)
 	over, err := c.Retarget(mimicKitHumanoid(), RetargetConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for k := range c.NumFrames() {
 		want := bodiesOf(c, c.Frame(k))
 		for name, p := range bodiesOf(over, over.Frame(k)) {
@@ -32,9 +30,7 @@ func TestRetargetAndBack(t *testing.T) {
 		}
 	}
 	back, err := over.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sameMotion(t, back, c, 1e-6)
 }
 
@@ -61,13 +57,9 @@ Frame Time: 0.05
 		return strings.Trim(fmt.Sprint(v), "[]") + "\n"
 	}
 	bvh, err := parseBVH([]byte(person+frame(0, 70)+frame(10, 70)), "person", BVHConfig{Scale: 0.01})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := bvh.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at := func(name string) float64 {
 		i, _, ok := c.description.Find(name)
 		if !ok {
@@ -89,12 +81,9 @@ Frame Time: 0.05
 	}
 	// A knee that bends forwards is held straight, and the report says so.
 	bvh, err = parseBVH([]byte(person+frame(0, -30)+frame(10, -30)), "person", BVHConfig{Scale: 0.01})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err = bvh.Retarget(HumanoidSkeleton(), RetargetConfig{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	c, err = bvh.Retarget(HumanoidSkeleton(), RetargetConfig{})
+	must(t, err)
 	if at("left_knee") != 0 || !strings.Contains(fmt.Sprint(c.Repairs()), "1 joints were held") {
 		t.Errorf("%g°, %q", at("left_knee"), c.Repairs())
 	}
@@ -111,9 +100,7 @@ Frame Time: 0.05
 		t.Errorf("a quadruped needs no names of a humanoid: %v", err)
 	}
 	dog, err := Trot(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = dog.Retarget(HumanoidSkeleton(), RetargetConfig{})
 	refuses(t, err, "motions: trot: ", "right_upper_arm")
 }
@@ -150,15 +137,11 @@ func TestRetargetNeedsARestPose(t *testing.T) {
 		rows = append(rows, row)
 	}
 	c, err := NewClip(ClipConfig{Name: "flat", Skeleton: flat, Frames: rows, Durations: human.durations()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = c.Retarget(HumanoidSkeleton(), RetargetConfig{})
 	refuses(t, err, "motions: flat: ", "head")
 	back, err := c.Retarget(HumanoidSkeleton(), RetargetConfig{Rest: rest})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for k := range back.NumFrames() { // the clip may be put on the floor anew
 		for i, x := range back.Frame(k)[7:] {
 			if math.Abs(x-human.Frame(k)[7+i]) > 1e-6 {
@@ -174,13 +157,9 @@ func TestRetargetSMPL(t *testing.T) {
 	row := s.zero()
 	row[2] = 1
 	c, err := NewClip(ClipConfig{Name: "T", Skeleton: s, Frames: [][]float64{row}, Durations: []float64{1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h, err := c.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if again, err := Humanoid(c); err != nil || fmt.Sprint(again.rows()) != fmt.Sprint(h.rows()) {
 		t.Errorf("Humanoid retargets: %v", err)
 	}

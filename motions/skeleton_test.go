@@ -189,9 +189,7 @@ func TestStateIsMuJoCos(t *testing.T) {
 		cfg.Durations = append(cfg.Durations, h)
 	}
 	c, err := NewClip(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	qpos, qvel := make([]float64, 13), make([]float64, 11)
 	c.State(0.084, qpos, qvel)
 	near(t, "qvel", qvel, 2, 0, 0, w[0], w[1], w[2], 2*w[0], 2*w[1], 2*w[2], 3, 0)

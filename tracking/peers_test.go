@@ -23,9 +23,7 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // curves are the values of the tags of the runs of a folder. A value is a line of step, wall time and value without

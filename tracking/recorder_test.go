@@ -100,9 +100,7 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 		t.Errorf("without a step the drain gives %v", got)
 	}
 	// The window outlives a drain: environment 1 had 5·(-2) so far, and what is no transition does not count.
-	if err := e.Record([]float32{0, 50, 0}, no, no, []bool{false, true, false}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Record([]float32{0, 50, 0}, no, no, []bool{false, true, false}))
 	step([]float32{0, 0, 0}, []bool{false, true, false}, no)
 	means := map[string]float64{}
 	e.Drain(func(tag string, value float64) { means[tag] = value })
@@ -122,9 +120,7 @@ func TestEpisodesWindow(t *testing.T) {
 	e, err := NewEpisodes(1)
 	must(t, err)
 	for i := range 3*EpisodeWindow + 7 {
-		if err := e.Record([]float32{float32(i)}, []bool{true}, []bool{false}, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Record([]float32{float32(i)}, []bool{true}, []bool{false}, nil))
 	}
 	last := 3.*EpisodeWindow + 6
 	var got Memory
@@ -149,9 +145,7 @@ func TestEpisodesState(t *testing.T) {
 		return e
 	}
 	step := func(e *Episodes, i int) {
-		if err := e.Record([]float32{float32(i), -1}, []bool{i%3 == 0, false}, []bool{false, i%7 == 0}, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Record([]float32{float32(i), -1}, []bool{i%3 == 0, false}, []bool{false, i%7 == 0}, nil))
 	}
 	for _, n := range []int{1, 20, 2*EpisodeWindow + 5} {
 		original := make2()

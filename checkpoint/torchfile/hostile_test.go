@@ -18,16 +18,12 @@ func packed(t testing.TB, method uint16, entries ...string) []byte {
 	z := zip.NewWriter(&b)
 	for i := 0; i < len(entries); i += 2 {
 		w, err := z.CreateHeader(&zip.FileHeader{Name: entries[i], Method: method})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := w.Write([]byte(entries[i+1])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	return b.Bytes()
 }
 
@@ -230,17 +226,11 @@ func use(t *testing.T, v any) {
 func FuzzPickle(f *testing.F) {
 	for _, name := range []string{"values.pt", "protocol3.pt", "protocol4.pt", "protocol5.pt"} {
 		file, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		a, err := openArchive(bytes.NewReader(file), int64(len(file)))
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		pickle, err := a.record("data.pkl", maxPickle)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add(pickle)
 	}
 	f.Add([]byte(rebuilt("K\x00", "K\x06\x85", "K\x01\x85")))
@@ -271,15 +261,11 @@ func FuzzPickle(f *testing.F) {
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"values.pt", "protocol4.pt", "legacy.pt", "script.pt"} {
 		file, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add(file)
 	}
 	var b bytes.Buffer
-	if err := Write(&b, NewDict("x", NewTensor(checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2})))); err != nil {
-		f.Fatal(err)
-	}
+	must(f, Write(&b, NewDict("x", NewTensor(checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2})))))
 	f.Add(b.Bytes())
 	f.Fuzz(func(t *testing.T, file []byte) {
 		if v, err := readBytes(file); err == nil {

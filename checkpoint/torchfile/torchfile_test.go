@@ -15,6 +15,13 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // dump describes a value, with the elements of tensors.
 func dump(v any) string {
 	switch v := v.(type) {
@@ -53,9 +60,7 @@ func dump(v any) string {
 func openDict(t *testing.T, path string) *Dict {
 	t.Helper()
 	v, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d, ok := v.(*Dict)
 	if !ok {
 		t.Fatalf("%T, want a dict", v)
@@ -127,19 +132,13 @@ func TestRoundTrip(t *testing.T) {
 	d := openDict(t, "testdata/values.pt")
 	d.Set("special", Tuple{math.Inf(1), int64(math.MaxInt64), int64(math.MinInt32), "", Tuple{}, &List{}, NewDict()})
 	var one, two bytes.Buffer
-	if err := Write(&one, d); err != nil {
-		t.Fatal(err)
-	}
-	if err := Write(&two, d); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Write(&one, d))
+	must(t, Write(&two, d))
 	if !bytes.Equal(one.Bytes(), two.Bytes()) {
 		t.Error("the same value gave different bytes")
 	}
 	back, err := Read(bytes.NewReader(one.Bytes()), int64(one.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, want := dump(back), dump(d); got != want {
 		t.Errorf("read back as\n%s\nwant\n%s", got, want)
 	}
@@ -188,9 +187,7 @@ func TestWriteRefuses(t *testing.T) {
 // WriteFile replaces; a value that cannot be written leaves the old file.
 func TestWriteFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.pt")
-	if err := WriteFile(path, NewDict("x", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, WriteFile(path, NewDict("x", 1)))
 	if err := WriteFile(path, NewDict("x", struct{}{})); err == nil {
 		t.Error("a struct was written")
 	}
@@ -231,16 +228,10 @@ func TestPeersPyTorchReads(t *testing.T) {
 	transposed.Shape, transposed.Strides = []int64{3, 2}, []int64{1, 3}
 	weights := NewDict("whole", whole, "transposed", &transposed, "n", 2, "t", Tuple{1, "x"},
 		"double", NewTensor(checkpoint.ArrayFloat64([]int64{}, []float64{0.1})))
-	if err := WriteFile(filepath.Join(dir, "weights.pt"), weights); err != nil {
-		t.Fatal(err)
-	}
-	if err := WriteFile(filepath.Join(dir, "full.pt"), openDict(t, "testdata/values.pt")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, WriteFile(filepath.Join(dir, "weights.pt"), weights))
+	must(t, WriteFile(filepath.Join(dir, "full.pt"), openDict(t, "testdata/values.pt")))
 	script := filepath.Join(dir, "read.py")
-	if err := os.WriteFile(script, []byte(readBack), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(script, []byte(readBack), 0o644))
 	out := peers.Run(t, python, script, filepath.Join(dir, "weights.pt"), filepath.Join(dir, "full.pt"),
 		"testdata/values.pt")
 	for _, want := range []string{"'whole': ('torch.float32', torch.Size([2, 3]), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])",

@@ -13,18 +13,21 @@ import (
 	"testing"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // The script of the required gorl runs with the settings that the flags stand for.
 func TestSetup(t *testing.T) {
 	t.Setenv("SHIM_DIR", "")
 	t.Setenv("XDG_CACHE_HOME", "/cache")
 	command, err := setup([]string{"--from", "pypi", "--prefix", "/opt/gorl", "--yes", "--dry-run"}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	script, err := filepath.Abs("../../scripts/setup.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := command.Args[1]; got != script {
 		t.Errorf("runs %s, want %s", got, script)
 	}
@@ -40,9 +43,7 @@ func TestSetup(t *testing.T) {
 	}
 
 	command, err = setup(nil, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, setting := range command.Env[len(os.Environ()):] {
 		if name, _, _ := strings.Cut(setting, "="); !slices.Contains([]string{"GOTORCH_SRC", "SHIM_DIR"}, name) {
 			t.Errorf("without flags the script is given %s", setting)
@@ -70,9 +71,7 @@ func TestPureGo(t *testing.T) {
 	command := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := command.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := strings.TrimSpace(string(output)); got != "github.com/gorl-dev/gorl/cmd/gorl-setup" {
 		t.Errorf("gorl-setup needs the packages %q, want the standard library alone", got)
 	}

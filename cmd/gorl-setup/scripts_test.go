@@ -76,18 +76,14 @@ func newMachine(t *testing.T) *machine {
 	}
 	m := &machine{t: t, root: t.TempDir()}
 	for _, folder := range []string{"bin", "home", "wheels"} {
-		if err := os.Mkdir(filepath.Join(m.root, folder), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(m.root, folder), 0o755))
 	}
 	for _, tool := range realTools {
 		path, err := exec.LookPath(tool)
 		if err != nil {
 			continue // each script has its way without flock
 		}
-		if err := os.Symlink(path, filepath.Join(m.root, "bin", tool)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(path, filepath.Join(m.root, "bin", tool)))
 	}
 	for tool, body := range fakeTools {
 		m.tool(tool, body)
@@ -99,9 +95,7 @@ func newMachine(t *testing.T) *machine {
 	}
 	for _, name := range []string{"GOMODCACHE", "GOPROXY", "GOFLAGS", "GOROOT"} {
 		value, err := exec.Command("go", "env", name).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m.env = append(m.env, name+"="+strings.TrimSpace(string(value)))
 	}
 	m.wheel("torch", "torch/include/torch/csrc/api/include/torch/torch.h", "torch/include/torch/csrc/api/include/torch/all.h=202002L",
@@ -324,9 +318,7 @@ func TestFetchAgain(t *testing.T) {
 	if got := m.log(); got != "" {
 		t.Errorf("a complete libtorch was fetched again: %q", got)
 	}
-	if err := os.Truncate(filepath.Join(m.root, "home", torchFolder, "torch/lib/libc10.so"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(filepath.Join(m.root, "home", torchFolder, "torch/lib/libc10.so"), 0))
 	output := m.succeeds("pypi.sh torch")
 	m.complete(output)
 	if want := "is damaged and is fetched again"; !strings.Contains(output, want) {
@@ -334,9 +326,7 @@ func TestFetchAgain(t *testing.T) {
 	}
 	// Wheels that are damaged are removed with the folder that the message names.
 	m = newMachine(t)
-	if err := os.WriteFile(filepath.Join(m.root, "wheels", "nvidia-cuda-runtime.whl"), []byte("half"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(m.root, "wheels", "nvidia-cuda-runtime.whl"), []byte("half"), 0o644))
 	output, status := m.run("pypi.sh torch")
 	if want := "could not be unpacked into "; status != 1 || !strings.Contains(output, want) {
 		t.Errorf("exit %d, %q, want exit 1 and %q", status, output, want)
@@ -349,9 +339,7 @@ func TestSetupWithoutRoot(t *testing.T) {
 	needsPython(t)
 	m := newMachine(t)
 	m.env = append(m.env, "GOENV="+filepath.Join(m.root, "goenv"))
-	if err := os.WriteFile(filepath.Join(m.root, "goenv"), []byte("CGO_LDFLAGS=-lmine\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(m.root, "goenv"), []byte("CGO_LDFLAGS=-lmine\n"), 0o644))
 
 	// A dry run names the steps and changes nothing.
 	unchanged := func() map[string]string {
@@ -435,9 +423,7 @@ func TestSetupWithoutRoot(t *testing.T) {
 func mujocoVersion(t *testing.T) string {
 	t.Helper()
 	data, err := os.ReadFile("../../scripts/pypi.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, rest, _ := strings.Cut(string(data), "name=mujoco-")
 	version, _, _ := strings.Cut(rest, " ")
 	return "mujoco-" + version

@@ -18,9 +18,7 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // server answers as MLflow's server, and keeps what it gets.
@@ -237,9 +235,7 @@ func TestMLflowSends(t *testing.T) {
 	}
 	// A file without a run is an error, and is kept.
 	file := filepath.Join(run.Dir, mlflowFile)
-	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("{"), 0o600))
 	s = start([]Tracker{mlflowOf(t, srv.URL)}, run, w.warn, eager)
 	_ = s.Close()
 	w.one(t, "mlflow.json names no run; remove it")

@@ -17,6 +17,13 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // snapshot is that of a trainer of a small policy.
 func snapshot() *checkpoint.Snapshot {
 	s := checkpoint.NewSnapshot()
@@ -49,9 +56,7 @@ func run(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
 	store, err := checkpoint.NewStore(filepath.Join(dir, "checkpoints"), checkpoint.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, step := range []int64{20, 30, 100} {
 		save := store.Save
 		if step == 20 {
@@ -67,9 +72,7 @@ func run(t *testing.T) (dir string) {
 func of(t *testing.T, path string, o inspection.Options) *inspection.Report {
 	t.Helper()
 	r, err := inspection.Of(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -124,13 +127,9 @@ func TestFind(t *testing.T) {
 	find := func(path string) string {
 		t.Helper()
 		got, err := inspection.Find(filepath.Join(dir, path))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err = filepath.Rel(dir, got)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return filepath.ToSlash(got)
 	}
 	for path, want := range map[string]string{
@@ -141,9 +140,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q is %s, want %s", path, got, want)
 		}
 	}
-	if err := spoil(filepath.Join(dir, "checkpoints", "best", "agent_20.safetensors")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, spoil(filepath.Join(dir, "checkpoints", "best", "agent_20.safetensors")))
 	for path, want := range map[string]string{"": "means checkpoints/best/agent_20.safetensors, which is damaged: ", "checkpoints/best": "means agent_20.safetensors, which is damaged: "} {
 		if _, err := inspection.Find(filepath.Join(dir, path)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q beside a damaged best: %v, want %q", path, err, want)
@@ -153,9 +150,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("another one by its name is %s", got)
 	}
 	// Damage of the manifest alone counts, too.
-	if err := os.Truncate(filepath.Join(dir, "checkpoints", "best", "agent_20.json"), 5); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(filepath.Join(dir, "checkpoints", "best", "agent_20.json"), 5))
 	_, err := inspection.Find(dir)
 	if err == nil || !strings.Contains(err.Error(), "best/agent_20.safetensors, which is damaged: ") {
 		t.Errorf("beside a damaged manifest: %v", err)
@@ -193,9 +188,7 @@ func TestDamage(t *testing.T) {
 			"agent_30.safetensors: "},
 	} {
 		dir := run(t)
-		if err := c.harm(filepath.Join(dir, "checkpoints")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.harm(filepath.Join(dir, "checkpoints")))
 		r := of(t, dir, inspection.Options{})
 		for _, s := range r.Checkpoints {
 			bad := s.File == "checkpoints/"+c.file
@@ -239,9 +232,7 @@ func TestStatsOfTypes(t *testing.T) {
 	s.Arrays["u64"] = checkpoint.Array{DType: "U64", Shape: []int64{1}, Data: []byte{0, 0, 0, 0, 0, 0, 0, 0x80}}
 	s.Arrays["u8"] = checkpoint.ArrayBytes([]int64{2}, []byte{1, 250})
 	path := filepath.Join(t.TempDir(), "types.safetensors")
-	if err := convert.Write(path, s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, convert.Write(path, s))
 	want := map[string]string{
 		"bool": "{0 0.6667 1} 0 0", "f32": "{1 1.5 2} 2 0", "f64": "{-8 -8 -8} 0 2", "f16": "{-2 1.638e+04 6.55e+04} 1 1", "bf16": "{-2 -0.5 1} 0 0",
 		"i8": "{-1 2 5} 0 0", "i16": "{-1 -1 -1} 0 0", "i32": "{-1 -1 -1} 0 0", "u16": "{6.554e+04 6.554e+04 6.554e+04} 0 0", "u32": "{4.295e+09 4.295e+09 4.295e+09} 0 0",
@@ -274,9 +265,7 @@ func TestOtherFiles(t *testing.T) {
 	value := torchfile.NewDict("net", torchfile.NewOrderedDict("0.weight", tensor), "lr", math.NaN(), "epochs", int64(7),
 		"betas", torchfile.Tuple{0.9, 0.999}, "groups", &torchfile.List{Items: []any{torchfile.NewDict("a", true), nil}},
 		"note", "hello")
-	if err := errors.Join(torchfile.WriteFile(pt, value), convert.File(pt, npz)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(torchfile.WriteFile(pt, value), convert.File(pt, npz)))
 	r := of(t, pt, inspection.Options{})
 	c := r.Checkpoint
 	equal(t, fmt.Sprint(c.Kind, len(c.Agents), len(c.Tensors), c.Tensors[0].Name, c.Values),
@@ -315,9 +304,7 @@ func TestGroup(t *testing.T) {
 	for _, claim := range []int64{2, 1 << 62} {
 		all.Values["agents"] = claim
 		path := filepath.Join(t.TempDir(), "agent.safetensors")
-		if err := convert.Write(path, all); err != nil {
-			t.Fatal(err)
-		}
+		must(t, convert.Write(path, all))
 		c := of(t, path, inspection.Options{}).Checkpoint
 		if c.Kind != fmt.Sprintf("checkpoint of a group of %d agents", claim) || len(c.Agents) != 2 || c.Agents[0].Class != "PPO" ||
 			c.Agents[1].Updates != 9 || c.Agents[1].Undescribed == "" {
@@ -338,12 +325,8 @@ const recorded = `{"event":"population","iteration":0,"steps":0,"run":{"schema":
 func TestPopulation(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "000", journal.File)
-	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(recorded), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(recorded), 0o644))
 	alone := of(t, path, inspection.Options{})
 	p := alone.Population
 	if alone.Kind != "journal of a population" || alone.Checkpoints != nil || p == nil {
@@ -364,9 +347,7 @@ func TestPopulation(t *testing.T) {
 	// Of a population across processes the best of the best member is looked at, although another was saved later.
 	for _, member := range []string{"000", "001"} {
 		store, err := checkpoint.NewStore(filepath.Join(dir, "best", member), checkpoint.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := store.Save("2", 20, snapshot()); err != nil {
 			t.Fatal(err)
 		}
@@ -380,9 +361,7 @@ func TestPopulation(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	var text strings.Builder
-	if err := inspection.Write(&text, r, false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, inspection.Write(&text, r, false))
 	for _, part := range []string{": population\n", "Best: member 0 after interval 2, 20 environment steps: 3.\n", "Its weights: member 1 (environment steps 0 to 10) → member 0 (environment steps 10 to 20).", "best/001/2.safetensors", "checkpoint of a trainer of PPO", "all finite"} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("the text lacks %q:\n%s", part, text.String())
