@@ -23,7 +23,9 @@ import (
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // curves are the values of the tags of the runs of a folder. A value is a line of step, wall time and value without
