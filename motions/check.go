@@ -98,7 +98,7 @@ func (r *Report) add(kind string, frame int, value, limit float64, format string
 
 // checkFrames checks what needs no skeleton.
 func (r *Report) checkFrames(c *Clip) {
-	if every, _ := findRepeats(c.rows()); every > 1 {
+	if every, _ := findRepeats(framesOf(c)); every > 1 {
 		r.add("doubled frames", -1, float64(every), 1, "only one frame in %d moves; the others repeat the one before, "+
 			"so velocities are 0 and %d times too large in turn", every, every)
 	}
@@ -223,7 +223,7 @@ func (r *Report) checkFeet(c *Clip) {
 		r.add("floor", worst, r.FeetLowest, limitFloat, "feet are never nearer to the floor than %.1f cm (frame %d); "+remedy,
 			100*r.FeetLowest, worst)
 	}
-	if r.Sliding = c.skeleton.sliding(c.rows(), c.frameDuration); r.Sliding > limitSlide {
+	if r.Sliding = c.skeleton.sliding(framesOf(c), c.frameDuration); r.Sliding > limitSlide {
 		r.add("sliding", -1, r.Sliding, limitSlide, "feet that stand slide at %.2f m/s on average", r.Sliding)
 	}
 }

@@ -76,7 +76,7 @@ func TestClosed(t *testing.T) {
 
 func TestForwards(t *testing.T) {
 	c := stroll(t, 31)
-	rows := c.rows()
+	rows := framesOf(c)
 	by := turnAbout([3]float64{0, 0, 1}, 2)
 	for _, row := range rows {
 		p := by.rotate([3]float64(row[:3]))

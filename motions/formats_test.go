@@ -269,12 +269,12 @@ func TestSave(t *testing.T) {
 	trot, err := Trot(1)
 	must(t, err)
 	quadruped := func(n int, loop Loop, durations []float64) *Clip {
-		c, err := NewClip(ClipConfig{Name: "part", Loop: loop, Skeleton: QuadrupedSkeleton(), Frames: trot.rows()[:n],
+		c, err := NewClip(ClipConfig{Name: "part", Loop: loop, Skeleton: QuadrupedSkeleton(), Frames: framesOf(trot)[:n],
 			Durations: durations})
 		must(t, err)
 		return c
 	}
-	for _, c := range []*Clip{stroll(t, 40), trot, quadruped(20, LoopWrap, trot.durations()[:20])} {
+	for _, c := range []*Clip{stroll(t, 40), trot, quadruped(20, LoopWrap, durationsOf(trot)[:20])} {
 		var file strings.Builder
 		must(t, c.Save(&file, "who made it"))
 		back, err := parse([]byte(file.String()), c.Name())

@@ -136,7 +136,7 @@ func TestRetargetNeedsARestPose(t *testing.T) {
 		}
 		rows = append(rows, row)
 	}
-	c, err := NewClip(ClipConfig{Name: "flat", Skeleton: flat, Frames: rows, Durations: human.durations()})
+	c, err := NewClip(ClipConfig{Name: "flat", Skeleton: flat, Frames: rows, Durations: durationsOf(human)})
 	must(t, err)
 	_, err = c.Retarget(HumanoidSkeleton(), RetargetConfig{})
 	refuses(t, err, "motions: flat: ", "head")
@@ -160,7 +160,7 @@ func TestRetargetSMPL(t *testing.T) {
 	must(t, err)
 	h, err := c.Retarget(HumanoidSkeleton(), RetargetConfig{})
 	must(t, err)
-	if again, err := Humanoid(c); err != nil || fmt.Sprint(again.rows()) != fmt.Sprint(h.rows()) {
+	if again, err := Humanoid(c); err != nil || fmt.Sprint(framesOf(again)) != fmt.Sprint(framesOf(h)) {
 		t.Errorf("Humanoid retargets: %v", err)
 	}
 	for i, j := range h.Skeleton().Joints() {
