@@ -72,8 +72,9 @@ func TestValuesRoundTrip(t *testing.T) {
 		"deep": []any{map[string]any{"x": []any{}}},
 	}
 	want := map[string]any{
-		"nothing": nil, "yes": true, "int": int64(3), "negative": int64(math.MinInt64), "unsigned": uint64(math.MaxUint64),
-		"whole": 3.0, "small": 1e-300, "large": 1e300, "third": 1.0 / 3, "zero": math.Copysign(0, -1),
+		"nothing": nil, "yes": true, "int": int64(3), "negative": int64(math.MinInt64),
+		"unsigned": uint64(math.MaxUint64),
+		"whole":    3.0, "small": 1e-300, "large": 1e300, "third": 1.0 / 3, "zero": math.Copysign(0, -1),
 		"text": "a\"<ü>\n\u2028", "list": []any{1.0, 2.5}, "map": map[string]any{"a": int64(1), "b": int64(2)},
 		"deep": []any{map[string]any{"x": []any{}}},
 	}

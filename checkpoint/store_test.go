@@ -80,7 +80,8 @@ func TestStore(t *testing.T) {
 		}
 	}
 	wantFiles(t, s.Dir(), "agent_4.json agent_4.safetensors agent_5.json agent_5.safetensors")
-	for _, path := range []string{"agent_4.safetensors", "agent_4.json", filepath.Join(s.Dir(), "agent_4.safetensors")} {
+	for _, path := range []string{"agent_4.safetensors", "agent_4.json",
+		filepath.Join(s.Dir(), "agent_4.safetensors")} {
 		if got, err := s.Load(path); err != nil || got.Manifest.Step != 4 || verify(got) != nil {
 			t.Errorf("loading %s gives %v, %v", path, got, err)
 		}
@@ -190,7 +191,8 @@ func TestManyWriters(t *testing.T) {
 			seen := map[string]bool{}
 			for w := range paths {
 				for i, path := range paths[w] {
-					if got, err := Load(path); seen[path] || err != nil || got.Manifest.Step != int64(w*100+i) || verify(got) != nil {
+					if got, err := Load(path); seen[path] || err != nil || got.Manifest.Step != int64(w*100+i) ||
+						verify(got) != nil {
 						t.Errorf("loading %s (given before: %v) gives %v, %v", path, seen[path], got, err)
 					}
 					seen[path] = true

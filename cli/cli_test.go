@@ -23,13 +23,14 @@ func TestEverySubcommandHelps(t *testing.T) {
 	}
 }
 
-// TestGuides checks that every subcommand that the guides call, and each of its flags, is there, and that the reference is
-// the code's.
+// TestGuides checks that every subcommand that the guides call, and each of its flags, is there, and that the reference
+// is the code's.
 func TestGuides(t *testing.T) {
 	if calls := commandtest.Guides(t, "..", command); calls < 10 {
 		t.Errorf("only %d calls were found", calls)
 	}
-	if err := docgen.Hold("../docs/reference/command-line.md", "gorl reference", commandtest.Reference(command()), *update); err != nil {
+	if err := docgen.Hold("../docs/reference/command-line.md", "gorl reference", commandtest.Reference(command()),
+		*update); err != nil {
 		t.Error(err)
 	}
 }
@@ -43,7 +44,8 @@ func TestOwnName(t *testing.T) {
 	here(t, "short.yaml", short)
 	for _, x := range [][2]string{
 		{"help", "usage: hover SUBCOMMAND"}, {"train --help", "hover train --resume runs/cartpole"},
-		{"train", "hover train --example cartpole prints"}, {"completion bash", "__start_hover"}, {"version", "hover "}, {"version", "\nlibtorch "},
+		{"train", "hover train --example cartpole prints"}, {"completion bash", "__start_hover"}, {"version",
+			"hover "}, {"version", "\nlibtorch "},
 		{"train -c short.yaml", "Evaluate it: hover eval runs/pole"},
 		{"train -c short.yaml --name pole", "hover train --resume runs/pole"}, // whose name is taken now
 	} {
@@ -57,7 +59,8 @@ func TestOwnName(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile("runs/pole/run.yaml")
-	if err != nil || !strings.HasPrefix(string(text), "# Written by hover train. To do the same again: hover train --config runs/pole/run.yaml") {
+	if err != nil || !strings.HasPrefix(string(text),
+		"# Written by hover train. To do the same again: hover train --config runs/pole/run.yaml") {
 		t.Errorf("%v, run.yaml begins %.100s", err, text)
 	}
 }

@@ -107,8 +107,8 @@ gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/ag
 // check refuses what makes no sense before anything is read.
 func (k conversion) check(cmd *cobra.Command, from, to string) error {
 	if *k.from != "" && *k.to != "" {
-		return commandline.Usagef("--from and --to exclude each other: between two files of skrl's there is nothing to " +
-			"convert")
+		return commandline.Usagef("--from and --to exclude each other: between two files of skrl's there is nothing " +
+			"to convert")
 	}
 	for _, flag := range []string{"env", "num-envs"} {
 		if cmd.Flags().Changed(flag) {
@@ -187,7 +187,8 @@ func (k conversion) run(from, to string) (said string, err error) {
 	if *k.member >= 0 {
 		own, ok := layout.MemberOf(snap, *k.member)
 		if !ok {
-			return "", fmt.Errorf("%s has no member %d: want a checkpoint of a group with such an agent", from, *k.member)
+			return "", fmt.Errorf("%s has no member %d: want a checkpoint of a group with such an agent", from,
+				*k.member)
 		}
 		snap = own
 	}

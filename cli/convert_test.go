@@ -22,7 +22,9 @@ func TestConvertFormats(t *testing.T) {
 	dir := t.TempDir()
 	run := train(t, dir, "cartpole", 1, 1)
 	in := func(name string) string { return filepath.Join(dir, name) }
-	if said := says(t, "convert", run, in("a.npz")); !strings.Contains(said, "best") || !strings.Contains(said, " → "+in("a.npz")+": ") || !strings.Contains(said, " tensors, ") || !strings.Contains(said, "; the file has ") {
+	if said := says(t, "convert", run, in("a.npz")); !strings.Contains(said, "best") ||
+		!strings.Contains(said, " → "+in("a.npz")+": ") || !strings.Contains(said, " tensors, ") ||
+		!strings.Contains(said, "; the file has ") {
 		t.Errorf("it says %q", said)
 	}
 	says(t, "convert", in("a.npz"), in("b.pt"))
@@ -59,7 +61,9 @@ func TestConvertFormats(t *testing.T) {
 	group := train(t, dir, "group", 5, 2)
 	says(t, "convert", "--member", "1", filepath.Join(group, "checkpoints", "agent_64"), in("second.safetensors"))
 	all, own := load(t, filepath.Join(group, "checkpoints", "agent_64.safetensors")), load(t, in("second.safetensors"))
-	if diff := cmp.Diff(all.Snapshot.Arrays["agent_1/policy/net.0.weight"], own.Snapshot.Arrays["policy/net.0.weight"]); diff != "" || len(own.Snapshot.Arrays)*2 != len(all.Snapshot.Arrays) {
+	if diff := cmp.Diff(all.Snapshot.Arrays["agent_1/policy/net.0.weight"],
+		own.Snapshot.Arrays["policy/net.0.weight"]); diff != "" ||
+		len(own.Snapshot.Arrays)*2 != len(all.Snapshot.Arrays) {
 		t.Errorf("%d of %d arrays; %s", len(own.Snapshot.Arrays), len(all.Snapshot.Arrays), diff)
 	}
 }
@@ -70,18 +74,21 @@ func TestConvertSkrl(t *testing.T) {
 	run, other := train(t, dir, "cartpole", 1, 1), train(t, dir, "other", 2, 1)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	agent := filepath.Join(run, "checkpoints", "agent_64.safetensors")
-	if said := says(t, "convert", "--to", "skrl", agent, in("agent.pt")); !strings.Contains(said, "For skrl's agent.load: policy, value, optimizer, observation_preprocessor.") {
+	if said := says(t, "convert", "--to", "skrl", agent, in("agent.pt")); !strings.Contains(said,
+		"For skrl's agent.load: policy, value, optimizer, observation_preprocessor.") {
 		t.Errorf("it says %q", said)
 	}
 	like := filepath.Join(other, "checkpoints", "agent_64.safetensors")
 	said := says(t, "convert", "--from", "skrl", "--like", like, in("agent.pt"), in("back.safetensors"))
-	if !strings.Contains(said, "Carried over: policy, value, optimizer, observation_preprocessor. The rest is that of "+like) {
+	if !strings.Contains(said, "Carried over: policy, value, optimizer, observation_preprocessor. The rest is that of "+
+		like) {
 		t.Errorf("it says %q", said)
 	}
 	mine, theirs, back := load(t, agent).Snapshot, load(t, like).Snapshot, load(t, in("back.safetensors")).Snapshot
 	for _, name := range slices.Sorted(maps.Keys(back.Arrays)) {
 		want := mine
-		if strings.HasPrefix(name, "random/") || strings.HasPrefix(name, "environment/") || strings.HasPrefix(name, "rollout/") {
+		if strings.HasPrefix(name, "random/") || strings.HasPrefix(name, "environment/") ||
+			strings.HasPrefix(name, "rollout/") {
 			want = theirs
 		}
 		if diff := cmp.Diff(want.Arrays[name], back.Arrays[name]); diff != "" {
@@ -103,26 +110,31 @@ func TestConvertSkrl(t *testing.T) {
 	// A policy alone is a part of an agent.
 	must(t, os.Mkdir(in("alone"), 0o755))
 	must(t, torchfile.WriteFile(in("alone/policy_64.pt"), c.Module("policy")))
-	if status, _, stderr := use(t.Context(), "convert", "--from", "skrl", "--like", like, in("alone/policy_64.pt"), in("part.safetensors")); status != commandline.Failed {
+	if status, _, stderr := use(t.Context(), "convert", "--from", "skrl", "--like", like, in("alone/policy_64.pt"),
+		in("part.safetensors")); status != commandline.Failed {
 		t.Errorf("a part ends with %d and says %q", status, stderr)
 	}
-	said = says(t, "convert", "--from", "skrl", "--partial", "--like", like, in("alone/policy_64.pt"), in("part.safetensors"))
+	said = says(t, "convert", "--from", "skrl", "--partial", "--like", like, in("alone/policy_64.pt"),
+		in("part.safetensors"))
 	if !strings.Contains(said, "Carried over: policy. ") || !strings.Contains(said, "value") {
 		t.Errorf("it says %q", said)
 	}
 	part := load(t, in("part.safetensors")).Snapshot
-	if cmp.Diff(mine.Arrays["policy/net.0.weight"], part.Arrays["policy/net.0.weight"]) != "" || cmp.Diff(theirs.Arrays["value/net.0.weight"], part.Arrays["value/net.0.weight"]) != "" {
+	if cmp.Diff(mine.Arrays["policy/net.0.weight"], part.Arrays["policy/net.0.weight"]) != "" ||
+		cmp.Diff(theirs.Arrays["value/net.0.weight"], part.Arrays["value/net.0.weight"]) != "" {
 		t.Error("the policy is not the file's, or the value network is not the agent's")
 	}
 }
 
 // TestConvertSkrlWrappers: what skrl's file has no place for is said, and only then.
 func TestConvertSkrlWrappers(t *testing.T) {
-	const observations, rewards = "note: the file does not hold what the wrappers", "note: the file does not hold the statistics of normalize_reward"
+	const observations, rewards = "note: the file does not hold what the wrappers", "note: the file does not hold " +
+		"the statistics of normalize_reward"
 	for wrappers, want := range map[string][]string{
 		"": nil,
 		"wrappers: [normalize_observation, clip_observation: {low: -3, high: 4}]": {
-			observations, "normalize_observation (epsilon 1e-08), clip_observation (-3 to 4)", "gorl export", "arrays environment/statistics/",
+			observations, "normalize_observation (epsilon 1e-08), clip_observation (-3 to 4)", "gorl export",
+			"arrays environment/statistics/",
 		},
 		"wrappers: [normalize_reward: {discount: 0.99}]": {rewards},
 	} {
@@ -153,9 +165,11 @@ func TestConvertRefuses(t *testing.T) {
 		{[]string{"convert", "--force", in("there.npz"), in("there.npz")}, wrong, "the same file"},
 		{[]string{"convert", run}, wrong, "1 argument: want two files"},
 		{[]string{"convert", run, in("a.onnx")}, wrong, ".pt, .safetensors or .npz"},
-		{[]string{"convert", "--from", "skrl", "--to", "skrl", in("agent.pt"), in("b.pt")}, wrong, "exclude each other"},
+		{[]string{"convert", "--from", "skrl", "--to", "skrl", in("agent.pt"), in("b.pt")}, wrong,
+			"exclude each other"},
 		{[]string{"convert", "--from", "skrl", in("agent.pt"), out}, wrong, "--like is missing"},
-		{[]string{"convert", "--from", "skrl", "--like", run, in("agent.pt"), in("b.npz")}, wrong, "is named *.safetensors"},
+		{[]string{"convert", "--from", "skrl", "--like", run, in("agent.pt"), in("b.npz")}, wrong,
+			"is named *.safetensors"},
 		{[]string{"convert", "--from", "skrl", "--like", run, theirs, out}, commandline.Failed, "first.pt"},
 		{[]string{"convert", "--to", "skrl", run, in("b.npz")}, wrong, "is named *.pt"},
 		{[]string{"convert", "--like", run, run, out}, wrong, "--like needs"},

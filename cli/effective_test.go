@@ -30,9 +30,12 @@ pbt: {num_policies: 2, interval_steps: 128, total_steps: 384, workspace: p, obje
   parameters: {gae_lambda: {rule: one_minus, min: 0.5}}, sample: {learning_rate: {low: 1e-4, high: 1e-3, log: true}}}
 launcher: {max_parallel: 1}
 `, map[string]any{
-		"preset": "isaaclab", "strict": false, "pbt.threshold_std": 0.1, "pbt.measure.window": 0, "pbt.inherit.optimizer": "", "pbt.heartbeat": "5s",
-		"pbt.sample.learning_rate": map[string]any{"low": 1e-4, "high": 1e-3, "log": true}, "pbt.parameters.gae_lambda.min": 0.5,
-		"launcher.slice": 1, "launcher.restarts.backoff": "1s", "launcher.max_parallel": 1, "launcher.kubernetes.mount_path": "/data",
+		"preset": "isaaclab", "strict": false, "pbt.threshold_std": 0.1, "pbt.measure.window": 0,
+		"pbt.inherit.optimizer": "", "pbt.heartbeat": "5s",
+		"pbt.sample.learning_rate": map[string]any{"low": 1e-4, "high": 1e-3,
+			"log": true}, "pbt.parameters.gae_lambda.min": 0.5,
+		"launcher.slice": 1, "launcher.restarts.backoff": "1s", "launcher.max_parallel": 1,
+		"launcher.kubernetes.mount_path": "/data",
 	}},
 	"samplefactory": {poles + `
 preset: samplefactory
@@ -58,8 +61,9 @@ mutation: {probabilities: {arch_mut: 1}, rl_hp_selection: {lr: {min: 1e-4, max: 
 selection_strategy: {tournament_size: 2}
 training: {pop_size: 2, max_steps: 384, evo_steps: 128, directory: p}
 `, map[string]any{
-		"network.latent_dim": 64, "network.head_config.hidden_size": []any{64}, "mutation.mutation_sd": 0.1, "mutation.probabilities.new_layer": 0.2,
-		"selection_strategy.elitism": true, "training.eval_loop": 1, "mutation.rl_hp_selection.lr.min": 1e-4,
+		"network.latent_dim": 64, "network.head_config.hidden_size": []any{64}, "mutation.mutation_sd": 0.1,
+		"mutation.probabilities.new_layer": 0.2,
+		"selection_strategy.elitism":       true, "training.eval_loop": 1, "mutation.rl_hp_selection.lr.min": 1e-4,
 	}},
 	"multi-frequency": {poles + `
 mutation: {}
@@ -82,9 +86,12 @@ func TestCheckHoldsEveryDefault(t *testing.T) {
 				t.Fatalf("%v\n%s", err, printed)
 			}
 			want := map[string]any{
-				"environment.max_episode_steps": 0, "agent.gae_lambda": 0.95, "agent.learning_rate_scheduler_kwargs.start_factor": 1.0 / 3,
-				"agent.learning_rate_scheduler_kwargs.warmup_steps": 0, "agent.learning_rate_scheduler_kwargs.total_iters": 50,
-				"agent.observation_preprocessor_kwargs.clip_threshold": 5, "agent.observation_preprocessor_kwargs.epsilon": 1e-8,
+				"environment.max_episode_steps": 0, "agent.gae_lambda": 0.95,
+				"agent.learning_rate_scheduler_kwargs.start_factor":    1.0 / 3,
+				"agent.learning_rate_scheduler_kwargs.warmup_steps":    0,
+				"agent.learning_rate_scheduler_kwargs.total_iters":     50,
+				"agent.observation_preprocessor_kwargs.clip_threshold": 5,
+				"agent.observation_preprocessor_kwargs.epsilon":        1e-8,
 			}
 			if name == "raytune" {
 				delete(want, "agent.gae_lambda") // which is drawn

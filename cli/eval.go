@@ -61,8 +61,8 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	}
 	flags := c.Flags()
 	flags.StringVarP(&f.config, "config", "c", "", "the configuration, a YAML `file`, instead of the run's run.yaml")
-	flags.StringVar(&f.checkpoint, "checkpoint", "best", "which of the run's `checkpoints`: best, latest, a timestep or "+
-		"a file")
+	flags.StringVar(&f.checkpoint, "checkpoint", "best",
+		"which of the run's `checkpoints`: best, latest, a timestep or a file")
 	flags.IntVarP(&f.episodes, "episodes", "e", 100, "`number` of episodes, at least")
 	flags.IntVar(&f.numEnvs, "num-envs", 0, "environments that play together (default: the configuration's, at most "+
 		"--episodes)")
@@ -71,8 +71,8 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	flags.StringVar(&f.record, "record", "", "write the first episode of the first environment to this `file` (GIF; "+
 		"MP4, which needs ffmpeg; or twelve pictures of it as PNG), which is replaced where it exists")
 	flags.Float64Var(&f.fps, "fps", 25, "pictures that --record shows a second, one a step, at most 50, as MP4 60")
-	flags.StringArrayVarP(&f.set, "set", "s", nil, "change a setting of the environment: `KEY=VALUE`, the value in YAML "+
-		"(may be repeated)")
+	flags.StringArrayVarP(&f.set, "set", "s", nil,
+		"change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
@@ -147,7 +147,8 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: f.episodes, Seed: f.seed})
 	if err != nil {
 		if ctx.Err() != nil {
-			return &commandline.StoppedError{Err: fmt.Errorf("stopped before all episodes were played; nothing is written")}
+			return &commandline.StoppedError{Err: fmt.Errorf("stopped before all episodes were played; nothing is " +
+				"written")}
 		}
 		return err
 	}
@@ -245,7 +246,8 @@ func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t
 // withoutRollout is a snapshot less the rollout in progress, which fits one number of environments only and is not
 // acted on.
 func withoutRollout(snap *checkpoint.Snapshot) *checkpoint.Snapshot {
-	rest := &checkpoint.Snapshot{Arrays: maps.Clone(snap.Arrays), Values: maps.Clone(snap.Values), Metadata: snap.Metadata}
+	rest := &checkpoint.Snapshot{Arrays: maps.Clone(snap.Arrays), Values: maps.Clone(snap.Values),
+		Metadata: snap.Metadata}
 	layout.DropRollout(rest)
 	return rest
 }

@@ -43,8 +43,8 @@ func (f *evalFlags) open(target string) (*savedRun, error) {
 		}
 	} else {
 		if f.checkpoint != "best" { // the default
-			return nil, commandline.Usagef("%s is a checkpoint already; leave out --checkpoint, or give the run's folder",
-				target)
+			return nil, commandline.Usagef("%s is a checkpoint already; leave out --checkpoint, or give the run's "+
+				"folder", target)
 		}
 		saved, err := checkpoint.Load(target)
 		if err != nil {
@@ -133,7 +133,8 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 	}
 	saved, err := checkpoint.Load(path)
 	if err != nil {
-		return nil, commandline.Usagef("--checkpoint %s: want best, latest, a timestep or a file: %w", f.checkpoint, err)
+		return nil, commandline.Usagef("--checkpoint %s: want best, latest, a timestep or a file: %w", f.checkpoint,
+			err)
 	}
 	return &savedRun{Saved: saved}, nil
 }

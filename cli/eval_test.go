@@ -54,7 +54,8 @@ func TestEvalIsEvaluate(t *testing.T) {
 		env, err := catalog.New(c.Section("environment"))
 		must(t, err)
 		defer env.Close()
-		trainer, err := trainers.FromDict(c.Of(runfile.Trainers), env, func(cfg *trainers.Config) { cfg.StochasticEvaluation = stochastic })
+		trainer, err := trainers.FromDict(c.Of(runfile.Trainers), env,
+			func(cfg *trainers.Config) { cfg.StochasticEvaluation = stochastic })
 		must(t, err)
 		defer trainer.Agent().Close()
 		store, err := checkpoint.NewStore("runs/pole/checkpoints", checkpoint.Options{})
@@ -66,17 +67,20 @@ func TestEvalIsEvaluate(t *testing.T) {
 		must(t, agent.Reseed(5))
 		want, err := trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 12, Seed: 5})
 		must(t, err)
-		if got.Figures["return"].Mean != want.Return || got.Figures["length"].Mean != want.Length || got.Episodes != want.Episodes || got.Stochastic != stochastic {
-			t.Errorf("gorl eval says %+v, Evaluate return %g and length %g over %d episodes", got, want.Return, want.Length, want.Episodes)
+		if got.Figures["return"].Mean != want.Return || got.Figures["length"].Mean != want.Length ||
+			got.Episodes != want.Episodes || got.Stochastic != stochastic {
+			t.Errorf("gorl eval says %+v, Evaluate return %g and length %g over %d episodes", got, want.Return,
+				want.Length, want.Episodes)
 		}
-		if got.Step != best.Manifest.Step || got.Seed != 5 || got.Environment != "CartPole" || got.Config != "runs/pole/run.yaml" {
+		if got.Step != best.Manifest.Step || got.Seed != 5 || got.Environment != "CartPole" ||
+			got.Config != "runs/pole/run.yaml" {
 			t.Errorf("it names %+v", got)
 		}
 	}
 }
 
-// A run with normalised observations is evaluated by what it has learnt of them: the returns are those that its exported
-// policy, which acts on raw observations, has in the bare environment.
+// A run with normalised observations is evaluated by what it has learnt of them: the returns are those that its
+// exported policy, which acts on raw observations, has in the bare environment.
 func TestEvalUsesStatistics(t *testing.T) {
 	here(t, "wrapped.yaml", strings.Replace(short, "num_envs: 4", `num_envs: 4, wrappers: [
     normalize_observation, {clip_observation: {low: -2, high: 2}}, {normalize_reward: {discount: 0.99}}, {clip_reward: {high: 0.5}}]`, 1))
@@ -96,8 +100,10 @@ func TestEvalOfMemory(t *testing.T) {
 	gorl(t, 0, "train", "-c", "memory.yaml", "-q", "--seed", "2")
 	playsAlike(t)
 	for _, c := range []struct{ args, want []string }{
-		{[]string{"inspect", "runs/pole"}, []string{"  network       ", "memory        a state of 5 values from step to step"}},
-		{[]string{"export", "runs/pole", "policy.onnx"}, []string{"input   hidden_in      batch × 5", "output  hidden_out     batch × 5"}},
+		{[]string{"inspect", "runs/pole"},
+			[]string{"  network       ", "memory        a state of 5 values from step to step"}},
+		{[]string{"export", "runs/pole", "policy.onnx"},
+			[]string{"input   hidden_in      batch × 5", "output  hidden_out     batch × 5"}},
 	} {
 		stdout, _ := gorl(t, 0, c.args...)
 		for _, want := range c.want {
@@ -117,7 +123,8 @@ func playsAlike(t *testing.T) {
 	gorl(t, 0, "export", "--checkpoint", "latest", "runs/pole", "policy.safetensors")
 	policy, err := infer.Load("policy.safetensors")
 	must(t, err)
-	env, err := catalog.New(map[string]any{"id": "CartPole", "num_envs": 4, "velocities": policy.Spaces().Observation.Width() == 4})
+	env, err := catalog.New(map[string]any{"id": "CartPole", "num_envs": 4,
+		"velocities": policy.Spaces().Observation.Width() == 4})
 	must(t, err)
 	defer env.Close()
 	step, err := env.Reset(5)
@@ -152,12 +159,15 @@ func TestDamagedBest(t *testing.T) {
 	}
 	must(t, os.Truncate(best[0], 500))
 	// Training goes on from the latest one, and says that the best is lost, also if it is to say little.
-	if _, stderr := gorl(t, 0, "train", "--resume", "runs/pole", "-q", "--timesteps", "96"); !strings.Contains(stderr, "passed over: ") || !strings.Contains(stderr, filepath.Base(best[0])) {
+	if _, stderr := gorl(t, 0, "train", "--resume", "runs/pole", "-q", "--timesteps", "96"); !strings.Contains(stderr,
+		"passed over: ") || !strings.Contains(stderr, filepath.Base(best[0])) {
 		t.Errorf("a resumed run says %q", stderr)
 	}
-	for _, args := range [][]string{{"eval", "runs/pole"}, {"export", "runs/pole", "out.onnx"}, {"export", "--checkpoint", "best", "runs/pole", "out.onnx"}} {
+	for _, args := range [][]string{{"eval", "runs/pole"}, {"export", "runs/pole", "out.onnx"},
+		{"export", "--checkpoint", "best", "runs/pole", "out.onnx"}} {
 		_, stderr := gorl(t, commandline.Failed, args...)
-		if !strings.Contains(stderr, filepath.Base(best[0])) || !strings.Contains(stderr, "damaged") || strings.Contains(stderr, "no best checkpoint") {
+		if !strings.Contains(stderr, filepath.Base(best[0])) || !strings.Contains(stderr, "damaged") ||
+			strings.Contains(stderr, "no best checkpoint") {
 			t.Errorf("gorl %s says %q", strings.Join(args, " "), stderr)
 		}
 	}
@@ -167,10 +177,12 @@ func TestDamagedBest(t *testing.T) {
 	if e := evaluated(t, "runs/pole", "--checkpoint", "latest", "-e", "2"); e.Step != 96 {
 		t.Errorf("the latest is of step %d", e.Step)
 	}
-	if stdout, _ := gorl(t, 0, "export", "--checkpoint", "64", "runs/pole", "out.onnx"); !strings.Contains(stdout, "agent_64.safetensors → out.onnx") {
+	if stdout, _ := gorl(t, 0, "export", "--checkpoint", "64", "runs/pole", "out.onnx"); !strings.Contains(stdout,
+		"agent_64.safetensors → out.onnx") {
 		t.Errorf("it exports %q", stdout)
 	}
-	gorl(t, commandline.WrongUse, "export", "--checkpoint", "latest", "runs/pole/checkpoints/agent_64.safetensors", "more.onnx")
+	gorl(t, commandline.WrongUse, "export", "--checkpoint", "latest", "runs/pole/checkpoints/agent_64.safetensors",
+		"more.onnx")
 }
 
 // Every way to name a checkpoint finds the one that is meant.
@@ -194,7 +206,8 @@ func TestEvalCheckpoints(t *testing.T) {
 	}
 	// The same episodes whatever folder gorl is started in, and with more environments as many as asked for.
 	t.Chdir("runs/pole/checkpoints")
-	if e := evaluated(t, "agent_64.safetensors", "-e", "6", "--num-envs", "3"); e.Step != 64 || e.Episodes != 6 || e.Config != "../run.yaml" {
+	if e := evaluated(t, "agent_64.safetensors", "-e", "6", "--num-envs", "3"); e.Step != 64 || e.Episodes != 6 ||
+		e.Config != "../run.yaml" {
 		t.Errorf("%+v", e)
 	}
 }
@@ -204,15 +217,16 @@ func TestEvalTable(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--seed", "2", "--set", "environment.max_episode_steps=9")
 	stdout, _ := gorl(t, 0, "eval", "runs/pole", "-e", "3", "--record", "pole.GIF", "--fps", "50")
-	matches(t, stdout, `runs/pole/checkpoints/best/agent_\d+\.safetensors, timestep \d+: 3 episodes of CartPole, by the `+
-		`mean or most probable action, seed 1`, `mean +std +min +median +max`, `\nreturn +[89]`, `\nlength +[89]`,
-		`The first episode is in pole\.GIF`)
+	matches(t, stdout, `runs/pole/checkpoints/best/agent_\d+\.safetensors, timestep \d+: 3 episodes of CartPole, by `+
+		`the `+
+		`mean or most probable action, seed 1`, `mean +std +min +median +max`, `\nreturn +[89]`, `\nlength +[89]`, `The first episode is in pole\.GIF`)
 	film := decodeGIF(t, "pole.GIF")
 	if n := len(film.Image); n < 8 || n > 9 || film.Config.Width != 300 || film.Delay[0] != 2 {
 		t.Errorf("a film of %d pictures, %d wide, %d hundredths of a second each", n, film.Config.Width, film.Delay[0])
 	}
 	gorl(t, 0, "eval", "runs/pole", "-e", "1", "--record", "pole.png")
-	if picture, err := png.Decode(strings.NewReader(text("pole.png"))); err != nil || picture.Bounds().Dx() != 4*300+3*4 {
+	if picture, err := png.Decode(strings.NewReader(text("pole.png"))); err != nil ||
+		picture.Bounds().Dx() != 4*300+3*4 {
 		t.Errorf("a strip of %v: %v", picture.Bounds(), err)
 	}
 }
@@ -245,7 +259,8 @@ func TestEvalWrongUse(t *testing.T) {
 		{"runs/pole --record a.avi", commandline.WrongUse, "written as .gif, .mp4 or .png"},
 		{"runs/pole --checkpoint 33", commandline.WrongUse, "there are those of 32, 64, 96"},
 		{"runs/pole --checkpoint last", commandline.WrongUse, "want best, latest, a timestep or a file"},
-		{"runs/pole/checkpoints/agent_32.safetensors --checkpoint latest", commandline.WrongUse, "is a checkpoint already"},
+		{"runs/pole/checkpoints/agent_32.safetensors --checkpoint latest", commandline.WrongUse,
+			"is a checkpoint already"},
 		{"runs/pole --device tpu", commandline.WrongUse, `device "tpu"`},
 		{damaged, commandline.WrongUse, "truncated"},
 		{"runs/pole --checkpoint 64", commandline.Failed, "truncated"},
@@ -263,7 +278,8 @@ func TestEvalWrongUse(t *testing.T) {
 	must(t, os.Rename("runs", "alone/runs"))
 	_, stderr := gorl(t, commandline.WrongUse, "eval", "alone/agent_32")
 	matches(t, stderr, `there is no run\.yaml in .* or above it; .* --config FILE`)
-	if e := evaluated(t, "alone/agent_32", "--config", "short.yaml", "-e", "1"); e.Step != 32 || e.Config != "short.yaml" {
+	if e := evaluated(t, "alone/agent_32", "--config", "short.yaml", "-e", "1"); e.Step != 32 ||
+		e.Config != "short.yaml" {
 		t.Errorf("%+v", e)
 	}
 }

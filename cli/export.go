@@ -54,7 +54,8 @@ gorl export runs/cartpole cartpole.safetensors`,
 		Args: commandline.Arguments(2, 2, "a checkpoint, or the folder of a run, and the file to write"),
 	}
 	c.ValidArgsFunction = commandline.Files("safetensors", "onnx")
-	which := c.Flags().String("checkpoint", "best", "which of the run's `checkpoints`: best, latest, a timestep or a file")
+	which := c.Flags().String("checkpoint", "best",
+		"which of the run's `checkpoints`: best, latest, a timestep or a file")
 	member := c.Flags().Int("member", -1, "the agent with this `number` of a group's checkpoint")
 	name := c.Flags().String("name", "", "the `name` of the model's graph (default \"policy\")")
 	doc := c.Flags().String("doc", "", "a `text` for people, in the model")
@@ -152,7 +153,8 @@ func ofGroup(path string, member int, err error) error {
 	}
 	if saved, e := checkpoint.Load(path); e == nil {
 		if n, e := saved.Snapshot.Int(layout.GroupSize); e == nil {
-			return commandline.Usagef("%s is of a group of %d agents: choose one of 0 to %d with --member", path, n, n-1)
+			return commandline.Usagef("%s is of a group of %d agents: choose one of 0 to %d with --member", path, n,
+				n-1)
 		}
 	}
 	return err
@@ -180,7 +182,8 @@ func ports(p *infer.Policy, format string) [][]string {
 		kind = "int64"
 	}
 	rows := [][]string{
-		{"input", "observations", batch(s.Observation.Width()), "float32", fmt.Sprintf("%v, %s", s.Observation, normalized)},
+		{"input", "observations", batch(s.Observation.Width()), "float32",
+			fmt.Sprintf("%v, %s", s.Observation, normalized)},
 		{"output", "actions", batch(s.Action.Width()), kind,
 			strings.TrimSpace(fmt.Sprintf("%v, %s", s.Action, d.Distribution.Kind))},
 	}

@@ -18,17 +18,20 @@ func TestExport(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	said := says(t, "export", run, in("deep/best.onnx"))
 	for _, want := range []string{
-		"best", "input   observations   batch × 4  float32  Box(4), raw; normalised within", "output  actions        batch × 1  int64    Discrete(2), categorical",
+		"best", "input   observations   batch × 4  float32  Box(4), raw; normalised within", "output  actions        " +
+			"batch × 1  int64    Discrete(2), categorical",
 		"output  logits         batch × 2", "output  probabilities  batch × 2",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it lacks %q:\n%s", want, said)
 		}
 	}
-	says(t, "export", "--name", "pole", "--doc", "of a test", "--metadata", "a=1,b=2", filepath.Join(run, "checkpoints", "agent_64"), in("last.onnx"))
+	says(t, "export", "--name", "pole", "--doc", "of a test", "--metadata", "a=1,b=2",
+		filepath.Join(run, "checkpoints", "agent_64"), in("last.onnx"))
 	policy, err := infer.Load(filepath.Join(run, "checkpoints", "agent_64.safetensors"))
 	must(t, err)
-	want, err := onnx.Encode(policy, onnx.Options{Name: "pole", Doc: "of a test", Metadata: map[string]string{"a": "1", "b": "2"}})
+	want, err := onnx.Encode(policy, onnx.Options{Name: "pole", Doc: "of a test",
+		Metadata: map[string]string{"a": "1", "b": "2"}})
 	must(t, err)
 	if text(in("last.onnx")) != string(want) {
 		t.Error("the model is not that of package onnx")
@@ -74,7 +77,8 @@ func TestExport(t *testing.T) {
 	refuses(t, dir, []refusal{
 		{[]string{"export", undescribed, out}, commandline.Failed, "of an earlier gorl"},
 		{[]string{"export", endless, out}, commandline.Failed, "cannot act on an observation of zeros"},
-		{[]string{"export", group, out}, commandline.WrongUse, "of a group of 2 agents: choose one of 0 to 1 with --member"},
+		{[]string{"export", group, out}, commandline.WrongUse,
+			"of a group of 2 agents: choose one of 0 to 1 with --member"},
 		{[]string{"export", "--member", "2", group, out}, commandline.Failed, "no agent 2"},
 		{[]string{"export", run, in("last.onnx")}, commandline.WrongUse, "exists; --force replaces it"},
 		{[]string{"export", run, in("out.pt")}, commandline.WrongUse, ".onnx or .safetensors"},

@@ -52,7 +52,8 @@ func train(t *testing.T, directory, name string, seed int64, agentsOf int) (dir 
 	for i := range agentsOf {
 		a, err := ppo.New(ppo.Options{
 			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: seed + int64(i),
-			Dict: map[string]any{"rollouts": 16, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"},
+			Dict: map[string]any{"rollouts": 16, "learning_epochs": 2, "mini_batches": 2,
+				"observation_preprocessor": "RunningStandardScaler"},
 		})
 		must(t, err)
 		defer a.Close()
@@ -91,7 +92,8 @@ func TestExamples(t *testing.T) {
 	train(t, "runs", "group", 5, 3)
 	// The examples' steps are those of longer runs.
 	for _, names := range [][2]string{{"runs/cartpole", "agent_64"}, {"runs/group", "agent_64"}} {
-		says(t, "convert", filepath.Join(names[0], "checkpoints", names[1]), filepath.Join(names[0], "checkpoints", "agent_2048.safetensors"))
+		says(t, "convert", filepath.Join(names[0], "checkpoints", names[1]),
+			filepath.Join(names[0], "checkpoints", "agent_2048.safetensors"))
 	}
 	says(t, "convert", "runs/cartpole", "model.pt")
 	says(t, "convert", "--to", "skrl", "runs/cartpole", "agent_20000.pt")
@@ -151,7 +153,8 @@ func refuses(t *testing.T, dir string, cases []refusal) {
 	for _, c := range cases {
 		status, stdout, stderr := use(t.Context(), c.args...)
 		if status != c.status || !strings.Contains(stderr, c.want) {
-			t.Errorf("gorl %q ends with %d and says %q, %q; want %d and %q", c.args, status, stdout, stderr, c.status, c.want)
+			t.Errorf("gorl %q ends with %d and says %q, %q; want %d and %q", c.args, status, stdout, stderr, c.status,
+				c.want)
 		}
 	}
 	if after := fmt.Sprint(files(t, dir)); after != before {

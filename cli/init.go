@@ -113,8 +113,8 @@ func begin(dir, module, replace string, info *debug.BuildInfo) (*begun, error) {
 		}
 		text, err := os.ReadFile(filepath.Join(full, "go.mod"))
 		if err != nil || !bytes.HasPrefix(text, []byte("module "+gorlModule+"\n")) {
-			return nil, commandline.Usagef("--replace %s: it is no checkout of gorl, which has a go.mod of the module %s",
-				replace, gorlModule)
+			return nil, commandline.Usagef("--replace %s: it is no checkout of gorl, which has a go.mod of the "+
+				"module %s", replace, gorlModule)
 		}
 		if b.Replace, b.Ready = full, true; strings.ContainsAny(full, " \t\"'`()[]{},;") {
 			b.Replace = strconv.Quote(full)

@@ -20,7 +20,8 @@ func TestInit(t *testing.T) {
 	must(t, err)
 	t.Chdir(t.TempDir())
 	stdout, _ := gorl(t, 0, "init", "hover", "--module", "example.com/robots/hover", "--replace", checkout)
-	matches(t, stdout, `^Wrote README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml\. Next:\n\n  cd hover\n  go mod tidy `, `\./hover train --config train.yaml`)
+	matches(t, stdout, `^Wrote README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml\. `+
+		`Next:\n\n  cd hover\n  go mod tidy `, `\./hover train --config train.yaml`)
 	t.Chdir("hover")
 	sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))
 	must(t, err)
@@ -46,7 +47,8 @@ func TestInit(t *testing.T) {
 	matches(t, do("go", "test", "-count=1", "-v", "./..."), `PASS: TestContract`, `PASS: TestLearns`)
 	do("go", "build")
 	matches(t, do("./hover", "list", "environments"), `(?m)^Push +episode_length +100$`, `(?m)^ +force +1$`)
-	matches(t, do("./hover", "train", "--config", "train.yaml", "--timesteps", "100"), `Evaluate it: hover eval runs/push`)
+	matches(t, do("./hover", "train", "--config", "train.yaml", "--timesteps", "100"),
+		`Evaluate it: hover eval runs/push`)
 	matches(t, do("./hover", "eval", "runs/push", "-e", "4"), `episodes of Push`)
 	matches(t, do("./hover", "export", "runs/push", "push.onnx"), `push.onnx`)
 	matches(t, do("./hover", "plot", "runs/push"), `plot.png`)

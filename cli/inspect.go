@@ -41,8 +41,10 @@ gorl inspect --stats --key 'policy/*' runs/cartpole
 gorl inspect --json runs/cartpole | jq .checkpoint.trainer.metrics
 gorl inspect agent_20000.pt                    # of skrl
 gorl inspect humanoid3d_walk.txt`,
-		Args:              commandline.Arguments(1, 0, "a checkpoint, a clip, or the folder of a run or of a population"),
-		ValidArgsFunction: commandline.Files("safetensors", "json", "jsonl", "pt", "pth", "npz", "bvh", "csv", "pkl", "txt"),
+		Args: commandline.Arguments(1, 0,
+			"a checkpoint, a clip, or the folder of a run or of a population"),
+		ValidArgsFunction: commandline.Files("safetensors", "json", "jsonl", "pt", "pth", "npz", "bvh", "csv", "pkl",
+			"txt"),
 	}
 	asJSON := c.Flags().Bool("json", false, "print one JSON object for each PATH")
 	tensors := c.Flags().Bool("tensors", true, "list the tensors")

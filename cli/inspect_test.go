@@ -59,7 +59,8 @@ func TestInspectFindsDamage(t *testing.T) {
 	for _, args := range [][]string{{"inspect", run}, {"inspect", "--json", run}} {
 		status, stdout, stderr := use(t.Context(), args...)
 		if status != commandline.Failed || stderr != "gorl: 1 checkpoint is damaged\n" ||
-			!strings.Contains(stdout, "the checksum is not the manifest's") || !strings.Contains(stdout, "policy/net.0.weight") {
+			!strings.Contains(stdout, "the checksum is not the manifest's") ||
+			!strings.Contains(stdout, "policy/net.0.weight") {
 			t.Errorf("%q ends with %d and says %s\n%s", args, status, stderr, stdout)
 		}
 	}
@@ -72,13 +73,15 @@ func TestInspectFindsDamage(t *testing.T) {
 func TestInspectClip(t *testing.T) {
 	clip := filepath.Join("..", "motions", "clips", "humanoid_walk.npz")
 	said := says(t, "inspect", clip)
-	for _, want := range []string{": clip of reference motion\n", "  frames      32 at 30 a second, 1.033 s, loop wrap\n", "  skeleton    humanoid: 15 bodies, 28 joints\n", "  faults      none found\n"} {
+	for _, want := range []string{": clip of reference motion\n",
+		"  frames      32 at 30 a second, 1.033 s, loop wrap\n", "  skeleton    humanoid: 15 bodies, 28 joints\n", "  faults      none found\n"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it lacks %q:\n%s", want, said)
 		}
 	}
 	var r inspection.Report
-	if err := json.Unmarshal([]byte(says(t, "inspect", "--json", clip)), &r); err != nil || r.Clip == nil || r.Clip.Joints != 28 || r.Checkpoint != nil {
+	if err := json.Unmarshal([]byte(says(t, "inspect", "--json", clip)), &r); err != nil || r.Clip == nil ||
+		r.Clip.Joints != 28 || r.Checkpoint != nil {
 		t.Errorf("%+v, %v", r, err)
 	}
 	bad := filepath.Join(t.TempDir(), "bad.bvh")

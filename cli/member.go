@@ -75,22 +75,23 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 			tracked.update(u)
 		}
 	}}
-	return multirank.Train(ctx, p, program, ranked, func(g *distributed.Group, m pbt.Member) (multirank.Trainee, error) {
-		trainee, own, err := member(g, c, m.Seed)
-		if err != nil {
-			return nil, err
-		}
-		if g.Rank() > 0 || tracked != nil {
+	return multirank.Train(ctx, p, program, ranked,
+		func(g *distributed.Group, m pbt.Member) (multirank.Trainee, error) {
+			trainee, own, err := member(g, c, m.Seed)
+			if err != nil {
+				return nil, err
+			}
+			if g.Rank() > 0 || tracked != nil {
+				return trainee, nil
+			}
+			full := maps.Clone(c)
+			maps.Copy(full, own)
+			note := func(err error) { fmt.Println("note:", err) }
+			if tracked, err = trackMembers(filepath.Dir(p.Config), []int{p.Member}, full, true, note); err != nil {
+				return nil, errors.Join(err, trainee.Close())
+			}
 			return trainee, nil
-		}
-		full := maps.Clone(c)
-		maps.Copy(full, own)
-		note := func(err error) { fmt.Println("note:", err) }
-		if tracked, err = trackMembers(filepath.Dir(p.Config), []int{p.Member}, full, true, note); err != nil {
-			return nil, errors.Join(err, trainee.Close())
-		}
-		return trainee, nil
-	})
+		})
 }
 
 // trainAlone trains one member of a population without a launcher: the others are processes that are started likewise,
@@ -115,8 +116,8 @@ func trainAlone(ctx context.Context, full runfile.Sections, id int) error {
 		case errors.Is(err, pbt.ErrRestart):
 			continue // a setting that takes effect in a member that is built anew
 		case err != nil && ctx.Err() != nil && !several(err):
-			return &commandline.StoppedError{Err: fmt.Errorf("stopped; member %d is saved in %s, and the same command goes on "+
-				"with it", id, file.Dir())}
+			return &commandline.StoppedError{Err: fmt.Errorf("stopped; member %d is saved in %s, and the same "+
+				"command goes on with it", id, file.Dir())}
 		}
 		return err
 	}

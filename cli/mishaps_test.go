@@ -25,7 +25,8 @@ func TestCheckpointsAreNotSpoilt(t *testing.T) {
 	refuses(t, dir, []refusal{
 		{[]string{"export", "--force", path, path}, commandline.WrongUse, "agent_32.json"},
 		{[]string{"convert", "--force", foreign, path}, commandline.WrongUse, "agent_32.json"},
-		{[]string{"convert", "--force", strings.TrimSuffix(path, ".safetensors"), path}, commandline.WrongUse, "same file"},
+		{[]string{"convert", "--force", strings.TrimSuffix(path, ".safetensors"), path}, commandline.WrongUse,
+			"same file"},
 	})
 	load(t, path)
 	must(t, os.Remove(path))

@@ -39,8 +39,8 @@ func TestPasswordsOfTrackersStayOut(t *testing.T) {
 			t.Errorf("the password is in %s:\n%s", where, said)
 		}
 	}
-	single := "environment: {id: CartPole, num_envs: 4}\nmodels: {mlp: [8]}\nagent: {class: PPO, rollouts: 8, mini_batches: 2}\n" +
-		"trainer: {timesteps: 16, directory: runs, name: single}\n"
+	single := "environment: {id: CartPole, num_envs: 4}\nmodels: {mlp: [8]}\nagent: {class: PPO, rollouts: 8, " +
+		"mini_batches: 2}\ntrainer: {timesteps: 16, directory: runs, name: single}\n"
 	for name, config := range map[string]string{"single": single, "crew": crew, "tribe": tribe + "trainer: {}\n"} {
 		here(t, "p.yaml", config)
 		mu.Lock()
@@ -65,7 +65,8 @@ func TestPasswordsOfTrackersStayOut(t *testing.T) {
 		clean("what --check prints", stdout)
 		if name == "single" {
 			_, stderr = gorl(t, 0, "train", "--resume", "runs/single", "--timesteps", "24")
-			matches(t, stderr, `tracker mlflow: "tracking_uri" is "http://me:\*\*\*@127.*without its password.*MLFLOW_TRACKING_PASSWORD`)
+			matches(t, stderr, `tracker mlflow: "tracking_uri" is "http://me:\*\*\*@127.*without its `+
+				`password.*MLFLOW_TRACKING_PASSWORD`)
 		}
 	}
 	here(t, "p.yaml", single)

@@ -59,10 +59,13 @@ func TestPlotList(t *testing.T) {
 	tracked(t, filepath.Join(dir, "slow"), 1, time.Minute)
 	said := says(t, "plot", "--list", filepath.Join(dir, "slow"))
 	rows := strings.Split(strings.TrimSpace(said), "\n")
-	if len(rows) != 2+5 || strings.Join(strings.Fields(rows[0]), " ") != "tag values from step to step first last min max" || strings.Join(strings.Fields(rows[2]), " ") != "Loss / Policy loss 20 1 20 -1 -0.05 -1 -0.05" {
+	if len(rows) != 2+5 || strings.Join(strings.Fields(rows[0]),
+		" ") != "tag values from step to step first last min max" ||
+		strings.Join(strings.Fields(rows[2]), " ") != "Loss / Policy loss 20 1 20 -1 -0.05 -1 -0.05" {
 		t.Errorf("it lists\n%s", said)
 	}
-	if few := says(t, "plot", "--list", "--tag", "*reward (m?x)", dir); len(strings.Split(strings.TrimSpace(few), "\n")) != 3 {
+	if few := says(t, "plot", "--list", "--tag", "*reward (m?x)",
+		dir); len(strings.Split(strings.TrimSpace(few), "\n")) != 3 {
 		t.Errorf("it lists\n%s", few)
 	}
 }
@@ -75,7 +78,8 @@ func TestPlot(t *testing.T) {
 	tracked(t, in("runs/fast"), 3, time.Second)
 	seen := map[string]string{}
 	for _, x := range []struct{ args, said string }{
-		{"runs/slow", "3 panels of 1 run\n"}, {"runs", "3 panels of 2 runs\n"}, {"--smooth 0.9 runs/slow", "3 panels of 1 run\n"},
+		{"runs/slow", "3 panels of 1 run\n"}, {"runs", "3 panels of 2 runs\n"}, {"--smooth 0.9 runs/slow",
+			"3 panels of 1 run\n"},
 		{"--columns 1 --tag reward* --tag *total* --tag 'Loss / *' runs", "4 panels of 2 runs\n"},
 		{"--x time runs/slow", ""}, {"--title other runs/slow", ""},
 		{"--tag '*value loss' runs/slow", ""}, {"--tag '*value loss' --log loss* runs/slow", ""},
@@ -137,13 +141,14 @@ func TestPlotRefuses(t *testing.T) {
 	})
 	// Of a damaged run the part before the damage is drawn, with a note. A run that has just begun is left out.
 	good := `{"time":1,"step":1,"tag":"a","value":2}` + "\n"
-	for name, lines := range map[string]string{"half": good + `{"time":`, "damaged": good + "{\n" + good, "begun": `{"ti`} {
+	for name, lines := range map[string]string{"half": good + `{"time":`, "damaged": good + "{\n" + good,
+		"begun": `{"ti`} {
 		must(t, os.Mkdir(in("population/"+name), 0o777))
 		write(t, in("population/"+name+"/scalars.jsonl"), lines)
 	}
 	status, _, said := use(t.Context(), "plot", "--out", out, in("population"))
-	if status != commandline.Done || strings.Count(said, "note: ") != 2 || !strings.Contains(said, "the run is left out") ||
-		!strings.Contains(said, "what stands before that is used") {
+	if status != commandline.Done || strings.Count(said, "note: ") != 2 ||
+		!strings.Contains(said, "the run is left out") || !strings.Contains(said, "what stands before that is used") {
 		t.Errorf("it ends with %d and says %q", status, said)
 	}
 }

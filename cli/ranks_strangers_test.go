@@ -20,8 +20,8 @@ import (
 // byHand starts a rank of two that meet at a port of this machine.
 func byHand(t *testing.T, rank int, port string, args ...string) *launched {
 	t.Helper()
-	return start(t, slices.Concat([]string{"env", fmt.Sprintf("RANK=%d", rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + port,
-		os.Args[0], "train", "-c", "pair.yaml", "-s", "distributed.join_timeout=60s"}, args)...)
+	return start(t, slices.Concat([]string{"env", fmt.Sprintf("RANK=%d", rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1",
+		"MASTER_PORT=" + port, os.Args[0], "train", "-c", "pair.yaml", "-s", "distributed.join_timeout=60s"}, args)...)
 }
 
 // listeners returns the addresses at which the processes of a launcher listen for TCP.
@@ -49,7 +49,8 @@ func (l *launched) listeners() (addresses []string) {
 // The ranks of --nproc listen to no port, at no moment.
 func TestRanksListenNowhere(t *testing.T) {
 	here(t, "pair.yaml", pair)
-	l := start(t, "GORL", "train", "-c", "pair.yaml", "--nproc", "3", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=32")
+	l := start(t, "GORL", "train", "-c", "pair.yaml", "--nproc", "3", "--timesteps", "10000000", "-s",
+		"trainer.checkpoint_interval=32")
 	l.until("the first checkpoint", func() bool {
 		if at := l.listeners(); len(at) > 0 {
 			t.Fatalf("the ranks listen at %v", at)
@@ -119,11 +120,13 @@ func TestRanksDiffer(t *testing.T) {
 // What rank 0 alone finds wrong is said at once, whichever rank ends first.
 func TestRankZeroRefuses(t *testing.T) {
 	here(t, "pair.yaml", pair)
-	busy := start(t, "GORL", "train", "-c", "pair.yaml", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=32", "-q")
+	busy := start(t, "GORL", "train", "-c", "pair.yaml", "--timesteps", "10000000", "-s",
+		"trainer.checkpoint_interval=32", "-q")
 	busy.until("the first checkpoint", func() bool { return newestOf("pole") > 0 })
 	os.Remove("stderr")
 	start(t, "GORL", "train", "--resume", "runs/pole", "--nproc", "2").end(commandline.WrongUse)
-	if got := text("stderr"); strings.Contains(got, "again (restart") || !strings.Contains(got, "rank 0 of 2 was called wrongly") {
+	if got := text("stderr"); strings.Contains(got, "again (restart") ||
+		!strings.Contains(got, "rank 0 of 2 was called wrongly") {
 		t.Errorf("the launcher says\n%s\nwant rank 0's error, and no restart", got)
 	}
 	must(t, busy.command.Process.Signal(os.Interrupt))

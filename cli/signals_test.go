@@ -25,9 +25,12 @@ func startProcess(t *testing.T, args ...string) (command *exec.Cmd, err *os.File
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // where the test runs under nohup, what it starts would ignore SIGHUP, too
 	defer signal.Stop(hangups)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // a process that goes on is ended, and the test fails
+	// a process that goes on is ended, and the test fails
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
-	command = exec.CommandContext(ctx, program, append([]string{"train", "-c", "long.yaml", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=64"}, args...)...)
+	command = exec.CommandContext(ctx, program,
+		append([]string{"train", "-c", "long.yaml", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=64"},
+			args...)...)
 	read, write, wrong := os.Pipe()
 	if wrong != nil {
 		t.Fatal(wrong)
@@ -46,7 +49,8 @@ func startProcess(t *testing.T, args ...string) (command *exec.Cmd, err *os.File
 	}
 }
 
-// Whoever reads the messages may end first, as tee does at Ctrl-C; a terminal may be closed. The run is saved all the same.
+// Whoever reads the messages may end first, as tee does at Ctrl-C; a terminal may be closed. The run is saved all the
+// same.
 func TestTrainOutlivesItsTerminal(t *testing.T) {
 	command, stderr := startProcess(t)
 	if _, err := bufio.NewReader(stderr).ReadString('\n'); err != nil {

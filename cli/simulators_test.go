@@ -15,11 +15,13 @@ import (
 func TestSimulatorsTrainExamples(t *testing.T) {
 	python := peers.Simulators(t, "envpool", "mjlab")
 	t.Chdir(t.TempDir())
-	for name, environment := range map[string]string{"envpool": "envpool:HalfCheetah-v4", "mjlab": "mjlab:Mjlab-Cartpole-Balance"} {
+	for name, environment := range map[string]string{"envpool": "envpool:HalfCheetah-v4",
+		"mjlab": "mjlab:Mjlab-Cartpole-Balance"} {
 		text, _ := gorl(t, 0, "train", "--example", name)
 		write(t, name+".yaml", text)
 		matches(t, text, `^# `, `(?m)^#   gorl eval runs/`+name)
-		stdout, _ := gorl(t, 0, "train", "-c", name+".yaml", "-q", "--timesteps", "64", "--num-envs", "4", "--set", "environment.python="+python)
+		stdout, _ := gorl(t, 0, "train", "-c", name+".yaml", "-q", "--timesteps", "64", "--num-envs", "4", "--set",
+			"environment.python="+python)
 		if stdout != "runs/"+name+"\n" {
 			t.Errorf("%s: the run is in %q", name, stdout)
 		}
@@ -35,16 +37,19 @@ func standIn(t *testing.T) (folder string, environment map[string]any, set []str
 	folder, err := filepath.Abs(filepath.Join("..", "envs", "wrappers", "gymnasium", "testdata", "isaaclab"))
 	must(t, err)
 	return folder, map[string]any{"python": python, "path": []any{folder}, "kwargs": map[string]any{"device": "cpu"}},
-		[]string{"--set", "environment.python=" + python, "--set", "environment.path=[" + folder + "]", "--set", "environment.kwargs.device=cpu"}
+		[]string{"--set", "environment.python=" + python, "--set", "environment.path=[" + folder + "]", "--set",
+			"environment.kwargs.device=cpu"}
 }
 
-// AMP with a file laid out as Isaac Lab's skrl files are, in the stand-in for Isaac Lab: the task rewards the speed alone,
-// and from the reference motion the fish learn to undulate. The trained policy swims outside of gorl's trainer.
+// AMP with a file laid out as Isaac Lab's skrl files are, in the stand-in for Isaac Lab: the task rewards the speed
+// alone, and from the reference motion the fish learn to undulate. The trained policy swims outside of gorl's trainer.
 func TestPeersIsaacLabAMP(t *testing.T) {
 	folder, settings, set := standIn(t)
 	t.Chdir(t.TempDir())
-	gorl(t, 0, append([]string{"train", "-c", filepath.Join(folder, "isaaclab_tasks", "agents", "skrl_fish_amp_cfg.yaml"), "-q", "--out", "runs", "--name", "fish",
-		"--env", "isaaclab:Standin-Fish-AMP-Direct-v0", "--num-envs", "64"}, set...)...)
+	gorl(t, 0, append([]string{"train", "-c",
+		filepath.Join(folder, "isaaclab_tasks", "agents",
+			"skrl_fish_amp_cfg.yaml"), "-q", "--out", "runs", "--name", "fish", "--env",
+		"isaaclab:Standin-Fish-AMP-Direct-v0", "--num-envs", "64"}, set...)...)
 	gorl(t, 0, "export", "runs/fish", "fish.safetensors", "--checkpoint", "latest")
 	policy, err := infer.Load("fish.safetensors")
 	must(t, err)
@@ -56,14 +61,15 @@ func TestPeersIsaacLabAMP(t *testing.T) {
 	}
 }
 
-// A population in the words of Isaac Lab's command line, with a file laid out as its rl_games files are: four members, each
-// with a simulator of its own, are judged by what the simulator logs.
+// A population in the words of Isaac Lab's command line, with a file laid out as its rl_games files are: four members,
+// each with a simulator of its own, are judged by what the simulator logs.
 func TestPeersIsaacLabPopulation(t *testing.T) {
 	folder, settings, set := standIn(t)
 	t.Chdir(t.TempDir())
-	gorl(t, 0, append([]string{"train", "--config", filepath.Join(folder, "isaaclab_tasks", "agents", "rl_games_fish_cfg.yaml"), "-q", "--task",
-		"Standin-Fish-Direct-v0", "--num_envs", "64", "--headless", "--seed", "1", "--max_iterations", "40", "agent.pbt.enabled=True",
-		"agent.pbt.num_policies=4", "agent.pbt.workspace=fish", "agent.pbt.directory=runs"}, set...)...)
+	gorl(t, 0, append([]string{"train", "--config",
+		filepath.Join(folder, "isaaclab_tasks", "agents",
+			"rl_games_fish_cfg.yaml"), "-q", "--task", "Standin-Fish-Direct-v0", "--num_envs", "64", "--headless",
+		"--seed", "1", "--max_iterations", "40", "agent.pbt.enabled=True", "agent.pbt.num_policies=4", "agent.pbt.workspace=fish", "agent.pbt.directory=runs"}, set...)...)
 	stdout, _ := gorl(t, 0, "inspect", "--json", "runs/fish")
 	var about struct {
 		Population struct {

@@ -90,7 +90,8 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	flags.StringArrayVarP(&f.set, "set", "s", nil,
 		"change a setting: `KEY=VALUE`, the key dotted through sections, the value in YAML (may be repeated)")
 	flags.StringVarP(&f.env, "env", "e", "", "the environment's `id`, instead of environment.id")
-	flags.IntVar(&f.numEnvs, "num-envs", 0, "`number` of environments that step together, instead of environment.num_envs")
+	flags.IntVar(&f.numEnvs, "num-envs", 0,
+		"`number` of environments that step together, instead of environment.num_envs")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of everything random, instead of the configuration's")
 	flags.Int64Var(&f.timesteps, "timesteps", 0,
 		"timesteps, each a step of all environments, instead of trainer.timesteps")
@@ -99,16 +100,18 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, and print the run's folder only")
 	flags.BoolVar(&f.check, "check", false, "check everything, print the configuration in effect, and do not train")
-	flags.StringVar(&f.example, "example", "", "print a configuration to begin with: "+strings.Join(exampleNames(), ", "))
-	flags.IntVar(&f.ranks.nproc, "nproc", 0, "`number` of processes on this machine that train the agent together, each "+
-		"with environments of its own")
+	flags.StringVar(&f.example, "example", "", "print a configuration to begin with: "+
+		strings.Join(exampleNames(), ", "))
+	flags.IntVar(&f.ranks.nproc, "nproc", 0,
+		"`number` of processes on this machine that train the agent together, each with environments of its own")
 	flags.IntVar(&f.ranks.restarts, "max-restarts", defaultRestarts,
 		"`number` of times that the processes of --nproc are started again after one has failed")
 	f.isaac.register(flags)
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagDirname("resume")
 	_ = c.MarkFlagDirname("out")
-	_ = c.RegisterFlagCompletionFunc("example", cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("example",
+		cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("env", cobra.FixedCompletions(catalog.Names(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("device",
 		cobra.FixedCompletions([]string{"cpu", "cuda", "auto"}, cobra.ShellCompDirectiveNoFileComp))
@@ -171,16 +174,16 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 		path = filepath.Join(f.resume, runFile)
 		if _, err := os.Stat(path); err != nil {
 			if holdsRun(f.resume) {
-				return nil, commandline.Usagef("there is a run in %s, but no %s with its configuration; give the configuration "+
-					"with --config", f.resume, runFile)
+				return nil, commandline.Usagef("there is a run in %s, but no %s with its configuration; give the "+
+					"configuration with --config", f.resume, runFile)
 			}
 			return nil, commandline.Usagef("there is no run to go on with in %s: %w", f.resume, err)
 		}
 	case f.resume != "" && !holdsRun(f.resume):
 		return nil, commandline.Usagef("there is no run to go on with in %s", f.resume)
 	case path == "":
-		return nil, commandline.Usagef("give --config FILE, --resume RUN or --example NAME; %s train --example cartpole "+
-			"prints a file to begin with", program)
+		return nil, commandline.Usagef("give --config FILE, --resume RUN or --example NAME; %s train --example "+
+			"cartpole prints a file to begin with", program)
 	case strings.ContainsAny(f.name, `/\`) || f.name == "." || f.name == "..":
 		return nil, commandline.Usagef("--name is %q; it is one folder's name, the folder it lies in is --out", f.name)
 	case f.given("timesteps") && f.timesteps < 0:
@@ -242,8 +245,8 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 	case f.name != "":
 		if holdsRun(filepath.Join(directory, f.name)) && !resume {
 			dir := filepath.Join(directory, f.name)
-			return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), or give "+
-				"another --name", dir, program, process.QuoteWord(dir))
+			return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), "+
+				"or give another --name", dir, program, process.QuoteWord(dir))
 		}
 		return directory, f.name, nil
 	case name == "":
@@ -269,8 +272,10 @@ func split(run string) (directory, name string) {
 
 // storable refuses a folder of a run which run.yaml could not name, or which is that of all runs or one above.
 func storable(directory, name string) error {
-	if path := filepath.Join(directory, name); !utf8.ValidString(path) || strings.ContainsFunc(path, unicode.IsControl) {
-		return commandline.Usagef("the run's folder would be %q; want a name in UTF-8, without control characters", path)
+	if path := filepath.Join(directory, name); !utf8.ValidString(path) ||
+		strings.ContainsFunc(path, unicode.IsControl) {
+		return commandline.Usagef("the run's folder would be %q; want a name in UTF-8, without control characters",
+			path)
 	}
 	if err := durable.CheckName(filepath.Join(directory, name)); err != nil {
 		return commandline.Usagef("the run's folder: %w", err)

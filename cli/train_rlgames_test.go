@@ -74,10 +74,13 @@ func TestTrainFileOfRLGames(t *testing.T) {
 	here(t, "rl_games_ppo_cfg.yaml", games)
 	stdout, stderr := gorl(t, 0, "train", "--config", "rl_games_ppo_cfg.yaml", "--env", "Pendulum", "--num-envs", "8")
 	matches(t, stdout, `gorl eval runs/swing`)
-	matches(t, stderr, `note: these keys have no meaning for gorl: config\.device, config\.env_name, `, `runs/swing: PPO in Pendulum, seed 7`)
+	matches(t, stderr, `note: these keys have no meaning for gorl: config\.device, config\.env_name, `,
+		`runs/swing: PPO in Pendulum, seed 7`)
 	for key, want := range map[string]any{
-		"environment.num_envs": 8, "trainer.timesteps": 64, "trainer.checkpoint_interval": 32, "agent.mini_batch_size": 32, "agent.discount_factor": 0.95,
-		"trainer.stop_at_episode_return": 20000, "environment.wrappers": []any{map[string]any{"rescale_action": map[string]any{}}},
+		"environment.num_envs": 8, "trainer.timesteps": 64, "trainer.checkpoint_interval": 32,
+		"agent.mini_batch_size": 32, "agent.discount_factor": 0.95,
+		"trainer.stop_at_episode_return": 20000,
+		"environment.wrappers":           []any{map[string]any{"rescale_action": map[string]any{}}},
 	} {
 		if diff := cmp.Diff(want, value(t, "runs/swing/run.yaml", key)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", key, diff)
@@ -87,7 +90,8 @@ func TestTrainFileOfRLGames(t *testing.T) {
 	matches(t, said, `^rl_games_ppo_cfg\.yaml → made/gorl\.yaml\nnote: these keys`)
 	text, err := os.ReadFile("made/gorl.yaml")
 	must(t, err)
-	matches(t, string(text), `^# Made of rl_games_ppo_cfg\.yaml by gorl convert\.\n#\n# these keys have no meaning`, `\n\nseed: 7\n\nenvironment:\n`)
+	matches(t, string(text), `^# Made of rl_games_ppo_cfg\.yaml by gorl convert\.\n#\n# these keys have no meaning`,
+		`\n\nseed: 7\n\nenvironment:\n`)
 	if long := regexp.MustCompile(`(?m)^.{121,}$`).FindString(string(text)); long != "" {
 		t.Errorf("a long line: %s", long)
 	}
@@ -111,7 +115,8 @@ func TestTrainFileOfRLGames(t *testing.T) {
 func TestIsaacLabCommandLines(t *testing.T) {
 	here(t, "rl_games_ppo_cfg.yaml", games)
 	write(t, "skrl.yaml", short)
-	base := []string{"train", "--config", "rl_games_ppo_cfg.yaml", "--env", "Pendulum", "--num_envs", "8", "--headless", "-q"}
+	base := []string{"train", "--config", "rl_games_ppo_cfg.yaml", "--env", "Pendulum", "--num_envs", "8", "--headless",
+		"-q"}
 	for _, x := range []struct {
 		args []string
 		key  string
@@ -121,8 +126,10 @@ func TestIsaacLabCommandLines(t *testing.T) {
 		{[]string{"--max_iterations", "2"}, "trainer.timesteps", 32},
 		{[]string{"--sigma", "-0.5"}, "models.policy.initial_log_std", -0.5},
 		{[]string{"agent.params.config.learning_rate=2e-3"}, "agent.learning_rate", []any{2e-3}},
-		{[]string{"agent.params.config.mini_epochs=1", "+agent.params.config.weight_decay=0.5"}, "agent.weight_decay", 0.5},
-		{[]string{"--track", "--wandb-name", "one", "--wandb-entity", "us", "--wandb-project-name", "p", "--set", "trainer.trackers=[]"}, "trainer.trackers", []any{}},
+		{[]string{"agent.params.config.mini_epochs=1", "+agent.params.config.weight_decay=0.5"}, "agent.weight_decay",
+			0.5},
+		{[]string{"--track", "--wandb-name", "one", "--wandb-entity", "us", "--wandb-project-name", "p", "--set",
+			"trainer.trackers=[]"}, "trainer.trackers", []any{}},
 	} {
 		gorl(t, 0, append(append(base[:len(base):len(base)], x.args...), "--name", "one")...)
 		if diff := cmp.Diff(x.want, value(t, "runs/one/run.yaml", x.key)); diff != "" {
@@ -136,7 +143,8 @@ func TestIsaacLabCommandLines(t *testing.T) {
 	c, _, err := f.readAny("rl_games_ppo_cfg.yaml", nil)
 	must(t, err)
 	want := map[string]any{"device": "cuda:1", "scene": map[string]any{"gravity": 3}}
-	if diff := cmp.Diff(want, c.Section("environment")["kwargs"]); diff != "" || c.Section("environment")["id"] != "isaaclab:Isaac-Ant-v0" {
+	if diff := cmp.Diff(want, c.Section("environment")["kwargs"]); diff != "" ||
+		c.Section("environment")["id"] != "isaaclab:Isaac-Ant-v0" {
 		t.Errorf("%v (-want +got):\n%s", c.Section("environment")["id"], diff)
 	}
 	// Files of skrl and of gorl take them, too; what Hydra calls agent is the file.
@@ -145,7 +153,8 @@ func TestIsaacLabCommandLines(t *testing.T) {
 		arg, key string
 		want     any
 	}{
-		{"agent.agent.learning_epochs=1", "agent.learning_epochs", 1}, {"agent.learning_epochs=3", "agent.learning_epochs", 3},
+		{"agent.agent.learning_epochs=1", "agent.learning_epochs", 1}, {"agent.learning_epochs=3",
+			"agent.learning_epochs", 3},
 		{"agent.trainer.timesteps=32", "trainer.timesteps", 32}, {"--max_iterations=2", "trainer.timesteps", 32},
 	} {
 		gorl(t, 0, append(skrl[:len(skrl):len(skrl)], x.arg)...)
@@ -183,18 +192,21 @@ func TestIsaacLabCommandLines(t *testing.T) {
 // A population of Isaac Lab's file trains in one command; or each member in one of its own, which share a folder.
 func TestIsaacLabPopulation(t *testing.T) {
 	here(t, "rl_games_ppo_cfg.yaml", games)
-	base := []string{"train", "--config", "rl_games_ppo_cfg.yaml", "--env", "Pendulum", "--num_envs", "8", "--headless", "-s", "environment.max_episode_steps=8",
-		"agent.pbt.enabled=True", "agent.pbt.num_policies=2"}
+	base := []string{"train", "--config", "rl_games_ppo_cfg.yaml", "--env", "Pendulum", "--num_envs", "8", "--headless",
+		"-s", "environment.max_episode_steps=8", "agent.pbt.enabled=True", "agent.pbt.num_policies=2"}
 	stdout, _ := gorl(t, 0, append(base[:len(base):len(base)], "agent.pbt.workspace=one", "agent.pbt.directory=all")...)
-	matches(t, stdout, `Best: member [01] after 512 environment steps, episode\.return `, `The population is in all/one\.`)
-	for key, want := range map[string]any{"pbt.num_policies": 2, "pbt.total_steps": 512, "preset": "isaaclab", "environment.num_envs": 8} {
+	matches(t, stdout, `Best: member [01] after 512 environment steps, episode\.return `,
+		`The population is in all/one\.`)
+	for key, want := range map[string]any{"pbt.num_policies": 2, "pbt.total_steps": 512, "preset": "isaaclab",
+		"environment.num_envs": 8} {
 		if got := value(t, "all/one/run.yaml", key); got != want {
 			t.Errorf("%s is %v, want %v", key, got, want)
 		}
 	}
 	// One after the other: members do not wait for each other.
 	for _, member := range []string{"1", "0"} {
-		_, stderr := gorl(t, 0, append(base[:len(base):len(base)], "agent.pbt.workspace=two", "agent.pbt.directory=all", "agent.pbt.policy_idx="+member, "--seed="+member)...)
+		_, stderr := gorl(t, 0, append(base[:len(base):len(base)], "agent.pbt.workspace=two", "agent.pbt.directory=all",
+			"agent.pbt.policy_idx="+member, "--seed="+member)...)
 		matches(t, stderr, `note: --seed `+member+` is not used: a population has one seed`)
 	}
 	if got := value(t, "all/two/config.yaml", "pbt.num_policies"); got != 2 {
@@ -206,7 +218,9 @@ func TestIsaacLabPopulation(t *testing.T) {
 		}
 	}
 	// Another configuration is another population.
-	_, stderr := gorl(t, commandline.WrongUse, append(base[:len(base):len(base)], "agent.pbt.workspace=two", "agent.pbt.directory=all", "agent.pbt.policy_idx=0",
-		"agent.params.config.mini_epochs=1")...)
-	matches(t, stderr, `is of another run; continue it with the same settings, or choose another pbt\.workspace`, `agent\.learning_epochs`)
+	_, stderr := gorl(t, commandline.WrongUse,
+		append(base[:len(base):len(base)], "agent.pbt.workspace=two", "agent.pbt.directory=all",
+			"agent.pbt.policy_idx=0", "agent.params.config.mini_epochs=1")...)
+	matches(t, stderr, `is of another run; continue it with the same settings, or choose another pbt\.workspace`,
+		`agent\.learning_epochs`)
 }

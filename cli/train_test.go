@@ -126,7 +126,8 @@ func absent(t testing.TB, path string) {
 func TestTrainRepeats(t *testing.T) {
 	here(t, "short.yaml", short)
 	stdout, stderr := gorl(t, 0, "train", "--config", "short.yaml")
-	matches(t, stdout, `environment steps +episodes +return +length +best checkpoint +environment steps/s`, `\n +384 +[1-9]\d* +\d+\.\d +\d+\.\d +timestep \d+ \(episode\.return `, `gorl eval runs/pole`)
+	matches(t, stdout, `environment steps +episodes +return +length +best checkpoint +environment steps/s`,
+		`\n +384 +[1-9]\d* +\d+\.\d +\d+\.\d +timestep \d+ \(episode\.return `, `gorl eval runs/pole`)
 	matches(t, stderr, `runs/pole: PPO in CartPole, seed \d+`, `384/384`)
 	scalars, err := tracking.ReadFile(filepath.Join("runs", "pole", tracking.ScalarsFile))
 	if err != nil || len(scalars) == 0 {
@@ -149,8 +150,8 @@ func TestTrainRepeats(t *testing.T) {
 // What the command line says wins, and stands in run.yaml.
 func TestTrainFlags(t *testing.T) {
 	here(t, "short.yaml", short)
-	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--out", "all/of them", "--name", "one", "--timesteps", "16", "--seed", "9", "--device", "cpu",
-		"--set", "agent.learning_rate=1e-3", "-s", "models.mlp=[8, 4]", "-s", "environment.wrappers=[{reward_scale: {scale: 0.5}}]", "-s", "agent.experiment.wandb_kwargs.a=b")
+	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--out", "all/of them", "--name", "one", "--timesteps", "16",
+		"--seed", "9", "--device", "cpu", "--set", "agent.learning_rate=1e-3", "-s", "models.mlp=[8, 4]", "-s", "environment.wrappers=[{reward_scale: {scale: 0.5}}]", "-s", "agent.experiment.wandb_kwargs.a=b")
 	c, err := readConfiguration("all/of them/one/run.yaml", nil)
 	must(t, err)
 	for path, want := range map[string]any{
@@ -195,13 +196,14 @@ type stoppingSettings struct {
 }
 
 func init() {
-	catalog.Register("Stopping", stoppingSettings{Batch: catalog.Defaults()}, func(s stoppingSettings) (envs.Env, error) {
-		env, err := classic.NewCartPole(classic.Config{NumEnvs: s.NumEnvs, Seed: s.Seed})
-		if err != nil {
-			return nil, err
-		}
-		return &stopping{Env: env, at: s.At}, nil
-	})
+	catalog.Register("Stopping", stoppingSettings{Batch: catalog.Defaults()},
+		func(s stoppingSettings) (envs.Env, error) {
+			env, err := classic.NewCartPole(classic.Config{NumEnvs: s.NumEnvs, Seed: s.Seed})
+			if err != nil {
+				return nil, err
+			}
+			return &stopping{Env: env, at: s.At}, nil
+		})
 }
 
 // A run that is stopped ends with status 78 and words how to go on; gone on with, it ends as one that was not stopped.
@@ -211,10 +213,12 @@ func TestTrainStopped(t *testing.T) {
 	for _, at := range []string{"1", "41", "48"} { // 48 ends a rollout: the update is interrupted
 		ctx, cancel := context.WithCancel(context.Background())
 		stop = cancel
-		_, stderr := gorlWith(ctx, t, commandline.Stopped, "train", "-c", "stopping.yaml", "--seed", "3", "--name", "cut"+at, "--set", "environment.at="+at)
+		_, stderr := gorlWith(ctx, t, commandline.Stopped, "train", "-c", "stopping.yaml", "--seed", "3", "--name",
+			"cut"+at, "--set", "environment.at="+at)
 		cancel()
 		dir := "runs/cut" + at
-		matches(t, stderr, `stopped at timestep `+at+` of 96; the run is saved in `+dir+`\. Go on with: gorl train --resume `+dir)
+		matches(t, stderr, `stopped at timestep `+at+` of 96; the run is saved in `+
+			dir+`\. Go on with: gorl train --resume `+dir)
 		loaded(t, dir, "checkpoints/agent_"+at+".safetensors")
 		stdout, _ := gorl(t, 0, "train", "--resume", dir+"/", "--set", "environment.at=0", "-q")
 		if stdout != dir+"\n" {
@@ -240,7 +244,8 @@ func TestTrainResumedWrongly(t *testing.T) {
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
 	before, err := os.ReadFile("runs/pole/run.yaml")
 	must(t, err)
-	_, stderr := gorl(t, commandline.Failed, "train", "--resume", "runs/pole", "--set", "models.mlp=[7]", "--timesteps", "128")
+	_, stderr := gorl(t, commandline.Failed, "train", "--resume", "runs/pole", "--set", "models.mlp=[7]", "--timesteps",
+		"128")
 	matches(t, stderr, `agent_96.safetensors: .* shape`)
 	_, stderr = gorl(t, 0, "train", "--resume", "runs/pole", "--timesteps", "50")
 	matches(t, stderr, `the run has 96 timesteps, and 50 were asked for`)
@@ -275,7 +280,8 @@ func TestTrainWrongUse(t *testing.T) {
 		{"-c short.yaml --set agent=3", `"agent" is 3`},
 		{"-c short.yaml --set environment=null", "environment: {id: CartPole, num_envs: 16}"},
 		{"-c short.yaml --set envirnment.id=x", `did you mean "environment"`},
-		{"-c short.yaml --set agent.learnin_rate=1", `unknown key "learnin_rate" (given 1): did you mean "learning_rate"?`},
+		{"-c short.yaml --set agent.learnin_rate=1",
+			`unknown key "learnin_rate" (given 1): did you mean "learning_rate"?`},
 		{"-c short.yaml --set agent.class=AMP", "no reference motion"},
 		{"-c short.yaml --set models=null", "models: {mlp: [64, 64], activation: elu}"},
 		{"-c short.yaml --set environment.id=Cartpole", `did you mean "CartPole"`},
@@ -298,12 +304,13 @@ func TestTrainWrongUse(t *testing.T) {
 		{"-c short.yaml --set models=null --set training.popsize=2", `"training.popsize"`},
 		{"-c short.yaml --set models=null --set training.pop_size=2 --timesteps 3", "--set training.max_steps=N"},
 	} {
-		cases = append(cases, refusal{append([]string{"train"}, commandtest.Words(x[0])...), commandline.WrongUse, x[1]})
+		cases = append(cases, refusal{append([]string{"train"}, commandtest.Words(x[0])...), commandline.WrongUse,
+			x[1]})
 	}
 	refuses(t, ".", append(cases,
 		refusal{[]string{"train", "-c", "short.yaml", "--out", "a\xff"}, commandline.WrongUse, `a\xff`},
-		refusal{[]string{"train", "-c", "short.yaml", "--set", "environment={id: 'gymnasium:CartPole-v1', python: ./none}"},
-			commandline.Failed, "./none"}))
+		refusal{[]string{"train", "-c", "short.yaml", "--set",
+			"environment={id: 'gymnasium:CartPole-v1', python: ./none}"}, commandline.Failed, "./none"}))
 }
 
 // Settings that leave nothing to learn or to decide are noted before training, and so is a learning rate that is 0 for
@@ -322,8 +329,10 @@ func TestTrainNotes(t *testing.T) {
 		{"-c single.yaml --check", "", "note: "},
 		{"--resume runs/single --timesteps 64", fixed, "\x00"},
 		{"-c single.yaml --check --timesteps 64", fixed, "\x00"},
-		{"-c single.yaml --check --timesteps 64 --set agent.learning_rate_scheduler_kwargs.total_iters=auto", "", fixed},
-		{"-c single.yaml --check --timesteps 15", "the run has 15 timesteps, and the first update comes after 16", "\x00"},
+		{"-c single.yaml --check --timesteps 64 --set agent.learning_rate_scheduler_kwargs.total_iters=auto", "",
+			fixed},
+		{"-c single.yaml --check --timesteps 15", "the run has 15 timesteps, and the first update comes after 16",
+			"\x00"},
 		{"-c population.yaml --check", "the population has 1 member: no weights are copied", "\x00"},
 		{"-c population.yaml --check", "the first decision comes after an interval of 200 environment steps", "\x00"},
 	} {
@@ -343,21 +352,25 @@ func TestTrainExamples(t *testing.T) {
 		"pixels":   {"--timesteps", "128", "--set", "agent.learning_epochs=1"},
 		"pendulum": {"--timesteps", "256"},
 		"sb3":      {"--timesteps", "2048", "--set", "agent.learning_epochs=1"},
-		"walker":   {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
+		"walker": {"--timesteps", "64", "--set", "environment.num_envs=8", "--set",
+			"agent.discriminator_batch_size=64"},
 		"humanoid": {"--timesteps", "64", "--set", "environment.num_envs=8"},
 		"humanoid-amp": {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "environment.fade=40",
 			"--set", "agent.discriminator_batch_size=64"},
-		"humanoid-population": {"--set", "pbt.num_policies=2", "--set", "pbt.total_steps=1024", "--set", "pbt.interval_steps=512",
-			"--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
-		"quadruped":  {"--timesteps", "64", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
+		"humanoid-population": {"--set", "pbt.num_policies=2", "--set", "pbt.total_steps=1024", "--set",
+			"pbt.interval_steps=512", "--set", "environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
+		"quadruped": {"--timesteps", "64", "--set", "environment.num_envs=8", "--set",
+			"agent.discriminator_batch_size=64"},
 		"population": {"--set", "pbt.total_steps=8192", "--set", "pbt.interval_steps=4096"},
 		"evolution":  {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512"},
-		"walker-population": {"--set", "pbt.total_steps=1024", "--set", "pbt.interval_steps=512", "--set", "environment.num_envs=8",
-			"--set", "agent.discriminator_batch_size=64"},
-		"walker-evolution": {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512", "--set", "environment.num_envs=8",
-			"--set", "agent.discriminator_batch_size=64", "--set", "mutation.probabilities.arch_mut=5"},
+		"walker-population": {"--set", "pbt.total_steps=1024", "--set", "pbt.interval_steps=512", "--set",
+			"environment.num_envs=8", "--set", "agent.discriminator_batch_size=64"},
+		"walker-evolution": {"--set", "training.max_steps=1024", "--set", "training.evo_steps=512", "--set",
+			"environment.num_envs=8", "--set", "agent.discriminator_batch_size=64", "--set",
+			"mutation.probabilities.arch_mut=5"},
 	}
-	for _, name := range slices.Sorted(maps.Keys(examples)) { // humanoid-amp and humanoid-population go on from humanoid
+	// humanoid-amp and humanoid-population go on from humanoid
+	for _, name := range slices.Sorted(maps.Keys(examples)) {
 		args := examples[name]
 		text, _ := gorl(t, 0, "train", "--example", name)
 		write(t, name+".yaml", text)
@@ -390,8 +403,8 @@ func TestPeersTrainCleanRL(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text, _ := gorl(t, 0, "train", "--example", "cleanrl-continuous")
 	write(t, "cleanrl-continuous.yaml", text)
-	_, stderr := gorl(t, 0, "train", "-c", "cleanrl-continuous.yaml", "-q", "--timesteps", "4096", "--set", "agent.learning_epochs=1",
-		"--set", "environment.python="+python)
+	_, stderr := gorl(t, 0, "train", "-c", "cleanrl-continuous.yaml", "-q", "--timesteps", "4096", "--set",
+		"agent.learning_epochs=1", "--set", "environment.python="+python)
 	if strings.Contains(stderr, "note:") {
 		t.Errorf("%q", stderr)
 	}
@@ -413,7 +426,8 @@ func TestGymnasiumGuide(t *testing.T) {
 
 var fish = filepath.Join("..", "snippets", "gymnasium_amp")
 
-// AMP from a YAML file, an environment that is Python and a file of reference motion: it learns the style, and is filmed.
+// AMP from a YAML file, an environment that is Python and a file of reference motion: it learns the style, and is
+// filmed.
 func TestPeersTrainGymnasiumAMP(t *testing.T) {
 	python := peers.Python(t, "gymnasium")
 	dir := t.TempDir()
@@ -471,7 +485,8 @@ func TestTrainPopulations(t *testing.T) {
 			dir := filepath.Join("runs", name)
 			seed := []string{"--seed", "6"}
 			stdout, stderr := gorl(t, 0, append([]string{"train", "-c", "p.yaml"}, seed...)...)
-			matches(t, stdout, `(?m)^member +parent`, `Best: member [012] after \d+ environment steps, episode\.return \d`, `gorl eval `+dir)
+			matches(t, stdout, `(?m)^member +parent`,
+				`Best: member [012] after \d+ environment steps, episode\.return \d`, `gorl eval `+dir)
 			matches(t, stderr, dir+`: 3 members in Stopping`, `member 2 +100 %`)
 			recorded := func(dir string) (list []journal.Event) {
 				t.Helper()
@@ -489,9 +504,11 @@ func TestTrainPopulations(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(context.Background())
 			stop = cancel
-			_, stderr = gorlWith(ctx, t, commandline.Stopped, append([]string{"train", "-c", "p.yaml", "--name", "cut", "--set", "environment.at=150"}, seed...)...)
+			_, stderr = gorlWith(ctx, t, commandline.Stopped,
+				append([]string{"train", "-c", "p.yaml", "--name", "cut", "--set", "environment.at=150"}, seed...)...)
 			cancel()
-			matches(t, stderr, `stopped in interval \d; the run is saved in runs/cut\. Go on with: gorl train --resume runs/cut`)
+			matches(t, stderr, `stopped in interval \d; the run is saved in runs/cut\. Go on with: gorl train `+
+				`--resume runs/cut`)
 			stdout, _ = gorl(t, 0, "train", "--resume", "runs/cut", "-q", "--set", "environment.at=0")
 			if stdout != "runs/cut\n" {
 				t.Errorf("the resumed population is in %q", stdout)
@@ -520,14 +537,18 @@ func TestTrainAsynchronous(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	stop = cancel
-	_, stderr := gorlWith(ctx, t, commandline.Stopped, "train", "-c", "p.yaml", "--seed", "6", "--set", "environment.at=150")
-	matches(t, stderr, `stopped (in interval \d|with members in intervals \d to \d); the run is saved in runs/crew\. Go on with: gorl train --resume runs/crew`)
+	_, stderr := gorlWith(ctx, t, commandline.Stopped, "train", "-c", "p.yaml", "--seed", "6", "--set",
+		"environment.at=150")
+	matches(t, stderr, `stopped (in interval \d|with members in intervals \d to \d); the run is saved in runs/crew\. `+
+		`Go on with: gorl train --resume runs/crew`)
 	stdout, stderr := gorl(t, 0, "train", "--resume", "runs/crew", "--set", "environment.at=0")
-	matches(t, stdout, `(?m)^member +parent`, `(?m)^ +2 .* 1536 `, `Best: member [012] after \d+ environment steps, episode\.return \d`, `gorl eval runs/crew`)
+	matches(t, stdout, `(?m)^member +parent`, `(?m)^ +2 .* 1536 `,
+		`Best: member [012] after \d+ environment steps, episode\.return \d`, `gorl eval runs/crew`)
 	matches(t, stderr, `runs/crew: 3 members in Stopping`, `member 2 +100 %`)
 	// It trains further, as one whose members wait does.
 	gorl(t, 0, "train", "--resume", "runs/crew", "-q", "--set", "pbt.total_steps=2048")
-	gorl(t, 0, "train", "--resume", "runs/crew", "-q", "--set", "pbt.asynchronous=false", "--set", "pbt.total_steps=3072")
+	gorl(t, 0, "train", "--resume", "runs/crew", "-q", "--set", "pbt.asynchronous=false", "--set",
+		"pbt.total_steps=3072")
 
 	playsBest(t, "runs/crew")
 	_, stderr = gorl(t, commandline.WrongUse, "eval", "runs/crew", "--checkpoint", "latest")
@@ -562,7 +583,8 @@ func playsBest(t *testing.T, dir string) {
 // The best of a population of processes plays without --config, and what trains in one process leaves its folder alone.
 func TestEvalProcesses(t *testing.T) {
 	program := built(t)
-	here(t, "p.yaml", strings.Replace(crew, "id: Stopping", "id: CartPole", 1)+"seed: 4\nlauncher: {command: ["+program+", member]}\n")
+	here(t, "p.yaml", strings.Replace(crew, "id: Stopping", "id: CartPole", 1)+"seed: 4\nlauncher: {command: ["+
+		program+", member]}\n")
 	file, err := launch.ReadFile("p.yaml")
 	must(t, err)
 	must(t, launch.Run(t.Context(), file, launch.Options{}))
@@ -581,7 +603,8 @@ func TestTrainPace(t *testing.T) {
 		"pbt.synchronous=true":     `pbt\.asynchronous.* is true: synchronous is true`,
 		"pbt.restart_process=true": `pbt\.restart_process.* is true: asynchronous is true`,
 	} {
-		_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--set", "pbt.asynchronous=true", "--set", set)
+		_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--set", "pbt.asynchronous=true", "--set",
+			set)
 		matches(t, stderr, want)
 	}
 	absent(t, "runs")
@@ -600,7 +623,8 @@ func TestTrainPace(t *testing.T) {
 			t.Errorf("%q: it says %q", x.set, stderr)
 		}
 		write(t, "effective.yaml", printed)
-		if _, stderr := gorl(t, 0, "train", "-c", "effective.yaml", "--check"); strings.Contains(stderr, note) != x.note {
+		if _, stderr := gorl(t, 0, "train", "-c", "effective.yaml", "--check"); strings.Contains(stderr,
+			note) != x.note {
 			t.Errorf("%q, from run.yaml: it says %q", x.set, stderr)
 		}
 	}
@@ -610,18 +634,22 @@ func TestTrainPace(t *testing.T) {
 // configuration repeats it. Without evaluations it trains the same.
 func TestTrainEvaluates(t *testing.T) {
 	here(t, "short.yaml", short)
-	args := []string{"train", "-c", "short.yaml", "--seed", "3", "-s", "trainer.evaluate_every=16", "-s", "trainer.evaluation_episodes=4"}
+	args := []string{"train", "-c", "short.yaml", "--seed", "3", "-s", "trainer.evaluate_every=16", "-s",
+		"trainer.evaluation_episodes=4"}
 	stdout, _ := gorl(t, 0, args...)
 	matches(t, stdout, `timestep \d+ \(evaluation\.return `)
 	stdout, _ = gorl(t, 0, "plot", "--list", "runs/pole", "--tag", "Evaluation / *")
-	matches(t, stdout, `Evaluation / Length \(mean\) +6 +16 +96 `, `Evaluation / Return \(max\) `, `Evaluation / Return \(mean\) +6 +16 +96 `)
+	matches(t, stdout, `Evaluation / Length \(mean\) +6 +16 +96 `, `Evaluation / Return \(max\) `,
+		`Evaluation / Return \(mean\) +6 +16 +96 `)
 	gorl(t, 0, "train", "-c", "short.yaml", "--seed", "3", "--name", "plain", "-q")
-	evaluated, plain := loaded(t, "runs/pole/checkpoints/agent_96.safetensors"), loaded(t, "runs/plain/checkpoints/agent_96.safetensors")
+	evaluated, plain := loaded(t, "runs/pole/checkpoints/agent_96.safetensors"), loaded(t,
+		"runs/plain/checkpoints/agent_96.safetensors")
 	if diff := cmp.Diff(plain, evaluated); diff != "" {
 		t.Errorf("evaluations changed the run:\n%.1000s", diff)
 	}
 	_, stderr := gorl(t, 0, append(args, "--name", "early", "-s", "trainer.stop_at_return=1")...)
 	matches(t, stderr, `The run ended at timestep 16 of 96, when an evaluation reached stop_at_return \(1\)`)
-	_, stderr = gorl(t, commandline.Failed, "train", "-c", "short.yaml", "-s", "trainer.best=episode.retrun", "--timesteps", "960")
+	_, stderr = gorl(t, commandline.Failed, "train", "-c", "short.yaml", "-s", "trainer.best=episode.retrun",
+		"--timesteps", "960")
 	matches(t, stderr, `did you mean "episode\.return"\?`)
 }

@@ -50,12 +50,13 @@ type heardSettings struct {
 }
 
 func init() {
-	trackers.Register("heard", heardSettings{}, func(_ context.Context, run trackers.Run, s heardSettings) (tracking.Sink, error) {
-		if s.Deaf {
-			return nil, fmt.Errorf("it is deaf (%w)", trackers.ErrFinal)
-		}
-		return &heardRun{Run: run, steps: map[string][]int64{}}, nil
-	})
+	trackers.Register("heard", heardSettings{},
+		func(_ context.Context, run trackers.Run, s heardSettings) (tracking.Sink, error) {
+			if s.Deaf {
+				return nil, fmt.Errorf("it is deaf (%w)", trackers.ErrFinal)
+			}
+			return &heardRun{Run: run, steps: map[string][]int64{}}, nil
+		})
 }
 
 // Each member of a population has a run of a tracker, in the population's group, also after a resume.
@@ -87,10 +88,11 @@ func TestTrainTracksMembers(t *testing.T) {
 					if run == nil || len(heard.runs) != 3 {
 						t.Fatalf("member %d has no run, or there are more: %v", id, heard.runs)
 					}
-					if run.Group != name || run.Resumed != resumed || filepath.Base(run.Dir) != fmt.Sprintf("%03d", id) ||
+					if run.Group != name || run.Resumed != resumed ||
+						filepath.Base(run.Dir) != fmt.Sprintf("%03d", id) ||
 						errors.Is(run.ended, context.Canceled) == resumed {
-						t.Errorf("resumed %t: the run is of the group %q, resumed %t, in %s, and ended with %v", resumed,
-							run.Group, run.Resumed, run.Dir, run.ended)
+						t.Errorf("resumed %t: the run is of the group %q, resumed %t, in %s, and ended with %v",
+							resumed, run.Group, run.Resumed, run.Dir, run.ended)
 					}
 					if c := run.Config; lookup(c, "agent.class") != "PPO" || lookup(c, "agent.gae_lambda") != 0.95 {
 						t.Errorf("its configuration is %v", c)

@@ -52,13 +52,14 @@ gorl view runs/walker --checkpoint latest --port 8080
 gorl view --env Humanoid --set task=track --set residual=true`,
 		Args: commandline.Arguments(0, 1, "the folder of a run, or a checkpoint, or --env"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), args, cmd.Flags().Changed, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), args, cmd.Flags().Changed, cmd.InOrStdin(), cmd.OutOrStdout(),
+				cmd.ErrOrStderr())
 		},
 	}
 	flags := c.Flags()
 	flags.StringVarP(&f.config, "config", "c", "", "the configuration, a YAML `file`, instead of the run's run.yaml")
-	flags.StringVar(&f.checkpoint, "checkpoint", "best", "which of the run's `checkpoints`: best, latest, a timestep or "+
-		"a file")
+	flags.StringVar(&f.checkpoint, "checkpoint", "best",
+		"which of the run's `checkpoints`: best, latest, a timestep or a file")
 	flags.StringVarP(&f.env, "env", "e", "", "show the environment with this `id`, without a run")
 	f.acts = commandline.Choice(c, "actions", "zero", "what acts with --env", "zero", "random")
 	flags.StringArrayVarP(&f.set, "set", "s", nil,

@@ -31,18 +31,20 @@ func chromium(t *testing.T) *browser {
 	if err != nil {
 		t.Skip("needs Chromium (on Debian the package chromium)")
 	}
-	folder, err := os.MkdirTemp("", "chromium") // not the test's, as its last process may still write when it is removed
+	// not the test's, as its last process may still write when it is removed
+	folder, err := os.MkdirTemp("", "chromium")
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &browser{T: t}
-	cmd := exec.CommandContext(ctx, path, "--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--use-angle=swiftshader",
-		"--enable-unsafe-swiftshader", "--disable-dev-shm-usage", "--no-first-run", "--user-data-dir="+folder, "about:blank")
+	cmd := exec.CommandContext(ctx, path, "--headless=new", "--no-sandbox", "--remote-debugging-port=0",
+		"--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--disable-dev-shm-usage", "--no-first-run", "--user-data-dir="+folder, "about:blank")
 	cmd.WaitDelay = 10 * time.Second
 	said, err := cmd.StderrPipe()
 	must(t, err)
 	must(t, cmd.Start())
 	t.Cleanup(func() {
-		if b.conn == nil || wsjson.Write(ctx, b.conn, map[string]any{"id": b.id + 1, "method": "Browser.close"}) != nil {
+		if b.conn == nil || wsjson.Write(ctx, b.conn,
+			map[string]any{"id": b.id + 1, "method": "Browser.close"}) != nil {
 			cancel()
 		}
 		_ = cmd.Wait() // it may be killed
@@ -55,7 +57,8 @@ func chromium(t *testing.T) *browser {
 		if !ok {
 			continue
 		}
-		if b.conn, _, err = websocket.Dial(t.Context(), url, nil); err != nil { //nolint:bodyclose // Dial reads it to its end
+		//nolint:bodyclose // Dial reads it to its end
+		if b.conn, _, err = websocket.Dial(t.Context(), url, nil); err != nil {
 			t.Fatal(err)
 		}
 		b.conn.SetReadLimit(64 << 20)
@@ -120,7 +123,8 @@ func (b *browser) do(script string, value any) {
 			Exception struct{ Description string }
 		}
 	}
-	b.call("Runtime.evaluate", map[string]any{"expression": "(async () => {" + script + "})()", "awaitPromise": true, "returnByValue": true}, &answer)
+	b.call("Runtime.evaluate", map[string]any{"expression": "(async () => {" + script + "})()", "awaitPromise": true,
+		"returnByValue": true}, &answer)
 	if e := answer.ExceptionDetails; e != nil {
 		b.Fatalf("%s: %s %s", script, e.Text, e.Exception.Description)
 	}
@@ -148,8 +152,8 @@ func (b *browser) shot() []byte {
 }
 
 // A page in Chromium shows a humanoid that was trained and one with two clips: the picture stays while it pauses and
-// changes with every step, a push moves the character, the clip that is chosen begins, and the page says when the server
-// is gone.
+// changes with every step, a push moves the character, the clip that is chosen begins, and the page says when the
+// server is gone.
 func TestViewInBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a browser draws for a minute")
@@ -197,9 +201,11 @@ func TestViewInBrowser(t *testing.T) {
 		if (start.Ghost != nil) != (x.clips == nil) || bytes.Equal(first, b.shot()) {
 			t.Errorf("%q: there is a ghost: %v; or steps change no picture", x.args, start.Ghost != nil)
 		}
-		b.do(`document.querySelector('[data-push=right]').click()`, nil) // to the right of the picture, which is forward
+		// to the right of the picture, which is forward
+		b.do(`document.querySelector('[data-push=right]').click()`, nil)
 		if after := step(); !(after.Root[0]-2*before.Root[0]+start.Root[0] > 0.003) {
-			t.Errorf("%q: the push does not lengthen the way of a step: %v, %v, %v", x.args, start.Root, before.Root, after.Root)
+			t.Errorf("%q: the push does not lengthen the way of a step: %v, %v, %v", x.args, start.Root, before.Root,
+				after.Root)
 		}
 		var offered []string
 		b.do(`return [...document.querySelectorAll('#clip option')].slice(1).map(o => o.textContent)`, &offered)
@@ -213,7 +219,8 @@ func TestViewInBrowser(t *testing.T) {
 				while (viewer.frame.episode === before) await viewer.next();`, k), nil)
 			var begun frame
 			b.do(`return viewer.frame`, &begun)
-			if begun.Clip == nil || begun.Clip.Now != k || begun.Clip.Chosen != k || !strings.Contains(offered[k], clip) {
+			if begun.Clip == nil || begun.Clip.Now != k || begun.Clip.Chosen != k ||
+				!strings.Contains(offered[k], clip) {
 				t.Errorf("chosen %q: the episode begins in %v of %q", clip, begun.Clip, offered)
 			}
 		}

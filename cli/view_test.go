@@ -49,9 +49,12 @@ func viewed(t *testing.T, args ...string) (url string, stop func() (int, string)
 }
 
 // frames reads messages until a frame is as wanted, and returns it and the scene.
-func frames(t *testing.T, url string, request *view.Request, want func(*view.Frame) bool) (scene view.Scene, f view.Frame) {
+func frames(t *testing.T, url string, request *view.Request, want func(*view.Frame) bool) (scene view.Scene,
+	f view.Frame) {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), url+"/socket", &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {url}}}) //nolint:bodyclose // Dial reads it to its end
+	//nolint:bodyclose // Dial reads it to its end
+	conn, _, err := websocket.Dial(t.Context(), url+"/socket",
+		&websocket.DialOptions{HTTPHeader: http.Header{"Origin": {url}}})
 	must(t, err)
 	defer conn.CloseNow()
 	conn.SetReadLimit(1 << 20)
@@ -102,10 +105,11 @@ func TestViewRun(t *testing.T) {
 		t.Errorf("it ends with status %d: %s", status, said)
 	}
 	// One of PPO has no such reward; its wrappers have the statistics that it learned.
-	gorl(t, 0, "train", "-c", "walk.yaml", "-q", "--set", "agent.class=PPO", "--set", "models.mlp=[8]", "--set", "trainer.name=plain", "--set",
-		"environment.wrappers=[normalize_observation]")
+	gorl(t, 0, "train", "-c", "walk.yaml", "-q", "--set", "agent.class=PPO", "--set", "models.mlp=[8]", "--set",
+		"trainer.name=plain", "--set", "environment.wrappers=[normalize_observation]")
 	url, stop = viewed(t, "runs/plain", "--stochastic")
-	_, f = frames(t, url, &view.Request{Do: "reset"}, func(f *view.Frame) bool { return f.Episode >= 2 && f.Time > 0.01 })
+	_, f = frames(t, url, &view.Request{Do: "reset"},
+		func(f *view.Frame) bool { return f.Episode >= 2 && f.Time > 0.01 })
 	if _, ok := f.Figures["style reward"]; ok {
 		t.Error("PPO has a style reward")
 	}

@@ -24,7 +24,8 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 		travel := c.LoopTravel()
-		if math.Abs(c.Duration()-want.duration) > 1e-6 || math.Abs(r.Speed-want.speed) > 0.01 || math.Abs(travel[1]) > 1e-3 {
+		if math.Abs(c.Duration()-want.duration) > 1e-6 || math.Abs(r.Speed-want.speed) > 0.01 ||
+			math.Abs(travel[1]) > 1e-3 {
 			t.Errorf("%s: %g s, %g m/s, travels %v", name, c.Duration(), r.Speed, travel[:3])
 		}
 		heights, _ := bodyHeights(c)
@@ -38,7 +39,8 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("%s has %d bytes", name, len(data))
 		}
 	}
-	if text, err := clipFiles.ReadFile("clips/LICENSE.txt"); err != nil || !strings.Contains(string(text), "NSF EIA-0196217") {
+	if text, err := clipFiles.ReadFile("clips/LICENSE.txt"); err != nil ||
+		!strings.Contains(string(text), "NSF EIA-0196217") {
 		t.Errorf("no licence with credit: %v", err)
 	}
 	_, err := Builtin("moonwalk")

@@ -128,8 +128,8 @@ func TestCheckFindsFaults(t *testing.T) {
 func TestReportOfOthers(t *testing.T) {
 	human, err := parse([]byte(humanoidJSON(-1, "")), "human")
 	must(t, err)
-	for want, c := range map[string]*Clip{"no skeleton is known": spin(t, LoopWrap), "12; no": load(t, "testdata/arm.txt"),
-		"humanoid: 15 bodies, 28 joints": human} {
+	for want, c := range map[string]*Clip{"no skeleton is known": spin(t, LoopWrap),
+		"12; no": load(t, "testdata/arm.txt"), "humanoid: 15 bodies, 28 joints": human} {
 		var text bytes.Buffer
 		if err := Check(c).Write(&text); err != nil || !strings.Contains(text.String(), want) {
 			t.Errorf("%s, want %s: %v", &text, want, err)

@@ -120,7 +120,8 @@ func TestWrapsAndTravels(t *testing.T) {
 	}
 	// A last frame that lasts closes the loop with a stretch back to the first frame.
 	closed, err := NewClip(ClipConfig{Loop: LoopWrap, Durations: []float64{1, 1, 2},
-		Frames: [][]float64{{0, 5}, {1, 6}, {2, 7}}, Description: &Description{Columns: []Column{{"x", Travel}, {"z", Linear}}}})
+		Frames: [][]float64{{0, 5}, {1, 6},
+			{2, 7}}, Description: &Description{Columns: []Column{{"x", Travel}, {"z", Linear}}}})
 	must(t, err)
 	if closed.Duration() != 4 {
 		t.Errorf("duration %v", closed.Duration())
@@ -166,16 +167,25 @@ func TestNewClipRejects(t *testing.T) {
 			Description: &Description{Columns: []Column{{"q", Rotation}}}}
 	}
 	for want, change := range map[string]func(*ClipConfig){
-		"no frames":                 func(c *ClipConfig) { c.Frames = nil },
-		"frame 1 has 3 values":      func(c *ClipConfig) { c.Frames[1] = c.Frames[1][:3] },
-		"frame 1: q is NaN":         func(c *ClipConfig) { c.Frames[1][2] = math.NaN() },
-		"frame 1: q is a zero":      func(c *ClipConfig) { c.Frames[1][0] = 0 },
-		"frame 0: duration":         func(c *ClipConfig) { c.Durations[0] = 0 },
-		"2 frames and 1 durations":  func(c *ClipConfig) { c.Durations = c.Durations[:1] },
-		"frame 0: the change":       func(c *ClipConfig) { c.Description, c.Frames = nil, [][]float64{{-1.7e308}, {1.7e308}} },
-		"weight":                    func(c *ClipConfig) { c.Weight = -2 },
-		"4 values, the description": func(c *ClipConfig) { c.Description.Columns = append(c.Description.Columns, Column{"k", Hinge}) },
-		`two columns are named "q"`: func(c *ClipConfig) { c.Description.Columns = append(c.Description.Columns, Column{"q", Hinge}) },
+		"no frames":                func(c *ClipConfig) { c.Frames = nil },
+		"frame 1 has 3 values":     func(c *ClipConfig) { c.Frames[1] = c.Frames[1][:3] },
+		"frame 1: q is NaN":        func(c *ClipConfig) { c.Frames[1][2] = math.NaN() },
+		"frame 1: q is a zero":     func(c *ClipConfig) { c.Frames[1][0] = 0 },
+		"frame 0: duration":        func(c *ClipConfig) { c.Durations[0] = 0 },
+		"2 frames and 1 durations": func(c *ClipConfig) { c.Durations = c.Durations[:1] },
+		"frame 0: the change": func(c *ClipConfig) {
+			c.Description, c.Frames = nil,
+				[][]float64{{-1.7e308}, {1.7e308}}
+		},
+		"weight": func(c *ClipConfig) { c.Weight = -2 },
+		"4 values, the description": func(c *ClipConfig) {
+			c.Description.Columns = append(c.Description.Columns,
+				Column{"k", Hinge})
+		},
+		`two columns are named "q"`: func(c *ClipConfig) {
+			c.Description.Columns = append(c.Description.Columns,
+				Column{"q", Hinge})
+		},
 		"frame 1 has 2 velocities":  func(c *ClipConfig) { c.Velocities = [][]float64{{1, 2, 3}, {1, 2}} },
 		"Skeleton or a Description": func(c *ClipConfig) { c.Skeleton = chain() },
 	} {

@@ -35,7 +35,8 @@ func TestClips(t *testing.T) {
 			default:
 				return nil
 			}
-			if base := strings.ToUpper(entry.Name()); strings.HasPrefix(base, "LICENSE") || strings.HasPrefix(base, "README") {
+			if base := strings.ToUpper(entry.Name()); strings.HasPrefix(base, "LICENSE") ||
+				strings.HasPrefix(base, "README") {
 				return nil
 			}
 			if entry.IsDir() || path == filepath.Join("testdata", "gait.json") {

@@ -57,7 +57,8 @@ func TestOnFloor(t *testing.T) {
 	must(t, err)
 	c, err = c.OnFloor()
 	must(t, err)
-	if stands, upside := c.Frame(5)[2], c.Frame(60)[2]; math.Abs(stands-0.8814) > 0.01 || math.Abs(upside-0.5297) > 0.01 {
+	if stands, upside := c.Frame(5)[2], c.Frame(60)[2]; math.Abs(stands-0.8814) > 0.01 ||
+		math.Abs(upside-0.5297) > 0.01 {
 		t.Errorf("it stands %.3f m high, and on its head %.3f", stands, upside)
 	}
 	_, err = spin(t, LoopNone).OnFloor()

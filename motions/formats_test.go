@@ -20,7 +20,8 @@ const legs = "HIERARCHY\r\nROOT Hips\r\n{\r\n\tOFFSET 0 0 0\r\n" +
 	"\t\t\tCHANNELS 6 Xposition Yposition Zposition Yrotation Zrotation Xrotation\r\n" +
 	"\t\t\tend site toes\r\n\t\t\t{\r\n\t\t\t\tOFFSET 0 -5 12\r\n\t\t\t}\r\n\t\t}\r\n\t}\r\n" +
 	"\tJOINT Spine\r\n\t{\r\n\t\tOFFSET 0 50 0\r\n\t\tCHANNELS 2 Zrotation Xrotation\r\n" +
-	"\t\tEnd Site\r\n\t\t{\r\n\t\t\tOFFSET 0 30 0\r\n\t\t}\r\n\t}\r\n}\r\nMOTION\r\nFrames: 3\r\nFrame Time: 0.0333333\r\n" +
+	"\t\tEnd Site\r\n\t\t{\r\n\t\t\tOFFSET 0 30 0\r\n\t\t}\r\n\t}\r\n}\r\nMOTION\r\nFrames: 3\r\nFrame Time: " +
+	"0.0333333\r\n" +
 	"1 90 3 10 20 30  40 50 60  0 -40 2 70 80 -90  15 -25\r\n1 90 4 10 20 30  40 50 60  0 -40 2 70 80 -90  15 -25\r\n" +
 	"1 90 5 10 20 30  40 50 60  0 -40 2 70 80 -90  15 -25\r\n"
 
@@ -54,7 +55,8 @@ func TestBVH(t *testing.T) {
 		return v
 	}
 	add := func(a, b [3]float64) [3]float64 { return [3]float64{a[0] + b[0], a[1] + b[1], a[2] + b[2]} }
-	hips, leg, foot, spine := turn("ZYX", 10, 20, 30), turn("XYZ", 40, 50, 60), turn("YZX", 70, 80, -90), turn("ZX", 15, -25)
+	hips, leg, foot, spine := turn("ZYX", 10, 20, 30), turn("XYZ", 40, 50, 60), turn("YZX", 70, 80, -90), turn("ZX", 15,
+		-25)
 	root := [3]float64{1, 90, 4}
 	knee := add(root, apply([3]float64{-10, -40, 0}, hips))
 	ankle := add(knee, apply([3]float64{0, -40, 2}, hips, leg))
@@ -97,9 +99,10 @@ func TestBVHNotes(t *testing.T) {
 			t.Errorf("%g units a metre: %q", factor, r)
 		}
 	}
-	twice := "HIERARCHY\nROOT a\n{\nOFFSET 0 0 0\nCHANNELS 1 Xposition\nJOINT b\n{\nOFFSET 0 1 0\n}\nJOINT b\n{\nOFFSET 1 0 0\n}\n}\n" +
-		"MOTION\nFrames: 1\nFrame Time: 0.01\n1\n"
-	if s := readLegs(t, twice, BVHConfig{Scale: 1}).Skeleton(); s.Bodies[2].Name != "b_2" || len(s.Bodies[1].Joints) != 0 {
+	twice := "HIERARCHY\nROOT a\n{\nOFFSET 0 0 0\nCHANNELS 1 Xposition\nJOINT b\n{\nOFFSET 0 1 0\n}\nJOINT " +
+		"b\n{\nOFFSET 1 0 0\n}\n}\nMOTION\nFrames: 1\nFrame Time: 0.01\n1\n"
+	if s := readLegs(t, twice, BVHConfig{Scale: 1}).Skeleton(); s.Bodies[2].Name != "b_2" ||
+		len(s.Bodies[1].Joints) != 0 {
 		t.Errorf("%+v", s.Bodies)
 	}
 }
@@ -221,7 +224,8 @@ func humanoidJSON(value int, text string) string {
 
 func TestDeepMimicLoops(t *testing.T) {
 	for text, want := range map[string]Loop{
-		`"Loop":"wrap",`: LoopWrap, `"Loop":"none",`: LoopNone, `"Loop":"clamp",`: LoopNone, `"LoopMode":"Wrap",`: LoopWrap,
+		`"Loop":"wrap",`: LoopWrap, `"Loop":"none",`: LoopNone, `"Loop":"clamp",`: LoopNone,
+		`"LoopMode":"Wrap",`:  LoopWrap,
 		`"LoopMode":"Clamp",`: LoopNone, `"Loop":true,`: LoopWrap, `"Loop":false,`: LoopNone, ``: LoopNone,
 	} {
 		c, err := parse([]byte(`{`+text+`"Frames":[[1,2],[0,3]]}`), "clip")
@@ -269,8 +273,8 @@ func TestSave(t *testing.T) {
 	trot, err := Trot(1)
 	must(t, err)
 	quadruped := func(n int, loop Loop, durations []float64) *Clip {
-		c, err := NewClip(ClipConfig{Name: "part", Loop: loop, Skeleton: QuadrupedSkeleton(), Frames: framesOf(trot)[:n],
-			Durations: durations})
+		c, err := NewClip(ClipConfig{Name: "part", Loop: loop, Skeleton: QuadrupedSkeleton(),
+			Frames: framesOf(trot)[:n], Durations: durations})
 		must(t, err)
 		return c
 	}

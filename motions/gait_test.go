@@ -44,7 +44,8 @@ func humanoidOf(t *testing.T, gait *Clip, heading, pitch float64) *Clip {
 	for k := range gait.NumFrames() {
 		g := gait.Frame(k)
 		root := quatOf(about(heading, 1)).mul(quatOf(about(-pitch, 2)))
-		f := []float64{3 + g[0]*math.Cos(heading), 0.8 + g[1], -g[0] * math.Sin(heading), root[0], root[1], root[2], root[3]}
+		f := []float64{3 + g[0]*math.Cos(heading), 0.8 + g[1], -g[0] * math.Sin(heading), root[0], root[1], root[2],
+			root[3]}
 		f = append(append(f, 1, 0, 0, 0), 1, 0, 0, 0)
 		for leg := range 2 {
 			f = append(f, about(g[3+3*leg]+pitch, 2)...)

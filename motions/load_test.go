@@ -80,15 +80,18 @@ func samples(t testing.TB) map[string][]byte {
 	tiny, err := os.ReadFile(filepath.Join("testdata", "tiny.npz"))
 	must(t, err)
 	return map[string][]byte{
-		"bvh": []byte(legs), "amass": npzOf(t, amassArrays()...), "csv": []byte("a,b,c,d,e,f,g,h\n0,0,0.8,0,0,0.6,0.8,0.1\n"),
-		"mimickit": pickled(map[string]any{"fps": 30, "frames": mimicKitFrames()}), "saved": saved.Bytes(), "isaaclab": tiny,
+		"bvh": []byte(legs), "amass": npzOf(t,
+			amassArrays()...), "csv": []byte("a,b,c,d,e,f,g,h\n0,0,0.8,0,0,0.6,0.8,0.1\n"),
+		"mimickit": pickled(map[string]any{"fps": 30,
+			"frames": mimicKitFrames()}), "saved": saved.Bytes(), "isaaclab": tiny,
 		"deepmimic": []byte(humanoidJSON(-1, "")),
 	}
 }
 
 // The content decides the format, and the clip is named after the file. Errors name the path.
 func TestLoadKnowsFormats(t *testing.T) {
-	widths := map[string]int{"bvh": 19, "amass": 7 + 4*21, "csv": 8, "mimickit": 43, "saved": 19, "isaaclab": 16, "deepmimic": 43}
+	widths := map[string]int{"bvh": 19, "amass": 7 + 4*21, "csv": 8, "mimickit": 43, "saved": 19, "isaaclab": 16,
+		"deepmimic": 43}
 	for format, data := range samples(t) {
 		path := filepath.Join(t.TempDir(), format+".dat")
 		must(t, os.WriteFile(path, data, 0o600))
@@ -148,8 +151,9 @@ func TestLoadRefuses(t *testing.T) {
 		joints = append(joints, j.Name)
 	}
 	saved := func(a *npz.Array) []byte {
-		return npzOf(t, array("qpos", 0.5, 1, 19), array("fps", 30), array("duration", 1), npz.NewString("loop", []string{"wrap"}),
-			npz.NewString("skeleton", []string{"quadruped"}), npz.NewString("joints", joints, 12), a)
+		return npzOf(t, array("qpos", 0.5, 1, 19), array("fps", 30), array("duration", 1),
+			npz.NewString("loop", []string{"wrap"}), npz.NewString("skeleton",
+				[]string{"quadruped"}), npz.NewString("joints", joints, 12), a)
 	}
 	for _, x := range []struct {
 		data []byte

@@ -84,7 +84,8 @@ func TestRowsLieInClips(t *testing.T) {
 		}
 	}
 	cfg := SourceConfig{History: 3, TimeStep: 0.1, Features: clock}
-	if row := rowsOf(t, cfg, 1, ramp(t, "short", 0, 0.1, 1, LoopNone)); row[0] != 0 || math.Abs(float64(row[4])-0.1) > 1e-6 {
+	if row := rowsOf(t, cfg, 1, ramp(t, "short", 0, 0.1, 1, LoopNone)); row[0] != 0 ||
+		math.Abs(float64(row[4])-0.1) > 1e-6 {
 		t.Errorf("a row longer than its clip: %v", row)
 	}
 }
@@ -155,7 +156,8 @@ func TestSourceRejects(t *testing.T) {
 	}
 	good := SourceConfig{History: 1, TimeStep: 1, Features: clock}
 	for want, clips := range map[string][]*Clip{
-		"at least one clip": nil, "clip 1 is nil": {a, nil}, "1 and 2 values": {a, raw(1, 2)}, "clock (travel)": {a, raw(1)},
+		"at least one clip": nil, "clip 1 is nil": {a, nil}, "1 and 2 values": {a, raw(1, 2)}, "clock (travel)": {a,
+			raw(1)},
 	} {
 		_, err := NewSource(good, clips...)
 		refuses(t, err, "motions: ", want)

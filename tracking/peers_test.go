@@ -166,9 +166,8 @@ func (b *board) compare(got curves) {
 				for at < min(len(lines), len(g[tag])) && lines[at] == g[tag][at] {
 					at++
 				}
-				t.Fatalf("run %q, tag %.50q: %d values, want %d; from number %d on %q, want %q", run, tag, len(g[tag]), len(lines),
-					at,
-					g[tag][at:min(at+2, len(g[tag]))], lines[at:min(at+2, len(lines))])
+				t.Fatalf("run %q, tag %.50q: %d values, want %d; from number %d on %q, want %q", run, tag, len(g[tag]),
+					len(lines), at, g[tag][at:min(at+2, len(g[tag]))], lines[at:min(at+2, len(lines))])
 			}
 			tags, values = tags+1, values+len(lines)
 		}

@@ -86,8 +86,8 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 	}
 	step([]float32{1, 0, 0}, []bool{true, false, false}, []bool{true, false, false}) // both at once is one end
 	want = []pair{
-		{"Episode / Total timesteps (max)", 8}, {"Episode / Total timesteps (mean)", 4}, {"Episode / Total timesteps (min)",
-			2},
+		{"Episode / Total timesteps (max)", 8}, {"Episode / Total timesteps (mean)",
+			4}, {"Episode / Total timesteps (min)", 2},
 		{"Reward / Instantaneous reward (max)", 100}, {"Reward / Instantaneous reward (mean)",
 			107. / 21}, {"Reward / Instantaneous reward (min)", -2},
 		{"Reward / Total reward (max)", 200}, {"Reward / Total reward (mean)",

@@ -71,7 +71,8 @@ func TestEveryDirection(t *testing.T) {
 		for _, b := range extensions {
 			for _, c := range extensions {
 				dir := t.TempDir()
-				one, two, three := filepath.Join(dir, "one"+a), filepath.Join(dir, "two"+b), filepath.Join(dir, "three"+c)
+				one, two, three := filepath.Join(dir, "one"+a), filepath.Join(dir, "two"+b), filepath.Join(dir, "three"+
+					c)
 				again := filepath.Join(dir, "again"+c)
 				must(t, convert.Write(one, want))
 				for _, step := range [][2]string{{one, two}, {two, three}, {one, again}} {
@@ -187,7 +188,8 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%s: a file was written", name)
 		}
 	}
-	if err := convert.File(filepath.Join(dir, "none.pt"), filepath.Join(dir, "x.npz")); !errors.Is(err, fs.ErrNotExist) {
+	if err := convert.File(filepath.Join(dir, "none.pt"), filepath.Join(dir, "x.npz")); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Error(err)
 	}
 	path := filepath.Join(dir, "file")

@@ -41,7 +41,8 @@ func agent() *checkpoint.Snapshot {
 		s.Arrays[name] = checkpoint.ArrayFloat32([]int64{1}, []float32{1})
 	}
 	s.Values = map[string]any{
-		OptimizerSteps: map[string]any{"optimizer": int64(1), "discriminator_optimizer": int64(0)}, RolloutSteps: int64(1),
+		OptimizerSteps: map[string]any{"optimizer": int64(1),
+			"discriminator_optimizer": int64(0)}, RolloutSteps: int64(1),
 		Architectures: map[string]any{"discriminator": nil},
 	}
 	return s

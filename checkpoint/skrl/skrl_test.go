@@ -77,7 +77,8 @@ func TestNamesOfNetworks(t *testing.T) {
 	all := kinds(t)
 	for name, want := range map[string]string{
 		"ppo_camera": "log_std_parameter cnn_container.0.weight cnn_container.0.bias cnn_container.2.weight " +
-			"cnn_container.2.bias net_container.0.weight net_container.0.bias net_container.2.weight net_container.2.bias",
+			"cnn_container.2.bias net_container.0.weight net_container.0.bias net_container.2.weight " +
+			"net_container.2.bias",
 		"ppo_gru": "log_std_parameter gru.weight_ih_l0 gru.weight_hh_l0 gru.bias_ih_l0 gru.bias_hh_l0 " +
 			"net.0.weight net.0.bias net.2.weight net.2.bias",
 	} {
@@ -245,7 +246,8 @@ func TestAdamSettings(t *testing.T) {
 		{own, skrl.Adam{Beta2: 0.95, Eps: 1e-5}, map[string]kind{"give the agent adam_epsilon: 1e-05": with(t, nil),
 			"give the agent adam_betas: [0, 0.95]": with(t, map[string]any{"adam_epsilon": 1e-5})}},
 		{decaying, skrl.Adam{Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, WeightDecay: 0.01}, map[string]kind{
-			"give the agent weight_decay: 0.01": with(t, nil), "give the agent optimizer: adam": adamw, "the agent's sgd": sgd}},
+			"give the agent weight_decay: 0.01": with(t,
+				nil), "give the agent optimizer: adam": adamw, "the agent's sgd": sgd}},
 	} {
 		want := snapshot(t, trained(t, with(t, test.settings)))
 		c, _ = reread(t, want, skrl.Options{})
@@ -305,7 +307,8 @@ func TestNewRefuses(t *testing.T) {
 		opt   skrl.Options
 		want  string
 	}{
-		"no agent": {"ppo", func(s *checkpoint.Snapshot) { clear(s.Arrays) }, skrl.Options{}, "not of a PPO or AMP agent"},
+		"no agent": {"ppo", func(s *checkpoint.Snapshot) { clear(s.Arrays) }, skrl.Options{},
+			"not of a PPO or AMP agent"},
 		"no rate": {"ppo", func(s *checkpoint.Snapshot) {
 			for _, key := range []string{"hyperparameters", "scheduler_state", "learning_rate"} {
 				delete(s.Values, key)
@@ -340,8 +343,8 @@ func TestWithoutRest(t *testing.T) {
 	k := kinds(t)["amp"]
 	for words, config := range map[string]map[string]any{"RunningMeanAbsScaler": {"discriminator_mode": "differential"},
 		"two critics": {"separate_critics": true, "motion_dataset_size": 64}} {
-		a, err := amp.New(amp.Options{Spaces: k.spaces(), Models: amp.MLPs(k.spaces(), k.Hidden, "elu"), Motions: motion{},
-			Dict: config})
+		a, err := amp.New(amp.Options{Spaces: k.spaces(), Models: amp.MLPs(k.spaces(), k.Hidden, "elu"),
+			Motions: motion{}, Dict: config})
 		must(t, err)
 		defer a.Close()
 		s := snapshot(t, a)

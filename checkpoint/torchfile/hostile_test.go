@@ -29,8 +29,8 @@ func packed(t testing.TB, method uint16, entries ...string) []byte {
 
 // with is a file with a pickle and two storages of 24 and 0 bytes.
 func with(t testing.TB, pickle string) []byte {
-	return packed(t, zip.Store, "a/data.pkl", pickle, "a/data/0", strings.Repeat("\x01", 24), "a/data/1", "", "a/version",
-		"3\n")
+	return packed(t, zip.Store, "a/data.pkl", pickle, "a/data/0", strings.Repeat("\x01", 24), "a/data/1", "",
+		"a/version", "3\n")
 }
 
 func readBytes(b []byte) (any, error) { return Read(bytes.NewReader(b), int64(len(b))) }
@@ -65,10 +65,11 @@ func refuses(t *testing.T, name, pickle string, kind Kind, words string) *Error 
 
 // A file that asks for more than tensors need is refused, and the error names what it asked for.
 func TestRefusesHostile(t *testing.T) {
-	for _, name := range strings.Fields("os.system posix.system nt.system builtins.eval __builtin__.eval builtins.getattr " +
-		"builtins.__import__ subprocess.Popen torch.load torch.hub.load torch._utils._rebuild_sparse_tensor " +
-		"numpy.core.multiarray._reconstruct models.Policy") {
-		if e := refuses(t, name, call(name, "X\x02\x00\x00\x00id\x85"), Hostile, "Nothing of it was used"); e.Global != name {
+	for _, name := range strings.Fields("os.system posix.system nt.system builtins.eval __builtin__.eval " +
+		"builtins.getattr builtins.__import__ subprocess.Popen torch.load torch.hub.load " +
+		"torch._utils._rebuild_sparse_tensor numpy.core.multiarray._reconstruct models.Policy") {
+		if e := refuses(t, name, call(name, "X\x02\x00\x00\x00id\x85"), Hostile,
+			"Nothing of it was used"); e.Global != name {
 			t.Errorf("the error names %q, want %q", e.Global, name)
 		}
 	}
@@ -78,7 +79,8 @@ func TestRefusesHostile(t *testing.T) {
 		"a dotted attribute": {"\x80\x04\x8c\x0bcollections\x8c\x14OrderedDict.__init__\x93.",
 			"collections.OrderedDict.__init__", ""},
 		"named and never used": {"\x80\x02cos\nsystem\n0}.", "os.system", ""},
-		"a class as a value":   {"\x80\x02ccollections\nOrderedDict\n.", "collections.OrderedDict", "where a value belongs"},
+		"a class as a value": {"\x80\x02ccollections\nOrderedDict\n.", "collections.OrderedDict",
+			"where a value belongs"},
 		"a storage as a value": {"\x80\x02" + float0 + ".", "", "typedStorage where a value belongs"},
 		"a call of a tensor": {strings.TrimSuffix(rebuilt("K\x00", "K\x01\x85", "K\x01\x85"), ".") + ")R.", "",
 			"type Tensor"},
@@ -87,15 +89,16 @@ func TestRefusesHostile(t *testing.T) {
 		"INST":                {"\x80\x02(ios\nsystem\n.", "", "INST"},
 		"NEWOBJ":              {"\x80\x02ccollections\nOrderedDict\n)\x81.", "", "NEWOBJ"},
 		"a persistent text":   {"\x80\x02Pmodule\n.", "", "PERSID"},
-		"a persistent module": {"\x80\x02" + strings.Replace(float0, "\x07\x00\x00\x00storage", "\x06\x00\x00\x00module",
-			1) + ".", "", "persistent id"},
+		"a persistent module": {"\x80\x02" +
+			strings.Replace(float0, "\x07\x00\x00\x00storage", "\x06\x00\x00\x00module", 1) + ".", "", "persistent id"},
 	} {
 		if e := refuses(t, name, test.pickle, Hostile, test.words); e.Global != test.global {
 			t.Errorf("%s: the error names %q, want %q", name, e.Global, test.global)
 		}
 	}
 	for _, test := range [][2]string{
-		{"collections.OrderedDict", "K\x01\x85"}, {rebuild, ")"}, {rebuild, "(}K\x00))\x89}t"}, // no pairs, no tensor, a dict
+		// no pairs, no tensor, a dict
+		{"collections.OrderedDict", "K\x01\x85"}, {rebuild, ")"}, {rebuild, "(}K\x00))\x89}t"},
 		{rebuild, "(" + float0 + one + "K\x01K\x01st"},                     // hooks
 		{"torch._utils._rebuild_parameter", "X\x01\x00\x00\x00x\x88}\x87"}, // of text
 		{"_codecs.encode", "X\x01\x00\x00\x00xX\x05\x00\x00\x00rot13\x86"}, // another code
@@ -204,7 +207,8 @@ func TestRefusesArchives(t *testing.T) {
 	if _, err := Open("testdata/legacy.pt"); !errors.Is(err, ErrLegacy) || !strings.Contains(err.Error(), "legacy.pt") {
 		t.Errorf("%v, want ErrLegacy and the path", err)
 	}
-	if _, err := Open("testdata/script.pt"); err == nil || !strings.Contains(err.Error(), "script.pt cannot be read: ") {
+	if _, err := Open("testdata/script.pt"); err == nil ||
+		!strings.Contains(err.Error(), "script.pt cannot be read: ") {
 		t.Errorf("%v, want an unsupported file with the path", err)
 	}
 	if _, err := readBytes([]byte("\x80\x04}.")); err == nil || !strings.Contains(err.Error(), "bare pickle") {
@@ -284,7 +288,8 @@ func TestReadPickle(t *testing.T) {
 	if _, err := ReadPickle([]byte(call("os.system", ")"))); !errors.As(err, &e) || e.Kind != Hostile {
 		t.Error(err)
 	}
-	if _, err := ReadPickle([]byte(rebuilt("K\x00", "K\x02\x85", "K\x01\x85"))); !errors.As(err, &e) || e.Kind != Damaged {
+	if _, err := ReadPickle([]byte(rebuilt("K\x00", "K\x02\x85", "K\x01\x85"))); !errors.As(err, &e) ||
+		e.Kind != Damaged {
 		t.Error(err)
 	}
 }

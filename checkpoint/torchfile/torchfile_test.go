@@ -84,16 +84,19 @@ func TestReadsPyTorchsFile(t *testing.T) {
 			i64(0, 1, 2, 3, 4), i64(2, 3, 4), i64(0, 2, 4)),
 		"expanded": f32([]int64{3, 2}, 1, 2, 1, 2, 1, 2), "parameter": strings.Replace(f32([]int64{2}, 1, 1), "tensor",
 			"parameter", 1),
-		"f64": raw("F64", []int64{2}, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0xc0), "f16": raw("F16", []int64{1},
-			0, 0x3e),
-		"bf16": raw("BF16", []int64{1}, 0xc0, 0x3f), "i32": raw("I32", []int64{1}, 0xf9, 0xff, 0xff, 0xff), "i16": raw("I16",
-			[]int64{1}, 0xf9, 0xff),
+		"f64": raw("F64", []int64{2}, 0, 0, 0, 0, 0, 0, 0xf8, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0xc0), "f16": raw("F16",
+			[]int64{1}, 0, 0x3e),
+		"bf16": raw("BF16", []int64{1}, 0xc0, 0x3f), "i32": raw("I32", []int64{1}, 0xf9, 0xff, 0xff,
+			0xff), "i16": raw("I16", []int64{1}, 0xf9, 0xff),
 		"i8": raw("I8", []int64{1}, 0xf9), "u8": raw("U8", []int64{1}, 200), "bool": raw("BOOL", []int64{2}, 1, 0),
-		"c64": raw("C64", []int64{1}, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x40), "ordered": `ordered{"b": int64(1), "a": int64(2), }`,
-		"tuple": "(int64(1), string(two), <nil>(<nil>), bool(true))", "size": "(int64(2), int64(3))", "device": "string(cuda:1)",
-		"dtype": "string(bfloat16)", "float": "float64(0.1)",
-		"numbers": "list(int64(0), int64(255), int64(256), int64(65536), int64(-1), int64(2147483648), int64(-9223372036854775808))",
-		7:         "string(an integer key)", "text": "string(grüße)", "bytes": "[]uint8([0 255])",
+		"c64": raw("C64", []int64{1}, 0, 0, 0x80, 0x3f, 0, 0, 0,
+			0x40), "ordered": `ordered{"b": int64(1), "a": int64(2), }`,
+		"tuple": "(int64(1), string(two), <nil>(<nil>), bool(true))", "size": "(int64(2), int64(3))",
+		"device": "string(cuda:1)",
+		"dtype":  "string(bfloat16)", "float": "float64(0.1)",
+		"numbers": "list(int64(0), int64(255), int64(256), int64(65536), int64(-1), int64(2147483648), " +
+			"int64(-9223372036854775808))",
+		7: "string(an integer key)", "text": "string(grüße)", "bytes": "[]uint8([0 255])",
 		"numpy": "list(float64(0.5), float64(0.25), int64(-3), bool(true))",
 	} {
 		v, ok := d.Get(key)
@@ -121,7 +124,8 @@ func TestReadsPyTorchsFile(t *testing.T) {
 func TestReadsEveryProtocol(t *testing.T) {
 	for _, p := range []string{"3", "4", "5"} {
 		d := openDict(t, "testdata/protocol"+p+".pt")
-		if got, want := dump(d), `{"w": tensor(F32 [2] 0000803f0000803f), "f": float64(0.5), "n": int64(1099511627776), }`; got != want {
+		if got, want := dump(d), `{"w": tensor(F32 [2] 0000803f0000803f), "f": float64(0.5), "n": `+
+			`int64(1099511627776), }`; got != want {
 			t.Errorf("protocol %s: %s, want %s", p, got, want)
 		}
 	}

@@ -38,7 +38,8 @@ func TestSetup(t *testing.T) {
 	}
 	if i := slices.IndexFunc(command.Env, func(s string) bool { return strings.HasPrefix(s, "GOTORCH_SRC=") }); i < 0 {
 		t.Error("the script's environment lacks GOTORCH_SRC")
-	} else if _, err := os.Stat(strings.TrimPrefix(command.Env[i], "GOTORCH_SRC=") + "/cgotorch/cgotorch.h"); err != nil {
+	} else if _, err := os.Stat(strings.TrimPrefix(command.Env[i],
+		"GOTORCH_SRC=") + "/cgotorch/cgotorch.h"); err != nil {
 		t.Errorf("%s does not hold gotorch: %v", command.Env[i], err)
 	}
 
@@ -52,16 +53,19 @@ func TestSetup(t *testing.T) {
 }
 
 func TestSetupErrors(t *testing.T) {
-	if _, err := setup([]string{"pypi"}, io.Discard); err == nil || !strings.Contains(err.Error(), `"pypi" is not a flag`) {
+	if _, err := setup([]string{"pypi"}, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), `"pypi" is not a flag`) {
 		t.Errorf("an argument that is no flag: %v", err)
 	}
 	var usage bytes.Buffer
-	if _, err := setup([]string{"--help"}, &usage); !errors.Is(err, flag.ErrHelp) || !strings.Contains(usage.String(), "-dry-run") {
+	if _, err := setup([]string{"--help"}, &usage); !errors.Is(err, flag.ErrHelp) ||
+		!strings.Contains(usage.String(), "-dry-run") {
 		t.Errorf("--help: %v, %q", err, usage.String())
 	}
 	t.Chdir(t.TempDir())
 	_, err := setup(nil, io.Discard)
-	if want := "run this in the folder of your module, after go get github.com/gorl-dev/gorl/..."; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "run this in the folder of your module, after go get github.com/gorl-dev/gorl/..."; err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("outside of a module: %v, want %q", err, want)
 	}
 }

@@ -98,9 +98,8 @@ func newMachine(t *testing.T) *machine {
 		must(t, err)
 		m.env = append(m.env, name+"="+strings.TrimSpace(string(value)))
 	}
-	m.wheel("torch", "torch/include/torch/csrc/api/include/torch/torch.h", "torch/include/torch/csrc/api/include/torch/all.h=202002L",
-		"torch/lib/libtorch.so", "torch/lib/libtorch_cpu.so", "torch/lib/libc10.so", "torch/lib/libtorch_cuda.so",
-		"torch/lib/libc10_cuda.so", "torch/lib/libtorch_python.so", "torch/nn/modules.py", "torch-2.dist-info/licenses/LICENSE")
+	m.wheel("torch", "torch/include/torch/csrc/api/include/torch/torch.h",
+		"torch/include/torch/csrc/api/include/torch/all.h=202002L", "torch/lib/libtorch.so", "torch/lib/libtorch_cpu.so", "torch/lib/libc10.so", "torch/lib/libtorch_cuda.so", "torch/lib/libc10_cuda.so", "torch/lib/libtorch_python.so", "torch/nn/modules.py", "torch-2.dist-info/licenses/LICENSE")
 	m.wheel("nvidia-cuda-runtime", "nvidia/cu13/lib/libcudart.so.13", "nvidia/cu13/include/cuda.h")
 	m.wheel("nvidia-cuda-cupti", "nvidia/cu13/lib/libcupti.so.13", "nvidia/cu13/lib/libnvperf_host.so")
 	m.wheel("mujoco", "mujoco/include/mujoco/mujoco.h", "mujoco/libmujoco.so.9", "mujoco/_structs.so")
@@ -147,7 +146,8 @@ func (m *machine) wheel(name string, files ...string) {
 	}
 }
 
-// run runs a script of gorl's, with an argument if a blank follows its name, and with further environment variables. It returns what the script wrote and its exit status,
+// run runs a script of gorl's, with an argument if a blank follows its name, and with further environment variables. It
+// returns what the script wrote and its exit status,
 // -1 if it was killed.
 func (m *machine) run(script string, env ...string) (output string, status int) {
 	m.t.Helper()
@@ -243,15 +243,18 @@ func TestFetchFails(t *testing.T) {
 		{"other file", "FAKE_PIP=hash", "serves another file under the name torch==2.15.0"},
 		{"incomplete index", "FAKE_PIP=absent", "does not have torch==2.15.0 for"},
 		{"another failure of pip", "FAKE_PIP=other", "pip could not fetch torch==2.15.0; its message stands above"},
-		{"old Python", "FAKE_OLD_PYTHON=1", "Python 3.5.2 is too old to fetch torch-2.15.0: set PYTHON to 3.6 or later"},
+		{"old Python", "FAKE_OLD_PYTHON=1",
+			"Python 3.5.2 is too old to fetch torch-2.15.0: set PYTHON to 3.6 or later"},
 		{"no pip", "FAKE_PIP=none", "has no pip to fetch torch-2.15.0 with: install python3-pip"},
-		{"old pip", "FAKE_PIP_VERSION=9.0.3", "pip 9.0.3 is too old to fetch torch-2.15.0: run 'python3 -m pip install"},
+		{"old pip", "FAKE_PIP_VERSION=9.0.3",
+			"pip 9.0.3 is too old to fetch torch-2.15.0: run 'python3 -m pip install"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMachine(t)
 			output, status := m.run("pypi.sh torch", c.env)
 			lines := strings.Split(strings.TrimSpace(output), "\n")
-			if last := lines[len(lines)-1]; status != 1 || !strings.HasPrefix(last, "pypi: ") || !strings.Contains(last, c.want) {
+			if last := lines[len(lines)-1]; status != 1 || !strings.HasPrefix(last, "pypi: ") ||
+				!strings.Contains(last, c.want) {
 				t.Errorf("exit %d, last line %q, want exit 1 and %q", status, last, c.want)
 			}
 			if _, err := os.Stat(filepath.Join(m.root, "home", torchFolder)); err == nil {
@@ -264,7 +267,8 @@ func TestFetchFails(t *testing.T) {
 		m := newMachine(t)
 		m.without("python3")
 		output, status := m.run("pypi.sh torch")
-		if want := "there is no python3 to fetch torch-2.15.0 with: install python3 with pip"; status != 1 || !strings.Contains(output, want) {
+		if want := "there is no python3 to fetch torch-2.15.0 with: install python3 with pip"; status != 1 ||
+			!strings.Contains(output, want) {
 			t.Errorf("exit %d, %q, want exit 1 and %q", status, output, want)
 		}
 	})
@@ -273,7 +277,8 @@ func TestFetchFails(t *testing.T) {
 		m.without("getconf")
 		m.tool("getconf", "echo glibc 2.27")
 		output, status := m.run("pypi.sh torch")
-		if want := "needs the GNU C library 2.28 or later; this system has glibc 2.27"; status != 1 || !strings.Contains(output, want) {
+		if want := "needs the GNU C library 2.28 or later; this system has glibc 2.27"; status != 1 ||
+			!strings.Contains(output, want) {
 			t.Errorf("exit %d, %q, want exit 1 and %q", status, output, want)
 		}
 	})
@@ -292,7 +297,8 @@ func (m *machine) complete(output string) {
 	}
 	slices.Sort(names)
 	if wanted := []string{
-		".files", "nvidia/cu13/lib/libcudart.so.13", "nvidia/cu13/lib/libcupti.so.13", "torch-2.dist-info/licenses/LICENSE",
+		".files", "nvidia/cu13/lib/libcudart.so.13", "nvidia/cu13/lib/libcupti.so.13",
+		"torch-2.dist-info/licenses/LICENSE",
 		"torch/include/torch/csrc/api/include/torch/all.h", "torch/include/torch/csrc/api/include/torch/torch.h",
 		"torch/lib/libc10.so", "torch/lib/libtorch_cpu.so",
 	}; !slices.Equal(names, wanted) {
@@ -352,7 +358,8 @@ func TestSetupWithoutRoot(t *testing.T) {
 	before := unchanged()
 	output := m.succeeds("setup.sh", "FROM=pypi", "DRY_RUN=1")
 	prefix := filepath.Join(m.root, "home/.local")
-	for _, want := range []string{"fetching torch-2.15.0", "fetching mujoco-", "building libcgotorch.so", "installing " + prefix + "/lib/libgorltorch.so", "go env -w"} {
+	for _, want := range []string{"fetching torch-2.15.0", "fetching mujoco-", "building libcgotorch.so",
+		"installing " + prefix + "/lib/libgorltorch.so", "go env -w"} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the dry run does not say %q:\n%s", want, output)
 		}
@@ -388,7 +395,8 @@ func TestSetupWithoutRoot(t *testing.T) {
 		t.Errorf("compiled by %q, want an rpath to %s and no -ltorch", log, libtorch)
 	}
 	flags := "-lmine -L" + prefix + "/lib -Wl,-rpath," + prefix + "/lib"
-	if line := "go env -w 'CGO_CFLAGS=-O2 -g -I" + prefix + "/include' 'CGO_LDFLAGS=" + flags + "'"; !strings.Contains(output, line) {
+	if line := "go env -w 'CGO_CFLAGS=-O2 -g -I" + prefix + "/include' 'CGO_LDFLAGS=" +
+		flags + "'"; !strings.Contains(output, line) {
 		t.Errorf("setup wrote %q, want %q in it", output, line)
 	}
 	if got := m.tree(".")["goenv"]; got != "CGO_LDFLAGS=-lmine\n" {
@@ -409,7 +417,8 @@ func TestSetupWithoutRoot(t *testing.T) {
 	}
 	m.log()
 	output = m.succeeds("setup.sh")
-	if log := m.log(); strings.Contains(output, "go env") || strings.Contains(output, "installing") || strings.Contains(log, " -c ") || strings.Contains(log, "pip ") {
+	if log := m.log(); strings.Contains(output, "go env") || strings.Contains(output, "installing") ||
+		strings.Contains(log, " -c ") || strings.Contains(log, "pip ") {
 		t.Errorf("a second run does something: %s", output)
 	}
 	// Another PREFIX takes the flags of the one before away.
@@ -436,7 +445,8 @@ func TestBuildFails(t *testing.T) {
 	m := newMachine(t)
 	m.without("g++")
 	output, status := m.run("setup.sh", "FROM=pypi")
-	if want := "no C++ compiler 'g++' found: install g++"; status != 1 || !strings.Contains(output, want) || m.log() != "" {
+	if want := "no C++ compiler 'g++' found: install g++"; status != 1 || !strings.Contains(output, want) ||
+		m.log() != "" {
 		t.Errorf("exit %d, %q, want exit 1 and %q before pip is called", status, output, want)
 	}
 	m.tool("g++", fakeTools["g++"])
@@ -452,7 +462,8 @@ func TestBuildFails(t *testing.T) {
 		if strings.HasPrefix(c.env, "FAKE_OLD") {
 			fail = "FAKE_GPP="
 		}
-		if output, status := m.run("shim.sh", libtorch, "JOBS=1", fail, c.env); status == 0 || !strings.Contains(output, c.want) {
+		if output, status := m.run("shim.sh", libtorch, "JOBS=1", fail, c.env); status == 0 ||
+			!strings.Contains(output, c.want) {
 			t.Errorf("%s: exit %d, %q, want a failure and %q", c.env, status, output, c.want)
 		}
 	}
@@ -462,7 +473,8 @@ func TestBuildFails(t *testing.T) {
 	m.succeeds("shim.sh", libtorch)
 	built := m.tree("lib")
 	if built["libgorltorch.so"] != "built\n" || built["libcgotorch.so"] != "built\n" {
-		t.Errorf("after a build that was killed, the libraries are %q and %q", built["libgorltorch.so"], built["libcgotorch.so"])
+		t.Errorf("after a build that was killed, the libraries are %q and %q", built["libgorltorch.so"],
+			built["libcgotorch.so"])
 	}
 	for name := range built {
 		if strings.Contains(name, ".work") {
@@ -476,7 +488,8 @@ func TestBuildFails(t *testing.T) {
 		t.Errorf("the emulated accelerator was built against another libtorch than the libraries: %q", log)
 	}
 	m.succeeds("shim.sh", libtorch, "FAKE_SYMBOLS=_ZN3c106failERKSs\n_ZNSt11logic_errorC1ERKNSt7__cxx1112basic_string")
-	if log := m.log(); !strings.Contains(log, "-D_GLIBCXX_USE_CXX11_ABI=0 ") || strings.Contains(log, "-D_GLIBCXX_USE_CXX11_ABI=1 ") {
+	if log := m.log(); !strings.Contains(log, "-D_GLIBCXX_USE_CXX11_ABI=0 ") ||
+		strings.Contains(log, "-D_GLIBCXX_USE_CXX11_ABI=1 ") {
 		t.Errorf("a libtorch with the older strings was compiled against by %q", log)
 	}
 }
@@ -487,24 +500,29 @@ func TestDebianNeedsRoot(t *testing.T) {
 	m.tool("dpkg-query", "exit 1")
 	m.tool("apt-get", `echo "apt-get $*" >>"$MACHINE/log"; exit 1`)
 	output, status := m.run("setup.sh")
-	if want := "this needs root, and there is no sudo"; status != 1 || !strings.Contains(output, want) || !strings.Contains(output, "FROM=pypi") {
+	if want := "this needs root, and there is no sudo"; status != 1 || !strings.Contains(output, want) ||
+		!strings.Contains(output, "FROM=pypi") {
 		t.Errorf("exit %d, %q, want exit 1, %q and FROM=pypi", status, output, want)
 	}
 	m.tool("sudo", `echo "sudo $*" >>"$MACHINE/log"; "$@"`)
 	output, status = m.run("setup.sh")
-	if want := "was not allowed to use sudo: allow it with YES=1"; status != 1 || !strings.Contains(output, want) || m.log() != "" {
+	if want := "was not allowed to use sudo: allow it with YES=1"; status != 1 || !strings.Contains(output, want) ||
+		m.log() != "" {
 		t.Errorf("exit %d, %q, want exit 1, %q and no sudo", status, output, want)
 	}
 	output, status = m.run("setup.sh", "YES=1")
-	if want := "apt-get could not install g++ libmujoco-dev libtorch-dev"; status != 1 || !strings.Contains(output, want) || !strings.Contains(m.log(), "sudo env") {
+	if want := "apt-get could not install g++ libmujoco-dev libtorch-dev"; status != 1 ||
+		!strings.Contains(output, want) || !strings.Contains(m.log(), "sudo env") {
 		t.Errorf("exit %d, %q, want exit 1, %q and sudo", status, output, want)
 	}
-	if output, status = m.run("setup.sh", "FROM=rpm"); status != 1 || !strings.Contains(output, "FROM=rpm is neither debian nor pypi") {
+	if output, status = m.run("setup.sh", "FROM=rpm"); status != 1 ||
+		!strings.Contains(output, "FROM=rpm is neither debian nor pypi") {
 		t.Errorf("exit %d, %q, want exit 1 and what FROM may be", status, output)
 	}
 	// Without apt-get, set-up takes PyPI.
 	m.without("apt-get")
-	if output := m.succeeds("setup.sh", "DRY_RUN=1"); !strings.Contains(output, "there is no apt-get: taking libtorch and MuJoCo from PyPI") {
+	if output := m.succeeds("setup.sh", "DRY_RUN=1"); !strings.Contains(output,
+		"there is no apt-get: taking libtorch and MuJoCo from PyPI") {
 		t.Errorf("without apt-get: %q", output)
 	}
 }

@@ -161,7 +161,8 @@ var kinds = map[string]string{
 func wrongFlag(c *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) && kinds[value.GetFlag().Value.Type()] != "" {
-		return Usagef("--%s is %q: want %s", value.GetFlag().Name, value.GetValue(), kinds[value.GetFlag().Value.Type()])
+		return Usagef("--%s is %q: want %s", value.GetFlag().Name, value.GetValue(),
+			kinds[value.GetFlag().Value.Type()])
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

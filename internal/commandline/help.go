@@ -74,7 +74,8 @@ func helpCommand() *cobra.Command {
 		Short: "say what a subcommand does",
 		Long:  "Says what a subcommand does, as its flag --help does.",
 		Args:  Arguments(0, 1, "one subcommand"),
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
 			var names []cobra.Completion
 			for _, sub := range c.Root().Commands() {
 				if len(args) == 0 && !sub.Hidden {

@@ -95,7 +95,8 @@ func TestPlotSurvivesAnything(t *testing.T) {
 		"tiny":            {X: []float64{0, 1}, Y: []float64{5e-324, 1e-320}},
 		"enormous":        {X: []float64{-1e149, 1e149}, Y: []float64{-1e149, 1e149}},
 		"boundless steps": {X: []float64{inf, nan, -inf, 1}, Y: []float64{1, 1, 1, 1}},
-		"backwards":       {X: []float64{5, 3, 4, 3}, Y: []float64{1, 2, 3, 4}, Steps: true, Markers: true, Dashed: true},
+		"backwards": {X: []float64{5, 3, 4, 3}, Y: []float64{1, 2, 3, 4}, Steps: true, Markers: true,
+			Dashed: true},
 	} {
 		for _, axis := range []Scale{Linear, Log, Complement} {
 			panels = append(panels, Panel{Title: name, Scale: axis, Series: []Series{s, s},
@@ -127,10 +128,12 @@ func TestPanelAt(t *testing.T) {
 		x, y float64
 		ok   bool
 	}{
-		{&line, false, 0.9, 0, false}, {&line, false, 1, 1, true}, {&line, false, 1.5, 2.5, true}, {&line, false, 2, 4, true},
-		{&line, false, 3.5, 10, true}, {&line, false, 9, 16, true}, {&line, true, 1.5, 2, true}, {&line, true, 3.5, 8, true},
-		{&steps, false, 1.99, 1, true}, {&steps, false, 4, 4, true}, {&steps, false, 5, 16, true}, {&line, false, nan, 0,
-			false},
+		{&line, false, 0.9, 0, false}, {&line, false, 1, 1, true}, {&line, false, 1.5, 2.5, true}, {&line, false, 2, 4,
+			true},
+		{&line, false, 3.5, 10, true}, {&line, false, 9, 16, true}, {&line, true, 1.5, 2, true}, {&line, true, 3.5, 8,
+			true},
+		{&steps, false, 1.99, 1, true}, {&steps, false, 4, 4, true}, {&steps, false, 5, 16, true}, {&line, false, nan,
+			0, false},
 	} {
 		p := Panel{Scale: scale(tt.log)}
 		if y, ok := p.at(tt.s, tt.x); math.Abs(y-tt.y) > 1e-12 || ok != tt.ok {
@@ -256,7 +259,8 @@ func TestEventLabelsKeepClear(t *testing.T) {
 		"above and below":  {[][]vg.Point{top, bottom}, vg.Point{X: 101, Y: 47}},
 		"at the right":     {[][]vg.Point{right}, vg.Point{X: 89, Y: 59}},
 		"one across a box": {[][]vg.Point{{{X: 99, Y: 99}, {X: 120, Y: 60}}}, vg.Point{X: 89, Y: 55}},
-		"everywhere":       {[][]vg.Point{top, bottom, right, {{X: 95, Y: 0}, {X: 95, Y: 100}}}, vg.Point{X: 101, Y: 59}},
+		"everywhere": {[][]vg.Point{top, bottom, right, {{X: 95, Y: 0}, {X: 95, Y: 100}}},
+			vg.Point{X: 101, Y: 59}},
 	} {
 		if got := place(c, 100, size, tt.lines); got.Min != tt.min || got.Size() != size {
 			t.Errorf("%s: the label is at %v, want %v", name, got.Min, tt.min)
@@ -271,8 +275,10 @@ func TestSVG(t *testing.T) {
 		Marks: []Mark{{X: 0.5, Y: math.NaN(), Sign: Ring, Color: Color(9), Tip: "ring"}}}
 	page := string(Figure{Panels: []Panel{p}, Label: "<i>"}.Picture().SVG())
 	for _, want := range []string{
-		`<svg viewBox="0 0 390 276" role="img" aria-label="&lt;i&gt;">`, `class="k0 l t" d="M`, "<title>&#34;tip&#34;</title>",
-		"&lt;b&gt;</text>", "a &amp; b</text>", `class="k9 f"`, `class="pa f"`, "<circle", "<title>ring</title>", `transform="rotate(-90 `,
+		`<svg viewBox="0 0 390 276" role="img" aria-label="&lt;i&gt;">`, `class="k0 l t" d="M`,
+		"<title>&#34;tip&#34;</title>",
+		"&lt;b&gt;</text>", "a &amp; b</text>", `class="k9 f"`, `class="pa f"`, "<circle", "<title>ring</title>",
+		`transform="rotate(-90 `,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%s is missing in\n%s", want, page)
@@ -355,7 +361,8 @@ func TestSmoothed(t *testing.T) {
 	got, err := s.Smoothed(0.5)
 	// (0.5·4)/0.5; (0.5·2+0.5·8)/0.75; NaN; (0.5·5+0)/0.875
 	want := []float64{4, 5 / 0.75, math.NaN(), 2.5 / 0.875}
-	if d := cmp.Diff(want, got.Y, cmpopts.EquateApprox(0, 1e-12), cmpopts.EquateNaNs()); d != "" || err != nil || s.Y[1] != 8 {
+	if d := cmp.Diff(want, got.Y, cmpopts.EquateApprox(0, 1e-12), cmpopts.EquateNaNs()); d != "" || err != nil ||
+		s.Y[1] != 8 {
 		t.Errorf("%v, %v; the series itself is %v", d, err, s.Y)
 	}
 	for _, weight := range []float64{-0.1, 1, math.NaN()} {

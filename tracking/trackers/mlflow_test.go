@@ -205,7 +205,8 @@ func TestMLflowSends(t *testing.T) {
 	s.Finish(fmt.Errorf("stopped: %w", context.Canceled))
 	_ = s.Close()
 	w.none(t)
-	if got := fmt.Sprint(srv.params); got != `[{agent.class PPO} {agent.learning_rate [0.001,"x"]} {agent.none null} {seed 3}]` {
+	if got := fmt.Sprint(srv.params); got != `[{agent.class PPO} {agent.learning_rate [0.001,"x"]} {agent.none null} `+
+		`{seed 3}]` {
 		t.Errorf("parameters %s", got)
 	}
 	m := srv.metrics

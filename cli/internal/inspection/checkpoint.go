@@ -84,8 +84,8 @@ func file(path string, o Options) (*Checkpoint, error) {
 	case ".npz":
 		kind = "NumPy file"
 	default:
-		return nil, fmt.Errorf("inspection: %s: want a name that ends in .safetensors, .json, .jsonl, .pt or .npz, or that "+
-			"of a clip (.bvh, .csv, .pkl, .txt), or a folder", path)
+		return nil, fmt.Errorf("inspection: %s: want a name that ends in .safetensors, .json, .jsonl, .pt or .npz, "+
+			"or that of a clip (.bvh, .csv, .pkl, .txt), or a folder", path)
 	}
 	snap, err := convert.Read(path)
 	if err != nil {
@@ -176,8 +176,8 @@ func ofTrainer(values map[string]any) *Trainer {
 	return t
 }
 
-// latest returns the mean, or else the last, of a metric's values. They lie in a ring buffer: value k is at k modulo its
-// length.
+// latest returns the mean, or else the last, of a metric's values. They lie in a ring buffer: value k is at k modulo
+// its length.
 func latest(metric map[string]any, mean bool) (float64, bool) {
 	list, _ := metric["values"].([]any)
 	count, _ := metric["count"].(int64)

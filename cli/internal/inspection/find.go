@@ -97,8 +97,8 @@ func choose(all []Stored) (chosen Stored, ok bool) {
 	return chosen, ok
 }
 
-// preferred returns the checkpoints in one member's folder of the best, which a population of processes keeps. Without a
-// verified checkpoint there, or for a negative member, it returns all.
+// preferred returns the checkpoints in one member's folder of the best, which a population of processes keeps. Without
+// a verified checkpoint there, or for a negative member, it returns all.
 func preferred(all []Stored, member int) []Stored {
 	mine := fmt.Sprintf("%s/%03d", best, member)
 	if !slices.ContainsFunc(all, func(s Stored) bool { return path.Dir(s.File) == mine && s.State == Verified }) {

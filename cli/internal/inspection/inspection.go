@@ -49,7 +49,8 @@ func (r *Report) Damaged() (n int) {
 }
 
 // Of describes a path: a checkpoint's data file or manifest, also without its extension; a .pt, .npz or .safetensors
-// file of any program; a clip of reference motion; a journal; the folder of a run, of its checkpoints or of a population.
+// file of any program; a clip of reference motion; a journal; the folder of a run, of its checkpoints or of a
+// population.
 func Of(path string, o Options) (*Report, error) {
 	path, info, err := existing(path)
 	if err != nil {
@@ -88,8 +89,8 @@ func folder(dir string, o Options) (r *Report, err error) {
 		return nil, err
 	}
 	if len(r.Checkpoints) == 0 && r.Population == nil {
-		return nil, fmt.Errorf("inspection: %s has no checkpoints: want a run, a folder of checkpoints, a population, or a "+
-			"file", dir)
+		return nil, fmt.Errorf("inspection: %s has no checkpoints: want a run, a folder of checkpoints, a "+
+			"population, or a file", dir)
 	}
 	if chosen, ok := choose(preferred(r.Checkpoints, winner)); ok {
 		r.Checkpoint, err = file(filepath.Join(dir, filepath.FromSlash(chosen.File)), o)

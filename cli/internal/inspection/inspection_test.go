@@ -38,13 +38,16 @@ func snapshot() *checkpoint.Snapshot {
 			"format": int64(1), "inputs": int64(3),
 			"observation_space": map[string]any{"kind": "Box", "shape": []any{int64(3)}},
 			"action_space":      map[string]any{"kind": "Discrete", "nvec": []any{int64(2)}},
-			"network":           []any{map[string]any{"op": "linear", "weight": "policy/net.0.weight", "bias": "policy/net.0.bias", "outputs": int64(2)}},
-			"distribution":      map[string]any{"kind": "categorical"},
+			"network": []any{map[string]any{"op": "linear", "weight": "policy/net.0.weight",
+				"bias": "policy/net.0.bias", "outputs": int64(2)}},
+			"distribution": map[string]any{"kind": "categorical"},
 		},
 		"trainer": map[string]any{
 			"timestep": int64(40), "best": 2.5,
-			"episodes": map[string]any{"episode.return": map[string]any{"count": int64(3), "values": []any{1.0, int64(2), 6.0}}},
-			"tracked":  map[string]any{"Loss / Policy loss": map[string]any{"count": int64(5), "values": []any{0.5, 0.25, 0.125}}},
+			"episodes": map[string]any{"episode.return": map[string]any{"count": int64(3),
+				"values": []any{1.0, int64(2), 6.0}}},
+			"tracked": map[string]any{"Loss / Policy loss": map[string]any{"count": int64(5),
+				"values": []any{0.5, 0.25, 0.125}}},
 		},
 		"optimizer_steps": map[string]any{"optimizer": int64(20)},
 	}
@@ -86,8 +89,9 @@ func TestRun(t *testing.T) {
 	equal(t, strings.Join(files, "\n"), "checkpoints/agent_30.safetensors 30 verified\n"+
 		"checkpoints/agent_100.safetensors 100 verified\ncheckpoints/best/agent_20.safetensors 20 verified")
 	c := r.Checkpoint
-	equal(t, fmt.Sprint(r.Kind, ", ", c.Kind, ", ", c.State, ", ", c.File), "run, checkpoint of a trainer of PPO, verified, "+
-		filepath.Join(dir, "checkpoints", "best", "agent_20.safetensors"))
+	equal(t, fmt.Sprint(r.Kind, ", ", c.Kind, ", ", c.State, ", ", c.File),
+		"run, checkpoint of a trainer of PPO, verified, "+
+			filepath.Join(dir, "checkpoints", "best", "agent_20.safetensors"))
 	a := c.Agents[0]
 	equal(t, fmt.Sprintf("%s %d %v %+v", a.Class, a.Updates, a.Settings["ratio_clip"], *a.Policy), "PPO 5 0.2 "+
 		"{Observation:Box(3) Action:Discrete(2) Distribution:categorical Normalized:false Network:3 → 2 HiddenSize:0}")
@@ -96,7 +100,8 @@ func TestRun(t *testing.T) {
 		"40 2.5 map[Loss / Policy loss:0.25 episode.return:3] map[format:1 optimizer_steps/optimizer:20]")
 	var tensors []string
 	for _, x := range c.Tensors {
-		tensors = append(tensors, fmt.Sprintf("%s %s %v %d %d %v", x.Name, x.DType, x.Shape, x.Count, x.Bytes, *x.Stats))
+		tensors = append(tensors, fmt.Sprintf("%s %s %v %d %d %v", x.Name, x.DType, x.Shape, x.Count, x.Bytes,
+			*x.Stats))
 	}
 	equal(t, strings.Join(tensors, "\n"), "optimizer/exp_avg/policy/net.2.bias I64 [2] 2 16 {-3 0.5 4}\n"+
 		"optimizer/exp_avg/policy/net.10.bias F64 [] 1 8 {0.5 0.5 0.5}\n"+
@@ -108,8 +113,10 @@ func TestRun(t *testing.T) {
 	if len(few.Tensors) != 1 || few.Tensors[0].Stats != nil || few.Totals != c.Totals {
 		t.Errorf("%+v, %+v", few.Tensors, few.Totals)
 	}
-	for _, path := range []string{"checkpoints/best", "checkpoints", "checkpoints/best/agent_20", "checkpoints/best/agent_20.json"} {
-		if got := of(t, filepath.Join(dir, path), inspection.Options{}).Checkpoint; got.Step != 20 || got.State != inspection.Verified {
+	for _, path := range []string{"checkpoints/best", "checkpoints", "checkpoints/best/agent_20",
+		"checkpoints/best/agent_20.json"} {
+		if got := of(t, filepath.Join(dir, path), inspection.Options{}).Checkpoint; got.Step != 20 ||
+			got.State != inspection.Verified {
 			t.Errorf("%s: %+v", path, got.Stored)
 		}
 	}
@@ -134,14 +141,16 @@ func TestFind(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"": "checkpoints/best/agent_20.safetensors", "checkpoints": "checkpoints/best/agent_20.safetensors",
-		"checkpoints/agent_30": "checkpoints/agent_30.safetensors", "checkpoints/agent_30.json": "checkpoints/agent_30.json",
+		"checkpoints/agent_30":      "checkpoints/agent_30.safetensors",
+		"checkpoints/agent_30.json": "checkpoints/agent_30.json",
 	} {
 		if got := find(path); got != want {
 			t.Errorf("%q is %s, want %s", path, got, want)
 		}
 	}
 	must(t, spoil(filepath.Join(dir, "checkpoints", "best", "agent_20.safetensors")))
-	for path, want := range map[string]string{"": "means checkpoints/best/agent_20.safetensors, which is damaged: ", "checkpoints/best": "means agent_20.safetensors, which is damaged: "} {
+	for path, want := range map[string]string{"": "means checkpoints/best/agent_20.safetensors, which is damaged: ",
+		"checkpoints/best": "means agent_20.safetensors, which is damaged: "} {
 		if _, err := inspection.Find(filepath.Join(dir, path)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q beside a damaged best: %v, want %q", path, err, want)
 		}
@@ -180,10 +189,10 @@ func TestDamage(t *testing.T) {
 		harm         func(dir string) error
 		file, reason string
 	}{
-		"a byte of the data": {func(dir string) error { return spoil(dir + "/agent_30.safetensors") }, "agent_30.safetensors",
-			"checksum"},
-		"the manifest": {func(dir string) error { return os.Truncate(dir+"/agent_30.json", 60) }, "agent_30.safetensors",
-			"agent_30.json: "},
+		"a byte of the data": {func(dir string) error { return spoil(dir + "/agent_30.safetensors") },
+			"agent_30.safetensors", "checksum"},
+		"the manifest": {func(dir string) error { return os.Truncate(dir+"/agent_30.json", 60) },
+			"agent_30.safetensors", "agent_30.json: "},
 		"no data": {func(dir string) error { return os.Remove(dir + "/agent_30.safetensors") }, "agent_30.json",
 			"agent_30.safetensors: "},
 	} {
@@ -199,7 +208,8 @@ func TestDamage(t *testing.T) {
 		var d *checkpoint.DamagedError
 		_, err := inspection.Of(filepath.Join(dir, "checkpoints", c.file), inspection.Options{})
 		if r.Damaged() != 1 || r.Checkpoint.Step != 20 || !errors.As(err, &d) {
-			t.Errorf("%s: %d damaged, closely step %d; the file alone gives %v", name, r.Damaged(), r.Checkpoint.Step, err)
+			t.Errorf("%s: %d damaged, closely step %d; the file alone gives %v", name, r.Damaged(), r.Checkpoint.Step,
+				err)
 		}
 	}
 	// A save that was interrupted is no damage. Other JSON files are no manifests.
@@ -222,7 +232,8 @@ func TestStatsOfTypes(t *testing.T) {
 	s.Arrays["f64"] = checkpoint.ArrayFloat64([]int64{3}, []float64{inf, -8, -inf})
 	s.Arrays["nothing"] = checkpoint.ArrayFloat32([]int64{0}, nil)
 	// 1, −2, 65504, 2⁻²⁴, −∞, NaN in half precision; 1, −2 in bfloat16; −1 as I8, I16 and I32.
-	s.Arrays["f16"] = checkpoint.Array{DType: "F16", Shape: []int64{6}, Data: []byte{0, 0x3c, 0, 0xc0, 0xff, 0x7b, 1, 0, 0, 0xfc, 1, 0x7e}}
+	s.Arrays["f16"] = checkpoint.Array{DType: "F16", Shape: []int64{6},
+		Data: []byte{0, 0x3c, 0, 0xc0, 0xff, 0x7b, 1, 0, 0, 0xfc, 1, 0x7e}}
 	s.Arrays["bf16"] = checkpoint.Array{DType: "BF16", Shape: []int64{2}, Data: []byte{0x80, 0x3f, 0, 0xc0}}
 	s.Arrays["i8"] = checkpoint.Array{DType: "I8", Shape: []int64{2}, Data: []byte{0xff, 5}}
 	s.Arrays["i16"] = checkpoint.Array{DType: "I16", Shape: []int64{1}, Data: []byte{0xff, 0xff}}
@@ -234,8 +245,10 @@ func TestStatsOfTypes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "types.safetensors")
 	must(t, convert.Write(path, s))
 	want := map[string]string{
-		"bool": "{0 0.6667 1} 0 0", "f32": "{1 1.5 2} 2 0", "f64": "{-8 -8 -8} 0 2", "f16": "{-2 1.638e+04 6.55e+04} 1 1", "bf16": "{-2 -0.5 1} 0 0",
-		"i8": "{-1 2 5} 0 0", "i16": "{-1 -1 -1} 0 0", "i32": "{-1 -1 -1} 0 0", "u16": "{6.554e+04 6.554e+04 6.554e+04} 0 0", "u32": "{4.295e+09 4.295e+09 4.295e+09} 0 0",
+		"bool": "{0 0.6667 1} 0 0", "f32": "{1 1.5 2} 2 0", "f64": "{-8 -8 -8} 0 2", "f16": "{-2 1.638e+04 6.55e+04} " +
+			"1 1", "bf16": "{-2 -0.5 1} 0 0",
+		"i8": "{-1 2 5} 0 0", "i16": "{-1 -1 -1} 0 0", "i32": "{-1 -1 -1} 0 0", "u16": "{6.554e+04 6.554e+04 " +
+			"6.554e+04} 0 0", "u32": "{4.295e+09 4.295e+09 4.295e+09} 0 0",
 		"u64": "{9.223e+18 9.223e+18 9.223e+18} 0 0", "u8": "{1 125.5 250} 0 0", "nothing": "none 0 0",
 	}
 	c := of(t, path, inspection.Options{Stats: true}).Checkpoint
@@ -249,11 +262,13 @@ func TestStatsOfTypes(t *testing.T) {
 			t.Errorf("%s: %s, want %s", x.Name, got, want[x.Name])
 		}
 	}
-	if len(c.Tensors) != len(want) || c.Totals.NaNs != 3 || c.Totals.Infinities != 3 || c.State != inspection.Unverified || c.Kind != "safetensors file" {
+	if len(c.Tensors) != len(want) || c.Totals.NaNs != 3 || c.Totals.Infinities != 3 ||
+		c.State != inspection.Unverified || c.Kind != "safetensors file" {
 		t.Errorf("%+v, %s", c.Totals, c.Kind)
 	}
 	var text strings.Builder
-	if err := inspection.Write(&text, of(t, path, inspection.Options{}), true); err != nil || !strings.Contains(text.String(), "3 NaN, 3 infinite") || !strings.Contains(text.String(), "not finite") {
+	if err := inspection.Write(&text, of(t, path, inspection.Options{}), true); err != nil ||
+		!strings.Contains(text.String(), "3 NaN, 3 infinite") || !strings.Contains(text.String(), "not finite") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 }
@@ -262,9 +277,9 @@ func TestOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	pt, npz := filepath.Join(dir, "model.pt"), filepath.Join(dir, "model.npz")
 	tensor := torchfile.NewTensor(checkpoint.ArrayFloat32([]int64{2}, []float32{1, 2}))
-	value := torchfile.NewDict("net", torchfile.NewOrderedDict("0.weight", tensor), "lr", math.NaN(), "epochs", int64(7),
-		"betas", torchfile.Tuple{0.9, 0.999}, "groups", &torchfile.List{Items: []any{torchfile.NewDict("a", true), nil}},
-		"note", "hello")
+	value := torchfile.NewDict("net", torchfile.NewOrderedDict("0.weight", tensor), "lr", math.NaN(), "epochs",
+		int64(7), "betas", torchfile.Tuple{0.9,
+			0.999}, "groups", &torchfile.List{Items: []any{torchfile.NewDict("a", true), nil}}, "note", "hello")
 	must(t, errors.Join(torchfile.WriteFile(pt, value), convert.File(pt, npz)))
 	r := of(t, pt, inspection.Options{})
 	c := r.Checkpoint
@@ -279,10 +294,11 @@ func TestOtherFiles(t *testing.T) {
 	const skrl = "../../../checkpoint/skrl/testdata/"
 	theirs := of(t, skrl+"ppo/first.pt", inspection.Options{}).Checkpoint
 	a := theirs.Agents[0]
-	equal(t, fmt.Sprintf("%s: %s, rate %.6g, %.13s", theirs.Kind, a.Class, a.Settings["learning_rate"], a.Settings["modules"]),
-		"checkpoint of an agent of skrl: PPO, rate 0.00225, policy, value")
+	equal(t, fmt.Sprintf("%s: %s, rate %.6g, %.13s", theirs.Kind, a.Class, a.Settings["learning_rate"],
+		a.Settings["modules"]), "checkpoint of an agent of skrl: PPO, rate 0.00225, policy, value")
 	// One module of several files is not the agent.
-	if c := of(t, skrl+"amp_separately/policy_1.pt", inspection.Options{}).Checkpoint; c.Kind != "PyTorch file" || len(c.Agents) != 0 {
+	if c := of(t, skrl+"amp_separately/policy_1.pt", inspection.Options{}).Checkpoint; c.Kind != "PyTorch file" ||
+		len(c.Agents) != 0 {
 		t.Errorf("%s %+v", c.Kind, c.Agents)
 	}
 	if c := of(t, skrl+"amp_separately/second.pt", inspection.Options{}).Checkpoint; c.Agents[0].Class != "AMP" {
@@ -296,7 +312,8 @@ func TestOtherFiles(t *testing.T) {
 
 func TestGroup(t *testing.T) {
 	all, one := checkpoint.NewSnapshot(), snapshot()
-	all.Values = map[string]any{"agent": "Group", "format": int64(1), "agents": int64(2), "agent_0": one.Values, "agent_1": map[string]any{"agent": "AMP", "updates": int64(9)}}
+	all.Values = map[string]any{"agent": "Group", "format": int64(1), "agents": int64(2), "agent_0": one.Values,
+		"agent_1": map[string]any{"agent": "AMP", "updates": int64(9)}}
 	for name, a := range one.Arrays {
 		all.Arrays["agent_0/"+name] = a
 	}
@@ -306,8 +323,8 @@ func TestGroup(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "agent.safetensors")
 		must(t, convert.Write(path, all))
 		c := of(t, path, inspection.Options{}).Checkpoint
-		if c.Kind != fmt.Sprintf("checkpoint of a group of %d agents", claim) || len(c.Agents) != 2 || c.Agents[0].Class != "PPO" ||
-			c.Agents[1].Updates != 9 || c.Agents[1].Undescribed == "" {
+		if c.Kind != fmt.Sprintf("checkpoint of a group of %d agents", claim) || len(c.Agents) != 2 ||
+			c.Agents[0].Class != "PPO" || c.Agents[1].Updates != 9 || c.Agents[1].Undescribed == "" {
 			t.Errorf("%s %+v", c.Kind, c.Agents)
 		}
 	}
@@ -332,13 +349,16 @@ func TestPopulation(t *testing.T) {
 	if alone.Kind != "journal of a population" || alone.Checkpoints != nil || p == nil {
 		t.Fatalf("%+v", alone)
 	}
-	if got := fmt.Sprint(p.Members[0].Lineage, p.Members[0].Copies, p.Members[0].Steps, *p.Members[0].Objective, p.Members[0].Hyperparameters, p.Members[1].Lineage); got != "1 1 20 3 map[lr:0.4] 1" {
+	if got := fmt.Sprint(p.Members[0].Lineage, p.Members[0].Copies, p.Members[0].Steps, *p.Members[0].Objective,
+		p.Members[0].Hyperparameters, p.Members[1].Lineage); got != "1 1 20 3 map[lr:0.4] 1" {
 		t.Errorf("members: %s", got)
 	}
-	if got := fmt.Sprintf("%+v", p.Copies); got != "[{Iteration:1 Member:0 Parent:1 Steps:10 ParentSteps:10 Cause:worse}]" {
+	if got := fmt.Sprintf("%+v", p.Copies); got != "[{Iteration:1 Member:0 Parent:1 Steps:10 ParentSteps:10 "+
+		"Cause:worse}]" {
 		t.Errorf("copies: %s", got)
 	}
-	if got := fmt.Sprintf("%+v", *p.Best); got != "{Member:0 Iteration:2 Steps:20 Objective:3 Ancestry:[{Member:1 FromSteps:0 ToSteps:10} {Member:0 FromSteps:10 ToSteps:20}]}" {
+	if got := fmt.Sprintf("%+v", *p.Best); got != "{Member:0 Iteration:2 Steps:20 Objective:3 Ancestry:[{Member:1 "+
+		"FromSteps:0 ToSteps:10} {Member:0 FromSteps:10 ToSteps:20}]}" {
 		t.Errorf("best: %s", got)
 	}
 	if text, err := json.Marshal(alone); err != nil || !strings.Contains(string(text), `"objective":"NaN"`) {
@@ -362,7 +382,8 @@ func TestPopulation(t *testing.T) {
 	}
 	var text strings.Builder
 	must(t, inspection.Write(&text, r, false))
-	for _, part := range []string{": population\n", "Best: member 0 after interval 2, 20 environment steps: 3.\n", "Its weights: member 1 (environment steps 0 to 10) → member 0 (environment steps 10 to 20).", "best/001/2.safetensors", "checkpoint of a trainer of PPO", "all finite"} {
+	for _, part := range []string{": population\n", "Best: member 0 after interval 2, 20 environment steps: 3.\n",
+		"Its weights: member 1 (environment steps 0 to 10) → member 0 (environment steps 10 to 20).", "best/001/2.safetensors", "checkpoint of a trainer of PPO", "all finite"} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("the text lacks %q:\n%s", part, text.String())
 		}

@@ -12,15 +12,18 @@ import (
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
 )
 
-// A run by a link, and one whose checkpoints lie elsewhere, are what they link to. Links to nowhere, as files are that a
-// training just removes, and what is no file are passed over.
+// A run by a link, and one whose checkpoints lie elsewhere, are what they link to. Links to nowhere, as files are that
+// a training just removes, and what is no file are passed over.
 func TestLinks(t *testing.T) {
 	dir := run(t)
 	link, moved := filepath.Join(t.TempDir(), "link"), filepath.Join(t.TempDir(), "elsewhere")
 	for _, step := range []error{
-		os.Rename(filepath.Join(dir, "checkpoints"), moved), os.Symlink(moved, filepath.Join(dir, "checkpoints")), os.Symlink(dir, link),
-		os.Symlink("nowhere", filepath.Join(moved, "agent_7.safetensors")), os.Symlink("nowhere", filepath.Join(moved, "agent_8.json")),
-		syscall.Mkfifo(filepath.Join(moved, "agent_9.safetensors"), 0o666), os.Symlink(dir, filepath.Join(dir, "best")), os.Symlink("..", filepath.Join(moved, "checkpoints")),
+		os.Rename(filepath.Join(dir, "checkpoints"), moved), os.Symlink(moved,
+			filepath.Join(dir, "checkpoints")), os.Symlink(dir, link),
+		os.Symlink("nowhere", filepath.Join(moved, "agent_7.safetensors")), os.Symlink("nowhere",
+			filepath.Join(moved, "agent_8.json")),
+		syscall.Mkfifo(filepath.Join(moved, "agent_9.safetensors"), 0o666), os.Symlink(dir,
+			filepath.Join(dir, "best")), os.Symlink("..", filepath.Join(moved, "checkpoints")),
 	} {
 		if step != nil {
 			t.Fatal(step)

@@ -7,8 +7,8 @@ import (
 	"github.com/gorl-dev/gorl/models/description"
 )
 
-// network writes a chain of layers, for example "4 → gru 64 → 64 tanh → 2". Of any other network it writes the number of
-// operations.
+// network writes a chain of layers, for example "4 → gru 64 → 64 tanh → 2". Of any other network it writes the number
+// of operations.
 func network(n description.Network) string {
 	parts, last := []string{fmt.Sprint(n.Inputs)}, 0 // last is the result that the next layer must read
 	for i, s := range n.Steps {

@@ -71,8 +71,9 @@ func population(path string) (p *Population, winner int, err error) {
 		return nil, -1, err
 	}
 	p = &Population{
-		Objective: h.Run.Objective, Minimise: h.Run.Minimise, Strategy: h.Run.Strategy, IntervalSteps: h.Run.IntervalSteps,
-		Seed: h.Run.Seed, Tuned: h.Run.Tuned, Members: []Member{}, Copies: []Copy{},
+		Objective: h.Run.Objective, Minimise: h.Run.Minimise, Strategy: h.Run.Strategy,
+		IntervalSteps: h.Run.IntervalSteps,
+		Seed:          h.Run.Seed, Tuned: h.Run.Tuned, Members: []Member{}, Copies: []Copy{},
 	}
 	for _, t := range h.Members {
 		m := Member{Member: t.Member, Intervals: t.Iteration, Steps: t.Steps, Lineage: t.Member, Copies: len(t.Copies),

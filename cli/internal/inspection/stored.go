@@ -53,8 +53,8 @@ type Stored struct {
 	sequence int64
 }
 
-// stored describes a checkpoint by its manifest, or by the error of reading it: the file is damaged, or has no manifest.
-// Any other error is returned, also that of a checkpoint that its training has just removed.
+// stored describes a checkpoint by its manifest, or by the error of reading it: the file is damaged, or has no
+// manifest. Any other error is returned, also that of a checkpoint that its training has just removed.
 func stored(file string, m checkpoint.Manifest, err error) (Stored, error) {
 	s := Stored{File: file, State: Verified}
 	var damaged *checkpoint.DamagedError
@@ -161,7 +161,8 @@ func walk(dir string, above []fs.FileInfo, visit func(path string) error) error 
 			continue
 		case info.IsDir() && (e.IsDir() || name == checkpoints || name == best):
 			err = walk(path, above, visit)
-		case info.Mode().IsRegular() && (strings.HasSuffix(name, dataSuffix) || strings.HasSuffix(name, manifestSuffix)):
+		case info.Mode().IsRegular() && (strings.HasSuffix(name, dataSuffix) ||
+			strings.HasSuffix(name, manifestSuffix)):
 			err = visit(path)
 		}
 		if err != nil {

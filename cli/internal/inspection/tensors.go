@@ -97,9 +97,10 @@ var le = binary.LittleEndian
 
 // elements are the types of plain numbers. Integers of more than 53 bits are rounded: statistics need no more.
 var elements = map[checkpoint.DType]element{
-	checkpoint.F64:  {true, func(b []byte) float64 { return math.Float64frombits(le.Uint64(b)) }},
-	checkpoint.F32:  {true, func(b []byte) float64 { return float64(math.Float32frombits(le.Uint32(b))) }},
-	"BF16":          {true, func(b []byte) float64 { return float64(math.Float32frombits(uint32(le.Uint16(b)) << 16)) }},
+	checkpoint.F64: {true, func(b []byte) float64 { return math.Float64frombits(le.Uint64(b)) }},
+	checkpoint.F32: {true, func(b []byte) float64 { return float64(math.Float32frombits(le.Uint32(b))) }},
+	"BF16": {true,
+		func(b []byte) float64 { return float64(math.Float32frombits(uint32(le.Uint16(b)) << 16)) }},
 	"F16":           {true, func(b []byte) float64 { return half(le.Uint16(b)) }},
 	checkpoint.I64:  {false, func(b []byte) float64 { return float64(int64(le.Uint64(b))) }},
 	"U64":           {false, func(b []byte) float64 { return float64(le.Uint64(b)) }},

@@ -53,7 +53,8 @@ func ofSkrl(path string) (Agent, bool) {
 	a.Settings["modules"] = strings.Join(names, ", ")
 	if adam, err := k.Adam(); err == nil && adam != nil {
 		for name, x := range map[string]float64{
-			"learning_rate": adam.LearningRate, "adam_beta1": adam.Beta1, "adam_beta2": adam.Beta2, "adam_eps": adam.Eps,
+			"learning_rate": adam.LearningRate, "adam_beta1": adam.Beta1, "adam_beta2": adam.Beta2,
+			"adam_eps":     adam.Eps,
 			"weight_decay": adam.WeightDecay,
 		} {
 			a.Settings[name] = number.JSON(x)
