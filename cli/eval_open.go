@@ -20,10 +20,10 @@ import (
 type savedRun struct {
 	*checkpoint.Saved
 	config string   // the path
-	notes  []string // what was passed over
+	notes  []string // for example that a damaged checkpoint was skipped
 }
 
-// open finds the checkpoint and its configuration.
+// open finds a checkpoint and its configuration.
 func (f *evalFlags) open(target string) (*savedRun, error) {
 	info, err := os.Stat(target)
 	if errors.Is(err, fs.ErrNotExist) { // perhaps without its extension
@@ -60,9 +60,9 @@ func (f *evalFlags) open(target string) (*savedRun, error) {
 	return run, nil
 }
 
-// findRunFile looks for the configuration of a run in a folder and the three above it: checkpoints are in
-// checkpoints/best, 000/state or best/000. It is run.yaml or, in the folder of a population of processes, the file
-// that its members read.
+// findRunFile looks for the configuration of a run in a folder and the three above it, because checkpoints are in
+// checkpoints/best, 000/state or best/000. The configuration is run.yaml or, in the folder of a population of processes,
+// the file that its members read.
 func findRunFile(dir string) (string, error) {
 	at, err := filepath.Abs(dir)
 	if err != nil {
@@ -88,7 +88,7 @@ func findRunFile(dir string) (string, error) {
 		"--config FILE", runFile, dir)
 }
 
-// isPopulation reports whether a folder is of a population.
+// isPopulation reports whether a folder is a population's.
 func isPopulation(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "000", journal.File))
 	return err == nil
@@ -139,7 +139,7 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 	return &savedRun{Saved: saved}, nil
 }
 
-// newest is the newest valid snapshot in a folder, with notes of the damaged ones that were passed over.
+// newest loads the newest valid snapshot in a folder, with notes about the damaged ones that it skipped.
 func newest(dir string) (*savedRun, error) {
 	if _, err := os.Stat(dir); err != nil { // a store would be made
 		return nil, fmt.Errorf("%w in %s", checkpoint.ErrNone, dir)
@@ -161,7 +161,7 @@ func newest(dir string) (*savedRun, error) {
 	return run, nil
 }
 
-// atStep is the snapshot of a timestep.
+// atStep loads the snapshot of a timestep.
 func atStep(dir, text string) (*savedRun, error) {
 	step, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -22,15 +22,13 @@ func memberCommand() *cobra.Command {
 		Use:   "member",
 		Short: "train one member of a population of processes; launchers call it",
 		Long: `
-Trains one member of a population whose members are processes: it is what a launcher
-starts, and not for users. A configuration with a section pbt: has it in
+Trains one member of a population whose members are processes. gorl-pbt run, slurm
+and kubernetes call it if the configuration has a section pbt: and
 
   launcher: {command: [gorl, member]}
 
-and gorl-pbt run, slurm or kubernetes starts it for every member, with the member's
-number in its environment; launcher: {ranks_per_member: 2} makes it two processes for
-each. Environments, models and rules that a program registers are those of its members:
-name that program in place of gorl.`,
+launcher: {ranks_per_member: 2} starts two processes per member. If a program
+registers environments, models or rules, name that program instead of gorl.`,
 		Example: "gorl member",
 		Args:    commandline.NoArguments,
 		RunE: func(*cobra.Command, []string) error {

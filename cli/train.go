@@ -44,25 +44,24 @@ func trainCommand() *cobra.Command {
 	var f trainFlags
 	c := &cobra.Command{
 		Use:   "train",
-		Short: "train what a YAML file describes",
+		Short: "train an agent or a population from a YAML file",
 		Long: `
-Trains an agent, or a population of agents, as a YAML file describes it: the section
-environment: names an environment and its settings (docs/environments.md), and
-models:, memory:, agent: and trainer: are those of skrl's Runner (docs/ppo.md,
-docs/amp.md, docs/training.md). With a section pbt: a population trains in this
-process (docs/pbt.md), with mutation: and training: one whose networks evolve
-(docs/evolution.md). Files of rl_games, and Isaac Lab's command lines, are read as they
-are (docs/reference/rl-games.md).
+Trains an agent, or a population of agents, from a YAML file. The section
+environment: names an environment and its settings (docs/environments.md). models:,
+memory:, agent: and trainer: are those of skrl's Runner (docs/ppo.md, docs/amp.md,
+docs/training.md). With a section pbt: a population trains in this process
+(docs/pbt.md), with mutation: and training: one whose networks evolve
+(docs/evolution.md). Files of rl_games and Isaac Lab's command lines work, too
+(docs/reference/rl-games.md).
 
-The run has a folder, runs/<name> unless something else is said. Into it goes
-run.yaml, the configuration that is in effect, with every default and the seed that
-was drawn; tracked values for TensorBoard and as JSON lines; and checkpoints, the
-best one apart. A configuration whose name is taken gets the name with a number.
+A run has a folder, by default runs/<name>: run.yaml, the complete configuration with
+all defaults and the seed; metrics for TensorBoard and as JSON lines; checkpoints, and
+the best one. If the name is taken, a number is added.
 
 Ctrl-C saves a checkpoint and ends with status 78; gorl train --resume RUN goes on.
 With --nproc several processes train the agent; torchrun, Slurm's srun, mpirun and
-Kubernetes can start them, too (docs/distributed.md).
-Paths in a configuration are relative to the folder that gorl is started in.`,
+Kubernetes can start them, too (docs/distributed.md). Paths in a configuration are
+relative to the current folder.`,
 		Example: `
 gorl train --example cartpole > cartpole.yaml
 gorl train --config cartpole.yaml
@@ -85,13 +84,13 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVarP(&f.config, "config", "c", "", "the configuration, a YAML `file`; - is the standard input")
-	flags.StringVar(&f.resume, "resume", "", "go on with the run in this `folder`, from its newest checkpoint")
+	flags.StringVarP(&f.config, "config", "c", "", "configuration, a YAML `file`; - is the standard input")
+	flags.StringVar(&f.resume, "resume", "", "continue the run in this `folder`, from its newest checkpoint")
 	flags.StringArrayVarP(&f.set, "set", "s", nil,
 		"change a setting: `KEY=VALUE`, the key dotted through sections, the value in YAML (may be repeated)")
 	flags.StringVarP(&f.env, "env", "e", "", "the environment's `id`, instead of environment.id")
 	flags.IntVar(&f.numEnvs, "num-envs", 0,
-		"`number` of environments that step together, instead of environment.num_envs")
+		"`number` of parallel environments, instead of environment.num_envs")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of everything random, instead of the configuration's")
 	flags.Int64Var(&f.timesteps, "timesteps", 0,
 		"timesteps, each a step of all environments, instead of trainer.timesteps")

@@ -28,9 +28,9 @@ func Reference(root *cobra.Command) string {
 		}
 		fmt.Fprintf(&b, "### %s\n\n```\n%s\n```\n\n", c.CommandPath(), commandline.UseLine(c))
 		fmt.Fprintf(&b, "%s\n\n", markdown(c.Long))
-		if flags := commandline.Flags(c); len(flags) > 0 {
+		if list := flags(c); len(list) > 0 {
 			b.WriteString("| flag | default | meaning |\n|---|---|---|\n")
-			for _, f := range flags {
+			for _, f := range list {
 				b.WriteString(row(f))
 			}
 			b.WriteByte('\n')
@@ -44,6 +44,16 @@ func Reference(root *cobra.Command) string {
 
 // shown says whether a command is in the reference.
 func shown(c *cobra.Command) bool { return c.Name() != "help" && c.Name() != "completion" && !c.Hidden }
+
+// flags lists a prepared command's own flags, sorted by name, without --help.
+func flags(c *cobra.Command) (list []*pflag.Flag) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" && !f.Hidden {
+			list = append(list, f)
+		}
+	})
+	return list
+}
 
 // row is a flag's in the table.
 func row(f *pflag.Flag) string {
