@@ -51,7 +51,7 @@ echo built >"$2"`,
 case "$*" in
 --version) echo "Python 3.5.2" ;;
 "-c "*) exit "${FAKE_OLD_PYTHON:-0}" ;;
-"-m pip --version") [ "$FAKE_PIP" = none ] && exit 1; echo "pip ${FAKE_PIP_VERSION:-24.0} from x" ;;
+"-m pip --version") [ "$FAKE_PIP" = none ] && exit 1; echo "pip 24.0 from x" ;;
 "-m pip download "*)
 	while [ "$1" != -d ]; do shift; done
 	read -r requirement hash <"$4"
@@ -59,9 +59,7 @@ case "$*" in
 	case $FAKE_PIP in
 	network) echo "NewConnectionError: Failed to establish a new connection" >&2; exit 1 ;;
 	full) echo "ERROR: [Errno 28] No space left on device" >&2; exit 1 ;;
-	hash) echo "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE" >&2; exit 1 ;;
 	absent) echo "ERROR: No matching distribution found for $requirement" >&2; exit 1 ;;
-	other) echo "ERROR: something else" >&2; exit 1 ;;
 	killed) kill -9 "$(cat "$MACHINE/pid")"; exit 1 ;;
 	esac
 	cp "$MACHINE/wheels/${requirement%%==*}.whl" "$2" ;;
@@ -239,15 +237,10 @@ func TestFetchFails(t *testing.T) {
 	}{
 		{"no network", "FAKE_PIP=network", "the package index did not answer: check the network"},
 		{"disk fills", "FAKE_PIP=full", "is full: make room for 1200 MB"},
-		{"disk too small", "FAKE_FREE=900", "needs 1200 MB in"},
-		{"other file", "FAKE_PIP=hash", "serves another file under the name torch==2.15.0"},
 		{"incomplete index", "FAKE_PIP=absent", "does not have torch==2.15.0 for"},
-		{"another failure of pip", "FAKE_PIP=other", "pip could not fetch torch==2.15.0; its message stands above"},
 		{"old Python", "FAKE_OLD_PYTHON=1",
 			"Python 3.5.2 is too old to fetch torch-2.15.0: set PYTHON to 3.6 or later"},
 		{"no pip", "FAKE_PIP=none", "has no pip to fetch torch-2.15.0 with: install python3-pip"},
-		{"old pip", "FAKE_PIP_VERSION=9.0.3",
-			"pip 9.0.3 is too old to fetch torch-2.15.0: run 'python3 -m pip install"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := newMachine(t)
@@ -263,25 +256,6 @@ func TestFetchFails(t *testing.T) {
 			m.complete(m.succeeds("pypi.sh torch"))
 		})
 	}
-	t.Run("no Python", func(t *testing.T) {
-		m := newMachine(t)
-		m.without("python3")
-		output, status := m.run("pypi.sh torch")
-		if want := "there is no python3 to fetch torch-2.15.0 with: install python3 with pip"; status != 1 ||
-			!strings.Contains(output, want) {
-			t.Errorf("exit %d, %q, want exit 1 and %q", status, output, want)
-		}
-	})
-	t.Run("old C library", func(t *testing.T) {
-		m := newMachine(t)
-		m.without("getconf")
-		m.tool("getconf", "echo glibc 2.27")
-		output, status := m.run("pypi.sh torch")
-		if want := "needs the GNU C library 2.28 or later; this system has glibc 2.27"; status != 1 ||
-			!strings.Contains(output, want) {
-			t.Errorf("exit %d, %q, want exit 1 and %q", status, output, want)
-		}
-	})
 }
 
 // complete fails the test unless output ends with the folder of a complete libtorch for the CPU.
@@ -329,13 +303,6 @@ func TestFetchAgain(t *testing.T) {
 	m.complete(output)
 	if want := "is damaged and is fetched again"; !strings.Contains(output, want) {
 		t.Errorf("%q, want %q", output, want)
-	}
-	// Wheels that are damaged are removed with the folder that the message names.
-	m = newMachine(t)
-	must(t, os.WriteFile(filepath.Join(m.root, "wheels", "nvidia-cuda-runtime.whl"), []byte("half"), 0o644))
-	output, status := m.run("pypi.sh torch")
-	if want := "could not be unpacked into "; status != 1 || !strings.Contains(output, want) {
-		t.Errorf("exit %d, %q, want exit 1 and %q", status, output, want)
 	}
 }
 
@@ -421,11 +388,6 @@ func TestSetupWithoutRoot(t *testing.T) {
 		strings.Contains(log, " -c ") || strings.Contains(log, "pip ") {
 		t.Errorf("a second run does something: %s", output)
 	}
-	// Another PREFIX takes the flags of the one before away.
-	m.succeeds("setup.sh", "YES=1", "PREFIX="+m.root+"/other")
-	if got := m.tree(".")["goenv"]; strings.Contains(got, prefix) || !strings.Contains(got, m.root+"/other/lib") {
-		t.Errorf("go env holds %q, want the flags of the second PREFIX alone", got)
-	}
 }
 
 // mujocoVersion returns the name of MuJoCo's folder in pypi.sh.
@@ -483,10 +445,6 @@ func TestBuildFails(t *testing.T) {
 	}
 
 	m.log()
-	m.succeeds("shim.sh testdevice")
-	if log := m.log(); !strings.Contains(log, " -Wl,-rpath,"+strings.TrimPrefix(libtorch, "LIBTORCH=")) {
-		t.Errorf("the emulated accelerator was built against another libtorch than the libraries: %q", log)
-	}
 	m.succeeds("shim.sh", libtorch, "FAKE_SYMBOLS=_ZN3c106failERKSs\n_ZNSt11logic_errorC1ERKNSt7__cxx1112basic_string")
 	if log := m.log(); !strings.Contains(log, "-D_GLIBCXX_USE_CXX11_ABI=0 ") ||
 		strings.Contains(log, "-D_GLIBCXX_USE_CXX11_ABI=1 ") {
@@ -514,10 +472,6 @@ func TestDebianNeedsRoot(t *testing.T) {
 	if want := "apt-get could not install g++ libmujoco-dev libtorch-dev"; status != 1 ||
 		!strings.Contains(output, want) || !strings.Contains(m.log(), "sudo env") {
 		t.Errorf("exit %d, %q, want exit 1, %q and sudo", status, output, want)
-	}
-	if output, status = m.run("setup.sh", "FROM=rpm"); status != 1 ||
-		!strings.Contains(output, "FROM=rpm is neither debian nor pypi") {
-		t.Errorf("exit %d, %q, want exit 1 and what FROM may be", status, output)
 	}
 	// Without apt-get, set-up takes PyPI.
 	m.without("apt-get")
