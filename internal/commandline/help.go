@@ -16,8 +16,8 @@ const statuses = `exit status:
   78  stopped by a signal; what was begun is saved and can be continued
 `
 
-// UseLine returns how to call a command, for example "gorl plot [flags] PATH...".
-func UseLine(c *cobra.Command) string {
+// useLine returns how to call a command, for example "gorl plot [flags] PATH...".
+func useLine(c *cobra.Command) string {
 	if c.HasSubCommands() {
 		return c.CommandPath() + " SUBCOMMAND [flags] [arguments]"
 	}
@@ -38,7 +38,7 @@ func Examples(c *cobra.Command) []string {
 
 func writeHelp(w io.Writer, c *cobra.Command) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "usage: %s\n\n%s\n", UseLine(c), strings.TrimSpace(c.Long))
+	fmt.Fprintf(&b, "usage: %s\n\n%s\n", useLine(c), strings.TrimSpace(c.Long))
 	if c.HasAvailableSubCommands() {
 		b.WriteString("\nsubcommands:\n")
 		for _, sub := range c.Commands() {
