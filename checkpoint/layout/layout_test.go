@@ -76,8 +76,7 @@ func TestGroups(t *testing.T) {
 			group.Arrays[Parameter(Member(i), name)] = a
 		}
 	}
-	parts := Agents(group.Values)
-	if len(parts) != 2 || parts[1].Prefix != "agent_1/" || parts[1].Values[RolloutSteps] != int64(1) {
+	if parts := Agents(group.Values); len(parts) != 2 || parts[1].Prefix != "agent_1/" {
 		t.Errorf("agents of a group: %+v", parts)
 	}
 	own, ok := MemberOf(group, 1)

@@ -43,11 +43,9 @@ func TestOrder(t *testing.T) {
 	if got, err := parameterNames(s); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want the order of the list", got, err)
 	}
-	for _, wrong := range [][]any{listed[1:], append(slices.Clone(listed), "policy/net.0.weight")} {
-		s.Values["parameters"] = wrong
-		if _, err := parameterNames(s); err == nil || !strings.Contains(err.Error(), "list of parameters") {
-			t.Error(err)
-		}
+	s.Values["parameters"] = listed[1:]
+	if _, err := parameterNames(s); err == nil || !strings.Contains(err.Error(), "list of parameters") {
+		t.Error(err)
 	}
 }
 

@@ -150,32 +150,6 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A file that gorl writes like one of skrl has the same modules.
-func TestLike(t *testing.T) {
-	like, err := skrl.Read("testdata/ppo/first.pt")
-	must(t, err)
-	snap := fitted(t, like, kinds(t)["ppo"])
-	c, err := skrl.New(snap, skrl.Options{Like: like})
-	must(t, err)
-	list := func(c *skrl.Checkpoint) (list []string) {
-		for _, m := range c.Modules {
-			list = append(list, m.Name)
-			for key, v := range m.State.All() {
-				if x, ok := v.(*torchfile.Tensor); ok {
-					list = append(list, fmt.Sprintf("%v %x", key, x.Array().Data))
-				}
-			}
-		}
-		return list
-	}
-	if diff := cmp.Diff(list(like), list(c)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	got, err := c.Snapshot(snap)
-	must(t, err)
-	equal(t, got.Arrays, snap.Arrays)
-}
-
 // Modules may be stored separately. They are read by the name of any of them. Merge takes those that are there.
 func TestSeparately(t *testing.T) {
 	const folder = "testdata/amp_separately"
@@ -272,21 +246,6 @@ func TestAdamSettings(t *testing.T) {
 	_, err := c.Snapshot(snapshot(t, with(t, decaying).build(t, 4)))
 	fails(t, err, "optimizer: adamw")
 	fitted(t, c, adamw)
-}
-
-// The learning rate in a file is the schedule's current one.
-func TestRateOfSchedule(t *testing.T) {
-	k := with(t, map[string]any{"learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR",
-		"learning_rate_scheduler_kwargs": map[string]any{"start_factor": 0.5, "end_factor": 0.25, "total_iters": 4}})
-	for name, a := range map[string]agent{"new": k.build(t, 1), "trained": trained(t, k)} {
-		c, err := skrl.New(snapshot(t, a), skrl.Options{})
-		must(t, err)
-		adam, err := c.Adam()
-		must(t, err)
-		if name == "new" && adam.LearningRate != 5e-4 || name == "trained" && !(adam.LearningRate < 5e-4) {
-			t.Errorf("%s: the rate is %g", name, adam.LearningRate)
-		}
-	}
 }
 
 func addNetwork(name string) func(s *checkpoint.Snapshot) {
