@@ -62,11 +62,10 @@ type facts struct {
 	// rank is, by founder, its place in the order of colours and of the legend.
 	rank []int
 
-	// evolves reports whether the journal says anything of networks. Then changes are, by member, what changed them;
-	// nodes, by member, the number of hidden nodes of all its networks over steps; mostNodes the greatest of these.
+	// evolves reports whether the journal describes networks. If so, changes has what changed them, by member.
+	// mostNodes is the greatest number of hidden nodes that all networks of a member ever had.
 	evolves   bool
 	changes   [][]change
-	nodes     [][]journal.Point
 	mostNodes int
 }
 
