@@ -73,7 +73,7 @@ func (s *folderLease) mine() error {
 	if s.gone {
 		return ErrLeaseLost
 	}
-	return s.noticed(s.store.verify(s.lease))
+	return s.noticed(s.lease.verify())
 }
 
 // noticed closes Lost where err says that the lease is lost, and returns err. s.mu is held.
@@ -162,7 +162,7 @@ func (s *folderLease) renew() error {
 	if s.released || s.gone {
 		return nil
 	}
-	return s.noticed(s.store.renew(s.lease))
+	return s.noticed(s.lease.renew())
 }
 
 // Release marks the lease as given back. A lease that is lost is another's and stays as it is.
@@ -176,7 +176,7 @@ func (s *folderLease) Release() error {
 	if s.gone {
 		return s.lease.file.Close() // the name is another's by now
 	}
-	return s.did("releasing", s.store.release(s.lease))
+	return s.did("releasing", s.lease.release())
 }
 
 // PublishBest stores weights in the folder of the member's best, see [Lease]. It writes the new one before it deletes

@@ -1,9 +1,6 @@
 package workspace
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -209,7 +206,7 @@ func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
 		"000/events.safetensors", "000/000003-2.pth", "001/000009.safetensors", "001/.heartbeat.json-0a-1", "001/000009.json.tmp-1-2-3-4", "best/001/000001.json", "notes.txt", "clock",
 	}
 	leftovers := []string{
-		"000/000007.safetensors", "000/000007.json", "000/000003-2.safetensors", "000/000003-2.json", "000/000008.pth",
+		"000/000007.safetensors", "000/000007.json", "000/000003-2.safetensors", "000/000003-2.json",
 		"000/000004.safetensors.tmp-aaaa-1-bbbb-1", "000/000004-2.json.tmp-aaaa-1-bbbb-1", "000/.heartbeat.json-0a1b-7", "000/.000004.yaml-0a1b-8",
 	}
 	for _, name := range append(others, leftovers...) {
@@ -242,74 +239,6 @@ func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
 	}
 }
 
-// Isaac Lab's folder, as PyYAML writes it.
-const isaacRecord = `checkpoint: /mnt/share/logs/rl_games/walker/pbt_workspace/001/000003.pth
-experiment_name: 2025-01-01_00-00-00
-frame: 150000000
-iteration: 3
-params:
-  agent.params.config.gamma: 0.99
-  agent.params.config.learning_rate: '1e-4'
-  agent.params.config.e_clip: 2.0e-01
-  agent.params.config.mini_epochs: 5
-  agent.params.config.schedule: adaptive
-pbt_checkpoint: /mnt/share/logs/rl_games/walker/pbt_workspace/001/000003.yaml
-true_objective: 12.5
-`
-
-func TestForeignRecords(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "001", "000003.yaml"), []byte(isaacRecord))
-	write(t, filepath.Join(dir, "001", "000003.pth"), []byte("a pickle"))
-	unknown := strings.NewReplacer("000003", "000002", "iteration: 3", "iteration: 2", "12.5", "-1000000000.0").Replace(isaacRecord)
-	write(t, filepath.Join(dir, "001", "000002.yaml"), []byte(unknown))
-	nan := strings.NewReplacer("000003", "000001", "iteration: 3", "iteration: 1", "12.5", ".nan").Replace(isaacRecord)
-	write(t, filepath.Join(dir, "001", "000001.yaml"), []byte(nan))
-	f := openFolder(t, dir, 2, FolderOptions{})
-	p := mustView(t, f).Members[1]
-	want := Record{
-		Member: 1, Iteration: 3, Steps: 150000000, WeightSteps: 150000000, SinceCopy: 150000000, Objective: 12.5, HasObjective: true, Parent: -1,
-		Experiment: "2025-01-01_00-00-00", Foreign: true, Weights: &Weights{Path: "001/000003.pth"},
-		Hyperparameters: map[string]float64{
-			"agent.params.config.gamma": 0.99, "agent.params.config.learning_rate": 1e-4, "agent.params.config.e_clip": 0.2, "agent.params.config.mini_epochs": 5,
-		},
-	}
-	if len(p.Records) != 3 {
-		t.Fatalf("%+v", p)
-	}
-	if diff := cmp.Diff(want, p.Records[0]); diff != "" {
-		t.Error(diff)
-	}
-	if p.Records[1].HasObjective {
-		t.Error("Isaac Lab's -1e9 means that nothing is known")
-	}
-	if r := p.Records[2]; !r.HasObjective || r.Objective == r.Objective {
-		t.Errorf("a diverged member's objective: %v", r.Objective)
-	}
-	if _, err := f.Fetch(p.Records[0]); err == nil || !strings.Contains(err.Error(), "no checksum") || !strings.Contains(err.Error(), "001/000003.pth") {
-		t.Errorf("foreign weights: %v", err)
-	}
-	for name, text := range map[string]string{
-		"half written":   isaacRecord[:strings.Index(isaacRecord, "true_objective")],
-		"another key":    isaacRecord + "extra: 1\n",
-		"twice":          isaacRecord + "frame: 1\n",
-		"python object":  strings.Replace(isaacRecord, "12.5", "!!python/object/apply:torch._utils._rebuild_tensor_v2\n- 1\n", 1),
-		"a list":         "- 1\n- 2\n",
-		"negative frame": strings.Replace(isaacRecord, "150000000", "-1", 1),
-		"text objective": strings.Replace(isaacRecord, "12.5", "good", 1),
-		"other name":     strings.Replace(isaacRecord, "iteration: 3", "iteration: 4", 1),
-	} {
-		write(t, filepath.Join(dir, "001", "000003.yaml"), []byte(text))
-		v, err := openFolder(t, dir, 2, FolderOptions{}).View()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p := v.Members[1]; len(p.Records) != 2 || len(p.Damaged) != 1 || !strings.Contains(p.Damaged[0].Error(), filepath.Join(dir, "001", "000003.yaml")) {
-			t.Errorf("%s: %d records, %v", name, len(p.Records), p.Damaged)
-		}
-	}
-}
-
 // A reader that holds a record whose weights' name has meanwhile gone to other weights is told to look again, not that
 // the disk is failing.
 func TestFetchOfAReplacedRecord(t *testing.T) {
@@ -331,45 +260,6 @@ func TestFetchOfAReplacedRecord(t *testing.T) {
 	}
 	if _, err := f.Fetch(old); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the old record's weights: %v", err)
-	}
-}
-
-func BenchmarkView(b *testing.B) {
-	const members = 64
-	dir := b.TempDir()
-	for p := range members {
-		var text bytes.Buffer
-		if err := checkpoint.EncodeSafetensors(&text, weights(p, 1)); err != nil {
-			b.Fatal(err)
-		}
-		data := text.Bytes()
-		sum := sha256.Sum256(data)
-		reference := &Weights{Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])}
-		for i := int64(1); i <= 25; i++ {
-			r := record(p, i, 1)
-			w := *reference
-			w.Path = fmt.Sprintf("%03d/%06d.safetensors", p, i)
-			r.Weights = &w
-			text, err := encodeRecord(r, folderName(p))
-			if err != nil {
-				b.Fatal(err)
-			}
-			folder := filepath.Join(dir, folderName(p))
-			if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(dir, w.Path), data, 0o644),
-				os.WriteFile(filepath.Join(folder, recordName(i)), text, 0o644)); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	f, err := OpenFolder(dir, members, FolderOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		v, err := f.View()
-		if err != nil || len(v.Members[63].Records) != 25 {
-			b.Fatalf("%v, %v", v.Members[63], err)
-		}
 	}
 }
 

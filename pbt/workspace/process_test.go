@@ -26,7 +26,7 @@ const (
 
 func TestMain(m *testing.M) {
 	role := map[string]func(f *Folder) error{
-		"hold": holdSeat, "compete": compete, "write": writeForever, "read": readForever,
+		"hold": holdSeat, "write": writeForever, "read": readForever,
 	}[os.Getenv(roleVariable)]
 	if role == nil {
 		testmain.SideBySide()

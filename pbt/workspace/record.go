@@ -66,9 +66,6 @@ type Record struct {
 	Experiment string
 	// Weights refer to the file; nil where there are none. Publish sets them.
 	Weights *Weights
-	// Foreign is set for the record of another program (Isaac Lab's plain seven keys). It can be compared with, but its
-	// weights have no checksum and Fetch refuses them. Publish ignores it.
-	Foreign bool
 }
 
 // Weights refer to a snapshot's file.
@@ -88,7 +85,7 @@ func prepare(r Record, member, members int) (Record, error) {
 			member)
 	}
 	r.Failure, r.Experiment = cut(r.Failure), cut(r.Experiment)
-	r.Weights, r.Foreign = nil, false
+	r.Weights = nil
 	if !r.HasObjective {
 		r.Objective = 0
 	}
@@ -131,7 +128,7 @@ func (r Record) check(members int) error {
 	if err := checkParams(r.Hyperparameters); err != nil {
 		return fmt.Errorf("iteration %d: %w", r.Iteration, err)
 	}
-	if w := r.Weights; w != nil && !r.Foreign {
+	if w := r.Weights; w != nil {
 		if w.Size < 0 || w.Size > maxSize {
 			return fmt.Errorf("iteration %d: weights of %d bytes", r.Iteration, w.Size)
 		}
@@ -270,9 +267,6 @@ func noWeights(r Record) error {
 		return fmt.Errorf("workspace: member %d published no weights at iteration %d: %s", r.Member, r.Iteration, r.Failure)
 	case w == nil:
 		return fmt.Errorf("workspace: the record of member %d, iteration %d, refers to no weights", r.Member, r.Iteration)
-	case r.Foreign || w.SHA256 == "":
-		return fmt.Errorf("workspace: %s was written by another program and has no checksum: gorl ranks such "+
-			"members but does not take over their weights; convert them to a gorl checkpoint to begin from them", w.Path)
 	}
 	return nil
 }
