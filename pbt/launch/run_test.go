@@ -278,49 +278,37 @@ func TestNoMemberOutlivesItsLauncher(t *testing.T) {
 }
 
 func TestRunRefuses(t *testing.T) {
-	t.Run("a second launcher", func(t *testing.T) {
-		p := pipe(t)
-		f, _ := population(t, "", "hold="+p, "wait")
-		ctx, cancel := context.WithCancel(context.Background())
-		go func() {
-			defer cancel()
-			gone := lines(t, p, 3)
-			if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "another launcher") {
-				t.Errorf("error %v, want that there is another launcher", err)
-			}
-			cancel()
-			gone()
-		}()
-		if err := Run(ctx, f, Options{}); !errors.Is(err, ErrStopped) {
-			t.Fatal(err)
-		}
-	})
-	t.Run("another population's folder", func(t *testing.T) { // see TestInstallTellsWhatDiffers
+	for want, spoil := range map[string]func(f *File){
+		"preset: nothing there, raytune here": func(f *File) { f.sections["preset"] = "raytune" },
+		"launcher.command":                    func(f *File) { f.Launcher.Command = nil },
+		"/nowhere/member":                     func(f *File) { f.Launcher.Command = []string{"/nowhere/member"} },
+		"CUDA_VISIBLE_DEVICES has 1":          func(f *File) { f.Launcher.GPUs = 2 },
+	} {
 		f, _ := population(t, "", "train=1")
 		if _, err := f.Install(); err != nil {
 			t.Fatal(err)
 		}
-		f.sections["preset"] = "raytune"
-		if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "preset: nothing there, raytune here") {
-			t.Errorf("error %v", err)
-		}
-	})
-	t.Run("no command", func(t *testing.T) {
-		f, _ := population(t, "")
-		f.Launcher.Command = nil
-		if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "launcher.command") {
-			t.Errorf("error %v, want that the command is missing", err)
-		}
-		f.Launcher.Command = []string{"/nowhere/member"}
-		if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "/nowhere/member") {
-			t.Errorf("error %v, want that the command does not exist", err)
-		}
-	})
-	t.Run("GPUs that are not there", func(t *testing.T) {
-		f, _ := population(t, "gpus: 2", "train=1")
 		t.Setenv("CUDA_VISIBLE_DEVICES", "3")
-		if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "CUDA_VISIBLE_DEVICES has 1") {
-			t.Errorf("error %v, want that there are too few GPUs", err)
+		spoil(f)
+		if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
 		}
-	})
+	}
+	// A second launcher.
+	f, _ := population(t, "", "train=1")
+	if err := os.MkdirAll(f.Dir(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := lockFolder(f.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "another launcher") {
+		t.Errorf("error %v, want that there is another launcher", err)
+	}
+	// A program that does not know of ranks must not train one member several times at once.
+	if err := (Program{}).Train(t.Context(), Process{Ranks: 2}); err == nil || !strings.Contains(err.Error(), "multirank.Train") {
+		t.Errorf("a program of one process says %v", err)
+	}
 }
