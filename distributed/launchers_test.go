@@ -1,9 +1,6 @@
 package distributed
 
 import (
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -53,24 +50,4 @@ func FuzzDetect(f *testing.F) {
 			t.Errorf("%+v of %v", p, values)
 		}
 	})
-}
-
-// The guide's tables have the variables of every launcher.
-func TestGuideNamesVariables(t *testing.T) {
-	if _, err := os.Stat(filepath.Join("..", "go.mod")); err != nil {
-		t.Skip("the guides are not here, where scripts/cuda-check.sh runs:", err)
-	}
-	page, err := os.ReadFile(filepath.Join("..", "docs", "distributed.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range slices.Concat(launchers, podLaunchers) {
-		named := slices.Concat(l.id, []string{l.rank, l.size, l.localRank, l.localSize, l.tasks, l.node, l.nodes, l.attempt,
-			l.taken, l.addrName, l.portName, l.socket})
-		for _, name := range named {
-			if name != "" && !strings.Contains(string(page), "`"+name+"`") {
-				t.Errorf("docs/distributed.md has no %s, of %s", name, l.name)
-			}
-		}
-	}
 }

@@ -245,42 +245,6 @@ func TestSlurmTakesTurns(t *testing.T) {
 	}
 }
 
-// scancel.sh ends an array; its members save.
-func TestSlurmCancels(t *testing.T) {
-	c := newCluster(t)
-	job := c.submit("cancelled", "objective: episode.return, interval_steps: 4096, total_steps: 1000000000", "")
-	c.until(job, "cancelled", "all members train", func() bool {
-		for _, h := range c.heartbeats("cancelled") {
-			if h == nil || h.Steps == 0 {
-				return false
-			}
-		}
-		return true
-	})
-	c.run(c.path("cancelled", "scancel.sh"))
-	c.until(job, "cancelled", "its end", func() bool { return c.over(job) })
-	for member, h := range c.heartbeats("cancelled") {
-		if state, _ := c.task(job, member); state != "CANCELLED" {
-			t.Errorf("task %d is %s, want CANCELLED", member, state)
-		}
-		if h == nil || h.Phase != workspace.Stopped {
-			t.Errorf("member %d ended with the heartbeat %+v, want that it has stopped:\n%s", member, h, c.log(job, "cancelled", member))
-		}
-	}
-}
-
-// A program that fails is started again in its job, and given up in the end.
-func TestSlurmRestarts(t *testing.T) {
-	c := newCluster(t)
-	job := c.submit("failing", "objective: episode.returns, interval_steps: 1024, total_steps: 4096", "restarts: {max: 1, backoff: 1s}")
-	c.until(job, "failing", "its end", func() bool { return c.over(job) })
-	state, restarts := c.task(job, 3)
-	log := c.log(job, "failing", 3)
-	if state != "FAILED" || restarts != "0" || !strings.Contains(log, "restart 1 of 1 in 1 s") || !strings.Contains(log, "gave up after 2 failures") {
-		t.Errorf("task 3 is %s after %s restarts, want FAILED after two tries in one job:\n%s", state, restarts, log)
-	}
-}
-
 // Members of two ranks: the tasks of a step train one member together, stop together when its time is nearly up, and go
 // on together when Slurm starts the job again; a rank that is killed ends the others, and all are started again in the
 // job.

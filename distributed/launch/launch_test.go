@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -30,18 +29,10 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// TestMain runs the tests, or a rank or a launcher of ranks if a test has started this program as one.
+// TestMain runs the tests, or a rank if a test has started this program as one.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case "rank":
-			os.Exit(rank(os.Args[2:]))
-		case "launcher":
-			err := launch.Run(context.Background(), append([]string{os.Args[0], "rank"}, os.Args[2:]...),
-				launch.Options{Count: 2, Stderr: os.Stderr})
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	if len(os.Args) > 1 && os.Args[1] == "rank" {
+		os.Exit(rank(os.Args[2:]))
 	}
 	os.Exit(m.Run())
 }
@@ -84,8 +75,6 @@ func rank(script []string) int {
 		case "cat":
 			text, err := io.ReadAll(os.Stdin)
 			fmt.Printf("%q %v\n", text, err)
-		case "stubborn":
-			signal.Ignore(syscall.SIGTERM)
 		case "hold": // opens a named pipe as a sign of life
 			pipe, err := os.OpenFile(arg, os.O_WRONLY, 0)
 			if err != nil {
@@ -223,18 +212,6 @@ func TestRanksGiveUp(t *testing.T) {
 	}
 }
 
-// A rank that does not end when others have failed is killed.
-func TestKillAfterGrace(t *testing.T) {
-	path, ready, gone := alive(t, 2)
-	go func() { _ = syscall.Kill(ready()[0], syscall.SIGKILL) }()
-	_, _, err := run(t.Context(), t, launch.Options{Count: 2, Grace: time.Millisecond}, "1:stubborn", "hold="+path, "wait")
-	var failure *launch.Failure
-	if !errors.As(err, &failure) || failure.Rank != 0 || failure.Status != -1 {
-		t.Errorf("the error is %v", err)
-	}
-	gone()
-}
-
 // alive makes a named pipe for n ranks to hold. ready returns their process numbers, by rank, when all do, gone when
 // none does any more.
 func alive(t *testing.T, n int) (path string, ready func() []int, gone func()) {
@@ -308,19 +285,6 @@ func TestRanksStopTogether(t *testing.T) {
 		"wait"); !errors.Is(err, launch.ErrStopped) || strings.Contains(stderr, "again") {
 		t.Errorf("%v,\n%s", err, stderr)
 	}
-	gone()
-}
-
-// Nothing is left of the ranks when the launcher is killed.
-func TestRanksEndWithTheirLauncher(t *testing.T) {
-	path, ready, gone := alive(t, 2)
-	launcher := exec.Command(os.Args[0], "launcher", "stubborn", "hold="+path, "wait")
-	must(t, launcher.Start())
-	if pids := ready(); len(pids) != 2 {
-		t.Errorf("there are %v", pids)
-	}
-	must(t, launcher.Process.Kill())
-	_ = launcher.Wait()
 	gone()
 }
 

@@ -2,9 +2,6 @@ package simulate_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"image/png"
 	"math"
 	"os"
 	"path/filepath"
@@ -145,18 +142,6 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-func TestKeysWithoutLandscape(t *testing.T) {
-	c := config(strategy.IsaacLab{ThresholdStd: 0.3})
-	m := c.Options.Explore.(explore.Mutation)
-	m.Rules["width"] = explore.MutateFloat
-	m.Bounds = map[string][2]float64{"width": {16, 64}}
-	c.Options.Explore = m
-	c.Options.Sample["depth"] = explore.Range{Low: 2, High: 4}
-	if s := run(t, c).Summary(); s.Copies == 0 {
-		t.Errorf("%+v", s)
-	}
-}
-
 func TestLandscapes(t *testing.T) {
 	o := pbt.Options{
 		Explore: explore.Mutation{
@@ -210,35 +195,20 @@ func TestPresets(t *testing.T) {
 }
 
 func TestRunRejects(t *testing.T) {
+	landscape := func(l simulate.Landscape) func(c *simulate.Config) {
+		return func(c *simulate.Config) { c.Model.Landscapes = map[string]simulate.Landscape{"a": l} }
+	}
 	for name, change := range map[string]func(c *simulate.Config){
 		"seeds":      func(c *simulate.Config) { c.Seeds = -1 },
-		"parallel":   func(c *simulate.Config) { c.Parallel = -1 },
-		"interval":   func(c *simulate.Config) { c.Options.IntervalSteps = 0 },
 		"total":      func(c *simulate.Config) { c.Options.TotalSteps = 0 },
 		"too many":   func(c *simulate.Config) { c.Options.IntervalSteps, c.Options.TotalSteps = 1, 1<<40 },
 		"members":    func(c *simulate.Config) { c.Options.Members = 0 },
-		"horizon":    func(c *simulate.Config) { c.Model.Horizon = -1 },
 		"divergence": func(c *simulate.Config) { c.Model.Divergence = 2 },
 		"noise":      func(c *simulate.Config) { c.Model.Noise = math.NaN() },
-		"luck":       func(c *simulate.Config) { c.Model.Luck = -1 },
-		"forgetting": func(c *simulate.Config) { c.Model.Forgetting = math.Inf(1) },
-		"scale":      func(c *simulate.Config) { c.Model.Scale = math.Inf(1) },
-		"no optimum": func(c *simulate.Config) { c.Model.Landscapes = map[string]simulate.Landscape{"a": {}} },
-		"discount": func(c *simulate.Config) {
-			c.Model.Landscapes = map[string]simulate.Landscape{"a": {Optimum: 1, OneMinus: true}}
-		},
-		"width": func(c *simulate.Config) {
-			c.Model.Landscapes = map[string]simulate.Landscape{"a": {Optimum: 1, Width: -1}}
-		},
-		"drift": func(c *simulate.Config) {
-			c.Model.Landscapes = map[string]simulate.Landscape{"a": {Optimum: 1, Drift: math.NaN()}}
-		},
+		"no optimum": landscape(simulate.Landscape{}),
+		"discount":   landscape(simulate.Landscape{Optimum: 1, OneMinus: true}),
+		"width":      landscape(simulate.Landscape{Optimum: 1, Width: -1}),
 		"a bad rule": func(c *simulate.Config) { c.Options.Explore.(explore.Mutation).Rules["learning_rate"] = nil },
-		"out of them": func(c *simulate.Config) {
-			m := c.Options.Explore.(explore.Mutation)
-			m.Bounds = map[string][2]float64{"learning_rate": {1, 2}}
-			c.Options.Explore = m
-		},
 	} {
 		c := config(strategy.DefaultIsaacLab())
 		change(&c)
@@ -246,36 +216,22 @@ func TestRunRejects(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, r, err)
 		}
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := simulate.Run(ctx, config(strategy.DefaultIsaacLab())); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
-	}
 }
 
 func TestWrite(t *testing.T) {
-	r := run(t, config(strategy.IsaacLab{ThresholdStd: 0.3}))
-	other := config(strategy.IsaacLab{ThresholdStd: 2})
+	r, other := run(t, config(strategy.IsaacLab{ThresholdStd: 0.3})), config(strategy.IsaacLab{ThresholdStd: 2})
 	other.Name = "timid"
+	results := []*simulate.Result{r, run(t, other)}
+	var b bytes.Buffer
+	if err := simulate.Write(&b, results...); err != nil || strings.Count(b.String(), "\n") != 4 || !strings.Contains(b.String(), "timid") {
+		t.Errorf("the table is\n%s%v", b.String(), err)
+	}
 	path := filepath.Join(t.TempDir(), "simulation.png")
-	for _, results := range [][]*simulate.Result{{r}, {r, run(t, other)}} {
-		var b bytes.Buffer
-		if err := simulate.Write(&b, results...); err != nil {
-			t.Fatal(err)
-		}
-		if lines := strings.Count(b.String(), "\n"); lines != 2+len(results) || len(results) > 1 && !strings.Contains(b.String(), "timid") {
-			t.Errorf("the table is\n%s", b.String())
-		}
-		if err := simulate.WritePNG(path, results...); err != nil {
-			t.Fatal(err)
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if picture, err := png.Decode(bytes.NewReader(data)); err != nil || picture.Bounds().Dx() < 300 {
-			t.Errorf("the picture: %v", err)
-		}
+	if err := simulate.WritePNG(path, results...); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() < 1000 {
+		t.Errorf("the picture: %v", err)
 	}
 	if simulate.Write(&bytes.Buffer{}) == nil || simulate.WritePNG(path) == nil {
 		t.Error("nothing can be shown")
