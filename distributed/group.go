@@ -16,7 +16,7 @@ import (
 type Group struct {
 	place   Place
 	cfg     Config
-	links   []*link // by rank, nil at this one
+	links   links
 	gpus    gpus
 	op      uint64 // counts operations
 	scratch [2][]byte
@@ -35,7 +35,7 @@ func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 		return nil, fmt.Errorf("distributed: rank %d of %d: want a rank from 0 to the number of ranks less one", place.Rank,
 			place.Size)
 	}
-	g := &Group{place: place, cfg: cfg, links: make([]*link, place.Size)}
+	g := &Group{place: place, cfg: cfg, links: make(links, place.Size)}
 	if place.Size == 1 {
 		return g, nil
 	}
@@ -63,7 +63,7 @@ func (g *Group) join(ctx context.Context) error {
 		return err
 	}
 	g.joining = ctx
-	stop := context.AfterFunc(ctx, func() { g.until(time.Now()) })
+	stop := context.AfterFunc(ctx, func() { g.links.until(time.Now()) })
 	defer func() { stop(); g.joining = nil }()
 	nccl := g.takesNCCL()
 	err := g.RequireEqual(map[string]any{"the program's version": version(), "distributed.backend": g.cfg.Backend,
