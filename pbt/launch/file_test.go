@@ -92,7 +92,7 @@ func TestInstall(t *testing.T) {
 		t.Errorf("%v, %q", err, grown.Notes)
 	}
 	data, _ := os.ReadFile(path)
-	if want, _ := grown.Canonical(); string(data) != string(want) {
+	if want, _ := grown.canonical(); string(data) != string(want) {
 		t.Errorf("there is now\n%s", data)
 	}
 	f, _, err := install("seed: 3\npbt: {num_policies: 4, total_steps: 200, mutation: {b: mutate_float}}")
@@ -155,7 +155,7 @@ func TestCanonical(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := f.Canonical()
+	got, err := f.canonical()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		first, err := file.Canonical()
+		first, err := file.canonical()
 		if err != nil {
 			return // what YAML can read and not write, such as some timestamps
 		}
@@ -194,7 +194,7 @@ func FuzzParse(f *testing.F) {
 		if file.Dir() != again.Dir() {
 			t.Errorf("%q became %q", file.Dir(), again.Dir())
 		}
-		second, err := again.Canonical()
+		second, err := again.canonical()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,7 +50,7 @@ func Kubernetes(f *File) ([]byte, error) {
 	if err := f.checkKubernetes(); err != nil {
 		return nil, err
 	}
-	canonical, err := f.Canonical()
+	canonical, err := f.canonical()
 	if err != nil {
 		return nil, err
 	}

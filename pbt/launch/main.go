@@ -58,7 +58,7 @@ func (g Program) Main() {
 	}
 	// The first Ctrl-C lets members save, the second kills them.
 	ctx, kill, stop := Interrupts(context.Background())
-	err := g.Launch(ctx, *path, Options{Out: out, Every: *every, Kill: kill})
+	err := g.launch(ctx, *path, Options{Out: out, Every: *every, Kill: kill})
 	stop() // not deferred, as os.Exit runs no deferred calls
 	switch {
 	case errors.Is(err, ErrStopped):
@@ -71,8 +71,8 @@ func (g Program) Main() {
 	os.Exit(0)
 }
 
-// Launch runs the population of a YAML file with Run, and says at the end which member is the best.
-func (g Program) Launch(ctx context.Context, path string, o Options) error {
+// launch runs the population of a YAML file with Run, and says at the end which member is the best.
+func (g Program) launch(ctx context.Context, path string, o Options) error {
 	f, err := ReadFile(path)
 	if err != nil {
 		return err

@@ -145,7 +145,7 @@ func (c Config) start(opt pbt.Options) map[string]float64 {
 // noise, as the strategy sees them. A population that ends because all of its members diverged is an outcome, not an
 // error.
 func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals int) (o Outcome, err error) {
-	members := make([]*Trainee, opt.Members)
+	members := make([]*trainee, opt.Members)
 	skills := make([][]float64, intervals)
 	for i := range skills {
 		skills[i] = make([]float64, opt.Members)
