@@ -176,25 +176,6 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// Ranks of one machine that meet at a socket of the system listen to no port.
-func TestLocalListensNowhere(t *testing.T) {
-	before := len(listening(t))
-	for _, err := range inRanks(t, 3, DefaultConfig(), func(g *Group) error {
-		if left := listening(t); len(left) > before {
-			return fmt.Errorf("%v are open", left)
-		}
-		_, err := g.GatherBytes(nil) // behind it rank 0 has joined, too
-		if _, there := os.Stat(filepath.Dir(g.Place().Address)); there == nil {
-			return errors.New("the folder of the sockets is there")
-		}
-		return err
-	}) {
-		if err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // Every wait ends at JoinTimeout, or when the context ends, and the error says for what the rank has waited.
 func TestJoinEnds(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -51,26 +51,22 @@ func TestReadRay(t *testing.T) {
 
 func TestRayRows(t *testing.T) {
 	// As Ray writes them: configurations hold all sorts of things, numbers have no type, and there may be no iteration yet.
-	rows, err := readRayRows(strings.NewReader(`["0_lr=0.1", "1_lr=0.2", 0, 10, {"lr": 0.1, "lambda": 0.9, "env": "CartPole", "model": {"fcnet_hiddens": [64, 64], "free_log_std": true}, "callbacks": null}, {"lr": 1}]
+	rows, err := readRayRows(strings.NewReader(`["0_lr=0.1", "1_lr=0.2", 0, 10, {"lr": 0.1, "env": "CartPole", "model": {"fcnet_hiddens": [64], "free_log_std": true}, "callbacks": null}, {"lr": 1}]
 
 ["2", "0", 3.0, 4, {}, {"clip_param": 0.2}]
 ["cut`))
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := []rayRow{
-		{"0_lr=0.1", "1_lr=0.2", 10, values{"learning_rate": 0.1, "gae_lambda": 0.9, "model.fcnet_hiddens.0": 64, "model.fcnet_hiddens.1": 64, "model.free_log_std": 1}, values{"learning_rate": 1}},
+		{"0_lr=0.1", "1_lr=0.2", 10, values{"learning_rate": 0.1, "model.fcnet_hiddens.0": 64, "model.free_log_std": 1}, values{"learning_rate": 1}},
 		{"2", "0", 4, values{}, values{"ratio_clip": 0.2}},
 	}
-	if diff := cmp.Diff(want, rows, cmp.AllowUnexported(rayRow{})); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+	if diff := cmp.Diff(want, rows, cmp.AllowUnexported(rayRow{})); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
 	for text, want := range map[string]string{
 		"[]\n":                           "line 1: want [target tag",
 		"[1,\"a\",1,1,{},{}]\n":          "field 1",
 		"[\"a\",\"b\",1,0.5,{},{}]\n":    "iteration 0.5",
 		"cut\n[\"a\",\"b\",1,1,{},{}]\n": "line 1",
-		strings.Repeat("x", maxRayRow+9): "longer than",
 	} {
 		if _, err := ReadRay(strings.NewReader(text), 1); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: the error is %v, want %q", text, err, want)
