@@ -29,12 +29,17 @@ func environ(words string) func(string) string {
 // What programs started by real launchers see: Slurm 22.05, torchrun of PyTorch 1.13 and 2.15 and Open MPI 4.1 were
 // asked here, the operators' source was read.
 const (
-	slurmJob  = "SLURM_JOB_ID=41 SLURM_JOBID=41 SLURM_JOB_NODELIST=n[01-02] SLURM_NODELIST=n[01-02] SLURM_NTASKS=3 SLURM_NPROCS=3 SLURM_TASKS_PER_NODE=2,1 SLURM_NNODES=2 "
-	slurmStep = slurmJob + "SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=3 SLURM_STEP_NUM_NODES=2 SLURM_STEP_NODELIST=n[01-02] SLURM_STEP_TASKS_PER_NODE=2,1 SLURM_LAUNCH_NODE_IPADDR=10.0.0.9 "
-	elastic   = "RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 GROUP_RANK=0 ROLE_RANK=1 TORCHELASTIC_MAX_RESTARTS=3 "
-	pod       = "MASTER_ADDR=job-master-0 MASTER_PORT=23456 WORLD_SIZE=3 RANK=2 PYTHONUNBUFFERED=1 "
-	ompi      = "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_NAMESPACE=2839347201 PMIX_RANK=1 "
-	hydra     = "PMI_RANK=3 PMI_SIZE=4 PMI_FD=9 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2 "
+	slurmJob = "SLURM_JOB_ID=41 SLURM_JOBID=41 SLURM_JOB_NODELIST=n[01-02] SLURM_NODELIST=n[01-02] SLURM_NTASKS=3 " +
+		"SLURM_NPROCS=3 SLURM_TASKS_PER_NODE=2,1 SLURM_NNODES=2 "
+	slurmStep = slurmJob +
+		"SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=3 SLURM_STEP_NUM_NODES=2 SLURM_STEP_NODELIST=n[01-02] " +
+		"SLURM_STEP_TASKS_PER_NODE=2,1 SLURM_LAUNCH_NODE_IPADDR=10.0.0.9 "
+	elastic = "RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 GROUP_RANK=0 ROLE_RANK=1 " +
+		"TORCHELASTIC_MAX_RESTARTS=3 "
+	pod  = "MASTER_ADDR=job-master-0 MASTER_PORT=23456 WORLD_SIZE=3 RANK=2 PYTHONUNBUFFERED=1 "
+	ompi = "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 " +
+		"OMPI_COMM_WORLD_LOCAL_SIZE=2 PMIX_NAMESPACE=2839347201 PMIX_RANK=1 "
+	hydra = "PMI_RANK=3 PMI_SIZE=4 PMI_FD=9 MPI_LOCALRANKID=1 MPI_LOCALNRANKS=2 "
 )
 
 func TestDetect(t *testing.T) {
@@ -45,15 +50,18 @@ func TestDetect(t *testing.T) {
 	}{
 		{"nothing", "HOME=/root", place{}},
 		{"torchrun --standalone of 1.13", elastic +
-			"MASTER_ADDR=vm MASTER_PORT=40211 TORCHELASTIC_RUN_ID=8f1c TORCHELASTIC_RESTART_COUNT=0 TORCHELASTIC_USE_AGENT_STORE=False",
+			"MASTER_ADDR=vm MASTER_PORT=40211 TORCHELASTIC_RUN_ID=8f1c TORCHELASTIC_RESTART_COUNT=0 " +
+			"TORCHELASTIC_USE_AGENT_STORE=False",
 			place{1, 2, 1, 2, "vm:40211", "8f1c/0", 0, "torchrun"}},
 		{"torchrun whose agent listens, restarted", elastic +
-			"MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 TORCHELASTIC_RUN_ID=none TORCHELASTIC_RESTART_COUNT=2 TORCHELASTIC_USE_AGENT_STORE=True",
+			"MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 TORCHELASTIC_RUN_ID=none TORCHELASTIC_RESTART_COUNT=2 " +
+			"TORCHELASTIC_USE_AGENT_STORE=True",
 			place{1, 2, 1, 2, "127.0.0.1:20137", "127.0.0.1:29500/2", 2, "torchrun"}},
 		{"variables set by hand", "RANK=1 WORLD_SIZE=2 MASTER_ADDR=fe80::1",
 			place{1, 2, 0, 1, "[fe80::1]:29500", "[fe80::1]:29500/0", 0, "RANK and WORLD_SIZE"}},
 		{"gorl train --nproc",
-			"RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=41000 GORL_RUN_ID=x GORL_ATTEMPT=3 GORL_LAUNCHER=gorl",
+			"RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=41000 " +
+				"GORL_RUN_ID=x GORL_ATTEMPT=3 GORL_LAUNCHER=gorl",
 			place{0, 2, 0, 2, "127.0.0.1:41000", "x/3", 3, "gorl"}},
 		{"Open MPI on one machine", ompi, place{1, 2, 1, 2, "127.0.0.1:24474", "2839347201/0", 0, "Open MPI"}},
 		{"MPICH on two machines", hydra + "MASTER_ADDR=a MASTER_PORT=1234",
@@ -63,7 +71,8 @@ func TestDetect(t *testing.T) {
 		{"srun with the user's address", slurmStep +
 			"SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_GTIDS=0,1 MASTER_ADDR=n01.ib MASTER_PORT=7000",
 			place{0, 3, 0, 2, "n01.ib:7000", "41.0/0", 0, "Slurm"}},
-		{"PyTorchJob", pod + "PET_NODE_RANK=2 PET_NNODES=3", place{2, 3, 0, 1, "job-master-0:23456", "job-master-0:23456/0",
+		{"PyTorchJob", pod + "PET_NODE_RANK=2 PET_NNODES=3", place{2, 3, 0, 1, "job-master-0:23456",
+			"job-master-0:23456/0",
 			0, "Kubeflow's PyTorchJob"}},
 		{"PyTorchJob with nprocPerNode", strings.Replace(pod, "=3", "=12", 1) +
 			"PET_NODE_RANK=2 PET_NNODES=3 PET_NPROC_PER_NODE=4",
@@ -71,12 +80,14 @@ func TestDetect(t *testing.T) {
 		{"Indexed Job", "GORL_DISTRIBUTED=kubernetes JOB_COMPLETION_INDEX=1 WORLD_SIZE=2 MASTER_ADDR=walker-0.walker",
 			place{1, 2, 0, 1, "walker-0.walker:29500", "walker-0.walker:29500/0", 0, "an Indexed Job"}},
 		{"Kubeflow's Trainer",
-			"GORL_DISTRIBUTED=kubernetes PET_NODE_RANK=1 PET_NNODES=2 PET_NPROC_PER_NODE=gpu PET_MASTER_ADDR=job-node-0-0.job PET_MASTER_PORT=29400 JOB_COMPLETION_INDEX=1",
+			"GORL_DISTRIBUTED=kubernetes PET_NODE_RANK=1 PET_NNODES=2 PET_NPROC_PER_NODE=gpu " +
+				"PET_MASTER_ADDR=job-node-0-0.job PET_MASTER_PORT=29400 JOB_COMPLETION_INDEX=1",
 			place{1, 2, 0, 1, "job-node-0-0.job:29400", "job-node-0-0.job:29400/0", 0, "Kubeflow's Trainer"}},
 
 		// What is set, and means no rank.
 		{"sbatch without srun", slurmJob + "SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_GTIDS=0", place{}},
-		{"srun --pty bash", slurmStep + "SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_GTIDS=0,1 SLURM_PTY_PORT=45853",
+		{"srun --pty bash", slurmStep +
+			"SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_GTIDS=0,1 SLURM_PTY_PORT=45853",
 			place{}},
 		{"an Indexed Job that does something else", "JOB_COMPLETION_INDEX=1", place{}},
 		{"settings of torchrun", "PET_NNODES=2 PET_NPROC_PER_NODE=2 PET_NODE_RANK=1", place{}},
@@ -94,7 +105,8 @@ func TestDetectRefuses(t *testing.T) {
 	step := slurmStep + "SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 "
 	for _, x := range []struct{ env, want string }{
 		{"RANK=0",
-			"RANK and WORLD_SIZE: WORLD_SIZE is not set; want a whole number (set both, or GORL_DISTRIBUTED=kubernetes in the pods of an Indexed Job, or GORL_DISTRIBUTED=off to train alone)"},
+			"RANK and WORLD_SIZE: WORLD_SIZE is not set; want a whole number (set both, or " +
+				"GORL_DISTRIBUTED=kubernetes in the pods of an Indexed Job, or GORL_DISTRIBUTED=off to train alone)"},
 		{"RANK=2 WORLD_SIZE=2 MASTER_ADDR=a", `RANK is "2"; want a whole number from 0 to 1`},
 		{"RANK=0 WORLD_SIZE=2", "MASTER_ADDR is not set; want the name or address of rank 0's machine"},
 		{"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=70000",
@@ -116,7 +128,8 @@ func TestDetectRefuses(t *testing.T) {
 			"WORLD_SIZE is not set; want a whole number (Kubernetes does not tell a pod how many there are"},
 	} {
 		p, ok, err := distributed.Detect(environ(x.env))
-		if ok || err == nil || !strings.Contains(err.Error(), x.want) || !strings.HasPrefix(err.Error(), "distributed: ") {
+		if ok || err == nil || !strings.Contains(err.Error(), x.want) || !strings.HasPrefix(err.Error(),
+			"distributed: ") {
 			t.Errorf("%s:\n%+v, %v, %v\nwant an error with %s", x.env, p, ok, err, x.want)
 		}
 	}
@@ -124,7 +137,8 @@ func TestDetectRefuses(t *testing.T) {
 
 // A place that is written into an environment is read from it again, whatever was in it before.
 func TestPlaceEnviron(t *testing.T) {
-	p := distributed.Place{Rank: 3, Size: 4, LocalRank: 1, LocalSize: 2, Address: "[::1]:40000", Run: "a/b/2", Attempt: 2,
+	p := distributed.Place{Rank: 3, Size: 4, LocalRank: 1, LocalSize: 2, Address: "[::1]:40000", Run: "a/b/2",
+		Attempt:  2,
 		Launcher: "somebody else"}
 	words, err := p.Environ(strings.Fields(elastic + pod + slurmStep +
 		"TORCHELASTIC_RUN_ID=9 PET_NNODES=3 TORCHELASTIC_USE_AGENT_STORE=False GORL_DISTRIBUTED=kubernetes"))

@@ -32,7 +32,8 @@ func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 		return nil, err
 	}
 	if place.Size < 1 || place.Rank < 0 || place.Rank >= place.Size {
-		return nil, fmt.Errorf("distributed: rank %d of %d: want a rank from 0 to the number of ranks less one", place.Rank,
+		return nil, fmt.Errorf("distributed: rank %d of %d: want a rank from 0 to the number of ranks less one",
+			place.Rank,
 			place.Size)
 	}
 	g := &Group{place: place, cfg: cfg, links: make(links, place.Size)}
@@ -51,7 +52,8 @@ func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("distributed: rank %d waited for the others: %w", place.Rank, context.Cause(ctx))
 	default:
-		err = fmt.Errorf("distributed: rank %d of %d could not join the others at %s within %v: %w; see that all ranks are "+
+		err = fmt.Errorf("distributed: rank %d of %d could not join the others at %s within %v: %w; see that all "+
+			"ranks are "+
 			"started, and that they reach this address", place.Rank, place.Size, place.Address, cfg.JoinTimeout, err)
 	}
 	return nil, errors.Join(err, g.Close())

@@ -8,8 +8,10 @@ import (
 // Lists of machines and of tasks, as scontrol show hostnames and sinfo write and read them.
 func TestSlurmLists(t *testing.T) {
 	for list, want := range map[string]string{
-		"a": "a", "a,b": "a", "n07": "n07", "n[07-12,20],m1": "n07", "n[3]": "n3", "r[1-2]n[03,05]x": "r1n03x", "n[5,1-3]": "n5", "a.b-c[1]": "a.b-c1",
-		"": "", ",a": "", "n[1": "", "n1]": "", "n[]": "", "n[a]": "", "n[2-1]": "", "n[1-]": "", "n[1,]": "", "[[1]]": "", "(null)": "", "a b": "",
+		"a": "a", "a,b": "a", "n07": "n07", "n[07-12,20],m1": "n07", "n[3]": "n3", "r[1-2]n[03,05]x": "r1n03x",
+		"n[5,1-3]": "n5", "a.b-c[1]": "a.b-c1",
+		"": "", ",a": "", "n[1": "", "n1]": "", "n[]": "", "n[a]": "", "n[2-1]": "", "n[1-]": "", "n[1,]": "",
+		"[[1]]": "", "(null)": "", "a b": "",
 	} {
 		got, err := firstHost(list)
 		if got != want || (err == nil) != (want != "") {
@@ -21,8 +23,10 @@ func TestSlurmLists(t *testing.T) {
 		node int
 		want int // 0 for an error
 	}{
-		{"2", 0, 2}, {"2(x3),1", 2, 2}, {"2(x3),1", 3, 1}, {"1,4(x2)", 1, 4}, {"2147483647(x2147483647)", 5, 2147483647},
-		{"2(x3),1", 4, 0}, {"", 0, 0}, {"0", 0, 0}, {"2(x0)", 0, 0}, {"2(x3", 0, 0}, {"2(3)", 0, 0}, {"-1", 0, 0}, {"2,,1", 1,
+		{"2", 0, 2}, {"2(x3),1", 2, 2}, {"2(x3),1", 3, 1}, {"1,4(x2)", 1, 4}, {"2147483647(x2147483647)", 5,
+			2147483647},
+		{"2(x3),1", 4, 0}, {"", 0, 0}, {"0", 0, 0}, {"2(x0)", 0, 0}, {"2(x3", 0, 0}, {"2(3)", 0, 0}, {"-1", 0, 0},
+		{"2,,1", 1,
 			0}, {"9999999999", 0, 0},
 	} {
 		got, err := tasksOn(x.list, x.node)
@@ -38,7 +42,8 @@ func FuzzDetect(f *testing.F) {
 	f.Add("r[1-2]n[03,05]x", "1", "0", "0", "1", "")
 	f.Fuzz(func(t *testing.T, nodes, tasks, node, local, size, rank string) {
 		values := map[string]string{
-			"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": nodes, envTasks: tasks, "SLURM_NODEID": node, "SLURM_LOCALID": local,
+			"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": nodes, envTasks: tasks,
+			"SLURM_NODEID": node, "SLURM_LOCALID": local,
 			"SLURM_STEP_NUM_TASKS": size, "SLURM_PROCID": rank,
 		}
 		p, ok, err := Detect(func(name string) string { return values[name] })

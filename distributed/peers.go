@@ -86,7 +86,8 @@ func (g *Group) sendControl(f frame, text string) {
 		l := g.links[r]
 		sent.Go(func() {
 			if l.flush() == nil && !l.torn {
-				_ = l.send(f, []byte(text[:min(len(text), small)])) // after a failure the others notice the closed connection
+				// after a failure the others notice the closed connection
+				_ = l.send(f, []byte(text[:min(len(text), small)]))
 			}
 		})
 	}

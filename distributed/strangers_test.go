@@ -123,7 +123,8 @@ func TestStrangers(t *testing.T) {
 		joined := make(chan int)
 		attacked := make(chan struct{})
 		rank := func(r int) error {
-			g, err := Join(t.Context(), Place{Rank: r, Size: len(errs), LocalSize: 1, Address: address, Run: "x/0"}, cfg)
+			g, err := Join(t.Context(), Place{Rank: r, Size: len(errs), LocalSize: 1, Address: address, Run: "x/0"},
+				cfg)
 			if err != nil {
 				return err
 			}
@@ -242,7 +243,8 @@ func TestOtherRun(t *testing.T) {
 			address := freeAddress(t)
 			other := make(chan error)
 			go func() {
-				_, err := Join(t.Context(), Place{Rank: 1, Size: x.size, LocalSize: 1, Address: address, Run: x.run}, cfg)
+				_, err := Join(t.Context(), Place{Rank: 1, Size: x.size, LocalSize: 1, Address: address, Run: x.run},
+					cfg)
 				other <- err
 			}()
 			_, err := Join(t.Context(), Place{Size: 2, LocalSize: 1, Address: address, Run: "a/1"}, cfg)
@@ -258,8 +260,12 @@ func TestOtherRun(t *testing.T) {
 // Ranks that make different operations, or have tensors of different sizes, end with errors that say so.
 func TestDifferentOperations(t *testing.T) {
 	for name, different := range map[string]func(g *Group, s *tensor.Scope) error{
-		"sizes":       func(g *Group, s *tensor.Scope) error { g.Sum(s, s.Ones(int64(10+g.Rank()))); return s.Err() },
-		"large sizes": func(g *Group, s *tensor.Scope) error { g.Sum(s, s.Ones(int64(100_000+g.Rank()))); return s.Err() },
+		"sizes": func(g *Group, s *tensor.Scope) error { g.Sum(s, s.Ones(int64(10+g.Rank()))); return s.Err() },
+		"large sizes": func(g *Group, s *tensor.Scope) error {
+			g.Sum(s,
+				s.Ones(int64(100_000+g.Rank())))
+			return s.Err()
+		},
 		"a missed operation": func(g *Group, s *tensor.Scope) error {
 			if g.Rank() > 0 {
 				g.op++
@@ -302,7 +308,8 @@ func TestRequireEqual(t *testing.T) {
 				"new": strings.Repeat("x", 300)}
 		}
 		err := g.RequireEqual(values)
-		want := regexp.MustCompile(`"agent.new" is missing on rank 0 and x{100}... on rank 2, "agent.rollouts" is 16 on rank 0 and 17 on rank 2; `)
+		want := regexp.MustCompile(
+			`"agent.new" is missing on rank 0 and x{100}... on rank 2, "agent.rollouts" is 16 on rank 0 and 17 on rank 2; `)
 		if err == nil || !want.MatchString(err.Error()) {
 			return fmt.Errorf("the error is %w", err)
 		}

@@ -76,14 +76,16 @@ func TestReportAndReplayOfAnEvolution(t *testing.T) {
 	}
 	path := filepath.Join(dir, "schedule.json")
 	status, stdout, stderr = use(t.Context(), "replay", "--out", path, dir)
-	if status != commandline.Done || !strings.Contains(stdout, "Architectures are not replayed") || !strings.Contains(stdout, "policy 4→[20] tanh") {
+	if status != commandline.Done || !strings.Contains(stdout, "Architectures are not replayed") ||
+		!strings.Contains(stdout, "policy 4→[20] tanh") {
 		t.Fatalf("%d %s %s", status, stdout, stderr)
 	}
 	s, err := timeline.Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(s.Architectures(), ", "); got != "policy 4→[4] tanh, policy 4→[20] tanh" || fmt.Sprint(s.At(15)) != "map[lr:0.2]" {
+	if got := strings.Join(s.Architectures(), ", "); got != "policy 4→[4] tanh, policy 4→[20] tanh" ||
+		fmt.Sprint(s.At(15)) != "map[lr:0.2]" {
 		t.Errorf("the schedule has the architectures %s and at last %v", got, s.At(15))
 	}
 }
@@ -91,7 +93,8 @@ func TestReportAndReplayOfAnEvolution(t *testing.T) {
 func TestReplay(t *testing.T) {
 	for _, dir := range []string{journalFolder(t, false), journalFolder(t, true)} {
 		for member, want := range map[string]string{
-			"best": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]", "0": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]", "1": "[{0 1 map[lr:0.2] }]",
+			"best": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]", "0": "[{0 1 map[lr:0.2] } {10 0 map[lr:0.4] }]",
+			"1": "[{0 1 map[lr:0.2] }]",
 		} {
 			path := filepath.Join(t.TempDir(), "schedule.json")
 			status, stdout, stderr := use(t.Context(), "replay", "--member", member, "--out", path, dir)
@@ -112,10 +115,12 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "schedule.json")
-	if status, _, stderr := use(t.Context(), "replay", recorded, "--ray", "1000", "--out", path); status != commandline.Done {
+	if status, _, stderr := use(t.Context(), "replay", recorded, "--ray", "1000", "--out",
+		path); status != commandline.Done {
 		t.Fatal(stderr)
 	}
-	if s, err := timeline.Read(path); err != nil || s.At(4000)["learning_rate"] != 0.2 || s.At(3999)["learning_rate"] != 0.1 {
+	if s, err := timeline.Read(path); err != nil || s.At(4000)["learning_rate"] != 0.2 ||
+		s.At(3999)["learning_rate"] != 0.1 {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
@@ -129,21 +134,28 @@ func TestSimulate(t *testing.T) {
 		}
 		return path
 	}
-	tight := file("tight.yaml", "pbt: {interval_steps: 1000, num_policies: 4, threshold_std: 0.3, threshold_abs: 0.01, mutation: {learning_rate: mutate_float, mini_epochs: mutate_float}}")
-	never := file("never.yaml", "pbt: {interval_steps: 1000, num_policies: 4, threshold_std: 50, measure: {minimise: true}, mutation: {learning_rate: mutate_float}}")
+	tight := file("tight.yaml",
+		"pbt: {interval_steps: 1000, num_policies: 4, threshold_std: 0.3, threshold_abs: 0.01, mutation: "+
+			"{learning_rate: mutate_float, mini_epochs: mutate_float}}")
+	never := file("never.yaml",
+		"pbt: {interval_steps: 1000, num_policies: 4, threshold_std: 50, measure: {minimise: true}, mutation: "+
+			"{learning_rate: mutate_float}}")
 	picture := filepath.Join(dir, "simulation.png")
-	status, stdout, stderr := use(t.Context(), "simulate", "--config", tight, "--config", never, "--seeds", "3", "--intervals", "10", "--out", picture)
+	status, stdout, stderr := use(t.Context(), "simulate", "--config", tight, "--config", never, "--seeds", "3",
+		"--intervals", "10", "--out", picture)
 	if status != commandline.Done || !strings.Contains(stderr, "mini_epochs does nothing") {
 		t.Fatalf("%d %s %s", status, stdout, stderr)
 	}
 	lines := strings.Split(stdout, "\n")
-	if len(lines) < 6 || !strings.HasPrefix(lines[4], "tight") || !strings.HasPrefix(lines[5], "never") || !strings.Contains(lines[5], "0.00 of 4") || strings.Contains(lines[4], "0.00 of 4") {
+	if len(lines) < 6 || !strings.HasPrefix(lines[4], "tight") || !strings.HasPrefix(lines[5], "never") ||
+		!strings.Contains(lines[5], "0.00 of 4") || strings.Contains(lines[4], "0.00 of 4") {
 		t.Errorf("the table is\n%s", stdout)
 	}
 	if info, err := os.Stat(picture); err != nil || info.Size() < 1000 {
 		t.Errorf("the picture: %v", err)
 	}
-	if _, again, _ := use(t.Context(), "simulate", "--config", tight, "--config", never, "--seeds", "3", "--intervals", "10"); again != stdout {
+	if _, again, _ := use(t.Context(), "simulate", "--config", tight, "--config", never, "--seeds", "3", "--intervals",
+		"10"); again != stdout {
 		t.Error("the same flags give another result")
 	}
 }

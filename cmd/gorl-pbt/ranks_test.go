@@ -75,7 +75,8 @@ func events(t *testing.T, dir string, intervals int) []journal.Event {
 		}
 		for i := range intervals {
 			if len(seen) != intervals || seen[i] != int64(i+1) {
-				t.Errorf("the journal of member %d has the intervals %v, want each of 1 to %d once", member, seen, intervals)
+				t.Errorf("the journal of member %d has the intervals %v, want each of 1 to %d once", member, seen,
+					intervals)
 				break
 			}
 		}
@@ -128,13 +129,16 @@ func TestRankKilled(t *testing.T) {
 		t.Fatal(said)
 	}
 	events(t, dir, intervals)
-	if log := text(t, filepath.Join(dir, "logs", "launcher.log")); !strings.Contains(log, "member 0: rank 1: ended by signal: killed; restart 1 of 5") {
+	if log := text(t, filepath.Join(dir, "logs", "launcher.log")); !strings.Contains(log,
+		"member 0: rank 1: ended by signal: killed; restart 1 of 5") {
 		t.Errorf("the launcher's log is\n%s", log)
 	}
-	if log := text(t, filepath.Join(dir, "logs", "000.log")); !strings.Contains(log, "member 0 continues in interval") || strings.Count(log, ": start") != 1 {
+	if log := text(t, filepath.Join(dir, "logs", "000.log")); !strings.Contains(log,
+		"member 0 continues in interval") || strings.Count(log, ": start") != 1 {
 		t.Errorf("member 0 did not go on from its state:\n%s", log)
 	}
-	if starts := started(t, dir, 0); len(starts) != 2 || slices.Contains(starts[1], starts[0][0]) || len(started(t, dir, 1)) != 1 {
+	if starts := started(t, dir, 0); len(starts) != 2 || slices.Contains(starts[1], starts[0][0]) ||
+		len(started(t, dir, 1)) != 1 {
 		t.Errorf("member 0 was started as %v, want twice as others, and member 1 once", starts)
 	}
 	for member := range 2 {

@@ -77,7 +77,8 @@ func browse(page string) error {
 	if err != nil {
 		return err
 	}
-	opener := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
+	opener := map[string][]string{"darwin": {"open"}, "windows": {"rundll32",
+		"url.dll,FileProtocolHandler"}}[runtime.GOOS]
 	if opener == nil {
 		opener = []string{"xdg-open"}
 	}

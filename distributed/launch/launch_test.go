@@ -65,7 +65,8 @@ func rank(script []string) int {
 			if filepath.IsAbs(host) {
 				host = "a socket"
 			}
-			fmt.Printf("%v, %d of %d here, attempt %d, %s, by %s\n", p, p.LocalRank, p.LocalSize, p.Attempt, host, p.Launcher)
+			fmt.Printf("%v, %d of %d here, attempt %d, %s, by %s\n", p, p.LocalRank, p.LocalSize, p.Attempt, host,
+				p.Launcher)
 		case "say":
 			fmt.Println(arg)
 		case "cry":
@@ -189,7 +190,8 @@ func TestRanksStartAgain(t *testing.T) {
 		t.Errorf("rank 0 says %q", stdout)
 	}
 	for _, part := range []string{"rank 1 of 2: exit status 9; starting all ranks again (restart 1 of 2)\n",
-		"rank 0 of 2: ended by signal: killed; starting all ranks again (restart 2 of 2)\n", "rank 1: rank 1 of 2, 1 of 2 here, attempt 2"} {
+		"rank 0 of 2: ended by signal: killed; starting all ranks again (restart 2 of 2)\n",
+		"rank 1: rank 1 of 2, 1 of 2 here, attempt 2"} {
 		if !strings.Contains(stderr, part) {
 			t.Errorf("the others' output lacks %q:\n%s", part, stderr)
 		}
@@ -206,7 +208,8 @@ func TestRanksGiveUp(t *testing.T) {
 	}
 	// One that was called wrongly would be again.
 	_, stderr, err := run(t.Context(), t, launch.Options{Count: 2, MaxRestarts: 3}, "0:exit=2", "wait")
-	if !errors.As(err, &failure) || failure.Rank != 0 || failure.Status != launch.StatusUsage || failure.Restarts != 0 ||
+	if !errors.As(err, &failure) || failure.Rank != 0 || failure.Status != launch.StatusUsage ||
+		failure.Restarts != 0 ||
 		strings.Contains(stderr, "again") {
 		t.Errorf("after wrong use the error is %v, and the output\n%s", err, stderr)
 	}
@@ -268,7 +271,8 @@ func TestRanksStop(t *testing.T) {
 func TestFirstFailureIsReported(t *testing.T) {
 	for status, restarts := range map[int]int{launch.StatusUsage: 0, 5: 1} {
 		ready := filepath.Join(t.TempDir(), "ready")
-		_, stderr, err := run(t.Context(), t, launch.Options{Count: 2, MaxRestarts: 1}, "0:ready="+ready, "1:await="+ready,
+		_, stderr, err := run(t.Context(), t, launch.Options{Count: 2, MaxRestarts: 1}, "0:ready="+ready,
+			"1:await="+ready,
 			"1:exit="+strconv.Itoa(launch.StatusPeer), fmt.Sprintf("0:fail=%d", status))
 		var f *launch.Failure
 		if !errors.As(err, &f) || f.Rank != 0 || f.Status != status || f.Restarts != restarts {

@@ -20,7 +20,8 @@ func TestReadHistory(t *testing.T) {
 	dir := t.TempDir()
 	write := func(folder, text string) string {
 		path := filepath.Join(dir, folder, journal.File)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text),
+			0o644)); err != nil {
 			t.Fatal(err)
 		}
 		return path
@@ -35,7 +36,8 @@ func TestReadHistory(t *testing.T) {
 			t.Errorf("%s: %+v, %v", path, h, err)
 		}
 	}
-	if _, err := journal.ReadHistory(filepath.Join(dir, "empty")); err == nil || !strings.Contains(err.Error(), "has not begun to train") {
+	if _, err := journal.ReadHistory(filepath.Join(dir, "empty")); err == nil || !strings.Contains(err.Error(),
+		"has not begun to train") {
 		t.Errorf("an empty journal gives %v", err)
 	}
 	for _, path := range []string{filepath.Join(dir, "nowhere"), dir} {

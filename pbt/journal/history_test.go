@@ -33,14 +33,16 @@ func TestAncestry(t *testing.T) {
 		copies [][3]int
 		want   []Ancestor
 	}{
-		"none":     {nil, []Ancestor{{0, 0, 5, 0, 50}}},
-		"others'":  {[][3]int{{2, 1, 2}}, []Ancestor{{0, 0, 5, 0, 50}}},
-		"one":      {[][3]int{{2, 0, 1}}, []Ancestor{{1, 0, 2, 0, 20}, {0, 2, 5, 20, 50}}},
-		"two deep": {[][3]int{{1, 1, 2}, {3, 0, 1}}, []Ancestor{{2, 0, 1, 0, 10}, {1, 1, 3, 10, 30}, {0, 3, 5, 30, 50}}},
+		"none":    {nil, []Ancestor{{0, 0, 5, 0, 50}}},
+		"others'": {[][3]int{{2, 1, 2}}, []Ancestor{{0, 0, 5, 0, 50}}},
+		"one":     {[][3]int{{2, 0, 1}}, []Ancestor{{1, 0, 2, 0, 20}, {0, 2, 5, 20, 50}}},
+		"two deep": {[][3]int{{1, 1, 2}, {3, 0, 1}}, []Ancestor{{2, 0, 1, 0, 10}, {1, 1, 3, 10, 30},
+			{0, 3, 5, 30, 50}}},
 		// What a source took over at the same interval's end, or later, is not handed on.
-		"swap":       {[][3]int{{2, 0, 1}, {2, 1, 0}}, []Ancestor{{1, 0, 2, 0, 20}, {0, 2, 5, 20, 50}}},
-		"later":      {[][3]int{{2, 0, 1}, {3, 1, 2}}, []Ancestor{{1, 0, 2, 0, 20}, {0, 2, 5, 20, 50}}},
-		"and back":   {[][3]int{{1, 1, 0}, {2, 0, 1}}, []Ancestor{{0, 0, 1, 0, 10}, {1, 1, 2, 10, 20}, {0, 2, 5, 20, 50}}},
+		"swap":  {[][3]int{{2, 0, 1}, {2, 1, 0}}, []Ancestor{{1, 0, 2, 0, 20}, {0, 2, 5, 20, 50}}},
+		"later": {[][3]int{{2, 0, 1}, {3, 1, 2}}, []Ancestor{{1, 0, 2, 0, 20}, {0, 2, 5, 20, 50}}},
+		"and back": {[][3]int{{1, 1, 0}, {2, 0, 1}}, []Ancestor{{0, 0, 1, 0, 10}, {1, 1, 2, 10, 20},
+			{0, 2, 5, 20, 50}}},
 		"at the end": {[][3]int{{5, 0, 2}}, []Ancestor{{2, 0, 5, 0, 50}, {0, 5, 5, 50, 50}}},
 	} {
 		got, err := historyOf(t, 5, test.copies...).Ancestry(0)
@@ -83,7 +85,8 @@ func TestAncestryAt(t *testing.T) {
 // Processes are not in step: records are copied after their owner has gone on, or ahead of who copies them.
 func TestAncestryOfProcesses(t *testing.T) {
 	replace := func(iteration int64, member, parent int, steps, parentSteps int64) Event {
-		return Event{Kind: Replace, Iteration: iteration, Member: member, Parent: parent, Steps: steps, ParentSteps: parentSteps}
+		return Event{Kind: Replace, Iteration: iteration, Member: member, Parent: parent, Steps: steps,
+			ParentSteps: parentSteps}
 	}
 	final := Event{Kind: Final, Iteration: 6, Member: 0, Parent: -1, Steps: 60}
 	for name, c := range map[string]struct {
@@ -93,7 +96,8 @@ func TestAncestryOfProcesses(t *testing.T) {
 	}{
 		"what the owner takes over later is not handed on": {
 			[]Event{
-				replace(2, 1, 2, 20, 20), {Kind: Keep, Iteration: 3, Member: 1, Parent: -1, Steps: 30, HasObjective: true},
+				replace(2, 1, 2, 20, 20), {Kind: Keep, Iteration: 3, Member: 1, Parent: -1, Steps: 30,
+					HasObjective: true},
 				replace(4, 1, 2, 40, 40), replace(5, 0, 1, 50, 30), final,
 			},
 			[]Ancestor{{2, 0, 2, 0, 20}, {1, 2, 3, 20, 30}, {0, 5, 6, 50, 60}},
@@ -127,7 +131,8 @@ func TestHistoryBest(t *testing.T) {
 	events := []Event{{Kind: Population, Member: -1, Parent: -1, Run: run}}
 	for i, objectives := range [][3]float64{{1, 2, math.NaN()}, {5, 3, math.Inf(1)}, {4, 5, 5}} {
 		for m, o := range objectives {
-			events = append(events, Event{Kind: Keep, Iteration: int64(i) + 1, Member: m, Parent: -1, Objective: o, HasObjective: true})
+			events = append(events, Event{Kind: Keep, Iteration: int64(i) + 1, Member: m, Parent: -1, Objective: o,
+				HasObjective: true})
 		}
 	}
 	for minimise, want := range map[bool]float64{false: 5, true: 1} {

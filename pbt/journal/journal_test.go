@@ -17,10 +17,14 @@ import (
 
 func sampleEvents() []Event {
 	return []Event{
-		{Kind: Population, Member: -1, Parent: -1, Run: &RunInfo{Schema: 1, Members: 2, Objective: "episode.length", IntervalSteps: 10, Seed: 3, Strategy: "pbt.IsaacLab{}", Tuned: []string{"learning_rate"}}},
+		{Kind: Population, Member: -1, Parent: -1, Run: &RunInfo{Schema: 1, Members: 2, Objective: "episode.length",
+			IntervalSteps: 10, Seed: 3, Strategy: "pbt.IsaacLab{}", Tuned: []string{"learning_rate"}}},
 		{Kind: Start, Member: 0, Parent: -1, Seed: 9, After: map[string]float64{"learning_rate": 1e-4}},
-		{Kind: Keep, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Objective: -0.1, HasObjective: true, Before: map[string]float64{"learning_rate": 1e-4}, Cause: "leader: \"quoted\"\nand more"},
-		{Kind: Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 10, Objective: math.NaN(), HasObjective: true, Before: map[string]float64{"a": math.Inf(1)}, After: map[string]float64{"a": math.Inf(-1)}, Cause: "NaN"},
+		{Kind: Keep, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Objective: -0.1, HasObjective: true,
+			Before: map[string]float64{"learning_rate": 1e-4}, Cause: "leader: \"quoted\"\nand more"},
+		{Kind: Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 10, Objective: math.NaN(),
+			HasObjective: true, Before: map[string]float64{"a": math.Inf(1)},
+			After: map[string]float64{"a": math.Inf(-1)}, Cause: "NaN"},
 		{Kind: Failed, Iteration: 2, Member: 1, Parent: -1, Steps: 15, Cause: "panic: oh"},
 	}
 }
@@ -63,7 +67,8 @@ func encode(t testing.TB, events ...Event) []byte {
 	return b.Bytes()
 }
 
-// TestJournalContinues opens a journal at what a state knows of it: the rest goes to another file, and none of it stays.
+// TestJournalContinues opens a journal at what a state knows of it: the rest goes to another file, and none of it
+// stays.
 func TestJournalContinues(t *testing.T) {
 	dir, events := t.TempDir(), sampleEvents()
 	known, lost := encode(t, events[:2]...), encode(t, events[2:]...)

@@ -16,7 +16,8 @@ import (
 
 func exampleRows() []Row {
 	return []Row{
-		{Member: 0, Phase: "training", Beat: &workspace.Heartbeat{Iteration: 3, Steps: 1200, Objective: -7.25, HasObjective: true, Parent: 2}, GPU: "1", Note: "leader"},
+		{Member: 0, Phase: "training", Beat: &workspace.Heartbeat{Iteration: 3, Steps: 1200, Objective: -7.25,
+			HasObjective: true, Parent: 2}, GPU: "1", Note: "leader"},
 		{Member: 1, Phase: "waiting", Restarts: 2, Note: "exit status 1; restart 2 of 5 in 4s"},
 		{Member: 2, Phase: "finished", Beat: &workspace.Heartbeat{Iteration: 9, Steps: 5000, Parent: -1}},
 	}
@@ -107,7 +108,8 @@ func TestStatusOfAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(time.Hour, "training", "finished")
-	if _, err := Status(t.TempDir(), time.Hour); err == nil || !strings.Contains(err.Error(), "give a population's folder") {
+	if _, err := Status(t.TempDir(), time.Hour); err == nil || !strings.Contains(err.Error(),
+		"give a population's folder") {
 		t.Errorf("error %v, want that it is no population's folder", err)
 	}
 }

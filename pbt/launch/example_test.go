@@ -25,7 +25,8 @@ func ExampleRun() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	f, err := launch.Parse([]byte(`launcher: {num_policies: 2, command: [sh, -c, 'echo I am member $GORL_PBT_POLICY_IDX']}`))
+	f, err := launch.Parse(
+		[]byte(`launcher: {num_policies: 2, command: [sh, -c, 'echo I am member $GORL_PBT_POLICY_IDX']}`))
 	if err != nil {
 		log.Fatal(err)
 	}

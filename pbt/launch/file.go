@@ -210,15 +210,20 @@ func (f *File) Install() (path string, err error) {
 	default:
 		note, err := sameRun(existing, canonical)
 		if err != nil {
-			return "", fmt.Errorf("launch: %s is of another run; continue it with the same settings, or choose another "+
-				"pbt.workspace: %w", path, err)
+			return "", fmt.Errorf(
+				"launch: %s is of another run; continue it with the same settings, or choose another "+
+					"pbt.workspace: %w", path, err)
 		}
 		if note != "" {
 			f.Notes = append(f.Notes, note)
 		}
 	}
 	// The file is replaced as a whole: a member that starts now, or a crash, finds the old one or the new one.
-	if err := durable.WriteFile(path, func(w io.Writer) error { _, err := w.Write(canonical); return err }); err != nil {
+	if err := durable.WriteFile(path, func(w io.Writer) error {
+		_,
+			err := w.Write(canonical)
+		return err
+	}); err != nil {
 		return "", fmt.Errorf("launch: %w", err)
 	}
 	return path, nil

@@ -14,7 +14,8 @@ import (
 func TestRefusals(t *testing.T) {
 	const good = "image: member, claim: shared"
 	kubernetes := func(launcher, keys string) string {
-		return "pbt: {num_policies: 3, directory: /data}\nlauncher: {" + launcher + "command: [member], kubernetes: {" + keys + "}}"
+		return "pbt: {num_policies: 3, directory: /data}\nlauncher: {" + launcher + "command: [member], kubernetes: {" +
+			keys + "}}"
 	}
 	launcher := func(keys string) string { return "launcher: {num_policies: 2, " + keys + "}" }
 	slurm := func(keys string) string { return launcher("command: [member], " + keys) }
@@ -24,12 +25,14 @@ func TestRefusals(t *testing.T) {
 		{"lancher: {}", `unknown key "lancher" (given {}): did you mean "launcher"?`},
 		{"pbt: {enabled: true}", `"num_policies" is 0: want at least 1, here or in the section "pbt"`},
 		{"pbt: {num_policies: 2.5}", `"pbt.num_policies" is 2.5`},
-		{"pbt: {num_policies: 2}\nlauncher: {num_policies: 3}", `"launcher.num_policies" is 3 and "pbt.num_policies" 2`},
+		{"pbt: {num_policies: 2}\nlauncher: {num_policies: 3}",
+			`"launcher.num_policies" is 3 and "pbt.num_policies" 2`},
 		{"pbt: {num_policies: 2, directory: 7}", `"pbt.directory" is 7: want a text`},
 		{"pbt: {num_policies: 2, workspace: ''}", `"pbt.directory" or "pbt.workspace" is empty`},
 		{launcher("name: a b"), `"name" is "a b": want at most 63 letters`},
 		{launcher("grace: 0s"), `"grace" is 0s: want a time above 0`},
-		{launcher("restarts: {backoff: 1h}"), `"restarts.max_backoff" is 1m0s: want at least "restarts.backoff", 1h0m0s`},
+		{launcher("restarts: {backoff: 1h}"),
+			`"restarts.max_backoff" is 1m0s: want at least "restarts.backoff", 1h0m0s`},
 		{launcher("restarts: {jitter: 2}"), `"restarts.jitter" is 2`},
 		{launcher("env: {A: [1]}"), `A is [1]: want a text`},
 		{launcher("env: {A-B: 1}"), `"env" has "A-B": want a name of letters, digits and _`},
@@ -80,11 +83,13 @@ func TestInstall(t *testing.T) {
 	if err != nil || path != filepath.Join(dir, "pbt_workspace", ConfigFile) {
 		t.Fatalf("it is at %s, %v", path, err)
 	}
-	if _, _, err := install("launcher: {slice: 7}\npbt: {total_steps: 100, mutation: {a: mutate_float}, num_policies: 2}"); err != nil {
+	if _, _, err := install("launcher: {slice: 7}\npbt: {total_steps: 100, mutation: {a: mutate_float}, " +
+		"num_policies: 2}"); err != nil {
 		t.Errorf("the same again: %v", err)
 	}
 	grown, _, err := install("pbt: {num_policies: 2, total_steps: 300, mutation: {a: mutate_float}}")
-	if err != nil || len(grown.Notes) != 1 || !strings.Contains(grown.Notes[0], "total_steps has grown from 100 to 300") {
+	if err != nil || len(grown.Notes) != 1 || !strings.Contains(grown.Notes[0],
+		"total_steps has grown from 100 to 300") {
 		t.Errorf("%v, %q", err, grown.Notes)
 	}
 	data, _ := os.ReadFile(path)
@@ -122,10 +127,12 @@ func TestFromEnvironment(t *testing.T) {
 	}{
 		{env: Vars{EnvConfig: "c"}},
 		{env: Vars{index: "3"}}, // a pod of some other job
-		{env: Vars{EnvConfig: "c", EnvMember: "7", EnvSlice: "2"}, want: Process{Config: "c", Member: 7, Slice: 2}, ok: true},
+		{env: Vars{EnvConfig: "c", EnvMember: "7", EnvSlice: "2"}, want: Process{Config: "c", Member: 7, Slice: 2},
+			ok: true},
 		{env: Vars{EnvConfig: "c", index: "3"}, want: Process{Config: "c", Member: 3}, ok: true},
 		{env: Vars{EnvConfig: "c", EnvMember: "1", index: "3"}, want: Process{Config: "c", Member: 1}, ok: true},
-		{env: Vars{EnvConfig: "c", EnvRanks: "2", index: "3"}, want: Process{Config: "c", Member: 1, Ranks: 2}, ok: true},
+		{env: Vars{EnvConfig: "c", EnvRanks: "2", index: "3"}, want: Process{Config: "c", Member: 1, Ranks: 2},
+			ok: true},
 		{env: Vars{EnvMember: "1"}, ok: true, err: EnvConfig + " is not"},
 		{env: Vars{EnvConfig: "c", EnvMember: "-1"}, ok: true, err: EnvMember + ` is "-1"`},
 		{env: Vars{EnvConfig: "c", index: "x"}, ok: true, err: index + ` is "x"`},
@@ -147,7 +154,8 @@ func TestFromEnvironment(t *testing.T) {
 }
 
 func TestCanonical(t *testing.T) {
-	f, err := Parse([]byte("# one\nlauncher:\n  slice: 2\n  num_policies: 3\n  env: {A: 1}\npbt: {workspace: w, mutation: {b: x, a: y}}\nagent: {rollouts: 16}\n"))
+	f, err := Parse([]byte("# one\nlauncher:\n  slice: 2\n  num_policies: 3\n  env: {A: 1}\npbt: {workspace: w, " +
+		"mutation: {b: x, a: y}}\nagent: {rollouts: 16}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +163,8 @@ func TestCanonical(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "agent:\n  rollouts: 16\nlauncher:\n  env:\n    A: 1\n  slice: 2\npbt:\n  mutation:\n    a: \"y\"\n    b: x\n  num_policies: 3\n  workspace: w\n"
+	want := "agent:\n  rollouts: 16\nlauncher:\n  env:\n    A: 1\n  slice: 2\npbt:\n  mutation:\n    a: \"y\"\n    " +
+		"b: x\n  num_policies: 3\n  workspace: w\n"
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -166,9 +175,12 @@ func TestCanonical(t *testing.T) {
 
 // What can be read can be written and read again, and is then the same.
 func FuzzParse(f *testing.F) {
-	f.Add([]byte("pbt: {num_policies: 4, directory: runs}\nlauncher: {max_parallel: 2, command: [a, b], env: {A: 1, B: true}}"))
-	f.Add([]byte("launcher: {num_policies: 1, kubernetes: {tolerations: [{key: a, operator: Exists}], resources: {cpu: 2}}, slurm: {extra: [--x]}}"))
-	f.Add([]byte("pbt: {num_policies: 2, directory: /data}\nlauncher: {command: [a], kubernetes: {image: i, claim: c, env: {A: \"$(B)\"}}}"))
+	f.Add([]byte("pbt: {num_policies: 4, directory: runs}\nlauncher: {max_parallel: 2, command: [a, b], env: {A: " +
+		"1, B: true}}"))
+	f.Add([]byte("launcher: {num_policies: 1, kubernetes: {tolerations: [{key: a, operator: Exists}], resources: " +
+		"{cpu: 2}}, slurm: {extra: [--x]}}"))
+	f.Add([]byte("pbt: {num_policies: 2, directory: /data}\nlauncher: {command: [a], kubernetes: {image: i, claim: " +
+		"c, env: {A: \"$(B)\"}}}"))
 	f.Add([]byte("preset: raytune\nseed: 2001-01-01\nlauncher: {num_policies: 1e0, grace: 1h, restarts: {jitter: .5}}"))
 	f.Add([]byte("pbt: &a {num_policies: 1}\nagent: {b: *a, c: !!binary aGk=, d: ~, e: \"\\x01\"}"))
 	f.Fuzz(func(t *testing.T, data []byte) {

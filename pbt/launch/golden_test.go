@@ -14,7 +14,10 @@ import (
 // TestGoldenSchedule runs the dialogues in testdata/turns. A case is its name with settings, lines of what happens
 // and when, "----", and what the schedule does.
 func TestGoldenSchedule(t *testing.T) {
-	dialogue.Run(t, "testdata/turns/*.txt", func(t *testing.T, c dialogue.Case) string { return drive(t, strings.Join(c.Words, " "), c.Input) })
+	dialogue.Run(t, "testdata/turns/*.txt", func(t *testing.T, c dialogue.Case) string {
+		return drive(t,
+			strings.Join(c.Words, " "), c.Input)
+	})
 }
 
 // TestGoldenClusters runs the dialogues in testdata/clusters: a population's file, and what a cluster is given.

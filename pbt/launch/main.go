@@ -116,8 +116,9 @@ func (g Program) launch(ctx context.Context, path string, o Options) error {
 // launcher puts into the member's log. A member of several ranks is an error: see package pbt/multirank.
 func (g Program) Train(ctx context.Context, p Process) (err error) {
 	if p.Ranks > 1 {
-		return fmt.Errorf("launch: \"ranks_per_member\" is %d, and this program trains a member by one process; let it "+
-			"call multirank.Train, as `gorl member` does", p.Ranks)
+		return fmt.Errorf(
+			"launch: \"ranks_per_member\" is %d, and this program trains a member by one process; let it "+
+				"call multirank.Train, as `gorl member` does", p.Ranks)
 	}
 	settings, err := preset.FromFile(p.Config, g.Hyperparameters...)
 	if err != nil {
@@ -161,7 +162,8 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 		return err
 	}
 	if result != nil {
-		fmt.Printf("member %d is finished; the best so far is member %d, %s %.6g\n", p.Member, result.Member, o.Objective,
+		fmt.Printf("member %d is finished; the best so far is member %d, %s %.6g\n", p.Member, result.Member,
+			o.Objective,
 			result.Objective)
 	}
 	return nil

@@ -82,7 +82,8 @@ func TestMemberRequeuesItself(t *testing.T) {
 		signals := make(chan os.Signal, 1)
 		signals <- syscall.SIGUSR1
 		var errors bytes.Buffer
-		status = member(signals, &errors, func(name string) string { return env[name] }, func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) })
+		status = member(signals, &errors, func(name string) string { return env[name] },
+			func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) })
 		return status, errors.String()
 	}
 	for _, env := range []Vars{
@@ -94,7 +95,8 @@ func TestMemberRequeuesItself(t *testing.T) {
 			t.Errorf("%v: status %d, want %d: %s", env, status, StatusStopped, stderr)
 		}
 	}
-	if status, stderr := run(Vars{"SLURM_JOB_ID": "13"}); status != StatusStopped || !strings.Contains(stderr, "scontrol requeue 13: exit status 1") {
+	if status, stderr := run(Vars{"SLURM_JOB_ID": "13"}); status != StatusStopped || !strings.Contains(stderr,
+		"scontrol requeue 13: exit status 1") {
 		t.Errorf("where scontrol fails the status is %d and it says %q", status, stderr)
 	}
 	data, err := os.ReadFile(said)

@@ -25,7 +25,8 @@ func TestRanksKnowTheirPlaces(t *testing.T) {
 		"":        {"gpus 5,6,GPU-7,9 local 0 1", "gpus 5,6,GPU-7,9 local 2 3"},
 		"gpus: 4": {"gpus 5,6 local 0 1", "gpus GPU-7,9 local 0 1"},
 	} {
-		f := crew(t, settings, `echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE here, $GORL_PBT_RANKS ranks, outer '$TORCHELASTIC_RUN_ID', member $GORL_PBT_POLICY_IDX, run $GORL_RUN_ID at $MASTER_ADDR:$MASTER_PORT and $GORL_SOCKET, gpus $CUDA_VISIBLE_DEVICES local $GORL_PBT_LOCAL_IDX"`)
+		f := crew(
+			t, settings, `echo "rank $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE here, $GORL_PBT_RANKS ranks, outer '$TORCHELASTIC_RUN_ID', member $GORL_PBT_POLICY_IDX, run $GORL_RUN_ID at $MASTER_ADDR:$MASTER_PORT and $GORL_SOCKET, gpus $CUDA_VISIBLE_DEVICES local $GORL_PBT_LOCAL_IDX"`)
 		var out buffer
 		if err := Run(context.Background(), f, Options{Out: &out}); err != nil {
 			t.Fatalf("%v\n%s", err, out.String())
@@ -36,7 +37,9 @@ func TestRanksKnowTheirPlaces(t *testing.T) {
 			log := written(t, f, fmt.Sprintf("logs/%03d.log", member))
 			gpus, locals, _ := strings.Cut(want[member], " local ")
 			for rank, local := range strings.Fields(locals) {
-				wantIn(t, "a member's log", log, fmt.Sprintf("rank %d of 2, %d of 2 here, 2 ranks, outer '', member %d, run gorl-pbt.%d at ", rank, rank, member, member), gpus+" local "+local+"\n")
+				wantIn(t, "a member's log", log,
+					fmt.Sprintf("rank %d of 2, %d of 2 here, 2 ranks, outer '', member %d, run gorl-pbt.%d at ", rank,
+						rank, member, member), gpus+" local "+local+"\n")
 			}
 			found := address.FindAllStringSubmatch(log, -1)
 			if len(found) != 2 || found[0][1] != found[1][1] {
@@ -65,12 +68,14 @@ echo "rank $RANK is through"
 		t.Fatal(err)
 	}
 	log := written(t, f, "logs/launcher.log")
-	wantIn(t, "the launcher's log", log, "member 0: rank 1: exit status 3; restart 1 of 2", "member 0: finished", "member 1: finished")
+	wantIn(t, "the launcher's log", log, "member 0: rank 1: exit status 3; restart 1 of 2", "member 0: finished",
+		"member 1: finished")
 	if n := strings.Count(log, "started as processes"); n != 3 {
 		t.Errorf("members were started %d times, want 3:\n%s", n, log)
 	}
 	for member := range 2 {
-		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", member)), "rank 0 is through", "rank 1 is through")
+		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", member)), "rank 0 is through",
+			"rank 1 is through")
 	}
 }
 
@@ -94,5 +99,6 @@ esac
 			}
 		}
 	}
-	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 0: waits for its turn", "member 1: restarts for a setting that needs it")
+	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 0: waits for its turn",
+		"member 1: restarts for a setting that needs it")
 }

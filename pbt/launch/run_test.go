@@ -35,7 +35,8 @@ func population(t *testing.T, settings string, script ...string) (*File, string)
 		settings += ", restarts: {backoff: 1ms, max_backoff: 2ms, max: 2}"
 	}
 	settings = strings.TrimPrefix(settings, ", ")
-	text := fmt.Sprintf("pbt: {directory: %q, workspace: w, num_policies: 3}\nlauncher: {command: [%s], %s}\n", dir, strings.Join(words, ", "), settings)
+	text := fmt.Sprintf("pbt: {directory: %q, workspace: w, num_policies: 3}\nlauncher: {command: [%s], %s}\n", dir,
+		strings.Join(words, ", "), settings)
 	path := filepath.Join(dir, "population.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -84,20 +85,25 @@ func wantIn(t *testing.T, what, text string, parts ...string) {
 }
 
 func TestRunToTheEnd(t *testing.T) {
-	f, _ := population(t, "env: {GREETING: hello}, gpus: 2, members_per_gpu: 2", "train=2", "env=GREETING", "env=CUDA_VISIBLE_DEVICES", "env=GORL_PBT_SLICE", "env=GORL_PBT_LOCAL_IDX", "env=GORL_PBT_CONFIG")
+	f, _ := population(t, "env: {GREETING: hello}, gpus: 2, members_per_gpu: 2", "train=2", "env=GREETING",
+		"env=CUDA_VISIBLE_DEVICES", "env=GORL_PBT_SLICE", "env=GORL_PBT_LOCAL_IDX", "env=GORL_PBT_CONFIG")
 	t.Setenv("CUDA_VISIBLE_DEVICES", "5,GPU-7,9")
 	var out buffer
 	if err := Run(context.Background(), f, Options{Out: &out}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	wantIn(t, "the output", out.String(), "member 0: started as process", "on GPU 5", "on GPU GPU-7", "member 2: finished", "member  phase", "     0  finished          3                200          2       -         0    -")
+	wantIn(t, "the output", out.String(), "member 0: started as process", "on GPU 5", "on GPU GPU-7",
+		"member 2: finished", "member  phase",
+		"     0  finished          3                200          2       -         0    -")
 	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 1: finished")
 	config, err := filepath.Abs(filepath.Join(f.Dir(), ConfigFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for member, gpu := range []string{"5", "GPU-7", "5"} {
-		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", member)), "GREETING=hello\n", "CUDA_VISIBLE_DEVICES="+gpu+"\n", "GORL_PBT_SLICE=0\n", "GORL_PBT_LOCAL_IDX=0\n", "GORL_PBT_CONFIG="+config+"\n")
+		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", member)), "GREETING=hello\n",
+			"CUDA_VISIBLE_DEVICES="+gpu+"\n", "GORL_PBT_SLICE=0\n", "GORL_PBT_LOCAL_IDX=0\n",
+			"GORL_PBT_CONFIG="+config+"\n")
 	}
 	// A second run finds everything done and adds to the logs.
 	if err := Run(context.Background(), f, Options{}); err != nil {
@@ -120,7 +126,8 @@ func TestRunTellsPlaces(t *testing.T) {
 			t.Errorf("member %d has, in two starts,\n%s", member, log)
 		}
 	}
-	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 0: restarts for a setting that needs it")
+	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"),
+		"member 0: restarts for a setting that needs it")
 }
 
 func TestRunRestartsWhatFails(t *testing.T) {
@@ -131,7 +138,8 @@ func TestRunRestartsWhatFails(t *testing.T) {
 	if got := written(t, f, "starts-1"); got != "x\nx\nx\n" {
 		t.Errorf("member 1 was started %d times, want 3", strings.Count(got, "x"))
 	}
-	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 2: exit status 1; restart 1 of 2", "member 2: exit status 3; restart 2 of 2", "member 2: finished")
+	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 2: exit status 1; restart 1 of 2",
+		"member 2: exit status 3; restart 2 of 2", "member 2: finished")
 }
 
 func TestRunNamesWhoGaveUp(t *testing.T) {
@@ -216,7 +224,8 @@ func TestRunKillsWhoDoesNotEnd(t *testing.T) {
 	if err := Run(ctx, f, Options{}); !errors.Is(err, ErrStopped) {
 		t.Fatalf("error %v, want ErrStopped", err)
 	}
-	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "killing members that have not ended", "ended by signal: killed")
+	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "killing members that have not ended",
+		"ended by signal: killed")
 }
 
 func TestNothingOutlivesAMember(t *testing.T) {
@@ -276,11 +285,13 @@ func TestRunRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unlock()
-	if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "another launcher") {
+	if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(),
+		"another launcher") {
 		t.Errorf("error %v, want that there is another launcher", err)
 	}
 	// A program that does not know of ranks must not train one member several times at once.
-	if err := (Program{}).Train(t.Context(), Process{Ranks: 2}); err == nil || !strings.Contains(err.Error(), "multirank.Train") {
+	if err := (Program{}).Train(t.Context(), Process{Ranks: 2}); err == nil || !strings.Contains(err.Error(),
+		"multirank.Train") {
 		t.Errorf("a program of one process says %v", err)
 	}
 }

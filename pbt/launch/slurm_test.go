@@ -22,14 +22,15 @@ func job(t *testing.T, settings, member string) *File {
 	return f
 }
 
-// blocked is the end of a member that waits for signals: it sleeps until the test closes descriptor 3, which the test's own
-// end does too. Traps run while it waits, which a read would not promise for a signal that comes just before it.
+// blocked is the end of a member that waits for signals: it sleeps until the test closes descriptor 3, which the test's
+// own end does too. Traps run while it waits, which a read would not promise for a signal that comes just before it.
 const blocked = "cat <&3 >/dev/null 2>&1 & while kill -0 $! 2>/dev/null; do wait $!; done; exit 1"
 
-// again is a member that has itself told to save three times, and finishes. It asks once the script sleeps in wait, because
-// bash may lose a signal that comes while it runs the trap of the one before.
+// again is a member that has itself told to save three times, and finishes. It asks once the script sleeps in wait,
+// because bash may lose a signal that comes while it runs the trap of the one before.
 const again = "hits=0; trap 'hits=$((hits+1))' USR1; while test $hits -lt 3; do was=$hits; " +
-	"until grep -q 'State:.S' /proc/$PPID/status; do :; done; kill -USR1 $PPID; while test $hits = $was; do :; done; done; exit 0"
+	"until grep -q 'State:.S' /proc/$PPID/status; do :; done; kill -USR1 $PPID; while test $hits = $was; do :; " +
+	"done; done; exit 0"
 
 // The batch script does what the member's exit status asks for. Bash runs it here as Slurm would.
 func TestBatchScript(t *testing.T) {
@@ -45,21 +46,31 @@ func TestBatchScript(t *testing.T) {
 		scontrol string
 		stderr   string
 	}{
-		"finished":                              {member: "exit 0", starts: 1},
-		"yielded":                               {member: "exit 75", status: 75, starts: 1, scontrol: "requeue 40_2"},
-		"restarted":                             {member: "test $n = 3 || exit 76", starts: 3},
-		"stopped":                               {member: "exit 78", status: 78, starts: 1},
-		"failed once":                           {member: "test $n = 2 || exit 9", starts: 2, stderr: "member 2 failed with status 9; restart 1 of 5 in 1 s"},
-		"gave up":                               {member: "exit 9", settings: "restarts: {max: 0}", status: 9, starts: 1, stderr: "member 2 gave up after 1 failures, the last with status 9"},
-		"no such member":                        {member: "exit 127", settings: "restarts: {max: 0}", status: 127, starts: 1},
-		"told to end":                           {member: "trap 'exit 78' TERM; kill -TERM $PPID; " + blocked, status: 78, starts: 1},
-		"told to save":                          {member: "trap 'exit 78' USR1; kill -USR1 $PPID; " + blocked, status: 78, starts: 1},
-		"told to save again and again":          {member: again, starts: 1},
-		"told to end and finished nevertheless": {member: "trap 'exit 0' TERM; kill -TERM $PPID; " + blocked, starts: 1},
-		"told to end while it waits":            {member: "test $n = 1 || exit 0; exit 9", settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1},
-		"told to save while it waits":           {member: "test $n = 1 || exit 0; exit 9", settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1, scontrol: "requeue 40_2"},
-		"told to save before it listens":        {member: "kill -USR1 $PPID; " + blocked, status: 78, starts: 1, scontrol: "requeue 40_2"},
-		"told to save and then to end":          {member: "trap '' USR1; kill -USR1 $PPID; kill -TERM $PPID; " + blocked, status: 78, starts: 1},
+		"finished":  {member: "exit 0", starts: 1},
+		"yielded":   {member: "exit 75", status: 75, starts: 1, scontrol: "requeue 40_2"},
+		"restarted": {member: "test $n = 3 || exit 76", starts: 3},
+		"stopped":   {member: "exit 78", status: 78, starts: 1},
+		"failed once": {member: "test $n = 2 || exit 9", starts: 2,
+			stderr: "member 2 failed with status 9; restart 1 of 5 in 1 s"},
+		"gave up": {member: "exit 9", settings: "restarts: {max: 0}", status: 9,
+			starts: 1, stderr: "member 2 gave up after 1 failures, the last with status 9"},
+		"no such member": {member: "exit 127", settings: "restarts: {max: 0}", status: 127,
+			starts: 1},
+		"told to end": {member: "trap 'exit 78' TERM; kill -TERM $PPID; " + blocked,
+			status: 78, starts: 1},
+		"told to save": {member: "trap 'exit 78' USR1; kill -USR1 $PPID; " + blocked,
+			status: 78, starts: 1},
+		"told to save again and again": {member: again, starts: 1},
+		"told to end and finished nevertheless": {member: "trap 'exit 0' TERM; kill -TERM $PPID; " + blocked,
+			starts: 1},
+		"told to end while it waits": {member: "test $n = 1 || exit 0; exit 9",
+			settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1},
+		"told to save while it waits": {member: "test $n = 1 || exit 0; exit 9",
+			settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1, scontrol: "requeue 40_2"},
+		"told to save before it listens": {member: "kill -USR1 $PPID; " + blocked, status: 78, starts: 1,
+			scontrol: "requeue 40_2"},
+		"told to save and then to end": {member: "trap '' USR1; kill -USR1 $PPID; kill -TERM $PPID; " +
+			blocked, status: 78, starts: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -79,7 +90,8 @@ func TestBatchScript(t *testing.T) {
 			if !strings.Contains(name, "while it waits") {
 				script(t, "sleep", "exit 0") // no test waits
 			}
-			member := "echo x >>" + process.QuoteWord(starts) + "; n=$(wc -l <" + process.QuoteWord(starts) + "); " + c.member
+			member := "echo x >>" + process.QuoteWord(starts) + "; n=$(wc -l <" + process.QuoteWord(starts) + "); " +
+				c.member
 			job, err := Slurm(job(t, c.settings, member))
 			if err != nil {
 				t.Fatal(err)

@@ -37,8 +37,10 @@ func (w *walker) Restore(s *checkpoint.Snapshot) (err error) {
 func TestTrainTakesTheFilesPlace(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "population.yaml")
-	text := "pbt: {directory: " + dir + ", workspace: w, objective: episode.return, interval_steps: 10, total_steps: 50, num_policies: 2, " +
-		"synchronous: true, heartbeat: 7s, silence: 22s, lease_ttl: 23s, slack: 3, save_steps: 4, restart_process: true}"
+	text := "pbt: {directory: " + dir +
+		", workspace: w, objective: episode.return, interval_steps: 10, total_steps: 50, num_policies: 2, " +
+		"synchronous: true, heartbeat: 7s, silence: 22s, lease_ttl: 23s, slack: 3, save_steps: 4, restart_process: " +
+		"true}"
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +51,9 @@ func TestTrainTakesTheFilesPlace(t *testing.T) {
 			t.Errorf("SaveSteps is %d, want 4, Slack %d, want 3, Asynchronous %t", o.SaveSteps, o.Slack, o.Asynchronous)
 		}
 		want := pbt.ProcessOptions{
-			Member: p.Member, Store: p.Store, Heartbeat: 7 * time.Second, Silence: 22 * time.Second, RestartProcess: true,
-			Experiment: "w",
+			Member: p.Member, Store: p.Store, Heartbeat: 7 * time.Second, Silence: 22 * time.Second,
+			RestartProcess: true,
+			Experiment:     "w",
 		}
 		if !reflect.DeepEqual(*p, want) {
 			t.Errorf("the place is %+v, want %+v", *p, want)

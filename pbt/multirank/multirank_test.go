@@ -132,7 +132,8 @@ func (f *fake) Close() error {
 // fakes builds them, and notes every build.
 func fakes(l *logs, fault func(rank int, call string) error) Build {
 	return func(g *distributed.Group, m pbt.Member) (Trainee, error) {
-		f := &fake{rank: g.Rank(), logs: l, fault: fault, talent: int64(m.ID + 1), rate: m.Hyperparameters["learning_rate"]}
+		f := &fake{rank: g.Rank(), logs: l, fault: fault, talent: int64(m.ID + 1),
+			rate: m.Hyperparameters["learning_rate"]}
 		if err := f.call("build %d with %v, restoring %t", m.ID, m.Hyperparameters, m.Restoring != nil); err != nil {
 			return nil, err
 		}
@@ -265,7 +266,8 @@ func TestUndo(t *testing.T) {
 				if strings.HasPrefix(what, "set") {
 					err = f.SetHyperparameters(map[string]float64{"learning_rate": 0.5})
 				} else {
-					err = f.Restore(&checkpoint.Snapshot{Values: map[string]any{"steps": int64(70), "talent": int64(9), "rate": 0.7}})
+					err = f.Restore(&checkpoint.Snapshot{Values: map[string]any{"steps": int64(70), "talent": int64(9),
+						"rate": 0.7}})
 				}
 				if err == nil || !strings.Contains(err.Error(), "no room") || errors.Is(err, pbt.ErrBroken) {
 					return fmt.Errorf("the error is %w, want that of rank %d", err, failing)
@@ -277,7 +279,8 @@ func TestUndo(t *testing.T) {
 			}
 			for r, f := range trainees {
 				if f.steps != 30 || f.talent != 1 || f.rate != 0.01 {
-					t.Errorf("rank %d fails to %s: after 10 more steps rank %d has %+v, want it as before", failing, what, r, f)
+					t.Errorf("rank %d fails to %s: after 10 more steps rank %d has %+v, want it as before", failing,
+						what, r, f)
 				}
 			}
 		}
@@ -300,7 +303,10 @@ func TestBroken(t *testing.T) {
 			return w.Journal(), errors.Join(err, w.Close())
 		}
 		// The better member has published the weights that the other is to copy.
-		if _, err := join(t.Context(), 1, func(m pbt.Member) (pbt.Trainee, error) { return fakes(&logs{}, nil)(nil, m) }); err != nil {
+		if _, err := join(t.Context(), 1, func(m pbt.Member) (pbt.Trainee, error) {
+			return fakes(&logs{}, nil)(nil,
+				m)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		fault := func(rank int, call string) error {
@@ -314,7 +320,8 @@ func TestBroken(t *testing.T) {
 			events, err = join(ctx, 0, build)
 			return err
 		})
-		if !errors.Is(errs[0], pbt.ErrBroken) || !errors.Is(errs[1], pbt.ErrBroken) || !strings.Contains(errs[0].Error(), "simulator is gone at multirank.TestBroken (multirank_test.go:") {
+		if !errors.Is(errs[0], pbt.ErrBroken) || !errors.Is(errs[1], pbt.ErrBroken) ||
+			!strings.Contains(errs[0].Error(), "simulator is gone at multirank.TestBroken (multirank_test.go:") {
 			t.Errorf("%s: the errors are %v", what, errs)
 		}
 		if len(events) == 0 || events[len(events)-1].Kind != journal.Start {

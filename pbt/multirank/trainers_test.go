@@ -28,8 +28,10 @@ func cartPoles(g *distributed.Group, m pbt.Member) (Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := trainers.FromDictIn(g, map[string]any{"seed": int(m.Seed % 1000), "models": map[string]any{"mlp": []any{16}},
-		"agent": map[string]any{"class": "PPO", "rollouts": 16, "observation_preprocessor": "RunningStandardScaler"}}, env,
+	t, err := trainers.FromDictIn(g, map[string]any{"seed": int(m.Seed % 1000),
+		"models": map[string]any{"mlp": []any{16}},
+		"agent":  map[string]any{"class": "PPO", "rollouts": 16, "observation_preprocessor": "RunningStandardScaler"}},
+		env,
 		func(cfg *trainers.Config) { *cfg = trainers.Config{Seed: cfg.Seed} })
 	if err != nil {
 		return nil, errors.Join(err, env.Close())

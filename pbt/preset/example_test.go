@@ -64,7 +64,8 @@ func ExampleRegister() {
 	preset.Register("best", best{Share: 0.5}, func(b best) (strategy.Strategy, explore.Explorer, error) {
 		return b, explore.Mutation{Rules: explore.Rules{"learning_rate": explore.PerturbFloat}}, nil
 	})
-	settings, err := preset.FromYAML([]byte("{preset: best, pbt: {share: 0.8, num_policies: 4, interval_steps: 50000}}"))
+	settings, err := preset.FromYAML(
+		[]byte("{preset: best, pbt: {share: 0.8, num_policies: 4, interval_steps: 50000}}"))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -84,9 +84,11 @@ func (p *plain) Restore(s *checkpoint.Snapshot) (err error) {
 // A population that is not enabled is one in which nothing is decided, in one process too.
 func TestNotEnabled(t *testing.T) {
 	for _, key := range []string{"enabled", "with_pbt"} {
-		document := "{pbt: {enabled: false, num_policies: 4, objective: episode.return, interval_steps: 10, total_steps: 50, threshold_abs: 0, mutation: {learning_rate: mutate_float}}}"
+		document := "{pbt: {enabled: false, num_policies: 4, objective: episode.return, interval_steps: 10, " +
+			"total_steps: 50, threshold_abs: 0, mutation: {learning_rate: mutate_float}}}"
 		if key == "with_pbt" {
-			document = "{preset: samplefactory, pbt: {with_pbt: false, num_policies: 4, pbt_target_objective: episode.return, pbt_period_env_steps: 10, pbt_start_mutation: 0, total_steps: 50}}"
+			document = "{preset: samplefactory, pbt: {with_pbt: false, num_policies: 4, pbt_target_objective: " +
+				"episode.return, pbt_period_env_steps: 10, pbt_start_mutation: 0, total_steps: 50}}"
 		}
 		s, err := FromYAML([]byte(document))
 		if err != nil {
@@ -179,17 +181,20 @@ func TestRegister(t *testing.T) {
 		case o.Margin > 7:
 			panic("a margin above 7")
 		case o.Model:
-			return strategy.IsaacLab{}, explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 0.1, High: 1}}}, nil
+			return strategy.IsaacLab{}, explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 0.1,
+				High: 1}}}, nil
 		}
 		return strategy.IsaacLab{ThresholdAbs: o.Margin}, nil, nil
 	})
-	s, err := FromYAML([]byte("{preset: own, pbt: {margin: 2, max_copies: 1, objective: x, interval_steps: 7, parameters: {learning_rate: {rule: mutate_float, max: 1}}}}"))
+	s, err := FromYAML([]byte("{preset: own, pbt: {margin: 2, max_copies: 1, objective: x, interval_steps: 7, " +
+		"parameters: {learning_rate: {rule: mutate_float, max: 1}}}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := strategy.Limited{Strategy: strategy.IsaacLab{ThresholdAbs: 2}, MaxCopies: 1}
 	o := s.Options
-	if m := o.Explore.(explore.Mutation); o.Strategy != want || o.Objective != "x" || o.IntervalSteps != 7 || m.Parameters["learning_rate"].Max != 1 {
+	if m := o.Explore.(explore.Mutation); o.Strategy != want || o.Objective != "x" || o.IntervalSteps != 7 ||
+		m.Parameters["learning_rate"].Max != 1 {
 		t.Errorf("%+v", o)
 	}
 	if again, err := FromDict(s.Dict()); err != nil || !cmp.Equal(s.Dict(), again.Dict()) {
@@ -225,7 +230,8 @@ func TestFromFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("pbt: {policy_idx: 3, mutation: {rate: mutate_float}}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := FromFile(path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "rate") {
+	if _, err := FromFile(path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(),
+		"rate") {
 		t.Errorf("the error of a file with an unknown hyperparameter is %v", err)
 	}
 	s, err := FromFile(path, "rate")
@@ -264,11 +270,13 @@ func FuzzFromYAML(f *testing.F) {
 		if err != nil {
 			t.Fatalf("the second time: %v", err)
 		}
-		if diff := cmp.Diff(s, again, ignore, cmpopts.EquateNaNs(), cmp.Comparer(func(a, b explore.Rule) bool { return a == b })); diff != "" {
+		if diff := cmp.Diff(s, again, ignore, cmpopts.EquateNaNs(),
+			cmp.Comparer(func(a, b explore.Rule) bool { return a == b })); diff != "" {
 			t.Errorf("two readings differ:\n%s", diff)
 		}
 		o := s.Options
-		if o.Members < 1 || o.IntervalSteps < 1 || o.Objective == "" || o.Strategy == nil || s.PolicyIdx >= s.NumPolicies {
+		if o.Members < 1 || o.IntervalSteps < 1 || o.Objective == "" || o.Strategy == nil ||
+			s.PolicyIdx >= s.NumPolicies {
 			t.Errorf("incomplete: %+v", s)
 		}
 		if v, ok := o.Strategy.(interface{ Validate() error }); ok && v.Validate() != nil {
@@ -292,14 +300,18 @@ func TestRegistered(t *testing.T) {
 	type settings struct {
 		Explore bool `yaml:"explore"`
 	}
-	strategy.Register("FirstLeads", settings{}, func(s settings) (strategy.Strategy, error) { return firstLeads{s.Explore}, nil })
+	strategy.Register("FirstLeads", settings{}, func(s settings) (strategy.Strategy,
+		error) {
+		return firstLeads{s.Explore}, nil
+	})
 	type halving struct {
 		Rate float64 `yaml:"rate" config:"min=0,max=1"`
 	}
 	explore.Register("Halving", halving{Rate: 1}, func(s halving) (explore.Explorer, error) {
 		return explore.Mutation{Rate: s.Rate}, nil
 	})
-	s, err := FromYAML([]byte("pbt: {strategy: FirstLeads, strategy_kwargs: {explore: true}, explorer: Halving, explorer_kwargs: {rate: 0.5}, max_copies: 2}"))
+	s, err := FromYAML([]byte("pbt: {strategy: FirstLeads, strategy_kwargs: {explore: true}, explorer: Halving, " +
+		"explorer_kwargs: {rate: 0.5}, max_copies: 2}"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,8 @@ type facts struct {
 	intervals, steps int64
 	// span is the number of steps at the right end of horizontal axes. It is never 0.
 	span int64
-	// How often it happened, in all of the journal. A rescue is a copy by a member that had failed or diverged. happened
-	// has the kinds of events, and counts a divergence once, however many intervals the member stays diverged.
+	// How often it happened, in all of the journal. A rescue is a copy by a member that had failed or diverged.
+	// happened has the kinds of events, and counts a divergence once, however many intervals the member stays diverged.
 	copies, rescues int
 	happened        map[journal.Kind]int
 
@@ -118,7 +118,8 @@ func gather(h *journal.History) (*facts, error) {
 	}
 	for i, t := range h.Members {
 		if t.Member != i {
-			return nil, fmt.Errorf("report: the history's member %d has the number %d; make it with journal.NewHistory", i,
+			return nil, fmt.Errorf("report: the history's member %d has the number %d; make it with journal.NewHistory",
+				i,
 				t.Member)
 		}
 		for _, c := range t.Copies {
@@ -218,7 +219,8 @@ func (f *facts) count() error {
 		if diverged && e.Kind != journal.Start && !lost[e.Member] {
 			f.happened[journal.Diverged]++
 			cause := fmt.Sprintf("%s is %v", f.Run.Objective, e.Objective)
-			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: journal.Diverged, cause: cause})
+			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: journal.Diverged,
+				cause: cause})
 		}
 		if e.Kind == journal.Replace && (lost[e.Member] || diverged) {
 			f.rescues++

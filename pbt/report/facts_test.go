@@ -24,7 +24,9 @@ func TestFacts(t *testing.T) {
 	if d := cmp.Diff([]int{6, 1, 1, 1, 2, 1, 1}, got); d != "" {
 		t.Errorf("copies, self-mutations, failures, divergences, rescues, not applied, lineages: %s", d)
 	}
-	want := []journal.Ancestor{{Member: 2, To: 2, ToSteps: 2000}, {Member: 3, From: 2, To: 4, FromSteps: 1500, ToSteps: 4000}, {Member: 2, From: 4, To: 5, FromSteps: 4000, ToSteps: 5000}, {Member: 1, From: 5, To: 6, FromSteps: 5000, ToSteps: 6000}, {Member: 0, From: 6, To: 8, FromSteps: 6000, ToSteps: 8000}}
+	want := []journal.Ancestor{{Member: 2, To: 2, ToSteps: 2000}, {Member: 3, From: 2, To: 4, FromSteps: 1500,
+		ToSteps: 4000}, {Member: 2, From: 4, To: 5, FromSteps: 4000, ToSteps: 5000}, {Member: 1, From: 5, To: 6,
+		FromSteps: 5000, ToSteps: 6000}, {Member: 0, From: 6, To: 8, FromSteps: 6000, ToSteps: 8000}}
 	if d := cmp.Diff(want, f.ancestry); d != "" {
 		t.Error(d)
 	}
@@ -33,7 +35,8 @@ func TestFacts(t *testing.T) {
 // The state is read from the last events, and the best from the objectives: a higher or a lower one.
 func TestStateAndBest(t *testing.T) {
 	h := recorded(t, "small")
-	hopeless := append(h.Events[:len(h.Events):len(h.Events)], journal.Event{Kind: journal.Hopeless, Iteration: 8, Parent: -1})
+	hopeless := append(h.Events[:len(h.Events):len(h.Events)], journal.Event{Kind: journal.Hopeless, Iteration: 8,
+		Parent: -1})
 	for _, c := range []struct {
 		events     []journal.Event
 		minimise   bool
@@ -49,7 +52,8 @@ func TestStateAndBest(t *testing.T) {
 		run.Minimise = c.minimise
 		f := factsOf(t, append([]journal.Event{{Kind: journal.Population, Run: &run}}, c.events...))
 		if f.state != c.state || f.best.member != c.best || f.ever.member != c.ever {
-			t.Errorf("%q, member %d, ever %d; want %q, %d, %d", f.state, f.best.member, f.ever.member, c.state, c.best, c.ever)
+			t.Errorf("%q, member %d, ever %d; want %q, %d, %d", f.state, f.best.member, f.ever.member, c.state, c.best,
+				c.ever)
 		}
 		if last := f.ancestry[len(f.ancestry)-1]; last.Member != f.best.member {
 			t.Errorf("the ancestry of %d ends with %d", f.best.member, last.Member)
@@ -105,7 +109,8 @@ func TestChangesOfArchitectures(t *testing.T) {
 	}
 	var got []string
 	for _, c := range f.changes[2] {
-		got = append(got, fmt.Sprint(c.iteration, " ", mutationSigns[c.kind].words, " ", c.parent, " ", leading(c.architecture), " ", c.nodes))
+		got = append(got, fmt.Sprint(c.iteration, " ", mutationSigns[c.kind].words, " ", c.parent, " ",
+			leading(c.architecture), " ", c.nodes))
 	}
 	if d := cmp.Diff([]string{"0  -1 4→[8] tanh 16", "2 architecture 0 4→[24 24:elu] tanh 96"}, got); d != "" {
 		t.Error(d)
@@ -116,7 +121,8 @@ func TestChangesOfArchitectures(t *testing.T) {
 			kinds[mutationSigns[c.kind].words]++
 		}
 	}
-	if d := cmp.Diff(map[string]int{"": 4, "architecture": 3, "hyperparameter": 1, "weights": 1, "activation": 1, "none": 2}, kinds); d != "" {
+	if d := cmp.Diff(map[string]int{"": 4, "architecture": 3, "hyperparameter": 1, "weights": 1, "activation": 1,
+		"none": 2}, kinds); d != "" {
 		t.Error(d)
 	}
 }
@@ -124,13 +130,15 @@ func TestChangesOfArchitectures(t *testing.T) {
 // A member that mutates itself at the very moment at which it is copied hands on what it had before.
 func TestWayEndsBeforeTheDecision(t *testing.T) {
 	events := []journal.Event{
-		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: 2, Objective: "o", IntervalSteps: 10}},
+		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: 2, Objective: "o",
+			IntervalSteps: 10}},
 		{Kind: journal.Start, Member: 0, Parent: -1, After: map[string]float64{"a": 1}},
 		{Kind: journal.Start, Member: 1, Parent: -1, After: map[string]float64{"a": 2}},
 		{Kind: journal.SelfMutate, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Objective: 5, HasObjective: true,
 			Before: map[string]float64{"a": 1}, After: map[string]float64{"a": 7}},
-		{Kind: journal.Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 10, Objective: 1, HasObjective: true,
-			Before: map[string]float64{"a": 2}, After: map[string]float64{"a": 1}},
+		{Kind: journal.Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 10, Objective: 1,
+			HasObjective: true,
+			Before:       map[string]float64{"a": 2}, After: map[string]float64{"a": 1}},
 		{Kind: journal.Final, Iteration: 2, Member: 0, Parent: -1, Steps: 20, Objective: 2, HasObjective: true,
 			Before: map[string]float64{"a": 7}},
 		{Kind: journal.Final, Iteration: 2, Member: 1, Parent: -1, Steps: 20, Objective: 9, HasObjective: true,
@@ -148,25 +156,32 @@ func TestWayEndsBeforeTheDecision(t *testing.T) {
 
 func TestMutationKinds(t *testing.T) {
 	for text, want := range map[string]mutation{
-		"": mutationAbsent, "none": mutationNone, "none (head.add_layer would go beyond the limits)": mutationNone, "nonexistent": mutationOther,
-		"param": mutationParameters, "param(1 of the policy's matrices)": mutationParameters, "param_scale": mutationHyperparameter,
-		"activation(relu)": mutationActivation, "None, value: activation(elu)": mutationActivation, "remove_latent_node(8)": mutationArchitecture,
-		"None, discriminator: head.add_layer": mutationArchitecture, "encoder.arm.add_node(layer 0, 16)": mutationArchitecture, "env.add_node": mutationHyperparameter,
-		"encoder.camera.add_channel(layer 0, 16)": mutationArchitecture, "encoder.camera.change_kernel(layer 1, 3)": mutationArchitecture,
-		"memory.remove_node(32)": mutationArchitecture,
+		"": mutationAbsent, "none": mutationNone, "none (head.add_layer would go beyond the limits)": mutationNone,
+		"nonexistent": mutationOther,
+		"param":       mutationParameters, "param(1 of the policy's matrices)": mutationParameters,
+		"param_scale":      mutationHyperparameter,
+		"activation(relu)": mutationActivation, "None, value: activation(elu)": mutationActivation,
+		"remove_latent_node(8)":               mutationArchitecture,
+		"None, discriminator: head.add_layer": mutationArchitecture,
+		"encoder.arm.add_node(layer 0, 16)":   mutationArchitecture, "env.add_node": mutationHyperparameter,
+		"encoder.camera.add_channel(layer 0, 16)":  mutationArchitecture,
+		"encoder.camera.change_kernel(layer 1, 3)": mutationArchitecture,
+		"memory.remove_node(32)":                   mutationArchitecture,
 	} {
 		e := journal.Event{Mutation: text, Before: map[string]float64{"param_scale": 1, "env.add_node": 2}}
 		if got := mutationOf(e); got != want {
 			t.Errorf("%q is of kind %d, want %d", text, got, want)
 		}
 	}
-	for text, want := range map[string]int{"": 0, "grown": 0, "policy 4→[64 64:elu] tanh, value 4→[32] tanh": 160, "4→[8] + 3→[16]→8→[4] relu": 28, "[9999999999]": 0,
+	for text, want := range map[string]int{"": 0, "grown": 0, "policy 4→[64 64:elu] tanh, value 4→[32] tanh": 160,
+		"4→[8] + 3→[16]→8→[4] relu": 28, "[9999999999]": 0,
 		"policy 84×84×3→[16k8s4 24k3p1+2:elu]→64→gru[40 40]→[7] relu, value 4→[3] relu": 130} {
 		if got := hiddenNodes(text); got != want {
 			t.Errorf("%q has %d hidden nodes, want %d", text, got, want)
 		}
 	}
-	for text, want := range map[string]string{"policy 4→[8] tanh, value 4→[9] tanh": "4→[8] tanh", "4→[8] tanh": "4→[8] tanh", "a big one, and": "a big one"} {
+	for text, want := range map[string]string{"policy 4→[8] tanh, value 4→[9] tanh": "4→[8] tanh",
+		"4→[8] tanh": "4→[8] tanh", "a big one, and": "a big one"} {
 		if got := leading(text); got != want {
 			t.Errorf("the leading network of %q is %q, want %q", text, got, want)
 		}

@@ -130,7 +130,8 @@ func (t *laneChart) members() {
 			s := &t.courses[member][i]
 			ink, y, from := t.ink(s.founder), t.y(member), t.landing(s)
 			if t.arrives(s) { // below the lane, which covers its end
-				tip("interval %d: member %d copied member %d. %s", s.copied.Iteration, member, s.copied.Parent, s.copied.Cause)
+				tip("interval %d: member %d copied member %d. %s", s.copied.Iteration, member, s.copied.Parent,
+					s.copied.Cause)
 				t.stroke(ink.Fade(curves), 1.1, t.arc(s))
 				tip("")
 				if !many {

@@ -183,7 +183,8 @@ func (f *facts) schedule(p *page) {
 // that were kept grey.
 func (f *facts) events(p *page, most int) {
 	p.Events = table{
-		Header: []string{"interval", "member", "event", "from", "environment steps", plot.Plain(f.Run.Objective, 40), "why",
+		Header: []string{"interval", "member", "event", "from", "environment steps", plot.Plain(f.Run.Objective, 40),
+			"why",
 			"changed"},
 		Left: []bool{2: true, 6: true, 7: true}, // event, why and changed
 	}

@@ -25,7 +25,8 @@ import (
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the structure of the page as it is into testdata; then judge the difference")
+var rewrite = flag.Bool("rewrite", false,
+	"write the structure of the page as it is into testdata; then judge the difference")
 
 func recorded(t testing.TB, name string) *journal.History {
 	t.Helper()
@@ -245,7 +246,8 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	inFile := filepath.Join(dir, PageFile)
-	if Write(inFile, recorded(t, "small"), Options{}) == nil || WritePNG(filepath.Join(inFile, "x.png"), events) == nil {
+	if Write(inFile, recorded(t, "small"), Options{}) == nil || WritePNG(filepath.Join(inFile, "x.png"),
+		events) == nil {
 		t.Error("a file can be a folder")
 	}
 	if WritePNG(filepath.Join(dir, "none.png"), nil) == nil {
@@ -325,7 +327,8 @@ func TestAnyJournalMakesAPage(t *testing.T) {
 
 func anyJournal(rng *rand.Rand) []journal.Event {
 	members := 1 + rng.IntN(12)
-	values := []float64{0, -1, 1, 0.5, 0.999, 1e-300, 1e300, math.MaxFloat64, math.NaN(), math.Inf(1), math.Inf(-1), 3e-4}
+	values := []float64{0, -1, 1, 0.5, 0.999, 1e-300, 1e300, math.MaxFloat64, math.NaN(), math.Inf(1), math.Inf(-1),
+		3e-4}
 	value := func() float64 {
 		if rng.IntN(2) == 0 {
 			return values[rng.IntN(len(values))]
@@ -345,11 +348,16 @@ func anyJournal(rng *rand.Rand) []journal.Event {
 		return rng.Int64N(1000)
 	}
 	evolving := rng.IntN(2) == 0
-	texts := []string{"", "none", "a", "param(3 of)", "head.add_layer", "4→[64 64:elu]→8→[99999999999999999999 2147483647 2147483647] tanh", "policy 4→[8] relu, value 4→[] relu", hostile, "[]][[1 x -5]", strings.Repeat("→[1]", 200)}
-	kinds := []journal.Kind{journal.Start, journal.Keep, journal.Replace, journal.SelfMutate, journal.ApplyFailed, journal.Failed, journal.Diverged, journal.Hopeless, journal.Final}
-	events := []journal.Event{{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: members, Objective: "o", IntervalSteps: rng.Int64N(200), Minimise: rng.IntN(2) == 0}}}
+	texts := []string{"", "none", "a", "param(3 of)", "head.add_layer",
+		"4→[64 64:elu]→8→[99999999999999999999 2147483647 2147483647] tanh", "policy 4→[8] relu, value 4→[] relu",
+		hostile, "[]][[1 x -5]", strings.Repeat("→[1]", 200)}
+	kinds := []journal.Kind{journal.Start, journal.Keep, journal.Replace, journal.SelfMutate, journal.ApplyFailed,
+		journal.Failed, journal.Diverged, journal.Hopeless, journal.Final}
+	events := []journal.Event{{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1,
+		Members: members, Objective: "o", IntervalSteps: rng.Int64N(200), Minimise: rng.IntN(2) == 0}}}
 	for range 1 + rng.IntN(80) {
-		e := journal.Event{Kind: kinds[rng.IntN(len(kinds))], Iteration: rng.Int64N(20), Member: rng.IntN(members), Parent: -1, Steps: steps(), Before: set(), After: set()}
+		e := journal.Event{Kind: kinds[rng.IntN(len(kinds))], Iteration: rng.Int64N(20), Member: rng.IntN(members),
+			Parent: -1, Steps: steps(), Before: set(), After: set()}
 		if e.Kind == journal.Replace {
 			e.Parent, e.ParentSteps = rng.IntN(members), steps()
 		}
@@ -372,7 +380,9 @@ func FuzzJournal(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Add([]byte(`{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":65536,"objective":"o","interval_steps":0,"seed":1,"strategy":""}}
+	f.Add(
+		[]byte(
+			`{"event":"population","iteration":0,"steps":0,"run":{"schema":1,"members":65536,"objective":"o","interval_steps":0,"seed":1,"strategy":""}}
 {"event":"replace","iteration":9223372036854775807,"member":65535,"parent":3,"steps":9223372036854775807,"objective":1e308}
 `))
 	f.Fuzz(func(t *testing.T, data []byte) {

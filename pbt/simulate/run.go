@@ -120,7 +120,8 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("simulate: intervals of %d environment steps, %d in all; give at least 1", o.IntervalSteps,
 			o.TotalSteps)
 	case (o.TotalSteps-1)/o.IntervalSteps >= maxIntervals:
-		return c, fmt.Errorf("simulate: %d environment steps in intervals of %d are more than %d intervals", o.TotalSteps,
+		return c, fmt.Errorf("simulate: %d environment steps in intervals of %d are more than %d intervals",
+			o.TotalSteps,
 			o.IntervalSteps, maxIntervals)
 	}
 	return c, c.Model.validate(o.Measure.Minimise)

@@ -22,8 +22,9 @@ import (
 func config(strategy strategy.Strategy) simulate.Config {
 	return simulate.Config{
 		Model: simulate.Model{
-			Landscapes: map[string]simulate.Landscape{"learning_rate": {Optimum: 3e-3, Drift: -0.5, Width: 0.4, Limit: 0.05}},
-			Horizon:    30_000, Forgetting: 0.5, Noise: 0.02, Luck: 0.2, Divergence: 0.5,
+			Landscapes: map[string]simulate.Landscape{"learning_rate": {Optimum: 3e-3, Drift: -0.5, Width: 0.4,
+				Limit: 0.05}},
+			Horizon: 30_000, Forgetting: 0.5, Noise: 0.02, Luck: 0.2, Divergence: 0.5,
 		},
 		Options: pbt.Options{
 			Members: 8, IntervalSteps: 5000, TotalSteps: 100_000, Strategy: strategy,
@@ -71,7 +72,8 @@ func TestBadThresholdsRankBelowGoodOnes(t *testing.T) {
 func TestResult(t *testing.T) {
 	c := config(strategy.IsaacLab{ThresholdStd: 0.3})
 	r := run(t, c)
-	if len(r.Steps) != 20 || r.Steps[0] != 5000 || r.Steps[19] != 100_000 || len(r.Runs) != 12 || len(r.Controls) != 12 {
+	if len(r.Steps) != 20 || r.Steps[0] != 5000 || r.Steps[19] != 100_000 || len(r.Runs) != 12 ||
+		len(r.Controls) != 12 {
 		t.Fatalf("steps %v, %d runs", r.Steps, len(r.Runs))
 	}
 	for i, o := range r.Runs {
@@ -87,7 +89,8 @@ func TestResult(t *testing.T) {
 			case o.Median[j] > o.Best[j]:
 				t.Errorf("run %d, interval %d: the median %v is above the best %v", i, j, o.Median[j], o.Best[j])
 			case o.Lineages[j] > before || o.Lineages[j] < 1 || before-o.Lineages[j] > o.Replaced[j]:
-				t.Errorf("run %d, interval %d: %d lineages after %d, %d replaced", i, j, o.Lineages[j], before, o.Replaced[j])
+				t.Errorf("run %d, interval %d: %d lineages after %d, %d replaced", i, j, o.Lineages[j], before,
+					o.Replaced[j])
 			}
 			before = o.Lineages[j]
 		}
@@ -145,7 +148,8 @@ func TestDivergence(t *testing.T) {
 func TestLandscapes(t *testing.T) {
 	o := pbt.Options{
 		Explore: explore.Mutation{
-			Rules:      explore.Rules{"b": explore.MutateFloat, "discount_factor": explore.MutateDiscount, "env.*": explore.MutateFloat},
+			Rules: explore.Rules{"b": explore.MutateFloat, "discount_factor": explore.MutateDiscount,
+				"env.*": explore.MutateFloat},
 			Bounds:     map[string][2]float64{"b": {0.5, 2}},
 			Parameters: map[string]explore.Parameter{"e": {Rule: explore.Integer, Min: 1, Max: 9}},
 		},
@@ -154,14 +158,16 @@ func TestLandscapes(t *testing.T) {
 	}
 	got := simulate.Landscapes(o, 1, -0.2, 0.5)
 	want := map[string][2]float64{ // start, optimum
-		"a": {1e-4, 1e-3}, "b": {1, 0.5}, "discount_factor": {0.99, 0.999}, "e": {3, 1}, "env.any": {1, 10}, "y": {3, 0.3},
+		"a": {1e-4, 1e-3}, "b": {1, 0.5}, "discount_factor": {0.99, 0.999}, "e": {3, 1}, "env.any": {1, 10},
+		"y": {3, 0.3},
 	}
 	if len(got) != len(want) {
 		t.Errorf("landscapes of %d hyperparameters, want %d: %+v", len(got), len(want), got)
 	}
 	for key, w := range want {
 		l := got[key]
-		if math.Abs(l.Start-w[0]) > 1e-12 || math.Abs(l.Optimum-w[1]) > 1e-12 || l.OneMinus != (key == "discount_factor") || l.Drift != -0.2 {
+		if math.Abs(l.Start-w[0]) > 1e-12 || math.Abs(l.Optimum-w[1]) > 1e-12 ||
+			l.OneMinus != (key == "discount_factor") || l.Drift != -0.2 {
 			t.Errorf("%s: %+v, want start and optimum %v", key, l, w)
 		}
 	}
@@ -187,7 +193,8 @@ func TestPresets(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		s.Options.TotalSteps = 12 * s.Options.IntervalSteps
-		r := run(t, simulate.Config{Model: simulate.Model{Landscapes: simulate.Landscapes(s.Options, 0.7, -0.2, 0.5), Noise: 0.01, Luck: 0.3}, Options: s.Options, Seeds: 2})
+		r := run(t, simulate.Config{Model: simulate.Model{Landscapes: simulate.Landscapes(s.Options, 0.7, -0.2, 0.5),
+			Noise: 0.01, Luck: 0.3}, Options: s.Options, Seeds: 2})
 		if got := r.Summary(); got.Copies+got.SelfMutations == 0 {
 			t.Errorf("%s: nothing happens: %+v", name, got)
 		}
@@ -223,7 +230,8 @@ func TestWrite(t *testing.T) {
 	other.Name = "timid"
 	results := []*simulate.Result{r, run(t, other)}
 	var b bytes.Buffer
-	if err := simulate.Write(&b, results...); err != nil || strings.Count(b.String(), "\n") != 4 || !strings.Contains(b.String(), "timid") {
+	if err := simulate.Write(&b, results...); err != nil || strings.Count(b.String(), "\n") != 4 ||
+		!strings.Contains(b.String(), "timid") {
 		t.Errorf("the table is\n%s%v", b.String(), err)
 	}
 	path := filepath.Join(t.TempDir(), "simulation.png")

@@ -18,8 +18,8 @@ import (
 
 // Summary is a result in a few numbers, all means over the seeds.
 type Summary struct {
-	// Best and Median are the best and the median member's objective at the end, without noise; ControlBest is the best of
-	// the members that trained without copying.
+	// Best and Median are the best and the median member's objective at the end, without noise; ControlBest is the best
+	// of the members that trained without copying.
 	Best, Median, ControlBest float64
 	// Gain is by how much Best beats ControlBest (positive is better, whatever the direction), Error its standard
 	// error, and Wins the fraction of seeds where it is positive.

@@ -39,7 +39,8 @@ func TestDecodeRejects(t *testing.T) {
 		"another format": strings.Replace(written, `"schema": 1`, `"schema": 2`, 1),
 		"unknown key":    strings.Replace(written, `"steps"`, `"stesp"`, 1),
 	} {
-		if s, err := timeline.Decode(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), "timeline: ") {
+		if s, err := timeline.Decode(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(),
+			"timeline: ") {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}

@@ -50,13 +50,16 @@ func TestReadRay(t *testing.T) {
 }
 
 func TestRayRows(t *testing.T) {
-	// As Ray writes them: configurations hold all sorts of things, numbers have no type, and there may be no iteration yet.
-	rows, err := readRayRows(strings.NewReader(`["0_lr=0.1", "1_lr=0.2", 0, 10, {"lr": 0.1, "env": "CartPole", "model": {"fcnet_hiddens": [64], "free_log_std": true}, "callbacks": null}, {"lr": 1}]
+	// As Ray writes them: configurations hold all sorts of things, numbers have no type, and there may be no iteration
+	// yet.
+	rows, err := readRayRows(strings.NewReader(
+		`["0_lr=0.1", "1_lr=0.2", 0, 10, {"lr": 0.1, "env": "CartPole", "model": {"fcnet_hiddens": [64], "free_log_std": true}, "callbacks": null}, {"lr": 1}]
 
 ["2", "0", 3.0, 4, {}, {"clip_param": 0.2}]
 ["cut`))
 	want := []rayRow{
-		{"0_lr=0.1", "1_lr=0.2", 10, values{"learning_rate": 0.1, "model.fcnet_hiddens.0": 64, "model.free_log_std": 1}, values{"learning_rate": 1}},
+		{"0_lr=0.1", "1_lr=0.2", 10, values{"learning_rate": 0.1, "model.fcnet_hiddens.0": 64, "model.free_log_std": 1},
+			values{"learning_rate": 1}},
 		{"2", "0", 4, values{}, values{"ratio_clip": 0.2}},
 	}
 	if diff := cmp.Diff(want, rows, cmp.AllowUnexported(rayRow{})); err != nil || diff != "" {
@@ -77,7 +80,9 @@ func TestRayRows(t *testing.T) {
 // Rows that are read, written with gorl's names and read again are the same.
 func FuzzReadRay(f *testing.F) {
 	f.Add([]byte(rayFile))
-	f.Add([]byte(`["a", "b", 1, 2, {"env_config": {"x": [1, {"y": true}], "z": "NaN"}, "a": 1, "a.b": 2}, {"lr": "-Inf", "": 1, ".": 2, "lambda_": 3}]` + "\n"))
+	f.Add(
+		[]byte(
+			`["a", "b", 1, 2, {"env_config": {"x": [1, {"y": true}], "z": "NaN"}, "a": 1, "a.b": 2}, {"lr": "-Inf", "": 1, ".": 2, "lambda_": 3}]` + "\n"))
 	f.Add([]byte(`["a", "b", 1, 2, {"lambda": 1, "lambda_": 2, "a": {"b": 3}, "a.b": 4}, {}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if s, err := ReadRay(bytes.NewReader(data), 10); err == nil && s.Validate() != nil {
@@ -99,7 +104,8 @@ func FuzzReadRay(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was written cannot be read: %v\n%s", err, written)
 		}
-		if diff := cmp.Diff(rows, again, cmp.AllowUnexported(rayRow{}), cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(rows, again, cmp.AllowUnexported(rayRow{}), cmpopts.EquateNaNs(),
+			cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("-read +read again:\n%s\n%s", diff, written)
 		}
 	})

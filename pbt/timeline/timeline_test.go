@@ -81,7 +81,8 @@ func (w *walker) Snapshot() (*checkpoint.Snapshot, error) {
 	for _, n := range w.diary {
 		diary = append(diary, float64(n.Steps), n.Rate)
 	}
-	return &checkpoint.Snapshot{Values: map[string]any{"x": w.x, "steps": w.steps, "rng": hex.EncodeToString(state), "diary": diary}}, err
+	return &checkpoint.Snapshot{Values: map[string]any{"x": w.x, "steps": w.steps, "rng": hex.EncodeToString(state),
+		"diary": diary}}, err
 }
 
 func (w *walker) Restore(s *checkpoint.Snapshot) error {
@@ -206,12 +207,16 @@ func course() timeline.Timeline {
 func TestArchitectures(t *testing.T) {
 	values := map[string]float64{"rate": 1}
 	h, err := journal.NewHistory([]journal.Event{
-		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: 2, Tuned: []string{"rate"}}},
+		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: 2,
+			Tuned: []string{"rate"}}},
 		{Kind: journal.Start, Member: 0, Parent: -1, After: values, Architecture: "a"},
 		{Kind: journal.Start, Member: 1, Parent: -1, After: values, Architecture: "b"},
-		{Kind: journal.SelfMutate, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Before: values, After: values, Architecture: "of 0 alone", Mutation: "head.add_layer"},
-		{Kind: journal.Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 15, ParentSteps: 10, Before: values, After: values, Architecture: "a, edited", Mutation: "head.add_layer"},
-		{Kind: journal.SelfMutate, Iteration: 2, Member: 1, Parent: -1, Steps: 25, Before: values, After: values, Architecture: "a, edited"},
+		{Kind: journal.SelfMutate, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Before: values, After: values,
+			Architecture: "of 0 alone", Mutation: "head.add_layer"},
+		{Kind: journal.Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 15, ParentSteps: 10, Before: values,
+			After: values, Architecture: "a, edited", Mutation: "head.add_layer"},
+		{Kind: journal.SelfMutate, Iteration: 2, Member: 1, Parent: -1, Steps: 25, Before: values, After: values,
+			Architecture: "a, edited"},
 		{Kind: journal.Final, Iteration: 3, Member: 1, Parent: -1, Steps: 30, Before: values},
 	})
 	if err != nil {
@@ -283,9 +288,10 @@ func TestTrainRebuilds(t *testing.T) {
 	}
 	first = newWalker(5, 0.5)
 	first.rebuild = 2
-	got, err := timeline.Train(t.Context(), first, s, timeline.Options{New: func(values map[string]float64) (pbt.Trainee, error) {
-		return newWalker(0, values["rate"]), nil
-	}})
+	got, err := timeline.Train(t.Context(), first, s,
+		timeline.Options{New: func(values map[string]float64) (pbt.Trainee, error) {
+			return newWalker(0, values["rate"]), nil
+		}})
 	want := []note{{0, 0.5}, {40, 8}, {80, 0.125}}
 	if w := got.(*walker); err != nil || w == first || first.closed != 1 || !cmp.Equal(w.diary, want) {
 		t.Errorf("the same trainee: %v; closed %d times; %v, want %v; %v", w == first, first.closed, w.diary, want, err)
@@ -294,11 +300,14 @@ func TestTrainRebuilds(t *testing.T) {
 
 func TestTrainRejects(t *testing.T) {
 	for name, change := range map[string]func(s *timeline.Timeline, w *walker, o *timeline.Options){
-		"no phases":       func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases = nil },
-		"late":            func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases = s.Phases[1:] },
-		"out of order":    func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases[2].From = 40 },
-		"short":           func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Steps = 79 },
-		"unknown":         func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases[1].Hyperparameters["rat"] = 1 },
+		"no phases":    func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases = nil },
+		"late":         func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases = s.Phases[1:] },
+		"out of order": func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases[2].From = 40 },
+		"short":        func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Steps = 79 },
+		"unknown": func(s *timeline.Timeline, _ *walker,
+			_ *timeline.Options) {
+			s.Phases[1].Hyperparameters["rat"] = 1
+		},
 		"negative steps":  func(_ *timeline.Timeline, _ *walker, o *timeline.Options) { o.Steps = -1 },
 		"failing trainee": func(_ *timeline.Timeline, w *walker, _ *timeline.Options) { w.fail = errTired },
 	} {

@@ -51,7 +51,8 @@ func writeForever(f *Folder) error {
 			}
 			fmt.Println("best", i)
 		}
-		if err := errors.Join(s.Beat(Heartbeat{Phase: Training, Parent: -1, Iteration: i + 1}), s.Prune(Keep{Oldest: i, Back: 4, Most: 6, Newest: 2})); err != nil {
+		if err := errors.Join(s.Beat(Heartbeat{Phase: Training, Parent: -1, Iteration: i + 1}),
+			s.Prune(Keep{Oldest: i, Back: 4, Most: 6, Newest: 2})); err != nil {
 			return err
 		}
 	}
@@ -130,21 +131,24 @@ func TestKillNine(t *testing.T) {
 	if err := <-reader; err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d iterations; %d of %d kills came in the middle of writing weights; the reader looked %d times", last, interrupted, *kills, views)
+	t.Logf("%d iterations; %d of %d kills came in the middle of writing weights; the reader looked %d times", last,
+		interrupted, *kills, views)
 	if last == 0 || views == 0 {
 		t.Fatal("nothing was written or nothing was read")
 	}
 	// The next owner clears away what the killed have left.
 	s := join(t, f, 0)
 	mustPublish(t, s, record(0, last+1, 1e9))
-	if err := errors.Join(s.PublishBest(record(0, last+1, 1e9), weights(0, last+1), false), s.Prune(Keep{Oldest: last + 1000})); err != nil {
+	if err := errors.Join(s.PublishBest(record(0, last+1, 1e9), weights(0, last+1), false),
+		s.Prune(Keep{Oldest: last + 1000})); err != nil {
 		t.Fatal(err)
 	}
 	name := fmt.Sprintf("%06d", last+1)
 	var left []string
 	for _, file := range files(t, dir) {
 		base := filepath.Base(file)
-		if !strings.HasPrefix(base, name) && !strings.HasPrefix(strings.TrimPrefix(base, "."), "lease-") && base != clockName && base != heartbeatName {
+		if !strings.HasPrefix(base, name) && !strings.HasPrefix(strings.TrimPrefix(base, "."), "lease-") &&
+			base != clockName && base != heartbeatName {
 			left = append(left, file)
 		}
 	}

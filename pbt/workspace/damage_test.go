@@ -54,26 +54,30 @@ func TestDamagedRecords(t *testing.T) {
 		"altered": func(t *testing.T, p string) {
 			write(t, p, bytes.Replace(read(t, p), []byte("true_objective: 3.0"), []byte("true_objective: 4.0"), 1))
 		},
-		"cut off":                func(t *testing.T, p string) { write(t, p, read(t, p)[:200]) },
-		"not YAML":               func(t *testing.T, p string) { write(t, p, seal("a: [b\n")) },
-		"Isaac Lab's":            func(t *testing.T, p string) { write(t, p, []byte("frame: 1\niteration: 3\n")) },
-		"another iteration's":    func(t *testing.T, p string) { write(t, p, read(t, p[:len(p)-6]+"2.yaml")) },
-		"another member's":       func(t *testing.T, p string) { write(t, p, read(t, filepath.Join(p, "../../001/000003.yaml"))) },
-		"newer format":           replace("schema: 1", "schema: 2"),
-		"absolute path":          replace(`checkpoint: "000/000003.safetensors"`, `checkpoint: "/etc/passwd"`),
-		"path round":             replace(`"000/000003.safetensors"`, `"000/../000/000003.safetensors"`),
-		"another iteration path": replace(`checkpoint: "000/000003.safetensors"`, `checkpoint: "000/000002.safetensors"`),
-		"copies":                 replace("copies: 0", "copies: -1"),
-		"parent":                 replace("parent: -1", "parent: 2"),
-		"size":                   replace("size: ", "size: 99999999999999"),
-		"checksum":               replace(`sha256: "`, `sha256: "A`),
-		"NaN parameter":          replace(": 0.99", ": .nan"),
-		"unknown key":            replace("samples: 3", "samples: 3\nepisodes: 3"),
-		"key twice":              replace("samples: 3", "samples: 3\nsamples: 4"),
-		"text objective":         replace("true_objective: 3.0", "true_objective: good"),
-		"link":                   link("000002.yaml"),
-		"link to itself":         link("000003.yaml"),
-		"a pipe":                 pipe,
+		"cut off":             func(t *testing.T, p string) { write(t, p, read(t, p)[:200]) },
+		"not YAML":            func(t *testing.T, p string) { write(t, p, seal("a: [b\n")) },
+		"Isaac Lab's":         func(t *testing.T, p string) { write(t, p, []byte("frame: 1\niteration: 3\n")) },
+		"another iteration's": func(t *testing.T, p string) { write(t, p, read(t, p[:len(p)-6]+"2.yaml")) },
+		"another member's": func(t *testing.T, p string) {
+			write(t, p,
+				read(t, filepath.Join(p, "../../001/000003.yaml")))
+		},
+		"newer format":  replace("schema: 1", "schema: 2"),
+		"absolute path": replace(`checkpoint: "000/000003.safetensors"`, `checkpoint: "/etc/passwd"`),
+		"path round":    replace(`"000/000003.safetensors"`, `"000/../000/000003.safetensors"`),
+		"another iteration path": replace(`checkpoint: "000/000003.safetensors"`,
+			`checkpoint: "000/000002.safetensors"`),
+		"copies":         replace("copies: 0", "copies: -1"),
+		"parent":         replace("parent: -1", "parent: 2"),
+		"size":           replace("size: ", "size: 99999999999999"),
+		"checksum":       replace(`sha256: "`, `sha256: "A`),
+		"NaN parameter":  replace(": 0.99", ": .nan"),
+		"unknown key":    replace("samples: 3", "samples: 3\nepisodes: 3"),
+		"key twice":      replace("samples: 3", "samples: 3\nsamples: 4"),
+		"text objective": replace("true_objective: 3.0", "true_objective: good"),
+		"link":           link("000002.yaml"),
+		"link to itself": link("000003.yaml"),
+		"a pipe":         pipe,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,8 +109,8 @@ func link(target string) func(t *testing.T, path string) {
 	}
 }
 
-// Weights that are missing, cut off or not a file show in View, altered ones in Fetch. A record that View did not return
-// reaches no file.
+// Weights that are missing, cut off or not a file show in View, altered ones in Fetch. A record that View did not
+// return reaches no file.
 func TestDamagedWeights(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -156,10 +160,13 @@ func TestDamagedWeights(t *testing.T) {
 func TestDamagedHeartbeat(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, path string){
-		"truncated":        func(t *testing.T, p string) { write(t, p, read(t, p)[:40]) },
-		"huge":             func(t *testing.T, p string) { write(t, p, bytes.Repeat([]byte(" "), maxHeartbeat+1)) },
-		"another member's": func(t *testing.T, p string) { write(t, p, read(t, filepath.Join(p, "../../001/heartbeat.json"))) },
-		"a pipe":           pipe,
+		"truncated": func(t *testing.T, p string) { write(t, p, read(t, p)[:40]) },
+		"huge":      func(t *testing.T, p string) { write(t, p, bytes.Repeat([]byte(" "), maxHeartbeat+1)) },
+		"another member's": func(t *testing.T, p string) {
+			write(t, p,
+				read(t, filepath.Join(p, "../../001/heartbeat.json")))
+		},
+		"a pipe": pipe,
 	} {
 		dir := t.TempDir()
 		f := openFolder(t, dir, 2, FolderOptions{})
@@ -181,7 +188,8 @@ func TestDamagedHeartbeat(t *testing.T) {
 			if len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &d) || d.Path != path {
 				t.Errorf("%s: damaged: %v", name, p.Damaged)
 			}
-			if known := i < 2; known != (p.Heartbeat != nil) || known && (p.Heartbeat.Iteration != 7 || !p.Seen.Equal(seen)) {
+			if known := i < 2; known != (p.Heartbeat != nil) || known && (p.Heartbeat.Iteration != 7 ||
+				!p.Seen.Equal(seen)) {
 				t.Errorf("%s: reader %d uses %+v of %v", name, i, p.Heartbeat, p.Seen)
 			}
 		}
@@ -212,7 +220,8 @@ func wantDamaged(t *testing.T, f *Folder, path string) {
 		t.Error(diff)
 	}
 	var d *checkpoint.DamagedError
-	if len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &d) || d.Path != path || d.Reason == "" || !strings.HasPrefix(p.Damaged[0].Error(), "workspace: member 0: ") {
+	if len(p.Damaged) != 1 || !errors.As(p.Damaged[0], &d) || d.Path != path || d.Reason == "" ||
+		!strings.HasPrefix(p.Damaged[0].Error(), "workspace: member 0: ") {
 		t.Errorf("damaged: %v", p.Damaged)
 	}
 	if other := v.Members[1]; len(other.Records) != 1 || len(other.Damaged) > 0 {
@@ -236,7 +245,8 @@ func TestDamagedFolders(t *testing.T) {
 	}
 	f := openFolder(t, dir, 2, FolderOptions{})
 	v, err := f.View()
-	if p := v.Members[0]; err != nil || len(p.Records) > 0 || len(p.Damaged) == 0 || !strings.Contains(p.Damaged[0].Error(), "link") {
+	if p := v.Members[0]; err != nil || len(p.Records) > 0 || len(p.Damaged) == 0 ||
+		!strings.Contains(p.Damaged[0].Error(), "link") {
 		t.Errorf("a member's folder is a link: %d records, %v, %v", len(p.Records), p.Damaged, err)
 	}
 	if len(v.Members[1].Records) != 1 {
@@ -263,7 +273,8 @@ func TestDamagedBest(t *testing.T) {
 	dir := t.TempDir()
 	f := openFolder(t, dir, 2, FolderOptions{})
 	s, other := mustJoin(t, f, 0), mustJoin(t, f, 1)
-	err := errors.Join(s.PublishBest(record(0, 2, 9), weights(0, 2), false), other.PublishBest(record(1, 2, 5), weights(1, 2), false))
+	err := errors.Join(s.PublishBest(record(0, 2, 9), weights(0, 2), false), other.PublishBest(record(1, 2, 5),
+		weights(1, 2), false))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -151,7 +151,8 @@ func (f *Folder) fetch(r Record, best bool) (*checkpoint.Snapshot, error) {
 	}
 	folder := folderOf(r.Member, best)
 	if !ownWeights(r.Weights.Path, folder, r.Iteration) {
-		return nil, fmt.Errorf("workspace: %.200q is not a file of member %d, iteration %d; fetch what View or Best returned",
+		return nil, fmt.Errorf("workspace: %.200q is not a file of member %d, iteration %d; fetch what View or "+
+			"Best returned",
 			r.Weights.Path, r.Member, r.Iteration)
 	}
 	path := f.path(r.Weights.Path)

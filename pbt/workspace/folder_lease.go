@@ -149,7 +149,8 @@ func (s *folderLease) Beat(h Heartbeat) error {
 	if err := s.mine(); err != nil {
 		return s.did("heartbeat", err)
 	}
-	if err := s.store.writeAside(s.folder+"/"+heartbeatName, s.temporary(heartbeatName), text, false, s.mine); err != nil {
+	if err := s.store.writeAside(s.folder+"/"+heartbeatName, s.temporary(heartbeatName), text, false,
+		s.mine); err != nil {
 		return s.did("heartbeat", err)
 	}
 	return s.did("renewing the lease", s.renew())
@@ -205,7 +206,10 @@ func (s *folderLease) publishBest(r Record, weights *checkpoint.Snapshot, minimi
 	s.store.mu.Unlock()
 	best, ok := bestOf(records, minimise)
 	// First what a process that died in between left, so that names do not depend on it.
-	if err := s.sweep(s.bestFolder, func(iteration int64) bool { return ok && iteration == best.Iteration }); err != nil {
+	if err := s.sweep(s.bestFolder, func(iteration int64) bool {
+		return ok &&
+			iteration == best.Iteration
+	}); err != nil {
 		return err
 	}
 	if ok && !r.beats(best, minimise) {

@@ -37,7 +37,8 @@ func read(t *testing.T, path string) []byte {
 
 func write(t *testing.T, path string, data []byte) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.RemoveAll(path), os.WriteFile(path, data, 0o644)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.RemoveAll(path), os.WriteFile(path, data,
+		0o644)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -66,7 +67,8 @@ func TestLayout(t *testing.T) {
 	r := record(1, 12, 1e-5)
 	r.Failure, r.Evaluation, r.HasEvaluation = "none: really", 3, true
 	r = mustPublish(t, s, r)
-	if err := errors.Join(s.Beat(Heartbeat{Phase: Training, Parent: -1}), s.PublishBest(r, weights(1, 12), false)); err != nil {
+	if err := errors.Join(s.Beat(Heartbeat{Phase: Training, Parent: -1}), s.PublishBest(r, weights(1, 12),
+		false)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.View(); err != nil {
@@ -118,7 +120,8 @@ sha256: "%s"
 // A folder that is only read must exist, and nothing is written to it.
 func TestReadOnlyWritesNothing(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := OpenFolder(filepath.Join(dir, "no"), 1, FolderOptions{ReadOnly: true}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := OpenFolder(filepath.Join(dir, "no"), 1, FolderOptions{ReadOnly: true}); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Errorf("a missing folder: %v", err)
 	}
 	mustPublish(t, mustJoin(t, openFolder(t, dir, 1, FolderOptions{}), 0), record(0, 1, 1))
@@ -153,7 +156,8 @@ func TestViewReadsWhatChanged(t *testing.T) {
 		for i := range data {
 			data[i] ^= 1
 		}
-		if err := errors.Join(os.WriteFile(path, data, 0o644), os.Chtimes(path, time.Time{}, info.ModTime())); err != nil {
+		if err := errors.Join(os.WriteFile(path, data, 0o644), os.Chtimes(path, time.Time{},
+			info.ModTime())); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,12 +191,15 @@ func TestPruneRemovesLeftoversAndNothingElse(t *testing.T) {
 	write(t, yaml, read(t, yaml)[:100])
 	before := files(t, dir)
 	others := []string{
-		"000/state.json", "000/journal.jsonl", "000/state.json.tmp-1-2-3-4", "000/own/000001.safetensors", "000/000abc.yaml", "000/0000007.yaml.bak",
-		"000/events.safetensors", "000/000003-2.pth", "001/000009.safetensors", "001/.heartbeat.json-0a-1", "001/000009.json.tmp-1-2-3-4", "best/001/000001.json", "notes.txt", "clock",
+		"000/state.json", "000/journal.jsonl", "000/state.json.tmp-1-2-3-4", "000/own/000001.safetensors",
+		"000/000abc.yaml", "000/0000007.yaml.bak",
+		"000/events.safetensors", "000/000003-2.pth", "001/000009.safetensors", "001/.heartbeat.json-0a-1",
+		"001/000009.json.tmp-1-2-3-4", "best/001/000001.json", "notes.txt", "clock",
 	}
 	leftovers := []string{
 		"000/000007.safetensors", "000/000007.json", "000/000003-2.safetensors", "000/000003-2.json",
-		"000/000004.safetensors.tmp-aaaa-1-bbbb-1", "000/000004-2.json.tmp-aaaa-1-bbbb-1", "000/.heartbeat.json-0a1b-7", "000/.000004.yaml-0a1b-8",
+		"000/000004.safetensors.tmp-aaaa-1-bbbb-1", "000/000004-2.json.tmp-aaaa-1-bbbb-1", "000/.heartbeat.json-0a1b-7",
+		"000/.000004.yaml-0a1b-8",
 	}
 	for _, name := range append(others, leftovers...) {
 		write(t, filepath.Join(dir, name), []byte("x"))

@@ -95,7 +95,8 @@ func TestPausedOwnerIsReplacedAndFenced(t *testing.T) {
 		before := contents(t, dir)
 		_, published := first.Publish(record(0, 2, 9), weights(0, 9))
 		for i, err := range []error{
-			published, first.Beat(beat), first.PublishBest(record(0, 3, 9), weights(0, 9), false), first.Prune(Keep{Oldest: 100}),
+			published, first.Beat(beat), first.PublishBest(record(0, 3, 9), weights(0, 9), false),
+			first.Prune(Keep{Oldest: 100}),
 		} {
 			if !errors.Is(err, ErrLeaseLost) {
 				t.Errorf("%s machine, %d: %v", machine, i, err)
@@ -124,8 +125,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return m
 }
 
-// Without locks in common a silent owner is replaced after its lease, and one that beats never is. Where a loaded machine
-// lets the lease run out between two beats the test tries again with a longer one.
+// Without locks in common a silent owner is replaced after its lease, and one that beats never is. Where a loaded
+// machine lets the lease run out between two beats the test tries again with a longer one.
 func TestOwnerOnAnotherMachine(t *testing.T) {
 	for ttl := 300 * time.Millisecond; ; ttl *= 3 {
 		dir := t.TempDir()
@@ -251,7 +252,8 @@ func TestLeaseOfThePast(t *testing.T) {
 			t.Errorf("the owner: %v", err)
 		}
 	}
-	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"heartbeat.json", "lease-000005.json", "lease-000006.json"}) {
+	if got := files(t, filepath.Join(dir, "000")); !cmp.Equal(got, []string{"heartbeat.json", "lease-000005.json",
+		"lease-000006.json"}) {
 		t.Errorf("left are %v", got)
 	}
 }
@@ -274,7 +276,10 @@ func TestRaceForASeat(t *testing.T) {
 					f = on(fmt.Sprint(i%machines), f)
 				}
 				if !c.links {
-					f.link = func(from, to string) error { return &os.LinkError{Op: "link", Old: from, New: to, Err: syscall.EPERM} }
+					f.link = func(from, to string) error {
+						return &os.LinkError{Op: "link", Old: from, New: to,
+							Err: syscall.EPERM}
+					}
 				}
 				all.Go(func() {
 					for range 5 {

@@ -68,7 +68,10 @@ func (s *folderLease) prune(k Keep) error {
 		byIteration[r.Iteration] = r
 	}
 	last := newestWithWeights(byIteration)
-	return s.sweep(s.folder, func(iteration int64) bool { return iteration == last || !slices.Contains(gone, iteration) })
+	return s.sweep(s.folder, func(iteration int64) bool {
+		return iteration == last ||
+			!slices.Contains(gone, iteration)
+	})
 }
 
 // sweep deletes, in this order, the records that are not wanted, the manifests and weights that no record refers to,

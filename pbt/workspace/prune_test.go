@@ -34,7 +34,8 @@ func pruneAnswer(t *testing.T, args []string, input string) string {
 	var k Keep
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
-		*map[string]*int64{"oldest": &k.Oldest, "back": &k.Back, "most": &k.Most, "newest": &k.Newest}[key] = whole(t, value)
+		*map[string]*int64{"oldest": &k.Oldest, "back": &k.Back, "most": &k.Most, "newest": &k.Newest}[key] = whole(t,
+			value)
 	}
 	var iterations []int64
 	for _, word := range strings.Fields(input) {

@@ -16,10 +16,10 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// A record's file is YAML. Isaac Lab's seven keys come first, so that people and tools that know its workspaces can read
-// the file. gorl's own keys follow, and the last line is the SHA-256 of everything before. The keys predate the names in
-// Go: "policy" is the member, "frame" its environment steps, "params" its hyperparameters. Floats always have a point,
-// because YAML 1.1 readers such as PyYAML take 1e-4 for a text.
+// A record's file is YAML. Isaac Lab's seven keys come first, so that people and tools that know its workspaces can
+// read the file. gorl's own keys follow, and the last line is the SHA-256 of everything before. The keys predate the
+// names in Go: "policy" is the member, "frame" its environment steps, "params" its hyperparameters. Floats always have
+// a point, because YAML 1.1 readers such as PyYAML take 1e-4 for a text.
 const (
 	recordSchema = 1
 	recordSuffix = ".yaml"
@@ -89,7 +89,8 @@ func encodeRecord(r Record, folder string) ([]byte, error) {
 	sum := sha256.Sum256(b.Bytes())
 	line("check", `"`+hex.EncodeToString(sum[:])+`"`)
 	if b.Len() > maxRecord {
-		return nil, fmt.Errorf("workspace: a record of %d bytes; %d are allowed: publish fewer hyperparameters", b.Len(),
+		return nil, fmt.Errorf("workspace: a record of %d bytes; %d are allowed: publish fewer hyperparameters",
+			b.Len(),
 			maxRecord)
 	}
 	return b.Bytes(), nil

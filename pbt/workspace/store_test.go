@@ -51,7 +51,8 @@ func checkWeights(s *checkpoint.Snapshot, member int, iteration int64) error {
 	if err := errors.Join(err, err2, err3); err != nil {
 		return err
 	}
-	if p != int64(member) || i != iteration || slices.ContainsFunc(data, func(x float32) bool { return x != float32(iteration) }) {
+	if p != int64(member) || i != iteration || slices.ContainsFunc(data,
+		func(x float32) bool { return x != float32(iteration) }) {
 		return fmt.Errorf("the weights of member %d, iteration %d (%v), want %d, %d", p, i, data[:3], member, iteration)
 	}
 	return nil
@@ -59,7 +60,8 @@ func checkWeights(s *checkpoint.Snapshot, member int, iteration int64) error {
 
 func record(member int, iteration int64, objective float64) Record {
 	return Record{
-		Member: member, Iteration: iteration, Steps: 100 * iteration, WeightSteps: 100 * iteration, SinceCopy: 100 * iteration,
+		Member: member, Iteration: iteration, Steps: 100 * iteration, WeightSteps: 100 * iteration,
+		SinceCopy: 100 * iteration,
 		Objective: objective, HasObjective: true, Parent: -1, Samples: 3, Experiment: "walker",
 		Hyperparameters: map[string]float64{"agent.learning_rate": 3e-4, "agent.discount_factor": 0.99},
 	}
@@ -112,10 +114,13 @@ func TestPublishedIsRead(t *testing.T) {
 	onEach(t, 3, func(t *testing.T, b Store) {
 		s := mustJoin(t, b, 1)
 		want := Record{
-			Member: 1, Iteration: 2, Steps: 7, WeightSteps: 1 << 60, SinceCopy: 5, SinceChange: 3, Samples: 12, Parent: 2,
-			Objective: math.NaN(), HasObjective: true, Peak: math.Inf(1), HasPeak: true, Evaluation: -1e-300, HasEvaluation: true,
-			Experiment:      "tab\tquote\" \u2028 ключ\x00: [a]\n- b",
-			Hyperparameters: map[string]float64{"with: colon # and \"quotes\"": -1e-05, "λ": math.MaxFloat64, "small": 5e-324, "true": 1e6},
+			Member: 1, Iteration: 2, Steps: 7, WeightSteps: 1 << 60, SinceCopy: 5, SinceChange: 3, Samples: 12,
+			Parent:    2,
+			Objective: math.NaN(), HasObjective: true, Peak: math.Inf(1), HasPeak: true, Evaluation: -1e-300,
+			HasEvaluation: true,
+			Experiment:    "tab\tquote\" \u2028 ключ\x00: [a]\n- b",
+			Hyperparameters: map[string]float64{"with: colon # and \"quotes\"": -1e-05, "λ": math.MaxFloat64,
+				"small": 5e-324, "true": 1e6},
 		}
 		published := mustPublish(t, s, want)
 		want.Weights = published.Weights
@@ -149,7 +154,8 @@ func TestHeartbeatIsRead(t *testing.T) {
 	onEach(t, 2, func(t *testing.T, b Store) {
 		s := mustJoin(t, b, 0)
 		h := Heartbeat{
-			Member: 0, Owner: "here:1", Phase: Waiting, Iteration: 3, Copies: 1, Steps: 300, Total: 1000, Objective: math.Inf(-1), HasObjective: true,
+			Member: 0, Owner: "here:1", Phase: Waiting, Iteration: 3, Copies: 1, Steps: 300, Total: 1000,
+			Objective: math.Inf(-1), HasObjective: true,
 			Hyperparameters: map[string]float64{"x": 1e-5}, Parent: 1, Note: "copied 1\n\u2028\x00 é",
 		}
 		if err := s.Beat(h); err != nil {
@@ -245,7 +251,8 @@ func TestPrune(t *testing.T) {
 		if err := s.Prune(Keep{Oldest: 25}); err != nil {
 			t.Fatal(err)
 		}
-		want := []int64{40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6}
+		want := []int64{40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8,
+			6}
 		if diff := cmp.Diff(want, iterations(mustView(t, b).Members[0].Records)); diff != "" {
 			t.Error(diff)
 		}
@@ -311,7 +318,8 @@ func TestBest(t *testing.T) {
 				}
 				best, ok, err := b.Best(minimise)
 				if err != nil || ok != (o.best >= 0) || ok && (best.Member != o.best || best.Iteration != o.of) {
-					t.Fatalf("after %+v, minimise %t: the best is %d of %d, %t, %v", o, minimise, best.Iteration, best.Member, ok, err)
+					t.Fatalf("after %+v, minimise %t: the best is %d of %d, %t, %v", o, minimise, best.Iteration,
+						best.Member, ok, err)
 				}
 				if !ok {
 					continue

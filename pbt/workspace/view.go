@@ -129,7 +129,8 @@ func (f *Folder) recordsOnce(member int, folder string) (records []Record, damag
 				err = &checkpoint.DamagedError{Path: f.path(folder + "/" + name), Reason: err.Error(), Err: err}
 			}
 			damage = append(damage,
-				fmt.Errorf("workspace: member %d: %w; the one before is used, and this one can be deleted", member, err))
+				fmt.Errorf("workspace: member %d: %w; the one before is used, and this one can be deleted", member,
+					err))
 			continue
 		}
 		records = append(records, c.record)
