@@ -9,7 +9,6 @@ import (
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // The vectors of AgileRL's MLP: limits 32 to 500 nodes, 1 to 3 layers, latent 8 to 128.
@@ -132,22 +131,6 @@ func TestEditActivation(t *testing.T) {
 	}
 }
 
-func TestLimitsValidate(t *testing.T) {
-	if err := DefaultLimits().Validate(); err != nil {
-		t.Error(err)
-	}
-	for want, change := range map[string]func(*Limits){
-		"hidden layers are 4 to 3": func(l *Limits) { l.MinLayers = 4 }, "nodes are 0 to 500": func(l *Limits) { l.MinNodes = 0 }, "latent are 8 to " +
-			"7": func(l *Limits) { l.MaxLatent = 7 },
-	} {
-		l := DefaultLimits()
-		change(&l)
-		if err := l.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
-		}
-	}
-}
-
 // What is drawn, and how often: layers share a fifth, each of the node edits an equal part of the rest.
 func TestRandomEdit(t *testing.T) {
 	a := architecture(t, dict(), []int{64}, 32, []int{64, 64}, "tanh")
@@ -190,40 +173,6 @@ func TestRandomEdit(t *testing.T) {
 	}
 	if share := float64(layers[0]) / float64(head); len(layers) != 2 || share < .48 || share > .52 {
 		t.Errorf("layers %v", layers)
-	}
-}
-
-func TestIdentityAfter(t *testing.T) {
-	s := tensor.NoGrad()
-	defer s.Close()
-	x := make([]float32, 4001)
-	for i := range x {
-		x[i] = float32(i-2000) / 40 // ±50
-	}
-	for _, name := range description.Activations() {
-		before, err := tensor.ParseActivation(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		inserted, shift := identityAfter(name)
-		after, err := tensor.ParseActivation(inserted)
-		if err != nil {
-			t.Fatal(err)
-		}
-		in := s.Activate(before, tensor.From(s, x, int64(len(x))))
-		out, err := tensor.Float32s(s.AddScalar(s.Activate(after, s.AddScalar(in, shift)), -shift))
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := tensor.Float32s(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range out {
-			if d := out[i] - want[i]; d > 4e-6 || d < -4e-6 {
-				t.Fatalf("%s(%g) = %g becomes %g", name, x[i], want[i], out[i])
-			}
-		}
 	}
 }
 

@@ -110,6 +110,38 @@ func train(t *testing.T, o evolution.Options) outcome {
 	return finish(t, e)
 }
 
+// interrupted trains what build makes to its end, and stops it each time that stop has been called every times.
+func interrupted(t *testing.T, every int64, build func(stop func()) evolution.Options) outcome {
+	t.Helper()
+	for breaks := 0; ; breaks++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		var left atomic.Int64
+		left.Store(every)
+		e, err := evolution.New(build(func() {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = e.Train(ctx)
+		cancel()
+		if err == nil {
+			if breaks < 3 {
+				t.Errorf("only %d interruptions", breaks)
+			}
+			return finish(t, e)
+		}
+		if !errors.Is(err, context.Canceled) || breaks > 100 {
+			t.Fatal(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func compare(t *testing.T, want, got outcome) {
 	t.Helper()
 	if d := cmp.Diff(want.journal, got.journal); d != "" {
@@ -158,39 +190,13 @@ func TestResumeInMidGeneration(t *testing.T) {
 	whole := options()
 	whole.Directory = t.TempDir()
 	want := train(t, whole)
-	dir, breaks := t.TempDir(), 0
-	for ; ; breaks++ {
-		ctx, cancel := context.WithCancel(t.Context())
-		var left atomic.Int64
-		left.Store(101)
+	dir := t.TempDir()
+	compare(t, want, interrupted(t, 101, func(stop func()) evolution.Options {
 		o := options()
 		o.Directory = dir
-		o.New = cartpole(func() error {
-			if left.Add(-1) == 0 {
-				cancel()
-			}
-			return nil
-		})
-		e, err := evolution.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = e.Train(ctx)
-		cancel()
-		if err == nil {
-			compare(t, want, finish(t, e))
-			break
-		}
-		if !errors.Is(err, context.Canceled) || breaks > 100 {
-			t.Fatal(err)
-		}
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if breaks < 4 {
-		t.Errorf("only %d interruptions", breaks)
-	}
+		o.New = cartpole(func() error { stop(); return nil })
+		return o
+	}))
 	read := func(dir string) string {
 		events, err := journal.Read(dir)
 		if err != nil {

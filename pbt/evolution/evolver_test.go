@@ -287,6 +287,10 @@ func TestDraw(t *testing.T) {
 	}
 }
 
+func tuned(name string, p RLParameter) func(m *Mutations) {
+	return func(m *Mutations) { m.Hyperparameters = HyperparameterConfig{name: p} }
+}
+
 func TestMutationsValidate(t *testing.T) {
 	if err := DefaultMutations().Validate(); err != nil {
 		t.Error(err)
@@ -301,7 +305,11 @@ func TestMutationsValidate(t *testing.T) {
 		`did you mean "overlap"?`:        func(m *Mutations) { m.Preserve = "overlaps" },
 		"limits of policy":               func(m *Mutations) { m.Limits = Limits{MinLayers: 3, MaxLayers: 1} },
 		"limits of critic":               func(m *Mutations) { m.NetworkLimits = map[string]Limits{"critic": {MinLayers: -1}} },
-		`hyperparameter "learning"`:      func(m *Mutations) { m.Hyperparameters = HyperparameterConfig{"learning": {}} },
+		`hyperparameter "learning"`:      tuned("learning", RLParameter{}),
+		"grow_factor is 0.9":             tuned("tau", RLParameter{Min: 1, Max: 2, GrowFactor: 0.9}),
+		"shrink_factor is 1.5":           tuned("tau", RLParameter{Min: 1, Max: 2, ShrinkFactor: 1.5}),
+		`dtype is "text"`:                tuned("tau", RLParameter{Min: 1, Max: 2, Kind: "text"}),
+		"must be whole":                  tuned("tau", RLParameter{Min: 0.5, Max: 2, Kind: KindInt}),
 	} {
 		m := DefaultMutations()
 		set(&m)

@@ -3,7 +3,6 @@ package evolution_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
@@ -61,45 +60,6 @@ func ExampleEditNetworks() {
 	// head.add_layer makes 3→[64 64:elu] tanh
 	// [-0.02242]
 	// [-0.02242]
-}
-
-func ExampleNoise() {
-	a, err := description.NewArchitecture(sp.Observation, nil, 0, []int{64}, "tanh")
-	if err != nil {
-		panic(err)
-	}
-	before := agent(a, a)
-	defer before.Close()
-	snapshot, err := before.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		panic(err)
-	}
-	noisy, chosen, err := evolution.Noise(snapshot, evolution.NoiseOptions{SD: 0.1}, rand.New(rand.NewPCG(3, 2)))
-	if err != nil {
-		panic(err)
-	}
-	for _, name := range chosen {
-		old, err := snapshot.Arrays[name].Float32s()
-		if err != nil {
-			panic(err)
-		}
-		changed, err := noisy.Arrays[name].Float32s()
-		if err != nil {
-			panic(err)
-		}
-		moved := 0
-		for i := range old {
-			if old[i] != changed[i] {
-				moved++
-			}
-		}
-		fmt.Printf("%s: %d of %d\n", name, moved, len(old))
-	}
-	fmt.Println(slices.Equal(snapshot.Arrays["value/head.0.weight"].Data, noisy.Arrays["value/head.0.weight"].Data))
-	// Output:
-	// policy/head.0.weight: 19 of 192
-	// policy/head.out.weight: 7 of 64
-	// true
 }
 
 func ExampleEdit_Apply() {

@@ -1,10 +1,8 @@
 package evolution_test
 
 import (
-	"context"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -99,47 +97,21 @@ func TestPicturesAndMemoryEvolve(t *testing.T) {
 			m := busy()
 			m.Architecture, m.Activation, m.NewLayerProb = 5, 0.05, 0.05
 			m.Limits.MinHidden, m.Limits.MaxHidden, m.Limits.MinChannels, m.Limits.MaxChannels = 2, 128, 4, 64
-			evolve := func(dir string, steps int64) (*evolution.Evolution, error) {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				var left atomic.Int64
-				left.Store(steps)
-				count := trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error {
-					if left.Add(-1) == 0 {
-						cancel()
-					}
-					return nil
-				})
-				e, err := evolution.New(evolution.Options{
-					Options: pbt.Options{Members: 3, IntervalSteps: 24, TotalSteps: 8 * 24, Diversify: true, Seed: 4, Directory: dir,
-						New: func(m pbt.Member) (pbt.Trainee, error) {
+			dir := t.TempDir()
+			build := func(stop func()) evolution.Options {
+				count := trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error { stop(); return nil })
+				return evolution.Options{
+					Options: pbt.Options{Members: 3, IntervalSteps: 24, TotalSteps: 8 * 24, Diversify: true, Seed: 4,
+						Directory: dir, New: func(m pbt.Member) (pbt.Trainee, error) {
 							return c.build(m, trainers.Config{Seed: m.Seed, SaveBuffers: true, Callbacks: []trainers.Callback{count}})
 						}},
 					Mutations: m,
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = e.Train(ctx)
-				return e, err
-			}
-			e, err := evolve(t.TempDir(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			whole, dir, breaks := finish(t, e), t.TempDir(), 0
-			for ; breaks < 20; breaks++ {
-				if e, err = evolve(dir, 77); err == nil {
-					break
-				}
-				if err := e.Close(); err != nil {
-					t.Fatal(err)
 				}
 			}
-			if err != nil || breaks < 3 {
-				t.Fatalf("%d interruptions, %v", breaks, err)
-			}
-			compare(t, whole, finish(t, e))
+			o := build(func() {})
+			o.Directory = t.TempDir()
+			whole := train(t, o)
+			compare(t, whole, interrupted(t, 77, build))
 			edits, policies := 0, map[string]bool{}
 			for _, event := range whole.journal {
 				if event.Kind == journal.ApplyFailed || event.Kind == journal.Failed {

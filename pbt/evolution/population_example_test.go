@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -48,33 +47,6 @@ func Example() {
 	// Output: 4 members, 2 networks of each, true
 }
 
-func ExampleTournament() {
-	t := strategy.DefaultTournament()
-	g := strategy.Generation{Iteration: 1}
-	for id, fitness := range []float64{3, 1, 2} {
-		g.Members = append(g.Members, strategy.Status{Member: id, Objective: fitness, HasObjective: true})
-	}
-	fmt.Println("ranks", t.Ranks(g))
-	for _, d := range t.Decide(g, rand.New(rand.NewPCG(1, 0))) {
-		fmt.Printf("%d: %s (%s)\n", d.Member, d.Action, d.Reason)
-	}
-	// Output:
-	// ranks [2 0 1]
-	// 0: keep (elite: fitness 3)
-	// 1: replace (tournament of 1 0: 0 wins, fitness 3)
-	// 2: replace (tournament of 2 0: 0 wins, fitness 3)
-}
-
-func ExampleMultiFrequency() {
-	s := strategy.DefaultMultiFrequency()
-	brackets, err := s.Brackets(8)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Printf("%+v\n", brackets)
-	// Output: {Winners:1 Survivors:0 Open:1 Losers:2}
-}
-
 func ExampleFromYAML() {
 	s, err := evolution.FromYAML([]byte(`
 mutation:
@@ -95,20 +67,6 @@ training: {pop_size: 6, evo_steps: 4096, max_steps: 100_000}
 	// Output:
 	// 6 4096 2 0.01
 	// evolution: unknown key "training.popsize" (given 6): did you mean "training.pop_size"?
-}
-
-func ExampleDefaultMutations() {
-	m := evolution.DefaultMutations()
-	m.Activation = 0.1
-	m.Hyperparameters = evolution.HyperparameterConfig{
-		"learning_rate": {Min: 1e-5, Max: 1e-2, GrowFactor: 2, ShrinkFactor: 0.5},
-	}
-	fmt.Println(m.Validate())
-	m.RLHP = -1
-	fmt.Println(m.Validate())
-	// Output:
-	// <nil>
-	// evolution: Mutations.RLHP is -1; give a finite weight of 0 or more
 }
 
 // A snapshot of one's own evolves, too: networks are known by the names of its arrays.
@@ -171,46 +129,4 @@ func ExampleRegistryOf() {
 	// policy true
 	// value false
 	// [{optimizer [policy value] learning_rate}]
-}
-
-func ExampleLoadElite() {
-	dir, err := os.MkdirTemp("", "evolution")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	e, err := evolution.New(evolution.Options{
-		Options:   pbt.Options{Members: 2, IntervalSteps: 256, TotalSteps: 512, New: cartpole(nil)},
-		SaveElite: true, ElitePath: filepath.Join(dir, "elite"),
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer e.Close()
-	if _, err := e.Train(context.Background()); err != nil {
-		log.Fatal(err)
-	}
-	saved, err := evolution.LoadElite(filepath.Join(dir, "elite"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	elite, err := evolution.Build(cartpole(nil), saved.Snapshot, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer elite.Close()
-	fmt.Println(elite.Steps() == e.Elite().Steps)
-	// Output: true
-}
-
-func ExampleFromDict() {
-	s, err := evolution.FromDict(map[string]any{
-		"mutation": map[string]any{"probabilities": map[string]any{"no_mut": 0.5, "arch_mut": 0.5}},
-		"training": map[string]any{"pop_size": 4, "evo_steps": 2048, "max_steps": 20_480},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(s.Options.Members, s.Options.IntervalSteps, s.Options.TotalSteps)
-	// Output: 4 2048 20480
 }

@@ -1,7 +1,6 @@
 package evolution
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -139,36 +138,6 @@ func TestDroppedConvolution(t *testing.T) {
 	}
 }
 
-// A smaller kernel keeps its leading weights; the picture that it makes larger is read where it was read before.
-func TestSmallerKernel(t *testing.T) {
-	a := seeing(t, description.RecurrentLayer{}, "tanh")
-	arrays := arraysOf(t, network(t, a, 2, nil))
-	to, got := rewired(t, a, arrays, Edit{Kind: ChangeKernel, Module: "encoder.camera", Layer: 1, Kernel: 1},
-		PreserveFunction)
-	old, kernels := floats(t, arrays["policy/encoder.camera.conv.1.weight"]), floats(t,
-		got["policy/encoder.camera.conv.1.weight"])
-	for i, x := range kernels {
-		if x != old[4*i] {
-			t.Fatalf("kernel %d is %g, was %v", i, x, old[4*i:4*i+4])
-		}
-	}
-	before, after := a.Modules()[0].Pictures[2], to.Modules()[0].Pictures[2]
-	if before != [3]int{5, 5, 6} || after != [3]int{5, 6, 7} {
-		t.Fatalf("pictures %v and %v", before, after)
-	}
-	old, made := floats(t, arrays["policy/encoder.camera.out.weight"]), floats(t, got["policy/encoder.camera.out.weight"])
-	for i, x := range made {
-		want, y, column := float32(0), i/7%6, i%7
-		if y < 5 && column < 6 {
-			want = old[(i/42)*30+y*6+column]
-		}
-		if x != want {
-			t.Fatalf("the weight of pixel %d,%d is %g, want %g", y, column, x, want)
-		}
-	}
-	network(t, to, 2, got)
-}
-
 // AgileRL's weights: the leading block of every dimension is copied.
 func TestOverlapOfPicturesAndMemory(t *testing.T) {
 	a := seeing(t, models.GRU(6), "relu")
@@ -206,52 +175,6 @@ func TestOverlapOfPicturesAndMemory(t *testing.T) {
 					break
 				}
 			}
-		}
-	}
-}
-
-// 1000 edits as they are drawn, in sequences: networks compute finite numbers of whole sequences.
-func TestRandomEditsOfPicturesAndMemory(t *testing.T) {
-	rng := random(8)
-	applied := map[string]int{}
-	for sequence := range 40 {
-		memory := []description.RecurrentLayer{models.GRU(6), models.LSTM(5, 2), {}}[sequence%3]
-		a := seeing(t, memory, []string{"tanh", "relu"}[sequence%2])
-		arrays := arraysOf(t, network(t, a, 2, nil))
-		l := roomy
-		l.MaxLatent, l.MaxNodes = 40, 40
-		for range 25 {
-			e := RandomEdit(a, rng, 0.2)
-			e.Nodes = min(e.Nodes, 1+rng.IntN(8))
-			if e.Kind == ChangeKernel {
-				e.Kernel = 1 + rng.IntN(4)
-			}
-			to, done, changed, err := e.Apply(a, l)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !changed {
-				continue
-			}
-			how := []Preserve{PreserveFunction, PreserveFunction, PreserveOverlap}[rng.IntN(3)]
-			applied[fmt.Sprint(done.Module, " ", done.Kind, " ", how)]++
-			if arrays, err = rewire(arrays, "policy/", a, to, done, how, rng); err != nil {
-				t.Fatal(err)
-			}
-			a = to
-		}
-		for _, x := range sequences(t, network(t, a, 2, arrays), camera) {
-			if x-x != 0 {
-				t.Fatalf("%v computes %g", a, x)
-			}
-		}
-	}
-	for _, want := range []string{"encoder.camera add_channel function", "encoder.camera remove_channel function",
-		"encoder.camera change_kernel function",
-		"encoder.camera change_kernel overlap", "memory add_node function", "memory remove_node function", "memory " +
-			"add_node overlap"} {
-		if applied[want] < 3 {
-			t.Errorf("%q was applied %d times", want, applied[want])
 		}
 	}
 }

@@ -283,23 +283,6 @@ func fresh(t *testing.T, x []float32, inputs int) {
 	}
 }
 
-// With AgileRL's weights an inserted layer is random, and the output layer keeps its weights.
-func TestOverlapLayers(t *testing.T) {
-	a := architecture(t, spaces.Unbounded(10), nil, 0, []int{64}, "relu")
-	arrays := arraysOf(t, network(t, a, 4, nil))
-	to, got := edit(t, a, arrays, Edit{Kind: AddLayer, Module: "head"}, PreserveOverlap)
-	if !bytes.Equal(got["policy/head.out.weight"].Data, arrays["policy/head.out.weight"].Data) ||
-		!bytes.Equal(got["policy/head.0.weight"].Data, arrays["policy/head.0.weight"].Data) {
-		t.Error("weights of layers that stay have changed")
-	}
-	fresh(t, floats(t, got["policy/head.1.weight"])[:64], 64)
-	back, less := edit(t, to, got, Edit{Kind: RemoveLayer, Module: "head"}, PreserveOverlap)
-	if !back.Equal(a) || less["policy/head.1.weight"].Data != nil {
-		t.Errorf("%v", back)
-	}
-	network(t, back, 4, less)
-}
-
 func TestRewireRefuses(t *testing.T) {
 	a, _ := numbered()
 	to, done, _, err := Edit{Kind: AddNode, Module: "head", Nodes: 4}.Apply(a, limits)

@@ -186,75 +186,33 @@ training: {population_size: 5, target: 1, hpo: true}
 func TestFromYAMLRefuses(t *testing.T) {
 	for text, wants := range map[string][]string{
 		"mutations: {}": {`unknown key "mutations"`, `did you mean "mutation"?`},
-		"mutation: {probabilities: {no_mutt: 1}}": {`"mutation.probabilities.no_mutt"`,
-			`no_mut"?`},
-		"mutation: {no_mutation: 1, rl_ph: 2}": {
-			`"mutation.rl_ph"`, `rl_hp"?`,
-		},
-		"mutation: {mutation_sd: 0}": {
-			`"mutation.mutation_sd" is 0`,
-		},
-		"mutation: {rl_hp_selection: {lr: {mn: 1}}}": {
-			`"mutation.rl_hp_selection.lr.mn"`, `min"?`,
-		},
-		"mutation: {rl_hp_selection: {larning_rate: {min: 1, max: 2}}}": {
-			"there is no such hyperparameter", `did you mean "learning_rate"?`,
-		},
-		"mutation: {rl_hp_selection: {lr: {min: 1, max: 2}, learning_rate: {min: 1, max: 2}}}": {
-			"under another name as well",
-		},
-		"mutation: {rl_hp_selection: {lr: {min: a, max: 2}}}": {
-			`"mutation.rl_hp_selection.lr.min" is "a"`,
-		},
-		"mutation: {rl_hp_selection: {lr: {min: 3, max: 2}}}": {
-			"ascending",
-		},
-		"mutation: {preserve: overlop}": {
-			`did you mean "overlap"?`,
-		},
-		"selection_strategy: {strategy: turnament}": {
-			`did you mean "tournament"?`,
-		},
-		"selection_strategy: {tournament_sise: 2}": {
-			`tournament_size"?`,
-		},
-		"selection_strategy: {tournament_size: 0}": {
-			`"selection_strategy.tournament_size" is 0`,
-		},
-		"selection_strategy: {strategy: multi_frequency, n_winers: 2}": {
-			`n_winners"?`,
-		},
-		"{selection_strategy: {strategy: multi_frequency, n_winners: 2, n_losers: 5}, training: {pop_size: 8}}": {
-			"together 8; a subpopulation has 4",
-		},
-		"{selection_strategy: {strategy: multi_frequency}, training: {pop_size: 5}}": {
-			"a population of 5 cannot be cut",
-		},
-		"training: {max_step: 1}": {
-			`max_steps"?`,
-		},
-		"training: {evo_steps: 0}": {
-			`"training.evo_steps" is 0`,
-		},
-		"training: {pop_size: 3, population_size: 4}": {
-			"population_size",
-		},
-		"network: {arch: resnet}": {
-			`"network.arch" is "resnet"`,
-		},
-		"network: {recurrent: {kind: gur}}": {`"network.recurrent.kind" is "gur"`,
-			`want one of "none", "gru"`},
-		"network: {recurrent: {hidden_size: 3}}": {`"network.recurrent.hidden_size"`},
-		"network: {recurrent: {min_hidden_state_size: 600}}": {
-			"limits of recurrent values are 600 to 512",
-		},
-		"network: {encoder_config: {channel_size: [16, 32], kernel_size: [3]}}": {"kernel_size 1 and stride_size 0"},
-		"network: {encoder_config: {activation: Tanh}}": {
-			"encoder and head begin with one activation",
-		},
-		"network: {head_config: {min_hidden_layers: 4}}": {"limits of hidden layers are 4 to 3"},
-		"INIT_HP: {POP_SIZE: 3}":                         {`unknown key "INIT_HP"`},
-		"[1, 2]":                                         {"mapping"},
+		"mutation: {probabilities: {no_mutt: 1}}":                                                               {`"mutation.probabilities.no_mutt"`, `no_mut"?`},
+		"mutation: {no_mutation: 1, rl_ph: 2}":                                                                  {`"mutation.rl_ph"`, `rl_hp"?`},
+		"mutation: {mutation_sd: 0}":                                                                            {`"mutation.mutation_sd" is 0`},
+		"mutation: {rl_hp_selection: {lr: {mn: 1}}}":                                                            {`"mutation.rl_hp_selection.lr.mn"`, `min"?`},
+		"mutation: {rl_hp_selection: {larning_rate: {min: 1, max: 2}}}":                                         {"there is no such hyperparameter", `did you mean "learning_rate"?`},
+		"mutation: {rl_hp_selection: {lr: {min: 1, max: 2}, learning_rate: {min: 1, max: 2}}}":                  {"under another name as well"},
+		"mutation: {rl_hp_selection: {lr: {min: a, max: 2}}}":                                                   {`"mutation.rl_hp_selection.lr.min" is "a"`},
+		"mutation: {rl_hp_selection: {lr: {min: 3, max: 2}}}":                                                   {"ascending"},
+		"mutation: {preserve: overlop}":                                                                         {`did you mean "overlap"?`},
+		"selection_strategy: {strategy: turnament}":                                                             {`did you mean "tournament"?`},
+		"selection_strategy: {tournament_sise: 2}":                                                              {`tournament_size"?`},
+		"selection_strategy: {tournament_size: 0}":                                                              {`"selection_strategy.tournament_size" is 0`},
+		"selection_strategy: {strategy: multi_frequency, n_winers: 2}":                                          {`n_winners"?`},
+		"{selection_strategy: {strategy: multi_frequency, n_winners: 2, n_losers: 5}, training: {pop_size: 8}}": {"together 8; a subpopulation has 4"},
+		"{selection_strategy: {strategy: multi_frequency}, training: {pop_size: 5}}":                            {"a population of 5 cannot be cut"},
+		"training: {max_step: 1}":                                                                               {`max_steps"?`},
+		"training: {evo_steps: 0}":                                                                              {`"training.evo_steps" is 0`},
+		"training: {pop_size: 3, population_size: 4}":                                                           {"population_size"},
+		"network: {arch: resnet}":                                                                               {`"network.arch" is "resnet"`},
+		"network: {recurrent: {kind: gur}}":                                                                     {`"network.recurrent.kind" is "gur"`, `want one of "none", "gru"`},
+		"network: {recurrent: {hidden_size: 3}}":                                                                {`"network.recurrent.hidden_size"`},
+		"network: {recurrent: {min_hidden_state_size: 600}}":                                                    {"limits of recurrent values are 600 to 512"},
+		"network: {encoder_config: {channel_size: [16, 32], kernel_size: [3]}}":                                 {"kernel_size 1 and stride_size 0"},
+		"network: {encoder_config: {activation: Tanh}}":                                                         {"encoder and head begin with one activation"},
+		"network: {head_config: {min_hidden_layers: 4}}":                                                        {"limits of hidden layers are 4 to 3"},
+		"INIT_HP: {POP_SIZE: 3}":                                                                                {`unknown key "INIT_HP"`},
+		"[1, 2]":                                                                                                {"mapping"},
 	} {
 		_, err := FromYAML([]byte(text))
 		for _, want := range wants {

@@ -54,24 +54,6 @@ func ExampleAllOf() {
 	// Output: 128 128
 }
 
-func ExampleAtMost() {
-	values, err := explore.AtMost("mini_batch", "batch")(map[string]float64{"batch": 64, "mini_batch": 100})
-	fmt.Println(values["mini_batch"], err)
-	// Output: 64 <nil>
-}
-
-func ExampleAtLeast() {
-	values, err := explore.AtLeast("batch", "mini_batch")(map[string]float64{"batch": 64, "mini_batch": 100})
-	fmt.Println(values["batch"], err)
-	// Output: 100 <nil>
-}
-
-func ExampleMultiple() {
-	values, err := explore.Multiple("batch", "mini_batch")(map[string]float64{"batch": 100, "mini_batch": 32})
-	fmt.Println(values["batch"], err)
-	// Output: 96 <nil>
-}
-
 func ExampleDefaultPerturbation() {
 	p := explore.DefaultPerturbation(map[string]explore.Parameter{
 		"learning_rate": {Sample: explore.Range{Low: 1e-5, High: 1e-2, Log: true}},
@@ -107,18 +89,6 @@ func ExamplePB2() {
 	next := informed.Apply(map[string]float64{"learning_rate": 5e-2}, rng)
 	fmt.Printf("%.1g\n", next["learning_rate"])
 	// Output: 0.001
-}
-
-func ExampleMutation_Apply() {
-	m := explore.Mutation{
-		Rate:        1,
-		ChangeRange: [2]float64{2, 2}, // always the factor 2
-		Rules:       explore.Rules{"learning_rate": explore.MutateFloat},
-		Bounds:      map[string][2]float64{"learning_rate": {1e-5, 5e-4}},
-	}
-	mutated := m.Apply(map[string]float64{"learning_rate": 3e-4, "grad_norm_clip": 1}, rand.New(rand.NewPCG(1, 2)))
-	fmt.Println(mutated["learning_rate"], mutated["grad_norm_clip"])
-	// Output: 0.0005 1
 }
 
 // byTen divides or multiplies by ten. Registered, it can be named in files.

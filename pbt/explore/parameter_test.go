@@ -14,27 +14,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/number"
 )
 
-// TestRulesAreDocumented compares the list in RegisterRule's comment with the rules there are.
-func TestRulesAreDocumented(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "rules.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var documented []string
-	item := regexp.MustCompile(`(?m)^//   - (\w+): `)
-	for _, group := range file.Comments {
-		for _, line := range group.List {
-			if m := item.FindStringSubmatch(line.Text); m != nil {
-				documented = append(documented, m[1])
-			}
-		}
-	}
-	slices.Sort(documented)
-	if builtin := slices.Sorted(maps.Keys(builtinRules())); !slices.Equal(documented, builtin) {
-		t.Errorf("documented are\n%v, there are\n%v", documented, builtin)
-	}
-}
-
 // bed is a hyperparameter for trying a rule on.
 type bed struct {
 	rule  Rule
@@ -285,19 +264,5 @@ func TestKeysAndBounds(t *testing.T) {
 	p.Strict = true
 	if b, ok := p.BoundsOf("a"); ok {
 		t.Errorf("strictly, bounds are %v", b)
-	}
-}
-
-func TestMutationCloneIsIndependent(t *testing.T) {
-	m := Mutation{
-		Rules:      Rules{"a": Float},
-		Bounds:     map[string][2]float64{"a": {1, 2}},
-		Parameters: map[string]Parameter{"b": {Choices: []float64{1, 2}, Default: new(3.0)}},
-	}
-	c := m.Clone()
-	m.Rules["a"], m.Bounds["a"], m.Parameters["b"].Choices[0], *m.Parameters["b"].Default = Bool, [2]float64{5, 6}, 9, 9
-	m.Parameters["b"] = Parameter{}
-	if p := c.Parameters["b"]; c.Rules["a"] != Float || c.Bounds["a"] != [2]float64{1, 2} || len(p.Choices) != 2 || p.Choices[0] != 1 || *p.Default != 3 {
-		t.Errorf("the clone changed: %+v", c)
 	}
 }

@@ -12,24 +12,6 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// TestStandardise has the deviation 1, clips outliers, and makes equal numbers 0.
-func TestStandardise(t *testing.T) {
-	y := []float64{1, 2, 3, 4}
-	standardise(y)
-	if want := 1.5 / (math.Sqrt(1.25) + 1e-8); math.Abs(y[3]-want) > 1e-12 || math.Abs(y[0]+want) > 1e-12 {
-		t.Errorf("standardised to %v", y)
-	}
-	y = []float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 1e300}
-	if standardise(y); y[9] != 2 {
-		t.Errorf("the outlier is %v, want 2", y[9])
-	}
-	for _, same := range [][]float64{{7, 7}, {0, 0, 0}, {5e-324, 5e-324}} {
-		if standardise(same); same[0] != 0 || same[1] != 0 {
-			t.Errorf("equal numbers became %v", same)
-		}
-	}
-}
-
 // at is an event with an objective.
 func at(kind journal.Kind, iteration int64, member int, objective float64, a float64) journal.Event {
 	return journal.Event{Kind: kind, Iteration: iteration, Member: member, Parent: -1, Steps: iteration * 10, Objective: objective, HasObjective: true, Before: map[string]float64{"a": a}}

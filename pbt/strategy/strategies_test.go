@@ -151,35 +151,3 @@ func isStrict(s Strategy) bool {
 	}
 	return false
 }
-
-func TestIsaacGymEnvsDrawsCandidatesAndCoinsEvenly(t *testing.T) {
-	g := scores(t, "1 2 3 4 5 6 7 8")
-	rng := rand.New(rand.NewPCG(5, 5))
-	const n = 3000
-	counts, own := make(map[int]int), 0
-	for range n {
-		d := DefaultIsaacGymEnvs().Decide(g, rng)[0]
-		counts[d.Source]++
-		if d.Origin() == d.Member {
-			own++
-		}
-	}
-	// The standard deviation of each count is 26, that of the coin 27.
-	for _, source := range []int{5, 6, 7} {
-		if d := counts[source] - n/3; d < -130 || d > 130 {
-			t.Errorf("source %d was drawn %d times of %d, want about a third: %v", source, counts[source], n, counts)
-		}
-	}
-	if len(counts) != 3 || own < n/2-135 || own > n/2+135 {
-		t.Errorf("drawn were %v and %d times own hyperparameters of %d", counts, own, n)
-	}
-}
-
-func TestLimitedNeedsAStrategy(t *testing.T) {
-	if err := (Limited{MaxCopies: 1}).Validate(); err == nil {
-		t.Error("no error without a strategy")
-	}
-	if err := (Limited{Strategy: Quantile{Fraction: 2}, MaxCopies: 1}).Validate(); err == nil {
-		t.Error("no error for the strategy within")
-	}
-}
