@@ -163,7 +163,8 @@ func (c *custom) Restore(s *checkpoint.Snapshot) error {
 func customOptions() evolution.Options {
 	m := busy()
 	m.Hyperparameters = evolution.HyperparameterConfig{
-		"rate": {Min: 1e-4, Max: 0.1, GrowFactor: 2, ShrinkFactor: 0.5}, "epochs": {Min: 1, Max: 8, Kind: evolution.KindInt},
+		"rate": {Min: 1e-4, Max: 0.1, GrowFactor: 2, ShrinkFactor: 0.5}, "epochs": {Min: 1, Max: 8,
+			Kind: evolution.KindInt},
 	}
 	return evolution.Options{
 		Options: pbt.Options{Members: 5, IntervalSteps: 20, TotalSteps: 400, Seed: 2,
@@ -225,11 +226,17 @@ func TestOptionsRefused(t *testing.T) {
 		},
 		"a method EvaluateMetrics":        func(o *evolution.Options) { o.Measure.EvaluationEpisodes = 1 },
 		"a population of 5 cannot be cut": func(o *evolution.Options) { o.Strategy = strategy.DefaultMultiFrequency() },
-		"TournamentSize is -2":            func(o *evolution.Options) { o.Strategy = strategy.Tournament{TournamentSize: -2} },
+		"TournamentSize is -2": func(
+			o *evolution.Options) {
+			o.Strategy = strategy.Tournament{TournamentSize: -2}
+		},
 		`no hyperparameter "rat"`: func(o *evolution.Options) {
 			o.Mutations.Hyperparameters = evolution.HyperparameterConfig{"rat": {Min: 1, Max: 2}}
 		},
-		`no hyperparameter "gamma"`: func(o *evolution.Options) { o.Sample = map[string]explore.Range{"gamma": {High: 1}} },
+		`no hyperparameter "gamma"`: func(
+			o *evolution.Options) {
+			o.Sample = map[string]explore.Range{"gamma": {High: 1}}
+		},
 		"building failed": func(o *evolution.Options) {
 			o.New = func(pbt.Member) (pbt.Trainee, error) { return nil, errors.New("building failed") }
 		},

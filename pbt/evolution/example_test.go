@@ -61,28 +61,3 @@ func ExampleEditNetworks() {
 	// [-0.02242]
 	// [-0.02242]
 }
-
-func ExampleEdit_Apply() {
-	a, err := description.NewArchitecture(spaces.Unbounded(4), nil, 0, []int{64, 64}, "tanh")
-	if err != nil {
-		panic(err)
-	}
-	for _, e := range []evolution.Edit{
-		{Kind: evolution.AddNode, Module: "head", Layer: 0, Nodes: 64},
-		{Kind: evolution.AddLayer, Module: "head"},
-		{Kind: evolution.AddLayer, Module: "head", Nodes: 16}, // three layers are the most: nodes instead
-		{Kind: evolution.RemoveNode, Module: "head", Layer: 1, Nodes: 32},
-	} {
-		next, done, changed, err := e.Apply(a, evolution.DefaultLimits())
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(done, changed, next)
-		a = next
-	}
-	// Output:
-	// head.add_node(layer 0, 64) true 4→[128 64] tanh
-	// head.add_layer true 4→[128 64 64:elu] tanh
-	// head.add_node(layer 0, 16) true 4→[144 64 64:elu] tanh
-	// head.remove_node(layer 1, 32) false 4→[144 64 64:elu] tanh
-}

@@ -17,7 +17,8 @@ func TestStrictRLParameter(t *testing.T) {
 	}{
 		{whole, 4, true, 4}, {whole, 4, false, 3}, {whole, 5, true, 6}, {whole, 3, true, 3}, {whole, 2, false, 1},
 		{whole, 10, true, 10}, {whole, 1, false, 1},
-		{rate, 1e-4, false, 1e-4}, {rate, 1e-2, true, 1e-2}, {rate, 1e-3, true, 1.2e-3}, {rate, 1e-3, false, 8e-4}, {rate, 1,
+		{rate, 1e-4, false, 1e-4}, {rate, 1e-2, true, 1e-2}, {rate, 1e-3, true, 1.2e-3}, {rate, 1e-3, false, 8e-4},
+		{rate, 1,
 			false, 1e-2},
 		{RLParameter{Min: 1, Max: 10, Kind: KindInt, GrowFactor: 1.5, ShrinkFactor: 0.75}, 2, true, 3},
 	} {

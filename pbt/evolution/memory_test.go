@@ -6,12 +6,10 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
-	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
@@ -27,37 +25,6 @@ func shapesOf(m pbt.Member, begin map[string]description.Architecture) (map[stri
 		return evolution.Architectures(m.Restoring)
 	}
 	return begin, nil
-}
-
-// remembering builds members that are AMP agents whose policy and critics have memory.
-func remembering(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) {
-	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 2, Seed: m.Seed, Workers: 1})
-	if err != nil {
-		return nil, err
-	}
-	sp := env.Spaces()
-	body, err := description.NewArchitecture(sp.Observation, nil, 0, []int{8}, "elu")
-	if err != nil {
-		return nil, err
-	}
-	body.Recurrent = models.GRU(6)
-	motion, err := description.NewArchitecture(sp.AMPObservation, nil, 0, []int{8}, "elu")
-	if err != nil {
-		return nil, err
-	}
-	shapes, err := shapesOf(m, map[string]description.Architecture{"policy": body, "value": body, "discriminator": motion})
-	if err != nil {
-		return nil, err
-	}
-	return trainers.NewTrainee(env, func() (agents.Agent, error) {
-		return amp.New(amp.Options{
-			Spaces: sp, Motions: env, Seed: m.Seed,
-			Models: amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()),
-			Dict: map[string]any{"rollouts": 8, "learning_epochs": 1, "mini_batches": 1, "sequence_length": 4,
-				"separate_critics": true,
-				"amp_batch_size":   32, "motion_dataset_size": 64, "reply_buffer_size": 64},
-		})
-	}, cfg)
 }
 
 // looking builds members that see CartPole's pixels.
@@ -91,7 +58,8 @@ func TestPicturesAndMemoryEvolve(t *testing.T) {
 	for name, c := range map[string]struct {
 		build  func(pbt.Member, trainers.Config) (pbt.Trainee, error)
 		module string // whose edits must occur
-	}{"memory": {remembering, "memory."}, "pictures": {looking, "encoder.observation."}} {
+	}{"memory": {func(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) { return walker(true, cfg)(m) },
+		"memory."}, "pictures": {looking, "encoder.observation."}} {
 		t.Run(name, func(t *testing.T) {
 			agenttest.CheckLive(t)
 			m := busy()
@@ -103,7 +71,8 @@ func TestPicturesAndMemoryEvolve(t *testing.T) {
 				return evolution.Options{
 					Options: pbt.Options{Members: 3, IntervalSteps: 24, TotalSteps: 8 * 24, Diversify: true, Seed: 4,
 						Directory: dir, New: func(m pbt.Member) (pbt.Trainee, error) {
-							return c.build(m, trainers.Config{Seed: m.Seed, SaveBuffers: true, Callbacks: []trainers.Callback{count}})
+							return c.build(m, trainers.Config{Seed: m.Seed, SaveBuffers: true,
+								Callbacks: []trainers.Callback{count}})
 						}},
 					Mutations: m,
 				}
@@ -133,8 +102,9 @@ func TestPicturesAndMemoryEvolve(t *testing.T) {
 					t.Fatal(err)
 				}
 				// The state has the width of the member's own memory.
-				if r := shapes["policy"].Recurrent; name == "memory" && !slices.Equal(snap.Arrays[layout.Hidden("policy")].Shape,
-					[]int64{2, int64(r.HiddenSize)}) {
+				if r := shapes["policy"].Recurrent; name == "memory" &&
+					!slices.Equal(snap.Arrays[layout.Hidden("policy")].Shape,
+						[]int64{2, int64(r.HiddenSize)}) {
 					t.Errorf("member %d has a state of shape %v, and %v", i, snap.Arrays[layout.Hidden("policy")].Shape,
 						shapes["policy"])
 				}

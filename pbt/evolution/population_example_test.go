@@ -4,23 +4,18 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"math/rand/v2"
-	"path/filepath"
-	"strings"
 
-	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/evolution"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/strategy"
-	"github.com/gorl-dev/gorl/spaces"
 )
 
 // Four agents with small networks evolve on CartPole; the elite is built again from its snapshot.
 func Example() {
 	mutations := evolution.DefaultMutations()
-	mutations.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64, MinLatent: 4, MaxLatent: 64}
+	mutations.Limits = evolution.Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64, MinLatent: 4,
+		MaxLatent: 64}
 	e, err := evolution.New(evolution.Options{
 		Options: pbt.Options{Members: 4, IntervalSteps: 256, TotalSteps: 1024, Seed: 1,
 			Sample: map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-2, Log: true}}, New: cartpole(nil)},
@@ -67,66 +62,4 @@ training: {pop_size: 6, evo_steps: 4096, max_steps: 100_000}
 	// Output:
 	// 6 4096 2 0.01
 	// evolution: unknown key "training.popsize" (given 6): did you mean "training.pop_size"?
-}
-
-// A snapshot of one's own evolves, too: networks are known by the names of its arrays.
-func ExampleNewEvolver() {
-	shape, err := description.NewArchitecture(spaces.NewBox(-1, 1, 3), nil, 0, []int{4}, "tanh")
-	if err != nil {
-		log.Fatal(err)
-	}
-	zeros := func(shape ...int64) checkpoint.Array {
-		n := int64(1)
-		for _, d := range shape {
-			n *= d
-		}
-		return checkpoint.ArrayFloat32(shape, make([]float32, n))
-	}
-	snap := checkpoint.NewSnapshot()
-	snap.Arrays["actor/head.0.weight"], snap.Arrays["actor/head.0.bias"] = zeros(4, 3), zeros(4)
-	snap.Arrays["actor/head.out.weight"], snap.Arrays["actor/head.out.bias"] = zeros(2, 4), zeros(2)
-	snap.Values["architectures"] = map[string]any{"actor": shape.Values()}
-
-	registry := evolution.Registry{Groups: []evolution.NetworkGroup{{Name: "actor", Policy: true}}}
-	e, err := evolution.NewEvolver(evolution.Mutations{Architecture: 1, NewLayerProb: 1,
-		Limits: evolution.Limits{MinLayers: 1, MaxLayers: 2, MinNodes: 2, MaxNodes: 8, MinLatent: 1,
-			MaxLatent: 8}}, registry, snap, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for seed := range uint64(8) {
-		out, what, err := e.Evolve(pbt.Candidate{Iteration: 1, Snapshot: snap}, rand.New(rand.NewPCG(seed, 0)))
-		if err != nil {
-			log.Fatal(err)
-		}
-		if strings.Contains(what, "add_layer") {
-			fmt.Println(e.Architecture(snap), "becomes", e.Architecture(out.Snapshot))
-			break
-		}
-	}
-	// Output: actor 3→[4] tanh becomes actor 3→[4 4:elu] tanh
-}
-
-func ExampleRegistryOf() {
-	t, err := cartpole(nil)(pbt.Member{Seed: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer t.Close()
-	snap, err := t.Snapshot()
-	if err != nil {
-		log.Fatal(err)
-	}
-	r, err := evolution.RegistryOf(snap)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, g := range r.Groups {
-		fmt.Println(g.Name, g.Policy)
-	}
-	fmt.Println(r.Optimizers)
-	// Output:
-	// policy true
-	// value false
-	// [{optimizer [policy value] learning_rate}]
 }

@@ -2,12 +2,8 @@ package explore
 
 import (
 	"fmt"
-	"go/parser"
-	"go/token"
-	"maps"
 	"math"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"testing"
 
@@ -131,7 +127,8 @@ func TestIntegerRoundsInProportion(t *testing.T) {
 	for range 4000 {
 		counts[m.Apply(map[string]float64{"a": 10}, rng)["a"]]++
 	}
-	if len(counts) != 3 || counts[8] < 1842 || counts[8] > 2158 || counts[12] < 863 || counts[12] > 1137 || counts[13] < 863 || counts[13] > 1137 {
+	if len(counts) != 3 || counts[8] < 1842 || counts[8] > 2158 || counts[12] < 863 || counts[12] > 1137 ||
+		counts[13] < 863 || counts[13] > 1137 {
 		t.Errorf("10 became %v, want 8 (2000), 12 (1000), 13 (1000)", counts)
 	}
 }
@@ -173,7 +170,8 @@ func TestExplorersOnAnyValues(t *testing.T) {
 
 // TestUnboundedRulesStayFinite multiplies until nothing more fits.
 func TestUnboundedRulesStayFinite(t *testing.T) {
-	m := Mutation{Rate: 1, ChangeRange: [2]float64{1e300, 1e300}, Rules: Rules{"a": MutateFloat, "b": Integer, "c": Float}}
+	m := Mutation{Rate: 1, ChangeRange: [2]float64{1e300, 1e300}, Rules: Rules{"a": MutateFloat, "b": Integer,
+		"c": Float}}
 	rng := rand.New(rand.NewPCG(1, 2))
 	values := map[string]float64{"a": 1, "b": 1, "c": 1}
 	for range 100 {
@@ -199,7 +197,8 @@ func TestReflect(t *testing.T) {
 		{oneMinus, 0.875, 0, 0.75, 0.5}, {oneMinus, 0.5, 0.75, 1, 0.875}, {oneMinus, 1.5, 0, 1, 0.5},
 	} {
 		if got := test.s.reflect(test.v, test.low, test.high); math.Abs(got-test.want) > 1e-12 {
-			t.Errorf("scale %d: %v in [%v, %v] is mirrored to %v, want %v", test.s, test.v, test.low, test.high, got, test.want)
+			t.Errorf("scale %d: %v in [%v, %v] is mirrored to %v, want %v", test.s, test.v, test.low, test.high, got,
+				test.want)
 		}
 	}
 }
@@ -245,7 +244,8 @@ func TestKeysAndBounds(t *testing.T) {
 	if got, want := m.Keys(), []string{"a", "b", "env.*", "z"}; !slices.Equal(got, want) {
 		t.Errorf("with resampling keys are %v, want %v", got, want)
 	}
-	for key, want := range map[string][2]float64{"z": {1, 2}, "env.speed": {0, 9}, "env.x.y": {0, 1}, "a": {}, "environment": {}} {
+	for key, want := range map[string][2]float64{"z": {1, 2}, "env.speed": {0, 9}, "env.x.y": {0, 1}, "a": {},
+		"environment": {}} {
 		if got, ok := m.BoundsOf(key); got != want || ok != (want != [2]float64{}) {
 			t.Errorf("bounds of %s are %v, %t; want %v", key, got, ok, want)
 		}

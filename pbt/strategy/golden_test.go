@@ -158,7 +158,8 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				return err.Error() + "\n"
 			}
-			return fmt.Sprintf("winners %d survivors %d open %d losers %d\n", b.Winners, b.Survivors, b.Open, b.Losers) +
+			return fmt.Sprintf("winners %d survivors %d open %d losers %d\n", b.Winners, b.Survivors, b.Open,
+				b.Losers) +
 				c.decide(s, nil)
 		},
 	} {
@@ -196,7 +197,8 @@ func TestDrawsAreEven(t *testing.T) {
 		var drawn []int
 		for source, times := range counts {
 			// The standard deviation of each count is 26, that of the coin 27.
-			if drawn = append(drawn, source); times < n/3-130 || times > n/3+130 || own < test.own-135 || own > test.own+135 {
+			if drawn = append(drawn, source); times < n/3-130 || times > n/3+130 || own < test.own-135 ||
+				own > test.own+135 {
 				t.Errorf("%T: drawn were %v, and %d times own hyperparameters of %d", test.rule, counts, own, n)
 			}
 		}

@@ -16,11 +16,15 @@ func strategies() map[string]Strategy {
 	all := make(map[string]Strategy)
 	for _, strict := range []bool{false, true} {
 		for _, f := range []float64{0, 0.1, 0.3, 0.5, 1} {
-			all[fmt.Sprintf("isaaclab %v %v", f, strict)] = IsaacLab{ThresholdStd: f, ThresholdAbs: f / 10, Strict: strict}
+			all[fmt.Sprintf("isaaclab %v %v", f, strict)] = IsaacLab{ThresholdStd: f, ThresholdAbs: f / 10,
+				Strict: strict}
 			for _, debug := range []bool{false, true} {
-				all[fmt.Sprintf("isaacgymenvs %v %v %v", f, debug, strict)] = IsaacGymEnvs{ReplaceFractionWorst: f, ReplaceFractionBest: 1 - f, ThresholdFracStd: f, ThresholdFracAbsolute: 0.05, Debug: debug, Strict: strict}
+				all[fmt.Sprintf("isaacgymenvs %v %v %v", f, debug, strict)] = IsaacGymEnvs{ReplaceFractionWorst: f,
+					ReplaceFractionBest: 1 - f, ThresholdFracStd: f, ThresholdFracAbsolute: 0.05, Debug: debug,
+					Strict: strict}
 			}
-			all[fmt.Sprintf("samplefactory %v %v", f, strict)] = SampleFactory{ReplaceFraction: f, RewardGap: f, RewardGapAbsolute: 1e-6, Strict: strict}
+			all[fmt.Sprintf("samplefactory %v %v", f, strict)] = SampleFactory{ReplaceFraction: f, RewardGap: f,
+				RewardGapAbsolute: 1e-6, Strict: strict}
 			all[fmt.Sprintf("quantile %v %v", f, strict)] = Quantile{Fraction: f / 2, Strict: strict}
 		}
 	}
@@ -38,7 +42,8 @@ func anyGeneration(rng *rand.Rand) Generation {
 	scale := math.Pow(10, float64(rng.IntN(7)-3))
 	odd := rng.Float64() * 0.5
 	for i := range 1 + rng.IntN(12) {
-		m := Status{Member: i, Steps: rng.Int64N(1e6), HasObjective: true, Objective: scale * math.Round(10*rng.NormFloat64()) / 10}
+		m := Status{Member: i, Steps: rng.Int64N(1e6), HasObjective: true,
+			Objective: scale * math.Round(10*rng.NormFloat64()) / 10}
 		if rng.IntN(2) == 0 {
 			m.HasPeak, m.Peak = true, m.Objective+scale*rng.Float64()
 		}
