@@ -11,73 +11,52 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// The vectors of AgileRL's MLP: limits 32 to 500 nodes, 1 to 3 layers, latent 8 to 128.
+// TestGoldenAgileRLEdits has the vectors of AgileRL's MLP: limits 32 to 500 nodes, 1 to 3 layers, latent 8 to 128.
 func TestGoldenAgileRLEdits(t *testing.T) {
+	head := func(k EditKind, layer, nodes int) Edit {
+		return Edit{Kind: k, Module: "head", Layer: layer, Nodes: nodes}
+	}
 	for _, c := range []struct {
-		name    string
-		hidden  []int
-		latent  int
-		edit    Edit
-		want    []int
-		changed bool
-		done    EditKind
+		name   string
+		hidden []int
+		latent int
+		edit   Edit
+		want   []int // the head, or the latent
+		done   EditKind
 	}{
-		{"add 64@0", []int{64, 64}, 0, Edit{Kind: AddNode, Module: "head", Layer: 0, Nodes: 64}, []int{128, 64}, true,
-			AddNode},
-		{"remove 32@0 is a no-op", []int{64, 64}, 0, Edit{Kind: RemoveNode, Module: "head", Layer: 0, Nodes: 32},
-			[]int{64,
-				64}, false, RemoveNode},
-		{"remove 16@0", []int{64, 64}, 0, Edit{Kind: RemoveNode, Module: "head", Layer: 0, Nodes: 16}, []int{48, 64},
-			true,
-			RemoveNode},
-		{"add_layer", []int{64, 64}, 0, Edit{Kind: AddLayer, Module: "head"}, []int{64, 64, 64}, true, AddLayer},
-		{"add_layer repeats the last width", []int{64, 96}, 0, Edit{Kind: AddLayer, Module: "head"}, []int{64, 96, 96},
-			true,
-			AddLayer},
-		{"add_layer at 3 is add_node", []int{64, 64, 64}, 0, Edit{Kind: AddLayer, Module: "head", Layer: 1, Nodes: 32},
-			[]int{64, 96, 64}, true, AddNode},
-		{"remove_layer", []int{64, 48}, 0, Edit{Kind: RemoveLayer, Module: "head"}, []int{64}, true, RemoveLayer},
-		{"remove_layer at 1 is add_node", []int{64}, 0, Edit{Kind: RemoveLayer, Module: "head", Nodes: 16}, []int{80},
-			true,
-			AddNode},
-		{"a layer beyond the last is the last", []int{64, 64}, 0, Edit{Kind: AddNode, Module: "head", Layer: 7,
-			Nodes: 16},
-			[]int{64, 80}, true, AddNode},
-		{"up to 500, inclusive", []int{436}, 0, Edit{Kind: AddNode, Module: "head", Nodes: 64}, []int{500}, true,
-			AddNode},
-		{"not beyond 500", []int{437}, 0, Edit{Kind: AddNode, Module: "head", Nodes: 64}, []int{437}, false, AddNode},
-		{"more than any width", []int{64}, 0, Edit{Kind: AddNode, Module: "head", Nodes: 1<<63 - 1}, []int{64}, false,
-			AddNode},
-		{"latent 64+32", []int{64}, 64, Edit{Kind: AddLatentNode, Nodes: 32}, []int{96}, true, AddLatentNode},
-		{"latent stays below 128", []int{64}, 96, Edit{Kind: AddLatentNode, Nodes: 32}, []int{96}, false,
-			AddLatentNode},
-		{"latent 127", []int{64}, 95, Edit{Kind: AddLatentNode, Nodes: 32}, []int{127}, true, AddLatentNode},
-		{"latent stays above 8", []int{64}, 16, Edit{Kind: RemoveLatentNode, Nodes: 8}, []int{16}, false,
-			RemoveLatentNode},
-		{"latent 9", []int{64}, 17, Edit{Kind: RemoveLatentNode, Nodes: 8}, []int{9}, true, RemoveLatentNode},
-		{"no latent", []int{64}, 0, Edit{Kind: AddLatentNode, Nodes: 8}, []int{0}, false, AddLatentNode},
-		{"no nodes", []int{64}, 0, Edit{Kind: AddNode, Module: "head"}, []int{64}, false, AddNode},
-		{"no layers", nil, 0, Edit{Kind: AddLayer, Module: "head", Nodes: 16}, nil, false, AddNode},
+		{"add 64@0", []int{64, 64}, 0, head(AddNode, 0, 64), []int{128, 64}, AddNode},
+		{"remove 32@0 is a no-op", []int{64, 64}, 0, head(RemoveNode, 0, 32), []int{64, 64}, RemoveNode},
+		{"remove 16@0", []int{64, 64}, 0, head(RemoveNode, 0, 16), []int{48, 64}, RemoveNode},
+		{"add_layer", []int{64, 64}, 0, head(AddLayer, 0, 0), []int{64, 64, 64}, AddLayer},
+		{"add_layer repeats the last width", []int{64, 96}, 0, head(AddLayer, 0, 0), []int{64, 96, 96}, AddLayer},
+		{"add_layer at 3 is add_node", []int{64, 64, 64}, 0, head(AddLayer, 1, 32), []int{64, 96, 64}, AddNode},
+		{"remove_layer", []int{64, 48}, 0, head(RemoveLayer, 0, 0), []int{64}, RemoveLayer},
+		{"remove_layer at 1 is add_node", []int{64}, 0, head(RemoveLayer, 0, 16), []int{80}, AddNode},
+		{"a layer beyond the last is the last", []int{64, 64}, 0, head(AddNode, 7, 16), []int{64, 80}, AddNode},
+		{"up to 500, inclusive", []int{436}, 0, head(AddNode, 0, 64), []int{500}, AddNode},
+		{"not beyond 500", []int{437}, 0, head(AddNode, 0, 64), []int{437}, AddNode},
+		{"more than any width", []int{64}, 0, head(AddNode, 0, 1<<63-1), []int{64}, AddNode},
+		{"latent 64+32", []int{64}, 64, Edit{Kind: AddLatentNode, Nodes: 32}, []int{96}, AddLatentNode},
+		{"latent stays below 128", []int{64}, 96, Edit{Kind: AddLatentNode, Nodes: 32}, []int{96}, AddLatentNode},
+		{"latent 127", []int{64}, 95, Edit{Kind: AddLatentNode, Nodes: 32}, []int{127}, AddLatentNode},
+		{"latent stays above 8", []int{64}, 16, Edit{Kind: RemoveLatentNode, Nodes: 8}, []int{16}, RemoveLatentNode},
+		{"latent 9", []int{64}, 17, Edit{Kind: RemoveLatentNode, Nodes: 8}, []int{9}, RemoveLatentNode},
+		{"no latent", []int{64}, 0, Edit{Kind: AddLatentNode, Nodes: 8}, []int{0}, AddLatentNode},
+		{"no nodes", []int{64}, 0, head(AddNode, 0, 0), []int{64}, AddNode},
+		{"no layers", nil, 0, head(AddLayer, 0, 16), nil, AddNode},
 	} {
 		a := architecture(t, spaces.Unbounded(10), nil, c.latent, c.hidden, "relu")
 		before := a.Clone()
 		next, done, changed, err := c.edit.Apply(a, DefaultLimits())
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
-		got := next.Head.Hidden
+		old, got := a.Head.Hidden, next.Head.Hidden
 		if strings.Contains(string(c.edit.Kind), "latent") {
-			got = []int{next.Latent}
+			old, got = []int{a.Latent}, []int{next.Latent}
 		}
-		if !slices.Equal(got, c.want) || changed != c.changed || done.Kind != c.done {
-			t.Errorf("%s: %v, changed %t, done %v; want %v, %t, %s", c.name, got, changed, done, c.want, c.changed,
-				c.done)
+		if err != nil || !slices.Equal(got, c.want) || changed == slices.Equal(old, got) || done.Kind != c.done {
+			t.Errorf("%s: %v, changed %t, done %v, %v; want %v, %s", c.name, got, changed, done, err, c.want, c.done)
 		}
-		if changed == a.Equal(next) {
-			t.Errorf("%s: changed %t, and %v became %v", c.name, changed, a, next)
-		}
-		if !a.Equal(before) {
-			t.Errorf("%s: the architecture itself changed", c.name)
+		if changed == a.Equal(next) || !a.Equal(before) {
+			t.Errorf("%s: changed %t, and %v became %v, given as %v", c.name, changed, a, next, before)
 		}
 		if again, same, _, _ := done.Apply(a, DefaultLimits()); !again.Equal(next) || same != done {
 			t.Errorf("%s: what was done, %v, leads elsewhere: %v", c.name, done, again)

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/agents/amp"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
+	"github.com/gorl-dev/gorl/envs/mujoco"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
@@ -25,6 +27,38 @@ func shapesOf(m pbt.Member, begin map[string]description.Architecture) (map[stri
 		return evolution.Architectures(m.Restoring)
 	}
 	return begin, nil
+}
+
+// walker builds members that are AMP agents with two critics and a discriminator with an optimizer of its own,
+// and recurrent policy and critics.
+func walker(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) {
+	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 2, Seed: m.Seed, Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	sp := env.Spaces()
+	body, err := description.NewArchitecture(sp.Observation, nil, 0, []int{8}, "elu")
+	if err != nil {
+		return nil, err
+	}
+	body.Recurrent = models.GRU(6)
+	motion, err := description.NewArchitecture(sp.AMPObservation, nil, 0, []int{8}, "elu")
+	if err != nil {
+		return nil, err
+	}
+	dict := map[string]any{"rollouts": 8, "learning_epochs": 1, "mini_batches": 1, "sequence_length": 4,
+		"separate_critics":        true,
+		"discriminator_optimizer": "separate", "task_reward_scale": 1.0, "amp_batch_size": 32,
+		"motion_dataset_size": 64, "reply_buffer_size": 64}
+	shapes, err := shapesOf(m, map[string]description.Architecture{"policy": body, "value": body,
+		"discriminator": motion})
+	if err != nil {
+		return nil, err
+	}
+	return trainers.NewTrainee(env, func() (agents.Agent, error) {
+		return amp.New(amp.Options{Spaces: sp, Motions: env, Seed: m.Seed, Dict: dict, Models: amp.Evolvable(sp,
+			shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian())})
+	}, cfg)
 }
 
 // looking builds members that see CartPole's pixels.
@@ -58,8 +92,7 @@ func TestPicturesAndMemoryEvolve(t *testing.T) {
 	for name, c := range map[string]struct {
 		build  func(pbt.Member, trainers.Config) (pbt.Trainee, error)
 		module string // whose edits must occur
-	}{"memory": {func(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) { return walker(true, cfg)(m) },
-		"memory."}, "pictures": {looking, "encoder.observation."}} {
+	}{"memory": {walker, "memory."}, "pictures": {looking, "encoder.observation."}} {
 		t.Run(name, func(t *testing.T) {
 			agenttest.CheckLive(t)
 			m := busy()
@@ -96,18 +129,29 @@ func TestPicturesAndMemoryEvolve(t *testing.T) {
 			if edits < 3 || len(policies) < 3 {
 				t.Errorf("%d edits of %s and %d architectures: this shows little", edits, c.module, len(policies))
 			}
+			discriminators := map[string]bool{"34→[8] elu": true}
 			for i, snap := range whole.snapshots {
 				shapes, err := evolution.Architectures(snap)
 				if err != nil {
 					t.Fatal(err)
 				}
+				if name != "memory" {
+					continue
+				}
+				// The second critic evolves as the first, the discriminator along with the policy.
+				discriminators[shapes["discriminator"].String()] = true
+				if !shapes["value"].Equal(shapes["style_value"]) {
+					t.Errorf("member %d has critics %v and %v", i, shapes["value"], shapes["style_value"])
+				}
 				// The state has the width of the member's own memory.
-				if r := shapes["policy"].Recurrent; name == "memory" &&
-					!slices.Equal(snap.Arrays[layout.Hidden("policy")].Shape,
-						[]int64{2, int64(r.HiddenSize)}) {
+				if r := shapes["policy"].Recurrent; !slices.Equal(snap.Arrays[layout.Hidden("policy")].Shape,
+					[]int64{2, int64(r.HiddenSize)}) {
 					t.Errorf("member %d has a state of shape %v, and %v", i, snap.Arrays[layout.Hidden("policy")].Shape,
 						shapes["policy"])
 				}
+			}
+			if name == "memory" && len(discriminators) < 2 {
+				t.Error("no discriminator evolved")
 			}
 		})
 	}
