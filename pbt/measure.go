@@ -220,18 +220,16 @@ func (m *member) nextInterval() { m.peak, m.hasPeak = 0, false }
 // Measure says how a member's objective comes from what its trainee reports. The zero value takes the figure as the
 // trainee reports it at the interval's end, higher is better. The yaml tags are the keys under pbt.measure in a file.
 type Measure struct {
-	// Minimise makes lower better. Strategies always see higher-is-better: the objective times -1. Journals, tables
-	// and results have the figure itself.
+	// Minimise makes lower better. Strategies see the objective times −1; journals, tables and results have the
+	// figure itself.
 	Minimise bool `yaml:"minimise"`
-	// Window is the number of last measurements of the present weights that Reducer makes the objective of: those of a
-	// [Sampler] (episodes) or, for other trainees and figures, the readings at every report of progress
-	// (progress_steps). Default 0: the figure as reported.
+	// Window is the number of last measurements of the present weights that Reducer combines: episodes of a
+	// [Sampler], otherwise readings at reports of progress (progress_steps). 0 takes the figure as reported.
 	//
 	// A larger window ranks members by less noise, and notices later that one has become better or worse.
 	Window int `yaml:"window" config:"min=0"`
-	// Reducer makes one number of the window: the mean (also where it is empty), median, min, max, last, ema (exponential
-	// moving average) or lcb (the mean less one standard error). Use median against outliers, and lcb to prefer members
-	// that are reliably good.
+	// Reducer combines the window: mean (or empty), median, min, max, last, ema (exponential moving average) or lcb
+	// (mean less one standard error). Use median against outliers, lcb for reliable members.
 	Reducer Reducer `yaml:"reducer" config:"oneof=|mean|median|min|max|last|ema|lcb"`
 	// MinSamples is the number of measurements below which the objective counts as not known, so that no decision is made
 	// on a few lucky episodes. Default 0.
