@@ -16,9 +16,9 @@ type GaussianConfig struct {
 	ClipActions bool `yaml:"clip_actions"`
 	// ClipMeanActions limits the mean to the bounded action space.
 	ClipMeanActions bool `yaml:"clip_mean_actions"`
-	// ClipLogStd limits the log standard deviation to [MinLogStd, MaxLogStd]. Default true.
+	// ClipLogStd keeps the log standard deviation between MinLogStd and MaxLogStd. Default true.
 	ClipLogStd bool `yaml:"clip_log_std"`
-	// MinLogStd and MaxLogStd are those limits. Default −20 and 2.
+	// MinLogStd and MaxLogStd are limits of the log standard deviation. Default −20 and 2.
 	MinLogStd float64 `yaml:"min_log_std"`
 	MaxLogStd float64 `yaml:"max_log_std"`
 	// Reduction joins the log-probabilities of the action's dimensions: "sum" is the joint log-density. Agents

@@ -231,13 +231,12 @@ type Measure struct {
 	// Reducer combines the window: mean (or empty), median, min, max, last, ema (exponential moving average) or lcb
 	// (mean less one standard error). Use median against outliers, lcb for reliable members.
 	Reducer Reducer `yaml:"reducer" config:"oneof=|mean|median|min|max|last|ema|lcb"`
-	// MinSamples is the number of measurements below which the objective counts as not known, so that no decision is made
-	// on a few lucky episodes. Default 0.
+	// MinSamples is the number of measurements below which the objective is unknown, so that no decision rests on a
+	// few lucky episodes. Default 0.
 	MinSamples int `yaml:"min_samples" config:"min=0"`
-	// EvaluationEpisodes, when positive, measures the objective by a separate evaluation of that many episodes at the
-	// interval's end; the trainee must be an [Evaluator]. It then also decides which member is the best, and Window must
-	// be
-	// 0. EvaluationSeed seeds its environments, each time alike; choose one that no member trains on.
+	// EvaluationEpisodes is the number of episodes of a separate evaluation at the interval's end, which measures
+	// the objective and decides which member is best; 0 is none. It needs an [Evaluator] and Window 0.
+	// EvaluationSeed seeds its environments; choose one that no member trains on.
 	//
 	// More episodes cost more time and rank members more surely. Exploration noise then does not count.
 	EvaluationEpisodes int   `yaml:"evaluation_episodes" config:"min=0"`

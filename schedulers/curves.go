@@ -53,8 +53,8 @@ func NewLinear(base float64, cfg LinearConfig) (*Curve, error) {
 
 // CosineConfig tunes a cosine schedule. Its floor MinLR (eta_min in dictionaries) is where the cosine ends.
 type CosineConfig struct {
-	// TMax is the number of epochs to the floor, which then stays. There is no default. [Auto] ("auto") is the
-	// length of the run.
+	// TMax is the number of epochs to MinLR, which then stays. There is no default. [Auto] ("auto") is the length of
+	// the run.
 	TMax   Iterations `yaml:"T_max"`
 	Limits `yaml:",inline"`
 }

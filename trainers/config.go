@@ -66,7 +66,7 @@ type Config struct {
 	// [Trainer.Damaged].
 	Resume bool `yaml:"resume"`
 	// WarmStart is a run (its best checkpoint) or a checkpoint (.safetensors) from which a new run takes the
-	// networks, scalers and statistics of wrappers (agents.WarmStart). A resumed run ignores it.
+	// networks, scalers and statistics of wrappers, see [agents.WarmStart]. A resumed run ignores it.
 	//
 	// The models must be those of the checkpoint; the algorithm, the reward and all settings may differ.
 	WarmStart string `yaml:"warm_start"`

@@ -27,7 +27,7 @@ func init() {
 // gymnasiumSettings are those of single environments of Gymnasium.
 type gymnasiumSettings struct {
 	pythonSettings `yaml:",inline"`
-	// Children is the number of Python processes that share the environments; 0 is one per processor.
+	// Children is the number of processes that share the environments; 0 is one per processor.
 	Children int `yaml:"children" config:"min=0"`
 	// Checker keeps Gymnasium's PassiveEnvChecker.
 	Checker bool `yaml:"checker"`
@@ -36,12 +36,13 @@ type gymnasiumSettings struct {
 // simulatorSettings are those of simulators that are a batch by themselves.
 type simulatorSettings struct {
 	pythonSettings `yaml:",inline"`
-	// Autoreset says when an environment is reset after an episode, if the simulator does not: in the same step, the
-	// next one, or by the bridge (disabled). Default: vector the same step if it can, mjlab disabled, which keeps
-	// last observations.
+	// Autoreset says when a simulator that does not say so itself resets an environment after an episode, and
+	// chooses it for vector and mjlab: in the same step, in the next one, or by the bridge (disabled). Default:
+	// vector the same step if it can, mjlab disabled, which keeps last observations.
 	Autoreset string `yaml:"autoreset" config:"oneof=|same_step|next_step|disabled"`
 	// RandomEpisodeLengths starts all episodes at random lengths, so that time limits do not coincide (rsl_rl:
-	// init_at_random_ep_len); for Isaac Lab and mjlab. Evaluations and populations do not count these episodes.
+	// init_at_random_ep_len); for Isaac Lab and mjlab. Evaluations and populations do not count these episodes, the
+	// tracked mean return does.
 	RandomEpisodeLengths bool `yaml:"random_episode_lengths"`
 	// ObservationGroups and StateGroups are the simulator's groups that become observations and states; several
 	// become a Dict. Default: "policy" or "actor", and "critic"; playground and brax "state" and "privileged_state";
@@ -53,8 +54,8 @@ type simulatorSettings struct {
 // pythonSettings are those of gymnasium.Options that a file can say of both.
 type pythonSettings struct {
 	Batch `yaml:",inline"`
-	// Factory is a Python function "module:function" that returns a gymnasium.Env or the simulator's whole batch,
-	// for an id without a colon.
+	// Factory is a function, "module:function", that returns a gymnasium.Env or the simulator's whole batch; the id
+	// then has no colon.
 	Factory string `yaml:"factory"`
 	// Kwargs are the arguments of gymnasium.make or the factory; simulators have keys of their own
 	// (docs/simulators.md).

@@ -57,7 +57,7 @@ func settings(root string, defaults any) ([]setting, error) {
 		if strings.Contains(s.Meaning, "There is no default.") {
 			s.Default, s.Meaning = "none", strings.ReplaceAll(s.Meaning, " There is no default.", "")
 		}
-		s.Meaning = subject(d.withKeys(s.Meaning, k.Key), k.Key)
+		s.Meaning = d.withKeys(s.Meaning, k.Key)
 		if s.Default != "none" { // the column says so
 			s.Meaning = saysDefault.ReplaceAllString(s.Meaning, "$3")
 		}
@@ -190,19 +190,6 @@ func structs(dir string) (map[string]*ast.StructType, error) {
 		})
 	}
 	return all, nil
-}
-
-// subject leaves the key out that a comment begins with: its row says so.
-func subject(text, key string) string {
-	key = "`" + key[strings.LastIndexByte(key, '.')+1:] + "` "
-	rest, ok := strings.CutPrefix(text, key)
-	if !ok {
-		return text
-	}
-	for _, verb := range []string{"is ", "are ", "says "} {
-		rest = strings.TrimPrefix(rest, verb)
-	}
-	return rest
 }
 
 var (

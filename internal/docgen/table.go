@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -68,10 +69,30 @@ func table(list []setting) string {
 		if same {
 			defaults = s.Default
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", names, defaults, cell(s.Allowed), cell(meaning))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", names, defaults, cell(s.Allowed), cell(withoutSubject(meaning, names)))
 		list = others
 	}
 	return b.String()
+}
+
+var (
+	subject = regexp.MustCompile("^`[^`]+`((, `[^`]+`)* and `[^`]+`)? (is |are |says )?")
+	quoted  = regexp.MustCompile("`([^`]+)`")
+)
+
+// withoutSubject leaves the keys out that a meaning begins with, if they are those of its row.
+func withoutSubject(meaning, row string) string {
+	of := subject.FindString(meaning)
+	if rest := meaning[len(of):]; of == "" || strings.HasPrefix(rest, "and ") || strings.HasPrefix(rest, "to ") ||
+		strings.HasPrefix(rest, "(") {
+		return meaning
+	}
+	for _, key := range quoted.FindAllStringSubmatch(of, -1) {
+		if !strings.Contains(row, "`"+key[1]+"`") && !strings.Contains(row, "."+key[1]+"`") {
+			return meaning
+		}
+	}
+	return meaning[len(of):]
 }
 
 // differing returns the settings of list that base lacks or gives another default. Those that base has say so.

@@ -110,7 +110,7 @@ type Restarts struct {
 type SlurmConfig struct {
 	// Partition is the partition; empty is Slurm's default.
 	Partition string `yaml:"partition"`
-	// GPUsPerMember is the number of GPUs per member, one per rank.
+	// GPUsPerMember is the number of devices per member, one per rank.
 	GPUsPerMember int `yaml:"gpus_per_member" config:"min=0"`
 	// CPUsPerMember is the number of processors per member, divided among its ranks.
 	//

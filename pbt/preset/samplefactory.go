@@ -49,8 +49,8 @@ type sampleFactory struct {
 	// StatsAvg is the number of last episodes whose mean is the objective, unless measure.window is set.
 	StatsAvg int `yaml:"stats_avg" config:"min=1"`
 
-	// LearningRate and the next six settings are every member's first values, which a mutation restores with a
-	// probability of 1 %. Default: the agent's.
+	// LearningRate to Gamma are every member's first values, which a mutation restores with a probability of 1 %.
+	// Default: the agent's.
 	LearningRate         *float64 `yaml:"learning_rate" config:"gt=0"`
 	ExplorationLossCoeff *float64 `yaml:"exploration_loss_coeff"`
 	ValueLossCoeff       *float64 `yaml:"value_loss_coeff"`
@@ -59,7 +59,7 @@ type sampleFactory struct {
 	PPOClipValue         *float64 `yaml:"ppo_clip_value" config:"min=0"`
 	Gamma                *float64 `yaml:"gamma" config:"min=0,max=1"`
 
-	// KeepCheckpoints and the next seven flags do nothing.
+	// KeepCheckpoints to LRSchedule do nothing.
 	KeepCheckpoints            any `yaml:"keep_checkpoints"`
 	SaveEverySec               any `yaml:"save_every_sec"`
 	LoadCheckpointKind         any `yaml:"load_checkpoint_kind"`

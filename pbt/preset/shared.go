@@ -81,7 +81,7 @@ type shared struct {
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 
 	// Heartbeat is the time between a member's signs of life in the folder. A shorter one shows failures sooner and
-	// writes more. This key to SaveSteps are for members in processes, and for those of one process if asynchronous
+	// writes more. This key to SaveSteps apply to members in processes, and to those of one process if asynchronous
 	// is true.
 	Heartbeat time.Duration `yaml:"heartbeat"`
 	// Silence is the time without a heartbeat after which the others no longer wait for a member: at least three
