@@ -44,8 +44,8 @@ type OnPolicy struct {
 	// MiniBatchSize is the number of rows of a minibatch, an alternative to MiniBatches; 0 uses MiniBatches. It must
 	// divide T × N and, with recurrent networks, be a multiple of SequenceLength.
 	//
-	// It is an alternative to MiniBatches. Set it if the number of environments changes from run to run, and the size
-	// of a minibatch should stay (rl_games, Stable-Baselines3).
+	// Set it if the number of environments changes from run to run, and the size of a minibatch should stay (rl_games,
+	// Stable-Baselines3).
 	MiniBatchSize int `yaml:"mini_batch_size" config:"min=0"`
 	// MiniBatchOrder is the order of the rows in a pass. "random" shuffles them in every pass, "random_once" once
 	// per update (rsl_rl). "environments" takes one environment after the other, each in the order of time
