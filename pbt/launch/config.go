@@ -216,7 +216,7 @@ func (c Config) Validate() error {
 	}
 	if c.GPUs > 0 && c.GPUs < c.RanksPerMember {
 		wrong(
-			`"gpus" is %d and "ranks_per_member" %d: every rank of a member takes a GPU; leave "gpus" out where they share one`,
+			`"gpus" is %d and "ranks_per_member" %d: every rank takes a GPU; leave "gpus" out if they share one`,
 			c.GPUs, c.RanksPerMember)
 	}
 	if c.RanksPerMember > 1 {
