@@ -32,9 +32,9 @@ func ExampleRun() {
 			log.Fatal(err)
 		}
 		s := r.Summary()
-		fmt.Printf("%s: the best member gains %.1f, %.0f %% of the members are replaced\n", r.Name, s.Gain, 100*s.Fraction)
+		fmt.Printf("%s: the best member gains %.1f, %.0f %% of members are replaced\n", r.Name, s.Gain, 100*s.Fraction)
 	}
 	// Output:
-	// threshold 10: the best member gains 12.9, 33 % of the members are replaced
-	// threshold 100: the best member gains 7.1, 2 % of the members are replaced
+	// threshold 10: the best member gains 12.9, 33 % of members are replaced
+	// threshold 100: the best member gains 7.1, 2 % of members are replaced
 }
