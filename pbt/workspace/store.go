@@ -70,7 +70,7 @@ type Store interface {
 	// iteration, then that of the lowest member. Damaged records, which View lists, are passed over. ok is false where
 	// there is none.
 	Best(minimise bool) (best Record, ok bool, err error)
-	// FetchBest reads the weights of what Best returned. Where the member has replaced them meanwhile the error wraps
+	// FetchBest reads the weights of what Best returned. If the member has replaced them meanwhile the error wraps
 	// fs.ErrNotExist: call Best again.
 	FetchBest(r Record) (*checkpoint.Snapshot, error)
 }
@@ -95,7 +95,7 @@ type Lease interface {
 	// PublishBest stores weights apart from those of Publish, for Best, where r is better than this member's best so
 	// far. One is kept, and Prune leaves it alone. A figure that is not finite is never better.
 	PublishBest(r Record, weights *checkpoint.Snapshot, minimise bool) error
-	// Beat writes a heartbeat, with Member and, where it is empty, Owner filled in, and renews the lease.
+	// Beat writes a heartbeat, with Member and, if it is empty, Owner filled in, and renews the lease.
 	Beat(h Heartbeat) error
 	// Lost is closed when the lease has been found to be lost.
 	Lost() <-chan struct{}
