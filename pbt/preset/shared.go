@@ -67,14 +67,7 @@ type shared struct {
 	// MaxCopies is how many members may take over the same source in one interval; 0 is no limit. A small limit keeps
 	// one lucky member from taking over the population.
 	MaxCopies int `yaml:"max_copies" config:"min=0"`
-	// Strategy is a strategy that the program registered by strategy.Register, in place of the preset's, and
-	// StrategyKwargs are its settings. A population of gorl's own commands has none.
-	Strategy       string         `yaml:"strategy"`
-	StrategyKwargs map[string]any `yaml:"strategy_kwargs"`
-	// Explorer is an explorer that the program registered by explore.Register, in place of the preset's, and
-	// ExplorerKwargs are its settings.
-	Explorer       string         `yaml:"explorer"`
-	ExplorerKwargs map[string]any `yaml:"explorer_kwargs"`
+	ownNames  `yaml:",inline"`
 	// Rebuild are hyperparameters that only take effect when a member is built again.
 	Rebuild []string `yaml:"rebuild"`
 	// Parallel is how many members of one process train at a time; 0 is the number of processors. It does not change
@@ -84,6 +77,23 @@ type shared struct {
 	// displays; 0 reads it at the end only.
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 
+	processKeys `yaml:",inline"`
+}
+
+// ownNames are a strategy and an explorer of the program's own.
+type ownNames struct {
+	// Strategy is a strategy that the program registered by strategy.Register, in place of the preset's, and
+	// StrategyKwargs are its settings. A population of gorl's own commands has none.
+	Strategy       string         `yaml:"strategy"`
+	StrategyKwargs map[string]any `yaml:"strategy_kwargs"`
+	// Explorer is an explorer that the program registered by explore.Register, in place of the preset's, and
+	// ExplorerKwargs are its settings.
+	Explorer       string         `yaml:"explorer"`
+	ExplorerKwargs map[string]any `yaml:"explorer_kwargs"`
+}
+
+// processKeys are for members that are processes.
+type processKeys struct {
 	// Heartbeat is how often a member that is a process writes a sign of life to the folder. A short time shows
 	// failures sooner, and writes to a shared file system more often. This key and the five after it are for such
 	// members, and but for the last one also for those of one process where asynchronous is true.
@@ -136,7 +146,9 @@ const heartbeats = 3
 func sharedDefaults() shared {
 	return shared{
 		NumPolicies: 8, Directory: ".", Workspace: "pbt_workspace",
-		Heartbeat: 5 * time.Second, Silence: 5 * time.Minute, LeaseTTL: workspace.DefaultLeaseTTL,
+		processKeys: processKeys{
+			Heartbeat: 5 * time.Second, Silence: 5 * time.Minute, LeaseTTL: workspace.DefaultLeaseTTL,
+		},
 	}
 }
 
