@@ -17,17 +17,17 @@ import (
 
 // FolderOptions configure a [Folder]. The zero value is usable.
 type FolderOptions struct {
-	// LeaseTTL is how long the process that holds a member may be silent, neither beating nor publishing, before
-	// another process may take the member over. Default one minute (0). A larger value tolerates longer pauses of a
-	// process and outages of the file system; a smaller one replaces a process that died on another machine sooner. All
-	// processes of a population give the same value, and beat at least three times as often. A process that died on the
-	// same machine is replaced at once, whatever the value.
+	// LeaseTTL is the time without a heartbeat or a record after which another process may take the member over.
+	// Default one minute (0). A larger value tolerates longer pauses of a process and outages of the file system. A
+	// smaller one replaces a process that died on another machine sooner. All processes of a population give the same
+	// value, and beat at least three times as often. A process that died on the same machine is replaced at once,
+	// whatever the value.
 	LeaseTTL time.Duration
-	// Owner names this process to people, in heartbeats and in the error of a Join that waited in vain. Default
-	// "<host>:<process number>". Give another where hosts have no telling names, such as a job's number.
+	// Owner names this process for people, in heartbeats and in the error of a Join that waited in vain. Default
+	// "<host>:<process number>". Set it, to a job's number for example, if the names of hosts say nothing.
 	Owner string
-	// ReadOnly opens a folder that must exist, to look at it: nothing is written, and Join is refused. View then tells
-	// the time by this machine's clock, because asking the file server means writing a file.
+	// ReadOnly opens an existing folder for reading: nothing is written, and Join is refused. View then uses this
+	// machine's clock, because asking the file server for the time means writing a file.
 	ReadOnly bool
 }
 

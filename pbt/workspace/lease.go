@@ -137,8 +137,8 @@ func token() string {
 	return hex.EncodeToString(b)
 }
 
-// verify returns ErrLeaseLost if the lease is not the one of the highest number any more, and other errors if
-// that cannot be told. It looks for the next number first, which costs one request: numbers have no gaps.
+// verify returns ErrLeaseLost if the lease no longer has the highest number, and another error if it cannot find out.
+// It looks for the next number first, which costs one request: numbers have no gaps.
 func (l *heldLease) verify() error {
 	_, err := l.files.root.Lstat(leaseFileName(l.folder, l.text.Number+1))
 	if err == nil {

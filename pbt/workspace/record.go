@@ -42,8 +42,8 @@ type Record struct {
 	WeightSteps int64
 	// SinceCopy are the member's own environment steps since it last copied weights, or since it began.
 	SinceCopy int64
-	// SinceChange are the member's own environment steps since it last mutated its hyperparameters without copying; 0
-	// where it has not done so since SinceCopy began.
+	// SinceChange are the member's own environment steps since it last mutated its hyperparameters without copying. It
+	// is 0 if the member has not done so since SinceCopy began.
 	SinceChange int64
 	// Objective is the figure as it was measured, where HasObjective is set; it may be NaN. Peak is the best figure
 	// within the interval.
