@@ -54,7 +54,7 @@ type Config struct {
 	MembersPerGPU int `yaml:"members_per_gpu" config:"min=0"`
 	// Env is added to the members' environment.
 	Env Vars `yaml:"env"`
-	// Slice is the number of intervals that a member trains before another has its turn, where there are more members
+	// Slice is the number of intervals that a member trains before another has its turn, if there are more members
 	// than MaxParallel. Longer turns spend less time on starting processes; shorter ones keep the members closer
 	// together, so that more of them can be compared.
 	//
@@ -72,7 +72,7 @@ type Config struct {
 	//
 	// They are called 007.log.1, which is the newest, to 007.log.<LogFiles>. More keep older output; fewer save disk.
 	LogFiles int `yaml:"log_files" config:"min=1,max=99"`
-	// Grace is the time that members are given to save before they are killed. Raise it where a checkpoint takes longer
+	// Grace is the time that members are given to save before they are killed. Raise it if a checkpoint takes longer
 	// to write; what a killed member trained since its last save is lost.
 	//
 	// A shorter time ends a run sooner after Ctrl-C where a member hangs and will never save.
@@ -216,7 +216,7 @@ func (c Config) Validate() error {
 	}
 	if c.GPUs > 0 && c.GPUs < c.RanksPerMember {
 		wrong(
-			`"gpus" is %d and "ranks_per_member" %d: every rank of a member takes a GPU; leave "gpus" out where they share one`,
+			`"gpus" is %d and "ranks_per_member" %d: every rank takes a GPU; leave "gpus" out if they share one`,
 			c.GPUs, c.RanksPerMember)
 	}
 	if c.RanksPerMember > 1 {
@@ -297,7 +297,7 @@ func (c Config) checkRanks() error {
 // room is the number of members that the GPUs have room for.
 func (c Config) room() int { return c.GPUs * c.MembersPerGPU / max(1, c.RanksPerMember) }
 
-// parallel is the number of members that may run at a time: MaxParallel or, where that is 0, the room on the GPUs or,
+// parallel is the number of members that may run at a time: MaxParallel or, if that is 0, the room on the GPUs or,
 // where that is unknown too, all. It never exceeds the number of members.
 func (c Config) parallel() int {
 	n := c.MaxParallel
@@ -310,7 +310,7 @@ func (c Config) parallel() int {
 	return n
 }
 
-// perGPU is the number of members that one GPU has room for: MembersPerGPU or, where that is 0, the smallest number
+// perGPU is the number of members that one GPU has room for: MembersPerGPU or, if that is 0, the smallest number
 // with which all GPUs together hold parallel members. It is 0 without GPUs.
 func (c Config) perGPU() int {
 	if c.MembersPerGPU > 0 || c.GPUs == 0 {

@@ -29,7 +29,7 @@ import (
 // for them.
 //
 // Back-off times are those of the launcher, but in whole seconds and without jitter, and failures are counted in each
-// run of a task anew.
+// run of a task again.
 type SlurmJob struct {
 	// Script is the batch script.
 	Script string

@@ -33,7 +33,7 @@ type isaac struct {
 	// Diversify mutates the hyperparameters of all members before training (gorl's own key for what IsaacGymEnvs always
 	// does).
 	Diversify bool `yaml:"diversify"`
-	// Resample is the probability that a key that is mutated is drawn anew from its parameter's sample or choices
+	// Resample is the probability that a key that is mutated is drawn again from its parameter's sample or choices
 	// (gorl's own).
 	Resample float64 `yaml:"resample_probability" config:"min=0,max=1"`
 	// Reset is the probability that a key that is mutated goes back to its parameter's default (gorl's own).
@@ -47,7 +47,7 @@ type isaacLab struct {
 	// ThresholdStd is the margin around the mean as a multiple of the objectives' standard deviation. A larger margin
 	// replaces fewer members.
 	//
-	// Raise it where the objective is noisy, so that luck decides less; lower it where members lie close together and
+	// Raise it if the objective is noisy, so that luck decides less; lower it if members lie close together and
 	// too few are replaced.
 	ThresholdStd float64 `yaml:"threshold_std" config:"min=0"`
 	// ThresholdAbs is the least margin, in units of the objective.
@@ -158,7 +158,7 @@ func defaultIsaacGymEnvs() isaacGymEnvs {
 		ReplaceThresholdFracAbs: 0.05,
 		ChangeMin:               1.1, ChangeMax: 1.5,
 	}
-	c.StartAfter, c.SettleMutations = 10_000_000, true // a mutated process starts anew, and with it the count
+	c.StartAfter, c.SettleMutations = 10_000_000, true // a mutated process starts again, and with it the count
 	return c
 }
 

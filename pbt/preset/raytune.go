@@ -47,7 +47,7 @@ type rayTune struct {
 	// QuantileFraction is the share of the population that is lowest, and that is highest. A larger share copies more
 	// members in every interval, and loses diversity sooner.
 	QuantileFraction float64 `yaml:"quantile_fraction" config:"min=0,max=0.5"`
-	// ResampleProbability is the probability that a key is drawn anew instead of multiplied. Raise it to search more
+	// ResampleProbability is the probability that a key is drawn again instead of multiplied. Raise it to search more
 	// widely.
 	ResampleProbability float64 `yaml:"resample_probability" config:"min=0,max=1"`
 	// PerturbationFactors are the two numbers that other keys are multiplied by, each equally likely.

@@ -41,7 +41,7 @@ type shared struct {
 	// do unless synchronous is true: each decides at the end of its own intervals, from what peers of equal or less
 	// experience last published.
 	//
-	// Give true where members take different times; equal seeds then give different runs. The population's folder is
+	// Give true if members take different times; equal seeds then give different runs. The population's folder is
 	// that of processes, so a population that has begun with the one value cannot go on with the other.
 	Asynchronous bool `yaml:"asynchronous"`
 	// StartAfter is the number of a member's own environment steps, since it started or last took over weights, before
@@ -67,15 +67,8 @@ type shared struct {
 	// MaxCopies is how many members may take over the same source in one interval; 0 is no limit. A small limit keeps
 	// one lucky member from taking over the population.
 	MaxCopies int `yaml:"max_copies" config:"min=0"`
-	// Strategy is a strategy that the program registered by strategy.Register, in place of the preset's, and
-	// StrategyKwargs are its settings. A population of gorl's own commands has none.
-	Strategy       string         `yaml:"strategy"`
-	StrategyKwargs map[string]any `yaml:"strategy_kwargs"`
-	// Explorer is an explorer that the program registered by explore.Register, in place of the preset's, and
-	// ExplorerKwargs are its settings.
-	Explorer       string         `yaml:"explorer"`
-	ExplorerKwargs map[string]any `yaml:"explorer_kwargs"`
-	// Rebuild are hyperparameters that only take effect when a member is built anew.
+	ownNames  `yaml:",inline"`
+	// Rebuild are hyperparameters that only take effect when a member is built again.
 	Rebuild []string `yaml:"rebuild"`
 	// Parallel is how many members of one process train at a time; 0 is the number of processors. It does not change
 	// results. Members that are processes are limited by the launcher's max_parallel instead.
@@ -84,15 +77,32 @@ type shared struct {
 	// displays; 0 reads it at the end only.
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 
+	processKeys `yaml:",inline"`
+}
+
+// ownNames are a strategy and an explorer of the program's own.
+type ownNames struct {
+	// Strategy is a strategy that the program registered by strategy.Register, in place of the preset's, and
+	// StrategyKwargs are its settings. A population of gorl's own commands has none.
+	Strategy       string         `yaml:"strategy"`
+	StrategyKwargs map[string]any `yaml:"strategy_kwargs"`
+	// Explorer is an explorer that the program registered by explore.Register, in place of the preset's, and
+	// ExplorerKwargs are its settings.
+	Explorer       string         `yaml:"explorer"`
+	ExplorerKwargs map[string]any `yaml:"explorer_kwargs"`
+}
+
+// processKeys are for members that are processes.
+type processKeys struct {
 	// Heartbeat is how often a member that is a process writes a sign of life to the folder. A short time shows
 	// failures sooner, and writes to a shared file system more often. This key and the five after it are for such
 	// members, and but for the last one also for those of one process where asynchronous is true.
 	Heartbeat time.Duration `yaml:"heartbeat"`
 	// Silence is the time without a heartbeat after which the others no longer wait for a member: at least three
-	// heartbeats. Raise it where the file system or the environments can stall for minutes.
+	// heartbeats. Raise it if the file system or the environments can stall for minutes.
 	Silence time.Duration `yaml:"silence"`
 	// LeaseTTL is the time without a heartbeat after which a process on another machine may take over the member: at
-	// least three heartbeats. Where it is too short, two processes train the same member until the first notices.
+	// least three heartbeats. If it is too short, two processes train the same member until the first notices.
 	LeaseTTL time.Duration `yaml:"lease_ttl"`
 	// Slack is how many intervals more than its own a peer may have trained whose records a member decides by that does
 	// not wait. 0 compares members of equal age only; a larger number compares with younger and faster ones.
@@ -100,7 +110,7 @@ type shared struct {
 	// SaveSteps is the number of a member's own environment steps after which its state is also saved within an
 	// interval; 0 saves it at the end only. Set it if repeating an interval would take too long.
 	SaveSteps int64 `yaml:"save_steps" config:"min=0"`
-	// RestartProcess starts a process anew where a member has to be built anew, for environments that can be made only
+	// RestartProcess starts a process again if a member has to be built again, for environments that can be made only
 	// once in a process.
 	RestartProcess bool `yaml:"restart_process"`
 }
@@ -136,7 +146,9 @@ const heartbeats = 3
 func sharedDefaults() shared {
 	return shared{
 		NumPolicies: 8, Directory: ".", Workspace: "pbt_workspace",
-		Heartbeat: 5 * time.Second, Silence: 5 * time.Minute, LeaseTTL: workspace.DefaultLeaseTTL,
+		processKeys: processKeys{
+			Heartbeat: 5 * time.Second, Silence: 5 * time.Minute, LeaseTTL: workspace.DefaultLeaseTTL,
+		},
 	}
 }
 
