@@ -287,7 +287,8 @@ func (l *loop) startBar() {
 func (f *figures) text() string {
 	var parts []string
 	if r, ok := f.metrics.windows["episode.return"]; ok {
-		parts = append(parts, fmt.Sprintf("return %.1f  length %.0f", r.mean(), f.metrics.windows["episode.length"].mean()))
+		parts = append(parts, fmt.Sprintf("return %.1f  length %.0f", r.mean(),
+			f.metrics.windows["episode.length"].mean()))
 	}
 	if r, ok := f.metrics.tracked[evaluationFigure+"return"]; ok {
 		parts = append(parts, fmt.Sprintf("evaluation %.1f", r.last()))

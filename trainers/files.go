@@ -57,9 +57,11 @@ func (f *files) lock(timestep int64) error {
 	// Two runs must not share a folder. Only a resumed run may write into a folder that holds a run.
 	switch holds := runfile.In(f.dir); {
 	case holds.Population:
-		err = fmt.Errorf("trainers: %s holds a population; give this run another Directory or Name: %w", f.dir, fs.ErrExist)
+		err = fmt.Errorf("trainers: %s holds a population; give this run another Directory or Name: %w", f.dir,
+			fs.ErrExist)
 	case holds.Run && !f.cfg.Resume && timestep == 0:
-		err = fmt.Errorf("trainers: %s holds a run already; set Resume to go on with it, or give this run another Name: %w",
+		err = fmt.Errorf("trainers: %s holds a run already; set Resume to go on with it, or give this run another "+
+			"Name: %w",
 			f.dir, fs.ErrExist)
 	}
 	if err != nil {
@@ -95,14 +97,16 @@ func newest(cfg Config) int64 {
 // checkpointsIn returns the folder of checkpoints in a run's.
 func checkpointsIn(dir string) string { return filepath.Join(dir, "checkpoints") }
 
-// latest returns the newest checkpoint whose manifest and checksum are right, one without a snapshot where there is none.
+// latest returns the newest checkpoint whose manifest and checksum are right, one without a snapshot where there is
+// none.
 func (f *files) latest() (*checkpoint.Saved, error) {
 	latest, damaged, err := f.store.Latest()
 	f.damaged = damaged
 	if errors.Is(err, checkpoint.ErrNone) {
 		for _, d := range damaged {
 			if !errors.Is(d, checkpoint.ErrUncommitted) { // a save that was interrupted has lost nothing
-				return nil, fmt.Errorf("trainers: no checkpoint in %s is valid; put a good one there, or remove the folder to begin anew: %w", f.store.Dir(), d)
+				return nil, fmt.Errorf("trainers: no checkpoint in %s is valid; put a good one there, or remove the "+
+					"folder to begin anew: %w", f.store.Dir(), d)
 			}
 		}
 		return &checkpoint.Saved{}, nil

@@ -11,7 +11,8 @@ import (
 func TestLimitEvaluation(t *testing.T) {
 	checkLiveTensors(t)
 	env := value(classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 200}))(t)
-	trainee := sequential(t, env, smallPPO(t, env.Spaces(), 1, nil), trainers.Config{Seed: 1, SaveBuffers: true}).Trainee()
+	trainee := sequential(t, env, smallPPO(t, env.Spaces(), 1, nil), trainers.Config{Seed: 1,
+		SaveBuffers: true}).Trainee()
 	defer trainee.Close()
 	figures := func(steps, loops int) map[string]float64 {
 		t.Helper()
@@ -34,7 +35,8 @@ func TestEvaluateMaxSteps(t *testing.T) {
 	env, agent := scenes[0].make(t)
 	defer env.Close()
 	defer agent.Close()
-	e := value(trainers.Evaluate(t.Context(), env, agent, trainers.EvaluateOptions{Episodes: 7, MaxSteps: 5, Seed: 3}))(t)
+	e := value(trainers.Evaluate(t.Context(), env, agent, trainers.EvaluateOptions{Episodes: 7, MaxSteps: 5,
+		Seed: 3}))(t)
 	if e.Episodes != 8 || e.Length != 5 || e.Return != 5 || len(e.Each) != 8 || len(e.Metrics) != 0 {
 		t.Errorf("two rounds of four episodes, each cut after 5 steps: %+v", e)
 	}

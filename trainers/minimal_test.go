@@ -71,7 +71,8 @@ func TestMinimalAgent(t *testing.T) {
 	env := newCartPoles(t)
 	defer env.Close()
 	agent, dir := newMinimal(env.Spaces()), t.TempDir()
-	tr := sequential(t, env, agent, trainers.Config{Timesteps: 40, Directory: dir, Name: "run", WriteInterval: every(8)})
+	tr := sequential(t, env, agent, trainers.Config{Timesteps: 40, Directory: dir, Name: "run",
+		WriteInterval: every(8)})
 	must(t, tr.Train(t.Context()))
 	e := value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 4}))(t)
 	if agent.updates != 10 || tr.Episodes() == 0 || e.Episodes != 4 || agent.evaluationActs == 0 || !agent.training {
@@ -82,7 +83,8 @@ func TestMinimalAgent(t *testing.T) {
 		t.Errorf("%d tracked values and a checkpoint", n)
 	}
 	for key, cfg := range map[string]trainers.Config{
-		"checkpoint_interval": {CheckpointInterval: every(8)}, "resume": {Resume: true, Name: "run"}, "save_buffers": {SaveBuffers: true}, "keep": {Keep: 1},
+		"checkpoint_interval": {CheckpointInterval: every(8)}, "resume": {Resume: true, Name: "run"},
+		"save_buffers": {SaveBuffers: true}, "keep": {Keep: 1},
 	} {
 		_, err := trainers.New(env, agent, cfg)
 		wantError(t, key, err, "agents.Snapshotter", key)

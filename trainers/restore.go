@@ -55,7 +55,8 @@ func (l *loop) open(ctx context.Context) (err error) {
 		}
 	}
 	if saves && l.files.dir != "" && l.files.store == nil {
-		if l.files.store, err = checkpoint.NewStore(checkpointsIn(l.files.dir), checkpoint.Options{Keep: l.cfg.Keep}); err != nil {
+		if l.files.store, err = checkpoint.NewStore(checkpointsIn(l.files.dir),
+			checkpoint.Options{Keep: l.cfg.Keep}); err != nil {
 			return err
 		}
 	}
@@ -216,8 +217,8 @@ func (l *loop) warmStart() error {
 	return nil
 }
 
-// trained loads a checkpoint, or the best one in a run's folder, or the newest where none was saved as the best. A damaged
-// best one is an error.
+// trained loads a checkpoint, or the best one in a run's folder, or the newest where none was saved as the best. A
+// damaged best one is an error.
 func trained(path string) (*checkpoint.Saved, error) {
 	info, err := os.Stat(path)
 	if err != nil {

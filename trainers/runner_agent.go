@@ -55,12 +55,15 @@ func (r *runner) ppo() (agents.Agent, error) {
 func (r *runner) amp() (agents.Agent, error) {
 	motions, ok := envs.As[envs.MotionSource](r.env)
 	if !ok && r.Agent["discriminator_mode"] != "differential" {
-		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment (%T) has no reference motion; it must have the method "+
-			"CollectReferenceMotions (one of Gymnasium: the setting reference_motions, or a method collect_reference_motions in Python). "+
+		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment (%T) has no reference motion; it "+
+			"must have the method "+
+			"CollectReferenceMotions (one of Gymnasium: the setting reference_motions, or a method "+
+			"collect_reference_motions in Python). "+
 			"Where its AMP observations are differences from a motion, set discriminator_mode to differential", r.env)
 	}
 	if r.sp.AMPObservation.Kind == spaces.None {
-		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment has no AMP observations for the discriminator")
+		return nil, fmt.Errorf("trainers: agent.class is AMP, but the environment has no AMP observations for the " +
+			"discriminator")
 	}
 	if err := r.ampMemories(); err != nil {
 		return nil, err
@@ -73,7 +76,8 @@ func (r *runner) amp() (agents.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.amp(), Motions: motions, Dict: r.Agent,
+	a, err := amp.New(amp.Options{Spaces: r.sp, NumEnvs: r.env.NumEnvs(), Models: m.amp(), Motions: motions,
+		Dict: r.Agent,
 		Seed: r.seed, Group: r.group})
 	if err != nil {
 		return nil, fmt.Errorf("trainers: agent: %w", err)
@@ -145,7 +149,8 @@ func (r *runner) checkMemory() error {
 		return err
 	}
 	if rollouts := r.common.Rollouts; size == 0 || size > 0 && size != rollouts {
-		return fmt.Errorf("trainers: memory.memory_size is %d and agent.rollouts is %d; an update learns from exactly its rollout, so give the same, or memory_size: -1", size, rollouts)
+		return fmt.Errorf("trainers: memory.memory_size is %d and agent.rollouts is %d; an update learns from "+
+			"exactly its rollout, so give the same, or memory_size: -1", size, rollouts)
 	}
 	return nil
 }

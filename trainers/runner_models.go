@@ -32,7 +32,8 @@ type mlps struct {
 // style_value not given is like the value.
 func (r *runner) models(roles ...string) (*modelSpecs, error) {
 	if len(r.Models) == 0 {
-		return nil, fmt.Errorf("trainers: models is missing; want a model for each of %v, or in short models: {mlp: [64, 64], activation: elu}", roles)
+		return nil, fmt.Errorf("trainers: models is missing; want a model for each of %v, or in short models: {mlp: "+
+			"[64, 64], activation: elu}", roles)
 	}
 	if _, short := r.Models["mlp"]; short {
 		m := &mlps{Activation: "elu"}
@@ -57,7 +58,8 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 		}
 		dict, ok := value.(map[string]any)
 		if !ok {
-			return nil, fmt.Errorf("trainers: models.%s is %v; want a mapping {class, network, output, ...}", key, value)
+			return nil, fmt.Errorf("trainers: models.%s is %v; want a mapping {class, network, output, ...}", key,
+				value)
 		}
 		if !slices.Contains(roles, key) {
 			return nil, fmt.Errorf("trainers: models.%s: the agent has no model of that name%s; it has %v", key,
@@ -84,7 +86,8 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 		return nil, fmt.Errorf("trainers: models.%s is missing; the agent needs a model for each of %v", role, roles)
 	}
 	if m.roles["policy"].Class == "Deterministic" {
-		return nil, fmt.Errorf("trainers: models.policy.class is Deterministic, which has no probabilities for PPO and AMP to learn from; use GaussianMixin")
+		return nil, fmt.Errorf("trainers: models.policy.class is Deterministic, which has no probabilities for PPO " +
+			"and AMP to learn from; use GaussianMixin")
 	}
 	full["separate"] = m.separate
 	r.Models = full

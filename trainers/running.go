@@ -24,8 +24,8 @@ const stateKey = "environment_state"
 type running struct {
 	begun []bool // a step of it has been taken
 	mixed []bool // other weights have played a part of it: its figures are not counted
-	// before is what mixed was before weights were last replaced; nil once a step has been taken since. A population that
-	// undoes the replacement needs it.
+	// before is what mixed was before weights were last replaced; nil once a step has been taken since. A population
+	// that undoes the replacement needs it.
 	before []bool
 	came   bool // the environment's state came with the weights, and no step has been taken since
 }

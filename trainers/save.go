@@ -176,7 +176,8 @@ func (m *metrics) checkBest(cfg *Config, end bool) error {
 	if m.find(cfg.Best) != nil || first == nil || !end && !config.Slip(cfg.Best, known) {
 		return nil
 	}
-	return fmt.Errorf("trainers: \"best\" is %q, and there is no such figure: %s", cfg.Best, config.Among(cfg.Best, known))
+	return fmt.Errorf("trainers: \"best\" is %q, and there is no such figure: %s", cfg.Best,
+		config.Among(cfg.Best, known))
 }
 
 // improved reports whether the figure Config.Best is known, finite and better than the best checkpoint's.

@@ -164,7 +164,8 @@ func (w *world) saveTransforms(snap *checkpoint.Snapshot) error {
 			}
 			if x.Mean != nil {
 				if !learns {
-					return fmt.Errorf("trainers: the wrapper %T normalises observations and is no envs.RunningStatistics", env)
+					return fmt.Errorf("trainers: the wrapper %T normalises observations and is no "+
+						"envs.RunningStatistics", env)
 				}
 				d.Mean = layout.WrapperStatistic(place, s.StatisticsName(), "mean")
 				d.Variance = layout.WrapperStatistic(place, s.StatisticsName(), "variance")

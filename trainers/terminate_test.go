@@ -52,13 +52,15 @@ func TestTerminate(t *testing.T) {
 				for _, e := range s.Episodes {
 					longest[e.Env] = max(longest[e.Env], e.Length)
 					if e.Length == 5 && (!s.Terminated[e.Env] || s.Truncated[e.Env] || s.FinalObservations == nil) {
-						t.Errorf("environment %d: terminated %v, truncated %v", e.Env, s.Terminated[e.Env], s.Truncated[e.Env])
+						t.Errorf("environment %d: terminated %v, truncated %v", e.Env, s.Terminated[e.Env],
+							s.Truncated[e.Env])
 					}
 				}
 			}
 			for i, n := range longest {
 				if ends := on && (!grouped || i == 0); ends != (n <= 5) {
-					t.Errorf("ending %v, grouped %v: the longest episode of environment %d has %d steps", on, grouped, i, n)
+					t.Errorf("ending %v, grouped %v: the longest episode of environment %d has %d steps", on, grouped,
+						i, n)
 				}
 			}
 			if again, err := tr.EvaluateMetrics(t.Context(), 6, 2); err != nil || again["episode.length"] <= 5 {
@@ -68,7 +70,8 @@ func TestTerminate(t *testing.T) {
 			env.Close()
 		}
 		if !maps.Equal(evaluated[false], evaluated[true]) {
-			t.Errorf("an agent that ends episodes evaluates to %v, one that does not to %v", evaluated[true], evaluated[false])
+			t.Errorf("an agent that ends episodes evaluates to %v, one that does not to %v", evaluated[true],
+				evaluated[false])
 		}
 	}
 }

@@ -58,7 +58,8 @@ func NewTrainee(env envs.Env, build func() (agents.Agent, error), cfg Config) (*
 // single returns an error where the configuration asks for what a member of a population does not do.
 func (c *Config) single() error {
 	if c.evaluates() {
-		return errors.New("trainers: \"evaluation_interval\" is for a single agent; a population evaluates its members itself, with Measure.EvaluationEpisodes (pbt.measure.evaluation_episodes)")
+		return errors.New("trainers: \"evaluation_interval\" is for a single agent; a population evaluates its " +
+			"members itself, with Measure.EvaluationEpisodes (pbt.measure.evaluation_episodes)")
 	}
 	return nil
 }
@@ -165,7 +166,8 @@ func (m *Trainee) LimitEvaluation(steps, loops int) error {
 		return err
 	}
 	if steps < 0 || loops < 0 {
-		return fmt.Errorf("trainers: LimitEvaluation of %d environment steps and %d loops; give 0 or more", steps, loops)
+		return fmt.Errorf("trainers: LimitEvaluation of %d environment steps and %d loops; give 0 or more", steps,
+			loops)
 	}
 	m.limits = limits{steps, loops}
 	return nil

@@ -44,11 +44,14 @@ func TestNewTraineeOwns(t *testing.T) {
 		cfg   trainers.Config
 		want  string
 	}{
-		"no agent":          {func(spaces.Set) (agents.Agent, error) { return nil, errors.New("no luck") }, trainers.Config{}, "no luck"},
-		"none and no error": {func(spaces.Set) (agents.Agent, error) { return nil, nil }, trainers.Config{}, "needs an environment and an agent"},
-		"a misfit":          {func(spaces.Set) (agents.Agent, error) { return small(misfit) }, trainers.Config{}, "the agent was made for"},
-		"a bad setting":     {small, trainers.Config{Timesteps: -1}, `"timesteps" is -1`},
-		"nothing wrong":     {small, trainers.Config{}, ""},
+		"no agent": {func(spaces.Set) (agents.Agent, error) { return nil, errors.New("no luck") },
+			trainers.Config{}, "no luck"},
+		"none and no error": {func(spaces.Set) (agents.Agent, error) { return nil, nil }, trainers.Config{},
+			"needs an environment and an agent"},
+		"a misfit": {func(spaces.Set) (agents.Agent, error) { return small(misfit) }, trainers.Config{},
+			"the agent was made for"},
+		"a bad setting": {small, trainers.Config{Timesteps: -1}, `"timesteps" is -1`},
+		"nothing wrong": {small, trainers.Config{}, ""},
 	} {
 		env := &closing{Env: newCartPoles(t)}
 		var agent *closingAgent
@@ -66,7 +69,8 @@ func TestNewTraineeOwns(t *testing.T) {
 			must(t, errors.Join(err, trainee.Train(t.Context(), 8), trainee.Close()))
 		}
 		if env.closed != 1 || agent != nil && agent.closed != 1 {
-			t.Errorf("%s: the environment was closed %d times, the agent is %+v; want both closed once", name, env.closed, agent)
+			t.Errorf("%s: the environment was closed %d times, the agent is %+v; want both closed once", name,
+				env.closed, agent)
 		}
 	}
 	// A population evaluates its members itself.
@@ -93,8 +97,8 @@ func (i *interrupting) Step(actions []float32) (*envs.Step, error) {
 	return i.Env.Step(actions)
 }
 
-// An interruption of the last timestep that Train was asked for leaves no update undone: who resumes has nothing left to
-// train before the member is measured.
+// An interruption of the last timestep that Train was asked for leaves no update undone: who resumes has nothing left
+// to train before the member is measured.
 func TestTraineeCompletesLastUpdate(t *testing.T) {
 	checkLiveTensors(t)
 	for _, at := range []int{7, 8} {
@@ -105,7 +109,8 @@ func TestTraineeCompletesLastUpdate(t *testing.T) {
 			return smallPPO(t, inner.Spaces(), 1, map[string]any{"rollouts": 8}), nil
 		}, trainers.Config{Seed: 1}))(t)
 		if err := m.Train(ctx, 16); !errors.Is(err, context.Canceled) || m.Steps() < 12 || m.Agent().Ready() {
-			t.Errorf("interrupted in step %d: %v after %d environment steps, a rollout is complete: %t", at, err, m.Steps(), m.Agent().Ready())
+			t.Errorf("interrupted in step %d: %v after %d environment steps, a rollout is complete: %t", at, err,
+				m.Steps(), m.Agent().Ready())
 		}
 		must(t, m.Close())
 	}

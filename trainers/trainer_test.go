@@ -29,8 +29,9 @@ func TestTransition(t *testing.T) {
 	s := &envs.Step{Observations: rows(1), States: rows(2), Rewards: rows(3), Terminated: []bool{true, false},
 		Truncated: []bool{false, true}, FinalObservations: rows(4), FinalStates: rows(5), FinalUnknown: []bool{true},
 		Invalid: []bool{false}, AMPObservations: rows(6)}
-	want := agents.Transition{NextObservations: rows(1), NextStates: rows(2), Rewards: rows(3), Terminated: []bool{true, false},
-		Truncated: []bool{false, true}, FinalObservations: rows(4), FinalStates: rows(5), FinalUnknown: []bool{true},
+	want := agents.Transition{NextObservations: rows(1), NextStates: rows(2), Rewards: rows(3),
+		Terminated: []bool{true, false},
+		Truncated:  []bool{false, true}, FinalObservations: rows(4), FinalStates: rows(5), FinalUnknown: []bool{true},
 		Invalid: []bool{false}, AMPObservations: rows(6)}
 	if got := trainers.Transition(s); !reflect.DeepEqual(got, want) {
 		t.Errorf("the transition is %+v, want %+v", got, want)
@@ -69,7 +70,8 @@ func scalars(t *testing.T, dir string) map[string][]tracking.Scalar {
 	}
 	for tag := range both[1] {
 		if len(both[0][tag]) != len(both[1][tag]) {
-			t.Errorf("%q is %d times in the event file, %d times in the JSON lines", tag, len(both[0][tag]), len(both[1][tag]))
+			t.Errorf("%q is %d times in the event file, %d times in the JSON lines", tag, len(both[0][tag]),
+				len(both[1][tag]))
 		}
 	}
 	return both[1]
@@ -83,9 +85,12 @@ func TestWritesTags(t *testing.T) {
 	defer done()
 	must(t, tr.Train(context.Background()))
 	got := scalars(t, tr.Dir())
-	tags := []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Discriminator loss", "Policy / Standard deviation", "Reward / Style reward (mean)",
-		"Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)", "Discriminator / Logit (motion)", "Discriminator / Logit (policy)",
-		"Discriminator / Gradient penalty", tracking.TagInferenceTime, tracking.TagEnvSteppingTime, tracking.TagUpdateTime}
+	tags := []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Discriminator loss",
+		"Policy / Standard deviation", "Reward / Style reward (mean)",
+		"Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)", "Discriminator / Logit (motion)",
+		"Discriminator / Logit (policy)",
+		"Discriminator / Gradient penalty", tracking.TagInferenceTime, tracking.TagEnvSteppingTime,
+		tracking.TagUpdateTime}
 	for _, tag := range []string{tracking.TagInstantaneousReward, tracking.TagTotalReward, tracking.TagTotalTimesteps} {
 		tags = append(tags, tag+" (mean)", tag+" (min)", tag+" (max)")
 	}
@@ -125,7 +130,8 @@ func TestWhatIsWritten(t *testing.T) {
 		{trainers.Config{}, "[]"},
 		{trainers.Config{Name: "run"}, "[agent_20]"},
 		{trainers.Config{Name: "run", CheckpointInterval: every(8)}, "[agent_16 agent_20 agent_8]"},
-		{trainers.Config{Name: "run", CheckpointInterval: agents.Interval{Auto: true}, Keep: 3}, "[agent_16 agent_18 agent_20]"},
+		{trainers.Config{Name: "run", CheckpointInterval: agents.Interval{Auto: true}, Keep: 3},
+			"[agent_16 agent_18 agent_20]"},
 	} {
 		dir := t.TempDir()
 		if test.cfg.Timesteps = 20; test.cfg.Name != "" {
@@ -164,7 +170,8 @@ func TestEvaluate(t *testing.T) {
 		})
 		tr, done := s.start(t, cfg)
 		must(t, tr.Train(context.Background()))
-		if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 || !tr.Agent().SetTraining(true) {
+		if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 ||
+			!tr.Agent().SetTraining(true) {
 			t.Errorf("%s: with evaluations %q differ, or the agent is left in evaluation", s.name, d)
 		}
 		if _, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Seed: 1}); err == nil {
@@ -194,7 +201,8 @@ func TestEvaluateMeans(t *testing.T) {
 			}
 		}
 	}
-	if got.Episodes != 8 || math.Abs(got.Return-sum/8) > 1e-9 || math.Abs(got.Length-steps/8) > 1e-9 || fmt.Sprint(got.Each) != fmt.Sprint(want) {
+	if got.Episodes != 8 || math.Abs(got.Return-sum/8) > 1e-9 || math.Abs(got.Length-steps/8) > 1e-9 ||
+		fmt.Sprint(got.Each) != fmt.Sprint(want) {
 		t.Errorf("%+v, want 8 episodes, return %g and length %g: %v", got, sum/8, steps/8, want)
 	}
 }
@@ -206,7 +214,8 @@ func TestStochasticEvaluation(t *testing.T) {
 	for _, stochastic := range []bool{false, true} {
 		tr, done := scenes[0].start(t, trainers.Config{StochasticEvaluation: stochastic})
 		for range 2 {
-			results[fmt.Sprint(value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 12, Seed: 3}))(t))] = true
+			results[fmt.Sprint(value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 12,
+				Seed: 3}))(t))] = true
 		}
 		done()
 	}
@@ -234,11 +243,13 @@ func TestHooks(t *testing.T) {
 		headless bool
 		interval int
 		want     string
-	}{"off": {true, 1, "[]"}, "each": {false, 1, "[1 2 3 4 5 6 7]"}, "third": {false, 3, "[3 6]"}, "never": {false, 0, "[]"}} {
+	}{"off": {true, 1, "[]"}, "each": {false, 1, "[1 2 3 4 5 6 7]"}, "third": {false, 3, "[3 6]"}, "never": {false, 0,
+		"[]"}} {
 		env, agent := scenes[0].make(t)
 		drawn := &pictures{Env: env}
 		var at []int64
-		tr := sequential(t, drawn, agent, trainers.Config{Timesteps: 7, Headless: test.headless, RenderInterval: test.interval, CloseEnvironmentAtExit: true,
+		tr := sequential(t, drawn, agent, trainers.Config{Timesteps: 7, Headless: test.headless,
+			RenderInterval: test.interval, CloseEnvironmentAtExit: true,
 			OnRender: func(timestep int64, picture image.Image) error {
 				at = append(at, timestep)
 				return nil
@@ -377,9 +388,12 @@ func TestRefuses(t *testing.T) {
 		{&opaque{env}, agent, trainers.Config{EvaluationInterval: every(5)}, "give Config.EvaluationEnv"},
 		{env, agent, trainers.Config{Callbacks: []trainers.Callback{nil}}, "callback 0 is nil"},
 		{env, agent, trainers.Config{Callbacks: []trainers.Callback{&tally{}}}, "StateName"},
-		{env, agent, trainers.Config{Callbacks: []trainers.Callback{&tally{name: "a"}, &tally{name: "a"}}}, "StateName"},
-		{env, other(func(sp *spaces.Set) { sp.Observation = spaces.Unbounded(3) }), trainers.Config{}, "the environment has observations"},
-		{env, other(func(sp *spaces.Set) { sp.Action = spaces.NewDiscrete(3) }), trainers.Config{}, "the agent was made for"},
+		{env, agent, trainers.Config{Callbacks: []trainers.Callback{&tally{name: "a"}, &tally{name: "a"}}},
+			"StateName"},
+		{env, other(func(sp *spaces.Set) { sp.Observation = spaces.Unbounded(3) }), trainers.Config{},
+			"the environment has observations"},
+		{env, other(func(sp *spaces.Set) { sp.Action = spaces.NewDiscrete(3) }), trainers.Config{},
+			"the agent was made for"},
 		{env, other(func(sp *spaces.Set) { sp.State = spaces.Unbounded(2) }), trainers.Config{}, "states"},
 		{env, bound, trainers.Config{}, "7 environments, not 4"},
 	} {
@@ -471,6 +485,7 @@ func ExampleEvaluate() {
 // DefaultConfig has skrl's defaults.
 func ExampleDefaultConfig() {
 	cfg := trainers.DefaultConfig()
-	fmt.Println(cfg.Timesteps, cfg.Directory, cfg.WriteInterval.Of(cfg.Timesteps, 100), cfg.CheckpointInterval.Of(cfg.Timesteps, 10), cfg.Validate())
+	fmt.Println(cfg.Timesteps, cfg.Directory, cfg.WriteInterval.Of(cfg.Timesteps, 100),
+		cfg.CheckpointInterval.Of(cfg.Timesteps, 10), cfg.Validate())
 	// Output: 100000 runs 1000 10000 <nil>
 }

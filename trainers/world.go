@@ -14,11 +14,13 @@ import (
 // What a snapshot keeps of the environment, and how it is put back. There are four parts, each where the environment
 // has it:
 //
-//   - the running statistics of its wrappers (envs.RunningStatistics) always go with the weights, which are worth nothing behind
-//     others (statistics.go);
-//   - the curriculum (envs.Curriculum) always goes with the weights, because what the agent has mastered decides what it is shown;
+//   - the running statistics of its wrappers (envs.RunningStatistics) always go with the weights, which are worth
+//     nothing behind others (statistics.go);
+//   - the curriculum (envs.Curriculum) always goes with the weights, because what the agent has mastered decides what
+//     it is shown;
 //   - the parameters of the reward (envs.RewardShaper) are hyperparameters, and restored like them;
-//   - the whole state (envs.Stateful) makes a resumed run the same, bit for bit, and is large: only with Config.SaveBuffers.
+//   - the whole state (envs.Stateful) makes a resumed run the same, bit for bit, and is large: snapshots have it with
+//     Config.SaveBuffers.
 //
 // A snapshot without the state is put into an environment whose episodes go on as they are.
 
@@ -337,8 +339,10 @@ func newTerminator(env envs.Env, agent agents.Agent) (terminator, error) {
 	}
 	e, ok := envs.As[envs.Terminator](env)
 	if !ok {
-		return terminator{}, fmt.Errorf("trainers: the agent ends episodes by itself (\"termination_style_reward\"), and the environment "+
-			"(%T) cannot be told to end one: it is no envs.Terminator, as those of package envs/mujoco are (the walker, the humanoid, the "+
+		return terminator{}, fmt.Errorf("trainers: the agent ends episodes by itself "+
+			"(\"termination_style_reward\"), and the environment "+
+			"(%T) cannot be told to end one: it is no envs.Terminator, as those of package envs/mujoco are (the "+
+			"walker, the humanoid, the "+
 			"quadruped); set \"termination_style_reward\" to 0, or implement it", env)
 	}
 	return terminator{a, e}, nil
