@@ -99,9 +99,9 @@ func TestCallbacksEndTheRun(t *testing.T) {
 	for what, last := range map[string]string{"episode": "", "update": "8 ", "evaluation": "12 ", "step": "5 "} {
 		for _, cause := range []error{fmt.Errorf("enough: %w", trainers.ErrStop), broken} {
 			var lines []string
-			bar := &finished{}
+			shown := &bars{}
 			cfg := trainers.Config{Timesteps: 40, Seed: 11, Directory: t.TempDir(), Name: "run",
-				WriteInterval: every(1000), EvaluationInterval: every(12), Progress: bar}
+				WriteInterval: every(1000), EvaluationInterval: every(12), Progress: shown}
 			armed := true
 			cfg.Callbacks = []trainers.Callback{diary{"a", &lines, func(line string) error {
 				if armed && strings.HasPrefix(line, last) && strings.Contains(line, " a "+what) {
@@ -123,8 +123,8 @@ func TestCallbacksEndTheRun(t *testing.T) {
 			}
 			names := checkpoints(t, tr.Dir())
 			if err != nil || len(names) != 1 || filepath.Base(names[0]) != fmt.Sprintf("agent_%d.safetensors", at) ||
-				!bar.done {
-				t.Errorf("%s: %v at timestep %d with %q; the bar is finished: %t", what, err, at, names, bar.done)
+				!shown.list[0].ended {
+				t.Errorf("%s: %v at timestep %d with %q; the bar is finished: %t", what, err, at, names, shown.list[0].ended)
 			}
 			if lines[len(lines)-1] != fmt.Sprintf("%d b step of 4", at) {
 				t.Errorf("%s: the last call is %q, want the second callback's OnStep", what, lines[len(lines)-1])
@@ -202,15 +202,6 @@ func TestPanicsOfUserCode(t *testing.T) {
 		})
 	}
 }
-
-// finished is a display that remembers whether its bar was finished.
-type finished struct{ done bool }
-
-func (f *finished) Bar(string, int64) tracking.Bar { return f }
-func (f *finished) Printf(string, ...any)          {}
-func (f *finished) Wait()                          {}
-func (f *finished) Set(int64, string)              {}
-func (f *finished) Finish(string)                  { f.done = true }
 
 // patience ends a run when the returns of evaluations have not risen for a while.
 type patience struct {

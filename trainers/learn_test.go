@@ -5,6 +5,7 @@ package trainers_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -22,33 +23,15 @@ func learn(t *testing.T, seeds int64, make func(seed int64) (envs.Env, error), n
 	t.Helper()
 	var results []trainers.Evaluation
 	for seed := int64(1); seed <= seeds; seed++ {
-		env, err := make(seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: networks(env.Spaces()), Dict: config,
-			Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		env := value(make(seed))(t)
+		agent := value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: networks(env.Spaces()), Dict: config, Seed: seed}))(t)
 		trainer := sequential(t, env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
-		if err := trainer.Train(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		result, err := trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 100, Seed: 1000 +
-			seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, trainer.Train(context.Background()))
+		result := value(trainer.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 100, Seed: 1000 + seed}))(t)
 		t.Logf("seed %d: return %.1f over %d episodes (training: %.1f) %v", seed, result.Return, result.Episodes,
 			trainer.Metrics()["episode.return"], result.Metrics)
 		results = append(results, result)
-		if err := agent.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := env.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(agent.Close(), env.Close()))
 	}
 	return results
 }

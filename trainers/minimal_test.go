@@ -105,25 +105,3 @@ func TestMinimalAgent(t *testing.T) {
 	_, snapshot = together.Snapshot()
 	wantError(t, "a group with an agent that cannot be saved", snapshot, "agents.Snapshotter")
 }
-
-// wrapped hides an agent's abilities and leads to it by Unwrap.
-type wrapped struct{ agents.Agent }
-
-func (w wrapped) Unwrap() agents.Agent { return w.Agent }
-
-// A trainer finds what a wrapped agent can do.
-func TestWrappedAgent(t *testing.T) {
-	checkLiveTensors(t)
-	env, agent := scenes[0].make(t)
-	defer env.Close()
-	defer agent.Close()
-	tr := sequential(t, env, wrapped{agent}, trainers.Config{Timesteps: 16})
-	must(t, tr.Train(t.Context()))
-	snap, err := tr.Snapshot()
-	if err == nil {
-		err = tr.Restore(snap)
-	}
-	if err != nil || tr.Hyperparameters()["learning_rate"] == 0 || tr.Metrics()["Loss / Policy loss"] == 0 {
-		t.Errorf("%v; hyperparameters %v, figures %v", err, tr.Hyperparameters(), tr.Metrics())
-	}
-}

@@ -99,13 +99,4 @@ func TestModelsInShort(t *testing.T) {
 			t.Errorf("%s: the models differ (-MLPs +short):\n%.500s", x.class, diff)
 		}
 	}
-	for want, models := range map[string]any{
-		"models: {mlp: [64, 64], activation: elu}": nil,
-		`"mlp[1]" is 0`:             map[string]any{"mlp": []any{8, 0}},
-		`unknown key "policy"`:      map[string]any{"mlp": []any{8}, "policy": map[string]any{}},
-		`did you mean "activation"`: map[string]any{"mlp": []any{8}, "activations": "elu"},
-	} {
-		_, err := trainers.FromDict(short("PPO", models), pend)
-		wantError(t, "models", err, want)
-	}
 }

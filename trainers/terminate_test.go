@@ -2,7 +2,6 @@ package trainers_test
 
 import (
 	"maps"
-	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -73,28 +72,6 @@ func TestTerminate(t *testing.T) {
 			t.Errorf("an agent that ends episodes evaluates to %v, one that does not to %v", evaluated[true],
 				evaluated[false])
 		}
-	}
-}
-
-// The scene breaks off in the middle of counts, so that TestResumeIsExact shows what it should.
-func TestTerminatingSceneCounts(t *testing.T) {
-	checkLiveTensors(t)
-	tr, done := terminating.start(t, trainers.Config{Timesteps: length, Seed: 11})
-	defer done()
-	ended, at := 0, map[int64]bool{}
-	agent, _ := agents.As[agents.Terminator](tr.Agent())
-	for range length {
-		for _, end := range agent.Terminations() {
-			if end {
-				ended++
-			}
-		}
-		value(tr.Step(t.Context()))(t)
-		counts := value(agenttest.Snapshot(t, tr.Agent()).Int64s("rollout/poor_steps", 3))(t)
-		at[tr.Timestep()] = slices.Max(counts) > 0
-	}
-	if !at[21] || !at[22] || ended < 3 {
-		t.Errorf("%d episodes were ended, counts stand at %v", ended, at)
 	}
 }
 
