@@ -135,7 +135,7 @@ func (l *loop) stopAsked() (err error) {
 	return err
 }
 
-// rendering hands out pictures of environment 0, where OnRender wants them and the environment can draw itself.
+// rendering passes pictures of environment 0 to OnRender, if it is set and the environment can draw itself.
 type rendering struct{ BaseCallback }
 
 func (rendering) OnStep(t *Trainer, _ *envs.Step) error {

@@ -61,7 +61,7 @@ type Config struct {
 	// Checkpoints are larger with it. Without it a resumed run begins new episodes and a new rollout, which is good
 	// enough for training.
 	SaveBuffers bool `yaml:"save_buffers"`
-	// Resume continues from the newest valid checkpoint in the run's folder, where there is one. It needs Name.
+	// Resume continues from the newest valid checkpoint in the run's folder, if there is one. It needs Name.
 	//
 	// The same program with Resume set therefore begins a run and continues it. Damaged checkpoints are passed over,
 	// see [Trainer.Damaged].
@@ -136,7 +136,7 @@ type Config struct {
 
 	// Progress draws the bars; progress.New of tracking/progress makes one for a terminal.
 	Progress tracking.Progress `yaml:"-"`
-	// OnWarning is told what went wrong without stopping training, such as a tracker that is away; nil logs it with
+	// OnWarning gets errors that do not stop training, such as a tracker that cannot be reached; nil logs them with
 	// package slog. It may be called by another goroutine than the trainer's, but by one at a time.
 	OnWarning func(err error) `yaml:"-"`
 	// OnRender is given pictures, see Headless.

@@ -137,7 +137,7 @@ func (p *play) round(ctx context.Context, seed int64, each int) error {
 		}
 		for _, e := range step.Episodes {
 			begun[e.Env] = k + 1
-			if played[e.Env] == each { // an environment that is done goes on beside the others, and is not counted
+			if played[e.Env] == each { // its further episodes do not count
 				continue
 			}
 			played[e.Env]++
@@ -203,7 +203,7 @@ func (p *play) means() Evaluation {
 	return e
 }
 
-// renderTo hands a picture of environment 0 to render, where the environment can draw itself.
+// renderTo passes a picture of environment 0 to render, if the environment can draw itself.
 func renderTo(env envs.Env, k int64, render RenderFunc) error {
 	r, ok := envs.As[envs.Renderer](env)
 	if !ok {

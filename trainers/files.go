@@ -106,7 +106,7 @@ func (f *files) latest() (*checkpoint.Saved, error) {
 		for _, d := range damaged {
 			if !errors.Is(d, checkpoint.ErrUncommitted) { // a save that was interrupted has lost nothing
 				return nil, fmt.Errorf("trainers: no checkpoint in %s is valid; put a good one there, or remove the "+
-					"folder to begin anew: %w", f.store.Dir(), d)
+					"folder to start again: %w", f.store.Dir(), d)
 			}
 		}
 		return &checkpoint.Saved{}, nil
@@ -114,7 +114,7 @@ func (f *files) latest() (*checkpoint.Saved, error) {
 	return latest, err
 }
 
-// bestOf returns the figure of the best checkpoint that a snapshot knows of, where it is of Config.Best.
+// bestOf returns the figure of the best checkpoint that a snapshot knows of, if that figure is Config.Best.
 func (f *files) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
 	best, err := snap.Float(layout.Trainer, "best")
 	name, missing := snap.Text(layout.Trainer, bestFigureKey)
@@ -160,7 +160,7 @@ func (f *files) warn(err error) {
 	f.cfg.OnWarning(err)
 }
 
-// ended tells the trackers how training ended. Train may be called again; what holds is the last.
+// ended notifies the trackers how training ended. Train may be called again: the last end counts.
 func (f *files) ended(err error) {
 	if f.sinks != nil {
 		f.sinks.Finish(err)
@@ -188,7 +188,7 @@ func nameable(list []trackers.Tracker) []trackers.Tracker {
 	return slices.DeleteFunc(slices.Clone(list), func(t trackers.Tracker) bool { return t.Settings() == nil })
 }
 
-// trackExperiment makes a tracker of skrl's "wandb" and "wandb_kwargs", where the trainer's section does not have it.
+// trackExperiment adds a tracker of skrl's "wandb" and "wandb_kwargs", unless the trainer's section has one.
 func trackExperiment(cfg *Config, e agents.Experiment) error {
 	named := func(t trackers.Tracker) bool { return t.Name == "wandb" }
 	if !e.WandB || slices.ContainsFunc(cfg.Trackers, named) {

@@ -26,7 +26,7 @@ import (
 // agents, that method of the group leaves it out, or returns an error that names it (Snapshot and Restore).
 type Group struct {
 	agents []agents.Agent
-	scopes []int // the number of environments of each agent; nil before Bind, where they were not given
+	scopes []int // the number of environments of each agent; nil before Bind, unless they were given
 	starts []int // the first environment of each agent
 	spaces spaces.Set
 	on     bool      // training

@@ -74,7 +74,7 @@ func (l *loop) batch() int64 { return int64(l.world.env.NumEnvs() * l.rank.Size(
 // several.
 func (t *Trainer) Steps() int64 { return t.timestep * t.batch() }
 
-// cancelled returns why a run ends before its next timestep: its context, or, where there are several ranks, that they
+// cancelled returns why a run ends before its next timestep: its context, or, if there are several ranks, that they
 // have agreed to stop.
 func (r *rank) cancelled(ctx context.Context) error {
 	if r.Several() {
@@ -111,7 +111,7 @@ func (r *rank) runContext(ctx context.Context) (context.Context, context.CancelF
 	return later, func() { stop(); cancel(nil) }
 }
 
-// rankReport is what a rank tells the others behind an update.
+// rankReport is what a rank sends to the others after an update.
 type rankReport struct {
 	Timestep int64
 	Episodes []envs.Episode
@@ -122,7 +122,7 @@ type rankReport struct {
 	Cancelled bool
 }
 
-// exchange tells the other ranks what has happened here since the last update, and hears the same of them.
+// exchange sends the other ranks what has happened here since the last update, and receives the same from them.
 func (l *loop) exchange() error {
 	r := &l.rank
 	if !r.Several() {
@@ -239,7 +239,7 @@ func (r *rank) diverged(err error) {
 	}
 }
 
-// left tells the other ranks why this one ends, unless all end for the same reason.
+// left notifies the other ranks why this one ends, unless all end for the same reason.
 func (r *rank) left(err error) {
 	if r.Several() && err != nil && r.stop == nil {
 		r.Leave(err)

@@ -33,7 +33,7 @@ type running struct {
 // newRunning returns n environments whose episodes have not begun.
 func newRunning(n int) running { return running{begun: make([]bool, n), mixed: make([]bool, n)} }
 
-// reset is called when all episodes begin anew.
+// reset is called when new episodes begin in all environments.
 func (r *running) reset() {
 	clear(r.begun)
 	clear(r.mixed)

@@ -24,7 +24,7 @@ const (
 	writtenKey    = "written"
 )
 
-// saves returns an error that names the setting which asks for checkpoints, where the agent cannot be saved.
+// saves returns an error if a setting asks for checkpoints and the agent cannot be saved. The error names the setting.
 func saves(cfg Config, agent agents.Agent) error {
 	_, err := snapshotter(agent)
 	if err == nil {

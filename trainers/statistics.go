@@ -73,7 +73,7 @@ func (w *world) readStatistics(snap *checkpoint.Snapshot, whole bool) (statistic
 }
 
 // setStatistics gives the wrappers their statistics, all or (on an error) none, and returns what undoes it. The agent
-// acts next on observations that are normalised by them, where the environment can show these.
+// acts next on observations that are normalised by them, if the environment can show these.
 func (w *world) setStatistics(given statistics) (undo func() error, err error) {
 	if len(given) == 0 {
 		return nil, nil

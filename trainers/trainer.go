@@ -51,10 +51,14 @@ type Trainer struct {
 // New returns a trainer of agent in env. Nothing happens yet: the run's folder is made and taken, and the
 // environment reset, by [Trainer.Open] or the first Train, Step or evaluation.
 //
-// It is an error where cfg makes no sense, where it asks for checkpoints of an agent that cannot be saved, where the
-// spaces of env and agent differ, where the agent ends episodes (agents.Terminator) and env cannot (envs.Terminator),
-// or where the agent is already bound to another number of environments. Agent and environment stay the caller's to
-// close; [NewTrainee] owns both.
+// New returns an error if:
+//   - a setting of cfg makes no sense;
+//   - cfg asks for checkpoints, and the agent cannot be saved;
+//   - the spaces of env and agent differ;
+//   - the agent ends episodes (agents.Terminator), and env cannot (envs.Terminator);
+//   - the agent is already bound to another number of environments.
+//
+// Agent and environment stay the caller's to close; [NewTrainee] owns both.
 func New(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 	if env == nil || agent == nil {
 		return nil, errors.New("trainers: a trainer needs an environment and an agent")

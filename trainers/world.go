@@ -39,8 +39,8 @@ type world struct {
 	keepsState bool        // snapshots have the environment's state (Config.SaveBuffers)
 }
 
-// reset begins all episodes anew, with the parameters that were set last. A negative seed goes on in the environment's
-// random sequence.
+// reset starts new episodes in all environments, with the parameters that were set last. A negative seed goes on in the
+// environment's random sequence.
 func (w *world) reset(ctx context.Context, seed int64) error {
 	if err := w.parameters.all(); err != nil {
 		return err
@@ -217,7 +217,7 @@ func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error
 	return undo, restoreStatistics()
 }
 
-// readParameters reads a snapshot's parameters, where both it and the environment have any. With whole it also reads
+// readParameters reads a snapshot's parameters, if both it and the environment have any. With whole it also reads
 // which environment has which.
 func (w *world) readParameters(snap *checkpoint.Snapshot, whole bool) (s standing, given bool, err error) {
 	array, has := snap.Arrays[layout.EnvironmentParameters]
@@ -255,7 +255,7 @@ func (t *Trainer) RestoreCurriculum(snap *checkpoint.Snapshot) error {
 	return err
 }
 
-// restoreCurriculum puts the curriculum back, where the snapshot has one, and returns what undoes it.
+// restoreCurriculum restores the curriculum, if the snapshot has one, and returns what undoes it.
 func (w *world) restoreCurriculum(c envs.Curriculum, snap *checkpoint.Snapshot) (undo func() error, err error) {
 	array, has := snap.Arrays[layout.EnvironmentCurriculum]
 	if !has {
