@@ -222,6 +222,7 @@ func (l *loop) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evaluati
 	if err != nil {
 		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
+	// The environment is the evaluation's own: it is closed at the end, unless it is blocked.
 	s := newStepper(env, l.cfg.StopTimeout)
 	defer func() {
 		if s.blocked == nil {

@@ -10,10 +10,9 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/tracking"
-
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/tracking"
 )
 
 // Figures for programs: what [Trainer.Metrics] and [Trainer.Samples] answer, and what populations compare members by.
@@ -272,15 +271,6 @@ func (f *figures) write(run *tracking.Run, timestep int64) error {
 		}
 	}
 	return run.Flush()
-}
-
-// startBar shows the progress bar, once, if Config.Progress is set.
-func (l *loop) startBar() {
-	if l.cfg.Progress == nil || l.cfg.DisableProgressbar || l.bar != nil {
-		return
-	}
-	l.bar = l.cfg.Progress.Bar(l.agent.Name(), int64(l.cfg.Timesteps)*l.batch())
-	l.bar.Set(l.timestep*l.batch(), "")
 }
 
 // text returns the figures shown after the bar.

@@ -129,6 +129,8 @@ func (f *files) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
 func (f *files) openRun(written int64, configuration func() (map[string]any, error)) error {
 	// Values from after the restored snapshot are removed, because the run writes them again. A run that failed before
 	// its first checkpoint starts from the beginning.
+	// With trackers the scalars go to the run's files and to every tracker; files come first, so that a tracker that
+	// fails loses nothing of them.
 	run, err := tracking.OpenRun(f.dir, tracking.Options{ResumeStep: written, Restart: f.cfg.Resume})
 	if err != nil || len(f.cfg.Trackers) == 0 {
 		f.run = run

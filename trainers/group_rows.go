@@ -12,6 +12,8 @@ import (
 // The environments of a group are rows of one batch. Each agent has consecutive ones, so that what it is given are
 // slices of the batch and nothing is copied but actions.
 
+// Shapes: a batch of the group has N rows, flat and row by row. Agent i has the rows from starts[i], scopes[i] of them.
+
 // each calls f for every agent, on goroutines of their own, and joins the errors. Agents share no state, so the results
 // are those of one after the other.
 func each(list []agents.Agent, f func(i int, a agents.Agent) error) error {

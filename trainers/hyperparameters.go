@@ -117,7 +117,8 @@ func (g *Group) SetHyperparameters(values map[string]float64) error {
 		}
 		parts[i][name] = values[key]
 	}
-	var undo []func() error // gives an agent that has changed its values back
+	// Agents that have changed already get their own values back if a later one refuses.
+	var undo []func() error
 	for i, part := range parts {
 		if part == nil {
 			continue

@@ -136,6 +136,8 @@ func (l *loop) exchange() error {
 	if r.asked != nil && r.asked.Err() != nil {
 		own.Stop, own.Cancelled = context.Cause(r.asked).Error(), true
 	}
+	// Every rank gathers the reports of all, its own too, in the order of the ranks: figures are counted in the same
+	// order everywhere, and come to the same.
 	text, err := encode(own)
 	if err != nil {
 		return err

@@ -47,6 +47,7 @@ func (l *loop) open(ctx context.Context) (err error) {
 	if l.cfg.writes() && l.files.dir == "" {
 		l.files.dir = tracking.ExperimentDir(l.cfg.Directory, l.cfg.Name, l.agent.Name(), time.Now())
 	}
+	// An agent that cannot be saved has no checkpoints. A run without tracked values has no curves.
 	_, saves := agents.As[agents.Snapshotter](l.agent)
 	tracks := l.cfg.WriteInterval != (agents.Interval{})
 	if l.files.dir != "" && (saves || tracks) {

@@ -11,7 +11,11 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// agent makes the agent of the section of that name. The agent's package reads and checks its settings.
+// The agent of a dictionary. Its package reads and checks its settings (package agents/ppo or agents/amp); this file
+// reads what skrl keeps beside them: the models (runner_models.go) and the sizes of the memories. Sections that
+// contradict each other are errors: gorl has each size in one place, and picks no winner.
+
+// agent makes the agent of the section of that name.
 func (r *runner) agent() (agents.Agent, error) {
 	// skrl's runner takes a scale of null for none.
 	if v, ok := r.Agent["rewards_shaper_scale"]; ok && v == nil {
@@ -32,6 +36,7 @@ func (r *runner) agent() (agents.Agent, error) {
 	return agent, nil
 }
 
+// ppo makes an agent of PPO. The memories of AMP are refused, because a file with them means another algorithm.
 func (r *runner) ppo() (agents.Agent, error) {
 	for _, b := range r.buffers() {
 		if b.dict != nil {
@@ -52,6 +57,8 @@ func (r *runner) ppo() (agents.Agent, error) {
 	return a, nil
 }
 
+// amp makes an agent of AMP. The environment has the reference motion, or what it wraps. A discriminator of differences
+// compares with zero and needs none.
 func (r *runner) amp() (agents.Agent, error) {
 	motions, ok := envs.As[envs.MotionSource](r.env)
 	if !ok && r.Agent["discriminator_mode"] != "differential" {
@@ -113,6 +120,7 @@ type buffer struct {
 	dict      map[string]any
 }
 
+// buffers lists these sections, nil dictionaries if a file lacks them.
 func (r *runner) buffers() []buffer {
 	return []buffer{{"motion_dataset", "motion_dataset_size", r.MotionDataset},
 		{"reply_buffer", "reply_buffer_size", r.ReplyBuffer}}

@@ -12,6 +12,10 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
+// The models of a dictionary. A section in skrl's words describes one network a role (package models reads it); the
+// short form gives all roles perceptrons of the same shape. Either way the networks are made when the agent is, with
+// its seed, so that a seed gives the same weights in both forms as the constructors ppo.MLPs and amp.MLPs in Go.
+
 // modelSpecs are the models by role, and whether policy and value share a trunk; or perceptrons.
 type modelSpecs struct {
 	sp       spaces.Set
@@ -94,7 +98,8 @@ func (r *runner) models(roles ...string) (*modelSpecs, error) {
 	return m, nil
 }
 
-// actorCritic builds policy and value.
+// actorCritic builds policy and value. Shared networks draw their weights from one sequence of random numbers, separate
+// ones from the seed and the one after it.
 func (m *modelSpecs) actorCritic(seed int64) (models.Policy, models.Network, error) {
 	if !m.separate {
 		policy, value, err := models.BuildShared(m.roles["policy"], m.roles["value"], m.sp, seed)
@@ -131,7 +136,8 @@ func (m *modelSpecs) amp() amp.Models {
 	return amp.Models{Make: m.buildAMP}
 }
 
-// buildAMP builds AMP's models. The discriminator's observations are the AMP observations.
+// buildAMP builds AMP's models. The discriminator's observations are the AMP observations. On an error the networks
+// made so far are closed.
 func (m *modelSpecs) buildAMP(seed int64) (nets amp.Models, err error) {
 	defer func() {
 		if err != nil {

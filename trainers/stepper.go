@@ -103,7 +103,7 @@ func (s *stepper) run(ctx context.Context) (*envs.Step, error) {
 	select {
 	case <-s.done:
 		return s.next, s.err
-	case <-late.C:
+	case <-late.C: // the goroutine is left behind: nothing can end it but the environment
 		s.blocked = fmt.Errorf("%w: %s of %s has not returned %v after the context was cancelled (\"stop_timeout\"); "+
 			"make a new environment and a new trainer", ErrBlocked, s.method(), s.name(), s.timeout)
 		return nil, s.blocked

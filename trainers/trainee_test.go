@@ -3,6 +3,7 @@ package trainers_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -113,5 +114,39 @@ func TestTraineeCompletesLastUpdate(t *testing.T) {
 				m.Steps(), m.Agent().Ready())
 		}
 		must(t, m.Close())
+	}
+}
+
+// A trainee advances by environment steps, goes on after an interruption, and can take another's place.
+func TestTrainee(t *testing.T) {
+	checkLiveTensors(t)
+	member := func(seed int64) *trainers.Trainee {
+		env, agent := scenes[0].make(t)
+		m := sequential(t, env, agent, trainers.Config{Seed: seed}).Trainee()
+		t.Cleanup(func() { must(t, errors.Join(m.Close(), m.Close())) })
+		return m
+	}
+	a, b := member(1), member(2)
+	must(t, errors.Join(a.Train(context.Background(), 100), b.Train(context.Background(), 41)))
+	if a.Steps() != 100 || b.Steps() != 44 { // whole timesteps of four environments
+		t.Errorf("%d and %d steps, want 100 and 44", a.Steps(), b.Steps())
+	}
+	if err := a.Train(&countdown{context.Background(), 3}, 100); !errors.Is(err, context.Canceled) || a.Steps() >= 200 {
+		t.Errorf("%v after %d steps", err, a.Steps())
+	}
+	if err := a.Train(context.Background(), 200-a.Steps()); err != nil || a.Steps() != 200 {
+		t.Errorf("%v after %d steps", err, a.Steps())
+	}
+	must(t, b.Restore(value(a.Snapshot())(t)))
+	if got, want := b.Metrics(), a.Metrics(); !maps.Equal(got, want) || len(got) == 0 || b.Steps() != 200 {
+		t.Errorf("after %d steps the weights come with figures %v, want %v", b.Steps(), got, want)
+	}
+	must(t, b.Reseed(9))
+	if m := b.Metrics(); len(m) != 0 || b.Samples("episode.return", 9) != nil {
+		t.Errorf("a copy has another's figures: %v", m)
+	}
+	must(t, b.Train(context.Background(), 100))
+	if _, ok := b.Metrics()["episode.return"]; !ok {
+		t.Errorf("metrics %v", b.Metrics())
 	}
 }

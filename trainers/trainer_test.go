@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"maps"
 	"math"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -150,80 +148,6 @@ func TestWhatIsWritten(t *testing.T) {
 	}
 }
 
-// An evaluation counts each environment's first episodes, and does not change what training comes to.
-func TestEvaluate(t *testing.T) {
-	checkLiveTensors(t)
-	for _, s := range scenes {
-		want, _ := whole(t, s)
-		cfg := trainers.Config{Timesteps: length, Seed: 11}
-		cfg.Callbacks = after(func(tr *trainers.Trainer) error {
-			if tr.Timestep() != 13 && tr.Timestep() != 16 {
-				return nil
-			}
-			a := value(tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3}))(t)
-			b := value(tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3}))(t)
-			n := tr.Env().NumEnvs()
-			if each := (5 + n - 1) / n; a.Episodes != each*n || a.Length < 1 || fmt.Sprint(a) != fmt.Sprint(b) {
-				t.Errorf("%s: %+v, then %+v, want %d episodes of each of %d environments", s.name, a, b, each, n)
-			}
-			return nil
-		})
-		tr, done := s.start(t, cfg)
-		must(t, tr.Train(context.Background()))
-		if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 ||
-			!tr.Agent().SetTraining(true) {
-			t.Errorf("%s: with evaluations %q differ, or the agent is left in evaluation", s.name, d)
-		}
-		if _, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Seed: 1}); err == nil {
-			t.Error("no episodes were evaluated")
-		}
-		done()
-	}
-}
-
-// The mean of the environment's return over given episodes, by hand.
-func TestEvaluateMeans(t *testing.T) {
-	checkLiveTensors(t)
-	env, agent := scenes[0].make(t)
-	defer agent.Close()
-	defer env.Close()
-	got := value(trainers.Evaluate(context.Background(), env, agent, trainers.EvaluateOptions{Episodes: 8, Seed: 4}))(t)
-	step := value(env.Reset(4))(t)
-	agent.SetTraining(false)
-	var want []envs.Episode
-	done, sum, steps := make([]int, env.NumEnvs()), 0.0, 0.0
-	for slices.Min(done) < 2 {
-		actions := value(agent.Act(agents.Observation{Observations: step.Observations}))(t)
-		step = value(env.Step(actions))(t)
-		for _, e := range step.Episodes {
-			if done[e.Env]++; done[e.Env] <= 2 {
-				sum, steps, want = sum+e.Return, steps+float64(e.Length), append(want, e)
-			}
-		}
-	}
-	if got.Episodes != 8 || math.Abs(got.Return-sum/8) > 1e-9 || math.Abs(got.Length-steps/8) > 1e-9 ||
-		fmt.Sprint(got.Each) != fmt.Sprint(want) {
-		t.Errorf("%+v, want 8 episodes, return %g and length %g: %v", got, sum/8, steps/8, want)
-	}
-}
-
-// Stochastic evaluation samples actions.
-func TestStochasticEvaluation(t *testing.T) {
-	checkLiveTensors(t)
-	results := map[string]bool{}
-	for _, stochastic := range []bool{false, true} {
-		tr, done := scenes[0].start(t, trainers.Config{StochasticEvaluation: stochastic})
-		for range 2 {
-			results[fmt.Sprint(value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 12,
-				Seed: 3}))(t))] = true
-		}
-		done()
-	}
-	if len(results) != 3 { // the mode's twice the same, and two samples
-		t.Errorf("%d different evaluations, want 3: %v", len(results), results)
-	}
-}
-
 // pictures draws an environment.
 type pictures struct {
 	envs.Env
@@ -274,40 +198,6 @@ func TestStepByStep(t *testing.T) {
 	}
 	if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 {
 		t.Errorf("%q differ", d)
-	}
-}
-
-// A trainee advances by environment steps, goes on after an interruption, and can take another's place.
-func TestTrainee(t *testing.T) {
-	checkLiveTensors(t)
-	member := func(seed int64) *trainers.Trainee {
-		env, agent := scenes[0].make(t)
-		m := sequential(t, env, agent, trainers.Config{Seed: seed}).Trainee()
-		t.Cleanup(func() { must(t, errors.Join(m.Close(), m.Close())) })
-		return m
-	}
-	a, b := member(1), member(2)
-	must(t, errors.Join(a.Train(context.Background(), 100), b.Train(context.Background(), 41)))
-	if a.Steps() != 100 || b.Steps() != 44 { // whole timesteps of four environments
-		t.Errorf("%d and %d steps, want 100 and 44", a.Steps(), b.Steps())
-	}
-	if err := a.Train(&countdown{context.Background(), 3}, 100); !errors.Is(err, context.Canceled) || a.Steps() >= 200 {
-		t.Errorf("%v after %d steps", err, a.Steps())
-	}
-	if err := a.Train(context.Background(), 200-a.Steps()); err != nil || a.Steps() != 200 {
-		t.Errorf("%v after %d steps", err, a.Steps())
-	}
-	must(t, b.Restore(value(a.Snapshot())(t)))
-	if got, want := b.Metrics(), a.Metrics(); !maps.Equal(got, want) || len(got) == 0 || b.Steps() != 200 {
-		t.Errorf("after %d steps the weights come with figures %v, want %v", b.Steps(), got, want)
-	}
-	must(t, b.Reseed(9))
-	if m := b.Metrics(); len(m) != 0 || b.Samples("episode.return", 9) != nil {
-		t.Errorf("a copy has another's figures: %v", m)
-	}
-	must(t, b.Train(context.Background(), 100))
-	if _, ok := b.Metrics()["episode.return"]; !ok {
-		t.Errorf("metrics %v", b.Metrics())
 	}
 }
 
@@ -469,17 +359,6 @@ func exampleAgent(env envs.Env) agents.Agent {
 		panic(err)
 	}
 	return a
-}
-
-// An agent can be evaluated without a trainer.
-func ExampleEvaluate() {
-	env := exampleEnv()
-	defer env.Close()
-	agent := exampleAgent(env)
-	defer agent.Close()
-	result, err := trainers.Evaluate(context.Background(), env, agent, trainers.EvaluateOptions{Episodes: 8, Seed: 1})
-	fmt.Println(result.Episodes, result.Return == result.Length, err)
-	// Output: 8 true <nil>
 }
 
 // DefaultConfig has skrl's defaults.
