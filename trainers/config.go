@@ -31,8 +31,8 @@ type Config struct {
 	// holds a run is an error.
 	Directory string `yaml:"directory"`
 	Name      string `yaml:"name"`
-	// WriteInterval is the number of timesteps between writes of tracked values (TensorBoard and JSON lines). "auto" is a
-	// hundredth of the run, 0 writes none.
+	// WriteInterval is the number of timesteps between writes of tracked values (TensorBoard and JSON lines). "auto" is
+	// a hundredth of the run, 0 writes none.
 	//
 	// A smaller one gives finer curves and larger files. Values tracked several times in between are written as their
 	// mean.
@@ -42,11 +42,11 @@ type Config struct {
 	//
 	// In Go, a [trackers.Tracker] takes any tracking.Sink of one's own.
 	Trackers []trackers.Tracker `yaml:"trackers"`
-	// CheckpointInterval is the number of timesteps between checkpoints. "auto" is a tenth of the run, 0 writes none but
-	// the last.
+	// CheckpointInterval is the number of timesteps between checkpoints. "auto" is a tenth of the run, 0 writes none
+	// but the last.
 	//
-	// A smaller one loses less to a crash and takes more time and space. A cancelled run saves in any case. The agent must
-	// be an agents.Snapshotter.
+	// A smaller one loses less to a crash and takes more time and space. A cancelled run saves in any case. The agent
+	// must be an agents.Snapshotter.
 	CheckpointInterval agents.Interval `yaml:"checkpoint_interval"`
 	// Keep is the number of checkpoints kept; 0 keeps all. The best one is kept besides.
 	//
@@ -54,41 +54,42 @@ type Config struct {
 	// damaged.
 	Keep int `yaml:"keep" config:"min=0"`
 	// SaveBuffers stores rollout and replay memories, and the environment's state, in checkpoints. A resumed run then
-	// continues bit for bit, if the environment can save its state (envs.Stateful, envs.Observer). Any other environment
-	// is reset on resume, and the step before the reset counts as truncated. [Trainer.Notes] then has a note.
+	// continues bit for bit, if the environment can save its state (envs.Stateful, envs.Observer). Any other
+	// environment is reset on resume, and the step before the reset counts as truncated. [Trainer.Notes] then has a
+	// note.
 	//
-	// Checkpoints are larger with it. Without it a resumed run begins new episodes and a new rollout, which is good enough
-	// for training.
+	// Checkpoints are larger with it. Without it a resumed run begins new episodes and a new rollout, which is good
+	// enough for training.
 	SaveBuffers bool `yaml:"save_buffers"`
-	// Resume continues from the newest valid checkpoint in the run's folder, where there is one. It needs Name.
+	// Resume continues from the newest valid checkpoint in the run's folder, if there is one. It needs Name.
 	//
-	// The same program with Resume set therefore begins a run and continues it. Damaged checkpoints are passed over, see
-	// [Trainer.Damaged].
+	// The same program with Resume set therefore begins a run and continues it. Damaged checkpoints are passed over,
+	// see [Trainer.Damaged].
 	Resume bool `yaml:"resume"`
-	// WarmStart is the folder of a run, whose best checkpoint counts, or a checkpoint (.safetensors), of which a new run
-	// begins with the networks, the scalers and the statistics of wrappers, as [agents.WarmStart] says. A run that goes on
-	// from a checkpoint of its own ignores it. Empty begins with fresh networks.
+	// WarmStart is the folder of a run, whose best checkpoint counts, or a checkpoint (.safetensors), of which a new
+	// run begins with the networks, the scalers and the statistics of wrappers, as [agents.WarmStart] says. A run that
+	// goes on from a checkpoint of its own ignores it. Empty begins with fresh networks.
 	//
 	// The models must be those of the checkpoint; the algorithm, the reward and all settings may differ.
 	WarmStart string `yaml:"warm_start"`
-	// Best names the figure of [Trainer.Metrics] by which the best checkpoint is chosen. Empty means "evaluation.return"
-	// where EvaluationInterval is set, otherwise "episode.return".
+	// Best names the figure of [Trainer.Metrics] by which the best checkpoint is chosen. Empty means
+	// "evaluation.return" where EvaluationInterval is set, otherwise "episode.return".
 	//
 	// A larger figure is better. Choose the task's own measure of success where the reward is shaped. By a figure of
-	// evaluations ("evaluation.") the checkpoint is saved at the evaluation, and has the weights that were evaluated; by
-	// any other it is chosen among those of CheckpointInterval. A name that no figure has is an error: as soon as figures
-	// are known where one is two letters or less from it, otherwise at the end of the run.
+	// evaluations ("evaluation.") the checkpoint is saved at the evaluation, and has the weights that were evaluated;
+	// by any other it is chosen among those of CheckpointInterval. A name that no figure has is an error: as soon as
+	// figures are known where one is two letters or less from it, otherwise at the end of the run.
 	Best string `yaml:"best"`
 
 	// EvaluationInterval is the number of timesteps between evaluations of the agent. "auto" is a tenth of the run, 0
 	// makes none.
 	//
 	// A smaller one shows more of the course and takes more time. Training comes to the same, bit for bit, with
-	// evaluations and without. They are made as [Trainer.EvaluateMetrics] makes them: in an environment of EvaluationEnv
-	// or, without one, in the training environment, which must then be able to restore its state.
+	// evaluations and without. They are made as [Trainer.EvaluateMetrics] makes them: in an environment of
+	// EvaluationEnv or, without one, in the training environment, which must then be able to restore its state.
 	EvaluationInterval agents.Interval `yaml:"evaluation_interval"`
-	// EvaluationEpisodes is how many episodes an evaluation plays at least, every environment of the batch equally many; 0
-	// means 10.
+	// EvaluationEpisodes is how many episodes an evaluation plays at least, every environment of the batch equally
+	// many; 0 means 10.
 	//
 	// More make its figures more certain, and take longer.
 	EvaluationEpisodes int `yaml:"evaluation_episodes" config:"min=0"`
@@ -98,8 +99,8 @@ type Config struct {
 	//
 	// It needs EvaluationInterval. Give the return from which on the task counts as solved.
 	StopAtReturn *float64 `yaml:"stop_at_return"`
-	// StopAtEpisodeReturn ends the run when, after an update, the mean return of the last 100 training episodes is above
-	// it; the default, null, never does (rl_games: score_to_win).
+	// StopAtEpisodeReturn ends the run when, after an update, the mean return of the last 100 training episodes is
+	// above it; the default, null, never does (rl_games: score_to_win).
 	//
 	// It needs no evaluations, which StopAtReturn compares, and counts episodes of older and of exploring policies.
 	StopAtEpisodeReturn *float64 `yaml:"stop_at_episode_return"`
@@ -135,16 +136,16 @@ type Config struct {
 
 	// Progress draws the bars; progress.New of tracking/progress makes one for a terminal.
 	Progress tracking.Progress `yaml:"-"`
-	// OnWarning is told what went wrong without stopping training, such as a tracker that is away; nil logs it with
+	// OnWarning gets errors that do not stop training, such as a tracker that cannot be reached; nil logs them with
 	// package slog. It may be called by another goroutine than the trainer's, but by one at a time.
 	OnWarning func(err error) `yaml:"-"`
 	// OnRender is given pictures, see Headless.
 	OnRender RenderFunc `yaml:"-"`
-	// EvaluationEnv makes an environment for one evaluation, seeded and of as many environments as that which trains; it
-	// is closed after it. See [Trainer.EvaluateMetrics].
+	// EvaluationEnv makes an environment for one evaluation, seeded and of as many environments as that which trains;
+	// it is closed after it. See [Trainer.EvaluateMetrics].
 	//
-	// Give it where the training environment cannot restore its state, or where evaluation should see another task, such
-	// as one without shaped rewards.
+	// Give it where the training environment cannot restore its state, or where evaluation should see another task,
+	// such as one without shaped rewards.
 	EvaluationEnv func(numEnvs int, seed int64) (envs.Env, error) `yaml:"-"`
 	// Callbacks are called while the trainer trains, in this order; see [Callback], and [StatefulCallback] for those
 	// whose state checkpoints keep.
@@ -156,7 +157,8 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{Timesteps: 100_000, Directory: "runs", WriteInterval: agents.Interval{Auto: true},
 		CheckpointInterval: agents.Interval{Auto: true},
-		EvaluationEpisodes: defaultEvaluationEpisodes, Headless: true, RenderInterval: 1, CloseEnvironmentAtExit: true, StopTimeout: defaultStopTimeout}
+		EvaluationEpisodes: defaultEvaluationEpisodes, Headless: true, RenderInterval: 1,
+		CloseEnvironmentAtExit: true, StopTimeout: defaultStopTimeout}
 }
 
 // Validate returns an error that names the first setting which makes no sense.
@@ -171,10 +173,12 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("trainers: %w", err)
 	}
 	if len(c.Trackers) > 0 && c.WriteInterval == (agents.Interval{}) {
-		return fmt.Errorf("trainers: \"trackers\" needs \"write_interval\": without one nothing is tracked; give \"auto\"")
+		return fmt.Errorf("trainers: \"trackers\" needs \"write_interval\": without one nothing is tracked; give " +
+			"\"auto\"")
 	}
 	if strings.ContainsAny(c.Name, `/\`) {
-		return fmt.Errorf("trainers: \"name\" is %q; it is one folder's name, the folder it lies in is \"directory\"", c.Name)
+		return fmt.Errorf("trainers: \"name\" is %q; it is one folder's name, the folder it lies in is \"directory\"",
+			c.Name)
 	}
 	if err := durable.CheckName(c.Name); err != nil {
 		return fmt.Errorf("trainers: \"name\": %w", err)
@@ -184,9 +188,11 @@ func (c *Config) Validate() error {
 	}
 	switch {
 	case !c.evaluates() && c.StopAtReturn != nil:
-		return fmt.Errorf("trainers: \"stop_at_return\" needs \"evaluation_interval\": it is compared with returns of evaluations")
+		return fmt.Errorf("trainers: \"stop_at_return\" needs \"evaluation_interval\": it is compared with returns " +
+			"of evaluations")
 	case !c.evaluates() && c.byEvaluation():
-		return fmt.Errorf("trainers: \"best\" is %q, a figure of evaluations, which need \"evaluation_interval\"", c.Best)
+		return fmt.Errorf("trainers: \"best\" is %q, a figure of evaluations, which need \"evaluation_interval\"",
+			c.Best)
 	}
 	return nil
 }
