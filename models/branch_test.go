@@ -44,7 +44,8 @@ func TestBranch(t *testing.T) {
 		last := shared[len(shared)-2:]
 		s.Backward(s.Mean(s.Square(b.Forward(s, in))))
 		for i, p := range shared {
-			moved := slices.ContainsFunc(tensortest.Float32s(t, s, s.GradOf(p.Tensor)), func(x float32) bool { return x != 0 })
+			moved := slices.ContainsFunc(tensortest.Float32s(t, s, s.GradOf(p.Tensor)),
+				func(x float32) bool { return x != 0 })
 			if want := i < len(shared)-2; moved != want {
 				t.Errorf("%T: %s has a gradient: %t, want %t", of, p.Name, moved, want)
 			}

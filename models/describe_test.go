@@ -14,7 +14,8 @@ func TestDescribeStates(t *testing.T) {
 	mlp, err := ValueMLP(sp, []int{4}, "elu", 1)
 	must(t, err)
 	defer mlp.Close()
-	spec, err := Spec{Class: "Deterministic", Output: "tanh(ONE) * 2", Network: []Container{{Name: "net", Input: "STATES",
+	spec, err := Spec{Class: "Deterministic", Output: "tanh(ONE) * 2", Network: []Container{{Name: "net",
+		Input:  "STATES",
 		Layers: []Layer{{Out: "4"}}}}}.BuildNetwork(sp, 1)
 	must(t, err)
 	defer spec.Close()

@@ -77,8 +77,8 @@ type limits struct {
 
 func clippable(action spaces.Space) error {
 	if !action.Bounded() {
-		return fmt.Errorf("models: clip_actions needs limits in every dimension; the action space %v has none somewhere",
-			action)
+		return fmt.Errorf("models: clip_actions needs limits in every dimension; the action space %v has none "+
+			"somewhere", action)
 	}
 	return nil
 }

@@ -78,7 +78,8 @@ func TestEvolvableForward(t *testing.T) {
 				features = append(features, x)
 			}
 			x := linear(linear(s.Cat(1, features...), "head.0", tensor.Relu), "head.1", tensor.Elu)
-			close32(t, "forward", s, e.Forward(s, Inputs{Observations: rows}), linear(x, "head.out", tensor.Sigmoid), 1e-6)
+			close32(t, "forward", s, e.Forward(s, Inputs{Observations: rows}), linear(x, "head.out", tensor.Sigmoid),
+				1e-6)
 			if got := len(e.LinearWeights()); 2*got != len(e.Parameters()) {
 				t.Errorf("%d weights of %d parameters", got, len(e.Parameters()))
 			}
@@ -146,7 +147,8 @@ func TestEvolvableForwardPenalty(t *testing.T) {
 					for row := range 4 {
 						moved[row*w+column] += step
 					}
-					if at[k], err = tensor.Float32s(e.Forward(s, Inputs{States: tensor.From(s, moved, 4, int64(w))})); err != nil {
+					if at[k], err = tensor.Float32s(e.Forward(s, Inputs{States: tensor.From(s, moved, 4,
+						int64(w))})); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -187,7 +189,8 @@ func TestArchitectureOf(t *testing.T) {
 func dict() spaces.Space {
 	return spaces.NewDict(map[string]spaces.Space{
 		"goal": spaces.Unbounded(3), "gripper": spaces.NewDiscrete(4),
-		"arm": spaces.NewDict(map[string]spaces.Space{"modes": spaces.NewMultiDiscrete(2, 3), "speeds": spaces.Unbounded(2)}),
+		"arm": spaces.NewDict(map[string]spaces.Space{"modes": spaces.NewMultiDiscrete(2, 3),
+			"speeds": spaces.Unbounded(2)}),
 	})
 }
 

@@ -45,8 +45,8 @@ func ExampleNewPolicy() {
 		fmt.Println(err)
 		return
 	}
-	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: dist.Outputs(), Hidden: []int{64}, Activation: "tanh"},
-		1)
+	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: dist.Outputs(), Hidden: []int{64},
+		Activation: "tanh"}, 1)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -113,9 +113,10 @@ func ExampleParseSpec_pictures() {
 	dict := map[string]any{
 		"class": "Gaussian",
 		"network": []any{
-			map[string]any{"name": "cnn", "input": `permute(OBSERVATIONS["camera"], (0, 3, 1, 2)) / 255`, "activations": "relu",
-				"layers": []any{map[string]any{"conv2d": []any{16, 8, 4}}, map[string]any{"conv2d": []any{32, 4, 2}}, "flatten",
-					128}},
+			map[string]any{"name": "cnn", "input": `permute(OBSERVATIONS["camera"], (0, 3, 1, 2)) / 255`,
+				"activations": "relu",
+				"layers": []any{map[string]any{"conv2d": []any{16, 8, 4}}, map[string]any{"conv2d": []any{32, 4, 2}},
+					"flatten", 128}},
 			map[string]any{"name": "net", "input": `concatenate([cnn, OBSERVATIONS["joints"]])`, "layers": []any{64},
 				"activations": "elu"},
 		},

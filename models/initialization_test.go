@@ -93,8 +93,8 @@ func perceptron(t *testing.T, class, output, settings string) Spec {
 		", network: [{name: net, input: OBSERVATIONS, layers: [16, 5], activations: tanh}]}")
 }
 
-// Weights are orthogonal with the gains that are given, those of the last layer with a gain of its own, and biases 0: in
-// Go, in the network language, and where policy and value share a trunk.
+// Weights are orthogonal with the gains that are given, those of the last layer with a gain of its own, and biases 0:
+// in Go, in the network language, and where policy and value share a trunk.
 func TestOrthogonal(t *testing.T) {
 	tensortest.CheckLive(t)
 	sp := spaces.Set{Observation: spaces.Unbounded(7), Action: spaces.NewBox(-1, 1, 3)}
@@ -136,8 +136,9 @@ func TestZeroBiases(t *testing.T) {
 			return p, err
 		},
 		"language of pictures": func(from Initialization) (Policy, error) {
-			return specOf(t, "{class: Gaussian, output: ACTIONS, initial_bias: '"+from.Bias+"', network: [{name: net, input: "+
-				"'permute(OBSERVATIONS, (0, 3, 1, 2))', layers: [{conv2d: [3, 2]}, flatten, 4], activations: tanh}]}").BuildPolicy(
+			return specOf(t, "{class: Gaussian, output: ACTIONS, initial_bias: '"+from.Bias+"', network: [{name: "+
+				"net, input: 'permute(OBSERVATIONS, (0, 3, 1, 2))', layers: [{conv2d: [3, 2]}, flatten, 4], "+
+				"activations: tanh}]}").BuildPolicy(
 				picture, 1)
 		},
 	} {

@@ -61,8 +61,8 @@ func TestCategoricalFormulas(t *testing.T) {
 		s := tensor.NoGrad()
 		out := tensor.From(s, logits, 1, 5)
 		e := c.Evaluate(s, out, tensor.From(s, []float32{1, 2}, 1, 2))
-		wantNear(t, reduction+" log-probability", tensortest.Float64s(t, s, e.LogProb), []float64{join(math.Log(first[1]),
-			math.Log(second[2]))}, 1e-5)
+		wantNear(t, reduction+" log-probability", tensortest.Float64s(t, s, e.LogProb),
+			[]float64{join(math.Log(first[1]), math.Log(second[2]))}, 1e-5)
 		wantNear(t, reduction+" entropy", tensortest.Float64s(t, s, e.Entropy), []float64{join(entropyOf(first),
 			entropyOf(second))}, 1e-5)
 		wantNear(t, "mode", tensortest.Float64s(t, s, c.Mode(s, out)), []float64{0, 0}, 0)
@@ -194,6 +194,6 @@ func TestCustomNetwork(t *testing.T) {
 	wantNear(t, "mode", tensortest.Float64s(t, s, p.Mode(s, in)), []float64{6, -8}, 0)
 	e := p.Evaluate(s, in, tensor.From(s, []float32{5, -8}, 1, 2))
 	// d/dw of −(a − w·x)²/2 is (a − w·x)·x = (5 − 6)·3.
-	wantNear(t, "gradient", tensortest.Float64s(t, s, s.Grad(e.LogProb, false, p.Parameters()[1].Tensor)[0]), []float64{-3,
-		0}, 1e-6)
+	wantNear(t, "gradient", tensortest.Float64s(t, s, s.Grad(e.LogProb, false, p.Parameters()[1].Tensor)[0]),
+		[]float64{-3, 0}, 1e-6)
 }

@@ -46,8 +46,8 @@ func TestRefuses(t *testing.T) {
 		return err
 	}
 	starts := func(from Initialization) error {
-		_, _, err := ActorCritic(spaces.Set{Observation: free, Action: discrete}, []int{4}, "", DefaultGaussianConfig(), 1,
-			from)
+		_, _, err := ActorCritic(spaces.Set{Observation: free, Action: discrete}, []int{4}, "", DefaultGaussianConfig(),
+			1, from)
 		return err
 	}
 	memory := func(layer RecurrentLayer) error { return mlp(func(c *MLPConfig) { c.Recurrent = layer }) }

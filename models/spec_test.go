@@ -52,8 +52,8 @@ output: tanh(ACTIONS)
 	if !ok {
 		t.Fatalf("the network is a %T, want an MLP", p.(*Stochastic).Net)
 	}
-	want, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Hidden: []int{8, 4}, Activation: "elu", OutputActivation: "tanh"},
-		7)
+	want, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Hidden: []int{8, 4}, Activation: "elu",
+		OutputActivation: "tanh"}, 7)
 	must(t, err)
 	defer want.Close()
 	sc := tensor.NoGrad()
@@ -81,7 +81,10 @@ func TestSpecChain(t *testing.T) {
 class: Deterministic
 network:
   - {name: legs, input: "OBSERVATIONS[:, 1:] / 2", layers: [{linear: [4, false]}, flatten], activations: [tanh]}
-  - {name: net, input: "concatenate([legs, OBSERVATIONS[:, 0], -legs])", layers: [{linear: {features: 2 * NUM_ACTIONS, use_bias: true, in_features: 9}}], activations: relu}
+  - name: net
+    input: "concatenate([legs, OBSERVATIONS[:, 0], -legs])"
+    layers: [{linear: {features: 2 * NUM_ACTIONS, use_bias: true, in_features: 9}}]
+    activations: relu
 output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
 `)
 	n, err := s.BuildNetwork(boxes, 1)
@@ -120,8 +123,8 @@ output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
 
 func TestExpressionValues(t *testing.T) {
 	tensortest.CheckLive(t)
-	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.NewMultiDiscrete(2, 3), Action: spaces.NewBox(-1, 1,
-		2)}
+	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.NewMultiDiscrete(2, 3),
+		Action: spaces.NewBox(-1, 1, 2)}
 	known := inputNames(Spec{}, sp, 2)
 	s := tensor.NoGrad()
 	defer s.Close()
@@ -224,8 +227,8 @@ func TestBuildShared(t *testing.T) {
 	tensortest.CheckLive(t)
 	policy := specOf(t, "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [8, 4], activations: "+
 		"tanh}]\noutput: tanh(ACTIONS)")
-	value := specOf(t, "class: Deterministic\nnetwork: [{name: other, input: OBSERVATIONS, layers: [99]}]\noutput: ONE "+
-		"+ net[:, 0]")
+	value := specOf(t, "class: Deterministic\nnetwork: [{name: other, input: OBSERVATIONS, layers: [99]}]\noutput: "+
+		"ONE + net[:, 0]")
 	p, v, err := BuildShared(policy, value, boxes, 1)
 	must(t, err)
 	defer v.Close()
@@ -258,7 +261,8 @@ func TestBuildShared(t *testing.T) {
 func FuzzExpression(f *testing.F) {
 	for _, text := range []string{"OBSERVATIONS", "2 * tanh(ACTIONS)", "concatenate([a, b[:, 0:3]])",
 		"-x[..., -1:] / (3 - .5e-1)", "one_hot_encoding(A, B)", `OBSERVATIONS["a"][1][:, 0]`,
-		`permute(STATES[0], (0, 3, 1, 2))[..., 1:] / 255`, `concatenate([STATES[0][:, 0], permute(STATES[0], [0, 2, 1, 3])])`, "((((", "[[", "x[:", "1e999", "é"} {
+		`permute(STATES[0], (0, 3, 1, 2))[..., 1:] / 255`,
+		`concatenate([STATES[0][:, 0], permute(STATES[0], [0, 2, 1, 3])])`, "((((", "[[", "x[:", "1e999", "é"} {
 		f.Add(text)
 	}
 	sp := spaces.Set{Observation: parted, State: spaces.NewTuple(spaces.NewPicture(3, 4, 2), spaces.NewDiscrete(3)),
@@ -310,8 +314,8 @@ func FuzzSpec(f *testing.F) {
 	f.Add("class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4, {linear: [2, false]}, flatten], " +
 		"activations: relu}]\noutput: ACTIONS")
 	f.Add("class: Deterministic\nnetwork: [{name: n, input: 'permute(OBSERVATIONS, (0, 3, 1, 2))', layers: [{conv2d: " +
-		"{features: 4, kernel_size: [2, 3], padding: same}}, {conv2d: [3, 2, 1, 0, false]}, {flatten: [1, -1]}]}]\noutput: " +
-		"ONE")
+		"{features: 4, kernel_size: [2, 3], padding: same}}, {conv2d: [3, 2, 1, 0, false]}, {flatten: [1, " +
+		"-1]}]}]\noutput: ONE")
 	f.Add("class: Deterministic\nclip_actions: false\nnetwork: [{name: n, input: 'STATES[:, 1]', layers: [{linear: " +
 		"{features: ONE}}]}]\noutput: ONE")
 	f.Fuzz(func(t *testing.T, text string) {

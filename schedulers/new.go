@@ -159,8 +159,8 @@ func Register[S any](name string, defaults S, build func(base float64, settings 
 		case s == nil:
 			return nil, fmt.Errorf("schedulers: %s: its function returns neither a schedule nor an error", name)
 		case s.Name() != name:
-			return nil, fmt.Errorf("schedulers: %s: its function returns a schedule with the Name %q; Name must return %q",
-				name, s.Name(), name)
+			return nil, fmt.Errorf("schedulers: %s: its function returns a schedule with the Name %q; Name must "+
+				"return %q", name, s.Name(), name)
 		}
 		return s, nil
 	})

@@ -15,7 +15,8 @@ import (
 func dict() spaces.Space {
 	return spaces.NewDict(map[string]spaces.Space{
 		"goal": spaces.Unbounded(3), "gripper": spaces.NewDiscrete(4),
-		"arm": spaces.NewDict(map[string]spaces.Space{"modes": spaces.NewMultiDiscrete(2, 3), "speeds": spaces.Unbounded(2)}),
+		"arm": spaces.NewDict(map[string]spaces.Space{"modes": spaces.NewMultiDiscrete(2, 3),
+			"speeds": spaces.Unbounded(2)}),
 	})
 }
 
