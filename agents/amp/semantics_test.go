@@ -362,7 +362,7 @@ func TestMaskedUpdatesRepeat(t *testing.T) {
 			defer s.Close()
 			for range 20_000 {
 				x := s.RequireGrad(s.Ones(2))
-				s.Grad(s.Sum(s.Softplus(x)), true, x)
+				s.Grad(s.Sum(s.Exp(x)), true, x)
 				s.Reset()
 			}
 		},
