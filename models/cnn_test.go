@@ -24,9 +24,7 @@ func TestCNN(t *testing.T) {
 	tensortest.CheckLive(t)
 	space := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(5, 6, 3), "mode": spaces.NewDiscrete(3),
 		"an arm": spaces.NewTuple(spaces.Unbounded(2))})
-	n, err := NewCNN(small(space), 3)
-	must(t, err)
-	defer n.Close()
+	n := tensortest.Opened[*Net](t)(NewCNN(small(space), 3))
 	p := map[string]tensor.Tensor{}
 	var names []string
 	for _, q := range n.Parameters() {
@@ -110,9 +108,7 @@ func TestCNNInitialization(t *testing.T) {
 func TestCNNDifferentiatedTwice(t *testing.T) {
 	tensortest.CheckLive(t)
 	space := spaces.Unbounded(4, 5, 2)
-	n, err := NewCNN(small(space), 5)
-	must(t, err)
-	defer n.Close()
+	n := tensortest.Opened[*Net](t)(NewCNN(small(space), 5))
 	rows := func(s *tensor.Scope) tensor.Tensor { return sampled(s, space, 3) }
 	penalty := func(s *tensor.Scope) tensor.Tensor {
 		x := s.RequireGrad(s.Detach(rows(s)))

@@ -118,9 +118,7 @@ func TestEvolvableForwardPenalty(t *testing.T) {
 		"discrete": spaces.NewDiscrete(3)} {
 		t.Run(name, func(t *testing.T) {
 			a := architecture(t, space, []int{6}, 4, []int{5}, "tanh")
-			e, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 1, Source: "states"}, 5)
-			must(t, err)
-			defer e.Close()
+			e := tensortest.Opened[*Net](t)(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 1, Source: "states"}, 5))
 			s := tensor.NewScope()
 			defer s.Close()
 			rows := sampled(s, space, 4)
@@ -178,9 +176,7 @@ func TestArchitectureOf(t *testing.T) {
 			t.Errorf("%T: %v, %t", x, b, ok)
 		}
 	}
-	m, err := NewMLP(MLPConfig{Inputs: 1, Outputs: 1}, 1)
-	must(t, err)
-	defer m.Close()
+	m := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 1, Outputs: 1}, 1))
 	if b, ok := ArchitectureOf(m); ok {
 		t.Errorf("an MLP is %v", b)
 	}
@@ -207,15 +203,11 @@ func TestEvolvablePicture(t *testing.T) {
 	tensortest.CheckLive(t)
 	space := spaces.NewPicture(20, 24, 3)
 	a := architecture(t, space, nil, 6, []int{5}, "elu")
-	e, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1)
-	must(t, err)
-	defer e.Close()
-	cnn, err := NewCNN(CNNConfig{Space: space, Outputs: 2, Features: 6, Hidden: []int{5}, Activation: "elu",
+	e := tensortest.Opened[*Net](t)(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1))
+	cnn := tensortest.Opened[*Net](t)(NewCNN(CNNConfig{Space: space, Outputs: 2, Features: 6, Hidden: []int{5}, Activation: "elu",
 		Convolutions: []Convolution{
 			{Channels: 16, Kernel: 8, Stride: 4}, {Channels: 32, Kernel: 4, Stride: 2},
-		}}, 2)
-	must(t, err)
-	defer cnn.Close()
+		}}, 2))
 	s := tensor.NoGrad()
 	defer s.Close()
 	for i, p := range e.Parameters() {

@@ -56,9 +56,7 @@ func TestStateDependentLogStd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := tensor.NoGrad()
 			defer s.Close()
-			gen, err := tensor.NewGenerator(1, tensor.CPU)
-			must(t, err)
-			defer gen.Close()
+			gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(1, tensor.CPU))
 			in := Inputs{Observations: s.Randn(gen, rows, 3)}
 			actions := s.Randn(gen, rows, width)
 			for _, x := range tensortest.Float64s(t, s, p.Evaluate(s, in, actions).StdDev) {

@@ -59,9 +59,7 @@ func checkStarts(t *testing.T, name string, params []tensor.Parameter, hidden, o
 func TestOrthogonalSeeds(t *testing.T) {
 	tensortest.CheckLive(t)
 	draw := func(seed int64) []float32 {
-		m, err := NewMLP(MLPConfig{Inputs: 8, Outputs: 8, Initialization: Initialization{Kind: "orthogonal"}}, seed)
-		must(t, err)
-		defer m.Close()
+		m := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 8, Outputs: 8, Initialization: Initialization{Kind: "orthogonal"}}, seed))
 		data, err := tensor.Float32s(m.Parameters()[0].Tensor)
 		must(t, err)
 		return data

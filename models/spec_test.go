@@ -45,17 +45,13 @@ initial_log_std: -1
 network: [{name: net, input: OBSERVATIONS, layers: [8, 4], activations: elu}]
 output: tanh(ACTIONS)
 `)
-	p, err := s.BuildPolicy(boxes, 7)
-	must(t, err)
-	defer p.Close()
+	p := tensortest.Opened[Policy](t)(s.BuildPolicy(boxes, 7))
 	got, ok := p.(*Stochastic).Net.(*Net)
 	if !ok {
 		t.Fatalf("the network is a %T, want an MLP", p.(*Stochastic).Net)
 	}
-	want, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Hidden: []int{8, 4}, Activation: "elu",
-		OutputActivation: "tanh"}, 7)
-	must(t, err)
-	defer want.Close()
+	want := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Hidden: []int{8, 4}, Activation: "elu",
+		OutputActivation: "tanh"}, 7))
 	sc := tensor.NoGrad()
 	defer sc.Close()
 	in := Inputs{Observations: tensor.From(sc, []float32{1, -2, 3, 0, 5, -6}, 2, 3)}
@@ -87,9 +83,7 @@ network:
     activations: relu
 output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
 `)
-	n, err := s.BuildNetwork(boxes, 1)
-	must(t, err)
-	defer n.Close()
+	n := tensortest.Opened[Network](t)(s.BuildNetwork(boxes, 1))
 	var names []string
 	p := map[string]tensor.Tensor{}
 	for _, q := range n.Parameters() {
@@ -172,9 +166,7 @@ func computed(t *testing.T, s *tensor.Scope, sp spaces.Set, x term, in Inputs) t
 	if a.end(x); len(a.Steps) == 0 {
 		a.Add(description.Step{Op: description.Activate})
 	}
-	n, err := a.build(1)
-	must(t, err)
-	defer n.Close()
+	n := tensortest.Opened[*Net](t)(a.build(1))
 	return s.Contiguous(n.Forward(s, in))
 }
 
@@ -183,9 +175,7 @@ func TestSpecClasses(t *testing.T) {
 	discrete := spaces.Set{Observation: spaces.NewDiscrete(5), Action: spaces.NewMultiDiscrete(2, 3)}
 	network := "\nnetwork: [{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4, " +
 		"{linear: NUM_OBSERVATIONS}]}]\noutput: ACTIONS"
-	p, err := specOf(t, "class: multicategorical\nreduction: mean"+network).BuildPolicy(discrete, 1)
-	must(t, err)
-	defer p.Close()
+	p := tensortest.Opened[Policy](t)(specOf(t, "class: multicategorical\nreduction: mean"+network).BuildPolicy(discrete, 1))
 	s := tensor.NoGrad()
 	defer s.Close()
 	mode := p.Mode(s, Inputs{Observations: tensor.From(s, []float32{4, 0}, 2, 1)})
@@ -212,9 +202,7 @@ func TestSpecClasses(t *testing.T) {
 			t.Errorf("%s: clip_actions in an unbounded space is accepted", class)
 		}
 	}
-	n, err := specOf(t, "class: Deterministic\nclip_actions: true"+plain).BuildNetwork(boxes, 1)
-	must(t, err)
-	defer n.Close()
+	n := tensortest.Opened[Network](t)(specOf(t, "class: Deterministic\nclip_actions: true"+plain).BuildNetwork(boxes, 1))
 	for _, x := range tensortest.Float64s(t, s, n.Forward(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1,
 		3)})) {
 		if math.Abs(x) > 1 {
