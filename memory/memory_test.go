@@ -82,8 +82,7 @@ func TestReplaySamplesAll(t *testing.T) {
 	tensortest.CheckLive(t)
 	m := tensortest.Opened[*memory.Replay](t)(memory.NewReplay(10, 1, tensor.CPU))
 	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(1, tensor.CPU))
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	for i := range 3 {
 		m.Add(s, tensor.From(s, []float32{float32(4 * i), float32(4*i + 1), float32(4*i + 2), float32(4*i + 3)}, 4, 1))
 	}
@@ -231,8 +230,7 @@ func TestRefuses(t *testing.T) {
 func TestRollout(t *testing.T) {
 	tensortest.CheckLive(t)
 	r := tensortest.Opened[*memory.Rollout](t)(memory.NewRollout(3, 2, []memory.Field{{Name: "x", Width: 2}, {Name: "y", Width: 1}}, tensor.CPU))
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	for round := range 3 { // cleared and filled again, nothing of the round before stays
 		var want []float32
 		for step := range 3 {

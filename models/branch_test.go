@@ -24,8 +24,7 @@ func TestBranch(t *testing.T) {
 			!Own(b) {
 			t.Errorf("%T: the branch has %d parameters", of, len(own))
 		}
-		s := tensor.NewScope()
-		defer s.Close()
+		s := tensortest.WithGrad(t, tensor.CPU)
 		width := int64(3)
 		if of == Network(cnn) {
 			width = 16
@@ -42,8 +41,7 @@ func TestBranch(t *testing.T) {
 				t.Errorf("%T: %s has a gradient: %t, want %t", of, p.Name, moved, want)
 			}
 		}
-		none := tensor.NoGrad()
-		defer none.Close()
+		none := tensortest.NoGrad(t, tensor.CPU)
 		none.Copy(last[0].Tensor, none.Narrow(own[0].Tensor, 0, 1, 1))
 		none.Copy(last[1].Tensor, none.Narrow(own[1].Tensor, 0, 1, 1))
 		for i, x := range tensortest.Float32s(t, s, of.Forward(none, in)) {

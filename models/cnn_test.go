@@ -40,8 +40,7 @@ func TestCNN(t *testing.T) {
 	if w := n.LinearWeights(); len(w) != 3 {
 		t.Errorf("%d linear weights, want those of 3 linear layers", len(w))
 	}
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	rows := sampled(s, space, 4)
 	conv := func(x, w, b tensor.Tensor, stride, padding int64) tensor.Tensor {
 		return s.Tanh(s.Conv2d(x, w, b, tensor.Convolution{Stride: [2]int64{stride, stride}, Dilation: [2]int64{1, 1},
@@ -114,8 +113,7 @@ func TestCNNDifferentiatedTwice(t *testing.T) {
 		x := s.RequireGrad(s.Detach(rows(s)))
 		return s.Mean(s.Sum(s.Square(s.Grad(s.Sum(n.Forward(s, Inputs{Observations: x})), true, x)[0]), -1))
 	}
-	s := tensor.NewScope()
-	defer s.Close()
+	s := tensortest.WithGrad(t, tensor.CPU)
 	of := []int{0, 2, 4} // the weights of the convolutions and of the linear layer behind them
 	var weights []tensor.Tensor
 	for _, i := range of {

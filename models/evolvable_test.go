@@ -49,24 +49,9 @@ func TestEvolvableForward(t *testing.T) {
 			var features []tensor.Tensor
 			column := int64(0)
 			for _, p := range a.Parts {
-				var x tensor.Tensor
-				if len(p.Choices) == 0 {
-					x = s.Narrow(rows, 1, column, int64(p.Width))
-				} else {
-					data, err := tensor.Float32s(s.Contiguous(s.Narrow(rows, 1, column, int64(p.Width))))
-					must(t, err)
-					hot, width := []float32{}, int64(0)
-					for row := range 9 {
-						for i, n := range p.Choices {
-							one := make([]float32, n)
-							one[int(data[row*p.Width+i])] = 1
-							hot = append(hot, one...)
-						}
-					}
-					for _, n := range p.Choices {
-						width += int64(n)
-					}
-					x = tensor.From(s, hot, 9, width)
+				x := s.Narrow(rows, 1, column, int64(p.Width))
+				if len(p.Choices) > 0 {
+					x = oneHot(s, x, p.Choices)
 				}
 				column += int64(p.Width)
 				if c.latent > 0 {
@@ -119,8 +104,7 @@ func TestEvolvableForwardPenalty(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := architecture(t, space, []int{6}, 4, []int{5}, "tanh")
 			e := tensortest.Opened[*Net](t)(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 1, Source: "states"}, 5))
-			s := tensor.NewScope()
-			defer s.Close()
+			s := tensortest.WithGrad(t, tensor.CPU)
 			rows := sampled(s, space, 4)
 			out, penalty := e.ForwardPenalty(s, Inputs{States: rows})
 			close32(t, "outputs", s, out, e.Forward(s, Inputs{States: rows}), 1e-6)
@@ -208,8 +192,7 @@ func TestEvolvablePicture(t *testing.T) {
 		Convolutions: []Convolution{
 			{Channels: 16, Kernel: 8, Stride: 4}, {Channels: 32, Kernel: 4, Stride: 2},
 		}}, 2))
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	for i, p := range e.Parameters() {
 		data, err := tensor.Float32s(p.Tensor)
 		if err == nil {

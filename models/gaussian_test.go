@@ -54,8 +54,7 @@ func TestStateDependentLogStd(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, width)}
 	for name, p := range seeing(t, sp) {
 		t.Run(name, func(t *testing.T) {
-			s := tensor.NoGrad()
-			defer s.Close()
+			s := tensortest.NoGrad(t, tensor.CPU)
 			gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(1, tensor.CPU))
 			in := Inputs{Observations: s.Randn(gen, rows, 3)}
 			actions := s.Randn(gen, rows, width)

@@ -16,8 +16,7 @@ func TestGaussianClipping(t *testing.T) {
 	cfg.ClipActions, cfg.InitialLogStd, cfg.MaxLogStd = true, 5, 1
 	g := tensortest.Opened[*Gaussian](t)(NewGaussian(spaces.NewBox(-1, 1, 1), cfg))
 	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(3, tensor.CPU))
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	out := s.Zeros(500, 1)
 	a := g.Sample(s, out, gen)
 	wantNear(t, "standard deviation", tensortest.Float64s(t, s, a.StdDev), []float64{math.E}, 1e-6)
@@ -92,8 +91,7 @@ func TestMultiCategoricalFrequencies(t *testing.T) {
 	c, err := NewMultiCategorical(spaces.NewMultiDiscrete(2, 3), "")
 	must(t, err)
 	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(5, tensor.CPU))
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	logits := []float32{0.5, -0.5, 0, 1, -1}
 	const n = 20_000
 	out := s.Expand(tensor.From(s, logits, 1, 5), n, 5)
@@ -134,8 +132,7 @@ func TestSharedGradient(t *testing.T) {
 	defer v.Close()
 	defer p.Close()
 	gradient := func(both bool) []float64 {
-		s := tensor.NewScope()
-		defer s.Close()
+		s := tensortest.WithGrad(t, tensor.CPU)
 		in := Inputs{Observations: tensor.From(s, []float32{1, 2, -1, 0.5, 0, 3}, 2, 3)}
 		actions := tensor.From(s, []float32{1, 0, -1, 2}, 2, 2)
 		var e Evaluation
@@ -180,8 +177,7 @@ func TestCustomNetwork(t *testing.T) {
 	must(t, err)
 	own := tensor.NoGrad()
 	p := tensortest.Opened[*Stochastic](t)(NewPolicy(doubled{own, own.RequireGrad(own.Full(tensor.Float32, 2, 2))}, dist))
-	s := tensor.NewScope()
-	defer s.Close()
+	s := tensortest.WithGrad(t, tensor.CPU)
 	in := Inputs{Observations: tensor.From(s, []float32{3, -4}, 1, 2)}
 	wantNear(t, "mode", tensortest.Float64s(t, s, p.Mode(s, in)), []float64{6, -8}, 0)
 	e := p.Evaluate(s, in, tensor.From(s, []float32{5, -8}, 1, 2))

@@ -45,8 +45,7 @@ func TestRecurrentNetwork(t *testing.T) {
 	}
 
 	const length, sequences = 5, 3
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	gen := tensortest.Opened[*tensor.Generator](t)(tensor.NewGenerator(1, tensor.CPU))
 	x, state := s.Randn(gen, length*sequences, 3), s.Randn(gen, sequences, 12)
 	ended := make([]float32, length*sequences)

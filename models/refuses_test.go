@@ -120,8 +120,7 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 	plain := tensortest.Opened[*Deterministic](t)(NewDeterministic(spaces.Unbounded(1), false))
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	plain.Evaluate(s, s.Ones(1, 1), s.Ones(1, 1))
 	if err := s.Err(); err == nil || !strings.Contains(err.Error(), "use a Gaussian") {
 		t.Errorf("a probability without a distribution: %v", err)

@@ -33,8 +33,7 @@ func TestLayerNorm(t *testing.T) {
 		if strings.Join(got, " ") != names {
 			t.Errorf("the parameters are %s, want %s", got, names)
 		}
-		s := tensor.NoGrad()
-		defer s.Close()
+		s := tensortest.NoGrad(t, tensor.CPU)
 		const n, width = 6, 4
 		in := Inputs{Observations: sampled(s, boxes.Observation, n)}
 		plain := tensortest.Float64s(t, s, net.Forward(s, in)) // as it starts, with mean 0 and deviation 1
@@ -69,8 +68,7 @@ func TestAsymmetricParts(t *testing.T) {
 	value := tensortest.Opened[Network](t)(specOf(t, `{class: Deterministic, output: ONE, network: [{name: cnn, input: 'permute(STATES["map"], `+
 		`(0, 3, 1, 2)) / 255', layers: [{conv2d: [2, 3]}, flatten], activations: tanh}, {name: net, input: `+
 		`'concatenate([cnn, STATES["pose"], OBSERVATIONS["joints"]])', layers: [4]}]}`).BuildNetwork(sp, 1))
-	s := tensor.NewScope()
-	defer s.Close()
+	s := tensortest.WithGrad(t, tensor.CPU)
 	in := Inputs{Observations: s.RequireGrad(sampled(s, sp.Observation, 1)), States: s.RequireGrad(sampled(s, sp.State,
 		1))}
 	grads := s.Grad(value.Forward(s, in), false, in.Observations, in.States)
@@ -129,8 +127,7 @@ func TestIsaacLabCartpoles(t *testing.T) {
 						trunk += int(tensor.Numel(q.Tensor))
 					}
 				}
-				s := tensor.NoGrad()
-				defer s.Close()
+				s := tensortest.NoGrad(t, tensor.CPU)
 				in := Inputs{Observations: sampled(s, c.observation, 2)}
 				actions, values := tensor.Shape(p.Mode(s, in)), tensor.Shape(v.Forward(s, in))
 				if trunk != c.parameters || !slices.Equal(actions, []int64{2, int64(action.Width())}) ||

@@ -52,8 +52,7 @@ output: tanh(ACTIONS)
 	}
 	want := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Hidden: []int{8, 4}, Activation: "elu",
 		OutputActivation: "tanh"}, 7))
-	sc := tensor.NoGrad()
-	defer sc.Close()
+	sc := tensortest.NoGrad(t, tensor.CPU)
 	in := Inputs{Observations: tensor.From(sc, []float32{1, -2, 3, 0, 5, -6}, 2, 3)}
 	wantNear(t, "outputs", tensortest.Float64s(t, sc, got.Forward(sc, in)), tensortest.Float64s(t, sc, want.Forward(sc,
 		in)), 0)
@@ -93,8 +92,7 @@ output: "2 * softsign(ACTIONS) + net[:, -1] - 1"
 	if got := strings.Join(names, " "); got != "legs.0.weight net.0.weight net.0.bias net.2.weight net.2.bias" {
 		t.Fatalf("parameters %s", got)
 	}
-	sc := tensor.NewScope()
-	defer sc.Close()
+	sc := tensortest.WithGrad(t, tensor.CPU)
 	x := tensor.From(sc, []float32{1, -2, 3, 0.5, 5, -6}, 2, 3)
 	legs := sc.Tanh(sc.Linear(sc.MulScalar(sc.Narrow(x, 1, 1, 2), 0.5), p["legs.0.weight"], tensor.Tensor{}))
 	joined := sc.Cat(-1, legs, sc.Narrow(x, 1, 0, 1), sc.Neg(legs))
@@ -121,8 +119,7 @@ func TestExpressionValues(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(3), State: spaces.NewMultiDiscrete(2, 3),
 		Action: spaces.NewBox(-1, 1, 2)}
 	known := inputNames(Spec{}, sp, 2)
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	in := Inputs{Observations: tensor.From(s, []float32{1, 2, 4}, 1, 3), States: tensor.From(s, []float32{1, 2}, 1, 2)}
 	for text, want := range map[string][]float64{
 		"OBSERVATIONS":                               {1, 2, 4},
@@ -176,8 +173,7 @@ func TestSpecClasses(t *testing.T) {
 	network := "\nnetwork: [{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4, " +
 		"{linear: NUM_OBSERVATIONS}]}]\noutput: ACTIONS"
 	p := tensortest.Opened[Policy](t)(specOf(t, "class: multicategorical\nreduction: mean"+network).BuildPolicy(discrete, 1))
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	mode := p.Mode(s, Inputs{Observations: tensor.From(s, []float32{4, 0}, 2, 1)})
 	if got := len(tensortest.Float64s(t, s, mode)); got != 4 {
 		t.Errorf("%d values, want 2 actions of 2", got)
@@ -229,8 +225,7 @@ func TestBuildShared(t *testing.T) {
 	if len(par) != 9 {
 		t.Errorf("%d parameters: %v", len(par), par)
 	}
-	s := tensor.NoGrad()
-	defer s.Close()
+	s := tensortest.NoGrad(t, tensor.CPU)
 	x := tensor.From(s, []float32{1, -2, 3}, 1, 3)
 	net := s.Tanh(s.Linear(s.Tanh(s.Linear(x, par["trunk.net.0.weight"], par["trunk.net.0.bias"])),
 		par["trunk.net.2.weight"], par["trunk.net.2.bias"]))

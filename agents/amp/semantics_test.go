@@ -358,8 +358,7 @@ func TestMaskedUpdatesRepeat(t *testing.T) {
 			}
 		},
 		"libtorch's": func() {
-			s := tensor.NewScope()
-			defer s.Close()
+			s := tensortest.WithGrad(t, tensor.CPU)
 			for range 20_000 {
 				x := s.RequireGrad(s.Ones(2))
 				s.Grad(s.Sum(s.Exp(x)), true, x)

@@ -12,8 +12,7 @@ import (
 
 // TestGradientScaler differentiates losses whose gradients are finite, infinite and finite again.
 func TestGradientScaler(t *testing.T) {
-	s := tensor.NewScope()
-	defer s.Close()
+	s := tensortest.WithGrad(t, tensor.CPU)
 	w := s.RequireGrad(tensor.From(s, []float32{2, -1}))
 	flat := tensortest.Opened[*tensor.Flat](t)(tensor.NewFlat([]tensor.Parameter{{Name: "w", Tensor: w}}, tensor.CPU))
 	g := newGradientScaler()
@@ -43,8 +42,7 @@ func TestGradientScaler(t *testing.T) {
 
 // TestStepLeavesOut makes a step with an infinite gradient: parameters and moments stay as they are.
 func TestStepLeavesOut(t *testing.T) {
-	s := tensor.NewScope()
-	defer s.Close()
+	s := tensortest.WithGrad(t, tensor.CPU)
 	w := s.RequireGrad(tensor.From(s, []float32{2}))
 	flat := tensortest.Opened[*tensor.Flat](t)(tensor.NewFlat([]tensor.Parameter{{Name: "w", Tensor: w}}, tensor.CPU))
 	o := tensortest.Opened[*tensor.Optimizer](t)(tensor.NewOptimizer(flat, tensor.OptimizerConfig{Kind: "adam"},
