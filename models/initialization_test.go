@@ -84,7 +84,7 @@ func TestOrthogonalSeeds(t *testing.T) {
 	}
 }
 
-// yaml reads the spec of a network in the network language that is a perceptron.
+// perceptron reads the spec of a perceptron in the network language.
 func perceptron(t *testing.T, class, output, settings string) Spec {
 	t.Helper()
 	return specOf(t, "{class: "+class+", output: "+output+", "+settings+
