@@ -229,7 +229,8 @@ func TestRefuses(t *testing.T) {
 // Rows is Tensor, time-major, in the same memory as the steps that were written.
 func TestRollout(t *testing.T) {
 	tensortest.CheckLive(t)
-	r := tensortest.Opened[*memory.Rollout](t)(memory.NewRollout(3, 2, []memory.Field{{Name: "x", Width: 2}, {Name: "y", Width: 1}}, tensor.CPU))
+	r := tensortest.Opened[*memory.Rollout](t)(memory.NewRollout(3, 2, []memory.Field{{Name: "x", Width: 2},
+		{Name: "y", Width: 1}}, tensor.CPU))
 	s := tensortest.NoGrad(t, tensor.CPU)
 	for round := range 3 { // cleared and filled again, nothing of the round before stays
 		var want []float32

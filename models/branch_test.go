@@ -13,8 +13,10 @@ import (
 // its output layer alone, and adds its gradients to those of the layers that it shares.
 func TestBranch(t *testing.T) {
 	tensortest.CheckLive(t)
-	mlp := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 3, Outputs: 1, Hidden: []int{5, 4}, Activation: "tanh"}, 1))
-	cnn := tensortest.Opened[*Net](t)(NewCNN(CNNConfig{Space: spaces.NewPicture(4, 4, 1), Outputs: 1, Features: 4, Activation: "tanh",
+	mlp := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 3, Outputs: 1, Hidden: []int{5, 4}, Activation: "tanh"},
+		1))
+	cnn := tensortest.Opened[*Net](t)(NewCNN(CNNConfig{Space: spaces.NewPicture(4, 4, 1), Outputs: 1, Features: 4,
+		Activation:   "tanh",
 		Convolutions: []Convolution{{Channels: 2, Kernel: 2, Stride: 1}}}, 1))
 	for _, of := range []Network{mlp, cnn} {
 		b := tensortest.Opened[Network](t)(Branch(of, 2, 3))

@@ -103,7 +103,8 @@ func TestEvolvableForwardPenalty(t *testing.T) {
 		"discrete": spaces.NewDiscrete(3)} {
 		t.Run(name, func(t *testing.T) {
 			a := architecture(t, space, []int{6}, 4, []int{5}, "tanh")
-			e := tensortest.Opened[*Net](t)(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 1, Source: "states"}, 5))
+			e := tensortest.Opened[*Net](t)(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 1, Source: "states"},
+				5))
 			s := tensortest.WithGrad(t, tensor.CPU)
 			rows := sampled(s, space, 4)
 			out, penalty := e.ForwardPenalty(s, Inputs{States: rows})
@@ -188,7 +189,8 @@ func TestEvolvablePicture(t *testing.T) {
 	space := spaces.NewPicture(20, 24, 3)
 	a := architecture(t, space, nil, 6, []int{5}, "elu")
 	e := tensortest.Opened[*Net](t)(NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 2}, 1))
-	cnn := tensortest.Opened[*Net](t)(NewCNN(CNNConfig{Space: space, Outputs: 2, Features: 6, Hidden: []int{5}, Activation: "elu",
+	cnn := tensortest.Opened[*Net](t)(NewCNN(CNNConfig{Space: space, Outputs: 2, Features: 6, Hidden: []int{5},
+		Activation: "elu",
 		Convolutions: []Convolution{
 			{Channels: 16, Kernel: 8, Stride: 4}, {Channels: 32, Kernel: 4, Stride: 2},
 		}}, 2))

@@ -59,7 +59,8 @@ func checkStarts(t *testing.T, name string, params []tensor.Parameter, hidden, o
 func TestOrthogonalSeeds(t *testing.T) {
 	tensortest.CheckLive(t)
 	draw := func(seed int64) []float32 {
-		m := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 8, Outputs: 8, Initialization: Initialization{Kind: "orthogonal"}}, seed))
+		m := tensortest.Opened[*Net](t)(NewMLP(MLPConfig{Inputs: 8, Outputs: 8,
+			Initialization: Initialization{Kind: "orthogonal"}}, seed))
 		data, err := tensor.Float32s(m.Parameters()[0].Tensor)
 		must(t, err)
 		return data

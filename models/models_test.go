@@ -176,7 +176,8 @@ func TestCustomNetwork(t *testing.T) {
 	dist, err := NewGaussian(spaces.Unbounded(2), DefaultGaussianConfig())
 	must(t, err)
 	own := tensor.NoGrad()
-	p := tensortest.Opened[*Stochastic](t)(NewPolicy(doubled{own, own.RequireGrad(own.Full(tensor.Float32, 2, 2))}, dist))
+	p := tensortest.Opened[*Stochastic](t)(NewPolicy(doubled{own, own.RequireGrad(own.Full(tensor.Float32, 2, 2))},
+		dist))
 	s := tensortest.WithGrad(t, tensor.CPU)
 	in := Inputs{Observations: tensor.From(s, []float32{3, -4}, 1, 2)}
 	wantNear(t, "mode", tensortest.Float64s(t, s, p.Mode(s, in)), []float64{6, -8}, 0)

@@ -23,8 +23,8 @@ func TestLayerNorm(t *testing.T) {
 			"net.0.bias_hh_l0 " +
 			"net.1.weight net.1.bias",
 	} {
-		net := tensortest.Opened[Network](t)(specOf(t, "{class: Deterministic, output: net, network: [{name: net, input: OBSERVATIONS, "+
-			"layers: ["+layers+"], activations: tanh}]}").BuildNetwork(boxes, 1))
+		net := tensortest.Opened[Network](t)(specOf(t, "{class: Deterministic, output: net, network: [{name: net, "+
+			"input: OBSERVATIONS, layers: ["+layers+"], activations: tanh}]}").BuildNetwork(boxes, 1))
 		params := net.Parameters()
 		var got []string
 		for _, p := range params {
@@ -65,9 +65,13 @@ func TestAsymmetricParts(t *testing.T) {
 		State:  spaces.NewDict(map[string]spaces.Space{"map": spaces.Unbounded(4, 4, 1), "pose": spaces.Unbounded(3)}),
 		Action: spaces.NewBox(-1, 1, 2),
 	}
-	value := tensortest.Opened[Network](t)(specOf(t, `{class: Deterministic, output: ONE, network: [{name: cnn, input: 'permute(STATES["map"], `+
-		`(0, 3, 1, 2)) / 255', layers: [{conv2d: [2, 3]}, flatten], activations: tanh}, {name: net, input: `+
-		`'concatenate([cnn, STATES["pose"], OBSERVATIONS["joints"]])', layers: [4]}]}`).BuildNetwork(sp, 1))
+	value := tensortest.Opened[Network](t)(specOf(t, `
+class: Deterministic
+output: ONE
+network:
+- {name: cnn, input: 'permute(STATES["map"], (0, 3, 1, 2)) / 255', layers: [{conv2d: [2, 3]}, flatten], activations: tanh}
+- {name: net, input: 'concatenate([cnn, STATES["pose"], OBSERVATIONS["joints"]])', layers: [4]}
+`).BuildNetwork(sp, 1))
 	s := tensortest.WithGrad(t, tensor.CPU)
 	in := Inputs{Observations: s.RequireGrad(sampled(s, sp.Observation, 1)), States: s.RequireGrad(sampled(s, sp.State,
 		1))}

@@ -172,7 +172,8 @@ func TestSpecClasses(t *testing.T) {
 	discrete := spaces.Set{Observation: spaces.NewDiscrete(5), Action: spaces.NewMultiDiscrete(2, 3)}
 	network := "\nnetwork: [{name: net, input: 'one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)', layers: [4, " +
 		"{linear: NUM_OBSERVATIONS}]}]\noutput: ACTIONS"
-	p := tensortest.Opened[Policy](t)(specOf(t, "class: multicategorical\nreduction: mean"+network).BuildPolicy(discrete, 1))
+	p := tensortest.Opened[Policy](t)(specOf(t,
+		"class: multicategorical\nreduction: mean"+network).BuildPolicy(discrete, 1))
 	s := tensortest.NoGrad(t, tensor.CPU)
 	mode := p.Mode(s, Inputs{Observations: tensor.From(s, []float32{4, 0}, 2, 1)})
 	if got := len(tensortest.Float64s(t, s, mode)); got != 4 {
@@ -198,7 +199,8 @@ func TestSpecClasses(t *testing.T) {
 			t.Errorf("%s: clip_actions in an unbounded space is accepted", class)
 		}
 	}
-	n := tensortest.Opened[Network](t)(specOf(t, "class: Deterministic\nclip_actions: true"+plain).BuildNetwork(boxes, 1))
+	n := tensortest.Opened[Network](t)(specOf(t, "class: Deterministic\nclip_actions: true"+plain).BuildNetwork(boxes,
+		1))
 	for _, x := range tensortest.Float64s(t, s, n.Forward(s, Inputs{Observations: tensor.From(s, []float32{3, 4, 5}, 1,
 		3)})) {
 		if math.Abs(x) > 1 {
