@@ -69,7 +69,8 @@ func TestAsymmetricParts(t *testing.T) {
 class: Deterministic
 output: ONE
 network:
-- {name: cnn, input: 'permute(STATES["map"], (0, 3, 1, 2)) / 255', layers: [{conv2d: [2, 3]}, flatten], activations: tanh}
+- {name: cnn, input: 'permute(STATES["map"], (0, 3, 1, 2)) / 255',
+   layers: [{conv2d: [2, 3]}, flatten], activations: tanh}
 - {name: net, input: 'concatenate([cnn, STATES["pose"], OBSERVATIONS["joints"]])', layers: [4]}
 `).BuildNetwork(sp, 1))
 	s := tensortest.WithGrad(t, tensor.CPU)
