@@ -79,6 +79,7 @@ func (c *Categorical) parts(s *tensor.Scope, out tensor.Tensor) []tensor.Tensor 
 	return parts
 }
 
+// join reduces the values of all indices, each (N, 1), to one: their mean or product, else their sum.
 func (c *Categorical) join(s *tensor.Scope, list []tensor.Tensor) tensor.Tensor {
 	if len(list) == 1 {
 		return list[0]

@@ -18,6 +18,7 @@ var functions = map[string]func(s *tensor.Scope, x tensor.Tensor) tensor.Tensor{
 	"exp":     (*tensor.Scope).Exp, "abs": (*tensor.Scope).Abs, "sin": (*tensor.Scope).Sin, "cos": (*tensor.Scope).Cos,
 }
 
+// Every activation of layers is also a function of expressions.
 func init() {
 	for _, name := range tensor.ActivationNames() {
 		f, err := tensor.ParseActivation(name)
@@ -99,6 +100,7 @@ func (c *compiler) permute(n *node) term {
 	return x.permute(order[1:])
 }
 
+// concatenate joins rows side by side. Pictures alike but for their first dimension are joined along it.
 func (c *compiler) concatenate(n *node) term {
 	if len(n.args) != 1 || n.args[0].op != "list" || len(n.args[0].args) == 0 {
 		return c.fail(n, "concatenate() takes one list of rows, as in concatenate([OBSERVATIONS, net])")

@@ -80,6 +80,7 @@ func expressionText(path string, value any) (string, error) {
 	return "", fmt.Errorf("models: %s: want an expression (text), got %v", path, value)
 }
 
+// parseActivations reads one name for all layers, or one for each; null is none.
 func parseActivations(path string, value any) ([]string, error) {
 	switch v := value.(type) {
 	case nil:
@@ -132,6 +133,7 @@ func parseLayers(path string, value any) ([]Layer, error) {
 const layerForms = "want a number of outputs, {linear: ...}, {conv2d: ...}, {gru: ...}, {lstm: ...}, {rnn: ...}, " +
 	"layer_norm or flatten"
 
+// parseLayer reads one layer in skrl's forms: a size, a name, or a mapping from a kind to its arguments.
 func parseLayer(path string, value any) (Layer, error) {
 	switch v := value.(type) {
 	case string:

@@ -175,6 +175,7 @@ func (t term) permute(order []int) term {
 	return out
 }
 
+// arithmetic compiles + - * / of rows and numbers; two numbers are computed at once, without a step.
 func (c *compiler) arithmetic(n *node) term {
 	a := c.rowsOrNumber(n.args[0], "the left side of "+n.op)
 	b := c.rowsOrNumber(n.args[1], "the right side of "+n.op)
