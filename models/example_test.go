@@ -38,38 +38,6 @@ func ExampleRegister() {
 	// net.2.bias [2]
 }
 
-func ExampleNewPolicy() {
-	action := spaces.NewBox(-1, 1, 6)
-	dist, err := models.NewGaussian(action, models.DefaultGaussianConfig())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	net, err := models.NewMLP(models.MLPConfig{Inputs: 17, Outputs: dist.Outputs(), Hidden: []int{64}, Activation: "tanh"},
-		1)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	policy, err := models.NewPolicy(net, dist)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer policy.Close()
-	gen, err := tensor.NewGenerator(1, tensor.CPU)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer gen.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
-	a := policy.Sample(s, models.Inputs{Observations: s.Zeros(3, 17)}, gen)
-	fmt.Println(tensor.Shape(a.Actions), tensor.Shape(a.LogProb), s.Err())
-	// Output: [3 6] [3 1] <nil>
-}
-
 // A policy that sees its first three observations apart from the others.
 func ExampleParseSpec() {
 	spec, err := models.ParseSpec(map[string]any{
@@ -106,39 +74,6 @@ func ExampleParseSpec() {
 	// net.2.bias [16]
 	// net.4.weight [6 16]
 	// net.4.bias [6]
-}
-
-// The same in YAML: a part by its name, a picture permuted and convolved, and joints beside it.
-func ExampleParseSpec_pictures() {
-	dict := map[string]any{
-		"class": "Gaussian",
-		"network": []any{
-			map[string]any{"name": "cnn", "input": `permute(OBSERVATIONS["camera"], (0, 3, 1, 2)) / 255`, "activations": "relu",
-				"layers": []any{map[string]any{"conv2d": []any{16, 8, 4}}, map[string]any{"conv2d": []any{32, 4, 2}}, "flatten",
-					128}},
-			map[string]any{"name": "net", "input": `concatenate([cnn, OBSERVATIONS["joints"]])`, "layers": []any{64},
-				"activations": "elu"},
-		},
-		"output": "ACTIONS",
-	}
-	spec, err := models.ParseSpec(dict)
-	if err != nil {
-		panic(err)
-	}
-	observation := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(48, 64, 3),
-		"joints": spaces.Unbounded(7)})
-	policy, err := spec.BuildPolicy(spaces.Set{Observation: observation, Action: spaces.NewBox(-1, 1, 2)}, 1)
-	if err != nil {
-		panic(err)
-	}
-	defer policy.Close()
-	for _, p := range policy.Parameters()[1:4] {
-		fmt.Println(p.Name, tensor.Shape(p.Tensor))
-	}
-	// Output:
-	// cnn.0.weight [16 3 8 8]
-	// cnn.0.bias [16]
-	// cnn.2.weight [32 16 4 4]
 }
 
 // A GRU before the hidden layers: the network is given the state that it returned.

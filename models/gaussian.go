@@ -28,9 +28,9 @@ type GaussianConfig struct {
 	InitialLogStd float64 `yaml:"initial_log_std"`
 	// FixedLogStd keeps it there; otherwise it is a parameter, one a dimension, the same in every state.
 	FixedLogStd bool `yaml:"fixed_log_std"`
-	// StateDependentLogStd takes it from the network, which then has two outputs a dimension: the means of all, and behind
-	// them the log standard deviations (rl_games: fixed_sigma: False). Its output layer must be linear; the weights of the
-	// log standard deviations start at 0, and their biases at InitialLogStd.
+	// StateDependentLogStd takes it from the network, which then has two outputs a dimension: the means of all, and
+	// behind them the log standard deviations (rl_games: fixed_sigma: False). Its output layer must be linear; the
+	// weights of the log standard deviations start at 0, and their biases at InitialLogStd.
 	StateDependentLogStd bool `yaml:"state_dependent_log_std"`
 	// ClipBeforeLogProb gives the log-probability of the clipped action, as skrl 2.0 does with ClipActions.
 	ClipBeforeLogProb bool `yaml:"clip_before_log_prob"`
@@ -50,8 +50,8 @@ func (c GaussianConfig) Validate(action spaces.Space) error {
 		return fmt.Errorf("models: a Gaussian policy needs a Box action space, got %v", action)
 	}
 	if (c.ClipActions || c.ClipMeanActions) && !action.Bounded() {
-		return fmt.Errorf("models: clip_actions and clip_mean_actions need limits in every dimension; the action space %v "+
-			"has none somewhere", action)
+		return fmt.Errorf("models: clip_actions and clip_mean_actions need limits in every dimension; the action "+
+			"space %v has none somewhere", action)
 	}
 	if c.FixedLogStd && c.StateDependentLogStd {
 		return fmt.Errorf("models: fixed_log_std and state_dependent_log_std are both true; choose one")

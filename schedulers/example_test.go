@@ -32,12 +32,12 @@ type sawtooth struct {
 }
 
 func init() {
-	schedulers.Register("Sawtooth", sawtooth{Period: 4, Factor: 0.5}, func(base float64, s sawtooth) (schedulers.Scheduler,
-		error) {
-		return schedulers.NewCurve("Sawtooth", base, func(epoch int64) float64 {
-			return math.Pow(s.Factor, float64(epoch%s.Period))
+	schedulers.Register("Sawtooth", sawtooth{Period: 4, Factor: 0.5},
+		func(base float64, s sawtooth) (schedulers.Scheduler, error) {
+			return schedulers.NewCurve("Sawtooth", base, func(epoch int64) float64 {
+				return math.Pow(s.Factor, float64(epoch%s.Period))
+			})
 		})
-	})
 }
 
 func ExampleRegister() {
