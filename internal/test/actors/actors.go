@@ -25,7 +25,7 @@ type Case struct {
 	Name   string
 	Spaces spaces.Set
 	// Models builds policy and value.
-	Models func(seed int64) (models.Policy, models.Network, error)
+	Models makeModels
 	// AMP makes it an AMP agent, Scaled gives it an observation normalizer.
 	AMP, Scaled bool
 }
@@ -95,11 +95,11 @@ func distributions() []Case {
 	}{
 		"spec/one_hot": {indices, "MultiCategorical", spec("one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)", "ACTIONS")},
 		"spec/output":  {bounded, "Gaussian", spec("OBSERVATIONS", "2 * tanh(ACTIONS) - 0.5")},
-		"spec/columns": {bounded, "MultivariateGaussian", models.Spec{Output: "ACTIONS / (1 + abs(net[:, 0])) + sin(OBSERVATIONS[:, :3]) - cos(OBSERVATIONS[:, 1])", Network: []models.Container{
+		"spec/columns": {bounded, "MultivariateGaussian", models.Spec{Network: []models.Container{
 			{Name: "arm", Input: "OBSERVATIONS[:, 2:5]", Layers: layers("6", "4"), Activations: []string{"tanh", "softmax"}},
 			{Name: "net", Input: "concatenate([arm, -OBSERVATIONS, exp(-abs(OBSERVATIONS[:, -1]))])",
 				Layers: []models.Layer{{Out: "9", NoBias: true}, {Flatten: true}}, Activations: []string{"gelu"}},
-		}}},
+		}, Output: "ACTIONS / (1 + abs(net[:, 0])) + sin(OBSERVATIONS[:, :3]) - cos(OBSERVATIONS[:, 1])"}},
 		"spec/softmax": {one, "Categorical", spec("OBSERVATIONS", "softmax(ACTIONS) * 3")},
 	} {
 		c.spec.Class, c.spec.Gaussian = c.class, models.DefaultGaussianConfig()
@@ -118,20 +118,13 @@ func distributions() []Case {
 		"evolvable/indices": {indices, nil, 0},
 	} {
 		list = append(list, Case{Name: name, Spaces: c.sp, Scaled: name == "evolvable/latent",
-			Models: func(seed int64) (models.Policy, models.Network, error) {
+			Models: valued(c.sp, models.DefaultGaussianConfig(), func(outputs int, seed int64) (models.Network, error) {
 				a, err := description.NewArchitecture(c.sp.Observation, c.encoder, c.latent, []int{20, 10}, "silu")
 				if err != nil {
-					return nil, nil, err
+					return nil, err
 				}
-				policy, err := policyOf(c.sp, models.DefaultGaussianConfig(), func(outputs int) (models.Network, error) {
-					return models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs, OutputGain: 3}, seed)
-				})
-				if err != nil {
-					return nil, nil, err
-				}
-				value, err := models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: 1}, seed+1)
-				return policy, value, err
-			}})
+				return models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs, OutputGain: 3}, seed)
+			})})
 	}
 	value := spec("OBSERVATIONS", "ONE")
 	value.Class = "Deterministic"
@@ -144,7 +137,7 @@ func distributions() []Case {
 }
 
 // specified builds the policy of a specification, and a perceptron for the value.
-func specified(spec models.Spec, sp spaces.Set) func(seed int64) (models.Policy, models.Network, error) {
+func specified(spec models.Spec, sp spaces.Set) makeModels {
 	return func(seed int64) (models.Policy, models.Network, error) {
 		policy, err := spec.BuildPolicy(sp, seed)
 		if err != nil {
@@ -168,34 +161,37 @@ func spec(input, output string) models.Spec {
 		Network: []models.Container{{Name: "net", Input: input, Layers: layers("16", "12"), Activations: []string{"elu"}}}}
 }
 
+// makeModels builds policy and value.
+type makeModels = func(seed int64) (models.Policy, models.Network, error)
+
 // perceptrons makes a policy whose actions are not near zero, as those of models.ActorCritic are.
-func perceptrons(sp spaces.Set, activation string, gaussian models.GaussianConfig) func(seed int64) (models.Policy,
-	models.Network, error) {
+func perceptrons(sp spaces.Set, activation string, gaussian models.GaussianConfig) makeModels {
+	return valued(sp, gaussian, func(outputs int, seed int64) (models.Network, error) {
+		return models.NewMLP(models.MLPConfig{Inputs: sp.Observation.Width(), Outputs: outputs, Hidden: []int{70, 33},
+			Activation: activation, OutputGain: 3}, seed)
+	})
+}
+
+// valued makes a policy of a network with as many outputs as the distribution of the actions has parameters, and a
+// perceptron for the value.
+func valued(sp spaces.Set, gaussian models.GaussianConfig,
+	network func(outputs int, seed int64) (models.Network, error)) makeModels {
 	return func(seed int64) (models.Policy, models.Network, error) {
-		policy, err := policyOf(sp, gaussian, func(outputs int) (models.Network, error) {
-			return models.NewMLP(models.MLPConfig{Inputs: sp.Observation.Width(), Outputs: outputs, Hidden: []int{70, 33},
-				Activation: activation, OutputGain: 3}, seed)
-		})
+		dist, err := models.NewDistribution(sp.Action, gaussian)
+		if err != nil {
+			return nil, nil, err
+		}
+		net, err := network(dist.Outputs(), seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		policy, err := models.NewPolicy(net, dist)
 		if err != nil {
 			return nil, nil, err
 		}
 		value, err := models.ValueMLP(sp, []int{8}, "tanh", seed+1)
 		return policy, value, err
 	}
-}
-
-// policyOf makes a policy of a network with as many outputs as the distribution of the actions has parameters.
-func policyOf(sp spaces.Set, gaussian models.GaussianConfig,
-	network func(outputs int) (models.Network, error)) (models.Policy, error) {
-	dist, err := models.NewDistribution(sp.Action, gaussian)
-	if err != nil {
-		return nil, err
-	}
-	net, err := network(dist.Outputs())
-	if err != nil {
-		return nil, err
-	}
-	return models.NewPolicy(net, dist)
 }
 
 // New makes the agent, lets it learn a little, so that weights and normalizer are no initial ones, and puts it into

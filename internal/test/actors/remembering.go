@@ -16,17 +16,10 @@ func remembering() []Case {
 		"gru/frames": models.GRU(8, 2).OfFrames(7), "lstm/frames": models.LSTM(8).OfFrames(7),
 	} {
 		list = append(list, Case{Name: name, Spaces: bounded, Scaled: name == "lstm", AMP: name == "gru/layers",
-			Models: func(seed int64) (models.Policy, models.Network, error) {
-				policy, err := policyOf(bounded, clipped, func(outputs int) (models.Network, error) {
-					return models.NewMLP(models.MLPConfig{Inputs: 7, Outputs: outputs, Recurrent: layer, Hidden: []int{16},
-						Activation: "elu", OutputGain: 3}, seed)
-				})
-				if err != nil {
-					return nil, nil, err
-				}
-				value, err := models.ValueMLP(bounded, []int{8}, "tanh", seed+1)
-				return policy, value, err
-			}})
+			Models: valued(bounded, clipped, func(outputs int, seed int64) (models.Network, error) {
+				return models.NewMLP(models.MLPConfig{Inputs: 7, Outputs: outputs, Recurrent: layer, Hidden: []int{16},
+					Activation: "elu", OutputGain: 3}, seed)
+			})})
 	}
 	camera := spaces.Set{Observation: spaces.NewPicture(9, 8, 3), Action: box}
 	first := spaces.Set{Observation: spaces.Unbounded(4, 7, 9), Action: free}
@@ -63,25 +56,16 @@ func remembering() []Case {
 	for name, c := range map[string]struct {
 		sp   spaces.Set
 		spec models.Spec
-	}{"spec/memory": {bounded, memories}, "spec/layer_norm": {bounded, normed}, "spec/conv": {camera, pixels}, "spec/groups": {first, kernels},
-		"spec/dict/gru": {parts, watching}} {
+	}{"spec/memory": {bounded, memories}, "spec/layer_norm": {bounded, normed}, "spec/conv": {camera, pixels},
+		"spec/groups": {first, kernels}, "spec/dict/gru": {parts, watching}} {
 		list = append(list, Case{Name: name, Spaces: c.sp, Models: specified(c.spec, c.sp)})
 	}
 	list = append(list, Case{Name: "cnn/dict", Spaces: parts,
-		Models: func(seed int64) (models.Policy, models.Network, error) {
-			cnn := models.CNNConfig{Space: parts.Observation, Convolutions: []models.Convolution{{Channels: 6, Kernel: 3, Stride: 2},
-				{Channels: 5, Kernel: 2, Padding: 1}}, Features: 9, Hidden: []int{8}, Activation: "relu", OutputGain: 3}
-			policy, err := policyOf(parts, clipped, func(outputs int) (models.Network, error) {
-				cnn.Outputs = outputs
-				return models.NewCNN(cnn, seed)
-			})
-			if err != nil {
-				return nil, nil, err
-			}
-			cnn.Outputs = 1
-			value, err := models.NewCNN(cnn, seed+1)
-			return policy, value, err
-		}})
+		Models: valued(parts, clipped, func(outputs int, seed int64) (models.Network, error) {
+			return models.NewCNN(models.CNNConfig{Space: parts.Observation, Convolutions: []models.Convolution{
+				{Channels: 6, Kernel: 3, Stride: 2}, {Channels: 5, Kernel: 2, Padding: 1}}, Features: 9,
+				Hidden: []int{8}, Activation: "relu", Outputs: outputs, OutputGain: 3}, seed)
+		})})
 	policy, value := memories, memories
 	policy.Network = policy.Network[:1]
 	value.Network, value.Class, value.Output = policy.Network, "Deterministic", "ONE"
