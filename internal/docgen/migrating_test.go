@@ -12,7 +12,7 @@ import (
 )
 
 // columns are the pages whose blocks make one program in either language, in the order of the program.
-var columns = []string{"docs/migrating.md", "docs/reference/skrl-map.md", "docs/skrl-files.md"}
+var columns = []string{"docs/migrating.md", "docs/reference/skrl-map.md", "docs/skrl-differences.md"}
 
 // readAll joins pages, named from the repository's root.
 func readAll(t *testing.T, names []string) string {

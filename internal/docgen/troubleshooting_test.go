@@ -61,7 +61,7 @@ func TestMessagesExist(t *testing.T) {
 			}
 		}
 	}
-	if quoted < 30 {
+	if quoted < 20 {
 		t.Errorf("only %d messages were found", quoted)
 	}
 }
