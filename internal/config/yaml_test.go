@@ -13,7 +13,8 @@ func TestFromYAML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"agent": map[string]any{"lr": 1e-4, "layers": []any{64, 32}, "kwargs": nil, "ok": "yes"}, "limit": math.Inf(1)}
+	want := map[string]any{"agent": map[string]any{"lr": 1e-4, "layers": []any{64, 32}, "kwargs": nil, "ok": "yes"},
+		"limit": math.Inf(1)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -45,17 +46,22 @@ func TestFromYAMLErrors(t *testing.T) {
 	}
 }
 
-// FuzzYAML checks that whatever a file contains, a merge either succeeds with values that pass Check, or changes nothing.
+// FuzzYAML checks that whatever a file contains, a merge either succeeds with values that pass Check, or changes
+// nothing.
 func FuzzYAML(f *testing.F) {
 	for _, seed := range []string{
-		"learning_rate: [1e-3, 2]\nlambda: 0.9\n", "mini_batches: two\n", "experiment: {write_interval: auto}\nseed: 3\n",
-		"kwargs: {a: [.nan, {b: .inf}]}\n", "a: &a {x: 1}\nkwargs: {<<: *a}\n", "range: [1, 2]\nlimit: .inf\nevery: 3s\n",
-		"terms: [{name: a}, {weight: -1}]\n", "? [a]\n: 1\n", "learning_rate: 2001-01-01\n", "sampler: {w: 1, weight: 2}\n",
+		"learning_rate: [1e-3, 2]\nlambda: 0.9\n", "mini_batches: two\n",
+		"experiment: {write_interval: auto}\nseed: 3\n",
+		"kwargs: {a: [.nan, {b: .inf}]}\n", "a: &a {x: 1}\nkwargs: {<<: *a}\n",
+		"range: [1, 2]\nlimit: .inf\nevery: 3s\n",
+		"terms: [{name: a}, {weight: -1}]\n", "? [a]\n: 1\n", "learning_rate: 2001-01-01\n",
+		"sampler: {w: 1, weight: 2}\n",
 		"rules: {x: a}\nsmall: -129\ncapacity: 1e10\n",
 	} {
 		f.Add([]byte(seed))
 	}
-	options := Options{Prefix: "amp", Aliases: map[string]Alias{"lambda": {Key: "gae_lambda"}, "sampler.w": {Key: "sampler.weight"}}}
+	options := Options{Prefix: "amp", Aliases: map[string]Alias{"lambda": {Key: "gae_lambda"},
+		"sampler.w": {Key: "sampler.weight"}}}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dict, err := FromYAML(data)
 		if err != nil {

@@ -35,7 +35,8 @@ func column(page string) string {
 			statements.WriteString(handled(found[1]))
 		}
 	}
-	body := declarations.String() + "func run(ctx context.Context) error {\n" + statements.String() + "return nil\n}\n\n" +
+	body := declarations.String() + "func run(ctx context.Context) error {\n" + statements.String() +
+		"return nil\n}\n\n" +
 		"func main() {\n\tif err := run(context.Background()); err != nil {\n\t\tlog.Fatal(err)\n\t}\n}\n"
 	return "package main\n\n" + importsOf(body) + "\n" + body
 }
@@ -93,8 +94,8 @@ def make_walker(num_envs):
     return Walkers(num_envs)
 `
 
-// TestPeersMigrating runs both columns of the pages for users of skrl, shortened: skrl's, then gorl's, which reads what skrl's has
-// saved, and skrl's once more, which then reads what gorl's has saved.
+// TestPeersMigrating runs both columns of the pages for users of skrl, shortened: skrl's, then gorl's, which reads what
+// skrl's has saved, and skrl's once more, which then reads what gorl's has saved.
 func TestPeersMigrating(t *testing.T) {
 	python := peers.Python(t, "skrl", "gymnasium", "yaml")
 	page := readAll(t, columns)
@@ -129,7 +130,8 @@ func TestPeersMigrating(t *testing.T) {
 	run("", filepath.Join(dir, "gorl-column"))
 	run("", python, "-W", "ignore", "all.py")
 	for _, name := range []string{"gorl", "skrl"} {
-		if found, err := filepath.Glob(filepath.Join(dir, "runs", name, "events.out.tfevents.*")); err != nil || len(found) == 0 {
+		if found, err := filepath.Glob(filepath.Join(dir, "runs", name, "events.out.tfevents.*")); err != nil ||
+			len(found) == 0 {
 			t.Errorf("%s's column has left no event file: %v, %v", name, found, err)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 
 // others are messages on the page that other programs write.
 var others = []string{
-	"cannot find -lcgotorch", "cannot find -lmujoco", "error while loading shared libraries: libgorltorch.so", "undefined symbol",
+	"cannot find -lcgotorch", "cannot find -lmujoco", "error while loading shared libraries: libgorltorch.so",
+	"undefined symbol",
 	"mujoco/mujoco.h: No such file", "No dashboards are active for the current data set",
 	"unrecognized attribute: 'collision'",
 }

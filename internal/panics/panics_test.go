@@ -27,14 +27,18 @@ func TestTextShowsTheFirstFrames(t *testing.T) {
 	}{
 		{func() { lookUp(nil, 77) },
 			`^the arm panicked: runtime error: index out of range \[77\] with length 0 at panics_test.lookUp \(panics_test.go:\d+\), panics_test.\S+ \(panics_test.go:\d+\)$`},
-		{func() { panic(io.ErrUnexpectedEOF) }, `^the arm panicked: unexpected EOF at panics_test.\S+ \(panics_test.go:\d+\)$`},
-		{func() { var m map[string]int; m["a"]++ }, `^the arm panicked: assignment to entry in nil map at panics_test.\S+ \(panics_test.go:\d+\)$`},
-		{func() { var p *struct{ x int }; p.x++ }, `^the arm panicked: runtime error: invalid memory address or nil pointer dereference at panics_test.\S+ \(panics_test.go:\d+\)$`},
+		{func() { panic(io.ErrUnexpectedEOF) },
+			`^the arm panicked: unexpected EOF at panics_test.\S+ \(panics_test.go:\d+\)$`},
+		{func() { var m map[string]int; m["a"]++ },
+			`^the arm panicked: assignment to entry in nil map at panics_test.\S+ \(panics_test.go:\d+\)$`},
+		{func() { var p *struct{ x int }; p.x++ },
+			`^the arm panicked: runtime error: invalid memory address or nil pointer dereference at panics_test.\S+ \(panics_test.go:\d+\)$`},
 		{func() { spaces.Unbounded(1).Rows(-1) }, // the innermost frame is gorl's, which the user's function called
 			`^the arm panicked: .* at spaces.Space.Rows \(\w+.go:\d+\), panics_test.\S+ \(panics_test.go:\d+\)$`},
 		{func() { slices.SortFunc([]int{2, 1}, func(a, b int) int { panic("no order") }) },
 			`^the arm panicked: no order at panics_test.\S+ \(panics_test.go:\d+\), slices.\S+ \(zsortanyfunc.go:\d+\), \S+ \(\w+.go:\d+\)$`},
-		{func() { outer(func() { outer(func() { outer(func() { panic(3) }) }) }) }, `^the arm panicked: 3( at|,) [^,]*, [^,]*, [^,]*$`},
+		{func() { outer(func() { outer(func() { outer(func() { panic(3) }) }) }) },
+			`^the arm panicked: 3( at|,) [^,]*, [^,]*, [^,]*$`},
 		{func() {
 			defer func() { panic(fmt.Sprint("again: ", recover())) }()
 			panic("first")

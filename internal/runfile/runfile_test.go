@@ -35,14 +35,17 @@ func TestCheck(t *testing.T) {
 		{"{strict: true, seed: 1, environment: {}, agent: {}, trainer: {}, network: {}, tournament_selection: {}, models: null}", evolution, nil},
 		{"{pbt: {}, agent: 3, member: {a: b}, launcher: {}}", ^Evolutions, nil},
 		{"{agnet: {}, lancher: {}}", single, []string{
-			`test: unknown key "agnet" (given {}): did you mean "agent"?`, `test: unknown key "lancher" (given {}): did you mean "launcher"?`,
+			`test: unknown key "agnet" (given {}): did you mean "agent"?`,
+			`test: unknown key "lancher" (given {}): did you mean "launcher"?`,
 		}},
 		{"{params: {}}", single, []string{`test: "params" is {}: it is the section of a file of rl_games, which gorl train trains from`}},
 		{"{preset: isaaclab}", single, []string{`test: "preset" is "isaaclab": it belongs to a population; give the section pbt too`}},
 		{"{launcher: {}}", single, []string{`test: "launcher" is {}: it belongs to a population; give the section pbt too`}},
-		{"{pbt: {}, mutation: {}}", population, []string{`test: "mutation" is {}: it belongs to an evolution, which has no section pbt`}},
+		{"{pbt: {}, mutation: {}}", population,
+			[]string{`test: "mutation" is {}: it belongs to an evolution, which has no section pbt`}},
 		{"{pbt: {}, member: {}}", population, []string{`test: "member" is {}: it belongs to a member program`}},
-		{"{training: {}, models: {}}", evolution, []string{`test: "models" is {}: its agents' networks evolve`, "write network:"}},
+		{"{training: {}, models: {}}", evolution,
+			[]string{`test: "models" is {}: its agents' networks evolve`, "write network:"}},
 	} {
 		err := parse(t, x.text).Check("test", x.readers)
 		if len(x.want) == 0 && err != nil {
@@ -78,7 +81,8 @@ func TestOf(t *testing.T) {
 	if diff := cmp.Diff(Sections{"seed": 7, "pbt": map[string]any{"a": 1}}, s.Of(Populations)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	want := Sections{"seed": int64(9), "agent": agent, "memory": map[string]any{}, "trainer": map[string]any{"timesteps": 5}}
+	want := Sections{"seed": int64(9), "agent": agent, "memory": map[string]any{},
+		"trainer": map[string]any{"timesteps": 5}}
 	if diff := cmp.Diff(want, s.Member(9)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -112,8 +116,9 @@ func TestSet(t *testing.T) {
 		}
 	}
 	want := Sections{
-		"a": map[string]any{"b": 2, "c": map[string]any{"d": []any{"x", 1e-3}}}, "e": nil, "f": "a=b", "list": []any{2, 3},
-		"g": map[string]any{"h": map[string]any{"i": "on"}},
+		"a": map[string]any{"b": 2, "c": map[string]any{"d": []any{"x", 1e-3}}}, "e": nil, "f": "a=b",
+		"list": []any{2, 3},
+		"g":    map[string]any{"h": map[string]any{"i": "on"}},
 	}
 	if diff := cmp.Diff(want, s); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -141,11 +146,13 @@ func TestRead(t *testing.T) {
 	if _, err := Read(path); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
 		t.Errorf("a missing file: %v", err)
 	}
-	for text, want := range map[string]string{"a: [": "line 1", "- a": "the top level must be a mapping", strings.Repeat("#", maxBytes+1): "more than 16777216 bytes"} {
+	for text, want := range map[string]string{"a: [": "line 1", "- a": "the top level must be a mapping",
+		strings.Repeat("#", maxBytes+1): "more than 16777216 bytes"} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), path) {
+		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.HasPrefix(err.Error(), path) {
 			t.Errorf("%.20q: the error is %v, want %s", text, err, want)
 		}
 	}

@@ -41,7 +41,8 @@ func Cases() []Case {
 	var list []Case
 	for _, f := range description.Activations() {
 		for i := range 4 {
-			c := Case{Name: f + "/ppo", Spaces: spaces.Set{Observation: vector, Action: free}, AMP: i >= 2, Scaled: i%2 == 1}
+			c := Case{Name: f + "/ppo", Spaces: spaces.Set{Observation: vector, Action: free}, AMP: i >= 2,
+				Scaled: i%2 == 1}
 			if c.AMP {
 				c.Name = f + "/amp"
 			}
@@ -71,7 +72,8 @@ func Named(t testing.TB, name string) Case {
 
 // distributions are policies of every distribution, and networks that are no perceptrons.
 func distributions() []Case {
-	clipped, mean, narrow := models.DefaultGaussianConfig(), models.DefaultGaussianConfig(), models.DefaultGaussianConfig()
+	clipped, mean, narrow := models.DefaultGaussianConfig(), models.DefaultGaussianConfig(),
+		models.DefaultGaussianConfig()
 	clipped.ClipActions, mean.ClipMeanActions = true, true
 	narrow.FixedLogStd, narrow.InitialLogStd, narrow.MaxLogStd = true, 0.5, 0.25
 	seen := clipped
@@ -93,10 +95,12 @@ func distributions() []Case {
 		class string
 		spec  models.Spec
 	}{
-		"spec/one_hot": {indices, "MultiCategorical", spec("one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)", "ACTIONS")},
-		"spec/output":  {bounded, "Gaussian", spec("OBSERVATIONS", "2 * tanh(ACTIONS) - 0.5")},
+		"spec/one_hot": {indices, "MultiCategorical",
+			spec("one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)", "ACTIONS")},
+		"spec/output": {bounded, "Gaussian", spec("OBSERVATIONS", "2 * tanh(ACTIONS) - 0.5")},
 		"spec/columns": {bounded, "MultivariateGaussian", models.Spec{Network: []models.Container{
-			{Name: "arm", Input: "OBSERVATIONS[:, 2:5]", Layers: layers("6", "4"), Activations: []string{"tanh", "softmax"}},
+			{Name: "arm", Input: "OBSERVATIONS[:, 2:5]", Layers: layers("6", "4"),
+				Activations: []string{"tanh", "softmax"}},
 			{Name: "net", Input: "concatenate([arm, -OBSERVATIONS, exp(-abs(OBSERVATIONS[:, -1]))])",
 				Layers: []models.Layer{{Out: "9", NoBias: true}, {Flatten: true}}, Activations: []string{"gelu"}},
 		}, Output: "ACTIONS / (1 + abs(net[:, 0])) + sin(OBSERVATIONS[:, :3]) - cos(OBSERVATIONS[:, 1])"}},
@@ -114,7 +118,8 @@ func distributions() []Case {
 		encoder []int
 		latent  int
 	}{
-		"evolvable": {bounded, nil, 0}, "evolvable/latent": {bounded, []int{9}, 5}, "evolvable/dict": {parts, []int{9, 8}, 5},
+		"evolvable": {bounded, nil, 0}, "evolvable/latent": {bounded, []int{9}, 5},
+		"evolvable/dict":    {parts, []int{9, 8}, 5},
 		"evolvable/indices": {indices, nil, 0},
 	} {
 		list = append(list, Case{Name: name, Spaces: c.sp, Scaled: name == "evolvable/latent",
@@ -123,7 +128,8 @@ func distributions() []Case {
 				if err != nil {
 					return nil, err
 				}
-				return models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs, OutputGain: 3}, seed)
+				return models.NewEvolvable(models.EvolvableConfig{Architecture: a, Outputs: outputs, OutputGain: 3},
+					seed)
 			})})
 	}
 	value := spec("OBSERVATIONS", "ONE")
@@ -158,7 +164,8 @@ func layers(sizes ...string) []models.Layer {
 
 func spec(input, output string) models.Spec {
 	return models.Spec{Output: output,
-		Network: []models.Container{{Name: "net", Input: input, Layers: layers("16", "12"), Activations: []string{"elu"}}}}
+		Network: []models.Container{{Name: "net", Input: input, Layers: layers("16", "12"),
+			Activations: []string{"elu"}}}}
 }
 
 // makeModels builds policy and value.
@@ -212,7 +219,8 @@ func (c Case) New(t testing.TB, seed int64) agenttest.Agent {
 		sp.AMPObservation = spaces.Unbounded(2)
 		settings["motion_dataset_size"], settings["reply_buffer_size"], settings["amp_batch_size"] = 50, 60, 20
 		var discriminator models.Network
-		if discriminator, err = models.NewMLP(models.MLPConfig{Inputs: 2, Outputs: 1, Hidden: []int{8}, Activation: "tanh"},
+		if discriminator, err = models.NewMLP(
+			models.MLPConfig{Inputs: 2, Outputs: 1, Hidden: []int{8}, Activation: "tanh"},
 			seed); err != nil {
 			t.Fatal(err)
 		}

@@ -25,18 +25,21 @@ func remembering() []Case {
 	first := spaces.Set{Observation: spaces.Unbounded(4, 7, 9), Action: free}
 	parts := spaces.Set{Observation: spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(9, 8, 3),
 		"joints": spaces.Unbounded(3), "mode": spaces.NewDiscrete(4)}), Action: box}
-	memories := models.Spec{Class: "Gaussian", Gaussian: clipped, Output: "2 * tanh(ACTIONS)", Network: []models.Container{
-		{Name: "seen", Input: "OBSERVATIONS", Activations: []string{"tanh"},
-			Layers: []models.Layer{{Out: "6"}, {Recurrent: "gru", Out: "4", Layers: 2}, {Out: "5"}}},
-		{Name: "both", Input: "concatenate([seen, OBSERVATIONS])", Activations: []string{"elu", "elu"},
-			Layers: []models.Layer{{Flatten: true}, {Recurrent: "lstm", Out: "NUM_ACTIONS", Layers: 1}}},
-	}}
+	memories := models.Spec{Class: "Gaussian", Gaussian: clipped, Output: "2 * tanh(ACTIONS)",
+		Network: []models.Container{
+			{Name: "seen", Input: "OBSERVATIONS", Activations: []string{"tanh"},
+				Layers: []models.Layer{{Out: "6"}, {Recurrent: "gru", Out: "4", Layers: 2}, {Out: "5"}}},
+			{Name: "both", Input: "concatenate([seen, OBSERVATIONS])", Activations: []string{"elu", "elu"},
+				Layers: []models.Layer{{Flatten: true}, {Recurrent: "lstm", Out: "NUM_ACTIONS", Layers: 1}}},
+		}}
 	normed := models.Spec{Class: "Gaussian", Gaussian: clipped, Output: "2 * ACTIONS", Network: []models.Container{
 		{Name: "net", Input: "OBSERVATIONS", Activations: []string{"elu"},
-			Layers: []models.Layer{{Recurrent: "lstm", Out: "8", Layers: 1}, {Norm: true}, {Out: "9"}, {Norm: true}, {Out: "6"}}},
+			Layers: []models.Layer{{Recurrent: "lstm", Out: "8", Layers: 1}, {Norm: true}, {Out: "9"}, {Norm: true},
+				{Out: "6"}}},
 	}}
 	pixels := models.Spec{Class: "Gaussian", Gaussian: clipped, Output: "3 * ACTIONS", Network: []models.Container{
-		{Name: "net", Input: "permute(OBSERVATIONS, (0, 3, 1, 2)) / 255", Activations: []string{"relu", "relu", "", "elu"},
+		{Name: "net", Input: "permute(OBSERVATIONS, (0, 3, 1, 2)) / 255",
+			Activations: []string{"relu", "relu", "", "elu"},
 			Layers: []models.Layer{
 				{Out: "6", Conv: &models.Conv{Kernel: [2]int{3, 2}, Stride: [2]int{2, 1}, Padding: [2]int{1, 0}}},
 				{Out: "4", Conv: &models.Conv{Kernel: [2]int{2, 4}, Same: true}}, {Flatten: true}, {Out: "9"}}},
@@ -49,7 +52,8 @@ func remembering() []Case {
 				{Out: "5", Conv: &models.Conv{Kernel: [2]int{3, 3}, Stride: [2]int{2, 2}}}, {Flatten: true}}}}}
 	watching := models.Spec{Class: "Gaussian", Gaussian: clipped, Output: "2 * ACTIONS", Network: []models.Container{
 		{Name: "cnn", Input: `permute(OBSERVATIONS["camera"], (0, 3, 1, 2)) / 255`, Activations: []string{"relu"},
-			Layers: []models.Layer{{Out: "5", Conv: &models.Conv{Kernel: [2]int{3, 3}, Stride: [2]int{2, 2}}}, {Flatten: true}, {Out: "6"}}},
+			Layers: []models.Layer{{Out: "5", Conv: &models.Conv{Kernel: [2]int{3, 3}, Stride: [2]int{2, 2}}},
+				{Flatten: true}, {Out: "6"}}},
 		{Name: "net", Input: `concatenate([cnn, OBSERVATIONS["joints"], one_hot_encoding(OBSERVATION_SPACE["mode"], OBSERVATIONS["mode"])])`,
 			Activations: []string{"elu"}, Layers: []models.Layer{{Recurrent: "gru", Out: "8", Layers: 1}, {Out: "7"}}},
 	}}
