@@ -256,7 +256,7 @@ func draw(imports graph) (string, error) {
 	for _, path := range imports.names() {
 		f := frames[folder(path)]
 		if f == nil {
-			return "", fmt.Errorf("the plan of the architecture has no place for %s: add its folder to plan in picture_test.go", path)
+			return "", fmt.Errorf("the plan has no place for %s: add its folder to plan in picture_test.go", path)
 		}
 		name := f.folders[0]
 		if within[name] == nil {
@@ -283,9 +283,11 @@ func draw(imports graph) (string, error) {
 
 	var b strings.Builder
 	w, h := house.w+2*margin, house.h+2*margin
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" font-family="Helvetica, Arial, sans-serif" font-size="14">
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" `+
+		`font-family="Helvetica, Arial, sans-serif" font-size="14">
 <title>The packages of gorl and what they import</title>
-<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0L8 4L0 8z" fill="#5a6470"/></marker></defs>
+<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">`+
+		`<path d="M0 0L8 4L0 8z" fill="#5a6470"/></marker></defs>
 <rect width="%.0f" height="%.0f" rx="8" fill="#ffffff"/>
 <g fill="none" stroke="#5a6470" stroke-width="1.4">
 `, w, h, w, h)
@@ -300,7 +302,8 @@ func draw(imports graph) (string, error) {
 	}
 	for i, c := range colours {
 		x, y := margin+float64(i/5)*130, margin+float64(i%5)*23
-		fmt.Fprintf(&b, `<rect x="%.0f" y="%.0f" width="15" height="15" rx="3" fill="%s" stroke="#8a94a0"/><text x="%.0f" y="%.0f">%s</text>`+"\n", x, y, c[1], x+22, y+13, c[0])
+		fmt.Fprintf(&b, `<rect x="%.0f" y="%.0f" width="15" height="15" rx="3" fill="%s" stroke="#8a94a0"/>`+
+			`<text x="%.0f" y="%.0f">%s</text>`+"\n", x, y, c[1], x+22, y+13, c[0])
 	}
 	b.WriteString("</svg>\n")
 	return b.String(), nil
@@ -326,7 +329,8 @@ func (b *box) write(out *strings.Builder, within graph) {
 		p := at[path]
 		for _, to := range within.next(path) {
 			q := at[to]
-			fmt.Fprintf(out, `<path d="M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f" fill="none" stroke="#5a6470" stroke-width="1.2" marker-end="url(#head)"/>`+"\n",
+			fmt.Fprintf(out, `<path d="M%.0f %.0fC%.0f %.0f %.0f %.0f %.0f %.0f" fill="none" stroke="#5a6470" `+
+				`stroke-width="1.2" marker-end="url(#head)"/>`+"\n",
 				p[0], p[1]+tall, p[0], p[1]+tall+below/2, q[0], q[1]-below/2, q[0], q[1])
 		}
 	}
@@ -336,7 +340,8 @@ func (b *box) write(out *strings.Builder, within graph) {
 		if slices.Contains(b.folders, path) {
 			weight = ` font-weight="bold"`
 		}
-		fmt.Fprintf(out, `<rect x="%.0f" y="%.0f" width="%.0f" height="%.0f" rx="5" fill="#ffffff" stroke="#8a94a0"/><text x="%.0f" y="%.0f" text-anchor="middle"%s>%s</text>`+"\n",
+		fmt.Fprintf(out, `<rect x="%.0f" y="%.0f" width="%.0f" height="%.0f" rx="5" fill="#ffffff" stroke="#8a94a0"/>`+
+			`<text x="%.0f" y="%.0f" text-anchor="middle"%s>%s</text>`+"\n",
 			p[0]-wide/2, p[1], wide, tall, p[0], p[1]+19, weight, b.label(path))
 	}
 }

@@ -160,7 +160,8 @@ func TestMergeErrors(t *testing.T) {
 		{"nothing near", dict{"wandb_project": nil}, `amp: unknown key "wandb_project" (given null)`},
 		{"left out", dict{"hidden": 1}, `amp: unknown key "hidden" (given 1)`},
 		{"unknown in section", dict{"experiment": dict{"dir": "x", "directry": "y"}},
-			"amp: unknown key \"experiment.dir\" (given \"x\")\namp: unknown key \"experiment.directry\" (given \"y\"): did you mean \"experiment.directory\"?"},
+			"amp: unknown key \"experiment.dir\" (given \"x\")\n" +
+				"amp: unknown key \"experiment.directry\" (given \"y\"): did you mean \"experiment.directory\"?"},
 		{"alias suggested", dict{"lamda": 1}, `amp: unknown key "lamda" (given 1): did you mean "lambda"?`},
 		{"string for integer", dict{"mini_batches": "two"},
 			`amp: "mini_batches" is "two" (string): want an integer ≥ 1`},
@@ -182,7 +183,8 @@ func TestMergeErrors(t *testing.T) {
 		{"long list", dict{"learning_rate": []float64{1, 2, 3, 4}},
 			`amp: "learning_rate" is [1,2,3,4]: want a number > 0, or a list of 1 to 3`},
 		{"array length", dict{"range": []any{1}}, `amp: "range" is [1]: want a list of 2, each a number`},
-		{"choice", dict{"loss": "lsgam"}, `amp: "loss" is "lsgam": want one of "bce", "lsgan", "wasserstein"; did you mean "lsgan"?`},
+		{"choice", dict{"loss": "lsgam"},
+			`amp: "loss" is "lsgam": want one of "bce", "lsgan", "wasserstein"; did you mean "lsgan"?`},
 		{"bool", dict{"mixed_precision": "maybe"}, `amp: "mixed_precision" is "maybe" (string): want true or false`},
 		{"section wants mapping", dict{"experiment": "runs"}, `amp: "experiment" is "runs" (string): want a mapping`},
 		{"setter", dict{"experiment": dict{"write_interval": "often"}},
@@ -296,7 +298,8 @@ func TestAliases(t *testing.T) {
 		{"weight and scale", dict{"style_reward_weight": 0.5, "discriminator_reward_scale": 8},
 			func(s *sample) { s.StyleScale = 4 }, ""},
 		{"excluded", dict{"style_reward_weight": 0.5, "style_reward_scale": 2}, nil,
-			`amp: "style_reward_weight" is 0.5: it cannot be given together with "style_reward_scale" (2); give one of them`},
+			`amp: "style_reward_weight" is 0.5: it cannot be given together with "style_reward_scale" (2); ` +
+				"give one of them"},
 		{"whole struct", dict{"rewards_shaper_scale": 0.5},
 			func(s *sample) { s.Shaper = func(float64) float64 { return 0 } }, ""},
 		{"in a section", dict{"sampler": dict{"w": 4}}, func(s *sample) { s.Sampler = &sampler{4, "s"} }, ""},
@@ -415,6 +418,18 @@ func TestSlip(t *testing.T) {
 	} {
 		if Slip(name, known) != want {
 			t.Errorf("%q is a slip: %t, want %t", name, !want, want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"learning_rate", "learning_epochs", "learning_starts", "lambda"}
+	for name, want := range map[string]string{
+		"learning_rat": "learning_rate", "Learning-Epoch": "learning_epochs", "learning_start": "learning_starts",
+		"lamda": "lambda", "gamma": "", "": "",
+	} {
+		if got := Nearest(name, known); got != want {
+			t.Errorf("the nearest to %q is %q, want %q", name, got, want)
 		}
 	}
 }

@@ -84,7 +84,8 @@ class Walkers(gymnasium.vector.VectorEnv):
         rows = [w.step(a) for w, a in zip(self.walkers, actions)]
         observations = [w.reset()[0] if r[3] else r[0] for w, r in zip(self.walkers, rows)]
         infos = {"amp_obs": torch.tensor(np.stack([r[4]["amp_obs"] for r in rows]))}
-        return np.stack(observations), np.array([r[1] for r in rows]), np.array([r[2] for r in rows]), np.array([r[3] for r in rows]), infos
+        columns = [np.array([r[i] for r in rows]) for i in (1, 2, 3)]
+        return np.stack(observations), *columns, infos
 
     def collect_reference_motions(self, n):
         return torch.tensor(self.walkers[0].collect_reference_motions(n))

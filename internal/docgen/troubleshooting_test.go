@@ -24,7 +24,7 @@ var (
 	tagOrKey = regexp.MustCompile(`^[A-Z][a-z]+ / |^[a-z_]+: \S+$`)
 )
 
-// TestMessagesExist checks that every message which docs/troubleshooting.md quotes is one that gorl writes: its constant
+// TestMessagesExist checks that gorl writes every message that docs/troubleshooting.md quotes: its constant
 // parts stand in one source file.
 func TestMessagesExist(t *testing.T) {
 	var sources []string

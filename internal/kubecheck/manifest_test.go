@@ -185,7 +185,9 @@ func problems(config *corev1.ConfigMap, job *batchv1.Job) []string {
 			names("variable", e.Name, func(s string) []string { return validation.IsEnvVarName(s) })
 			wrong(e.Value == "" || e.ValueFrom == nil, "variable %s has two values", e.Name)
 			if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil {
-				wrong(e.ValueFrom.FieldRef.FieldPath == "metadata.annotations['"+batchv1.JobCompletionIndexAnnotation+"']", "variable %s is %q", e.Name, e.ValueFrom.FieldRef.FieldPath)
+				path := e.ValueFrom.FieldRef.FieldPath
+				wrong(path == "metadata.annotations['"+batchv1.JobCompletionIndexAnnotation+"']",
+					"variable %s is %q", e.Name, path)
 			}
 		}
 		for name, limit := range c.Resources.Limits {
@@ -269,6 +271,7 @@ func TestManifestSaysWhatTheFileSays(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(config.Data["config.yaml"]), &population); err != nil {
 		t.Fatal(err)
 	}
+	rules := job.Spec.PodFailurePolicy.Rules
 	gpu := member.Resources.Limits["nvidia.com/gpu"]
 	for what, ok := range map[string]bool{
 		"8 completions":            *job.Spec.Completions == 8,
@@ -287,9 +290,9 @@ func TestManifestSaysWhatTheFileSays(t *testing.T) {
 		"a GPU":                    gpu.Value() == 1,
 		"the pool":                 pod.NodeSelector["example.com/pool"] == "train",
 		"3 tolerations":            len(pod.Tolerations) == 3,
-		"yields that are no failures": slices.Equal(job.Spec.PodFailurePolicy.Rules[0].OnExitCodes.Values,
-			[]int32{75, 76, 78}) && job.Spec.PodFailurePolicy.Rules[0].Action == batchv1.PodFailurePolicyActionIgnore,
-		"disruptions that are neither": job.Spec.PodFailurePolicy.Rules[1].OnPodConditions[0].Type == corev1.DisruptionTarget,
+		"yields that are no failures": slices.Equal(rules[0].OnExitCodes.Values,
+			[]int32{75, 76, 78}) && rules[0].Action == batchv1.PodFailurePolicyActionIgnore,
+		"disruptions that are neither": rules[1].OnPodConditions[0].Type == corev1.DisruptionTarget,
 		"8 members in the ConfigMap":   population.PBT.Policies == 8,
 	} {
 		if !ok {

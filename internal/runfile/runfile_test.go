@@ -30,17 +30,26 @@ func TestCheck(t *testing.T) {
 		readers Reader
 		want    []string // none: it is accepted
 	}{
-		{"{seed: 1, environment: {}, models: {}, memory: {}, agent: {}, trainer: {}, reply_buffer: {}, motion_dataset: {}}", single, nil},
-		{"{preset: isaaclab, strict: true, pbt: {}, launcher: {}, environment: {}, agent: {}, models: {}, replay_buffer: {}}", population, nil},
-		{"{strict: true, seed: 1, environment: {}, agent: {}, trainer: {}, network: {}, tournament_selection: {}, models: null}", evolution, nil},
+		{"{seed: 1, environment: {}, models: {}, memory: {}, agent: {}, trainer: {}, reply_buffer: {}, " +
+			"motion_dataset: {}}",
+			single, nil},
+		{"{preset: isaaclab, strict: true, pbt: {}, launcher: {}, environment: {}, agent: {}, models: {}, " +
+			"replay_buffer: {}}",
+			population, nil},
+		{"{strict: true, seed: 1, environment: {}, agent: {}, trainer: {}, network: {}, tournament_selection: {}, " +
+			"models: null}",
+			evolution, nil},
 		{"{pbt: {}, agent: 3, member: {a: b}, launcher: {}}", ^Evolutions, nil},
 		{"{agnet: {}, lancher: {}}", single, []string{
 			`test: unknown key "agnet" (given {}): did you mean "agent"?`,
 			`test: unknown key "lancher" (given {}): did you mean "launcher"?`,
 		}},
-		{"{params: {}}", single, []string{`test: "params" is {}: it is the section of a file of rl_games, which gorl train trains from`}},
-		{"{preset: isaaclab}", single, []string{`test: "preset" is "isaaclab": it belongs to a population; give the section pbt too`}},
-		{"{launcher: {}}", single, []string{`test: "launcher" is {}: it belongs to a population; give the section pbt too`}},
+		{"{params: {}}",
+			single, []string{`test: "params" is {}: it is the section of a file of rl_games, which gorl train`}},
+		{"{preset: isaaclab}",
+			single, []string{`test: "preset" is "isaaclab": it belongs to a population; give the section pbt too`}},
+		{"{launcher: {}}",
+			single, []string{`test: "launcher" is {}: it belongs to a population; give the section pbt too`}},
 		{"{pbt: {}, mutation: {}}", population,
 			[]string{`test: "mutation" is {}: it belongs to an evolution, which has no section pbt`}},
 		{"{pbt: {}, member: {}}", population, []string{`test: "member" is {}: it belongs to a member program`}},
@@ -75,7 +84,8 @@ func TestKind(t *testing.T) {
 
 // Every reader gets its own sections, and members theirs with a seed; the file stays as it is.
 func TestOf(t *testing.T) {
-	const text = "{seed: 7, environment: {id: X}, pbt: {a: 1}, agent: {class: PPO}, trainer: {seed: 3, timesteps: 5}, launcher: {name: n}, memory: {}}"
+	const text = "{seed: 7, environment: {id: X}, pbt: {a: 1}, agent: {class: PPO}, trainer: {seed: 3, " +
+		"timesteps: 5}, launcher: {name: n}, memory: {}}"
 	s := parse(t, text)
 	agent := map[string]any{"class": "PPO"}
 	if diff := cmp.Diff(Sections{"seed": 7, "pbt": map[string]any{"a": 1}}, s.Of(Populations)); diff != "" {
@@ -127,12 +137,14 @@ func TestSet(t *testing.T) {
 
 // What is written reads back, in the order of a file whatever the order was before.
 func TestYAML(t *testing.T) {
-	s := parse(t, "models: {mlp: [16, 8]}\npbt: {b: 1, a: x}\npreset: isaaclab\nstrict: true\nseed: 3\nlauncher: {command: [a, b]}")
+	s := parse(t, "models: {mlp: [16, 8]}\npbt: {b: 1, a: x}\npreset: isaaclab\nstrict: true\nseed: 3\n"+
+		"launcher: {command: [a, b]}")
 	text, err := s.YAML()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "seed: 3\n\npreset: isaaclab\nstrict: true\n\npbt:\n  a: x\n  b: 1\n\nlauncher:\n  command: [a, b]\n\nmodels:\n  mlp: [16, 8]\n"
+	want := "seed: 3\n\npreset: isaaclab\nstrict: true\n\npbt:\n  a: x\n  b: 1\n\n" +
+		"launcher:\n  command: [a, b]\n\nmodels:\n  mlp: [16, 8]\n"
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -54,7 +54,8 @@ func remembering() []Case {
 		{Name: "cnn", Input: `permute(OBSERVATIONS["camera"], (0, 3, 1, 2)) / 255`, Activations: []string{"relu"},
 			Layers: []models.Layer{{Out: "5", Conv: &models.Conv{Kernel: [2]int{3, 3}, Stride: [2]int{2, 2}}},
 				{Flatten: true}, {Out: "6"}}},
-		{Name: "net", Input: `concatenate([cnn, OBSERVATIONS["joints"], one_hot_encoding(OBSERVATION_SPACE["mode"], OBSERVATIONS["mode"])])`,
+		{Name: "net", Input: `concatenate([cnn, OBSERVATIONS["joints"], ` +
+			`one_hot_encoding(OBSERVATION_SPACE["mode"], OBSERVATIONS["mode"])])`,
 			Activations: []string{"elu"}, Layers: []models.Layer{{Recurrent: "gru", Out: "8", Layers: 1}, {Out: "7"}}},
 	}}
 	for name, c := range map[string]struct {

@@ -32,7 +32,7 @@ type Standing struct {
 // that had already trained to the end, a replacement of a member by itself or by a member that never started.
 func Replay(events []journal.Event) ([]Standing, error) {
 	if len(events) == 0 || events[0].Run == nil {
-		return nil, errors.New("pbt: a replay begins with the event that describes the population; give the whole journal")
+		return nil, errors.New("pbt: a replay begins with the event of the population; give the whole journal")
 	}
 	members := events[0].Run.Members
 	if members < 1 || members > journal.MaxMembers {
