@@ -220,12 +220,6 @@ func (c *child) kill() {
 	c.replies.Close()
 }
 
-// fault says what happened to the child.
-func (c *child) fault(f Fault, err error, format string, args ...any) *ChildError {
-	return &ChildError{Child: c.index, PID: c.process.Process.Pid, From: c.from, To: c.to, Fault: f,
-		Message: readable(fmt.Sprintf(format, args...)), Output: c.output.lines(), Err: err}
-}
-
 // read reads a message before a deadline, and makes a fault of whatever keeps it from coming.
 func (c *child) read(deadline time.Time) (head, payload []byte, err error) {
 	head, payload, err = receiveFrame(c.replies, deadline)
