@@ -20,7 +20,8 @@ import (
 var source []byte
 
 // bootstrap has Python read its program from the pipe of requests, so that a list of processes stays readable.
-const bootstrap = `import os,struct;os.set_blocking(4,True);f=os.fdopen(4,"rb");n,=struct.unpack("<I",f.read(4));exec(compile(f.read(n),"gorl/child.py","exec"),{"__name__":"gorl_child","requests":f})`
+const bootstrap = `import os,struct;os.set_blocking(4,True);f=os.fdopen(4,"rb");n,=struct.unpack("<I",f.read(4));` +
+	`exec(compile(f.read(n),"gorl/child.py","exec"),{"__name__":"gorl_child","requests":f})`
 
 // setup is what a child is told first.
 type setup struct {
