@@ -165,7 +165,7 @@ func (x *exchange) copyRows(c *child, what command) error {
 	return nil
 }
 
-// truncate ends the episodes of a child that was replaced where they were last seen.
+// truncate ends the episodes of a child that was replaced at the last observations that it showed.
 func (x *exchange) truncate(c *child) {
 	c.renewed = true
 	copy(x.own.finals[c.from*x.wO:c.to*x.wO], x.own.former[c.from*x.wO:])
