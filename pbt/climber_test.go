@@ -389,7 +389,8 @@ func kinds(events []journal.Event, kind journal.Kind) []journal.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool { return e.Kind != kind })
 }
 
-// contents returns a folder's files without journals, which only grow, and without the files that each process rewrites.
+// contents returns a folder's files without journals, which only grow, and without the files that each process
+// rewrites.
 func contents(t *testing.T, dir string) map[string]string {
 	files := make(map[string]string)
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

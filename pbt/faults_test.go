@@ -73,7 +73,8 @@ func TestWeightsThatAreNotFinite(t *testing.T) {
 				events[e.Kind] = e
 			}
 		}
-		if e := events[journal.Diverged]; e.HasObjective || !strings.HasPrefix(e.Cause, `weights: checkpoint: not finite`) {
+		if e := events[journal.Diverged]; e.HasObjective || !strings.HasPrefix(e.Cause,
+			`weights: checkpoint: not finite`) {
 			t.Fatalf("the event is %+v", e)
 		}
 		if b := p.Best(); b.Iteration == 2 && b.Member == 1 || b.Snapshot.CheckFinite() != nil {
@@ -128,7 +129,8 @@ func TestNobodyIsHealthy(t *testing.T) {
 		if d := cmp.Diff(before, contents(t, c.opt.Directory)); d != "" {
 			t.Errorf("changed are %s", d)
 		}
-		if e := kinds(p.Journal(), journal.Hopeless); len(e) != test.members || !strings.Contains(want, e[0].Cause[:8]) {
+		if e := kinds(p.Journal(), journal.Hopeless); len(e) != test.members ||
+			!strings.Contains(want, e[0].Cause[:8]) {
 			t.Errorf("%s: the journal ends with %+v", want, e)
 		}
 		if _, again := p.Train(t.Context()); !errors.Is(again, err) {
@@ -212,7 +214,8 @@ func TestFailedApply(t *testing.T) {
 		action strategy.Action
 		arm    func(c *colony)
 	}{
-		{"restore: wrong shape", strategy.Replace, func(c *colony) { c.faults.restore = once(func() error { return wrong }) }},
+		{"restore: wrong shape", strategy.Replace,
+			func(c *colony) { c.faults.restore = once(func() error { return wrong }) }},
 		{"panic: oh", strategy.Replace, func(c *colony) { c.faults.restore = once(func() error { panic("oh") }) }},
 		{"hyperparameters: wrong shape", strategy.Replace, set},
 		{"hyperparameters: wrong shape", strategy.SelfMutate, set},

@@ -244,14 +244,14 @@ func TestWorkerClockSetBack(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	looks := 0
-	r.cfg.after = func(time.Duration) <-chan time.Time {
+	s := r.join(t, 0)
+	defer s.Close()
+	s.groups[0].cfg.after = func(time.Duration) <-chan time.Time { // without the heartbeats
 		if looks++; looks > 1000 {
 			cancel()
 		}
 		return quick(0)
 	}
-	s := r.join(t, 0)
-	defer s.Close()
 	if _, err := s.Train(ctx); err != nil {
 		t.Errorf("after %d looks: %v", looks, err)
 	}
@@ -422,7 +422,8 @@ func TestWorkerWaitsForRescue(t *testing.T) {
 				}
 				place.after = func(time.Duration) <-chan time.Time {
 					v, err := board.View()
-					if h := v.Members[0].Heartbeat; err == nil && h != nil && h.Phase == workspace.Waiting && !open.Swap(true) {
+					if h := v.Members[0].Heartbeat; err == nil && h != nil && h.Phase == workspace.Waiting &&
+						!open.Swap(true) {
 						close(held)
 					}
 					return time.After(time.Millisecond)

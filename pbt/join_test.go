@@ -160,7 +160,8 @@ func trainApart(t *testing.T, dir string, arm func(r *tribe),
 				if err == nil {
 					return
 				}
-				if run > 300 || !errors.Is(err, context.Canceled) && !errors.Is(err, ErrYield) && !errors.Is(err, ErrRestart) {
+				if run > 300 || !errors.Is(err, context.Canceled) && !errors.Is(err, ErrYield) &&
+					!errors.Is(err, ErrRestart) {
 					t.Errorf("member %d, run %d: %v", id, run, err)
 					return
 				}
@@ -305,7 +306,8 @@ func TestWorkerObjectiveOfOthers(t *testing.T) {
 			r.train(t, r.all()...)
 			for id, err := range r.errs {
 				// Who does not wait may notice it later.
-				if err == nil || !strings.Contains(err.Error(), want) || !asynchronous && !strings.Contains(err.Error(), want+"1: ") {
+				if err == nil || !strings.Contains(err.Error(), want) || !asynchronous && !strings.Contains(err.Error(),
+					want+"1: ") {
 					t.Errorf("%d steps, asynchronous %t, member %d: %v", total, asynchronous, id, err)
 				}
 			}

@@ -164,7 +164,8 @@ func TestOneLoop(t *testing.T) {
 			})
 			compare(t, want, got)
 			runs := w.apart(t, rng, want)
-			t.Logf("%d replacements, %d interruptions, %d runs apart", len(kinds(want.Journal(), journal.Replace)), breaks,
+			t.Logf("%d replacements, %d interruptions, %d runs apart", len(kinds(want.Journal(), journal.Replace)),
+				breaks,
 				runs)
 		})
 	}
@@ -240,7 +241,8 @@ func (w world) compareReference(t *testing.T, o Options, p *Population) {
 			t.Errorf("member %d has weights %v, by the plain algorithm %v", id, have.x, r.members[id].x)
 		}
 		if m.Steps != s.Steps || m.SinceCopy != s.SinceCopy || m.SinceChange != s.SinceChange ||
-			m.WeightSteps != s.WeightSteps || m.Failed != s.Failed || !maps.Equal(m.Hyperparameters, s.Hyperparameters) {
+			m.WeightSteps != s.WeightSteps || m.Failed != s.Failed || !maps.Equal(m.Hyperparameters,
+			s.Hyperparameters) {
 			t.Errorf("member %d ended as %+v, by the plain algorithm as %+v", id, m, s)
 		}
 	}

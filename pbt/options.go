@@ -49,11 +49,11 @@ type Options struct {
 	// IntervalSteps is the number of environment steps that every member trains between decisions.
 	//
 	// A larger value compares members on more experience, so that luck decides less, and mutates less often. With a
-	// smaller one a population adapts faster, and prefers hyperparameters that pay at once over those that pay later. It
-	// should be many episodes, and many updates of the agent.
+	// smaller one a population adapts faster, and prefers hyperparameters that pay at once over those that pay later.
+	// It should be many episodes, and many updates of the agent.
 	IntervalSteps int64
-	// TotalSteps is the number of environment steps that every member trains in all. After the last interval, which may be
-	// shorter, nothing is decided. It may grow when a run is continued.
+	// TotalSteps is the number of environment steps that every member trains in all. After the last interval, which may
+	// be shorter, nothing is decided. It may grow when a run is continued.
 	TotalSteps int64
 	// Delays are the environment steps that members train before decisions about them. Default: none.
 	Delays
@@ -77,24 +77,24 @@ type Options struct {
 	Rebuild []string
 	// Strategy decides which member copies which. Default: strategy.DefaultIsaacLab().
 	Strategy strategy.Strategy
-	// Explore changes hyperparameters that are copied: an [explore.Mutation], [explore.Perturbation], [explore.PB2] or an
-	// explorer of your own. Default: none change.
+	// Explore changes hyperparameters that are copied: an [explore.Mutation], [explore.Perturbation], [explore.PB2] or
+	// an explorer of your own. Default: none change.
 	Explore explore.Explorer
-	// Evolve changes weights and architectures too, in place of Explore; give one of the two. It is called where Explore
-	// would be: for members that copy others or mutate themselves.
+	// Evolve changes weights and architectures too, in place of Explore; give one of the two. It is called where
+	// Explore would be: for members that copy others or mutate themselves.
 	Evolve Evolver
 	// Target ends training early. Default: nil, training ends after TotalSteps.
 	Target *Target
 	// Seed makes all decisions, and the members' seeds: equal options and seeds give equal runs.
 	Seed int64
-	// Parallel is the greatest number of members that train at a time. It does not change results. Default: the number of
-	// processors that Go uses.
+	// Parallel is the greatest number of members that train at a time. It does not change results. Default: the number
+	// of processors that Go uses.
 	//
 	// Lower it where members share a GPU or need much memory. More than the number of processors gains nothing.
 	Parallel int
-	// Directory keeps the members' states and journals, a folder each, so that the same options continue where an earlier
-	// run ended. It is created if missing, and used by one population at a time. It is a workspace, as processes share
-	// it: see package workspace. Default (empty): nothing is kept, journals are in memory.
+	// Directory keeps the members' states and journals, a folder each, so that the same options continue where an
+	// earlier run ended. It is created if missing, and used by one population at a time. It is a workspace, as
+	// processes share it: see package workspace. Default (empty): nothing is kept, journals are in memory.
 	Directory string
 	// SaveSteps is the number of a member's own environment steps after which the state is also saved within an
 	// interval. Default 0: the state is saved at the ends of intervals only.
@@ -105,8 +105,8 @@ type Options struct {
 	// Progress, when not nil, is called while training, never twice at once.
 	Progress func(Update)
 	// ProgressSteps divides the intervals: Progress is called after about that many environment steps of a member. The
-	// objective is read there too, which matters to strategy.Status.Peak and Measure.Window. Default 0: at interval ends
-	// only.
+	// objective is read there too, which matters to strategy.Status.Peak and Measure.Window. Default 0: at interval
+	// ends only.
 	//
 	// A smaller value shows progress more often; each reading costs a call of Trainee.Metrics. A cancelled context is
 	// noticed at any time, by the trainee.
@@ -115,8 +115,8 @@ type Options struct {
 	// saved, and at the end of training. It may call the population's methods that only tell something, and may use
 	// trainees. An error ends training.
 	OnInterval func(p *Population) error
-	// New builds a member. Its trainee must share no agent, network or environment with another member. Members are built
-	// one after the other.
+	// New builds a member. Its trainee must share no agent, network or environment with another member. Members are
+	// built one after the other.
 	New func(m Member) (Trainee, error)
 	// Initial are hyperparameters to begin with: none, one map for all members, or one a member. They win over
 	// Sample.
@@ -128,14 +128,14 @@ type Options struct {
 // Delays are numbers of environment steps that a member trains before decisions about it. A member that failed or
 // diverged is rescued at any time, and every member can be copied at any time.
 type Delays struct {
-	// InitialDelay is the number of its own environment steps that a member trains before the first decision about it (Ray
-	// Tune: burn_in_period). Default 0: from the first interval's end on.
+	// InitialDelay is the number of its own environment steps that a member trains before the first decision about it
+	// (Ray Tune: burn_in_period). Default 0: from the first interval's end on.
 	//
 	// Early objectives say little about what a member will reach. Give a larger value where learning starts slowly.
 	InitialDelay int64
 	// StartAfter is the number of its own environment steps that a member trains, after it started or was last given a
-	// copy, before the next decision about it. It can still be copied. Members that failed or diverged are rescued at any
-	// time. Default 0.
+	// copy, before the next decision about it. It can still be copied. Members that failed or diverged are rescued at
+	// any time. Default 0.
 	//
 	// A larger value gives copied weights time to show what the mutated hyperparameters make of them, before the member
 	// is compared again.
@@ -148,8 +148,8 @@ type Delays struct {
 // Pace says whether members wait for each other.
 type Pace struct {
 	// Asynchronous lets every member decide about itself at the end of its own intervals, by the records that its peers
-	// last published. No member waits for the slowest. Decisions then depend on timing: equal seeds give different runs.
-	// Default false: all members reach the end of an interval before any decision.
+	// last published. No member waits for the slowest. Decisions then depend on timing: equal seeds give different
+	// runs. Default false: all members reach the end of an interval before any decision.
 	Asynchronous bool
 	// Slack is how many intervals newer than a member's own a peer's record may be, if Asynchronous is set. Default 0:
 	// only peers of equal or less experience count. A larger value lets slow members copy faster ones, at the cost of

@@ -23,8 +23,9 @@ type peerFilter struct {
 	rescue bool
 	// measure turns figures into objectives, of which more is better.
 	measure Measure
-	// silence is the time without a heartbeat after which a peer counts as dead. It is counted from since at the earliest:
-	// when this process joined, or when the first of the processes joined that had to wait and yielded at once.
+	// silence is the time without a heartbeat after which a peer counts as dead. It is counted from since at the
+	// earliest: when this process joined, or when the first of the processes joined that had to wait and yielded at
+	// once.
 	silence time.Duration
 	since   time.Time
 	// frames are a member's own environment steps at the end of this iteration, and total all that it trains. Both may
@@ -105,8 +106,8 @@ func (l peerFilter) generation(v workspace.View, own ...strategy.Status) (strate
 		if i == l.member {
 			continue
 		}
-		// A peer without a record is known by its heartbeat only: strategies see its steps and hyperparameters, for tables
-		// and for decisions that name it in From, but no objective.
+		// A peer without a record is known by its heartbeat only: strategies see its steps and hyperparameters, for
+		// tables and for decisions that name it in From, but no objective.
 		s := strategy.Status{Member: i}
 		if h := p.Heartbeat; h != nil {
 			s.Steps, s.Hyperparameters = h.Steps, maps.Clone(h.Hyperparameters)
@@ -114,8 +115,8 @@ func (l peerFilter) generation(v workspace.View, own ...strategy.Status) (strate
 		gone := p.Heartbeat == nil && len(p.Records) == 0 || l.silent(v.Now, p) || p.Heartbeat != nil &&
 			p.Heartbeat.Phase == workspace.Failed
 		s.Absent = gone
-		// In synchronous mode a record of this iteration counts even if its member has died since: all members must decide
-		// from the same records.
+		// In synchronous mode a record of this iteration counts even if its member has died since: all members must
+		// decide from the same records.
 		if r := l.record(p); r != nil && (l.exact || !gone) && !l.without[i] {
 			s, records[i] = l.status(*r), r
 		}
@@ -136,8 +137,8 @@ func (l peerFilter) status(r workspace.Record) strategy.Status {
 	if r.SinceChange > 0 {
 		s.SinceChange = r.SinceChange
 	}
-	// A failed peer publishes no weights: with an objective that is not finite it diverged, without one its training ended
-	// in an error. A finite objective without weights was published by a process that could not take a snapshot.
+	// A failed peer publishes no weights: with an objective that is not finite it diverged, without one its training
+	// ended in an error. A finite objective without weights was published by a process that could not take a snapshot.
 	switch {
 	case r.Failure != "" && !r.HasObjective:
 		s.Failed = true

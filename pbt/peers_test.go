@@ -15,7 +15,8 @@ import (
 var noon = time.Date(2020, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func sight(change func(l *peerFilter)) peerFilter {
-	l := peerFilter{member: 0, iteration: 5, silence: 30 * time.Second, since: noon.Add(-time.Minute), frames: 50, total: 100}
+	l := peerFilter{member: 0, iteration: 5, silence: 30 * time.Second, since: noon.Add(-time.Minute), frames: 50,
+		total: 100}
 	if change != nil {
 		change(&l)
 	}
@@ -24,13 +25,16 @@ func sight(change func(l *peerFilter)) peerFilter {
 
 func shown1(phase workspace.Phase, ago time.Duration, records ...workspace.Record) workspace.MemberView {
 	p := workspace.MemberView{Member: 1, Seen: noon.Add(-ago), Records: records}
-	p.Heartbeat = &workspace.Heartbeat{Member: 1, Phase: phase, Steps: 33, Total: 100, Hyperparameters: map[string]float64{"a": 2}, Iteration: 4}
+	p.Heartbeat = &workspace.Heartbeat{Member: 1, Phase: phase, Steps: 33, Total: 100,
+		Hyperparameters: map[string]float64{"a": 2}, Iteration: 4}
 	return p
 }
 
 func published1(iteration int64, objective float64) workspace.Record {
-	return workspace.Record{Member: 1, Iteration: iteration, Steps: 10 * iteration, WeightSteps: 11 * iteration, SinceCopy: 7, SinceChange: 7, Objective: objective, HasObjective: true,
-		Peak: 9, HasPeak: true, Samples: 3, Hyperparameters: map[string]float64{"a": 1}, Weights: &workspace.Weights{Path: "x"}}
+	return workspace.Record{Member: 1, Iteration: iteration, Steps: 10 * iteration, WeightSteps: 11 * iteration,
+		SinceCopy: 7, SinceChange: 7, Objective: objective, HasObjective: true,
+		Peak: 9, HasPeak: true, Samples: 3, Hyperparameters: map[string]float64{"a": 1},
+		Weights: &workspace.Weights{Path: "x"}}
 }
 
 func TestGenerationFromView(t *testing.T) {
@@ -38,11 +42,13 @@ func TestGenerationFromView(t *testing.T) {
 	unknown := absent
 	unknown.Absent = false
 	of := func(iteration int64, objective float64) strategy.Status {
-		return strategy.Status{Member: 1, Iteration: iteration, Steps: 10 * iteration, WeightSteps: 11 * iteration, SinceCopy: 7, SinceChange: 7, Objective: objective, HasObjective: true,
+		return strategy.Status{Member: 1, Iteration: iteration, Steps: 10 * iteration, WeightSteps: 11 * iteration,
+			SinceCopy: 7, SinceChange: 7, Objective: objective, HasObjective: true,
 			Peak: 9, HasPeak: true, Samples: 3, Hyperparameters: map[string]float64{"a": 1}}
 	}
 	exact := func(l *peerFilter) { l.exact = true }
-	failure := workspace.Record{Member: 1, Iteration: 5, Steps: 42, Failure: "gone", Hyperparameters: map[string]float64{"a": 1}}
+	failure := workspace.Record{Member: 1, Iteration: 5, Steps: 42, Failure: "gone",
+		Hyperparameters: map[string]float64{"a": 1}}
 	diverged := published1(5, math.NaN())
 	diverged.Weights, diverged.Failure = nil, "objective is NaN"
 	bare := published1(5, 4)
@@ -57,40 +63,53 @@ func TestGenerationFromView(t *testing.T) {
 		look func(l *peerFilter)
 		want strategy.Status
 	}{
-		"equal or less":             {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6), published1(4, 4), published1(3, 3)), nil, of(4, 4)},
-		"equal":                     {shown1(workspace.Training, 0, published1(6, 6), published1(5, 5)), nil, of(5, 5)},
-		"only newer":                {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)), nil, unknown},
-		"only newer, to be rescued": {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)), func(l *peerFilter) { l.rescue = true }, of(6, 6)},
-		"slack":                     {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)), func(l *peerFilter) { l.slack = 1 }, of(6, 6)},
-		"minimise": {shown1(workspace.Training, 0, published1(5, 4)), func(l *peerFilter) { l.measure.Minimise = true }, func() strategy.Status {
-			s := of(5, -4)
-			s.Peak = -9
-			return s
-		}()},
-		"exactly":                       {shown1(workspace.Training, 0, published1(6, 6), published1(5, 5)), exact, of(5, 5)},
-		"exactly, gone on":              {workspace.MemberView{Member: 1, Seen: noon, Heartbeat: &workspace.Heartbeat{}, Stale: []workspace.Record{published1(5, 5)}, Records: []workspace.Record{published1(6, 6)}}, exact, of(5, 5)},
-		"exactly, not there":            {shown1(workspace.Training, 0, published1(4, 4)), exact, unknown},
-		"exactly, of a shorter run":     {shown1(workspace.Training, 0, short), exact, unknown},
-		"exactly, silent since":         {shown1(workspace.Training, time.Hour, published1(5, 5)), exact, of(5, 5)},
-		"silent":                        {shown1(workspace.Training, time.Hour, published1(4, 4)), nil, absent},
-		"silent, but we have just come": {shown1(workspace.Training, time.Hour, published1(4, 4)), func(l *peerFilter) { l.since = noon.Add(-time.Second) }, of(4, 4)},
-		"yielded":                       {shown1(workspace.Yielded, time.Hour, published1(4, 4)), nil, of(4, 4)},
-		"finished":                      {shown1(workspace.Finished, time.Hour, published1(4, 4)), nil, of(4, 4)},
-		"given up":                      {shown1(workspace.Failed, 0, published1(4, 4)), nil, absent},
-		"never started":                 {workspace.MemberView{Member: 1}, nil, strategy.Status{Member: 1, Absent: true}},
-		"failed":                        {shown1(workspace.Training, 0, failure), nil, strategy.Status{Member: 1, Iteration: 5, Steps: 42, Failed: true, Hyperparameters: map[string]float64{"a": 1}}},
-		"diverged":                      {shown1(workspace.Training, 0, diverged), nil, nan5},
-		"no weights":                    {shown1(workspace.Training, 0, bare), nil, without},
-		"not readable":                  {shown1(workspace.Training, 0, published1(5, 5)), func(l *peerFilter) { l.without = map[int]bool{1: true} }, unknown},
+		"equal or less": {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6),
+			published1(4, 4), published1(3, 3)), nil, of(4, 4)},
+		"equal":      {shown1(workspace.Training, 0, published1(6, 6), published1(5, 5)), nil, of(5, 5)},
+		"only newer": {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)), nil, unknown},
+		"only newer, to be rescued": {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)),
+			func(l *peerFilter) { l.rescue = true }, of(6, 6)},
+		"slack": {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)),
+			func(l *peerFilter) { l.slack = 1 }, of(6, 6)},
+		"minimise": {shown1(workspace.Training, 0, published1(5, 4)), func(l *peerFilter) { l.measure.Minimise = true },
+			func() strategy.Status {
+				s := of(5, -4)
+				s.Peak = -9
+				return s
+			}()},
+		"exactly": {shown1(workspace.Training, 0, published1(6, 6), published1(5, 5)), exact,
+			of(5, 5)},
+		"exactly, gone on": {workspace.MemberView{Member: 1, Seen: noon, Heartbeat: &workspace.Heartbeat{},
+			Stale: []workspace.Record{published1(5, 5)}, Records: []workspace.Record{published1(6, 6)}}, exact,
+			of(5, 5)},
+		"exactly, not there":        {shown1(workspace.Training, 0, published1(4, 4)), exact, unknown},
+		"exactly, of a shorter run": {shown1(workspace.Training, 0, short), exact, unknown},
+		"exactly, silent since":     {shown1(workspace.Training, time.Hour, published1(5, 5)), exact, of(5, 5)},
+		"silent":                    {shown1(workspace.Training, time.Hour, published1(4, 4)), nil, absent},
+		"silent, but we have just come": {shown1(workspace.Training, time.Hour, published1(4, 4)),
+			func(l *peerFilter) { l.since = noon.Add(-time.Second) }, of(4, 4)},
+		"yielded":  {shown1(workspace.Yielded, time.Hour, published1(4, 4)), nil, of(4, 4)},
+		"finished": {shown1(workspace.Finished, time.Hour, published1(4, 4)), nil, of(4, 4)},
+		"given up": {shown1(workspace.Failed, 0, published1(4, 4)), nil, absent},
+		"never started": {workspace.MemberView{Member: 1}, nil, strategy.Status{Member: 1,
+			Absent: true}},
+		"failed": {shown1(workspace.Training, 0, failure), nil, strategy.Status{Member: 1,
+			Iteration: 5, Steps: 42, Failed: true, Hyperparameters: map[string]float64{"a": 1}}},
+		"diverged":   {shown1(workspace.Training, 0, diverged), nil, nan5},
+		"no weights": {shown1(workspace.Training, 0, bare), nil, without},
+		"not readable": {shown1(workspace.Training, 0, published1(5, 5)),
+			func(l *peerFilter) { l.without = map[int]bool{1: true} }, unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			own := strategy.Status{Member: 0, Steps: 50, Objective: 1, HasObjective: true, Iteration: 5}
 			v := workspace.View{Now: noon, Members: []workspace.MemberView{{Member: 0}, test.peer}}
 			g, records := sight(test.look).generation(v, own)
-			if d := cmp.Diff(strategy.Generation{Iteration: 5, Members: []strategy.Status{own, test.want}}, g, cmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })); d != "" {
+			if d := cmp.Diff(strategy.Generation{Iteration: 5, Members: []strategy.Status{own, test.want}}, g,
+				cmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })); d != "" {
 				t.Error(d)
 			}
-			if (records[1] != nil) != (test.want.Iteration > 0) || records[1] != nil && records[1].Iteration != test.want.Iteration {
+			if (records[1] != nil) != (test.want.Iteration > 0) || records[1] != nil &&
+				records[1].Iteration != test.want.Iteration {
 				t.Errorf("the record is %+v", records[1])
 			}
 		})
@@ -109,19 +128,24 @@ func TestComplete(t *testing.T) {
 		look              func(l *peerFilter)
 		complete, hopeful bool
 	}{
-		"has published":               {peer: shown1(workspace.Waiting, 0, published1(5, 5)), complete: true, hopeful: true},
-		"has diverged":                {peer: shown1(workspace.Waiting, 0, diverged), complete: true},
-		"trains":                      {peer: shown1(workspace.Training, 0, published1(4, 4)), hopeful: true},
-		"silent":                      {peer: shown1(workspace.Training, time.Minute, published1(4, 4)), complete: true},
-		"not heard of since we came":  {peer: shown1(workspace.Training, time.Hour, published1(4, 4)), look: func(l *peerFilter) { l.since = noon }, hopeful: true},
-		"never started":               {peer: workspace.MemberView{Member: 1}, complete: true},
-		"about to start":              {peer: workspace.MemberView{Member: 1}, look: func(l *peerFilter) { l.since = noon }, hopeful: true},
-		"yielded":                     {peer: shown1(workspace.Yielded, time.Hour, published1(4, 4)), hopeful: true},
-		"finished":                    {peer: shown1(workspace.Finished, 0, published1(4, 4)), complete: true},
-		"finished a shorter run":      {peer: less, hopeful: true},
-		"given up":                    {peer: shown1(workspace.Failed, 0, published1(4, 4)), complete: true},
-		"had given up before we came": {peer: shown1(workspace.Failed, time.Second, published1(4, 4)), look: func(l *peerFilter) { l.since = noon }, hopeful: true},
-		"beyond":                      {peer: beyond, complete: true, hopeful: true},
+		"has published": {peer: shown1(workspace.Waiting, 0, published1(5, 5)), complete: true,
+			hopeful: true},
+		"has diverged": {peer: shown1(workspace.Waiting, 0, diverged), complete: true},
+		"trains":       {peer: shown1(workspace.Training, 0, published1(4, 4)), hopeful: true},
+		"silent": {peer: shown1(workspace.Training, time.Minute, published1(4, 4)),
+			complete: true},
+		"not heard of since we came": {peer: shown1(workspace.Training, time.Hour, published1(4, 4)),
+			look: func(l *peerFilter) { l.since = noon }, hopeful: true},
+		"never started": {peer: workspace.MemberView{Member: 1}, complete: true},
+		"about to start": {peer: workspace.MemberView{Member: 1},
+			look: func(l *peerFilter) { l.since = noon }, hopeful: true},
+		"yielded":                {peer: shown1(workspace.Yielded, time.Hour, published1(4, 4)), hopeful: true},
+		"finished":               {peer: shown1(workspace.Finished, 0, published1(4, 4)), complete: true},
+		"finished a shorter run": {peer: less, hopeful: true},
+		"given up":               {peer: shown1(workspace.Failed, 0, published1(4, 4)), complete: true},
+		"had given up before we came": {peer: shown1(workspace.Failed, time.Second, published1(4, 4)),
+			look: func(l *peerFilter) { l.since = noon }, hopeful: true},
+		"beyond": {peer: beyond, complete: true, hopeful: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := sight(test.look)

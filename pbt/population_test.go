@@ -125,7 +125,8 @@ func TestDiversify(t *testing.T) {
 	for _, e := range kinds(p.Journal(), journal.Start) {
 		rate := e.After["learning_rate"]
 		rates[rate]++
-		if want := map[bool][]float64{true: {0.01}, false: {0.005, 0.02}}[e.Member == 0]; !slices.Contains(want, rate) ||
+		if want := map[bool][]float64{true: {0.01}, false: {0.005, 0.02}}[e.Member == 0]; !slices.Contains(want,
+			rate) ||
 			(e.Before == nil) != (e.Member == 0) || e.Member != 0 && e.Before["learning_rate"] != 0.01 {
 			t.Errorf("the journal says %+v", e)
 		}
@@ -251,7 +252,8 @@ func TestSettle(t *testing.T) {
 		want    []string
 	}{
 		{Options{}, replace, []strategy.Status{copied, failed}, []string{"replace, mutated", "replace, mutated"}},
-		{Options{Delays: Delays{StartAfter: 50}}, replace, []strategy.Status{copied, mutated, both, failed, diverged, old},
+		{Options{Delays: Delays{StartAfter: 50}}, replace, []strategy.Status{copied, mutated, both, failed, diverged,
+			old},
 			[]string{since, "replace, mutated", since, "replace, mutated", "replace, mutated", "replace, mutated"}},
 		{Options{Delays: Delays{InitialDelay: 300}}, replace, []strategy.Status{healthy, old, diverged, {Steps: 299}},
 			[]string{young, "replace, mutated", "replace, mutated", young}},
@@ -279,7 +281,8 @@ func TestPause(t *testing.T) {
 		{3, 100, 120}, {2, 45, 50}, {2, 10, 30}, // the last two were rescued, and are behind the others
 	} {
 		if got := o.pause(test.iteration, test.steps); got != test.want {
-			t.Errorf("in interval %d after %d steps the pause is at %d, want %d", test.iteration, test.steps, got, test.want)
+			t.Errorf("in interval %d after %d steps the pause is at %d, want %d", test.iteration, test.steps, got,
+				test.want)
 		}
 	}
 	o.ProgressSteps = 0
@@ -373,13 +376,13 @@ func TestScores(t *testing.T) {
 	m := &member{measured: measured{objective: 1, hasObjective: true}}
 	for i := range int64(300) {
 		m.objective = float64(i)
-		m.score(i + 1)
+		m.score(i+1, m.status())
 	}
 	if n := len(m.scores); n != 100 || m.scores[0] != 200 || m.scores[99] != 299 {
 		t.Errorf("%d scores, from %v to %v", n, m.scores[0], m.scores[n-1])
 	}
 	m.diverged = "weights"
-	if m.score(301); !math.IsNaN(m.scores[99]) {
+	if m.score(301, m.status()); !math.IsNaN(m.scores[99]) {
 		t.Error("a diverged member has a score")
 	}
 }

@@ -87,7 +87,8 @@ func TestNewRefuses(t *testing.T) {
 		"Mutation.Rate is NaN":           mutation(func(m *explore.Mutation) { m.Rate = math.NaN() }),
 		"change_range is [2 1.1]":        mutation(func(m *explore.Mutation) { m.ChangeRange = [2]float64{2, 1.1} }),
 		`Rules["learning_rate"] is nil`:  mutation(func(m *explore.Mutation) { m.Rules["learning_rate"] = nil }),
-		`"rate", which members`:          mutation(func(m *explore.Mutation) { m.Bounds = map[string][2]float64{"rate": {0, 1}} }),
+		`"rate", which members`: mutation(
+			func(m *explore.Mutation) { m.Bounds = map[string][2]float64{"rate": {0, 1}} }),
 		"outside its bounds, [1 2]": func(c *colony) {
 			c.opt.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1, High: 2}}}
 		},
@@ -100,21 +101,30 @@ func TestNewRefuses(t *testing.T) {
 		"Figure:NaN":             func(c *colony) { c.opt.Target = &Target{Figure: math.NaN()} },
 		"Generations:-1":         func(c *colony) { c.opt.Target = &Target{Generations: -1} },
 		"leave Asynchronous out": func(c *colony) { c.opt.Target, c.opt.Asynchronous = &Target{}, true },
-		"measure.window is -1":   measure(Measure{Window: -1}),
-		"min_samples is -1":      measure(Measure{MinSamples: -1}),
-		"episodes is -2":         measure(Measure{EvaluationEpisodes: -2}),
+		`"window" is -1`:         measure(Measure{Window: -1}),
+		`"min_samples" is -1`:    measure(Measure{MinSamples: -1}),
+		`episodes" is -2`:        measure(Measure{EvaluationEpisodes: -2}),
 		`did you mean "mean"?`:   measure(Measure{Window: 2, Reducer: "meen"}),
 		"nothing to reduce":      measure(Measure{Reducer: ReduceMax}),
-		"measure has evaluation_episodes and a window":                       measure(Measure{Window: 2, EvaluationEpisodes: 2}),
-		"min_samples is 3, but an evaluation has 2":                          measure(Measure{MinSamples: 3, EvaluationEpisodes: 2}),
-		"0: measure.evaluation_episodes needs":                               measure(Measure{EvaluationEpisodes: 2}),
-		`optimizer is "forget"; give one of ["copy" "keep" "reset" "decay"]`: inherit(CopyOptions{Optimizer: "forget"}),
-		`inherit.normalizers is "reset"`:                                     inherit(CopyOptions{Normalizers: ResetPart}),
-		`inherit.schedule is "decay"`:                                        inherit(CopyOptions{Schedule: DecayPart}),
-		`inherit.environment is "reset"`:                                     inherit(CopyOptions{Environment: ResetPart}),
-		`inherit.buffers is "decay"`:                                         inherit(CopyOptions{Buffers: DecayPart}),
-		`inherit.moment_decay is 0; give a factor`:                           inherit(CopyOptions{Optimizer: DecayPart}),
-		`inherit.moment_decay is NaN`: inherit(CopyOptions{Optimizer: DecayPart,
+		"measure has evaluation_episodes and a window": measure(Measure{Window: 2,
+			EvaluationEpisodes: 2}),
+		"min_samples is 3, but an evaluation has 2": measure(Measure{MinSamples: 3,
+			EvaluationEpisodes: 2}),
+		"0: measure.evaluation_episodes needs": measure(
+			Measure{EvaluationEpisodes: 2}),
+		`"optimizer" is "forget": want one of "", "copy", "keep", "reset", "decay"`: inherit(
+			CopyOptions{Optimizer: "forget"}),
+		`"normalizers" is "reset"`: inherit(
+			CopyOptions{Normalizers: ResetPart}),
+		`"schedule" is "decay"`: inherit(
+			CopyOptions{Schedule: DecayPart}),
+		`"environment" is "reset"`: inherit(
+			CopyOptions{Environment: ResetPart}),
+		`"buffers" is "decay"`: inherit(
+			CopyOptions{Buffers: DecayPart}),
+		`inherit.moment_decay is 0; give a factor`: inherit(
+			CopyOptions{Optimizer: DecayPart}),
+		`"moment_decay" is NaN`: inherit(CopyOptions{Optimizer: DecayPart,
 			MomentDecay: math.NaN()}),
 		`moment_decay is 0.5, but inherit.optimizer is "reset"`: inherit(CopyOptions{Optimizer: ResetPart,
 			MomentDecay: 0.5}),
@@ -198,8 +208,9 @@ func TestTrainRefuses(t *testing.T) {
 		"panic: no idea": func(c *colony) {
 			c.opt.Strategy = each(func(strategy.Status, strategy.Generation) strategy.Decision { panic("no idea") })
 		},
-		`objective "episode.retrun": did you mean "episode.return"? (one of episode.return, loss`: objective("episode.retrun"),
-		`no member reported the objective "reward" by the end of interval 1: `:                    objective("reward"),
+		`objective "episode.retrun": did you mean "episode.return"? (one of episode.return, loss`: objective(
+			"episode.retrun"),
+		`no member reported the objective "reward" by the end of interval 1: `: objective("reward"),
 		`no member reported the objective "reward" by the end of interval 8: `: func(c *colony) {
 			c.opt.Objective, c.opt.InitialDelay = "reward", 400 // it may appear until then
 		},
@@ -266,7 +277,8 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 		"two states": {func(dir string) error {
 			return errors.Join(write("001/"+stateFile, "?")(dir), write("001/"+previousStateFile, "?")(dir))
 		}, nil, []string{stateFile, previousStateFile}, nil},
-		"short journal": {func(dir string) error { return os.Truncate(filepath.Join(dir, "001", journal.File), 100) }, nil,
+		"short journal": {func(dir string) error { return os.Truncate(filepath.Join(dir, "001", journal.File), 100) },
+			nil,
 			[]string{"shorter than"}, nil},
 		"a run's": {func(dir string) error {
 			return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755), write("scalars.jsonl", "{}\n")(dir))
@@ -350,9 +362,11 @@ func TestJoinRefuses(t *testing.T) {
 
 // TestNotes: what can only be meant by mistake is noted, and what may be meant is not.
 func TestNotes(t *testing.T) {
-	one, early, late := "the population has 1 member", "the first decision comes after an interval of 1001 environment "+
-		"steps, and the run has 1000", "the last decision comes after 900 environment steps, and a member must have "+
-		"trained 901"
+	one, early, late := "the population has 1 member",
+		"the first decision comes after an interval of 1001 environment "+
+			"steps, and the run has 1000",
+		"the last decision comes after 900 environment steps, and a member must have "+
+			"trained 901"
 	for _, test := range []struct {
 		members                     int
 		interval, total, delay, own int64

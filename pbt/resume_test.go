@@ -269,7 +269,8 @@ func TestSaveSteps(t *testing.T) {
 	p := mustNew(t, c.opt)
 	for _, m := range p.Generation().Members {
 		if p.Generation().Iteration != 3 || m.Steps < 120 {
-			t.Errorf("member %d goes on at %d environment steps in interval %d", m.Member, m.Steps, p.Generation().Iteration)
+			t.Errorf("member %d goes on at %d environment steps in interval %d", m.Member, m.Steps,
+				p.Generation().Iteration)
 		}
 	}
 	if _, err := p.Train(t.Context()); err != nil {

@@ -46,8 +46,8 @@ type savedState struct {
 	Best    *number.JSON  `json:"best,omitempty"`
 	Member  savedMember   `json:"member"`
 	Pending *savedPending `json:"pending,omitempty"`
-	// WaitingSince is the time, by the store's clock, at which a member that yields instead of waiting began to wait for
-	// its peers.
+	// WaitingSince is the time, by the store's clock, at which a member that yields instead of waiting began to wait
+	// for its peers.
 	WaitingSince *time.Time `json:"waiting_since,omitempty"`
 	// Check is the state's checksum.
 	Check string `json:"check,omitempty"`
@@ -170,7 +170,8 @@ func decodeState(data []byte) (savedState, error) {
 	}
 	if m := s.Member; m.Steps < 0 || m.parent() < -1 || m.parent() >= s.Members || m.CopiedAt < 0 ||
 		max(m.CopiedAt, m.ChangedAt) > m.Steps || m.Inherited < 0 {
-		return s, fmt.Errorf("environment steps %d, parent %d, took over weights of %d environment steps at %d", m.Steps,
+		return s, fmt.Errorf("environment steps %d, parent %d, took over weights of %d environment steps at %d",
+			m.Steps,
 			m.parent(), m.Inherited, m.CopiedAt)
 	}
 	return s, nil
@@ -240,7 +241,8 @@ func (f *files) load(o *Options, member int) (r *restored, damage, err error) {
 		}
 	}
 	if damage != nil {
-		return nil, nil, fmt.Errorf("pbt: member %d cannot be continued; remove %s to begin it from scratch: %w", member,
+		return nil, nil, fmt.Errorf("pbt: member %d cannot be continued; remove %s to begin it from scratch: %w",
+			member,
 			f.dir, damage)
 	}
 	return nil, nil, nil

@@ -23,8 +23,15 @@ const (
 	longestPause = 2 * time.Second
 )
 
+// lookout is what a group sees of its peers: views of the store, and waits for peers that the next decision needs.
+type lookout struct {
+	*group
+	joined time.Time     // by the store's clock
+	ahead  map[int]ahead // by member
+}
+
 // peers returns the filter of peers' records for the present interval.
-func (g *group) peers() peerFilter {
+func (g *lookout) peers() peerFilter {
 	return peerFilter{
 		member: g.workers[0].id, iteration: g.iteration, exact: g.exact(), slack: g.opt.Slack, measure: g.opt.Measure,
 		silence: g.cfg.Silence, since: g.joined, frames: g.opt.target(g.iteration), total: g.opt.TotalSteps,
@@ -33,7 +40,7 @@ func (g *group) peers() peerFilter {
 
 // waiter is one wait for peers, or for the store itself.
 type waiter struct {
-	group     *group
+	group     *lookout
 	pause     time.Duration
 	announced bool
 	brief     bool // the wait is for the store, not for peers: the member does not yield
@@ -67,7 +74,7 @@ func (g *group) yield() error {
 }
 
 // saveWaiting saves when the member began to wait, for the process that continues it.
-func (g *group) saveWaiting() error {
+func (g *lookout) saveWaiting() error {
 	f := &g.workers[0].files
 	if f.last == nil || f.last.state.WaitingSince != nil && f.last.state.WaitingSince.Equal(g.joined) {
 		return nil
@@ -79,7 +86,7 @@ func (g *group) saveWaiting() error {
 
 // view reads the store. An error that may pass, such as a file that another process is replacing, is tried again a few
 // times.
-func (g *group) view(ctx context.Context) (workspace.View, error) {
+func (g *lookout) view(ctx context.Context) (workspace.View, error) {
 	if g.whole() {
 		return workspace.View{}, nil
 	}
@@ -126,7 +133,7 @@ type ahead struct{ seen, since time.Time }
 
 // setBack replaces times that lie in the future, as after the store's clock was set back, by the time when they were
 // first seen. Otherwise a peer that died before would count as alive until the clock has caught up.
-func (g *group) setBack(v *workspace.View) {
+func (g *lookout) setBack(v *workspace.View) {
 	if g.joined.After(v.Now) {
 		g.joined = v.Now
 	}
@@ -147,7 +154,7 @@ func (g *group) setBack(v *workspace.View) {
 
 // gather returns a view of the store: once all live peers have published this interval's end, or at once if members do
 // not wait for each other.
-func (g *group) gather(ctx context.Context) (workspace.View, error) {
+func (g *lookout) gather(ctx context.Context) (workspace.View, error) {
 	view, err := g.view(ctx)
 	if !g.exact() {
 		return view, err
@@ -171,13 +178,14 @@ func (g *group) gather(ctx context.Context) (workspace.View, error) {
 
 // awaitChange waits until a peer has published something new. If no live peer is left it returns the error of a member
 // that cannot be rescued.
-func (g *group) awaitChange(ctx context.Context, old workspace.View) (workspace.View, error) {
+func (g *lookout) awaitChange(ctx context.Context, old workspace.View) (workspace.View, error) {
 	known, wait, w := changes(old), waiter{group: g}, g.workers[0]
 	for view := old; ; {
 		if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool {
 			return p.Member != w.id && g.peers().live(view.Now, p)
 		}) {
-			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and no other member is left to rescue it",
+			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and no other member is left to "+
+				"rescue it",
 				w.id), w.m.cause)
 		}
 		var err error
@@ -207,7 +215,7 @@ func changes(v workspace.View) []any {
 
 // awaitHealthy lets members that have all failed or diverged wait until there is a healthy peer to copy, as long as one
 // may still appear. It returns the filter and the view to decide by; without hope it gives up.
-func (g *group) awaitHealthy(ctx context.Context, l peerFilter, view workspace.View) (peerFilter, workspace.View,
+func (g *lookout) awaitHealthy(ctx context.Context, l peerFilter, view workspace.View) (peerFilter, workspace.View,
 	error) {
 	wait, own := waiter{group: g}, g.statuses()
 	diverged := !slices.ContainsFunc(own, func(s strategy.Status) bool { return !s.Diverged() })
@@ -226,8 +234,8 @@ func (g *group) awaitHealthy(ctx context.Context, l peerFilter, view workspace.V
 		if saved {
 			return l, view, nil
 		}
-		// No peer of equal or less experience is healthy. A newer record is better than none: the member has lost its own
-		// weights.
+		// No peer of equal or less experience is healthy. A newer record is better than none: the member has lost its
+		// own weights.
 		if !l.exact {
 			if l.rescue = true; healthy() {
 				return l, view, nil
@@ -237,7 +245,8 @@ func (g *group) awaitHealthy(ctx context.Context, l peerFilter, view workspace.V
 		if !l.hopeful(view) {
 			return l, view, g.giveUp()
 		}
-		// Members that wait for each other must all decide now, this one too: it is kept, and rescued in a later interval.
+		// Members that wait for each other must all decide now, this one too: it is kept, and rescued in a later
+		// interval.
 		if l.exact {
 			return l, view, nil
 		}
@@ -250,7 +259,7 @@ func (g *group) awaitHealthy(ctx context.Context, l peerFilter, view workspace.V
 
 // awaitKnown makes it an error, at the end of training, that no member ever had an objective. Peers that may still
 // report one are waited for.
-func (g *group) awaitKnown(ctx context.Context) error {
+func (g *lookout) awaitKnown(ctx context.Context) error {
 	wait := waiter{group: g}
 	g.known = g.known || slices.ContainsFunc(g.statuses(), func(s strategy.Status) bool { return s.HasObjective })
 	view, err := workspace.View{}, error(nil)
@@ -278,7 +287,7 @@ func (g *group) awaitKnown(ctx context.Context) error {
 
 // checkKnown makes it an error that no member has an objective although Options.InitialDelay is over and all live peers
 // have published something: the objective's name is probably wrong.
-func (g *group) checkKnown(l peerFilter, view workspace.View) error {
+func (g *lookout) checkKnown(l peerFilter, view workspace.View) error {
 	if g.known || g.opt.target(g.iteration) < g.opt.InitialDelay && g.iteration < g.opt.lastIteration() ||
 		!slices.ContainsFunc(g.workers, func(w *worker) bool { return w.m.failure == "" }) {
 		return nil
