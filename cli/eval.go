@@ -227,7 +227,7 @@ func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t
 	if !ok {
 		return nil, fmt.Errorf("%s: the agent (%T) cannot be restored", saved.config, agent)
 	}
-	if t, err = trainers.Sequential(env, agent, cfg); err != nil {
+	if t, err = trainers.New(env, agent, cfg); err != nil {
 		return nil, err
 	}
 	if err := restored.Restore(withoutRollout(saved.Snapshot)); err != nil {

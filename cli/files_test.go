@@ -63,7 +63,7 @@ func train(t *testing.T, directory, name string, seed int64, agentsOf int) (dir 
 		}
 		agent = g
 	}
-	trainer, err := trainers.Sequential(env, agent, trainers.Config{
+	trainer, err := trainers.New(env, agent, trainers.Config{
 		Timesteps: 64, Seed: seed, Directory: directory, Name: name,
 		CheckpointInterval: agents.Interval{Steps: 32}, WriteInterval: agents.Interval{Steps: 4},
 	})

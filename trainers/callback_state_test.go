@@ -115,7 +115,7 @@ func TestCallbacksKeepState(t *testing.T) {
 			cfg.Callbacks = append(cfg.Callbacks, &tally{name: name})
 		}
 		env, agent := scenes[0].make(t)
-		if _, err := trainers.Sequential(env, agent, cfg); err == nil || !strings.Contains(err.Error(), "StateName") {
+		if _, err := trainers.New(env, agent, cfg); err == nil || !strings.Contains(err.Error(), "StateName") {
 			t.Errorf("%q: error %v", names, err)
 		}
 		if err := errors.Join(agent.Close(), env.Close()); err != nil {

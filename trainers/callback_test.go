@@ -222,7 +222,7 @@ func TestCallbacksBesideTrain(t *testing.T) {
 	env, agent := scenes[0].make(t)
 	defer agent.Close()
 	defer env.Close()
-	if _, err := trainers.Sequential(env, agent, trainers.Config{Callbacks: []trainers.Callback{nil}}); err == nil || !strings.Contains(err.Error(), "callback 0 is nil") {
+	if _, err := trainers.New(env, agent, trainers.Config{Callbacks: []trainers.Callback{nil}}); err == nil || !strings.Contains(err.Error(), "callback 0 is nil") {
 		t.Errorf("a nil callback: %v", err)
 	}
 }
@@ -271,7 +271,7 @@ func ExampleCallback() {
 	defer env.Close()
 	agent := exampleAgent(env)
 	defer agent.Close()
-	trainer, err := trainers.Sequential(env, agent, trainers.Config{
+	trainer, err := trainers.New(env, agent, trainers.Config{
 		Timesteps: 4000, EvaluationInterval: every(50), Callbacks: []trainers.Callback{&patience{}},
 	})
 	if err != nil {
@@ -301,7 +301,7 @@ func ExampleStepFunc() {
 		}
 		return nil
 	})
-	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: 10, Callbacks: []trainers.Callback{count}})
+	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: 10, Callbacks: []trainers.Callback{count}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -327,7 +327,7 @@ func TestEvaluationRefused(t *testing.T) {
 		"give Config.EvaluationEnv":                    {EvaluationInterval: every(5)},
 	} {
 		env, agent := scenes[0].make(t)
-		if _, err := trainers.Sequential(&opaque{env}, agent, cfg); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := trainers.New(&opaque{env}, agent, cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want an error with %q", err, want)
 		}
 		if err := errors.Join(env.Close(), agent.Close()); err != nil {
@@ -441,7 +441,7 @@ func ExampleConfig() {
 	agent := exampleAgent(env)
 	defer agent.Close()
 	enough := 9.0 // any policy balances the pole for so long
-	trainer, err := trainers.Sequential(env, agent, trainers.Config{
+	trainer, err := trainers.New(env, agent, trainers.Config{
 		Timesteps: 1000, EvaluationInterval: agents.Interval{Steps: 100}, EvaluationEpisodes: 16, StopAtReturn: &enough,
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 //
 //	group, err := trainers.NewGroup([]agents.Agent{first, second}, []int{32, 16}) // of 48 environments
 //	// ...
-//	trainer, err := trainers.Sequential(env, group, trainers.Config{Timesteps: 25_000})
+//	trainer, err := trainers.New(env, group, trainers.Config{Timesteps: 25_000})
 //
 // Tracked values are prefixed by "Agent <i> / ", hyperparameters are keyed "<i>.learning_rate" and so on, i counting
 // agents from 0 in the order given. [Trainer.Metrics] has each agent's episodes as "agent_<i>.episode.return" and so

@@ -290,7 +290,7 @@ func ExampleNewGroup() {
 		return
 	}
 	defer group.Close()
-	trainer, err := trainers.Sequential(env, group, trainers.Config{Timesteps: 32})
+	trainer, err := trainers.New(env, group, trainers.Config{Timesteps: 32})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -35,7 +35,7 @@ func TestTrainerRefusesOverlap(t *testing.T) {
 	}
 	entered := make(chan struct{})
 	g := &gated{env, entered, make(chan struct{})}
-	tr, err := trainers.Sequential(g, smallPPO(t, env.Spaces(), 1, nil), trainers.Config{Timesteps: 8})
+	tr, err := trainers.New(g, smallPPO(t, env.Spaces(), 1, nil), trainers.Config{Timesteps: 8})
 	if err != nil {
 		t.Fatal(err)
 	}

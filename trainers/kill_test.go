@@ -60,7 +60,7 @@ func trainInFolder(dir string, timesteps int, onStep func(tr *trainers.Trainer) 
 	if onStep != nil {
 		cfg.Callbacks = after(onStep)
 	}
-	tr, err := trainers.Sequential(env, agent, cfg)
+	tr, err := trainers.New(env, agent, cfg)
 	if err != nil {
 		return err
 	}

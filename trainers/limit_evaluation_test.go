@@ -20,7 +20,7 @@ func TestLimitEvaluation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainer, err := Sequential(env, agent, Config{Seed: 1, SaveBuffers: true})
+	trainer, err := New(env, agent, Config{Seed: 1, SaveBuffers: true})
 	if err != nil {
 		t.Fatal(err)
 	}

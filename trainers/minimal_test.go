@@ -102,7 +102,7 @@ func TestMinimalAgent(t *testing.T) {
 	for key, cfg := range map[string]trainers.Config{
 		"checkpoint_interval": {CheckpointInterval: every(8)}, "resume": {Resume: true, Name: "run"}, "save_buffers": {SaveBuffers: true}, "keep": {Keep: 1},
 	} {
-		_, err := trainers.Sequential(env, agent, cfg)
+		_, err := trainers.New(env, agent, cfg)
 		if err == nil || !strings.Contains(err.Error(), "agents.Snapshotter") || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v, want an error that names it and agents.Snapshotter", key, err)
 		}

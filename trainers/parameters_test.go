@@ -513,7 +513,7 @@ func ExampleTrainer_SetHyperparameters() {
 	}
 	agent := exampleAgent(env)
 	defer agent.Close()
-	trainer, err := trainers.Sequential(env, agent, trainers.Config{Seed: 1, CloseEnvironmentAtExit: true})
+	trainer, err := trainers.New(env, agent, trainers.Config{Seed: 1, CloseEnvironmentAtExit: true})
 	if err != nil {
 		fmt.Println(err)
 		return

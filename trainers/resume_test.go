@@ -103,10 +103,10 @@ var recurrent = []scene{
 	}},
 }
 
-// sequential is trainers.Sequential where nothing is wrong.
+// sequential is trainers.New where nothing is wrong.
 func sequential(t testing.TB, env envs.Env, agent agents.Agent, cfg trainers.Config) *trainers.Trainer {
 	t.Helper()
-	trainer, err := trainers.Sequential(env, agent, cfg)
+	trainer, err := trainers.New(env, agent, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -219,7 +219,7 @@ func (r *runner) sequential(agent agents.Agent, adjust []func(*Config)) (*Traine
 	for _, f := range adjust {
 		f(&cfg)
 	}
-	t, err := Sequential(r.env, agent, cfg)
+	t, err := New(r.env, agent, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ func TestTerminateRefused(t *testing.T) {
 	room := agenttest.NewRoom(boxed, 2)
 	agent := smallAMP(t, boxed, room, 1, map[string]any{"termination_style_reward": 0.1})
 	defer agent.Close()
-	if _, err := trainers.Sequential(room, agent, trainers.Config{Timesteps: 10}); err == nil ||
+	if _, err := trainers.New(room, agent, trainers.Config{Timesteps: 10}); err == nil ||
 		!strings.Contains(err.Error(), "termination_style_reward") || !strings.Contains(err.Error(), "walker") {
 		t.Errorf("error %v", err)
 	}

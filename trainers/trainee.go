@@ -32,7 +32,7 @@ type Trainee struct {
 //	}
 //
 // A population evaluates its members itself, so that Config.EvaluationInterval is an error. Other errors are those of
-// build and of [Sequential], so that an agent that does not fit its environment is named here, and
+// build and of [New], so that an agent that does not fit its environment is named here, and
 // not by what a population finds missing later.
 func NewTrainee(env envs.Env, build func() (agents.Agent, error), cfg Config) (*Trainee, error) {
 	if env == nil {
@@ -45,7 +45,7 @@ func NewTrainee(env envs.Env, build func() (agents.Agent, error), cfg Config) (*
 	if err != nil {
 		return nil, errors.Join(err, env.Close())
 	}
-	t, err := Sequential(env, agent, cfg)
+	t, err := New(env, agent, cfg)
 	if err != nil {
 		if agent != nil {
 			err = errors.Join(err, agent.Close())

@@ -1,7 +1,7 @@
 // Package trainers runs agents in environments: training, step by step or all at once, and evaluation, with progress,
 // tracked values and checkpoints.
 //
-//	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: 25_000})
+//	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: 25_000})
 //	// ...
 //	err = trainer.Train(ctx)
 //
@@ -41,7 +41,7 @@ import (
 // RenderFunc is given a picture of environment 0 at a timestep, see Config.OnRender. An error ends the run.
 type RenderFunc func(timestep int64, picture image.Image) error
 
-// Trainer drives one agent in one environment. It is made by [Sequential] or [FromDict], used by one goroutine at a
+// Trainer drives one agent in one environment. It is made by [New] or [FromDict], used by one goroutine at a
 // time, and closed by its owner. Train, Step and Evaluate can be mixed: each continues where the previous one stopped.
 // Train, Step, Evaluate, EvaluateMetrics and Close must not overlap: a call during another one returns an error. Only
 // a callback may evaluate during training.
@@ -97,14 +97,14 @@ type Trainer struct {
 	clock      func() time.Time
 }
 
-// Sequential returns a trainer of agent in env. Nothing happens yet: the run's folder is made and taken, and the
+// New returns a trainer of agent in env. Nothing happens yet: the run's folder is made and taken, and the
 // environment reset, by [Trainer.Open] or the first Train, Step or evaluation.
 //
 // It is an error where cfg makes no sense, where it asks for checkpoints of an agent that cannot be saved, where the
 // spaces of env and agent differ, where the agent ends episodes (agents.Terminator) and env cannot (envs.Terminator), or
 // where the agent is already bound to another number of environments. Agent and environment stay the caller's to close;
 // [NewTrainee] owns both.
-func Sequential(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
+func New(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 	if env == nil || agent == nil {
 		return nil, errors.New("trainers: a trainer needs an environment and an agent")
 	}

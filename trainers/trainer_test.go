@@ -501,7 +501,7 @@ func TestRefuses(t *testing.T) {
 		"bound":               {env, bound, good, "7 environments, not 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr, err := trainers.Sequential(test.env, test.agent, test.cfg)
+			tr, err := trainers.New(test.env, test.agent, test.cfg)
 			if tr != nil || err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("a trainer %v and the error %v, want %q", tr, err, test.want)
 			}
@@ -541,7 +541,7 @@ func TestEnvironmentFails(t *testing.T) {
 }
 
 // A trainer trains an agent in an environment; nothing is written unless it is asked for.
-func ExampleSequential() {
+func ExampleNew() {
 	env, err := classic.NewCartPole(classic.Config{NumEnvs: 8})
 	if err != nil {
 		fmt.Println(err)
@@ -549,7 +549,7 @@ func ExampleSequential() {
 	}
 	agent := exampleAgent(env)
 	defer agent.Close()
-	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: 64, Seed: 1, CloseEnvironmentAtExit: true})
+	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: 64, Seed: 1, CloseEnvironmentAtExit: true})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -574,7 +574,7 @@ func ExampleTrainer_Step() {
 	defer env.Close()
 	agent := exampleAgent(env)
 	defer agent.Close()
-	trainer, err := trainers.Sequential(env, agent, trainers.Config{Seed: 1})
+	trainer, err := trainers.New(env, agent, trainers.Config{Seed: 1})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -28,7 +28,7 @@ func TestWarmStart(t *testing.T) {
 	train := func(agent agenttest.Agent, cfg trainers.Config) *trainers.Trainer {
 		t.Helper()
 		cfg.Directory = dir
-		tr, err := trainers.Sequential(env, agent, cfg)
+		tr, err := trainers.New(env, agent, cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestWarmStartRefuses(t *testing.T) {
 	for _, path := range []string{filepath.Join(t.TempDir(), "none"), t.TempDir()} {
 		other := smallPPO(t, env.Spaces(), 1, nil)
 		agenttest.Close(t, other)
-		tr, err := trainers.Sequential(env, other, trainers.Config{Timesteps: 8, WarmStart: path})
+		tr, err := trainers.New(env, other, trainers.Config{Timesteps: 8, WarmStart: path})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -205,15 +205,3 @@ func TestWordsAndCalls(t *testing.T) {
 		t.Errorf("the calls are %s", got)
 	}
 }
-
-func TestReference(t *testing.T) {
-	got := commandtest.Reference(tree())
-	for _, want := range []string{"### tool draw\n\n```\ntool draw [flags] FILE\n```\n\nWorks on draw.\n", "| `--columns NUMBER` | `3` | number of columns |", "| `--quiet`, `-q` | `false` | say nothing |", "```\ntool draw a.png\n```"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("the reference lacks %q:\n%s", want, got)
-		}
-	}
-	if strings.Contains(got, "### tool completion") || strings.Contains(got, "--help") {
-		t.Errorf("the reference has what every command has:\n%s", got)
-	}
-}

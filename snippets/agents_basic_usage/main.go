@@ -85,7 +85,7 @@ func walker(ctx context.Context, timesteps int, seed int64) error {
 
 // trainAndShow works with any agent in any environment.
 func trainAndShow(ctx context.Context, env envs.Env, agent agents.Agent, timesteps int, seed int64) error {
-	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
+	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func run(ctx context.Context, timesteps int, seed int64, memory bool) error {
 	}
 	defer agent.Close()
 	bars := progress.New(os.Stderr, progress.Options{})
-	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: bars})
+	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed, Progress: bars})
 	if err != nil {
 		return err
 	}

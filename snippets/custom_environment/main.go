@@ -55,7 +55,7 @@ func run(ctx context.Context, timesteps int, seed int64) error {
 		return err
 	}
 	defer agent.Close()
-	trainer, err := trainers.Sequential(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
+	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
 	if err != nil {
 		return err
 	}

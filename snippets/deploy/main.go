@@ -55,7 +55,7 @@ func run(ctx context.Context, timesteps int, seed int64, out string) error {
 		return err
 	}
 	defer agent.Close()
-	trainer, err := trainers.Sequential(env, agent,
+	trainer, err := trainers.New(env, agent,
 		trainers.Config{Timesteps: timesteps, Seed: seed, Directory: filepath.Dir(out), Name: filepath.Base(out)})
 	if err != nil {
 		return err

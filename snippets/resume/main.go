@@ -74,7 +74,7 @@ func run(ctx context.Context, stop func(), cfg trainers.Config, interrupt int) e
 		}
 		return nil
 	})}
-	trainer, err := trainers.Sequential(env, agent, cfg)
+	trainer, err := trainers.New(env, agent, cfg)
 	if err != nil {
 		return err
 	}
