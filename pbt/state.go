@@ -97,8 +97,8 @@ func (s savedMember) parent() int {
 	return *s.Parent
 }
 
-// state returns the member as it is saved; snapshot is the name of its snapshot, "" for none.
-func (m *member) state(snapshot string) savedMember {
+// savedOf returns a member as it is saved; snapshot is the name of its snapshot, "" for none.
+func savedOf(m *member, snapshot string) savedMember {
 	s := savedMember{
 		Steps: m.steps, Failure: m.failure, FailedIteration: m.failedIteration,
 		Hyperparameters: number.MapOf(m.hyperparameters), CopiedAt: m.copiedAt, Inherited: m.inherited,
@@ -122,7 +122,7 @@ func (m *member) state(snapshot string) savedMember {
 	return s
 }
 
-// load puts the member back to how state saved it.
+// load puts the member back to how savedOf saved it.
 func (m *member) load(s savedMember) {
 	m.steps, m.parent = s.Steps, s.parent()
 	m.failure, m.failedIteration = s.Failure, s.FailedIteration

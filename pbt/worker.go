@@ -260,7 +260,7 @@ func (w *worker) persist() error {
 	s := savedState{
 		Schema: stateSchema, Policy: w.id, Members: g.opt.Members, savedRun: g.opt.savedRun(), Phase: g.phase,
 		Iteration: g.iteration, Sequence: f.sequence + 1, Copies: w.copies, ObjectiveKnown: g.known,
-		JournalLength: w.journal.Length, Best: number.Optional(g.objective, g.hasBest), Member: w.m.state(f.kept),
+		JournalLength: w.journal.Length, Best: number.Optional(g.objective, g.hasBest), Member: savedOf(w.m, f.kept),
 	}
 	if w.pending != nil {
 		if s.Pending, err = w.pending.save(f); err != nil {
