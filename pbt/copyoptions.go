@@ -66,8 +66,7 @@ func (o CopyOptions) validate() error {
 	switch decays := o.Optimizer == DecayPart; {
 	case decays && o.MomentDecay == 0:
 		return fmt.Errorf("pbt: inherit.moment_decay is 0; give a factor above 0, at most 1, or make optimizer %q "+
-			"to have "+
-			"no moments", ResetPart)
+			"to have no moments", ResetPart)
 	case !decays && o.MomentDecay != 0:
 		return fmt.Errorf("pbt: inherit.moment_decay is %v, but inherit.optimizer is %q; make that %q, or leave "+
 			"moment_decay out", o.MomentDecay, o.Optimizer, DecayPart)

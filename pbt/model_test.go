@@ -165,8 +165,7 @@ func TestOneLoop(t *testing.T) {
 			compare(t, want, got)
 			runs := w.apart(t, rng, want)
 			t.Logf("%d replacements, %d interruptions, %d runs apart", len(kinds(want.Journal(), journal.Replace)),
-				breaks,
-				runs)
+				breaks, runs)
 		})
 	}
 }

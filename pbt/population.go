@@ -83,8 +83,7 @@ func (p *Population) open() error {
 		p.unlock = unlock
 		if _, err := os.Stat(filepath.Join(dir, stateFile)); err == nil {
 			return fmt.Errorf("pbt: %s was written by an earlier version of gorl, which kept one state for all "+
-				"members; "+
-				"choose another directory", dir)
+				"members; choose another directory", dir)
 		}
 		if cfg.Store, err = workspace.OpenFolder(dir, p.opt.Members, workspace.FolderOptions{}); err != nil {
 			return fmt.Errorf("pbt: directory: %w", err)

@@ -363,10 +363,8 @@ func TestJoinRefuses(t *testing.T) {
 // TestNotes: what can only be meant by mistake is noted, and what may be meant is not.
 func TestNotes(t *testing.T) {
 	one, early, late := "the population has 1 member",
-		"the first decision comes after an interval of 1001 environment "+
-			"steps, and the run has 1000",
-		"the last decision comes after 900 environment steps, and a member must have "+
-			"trained 901"
+		"the first decision comes after an interval of 1001 environment steps, and the run has 1000",
+		"the last decision comes after 900 environment steps, and a member must have trained 901"
 	for _, test := range []struct {
 		members                     int
 		interval, total, delay, own int64

@@ -152,8 +152,7 @@ func decodeState(data []byte) (savedState, error) {
 	if s.Iteration < 1 || s.Sequence < 1 || s.JournalLength < 0 || s.Copies < 0 || s.Members < 1 || s.Policy < 0 ||
 		s.Policy >= s.Members {
 		return s, fmt.Errorf("member %d of %d, iteration %d, sequence %d, journal length %d and %d copies do not "+
-			"make a member",
-			s.Policy, s.Members, s.Iteration, s.Sequence, s.JournalLength, s.Copies)
+			"make a member", s.Policy, s.Members, s.Iteration, s.Sequence, s.JournalLength, s.Copies)
 	}
 	switch s.Phase {
 	case phaseTraining, phaseTrained, phaseDecided, phaseFinished:
@@ -171,8 +170,7 @@ func decodeState(data []byte) (savedState, error) {
 	if m := s.Member; m.Steps < 0 || m.parent() < -1 || m.parent() >= s.Members || m.CopiedAt < 0 ||
 		max(m.CopiedAt, m.ChangedAt) > m.Steps || m.Inherited < 0 {
 		return s, fmt.Errorf("environment steps %d, parent %d, took over weights of %d environment steps at %d",
-			m.Steps,
-			m.parent(), m.Inherited, m.CopiedAt)
+			m.Steps, m.parent(), m.Inherited, m.CopiedAt)
 	}
 	return s, nil
 }
@@ -242,8 +240,7 @@ func (f *files) load(o *Options, member int) (r *restored, damage, err error) {
 	}
 	if damage != nil {
 		return nil, nil, fmt.Errorf("pbt: member %d cannot be continued; remove %s to begin it from scratch: %w",
-			member,
-			f.dir, damage)
+			member, f.dir, damage)
 	}
 	return nil, nil, nil
 }
@@ -317,8 +314,7 @@ func (f *files) keep(snapshot *checkpoint.Snapshot, steps int64) error {
 	// Snapshots of a failed save with the same number go first, so that names do not depend on failures.
 	prefix := fmt.Sprintf("%06d", f.sequence+1)
 	if err := f.remove(func(name string) bool {
-		return strings.HasPrefix(name,
-			prefix) && name != stem(f.kept)
+		return strings.HasPrefix(name, prefix) && name != stem(f.kept)
 	}); err != nil {
 		return err
 	}

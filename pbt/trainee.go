@@ -151,13 +151,11 @@ func distinct(id int, own map[string][]any, holders map[any]int) error {
 			switch {
 			case !held || other == id && what != "trainee":
 			case other == id:
-				return fmt.Errorf("Options.New returned the trainee (%T) that member %d has already; New must "+
-					"build a new one",
-					x, id)
+				return fmt.Errorf("Options.New returned the trainee (%T) that member %d has already; New must build "+
+					"a new one", x, id)
 			default:
 				return fmt.Errorf("members %d and %d have the same %s (%T); Options.New must build a new one for "+
-					"each member",
-					other, id, what, x)
+					"each member", other, id, what, x)
 			}
 		}
 	}

@@ -98,15 +98,12 @@ func (o Options) Notes() (notes []string) {
 	switch {
 	case last == 0:
 		notes = append(notes, fmt.Sprintf("no member is copied or mutated: the first decision comes after an "+
-			"interval of "+
-			"%d environment steps, and the run has %d; make the interval shorter or the run longer", o.IntervalSteps,
-			o.TotalSteps))
+			"interval of %d environment steps, and the run has %d; make the interval shorter or the run "+
+			"longer", o.IntervalSteps, o.TotalSteps))
 	case o.InitialDelay > last || o.StartAfter > last:
 		notes = append(notes, fmt.Sprintf("no member is copied or mutated: the last decision comes after %d "+
-			"environment "+
-			"steps, and a member must have trained %d before; make the initial delay or the time between copies "+
-			"shorter, "+
-			"or the run longer", last, max(o.InitialDelay, o.StartAfter)))
+			"environment steps, and a member must have trained %d before; make the initial delay or the time "+
+			"between copies shorter, or the run longer", last, max(o.InitialDelay, o.StartAfter)))
 	}
 	return notes
 }
@@ -133,11 +130,11 @@ func (m Measure) validate() error {
 	}
 	switch {
 	case m.Reducer != "" && m.Window == 0:
-		return fmt.Errorf("pbt: measure.reducer is %q, but there is nothing to reduce; give a window, the number "+
-			"of measurements", m.Reducer)
+		return fmt.Errorf("pbt: measure.reducer is %q, but there is nothing to reduce; give a window, the number of "+
+			"measurements", m.Reducer)
 	case m.EvaluationEpisodes > 0 && m.Window > 0:
-		return errors.New("pbt: measure has evaluation_episodes and a window; an evaluation is a measurement of " +
-			"its own, give one of the two")
+		return errors.New("pbt: measure has evaluation_episodes and a window; an evaluation is a measurement of its " +
+			"own, give one of the two")
 	case m.EvaluationEpisodes > 0 && m.MinSamples > m.EvaluationEpisodes:
 		return fmt.Errorf("pbt: measure.min_samples is %d, but an evaluation has %d episodes; make "+
 			"evaluation_episodes greater", m.MinSamples, m.EvaluationEpisodes)
@@ -169,13 +166,12 @@ func (g *group) unknownObjective() error {
 			"of interval %d, at most %d; %s", o.Measure.MinSamples, reported, iteration, most, later)
 	}
 	return fmt.Errorf("pbt: no member reported the objective %q by the end of interval %d: %s; %s", o.Objective,
-		iteration,
-		config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
+		iteration, config.Among(o.Objective, slices.Sorted(maps.Keys(names))), later)
 }
 
 // errOtherPopulation is a sound state of a population with other options.
-var errOtherPopulation = errors.New("the directory holds another population; choose another directory, or " +
-	"the options it was begun with")
+var errOtherPopulation = errors.New("the directory holds another population; choose another directory, or the " +
+	"options it was begun with")
 
 // sameRun returns an error that wraps errOtherPopulation if a state has other values than the options, which may not
 // change while a population trains.
@@ -193,8 +189,7 @@ func (o *Options) sameRun(path string, s savedState, member int) error {
 	} {
 		if setting.saved != setting.want {
 			return fmt.Errorf("pbt: %s: %s is %v there and %v here: %w", path, setting.name, setting.saved,
-				setting.want,
-				errOtherPopulation)
+				setting.want, errOtherPopulation)
 		}
 	}
 	return nil

@@ -185,8 +185,7 @@ func (g *lookout) awaitChange(ctx context.Context, old workspace.View) (workspac
 			return p.Member != w.id && g.peers().live(view.Now, p)
 		}) {
 			return view, errors.Join(fmt.Errorf("pbt: member %d: training failed, and no other member is left to "+
-				"rescue it",
-				w.id), w.m.cause)
+				"rescue it", w.id), w.m.cause)
 		}
 		var err error
 		if view, err = wait.next(ctx); err != nil || !reflect.DeepEqual(known, changes(view)) {

@@ -125,14 +125,12 @@ func (g *group) align(states []*restored) error {
 			case w.files.before == nil && g.iteration == 1 &&
 				states[i].state.Iteration == 2: // it had saved nothing before
 			case err != nil:
-				return fmt.Errorf("pbt: member %d cannot go back to interval %d, in which other members are; "+
-					"choose another "+
-					"directory: %w", w.id, g.iteration, err)
+				return fmt.Errorf("pbt: member %d cannot go back to interval %d, in which other members are; choose "+
+					"another directory: %w", w.id, g.iteration, err)
 			case r.state.Iteration != g.iteration:
 				return fmt.Errorf("pbt: members of %s are in intervals %d and %d; continue them with "+
-					"Options.Asynchronous (in a "+
-					"file: pbt.asynchronous: true), or choose another directory", g.opt.Directory, g.iteration,
-					states[i].state.Iteration)
+					"Options.Asynchronous (in a file: pbt.asynchronous: true), or choose another "+
+					"directory", g.opt.Directory, g.iteration, states[i].state.Iteration)
 			}
 			states[i] = r
 		}

@@ -189,8 +189,7 @@ func (p Parameter) checkSpace(whole bool) error {
 	for _, v := range numbers {
 		if number.Finite(v) && math.Mod(v, p.step()) != 0 {
 			return fmt.Errorf("%v is not a multiple of %v, which bounds, choices, samples and defaults of whole "+
-				"numbers must be",
-				v, p.step())
+				"numbers must be", v, p.step())
 		}
 	}
 	return nil

@@ -348,7 +348,7 @@ func (c *chaos) verify() {
 	if c.kills < 3 || replaced == 0 {
 		t.Errorf("%d kills and %d replacements show little", c.kills, replaced)
 	}
-	t.Logf("%d processes: %d kills, %d restarts, %d intervals, %d replacements, %d weights fetched and verified, "+
-		"%d reads of all while they trained; the best return is %.1f",
+	t.Logf("%d processes: %d kills, %d restarts, %d intervals, %d replacements, %d weights fetched and verified, %d "+
+		"reads of all while they trained; the best return is %.1f",
 		c.members, c.kills, c.restarts, intervals, replaced, fetched, c.looks, best.Objective)
 }

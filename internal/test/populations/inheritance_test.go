@@ -205,12 +205,10 @@ func TestInheritance(t *testing.T) {
 			return smallPPO(t, boxed, seed, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"})
 		}},
 		"PPO with memory": {boxed, func(t testing.TB, seed int64) agenttest.Agent {
-			return rememberingPPO(t,
-				boxed, seed)
+			return rememberingPPO(t, boxed, seed)
 		}},
 		"PPO without a schedule": {boxed, func(t testing.TB, seed int64) agenttest.Agent {
-			return smallPPO(t, boxed,
-				seed, nil)
+			return smallPPO(t, boxed, seed, nil)
 		}},
 		"AMP": {styled, func(t testing.TB, seed int64) agenttest.Agent {
 			return smallAMP(t, seed, map[string]any{"learning_rate_scheduler": "LinearLR",
