@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -102,7 +103,7 @@ func (o *Options) isReference(id int) bool { return slices.Contains(o.Reference,
 // round is the decision about one interval of a group: what it is made from, and what comes of it.
 type round struct {
 	*group
-	filter peerFilter
+	filter peers.Filter
 	view   workspace.View
 
 	generation strategy.Generation
@@ -116,13 +117,13 @@ type round struct {
 // decide asks the strategy, applies the decisions about the group's members, and returns the events to write. If the
 // weights of a peer cannot be read, the peer is left out of the generation, and the strategy is asked again.
 func (g *round) decide(ctx context.Context) ([]journal.Event, error) {
-	g.events, g.filter.without = g.troubles(), make(map[int]bool)
+	g.events, g.filter.Without = g.troubles(), make(map[int]bool)
 	seeds := []int64{g.opt.Seed, streamDecide, g.iteration}
 	if !g.exact() {
-		seeds = append(seeds, int64(g.filter.member))
+		seeds = append(seeds, int64(g.filter.Member))
 	}
 	for {
-		g.generation, g.records = g.filter.generation(g.view, g.statuses()...)
+		g.generation, g.records = g.filter.Generation(g.view, g.statuses()...)
 		var err error
 		if g.decisions, err = g.opt.decide(g.generation, stream(seeds...)); err != nil {
 			return nil, err
@@ -132,7 +133,7 @@ func (g *round) decide(ctx context.Context) ([]journal.Event, error) {
 			w.cause = g.decisions[w.id].Reason
 			copies = copies || g.decisions[w.id].Action == strategy.Replace
 		}
-		if !copies && len(g.filter.without) > 0 { // what was decided could not be done
+		if !copies && len(g.filter.Without) > 0 { // what was decided could not be done
 			return g.events, nil
 		}
 		unread, err := g.capture(ctx)
@@ -167,7 +168,7 @@ func (g *round) capture(ctx context.Context) (unread []journal.Event, err error)
 				e := w.announced(d, r.Steps)
 				e.Kind = journal.ApplyFailed
 				e.Cause = fmt.Sprintf("%s (%s) could not be applied: source: %v", d.Action, d.Reason, err)
-				unread, g.filter.without[d.Source] = append(unread, e), true
+				unread, g.filter.Without[d.Source] = append(unread, e), true
 				continue
 			}
 			g.sources[d.Source] = s
@@ -196,7 +197,7 @@ func (g *round) fetch(ctx context.Context, r workspace.Record) (source, error) {
 		if ended != nil {
 			return source{}, ended
 		}
-		again := g.filter.record(view.Members[r.Member])
+		again := g.filter.Record(view.Members[r.Member])
 		if again == nil || again.Weights == nil {
 			return source{}, err
 		}

@@ -298,7 +298,7 @@ func (g *group) endInterval(ctx context.Context) error {
 
 // nextInterval records the events of the decisions, saves, and lets old records be deleted.
 func (g *group) nextInterval(view workspace.View, events []journal.Event) error {
-	oldest := g.lookout.peers().oldest(view)
+	oldest := g.lookout.peers().Oldest(view)
 	if err := g.proceed(events); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -184,7 +185,7 @@ func TestWorkerAllNaN(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool { return reached(p) < 3 }) {
+				if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool { return peers.Reached(p) < 3 }) {
 					break
 				}
 				time.Sleep(time.Millisecond)

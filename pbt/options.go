@@ -23,9 +23,9 @@
 //
 // options.go and trainee.go are what a user gives, population.go and process.go what a user calls. A group, in
 // interval.go, is the loop: the members that train and are decided about together. member.go, build.go and measure.go
-// are one member; decide.go, exploit.go and copyoptions.go what is decided about it, and what that does to a running
-// agent. publish.go, peers.go, wait.go and heartbeat.go are about members of other groups. worker.go, state.go and
-// pending.go keep a member's state and continue from it.
+// are one member. decide.go, exploit.go, evolver.go and copyoptions.go are what is decided about it, and what that does
+// to a running agent. publish.go and wait.go are about members of other groups; package internal/peers says what they
+// may see of each other. worker.go and state.go keep a member's state and continue from it.
 package pbt
 
 import (

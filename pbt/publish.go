@@ -1,5 +1,5 @@
 // What a group writes for others: events for journals, records and heartbeats for peers. Peers notice a member whose
-// heartbeats stop by peerFilter.silent, in peers.go.
+// heartbeats stop by Filter.silent, in package internal/peers.
 
 package pbt
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/number"
+	"github.com/gorl-dev/gorl/pbt/internal/peers"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/pbt/workspace"
@@ -74,7 +75,7 @@ func (g *group) open(ctx context.Context) (err error) {
 		// then.
 		own := view.Members[g.workers[0].id]
 		if h := own.Heartbeat; s.state.WaitingSince != nil && h != nil && h.Phase == workspace.Yielded &&
-			wentOn(view, own.Seen, g.cfg.Silence) {
+			peers.WentOn(view, own.Seen, g.cfg.Silence) {
 			g.lookout.joined = *s.state.WaitingSince
 		}
 	}

@@ -1,4 +1,4 @@
-package pbt
+package peers
 
 import (
 	"math"
@@ -14,9 +14,9 @@ import (
 // noon is the board's time in these tests; whoever looks joined a minute before.
 var noon = time.Date(2020, 1, 1, 12, 0, 0, 0, time.UTC)
 
-func sight(change func(l *peerFilter)) peerFilter {
-	l := peerFilter{member: 0, iteration: 5, silence: 30 * time.Second, since: noon.Add(-time.Minute), frames: 50,
-		total: 100}
+func sight(change func(l *Filter)) Filter {
+	l := Filter{Member: 0, Iteration: 5, Silence: 30 * time.Second, Since: noon.Add(-time.Minute), Frames: 50,
+		Total: 100}
 	if change != nil {
 		change(&l)
 	}
@@ -46,7 +46,7 @@ func TestGenerationFromView(t *testing.T) {
 			SinceCopy: 7, SinceChange: 7, Objective: objective, HasObjective: true,
 			Peak: 9, HasPeak: true, Samples: 3, Hyperparameters: map[string]float64{"a": 1}}
 	}
-	exact := func(l *peerFilter) { l.exact = true }
+	exact := func(l *Filter) { l.Exact = true }
 	failure := workspace.Record{Member: 1, Iteration: 5, Steps: 42, Failure: "gone",
 		Hyperparameters: map[string]float64{"a": 1}}
 	diverged := published1(5, math.NaN())
@@ -60,7 +60,7 @@ func TestGenerationFromView(t *testing.T) {
 	nan5 := of(5, math.NaN())
 	for name, test := range map[string]struct {
 		peer workspace.MemberView
-		look func(l *peerFilter)
+		look func(l *Filter)
 		want strategy.Status
 	}{
 		"equal or less": {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6),
@@ -68,10 +68,10 @@ func TestGenerationFromView(t *testing.T) {
 		"equal":      {shown1(workspace.Training, 0, published1(6, 6), published1(5, 5)), nil, of(5, 5)},
 		"only newer": {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)), nil, unknown},
 		"only newer, to be rescued": {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)),
-			func(l *peerFilter) { l.rescue = true }, of(6, 6)},
+			func(l *Filter) { l.Rescue = true }, of(6, 6)},
 		"slack": {shown1(workspace.Training, 0, published1(7, 7), published1(6, 6)),
-			func(l *peerFilter) { l.slack = 1 }, of(6, 6)},
-		"minimise": {shown1(workspace.Training, 0, published1(5, 4)), func(l *peerFilter) { l.measure.Minimise = true },
+			func(l *Filter) { l.Slack = 1 }, of(6, 6)},
+		"minimise": {shown1(workspace.Training, 0, published1(5, 4)), func(l *Filter) { l.Minimise = true },
 			func() strategy.Status {
 				s := of(5, -4)
 				s.Peak = -9
@@ -87,7 +87,7 @@ func TestGenerationFromView(t *testing.T) {
 		"exactly, silent since":     {shown1(workspace.Training, time.Hour, published1(5, 5)), exact, of(5, 5)},
 		"silent":                    {shown1(workspace.Training, time.Hour, published1(4, 4)), nil, absent},
 		"silent, but we have just come": {shown1(workspace.Training, time.Hour, published1(4, 4)),
-			func(l *peerFilter) { l.since = noon.Add(-time.Second) }, of(4, 4)},
+			func(l *Filter) { l.Since = noon.Add(-time.Second) }, of(4, 4)},
 		"yielded":  {shown1(workspace.Yielded, time.Hour, published1(4, 4)), nil, of(4, 4)},
 		"finished": {shown1(workspace.Finished, time.Hour, published1(4, 4)), nil, of(4, 4)},
 		"given up": {shown1(workspace.Failed, 0, published1(4, 4)), nil, absent},
@@ -98,12 +98,12 @@ func TestGenerationFromView(t *testing.T) {
 		"diverged":   {shown1(workspace.Training, 0, diverged), nil, nan5},
 		"no weights": {shown1(workspace.Training, 0, bare), nil, without},
 		"not readable": {shown1(workspace.Training, 0, published1(5, 5)),
-			func(l *peerFilter) { l.without = map[int]bool{1: true} }, unknown},
+			func(l *Filter) { l.Without = map[int]bool{1: true} }, unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			own := strategy.Status{Member: 0, Steps: 50, Objective: 1, HasObjective: true, Iteration: 5}
 			v := workspace.View{Now: noon, Members: []workspace.MemberView{{Member: 0}, test.peer}}
-			g, records := sight(test.look).generation(v, own)
+			g, records := sight(test.look).Generation(v, own)
 			if d := cmp.Diff(strategy.Generation{Iteration: 5, Members: []strategy.Status{own, test.want}}, g,
 				cmp.Comparer(func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) })); d != "" {
 				t.Error(d)
@@ -125,7 +125,7 @@ func TestComplete(t *testing.T) {
 	less.Heartbeat.Total = 40
 	for name, test := range map[string]struct {
 		peer              workspace.MemberView
-		look              func(l *peerFilter)
+		look              func(l *Filter)
 		complete, hopeful bool
 	}{
 		"has published": {peer: shown1(workspace.Waiting, 0, published1(5, 5)), complete: true,
@@ -135,26 +135,26 @@ func TestComplete(t *testing.T) {
 		"silent": {peer: shown1(workspace.Training, time.Minute, published1(4, 4)),
 			complete: true},
 		"not heard of since we came": {peer: shown1(workspace.Training, time.Hour, published1(4, 4)),
-			look: func(l *peerFilter) { l.since = noon }, hopeful: true},
+			look: func(l *Filter) { l.Since = noon }, hopeful: true},
 		"never started": {peer: workspace.MemberView{Member: 1}, complete: true},
 		"about to start": {peer: workspace.MemberView{Member: 1},
-			look: func(l *peerFilter) { l.since = noon }, hopeful: true},
+			look: func(l *Filter) { l.Since = noon }, hopeful: true},
 		"yielded":                {peer: shown1(workspace.Yielded, time.Hour, published1(4, 4)), hopeful: true},
 		"finished":               {peer: shown1(workspace.Finished, 0, published1(4, 4)), complete: true},
 		"finished a shorter run": {peer: less, hopeful: true},
 		"given up":               {peer: shown1(workspace.Failed, 0, published1(4, 4)), complete: true},
 		"had given up before we came": {peer: shown1(workspace.Failed, time.Second, published1(4, 4)),
-			look: func(l *peerFilter) { l.since = noon }, hopeful: true},
+			look: func(l *Filter) { l.Since = noon }, hopeful: true},
 		"beyond": {peer: beyond, complete: true, hopeful: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := sight(test.look)
-			l.exact = true
+			l.Exact = true
 			v := workspace.View{Now: noon, Members: []workspace.MemberView{{Member: 0}, test.peer}}
-			if got := l.complete(v); got != test.complete {
+			if got := l.Complete(v); got != test.complete {
 				t.Errorf("complete is %t", got)
 			}
-			if got := l.hopeful(v); got != test.hopeful {
+			if got := l.Hopeful(v); got != test.hopeful {
 				t.Errorf("hopeful is %t", got)
 			}
 		})
@@ -178,7 +178,7 @@ func TestWentOn(t *testing.T) {
 		{at(7, 4, 2), 1, true}, {at(7, 4, 0), 1, true}, {at(7, 2, 3), 1, false}, {at(6, 4, 2), 1, false},
 		{at(9, 10, 9), 1, false}, {at(12, 9), 7, true}, {at(12), 5, false},
 	} {
-		if got := wentOn(c.view, time.Unix(60*c.from, 0), 3*time.Minute); got != c.want {
+		if got := WentOn(c.view, time.Unix(60*c.from, 0), 3*time.Minute); got != c.want {
 			t.Errorf("since minute %d: %t, want %t: %+v", c.from, got, c.want, c.view.Members)
 		}
 	}
