@@ -28,24 +28,17 @@ func TestDamage(t *testing.T) {
 		change change // nil removes it
 		want   string // part of the reason
 	}{
-		"empty data":                     {data, replaceAll(""), "truncated: 0 bytes of"},
-		"foreign data":                   {data, replaceAll(strings.Repeat("picture", 9999)), "another file"},
-		"foreign data of the same size":  {data, func(b []byte) []byte { return make([]byte, len(b)) }, "altered"},
-		"bytes appended":                 {data, appendText("\x00"), "another file"},
-		"missing data":                   {data, nil, "missing"},
-		"empty manifest":                 {manifest, replaceAll(""), "not a manifest"},
-		"foreign manifest":               {manifest, replaceAll(`{"format":"coco","images":[]}`), `format is "coco"`},
-		"manifest is a list":             {manifest, replaceAll(`[]`), "not a manifest"},
-		"manifest of a later version":    {manifest, edit(`"version": 1`, `"version": 2`), "use a newer gorl"},
-		"step edited":                    {manifest, edit(`"step": 2`, `"step": 3`), "altered"},
-		"entry added":                    {manifest, edit(`"step": 2`, `"step": 2, "note": 1`), "unknown field"},
-		"something after the manifest":   {manifest, appendText("{}"), "not a manifest"},
-		"huge manifest":                  {manifest, replaceAll(strings.Repeat(" ", maxManifest+1)), "more than"},
-		"missing manifest":               {manifest, nil, "no manifest"},
-		"manifest of another snapshot":   {manifest, edit("", ""), `manifest of "agent_1.safetensors"`},
-		"a directory instead of data":    {data, edit("", ""), ""},
-		"a truncated manifest":           {manifest, func(b []byte) []byte { return b[:len(b)/2] }, "not a manifest"},
-		"a manifest cut within its name": {manifest, func(b []byte) []byte { return b[:3] }, "not a manifest"},
+		"empty data":                    {data, replaceAll(""), "truncated: 0 bytes of"},
+		"foreign data of the same size": {data, func(b []byte) []byte { return make([]byte, len(b)) }, "altered"},
+		"bytes appended":                {data, appendText("\x00"), "another file"},
+		"missing data":                  {data, nil, "missing"},
+		"empty manifest":                {manifest, replaceAll(""), "not a manifest"},
+		"manifest of a later version":   {manifest, edit(`"version": 1`, `"version": 2`), "use a newer gorl"},
+		"step edited":                   {manifest, edit(`"step": 2`, `"step": 3`), "altered"},
+		"missing manifest":              {manifest, nil, "no manifest"},
+		"manifest of another snapshot":  {manifest, edit("", ""), `manifest of "agent_1.safetensors"`},
+		"a directory instead of data":   {data, edit("", ""), ""},
+		"a truncated manifest":          {manifest, func(b []byte) []byte { return b[:len(b)/2] }, "not a manifest"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := diskStore(t, 0)
@@ -113,13 +106,9 @@ func TestLoadRefuses(t *testing.T) {
 	if _, err := Load(path); !errors.Is(err, ErrUncommitted) {
 		t.Errorf("a file without manifest gives %v", err)
 	}
-	if _, err := Load(path + "x.safetensors"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a missing file gives %v", err)
-	}
 	for path, want := range map[string]string{
-		s.Dir():                 "is a folder: want a file in it (.safetensors)",
-		s.Dir() + "/agent.onnx": "is not a snapshot: want a .safetensors file",
-		s.Dir() + "/agent.pt":   "gorl convert",
+		s.Dir():               "is a folder: want a file in it (.safetensors)",
+		s.Dir() + "/agent.pt": "gorl convert",
 	} {
 		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gives %v, want %q", path, err, want)

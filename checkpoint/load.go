@@ -233,8 +233,8 @@ func locate(fsys durable.FS, path string) (data string, m Manifest, err error) {
 		return "", m, fmt.Errorf("checkpoint: %s is a folder: want a file in it (%s), or open it with NewStore", path,
 			dataSuffix)
 	case !known:
-		return "", m, fmt.Errorf("checkpoint: %s is not a snapshot: want a %s file or its %s manifest%s", path, dataSuffix,
-			manifestSuffix, hintPickle(path))
+		return "", m, fmt.Errorf("checkpoint: %s is not a snapshot: want a %s file or its %s manifest%s", path,
+			dataSuffix, manifestSuffix, hintPickle(path))
 	case err != nil:
 		return "", m, fmt.Errorf("checkpoint: %w", err)
 	}

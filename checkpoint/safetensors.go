@@ -86,8 +86,8 @@ func encodeHeader(s *Snapshot) (header []byte, order []string, err error) {
 		b = append(b, ' ')
 	}
 	if len(b)-lengthBytes > maxHeader {
-		return nil, nil, fmt.Errorf("checkpoint: the header has %d bytes, more than the %d that the format allows; keep "+
-			"bulk data in Arrays instead of Values", len(b)-lengthBytes, maxHeader)
+		return nil, nil, fmt.Errorf("checkpoint: the header has %d bytes, more than the %d that the format allows; "+
+			"keep bulk data in Arrays instead of Values", len(b)-lengthBytes, maxHeader)
 	}
 	binary.LittleEndian.PutUint64(b, uint64(len(b)-lengthBytes))
 	return b, order, nil

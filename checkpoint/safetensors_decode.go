@@ -116,7 +116,8 @@ func (e *entry) decode(d *json.Decoder, size int64) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("array %q: %w", e.name, err)
-	case e.begin() < 0 || e.begin() > e.end() || n > math.MaxInt64/e.DType.Size() || n*e.DType.Size() != e.end()-e.begin():
+	case e.begin() < 0 || e.begin() > e.end() || n > math.MaxInt64/e.DType.Size() ||
+		n*e.DType.Size() != e.end()-e.begin():
 		return fmt.Errorf("array %q: %s %v does not fill bytes %d to %d", e.name, e.DType, e.Shape, e.begin(), e.end())
 	case e.end() > size:
 		return fmt.Errorf("array %q: ends at byte %d of %d", e.name, e.end(), size)

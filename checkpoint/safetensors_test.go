@@ -108,49 +108,34 @@ func TestDecodeErrors(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"empty":                {nil, "0 bytes are fewer than the 8"},
-		"no header":            {make([]byte, 8), "not a JSON object"},
-		"header over the cap":  {binary.LittleEndian.AppendUint64(nil, maxHeader+1), "100000001 bytes"},
-		"huge header":          {binary.LittleEndian.AppendUint64(nil, math.MaxUint64), "18446744073709551615 bytes"},
-		"header past the end":  {binary.LittleEndian.AppendUint64(nil, 100), "only 0 follow"},
-		"zip":                  {[]byte("PK\x03\x04\x00\x00\x00\x00 a pickle in a zip"), "only 18 follow"},
-		"not an object":        {file(`[]`), "not a JSON object"},
-		"invalid UTF-8":        {file("{\"\xff\":1}"), "not a JSON object"},
-		"leading space":        {file(` {}`), "not a JSON object"},
-		"cut off":              {file(`{"a":{"dtype":"U8"`), "unexpected EOF"},
-		"after the object":     {file(`{}{}`), "something after"},
-		"a newline at the end": {file("{}\n"), "something after"},
+		"empty":               {nil, "0 bytes are fewer than the 8"},
+		"no header":           {make([]byte, 8), "not a JSON object"},
+		"header over the cap": {binary.LittleEndian.AppendUint64(nil, maxHeader+1), "100000001 bytes"},
+		"header past the end": {binary.LittleEndian.AppendUint64(nil, 100), "only 0 follow"},
+		"not an object":       {file(`[]`), "not a JSON object"},
+		"cut off":             {file(`{"a":{"dtype":"U8"`), "unexpected EOF"},
+		"after the object":    {file(`{}{}`), "something after"},
 		"name twice, escaped": {file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},`+
 			`"\u0061":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 1, 2), `"a" is given twice`},
-		"unknown entry":     {entry(`"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":1`, 1), `unknown field "x"`},
-		"no type":           {entry(`"shape":[1],"data_offsets":[0,1]`, 1), "unknown element type"},
-		"unknown type":      {entry(`"dtype":"F4","shape":[2],"data_offsets":[0,1]`, 1), `unknown element type "F4"`},
-		"type is a number":  {entry(`"dtype":3,"shape":[1],"data_offsets":[0,1]`, 1), "cannot unmarshal number"},
-		"no shape":          {entry(`"dtype":"U8","data_offsets":[0,1]`, 1), "no shape"},
-		"shape is a number": {entry(`"dtype":"U8","shape":1,"data_offsets":[0,1]`, 1), "cannot unmarshal number"},
-		"negative size":     {entry(`"dtype":"U8","shape":[-1],"data_offsets":[0,1]`, 1), "negative size"},
-		"fraction":          {entry(`"dtype":"U8","shape":[1.5],"data_offsets":[0,1]`, 1), "cannot unmarshal number 1.5"},
-		"size of 2^63": {entry(`"dtype":"U8","shape":[9223372036854775808],"data_offsets":[0,1]`, 1),
-			"cannot unmarshal"},
-		"product overflows": {entry(`"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]`), "can be counted"},
-		"bytes overflow":    {entry(`"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,0]`), "does not fill"},
-		"no offsets":        {entry(`"dtype":"U8","shape":[0]`), "not two numbers"},
-		"three offsets":     {entry(`"dtype":"U8","shape":[1],"data_offsets":[0,1,2]`, 1), "not two numbers"},
-		"backwards":         {entry(`"dtype":"U8","shape":[1],"data_offsets":[1,0]`, 1), "does not fill"},
-		"before the start":  {entry(`"dtype":"U8","shape":[1],"data_offsets":[-1,0]`, 1), "does not fill"},
-		"another size":      {entry(`"dtype":"F32","shape":[1],"data_offsets":[0,1]`, 1), "does not fill bytes 0 to 1"},
-		"past the end":      {entry(`"dtype":"U8","shape":[1],"data_offsets":[0,1]`), `array "a": ends at byte 1 of 0`},
-		"bytes left over":   {entry(`"dtype":"U8","shape":[1],"data_offsets":[0,1]`, 1, 2), "end at byte 1 of 2"},
-		"hole":              {entry(`"dtype":"U8","shape":[1],"data_offsets":[1,2]`, 1, 2), `"a" begins at byte 1`},
+		"unknown entry": {entry(`"dtype":"U8","shape":[1],"data_offsets":[0,1],"x":1`, 1), `unknown field "x"`},
+		"unknown type":  {entry(`"dtype":"F4","shape":[2],"data_offsets":[0,1]`, 1), `unknown element type "F4"`},
+		"no shape":      {entry(`"dtype":"U8","data_offsets":[0,1]`, 1), "no shape"},
+		"negative size": {entry(`"dtype":"U8","shape":[-1],"data_offsets":[0,1]`, 1), "negative size"},
+		"product overflows": {entry(`"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]`),
+			"can be counted"},
+		"bytes overflow": {entry(`"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,0]`),
+			"does not fill"},
+		"three offsets":   {entry(`"dtype":"U8","shape":[1],"data_offsets":[0,1,2]`, 1), "not two numbers"},
+		"backwards":       {entry(`"dtype":"U8","shape":[1],"data_offsets":[1,0]`, 1), "does not fill"},
+		"another size":    {entry(`"dtype":"F32","shape":[1],"data_offsets":[0,1]`, 1), "does not fill bytes 0 to 1"},
+		"past the end":    {entry(`"dtype":"U8","shape":[1],"data_offsets":[0,1]`), `array "a": ends at byte 1 of 0`},
+		"bytes left over": {entry(`"dtype":"U8","shape":[1],"data_offsets":[0,1]`, 1, 2), "end at byte 1 of 2"},
+		"hole":            {entry(`"dtype":"U8","shape":[1],"data_offsets":[1,2]`, 1, 2), `"a" begins at byte 1`},
 		"overlap": {file(`{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},`+
-			`"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 1, 2, 3), `"b" begins at byte 1; the next free one is 2`},
-		"same bytes twice": {file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},`+
-			`"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1), "begins at byte 0"},
-		"metadata no object": {file(`{"__metadata__":3}`), "__metadata__"},
-		"metadata no text":   {file(`{"__metadata__":{"a":3}}`), "__metadata__"},
-		"values no JSON":     {file(`{"__metadata__":{"gorl":"x"}}`), `"gorl"`},
-		"values no object":   {file(`{"__metadata__":{"gorl":"[1]"}}`), "cannot unmarshal array"},
-		"array is a number":  {file(`{"a":1}`), `array "a": `},
+			`"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}`, 1, 2, 3), `"b" begins at byte 1; the next free ` +
+			`one is 2`},
+		"metadata no text": {file(`{"__metadata__":{"a":3}}`), "__metadata__"},
+		"values no JSON":   {file(`{"__metadata__":{"gorl":"x"}}`), `"gorl"`},
 	} {
 		s, err := DecodeSafetensors(test.data)
 		if err == nil || s != nil || !strings.Contains(err.Error(), test.want) ||
@@ -163,17 +148,9 @@ func TestDecodeErrors(t *testing.T) {
 func TestEncodeErrors(t *testing.T) {
 	for want, change := range map[string]func(*Snapshot){
 		"array \"x\": checkpoint: an array of F32 [2] has 4 bytes": func(s *Snapshot) {
-			s.Arrays["x"] = Array{F32, []int64{2},
-				make([]byte, 4)}
+			s.Arrays["x"] = Array{F32, []int64{2}, make([]byte, 4)}
 		},
-		"unknown element type \"F33\"": func(s *Snapshot) {
-			s.Arrays["x"] = Array{"F33",
-				[]int64{}, nil}
-		},
-		"negative size": func(s *Snapshot) {
-			s.Arrays["x"] = Array{F32,
-				[]int64{-1}, nil}
-		},
+		"unknown element type \"F33\"": func(s *Snapshot) { s.Arrays["x"] = Array{"F33", []int64{}, nil} },
 		"the format reserves the name": func(s *Snapshot) { s.Arrays[metadataKey] = ArrayBytes([]int64{0}, nil) },
 		"is not valid UTF-8":           func(s *Snapshot) { s.Arrays["\xff"] = ArrayBytes([]int64{0}, nil) },
 		"Values.loss is NaN":           func(s *Snapshot) { s.Values["loss"] = math.NaN() },
@@ -237,9 +214,7 @@ func FuzzManifest(f *testing.F) {
 			return
 		}
 		text, err := m.encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if again, err := decodeManifest(text); err != nil || cmp.Diff(m, again, cmp.Comparer(sameJSON)) != "" {
 			t.Errorf("written again, %s is not read as the same: %v", text, err)
 		}

@@ -108,7 +108,8 @@ func checkName(name string) error {
 	}
 	if name == "" || len(name) > 128 || name[0] == '.' || strings.ContainsFunc(name, bad) ||
 		strings.Contains(name, durable.Temporary) {
-		return fmt.Errorf("checkpoint: %.140q cannot name a snapshot; use up to 128 letters, digits, '.', '_' and '-'", name)
+		return fmt.Errorf("checkpoint: %.140q cannot name a snapshot; use up to 128 letters, digits, '.', '_' and '-'",
+			name)
 	}
 	return nil
 }

@@ -44,8 +44,8 @@ func appendValue(b []byte, path string, v any, depth int) ([]byte, error) {
 	case k == reflect.Map && rv.Type().Key().Kind() == reflect.String:
 		return appendMap(b, path, rv, depth)
 	}
-	return nil, fmt.Errorf("checkpoint: %s: a %T cannot be stored; use numbers, strings, booleans, lists and maps with "+
-		"string keys", path, v)
+	return nil, fmt.Errorf("checkpoint: %s: a %T cannot be stored; use numbers, strings, booleans, lists and maps "+
+		"with string keys", path, v)
 }
 
 func appendFloat(b []byte, path string, f float64) ([]byte, error) {

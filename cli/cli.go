@@ -62,7 +62,8 @@ func called(text string) string { return call.ReplaceAllString(text, program+" $
 // subcommands are gorl's.
 func subcommands() []*cobra.Command {
 	return []*cobra.Command{
-		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(), listCommand(),
+		trainCommand(), evalCommand(), inspectCommand(), convertCommand(), exportCommand(), plotCommand(),
+		listCommand(),
 		initCommand(), viewCommand(), memberCommand(),
 		commandline.VersionCommand(program, computesWith),
 	}

@@ -1,13 +1,11 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/test/commandtest"
 )
 
@@ -21,19 +19,6 @@ func TestEverySubcommandHelps(t *testing.T) {
 	}
 }
 
-func TestCompletion(t *testing.T) {
-	for args, want := range map[string]string{
-		"plot": "[jsonl csv] :8", "plot --out": "[png] :8", "plot --x": "[step time] :4", "convert": "[pt pth safetensors npz yaml yml] :8", "convert --from": "[skrl] :4",
-		"convert --like": "[safetensors pt] :8", "export": "[safetensors onnx] :8", "inspect": "[safetensors json jsonl pt pth npz bvh csv pkl txt] :8",
-	} {
-		offered, directive := commandtest.Complete(t, command(), append(strings.Fields(args), "")...)
-		if got := fmt.Sprint(offered, " ", directive); got != want {
-			t.Errorf("%s: %s, want %s", args, got, want)
-		}
-	}
-}
-
-// TestGuides checks that every subcommand that the guides call, and each of its flags, exists.
 func TestGuides(t *testing.T) {
 	if calls := commandtest.Guides(t, "..", command); calls < 10 {
 		t.Errorf("only %d calls were found", calls)
@@ -49,7 +34,8 @@ func TestOwnName(t *testing.T) {
 	here(t, "short.yaml", short)
 	for _, x := range [][2]string{
 		{"help", "usage: hover SUBCOMMAND"}, {"train --help", "hover train --resume runs/cartpole"},
-		{"train", "hover train --example cartpole prints"}, {"completion bash", "__start_hover"}, {"version", "hover "}, {"version", "\nlibtorch "},
+		{"train", "hover train --example cartpole prints"}, {"completion bash", "__start_hover"}, {"version",
+			"hover "}, {"version", "\nlibtorch "},
 		{"train -c short.yaml", "Evaluate it: hover eval runs/pole"},
 		{"train -c short.yaml --name pole", "hover train --resume runs/pole"}, // whose name is taken now
 	} {
@@ -63,16 +49,8 @@ func TestOwnName(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile("runs/pole/run.yaml")
-	if err != nil || !strings.HasPrefix(string(text), "# Written by hover train. To do the same again: hover train --config runs/pole/run.yaml") {
+	if err != nil || !strings.HasPrefix(string(text),
+		"# Written by hover train. To do the same again: hover train --config runs/pole/run.yaml") {
 		t.Errorf("%v, run.yaml begins %.100s", err, text)
 	}
-}
-
-func TestWrongUse(t *testing.T) {
-	refuses(t, t.TempDir(), []refusal{
-		{nil, commandline.WrongUse, "usage: gorl SUBCOMMAND"},
-		{[]string{"plt", "a"}, commandline.WrongUse, `there is no subcommand "plt"; did you mean plot?`},
-		{[]string{"insect", "--json"}, commandline.WrongUse, `did you mean inspect?`},
-		{[]string{"version", "now"}, commandline.WrongUse, `what is "now"?`},
-	})
 }

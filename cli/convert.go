@@ -14,11 +14,12 @@ import (
 	"github.com/gorl-dev/gorl/checkpoint/convert"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
+	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// conversion is what flags ask for.
+// conversion holds the flags.
 type conversion struct {
 	from, to        *string
 	like            *string
@@ -32,26 +33,23 @@ type conversion struct {
 func convertCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert FROM TO",
-		Short: "turn checkpoints and files of tensors into each other",
+		Short: "convert checkpoints and files of tensors",
 		Long: `
-Writes what is in FROM to TO, in the format that TO's extension means: .pt
-(PyTorch), .safetensors or .npz (NumPy). Names, shapes, element types and plain
-values stay. FROM is a file, or the folder of a run, which means its best
-checkpoint, else the newest. What is a checkpoint of gorl's gets a manifest
-beside the .safetensors, so that trainers and policies accept it.
+Converts FROM into the format of TO's extension: .pt (PyTorch), .safetensors or
+.npz (NumPy). Names, shapes, element types and plain values stay. FROM is a file,
+or the folder of a run, which stands for its best checkpoint, or without one the
+newest. A checkpoint of gorl keeps its manifest, so trainers and policies read it.
 
-With --to skrl, TO is what skrl's agent.load reads, of a checkpoint of gorl's.
-With --from skrl, FROM is a checkpoint of skrl's agent, and TO one of gorl's,
-from which gorl's trainers resume. It takes a checkpoint of the agent that is to
-go on, given with --like, for names, shapes, counters and random states; train
-that agent for a step to get one. Networks, the optimizer's state and scalers are
-carried over, both ways.
+--to skrl writes what skrl's agent.load reads. --from skrl writes a checkpoint
+from which gorl's trainers resume; --like gives a checkpoint of the gorl agent to
+continue, for names, shapes, counters and random states. Both carry networks, the
+optimizer's state and scalers.
 
-Where FROM is a YAML file of rl_games (Isaac Lab's rl_games_ppo_cfg.yaml), TO is a
-configuration of gorl's that trains the same (docs/reference/rl-games.md).
+A YAML file of rl_games as FROM becomes a configuration of gorl that trains the
+same (docs/reference/rl-games.md).
 
-No pickle is executed. One that asks for anything but tensors and plain values
-is refused, with the name of what it wanted to call.`,
+Pickles are not executed. A pickle that asks for anything but tensors and plain
+values is refused.`,
 		Example: `
 gorl convert model.pt model.safetensors
 gorl convert runs/cartpole weights.npz
@@ -64,22 +62,22 @@ gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/ag
 	c.ValidArgsFunction = commandline.Files("pt", "pth", "safetensors", "npz", "yaml", "yml")
 	k := conversion{
 		from: commandline.Choice(c, "from", "",
-			"`program` whose agent FROM is a checkpoint of, where it is not gorl: skrl", "skrl"),
-		to: commandline.Choice(c, "to", "", "`program` whose agent is to read TO, where it is not gorl: skrl",
+			"`program` that wrote FROM, if not gorl: skrl", "skrl"),
+		to: commandline.Choice(c, "to", "", "`program` that shall read TO, if not gorl: skrl",
 			"skrl"),
-		like: commandline.FileFlag(c, "like", "", "a `checkpoint` of the agent that is to read TO", "safetensors",
+		like: commandline.FileFlag(c, "like", "", "a `checkpoint` of the agent that shall read TO", "safetensors",
 			"pt"),
-		force: c.Flags().BoolP("force", "f", false, "replace TO where it exists"),
+		force: c.Flags().BoolP("force", "f", false, "replace TO if it exists"),
 		partial: c.Flags().Bool("partial", false,
-			"with --from skrl: take what both agents have, and leave the rest as --like has it"),
+			"with --from skrl: take what both agents have, and the rest from --like"),
 		plain: c.Flags().Bool("plain-names", false,
-			"with --to skrl: parameters are named net.0.weight, not net_container.0.weight"),
+			"with --to skrl: name parameters net.0.weight, not net_container.0.weight"),
 		rate: c.Flags().Float64("learning-rate", 0,
-			"with --to skrl: the optimizer's learning `rate` (default: the agent's present one)"),
-		rest:    c.Flags().Bool("without-rest", false, "with --to skrl: leave out what skrl has no place for"),
-		member:  c.Flags().Int("member", -1, "the agent with this `number` of a group's checkpoint"),
-		env:     c.Flags().StringP("env", "e", "", "of a YAML file: the environment's `id`"),
-		numEnvs: c.Flags().Int("num-envs", 0, "of a YAML file: `number` of environments that step together"),
+			"with --to skrl: the optimizer's learning `rate` (default: the agent's current one)"),
+		rest:    c.Flags().Bool("without-rest", false, "with --to skrl: leave out what skrl cannot hold"),
+		member:  c.Flags().Int("member", -1, "`number` of an agent in a group's checkpoint, from 0"),
+		env:     c.Flags().StringP("env", "e", "", "for a YAML file: the environment's `id`"),
+		numEnvs: c.Flags().Int("num-envs", 0, "for a YAML file: `number` of parallel environments"),
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if isYAML(args[0]) {
@@ -103,11 +101,11 @@ gorl convert --from skrl --like runs/cartpole theirs.pt runs/more/checkpoints/ag
 	return c
 }
 
-// check refuses what makes no sense before anything is read.
+// check refuses flags and names that exclude each other, before anything is read.
 func (k conversion) check(cmd *cobra.Command, from, to string) error {
 	if *k.from != "" && *k.to != "" {
-		return commandline.Usagef("--from and --to exclude each other: between two files of skrl's there is nothing to " +
-			"convert")
+		return commandline.Usagef("--from and --to exclude each other: between two files of skrl's there is nothing " +
+			"to convert")
 	}
 	for _, flag := range []string{"env", "num-envs"} {
 		if cmd.Flags().Changed(flag) {
@@ -154,17 +152,17 @@ func (k conversion) check(cmd *cobra.Command, from, to string) error {
 	return nil
 }
 
-// sameFile says whether two paths lead to one file.
+// sameFile reports whether two paths lead to one file.
 func sameFile(a, b string) bool {
 	x, err := os.Stat(a)
 	y, wrong := os.Stat(b)
 	return err == nil && wrong == nil && os.SameFile(x, y)
 }
 
-// manifest is the path of a checkpoint's manifest by that of its data.
+// manifest returns the path of a checkpoint's manifest.
 func manifest(path string) string { return strings.TrimSuffix(path, ".safetensors") + ".json" }
 
-// run converts and says what was done.
+// run converts, and returns a report.
 func (k conversion) run(from, to string) (said string, err error) {
 	var snap *checkpoint.Snapshot
 	note := ""
@@ -184,9 +182,12 @@ func (k conversion) run(from, to string) (said string, err error) {
 		}
 	}
 	if *k.member >= 0 {
-		if snap, err = inspection.OfGroup(snap, *k.member); err != nil {
-			return "", err
+		own, ok := layout.MemberOf(snap, *k.member)
+		if !ok {
+			return "", fmt.Errorf("%s has no member %d: want a checkpoint of a group with such an agent", from,
+				*k.member)
 		}
+		snap = own
 	}
 	if *k.to == "skrl" {
 		return k.toSkrl(snap, from, to)
@@ -197,7 +198,7 @@ func (k conversion) run(from, to string) (said string, err error) {
 	return fmt.Sprintf("%s → %s: %s%s", from, to, amount(snap, to), note), nil
 }
 
-// read reads a file of tensors; a checkpoint of gorl's is verified.
+// read reads a file of tensors, and verifies it if it is a checkpoint of gorl.
 func read(path string) (*checkpoint.Snapshot, error) {
 	if ext := filepath.Ext(path); ext == ".safetensors" || ext == ".json" {
 		saved, err := checkpoint.Load(path)
@@ -211,7 +212,7 @@ func read(path string) (*checkpoint.Snapshot, error) {
 	return convert.Read(path)
 }
 
-// write writes a checkpoint of gorl's with its manifest, and anything else as it is.
+// write writes a checkpoint of gorl with a manifest, and any other tensors without.
 func (k conversion) write(to string, snap *checkpoint.Snapshot) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
 		return err
@@ -248,7 +249,7 @@ func (k conversion) write(to string, snap *checkpoint.Snapshot) error {
 	return durable.SyncDir(filepath.Dir(to))
 }
 
-// step is how far a checkpoint's training was.
+// step returns the timestep of a checkpoint.
 func step(snap *checkpoint.Snapshot) int64 {
 	for _, path := range [][]string{{"trainer", "timestep"}, {"timestep"}} {
 		if n, err := snap.Int(path...); err == nil {
@@ -258,16 +259,16 @@ func step(snap *checkpoint.Snapshot) int64 {
 	return 0
 }
 
-// amount says how much was written.
+// amount describes how much was written.
 func amount(snap *checkpoint.Snapshot, path string) string {
 	var elements, bytes int64
 	for _, a := range snap.Arrays {
 		elements += a.Len()
 		bytes += int64(len(a.Data))
 	}
-	said := fmt.Sprintf("%d tensors, %d elements, %s", len(snap.Arrays), elements, inspection.Bytes(bytes))
+	said := fmt.Sprintf("%d tensors, %d elements, %s", len(snap.Arrays), elements, capacity.Size(float64(bytes)))
 	if info, err := os.Stat(path); err == nil {
-		said += fmt.Sprintf("; the file has %s", inspection.Bytes(info.Size()))
+		said += fmt.Sprintf("; the file has %s", capacity.Size(float64(info.Size())))
 	}
 	return said
 }

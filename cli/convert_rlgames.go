@@ -51,7 +51,8 @@ func (k conversion) configuration(cmd *cobra.Command, from, to string) (said str
 	if *k.env != "" {
 		c.Section("environment")["id"] = *k.env
 	} else {
-		made.Notes = append(made.Notes, "environment.id is missing: write it into the file, or give "+program+" train --env")
+		made.Notes = append(made.Notes, "environment.id is missing: write it into the file, or give "+
+			program+" train --env")
 	}
 	if *k.numEnvs > 0 {
 		c.Section("environment")["num_envs"] = *k.numEnvs

@@ -81,8 +81,8 @@ func (k conversion) toSkrl(snap *checkpoint.Snapshot, from, to string) (said str
 	if err != nil {
 		return "", err
 	}
-	said = fmt.Sprintf("%s → %s: %s\nFor skrl's agent.load: %s.", from, to, amount(written, to), strings.Join(modules(c),
-		", "))
+	said = fmt.Sprintf("%s → %s: %s\nFor skrl's agent.load: %s.", from, to, amount(written, to),
+		strings.Join(modules(c), ", "))
 	return said + wrappersLeft(snap, from), nil
 }
 
@@ -100,11 +100,10 @@ func wrappersLeft(snap *checkpoint.Snapshot, from string) (note string) {
 		}
 	}
 	if len(names) > 0 {
-		note = fmt.Sprintf("\nnote: the file does not hold what the wrappers of the environment did to observations: %s. "+
-			"In skrl, wrap the environment in the same, in this order, with the statistics in %s (the arrays "+
-			"environment/statistics/...), "+
-			"or the policy acts on other observations than those that it has learned from. gorl export writes a policy with "+
-			"them in it.", strings.Join(names, ", "), from)
+		note = fmt.Sprintf("\nnote: the file does not hold what the wrappers of the environment did to observations: "+
+			"%s. In skrl, wrap the environment in the same, in this order, with the statistics in %s (the arrays "+
+			"environment/statistics/...), or the policy acts on other observations than those that it has "+
+			"learned from. gorl export writes a policy with them in it.", strings.Join(names, ", "), from)
 	}
 	for array := range snap.Arrays {
 		wrapper, statistic, _ := layout.CutWrapperStatistic(array)

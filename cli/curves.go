@@ -186,7 +186,8 @@ func writeList(w io.Writer, records []record, chosen []string) error {
 			if lo > hi {
 				lo, hi = math.NaN(), math.NaN()
 			}
-			row := []string{tag, fmt.Sprint(len(s.X)), fmt.Sprint(int64(slices.Min(s.X))), fmt.Sprint(int64(slices.Max(s.X)))}
+			row := []string{tag, fmt.Sprint(len(s.X)), fmt.Sprint(int64(slices.Min(s.X))),
+				fmt.Sprint(int64(slices.Max(s.X)))}
 			for _, y := range []float64{s.Y[0], s.Y[len(s.Y)-1], lo, hi} {
 				row = append(row, fmt.Sprintf("%.5g", y))
 			}

@@ -22,7 +22,7 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// evalFlags are what the command line says.
+// evalFlags are the flags of gorl eval. gorl view has most of them, too.
 type evalFlags struct {
 	config, checkpoint, record, device string
 	episodes, numEnvs                  int
@@ -36,18 +36,18 @@ func evalCommand() *cobra.Command {
 	var f evalFlags
 	c := &cobra.Command{
 		Use:   "eval RUN|CHECKPOINT",
-		Short: "play whole episodes with what was trained",
+		Short: "play whole episodes with a checkpoint",
 		Long: `
-Loads a checkpoint and plays whole episodes, without learning, by the mean or the
-most probable action. RUN is a folder that gorl train has written, of one agent or
-of a population, or one of gorl-pbt; its best checkpoint plays unless --checkpoint
-says another. CHECKPOINT is a file (.safetensors). The configuration is the run's
-run.yaml, for processes of gorl-pbt the file that they read, or --config.
+Loads a checkpoint and plays whole episodes without learning, by the mean or the
+most probable action. RUN is the folder of an agent or a population that gorl train
+or gorl-pbt has written; --checkpoint chooses another checkpoint than the best.
+CHECKPOINT is a file (.safetensors). The configuration is the run's run.yaml, for
+processes of gorl-pbt the file that they read, or --config.
 
-Every environment of the batch plays the same number of episodes, at least one, so
-that short episodes do not weigh more. The environment is as the configuration
-makes it, with its curriculum where the checkpoint has it; what a population has
-changed in it is not taken over.`,
+Every environment of the batch plays the same number of episodes, at least one;
+otherwise short episodes would weigh more. The environment is as the configuration
+makes it, with the checkpoint's curriculum. Changes that a population has made to
+the environment do not count.`,
 		Example: `
 gorl eval runs/cartpole
 gorl eval runs/cartpole --episodes 1000 --checkpoint latest --seed 7
@@ -60,10 +60,10 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVarP(&f.config, "config", "c", "", "the configuration, a YAML `file`, instead of the run's run.yaml")
-	flags.StringVar(&f.checkpoint, "checkpoint", "best", "which of the run's `checkpoints`: best, latest, a timestep or "+
-		"a file")
-	flags.IntVarP(&f.episodes, "episodes", "e", 100, "`number` of episodes, at least")
+	flags.StringVarP(&f.config, "config", "c", "", "configuration, a YAML `file`, instead of the run's run.yaml")
+	flags.StringVar(&f.checkpoint, "checkpoint", "best",
+		"which of the run's `checkpoints`: best, latest, a timestep or a file")
+	flags.IntVarP(&f.episodes, "episodes", "e", 100, "least `number` of episodes")
 	flags.IntVar(&f.numEnvs, "num-envs", 0, "environments that play together (default: the configuration's, at most "+
 		"--episodes)")
 	flags.Int64Var(&f.seed, "seed", 1, "seed of the environments, and of --stochastic")
@@ -71,8 +71,8 @@ gorl eval runs/cartpole/checkpoints/agent_2500.safetensors --json`,
 	flags.StringVar(&f.record, "record", "", "write the first episode of the first environment to this `file` (GIF; "+
 		"MP4, which needs ffmpeg; or twelve pictures of it as PNG), which is replaced where it exists")
 	flags.Float64Var(&f.fps, "fps", 25, "pictures that --record shows a second, one a step, at most 50, as MP4 60")
-	flags.StringArrayVarP(&f.set, "set", "s", nil, "change a setting of the environment: `KEY=VALUE`, the value in YAML "+
-		"(may be repeated)")
+	flags.StringArrayVarP(&f.set, "set", "s", nil,
+		"change a setting of the environment: `KEY=VALUE`, the value in YAML (may be repeated)")
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object instead of a table")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
@@ -104,32 +104,13 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 	if info, err := os.Stat(filepath.Dir(f.record)); f.record != "" && (err != nil || !info.IsDir()) {
 		return commandline.Usagef("--record %s: there is no folder %s", f.record, filepath.Dir(f.record))
 	}
-	saved, err := f.open(target)
+	saved, c, err := f.load(target, stdin, stderr)
 	if err != nil {
 		return err
 	}
-	for _, note := range saved.notes {
-		fmt.Fprintln(stderr, note)
-	}
-	c, err := readConfiguration(saved.config, stdin)
+	env, err := f.makeEnvironment(c, saved.config)
 	if err != nil {
 		return err
-	}
-	for _, assignment := range f.set {
-		if err := c.Set("environment." + assignment); err != nil {
-			return commandline.Usagef("--set %w", err)
-		}
-	}
-	if err := check(c); err != nil {
-		return commandline.Usagef("%s: %w", saved.config, err)
-	}
-	if f.device != "" {
-		c.Section("agent")["device"] = f.device
-	}
-	f.environment(c.Section("environment"))
-	env, err := makeEnvironment(c)
-	if err != nil {
-		return fmt.Errorf("%s: %w", saved.config, err)
 	}
 	defer func() { err = errors.Join(err, env.Close()) }()
 	film := &film{}
@@ -147,7 +128,8 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 	result, err := trainer.Evaluate(ctx, trainers.EvaluateOptions{Episodes: f.episodes, Seed: f.seed})
 	if err != nil {
 		if ctx.Err() != nil {
-			return &commandline.StoppedError{Err: fmt.Errorf("stopped before all episodes were played; nothing is written")}
+			return &commandline.StoppedError{Err: fmt.Errorf("stopped before all episodes were played; nothing is " +
+				"written")}
 		}
 		return err
 	}
@@ -162,8 +144,46 @@ func (f *evalFlags) run(ctx context.Context, target string, stdin io.Reader, std
 	return writeEvaluation(stdout, f, saved, c, result)
 }
 
-// environment changes the section for evaluation.
-func (f *evalFlags) environment(section map[string]any) {
+// load opens a checkpoint and reads its configuration, with the device of the command line.
+func (f *evalFlags) load(target string, stdin io.Reader, stderr io.Writer) (*savedRun, runfile.Sections, error) {
+	saved, err := f.open(target)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, note := range saved.notes {
+		fmt.Fprintln(stderr, note)
+	}
+	c, err := readConfiguration(saved.config, stdin)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := check(c); err != nil {
+		return nil, nil, commandline.Usagef("%s: %w", saved.config, err)
+	}
+	if f.device != "" {
+		c.Section("agent")["device"] = f.device
+	}
+	return saved, c, nil
+}
+
+// makeEnvironment makes the environment of a configuration for evaluation, with the settings of the command line. source
+// names the configuration in errors.
+func (f *evalFlags) makeEnvironment(c runfile.Sections, source string) (envs.Env, error) {
+	for _, assignment := range f.set {
+		if err := c.Set("environment." + assignment); err != nil {
+			return nil, commandline.Usagef("--set %w", err)
+		}
+	}
+	f.adapt(c.Section("environment"))
+	env, err := makeEnvironment(c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", source, err)
+	}
+	return env, nil
+}
+
+// adapt changes the section environment for evaluation.
+func (f *evalFlags) adapt(section map[string]any) {
 	if n, ok := config.Whole(section["num_envs"]); f.numEnvs == 0 && ok && n > f.episodes {
 		section["num_envs"] = f.episodes
 	}
@@ -174,12 +194,12 @@ func (f *evalFlags) environment(section map[string]any) {
 	if children, ok := config.Whole(section["children"]); ok && children > max(n, 1) {
 		section["children"] = 0
 	}
-	full, _ := catalog.Settings(section) // what is wrong with it is said where the environment is made
+	full, _ := catalog.Settings(section) // makeEnvironment reports errors
 	// Only whole episodes are counted.
 	if random, _ := full["random_episode_lengths"].(bool); random {
 		section["random_episode_lengths"] = false
 	}
-	if share, _ := full["failure_starts"].(float64); share > 0 { // a score must not depend on where it fails
+	if share, _ := full["failure_starts"].(float64); share > 0 { // a score must not depend on earlier failures
 		section["failure_starts"] = 0
 	}
 	if measure, has := full["measure"].(bool); has && !measure {
@@ -190,13 +210,13 @@ func (f *evalFlags) environment(section map[string]any) {
 	}
 }
 
-// restorable is an agent that a checkpoint can be put into.
+// restorable is an agent that can be restored from a checkpoint.
 type restorable interface {
 	agents.Snapshotter
 	agents.Reseeder
 }
 
-// player makes the agent of the checkpoint, with a trainer to evaluate it.
+// player makes the agent of a checkpoint, and a trainer that evaluates it.
 func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t *trainers.Trainer, err error) {
 	cfg := trainers.Config{StochasticEvaluation: f.stochastic}
 	var agent agents.Agent
@@ -209,7 +229,7 @@ func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t
 			return nil, err
 		}
 	} else {
-		// It does not learn: fewer environments than in training need not make as many minibatches.
+		// The agent does not learn. Fewer environments than in training may not fill as many minibatches.
 		section := c.Section("agent")
 		section["mini_batches"], section["mini_batch_size"] = 1, 0
 		trainer, err := trainers.FromDict(c.Member(f.seed), env, func(t *trainers.Config) { *t = cfg })
@@ -242,10 +262,10 @@ func (f *evalFlags) player(c runfile.Sections, env envs.Env, saved *savedRun) (t
 	return t, restored.Reseed(f.seed)
 }
 
-// withoutRollout is a snapshot less the rollout in progress, which fits one number of environments only and is not
-// acted on.
+// withoutRollout returns a snapshot without the rollout in progress, which fits only one number of environments.
 func withoutRollout(snap *checkpoint.Snapshot) *checkpoint.Snapshot {
-	rest := &checkpoint.Snapshot{Arrays: maps.Clone(snap.Arrays), Values: maps.Clone(snap.Values), Metadata: snap.Metadata}
+	rest := &checkpoint.Snapshot{Arrays: maps.Clone(snap.Arrays), Values: maps.Clone(snap.Values),
+		Metadata: snap.Metadata}
 	layout.DropRollout(rest)
 	return rest
 }

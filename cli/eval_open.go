@@ -20,10 +20,10 @@ import (
 type savedRun struct {
 	*checkpoint.Saved
 	config string   // the path
-	notes  []string // what was passed over
+	notes  []string // for example that a damaged checkpoint was skipped
 }
 
-// open finds the checkpoint and its configuration.
+// open finds a checkpoint and its configuration.
 func (f *evalFlags) open(target string) (*savedRun, error) {
 	info, err := os.Stat(target)
 	if errors.Is(err, fs.ErrNotExist) { // perhaps without its extension
@@ -43,8 +43,8 @@ func (f *evalFlags) open(target string) (*savedRun, error) {
 		}
 	} else {
 		if f.checkpoint != "best" { // the default
-			return nil, commandline.Usagef("%s is a checkpoint already; leave out --checkpoint, or give the run's folder",
-				target)
+			return nil, commandline.Usagef("%s is a checkpoint already; leave out --checkpoint, or give the run's "+
+				"folder", target)
 		}
 		saved, err := checkpoint.Load(target)
 		if err != nil {
@@ -60,9 +60,9 @@ func (f *evalFlags) open(target string) (*savedRun, error) {
 	return run, nil
 }
 
-// findRunFile looks for the configuration of a run in a folder and the three above it: checkpoints are in
-// checkpoints/best, 000/state or best/000. It is run.yaml or, in the folder of a population of processes, the file
-// that its members read.
+// findRunFile looks for the configuration of a run in a folder and the three above it, because checkpoints are in
+// checkpoints/best, 000/state or best/000. The configuration is run.yaml or, in the folder of a population of processes,
+// the file that its members read.
 func findRunFile(dir string) (string, error) {
 	at, err := filepath.Abs(dir)
 	if err != nil {
@@ -88,7 +88,7 @@ func findRunFile(dir string) (string, error) {
 		"--config FILE", runFile, dir)
 }
 
-// isPopulation reports whether a folder is of a population.
+// isPopulation reports whether a folder is a population's.
 func isPopulation(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "000", journal.File))
 	return err == nil
@@ -96,10 +96,10 @@ func isPopulation(dir string) bool {
 
 // choose loads the checkpoint of a run's folder that --checkpoint names.
 func (f *evalFlags) choose(dir string) (*savedRun, error) {
-	latest, best := filepath.Join(dir, "checkpoints"), filepath.Join(dir, "checkpoints", "best")
+	latest := filepath.Join(dir, "checkpoints")
 	_, one := os.Stat(latest)
 	if isPopulation(dir) && one != nil {
-		latest, best = "", filepath.Join(dir, "best")
+		latest = ""
 	} else if one != nil {
 		if runs, _ := filepath.Glob(filepath.Join(dir, "*", runFile)); len(runs) > 0 {
 			return nil, commandline.Usagef("%s is the folder of other runs; give one of them, for instance %s", dir,
@@ -108,24 +108,15 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 		return nil, commandline.Usagef("%s has no checkpoints; want the folder of a run, or a checkpoint (.safetensors)", dir)
 	}
 	switch {
-	case f.checkpoint == "best" && isPopulation(dir):
-		path, err := inspection.Find(dir) // which knows who is the best
+	case f.checkpoint == "best":
+		path, err := inspection.Find(dir) // which knows the best member of a population
 		if err != nil {
 			return nil, err
 		}
 		saved, err := checkpoint.Load(path)
-		return &savedRun{Saved: saved}, err
-	case f.checkpoint == "best":
-		run, err := newest(best)
-		if run != nil && len(run.notes) > 0 ||
-			errors.As(err, new(*checkpoint.DamagedError)) && !errors.Is(err, checkpoint.ErrUncommitted) {
-			return nil, damagedBest(run, latest, err)
-		}
-		if errors.Is(err, checkpoint.ErrNone) && latest != "" {
-			if run, err := newest(latest); err == nil {
-				run.notes = append(run.notes, "there is no best checkpoint, as no episode had ended by then; this is the latest")
-				return run, nil
-			}
+		run := &savedRun{Saved: saved}
+		if err == nil && filepath.Base(filepath.Dir(path)) == filepath.Base(latest) {
+			run.notes = []string{"there is no best checkpoint, as no episode had ended by then; this is the latest"}
 		}
 		return run, err
 	case f.checkpoint == "latest" && latest == "":
@@ -142,24 +133,13 @@ func (f *evalFlags) choose(dir string) (*savedRun, error) {
 	}
 	saved, err := checkpoint.Load(path)
 	if err != nil {
-		return nil, commandline.Usagef("--checkpoint %s: want best, latest, a timestep or a file: %w", f.checkpoint, err)
+		return nil, commandline.Usagef("--checkpoint %s: want best, latest, a timestep or a file: %w", f.checkpoint,
+			err)
 	}
 	return &savedRun{Saved: saved}, nil
 }
 
-// damagedBest is the error of a best checkpoint that is damaged: another one is played only where it is asked for.
-func damagedBest(older *savedRun, latest string, err error) error {
-	if err == nil { // an older one beside it is valid
-		err = errors.New(strings.Join(older.notes, "; "))
-	}
-	another := "give --checkpoint latest, a timestep or a file for another one"
-	if latest == "" {
-		another = "give a file of 000/state/, 001/state/ and so on for another one"
-	}
-	return fmt.Errorf("the best checkpoint is damaged: %w; %s", err, another)
-}
-
-// newest is the newest valid snapshot in a folder, with notes of the damaged ones that were passed over.
+// newest loads the newest valid snapshot in a folder, with notes about the damaged ones that it skipped.
 func newest(dir string) (*savedRun, error) {
 	if _, err := os.Stat(dir); err != nil { // a store would be made
 		return nil, fmt.Errorf("%w in %s", checkpoint.ErrNone, dir)
@@ -181,7 +161,7 @@ func newest(dir string) (*savedRun, error) {
 	return run, nil
 }
 
-// atStep is the snapshot of a timestep.
+// atStep loads the snapshot of a timestep.
 func atStep(dir, text string) (*savedRun, error) {
 	step, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -101,8 +101,8 @@ func writeEvaluationJSON(out io.Writer, f *evalFlags, saved *savedRun, c runfile
 	for _, s := range summaries(e) {
 		figures[s.name] = s.summary
 		if x := s.summary; x.Mean-x.Mean != 0 || x.Std-x.Std != 0 {
-			figures[s.name] = map[string]string{"mean": fmt.Sprint(x.Mean), "std": fmt.Sprint(x.Std), "min": fmt.Sprint(x.Min),
-				"median": fmt.Sprint(x.Median), "max": fmt.Sprint(x.Max)}
+			figures[s.name] = map[string]string{"mean": fmt.Sprint(x.Mean), "std": fmt.Sprint(x.Std),
+				"min": fmt.Sprint(x.Min), "median": fmt.Sprint(x.Median), "max": fmt.Sprint(x.Max)}
 		}
 	}
 	encoder := json.NewEncoder(out)

@@ -14,6 +14,7 @@ import (
 	"github.com/gorl-dev/gorl/cli/internal/inspection"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/infer/onnx"
+	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/commandline"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tracking"
@@ -24,27 +25,23 @@ func exportCommand() *cobra.Command {
 		Use:   "export CHECKPOINT OUT",
 		Short: "write a policy for use without gorl",
 		Long: `
-Writes the policy of a checkpoint, with its observation normalizer and its rules of
+Writes the policy of a checkpoint, with its observation normalizer and its rules for
 actions, to OUT:
 
   OUT.onnx         a model for onnxruntime, TensorRT, browsers, game engines
   OUT.safetensors  the policy alone, a small file that package infer reads in Go
 
-CHECKPOINT is a checkpoint's file, or the folder of a run or of a population,
-which means the best checkpoint in it, else, where no episode had ended, the
-newest; --checkpoint chooses another. The checkpoint is verified, and the policy
-is asked for one action before anything is written. One that is damaged is an
-error, and no other is written in its place.
+CHECKPOINT is a file, or the folder of a run or of a population, which stands for
+its best checkpoint, or without one the newest; --checkpoint chooses another. The
+checkpoint is verified, and the policy must act once before anything is written. A
+damaged checkpoint is an error.
 
-What the wrappers normalize_observation and clip_observation of the training
-environment did to observations is in the policy. What rescale_action and
-clip_action did to actions is not: do it to what the policy returns.
+The policy includes the wrappers normalize_observation and clip_observation of the
+training environment. It does not include rescale_action and clip_action: apply
+them to what the policy returns. A recurrent policy has its state as a second input
+and output in OUT.onnx; package infer keeps the state itself.
 
-A policy with recurrent layers has its state as a second input and output in
-OUT.onnx, and keeps it by itself in package infer.
-
-What cannot be exported: policies of models of one's own without a description,
-and checkpoints of versions of gorl that wrote none. What is said then tells why.`,
+A user's own model without a description cannot be exported.`,
 		Example: `
 gorl export runs/cartpole cartpole.onnx
 gorl export --doc "CartPole, 500 of 500" --metadata task=CartPole-v1 runs/cartpole cartpole.onnx
@@ -53,13 +50,14 @@ gorl export runs/cartpole cartpole.safetensors`,
 		Args: commandline.Arguments(2, 2, "a checkpoint, or the folder of a run, and the file to write"),
 	}
 	c.ValidArgsFunction = commandline.Files("safetensors", "onnx")
-	which := c.Flags().String("checkpoint", "best", "which of the run's `checkpoints`: best, latest, a timestep or a file")
-	member := c.Flags().Int("member", -1, "the agent with this `number` of a group's checkpoint")
-	name := c.Flags().String("name", "", "the `name` of the model's graph (default \"policy\")")
-	doc := c.Flags().String("doc", "", "a `text` for people, in the model")
+	which := c.Flags().String("checkpoint", "best",
+		"which of the run's `checkpoints`: best, latest, a timestep or a file")
+	member := c.Flags().Int("member", -1, "`number` of an agent in a group's checkpoint, from 0")
+	name := c.Flags().String("name", "", "`name` of the model's graph (default \"policy\")")
+	doc := c.Flags().String("doc", "", "`text` for people, in the model")
 	metadata := c.Flags().StringToString("metadata", nil,
 		"further `key=value` pairs for the model's metadata (may be repeated)")
-	force := c.Flags().BoolP("force", "f", false, "replace OUT where it exists")
+	force := c.Flags().BoolP("force", "f", false, "replace OUT if it exists")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		out := args[1]
 		format := filepath.Ext(out)
@@ -75,9 +73,12 @@ gorl export runs/cartpole cartpole.safetensors`,
 		if err := spoils(out); err != nil {
 			return err
 		}
-		path, err := inspection.Find(args[0])
+		var path string
+		var err error
 		if cmd.Flags().Changed("checkpoint") {
-			path, err = ofRun(args[0], *which, cmd.ErrOrStderr())
+			path, err = checkpointOf(args[0], *which, cmd.ErrOrStderr())
+		} else {
+			path, err = inspection.Find(args[0])
 		}
 		if err != nil {
 			return err
@@ -109,15 +110,15 @@ gorl export runs/cartpole cartpole.safetensors`,
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s → %s: %s\n\n", path, out, inspection.Bytes(info.Size()))
+		fmt.Fprintf(cmd.OutOrStdout(), "%s → %s: %s\n\n", path, out, capacity.Size(float64(info.Size())))
 		return tracking.Table(cmd.OutOrStdout(), []string{"", "name", "shape", "type", "what"}, ports(p, format))
 	}
 	return c
 }
 
-// ofRun is the path of the checkpoint of a run that --checkpoint names. Damaged ones that are passed over are told to
-// warn.
-func ofRun(dir, which string, warn io.Writer) (string, error) {
+// checkpointOf returns the path of the checkpoint of a run that --checkpoint names. It writes to warn which damaged ones
+// it skipped.
+func checkpointOf(dir, which string, warn io.Writer) (string, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "", commandline.Usagef("--checkpoint chooses among those of a run's folder, which %s is not", dir)
 	}
@@ -131,7 +132,7 @@ func ofRun(dir, which string, warn io.Writer) (string, error) {
 	return run.Path, nil
 }
 
-// spoils refuses to write what is no checkpoint to a .safetensors that has a manifest, which would call it damaged.
+// spoils refuses to write tensors to a .safetensors file with a manifest, which would then call the file damaged.
 func spoils(out string) error {
 	if filepath.Ext(out) != ".safetensors" {
 		return nil
@@ -143,21 +144,22 @@ func spoils(out string) error {
 	return nil
 }
 
-// ofGroup says what to do about a policy that could not be loaded since the checkpoint is a group's; otherwise it
-// returns err.
+// ofGroup returns an error that names --member if a policy could not be loaded because the checkpoint is a group's, and
+// otherwise err.
 func ofGroup(path string, member int, err error) error {
 	if member >= 0 {
 		return err
 	}
 	if saved, e := checkpoint.Load(path); e == nil {
 		if n, e := saved.Snapshot.Int(layout.GroupSize); e == nil {
-			return commandline.Usagef("%s is of a group of %d agents: choose one of 0 to %d with --member", path, n, n-1)
+			return commandline.Usagef("%s is of a group of %d agents: choose one of 0 to %d with --member", path, n,
+				n-1)
 		}
 	}
 	return err
 }
 
-// try asks for the action of an observation of zeros.
+// try asks the policy for an action for an observation of zeros.
 func try(p *infer.Policy) error {
 	s := p.Spaces()
 	if err := p.Act(make([]float32, s.Observation.Width()), make([]float32, s.Action.Width())); err != nil {
@@ -166,7 +168,7 @@ func try(p *infer.Policy) error {
 	return nil
 }
 
-// ports are a policy's inputs and outputs.
+// ports lists a policy's inputs and outputs.
 func ports(p *infer.Policy, format string) [][]string {
 	s, d := p.Spaces(), p.Describe()
 	batch := func(n int) string { return fmt.Sprintf("batch × %d", n) }
@@ -179,7 +181,8 @@ func ports(p *infer.Policy, format string) [][]string {
 		kind = "int64"
 	}
 	rows := [][]string{
-		{"input", "observations", batch(s.Observation.Width()), "float32", fmt.Sprintf("%v, %s", s.Observation, normalized)},
+		{"input", "observations", batch(s.Observation.Width()), "float32",
+			fmt.Sprintf("%v, %s", s.Observation, normalized)},
 		{"output", "actions", batch(s.Action.Width()), kind,
 			strings.TrimSpace(fmt.Sprintf("%v, %s", s.Action, d.Distribution.Kind))},
 	}

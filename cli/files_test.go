@@ -24,8 +24,15 @@ func use(ctx context.Context, args ...string) (status int, stdout, stderr string
 	return commandtest.Run(ctx, command(), args...)
 }
 
-// must runs gorl, which must do it.
-func must(t *testing.T, args ...string) (stdout string) {
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// says runs gorl, which must succeed without a warning, and returns its output.
+func says(t *testing.T, args ...string) (stdout string) {
 	t.Helper()
 	status, stdout, stderr := use(t.Context(), args...)
 	if status != commandline.Done || stderr != "" {
@@ -38,53 +45,40 @@ func must(t *testing.T, args ...string) (stdout string) {
 func train(t *testing.T, directory, name string, seed int64, agentsOf int) (dir string) {
 	t.Helper()
 	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4 * agentsOf, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer env.Close()
 	var list []agents.Agent
 	var scopes []int
 	for i := range agentsOf {
 		a, err := ppo.New(ppo.Options{
 			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: seed + int64(i),
-			Dict: map[string]any{"rollouts": 16, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"},
+			Dict: map[string]any{"rollouts": 16, "learning_epochs": 2, "mini_batches": 2,
+				"observation_preprocessor": "RunningStandardScaler"},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer a.Close()
 		list, scopes = append(list, a), append(scopes, 4)
 	}
 	agent := list[0]
 	if agentsOf > 1 {
 		g, err := trainers.NewGroup(list, scopes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		agent = g
 	}
 	trainer, err := trainers.New(env, agent, trainers.Config{
 		Timesteps: 64, Seed: seed, Directory: directory, Name: name,
 		CheckpointInterval: agents.Interval{Steps: 32}, WriteInterval: agents.Interval{Steps: 4},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := trainer.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := trainer.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, trainer.Train(t.Context()))
+	must(t, trainer.Close())
 	return trainer.Dir()
 }
 
 func load(t *testing.T, path string) *checkpoint.Saved {
 	t.Helper()
 	saved, err := checkpoint.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return saved
 }
 
@@ -98,16 +92,15 @@ func TestExamples(t *testing.T) {
 	train(t, "runs", "group", 5, 3)
 	// The examples' steps are those of longer runs.
 	for _, names := range [][2]string{{"runs/cartpole", "agent_64"}, {"runs/group", "agent_64"}} {
-		must(t, "convert", filepath.Join(names[0], "checkpoints", names[1]), filepath.Join(names[0], "checkpoints", "agent_2048.safetensors"))
+		says(t, "convert", filepath.Join(names[0], "checkpoints", names[1]),
+			filepath.Join(names[0], "checkpoints", "agent_2048.safetensors"))
 	}
-	must(t, "convert", "runs/cartpole", "model.pt")
-	must(t, "convert", "--to", "skrl", "runs/cartpole", "agent_20000.pt")
-	must(t, "convert", "--to", "skrl", "--plain-names", "runs/slow", "theirs.pt")
+	says(t, "convert", "runs/cartpole", "model.pt")
+	says(t, "convert", "--to", "skrl", "runs/cartpole", "agent_20000.pt")
+	says(t, "convert", "--to", "skrl", "--plain-names", "runs/slow", "theirs.pt")
 	write(t, "rl_games_ppo_cfg.yaml", games)
 	walk, err := motions.Builtin("humanoid_walk")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var clip bytes.Buffer
 	if err := walk.Save(&clip, ""); err != nil { // what a file holds decides, not its name
 		t.Fatal(err)
@@ -116,9 +109,7 @@ func TestExamples(t *testing.T) {
 	ran := map[string]int{}
 	for _, c := range []string{"inspect", "convert", "export", "plot", "version"} {
 		found, _, err := command().Find([]string{c})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		written := map[string]bool{}
 		for _, name := range files(t, dir) {
 			written[name] = true
@@ -132,9 +123,7 @@ func TestExamples(t *testing.T) {
 			ran[c]++
 			for _, name := range files(t, dir) { // examples do not expect what others have written
 				if !written[name] {
-					if err := os.Remove(name); err != nil {
-						t.Fatal(err)
-					}
+					must(t, os.Remove(name))
 				}
 			}
 		}
@@ -153,9 +142,7 @@ func files(t *testing.T, dir string) (list []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return list
 }
 
@@ -166,7 +153,8 @@ func refuses(t *testing.T, dir string, cases []refusal) {
 	for _, c := range cases {
 		status, stdout, stderr := use(t.Context(), c.args...)
 		if status != c.status || !strings.Contains(stderr, c.want) {
-			t.Errorf("gorl %q ends with %d and says %q, %q; want %d and %q", c.args, status, stdout, stderr, c.status, c.want)
+			t.Errorf("gorl %q ends with %d and says %q, %q; want %d and %q", c.args, status, stdout, stderr, c.status,
+				c.want)
 		}
 	}
 	if after := fmt.Sprint(files(t, dir)); after != before {

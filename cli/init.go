@@ -32,7 +32,7 @@ var project embed.FS
 // gorlModule is the path of gorl's module.
 const gorlModule = "github.com/gorl-dev/gorl"
 
-// begun is a new project, as its templates see it.
+// begun is the data of a new project's templates.
 type begun struct {
 	Module, Program string
 	Go              string // the version of the language, e.g. 1.26
@@ -44,16 +44,16 @@ type begun struct {
 func initCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init [DIR]",
-		Short: "begin a Go module with an environment of your own",
+		Short: "begin a Go module with your own environment",
 		Long: `
-Writes a Go module into DIR, which is made where it is missing, or into the folder
-that it is started in: an environment of your own with its settings, a program that is
-gorl with that environment, a YAML file to train it with, a test and a README. Files
-that are there already are never replaced: where one would be, nothing is written.
+Writes a Go module into DIR, or into the current folder: an environment of your own
+with its settings, a program that is gorl with that environment, a YAML file that
+trains it, a test and a README. Existing files are never replaced: if one would be,
+nothing is written.
 
-The module requires the version of gorl that this command is of. Where the command was
-built from a checkout, that version cannot be downloaded: --replace says where the
-checkout is, and without it the line to add is printed.`,
+The module requires the version of gorl that built this command. A command that was
+built from a checkout has no such version: --replace gives the checkout, and without
+--replace the missing line is printed.`,
 		Example: `
 gorl init walker
 gorl init walker --module example.com/walker
@@ -61,9 +61,9 @@ gorl init walker --replace ../gorl`,
 		Args:              commandline.Arguments(0, 1, "one folder"),
 		ValidArgsFunction: commandline.Files(),
 	}
-	module := c.Flags().String("module", "", "`path` of the module (default: the folder's name)")
+	module := c.Flags().String("module", "", "module `path` (default: the folder's name)")
 	replace := c.Flags().String("replace", "",
-		"`folder` of the checkout of gorl to build with, instead of a published version")
+		"`folder` of a checkout of gorl to build with, instead of a published version")
 	_ = c.MarkFlagDirname("replace")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		dir := "."
@@ -113,8 +113,8 @@ func begin(dir, module, replace string, info *debug.BuildInfo) (*begun, error) {
 		}
 		text, err := os.ReadFile(filepath.Join(full, "go.mod"))
 		if err != nil || !bytes.HasPrefix(text, []byte("module "+gorlModule+"\n")) {
-			return nil, commandline.Usagef("--replace %s: it is no checkout of gorl, which has a go.mod of the module %s",
-				replace, gorlModule)
+			return nil, commandline.Usagef("--replace %s: it is no checkout of gorl, which has a go.mod of the "+
+				"module %s", replace, gorlModule)
 		}
 		if b.Replace, b.Ready = full, true; strings.ContainsAny(full, " \t\"'`()[]{},;") {
 			b.Replace = strconv.Quote(full)

@@ -17,17 +17,14 @@ func TestInit(t *testing.T) {
 		t.Skip("builds and trains a project")
 	}
 	checkout, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Chdir(t.TempDir())
 	stdout, _ := gorl(t, 0, "init", "hover", "--module", "example.com/robots/hover", "--replace", checkout)
-	matches(t, stdout, `^Wrote README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml\. Next:\n\n  cd hover\n  go mod tidy `, `\./hover train --config train.yaml`)
+	matches(t, stdout, `^Wrote README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml\. `+
+		`Next:\n\n  cd hover\n  go mod tidy `, `\./hover train --config train.yaml`)
 	t.Chdir("hover")
 	sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, "go.sum", string(sums)) // which the network would give
 	do := func(name string, args ...string) string {
 		t.Helper()
@@ -50,7 +47,8 @@ func TestInit(t *testing.T) {
 	matches(t, do("go", "test", "-count=1", "-v", "./..."), `PASS: TestContract`, `PASS: TestLearns`)
 	do("go", "build")
 	matches(t, do("./hover", "list", "environments"), `(?m)^Push +episode_length +100$`, `(?m)^ +force +1$`)
-	matches(t, do("./hover", "train", "--config", "train.yaml", "--timesteps", "100"), `Evaluate it: hover eval runs/push`)
+	matches(t, do("./hover", "train", "--config", "train.yaml", "--timesteps", "100"),
+		`Evaluate it: hover eval runs/push`)
 	matches(t, do("./hover", "eval", "runs/push", "-e", "4"), `episodes of Push`)
 	matches(t, do("./hover", "export", "runs/push", "push.onnx"), `push.onnx`)
 	matches(t, do("./hover", "plot", "runs/push"), `plot.png`)
@@ -61,41 +59,22 @@ func TestInitRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	stdout, _ := gorl(t, 0, "init", "one")
 	matches(t, stdout, `go mod edit -replace github.com/gorl-dev/gorl=PATH`)
-	text, err := os.ReadFile("one/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	matches(t, string(text), `^module one\n\ngo 1\.\d+\n\nrequire github.com/gorl-dev/gorl v0.0.0\n$`)
-	readme, err := os.ReadFile("one/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	matches(t, string(readme), `(?m)^# one$`, "```sh\ngo mod edit -replace", `make setup`)
-	if err := os.Mkdir("two", 0o755); err != nil {
-		t.Fatal(err)
+	matches(t, text("one/go.mod"), `^module one\n\ngo 1\.\d+\n\nrequire github.com/gorl-dev/gorl v0.0.0\n$`)
+	matches(t, text("one/README.md"), `(?m)^# one$`, "```sh\ngo mod edit -replace", `make setup`)
+	for _, dir := range []string{"two", "a folder"} {
+		must(t, os.Mkdir(dir, 0o755))
 	}
 	write(t, "two/main.go", "mine")
-	if err := os.Mkdir("a folder", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	refuses(t, t.TempDir(), []refusal{{[]string{"init", "a", "b"}, commandline.WrongUse, "want one folder"}})
-	for _, x := range [][]string{
-		{"has README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml already", "one"},
-		{"two has main.go already, and nothing is replaced", "two"},
-		{`the module's path would be "a folder"`, "a folder"},
-		{`the module's path would be "../x"`, "three", "--module", "../x"},
-		{"it is no checkout of gorl", "three", "--replace", "one"},
-		{"not a directory", "two/main.go/below"},
-	} {
-		if _, stderr := gorl(t, commandline.WrongUse, append([]string{"init"}, x[1:]...)...); !strings.Contains(stderr, x[0]) {
-			t.Errorf("%v: %s", x[1:], stderr)
-		}
-	}
-	absent(t, "three")
-	absent(t, "two/go.mod")
-	if text, err := os.ReadFile("two/main.go"); string(text) != "mine" || err != nil {
-		t.Errorf("two/main.go is %q, %v", text, err)
-	}
+	wrong := commandline.WrongUse
+	refuses(t, ".", []refusal{
+		{[]string{"init", "a", "b"}, wrong, "want one folder"},
+		{[]string{"init", "one"}, wrong,
+			"has README.md, environment.go, environment_test.go, go.mod, main.go, train.yaml already"},
+		{[]string{"init", "two"}, wrong, "two has main.go already, and nothing is replaced"},
+		{[]string{"init", "a folder"}, wrong, `the module's path would be "a folder"`},
+		{[]string{"init", "three", "--replace", "one"}, wrong, "it is no checkout of gorl"},
+		{[]string{"init", "two/main.go/below"}, wrong, "not a directory"},
+	})
 }
 
 // TestPublished checks which version of gorl a new project requires: that of which the command was built, where it

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -13,26 +14,23 @@ import (
 func inspectCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "inspect PATH...",
-		Short: "say what checkpoints, runs, populations and clips hold",
+		Short: "describe checkpoints, runs, populations and clips",
 		Long: `
-Says what each PATH holds, and whether it is whole:
+Describes each PATH, and whether it is complete:
 
-  a checkpoint   agent_1000.safetensors, its manifest, or either without the
-                 extension: the agent's class, the step, the settings, the latest
-                 figures, what the policy computes, and all tensors
-  a run          its folder, the folder of its checkpoints, or that of the best:
-                 all checkpoints, and the best (else the newest) closely
-  a population   its folder, the workspace of its processes, or a journal: where
-                 the members stand, who copied whom, what the best weights went
-                 through, all checkpoints, and the best closely
-  a clip         of reference motion: DeepMimic's JSON, npz of Isaac Lab, AMASS and
-                 gorl, BVH, MimicKit's .pkl, CSV: frames, skeleton, what was repaired
-                 when it was read, and what is wrong with it
-  another file   .pt (also skrl's), .npz, .safetensors: values and tensors
+  a checkpoint   agent_1000.safetensors or its manifest, also without extension:
+                 the agent's class, step, settings, latest metrics, what the policy
+                 computes, and all tensors
+  a run          its folder or that of its checkpoints: all checkpoints, and the
+                 best one (or without it the newest) in detail
+  a population   its folder or a journal: the members, the copies, the history of
+                 the best weights, all checkpoints, and the best one in detail
+  a clip         of reference motion, in any format: frames, skeleton, repairs and
+                 faults
+  another file   .pt (also of skrl), .npz, .safetensors: values and tensors
 
-Checkpoints are read whole and held against the SHA-256 of their manifests. One
-that is damaged is named, and the exit status is then 1. Pickles in .pt files are
-not executed; one that asks for it is refused.`,
+Checkpoints are compared with the SHA-256 in their manifests. If one is damaged, the
+exit status is 1. Pickles in .pt files are not executed.`,
 		Example: `
 gorl inspect runs/cartpole
 gorl inspect --tensors=false runs/cartpole/checkpoints/agent_2048
@@ -40,14 +38,16 @@ gorl inspect --stats --key 'policy/*' runs/cartpole
 gorl inspect --json runs/cartpole | jq .checkpoint.trainer.metrics
 gorl inspect agent_20000.pt                    # of skrl
 gorl inspect humanoid3d_walk.txt`,
-		Args:              commandline.Arguments(1, 0, "a checkpoint, a clip, or the folder of a run or of a population"),
-		ValidArgsFunction: commandline.Files("safetensors", "json", "jsonl", "pt", "pth", "npz", "bvh", "csv", "pkl", "txt"),
+		Args: commandline.Arguments(1, 0,
+			"a checkpoint, a clip, or the folder of a run or of a population"),
+		ValidArgsFunction: commandline.Files("safetensors", "json", "jsonl", "pt", "pth", "npz", "bvh", "csv", "pkl",
+			"txt"),
 	}
 	asJSON := c.Flags().Bool("json", false, "print one JSON object for each PATH")
 	tensors := c.Flags().Bool("tensors", true, "list the tensors")
-	stats := c.Flags().Bool("stats", false, "least, mean and greatest value of each tensor")
+	stats := c.Flags().Bool("stats", false, "show the least, mean and greatest value of each tensor")
 	keys := c.Flags().StringArrayP("key", "k", nil,
-		"list the tensors whose names match this `pattern`, in which * stands for anything (may be repeated)")
+		"list only tensors whose names match this `pattern`, with * for anything (may be repeated)")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		o := inspection.Options{Stats: *stats}
 		if len(*keys) > 0 {
@@ -62,7 +62,7 @@ gorl inspect humanoid3d_walk.txt`,
 			if err != nil {
 				return err
 			}
-			damaged += len(r.Damaged())
+			damaged += r.Damaged()
 			if *asJSON {
 				if !*tensors && r.Checkpoint != nil {
 					r.Checkpoint.Tensors = nil
@@ -83,13 +83,13 @@ gorl inspect humanoid3d_walk.txt`,
 				return err
 			}
 		}
-		if damaged == 1 {
-			return fmt.Errorf("1 checkpoint is damaged")
+		switch damaged {
+		case 0:
+			return nil
+		case 1:
+			return errors.New("1 checkpoint is damaged")
 		}
-		if damaged > 1 {
-			return fmt.Errorf("%d checkpoints are damaged", damaged)
-		}
-		return nil
+		return fmt.Errorf("%d checkpoints are damaged", damaged)
 	}
 	return c
 }

@@ -18,15 +18,15 @@ import (
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// A listing is what files call by name: names with their settings and the defaults of these.
+// A listing is a kind of things that configurations call by name, with their settings and defaults.
 type listing struct {
 	what  string // e.g. "environment"
 	names func() []string
-	// settings are those of a name, nil where it has none.
+	// settings returns the settings of a name, or nil.
 	settings func(name string) map[string]any
 }
 
-// listings are everything that a program can add to by registering.
+// listings are the kinds that a program can register.
 var listings = []listing{
 	{"environments", catalog.Names, func(name string) map[string]any {
 		settings, err := catalog.Settings(map[string]any{"id": name})
@@ -52,13 +52,13 @@ func listCommand() *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "list [KIND]",
-		Short: "list environments, wrappers, models and rules by name, with their settings",
+		Short: "list environments, wrappers, models and rules with their settings",
 		Long: `
-Lists what configurations call by name, with its settings and their defaults: the
-environments (environment.id) and their wrappers (environment.wrappers), the classes
-of models (models.policy.class), and the rules that mutate hyperparameters of
-populations (pbt.mutation). A program that registers its own has them in its list.
-KIND is environments, wrappers, models or rules; without it all are listed.`,
+Lists what configurations call by name, with settings and defaults: environments
+(environment.id), their wrappers (environment.wrappers), classes of models
+(models.policy.class), and rules that mutate hyperparameters (pbt.mutation). KIND is
+environments, wrappers, models or rules. A program that registers its own lists them,
+too.`,
 		Example: `
 gorl list
 gorl list environments`,

@@ -22,15 +22,13 @@ func memberCommand() *cobra.Command {
 		Use:   "member",
 		Short: "train one member of a population of processes; launchers call it",
 		Long: `
-Trains one member of a population whose members are processes: it is what a launcher
-starts, and not for users. A configuration with a section pbt: has it in
+Trains one member of a population whose members are processes. gorl-pbt run, slurm
+and kubernetes call it if the configuration has a section pbt: and
 
   launcher: {command: [gorl, member]}
 
-and gorl-pbt run, slurm or kubernetes starts it for every member, with the member's
-number in its environment; launcher: {ranks_per_member: 2} makes it two processes for
-each. Environments, models and rules that a program registers are those of its members:
-name that program in place of gorl.`,
+launcher: {ranks_per_member: 2} starts two processes per member. If a program
+registers environments, models or rules, name that program instead of gorl.`,
 		Example: "gorl member",
 		Args:    commandline.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
@@ -75,22 +73,23 @@ func trainMember(ctx context.Context, p launch.Process) (err error) {
 			tracked.update(u)
 		}
 	}}
-	return multirank.Train(ctx, p, program, ranked, func(g *distributed.Group, m pbt.Member) (multirank.Trainee, error) {
-		trainee, own, err := member(g, c, m.Seed)
-		if err != nil {
-			return nil, err
-		}
-		if g.Rank() > 0 || tracked != nil {
+	return multirank.Train(ctx, p, program, ranked,
+		func(g *distributed.Group, m pbt.Member) (multirank.Trainee, error) {
+			trainee, own, err := member(g, c, m.Seed)
+			if err != nil {
+				return nil, err
+			}
+			if g.Rank() > 0 || tracked != nil {
+				return trainee, nil
+			}
+			full := maps.Clone(c)
+			maps.Copy(full, own)
+			note := func(err error) { fmt.Println("note:", err) }
+			if tracked, err = trackMembers(filepath.Dir(p.Config), []int{p.Member}, full, true, note); err != nil {
+				return nil, errors.Join(err, trainee.Close())
+			}
 			return trainee, nil
-		}
-		full := maps.Clone(c)
-		maps.Copy(full, own)
-		note := func(err error) { fmt.Println("note:", err) }
-		if tracked, err = trackMembers(filepath.Dir(p.Config), []int{p.Member}, full, true, note); err != nil {
-			return nil, errors.Join(err, trainee.Close())
-		}
-		return trainee, nil
-	})
+		})
 }
 
 // trainAlone trains one member of a population without a launcher: the others are processes that are started likewise,
@@ -115,8 +114,8 @@ func trainAlone(ctx context.Context, full runfile.Sections, id int) error {
 		case errors.Is(err, pbt.ErrRestart):
 			continue // a setting that takes effect in a member that is built anew
 		case err != nil && ctx.Err() != nil && !several(err):
-			return &commandline.StoppedError{Err: fmt.Errorf("stopped; member %d is saved in %s, and the same command goes on "+
-				"with it", id, file.Dir())}
+			return &commandline.StoppedError{Err: fmt.Errorf("stopped; member %d is saved in %s, and the same "+
+				"command goes on with it", id, file.Dir())}
 		}
 		return err
 	}

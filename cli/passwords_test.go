@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -36,16 +33,16 @@ func TestPasswordsOfTrackersStayOut(t *testing.T) {
 	}))
 	defer server.Close()
 	uri := strings.Replace(server.URL, "://", "://me:"+password+"@", 1)
-	clean := func(where, text string) {
+	clean := func(where, said string) {
 		t.Helper()
-		if strings.Contains(text, "Sesame") {
-			t.Errorf("the password is in %s:\n%s", where, text)
+		if strings.Contains(said, "Sesame") {
+			t.Errorf("the password is in %s:\n%s", where, said)
 		}
 	}
-	single := "environment: {id: CartPole, num_envs: 4}\nmodels: {mlp: [8]}\nagent: {class: PPO, rollouts: 8, mini_batches: 2}\n" +
-		"trainer: {timesteps: 16, directory: runs, name: single}\n"
-	for name, text := range map[string]string{"single": single, "crew": crew, "tribe": tribe + "trainer: {}\n"} {
-		here(t, "p.yaml", text)
+	single := "environment: {id: CartPole, num_envs: 4}\nmodels: {mlp: [8]}\nagent: {class: PPO, rollouts: 8, " +
+		"mini_batches: 2}\ntrainer: {timesteps: 16, directory: runs, name: single}\n"
+	for name, config := range map[string]string{"single": single, "crew": crew, "tribe": tribe + "trainer: {}\n"} {
+		here(t, "p.yaml", config)
 		mu.Lock()
 		greeted = 0
 		bodies.Reset()
@@ -57,32 +54,26 @@ func TestPasswordsOfTrackersStayOut(t *testing.T) {
 		if greeted == 0 || !strings.Contains(bodies.String(), "me:***@") {
 			t.Errorf("%s: the server was called %d times with %s", name, greeted, bodies.String())
 		}
-		files := 0
-		if err := filepath.WalkDir("runs", func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			content, err := os.ReadFile(path)
-			files++
-			clean(path, string(content))
-			return err
-		}); err != nil || files < 3 {
-			t.Errorf("%s: %d files, %v", name, files, err)
+		written := files(t, "runs")
+		for _, path := range written {
+			clean(path, text(path))
+		}
+		if len(written) < 3 {
+			t.Errorf("%s: only the files %q were looked at", name, written)
 		}
 		stdout, _ = gorl(t, 0, "train", "-c", "p.yaml", "-s", trackers, "--check")
 		clean("what --check prints", stdout)
 		if name == "single" {
 			_, stderr = gorl(t, 0, "train", "--resume", "runs/single", "--timesteps", "24")
-			matches(t, stderr, `tracker mlflow: "tracking_uri" is "http://me:\*\*\*@127.*without its password.*MLFLOW_TRACKING_PASSWORD`)
+			matches(t, stderr, `tracker mlflow: "tracking_uri" is "http://me:\*\*\*@127.*without its `+
+				`password.*MLFLOW_TRACKING_PASSWORD`)
 		}
 	}
 	here(t, "p.yaml", single)
 	for _, wrong := range []string{
 		"trainer.trackers=[mlflow: {tracking_uri: '" + strings.Replace(uri, "http", "htp", 1) + "'}]",
-		"trainer.trackers=[mlflow: {tracking_url: '" + uri + "'}]",
 		"trainer.trackers=[mlflow: {tracking_uri: 'http://me:open/Sesame@host'}]",
 		"trainer.trackers=[mlflow: '" + uri + strings.Repeat("x", 100) + "']",
-		"trainer.timesteps='" + uri + "'",
 	} {
 		_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--check", "-s", wrong)
 		clean("the error", stderr)

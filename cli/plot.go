@@ -18,14 +18,13 @@ func plotCommand() *cobra.Command {
 		Use:   "plot PATH...",
 		Short: "draw the curves of runs",
 		Long: `
-Draws what runs have tracked as a PNG, a panel for each tag and in it a curve for
-each run. PATH is a folder of a run, a folder of such folders, or a file: JSON lines
-(scalars.jsonl), a CSV that gorl wrote, or an event file of TensorBoard's, by any
-program. Runs are named after their folders.
+Draws what runs have tracked as a PNG, with a panel for each tag and a curve for each
+run. PATH is the folder of a run, a folder of such folders, or a file: JSON lines
+(scalars.jsonl), a CSV of gorl, or an event file of TensorBoard. Runs are named after
+their folders.
 
-Without --tag the returns, the lengths of episodes, the losses and the learning
-rate are drawn. --smooth draws the exponential moving average that TensorBoard
-shows, over the raw values, which stay behind it, pale.`,
+Without --tag it draws returns, lengths of episodes, losses and the learning rate.
+--smooth draws TensorBoard's exponential moving average over the pale raw values.`,
 		Example: `
 gorl plot runs/cartpole
 gorl plot --list runs/cartpole

@@ -20,8 +20,8 @@ import (
 // byHand starts a rank of two that meet at a port of this machine.
 func byHand(t *testing.T, rank int, port string, args ...string) *launched {
 	t.Helper()
-	return start(t, slices.Concat([]string{"env", fmt.Sprintf("RANK=%d", rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + port,
-		os.Args[0], "train", "-c", "pair.yaml", "-s", "distributed.join_timeout=60s"}, args)...)
+	return start(t, slices.Concat([]string{"env", fmt.Sprintf("RANK=%d", rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1",
+		"MASTER_PORT=" + port, os.Args[0], "train", "-c", "pair.yaml", "-s", "distributed.join_timeout=60s"}, args)...)
 }
 
 // listeners returns the addresses at which the processes of a launcher listen for TCP.
@@ -49,16 +49,15 @@ func (l *launched) listeners() (addresses []string) {
 // The ranks of --nproc listen to no port, at no moment.
 func TestRanksListenNowhere(t *testing.T) {
 	here(t, "pair.yaml", pair)
-	l := start(t, "GORL", "train", "-c", "pair.yaml", "--nproc", "3", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=32")
+	l := start(t, "GORL", "train", "-c", "pair.yaml", "--nproc", "3", "--timesteps", "10000000", "-s",
+		"trainer.checkpoint_interval=32")
 	l.until("the first checkpoint", func() bool {
 		if at := l.listeners(); len(at) > 0 {
 			t.Fatalf("the ranks listen at %v", at)
 		}
 		return newestOf("pole") > 0
 	})
-	if err := l.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.command.Process.Signal(os.Interrupt))
 	l.end(commandline.Stopped)
 }
 
@@ -92,9 +91,7 @@ func TestRanksAmongStrangers(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close() })
 		_, _ = c.Write([]byte{0})
 	}
-	if err := zero.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, zero.command.Process.Signal(os.Interrupt))
 	zero.end(commandline.Stopped)
 	one.end(commandline.Stopped)
 }
@@ -103,12 +100,10 @@ func TestRanksAmongStrangers(t *testing.T) {
 func TestRanksDiffer(t *testing.T) {
 	here(t, "pair.yaml", pair)
 	for args, want := range map[string]string{
-		"-s agent.learning_rate=0.1":   `"agent.learning_rate" is [0.001] on rank 0 and [0.1] on rank 1`,
-		"-s agent.discount_factor=0.5": `"agent.discount_factor" is 0.99 on rank 0 and 0.5 on rank 1`,
-		"-s models.mlp=[9]":            `"models.mlp" is [16] on rank 0 and [9] on rank 1`,
-		"-s environment.id=Pendulum":   `"environment.id" is CartPole on rank 0 and Pendulum on rank 1`,
-		"--num-envs 8":                 `"environments of each rank" is 4 on rank 0 and 8 on rank 1`,
-		"--timesteps 800":              `"trainer.timesteps" is 96 on rank 0 and 800 on rank 1`,
+		"-s agent.learning_rate=0.1": `"agent.learning_rate" is [0.001] on rank 0 and [0.1] on rank 1`,
+		"-s models.mlp=[9]":          `"models.mlp" is [16] on rank 0 and [9] on rank 1`,
+		"-s environment.id=Pendulum": `"environment.id" is CartPole on rank 0 and Pendulum on rank 1`,
+		"--num-envs 8":               `"environments of each rank" is 4 on rank 0 and 8 on rank 1`,
 	} {
 		os.Remove("stderr")
 		port := strconv.Itoa(20000 + rand.IntN(10000))
@@ -125,16 +120,16 @@ func TestRanksDiffer(t *testing.T) {
 // What rank 0 alone finds wrong is said at once, whichever rank ends first.
 func TestRankZeroRefuses(t *testing.T) {
 	here(t, "pair.yaml", pair)
-	busy := start(t, "GORL", "train", "-c", "pair.yaml", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=32", "-q")
+	busy := start(t, "GORL", "train", "-c", "pair.yaml", "--timesteps", "10000000", "-s",
+		"trainer.checkpoint_interval=32", "-q")
 	busy.until("the first checkpoint", func() bool { return newestOf("pole") > 0 })
 	os.Remove("stderr")
 	start(t, "GORL", "train", "--resume", "runs/pole", "--nproc", "2").end(commandline.WrongUse)
-	if got := text("stderr"); strings.Contains(got, "again (restart") || !strings.Contains(got, "rank 0 of 2 was called wrongly") {
+	if got := text("stderr"); strings.Contains(got, "again (restart") ||
+		!strings.Contains(got, "rank 0 of 2 was called wrongly") {
 		t.Errorf("the launcher says\n%s\nwant rank 0's error, and no restart", got)
 	}
-	if err := busy.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, busy.command.Process.Signal(os.Interrupt))
 	busy.end(commandline.Stopped)
 }
 
@@ -143,9 +138,7 @@ func TestRanksOfMembersHaveTimeouts(t *testing.T) {
 	for ranks, ok := range map[int]bool{1: false, 2: true} {
 		c, err := runfile.Parse(fmt.Appendf(nil, "environment: {id: CartPole}\nagent: {class: PPO}\npbt: {}\n"+
 			"launcher: {ranks_per_member: %d}\ndistributed: {timeout: 20s}\n", ranks))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := check(c); (err == nil) != ok {
 			t.Errorf("with %d ranks: %v", ranks, err)
 		}

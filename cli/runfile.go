@@ -59,7 +59,8 @@ func check(c runfile.Sections) error {
 	}
 	switch {
 	case c["environment"] == nil:
-		return errors.New("the section environment is missing; want for instance environment: {id: CartPole, num_envs: 16}")
+		return errors.New("the section environment is missing; want for instance environment: {id: CartPole, " +
+			"num_envs: 16}")
 	case c["agent"] == nil:
 		return errors.New("the section agent is missing; want for instance agent: {class: PPO}, and its settings")
 	}

@@ -20,25 +20,23 @@ import (
 // startProcess is the program, training for long; its messages can be read from err.
 func startProcess(t *testing.T, args ...string) (command *exec.Cmd, err *os.File) {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "gorl")
-	if out, err := exec.Command("go", "build", "-o", program, "../cmd/gorl").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program := built(t)
 	here(t, "long.yaml", short)
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP) // where the test runs under nohup, what it starts would ignore SIGHUP, too
 	defer signal.Stop(hangups)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // a process that goes on is ended, and the test fails
+	// a process that goes on is ended, and the test fails
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
-	command = exec.CommandContext(ctx, program, append([]string{"train", "-c", "long.yaml", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=64"}, args...)...)
+	command = exec.CommandContext(ctx, program,
+		append([]string{"train", "-c", "long.yaml", "--timesteps", "10000000", "-s", "trainer.checkpoint_interval=64"},
+			args...)...)
 	read, write, wrong := os.Pipe()
 	if wrong != nil {
 		t.Fatal(wrong)
 	}
 	command.Stderr = write
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, command.Start())
 	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
 	write.Close()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -51,7 +49,8 @@ func startProcess(t *testing.T, args ...string) (command *exec.Cmd, err *os.File
 	}
 }
 
-// Whoever reads the messages may end first, as tee does at Ctrl-C; a terminal may be closed. The run is saved all the same.
+// Whoever reads the messages may end first, as tee does at Ctrl-C; a terminal may be closed. The run is saved all the
+// same.
 func TestTrainOutlivesItsTerminal(t *testing.T) {
 	command, stderr := startProcess(t)
 	if _, err := bufio.NewReader(stderr).ReadString('\n'); err != nil {
@@ -63,9 +62,7 @@ func TestTrainOutlivesItsTerminal(t *testing.T) {
 	if status != commandline.WrongUse || !strings.Contains(words, "runs/pole is being trained by another process") {
 		t.Errorf("going on with a run that trains ends with %d and says %q", status, words)
 	}
-	if err := command.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, command.Process.Signal(syscall.SIGHUP))
 	_ = command.Wait()
 	if got := command.ProcessState.ExitCode(); got != commandline.Stopped {
 		t.Errorf("it ends with %v, want status %d", command.ProcessState, commandline.Stopped)

@@ -15,11 +15,13 @@ import (
 func TestSimulatorsTrainExamples(t *testing.T) {
 	python := peers.Simulators(t, "envpool", "mjlab")
 	t.Chdir(t.TempDir())
-	for name, environment := range map[string]string{"envpool": "envpool:HalfCheetah-v4", "mjlab": "mjlab:Mjlab-Cartpole-Balance"} {
+	for name, environment := range map[string]string{"envpool": "envpool:HalfCheetah-v4",
+		"mjlab": "mjlab:Mjlab-Cartpole-Balance"} {
 		text, _ := gorl(t, 0, "train", "--example", name)
 		write(t, name+".yaml", text)
 		matches(t, text, `^# `, `(?m)^#   gorl eval runs/`+name)
-		stdout, _ := gorl(t, 0, "train", "-c", name+".yaml", "-q", "--timesteps", "64", "--num-envs", "4", "--set", "environment.python="+python)
+		stdout, _ := gorl(t, 0, "train", "-c", name+".yaml", "-q", "--timesteps", "64", "--num-envs", "4", "--set",
+			"environment.python="+python)
 		if stdout != "runs/"+name+"\n" {
 			t.Errorf("%s: the run is in %q", name, stdout)
 		}
@@ -33,25 +35,24 @@ func standIn(t *testing.T) (folder string, environment map[string]any, set []str
 	t.Helper()
 	python := peers.Python(t, "gymnasium", "torch")
 	folder, err := filepath.Abs(filepath.Join("..", "envs", "wrappers", "gymnasium", "testdata", "isaaclab"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return folder, map[string]any{"python": python, "path": []any{folder}, "kwargs": map[string]any{"device": "cpu"}},
-		[]string{"--set", "environment.python=" + python, "--set", "environment.path=[" + folder + "]", "--set", "environment.kwargs.device=cpu"}
+		[]string{"--set", "environment.python=" + python, "--set", "environment.path=[" + folder + "]", "--set",
+			"environment.kwargs.device=cpu"}
 }
 
-// AMP with a file laid out as Isaac Lab's skrl files are, in the stand-in for Isaac Lab: the task rewards the speed alone,
-// and from the reference motion the fish learn to undulate. The trained policy swims outside of gorl's trainer.
+// AMP with a file laid out as Isaac Lab's skrl files are, in the stand-in for Isaac Lab: the task rewards the speed
+// alone, and from the reference motion the fish learn to undulate. The trained policy swims outside of gorl's trainer.
 func TestPeersIsaacLabAMP(t *testing.T) {
 	folder, settings, set := standIn(t)
 	t.Chdir(t.TempDir())
-	gorl(t, 0, append([]string{"train", "-c", filepath.Join(folder, "isaaclab_tasks", "agents", "skrl_fish_amp_cfg.yaml"), "-q", "--out", "runs", "--name", "fish",
-		"--env", "isaaclab:Standin-Fish-AMP-Direct-v0", "--num-envs", "64"}, set...)...)
+	gorl(t, 0, append([]string{"train", "-c",
+		filepath.Join(folder, "isaaclab_tasks", "agents",
+			"skrl_fish_amp_cfg.yaml"), "-q", "--out", "runs", "--name", "fish", "--env",
+		"isaaclab:Standin-Fish-AMP-Direct-v0", "--num-envs", "64"}, set...)...)
 	gorl(t, 0, "export", "runs/fish", "fish.safetensors", "--checkpoint", "latest")
 	policy, err := infer.Load("fish.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	settings["id"], settings["num_envs"] = "isaaclab:Standin-Fish-AMP-Direct-v0", 32
 	swum := swim(t, settings, policy)
 	t.Logf("%+v", swum)
@@ -60,14 +61,15 @@ func TestPeersIsaacLabAMP(t *testing.T) {
 	}
 }
 
-// A population in the words of Isaac Lab's command line, with a file laid out as its rl_games files are: four members, each
-// with a simulator of its own, are judged by what the simulator logs.
+// A population in the words of Isaac Lab's command line, with a file laid out as its rl_games files are: four members,
+// each with a simulator of its own, are judged by what the simulator logs.
 func TestPeersIsaacLabPopulation(t *testing.T) {
 	folder, settings, set := standIn(t)
 	t.Chdir(t.TempDir())
-	gorl(t, 0, append([]string{"train", "--config", filepath.Join(folder, "isaaclab_tasks", "agents", "rl_games_fish_cfg.yaml"), "-q", "--task",
-		"Standin-Fish-Direct-v0", "--num_envs", "64", "--headless", "--seed", "1", "--max_iterations", "40", "agent.pbt.enabled=True",
-		"agent.pbt.num_policies=4", "agent.pbt.workspace=fish", "agent.pbt.directory=runs"}, set...)...)
+	gorl(t, 0, append([]string{"train", "--config",
+		filepath.Join(folder, "isaaclab_tasks", "agents",
+			"rl_games_fish_cfg.yaml"), "-q", "--task", "Standin-Fish-Direct-v0", "--num_envs", "64", "--headless",
+		"--seed", "1", "--max_iterations", "40", "agent.pbt.enabled=True", "agent.pbt.num_policies=4", "agent.pbt.workspace=fish", "agent.pbt.directory=runs"}, set...)...)
 	stdout, _ := gorl(t, 0, "inspect", "--json", "runs/fish")
 	var about struct {
 		Population struct {
@@ -78,9 +80,7 @@ func TestPeersIsaacLabPopulation(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &about); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(stdout), &about))
 	population := about.Population
 	if population.Objective != "episode.Episode_Reward/speed" || len(population.Members) != 4 {
 		t.Fatalf("%+v; want four members judged by episode.Episode_Reward/speed", population)
@@ -93,9 +93,7 @@ func TestPeersIsaacLabPopulation(t *testing.T) {
 	// The task rewards the speed alone, so the fish swim straight.
 	gorl(t, 0, "export", "runs/fish", "fish.safetensors")
 	policy, err := infer.Load("fish.safetensors")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	settings["id"], settings["num_envs"] = "isaaclab:Standin-Fish-Direct-v0", 32
 	swum := swim(t, settings, policy)
 	t.Logf("%+v", swum)
@@ -114,24 +112,17 @@ type swum struct {
 func swim(t *testing.T, settings map[string]any, policy *infer.Policy) (s swum) {
 	t.Helper()
 	env, err := catalog.New(settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer env.Close()
 	step, err := env.Reset(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const steps, dt, amplitude, omega = 58, 0.1, 0.3, 2 * math.Pi * 0.8
 	n := env.NumEnvs()
 	actions, angle := make([]float32, 2*n), make([]float64, n)
 	for k := range steps {
-		if err := policy.ActBatch(step.Observations, actions); err != nil {
-			t.Fatal(err)
-		}
-		if step, err = env.Step(actions); err != nil {
-			t.Fatal(err)
-		}
+		must(t, policy.ActBatch(step.Observations, actions))
+		step, err = env.Step(actions)
+		must(t, err)
 		for i := range n {
 			if step.Terminated[i] || step.Truncated[i] {
 				t.Fatalf("fish %d ended in step %d of %d", i, k+1, steps)

@@ -33,17 +33,21 @@ func TestSlurmRanks(t *testing.T) {
 	if got := text("stdout"); got != "runs/pole\n" || newestOf("pole") != 96 {
 		t.Errorf("it wrote %q, and its newest checkpoint is of timestep %d; want that of 96", got, newestOf("pole"))
 	}
-	start(t, "sbatch", "--wait", "-n", "2", "--output=job.log", "--wrap", os.Args[0]+" train -c pair.yaml --name batch -q").end(0)
+	start(t, "sbatch", "--wait", "-n", "2", "--output=job.log", "--wrap",
+		os.Args[0]+" train -c pair.yaml --name batch -q").end(0)
 	start(t, "salloc", "-n", "2", "GORL", "train", "-c", "pair.yaml", "--name", "shell", "-q").end(0)
-	if got := strings.Join(runs(t), " "); got != "batch pole shell" || text("runs/batch/"+ranksFile) != "" || text("runs/shell/"+ranksFile) != "" {
-		t.Errorf("there are the runs %s, and files of ranks in those that trained alone: %q, %q", got, text("runs/batch/"+ranksFile), text("runs/shell/"+ranksFile))
+	if got := strings.Join(runs(t), " "); got != "batch pole shell" || text("runs/batch/"+ranksFile) != "" ||
+		text("runs/shell/"+ranksFile) != "" {
+		t.Errorf("there are the runs %s, and files of ranks in those that trained alone: %q, %q", got,
+			text("runs/batch/"+ranksFile), text("runs/shell/"+ranksFile))
 	}
 }
 
 // A job that goes back into the queue goes on with its run.
 func TestSlurmRequeuesRanks(t *testing.T) {
 	here(t, "pair.yaml", pair)
-	write(t, "job.sh", fmt.Sprintf("#!/bin/sh\nexec srun -n 2 --kill-on-bad-exit %s train -c pair.yaml --timesteps 10000000 -s trainer.checkpoint_interval=32\n", os.Args[0]))
+	write(t, "job.sh", fmt.Sprintf("#!/bin/sh\nexec srun -n 2 --kill-on-bad-exit %s train -c pair.yaml --timesteps "+
+		"10000000 -s trainer.checkpoint_interval=32\n", os.Args[0]))
 	// sbatch --wait would end when the job goes back into the queue.
 	l := start(t, "sh", "-c", "sbatch --requeue --open-mode=append -n 2 --output=job.log job.sh && exec sleep 1000")
 	l.until("the first checkpoint", func() bool { return newestOf("pole") > 0 })

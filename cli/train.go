@@ -44,25 +44,24 @@ func trainCommand() *cobra.Command {
 	var f trainFlags
 	c := &cobra.Command{
 		Use:   "train",
-		Short: "train what a YAML file describes",
+		Short: "train an agent or a population from a YAML file",
 		Long: `
-Trains an agent, or a population of agents, as a YAML file describes it: the section
-environment: names an environment and its settings (docs/environments.md), and
-models:, memory:, agent: and trainer: are those of skrl's Runner (docs/ppo.md,
-docs/amp.md, docs/training.md). With a section pbt: a population trains in this
-process (docs/pbt.md), with mutation: and training: one whose networks evolve
-(docs/evolution.md). Files of rl_games, and Isaac Lab's command lines, are read as they
-are (docs/reference/rl-games.md).
+Trains an agent, or a population of agents, from a YAML file. The section
+environment: names an environment and its settings (docs/environments.md). models:,
+memory:, agent: and trainer: are those of skrl's Runner (docs/ppo.md, docs/amp.md,
+docs/training.md). With a section pbt: a population trains in this process
+(docs/pbt.md), with mutation: and training: one whose networks evolve
+(docs/evolution.md). Files of rl_games and Isaac Lab's command lines work, too
+(docs/reference/rl-games.md).
 
-The run has a folder, runs/<name> unless something else is said. Into it goes
-run.yaml, the configuration that is in effect, with every default and the seed that
-was drawn; tracked values for TensorBoard and as JSON lines; and checkpoints, the
-best one apart. A configuration whose name is taken gets the name with a number.
+A run has a folder, by default runs/<name>: run.yaml, the complete configuration with
+all defaults and the seed; metrics for TensorBoard and as JSON lines; checkpoints, and
+the best one. If the name is taken, a number is added.
 
 Ctrl-C saves a checkpoint and ends with status 78; gorl train --resume RUN goes on.
 With --nproc several processes train the agent; torchrun, Slurm's srun, mpirun and
-Kubernetes can start them, too (docs/distributed.md).
-Paths in a configuration are relative to the folder that gorl is started in.`,
+Kubernetes can start them, too (docs/distributed.md). Paths in a configuration are
+relative to the current folder.`,
 		Example: `
 gorl train --example cartpole > cartpole.yaml
 gorl train --config cartpole.yaml
@@ -85,12 +84,13 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 		},
 	}
 	flags := c.Flags()
-	flags.StringVarP(&f.config, "config", "c", "", "the configuration, a YAML `file`; - is the standard input")
-	flags.StringVar(&f.resume, "resume", "", "go on with the run in this `folder`, from its newest checkpoint")
+	flags.StringVarP(&f.config, "config", "c", "", "configuration, a YAML `file`; - is the standard input")
+	flags.StringVar(&f.resume, "resume", "", "continue the run in this `folder`, from its newest checkpoint")
 	flags.StringArrayVarP(&f.set, "set", "s", nil,
 		"change a setting: `KEY=VALUE`, the key dotted through sections, the value in YAML (may be repeated)")
 	flags.StringVarP(&f.env, "env", "e", "", "the environment's `id`, instead of environment.id")
-	flags.IntVar(&f.numEnvs, "num-envs", 0, "`number` of environments that step together, instead of environment.num_envs")
+	flags.IntVar(&f.numEnvs, "num-envs", 0,
+		"`number` of parallel environments, instead of environment.num_envs")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of everything random, instead of the configuration's")
 	flags.Int64Var(&f.timesteps, "timesteps", 0,
 		"timesteps, each a step of all environments, instead of trainer.timesteps")
@@ -99,16 +99,18 @@ gorl train --resume runs/cartpole --timesteps 10000`,
 	flags.StringVar(&f.device, "device", "", "where tensors live: cpu, cuda, cuda:1 or auto")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "show no progress, and print the run's folder only")
 	flags.BoolVar(&f.check, "check", false, "check everything, print the configuration in effect, and do not train")
-	flags.StringVar(&f.example, "example", "", "print a configuration to begin with: "+strings.Join(exampleNames(), ", "))
-	flags.IntVar(&f.ranks.nproc, "nproc", 0, "`number` of processes on this machine that train the agent together, each "+
-		"with environments of its own")
+	flags.StringVar(&f.example, "example", "", "print a configuration to begin with: "+
+		strings.Join(exampleNames(), ", "))
+	flags.IntVar(&f.ranks.nproc, "nproc", 0,
+		"`number` of processes on this machine that train the agent together, each with environments of its own")
 	flags.IntVar(&f.ranks.restarts, "max-restarts", defaultRestarts,
 		"`number` of times that the processes of --nproc are started again after one has failed")
 	f.isaac.register(flags)
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	_ = c.MarkFlagDirname("resume")
 	_ = c.MarkFlagDirname("out")
-	_ = c.RegisterFlagCompletionFunc("example", cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("example",
+		cobra.FixedCompletions(exampleNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("env", cobra.FixedCompletions(catalog.Names(), cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("device",
 		cobra.FixedCompletions([]string{"cpu", "cuda", "auto"}, cobra.ShellCompDirectiveNoFileComp))
@@ -171,16 +173,16 @@ func (f *trainFlags) configuration(stdin io.Reader) (runfile.Sections, error) {
 		path = filepath.Join(f.resume, runFile)
 		if _, err := os.Stat(path); err != nil {
 			if holdsRun(f.resume) {
-				return nil, commandline.Usagef("there is a run in %s, but no %s with its configuration; give the configuration "+
-					"with --config", f.resume, runFile)
+				return nil, commandline.Usagef("there is a run in %s, but no %s with its configuration; give the "+
+					"configuration with --config", f.resume, runFile)
 			}
 			return nil, commandline.Usagef("there is no run to go on with in %s: %w", f.resume, err)
 		}
 	case f.resume != "" && !holdsRun(f.resume):
 		return nil, commandline.Usagef("there is no run to go on with in %s", f.resume)
 	case path == "":
-		return nil, commandline.Usagef("give --config FILE, --resume RUN or --example NAME; %s train --example cartpole "+
-			"prints a file to begin with", program)
+		return nil, commandline.Usagef("give --config FILE, --resume RUN or --example NAME; %s train --example "+
+			"cartpole prints a file to begin with", program)
 	case strings.ContainsAny(f.name, `/\`) || f.name == "." || f.name == "..":
 		return nil, commandline.Usagef("--name is %q; it is one folder's name, the folder it lies in is --out", f.name)
 	case f.given("timesteps") && f.timesteps < 0:
@@ -242,8 +244,8 @@ func (f *trainFlags) place(directory, name, class string, resume bool) (string, 
 	case f.name != "":
 		if holdsRun(filepath.Join(directory, f.name)) && !resume {
 			dir := filepath.Join(directory, f.name)
-			return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), or give "+
-				"another --name", dir, program, process.QuoteWord(dir))
+			return "", "", commandline.Usagef("there is a run in %s already; go on with it (%s train --resume %s), "+
+				"or give another --name", dir, program, process.QuoteWord(dir))
 		}
 		return directory, f.name, nil
 	case name == "":
@@ -269,8 +271,10 @@ func split(run string) (directory, name string) {
 
 // storable refuses a folder of a run which run.yaml could not name, or which is that of all runs or one above.
 func storable(directory, name string) error {
-	if path := filepath.Join(directory, name); !utf8.ValidString(path) || strings.ContainsFunc(path, unicode.IsControl) {
-		return commandline.Usagef("the run's folder would be %q; want a name in UTF-8, without control characters", path)
+	if path := filepath.Join(directory, name); !utf8.ValidString(path) ||
+		strings.ContainsFunc(path, unicode.IsControl) {
+		return commandline.Usagef("the run's folder would be %q; want a name in UTF-8, without control characters",
+			path)
 	}
 	if err := durable.CheckName(filepath.Join(directory, name)); err != nil {
 		return commandline.Usagef("the run's folder: %w", err)

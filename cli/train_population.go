@@ -47,7 +47,8 @@ type opened struct {
 
 // openPopulation returns what trains, shows and closes a population.
 func openPopulation(
-	p *pbt.Population, train func(context.Context) (*pbt.Result, error), table func(io.Writer) error, close func() error,
+	p *pbt.Population, train func(context.Context) (*pbt.Result,
+		error), table func(io.Writer) error, close func() error,
 ) *opened {
 	where := func() string {
 		first, last := p.Iterations()
@@ -71,13 +72,13 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	}
 	alone := id >= 0 // a member of a population whose others are processes elsewhere
 	if f.given("timesteps") {
-		return commandline.Usagef("a population's length is in environment steps of each member: --set pbt.total_steps=N " +
-			"instead of --timesteps")
+		return commandline.Usagef("a population's length is in environment steps of each member: --set " +
+			"pbt.total_steps=N instead of --timesteps")
 	}
 	switch {
 	case alone && section["seed"] == nil && c["seed"] == nil:
-		return commandline.Usagef("agent.pbt.policy_idx makes this process one of a population's, which share a seed: give " +
-			"agent.pbt.seed=N, the same to all")
+		return commandline.Usagef("agent.pbt.policy_idx makes this process one of a population's, which share a " +
+			"seed: give agent.pbt.seed=N, the same to all")
 	case f.given("seed") && !alone:
 		delete(section, "seed") // which would come first
 	case section["seed"] == nil:
@@ -96,15 +97,14 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	}
 	notes := append(f.notes, settings.Notes...)
 	if c["launcher"] != nil {
-		notes = append(notes, "launcher: is not used: all members train in this process; gorl-pbt run starts a process for "+
-			"each, "+
-			"with launcher.command: ["+program+", member]")
+		notes = append(notes, "launcher: is not used: all members train in this process; gorl-pbt run starts a "+
+			"process for each, with launcher.command: ["+program+", member]")
 	}
 	for _, key := range pace {
 		if section[key] == false && !settings.Options.Asynchronous {
-			notes = append(notes, "pbt."+key+": false has no effect: members of one process wait for each other at the end of "+
-				"every "+
-				"interval; pbt.asynchronous: true lets them train on")
+			notes = append(notes, "pbt."+
+				key+": false has no effect: members of one process wait for each other at the end of every interval; "+
+				"pbt.asynchronous: true lets them train on")
 		}
 	}
 	o := settings.Options
@@ -196,17 +196,15 @@ func member(g *distributed.Group, c runfile.Sections, seed int64) (*trainers.Tra
 	trainer, err := trainers.FromDictIn(g, c.Member(seed), env, func(cfg *trainers.Config) {
 		alone = cfg.EvaluationInterval != (agents.Interval{})
 		list = append(list, cfg.Trackers...) // the population's, whatever program trains it
-		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers, StochasticEvaluation: cfg.StochasticEvaluation,
-			Best:      cfg.Best,
-			WarmStart: cfg.WarmStart}
+		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers,
+			StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best, WarmStart: cfg.WarmStart}
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, env.Close())
 	}
 	if alone {
-		return nil, nil, errors.Join(commandline.Usagef("trainer.evaluation_interval is for a single agent; a population "+
-			"evaluates its members itself: pbt.measure.evaluation_episodes"),
-			trainer.Trainee().Close())
+		return nil, nil, errors.Join(commandline.Usagef("trainer.evaluation_interval is for a single agent; a "+
+			"population evaluates its members itself: pbt.measure.evaluation_episodes"), trainer.Trainee().Close())
 	}
 	full := runfile.Sections(trainer.Dict())
 	delete(full, "seed")

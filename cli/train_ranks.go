@@ -35,8 +35,8 @@ func (f *trainFlags) launches(place distributed.Place) (bool, error) {
 	case f.given("nproc") && f.ranks.nproc < 1:
 		return false, commandline.Usagef("--nproc is %d; want the number of processes on this machine", f.ranks.nproc)
 	case f.given("max-restarts") && f.ranks.nproc == 0:
-		return false, commandline.Usagef("--max-restarts is for --nproc; torchrun has a flag of that name, too, before the " +
-			"program")
+		return false, commandline.Usagef("--max-restarts is for --nproc; torchrun has a flag of that name, too, " +
+			"before the program")
 	case f.ranks.restarts < 0:
 		return false, commandline.Usagef("--max-restarts is %d; want 0 or more", f.ranks.restarts)
 	}
@@ -50,8 +50,8 @@ func (f *trainFlags) startRanks(ctx context.Context, place distributed.Place, st
 	if err != nil {
 		return err
 	}
-	o := launch.Options{Count: f.ranks.nproc, MaxRestarts: f.ranks.restarts, Within: place, Stdin: stdin, Stdout: stdout,
-		Stderr: stderr}
+	o := launch.Options{Count: f.ranks.nproc, MaxRestarts: f.ranks.restarts, Within: place, Stdin: stdin,
+		Stdout: stdout, Stderr: stderr}
 	if place.Size > 1 && !f.given("max-restarts") { // the launcher of the machines' processes starts them again
 		o.MaxRestarts = 0
 	}
@@ -237,7 +237,6 @@ func noRanks(kind runfile.Kind) error {
 		instead = fmt.Sprintf(" (gorl-pbt trains members of several processes: launcher: {command: [%s, member], "+
 			"ranks_per_member: 2})", program)
 	}
-	return commandline.Usagef("%s has no ranks: start it once, without --nproc%s; where a launcher's variables are left "+
-		"in the environment, set %s=off",
-		what, instead, distributed.EnvDistributed)
+	return commandline.Usagef("%s has no ranks: start it once, without --nproc%s; where a launcher's variables are "+
+		"left in the environment, set %s=off", what, instead, distributed.EnvDistributed)
 }

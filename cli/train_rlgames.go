@@ -38,9 +38,8 @@ func (f *isaacFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.wandbP, "wandb-project-name", "", "its `project`")
 	flags.IntVar(&f.maxIterations, "max-iterations", 0, "`number` of updates, instead of the configuration's timesteps")
 	flags.Float64Var(&f.sigma, "sigma", 0, "`number` that log σ begins with, of a file of rl_games")
-	for _, name := range []string{"task", "checkpoint", "headless", "distributed", "track", "wandb-name", "wandb-entity",
-		"wandb-project-name",
-		"max-iterations", "sigma"} {
+	for _, name := range []string{"task", "checkpoint", "headless", "distributed", "track", "wandb-name",
+		"wandb-entity", "wandb-project-name", "max-iterations", "sigma"} {
 		_ = flags.MarkHidden(name)
 	}
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
@@ -64,7 +63,8 @@ func (f *isaacFlags) split() (agent, env []string) {
 // assignment refuses an argument that changes no key.
 func assignment(arg string) error {
 	short := strings.TrimLeft(arg, "+")
-	if key, _, ok := strings.Cut(short, "="); ok && (strings.HasPrefix(key, "agent.") || strings.HasPrefix(key, "env.")) {
+	if key, _, ok := strings.Cut(short, "="); ok &&
+		(strings.HasPrefix(key, "agent.") || strings.HasPrefix(key, "env.")) {
 		return nil
 	}
 	return commandline.Usagef("what is %q for? Give a configuration with --config, a run to go on with by --resume, a "+
@@ -158,7 +158,8 @@ func (f *trainFlags) convert(c runfile.Sections, path string, overrides []string
 		o.Overrides = append(o.Overrides, fmt.Sprintf("params.config.max_epochs=%d", f.isaac.maxIterations))
 	}
 	if f.given("sigma") {
-		o.Overrides = append(o.Overrides, fmt.Sprintf("params.network.space.continuous.sigma_init.val=%g", f.isaac.sigma))
+		o.Overrides = append(o.Overrides,
+			fmt.Sprintf("params.network.space.continuous.sigma_init.val=%g", f.isaac.sigma))
 	}
 	var made *rlgames.Configuration
 	var err error
@@ -192,8 +193,8 @@ func (f *trainFlags) adjust(c runfile.Sections, assignments []string) error {
 	if f.isaac.maxIterations > 0 {
 		rollouts, ok := config.Whole(c.Section("agent")["rollouts"])
 		if !ok {
-			return commandline.Usagef("--max-iterations counts updates, each after agent.rollouts timesteps, which the " +
-				"configuration does not give; give --timesteps N")
+			return commandline.Usagef("--max-iterations counts updates, each after agent.rollouts timesteps, which " +
+				"the configuration does not give; give --timesteps N")
 		}
 		c.Section("trainer")["timesteps"] = f.isaac.maxIterations * rollouts
 	}
@@ -204,8 +205,8 @@ func (f *trainFlags) adjust(c runfile.Sections, assignments []string) error {
 func (f *isaacFlags) check(given func(string) bool) error {
 	switch {
 	case f.checkpoint != "":
-		return commandline.Usagef("--checkpoint %s: gorl does not read weights of rl_games, and goes on with runs of its "+
-			"own by --resume RUN", f.checkpoint)
+		return commandline.Usagef("--checkpoint %s: gorl does not read weights of rl_games, and goes on with runs of "+
+			"its own by --resume RUN", f.checkpoint)
 	case f.task != "" && given("env"):
 		return commandline.Usagef("--task %s and --env name an environment both; give one of them", f.task)
 	case given("max-iterations") && f.maxIterations < 1:

@@ -4,12 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/internal/commandline"
+	"github.com/gorl-dev/gorl/internal/test/commandtest"
 )
 
 // games is a file of rl_games for a moment's training in Pendulum.
@@ -68,30 +69,18 @@ pbt:
   mutation: {agent.params.config.learning_rate: mutate_float, agent.params.config.gamma: mutate_discount, agent.params.config.bounds_loss_coef: mutate_float}
 `
 
-// value is what a file of a run has at a dotted path.
-func value(t *testing.T, path, key string) any {
-	t.Helper()
-	c, err := readConfiguration(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := any(map[string]any(c))
-	for k := range strings.SplitSeq(key, ".") {
-		section, _ := at.(map[string]any)
-		at = section[k]
-	}
-	return at
-}
-
 // A file of rl_games trains as it is, and what gorl convert makes of it trains the same.
 func TestTrainFileOfRLGames(t *testing.T) {
 	here(t, "rl_games_ppo_cfg.yaml", games)
 	stdout, stderr := gorl(t, 0, "train", "--config", "rl_games_ppo_cfg.yaml", "--env", "Pendulum", "--num-envs", "8")
 	matches(t, stdout, `gorl eval runs/swing`)
-	matches(t, stderr, `note: these keys have no meaning for gorl: config\.device, config\.env_name, `, `runs/swing: PPO in Pendulum, seed 7`)
+	matches(t, stderr, `note: these keys have no meaning for gorl: config\.device, config\.env_name, `,
+		`runs/swing: PPO in Pendulum, seed 7`)
 	for key, want := range map[string]any{
-		"environment.num_envs": 8, "trainer.timesteps": 64, "trainer.checkpoint_interval": 32, "agent.mini_batch_size": 32, "agent.discount_factor": 0.95,
-		"trainer.stop_at_episode_return": 20000, "environment.wrappers": []any{map[string]any{"rescale_action": map[string]any{}}},
+		"environment.num_envs": 8, "trainer.timesteps": 64, "trainer.checkpoint_interval": 32,
+		"agent.mini_batch_size": 32, "agent.discount_factor": 0.95,
+		"trainer.stop_at_episode_return": 20000,
+		"environment.wrappers":           []any{map[string]any{"rescale_action": map[string]any{}}},
 	} {
 		if diff := cmp.Diff(want, value(t, "runs/swing/run.yaml", key)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", key, diff)
@@ -100,10 +89,9 @@ func TestTrainFileOfRLGames(t *testing.T) {
 	said, _ := gorl(t, 0, "convert", "rl_games_ppo_cfg.yaml", "made/gorl.yaml", "--env", "Pendulum")
 	matches(t, said, `^rl_games_ppo_cfg\.yaml → made/gorl\.yaml\nnote: these keys`)
 	text, err := os.ReadFile("made/gorl.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	matches(t, string(text), `^# Made of rl_games_ppo_cfg\.yaml by gorl convert\.\n#\n# these keys have no meaning`, `\n\nseed: 7\n\nenvironment:\n`)
+	must(t, err)
+	matches(t, string(text), `^# Made of rl_games_ppo_cfg\.yaml by gorl convert\.\n#\n# these keys have no meaning`,
+		`\n\nseed: 7\n\nenvironment:\n`)
 	if long := regexp.MustCompile(`(?m)^.{121,}$`).FindString(string(text)); long != "" {
 		t.Errorf("a long line: %s", long)
 	}
@@ -116,9 +104,7 @@ func TestTrainFileOfRLGames(t *testing.T) {
 
 	// From the standard input, too, and without an environment the file says what is missing.
 	raw, err := os.Open("rl_games_ppo_cfg.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer raw.Close()
 	said, _ = gorl(t, 0, "convert", "-f", "rl_games_ppo_cfg.yaml", "made/gorl.yaml")
 	matches(t, said, `note: environment\.id is missing: write it into the file, or give gorl train --env`)
@@ -129,7 +115,8 @@ func TestTrainFileOfRLGames(t *testing.T) {
 func TestIsaacLabCommandLines(t *testing.T) {
 	here(t, "rl_games_ppo_cfg.yaml", games)
 	write(t, "skrl.yaml", short)
-	base := []string{"train", "--config", "rl_games_ppo_cfg.yaml", "--env", "Pendulum", "--num_envs", "8", "--headless", "-q"}
+	base := []string{"train", "--config", "rl_games_ppo_cfg.yaml", "--env", "Pendulum", "--num_envs", "8", "--headless",
+		"-q"}
 	for _, x := range []struct {
 		args []string
 		key  string
@@ -139,26 +126,25 @@ func TestIsaacLabCommandLines(t *testing.T) {
 		{[]string{"--max_iterations", "2"}, "trainer.timesteps", 32},
 		{[]string{"--sigma", "-0.5"}, "models.policy.initial_log_std", -0.5},
 		{[]string{"agent.params.config.learning_rate=2e-3"}, "agent.learning_rate", []any{2e-3}},
-		{[]string{"agent.params.config.mini_epochs=1", "+agent.params.config.weight_decay=0.5"}, "agent.weight_decay", 0.5},
-		{[]string{"--track", "--wandb-name", "one", "--wandb-entity", "us", "--wandb-project-name", "p", "--set", "trainer.trackers=[]"}, "trainer.trackers", []any{}},
+		{[]string{"agent.params.config.mini_epochs=1", "+agent.params.config.weight_decay=0.5"}, "agent.weight_decay",
+			0.5},
+		{[]string{"--track", "--wandb-name", "one", "--wandb-entity", "us", "--wandb-project-name", "p", "--set",
+			"trainer.trackers=[]"}, "trainer.trackers", []any{}},
 	} {
 		gorl(t, 0, append(append(base[:len(base):len(base)], x.args...), "--name", "one")...)
 		if diff := cmp.Diff(x.want, value(t, "runs/one/run.yaml", x.key)); diff != "" {
 			t.Errorf("%v: %s (-want +got):\n%s", x.args, x.key, diff)
 		}
-		if err := os.RemoveAll("runs"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll("runs"))
 	}
 	// Isaac Lab's device is also the simulator's.
 	f := trainFlags{device: "cuda:1", given: func(string) bool { return false }}
 	f.isaac.task, f.isaac.assignments = "Isaac-Ant-v0", []string{"env.scene.gravity=3"}
 	c, _, err := f.readAny("rl_games_ppo_cfg.yaml", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]any{"device": "cuda:1", "scene": map[string]any{"gravity": 3}}
-	if diff := cmp.Diff(want, c.Section("environment")["kwargs"]); diff != "" || c.Section("environment")["id"] != "isaaclab:Isaac-Ant-v0" {
+	if diff := cmp.Diff(want, c.Section("environment")["kwargs"]); diff != "" ||
+		c.Section("environment")["id"] != "isaaclab:Isaac-Ant-v0" {
 		t.Errorf("%v (-want +got):\n%s", c.Section("environment")["id"], diff)
 	}
 	// Files of skrl and of gorl take them, too; what Hydra calls agent is the file.
@@ -167,72 +153,61 @@ func TestIsaacLabCommandLines(t *testing.T) {
 		arg, key string
 		want     any
 	}{
-		{"agent.agent.learning_epochs=1", "agent.learning_epochs", 1}, {"agent.learning_epochs=3", "agent.learning_epochs", 3},
+		{"agent.agent.learning_epochs=1", "agent.learning_epochs", 1}, {"agent.learning_epochs=3",
+			"agent.learning_epochs", 3},
 		{"agent.trainer.timesteps=32", "trainer.timesteps", 32}, {"--max_iterations=2", "trainer.timesteps", 32},
 	} {
 		gorl(t, 0, append(skrl[:len(skrl):len(skrl)], x.arg)...)
 		if got := value(t, "runs/two/run.yaml", x.key); got != x.want {
 			t.Errorf("%s: %s is %v", x.arg, x.key, got)
 		}
-		if err := os.RemoveAll("runs"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll("runs"))
 	}
-	for args, want := range map[string]string{
-		"--task Pendulum":                                        `give one of them`,
-		"--checkpoint model.pth":                                 `does not read weights of rl_games`,
-		"--max-iterations 0":                                     `want a number of updates`,
-		"--max-iterations 3 --timesteps 5":                       `give one of them`,
-		"--wandb-name x":                                         `need --track`,
-		"--num-envs 0":                                           `--num-envs is 0`,
-		"agent.params.config.gamma=2":                            `"params.config.gamma" is 2: want a number from 0 to 1`,
-		"agent.params.algo.name=sac":                             `soft actor-critic`,
-		"agent.params.config.minibatch_size=48":                  `a rollout has 128 rows`,
-		"env.scene.gravity=3":                                    `unknown key "kwargs"`,
-		"learning_rate=3":                                        `what is "learning_rate=3" for?`,
-		"agent.pbt.enabled=True agent.pbt.policy_idx=x":          `agent.pbt.policy_idx is "x"`,
-		"agent.pbt.enabled=True --timesteps 5":                   `pbt.total_steps`,
-		"agent.pbt.enabled=True agent.pbt.mutation={ga: mutate}": `there is no such hyperparameter`,
+	wrong := commandline.WrongUse
+	cases := []refusal{
+		{[]string{"train", "-c", "skrl.yaml", "--sigma", "1"}, wrong, "--sigma is for a file of rl_games"},
+		{[]string{"convert", "rl_games_ppo_cfg.yaml", "x.pt"}, wrong, "want a name that ends in .yaml"},
+		{[]string{"convert", "rl_games_ppo_cfg.yaml", "skrl.yaml"}, wrong, "skrl.yaml exists; --force replaces it"},
+		{[]string{"convert", "rl_games_ppo_cfg.yaml", "y.yaml", "--to", "skrl"}, wrong, "--to is for checkpoints"},
+		{[]string{"convert", "skrl.yaml", "y.yaml"}, wrong, `unknown key "agent"`},
+	}
+	for _, x := range [][2]string{
+		{"--task Pendulum", "give one of them"},
+		{"--checkpoint model.pth", "does not read weights of rl_games"},
+		{"--max-iterations 0", "want a number of updates"},
+		{"--max-iterations 3 --timesteps 5", "give one of them"},
+		{"--wandb-name x", "need --track"},
+		{"agent.params.config.gamma=2", `"params.config.gamma" is 2: want a number from 0 to 1`},
+		{"env.scene.gravity=3", `unknown key "kwargs"`},
+		{"learning_rate=3", `what is "learning_rate=3" for?`},
+		{"agent.pbt.enabled=True agent.pbt.policy_idx=x", `agent.pbt.policy_idx is "x"`},
+		{"agent.pbt.enabled=True --timesteps 5", "pbt.total_steps"},
+		{"agent.pbt.enabled=True 'agent.pbt.mutation={ga: mutate}'", "there is no such hyperparameter"},
 	} {
-		all := append(base[:len(base):len(base)], strings.Fields(strings.ReplaceAll(args, ": ", ":\x00"))...)
-		for i := range all {
-			all[i] = strings.ReplaceAll(all[i], "\x00", " ")
-		}
-		if _, stderr := gorl(t, commandline.WrongUse, all...); !strings.Contains(stderr, want) {
-			t.Errorf("%s says %q, want %s", args, stderr, want)
-		}
+		cases = append(cases, refusal{slices.Concat(base, commandtest.Words(x[0])), wrong, x[1]})
 	}
-	_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "skrl.yaml", "--sigma", "1")
-	matches(t, stderr, `--sigma is for a file of rl_games`)
-	_, stderr = gorl(t, commandline.WrongUse, "convert", "rl_games_ppo_cfg.yaml", "x.pt")
-	matches(t, stderr, `want a name that ends in \.yaml`)
-	_, stderr = gorl(t, commandline.WrongUse, "convert", "rl_games_ppo_cfg.yaml", "skrl.yaml")
-	matches(t, stderr, `skrl\.yaml exists; --force replaces it`)
-	_, stderr = gorl(t, commandline.WrongUse, "convert", "rl_games_ppo_cfg.yaml", "y.yaml", "--to", "skrl")
-	matches(t, stderr, `--to is for checkpoints`)
-	_, stderr = gorl(t, commandline.WrongUse, "convert", "skrl.yaml", "y.yaml")
-	matches(t, stderr, `unknown key "agent"`)
-	absent(t, "y.yaml")
-	absent(t, "runs")
+	refuses(t, ".", cases)
 }
 
 // A population of Isaac Lab's file trains in one command; or each member in one of its own, which share a folder.
 func TestIsaacLabPopulation(t *testing.T) {
 	here(t, "rl_games_ppo_cfg.yaml", games)
-	base := []string{"train", "--config", "rl_games_ppo_cfg.yaml", "--env", "Pendulum", "--num_envs", "8", "--headless", "-s", "environment.max_episode_steps=8",
-		"agent.pbt.enabled=True", "agent.pbt.num_policies=2"}
+	base := []string{"train", "--config", "rl_games_ppo_cfg.yaml", "--env", "Pendulum", "--num_envs", "8", "--headless",
+		"-s", "environment.max_episode_steps=8", "agent.pbt.enabled=True", "agent.pbt.num_policies=2"}
 	stdout, _ := gorl(t, 0, append(base[:len(base):len(base)], "agent.pbt.workspace=one", "agent.pbt.directory=all")...)
-	matches(t, stdout, `Best: member [01] after 512 environment steps, episode\.return `, `The population is in all/one\.`)
-	for key, want := range map[string]any{"pbt.num_policies": 2, "pbt.total_steps": 512, "preset": "isaaclab", "environment.num_envs": 8} {
+	matches(t, stdout, `Best: member [01] after 512 environment steps, episode\.return `,
+		`The population is in all/one\.`)
+	for key, want := range map[string]any{"pbt.num_policies": 2, "pbt.total_steps": 512, "preset": "isaaclab",
+		"environment.num_envs": 8} {
 		if got := value(t, "all/one/run.yaml", key); got != want {
 			t.Errorf("%s is %v, want %v", key, got, want)
 		}
 	}
 	// One after the other: members do not wait for each other.
 	for _, member := range []string{"1", "0"} {
-		stdout, stderr := gorl(t, 0, append(base[:len(base):len(base)], "agent.pbt.workspace=two", "agent.pbt.directory=all", "agent.pbt.policy_idx="+member, "--seed="+member)...)
+		_, stderr := gorl(t, 0, append(base[:len(base):len(base)], "agent.pbt.workspace=two", "agent.pbt.directory=all",
+			"agent.pbt.policy_idx="+member, "--seed="+member)...)
 		matches(t, stderr, `note: --seed `+member+` is not used: a population has one seed`)
-		_ = stdout
 	}
 	if got := value(t, "all/two/config.yaml", "pbt.num_policies"); got != 2 {
 		t.Errorf("the population's file has %v members", got)
@@ -243,7 +218,9 @@ func TestIsaacLabPopulation(t *testing.T) {
 		}
 	}
 	// Another configuration is another population.
-	_, stderr := gorl(t, commandline.WrongUse, append(base[:len(base):len(base)], "agent.pbt.workspace=two", "agent.pbt.directory=all", "agent.pbt.policy_idx=0",
-		"agent.params.config.mini_epochs=1")...)
-	matches(t, stderr, `is of another run; continue it with the same settings, or choose another pbt\.workspace`, `agent\.learning_epochs`)
+	_, stderr := gorl(t, commandline.WrongUse,
+		append(base[:len(base):len(base)], "agent.pbt.workspace=two", "agent.pbt.directory=all",
+			"agent.pbt.policy_idx=0", "agent.params.config.mini_epochs=1")...)
+	matches(t, stderr, `is of another run; continue it with the same settings, or choose another pbt\.workspace`,
+		`agent\.learning_epochs`)
 }

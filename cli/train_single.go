@@ -70,14 +70,15 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	}
 	switch err := trainer.Open(ctx); {
 	case errors.Is(err, durable.ErrInUse):
-		return commandline.Usagef("%s is being trained by another process; wait for its end, or give this run another --name",
-			run.dir)
+		return commandline.Usagef("%s is being trained by another process; wait for its end, or give this run "+
+			"another --name", run.dir)
 	case errors.Is(err, fs.ErrExist) && !run.resume:
 		return commandline.Usagef("another run has taken the name %s just now; start this one again", run.dir)
 	case err != nil:
 		return err
 	}
-	if !run.resume { // of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
+	// of a run that is there, the configuration is replaced when the checkpoint has turned out to fit it
+	if !run.resume {
 		if err := run.write(); err != nil {
 			return err
 		}
@@ -92,9 +93,8 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 	}
 	total, begun := run.cfg.Timesteps, !run.watch.begun.IsZero()
 	if err == nil && !begun && total > 0 {
-		fmt.Fprintf(stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps goes "+
-			"on for longer.\n",
-			trainer.Timestep(), total)
+		fmt.Fprintf(stderr, "Nothing was left to train: the run has %d timesteps, and %d were asked for. --timesteps "+
+			"goes on for longer.\n", trainer.Timestep(), total)
 	}
 	for _, x := range []struct {
 		goal *float64
@@ -104,8 +104,8 @@ func (f *trainFlags) trainSingle(ctx context.Context, c runfile.Sections, with t
 		{run.cfg.StopAtEpisodeReturn, "training episodes passed stop_at_episode_return"},
 	} {
 		if err == nil && x.goal != nil && begun && trainer.Timestep() < int64(total) {
-			fmt.Fprintf(stderr, "The run ended at timestep %d of %d, when %s (%g).\n", trainer.Timestep(), total, x.when,
-				*x.goal)
+			fmt.Fprintf(stderr, "The run ended at timestep %d of %d, when %s (%g).\n", trainer.Timestep(), total,
+				x.when, *x.goal)
 			break
 		}
 	}
@@ -155,12 +155,16 @@ func (f *trainFlags) trainer(
 			_, cfg.Name = split(f.resume) // place says so, too
 		}
 		var where agreed
-		where, errPlace = run.with.agree(func() (agreed, error) { return f.decide(run.with, *cfg, strings.ToUpper(class)) })
+		where, errPlace = run.with.agree(func() (agreed,
+			error) {
+			return f.decide(run.with, *cfg, strings.ToUpper(class))
+		})
 		cfg.Directory, cfg.Name, cfg.Resume = where.Directory, where.Name, where.Resume
 		run.cfg, run.dir, run.resume = *cfg, filepath.Join(cfg.Directory, cfg.Name), cfg.Resume
 		cfg.Progress, cfg.CloseEnvironmentAtExit = progress, false
 		cfg.OnWarning = warn
-		cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(run.environment) } // as many as env has
+		// as many as env has
+		cfg.EvaluationEnv = func(int, int64) (envs.Env, error) { return catalog.New(run.environment) }
 		cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(t *trainers.Trainer, _ *envs.Step) error {
 			run.watch.step(t)
 			return run.write()
@@ -263,7 +267,8 @@ func report(out io.Writer, t *trainers.Trainer, cfg trainers.Config, watch stopw
 		return "-"
 	}
 	if err := tracking.Table(out,
-		[]string{"environment steps", "episodes", "return", "length", "best checkpoint", "environment steps/s"}, [][]string{{
+		[]string{"environment steps", "episodes", "return", "length", "best checkpoint",
+			"environment steps/s"}, [][]string{{
 			fmt.Sprint(t.Steps()), fmt.Sprint(t.Episodes()), figure("episode.return"), figure("episode.length"), best,
 			watch.rate(t),
 		}}); err != nil {

@@ -49,7 +49,8 @@ func trackMembers(dir string, members []int, full runfile.Sections, resumed bool
 	group, all := filepath.Base(dir), memberTrackers{}
 	for _, id := range members {
 		run := trackers.Run{
-			Name: fmt.Sprintf("%s-%03d", group, id), Group: group, Dir: filepath.Join(dir, "trackers", fmt.Sprintf("%03d", id)),
+			Name: fmt.Sprintf("%s-%03d", group, id), Group: group, Dir: filepath.Join(dir, "trackers",
+				fmt.Sprintf("%03d", id)),
 			Config: c, Resumed: resumed,
 		}
 		if err := os.MkdirAll(run.Dir, 0o755); err != nil {

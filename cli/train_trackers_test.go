@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,29 +50,27 @@ type heardSettings struct {
 }
 
 func init() {
-	trackers.Register("heard", heardSettings{}, func(_ context.Context, run trackers.Run, s heardSettings) (tracking.Sink, error) {
-		if s.Deaf {
-			return nil, fmt.Errorf("it is deaf (%w)", trackers.ErrFinal)
-		}
-		return &heardRun{Run: run, steps: map[string][]int64{}}, nil
-	})
+	trackers.Register("heard", heardSettings{},
+		func(_ context.Context, run trackers.Run, s heardSettings) (tracking.Sink, error) {
+			if s.Deaf {
+				return nil, fmt.Errorf("it is deaf (%w)", trackers.ErrFinal)
+			}
+			return &heardRun{Run: run, steps: map[string][]int64{}}, nil
+		})
 }
 
-// Each member of a population has a run of a tracker, in the population's group, also where the population is resumed.
+// Each member of a population has a run of a tracker, in the population's group, also after a resume.
 func TestTrainTracksMembers(t *testing.T) {
-	for name, text := range map[string]string{
-		"crew": crew, "tribe": tribe + "trainer: {}\n",
-		"apart": strings.NewReplacer("num_policies: 3", "num_policies: 3, asynchronous: true",
-			"workspace: crew", "workspace: apart").Replace(crew),
-	} {
+	here(t, "p.yaml", crew)
+	_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--check", "-s", "trainer.trackers=[herd]")
+	matches(t, stderr, `trainer: "trackers\[0\]" is "herd".*did you mean "heard"`)
+	_, stderr = gorl(t, 0, "train", "-c", "p.yaml", "-q", "-n", "deaf", "-s", "trainer.trackers=[heard: {deaf: true}]")
+	if n := strings.Count(stderr, "note: tracker heard: it is deaf"); n != 1 {
+		t.Errorf("a tracker that fails is noted %d times:\n%s", n, stderr)
+	}
+	for name, config := range map[string]string{"crew": crew, "tribe": tribe + "trainer: {}\n"} {
 		t.Run(name, func(t *testing.T) {
-			here(t, "p.yaml", text)
-			_, stderr := gorl(t, commandline.WrongUse, "train", "-c", "p.yaml", "--check", "-s", "trainer.trackers=[herd]")
-			matches(t, stderr, `trainer: "trackers\[0\]" is "herd".*did you mean "heard"`)
-			_, stderr = gorl(t, 0, "train", "-c", "p.yaml", "-q", "-n", "deaf", "-s", "trainer.trackers=[heard: {deaf: true}]")
-			if n := strings.Count(stderr, "note: tracker heard: it is deaf"); n != 1 {
-				t.Errorf("a tracker that fails is told %d times:\n%s", n, stderr)
-			}
+			here(t, "p.yaml", config)
 			var returns [3][]int64
 			for _, resumed := range []bool{false, true} {
 				heard.runs = map[string]*heardRun{}
@@ -86,21 +83,19 @@ func TestTrainTracksMembers(t *testing.T) {
 				} else {
 					gorl(t, 0, "train", "--resume", "runs/"+name, "-q", "-s", "environment.at=0")
 				}
-				if len(heard.runs) != 3 {
-					t.Fatalf("%d runs of three members", len(heard.runs))
-				}
 				for id := range 3 {
 					run := heard.runs[fmt.Sprintf("%s-%03d", name, id)]
-					if run == nil {
-						t.Fatalf("member %d has no run in %v", id, heard.runs)
+					if run == nil || len(heard.runs) != 3 {
+						t.Fatalf("member %d has no run, or there are more: %v", id, heard.runs)
 					}
-					if run.Group != name || run.Resumed != resumed || filepath.Base(run.Dir) != fmt.Sprintf("%03d", id) ||
+					if run.Group != name || run.Resumed != resumed ||
+						filepath.Base(run.Dir) != fmt.Sprintf("%03d", id) ||
 						errors.Is(run.ended, context.Canceled) == resumed {
-						t.Errorf("resumed %t, the run is of the group %q, resumed %t, in %s, and ended with %v", resumed,
-							run.Group, run.Resumed, run.Dir, run.ended)
+						t.Errorf("resumed %t: the run is of the group %q, resumed %t, in %s, and ended with %v",
+							resumed, run.Group, run.Resumed, run.Dir, run.ended)
 					}
-					if c, _ := run.Config["agent"].(map[string]any); c["class"] != "PPO" || c["gae_lambda"] != 0.95 {
-						t.Errorf("its configuration is %v", run.Config)
+					if c := run.Config; lookup(c, "agent.class") != "PPO" || lookup(c, "agent.gae_lambda") != 0.95 {
+						t.Errorf("its configuration is %v", c)
 					}
 					returns[id] = append(returns[id], run.steps["episode.return"]...)
 					if len(run.steps["Hyperparameter / learning_rate"]) < len(run.steps["episode.return"]) {
@@ -148,20 +143,13 @@ func TestTrainTracksProcesses(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	program := filepath.Join(t.TempDir(), "gorl")
-	if out, err := exec.Command("go", "build", "-o", program, "../cmd/gorl").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	program := built(t)
 	here(t, "p.yaml", strings.NewReplacer("id: Stopping", "id: CartPole", "save_buffers: true",
 		"save_buffers: true, trackers: [mlflow: {tracking_uri: '"+server.URL+"'}]").Replace(crew)+
 		"seed: 4\nlauncher: {command: ["+program+", member]}\n")
 	file, err := launch.ReadFile("p.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := launch.Run(t.Context(), file, launch.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, launch.Run(t.Context(), file, launch.Options{}))
 	for id := range 3 {
 		if name := fmt.Sprintf("crew-%03d", id); groups[name] != "crew" {
 			t.Errorf("%s is in the group %q of %v", name, groups[name], groups)

@@ -21,12 +21,11 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// viewFlags are what the command line says. Those of an evaluation choose the checkpoint.
+// viewFlags are the flags of gorl view. Those of an evaluation choose the checkpoint.
 type viewFlags struct {
 	evalFlags
 	env  string
 	acts *string
-	set  []string
 	port uint16
 }
 
@@ -34,17 +33,16 @@ func viewCommand() *cobra.Command {
 	f := viewFlags{evalFlags: evalFlags{episodes: 1, numEnvs: 1}}
 	c := &cobra.Command{
 		Use:   "view [RUN|CHECKPOINT]",
-		Short: "show a character in the browser, while it moves, and push it",
+		Short: "show a moving character in the browser, and push it",
 		Long: `
-Opens a web server on this machine, at 127.0.0.1 only, and prints its address. Its
-page shows the character of a run in space while it acts in real time by the mean
-or the most probable action, with the reference motion beside it where its task has
-one, and the figures of the episode. The page pauses, slows time down, pushes the
-character, resets it, and commands direction and speed where the task has commands.
-It needs no network. Ctrl-C ends the server, and the page says so.
+Starts a web server at 127.0.0.1 and prints its address. The page shows the character
+of a run acting in real time by the mean or the most probable action, the reference
+motion if the task has one, and metrics of the episode. The page can pause, slow
+down, push and reset the character, and command direction and speed if the task has
+commands. It needs no network. Ctrl-C ends the server.
 
-RUN and CHECKPOINT are as for gorl eval. Without them --env names an environment,
-whose character takes zeros as actions, or random ones with --actions random. Only
+RUN and CHECKPOINT are as for gorl eval. --env shows an environment without a run; the
+character then takes zeros as actions, or random ones with --actions random. Only
 characters of package envs/mujoco can be shown: Walker, Humanoid, Quadruped.`,
 		Example: `
 gorl view runs/walker
@@ -52,13 +50,14 @@ gorl view runs/walker --checkpoint latest --port 8080
 gorl view --env Humanoid --set task=track --set residual=true`,
 		Args: commandline.Arguments(0, 1, "the folder of a run, or a checkpoint, or --env"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.run(cmd.Context(), args, cmd.Flags().Changed, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return f.run(cmd.Context(), args, cmd.Flags().Changed, cmd.InOrStdin(), cmd.OutOrStdout(),
+				cmd.ErrOrStderr())
 		},
 	}
 	flags := c.Flags()
-	flags.StringVarP(&f.config, "config", "c", "", "the configuration, a YAML `file`, instead of the run's run.yaml")
-	flags.StringVar(&f.checkpoint, "checkpoint", "best", "which of the run's `checkpoints`: best, latest, a timestep or "+
-		"a file")
+	flags.StringVarP(&f.config, "config", "c", "", "configuration, a YAML `file`, instead of the run's run.yaml")
+	flags.StringVar(&f.checkpoint, "checkpoint", "best",
+		"which of the run's `checkpoints`: best, latest, a timestep or a file")
 	flags.StringVarP(&f.env, "env", "e", "", "show the environment with this `id`, without a run")
 	f.acts = commandline.Choice(c, "actions", "zero", "what acts with --env", "zero", "random")
 	flags.StringArrayVarP(&f.set, "set", "s", nil,
@@ -86,34 +85,16 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 	}
 	c := runfile.Sections{"environment": map[string]any{"id": catalogName(f.env)}}
 	var saved *savedRun
-	title, settings := f.env, "--env "+f.env
+	title, source := f.env, "--env "+f.env
 	if f.env == "" {
-		if saved, err = f.open(args[0]); err != nil {
+		if saved, c, err = f.load(args[0], stdin, stderr); err != nil {
 			return err
 		}
-		for _, note := range saved.notes {
-			fmt.Fprintln(stderr, note)
-		}
-		if c, err = readConfiguration(saved.config, stdin); err != nil {
-			return err
-		}
-		if err := check(c); err != nil {
-			return commandline.Usagef("%s: %w", saved.config, err)
-		}
-		title, settings = fmt.Sprintf("%s, timestep %d", args[0], saved.Manifest.Step), saved.config
-		if f.device != "" {
-			c.Section("agent")["device"] = f.device
-		}
+		title, source = fmt.Sprintf("%s, timestep %d", args[0], saved.Manifest.Step), saved.config
 	}
-	for _, assignment := range f.set {
-		if err := c.Set("environment." + assignment); err != nil {
-			return commandline.Usagef("--set %w", err)
-		}
-	}
-	f.environment(c.Section("environment"))
-	env, err := makeEnvironment(c)
+	env, err := f.makeEnvironment(c, source)
 	if err != nil {
-		return fmt.Errorf("%s: %w", settings, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, env.Close()) }()
 	for _, w := range envs.All[envs.RunningStatistics](env) {
@@ -131,7 +112,7 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 	}
 	v, err := view.New(cfg)
 	if err != nil {
-		return commandline.Usagef("%s: %w", settings, err)
+		return commandline.Usagef("%s: %w", source, err)
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(f.port))))
 	if err != nil {
@@ -141,7 +122,7 @@ func (f *viewFlags) run(ctx context.Context, args []string, given func(string) b
 	return v.Serve(ctx, listener)
 }
 
-// catalogName is the name in the catalog that differs from id in nothing but capitals, or id itself.
+// catalogName returns the name in the catalog that equals id except for capitals, or id itself.
 func catalogName(id string) string {
 	for _, name := range catalog.Names() {
 		if strings.EqualFold(name, id) {
@@ -151,7 +132,7 @@ func catalogName(id string) string {
 	return id
 }
 
-// without returns what acts without a policy.
+// without returns a function that acts without a policy.
 func (f *viewFlags) without(env envs.Env) func(*envs.Step) ([]float32, error) {
 	space := env.Spaces().Action
 	actions := make([]float32, space.Width())
@@ -164,7 +145,7 @@ func (f *viewFlags) without(env envs.Env) func(*envs.Step) ([]float32, error) {
 	}
 }
 
-// acting returns what acts as the agent does in evaluation.
+// acting returns a function that acts as the agent does in evaluation.
 func acting(agent agents.Agent, stochastic bool) func(*envs.Step) ([]float32, error) {
 	agent.SetTraining(false)
 	if s, ok := agents.As[agents.Stochastic](agent); ok {
@@ -172,7 +153,7 @@ func acting(agent agents.Agent, stochastic bool) func(*envs.Step) ([]float32, er
 	}
 	return func(step *envs.Step) ([]float32, error) {
 		if step.Rewards != nil {
-			if err := agent.Record(trainers.Transition(step)); err != nil { // which episodes have ended
+			if err := agent.Record(trainers.Transition(step)); err != nil { // episodes that ended reset memories
 				return nil, err
 			}
 		} else if r, ok := agents.As[agents.Recurrent](agent); ok {
@@ -182,7 +163,7 @@ func acting(agent agents.Agent, stochastic bool) func(*envs.Step) ([]float32, er
 	}
 }
 
-// styled returns the style reward of a step where the agent has a discriminator, as AMP does; nil for others.
+// styled returns a function of the style reward of a step. It is nil if the agent has no discriminator.
 func styled(agent agents.Agent) func(*envs.Step) (map[string]float64, error) {
 	judge, ok := agents.As[interface {
 		StyleRewards(ampObservations []float32) ([]float32, error)

@@ -49,35 +49,30 @@ func viewed(t *testing.T, args ...string) (url string, stop func() (int, string)
 }
 
 // frames reads messages until a frame is as wanted, and returns it and the scene.
-func frames(t *testing.T, url string, request *view.Request, want func(*view.Frame) bool) (scene view.Scene, f view.Frame) {
+func frames(t *testing.T, url string, request *view.Request, want func(*view.Frame) bool) (scene view.Scene,
+	f view.Frame) {
 	t.Helper()
-	conn, _, err := websocket.Dial(t.Context(), url+"/socket", &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {url}}}) //nolint:bodyclose // Dial reads it to its end
-	if err != nil {
-		t.Fatal(err)
-	}
+	//nolint:bodyclose // Dial reads it to its end
+	conn, _, err := websocket.Dial(t.Context(), url+"/socket",
+		&websocket.DialOptions{HTTPHeader: http.Header{"Origin": {url}}})
+	must(t, err)
 	defer conn.CloseNow()
 	conn.SetReadLimit(1 << 20)
 	if request != nil {
-		if err := wsjson.Write(t.Context(), conn, request); err != nil {
-			t.Fatal(err)
-		}
+		must(t, wsjson.Write(t.Context(), conn, request))
 	}
 	for {
 		var m struct {
 			Scene *view.Scene
 			Frame json.RawMessage
 		}
-		if err := wsjson.Read(t.Context(), conn, &m); err != nil {
-			t.Fatal(err)
-		}
+		must(t, wsjson.Read(t.Context(), conn, &m))
 		if m.Scene != nil {
 			scene = *m.Scene
 			continue
 		}
 		f = view.Frame{}
-		if err := json.Unmarshal(m.Frame, &f); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(m.Frame, &f))
 		if want(&f) {
 			return scene, f
 		}
@@ -90,9 +85,7 @@ func TestViewRun(t *testing.T) {
 	gorl(t, 0, "train", "-c", "walk.yaml", "-q", "--seed", "2")
 	url, stop := viewed(t, "runs/walk", "--checkpoint", "latest", "--set", "episode_length=10")
 	answer, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	page, err := io.ReadAll(answer.Body)
 	answer.Body.Close()
 	if err != nil || answer.StatusCode != 200 || !strings.Contains(string(page), "page.js") {
@@ -112,10 +105,11 @@ func TestViewRun(t *testing.T) {
 		t.Errorf("it ends with status %d: %s", status, said)
 	}
 	// One of PPO has no such reward; its wrappers have the statistics that it learned.
-	gorl(t, 0, "train", "-c", "walk.yaml", "-q", "--set", "agent.class=PPO", "--set", "models.mlp=[8]", "--set", "trainer.name=plain", "--set",
-		"environment.wrappers=[normalize_observation]")
+	gorl(t, 0, "train", "-c", "walk.yaml", "-q", "--set", "agent.class=PPO", "--set", "models.mlp=[8]", "--set",
+		"trainer.name=plain", "--set", "environment.wrappers=[normalize_observation]")
 	url, stop = viewed(t, "runs/plain", "--stochastic")
-	_, f = frames(t, url, &view.Request{Do: "reset"}, func(f *view.Frame) bool { return f.Episode >= 2 && f.Time > 0.01 })
+	_, f = frames(t, url, &view.Request{Do: "reset"},
+		func(f *view.Frame) bool { return f.Episode >= 2 && f.Time > 0.01 })
 	if _, ok := f.Figures["style reward"]; ok {
 		t.Error("PPO has a style reward")
 	}
@@ -141,9 +135,7 @@ func TestViewEnvironment(t *testing.T) {
 		}
 	}
 	env, err := catalog.New(map[string]any{"id": "Walker"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer env.Close()
 	for acts, moves := range map[string]bool{"zero": false, "random": true} {
 		act := (&viewFlags{acts: &acts}).without(env)
@@ -162,21 +154,16 @@ func TestViewEnvironment(t *testing.T) {
 func TestViewWrongUse(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q")
-	for args, words := range map[string]string{
-		"":                            "a checkpoint or --env ID",
-		"runs/pole --env Walker":      "a checkpoint or --env ID",
-		"runs/none":                   "runs/none",
-		"runs/pole --actions random":  "--actions is for --env",
-		"runs/pole":                   "no character of package mujoco",
-		"--env CartPole":              "no character of package mujoco",
-		"--env Wolker":                `did you mean "Walker"`,
-		"--env Walker --set speed=1":  `unknown key "speed"`,
-		"--env Walker --actions none": "none",
-		"--env Walker --seed -1":      "--seed is -1",
-		"--env Walker --port 70000":   "70000",
+	var cases []refusal
+	for args, want := range map[string]string{
+		"runs/pole --env Walker":     "a checkpoint or --env ID",
+		"runs/pole --actions random": "--actions is for --env",
+		"runs/pole":                  "no character of package mujoco",
+		"--env Wolker":               `did you mean "Walker"`,
+		"--env Walker --set speed=1": `unknown key "speed"`,
+		"--env Walker --port 70000":  "70000",
 	} {
-		if _, stderr := gorl(t, commandline.WrongUse, append([]string{"view"}, strings.Fields(args)...)...); !strings.Contains(stderr, words) {
-			t.Errorf("gorl view %s says %q, want %q", args, stderr, words)
-		}
+		cases = append(cases, refusal{append([]string{"view"}, strings.Fields(args)...), commandline.WrongUse, want})
 	}
+	refuses(t, ".", cases)
 }

@@ -58,8 +58,8 @@ func parseAMASS(r *npzReader, name string) (*Clip, error) {
 	}
 	n, width := len(trans)/3, r.file.Arrays["poses"].Shape[1]
 	if len(values) != n*width || width < 3*len(smplJoints) || width%3 != 0 {
-		return nil, fmt.Errorf("poses has shape %v, want (frames, 66 or more, 3 for each joint), with the %d frames of trans",
-			r.file.Arrays["poses"].Shape, n)
+		return nil, fmt.Errorf("poses has shape %v, want (frames, 66 or more, 3 for each joint), with the %d frames "+
+			"of trans", r.file.Arrays["poses"].Shape, n)
 	}
 	rate := "mocap_framerate"
 	for _, key := range []string{"mocap_frame_rate", "fps"} {

@@ -17,7 +17,8 @@ var clipFiles embed.FS
 func Builtin(name string) (*Clip, error) {
 	data, err := clipFiles.ReadFile("clips/" + name + ".npz")
 	if err != nil {
-		return nil, fmt.Errorf("motions: there is no built-in clip %.40q; there are humanoid_run and humanoid_walk", name)
+		return nil, fmt.Errorf("motions: there is no built-in clip %.40q; there are humanoid_run and humanoid_walk",
+			name)
 	}
 	c, err := parse(data, name)
 	return c, named("built-in "+name, err)

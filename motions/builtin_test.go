@@ -18,15 +18,14 @@ func TestBuiltin(t *testing.T) {
 		"humanoid_walk": {31. / 30, 1.53}, "humanoid_run": {23. / 30, 3.54},
 	} {
 		c, err := Builtin(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := Check(c)
 		if len(r.Faults) > 0 || r.FeetLowest < -0.001 || r.Skeleton != "humanoid" || r.Loop != "wrap" {
 			t.Errorf("%s: %+v", name, r)
 		}
 		travel := c.LoopTravel()
-		if math.Abs(c.Duration()-want.duration) > 1e-6 || math.Abs(r.Speed-want.speed) > 0.01 || math.Abs(travel[1]) > 1e-3 {
+		if math.Abs(c.Duration()-want.duration) > 1e-6 || math.Abs(r.Speed-want.speed) > 0.01 ||
+			math.Abs(travel[1]) > 1e-3 {
 			t.Errorf("%s: %g s, %g m/s, travels %v", name, c.Duration(), r.Speed, travel[:3])
 		}
 		heights, _ := bodyHeights(c)
@@ -40,7 +39,8 @@ func TestBuiltin(t *testing.T) {
 			t.Errorf("%s has %d bytes", name, len(data))
 		}
 	}
-	if text, err := clipFiles.ReadFile("clips/LICENSE.txt"); err != nil || !strings.Contains(string(text), "NSF EIA-0196217") {
+	if text, err := clipFiles.ReadFile("clips/LICENSE.txt"); err != nil ||
+		!strings.Contains(string(text), "NSF EIA-0196217") {
 		t.Errorf("no licence with credit: %v", err)
 	}
 	_, err := Builtin("moonwalk")
@@ -59,9 +59,7 @@ func TestBuiltinIsMadeOfIsaacLab(t *testing.T) {
 			t.Skipf("Isaac Lab's clips are not here: %v", err)
 		}
 		c, err := Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if c, err = Humanoid(c); err == nil {
 			c, _, err = c.BestLoop(most-0.3, most)
 		}
@@ -71,9 +69,7 @@ func TestBuiltinIsMadeOfIsaacLab(t *testing.T) {
 		if err == nil {
 			c, err = c.OnFloor()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if *update {
 			var file bytes.Buffer
 			err := c.Save(&file, "mocap.cs.cmu.edu, created with funding from NSF EIA-0196217; "+
@@ -81,15 +77,11 @@ func TestBuiltinIsMadeOfIsaacLab(t *testing.T) {
 			if err == nil {
 				err = os.WriteFile(filepath.Join("clips", name+".npz"), file.Bytes(), 0o644)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			continue
 		}
 		built, err := Builtin(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sameMotion(t, built, c, 1e-5)
 	}
 }

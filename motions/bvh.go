@@ -88,7 +88,8 @@ func (m *bvhMotion) skeleton(name string) *Skeleton {
 		if i > 0 && slices.ContainsFunc(j.channels, func(c bvhChannel) bool { return c.rotation }) {
 			b.Joints = []Joint{{Name: j.name, Kind: Rotation}}
 		}
-		if lower := strings.ToLower(j.name); i > 0 && (strings.Contains(lower, "foot") || strings.Contains(lower, "toe")) {
+		if lower := strings.ToLower(j.name); i > 0 &&
+			(strings.Contains(lower, "foot") || strings.Contains(lower, "toe")) {
 			b.Contacts = []Contact{{}}
 		}
 		s.Bodies = append(s.Bodies, b)
@@ -166,7 +167,8 @@ func (m *bvhMotion) guessScale() {
 		}
 	}
 	m.notes = append(m.notes, fmt.Sprintf("the file does not say what its unit of length is; %s were taken, as they "+
-		"make the skeleton nearest to a person's size (%.2f m from a foot over the root to a hand); set BVHConfig.Scale "+
+		"make the skeleton nearest to a person's size (%.2f m from a foot over the root to a hand); set "+
+		"BVHConfig.Scale "+
 		"for another",
 		unit, size*m.scale))
 }

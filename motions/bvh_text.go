@@ -222,7 +222,8 @@ func (r *bvhReader) readMotion() {
 		r.frames = append(r.frames, frame)
 	}
 	if n := float64(len(r.frames)); n != claimed {
-		r.notes = append(r.notes, fmt.Sprintf("the file says %g frames and has %g: those that it has were read", claimed, n))
+		r.notes = append(r.notes, fmt.Sprintf("the file says %g frames and has %g: those that it has were read",
+			claimed, n))
 	}
 	if rate := math.Round(1 / r.step); rate > 0 && math.Abs(r.step*rate-1) < 1e-3 {
 		r.step = 1 / rate

@@ -98,7 +98,7 @@ func (r *Report) add(kind string, frame int, value, limit float64, format string
 
 // checkFrames checks what needs no skeleton.
 func (r *Report) checkFrames(c *Clip) {
-	if every, _ := findRepeats(c.rows()); every > 1 {
+	if every, _ := findRepeats(framesOf(c)); every > 1 {
 		r.add("doubled frames", -1, float64(every), 1, "only one frame in %d moves; the others repeat the one before, "+
 			"so velocities are 0 and %d times too large in turn", every, every)
 	}
@@ -106,7 +106,8 @@ func (r *Report) checkFrames(c *Clip) {
 		return
 	}
 	if off := velocityError(c.velocities, differences(c)); off > velocityLimit {
-		r.add("velocities", -1, off, velocityLimit, "velocities are not those of the positions, by %.0f %% of these", 100*off)
+		r.add("velocities", -1, off, velocityLimit, "velocities are not those of the positions, by %.0f %% of these",
+			100*off)
 	}
 	r.checkSeam(c, r.checkJumps(c))
 }
@@ -150,8 +151,9 @@ func (r *Report) checkJumps(c *Clip) []float64 {
 		}
 	}
 	if count > 0 {
-		r.add("jump", frame, worst, limitJump, "steps far faster than those before and after: %d; the worst is %s between "+
-			"frames %d and %d, at %.1f rad/s or m/s", count, columns[column].Name, frame, frame+1, worst)
+		r.add("jump", frame, worst, limitJump,
+			"steps far faster than those before and after: %d; the worst is %s between frames %d and %d, at %.1f "+
+				"rad/s or m/s", count, columns[column].Name, frame, frame+1, worst)
 	}
 	return fastest
 }
@@ -181,8 +183,8 @@ func (r *Report) checkSeam(c *Clip, fastest []float64) {
 		}
 	}
 	if worst > 1 {
-		r.add("seam", c.n-1, worst, 1, "the loop's last frame is not its first: %s is %.3g rad (or m) away, %.1f times its "+
-			"largest step", name, gap, worst)
+		r.add("seam", c.n-1, worst, 1, "the loop's last frame is not its first: %s is %.3g rad (or m) away, %.1f "+
+			"times its largest step", name, gap, worst)
 	}
 }
 
@@ -217,13 +219,14 @@ func (r *Report) checkFeet(c *Clip) {
 	const remedy = "Clip.OnFloor and Humanoid put it on the floor"
 	switch {
 	case under > 0:
-		r.add("floor", worst, -r.FeetLowest, floorLimit, "feet are under the floor in %d of %d frames, deepest by %.1f cm "+
-			"in frame %d; "+remedy, under, c.n, -100*r.FeetLowest, worst)
+		r.add("floor", worst, -r.FeetLowest, floorLimit,
+			"feet are under the floor in %d of %d frames, deepest by %.1f cm in frame %d; "+
+				remedy, under, c.n, -100*r.FeetLowest, worst)
 	case r.FeetLowest > limitFloat:
-		r.add("floor", worst, r.FeetLowest, limitFloat, "feet are never nearer to the floor than %.1f cm (frame %d); "+remedy,
-			100*r.FeetLowest, worst)
+		r.add("floor", worst, r.FeetLowest, limitFloat, "feet are never nearer to the floor than %.1f cm (frame %d); "+
+			remedy, 100*r.FeetLowest, worst)
 	}
-	if r.Sliding = c.skeleton.sliding(c.rows(), c.frameDuration); r.Sliding > limitSlide {
+	if r.Sliding = c.skeleton.sliding(framesOf(c), c.frameDuration); r.Sliding > limitSlide {
 		r.add("sliding", -1, r.Sliding, limitSlide, "feet that stand slide at %.2f m/s on average", r.Sliding)
 	}
 }
@@ -249,8 +252,8 @@ func (r *Report) checkLimits(c *Clip) {
 		}
 	}
 	if count > 0 {
-		r.add("limits", frame, worst, limitTolerance, "%d joints leave their limits, %s by %.0f° in frame %d", count, joint,
-			worst*180/math.Pi, frame)
+		r.add("limits", frame, worst, limitTolerance, "%d joints leave their limits, %s by %.0f° in frame %d", count,
+			joint, worst*180/math.Pi, frame)
 	}
 }
 

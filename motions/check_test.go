@@ -108,9 +108,7 @@ func TestCheckFindsFaults(t *testing.T) {
 			cfg := sound(t)
 			x.change(&cfg)
 			c, err := NewClip(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r := Check(c)
 			if x.want == "" && len(r.Faults) == 0 {
 				return
@@ -129,11 +127,9 @@ func TestCheckFindsFaults(t *testing.T) {
 // Clips without a skeleton have reports, too, and DeepMimic's humanoid is checked on its skeleton.
 func TestReportOfOthers(t *testing.T) {
 	human, err := parse([]byte(humanoidJSON(-1, "")), "human")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for want, c := range map[string]*Clip{"no skeleton is known": spin(t, LoopWrap), "12; no": load(t, "testdata/arm.txt"),
-		"humanoid: 15 bodies, 28 joints": human} {
+	must(t, err)
+	for want, c := range map[string]*Clip{"no skeleton is known": spin(t, LoopWrap),
+		"12; no": load(t, "testdata/arm.txt"), "humanoid: 15 bodies, 28 joints": human} {
 		var text bytes.Buffer
 		if err := Check(c).Write(&text); err != nil || !strings.Contains(text.String(), want) {
 			t.Errorf("%s, want %s: %v", &text, want, err)

@@ -123,8 +123,8 @@ func (c *Clip) LoopTravel() []float64 { return slices.Clone(c.travel) }
 // Repairs returns, a sentence each, the faults that were repaired when the clip was read or retargeted.
 func (c *Clip) Repairs() []string { return slices.Clone(c.repairs) }
 
-// rows returns a copy of all frames.
-func (c *Clip) rows() [][]float64 {
+// framesOf returns a copy of all frames.
+func framesOf(c *Clip) [][]float64 {
 	rows := make([][]float64, c.n)
 	for k := range rows {
 		rows[k] = slices.Clone(c.Frame(k))
@@ -132,8 +132,8 @@ func (c *Clip) rows() [][]float64 {
 	return rows
 }
 
-// durations returns the durations from which [NewClip] makes the clip's times.
-func (c *Clip) durations() []float64 {
+// durationsOf returns the durations from which [NewClip] makes the clip's times.
+func durationsOf(c *Clip) []float64 {
 	out := make([]float64, c.n)
 	for k := range out {
 		out[k] = c.frameDuration(k)
@@ -152,7 +152,7 @@ func (c *Clip) derive(cfg ClipConfig) (*Clip, error) {
 		}
 	}
 	if cfg.Durations == nil {
-		cfg.Durations, cfg.Loop = c.durations(), c.loop
+		cfg.Durations, cfg.Loop = durationsOf(c), c.loop
 	}
 	out, err := newClip(cfg)
 	if err != nil {

@@ -35,7 +35,8 @@ func TestClips(t *testing.T) {
 			default:
 				return nil
 			}
-			if base := strings.ToUpper(entry.Name()); strings.HasPrefix(base, "LICENSE") || strings.HasPrefix(base, "README") {
+			if base := strings.ToUpper(entry.Name()); strings.HasPrefix(base, "LICENSE") ||
+				strings.HasPrefix(base, "README") {
 				return nil
 			}
 			if entry.IsDir() || path == filepath.Join("testdata", "gait.json") {
@@ -64,9 +65,7 @@ func checkFile(t *testing.T, path string) {
 	if errors.Is(err, errCharacter) {
 		t.Skip("a character's description, not a clip")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	checkReport(t, c)
 	pos, vel, next := make([]float64, c.w), make([]float64, c.v), make([]float64, c.w)
 	for k := range c.n { // on a frame, a sample is the frame (the last one of a wrapping clip is the next loop's first)
@@ -108,9 +107,7 @@ func checkReport(t *testing.T, c *Clip) {
 	t.Helper()
 	r := Check(c)
 	var text strings.Builder
-	if err := r.Write(&text); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Write(&text))
 	t.Log(text.String())
 	sound := func(r *Report, kinds ...string) {
 		for _, kind := range kinds {

@@ -37,7 +37,7 @@ func (c *Clip) Closed() (*Clip, error) {
 	if c.closes() {
 		return c, nil
 	}
-	cfg := ClipConfig{Loop: LoopWrap, Frames: c.rows(), Durations: c.durations()}
+	cfg := ClipConfig{Loop: LoopWrap, Frames: framesOf(c), Durations: durationsOf(c)}
 	cfg.Durations[c.n-1] = 0
 	first, last := c.Frame(0), c.Frame(c.n-1)
 	for k, row := range cfg.Frames {
@@ -139,7 +139,7 @@ func (c *Clip) Forwards() (*Clip, error) {
 		heading = quatOf(first[3:]).heading()
 	}
 	back := turnAbout([3]float64{0, 0, 1}, -heading)
-	rows := c.rows()
+	rows := framesOf(c)
 	for _, row := range rows {
 		p := back.rotate([3]float64{row[0] - first[0], row[1] - first[1], row[2]})
 		q := back.mul(quatOf(row[3:]))

@@ -8,9 +8,7 @@ import (
 func TestCut(t *testing.T) {
 	c := stroll(t, 31) // 1 s
 	cut, err := c.Cut(0.3, 0.7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if cut.NumFrames() != 13 || math.Abs(cut.Duration()-0.4) > 1e-9 || cut.Loop() != LoopNone {
 		t.Errorf("%d frames, %g s", cut.NumFrames(), cut.Duration())
 	}
@@ -23,9 +21,7 @@ func TestCut(t *testing.T) {
 // A cycle that is cut out of many, and closed, is the cycle.
 func TestBestLoop(t *testing.T) {
 	trot, err := Trot(1) // 0.4 s
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cfg := ClipConfig{Name: "long", Skeleton: trot.Skeleton()}
 	for k := range 150 {
 		row, _ := sampleAt(trot, float64(k)/60)
@@ -37,13 +33,9 @@ func TestBestLoop(t *testing.T) {
 		cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./60)
 	}
 	c, err := NewClip(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	loop, gap, err := c.BestLoop(0.3, 0.6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if math.Abs(loop.Duration()-trot.Duration()) > 1e-9 || gap > 0.002 || loop.Loop() != LoopWrap {
 		t.Errorf("%g s, gap %g; the trot has %g s", loop.Duration(), gap, trot.Duration())
 	}
@@ -64,9 +56,7 @@ func TestClosed(t *testing.T) {
 	refuses(t, err, "motions: spin: ", "no skeleton")
 	s := stroll(t, 31)
 	closed, err := s.Closed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	near(t, "closed", closed.Frame(30)[2:], closed.Frame(0)[2:]...)
 	for k := range 31 { // the middle stays, and nothing moves by more than half of the gap
 		for i, x := range closed.Frame(k) {
@@ -78,9 +68,7 @@ func TestClosed(t *testing.T) {
 	}
 	stretch, err := NewClip(ClipConfig{Loop: LoopWrap, Frames: [][]float64{{1}, {2}}, Durations: []float64{1, 1},
 		Description: &Description{Columns: []Column{{"a", Hinge}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if again, err := stretch.Closed(); err != nil || again != stretch {
 		t.Errorf("closed already: %v", err)
 	}
@@ -88,7 +76,7 @@ func TestClosed(t *testing.T) {
 
 func TestForwards(t *testing.T) {
 	c := stroll(t, 31)
-	rows := c.rows()
+	rows := framesOf(c)
 	by := turnAbout([3]float64{0, 0, 1}, 2)
 	for _, row := range rows {
 		p := by.rotate([3]float64(row[:3]))
@@ -96,17 +84,11 @@ func TestForwards(t *testing.T) {
 		copy(row, []float64{p[0] + 3, p[1] - 4, p[2], q[0], q[1], q[2], q[3]})
 	}
 	turned, err := c.derive(ClipConfig{Frames: rows})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want, err := c.Forwards()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := turned.Forwards()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sameMotion(t, got, want, 1e-9)
 	last := got.Frame(30)
 	near(t, "along x", []float64{got.Frame(0)[0], got.Frame(0)[1], last[1]}, 0, 0, 0)
@@ -114,9 +96,7 @@ func TestForwards(t *testing.T) {
 		t.Errorf("it goes %g m", last[0])
 	}
 	still, err := Trot(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if f, err := still.Forwards(); err != nil || math.Abs(quatOf(f.Frame(0)[3:]).heading()) > 1e-9 {
 		t.Error(err)
 	}

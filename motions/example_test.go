@@ -2,7 +2,6 @@ package motions
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 )
 
@@ -10,13 +9,6 @@ func ExampleLoad() {
 	clip, err := Load("testdata/hop.txt")
 	fmt.Println(clip.Name(), clip.NumFrames(), clip.Width(), clip.Loop(), err)
 	// Output: hop 4 2 none <nil>
-}
-
-func ExampleLoadDeepMimic() {
-	description := &Description{Columns: []Column{{Name: "hip", Kind: Hinge}, {Name: "height", Kind: Linear}}}
-	clip, err := LoadDeepMimic("testdata/hop.txt", description)
-	fmt.Println(clip.Raw(), clip.Frame(1), err)
-	// Output: false [0.6 -1] <nil>
 }
 
 func ExampleBuiltin() {
@@ -42,37 +34,6 @@ func ExampleNewClip() {
 	// Output: x 0.45 m, neck 0.20 rad
 }
 
-func ExampleGait() {
-	clip := Gait()
-	pos, vel := make([]float64, clip.Width()), make([]float64, clip.VelocityWidth())
-	clip.At(10*clip.Duration(), pos, vel)
-	fmt.Printf("%.2f s, %.2f m/s, after ten cycles at %.1f m\n", clip.Duration(), vel[0], pos[0])
-	// Output: 1.10 s, 1.21 m/s, after ten cycles at 13.3 m
-}
-
-func ExampleTrot() {
-	trot, err := Trot(0.5)
-	fmt.Printf("%.2f s, %.3f m a cycle, %v\n", trot.Duration(), trot.LoopTravel()[0], err)
-	// Output: 0.45 s, 0.225 m a cycle, <nil>
-}
-
-func ExampleHumanoid() {
-	clip, err := Load("person.bvh") // or another file of a humanoid
-	if err != nil {
-		fmt.Println("no file")
-		return
-	}
-	human, err := Humanoid(clip)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	qpos, qvel := make([]float64, 7+28), make([]float64, 6+28)
-	human.State(0.25, qpos, qvel)
-	fmt.Println(human.Repairs())
-	// Output: no file
-}
-
 func ExampleCheck() {
 	clip, err := NewClip(ClipConfig{
 		Name: "nod", Durations: []float64{.1, .1, .1, .1, .1, .1, .1, 0},
@@ -87,16 +48,4 @@ func ExampleCheck() {
 		fmt.Println(f.Kind, strings.Fields(f.Text)[:6])
 	}
 	// Output: doubled frames [only one frame in 2 moves;]
-}
-
-func ExampleNewSource() {
-	walk := Gait()
-	source, err := NewSource(SourceConfig{History: 2, TimeStep: 0.02, Features: StateFeatures(walk)}, walk)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	rows, err := source.CollectReferenceMotions(512, rand.New(rand.NewPCG(1, 2)))
-	fmt.Println(source.Width(), len(rows), err)
-	// Output: 34 17408 <nil>
 }

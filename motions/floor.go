@@ -192,7 +192,7 @@ func bridgeFlights(times, heights []float64) []float64 {
 
 // lower takes a height off the root's in every frame.
 func lower(c *Clip, by []float64) (*Clip, error) {
-	rows := c.rows()
+	rows := framesOf(c)
 	for k, row := range rows {
 		row[2] -= by[k]
 	}

@@ -15,9 +15,7 @@ func TestOnFloor(t *testing.T) {
 			cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./30)
 		}
 		c, err := NewClip(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return c
 	}
 	jump := func(at float64) float64 { // 0.6 s of flight from 1.2 s on
@@ -35,9 +33,7 @@ func TestOnFloor(t *testing.T) {
 				continue
 			}
 			c, err := clip(loop, f).OnFloor()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			heights, _ := bodyHeights(c)
 			for k, h := range heights {
 				want := jump(float64(k) / 30)
@@ -58,13 +54,11 @@ func TestOnFloor(t *testing.T) {
 		cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./30)
 	}
 	c, err := NewClip(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err = c.OnFloor(); err != nil {
-		t.Fatal(err)
-	}
-	if stands, upside := c.Frame(5)[2], c.Frame(60)[2]; math.Abs(stands-0.8814) > 0.01 || math.Abs(upside-0.5297) > 0.01 {
+	must(t, err)
+	c, err = c.OnFloor()
+	must(t, err)
+	if stands, upside := c.Frame(5)[2], c.Frame(60)[2]; math.Abs(stands-0.8814) > 0.01 ||
+		math.Abs(upside-0.5297) > 0.01 {
 		t.Errorf("it stands %.3f m high, and on its head %.3f", stands, upside)
 	}
 	_, err = spin(t, LoopNone).OnFloor()

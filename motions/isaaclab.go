@@ -185,8 +185,8 @@ func (m *isaacFrames) convertMaps(d *Description, s *Skeleton) {
 	for k, row := range m.positions {
 		copy(row, converted[k])
 	}
-	m.note("the three numbers of %d joints were exponential maps, as the bodies' rotations show: converted to angles of "+
-		"hinges x, y, z; read as such angles they were up to %.2f rad wrong", found, most)
+	m.note("the three numbers of %d joints were exponential maps, as the bodies' rotations show: converted to angles "+
+		"of hinges x, y, z; read as such angles they were up to %.2f rad wrong", found, most)
 }
 
 // velocityLimit is the largest allowed velocityError. Smoothed velocities stay below it.
@@ -223,8 +223,8 @@ func (m *isaacFrames) checkVelocities() error {
 			want = append(want, c.frameVelocity(k)[part.first:part.end]...)
 		}
 		if off := velocityError(got, want); off > velocityLimit && c.n > 2 {
-			m.note("velocities of %s were not those of the positions, by %.0f %% (root mean squares): all were recomputed",
-				part.of, 100*off)
+			m.note("velocities of %s were not those of the positions, by %.0f %% (root mean squares): all were "+
+				"recomputed", part.of, 100*off)
 			return nil
 		}
 	}

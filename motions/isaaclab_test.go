@@ -106,9 +106,7 @@ func asIsaac(t *testing.T, c *Clip, exponentials, twice bool, sink float64) []*n
 func readIsaac(t *testing.T, arrays ...*npz.Array) *Clip {
 	t.Helper()
 	c, err := parse(npzOf(t, arrays...), "stroll")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -161,9 +159,7 @@ func TestRepairsIsaacLab(t *testing.T) {
 				}
 			}
 			h, err := Humanoid(c)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			expected := want
 			if x.sink > 0 {
 				by := make([]float64, want.NumFrames())
@@ -173,9 +169,7 @@ func TestRepairsIsaacLab(t *testing.T) {
 				if expected, err = lower(want, by); err == nil {
 					expected, err = expected.OnFloor()
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 			}
 			sameMotion(t, h, expected, 1e-5)
 			if fmt.Sprint(h.Repairs()) != fmt.Sprint(repairs) {

@@ -31,9 +31,7 @@ func npzOf(t testing.TB, arrays ...*npz.Array) []byte {
 		list = append(list, a)
 	}
 	var out bytes.Buffer
-	if err := npz.Write(&out, list...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, npz.Write(&out, list...))
 	return out.Bytes()
 }
 
@@ -76,38 +74,31 @@ func pickled(v any) []byte {
 func samples(t testing.TB) map[string][]byte {
 	t.Helper()
 	trot, err := Trot(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var saved bytes.Buffer
-	if err := trot.Save(&saved, "made up"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, trot.Save(&saved, "made up"))
 	tiny, err := os.ReadFile(filepath.Join("testdata", "tiny.npz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return map[string][]byte{
-		"bvh": []byte(legs), "amass": npzOf(t, amassArrays()...), "csv": []byte("a,b,c,d,e,f,g,h\n0,0,0.8,0,0,0.6,0.8,0.1\n"),
-		"mimickit": pickled(map[string]any{"fps": 30, "frames": mimicKitFrames()}), "saved": saved.Bytes(), "isaaclab": tiny,
+		"bvh": []byte(legs), "amass": npzOf(t,
+			amassArrays()...), "csv": []byte("a,b,c,d,e,f,g,h\n0,0,0.8,0,0,0.6,0.8,0.1\n"),
+		"mimickit": pickled(map[string]any{"fps": 30,
+			"frames": mimicKitFrames()}), "saved": saved.Bytes(), "isaaclab": tiny,
 		"deepmimic": []byte(humanoidJSON(-1, "")),
 	}
 }
 
 // The content decides the format, and the clip is named after the file. Errors name the path.
 func TestLoadKnowsFormats(t *testing.T) {
-	widths := map[string]int{"bvh": 19, "amass": 7 + 4*21, "csv": 8, "mimickit": 43, "saved": 19, "isaaclab": 16, "deepmimic": 43}
+	widths := map[string]int{"bvh": 19, "amass": 7 + 4*21, "csv": 8, "mimickit": 43, "saved": 19, "isaaclab": 16,
+		"deepmimic": 43}
 	for format, data := range samples(t) {
 		path := filepath.Join(t.TempDir(), format+".dat")
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, data, 0o600))
 		if c := load(t, path); c.Name() != format || c.Width() != widths[format] {
 			t.Errorf("%s: %s with %d values a frame", format, c.Name(), c.Width())
 		}
-		if err := os.WriteFile(path, data[:len(data)*2/3], 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, data[:len(data)*2/3], 0o600))
 		if _, err := Load(path); format != "csv" {
 			refuses(t, err, "motions: "+path+": ", "")
 		}
@@ -155,102 +146,61 @@ func TestLoadRefuses(t *testing.T) {
 	none := func(name string) *npz.Array { return &npz.Array{Name: name} }
 	amass := func(a *npz.Array) []byte { return npzOf(t, append(amassArrays(), a)...) }
 	isaac := func(a *npz.Array) []byte { return npzOf(t, append(isaacArrays(), a)...) }
-	infinite := npz.New("body_rotations", append([]float32{1, 0, 0, float32(math.Inf(1))}, make([]float32, 44)...), 4, 3, 4)
 	joints := []string{}
 	for _, j := range QuadrupedSkeleton().Joints() {
 		joints = append(joints, j.Name)
 	}
 	saved := func(a *npz.Array) []byte {
-		return npzOf(t, array("qpos", 0.5, 1, 19), array("fps", 30), array("duration", 1), npz.NewString("loop", []string{"wrap"}),
-			npz.NewString("skeleton", []string{"quadruped"}), npz.NewString("joints", joints, 12), a)
+		return npzOf(t, array("qpos", 0.5, 1, 19), array("fps", 30), array("duration", 1),
+			npz.NewString("loop", []string{"wrap"}), npz.NewString("skeleton",
+				[]string{"quadruped"}), npz.NewString("joints", joints, 12), a)
 	}
 	for _, x := range []struct {
 		data []byte
 		want string
 	}{
 		{[]byte(`{"Loop":"wrap"}`), `no list "Frames"`},
-		{[]byte(`{"Frames":[]}`), "no frames"},
 		{[]byte(`{"Frames":7}`), "line 1"},
-		{[]byte(`{"Frames":[[]]}`), "frame 0 has 0 values"},
-		{[]byte(`{"Frames":[[0.1]]}`), "frame 0 has 1 values"},
 		{[]byte(`{"Frames":[[0.1,2,3],[0.1,2]]}`), "frame 1 has 2 values"},
-		{[]byte(`{"Frames":[[0.1,2],[0,2],[0,2]]}`), "frame 1: duration"},
 		{[]byte(`{"Frames":[[0.1,2],[0.1,2],[-1,2]]}`), "frame 2: duration"},
 		{[]byte(`{"Frames":[[0.1,null]]}`), "frame 0: value 1 is null"},
 		{[]byte("{\n\"Frames\":\n[[0.1,2],[0.1"), "line 3"},
-		{[]byte("{\"Frames\":\n[[0.1,NaN]]}"), "line 2"},
-		{[]byte("{\"Frames\":\n[[0.1,1e999]]}"), "line 2"},
-		{[]byte(`{"Frames":[[0.1,2]]} x`), "line 1"},
 		{[]byte(`{"Loop":"forever","Frames":[[0.1,2]]}`), `"forever"`},
-		{[]byte(`{"LoopMode":3,"Frames":[[0.1,2]]}`), `"3"`},
 		{[]byte(`{"FrameDuration":0,"Frames":[[1,2]]}`), `"FrameDuration"`},
 		{[]byte(`{"MotionWeight":-1,"Frames":[[1,2]]}`), `"MotionWeight"`},
-		{[]byte(`{"EnableCycleOffsetRotation":"no","Frames":[[1,2]]}`), "EnableCycleOffsetRotation"},
 		{[]byte(`{"Skeleton":{"Joints":[]}}`), "a character's description"},
 		{[]byte(humanoidJSON(8, "0")), "frame 1: chest is a zero quaternion"},
-		{[]byte(humanoidJSON(8, "30")), "frame 1: chest has length 30"},
-
 		{bvh("OFFSET -10 -40 0", "OFFSET -10 left 0"), `line 8: OFFSET is "left"`},
 		{bvh("CHANNELS 3 X", "CHANNELS 7 X"), "line 9: RightLeg has 7 CHANNELS"},
 		{bvh("CHANNELS 3 Xrotation", "CHANNELS 3 Wrotation"), `line 9: RightLeg has the channel "Wrotation"`},
-		{bvh("CHANNELS 3 Xrotation", "CHANNELS 3 Yrotation"), "line 9: RightLeg has the channel Yrotation twice"},
 		{bvh("ROOT Hips", "ROOT"), "line 2: a joint has no name"},
 		{bvh("JOINT Spine", "ROOT Spine"), "line 20: a second ROOT"},
-		{bvh("JOINT Spine", "BONE Spine"), `line 20: "BONE"`},
-		{bvh("MOTION", "}\r\nMOTION"), "line 30: } outside"},
-		{bvh("ROOT Hips\r\n{", "MOTION"), "line 2: MOTION before"},
 		{bvh("ROOT Hips\r\n{", "JOINT"), "line 2: JOINT outside"},
 		{bvh("Frame Time: 0.0333333", "Frame Time: -1"), "line 32: Frame Time"},
-		{bvh("Frame Time:", "FrameTime:"), `line 32: "FrameTime:"`},
 		{bvh("1 90 4 10", "1 90 4 10 11"), "line 34: frame 1 has 18 values"},
-		{bvh("1 90 4 10", "1 90 4 NaN"), `line 34: frame 1: value 3 is "NaN"`},
-		{bvh(legs[strings.Index(legs, "1 90 3"):], ""), "no frames"},
 		{bvh(legs[strings.Index(legs, "MOTION"):], ""), "ends before MOTION"},
-
-		{[]byte("a,b,c,d,e,f,g,h\nc,d,e,f,g,h,i,j\n"), "not a clip"},
 		{[]byte("a,b,c,d,e,f,g,h\n1,d,e,f,g,h,i,j\n"), `line 2: column 2 is "d"`},
 		{[]byte(rows + "\n\n1,2,3,4,5,6,7\n"), "line 5"},
 		{replace(rows, "0.2", "NaN"), `line 2: column 8 is "NaN"`},
-		{replace(rows, "0.6,0.8,0.2", "0,0,0.2"), "frame 1: root_rotation is a zero quaternion"},
-
 		{pickled(frames), "no dictionary"},
 		{mimicKit("fps", 0), "fps must be a positive number, and is 0"},
 		{mimicKit("loop_mode", 2), "loop_mode must be 0 or 1, and is 2"},
-		{mimicKit("frames", 3), "frames must be a list"},
-		{mimicKit("frames", [][]float64{{1, 2, 3, 4, 5, 6}, {1, 2}}), "frame 1 must be a list"},
 		{mimicKit("frames", [][]float64{{1, 2, math.NaN(), 4, 5, 6}}), "frame 0: value 2 is NaN"},
-		{pickled(map[string]any{"fps": 1})[:4], "the file is damaged"},
 		{[]byte("\x80\x02cos\nsystem\nX\x02\x00\x00\x00id\x85R."), "the file is refused"},
-
 		{amass(array("trans", 0, 3, 3)), "poses has shape [4 156]"},
-		{amass(array("poses", 0, 4, 3)), "poses has shape [4 3]"},
 		{amass(none("mocap_framerate")), "missing array mocap_framerate"},
-		{amass(array("mocap_framerate", -1)), "mocap_framerate must be positive and finite, and is -1"},
 		{amass(array("poses", math.Inf(1), 4, 156)), "frame 0: root_rotation is NaN"},
-
 		{isaac(array("fps", 0)), "fps must be positive and finite, and is 0"},
-		{isaac(array("fps", math.NaN())), "fps must be positive and finite, and is NaN"},
-		{isaac(array("fps", 30, 2)), "fps has dtype <f8 and shape [2]"},
-		{isaac(npz.NewString("fps", []string{"fast"})), "fps has dtype <U4"},
 		{isaac(array("dof_names", 1, 2)), "dof_names must hold strings"},
 		{isaac(npz.NewString("dof_names", []string{"a", "a"}, 2)), `two columns are named "a"`},
-		{isaac(npz.NewString("body_names", nil, 0)), "body_names must hold strings"},
-		{isaac(npz.NewString("dof_names", []string{"a", "b", "c"}, 3)), "dof_positions has shape [4 2], want [N 3]"},
-		{isaac(array("dof_positions", 0, 0, 2)), "dof_positions has shape [0 2], want [N 2]"},
 		{isaac(array("dof_velocities", 0, 3, 2)), "dof_velocities has shape [3 2], want [4 2]"},
-		{isaac(array("body_positions", 0, 4, 3, 4)), "body_positions has shape [4 3 4], want [4 3 3]"},
 		{isaac(array("body_rotations", 0, 4, 3, 4)), "frame 0: pelvis/rotation is a zero quaternion"},
-		{isaac(infinite), "frame 0: pelvis/rotation is +Inf"},
 		{isaac(array("body_linear_velocities", math.NaN(), 4, 3, 3)), "frame 0: velocity 2 is NaN"},
 		{isaac(none("body_angular_velocities")), "missing array body_angular_velocities"},
-
 		{saved(none("joints")), "missing array joints"},
-		{saved(array("skeleton", 1)), "skeleton must hold strings"},
 		{saved(npz.NewString("skeleton", []string{"dog"})), `"dog"`},
 		{saved(array("qpos", 0, 19)), "qpos has shape [19], want [N 19]"},
 		{saved(npz.NewString("joints", []string{"a"}, 1)), "the joints are [a]"},
-		{saved(array("fps", 0)), "fps must be positive"},
-		{saved(array("duration", math.Inf(1))), "duration must be finite"},
 		{saved(npz.NewString("loop", []string{"circle"})), `"circle"`},
 	} {
 		_, err := parse(x.data, "bad")
@@ -270,9 +220,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	for _, name := range []string{"arm.txt", "hop.txt", "turn_left.txt"} {
 		data, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add(data)
 	}
 	f.Add([]byte(strings.ReplaceAll(legs, "\r\n", "\r")))

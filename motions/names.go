@@ -47,8 +47,8 @@ func pairBodies(source, target *Skeleton) (map[string]string, error) {
 			out[b.Name] = source.Bodies[0].Name
 		}
 		if out[b.Name] == "" && slices.Contains([]string{"thigh", "shin", "upper_arm"}, part) {
-			return nil, fmt.Errorf("no body of %s is known to be %s; name the pairs in RetargetConfig.Bodies", source.Name,
-				b.Name)
+			return nil, fmt.Errorf("no body of %s is known to be %s; name the pairs in RetargetConfig.Bodies",
+				source.Name, b.Name)
 		}
 	}
 	return out, nil

@@ -151,7 +151,8 @@ func normalise(d *Description, row []float64) error {
 			return fmt.Errorf("%s is a zero quaternion", col.Name)
 		}
 		if n < 0.5 || n > 2 {
-			return fmt.Errorf("%s has length %.3g, so it is no rotation; check the description of the columns", col.Name, n)
+			return fmt.Errorf("%s has length %.3g, so it is no rotation; check the description of the columns",
+				col.Name, n)
 		}
 		for i := range q {
 			q[i] /= n

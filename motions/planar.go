@@ -53,7 +53,7 @@ func Planar(c *Clip) (*Clip, error) {
 	for _, f := range frames {
 		f[1] += lift
 	}
-	return NewClip(ClipConfig{Name: c.name, Loop: c.loop, Weight: c.weight, Frames: frames, Durations: c.durations(),
+	return NewClip(ClipConfig{Name: c.name, Loop: c.loop, Weight: c.weight, Frames: frames, Durations: durationsOf(c),
 		Description: gaitDescription()})
 }
 

@@ -48,7 +48,8 @@ func retarget(c *Clip, target *Skeleton, cfg RetargetConfig) (*Clip, error) {
 	for i := range target.Bodies {
 		r.follows[i] = -1
 		if !target.Bodies[i].orthogonal() {
-			return nil, fmt.Errorf("the joints of %s are neither a ball joint nor hinges at right angles", target.Bodies[i].Name)
+			return nil, fmt.Errorf("the joints of %s are neither a ball joint nor hinges at right angles",
+				target.Bodies[i].Name)
 		}
 	}
 	for to, from := range names {
@@ -70,7 +71,8 @@ func retarget(c *Clip, target *Skeleton, cfg RetargetConfig) (*Clip, error) {
 		rest = source.zero()
 	}
 	if len(rest) != source.Width() {
-		return nil, fmt.Errorf("RetargetConfig.Rest has %d values; a row of the source has %d", len(rest), source.Width())
+		return nil, fmt.Errorf("RetargetConfig.Rest has %d values; a row of the source has %d", len(rest),
+			source.Width())
 	}
 	r.align(rest)
 	if err := r.checkStanding(); err != nil && cfg.Rest == nil {

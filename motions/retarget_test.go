@@ -21,9 +21,7 @@ func bodiesOf(c *Clip, row []float64) map[string][3]float64 {
 func TestRetargetAndBack(t *testing.T) {
 	c := stroll(t, 30)
 	over, err := c.Retarget(mimicKitHumanoid(), RetargetConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for k := range c.NumFrames() {
 		want := bodiesOf(c, c.Frame(k))
 		for name, p := range bodiesOf(over, over.Frame(k)) {
@@ -32,9 +30,7 @@ func TestRetargetAndBack(t *testing.T) {
 		}
 	}
 	back, err := over.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sameMotion(t, back, c, 1e-6)
 }
 
@@ -54,20 +50,18 @@ Frame Time: 0.05
 `
 	frame := func(z float64, knee float64) string {
 		v := make([]float64, 42)
-		v[1], v[2] = 108, z // hips; then Spine 6, Head 9, LeftArm 12, LeftForeArm 15, RightArm 18, RightForeArm 21, LeftUpLeg 24, LeftLeg 27
-		v[12] = -90         // left arm down
-		v[15+2] = -40       // left forearm to the front, about y before the arm hung down
-		v[28] = knee        // left knee, about x
+		// hips; then Spine 6, Head 9, LeftArm 12, LeftForeArm 15, RightArm 18, RightForeArm 21, LeftUpLeg 24, LeftLeg
+		// 27
+		v[1], v[2] = 108, z
+		v[12] = -90   // left arm down
+		v[15+2] = -40 // left forearm to the front, about y before the arm hung down
+		v[28] = knee  // left knee, about x
 		return strings.Trim(fmt.Sprint(v), "[]") + "\n"
 	}
 	bvh, err := parseBVH([]byte(person+frame(0, 70)+frame(10, 70)), "person", BVHConfig{Scale: 0.01})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := bvh.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at := func(name string) float64 {
 		i, _, ok := c.description.Find(name)
 		if !ok {
@@ -75,7 +69,8 @@ Frame Time: 0.05
 		}
 		return c.Frame(0)[i] * 180 / math.Pi
 	}
-	for name, want := range map[string]float64{"left_knee": 70, "right_knee": 0, "left_shoulder_x": 0, "left_elbow": -40, "right_elbow": 0, "right_shoulder_x": -90, "abdomen_y": 0} {
+	for name, want := range map[string]float64{"left_knee": 70, "right_knee": 0, "left_shoulder_x": 0,
+		"left_elbow": -40, "right_elbow": 0, "right_shoulder_x": -90, "abdomen_y": 0} {
 		if math.Abs(at(name)-want) > 1e-6 {
 			t.Errorf("%s is %.3f°, want %g", name, at(name), want)
 		}
@@ -89,20 +84,19 @@ Frame Time: 0.05
 	}
 	// A knee that bends forwards is held straight, and the report says so.
 	bvh, err = parseBVH([]byte(person+frame(0, -30)+frame(10, -30)), "person", BVHConfig{Scale: 0.01})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c, err = bvh.Retarget(HumanoidSkeleton(), RetargetConfig{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	c, err = bvh.Retarget(HumanoidSkeleton(), RetargetConfig{})
+	must(t, err)
 	if at("left_knee") != 0 || !strings.Contains(fmt.Sprint(c.Repairs()), "1 joints were held") {
 		t.Errorf("%g°, %q", at("left_knee"), c.Repairs())
 	}
 	for want, cfg := range map[string]RetargetConfig{
-		"head follows Nose, but the source person has no such body": {Bodies: map[string]string{"pelvis": "Hips", "head": "Nose"}},
-		"tail follows Head, but the target humanoid":                {Bodies: map[string]string{"pelvis": "Hips", "tail": "Head"}},
-		"the target's root pelvis follows no body":                  {Bodies: map[string]string{"head": "Head"}},
-		"Rest has 3 values": {Rest: []float64{1, 2, 3}},
+		"head follows Nose, but the source person has no such body": {Bodies: map[string]string{"pelvis": "Hips",
+			"head": "Nose"}},
+		"tail follows Head, but the target humanoid": {Bodies: map[string]string{"pelvis": "Hips",
+			"tail": "Head"}},
+		"the target's root pelvis follows no body": {Bodies: map[string]string{"head": "Head"}},
+		"Rest has 3 values":                        {Rest: []float64{1, 2, 3}},
 	} {
 		_, err := bvh.Retarget(HumanoidSkeleton(), cfg)
 		refuses(t, err, "motions: person: ", want)
@@ -111,9 +105,7 @@ Frame Time: 0.05
 		t.Errorf("a quadruped needs no names of a humanoid: %v", err)
 	}
 	dog, err := Trot(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = dog.Retarget(HumanoidSkeleton(), RetargetConfig{})
 	refuses(t, err, "motions: trot: ", "right_upper_arm")
 }
@@ -149,16 +141,12 @@ func TestRetargetNeedsARestPose(t *testing.T) {
 		}
 		rows = append(rows, row)
 	}
-	c, err := NewClip(ClipConfig{Name: "flat", Skeleton: flat, Frames: rows, Durations: human.durations()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, err := NewClip(ClipConfig{Name: "flat", Skeleton: flat, Frames: rows, Durations: durationsOf(human)})
+	must(t, err)
 	_, err = c.Retarget(HumanoidSkeleton(), RetargetConfig{})
 	refuses(t, err, "motions: flat: ", "head")
 	back, err := c.Retarget(HumanoidSkeleton(), RetargetConfig{Rest: rest})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for k := range back.NumFrames() { // the clip may be put on the floor anew
 		for i, x := range back.Frame(k)[7:] {
 			if math.Abs(x-human.Frame(k)[7+i]) > 1e-6 {
@@ -174,14 +162,10 @@ func TestRetargetSMPL(t *testing.T) {
 	row := s.zero()
 	row[2] = 1
 	c, err := NewClip(ClipConfig{Name: "T", Skeleton: s, Frames: [][]float64{row}, Durations: []float64{1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h, err := c.Retarget(HumanoidSkeleton(), RetargetConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := Humanoid(c); err != nil || fmt.Sprint(again.rows()) != fmt.Sprint(h.rows()) {
+	must(t, err)
+	if again, err := Humanoid(c); err != nil || fmt.Sprint(framesOf(again)) != fmt.Sprint(framesOf(h)) {
 		t.Errorf("Humanoid retargets: %v", err)
 	}
 	for i, j := range h.Skeleton().Joints() {
@@ -190,7 +174,8 @@ func TestRetargetSMPL(t *testing.T) {
 			t.Errorf("%s is %g, want %g", j.Name, got, want)
 		}
 	}
-	for name, want := range map[string]string{"mixamorig:LeftUpLeg": "leftupleg", "UpperLeg_L": "leftupperleg", "L_Hip": "lefthip", "right_hip": "righthip", "Spine.1": "spine1"} {
+	for name, want := range map[string]string{"mixamorig:LeftUpLeg": "leftupleg", "UpperLeg_L": "leftupperleg",
+		"L_Hip": "lefthip", "right_hip": "righthip", "Spine.1": "spine1"} {
 		if got := plainName(name); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
@@ -199,12 +184,14 @@ func TestRetargetSMPL(t *testing.T) {
 
 // The names of several archives' skeletons are known.
 func TestPairBodies(t *testing.T) {
-	parts := []string{"pelvis", "torso", "head", "right_upper_arm", "right_lower_arm", "right_hand", "right_thigh", "right_shin", "right_foot"}
+	parts := []string{"pelvis", "torso", "head", "right_upper_arm", "right_lower_arm", "right_hand", "right_thigh",
+		"right_shin", "right_foot"}
 	for _, names := range []string{
 		"Hips Spine2 Head RightArm RightForeArm RightHand RightUpLeg RightLeg RightFoot",             // LAFAN1
 		"Hips Chest4 Head RightShoulder RightElbow RightWrist RightHip RightKnee RightAnkle",         // 100STYLE
 		"pelvis spine3 head right_shoulder right_elbow right_wrist right_hip right_knee right_ankle", // SMPL
-		"mixamorig:Hips mixamorig:Spine2 mixamorig:Head mixamorig:RightArm mixamorig:RightForeArm mixamorig:RightHand mixamorig:RightUpLeg mixamorig:RightLeg mixamorig:RightFoot",
+		"mixamorig:Hips mixamorig:Spine2 mixamorig:Head mixamorig:RightArm mixamorig:RightForeArm " +
+			"mixamorig:RightHand mixamorig:RightUpLeg mixamorig:RightLeg mixamorig:RightFoot",
 		"Hips Chest Head RightUpArm RightLowArm RightHand RightUpLeg RightLowLeg RightFoot", // Biovision's example
 		"Hips Chest Head UpperArm_R LowerArm_R Hand_R UpperLeg_R LowerLeg_R Foot_R",         // Bandai Namco
 	} {

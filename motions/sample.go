@@ -15,7 +15,7 @@ func (c *Clip) At(t float64, pos, vel []float64) {
 	}
 	loop, a, b, f, closing := c.locate(t)
 	if pos != nil {
-		c.interpolate(a, b, f, closing, pos)
+		interpolate(c, a, b, f, closing, pos)
 		if loop != 0 {
 			for i, d := range c.travel {
 				pos[i] += loop * d
@@ -85,7 +85,7 @@ func (c *Clip) locate(t float64) (loop float64, a, b int, f float64, closing boo
 	return loop, lo, lo + 1, f, false
 }
 
-func (c *Clip) interpolate(a, b int, f float64, closing bool, pos []float64) {
+func interpolate(c *Clip, a, b int, f float64, closing bool, pos []float64) {
 	pa, pb := c.Frame(a), c.Frame(b)
 	at := 0
 	for _, col := range c.description.Columns {

@@ -179,8 +179,8 @@ func (s *Skeleton) check() error {
 		case b.Name == "" || names[b.Name]:
 			return fmt.Errorf("body %d of the skeleton: the name %q is empty or there twice", i, b.Name)
 		case (i == 0) != (b.Parent == -1) || b.Parent >= i || b.Parent < -1:
-			return fmt.Errorf("body %s: Parent must be -1 for the first body and an earlier body for the others, and is %d",
-				b.Name, b.Parent)
+			return fmt.Errorf("body %s: Parent must be -1 for the first body and an earlier body for the others, and "+
+				"is %d", b.Name, b.Parent)
 		case i == 0 && len(b.Joints) > 0:
 			return fmt.Errorf("body %s: the root moves freely, so it has no joints of its own", b.Name)
 		}

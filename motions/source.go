@@ -74,8 +74,8 @@ func NewSource(cfg SourceConfig, clips ...*Clip) (*Source, error) {
 			return nil, fmt.Errorf("motions: clip %d is nil", i)
 		}
 		if err := compareColumns(clips[0], c); err != nil {
-			return nil, fmt.Errorf("motions: clips 0 (%s) and %d (%s) cannot share a source: %w", clips[0].name, i, c.name,
-				err)
+			return nil, fmt.Errorf("motions: clips 0 (%s) and %d (%s) cannot share a source: %w", clips[0].name, i,
+				c.name, err)
 		}
 		total += c.weight
 		s.cumulative = append(s.cumulative, total)
@@ -95,7 +95,8 @@ func compareColumns(a, b *Clip) error {
 	for i, ca := range a.description.Columns {
 		cb := b.description.Columns[min(i, len(b.description.Columns)-1)]
 		if ca.Name != cb.Name || (ca.Kind != cb.Kind && ca.Kind+cb.Kind != Linear+Travel) {
-			return fmt.Errorf("column %d is %s (%s) in one and %s (%s) in the other", i, ca.Name, ca.Kind, cb.Name, cb.Kind)
+			return fmt.Errorf("column %d is %s (%s) in one and %s (%s) in the other", i, ca.Name, ca.Kind, cb.Name,
+				cb.Kind)
 		}
 	}
 	return nil
@@ -128,8 +129,8 @@ func (s *Source) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, er
 		return nil, fmt.Errorf("motions: cannot draw %d pairs of rows", n)
 	}
 	if s.cfg.History < 2 {
-		return nil, fmt.Errorf("motions: rows of History %d have one moment and cannot overlap; set History to at least 2",
-			s.cfg.History)
+		return nil, fmt.Errorf("motions: rows of History %d have one moment and cannot overlap; set History to at "+
+			"least 2", s.cfg.History)
 	}
 	m := s.Width()
 	out := make([]float32, 2*m*n)

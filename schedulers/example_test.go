@@ -26,122 +26,17 @@ func ExampleNew() {
 	// schedulers: KLAdaptiveLR: unknown key "kl_treshold" (given 0.01): did you mean "kl_threshold"?
 }
 
-func ExampleNewKLAdaptive() {
-	cfg := schedulers.DefaultKLAdaptive()
-	cfg.MaxLR = 2e-3
-	s, err := schedulers.NewKLAdaptive(1e-3, cfg)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for range 3 {
-		s.Step(0.001)
-		fmt.Printf("%.2e\n", s.LearningRate())
-	}
-	// Output:
-	// 1.50e-03
-	// 2.00e-03
-	// 2.00e-03
-}
-
-func ExampleNewConstant() {
-	s, err := schedulers.NewConstant(3e-4, schedulers.ConstantConfig{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	s.Step(0)
-	fmt.Println(s.LearningRate())
-	// Output: 0.0003
-}
-
-func ExampleNewLinear() {
-	s, err := schedulers.NewLinear(1e-3, schedulers.LinearConfig{
-		StartFactor: 1, EndFactor: 0, TotalIters: 4,
-		Limits: schedulers.Limits{MinLR: 1e-4, Warmup: schedulers.Warmup{Steps: 2, Factor: 0.5}},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for range 7 {
-		fmt.Printf("%.2g ", s.LearningRate())
-		s.Step(0)
-	}
-	// Output: 0.0005 0.00075 0.001 0.00075 0.0005 0.00025 0.0001
-}
-
-func ExampleNewCosine() {
-	s, err := schedulers.NewCosine(1e-3, schedulers.CosineConfig{TMax: 4})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for range 6 {
-		fmt.Printf("%.2g ", s.LearningRate())
-		s.Step(0)
-	}
-	// Output: 0.001 0.00085 0.0005 0.00015 0 0
-}
-
-func ExampleNewStep() {
-	s, err := schedulers.NewStep(1e-3, schedulers.StepConfig{StepSize: 2, Gamma: 0.1})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for range 5 {
-		fmt.Printf("%.0e ", s.LearningRate())
-		s.Step(0)
-	}
-	// Output: 1e-03 1e-03 1e-04 1e-04 1e-05
-}
-
-func ExampleNewExponential() {
-	s, err := schedulers.NewExponential(1e-3, schedulers.ExponentialConfig{Gamma: 0.5})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for range 4 {
-		fmt.Printf("%g ", s.LearningRate())
-		s.Step(0)
-	}
-	// Output: 0.001 0.0005 0.00025 0.000125
-}
-
-// sawtooth is a schedule of one's own: the rate falls by Factor an epoch and returns to the base after Period epochs.
 type sawtooth struct {
-	sawtoothSettings
-	base float64
-	step int
-}
-
-type sawtoothSettings struct {
-	Period int     `yaml:"period" config:"min=1"`
+	Period int64   `yaml:"period" config:"min=1"`
 	Factor float64 `yaml:"factor" config:"gt=0,max=1"`
 }
 
-func (s *sawtooth) Name() string             { return "Sawtooth" }
-func (s *sawtooth) UsesKL() bool             { return false }
-func (s *sawtooth) Base() float64            { return s.base }
-func (s *sawtooth) SetBase(lr float64) error { s.base = lr; return nil }
-func (s *sawtooth) Step(float64)             { s.step++ }
-func (s *sawtooth) LearningRate() float64 {
-	return s.base * math.Pow(s.Factor, float64(s.step%s.Period))
-}
-func (s *sawtooth) State() map[string]float64 {
-	return map[string]float64{"base": s.base, "step": float64(s.step)}
-}
-func (s *sawtooth) Restore(state map[string]float64) error {
-	s.base, s.step = state["base"], int(state["step"])
-	return nil
-}
-
 func init() {
-	schedulers.Register("Sawtooth", sawtoothSettings{Period: 4, Factor: 0.5}, func(base float64,
-		settings sawtoothSettings) (schedulers.Scheduler, error) {
-		return &sawtooth{sawtoothSettings: settings, base: base}, nil
+	schedulers.Register("Sawtooth", sawtooth{Period: 4, Factor: 0.5}, func(base float64, s sawtooth) (schedulers.Scheduler,
+		error) {
+		return schedulers.NewCurve("Sawtooth", base, func(epoch int64) float64 {
+			return math.Pow(s.Factor, float64(epoch%s.Period))
+		})
 	})
 }
 
@@ -165,4 +60,18 @@ func ExampleRegister() {
 	// 8e-04
 	// 4e-04
 	// schedulers: Sawtooth: unknown key "perod" (given 3): did you mean "period"?
+}
+
+// The rate falls with the square root of the number of updates.
+func ExampleNewCurve() {
+	s, err := schedulers.NewCurve("Root", 1e-3, func(epoch int64) float64 { return 1 / math.Sqrt(float64(1+epoch)) })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 3 {
+		s.Step(0)
+	}
+	fmt.Println(s.LearningRate())
+	// Output: 0.0005
 }

@@ -137,8 +137,8 @@ func (t *Tally) report(tag string, f func(string, float64)) {
 
 // EpisodesState is the state of [Episodes] for checkpoints. Restored statistics continue without a break.
 type EpisodesState struct {
-	// Returns and Lengths are those of the episodes in progress, (N) each. If they are nil, SetState does not change the
-	// episodes in progress.
+	// Returns and Lengths are those of the episodes in progress, (N) each. If they are nil, SetState does not change
+	// the episodes in progress.
 	Returns []float64
 	Lengths []int64
 	// Totals and Durations are the returns and lengths of the last finished episodes, oldest first, at most
@@ -172,14 +172,14 @@ func (e *Episodes) SetState(s EpisodesState) error {
 	n := min(s.Finished, EpisodeWindow)
 	switch {
 	case s.Finished < 0 || s.Drained < 0 || s.Drained > s.Finished:
-		return fmt.Errorf("tracking: %d episodes have finished and %d of them are drained; want 0 <= drained <= finished",
-			s.Finished, s.Drained)
+		return fmt.Errorf("tracking: %d episodes have finished and %d of them are drained; want 0 <= drained <= "+
+			"finished", s.Finished, s.Drained)
 	case int64(len(s.Totals)) != n || int64(len(s.Durations)) != n:
 		return fmt.Errorf("tracking: %d returns and %d lengths of finished episodes; want %d", len(s.Totals),
 			len(s.Durations), n)
 	case len(s.Returns) != len(s.Lengths):
-		return fmt.Errorf("tracking: %d returns and %d lengths of episodes in progress; want equal numbers", len(s.Returns),
-			len(s.Lengths))
+		return fmt.Errorf("tracking: %d returns and %d lengths of episodes in progress; want equal numbers",
+			len(s.Returns), len(s.Lengths))
 	case s.Returns != nil && len(s.Returns) != len(e.returns):
 		return fmt.Errorf("tracking: episodes of %d environments; want %d", len(s.Returns), len(e.returns))
 	}

@@ -44,24 +44,6 @@ func ExampleOpenRun() {
 	// Output: 1600 Loss / Policy loss -0.0125
 }
 
-func ExampleNewTensorBoard() {
-	dir, remove := tempDir()
-	defer remove()
-
-	w, err := tracking.NewTensorBoard(dir, tracking.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	w.Scalar("Reward / Total reward (mean)", 1600, 243.5)
-	if err := w.Close(); err != nil {
-		log.Fatal(err)
-	}
-
-	scalars, err := tracking.ReadFile(w.Path())
-	fmt.Println(len(scalars), scalars[0].Tag, scalars[0].Value, err)
-	// Output: 1 Reward / Total reward (mean) 243.5 <nil>
-}
-
 func ExampleOpenJSONLines() {
 	dir, remove := tempDir()
 	defer remove()
@@ -83,37 +65,6 @@ func ExampleOpenJSONLines() {
 	scalars, err := tracking.ReadFile(path)
 	fmt.Println(plot.SeriesOf(scalars, "Loss / Policy loss").X, err)
 	// Output: [1000 2000 3000 4000] <nil>
-}
-
-func ExampleOpenCSV() {
-	dir, remove := tempDir()
-	defer remove()
-	path := filepath.Join(dir, "scalars.csv")
-	for step := range int64(2) {
-		w, err := tracking.OpenCSV(path, tracking.Options{})
-		if err != nil {
-			log.Fatal(err)
-		}
-		w.Scalar("Loss", step, 0.5)
-		if err := w.Close(); err != nil {
-			log.Fatal(err)
-		}
-	}
-	text, err := os.ReadFile(path)
-	fmt.Printf("%s%v\n", text, err)
-	// Output:
-	// step,tag,value
-	// 0,Loss,0.5
-	// 1,Loss,0.5
-	// <nil>
-}
-
-func ExampleMulti() {
-	var a, b tracking.Memory
-	w := tracking.Multi(&a, &b)
-	w.Scalar("Loss", 1, 0.5)
-	fmt.Println(len(a.Scalars()), len(b.Scalars()), w.Close())
-	// Output: 1 1 <nil>
 }
 
 func ExampleRecorder() {

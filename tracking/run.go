@@ -37,7 +37,8 @@ func OpenRun(dir string, opt Options) (*Run, error) {
 		return nil, errors.Join(err, lines.Close())
 	}
 	if err := durable.SyncDir(dir); err != nil { // the names of the two files
-		return nil, errors.Join(fmt.Errorf("tracking: syncing the experiment folder: %w", err), board.Close(), lines.Close())
+		return nil, errors.Join(fmt.Errorf("tracking: syncing the experiment folder: %w", err), board.Close(),
+			lines.Close())
 	}
 	return &Run{Sink: Multi(board, lines), dir: dir}, nil
 }

@@ -66,9 +66,7 @@ func TestReadRun(t *testing.T) {
 		t.Errorf("a table reads as %s, %v", valuesOf(got), err)
 	}
 	named := filepath.Join(table, "values.jsonl")
-	if err := os.WriteFile(named, []byte(`{"time":1,"step":7,"tag":"a","value":2}`+"\n"+`{"time":1,`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(named, []byte(`{"time":1,"step":7,"tag":"a","value":2}`+"\n"+`{"time":1,`), 0o644))
 	if got, err := ReadRun(table); !errors.Is(err, ErrTruncated) || valuesOf(got) != "7:2" {
 		t.Errorf("JSON lines of another name read as %s, %v", valuesOf(got), err)
 	}

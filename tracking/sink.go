@@ -10,8 +10,8 @@ var ErrClosed = errors.New("tracking: scalar written after Close; close the sink
 
 // Sink stores scalars. Several goroutines may call its methods.
 type Sink interface {
-	// Scalar stores one value of a tag at a step. It buffers values. After a failure it drops later scalars, and Flush and
-	// Close return the failure. NaN and infinities are stored as such.
+	// Scalar stores one value of a tag at a step. It buffers values. After a failure it drops later scalars, and Flush
+	// and Close return the failure. NaN and infinities are stored as such.
 	Scalar(tag string, step int64, value float64)
 	// Flush passes all buffered values to the operating system, so that other processes see them.
 	Flush() error
@@ -21,8 +21,8 @@ type Sink interface {
 
 // Syncer is a [Sink] of files. The sinks of this package that write files implement it.
 type Syncer interface {
-	// Sync writes all buffered values to stable storage, so that they survive a power cut. It takes milliseconds. Call it
-	// before storing something that relies on these scalars, such as a checkpoint.
+	// Sync writes all buffered values to stable storage, so that they survive a power cut. It takes milliseconds. Call
+	// it before storing something that relies on these scalars, such as a checkpoint.
 	Sync() error
 }
 

@@ -3,6 +3,7 @@ package tracking
 import (
 	"bytes"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 )
@@ -29,16 +30,9 @@ func TestTable(t *testing.T) {
 }
 
 func TestTableErrors(t *testing.T) {
-	var out bytes.Buffer
-	if err := Table(&out, nil, nil); err == nil {
-		t.Error("no header accepted")
-	}
-	if err := Table(&out, []string{"a"}, [][]string{{"1"}, {"1", "2"}}); err == nil ||
-		!strings.Contains(err.Error(), "row 1") {
+	err := Table(io.Discard, []string{"a"}, [][]string{{"1"}, {"1", "2"}})
+	if err == nil || !strings.Contains(err.Error(), "row 1") {
 		t.Errorf("a long row: %v", err)
-	}
-	if out.Len() != 0 {
-		t.Errorf("wrote %q", out.String())
 	}
 	if err := Table(&brokenWriter{}, []string{"a"}, nil); !errors.Is(err, errDisk) {
 		t.Errorf("a failing writer: %v", err)

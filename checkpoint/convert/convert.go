@@ -44,8 +44,8 @@ func FormatOf(path string) (Format, error) {
 	case string(NumPy):
 		return NumPy, nil
 	default:
-		return "", fmt.Errorf("convert: %s: the extension %q is of no known format; want .pt, .safetensors or .npz", path,
-			ext)
+		return "", fmt.Errorf("convert: %s: the extension %q is of no known format; want .pt, .safetensors or .npz",
+			path, ext)
 	}
 }
 

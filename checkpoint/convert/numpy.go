@@ -39,7 +39,8 @@ func fromNumPy(f *npz.File) (*checkpoint.Snapshot, error) {
 			}
 		}
 		if dtype == "" {
-			return nil, fmt.Errorf("array %q is of NumPy's type %s; only numbers and booleans can be converted", name, a.DType)
+			return nil, fmt.Errorf("array %q is of NumPy's type %s; only numbers and booleans can be converted", name,
+				a.DType)
 		}
 		shape := make([]int64, len(a.Shape))
 		for i, d := range a.Shape {
@@ -56,8 +57,8 @@ func toNumPy(s *checkpoint.Snapshot) ([]*npz.Array, error) {
 		a := s.Arrays[name]
 		dtype, ok := numpyTypes[a.DType]
 		if !ok {
-			return nil, fmt.Errorf("array %q is of type %s, which a .npz cannot hold; convert it in Python first, for example "+
-				"with .float()", name, a.DType)
+			return nil, fmt.Errorf("array %q is of type %s, which a .npz cannot hold; convert it in Python first, "+
+				"for example with .float()", name, a.DType)
 		}
 		if err := validate(name, a); err != nil {
 			return nil, err
@@ -89,7 +90,8 @@ func validate(name string, a checkpoint.Array) error {
 // metadata returns Values and Metadata as the header of a safetensors file without arrays.
 func metadata(s *checkpoint.Snapshot) (string, error) {
 	var b bytes.Buffer
-	if err := checkpoint.EncodeSafetensors(&b, &checkpoint.Snapshot{Values: s.Values, Metadata: s.Metadata}); err != nil {
+	if err := checkpoint.EncodeSafetensors(&b,
+		&checkpoint.Snapshot{Values: s.Values, Metadata: s.Metadata}); err != nil {
 		return "", err
 	}
 	return string(bytes.TrimRight(b.Bytes()[8:], " ")), nil // after the header's length

@@ -52,7 +52,8 @@ func ToTorch(s *checkpoint.Snapshot) (any, error) {
 	d := nested(s)
 	for _, key := range []string{valuesKey, metadataKey} {
 		if _, taken := d.Get(key); taken {
-			return nil, fmt.Errorf("an array's name is or begins with %q, which a .pt reserves for other values; rename it", key)
+			return nil, fmt.Errorf("an array's name is or begins with %q, which a .pt reserves for other values; "+
+				"rename it", key)
 		}
 	}
 	if len(values) > 0 {

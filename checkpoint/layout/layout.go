@@ -94,12 +94,13 @@ const (
 
 	// PoorSteps counts consecutive steps with a low style reward, per environment (termination_style_reward).
 	PoorSteps = rollout + "poor_steps"
-	// ToldWindows are the current latents of the environments, each with the motion that it encodes (latent_mode "calm").
+	// ToldWindows are the current latents of the environments, each with the motion that it encodes (latent_mode
+	// "calm").
 	ToldWindows = rollout + "told_windows"
 
 	environment = "environment/"
-	// EnvironmentState and the following belong to a trainer: the environment's own bytes, the parameters of its reward,
-	// its curriculum, and the episodes in progress with their returns and lengths.
+	// EnvironmentState and the following belong to a trainer: the environment's own bytes, the parameters of its
+	// reward, its curriculum, and the episodes in progress with their returns and lengths.
 	EnvironmentState      = environment + "state"
 	EnvironmentParameters = environment + "parameters"
 	EnvironmentCurriculum = environment + "curriculum"

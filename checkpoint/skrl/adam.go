@@ -215,16 +215,16 @@ func (a *Adam) fits(agent *checkpoint.Snapshot) error {
 		return fmt.Errorf("skrl: optimizer: the file's eps is %g, the agent's %g; give the agent adam_epsilon: %g",
 			a.Eps, own.Eps, a.Eps)
 	case kind != "sgd" && (a.Beta1 != own.Beta1 || a.Beta2 != own.Beta2):
-		return fmt.Errorf("skrl: optimizer: the file's betas are (%g, %g), the agent's (%g, %g); give the agent adam_betas: "+
-			"[%g, %g]", a.Beta1, a.Beta2, own.Beta1, own.Beta2, a.Beta1, a.Beta2)
+		return fmt.Errorf("skrl: optimizer: the file's betas are (%g, %g), the agent's (%g, %g); give the agent "+
+			"adam_betas: [%g, %g]", a.Beta1, a.Beta2, own.Beta1, own.Beta2, a.Beta1, a.Beta2)
 	case kind == "":
 		return nil
 	case kind != name && (kind == "sgd" || a.WeightDecay > 0):
 		return fmt.Errorf("skrl: optimizer: the file's is %s with weight_decay %g, the agent's %s; give the agent "+
 			"optimizer: %s", name, a.WeightDecay, kind, name)
 	case own.WeightDecay != a.WeightDecay:
-		return fmt.Errorf("skrl: optimizer: the file's weight_decay is %g, the agent's %g; give the agent weight_decay: %g",
-			a.WeightDecay, own.WeightDecay, a.WeightDecay)
+		return fmt.Errorf("skrl: optimizer: the file's weight_decay is %g, the agent's %g; give the agent "+
+			"weight_decay: %g", a.WeightDecay, own.WeightDecay, a.WeightDecay)
 	}
 	return nil
 }
@@ -239,8 +239,8 @@ func commonStep(list []moments) (int64, error) {
 		case n == 0:
 			n = m.step
 		default:
-			return 0, fmt.Errorf("skrl: optimizer: parameter %d was stepped %d times, others %d times; gorl has one count for "+
-				"all", i, m.step, n)
+			return 0, fmt.Errorf("skrl: optimizer: parameter %d was stepped %d times, others %d times; gorl has one "+
+				"count for all", i, m.step, n)
 		}
 	}
 	return n, nil
@@ -281,7 +281,8 @@ func momentsOf(s *checkpoint.Snapshot, optimizer, name string, step int64) (mome
 	}
 	nonzero := func(x float32) bool { return x != 0 }
 	if slices.ContainsFunc(first, nonzero) && !slices.ContainsFunc(second, nonzero) {
-		return moments{}, fmt.Errorf("skrl: %s has no second moments, so the agent's optimizer is not Adam; skrl's is", name)
+		return moments{}, fmt.Errorf("skrl: %s has no second moments, so the agent's optimizer is not Adam; skrl's is",
+			name)
 	}
 	return moments{step, s.Arrays[expAvg], s.Arrays[expAvgSq]}, nil
 }

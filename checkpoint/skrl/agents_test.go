@@ -170,7 +170,8 @@ func (k kind) build(t testing.TB, seed int64) agent {
 	a := agent{dist: &scripted{Distribution: own.Dist}, rounding: k.Rounding}
 	own.Dist = a.dist
 	config := maps.Clone(k.Config)
-	maps.Copy(config, map[string]any{"rollouts": rollouts, "learning_epochs": 2, "mini_batches": 2, "learning_rate": 1e-3})
+	maps.Copy(config, map[string]any{"rollouts": rollouts, "learning_epochs": 2, "mini_batches": 2,
+		"learning_rate": 1e-3})
 	switch k.release {
 	case "":
 		config["compatibility"] = "skrl-2.0"

@@ -2,8 +2,6 @@ package skrl_test
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
@@ -40,16 +38,7 @@ func ExampleRead() {
 	steps, err := snap.Int("optimizer_steps", "optimizer")
 	fmt.Println(steps, err)
 
-	dir, err := os.MkdirTemp("", "skrl")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	back := filepath.Join(dir, "agent_1000.pt") // for skrl's agent.load
-	if err := skrl.Write(back, snap, skrl.Options{}); err != nil {
-		panic(err)
-	}
-	if c, err = skrl.Read(back); err != nil {
+	if c, err = skrl.New(snap, skrl.Options{}); err != nil { // c.WriteFile writes a file for skrl's agent.load
 		panic(err)
 	}
 	for _, m := range c.Modules {

@@ -27,8 +27,8 @@ func (c *Checkpoint) Snapshot(like *checkpoint.Snapshot) (*checkpoint.Snapshot, 
 		return nil, fmt.Errorf("skrl: %s has no %s, which the agent has; Merge keeps the agent's own", c.Path,
 			strings.Join(left.Missing, ", "))
 	case len(left.Unused) > 0:
-		return nil, fmt.Errorf("skrl: %s has %s, for which the agent has no place; configure the agent so that it has, or "+
-			"use Merge to leave them out", c.Path, strings.Join(left.Unused, ", "))
+		return nil, fmt.Errorf("skrl: %s has %s, for which the agent has no place; configure the agent so that it "+
+			"has, or use Merge to leave them out", c.Path, strings.Join(left.Unused, ", "))
 	}
 	return snap, nil
 }
@@ -118,7 +118,8 @@ func (l *loader) optimizer() error {
 		return err
 	}
 	if len(a.moments) != len(l.fitted) {
-		return fmt.Errorf("skrl: optimizer: it has %d parameters, the file's networks have %d", len(a.moments), len(l.fitted))
+		return fmt.Errorf("skrl: optimizer: it has %d parameters, the file's networks have %d", len(a.moments),
+			len(l.fitted))
 	}
 	bySteps := map[string][]moments{layout.Optimizer: nil}
 	for i, p := range l.fitted {

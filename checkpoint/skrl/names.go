@@ -66,8 +66,8 @@ func match(role string, file, agent []parameter) ([]int, error) {
 				p.name, p.array.Shape, counts(file, agent))
 		}
 		if !slices.Equal(p.array.Shape, agent[at].array.Shape) {
-			return nil, fmt.Errorf("skrl: %s: the file's %s has shape %v, the agent's %s %v; give the agent the layers of "+
-				"skrl's model (%s)", role, p.name, p.array.Shape, agent[at].name, agent[at].array.Shape, counts(file, agent))
+			return nil, fmt.Errorf("skrl: %s: the file's %s has shape %v, the agent's %s %v; give the agent the "+
+				"layers of skrl's model (%s)", role, p.name, p.array.Shape, agent[at].name, agent[at].array.Shape, counts(file, agent))
 		}
 	}
 	if len(file) < len(agent) {
@@ -111,8 +111,8 @@ func parameterNames(s *checkpoint.Snapshot) ([]string, error) {
 	}
 	listed, ok := s.Values[layout.Parameters].([]any)
 	if !ok {
-		return nil, fmt.Errorf("skrl: the snapshot does not list its parameters, so it is of an earlier gorl; let its " +
-			"agent restore it and save it again")
+		return nil, fmt.Errorf("skrl: the snapshot does not list its parameters, so it is of an earlier gorl; let " +
+			"its agent restore it and save it again")
 	}
 	order := make([]string, len(listed))
 	for i, v := range listed {

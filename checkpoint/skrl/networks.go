@@ -68,8 +68,8 @@ func (c *Checkpoint) fit(g group) ([]fitted, error) {
 		return nil, nil
 	}
 	if len(g.modules) == 1 && g.role == layout.Policy && c.shared() {
-		return nil, fmt.Errorf("skrl: the file's policy and value share their layers (models.separate: false), the agent's " +
-			"do not; build its models with models.BuildShared")
+		return nil, fmt.Errorf("skrl: the file's policy and value share their layers (models.separate: false), the " +
+			"agent's do not; build its models with models.BuildShared")
 	}
 	if len(g.modules) == 2 && !c.shared() {
 		return nil, fmt.Errorf("skrl: the agent's policy and value share their layers, the file's do not " +
@@ -81,8 +81,8 @@ func (c *Checkpoint) fit(g group) ([]fitted, error) {
 	}
 	for _, p := range file {
 		if p.array.DType != checkpoint.F32 {
-			return nil, fmt.Errorf("skrl: %s: %s is of type %s; gorl's parameters are F32, so convert it with .float() before "+
-				"saving", g.role, p.name, p.array.DType)
+			return nil, fmt.Errorf("skrl: %s: %s is of type %s; gorl's parameters are F32, so convert it with "+
+				".float() before saving", g.role, p.name, p.array.DType)
 		}
 	}
 	places, err := match(g.role, file, g.parameters)

@@ -56,8 +56,8 @@ func readScaler(snap *checkpoint.Snapshot, name, module string, d *torchfile.Dic
 		}
 		a, want := t.Array(), snap.Arrays[layout.Statistic(name, entry)]
 		if a.Len() != want.Len() || len(a.Shape) > 1 && entry == layout.CurrentCount {
-			return fmt.Errorf("skrl: %s: its %s has shape %v, the agent's %s %v; use a file of the same environment", module,
-				entry, a.Shape, name, want.Shape)
+			return fmt.Errorf("skrl: %s: its %s has shape %v, the agent's %s %v; use a file of the same environment",
+				module, entry, a.Shape, name, want.Shape)
 		}
 		a.Shape = slices.Clone(want.Shape) // skrl's count has no dimension, gorl's has one
 		snap.Arrays[layout.Statistic(name, entry)] = a

@@ -73,8 +73,8 @@ func Read(path string) (*Checkpoint, error) {
 	}
 	module, sibling := splitName(filepath.Base(path))
 	if module == "" {
-		return nil, fmt.Errorf("skrl: %s holds a single module, and its name does not say which; rename it, for example to "+
-			"policy.pt", path)
+		return nil, fmt.Errorf("skrl: %s holds a single module, and its name does not say which; rename it, for "+
+			"example to policy.pt", path)
 	}
 	for _, name := range moduleNames {
 		d, err := open(filepath.Join(filepath.Dir(path), sibling(name)))
@@ -96,7 +96,8 @@ func open(path string) (*torchfile.Dict, error) {
 	}
 	d, ok := v.(*torchfile.Dict)
 	if !ok || d.Len() == 0 {
-		return nil, fmt.Errorf("skrl: %s has no dictionary of modules or of tensors, so it is not a checkpoint of skrl", path)
+		return nil, fmt.Errorf("skrl: %s has no dictionary of modules or of tensors, so it is not a checkpoint of skrl",
+			path)
 	}
 	return d, nil
 }

@@ -45,8 +45,8 @@ func New(snap *checkpoint.Snapshot, opt Options) (*Checkpoint, error) {
 	for _, g := range list {
 		if g.role == layout.StyleValue {
 			if !opt.WithoutRest {
-				return nil, fmt.Errorf("skrl: the agent has two critics (separate_critics), skrl's has one; set WithoutRest to " +
-					"write it without the second")
+				return nil, fmt.Errorf("skrl: the agent has two critics (separate_critics), skrl's has one; set " +
+					"WithoutRest to write it without the second")
 			}
 			continue
 		}
@@ -107,7 +107,8 @@ func network(g group, opt Options) (state *torchfile.Dict, names []string, err e
 			name = canonical(p.name)
 		}
 		if _, twice := state.Get(name); twice {
-			return nil, nil, fmt.Errorf("skrl: two parameters of the %s would be called %s; give Options.Like", g.role, name)
+			return nil, nil, fmt.Errorf("skrl: two parameters of the %s would be called %s; give Options.Like", g.role,
+				name)
 		}
 		state.Set(name, torchfile.NewTensor(p.array))
 		names = append(names, p.name)
@@ -127,7 +128,8 @@ func adamOf(snap *checkpoint.Snapshot, order []string, opt Options) (*Adam, erro
 	}
 	switch {
 	case kind == "sgd", kind == "adamw" && a.WeightDecay != 0: // AdamW without decay is Adam
-		return nil, fmt.Errorf("skrl: the agent's optimizer is %s with weight_decay %g; skrl's is Adam", kind, a.WeightDecay)
+		return nil, fmt.Errorf("skrl: the agent's optimizer is %s with weight_decay %g; skrl's is Adam", kind,
+			a.WeightDecay)
 	case !(a.LearningRate > 0):
 		return nil, fmt.Errorf("skrl: optimizer: the learning rate is %g", a.LearningRate)
 	}

@@ -38,13 +38,6 @@ func ExampleWriteFile() {
 	// epoch 3
 }
 
-func ExampleNewDict() {
-	d := torchfile.NewDict("lr", 1e-3, 7, "an integer key")
-	v, ok := d.Get(7)
-	fmt.Println(d.Len(), v, ok)
-	// Output: 2 an integer key true
-}
-
 // A tensor may be a strided view of a storage that others share.
 func ExampleNewTensor() {
 	t := torchfile.NewTensor(checkpoint.ArrayFloat32([]int64{2, 2}, []float32{1, 2, 3, 4}))

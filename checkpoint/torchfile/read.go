@@ -13,8 +13,8 @@ import (
 const (
 	maxPickle  = 64 << 20 // bytes of the pickle
 	maxEntries = 1 << 18  // of the archive
-	// maxExpansion limits the bytes of all tensors, as a multiple of the file's size. A tensor may repeat elements of its
-	// storage, and tensors may share a storage.
+	// maxExpansion limits the bytes of all tensors, as a multiple of the file's size. A tensor may repeat elements of
+	// its storage, and tensors may share a storage.
 	maxExpansion = 16
 )
 
@@ -107,8 +107,8 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 		case a.records[name] != nil:
 			return nil, damaged("its archive has two entries %.80q", f.Name)
 		case f.Method != zip.Store || f.CompressedSize64 != f.UncompressedSize64:
-			return nil, unsupported("the entry %.80q is compressed, which PyTorch does not do; unpack it and save it again",
-				f.Name)
+			return nil, unsupported("the entry %.80q is compressed, which PyTorch does not do; unpack it and save it "+
+				"again", f.Name)
 		case f.UncompressedSize64 > left:
 			return nil, damaged("its entries have more bytes than the file")
 		}
@@ -116,7 +116,8 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 		a.records[name] = f
 	}
 	if a.records["constants.pkl"] != nil {
-		return nil, unsupported("it is a TorchScript program, not saved tensors; save model.state_dict() with torch.save")
+		return nil, unsupported("it is a TorchScript program, not saved tensors; save model.state_dict() with " +
+			"torch.save")
 	}
 	if a.records["data.pkl"] == nil || a.records["version"] == nil {
 		return nil, damaged("its archive has no data.pkl or no version, so torch.save did not write it")

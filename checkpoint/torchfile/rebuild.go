@@ -61,8 +61,8 @@ func (m *machine) tensor(args Tuple, least, most int) (any, bool) {
 			return nil, false
 		}
 		if metadata.Len() > 0 {
-			m.fail(unsupported("a tensor is a conjugate or negative view; call its resolve_conj() and resolve_neg() before " +
-				"saving"))
+			m.fail(unsupported("a tensor is a conjugate or negative view; call its resolve_conj() and resolve_neg() " +
+				"before saving"))
 		}
 	}
 	n, err := t.check()

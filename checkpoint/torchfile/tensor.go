@@ -114,7 +114,8 @@ func (t *Tensor) check() (int64, error) {
 		case d == 0:
 			n = 0
 		case n > math.MaxInt64/size/d || d > 1 && t.Strides[i] > (math.MaxInt64-last)/(d-1):
-			return 0, fmt.Errorf("a tensor of shape %v and strides %v is larger than can be counted", t.Shape, t.Strides)
+			return 0, fmt.Errorf("a tensor of shape %v and strides %v is larger than can be counted", t.Shape,
+				t.Strides)
 		default:
 			n *= d
 			last += (d - 1) * t.Strides[i]
@@ -127,8 +128,8 @@ func (t *Tensor) check() (int64, error) {
 		return 0, nil
 	}
 	if last >= there {
-		return 0, fmt.Errorf("a tensor of shape %v, strides %v and offset %d reaches element %d of a storage of %d", t.Shape,
-			t.Strides, t.Offset, last, there)
+		return 0, fmt.Errorf("a tensor of shape %v, strides %v and offset %d reaches element %d of a storage of %d",
+			t.Shape, t.Strides, t.Offset, last, there)
 	}
 	return n * size, nil
 }

@@ -54,7 +54,8 @@ func setup(args []string, usage io.Writer) (*exec.Cmd, error) {
 		flags.PrintDefaults()
 	}
 	from := flags.String("from", "",
-		"where libtorch and MuJoCo come from: `debian` or pypi (default: as last time; at first debian if there is apt-get)")
+		"where libtorch and MuJoCo come from: `debian` or pypi (default: as last time; at first debian if there is "+
+			"apt-get)")
 	prefix := flags.String("prefix", "", "the `folder` to install to (default: /usr/local, or ~/.local without root)")
 	yes := flags.Bool("yes", false, "answer yes to all questions: use sudo, run go env -w")
 	dry := flags.Bool("dry-run", false, "say what would be done, and change nothing")
@@ -70,8 +71,8 @@ func setup(args []string, usage io.Writer) (*exec.Cmd, error) {
 	}
 	gorl, err := moduleFolder(gorlModule)
 	if err != nil {
-		return nil, fmt.Errorf("gorl's sources were not found: %w; run this in the folder of your module, after go get %s/...",
-			err, gorlModule)
+		return nil, fmt.Errorf("gorl's sources were not found: %w; run this in the folder of your module, after go "+
+			"get %s/...", err, gorlModule)
 	}
 	gotorch, err := moduleFolder(gotorchModule)
 	if err != nil {

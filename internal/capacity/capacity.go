@@ -25,7 +25,7 @@ type Error struct {
 
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s would need %s bytes of memory (%s); there are %s (%s)",
-		e.What, whole(e.Bytes), binary(e.Bytes), whole(e.Limit), binary(e.Limit))
+		e.What, whole(e.Bytes), Size(e.Bytes), whole(e.Limit), Size(e.Limit))
 }
 
 // Check returns an *[Error] where bytes, an estimate of what is about to be allocated, are more than the machine's
@@ -51,7 +51,8 @@ func whole(bytes float64) string {
 	return strconv.FormatFloat(bytes, 'g', 4, 64)
 }
 
-func binary(bytes float64) string {
+// Size writes a number of bytes with a unit, for example "125.3 KiB".
+func Size(bytes float64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	i := 0
 	for ; bytes >= 1024 && i < len(units)-1; i++ {

@@ -6,10 +6,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
-// NoArguments refuses what a subcommand with flags only would otherwise silently ignore.
+// NoArguments refuses arguments, which a subcommand with flags only would otherwise ignore.
 func NoArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usagef("what is %q? This subcommand takes flags only", args[0])
@@ -17,7 +16,7 @@ func NoArguments(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// Arguments wants at least low and at most high arguments, however many where high is 0; what says which, for people.
+// Arguments requires at least low and at most high arguments. A high of 0 allows any number. what names them in errors.
 func Arguments(low, high int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if n := len(args); n < low || high > 0 && n > high {
@@ -41,7 +40,7 @@ func Files(extensions ...string) cobra.CompletionFunc {
 	}
 }
 
-// choice is the value of a flag with few possible ones.
+// choice is the value of a flag that takes one of a few words.
 type choice struct {
 	value *string
 	of    []string
@@ -58,12 +57,12 @@ func (c choice) Set(s string) error {
 	return nil
 }
 
-// Choice declares a flag whose value is one of a few, which shells complete. value is the default; "" is none.
+// Choice declares a flag whose value is one of a few words, which shells complete. value is the default, "" for none.
 func Choice(c *cobra.Command, name, value, usage string, of ...string) *string {
 	v := value
 	short := ""
 	if len(name) == 1 {
-		short = name // cobra completes flags of one letter where they have a short form
+		short = name // cobra completes flags of one letter only if they have a short form
 	}
 	c.Flags().VarP(choice{&v, of}, name, short, usage)
 	complete(c, name, cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp))
@@ -77,22 +76,11 @@ func FileFlag(c *cobra.Command, name, value, usage string, extensions ...string)
 	return v
 }
 
-// complete has a flag's value completed by f.
+// complete sets the function that completes a flag's value.
 func complete(c *cobra.Command, name string, f cobra.CompletionFunc) {
 	if err := c.RegisterFlagCompletionFunc(name, f); err != nil {
 		panic(err) // the flag is declared in the line before, once
 	}
-}
-
-// Flags lists a prepared command's own flags, sorted by name, without those that every command has.
-func Flags(c *cobra.Command) []*pflag.Flag {
-	var list []*pflag.Flag
-	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "help" && !f.Hidden {
-			list = append(list, f)
-		}
-	})
-	return list
 }
 
 // FilesFlag declares a flag for the path of a file that may be given several times.

@@ -1,10 +1,9 @@
-// Package commandline is what gorl's commands share: exit statuses, wrong use told apart from failure, help with
-// examples and the statuses, completion for shells.
+// Package commandline is what gorl's commands share: exit statuses, errors of wrong use, help with examples, and
+// completion for shells.
 //
-// It stands on cobra. A command gives every subcommand a file of its own with a function that returns a *cobra.Command:
-// its flags are declared there, RunE does the work with cmd.Context(), writes to cmd.OutOrStdout() and
-// cmd.ErrOrStderr(), and returns an error, made by [Usagef] where the use was wrong, and a *[StoppedError] where a
-// signal ended it.
+// It builds on cobra. Every subcommand has a file with a function that returns a *cobra.Command. The function declares
+// the flags. RunE does the work with cmd.Context() and writes to cmd.OutOrStdout() and cmd.ErrOrStderr(). It returns an
+// error of [Usagef] if flags or arguments are wrong, and a *[StoppedError] if a signal ended the work.
 package commandline
 
 import (
@@ -28,7 +27,7 @@ const (
 	Failed = 1
 	// WrongUse: flags or arguments are wrong; nothing was done.
 	WrongUse = 2
-	// Stopped: a signal ended the work; what was begun is saved and can be continued. It is pbt/launch's StatusStopped.
+	// Stopped: a signal ended the work, which is saved and can be continued. The number is pbt/launch's StatusStopped.
 	Stopped = 78
 )
 
@@ -42,10 +41,10 @@ func Usagef(format string, a ...any) error { return &UsageError{fmt.Errorf(forma
 
 func (e *UsageError) Error() string { return e.reason.Error() }
 
-// Unwrap returns what the use was wrong for.
+// Unwrap returns the reason.
 func (e *UsageError) Unwrap() error { return e.reason }
 
-// StoppedError is returned by a subcommand that a signal has ended.
+// StoppedError is the error of a subcommand that a signal has ended.
 type StoppedError struct {
 	// Err says what was stopped, and how to go on.
 	Err error
@@ -56,19 +55,18 @@ func (e *StoppedError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *StoppedError) Unwrap() error { return e.Err }
 
-// StatusError ends a subcommand with a status of its own, without a word: it has said already what there was to say.
+// StatusError ends a subcommand with a status and prints nothing: the subcommand has printed everything.
 type StatusError struct{ Status int }
 
 func (e *StatusError) Error() string { return fmt.Sprintf("status %d", e.Status) }
 
-// Execute runs root with args, which do not have the program's name, and returns the exit status. What went wrong is
-// written to stderr. An error is a signal's where it is a [StoppedError], or where ctx has ended and it wraps what
-// ended it. A root is executed once.
+// Execute runs root with args, without the program's name, and returns the exit status. It writes errors to stderr. The
+// status is Stopped for a [StoppedError], and for an error that wraps the cause of ctx's end. Execute a root only once.
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	Prepare(root)
 	began := false
 	watch(root, &began)
-	root.SetArgs(append([]string{}, args...)) // of nil cobra would make the process' own
+	root.SetArgs(append([]string{}, args...)) // cobra replaces nil by the arguments of the process
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	ran, err := root, misnamed(root, args)
@@ -85,7 +83,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	case errors.Is(err, errNothing):
 		_ = writeHelp(stderr, root)
 		return WrongUse
-	case errors.As(err, &usage) || !began: // cobra refuses what it does not know before anything runs
+	case errors.As(err, &usage) || !began: // cobra refuses unknown flags before anything runs
 		fmt.Fprintf(stderr, "%s: %v (see %s --help)\n", ran.CommandPath(), err, ran.CommandPath())
 		return WrongUse
 	}
@@ -96,7 +94,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	return Failed
 }
 
-// stopped says whether err is that of work which a signal ended.
+// stopped reports whether a signal has ended the work.
 func stopped(ctx context.Context, err error) bool {
 	var e *StoppedError
 	if errors.As(err, &e) {
@@ -105,11 +103,11 @@ func stopped(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx)))
 }
 
-// errNothing is the use without a subcommand.
+// errNothing is the error of a call without a subcommand.
 var errNothing = errors.New("no subcommand")
 
-// Prepare gives root what all of gorl's commands have: the subcommands help and completion, the form of help, words for
-// what is wrong. [Execute] does it; tests and documentation that look at a tree of commands do it themselves.
+// Prepare adds what all of gorl's commands have: the subcommands help and completion, the form of help, and suggestions
+// for misspelt words. [Execute] calls it. Tests and documentation that read a tree of commands call it themselves.
 func Prepare(root *cobra.Command) {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
@@ -125,7 +123,7 @@ func Prepare(root *cobra.Command) {
 	}
 }
 
-// misnamed refuses a first word that is no subcommand, which cobra would do only after the flags behind it.
+// misnamed refuses a first word that is no subcommand. cobra itself would complain of the flags behind it first.
 func misnamed(root *cobra.Command, args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		return nil
@@ -136,7 +134,7 @@ func misnamed(root *cobra.Command, args []string) error {
 	return nil
 }
 
-// known refuses what is no subcommand.
+// known refuses a word that is no subcommand.
 func known(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -151,17 +149,18 @@ func known(root *cobra.Command, args []string) error {
 	return Usagef("there is no subcommand %q: want one of %s", args[0], strings.Join(names, ", "))
 }
 
-// kinds are the types of flags whose values Go's own errors would explain in Go's words.
+// kinds describes the types of flags for people, instead of Go's own errors.
 var kinds = map[string]string{
 	"int": "a whole number", "int64": "a whole number", "float64": "a number", "bool": "true or false",
 	"duration": `a time such as "90s" or "1h30m"`,
 }
 
-// wrongFlag says which flag may have been meant, or what its value must be.
+// wrongFlag returns an error that suggests a flag, or says what its value must be.
 func wrongFlag(c *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) && kinds[value.GetFlag().Value.Type()] != "" {
-		return Usagef("--%s is %q: want %s", value.GetFlag().Name, value.GetValue(), kinds[value.GetFlag().Value.Type()])
+		return Usagef("--%s is %q: want %s", value.GetFlag().Name, value.GetValue(),
+			kinds[value.GetFlag().Value.Type()])
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -180,7 +179,7 @@ func wrongFlag(c *cobra.Command, err error) error {
 	return &UsageError{err}
 }
 
-// watch notes whether a command's own work has begun.
+// watch sets began when a command's own work begins.
 func watch(c *cobra.Command, began *bool) {
 	if run := c.RunE; run != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +23,8 @@ func (interrupted) Error() string { return "signal: interrupt" }
 // tree is a command with subcommands that fail in every way.
 func tree() *cobra.Command {
 	root := &cobra.Command{Use: "tool", Short: "works", Long: "Works."}
-	add := func(name, arguments string, args cobra.PositionalArgs, run func(c *cobra.Command, args []string) error) *cobra.Command {
+	add := func(name, arguments string, args cobra.PositionalArgs,
+		run func(c *cobra.Command, args []string) error) *cobra.Command {
 		c := &cobra.Command{
 			Use: strings.TrimSpace(name + " " + arguments), Short: "work on " + name, Long: "Works on " + name + ".",
 			Example: "tool " + name + strings.ReplaceAll(" "+arguments, " FILE", " a.png"), Args: args, RunE: run,
@@ -80,22 +80,34 @@ func TestStatuses(t *testing.T) {
 		{"draw a.png --columns=4 -q", commandline.Done, "worked on [a.png]\n", ""},
 		{"draw -- -a.png", commandline.Done, "worked on [-a.png]\n", ""},
 		{"nothing", commandline.Done, "worked on []\n", ""},
-		{"daw", commandline.WrongUse, "", "tool: there is no subcommand \"daw\"; did you mean draw? (see tool --help)\n"},
-		{"daw --columns 4 a.png", commandline.WrongUse, "", "tool: there is no subcommand \"daw\"; did you mean draw? (see tool --help)\n"},
-		{"fial", commandline.WrongUse, "", "tool: there is no subcommand \"fial\"; did you mean fail? (see tool --help)\n"},
-		{"help daw", commandline.WrongUse, "", "tool help: there is no subcommand \"daw\"; did you mean draw? (see tool help --help)\n"},
-		{"gibberish", commandline.WrongUse, "", "tool: there is no subcommand \"gibberish\": want one of cancel, completion, draw, fail, "},
+		{"daw", commandline.WrongUse, "",
+			"tool: there is no subcommand \"daw\"; did you mean draw? (see tool --help)\n"},
+		{"daw --columns 4 a.png", commandline.WrongUse, "",
+			"tool: there is no subcommand \"daw\"; did you mean draw? (see tool --help)\n"},
+		{"fial", commandline.WrongUse, "",
+			"tool: there is no subcommand \"fial\"; did you mean fail? (see tool --help)\n"},
+		{"help daw", commandline.WrongUse, "",
+			"tool help: there is no subcommand \"daw\"; did you mean draw? (see tool help --help)\n"},
+		{"gibberish", commandline.WrongUse, "",
+			"tool: there is no subcommand \"gibberish\": want one of cancel, completion, draw, fail, "},
 		{"draw", commandline.WrongUse, "", "tool draw: 0 arguments: want a picture (see tool draw --help)\n"},
 		{"draw a b", commandline.WrongUse, "", "tool draw: 2 arguments: want a picture (see tool draw --help)\n"},
-		{"nothing at-all", commandline.WrongUse, "", "tool nothing: what is \"at-all\"? This subcommand takes flags only (see tool nothing --help)\n"},
-		{"draw --colums 4 a.png", commandline.WrongUse, "", "tool draw: unknown flag: --colums; did you mean --columns? (see tool draw --help)\n"},
-		{"draw -columns 4 a.png", commandline.WrongUse, "", "tool draw: unknown shorthand flag: 'c' in -columns; did you mean --columns? (see tool draw --help)\n"},
+		{"nothing at-all", commandline.WrongUse, "",
+			"tool nothing: what is \"at-all\"? This subcommand takes flags only (see tool nothing --help)\n"},
+		{"draw --colums 4 a.png", commandline.WrongUse, "",
+			"tool draw: unknown flag: --colums; did you mean --columns? (see tool draw --help)\n"},
+		{"draw -columns 4 a.png", commandline.WrongUse, "",
+			"tool draw: unknown shorthand flag: 'c' in -columns; did you mean --columns? (see tool draw --help)\n"},
 		{"draw --zzzzzz a.png", commandline.WrongUse, "", "tool draw: unknown flag: --zzzzzz (see tool draw --help)\n"},
-		{"draw --columns x a.png", commandline.WrongUse, "", "tool draw: --columns is \"x\": want a whole number (see tool draw --help)\n"},
-		{"draw --columns", commandline.WrongUse, "", "tool draw: flag needs an argument: --columns (see tool draw --help)\n"},
-		{"draw --format round a.png", commandline.WrongUse, "", "tool draw: invalid argument \"round\" for \"--format\" flag: want wide or tall (see tool draw --help)\n"},
+		{"draw --columns x a.png", commandline.WrongUse, "",
+			"tool draw: --columns is \"x\": want a whole number (see tool draw --help)\n"},
+		{"draw --columns", commandline.WrongUse, "",
+			"tool draw: flag needs an argument: --columns (see tool draw --help)\n"},
+		{"draw --format round a.png", commandline.WrongUse, "",
+			"tool draw: invalid argument \"round\" for \"--format\" flag: want wide or tall (see tool draw --help)\n"},
 		{"--colour draw a.png", commandline.WrongUse, "", "unknown flag: --colour"},
-		{"misuse", commandline.WrongUse, "", "tool misuse: after a look: --a and --b exclude each other: invalid argument (see tool misuse --help)\n"},
+		{"misuse", commandline.WrongUse, "",
+			"tool misuse: after a look: --a and --b exclude each other: invalid argument (see tool misuse --help)\n"},
 		{"fail", commandline.Failed, "", "tool: out of luck\n"},
 		{"stop", commandline.Stopped, "", "tool: stopped: file already closed\n"},
 		{"wait", commandline.Stopped, "", "tool: waiting: signal: interrupt\n"},
@@ -103,18 +115,11 @@ func TestStatuses(t *testing.T) {
 		{"fail-late", commandline.Failed, "", "tool: the disk is full\n"},
 	} {
 		status, stdout, stderr := commandtest.Run(ended, tree(), strings.Fields(c.args)...)
-		if status != c.status || stdout != c.stdout || !strings.HasPrefix(stderr, c.stderr) && !strings.Contains(c.args, "colour") || !strings.Contains(stderr, c.stderr) {
-			t.Errorf("%s: %d and %q, %q; want %d and %q, %q", c.args, status, stdout, stderr, c.status, c.stdout, c.stderr)
+		if status != c.status || stdout != c.stdout || !strings.HasPrefix(stderr, c.stderr) &&
+			!strings.Contains(c.args, "colour") || !strings.Contains(stderr, c.stderr) {
+			t.Errorf("%s: %d and %q, %q; want %d and %q, %q", c.args, status, stdout, stderr, c.status, c.stdout,
+				c.stderr)
 		}
-	}
-}
-
-func TestErrorsUnwrap(t *testing.T) {
-	if err := commandline.Usagef("a: %w", os.ErrInvalid); !errors.Is(err, os.ErrInvalid) {
-		t.Error("a UsageError hides its reason")
-	}
-	if err := error(&commandline.StoppedError{Err: os.ErrClosed}); !errors.Is(err, os.ErrClosed) {
-		t.Error("a StoppedError hides its reason")
 	}
 }
 
@@ -163,7 +168,8 @@ func TestCompletion(t *testing.T) {
 		{[]string{"draw", "--with", ""}, []string{"csv"}, ":8"},
 		{[]string{"draw", "--col"}, []string{"--columns"}, ":4"},
 		{[]string{"completion", ""}, []string{"bash", "fish", "powershell", "zsh"}, ":4"},
-		{[]string{"help", ""}, []string{"cancel", "completion", "draw", "fail", "fail-late", "help", "misuse", "nothing", "stop", "wait"}, ":4"},
+		{[]string{"help", ""}, []string{"cancel", "completion", "draw", "fail", "fail-late", "help", "misuse",
+			"nothing", "stop", "wait"}, ":4"},
 	} {
 		offered, directive := commandtest.Complete(t, tree(), c.args...)
 		if !slices.Equal(offered, c.want) || directive != c.directive {
@@ -173,15 +179,6 @@ func TestCompletion(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	info := &debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}}
-	if got := commandline.Version(info); got != "v1.2.3" {
-		t.Errorf("a release is %q", got)
-	}
-	info.Main.Version = ""
-	info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.time", Value: "2024-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"}}
-	if got := commandline.Version(info); got != "(devel) (commit 0123456789ab of 2024-01-02T03:04:05Z, with changes)" {
-		t.Errorf("a checkout is %q", got)
-	}
 	root := tree()
 	root.AddCommand(commandline.VersionCommand("tool"))
 	status, stdout, stderr := commandtest.Run(t.Context(), root, "version")
@@ -200,8 +197,10 @@ func TestWordsAndCalls(t *testing.T) {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}
-	page := "Call `gorl plot --out a.png DIR` or `$ gorl help`, in gorl you can.\n```\n$ gorl eval a | head\nsudo bin/gorl inspect --json x\n```\n```go\n// gorl is\n```\n`gorl-pbt run`"
-	if got := fmt.Sprintf("%q", commandtest.Calls("gorl", page)); got != `[["plot" "--out" "a.png" "DIR"] ["help"] ["eval" "a"] ["inspect" "--json" "x"]]` {
+	page := "Call `gorl plot --out a.png DIR` or `$ gorl help`, in gorl you can.\n```\n$ gorl eval a | head\nsudo " +
+		"bin/gorl inspect --json x\n```\n```go\n// gorl is\n```\n`gorl-pbt run`"
+	if got := fmt.Sprintf("%q", commandtest.Calls("gorl",
+		page)); got != `[["plot" "--out" "a.png" "DIR"] ["help"] ["eval" "a"] ["inspect" "--json" "x"]]` {
 		t.Errorf("the calls are %s", got)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Globs matches names against patterns, in which * stands for any characters, slashes too, and ? for any one. Case does
-// not matter. A name matches where one of the patterns does. Bytes that are no UTF-8 match each other.
+// Globs returns a function that reports whether a name matches one of the patterns, in which * stands for any characters,
+// also slashes, and ? for any one character. Case does not matter. Bytes that are not UTF-8 match each other.
 func Globs(patterns []string) func(name string) bool {
 	var list []*regexp.Regexp
 	for _, p := range patterns {

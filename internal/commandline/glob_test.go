@@ -11,8 +11,10 @@ func TestGlobs(t *testing.T) {
 		pattern, name string
 		want          bool
 	}{
-		{"loss*", "Loss / Policy", true}, {"*/*", "a / b", true}, {"a?c", "a\nc", true}, {"a.c", "abc", false}, {"", "", true}, {"*", "", true},
-		{"\xff*", "\xff\xfe", true}, {"\xff", "\xfe", true}, {"\xff", "a", false}, {"a*", "a\xff", true}, {"[", "[", true},
+		{"loss*", "Loss / Policy", true}, {"*/*", "a / b", true}, {"a?c", "a\nc", true}, {"a.c", "abc", false}, {"", "",
+			true}, {"*", "", true},
+		{"\xff*", "\xff\xfe", true}, {"\xff", "\xfe", true}, {"\xff", "a", false}, {"a*", "a\xff", true}, {"[", "[",
+			true},
 	} {
 		if got := commandline.Globs([]string{"never", c.pattern})(c.name); got != c.want {
 			t.Errorf("%q and %q: %v", c.pattern, c.name, got)

@@ -6,11 +6,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/gorl-dev/gorl/tracking"
 )
 
-// statuses are the end of every help.
+// statuses end every help.
 const statuses = `exit status:
   0   done
   1   something failed; the last line on the standard error says what
@@ -18,8 +16,8 @@ const statuses = `exit status:
   78  stopped by a signal; what was begun is saved and can be continued
 `
 
-// UseLine is how a command is called, e.g. "gorl plot [flags] PATH...".
-func UseLine(c *cobra.Command) string {
+// useLine returns how to call a command, for example "gorl plot [flags] PATH...".
+func useLine(c *cobra.Command) string {
 	if c.HasSubCommands() {
 		return c.CommandPath() + " SUBCOMMAND [flags] [arguments]"
 	}
@@ -30,7 +28,7 @@ func UseLine(c *cobra.Command) string {
 	return line
 }
 
-// Examples are the lines of a command's examples.
+// Examples returns the lines of a command's examples.
 func Examples(c *cobra.Command) []string {
 	if strings.TrimSpace(c.Example) == "" {
 		return nil
@@ -40,19 +38,15 @@ func Examples(c *cobra.Command) []string {
 
 func writeHelp(w io.Writer, c *cobra.Command) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "usage: %s\n\n%s\n", UseLine(c), strings.TrimSpace(c.Long))
+	fmt.Fprintf(&b, "usage: %s\n\n%s\n", useLine(c), strings.TrimSpace(c.Long))
 	if c.HasAvailableSubCommands() {
-		b.WriteByte('\n')
-		var rows [][]string
+		b.WriteString("\nsubcommands:\n")
 		for _, sub := range c.Commands() {
 			if !sub.Hidden {
-				rows = append(rows, []string{sub.Name(), sub.Short})
+				fmt.Fprintf(&b, "  %-12s%s\n", sub.Name(), sub.Short)
 			}
 		}
-		if err := tracking.Table(&b, []string{"subcommand", "what it does"}, rows); err != nil {
-			return err
-		}
-		fmt.Fprintf(&b, "\n%s SUBCOMMAND --help says more.\n", c.CommandPath())
+		fmt.Fprintf(&b, "\n%s SUBCOMMAND --help describes one.\n", c.CommandPath())
 	}
 	c.InitDefaultHelpFlag()
 	fmt.Fprintf(&b, "\nflags:\n%s", c.LocalFlags().FlagUsages())
@@ -67,14 +61,15 @@ func writeHelp(w io.Writer, c *cobra.Command) error {
 	return err
 }
 
-// helpCommand is cobra's, but that it refuses what is no subcommand.
+// helpCommand replaces cobra's, which does not refuse unknown subcommands.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [SUBCOMMAND]",
-		Short: "say what a subcommand does",
-		Long:  "Says what a subcommand does, as its flag --help does.",
+		Short: "describe a subcommand",
+		Long:  "Describes a subcommand, as its flag --help does.",
 		Args:  Arguments(0, 1, "one subcommand"),
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]cobra.Completion,
+			cobra.ShellCompDirective) {
 			var names []cobra.Completion
 			for _, sub := range c.Root().Commands() {
 				if len(args) == 0 && !sub.Hidden {

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// OutliveReaders keeps the process alive from now on when its output is no longer read: writing is then an error, by
-// which nothing is lost, rather than the end. Long work wants it, whose reader a Ctrl-C ends as well (tee, less).
+// OutliveReaders keeps the process alive if its output is no longer read: writing then returns an error instead of
+// ending the process. Long work needs that, because Ctrl-C also ends its reader (tee, less).
 func OutliveReaders() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 }

@@ -1,6 +1,7 @@
 package commandline
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -8,31 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Version says which version of a module a program is of, as the Go toolchain recorded it: a module's version, or the
-// commit that was built.
-func Version(info *debug.BuildInfo) string {
-	version, revision, at, changed := info.Main.Version, "", "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			revision = s.Value
-		case s.Key == "vcs.time":
-			at = " of " + s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = ", with changes"
-		}
-	}
-	if version == "" {
-		version = "(devel)"
-	}
-	if revision != "" {
-		version += fmt.Sprintf(" (commit %.12s%s%s)", revision, at, changed)
-	}
-	return version
-}
-
-// VersionCommand makes the subcommand of the command of that name which prints the program's version, Go's, the
-// platform, and further lines.
+// VersionCommand returns the subcommand that prints the program's version, Go's version, the platform, and further lines.
+// The version is that of the module, or of the commit that was built.
 func VersionCommand(name string, further ...func() string) *cobra.Command {
 	last := "and for which platform."
 	if len(further) > 0 {
@@ -53,7 +31,7 @@ func VersionCommand(name string, further ...func() string) *cobra.Command {
 			for _, s := range info.Settings {
 				platform[s.Key] = s.Value
 			}
-			text := fmt.Sprintf("%s %s\n%s %s/%s\n", c.Root().Name(), Version(info), info.GoVersion,
+			text := fmt.Sprintf("%s %s\n%s %s/%s\n", c.Root().Name(), cmp.Or(info.Main.Version, "(devel)"), info.GoVersion,
 				platform["GOOS"], platform["GOARCH"])
 			for _, line := range further {
 				text += line() + "\n"

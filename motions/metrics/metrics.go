@@ -61,8 +61,8 @@ func check(reference, episode *Track) error {
 	for _, t := range []*Track{reference, episode} {
 		for k, row := range t.Positions {
 			if len(row) != width || width < 3 || width%3 != 0 {
-				return fmt.Errorf("metrics: step %d has %d values, the reference's first %d; want 3 for each of the same bodies",
-					k, len(row), width)
+				return fmt.Errorf("metrics: step %d has %d values, the reference's first %d; want 3 for each of the "+
+					"same bodies", k, len(row), width)
 			}
 		}
 	}
@@ -168,8 +168,8 @@ func RootVelocityError(reference, episode *Track, dt float64) (float64, error) {
 	}
 	steps := min(len(reference.Positions), len(episode.Positions)) - 1
 	if steps < 1 || !(dt > 0) {
-		return 0, fmt.Errorf("metrics: a velocity needs two steps in both tracks and a positive time between them, not %g s",
-			dt)
+		return 0, fmt.Errorf("metrics: a velocity needs two steps in both tracks and a positive time between them, "+
+			"not %g s", dt)
 	}
 	sum := 0.0
 	for k := range steps {
@@ -219,7 +219,8 @@ func Coverage(clips [][][]float64, rows [][]float64) (float64, error) {
 	for _, set := range [][][]float64{all, rows} {
 		for k, row := range set {
 			if len(row) != width {
-				return 0, fmt.Errorf("metrics: row %d has %d features, the first row of the clips %d", k, len(row), width)
+				return 0, fmt.Errorf("metrics: row %d has %d features, the first row of the clips %d", k, len(row),
+					width)
 			}
 		}
 	}

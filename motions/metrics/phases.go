@@ -15,8 +15,8 @@ import (
 // Phases fails if there are no signals, they differ in length, last less than two cycles of low, or do not move.
 func Phases(signals [][]float64, dt, low, high float64) (phases []float64, frequency float64, err error) {
 	if len(signals) == 0 || !(dt > 0) || !(low > 0) || !(high > low) || high > 0.5/dt {
-		return nil, 0, fmt.Errorf("metrics: phases need signals, a time step above 0 and frequencies 0 < low < high of at "+
-			"most half the sampling rate, not %g, %g and %g", dt, low, high)
+		return nil, 0, fmt.Errorf("metrics: phases need signals, a time step above 0 and frequencies 0 < low < high "+
+			"of at most half the sampling rate, not %g, %g and %g", dt, low, high)
 	}
 	n := len(signals[0])
 	if float64(n)*dt*low < 2 {

@@ -149,8 +149,8 @@ func (d *arrows) Plot(c draw.Canvas, p *plot.Plot) {
 		if !okFrom || !okTo {
 			continue
 		}
-		// Arrows at one place are drawn side by side, beside the vertical line of a curve that changes there. Many arrows are
-		// drawn close together.
+		// Arrows at one place are drawn side by side, beside the vertical line of a curve that changes there. Many
+		// arrows are drawn close together.
 		shift := 2 + min(3.5, 16/vg.Length(all[l.X]))*vg.Length(same[l.X])
 		same[l.X]++
 		x := trX(l.X) + shift
@@ -171,7 +171,8 @@ func drawArrow(c draw.Canvas, ink color.Color, from, to vg.Point) {
 			to, {X: base.X - dy*half, Y: base.Y + dx*half}, {X: base.X + dy*half, Y: base.Y - dx*half},
 		})
 	}
-	c.DrawGlyphNoClip(draw.GlyphStyle{Color: ink, Radius: ringRadius, Shape: draw.CircleGlyph{}}, from) // over the shaft
+	// over the shaft
+	c.DrawGlyphNoClip(draw.GlyphStyle{Color: ink, Radius: ringRadius, Shape: draw.CircleGlyph{}}, from)
 	c.DrawGlyphNoClip(draw.GlyphStyle{Color: Paper, Radius: ringRadius - arrowWidth, Shape: draw.CircleGlyph{}}, from)
 }
 

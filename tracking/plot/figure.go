@@ -237,7 +237,8 @@ func (f *grid) drawPanels(c draw.Canvas) {
 				data := p.DataCanvas(canvases[r][i])
 				title := f.font(11, true)
 				title.XAlign = text.XCenter
-				c.FillText(title, vg.Point{X: data.Center().X, Y: data.Max.Y + 5}, Plain(f.Panels[r*f.Columns+i].Title, 200))
+				c.FillText(title, vg.Point{X: data.Center().X, Y: data.Max.Y + 5},
+					Plain(f.Panels[r*f.Columns+i].Title, 200))
 			}
 		}
 	}

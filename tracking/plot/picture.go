@@ -30,7 +30,8 @@ type Picture struct {
 
 // EncodePNG writes the picture to w in the inks of light pages.
 func (p Picture) EncodePNG(w io.Writer) error {
-	img := vgimg.NewWith(vgimg.UseWH(p.Width, p.Height), vgimg.UseDPI(dotsPerInch), vgimg.UseBackgroundColor(color.White))
+	img := vgimg.NewWith(vgimg.UseWH(p.Width, p.Height), vgimg.UseDPI(dotsPerInch),
+		vgimg.UseBackgroundColor(color.White))
 	p.Draw(draw.New(img))
 	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(w); err != nil {
 		return fmt.Errorf("plot: %w", err)

@@ -31,8 +31,8 @@ type Series struct {
 	Steps bool
 	// Markers draws a dot at every point.
 	Markers bool
-	// Faint draws a thin, pale line behind the others, which is not in the legend. Use it for the raw values of a smoothed
-	// curve of the same name.
+	// Faint draws a thin, pale line behind the others, which is not in the legend. Use it for the raw values of a
+	// smoothed curve of the same name.
 	Faint bool
 	// Strong draws a thick line with a dark border over the others.
 	Strong bool
@@ -66,8 +66,8 @@ type Panel struct {
 	Title, XLabel, YLabel string
 	// Scale is the vertical axis': Linear by default.
 	Scale Scale
-	// XLimits and YLimits are the least and the greatest value that are shown. Points outside are gaps. {0, 0} shows all
-	// points with a margin.
+	// XLimits and YLimits are the least and the greatest value that are shown. Points outside are gaps. {0, 0} shows
+	// all points with a margin.
 	XLimits, YLimits [2]float64
 	Series           []Series
 	Links            []Link

@@ -29,8 +29,8 @@ type bars struct {
 
 func newBars(w io.Writer, width int, opt Options, more ...mpb.ContainerOption) *bars {
 	container := mpb.New(append([]mpb.ContainerOption{mpb.WithOutput(w), mpb.WithWidth(width)}, more...)...)
-	// Name, per cent, time and speed take about 50 columns and the unit. The text has priority over a long bar and, on a
-	// narrow terminal, over the unit.
+	// Name, per cent, time and speed take about 50 columns and the unit. The text has priority over a long bar and, on
+	// a narrow terminal, over the unit.
 	if width < 100 {
 		opt.Unit = ""
 	}

@@ -22,8 +22,8 @@ type Options struct {
 	Silent bool
 	// Unit is the unit of the speed. Terminals of fewer than 100 columns do not show it. Default "environment steps".
 	Unit string
-	// LineEvery is the part of a bar's total between two lines, if there is no terminal. Larger values give shorter logs,
-	// for example 0.25 for the many bars of a population. Default 0.05.
+	// LineEvery is the part of a bar's total between two lines, if there is no terminal. Larger values give shorter
+	// logs, for example 0.25 for the many bars of a population. Default 0.05.
 	LineEvery float64
 	// Now is the clock. Default time.Now.
 	Now func() time.Time

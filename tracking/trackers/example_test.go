@@ -22,7 +22,8 @@ func ExampleStart() {
 		fmt.Println("run", run.Name)
 		return printer{}, nil
 	}}
-	sinks := trackers.Start([]trackers.Tracker{mine}, trackers.Run{Name: "walker"}, func(err error) { fmt.Println(err) })
+	sinks := trackers.Start([]trackers.Tracker{mine}, trackers.Run{Name: "walker"},
+		func(err error) { fmt.Println(err) })
 	sinks.Scalar("Loss / Policy loss", 1600, -0.0125)
 	_ = sinks.Close() // it returns no error: a tracker that fails is told by the function above
 	// Output:

@@ -32,8 +32,8 @@ type MLflowSettings struct {
 	// (http://user:password@host) is used for the connection and written to no file. A run that reads its settings from
 	// run.yaml therefore needs the password again, here or in MLflow's environment variables.
 	TrackingURI string `yaml:"tracking_uri"`
-	// ExperimentName is the experiment that the run belongs to, default MLFLOW_EXPERIMENT_NAME, or "Default". It is made
-	// where it is missing.
+	// ExperimentName is the experiment that the run belongs to, default MLFLOW_EXPERIMENT_NAME, or "Default". It is
+	// made where it is missing.
 	ExperimentName string `yaml:"experiment_name"`
 	// RunName is the run's name, default that of its folder.
 	RunName string `yaml:"run_name"`
@@ -64,7 +64,8 @@ func (a address) checkPassword() error {
 		return err
 	}
 	word, _ := u.User.Password()
-	if word != config.Redacted || cmp.Or(os.Getenv("MLFLOW_TRACKING_USERNAME"), os.Getenv("MLFLOW_TRACKING_TOKEN")) != "" {
+	if word != config.Redacted || cmp.Or(os.Getenv("MLFLOW_TRACKING_USERNAME"),
+		os.Getenv("MLFLOW_TRACKING_TOKEN")) != "" {
 		return nil
 	}
 	return fmt.Errorf("\"tracking_uri\" is %q, without its password, which gorl writes to no file: give it again, "+
@@ -75,7 +76,8 @@ func (a address) checkPassword() error {
 func (s MLflowSettings) Validate() error {
 	uri := s.uri()
 	if uri == "" {
-		return errors.New(`trackers: mlflow: "tracking_uri" is missing: the address of a server, such as http://localhost:5000, ` +
+		return errors.New(`trackers: mlflow: "tracking_uri" is missing: the address of a server, such as ` +
+			`http://localhost:5000, ` +
 			"here or in the environment variable MLFLOW_TRACKING_URI")
 	}
 	if u, err := url.Parse(string(uri)); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {

@@ -89,7 +89,8 @@ func (m *mlflowServer) send(verb, method string, body io.Reader, answer any) err
 	switch code := response.StatusCode; {
 	case code == http.StatusRequestTimeout || code == http.StatusTooManyRequests || code >= 500:
 		return refused
-	case refused.Code == "RESOURCE_DOES_NOT_EXIST" && strings.HasPrefix(method, "experiments/"): // the caller creates it
+	// the caller creates it
+	case refused.Code == "RESOURCE_DOES_NOT_EXIST" && strings.HasPrefix(method, "experiments/"):
 		return refused
 	}
 	return fmt.Errorf("%w (%w)", refused, ErrFinal)

@@ -205,7 +205,8 @@ func TestMLflowSends(t *testing.T) {
 	s.Finish(fmt.Errorf("stopped: %w", context.Canceled))
 	_ = s.Close()
 	w.none(t)
-	if got := fmt.Sprint(srv.params); got != `[{agent.class PPO} {agent.learning_rate [0.001,"x"]} {agent.none null} {seed 3}]` {
+	if got := fmt.Sprint(srv.params); got != `[{agent.class PPO} {agent.learning_rate [0.001,"x"]} {agent.none null} `+
+		`{seed 3}]` {
 		t.Errorf("parameters %s", got)
 	}
 	m := srv.metrics
@@ -237,9 +238,7 @@ func TestMLflowSends(t *testing.T) {
 	}
 	// A file without a run is an error, and is kept.
 	file := filepath.Join(run.Dir, mlflowFile)
-	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("{"), 0o600))
 	s = start([]Tracker{mlflowOf(t, srv.URL)}, run, w.warn, eager)
 	_ = s.Close()
 	w.one(t, "mlflow.json names no run; remove it")
@@ -253,16 +252,12 @@ func TestMLflowName(t *testing.T) {
 		}
 	}
 	for tag, want := range map[string]string{
-		"Loss / Policy loss":           "Loss / Policy loss",
 		"Reward / Total reward (mean)": "Reward / Total reward mean",
 		"größe_1.5-x":                  "größe_1.5-x",
 		"a%b#c":                        "a_b_c",
 		"a//b":                         "_a__b",
 		"/a":                           "__a",
-		"a/":                           "_a_",
 		"..":                           "_..",
-		".":                            "_.",
-		"":                             "_",
 		"()":                           "_",
 		strings.Repeat("ü", 300):       strings.Repeat("ü", 250),
 	} {

@@ -120,7 +120,8 @@ func TestPeersWandB(t *testing.T) {
 			case record.Run != nil:
 				started = *record.Run
 			case record.History != nil:
-				maps.DeleteFunc(record.History.Item, func(key string, _ any) bool { return strings.HasPrefix(key, "_") })
+				maps.DeleteFunc(record.History.Item,
+					func(key string, _ any) bool { return strings.HasPrefix(key, "_") })
 				rows = append(rows, record.History.Item)
 			case record.Exit != nil:
 				exit = record.Exit.Code
@@ -151,10 +152,9 @@ func mlflowServer(t *testing.T, python string) string {
 	_, port, _ := net.SplitHostPort(free.Addr().String())
 	must(t, free.Close())
 	dir := t.TempDir()
-	server := exec.Command(python, "-W", "ignore", "-m", "mlflow", "server", "--gunicorn-opts", "--threads 2", "--workers",
-		"1", "--port", port,
-		"--backend-store-uri", "sqlite:///"+filepath.Join(dir, "mlflow.db"), "--default-artifact-root", filepath.Join(dir,
-			"artifacts"))
+	server := exec.Command(python, "-W", "ignore", "-m", "mlflow", "server", "--gunicorn-opts", "--threads 2",
+		"--workers", "1", "--port", port, "--backend-store-uri", "sqlite:///"+
+			filepath.Join(dir, "mlflow.db"), "--default-artifact-root", filepath.Join(dir, "artifacts"))
 	server.Dir = dir
 	server.Env = append(os.Environ(), "HOME="+dir, "PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1")
 	printed, err := server.StderrPipe()

@@ -181,8 +181,8 @@ func (q *queue) wait(deadline <-chan struct{}) {
 	}
 	q.mu.Unlock()
 	if lost > 0 {
-		q.warn(fmt.Errorf("tracker %s: it was away or too slow for %d values, which were dropped; the run's folder has them",
-			q.name, lost))
+		q.warn(fmt.Errorf("tracker %s: it was away or too slow for %d values, which were dropped; the run's folder "+
+			"has them", q.name, lost))
 	}
 }
 

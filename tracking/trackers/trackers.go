@@ -46,9 +46,9 @@ type Run struct {
 type Tracker struct {
 	// Name is the tracker's name in messages. The trackers of a run have different names.
 	Name string
-	// Open returns the sink of a run. One goroutine, which is not the trainer's, calls Open and the sink's methods. After
-	// an error of Open or Flush it calls the same method again later, unless the error wraps [ErrFinal]. Until then the
-	// sink keeps what it has not delivered. Close is called once, at the end.
+	// Open returns the sink of a run. One goroutine, which is not the trainer's, calls Open and the sink's methods.
+	// After an error of Open or Flush it calls the same method again later, unless the error wraps [ErrFinal]. Until
+	// then the sink keeps what it has not delivered. Close is called once, at the end.
 	//
 	// The context is done when the trainer no longer waits for the tracker. Blocking calls should then return.
 	Open func(ctx context.Context, run Run) (tracking.Sink, error)
@@ -173,7 +173,8 @@ func (t Tracker) Settings() map[string]any {
 // MarshalYAML returns what SetConfig reads. A program's own tracker is an error.
 func (t Tracker) MarshalYAML() (any, error) {
 	if t.settings == nil {
-		return nil, fmt.Errorf("trackers: %q is a tracker of a program's own, which YAML cannot name; Register it", t.Name)
+		return nil, fmt.Errorf("trackers: %q is a tracker of a program's own, which YAML cannot name; Register it",
+			t.Name)
 	}
 	return map[string]any{t.Name: t.Settings()}, nil
 }

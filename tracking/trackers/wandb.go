@@ -111,8 +111,8 @@ func openWandB(ctx context.Context, run Run, s WandBSettings) (tracking.Sink, er
 	}
 	w.run.ID = cmp.Or(w.run.ID, strings.ToLower(rand.Text()[:8]))
 	// A restarted child continues the run too.
-	w.opening = map[string]any{"id": w.run.ID, "resume": "allow", "allow_val_change": true, "config": finite(run.Config),
-		"name": cmp.Or(s.Name, run.Name), "dir": cmp.Or(s.Dir, run.Dir)}
+	w.opening = map[string]any{"id": w.run.ID, "resume": "allow", "allow_val_change": true,
+		"config": finite(run.Config), "name": cmp.Or(s.Name, run.Name), "dir": cmp.Or(s.Dir, run.Dir)}
 	for key, value := range map[string]string{"project": s.Project, "entity": s.Entity,
 		"group": cmp.Or(s.Group, run.Group), "job_type": s.JobType, "notes": s.Notes, "mode": s.Mode} {
 		if value != "" {
@@ -247,8 +247,8 @@ func startWandB(ctx context.Context, python string) (*wandbChild, error) {
 	c.stdin, c.answers = stdin, bufio.NewReader(stdout)
 	if err := c.process.Start(); err != nil {
 		c.cancel()
-		return nil, fmt.Errorf("starting %s: %w; install Python and wandb, or name another Python with the setting python (%w)",
-			python, err, ErrFinal)
+		return nil, fmt.Errorf("starting %s: %w; install Python and wandb, or name another Python with the setting "+
+			"python (%w)", python, err, ErrFinal)
 	}
 	return c, nil
 }

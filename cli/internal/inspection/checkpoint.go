@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/convert"
@@ -17,11 +16,11 @@ import (
 // Checkpoint is what one file holds.
 type Checkpoint struct {
 	Stored
-	// Kind is for people, e.g. "checkpoint of a trainer".
+	// Kind is for people, for example "checkpoint of a trainer of PPO".
 	Kind string `json:"kind"`
-	// Agents are those whose state it is: one, or those of a group.
+	// Agents are the agents whose state the file holds: one, or those of a group.
 	Agents []Agent `json:"agents,omitempty"`
-	// Trainer says how far training was; nil where no trainer wrote it.
+	// Trainer is the trainer's part. It is nil if no trainer wrote the file.
 	Trainer *Trainer `json:"trainer,omitempty"`
 	// Values are the other plain values, by the keys that lead to them, joined by "/".
 	Values map[string]any `json:"values,omitempty"`
@@ -31,74 +30,87 @@ type Checkpoint struct {
 	Totals   Totals            `json:"totals"`
 }
 
-// Agent is the state of one.
+// Agent is the state of one agent.
 type Agent struct {
-	// Class is "PPO" or "AMP", or of another library or one's own.
+	// Class is "PPO" or "AMP", or the name of a user's own class.
 	Class string `json:"class,omitempty"`
-	// Timestep and Updates count what it has done.
+	// Timestep counts the timesteps acted, Updates the updates done.
 	Timestep int64 `json:"timestep"`
 	Updates  int64 `json:"updates"`
-	// Settings are the hyperparameters that may change while it trains.
+	// Settings are the hyperparameters that may change during training.
 	Settings map[string]any `json:"settings,omitempty"`
-	// Policy is what it computes; nil where that is not described, and then Undescribed says why.
+	// Policy describes what the policy computes. If it is nil, Undescribed says why.
 	Policy      *Policy `json:"policy,omitempty"`
 	Undescribed string  `json:"undescribed,omitempty"`
 }
 
-// Policy is a described policy, for people.
+// Policy describes a policy for people.
 type Policy struct {
 	Observation  string `json:"observation_space"`
 	Action       string `json:"action_space"`
 	Distribution string `json:"distribution"`
-	// Normalized says that observations are standardised first.
+	// Normalized reports whether the policy standardises observations.
 	Normalized bool `json:"normalized"`
-	// Network is e.g. "4 → 64 tanh → 64 tanh → 2".
+	// Network is, for example, "4 → 64 tanh → 64 tanh → 2".
 	Network string `json:"network"`
-	// HiddenSize is the width of the state that it keeps from step to step.
+	// HiddenSize is the width of the state that a recurrent policy keeps from step to step.
 	HiddenSize int `json:"hidden_size,omitempty"`
 }
 
-// file describes one file, in the format that its extension says.
+// Trainer is the trainer's part of a checkpoint.
+type Trainer struct {
+	Timestep int64 `json:"timestep"`
+	// Best is the best value so far of the metric that chooses the best checkpoint.
+	Best *number.JSON `json:"best,omitempty"`
+	// Metrics are the latest values. Those of episodes are means over the last 100 episodes.
+	Metrics number.Map `json:"metrics,omitempty"`
+}
+
+// file describes one file, in the format of its extension.
 func file(path string, o Options) (*Checkpoint, error) {
+	kind := "safetensors file"
 	switch ext := filepath.Ext(path); ext {
 	case dataSuffix, manifestSuffix:
-		stored, snap, err := load(path)
-		if err != nil {
+		saved, err := checkpoint.Load(path)
+		if err == nil {
+			s, err := stored(saved.Path, saved.Manifest, nil)
+			return ofSnapshot(s, kind, saved.Snapshot, o), err
+		}
+		if s, e := stored(path, checkpoint.Manifest{}, err); e != nil || s.State == Damaged {
 			return nil, err
 		}
-		if snap == nil {
-			return nil, &checkpoint.DamagedError{Path: path, Reason: stored.Reason}
-		}
-		return ofSnapshot(stored, snap, o), nil
 	case ".pt", ".pth":
 		return ofTorch(path, o)
 	case ".npz":
+		kind = "NumPy file"
 	default:
-		return nil, fmt.Errorf("inspection: %s: want a name that ends in .safetensors, .json, .jsonl, .pt or .npz, or that "+
-			"of a clip (.bvh, .csv, .pkl, .txt), or a folder", path)
+		return nil, fmt.Errorf("inspection: %s: want a name that ends in .safetensors, .json, .jsonl, .pt or .npz, "+
+			"or that of a clip (.bvh, .csv, .pkl, .txt), or a folder", path)
 	}
 	snap, err := convert.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	c := ofSnapshot(size(path), snap, o)
-	if len(c.Agents) == 0 {
-		c.Kind = "NumPy file"
-	}
-	return c, nil
+	return ofSnapshot(unverified(path), kind, snap, o), nil
 }
 
-// ofSnapshot describes a snapshot, gorl's or another program's.
-func ofSnapshot(stored Stored, snap *checkpoint.Snapshot, o Options) *Checkpoint {
-	c := &Checkpoint{Stored: stored, Kind: "safetensors file", Metadata: snap.Metadata}
-	c.tensors(snap.Arrays, o)
+// unverified describes a file without a manifest.
+func unverified(path string) Stored {
+	s, _ := stored(path, checkpoint.Manifest{}, checkpoint.ErrUncommitted) // which is no error of reading
+	return s
+}
+
+// ofSnapshot describes a snapshot of gorl, or of another program as a file of a kind.
+func ofSnapshot(s Stored, kind string, snap *checkpoint.Snapshot, o Options) *Checkpoint {
+	c := &Checkpoint{Stored: s, Kind: kind, Metadata: snap.Metadata, Values: map[string]any{}}
+	c.addTensors(snap.Arrays, o)
 	values := maps.Clone(snap.Values)
 	if values[layout.Alone] == true {
 		c.Kind, c.Agents = "policy alone", []Agent{ofAgent(values)}
 		delete(values, layout.Alone)
 	} else if n, err := snap.Int(layout.GroupSize); err == nil {
 		c.Kind = fmt.Sprintf("checkpoint of a group of %d agents", n)
-		for i := range min(n, int64(len(values))) {
+		for i := range min(n, int64(len(values))) { // n may be any number in a damaged file
 			key := layout.Member(int(i))
 			if own := layout.Map(values, key); own != nil {
 				c.Agents = append(c.Agents, ofAgent(own))
@@ -108,27 +120,24 @@ func ofSnapshot(stored Stored, snap *checkpoint.Snapshot, o Options) *Checkpoint
 	} else if class, err := snap.Text(layout.Agent); err == nil {
 		c.Kind, c.Agents = "checkpoint of the agent "+class, []Agent{ofAgent(values)}
 	}
-	if t := ofTrainer(values[layout.Trainer]); t != nil {
-		c.Trainer = t
+	if t := layout.Map(values, layout.Trainer); t != nil {
+		c.Trainer = ofTrainer(t)
 		if len(c.Agents) == 1 {
 			c.Kind = "checkpoint of a trainer of " + c.Agents[0].Class
 		}
 	}
-	for _, shown := range []string{layout.Agent, layout.Hyperparameters, layout.Description, layout.Timestep,
-		layout.Updates,
-		layout.Trainer, layout.Parameters, layout.Random} {
-		if len(c.Agents) > 0 {
+	if len(c.Agents) > 0 {
+		for _, shown := range []string{layout.Agent, layout.Hyperparameters, layout.Description, layout.Timestep,
+			layout.Updates, layout.Trainer, layout.Parameters, layout.Random} {
 			delete(values, shown)
 		}
 	}
-	c.Values = map[string]any{}
 	flatten(c.Values, "", values)
 	return c
 }
 
 // ofAgent describes an agent by the values of its snapshot.
-func ofAgent(values map[string]any) Agent {
-	a := Agent{}
+func ofAgent(values map[string]any) (a Agent) {
 	a.Class, _ = values[layout.Agent].(string)
 	a.Timestep, _ = values[layout.Timestep].(int64)
 	a.Updates, _ = values[layout.Updates].(int64)
@@ -146,133 +155,58 @@ func ofAgent(values map[string]any) Agent {
 		a.Undescribed = err.Error()
 		return a
 	}
-	a.Policy = &Policy{
-		Observation: p.Observation.String(), Action: p.Action.String(), Distribution: p.Distribution.Kind,
-		Normalized: p.Normalizer != nil || slices.ContainsFunc(p.Transforms,
-			description.Transform.Normalizes), Network: network(p.Network), HiddenSize: p.Network.HiddenSize(),
-	}
+	normalized := p.Normalizer != nil || slices.ContainsFunc(p.Transforms, description.Transform.Normalizes)
+	a.Policy = &Policy{p.Observation.String(), p.Action.String(), p.Distribution.Kind, normalized, network(p.Network),
+		p.Network.HiddenSize()}
 	return a
 }
 
-// network writes a chain of layers, e.g. "4 → gru 64 → 64 tanh → 2"; of any other network only the number of
-// operations.
-func network(n description.Network) string {
-	parts, last := []string{fmt.Sprint(n.Inputs)}, 0 // last is the result that the next layer must read
-	for i, s := range n.Steps {
-		from := n.Sources(i)
-		scaled := s.Op == description.Div && len(from) == 2 && from[0] == last && from[1] > 0 &&
-			n.Steps[from[1]-1].Op == description.Number
-		switch chained := len(from) == 1 && from[0] == last; {
-		case s.Op == description.Number:
-			continue
-		case scaled:
-			parts[len(parts)-1] += fmt.Sprintf(" / %g", n.Steps[from[1]-1].Number)
-		case chained && s.Op == description.Linear:
-			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s", s.Outputs, s.Activation)))
-		case chained && s.Op == description.Conv2d:
-			parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d of %d×%d %s", s.Outputs, s.Kernel[0], s.Kernel[1],
-				s.Activation)))
-		case chained && s.Recurrent():
-			parts = append(parts, fmt.Sprintf("%s %d", s.Op, s.Outputs))
-			if layers := len(s.Weights) / 4; layers > 1 {
-				parts[len(parts)-1] += fmt.Sprintf(" × %d", layers)
+// ofTrainer describes a trainer by its values in a snapshot.
+func ofTrainer(values map[string]any) *Trainer {
+	t := &Trainer{Metrics: number.Map{}}
+	t.Timestep, _ = values["timestep"].(int64)
+	t.Best = number.Optional(toFloat(values["best"]))
+	for _, kind := range []string{"steps", "tracked", "episodes"} {
+		for name := range layout.Map(values, kind) {
+			if x, ok := latest(layout.Map(layout.Map(values, kind), name), kind == "episodes"); ok {
+				t.Metrics[name] = number.JSON(x)
 			}
-		case chained && s.Op == description.Permute: // the same pixels
-		case chained && s.Op == description.Activate:
-			parts[len(parts)-1] += " " + s.Activation
-		case s.Op == description.Conv2d && len(s.Inputs) == 0:
-			p := s.Picture()
-			parts = append(parts, strings.TrimSpace(fmt.Sprintf("conv2d %d×%d×%d %s", p[0], p[1], p[2], s.Activation)))
-		case s.Op == description.Permute && len(s.Inputs) == 0:
-			parts = append(parts, description.Permute)
-		case s.Recurrent() && len(s.Inputs) == 0:
-			text := fmt.Sprintf("%s %d", s.Op, s.Outputs)
-			if layers := len(s.Weights) / 4; layers > 1 {
-				text += fmt.Sprintf(" in %d layers", layers)
-			}
-			parts = append(parts, text)
-		default:
-			return fmt.Sprintf("%d inputs, %d operations", n.Inputs, len(n.Steps))
 		}
-		last = i + 1
 	}
-	return strings.Join(parts, " → ")
+	return t
 }
 
-// longest is the number of values up to which a list is shown. Of longer ones, such as the readings of a metric, only
-// the number of values is of interest.
-const longest = 16
-
-// under returns the key of a value below the one at a key, which is "" for the root.
-func under(at string, key any) string {
-	if at == "" {
-		return fmt.Sprint(key)
+// latest returns the mean, or else the last, of a metric's values. They lie in a ring buffer: value k is at k modulo
+// its length.
+func latest(metric map[string]any, mean bool) (float64, bool) {
+	list, _ := metric["values"].([]any)
+	count, _ := metric["count"].(int64)
+	n := int64(len(list))
+	if n == 0 || count < n {
+		return 0, false
 	}
-	return fmt.Sprintf("%s/%v", at, key)
+	if !mean {
+		return toFloat(list[(count-1)%n])
+	}
+	sum := 0.0
+	for _, v := range list {
+		x, ok := toFloat(v)
+		if !ok {
+			return 0, false
+		}
+		sum += x
+	}
+	return sum / float64(n), true
 }
 
-// flatten puts the plain values of a tree under the keys that lead to them.
-func flatten(into map[string]any, at string, v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, x := range v {
-			flatten(into, under(at, key), x)
-		}
-	case []any:
-		if len(v) > longest {
-			into[at] = fmt.Sprintf("%d values", len(v))
-			return
-		}
-		for i, x := range v {
-			flatten(into, under(at, i), x)
-		}
-	case nil:
-	case string:
-		if len(v) > 200 {
-			v = fmt.Sprintf("%.40s… (%d bytes)", v, len(v))
-		}
-		into[at] = v
-	default:
-		into[at] = writable(v)
+func toFloat(v any) (float64, bool) {
+	switch x := v.(type) {
+	case float64:
+		return x, true
+	case int64:
+		return float64(x), true
+	case uint64:
+		return float64(x), true
 	}
-}
-
-// writable returns a value that JSON can hold: NaN and the infinities, which checkpoints of other programs may have,
-// become a [number.JSON].
-func writable(v any) any {
-	if x, ok := v.(float64); ok && x-x != 0 {
-		return number.JSON(x)
-	}
-	return v
-}
-
-// tensors describes the arrays that the options choose, in the order of their names, and adds up the totals of all.
-func (c *Checkpoint) tensors(arrays map[string]checkpoint.Array, o Options) {
-	c.Tensors = []Tensor{}
-	for _, name := range slices.SortedFunc(maps.Keys(arrays), naturally) {
-		chosen := o.Tensor == nil || o.Tensor(name)
-		t := tensor(name, arrays[name], o.Stats && chosen)
-		c.Totals.Tensors++
-		c.Totals.Elements += t.Count
-		c.Totals.Bytes += t.Bytes
-		c.Totals.NaNs += t.NaNs
-		c.Totals.Infinities += t.Infinities
-		if chosen {
-			c.Tensors = append(c.Tensors, t)
-		}
-	}
-}
-
-// OfGroup returns the snapshot of agent i, from 0, of a checkpoint of a group (trainers.Group). A checkpoint of one
-// agent, or a number that the group does not have, is an error.
-func OfGroup(snap *checkpoint.Snapshot, i int) (*checkpoint.Snapshot, error) {
-	n, err := snap.Int(layout.GroupSize)
-	if err != nil {
-		return nil, fmt.Errorf("inspection: the checkpoint is of one agent, so it has no member %d", i)
-	}
-	own, ok := layout.MemberOf(snap, i)
-	if !ok {
-		return nil, fmt.Errorf("inspection: the checkpoint is of a group of %d agents, 0 to %d; there is no %d", n, n-1, i)
-	}
-	return own, nil
+	return 0, false
 }

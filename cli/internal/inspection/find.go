@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,18 +14,18 @@ import (
 )
 
 // Find returns the checkpoint that a path stands for: a file itself, also without its extension; for a folder the best
-// checkpoint, else the latest. For a population across processes it is the best checkpoint of the member that was the
-// best. It reads manifests first, and the data only of the checkpoint that these suggest, so that large folders are
-// fast. Where that one is damaged it is an error, and no other is returned in its place.
+// checkpoint or, without one, the latest. For a population of processes it is the best checkpoint of the best member.
+// Find reads all manifests, but the data only of the checkpoint that these suggest, so that large folders are fast. If
+// that checkpoint is damaged, Find returns an error and does not choose another one.
 func Find(path string) (string, error) {
-	path, info, err := meant(path)
+	path, info, err := existing(path)
 	if err != nil {
 		return "", err
 	}
 	if !info.IsDir() {
 		return path, nil
 	}
-	stored, err := list(path, glance)
+	all, err := list(path, glance)
 	if err != nil {
 		return "", err
 	}
@@ -34,13 +35,12 @@ func Find(path string) (string, error) {
 			member = m
 		}
 	}
-	stored = preferred(stored, member)
+	all = preferred(all, member)
 	for {
-		chosen, ok := choose(stored)
-		// One whose manifest is damaged may be the newest of its folder.
-		for _, s := range stored {
+		chosen, ok := choose(all)
+		for _, s := range all { // one whose manifest is damaged may be the newest of its folder
 			if s.State == Damaged && (!ok || isBest(s) || !isBest(chosen)) {
-				return "", meansDamaged(path, s)
+				return "", meansDamaged(path, s.File, s.Reason)
 			}
 		}
 		if !ok {
@@ -48,29 +48,27 @@ func Find(path string) (string, error) {
 		}
 		file := filepath.Join(path, filepath.FromSlash(chosen.File))
 		s, err := check(file)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", err
-		}
 		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return "", err
 		case err == nil && s.State == Verified:
 			return file, nil
 		case err == nil && s.State == Damaged:
-			s.File = chosen.File
-			return "", meansDamaged(path, s)
+			return "", meansDamaged(path, chosen.File, s.Reason)
 		}
-		// It has been removed since, as training does.
-		stored = slices.DeleteFunc(stored, func(s Stored) bool { return s.File == chosen.File })
+		// Training has removed the checkpoint meanwhile.
+		all = slices.DeleteFunc(all, func(s Stored) bool { return s.File == chosen.File })
 	}
 }
 
-func meansDamaged(path string, s Stored) error {
+func meansDamaged(path, file, reason string) error {
 	return fmt.Errorf("inspection: %s means %s, which is damaged: %s; give the path of another checkpoint to take that",
-		path, s.File, s.Reason)
+		path, file, reason)
 }
 
-// meant returns a path that exists: as it is given or, if there is no such file, with a checkpoint's extension, so that
-// agent_1000 stands for agent_1000.safetensors.
-func meant(path string) (string, fs.FileInfo, error) {
+// existing returns a path that exists: as it is given or, if there is no such file, with a checkpoint's extension, so
+// that agent_1000 stands for agent_1000.safetensors.
+func existing(path string) (string, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if info, err := os.Stat(path + dataSuffix); err == nil {
@@ -78,42 +76,33 @@ func meant(path string) (string, fs.FileInfo, error) {
 		}
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("inspection: %w", err)
+		err = fmt.Errorf("inspection: %w", err)
 	}
-	return path, info, nil
+	return path, info, err
 }
 
-// walk visits the files below a folder that have a checkpoint's extension. The folder may be a link. The folders in
-// which runs keep checkpoints may be links, too. walk skips other links to folders, files that are not regular, files
-// that are removed meanwhile, and names that begin with a dot.
-func walk(dir string, visit func(path string), above ...fs.FileInfo) error {
-	self, err := os.Stat(dir)
-	if err != nil {
-		return fmt.Errorf("inspection: %w", err)
-	}
-	if slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, self) }) { // links in a circle
-		return nil
-	}
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) && len(above) > 0 {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("inspection: %w", err)
-	}
-	above = append(slices.Clone(above), self)
-	for _, e := range entries {
-		name, path := e.Name(), filepath.Join(dir, e.Name())
-		info, err := os.Stat(path) // follows a link
-		switch {
-		case err != nil || strings.HasPrefix(name, "."): // removed, or a link to nowhere
-		case info.IsDir() && (e.IsDir() || name == checkpoints || name == best):
-			if err := walk(path, visit, above...); err != nil {
-				return err
-			}
-		case info.Mode().IsRegular() && (strings.HasSuffix(name, dataSuffix) || strings.HasSuffix(name, manifestSuffix)):
-			visit(path)
+// isBest reports whether a checkpoint is in a folder "best".
+func isBest(s Stored) bool { return slices.Contains(strings.Split(path.Dir(s.File), "/"), best) }
+
+// choose returns the newest verified checkpoint in a folder "best", or without one the newest verified of all.
+func choose(all []Stored) (chosen Stored, ok bool) {
+	for _, s := range all {
+		if s.State != Verified {
+			continue
+		}
+		if !ok || isBest(s) && !isBest(chosen) || isBest(s) == isBest(chosen) && s.sequence > chosen.sequence {
+			chosen, ok = s, true
 		}
 	}
-	return nil
+	return chosen, ok
+}
+
+// preferred returns the checkpoints in one member's folder of the best, which a population of processes keeps. Without
+// a verified checkpoint there, or for a negative member, it returns all.
+func preferred(all []Stored, member int) []Stored {
+	mine := fmt.Sprintf("%s/%03d", best, member)
+	if !slices.ContainsFunc(all, func(s Stored) bool { return path.Dir(s.File) == mine && s.State == Verified }) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s Stored) bool { return path.Dir(s.File) != mine })
 }

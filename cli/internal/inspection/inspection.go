@@ -1,6 +1,9 @@
-// Package inspection describes what files and folders of training hold: checkpoints of gorl's and of skrl's, files of
+// Package inspection describes what files and folders of training hold: checkpoints of gorl and of skrl, files of
 // PyTorch, NumPy and safetensors, runs, populations, and clips of reference motion. It executes nothing that it reads,
 // and writes no files.
+//
+// Read [Of] first. stored.go finds and checks the checkpoints of a folder, find.go chooses one of them, checkpoint.go
+// describes one closely, text.go prints a report.
 package inspection
 
 import (
@@ -12,44 +15,44 @@ import (
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// Options say how much is looked at.
+// Options choose what is described.
 type Options struct {
-	// Stats computes the least, mean and greatest value of every tensor.
+	// Stats adds the least, mean and greatest value of every tensor.
 	Stats bool
-	// Tensor chooses tensors by name; nil takes all. Totals are of all tensors in any case.
+	// Tensor chooses tensors by name. nil takes all. Totals are of all tensors in any case.
 	Tensor func(name string) bool
 }
 
 // Report is what a path holds.
 type Report struct {
 	Path string `json:"path"`
-	// Kind is for people, e.g. "run" or "population".
+	// Kind is for people, for example "run" or "population".
 	Kind string `json:"kind"`
-	// Checkpoints are all in a folder.
+	// Checkpoints are all checkpoints of a folder.
 	Checkpoints []Stored `json:"checkpoints,omitempty"`
-	// Checkpoint is the file, or the one of the folder that is looked at closely: the best, else the latest.
+	// Checkpoint is the file, or the best checkpoint of the folder, or without a best one the latest.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
-	// Population is what the journal tells.
+	// Population is what the journal records.
 	Population *Population `json:"population,omitempty"`
-	// Clip is what a clip of reference motion is, and what is wrong with it.
+	// Clip describes a clip of reference motion and its faults.
 	Clip *motions.Report `json:"clip,omitempty"`
 }
 
-// Damaged are the checkpoints that are not what they should be.
-func (r *Report) Damaged() (list []Stored) {
+// Damaged returns the number of checkpoints that differ from their manifests or cannot be read.
+func (r *Report) Damaged() (n int) {
 	for _, s := range r.Checkpoints {
 		if s.State == Damaged {
-			list = append(list, s)
+			n++
 		}
 	}
-	return list
+	return n
 }
 
 // Of describes a path: a checkpoint's data file or manifest, also without its extension; a .pt, .npz or .safetensors
-// file of any program; a clip of reference motion; a journal; the folder of a run, of its checkpoints, of a population,
-// or a population's workspace.
+// file of any program; a clip of reference motion; a journal; the folder of a run, of its checkpoints or of a
+// population.
 func Of(path string, o Options) (*Report, error) {
-	path, info, err := meant(path)
+	path, info, err := existing(path)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +60,8 @@ func Of(path string, o Options) (*Report, error) {
 		return folder(path, o)
 	}
 	if filepath.Ext(path) == filepath.Ext(journal.File) {
-		return population(path, o)
+		p, _, err := population(path)
+		return &Report{Path: path, Kind: "journal of a population", Population: p}, err
 	}
 	if r, err := clip(path); r != nil || err != nil {
 		return r, err
@@ -69,34 +73,48 @@ func Of(path string, o Options) (*Report, error) {
 	return &Report{Path: path, Kind: c.Kind, Checkpoint: c}, nil
 }
 
-// folder looks at a population or at checkpoints.
-func folder(dir string, o Options) (*Report, error) {
-	for _, sign := range []string{filepath.Join("000", journal.File)} {
-		if _, err := os.Stat(filepath.Join(dir, sign)); err == nil {
-			return population(dir, o)
+// folder describes a run, a population, or a folder of checkpoints.
+func folder(dir string, o Options) (r *Report, err error) {
+	r = &Report{Path: dir, Kind: "folder of checkpoints"}
+	winner := -1
+	if _, err := os.Stat(filepath.Join(dir, "000", journal.File)); err == nil {
+		r.Kind = "population"
+		if r.Population, winner, err = population(dir); err != nil {
+			return nil, err
 		}
-	}
-	stored, err := list(dir, check)
-	if err != nil {
-		return nil, err
-	}
-	r := &Report{Path: dir, Kind: "folder of checkpoints", Checkpoints: stored}
-	if _, err := os.Stat(filepath.Join(dir, checkpoints)); err == nil {
+	} else if _, err := os.Stat(filepath.Join(dir, checkpoints)); err == nil {
 		r.Kind = "run"
 	}
-	if len(stored) == 0 {
-		return nil, fmt.Errorf("inspection: %s has no checkpoints: want a run, a folder of checkpoints, a population, or a "+
-			"file", dir)
+	if r.Checkpoints, err = list(dir, check); err != nil {
+		return nil, err
 	}
-	if chosen, ok := choose(stored); ok {
+	if len(r.Checkpoints) == 0 && r.Population == nil {
+		return nil, fmt.Errorf("inspection: %s has no checkpoints: want a run, a folder of checkpoints, a "+
+			"population, or a file", dir)
+	}
+	if chosen, ok := choose(preferred(r.Checkpoints, winner)); ok {
 		r.Checkpoint, err = file(filepath.Join(dir, filepath.FromSlash(chosen.File)), o)
 	}
 	return r, err
 }
 
-const (
-	checkpoints    = "checkpoints" // a run's folder of them
-	best           = "best"        // and that of the best in it, or in a population's folder
-	dataSuffix     = ".safetensors"
-	manifestSuffix = ".json"
-)
+// clip describes a clip of reference motion. It returns nil if the path is not a clip: files of JSON and NumPy may be
+// clips or checkpoints.
+func clip(path string) (*Report, error) {
+	ambiguous := false
+	switch filepath.Ext(path) {
+	case ".bvh", ".csv", ".pkl", ".txt":
+	case manifestSuffix, ".npz":
+		ambiguous = true
+	default:
+		return nil, nil
+	}
+	c, err := motions.Load(path)
+	if err != nil && ambiguous {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Report{Path: path, Kind: "clip of reference motion", Clip: motions.Check(c)}, nil
+}

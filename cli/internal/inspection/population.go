@@ -2,15 +2,13 @@ package inspection
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// Population is what a journal tells.
+// Population is what a journal records.
 type Population struct {
 	Objective     string   `json:"objective"`
 	Minimise      bool     `json:"minimise,omitempty"`
@@ -21,22 +19,22 @@ type Population struct {
 	Members       []Member `json:"members"`
 	// Copies are all events in which a member copied another's weights, in order.
 	Copies []Copy `json:"copies"`
-	// Best is the best that any member was at an interval's end; nil where no objective is known.
+	// Best is the best result of any member at the end of an interval. It is nil if no objective is known.
 	Best *Best `json:"best,omitempty"`
 }
 
-// Member says how far one member has come.
+// Member is the latest state of one member.
 type Member struct {
 	Member    int          `json:"member"`
 	Intervals int64        `json:"intervals"`
 	Steps     int64        `json:"steps"`
 	Objective *number.JSON `json:"objective,omitempty"`
-	// Lineage is the member that its present weights began with, Copies how often it copied another's weights, Failures
-	// how often its training failed.
-	Lineage         int                    `json:"lineage"`
-	Copies          int                    `json:"copies"`
-	Failures        int                    `json:"failures"`
-	Hyperparameters map[string]number.JSON `json:"hyperparameters"`
+	// Lineage is the member in which the present weights began. Copies counts how often the member copied another's
+	// weights, Failures how often its training failed.
+	Lineage         int        `json:"lineage"`
+	Copies          int        `json:"copies"`
+	Failures        int        `json:"failures"`
+	Hyperparameters number.Map `json:"hyperparameters"`
 }
 
 // Copy says that Member replaced its weights by those of Parent.
@@ -49,13 +47,13 @@ type Copy struct {
 	Cause       string `json:"cause,omitempty"`
 }
 
-// Best is the best member at an interval's end, and which members trained its weights.
+// Best is the best member at the end of an interval, and the members that trained its weights.
 type Best struct {
 	Member    int         `json:"member"`
 	Iteration int64       `json:"iteration"`
 	Steps     int64       `json:"steps"`
 	Objective number.JSON `json:"objective"`
-	// Ancestry is oldest first; the last stretch is the member's own.
+	// Ancestry is oldest first. The last stretch is the member's own.
 	Ancestry []Stretch `json:"ancestry"`
 }
 
@@ -66,45 +64,26 @@ type Stretch struct {
 	ToSteps   int64 `json:"to_steps"`
 }
 
-// population reads the journal and the checkpoints of a population's folder, or a journal alone.
-func population(path string, o Options) (*Report, error) {
+// population reads a journal, or the journals of a population's folder, and returns the best member, or -1.
+func population(path string) (p *Population, winner int, err error) {
 	h, err := journal.ReadHistory(path)
 	if err != nil {
-		return nil, err
+		return nil, -1, err
 	}
-	r := &Report{Path: path, Kind: "population", Population: ofHistory(h)}
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		r.Kind = "journal of a population"
-		return r, err
-	}
-	if r.Checkpoints, err = list(path, check); err != nil {
-		return nil, err
-	}
-	kept := r.Checkpoints
-	if b := r.Population.Best; b != nil {
-		kept = preferred(kept, b.Member)
-	}
-	if chosen, ok := choose(kept); ok {
-		r.Checkpoint, err = file(filepath.Join(path, filepath.FromSlash(chosen.File)), o)
-	}
-	return r, err
-}
-
-func ofHistory(h *journal.History) *Population {
-	p := &Population{
-		Objective: h.Run.Objective, Minimise: h.Run.Minimise, Strategy: h.Run.Strategy, IntervalSteps: h.Run.IntervalSteps,
-		Seed: h.Run.Seed, Tuned: h.Run.Tuned, Members: []Member{}, Copies: []Copy{},
+	p = &Population{
+		Objective: h.Run.Objective, Minimise: h.Run.Minimise, Strategy: h.Run.Strategy,
+		IntervalSteps: h.Run.IntervalSteps,
+		Seed:          h.Run.Seed, Tuned: h.Run.Tuned, Members: []Member{}, Copies: []Copy{},
 	}
 	for _, t := range h.Members {
 		m := Member{Member: t.Member, Intervals: t.Iteration, Steps: t.Steps, Lineage: t.Member, Copies: len(t.Copies),
-			Failures: len(t.Failures), Hyperparameters: map[string]number.JSON{}}
+			Failures: len(t.Failures), Hyperparameters: number.Map{}}
 		if n := len(t.Objective); n > 0 {
-			x := number.JSON(t.Objective[n-1].Value)
-			m.Objective = &x
+			m.Objective = number.Optional(t.Objective[n-1].Value, true)
 		}
 		for key, points := range t.Hyperparameters {
-			if len(points) > 0 {
-				m.Hyperparameters[key] = number.JSON(points[len(points)-1].Value)
+			if n := len(points); n > 0 {
+				m.Hyperparameters[key] = number.JSON(points[n-1].Value)
 			}
 		}
 		for _, c := range t.Copies {
@@ -114,19 +93,20 @@ func ofHistory(h *journal.History) *Population {
 		p.Members = append(p.Members, m)
 	}
 	slices.SortStableFunc(p.Copies, func(a, b Copy) int { return int(a.Iteration - b.Iteration) })
-	if member, at, ok := h.Best(); ok {
-		p.Best = &Best{Member: member, Iteration: at.Iteration, Steps: at.Steps, Objective: number.JSON(at.Value),
-			Ancestry: []Stretch{}}
-		if ancestry, err := h.AncestryAt(member, at.Iteration); err == nil {
-			for _, a := range ancestry {
-				p.Best.Ancestry = append(p.Best.Ancestry, Stretch{a.Member, a.FromSteps, a.ToSteps})
-			}
+	member, at, ok := h.Best()
+	if !ok {
+		return p, -1, nil
+	}
+	p.Best = &Best{member, at.Iteration, at.Steps, number.JSON(at.Value), []Stretch{}}
+	if ancestry, err := h.AncestryAt(member, at.Iteration); err == nil {
+		for _, a := range ancestry {
+			p.Best.Ancestry = append(p.Best.Ancestry, Stretch{a.Member, a.FromSteps, a.ToSteps})
 		}
 	}
-	return p
+	return p, member, nil
 }
 
-// tuned are the hyperparameters to show: those that the population tunes, else all.
+// tuned returns the hyperparameters to show: those that the population tunes, or else all.
 func (p *Population) tuned() []string {
 	if len(p.Tuned) > 0 {
 		return p.Tuned

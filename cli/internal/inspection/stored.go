@@ -8,28 +8,36 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 )
 
-// State is the result of checking a checkpoint against its manifest.
+// State is the result of comparing a checkpoint with its manifest.
 type State string
 
 const (
-	// Verified is a checkpoint whose data has the size and the SHA-256 of its manifest.
+	// Verified means that the data has the size and the SHA-256 of its manifest.
 	Verified State = "verified"
-	// Damaged is a checkpoint whose data differs from its manifest, or that cannot be read.
+	// Damaged means that the data differs from its manifest, or cannot be read.
 	Damaged State = "damaged"
-	// Unverified is a readable file without a manifest to compare it with: another program's, a policy alone, or a
-	// checkpoint whose save was interrupted.
+	// Unverified means that the file has no manifest: it is another program's, a policy alone, or its save was
+	// interrupted.
 	Unverified State = "unverified"
+)
+
+const (
+	checkpoints    = "checkpoints" // the folder of a run's checkpoints
+	best           = "best"        // the folder of the best one, in checkpoints or in a population's folder
+	dataSuffix     = ".safetensors"
+	manifestSuffix = ".json"
 )
 
 // Stored is one checkpoint's file.
 type Stored struct {
-	// File is its path, in a folder's list relative to the folder, with slashes.
+	// File is its path. In a folder's list the path is relative to the folder, with slashes.
 	File  string `json:"file"`
 	State State  `json:"state"`
 	// Reason says what is damaged.
@@ -45,162 +53,135 @@ type Stored struct {
 	sequence int64
 }
 
-// load reads a checkpoint and checks it. The snapshot is nil where it is damaged.
-func load(file string) (Stored, *checkpoint.Snapshot, error) {
-	saved, err := checkpoint.Load(file)
-	if err == nil {
-		return committed(saved.Path, saved.Manifest), saved.Snapshot, nil
+// stored describes a checkpoint by its manifest, or by the error of reading it: the file is damaged, or has no
+// manifest. Any other error is returned, also that of a checkpoint that its training has just removed.
+func stored(file string, m checkpoint.Manifest, err error) (Stored, error) {
+	s := Stored{File: file, State: Verified}
+	var damaged *checkpoint.DamagedError
+	switch {
+	case err == nil:
+		s.File = strings.TrimSuffix(strings.TrimSuffix(file, manifestSuffix), dataSuffix) + dataSuffix
+	case errors.Is(err, checkpoint.ErrUncommitted):
+		s.State = Unverified
+	case errors.As(err, &damaged):
+		s.State, s.Reason = Damaged, damaged.Reason
+		if name := filepath.Base(damaged.Path); name != filepath.Base(file) {
+			s.Reason = name + ": " + s.Reason
+		}
+		var missing error
+		m, missing = checkpoint.ReadManifest(file)
+		if errors.Is(err, fs.ErrNotExist) && errors.Is(missing, fs.ErrNotExist) {
+			return s, err
+		}
+	default:
+		return s, err
 	}
-	return uncommitted(file, err)
+	if info, err := os.Stat(s.File); err == nil {
+		s.Bytes = info.Size()
+	}
+	s.Step, s.WrittenAt, s.WrittenBy, s.SHA256, s.sequence = m.Step, m.WrittenAt, m.WrittenBy, m.SHA256, m.Sequence
+	return s, nil
 }
 
-// check checks a checkpoint as load does, without keeping its contents in memory.
+// check compares a checkpoint with its manifest. A file without one must be readable.
 func check(file string) (Stored, error) {
 	m, err := checkpoint.Verify(file)
-	if err == nil {
-		return committed(file, m), nil
+	if errors.Is(err, checkpoint.ErrUncommitted) {
+		data, unread := os.ReadFile(file)
+		if unread != nil {
+			return Stored{}, fmt.Errorf("inspection: %w", unread)
+		}
+		if _, e := checkpoint.DecodeSafetensors(data); e != nil {
+			err = &checkpoint.DamagedError{Path: file, Reason: strings.TrimPrefix(e.Error(), "checkpoint: ")}
+		}
 	}
-	s, _, err := uncommitted(file, err)
-	return s, err
+	return stored(file, m, err)
 }
 
 // glance describes a checkpoint by its manifest alone. It does not read the data, so it does not notice damage there.
 func glance(file string) (Stored, error) {
 	m, err := checkpoint.ReadManifest(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Stored{File: file, State: Unverified}, nil
+		err = checkpoint.ErrUncommitted
 	}
-	if err != nil {
-		s, _, err := uncommitted(file, err)
-		return s, err
-	}
-	return committed(file, m), nil
+	return stored(file, m, err)
 }
 
-// committed describes a checkpoint by its manifest. file may be the manifest or the data.
-func committed(file string, m checkpoint.Manifest) Stored {
-	file = strings.TrimSuffix(file, manifestSuffix)
-	if !strings.HasSuffix(file, dataSuffix) {
-		file += dataSuffix
-	}
-	return Stored{File: file, State: Verified, Bytes: m.Size, Step: m.Step, WrittenAt: m.WrittenAt, WrittenBy: m.WrittenBy,
-		SHA256: m.SHA256, sequence: m.Sequence}
-}
-
-// uncommitted says of a file why no checkpoint could be loaded from it, given that error: it is damaged, or it has no
-// manifest and is read as it is. Any other error is returned.
-func uncommitted(file string, err error) (Stored, *checkpoint.Snapshot, error) {
-	s := size(file)
-	var damaged *checkpoint.DamagedError
-	switch {
-	case errors.Is(err, checkpoint.ErrUncommitted):
-		return unverified(s)
-	case errors.As(err, &damaged):
-		s.State, s.Reason = Damaged, damaged.Reason
-		if name := filepath.Base(damaged.Path); name != filepath.Base(file) {
-			s.Reason = name + ": " + s.Reason
-		}
-		m, e := checkpoint.ReadManifest(file)
-		if e == nil {
-			s.Step, s.WrittenAt, s.WrittenBy, s.SHA256, s.sequence = m.Step, m.WrittenAt, m.WrittenBy, m.SHA256, m.Sequence
-		}
-		if errors.Is(err, fs.ErrNotExist) && errors.Is(e, fs.ErrNotExist) { // its training has removed it just now
-			return s, nil, err
-		}
-		return s, nil, nil
-	}
-	return s, nil, err
-}
-
-// size returns what is known of a file without a manifest.
-func size(path string) Stored {
-	s := Stored{File: path, State: Unverified}
-	if info, err := os.Stat(path); err == nil {
-		s.Bytes = info.Size()
-	}
-	return s
-}
-
-// unverified reads a safetensors file that has no manifest.
-func unverified(s Stored) (Stored, *checkpoint.Snapshot, error) {
-	data, err := os.ReadFile(s.File)
-	if err != nil {
-		return s, nil, fmt.Errorf("inspection: %w", err)
-	}
-	snap, err := checkpoint.DecodeSafetensors(data)
-	if err != nil {
-		s.State, s.Reason = Damaged, strings.TrimPrefix(err.Error(), "checkpoint: ")
-		return s, nil, nil
-	}
-	return s, snap, nil
-}
-
-// list checks all checkpoints below a folder and returns them by folder, then in the order in which they were saved,
-// then by name. Checkpoints that are removed meanwhile are left out: training keeps only so many and removes the
-// oldest.
-func list(dir string, check func(file string) (Stored, error)) ([]Stored, error) {
-	var files []string
-	err := walk(dir, func(file string) {
+// list describes all checkpoints below a folder by a function, and returns them by folder, then in the order in which
+// they were saved, then by name. Training removes old checkpoints meanwhile; list leaves them out.
+func list(dir string, describe func(file string) (Stored, error)) (all []Stored, err error) {
+	err = walk(dir, nil, func(file string) error {
 		if base, manifest := strings.CutSuffix(file, manifestSuffix); manifest {
 			if _, err := os.Stat(base + dataSuffix); err == nil {
-				return // found by the data
+				return nil // found by the data
 			}
 			if _, err := checkpoint.ReadManifest(file); err != nil {
-				return // of something else
+				return nil // another JSON file
 			}
 		}
-		files = append(files, file)
-	})
-	if err != nil {
-		return nil, err
-	}
-	stored := make([]Stored, 0, len(files))
-	for _, f := range files {
-		s, err := check(f)
+		s, err := describe(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue
+			return nil
 		}
-		if err != nil {
-			return nil, err
+		if err == nil {
+			s.File, err = filepath.Rel(dir, file)
+			s.File = filepath.ToSlash(s.File)
+			all = append(all, s)
 		}
-		if s.File, err = filepath.Rel(dir, f); err != nil {
-			return nil, err
-		}
-		s.File = filepath.ToSlash(s.File)
-		stored = append(stored, s)
-	}
-	slices.SortStableFunc(stored, func(a, b Stored) int {
+		return err
+	})
+	slices.SortStableFunc(all, func(a, b Stored) int {
 		return cmp.Or(cmp.Compare(path.Dir(a.File), path.Dir(b.File)), cmp.Compare(a.sequence, b.sequence),
 			naturally(a.File, b.File))
 	})
-	return stored, nil
+	return all, err
 }
 
-// isBest reports whether a checkpoint is in a folder "best".
-func isBest(s Stored) bool { return slices.Contains(strings.Split(path.Dir(s.File), "/"), best) }
-
-// choose returns the newest verified checkpoint in a folder "best", or without one the newest verified of all.
-func choose(stored []Stored) (chosen Stored, ok bool) {
-	for _, s := range stored {
-		if s.State != Verified {
+// walk visits the files below a folder that have a checkpoint's extension. The folder, and the folders in which runs
+// keep checkpoints, may be links. walk skips other links to folders, files that are not regular, files that are removed
+// meanwhile, and names that begin with a dot. above are the folders above dir: a link to one of them is skipped.
+func walk(dir string, above []fs.FileInfo, visit func(path string) error) error {
+	self, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("inspection: %w", err)
+	}
+	if slices.ContainsFunc(above, func(a fs.FileInfo) bool { return os.SameFile(a, self) }) {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("inspection: %w", err)
+	}
+	above = append(slices.Clone(above), self)
+	for _, e := range entries {
+		name, path := e.Name(), filepath.Join(dir, e.Name())
+		info, err := os.Stat(path) // follows a link
+		switch {
+		case err != nil || strings.HasPrefix(name, "."): // removed, or a link to nowhere
 			continue
+		case info.IsDir() && (e.IsDir() || name == checkpoints || name == best):
+			err = walk(path, above, visit)
+		case info.Mode().IsRegular() && (strings.HasSuffix(name, dataSuffix) ||
+			strings.HasSuffix(name, manifestSuffix)):
+			err = visit(path)
 		}
-		if !ok || isBest(s) && !isBest(chosen) || isBest(s) == isBest(chosen) && s.sequence > chosen.sequence {
-			chosen, ok = s, true
+		if err != nil {
+			return err
 		}
 	}
-	return chosen, ok
+	return nil
 }
 
-// preferred returns the checkpoints in one member's folder of the best, which a population across processes keeps.
-// Without a verified checkpoint there, or for a negative member, it returns all of stored.
-func preferred(stored []Stored, member int) []Stored {
-	if member < 0 {
-		return stored
-	}
-	mine := fmt.Sprintf("%s/%03d", best, member)
-	if !slices.ContainsFunc(stored, func(s Stored) bool { return path.Dir(s.File) == mine && s.State == Verified }) {
-		return stored
-	}
-	return slices.DeleteFunc(slices.Clone(stored), func(s Stored) bool { return path.Dir(s.File) != mine })
+// parts cuts a name into numbers and single other characters.
+var parts = regexp.MustCompile(`(?s)[0-9]+|.`)
+
+// naturally compares names by their numbers: net.2 comes before net.10.
+func naturally(a, b string) int {
+	return slices.CompareFunc(parts.FindAllString(a, -1), parts.FindAllString(b, -1), func(x, y string) int {
+		if min(x[0], y[0]) < '0' || max(x[0], y[0]) > '9' {
+			return strings.Compare(x, y)
+		}
+		m, n := strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+		return cmp.Or(cmp.Compare(len(m), len(n)), cmp.Compare(m, n), cmp.Compare(len(x), len(y)))
+	})
 }

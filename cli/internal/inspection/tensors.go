@@ -2,6 +2,7 @@ package inspection
 
 import (
 	"encoding/binary"
+	"maps"
 	"math"
 	"slices"
 
@@ -16,10 +17,10 @@ type Tensor struct {
 	Shape []int64 `json:"shape"`
 	Count int64   `json:"count"`
 	Bytes int64   `json:"bytes"`
-	// NaNs and Infinities are numbers of elements, of floating-point tensors.
+	// NaNs and Infinities count elements of floating-point tensors.
 	NaNs       int64 `json:"nans"`
 	Infinities int64 `json:"infinities"`
-	// Stats are of the finite elements; nil where they were not asked for, or there are none.
+	// Stats are of the finite elements. It is nil if there are none, or without Options.Stats.
 	Stats *Stats `json:"stats,omitempty"`
 }
 
@@ -37,6 +38,23 @@ type Totals struct {
 	Bytes      int64 `json:"bytes"`
 	NaNs       int64 `json:"nans"`
 	Infinities int64 `json:"infinities"`
+}
+
+// addTensors describes the arrays that the options choose, in the order of their names, and adds up the totals of all.
+func (c *Checkpoint) addTensors(arrays map[string]checkpoint.Array, o Options) {
+	c.Tensors = []Tensor{}
+	for _, name := range slices.SortedFunc(maps.Keys(arrays), naturally) {
+		chosen := o.Tensor == nil || o.Tensor(name)
+		t := tensor(name, arrays[name], o.Stats && chosen)
+		c.Totals.Tensors++
+		c.Totals.Elements += t.Count
+		c.Totals.Bytes += t.Bytes
+		c.Totals.NaNs += t.NaNs
+		c.Totals.Infinities += t.Infinities
+		if chosen {
+			c.Tensors = append(c.Tensors, t)
+		}
+	}
 }
 
 // tensor describes an array. It counts NaNs and infinities of floating-point types, and with stats computes statistics
@@ -79,9 +97,10 @@ var le = binary.LittleEndian
 
 // elements are the types of plain numbers. Integers of more than 53 bits are rounded: statistics need no more.
 var elements = map[checkpoint.DType]element{
-	checkpoint.F64:  {true, func(b []byte) float64 { return math.Float64frombits(le.Uint64(b)) }},
-	checkpoint.F32:  {true, func(b []byte) float64 { return float64(math.Float32frombits(le.Uint32(b))) }},
-	"BF16":          {true, func(b []byte) float64 { return float64(math.Float32frombits(uint32(le.Uint16(b)) << 16)) }},
+	checkpoint.F64: {true, func(b []byte) float64 { return math.Float64frombits(le.Uint64(b)) }},
+	checkpoint.F32: {true, func(b []byte) float64 { return float64(math.Float32frombits(le.Uint32(b))) }},
+	"BF16": {true,
+		func(b []byte) float64 { return float64(math.Float32frombits(uint32(le.Uint16(b)) << 16)) }},
 	"F16":           {true, func(b []byte) float64 { return half(le.Uint16(b)) }},
 	checkpoint.I64:  {false, func(b []byte) float64 { return float64(int64(le.Uint64(b))) }},
 	"U64":           {false, func(b []byte) float64 { return float64(le.Uint64(b)) }},

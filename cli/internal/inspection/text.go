@@ -7,17 +7,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gorl-dev/gorl/internal/capacity"
 	"github.com/gorl-dev/gorl/internal/number"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
-// page collects a report's text. It keeps the first error of a table, so that the lines that write need not check each.
+// page collects a report's text. It keeps the first error of a table, so that not every caller must check.
 type page struct {
 	strings.Builder
 	err error
 }
 
-// line writes a name and what is known by it.
+// line writes a name and a value.
 func (b *page) line(name, format string, values ...any) {
 	fmt.Fprintf(b, "  %-12s  %s\n", name, fmt.Sprintf(format, values...))
 }
@@ -55,11 +56,11 @@ func Write(w io.Writer, r *Report, tensors bool) error {
 	return err
 }
 
-// writeStored lists a folder's checkpoints. What only a manifest tells is "-" where there is none.
+// writeStored lists a folder's checkpoints. Step and time are "-" without a manifest.
 func writeStored(b *page, stored []Stored) {
 	var rows [][]string
 	for _, s := range stored {
-		row := []string{s.File, "-", "-", Bytes(s.Bytes), string(s.State)}
+		row := []string{s.File, "-", "-", size(s.Bytes), string(s.State)}
 		if s.WrittenAt != "" {
 			row[1], row[2] = fmt.Sprint(s.Step), s.WrittenAt
 		}
@@ -76,9 +77,9 @@ func (c *Checkpoint) write(b *page, tensors bool) {
 	if c.State == Verified {
 		b.line("step", "%d", c.Step)
 		b.line("saved", "%s by %s", c.WrittenAt, c.WrittenBy)
-		b.line("file", "%s, SHA-256 %.16s… verified", Bytes(c.Bytes), c.SHA256)
+		b.line("file", "%s, SHA-256 %.16s… verified", size(c.Bytes), c.SHA256)
 	} else {
-		b.line("file", "%s, no manifest to verify it by", Bytes(c.Bytes))
+		b.line("file", "%s, no manifest to verify it by", size(c.Bytes))
 	}
 	if t := c.Trainer; t != nil {
 		b.line("trained", "%d timesteps", t.Timestep)
@@ -122,7 +123,7 @@ func (c *Checkpoint) write(b *page, tensors bool) {
 	}
 	t := c.Totals
 	fmt.Fprintf(b, "\n%d tensors, %d elements, %s, %s\n",
-		t.Tensors, t.Elements, Bytes(t.Bytes), notFinite(t.NaNs, t.Infinities, "all finite"))
+		t.Tensors, t.Elements, size(t.Bytes), notFinite(t.NaNs, t.Infinities, "all finite"))
 }
 
 // pairs writes a table of names and values.
@@ -134,7 +135,7 @@ func pairs[V any](b *page, header string, values map[string]V) {
 	b.table([]string{header, "value"}, rows)
 }
 
-// show writes a value: numbers with at most six digits, which tell values apart and fit into a column.
+// show writes a value, numbers with at most six digits: enough to tell values apart, and few enough for a column.
 func show(v any) string {
 	switch v := v.(type) {
 	case number.JSON:
@@ -145,7 +146,7 @@ func show(v any) string {
 	return fmt.Sprint(v)
 }
 
-// writeTensors writes a line for each tensor. The columns of statistics are there if they were asked for, the column of
+// writeTensors writes a line for each tensor. There are columns of statistics with Options.Stats, and a column of
 // elements that are not finite if any tensor of the file has some.
 func (c *Checkpoint) writeTensors(b *page) {
 	stats := slices.ContainsFunc(c.Tensors, func(t Tensor) bool { return t.Stats != nil })
@@ -183,34 +184,25 @@ func shape(dims []int64) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(dims), "[]"), " ", "×")
 }
 
-// notFinite says how many elements are NaN or infinite, or none, the given text, where all are finite.
+// notFinite writes how many elements are NaN or infinite, or the given text if all are finite.
 func notFinite(nans, infinities int64, none string) string {
-	switch {
-	case nans == 0 && infinities == 0:
+	var counts []string
+	if nans > 0 {
+		counts = append(counts, fmt.Sprintf("%d NaN", nans))
+	}
+	if infinities > 0 {
+		counts = append(counts, fmt.Sprintf("%d infinite", infinities))
+	}
+	if counts == nil {
 		return none
-	case infinities == 0:
-		return fmt.Sprintf("%d NaN", nans)
-	case nans == 0:
-		return fmt.Sprintf("%d infinite", infinities)
 	}
-	return fmt.Sprintf("%d NaN, %d infinite", nans, infinities)
+	return strings.Join(counts, ", ")
 }
 
-// Bytes writes a size for people, e.g. "125.3 KiB".
-func Bytes(n int64) string {
-	if n < 1024 {
-		return fmt.Sprintf("%d B", n)
-	}
-	x := float64(n)
-	for _, unit := range []string{"KiB", "MiB", "GiB"} {
-		if x /= 1024; x < 1023.95 {
-			return fmt.Sprintf("%.1f %s", x, unit)
-		}
-	}
-	return fmt.Sprintf("%.1f TiB", x/1024)
-}
+func size(bytes int64) string { return capacity.Size(float64(bytes)) }
 
-// write writes what the journal tells: the settings, a line for every member and every copy, and the way to the best.
+// write writes the settings of a population, a line for every member and every copy, and the history of the best
+// weights.
 func (p *Population) write(b *page) {
 	better := "more"
 	if p.Minimise {
