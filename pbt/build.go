@@ -1,5 +1,5 @@
 // How a member is built before it trains: [newMember] calls Options.New, checks what it returns, restores what was
-// saved, and applies Options.Diversify. [member.rebuild] in exploit.go builds one anew while the population trains.
+// saved, and applies Options.Diversify. [member.rebuild] in exploit.go rebuilds one while the population trains.
 
 package pbt
 

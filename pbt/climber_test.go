@@ -222,8 +222,8 @@ func (c *colony) at(id int, n int64, f func(m *climber) error) {
 	}
 }
 
-// poison makes members' parameters NaN in their step n.
-func (c *colony) poison(n int64, members ...int) {
+// diverge makes members' parameters NaN in their step n.
+func (c *colony) diverge(n int64, members ...int) {
 	for _, id := range members {
 		c.at(id, n, func(m *climber) error { m.x[1] = math.NaN(); return nil })
 	}

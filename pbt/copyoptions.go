@@ -12,10 +12,10 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// CopyOptions says what a replaced member is given of the source beside the weights. The zero value copies everything.
-// It works on snapshots of gorl's agents and trainers, by the names in checkpoint/layout; what other trainees put into
-// a snapshot is always copied. A member that failed or diverged has nothing that is worth keeping: KeepPart then
-// copies.
+// CopyOptions says what a replaced member takes over from the source besides the weights. The zero value copies
+// everything. It works on snapshots of gorl's agents and trainers, by the names in checkpoint/layout; what other
+// trainees put into a snapshot is always copied. A member that failed or diverged has nothing that is worth keeping:
+// KeepPart then copies.
 //
 // Copying everything continues the source's training exactly, only with other hyperparameters. Keep or reset a part
 // where it stands for something that the mutation changes, as an optimizer's moments do for a very different learning

@@ -100,20 +100,20 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// student changes the rate by a factor that it chooses when it is informed, and remembers what it was told.
-type student struct {
+// recordingExplorer changes the rate by a factor that it chooses when it is informed, and remembers what it was told.
+type recordingExplorer struct {
 	explore.Mutation
 	lessons *[][]journal.Event
 	factor  float64
 }
 
-func (s student) Fit(events []journal.Event, rng *rand.Rand) explore.Explorer {
+func (s recordingExplorer) Fit(events []journal.Event, rng *rand.Rand) explore.Explorer {
 	*s.lessons = append(*s.lessons, slices.Clone(events))
 	s.factor = 1 + rng.Float64()
 	return s
 }
 
-func (s student) Apply(values map[string]float64, _ explore.Uniform) map[string]float64 {
+func (s recordingExplorer) Apply(values map[string]float64, _ explore.Uniform) map[string]float64 {
 	out := maps.Clone(values)
 	out["learning_rate"] *= s.factor
 	return out
@@ -124,7 +124,7 @@ func (s student) Apply(values map[string]float64, _ explore.Uniform) map[string]
 func TestFitter(t *testing.T) {
 	c := newColony(4)
 	var lessons [][]journal.Event
-	c.opt.Explore = student{lessons: &lessons}
+	c.opt.Explore = recordingExplorer{lessons: &lessons}
 	c.opt.TotalSteps, c.opt.Diversify, c.opt.Reference = 150, true, []int{3}
 	c.opt.Strategy = each(func(m strategy.Status, _ strategy.Generation) strategy.Decision {
 		if m.Member == 0 {

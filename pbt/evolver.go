@@ -22,7 +22,7 @@ type Evolver interface {
 	Validate(hyperparameters []string) error
 	// Keys are the hyperparameters that it may change, sorted.
 	Keys() []string
-	// Architecture describes the networks of a snapshot, for the journal; empty where there is nothing to say.
+	// Architecture describes the networks of a snapshot, for the journal; empty if there is nothing to say.
 	Architecture(snapshot *checkpoint.Snapshot) string
 }
 
@@ -59,7 +59,7 @@ func (o *Options) evolve(in Candidate, rng *rand.Rand) (out Candidate, what stri
 	return out, what, nil
 }
 
-// evolveInPlace evolves what the member has. It is built anew, from seed, where the architecture changes.
+// evolveInPlace evolves what the member has. If the architecture changes, the member is rebuilt from seed.
 func (m *member) evolveInPlace(iteration, seed int64, rng *rand.Rand) (rebuilt bool, what string, err error) {
 	before, err := m.snapshotOf()
 	if err != nil {

@@ -76,18 +76,18 @@ func (l *evictable) Prune(k workspace.Keep) error {
 // A member whose lease is lost writes nothing any more.
 func TestWorkerWithoutTheDead(t *testing.T) {
 	for _, asynchronous := range []bool{false, true} {
-		board := &evicting{Store: workspace.NewMemory(4)}
-		r := newTribe(4, board)
+		store := &evicting{Store: workspace.NewMemory(4)}
+		r := newProcesses(4, store)
 		r.opt.Asynchronous, r.cfg.Silence = asynchronous, 60*time.Millisecond
 		r.cfg.Heartbeat = 5 * time.Millisecond
-		spy := &spy{Strategy: r.opt.Strategy}
+		spy := &recordingStrategy{Strategy: r.opt.Strategy}
 		r.opt.Strategy = spy
 		var before workspace.View
 		// Member 3 never comes; member 2 dies in interval 3 without a word.
 		r.faults.train = func(m *climber) (err error) {
 			if m.id == 2 && m.steps == 120 {
-				before, err = board.View()
-				return errors.Join(err, board.evict(2), errors.New("killed"))
+				before, err = store.View()
+				return errors.Join(err, store.evict(2), errors.New("killed"))
 			}
 			return nil
 		}
@@ -103,9 +103,9 @@ func TestWorkerWithoutTheDead(t *testing.T) {
 				}
 			}
 		}
-		after, err := board.View()
+		after, err := store.View()
 		if d := cmp.Diff(before.Members[2], after.Members[2]); err != nil || d != "" {
-			t.Errorf("the dead changed the board: %s, %v", d, err)
+			t.Errorf("the dead changed the store: %s, %v", d, err)
 		}
 		if n := len(kinds(r.workers[2].Journal(), journal.Final)); n != 0 || status(r.workers[0]).Steps != 500 {
 			t.Errorf("the dead wrote %d final events, and member 0 trained %d steps", n, status(r.workers[0]).Steps)
@@ -119,15 +119,15 @@ func TestWorkerWithoutTheDead(t *testing.T) {
 // TestWorkerBeatsWhileTraining: a member whose training takes long is seen to live.
 func TestWorkerBeatsWhileTraining(t *testing.T) {
 	t.Parallel()
-	board := workspace.NewMemory(2)
+	store := workspace.NewMemory(2)
 	seen := func() time.Time {
-		view, err := board.View()
+		view, err := store.View()
 		if err != nil {
 			t.Error(err)
 		}
 		return view.Members[0].Seen
 	}
-	r := newTribe(2, board)
+	r := newProcesses(2, store)
 	r.opt.Asynchronous, r.cfg.Heartbeat = true, time.Millisecond
 	limit, end := context.WithTimeout(t.Context(), 20*time.Second)
 	defer end()
@@ -164,10 +164,10 @@ func (s *setBack) View() (workspace.View, error) {
 	return v, err
 }
 
-// TestWorkerClockSetBack: where the board's clock is set back, those who died before are not waited for until it has
+// TestWorkerClockSetBack: where the store's clock is set back, those who died before are not waited for until it has
 // caught up.
 func TestWorkerClockSetBack(t *testing.T) {
-	r := newTribe(3, &setBack{Store: workspace.NewMemory(3), dead: 1})
+	r := newProcesses(3, &setBack{Store: workspace.NewMemory(3), dead: 1})
 	dead := r.join(t, 1) // and member 2 never comes
 	defer dead.Close()
 	joined(dead).heartbeat.end()

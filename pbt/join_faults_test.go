@@ -22,14 +22,14 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// spy is a strategy that remembers what it was shown.
-type spy struct {
+// recordingStrategy is a strategy that remembers what it was shown.
+type recordingStrategy struct {
 	strategy.Strategy
 	mu   sync.Mutex
 	seen []strategy.Generation
 }
 
-func (s *spy) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
+func (s *recordingStrategy) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
 	s.mu.Lock()
 	s.seen = append(s.seen, g.Clone())
 	s.mu.Unlock()
@@ -39,9 +39,9 @@ func (s *spy) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision 
 // TestWorkerEqualOrLess: members of different speed look at peers of their own age or younger only.
 func TestWorkerEqualOrLess(t *testing.T) {
 	for _, slack := range []int64{0, 2} {
-		r := newTribe(5, workspace.NewMemory(5))
+		r := newProcesses(5, workspace.NewMemory(5))
 		r.opt.Asynchronous, r.opt.Slack, r.opt.TotalSteps = true, slack, 1000
-		spy := &spy{Strategy: r.opt.Strategy}
+		spy := &recordingStrategy{Strategy: r.opt.Strategy}
 		r.opt.Strategy = spy
 		r.rates(0.06, 0.05, 0.0001, 0.0002, 0.0003)
 		var trained [5]atomic.Int64
@@ -85,9 +85,9 @@ func TestWorkerEqualOrLess(t *testing.T) {
 
 // TestWorkerLate: who comes when the others have trained to the end finds what they had at each of its interval's ends.
 func TestWorkerLate(t *testing.T) {
-	r := newTribe(4, workspace.NewMemory(4))
+	r := newProcesses(4, workspace.NewMemory(4))
 	r.opt.TotalSteps, r.cfg.Silence, r.cfg.Heartbeat = 400, 40*time.Millisecond, 10*time.Millisecond
-	spy := &spy{Strategy: r.opt.Strategy}
+	spy := &recordingStrategy{Strategy: r.opt.Strategy}
 	r.adjust = func(id int, _ *ProcessOptions, opt *Options) {
 		if id == 3 {
 			opt.Strategy = spy
@@ -108,13 +108,13 @@ func TestWorkerLate(t *testing.T) {
 	}
 }
 
-// unreadable is a store that may fail to fetch a record.
-type unreadable struct {
+// failingStore is a store that may fail to fetch a record.
+type failingStore struct {
 	workspace.Store
 	fault func(r workspace.Record) error
 }
 
-func (u unreadable) Fetch(r workspace.Record) (*checkpoint.Snapshot, error) {
+func (u failingStore) Fetch(r workspace.Record) (*checkpoint.Snapshot, error) {
 	if err := u.fault(r); err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (u unreadable) Fetch(r workspace.Record) (*checkpoint.Snapshot, error) {
 // is being replaced is read again.
 func TestWorkerCorruptPeer(t *testing.T) {
 	fault := &checkpoint.DamagedError{Path: "x", Reason: "the checksum is not the record's"}
-	r := newTribe(5, unreadable{workspace.NewMemory(5), func(r workspace.Record) error {
+	r := newProcesses(5, failingStore{workspace.NewMemory(5), func(r workspace.Record) error {
 		if r.Member == 4 {
 			return fault
 		}
@@ -152,7 +152,7 @@ func TestWorkerCorruptPeer(t *testing.T) {
 
 	var mu sync.Mutex
 	tries := make(map[string]int)
-	r = newTribe(4, unreadable{workspace.NewMemory(4), func(r workspace.Record) error {
+	r = newProcesses(4, failingStore{workspace.NewMemory(4), func(r workspace.Record) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if tries[r.Weights.Path]++; tries[r.Weights.Path] <= 3 {
@@ -171,7 +171,7 @@ func TestWorkerAllNaN(t *testing.T) {
 	t.Parallel()
 	for _, asynchronous := range []bool{false, true} {
 		dir := t.TempDir()
-		r := newTribe(3, folder(t, dir, 3))
+		r := newProcesses(3, folder(t, dir, 3))
 		r.opt.Asynchronous, r.opt.TotalSteps = asynchronous, 250
 		var trained [3]atomic.Int64
 		r.faults.train = func(m *climber) error {
@@ -181,11 +181,12 @@ func TestWorkerAllNaN(t *testing.T) {
 			}
 			// Whoever is rescued by one that is behind goes on when nobody is any more.
 			for n == 151 {
-				view, err := r.board.View()
+				view, err := r.store.View()
 				if err != nil {
 					return err
 				}
-				if !slices.ContainsFunc(view.Members, func(p workspace.MemberView) bool { return peers.Reached(p) < 3 }) {
+				behind := func(p workspace.MemberView) bool { return peers.Reached(p) < 3 }
+				if !slices.ContainsFunc(view.Members, behind) {
 					break
 				}
 				time.Sleep(time.Millisecond)
@@ -228,8 +229,8 @@ func TestWorkerWaitsForRescue(t *testing.T) {
 		"error": func(*climber) error { return gone },
 	} {
 		t.Run(name, func(t *testing.T) {
-			board := workspace.NewMemory(2)
-			r := newTribe(2, board)
+			store := workspace.NewMemory(2)
+			r := newProcesses(2, store)
 			r.opt.Asynchronous = true
 			held := make(chan struct{})
 			var once, open atomic.Bool
@@ -247,7 +248,7 @@ func TestWorkerWaitsForRescue(t *testing.T) {
 					return
 				}
 				place.after = func(time.Duration) <-chan time.Time {
-					v, err := board.View()
+					v, err := store.View()
 					if h := v.Members[0].Heartbeat; err == nil && h != nil && h.Phase == workspace.Waiting &&
 						!open.Swap(true) {
 						close(held)
@@ -265,7 +266,7 @@ func TestWorkerWaitsForRescue(t *testing.T) {
 			}
 		})
 	}
-	r := newTribe(2, workspace.NewMemory(2))
+	r := newProcesses(2, workspace.NewMemory(2))
 	r.opt.Asynchronous, r.cfg.Silence, r.cfg.Heartbeat = true, 20*time.Millisecond, 5*time.Millisecond
 	r.faults.train = func(*climber) error { return gone }
 	if r.train(t, 0); !errors.Is(r.errs[0], gone) || !errors.Is(r.errs[0], ErrNoHealthyMember) {
@@ -276,7 +277,7 @@ func TestWorkerWaitsForRescue(t *testing.T) {
 // TestCancelledWhileWaiting: a member that waits for others ends when its context does.
 func TestCancelledWhileWaiting(t *testing.T) {
 	t.Parallel()
-	r := newTribe(2, workspace.NewMemory(2))
+	r := newProcesses(2, workspace.NewMemory(2))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	waits := 0

@@ -18,40 +18,40 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// lethal is a store whose use may kill the process.
-type lethal struct {
+// killingStore is a store whose use may kill the process.
+type killingStore struct {
 	workspace.Store
 	die func() error
 }
 
-func (l lethal) View() (workspace.View, error) {
+func (l killingStore) View() (workspace.View, error) {
 	v, err := l.Store.View()
 	return v, errors.Join(err, l.die())
 }
 
-func (l lethal) Fetch(r workspace.Record) (*checkpoint.Snapshot, error) {
+func (l killingStore) Fetch(r workspace.Record) (*checkpoint.Snapshot, error) {
 	s, err := l.Store.Fetch(r)
 	return s, errors.Join(err, l.die())
 }
 
-func (l lethal) Join(ctx context.Context, member int) (workspace.Lease, error) {
+func (l killingStore) Join(ctx context.Context, member int) (workspace.Lease, error) {
 	s, err := l.Store.Join(ctx, member)
-	return lethalLease{s, l.die}, err
+	return killingLease{s, l.die}, err
 }
 
-type lethalLease struct {
+type killingLease struct {
 	workspace.Lease
 	die func() error
 }
 
-func (l lethalLease) Publish(r workspace.Record, weights *checkpoint.Snapshot) (workspace.Record, error) {
+func (l killingLease) Publish(r workspace.Record, weights *checkpoint.Snapshot) (workspace.Record, error) {
 	r, err := l.Lease.Publish(r, weights)
 	return r, errors.Join(err, l.die())
 }
 
-func (l lethalLease) Beat(h workspace.Heartbeat) error { return errors.Join(l.Lease.Beat(h), l.die()) }
+func (l killingLease) Beat(h workspace.Heartbeat) error { return errors.Join(l.Lease.Beat(h), l.die()) }
 
-func (l lethalLease) Prune(k workspace.Keep) error { return errors.Join(l.Lease.Prune(k), l.die()) }
+func (l killingLease) Prune(k workspace.Keep) error { return errors.Join(l.Lease.Prune(k), l.die()) }
 
 // TestWorkerKilled kills processes in the middle of training, saving, publishing, waiting and taking over, and expects
 // the journals of a population that nobody disturbed.
@@ -61,13 +61,13 @@ func TestWorkerKilled(t *testing.T) {
 		t.Skip("starts many processes")
 	}
 	var id int
-	arm := func(r *tribe) { r.opt.TotalSteps, r.opt.SaveSteps = 300, 15 }
+	arm := func(r *processes) { r.opt.TotalSteps, r.opt.SaveSteps = 300, 15 }
 	if dir := os.Getenv("PBT_TEST_WORKER_KILLED"); dir != "" {
 		if _, err := fmt.Sscan(os.Getenv("PBT_TEST_MEMBER"), &id); err != nil {
 			t.Fatal(err)
 		}
 		die := dying(t)
-		r := newTribe(3, lethal{folder(t, dir, 3), die})
+		r := newProcesses(3, killingStore{folder(t, dir, 3), die})
 		arm(r)
 		r.colony.arm(die)
 		r.train(t, id)
@@ -76,7 +76,7 @@ func TestWorkerKilled(t *testing.T) {
 		}
 		return
 	}
-	r, dir := newTribe(3, nil), t.TempDir()
+	r, dir := newProcesses(3, nil), t.TempDir()
 	arm(r)
 	want := mustTrain(t, r.opt)
 	var kills atomic.Int64
@@ -103,7 +103,7 @@ func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
 	for id := range 3 { // of four
 		wg.Go(func() {
 			for turn := 0; ; turn++ {
-				r := newTribe(4, folder(t, dir, 4))
+				r := newProcesses(4, folder(t, dir, 4))
 				r.cfg.Member, r.cfg.Slice, r.opt.TotalSteps = id, 1, 200
 				r.cfg.Silence, r.cfg.Heartbeat = 300*time.Millisecond, 10*time.Millisecond
 				r.opt.New = func(m Member) (Trainee, error) {
@@ -147,7 +147,7 @@ func TestWorkerTakesTurnsWithoutTheDead(t *testing.T) {
 func TestWorkerState(t *testing.T) {
 	t.Parallel()
 	dir, at := t.TempDir(), map[int64]string{}
-	r := newTribe(2, folder(t, dir, 2))
+	r := newProcesses(2, folder(t, dir, 2))
 	r.opt.TotalSteps, r.opt.Asynchronous = 250, true
 	r.faults.train = func(m *climber) error {
 		if m.steps%50 == 10 && m.steps > 100 || m.steps == 150 {
@@ -199,7 +199,7 @@ func TestWorkerState(t *testing.T) {
 func TestWorkerOutdatesItsRecords(t *testing.T) {
 	t.Parallel()
 	store := folder(t, t.TempDir(), 2)
-	r := newTribe(2, store)
+	r := newProcesses(2, store)
 	r.opt.TotalSteps, r.opt.Asynchronous = 80, true
 	if r.train(t, 0); r.errs[0] != nil {
 		t.Fatal(r.errs[0])

@@ -19,7 +19,7 @@ type member struct {
 	id      int
 	trainee Trainee
 	seed    int64
-	// restartProcess makes building the trainee anew an *errNewProcess.
+	// restartProcess makes rebuilding the trainee an *errNewProcess.
 	restartProcess bool
 
 	// steps are environment steps trained by this member; copies do not change them, while the trainee's own count

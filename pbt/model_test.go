@@ -174,7 +174,7 @@ func TestOneLoop(t *testing.T) {
 func (w world) apart(t *testing.T, rng *rand.Rand, want *Population) int64 {
 	dir, slice, restart := t.TempDir(), int64(rng.IntN(3)), rng.IntN(2) == 0
 	var runs atomic.Int64
-	trainApart(t, dir, func(r *tribe) {
+	trainApart(t, dir, func(r *processes) {
 		w.arm(r.colony, func() {})
 		r.cfg.Slice, r.cfg.RestartProcess = slice, restart
 	}, func(ctx context.Context, id, run int, c *colony, s *Population) error {

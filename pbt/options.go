@@ -9,7 +9,8 @@
 //     strategy.Decision for each member. Package strategy has those of Isaac Lab, IsaacGymEnvs, Sample Factory, Ray
 //     Tune and AgileRL.
 //   - An explore.Explorer mutates hyperparameters. Package explore has mutation by rules, perturbation and PB2.
-//   - [Measure] says how an objective comes from what trainees report, [CopyOptions] what is copied beside the weights.
+//   - [Measure] says how an objective comes from what trainees report, [CopyOptions] what is copied besides
+//     the weights.
 //   - A [Population] trains its members. [New] makes one of all members in this process. [Join] makes one of a single
 //     member, whose peers are other processes: they share a workspace.Store.
 //   - Every decision is an event of a journal; package journal reads it.
@@ -61,7 +62,7 @@ type Options struct {
 	Pace
 	// Measure refines how the objective is measured. Default: the figure as reported, higher is better.
 	Measure Measure
-	// Copy says what a replaced member takes over beside the weights. Default: everything.
+	// Copy says what a replaced member takes over besides the weights. Default: everything.
 	Copy CopyOptions
 	// Diversify mutates all members' hyperparameters once before training, so that members that begin alike differ.
 	// Default false: give Initial or Sample instead.
@@ -71,7 +72,7 @@ type Options struct {
 	//
 	// A reference member shows whether mutations help: it has the best weights and hyperparameters, without a gamble.
 	Reference []int
-	// Rebuild names hyperparameters that only take effect when a member is built anew: when one of them changes, New is
+	// Rebuild names hyperparameters that only take effect when a member is rebuilt: when one of them changes, New is
 	// called with the new values and the weights are restored into what it returns. The same is done when
 	// Trainee.SetHyperparameters returns an error that wraps ErrRebuild.
 	Rebuild []string
@@ -141,7 +142,7 @@ type Delays struct {
 	// is compared again.
 	StartAfter int64
 	// SettleMutations lets StartAfter also count from a member's last mutation of its own, as IsaacGymEnvs does, whose
-	// processes start anew then. Default false.
+	// processes start again then. Default false.
 	SettleMutations bool
 }
 
@@ -197,7 +198,7 @@ func (o Options) withDefaults() Options {
 }
 
 // clone makes valid options independent of maps and slices that the caller may go on to change, and gives them the
-// explorer that changes nothing where they have none.
+// explorer that changes nothing if they have none.
 func (o Options) clone() Options {
 	o.Initial = slices.Clone(o.Initial)
 	for i, values := range o.Initial {

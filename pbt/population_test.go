@@ -142,7 +142,7 @@ func TestDiversify(t *testing.T) {
 // TestTable: names of hyperparameters that are tuned become columns, also by a pattern.
 func TestTable(t *testing.T) {
 	c := newColony(3)
-	c.poison(499, 2)
+	c.diverge(499, 2)
 	c.opt.Sample, c.opt.Explore = nil, explore.Mutation{Rules: explore.Rules{"*": explore.MutateFloat}}
 	p := mustTrain(t, c.opt)
 	table := p.Table()

@@ -96,7 +96,7 @@ func TestNewRefuses(t *testing.T) {
 		"Evolve and Explore both":                        func(c *colony) { c.opt.Evolve = breeder{} },
 		"breeder: no learning rate": func(c *colony) {
 			c.opt.Explore, c.opt.Sample, c.opt.Evolve = nil, nil, breeder{}
-			c.opt.New = func(m Member) (Trainee, error) { t, err := c.build(m); return nameless{t}, err }
+			c.opt.New = func(m Member) (Trainee, error) { t, err := c.build(m); return withoutHyperparameters{t}, err }
 		},
 		"Figure:NaN":             func(c *colony) { c.opt.Target = &Target{Figure: math.NaN()} },
 		"Generations:-1":         func(c *colony) { c.opt.Target = &Target{Generations: -1} },
@@ -176,15 +176,15 @@ func TestNewRefuses(t *testing.T) {
 	mustNew(t, c.opt)
 }
 
-// nameless has no hyperparameters.
-type nameless struct{ Trainee }
+// withoutHyperparameters has no hyperparameters.
+type withoutHyperparameters struct{ Trainee }
 
-func (nameless) Hyperparameters() map[string]float64 { return nil }
+func (withoutHyperparameters) Hyperparameters() map[string]float64 { return nil }
 
-// stuck never counts a step.
-type stuck struct{ *climber }
+// withoutSteps never counts a step.
+type withoutSteps struct{ *climber }
 
-func (stuck) Steps() int64 { return 7 }
+func (withoutSteps) Steps() int64 { return 7 }
 
 // TestTrainRefuses: what turns out to be wrong while training ends it, with an error that says what.
 func TestTrainRefuses(t *testing.T) {
@@ -199,7 +199,7 @@ func TestTrainRefuses(t *testing.T) {
 		"another member":     decide(with(func(d *strategy.Decision) { d.Source = 1 })),
 		"source must be":     decide(with(func(d *strategy.Decision) { d.Source = -1 })),
 		"only healthy": func(c *colony) {
-			c.poison(20, 2)
+			c.diverge(20, 2)
 			c.opt.Strategy = decided{with(func(d *strategy.Decision) { d.Source = 2 })}
 		},
 		"From must be a member there is": decide(with(func(d *strategy.Decision) {
@@ -223,7 +223,7 @@ func TestTrainRefuses(t *testing.T) {
 			c.opt.Objective = "loss" // a figure of training only
 		},
 		"must advance": func(c *colony) {
-			c.opt.New = func(m Member) (Trainee, error) { return stuck{newClimber(m, c.faults)}, nil }
+			c.opt.New = func(m Member) (Trainee, error) { return withoutSteps{newClimber(m, c.faults)}, nil }
 		},
 		"OnInterval: the disk is full": func(c *colony) {
 			c.opt.OnInterval = func(*Population) error { return errors.New("the disk is full") }
@@ -326,7 +326,7 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 
 // TestJoinRefuses: options of another population leave the member, and what its peers see of it, alone.
 func TestJoinRefuses(t *testing.T) {
-	r := newTribe(2, folder(t, t.TempDir(), 2))
+	r := newProcesses(2, folder(t, t.TempDir(), 2))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := r.join(t, 0)
@@ -350,11 +350,11 @@ func TestJoinRefuses(t *testing.T) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
 	}
-	if v, err := r.board.View(); err != nil || v.Members[0].Heartbeat.Phase != workspace.Stopped {
+	if v, err := r.store.View(); err != nil || v.Members[0].Heartbeat.Phase != workspace.Stopped {
 		t.Errorf("the member's heartbeat is %+v, %v", v.Members[0].Heartbeat, err)
 	}
 	held := r.join(t, 1)
-	if _, err := Join(ctx, r.opt, ProcessOptions{Member: 1, Store: r.board}); !errors.Is(err, workspace.ErrTaken) {
+	if _, err := Join(ctx, r.opt, ProcessOptions{Member: 1, Store: r.store}); !errors.Is(err, workspace.ErrTaken) {
 		t.Errorf("a member that is held: %v", err)
 	}
 	mustClose(t, held)

@@ -1,5 +1,5 @@
 // What a member saves: two files, the newest state and one before it, each sealed by a checksum. They refer to
-// snapshots in a folder beside them. Either file, or any one snapshot, may be lost or damaged without losing the
+// snapshots in a folder next to them. Either file, or any one snapshot, may be lost or damaged without losing the
 // member.
 
 package pbt
@@ -53,7 +53,7 @@ type savedState struct {
 	Check string `json:"check,omitempty"`
 }
 
-// savedRun are the options that must stay the same while a population trains. Their keys stand beside those of a state.
+// savedRun are the options that must stay the same while a population trains. Their keys are among those of a state.
 type savedRun struct {
 	Objective     string `json:"objective"`
 	IntervalSteps int64  `json:"interval_steps"`
@@ -61,7 +61,7 @@ type savedRun struct {
 	Minimise      bool   `json:"minimise,omitempty"`
 }
 
-// savedMember is everything that continuing a member needs beside its snapshot. Objectives are saved as figures, so
+// savedMember is everything that continuing a member needs besides its snapshot. Objectives are saved as figures, so
 // that people can read the file.
 type savedMember struct {
 	Steps           int64        `json:"steps"`

@@ -41,10 +41,10 @@ type Trainee interface {
 // own, so that it and its source do not explore in step. It is also where a trainee forgets figures that belong to the
 // weights it had before, such as the returns of episodes that they began.
 //
-// Reseed is called after a member has been given another's weights by Restore, and at no other time: not where a member
-// is put back to its own snapshot, nor where it is built anew with its own weights.
+// Reseed is called after a member has been given another's weights by Restore, and at no other time: not when a member
+// is put back to its own snapshot, nor when it is rebuilt with its own weights.
 type Reseeder interface {
-	// Reseed starts the trainee's random sequences anew from seed.
+	// Reseed restarts the trainee's random sequences from seed.
 	Reseed(seed int64) error
 }
 
@@ -61,11 +61,11 @@ type Member struct {
 	ID int
 	// Seed is derived from Options.Seed and ID; it is not negative.
 	Seed int64
-	// Hyperparameters are those of Options.Initial and Options.Sample, or, where a member is built anew, its present
+	// Hyperparameters are those of Options.Initial and Options.Sample, or, if a member is rebuilt, its present
 	// ones. New may use them or leave them: the population sets them afterwards.
 	Hyperparameters map[string]float64
 	// Restoring is the snapshot that the trainee is given right after it is built: its own where it continues or is
-	// built anew, another member's where it takes over weights. New builds networks of the shapes that the snapshot
+	// rebuilt, another member's when it takes over weights. New builds networks of the shapes that the snapshot
 	// records, where those may change, and otherwise does not need it. It is only to be read; nil for a new member.
 	Restoring *checkpoint.Snapshot
 }

@@ -283,7 +283,7 @@ func (g *lookout) checkKnown(l peers.Filter, view workspace.View) error {
 	return g.unknownObjective()
 }
 
-// giveUp ends members that nobody can rescue. Their last good states stay as they were saved.
+// giveUp ends members that no peer can rescue. Their last good states remain as they were saved.
 func (g *group) giveUp() error {
 	events := g.troubles()
 	err := fmt.Errorf("pbt: %w after interval %d", ErrNoHealthyMember, g.iteration)

@@ -13,10 +13,10 @@ import (
 // migration, and losers:
 //
 //   - winners and survivors are kept;
-//   - those open, the best first, are compared with all members of the other subpopulations, the best first: one that is
-//     not as good takes over the other's weights unmutated, and the next is compared with the next. From a subpopulation that
-//     acts more often only the weights come: hyperparameters found at a short horizon are greedy, and those of the
-//     destination's best winner are taken in their place;
+//   - those open, the best first, are compared with all members of the other subpopulations, the best first. One that
+//     is not as good takes over the other's weights unmutated, and the next is compared with the next. From a
+//     subpopulation that acts more often only the weights come: hyperparameters found at a short horizon are greedy,
+//     and those of the destination's best winner are taken instead;
 //   - losers take over a winner drawn uniformly, and are mutated.
 //
 // Of equals the lower number ranks higher. Members that failed or diverged rank last and are never copied; where there
