@@ -68,7 +68,7 @@ func interrupted(t *testing.T, every func() int64, build func(stop func()) *colo
 		if err == nil {
 			return p, breaks
 		}
-		if !errors.Is(err, context.Canceled) || breaks > 300 {
+		if !errors.Is(err, context.Canceled) || breaks > 100 {
 			t.Fatal(err)
 		}
 		mustClose(t, p)

@@ -80,7 +80,7 @@ func TestWorkerWithoutTheDead(t *testing.T) {
 		r := newProcesses(4, store)
 		r.opt.Asynchronous, r.cfg.Silence = asynchronous, 60*time.Millisecond
 		r.cfg.Heartbeat = 5 * time.Millisecond
-		spy := &recordingStrategy{Strategy: r.opt.Strategy}
+		spy := recording(r.opt.Strategy)
 		r.opt.Strategy = spy
 		var before workspace.View
 		// Member 3 never comes; member 2 dies in interval 3 without a word.

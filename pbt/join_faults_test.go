@@ -22,14 +22,21 @@ import (
 	"github.com/gorl-dev/gorl/pbt/workspace"
 )
 
-// recordingStrategy is a strategy that remembers what it was shown.
+// recordingStrategy remembers what it was shown. What it remembers lies behind a pointer, because journals describe
+// strategies by their fields.
 type recordingStrategy struct {
 	strategy.Strategy
+	*shown
+}
+
+type shown struct {
 	mu   sync.Mutex
 	seen []strategy.Generation
 }
 
-func (s *recordingStrategy) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
+func recording(s strategy.Strategy) recordingStrategy { return recordingStrategy{s, &shown{}} }
+
+func (s recordingStrategy) Decide(g strategy.Generation, rng *rand.Rand) []strategy.Decision {
 	s.mu.Lock()
 	s.seen = append(s.seen, g.Clone())
 	s.mu.Unlock()
@@ -41,7 +48,7 @@ func TestWorkerEqualOrLess(t *testing.T) {
 	for _, slack := range []int64{0, 2} {
 		r := newProcesses(5, workspace.NewMemory(5))
 		r.opt.Asynchronous, r.opt.Slack, r.opt.TotalSteps = true, slack, 1000
-		spy := &recordingStrategy{Strategy: r.opt.Strategy}
+		spy := recording(r.opt.Strategy)
 		r.opt.Strategy = spy
 		r.rates(0.06, 0.05, 0.0001, 0.0002, 0.0003)
 		var trained [5]atomic.Int64
@@ -87,7 +94,7 @@ func TestWorkerEqualOrLess(t *testing.T) {
 func TestWorkerLate(t *testing.T) {
 	r := newProcesses(4, workspace.NewMemory(4))
 	r.opt.TotalSteps, r.cfg.Silence, r.cfg.Heartbeat = 400, 40*time.Millisecond, 10*time.Millisecond
-	spy := &recordingStrategy{Strategy: r.opt.Strategy}
+	spy := recording(r.opt.Strategy)
 	r.adjust = func(id int, _ *ProcessOptions, opt *Options) {
 		if id == 3 {
 			opt.Strategy = spy

@@ -278,7 +278,7 @@ func TestCauseAndClose(t *testing.T) {
 	cause := errors.New("the power is needed elsewhere")
 	for kind, open := range map[string]func(o Options) (*Population, error){
 		"stopped in interval 3 of 10:": New,
-		"stopped with members in intervals 1 to": func(o Options) (*Population, error) {
+		"stopped with members in intervals ": func(o Options) (*Population, error) {
 			o.Asynchronous = true
 			return New(o)
 		},
