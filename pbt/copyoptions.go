@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/config"
 )
 
-// CopyOptions says what a replaced member is given of the source beside the weights. The zero value copies everything.
-// It works on snapshots of gorl's agents and trainers, by the names in checkpoint/layout; what other trainees put into
-// a snapshot is always copied. A member that failed or diverged has nothing that is worth keeping: KeepPart then
-// copies.
+// CopyOptions says what a replaced member takes over from the source besides the weights. The zero value copies
+// everything. It works on snapshots of gorl's agents and trainers, by the names in checkpoint/layout; what other
+// trainees put into a snapshot is always copied. A member that failed or diverged has nothing that is worth keeping:
+// KeepPart then copies.
 //
 // Copying everything continues the source's training exactly, only with other hyperparameters. Keep or reset a part
 // where it stands for something that the mutation changes, as an optimizer's moments do for a very different learning
@@ -33,17 +33,17 @@ type CopyOptions struct {
 	// source's past gradients.
 	MomentDecay float64 `yaml:"moment_decay" config:"min=0,max=1"`
 	// Normalizers are the running scalers, and the running statistics of the environment's wrappers
-	// (normalize_observation, normalize_reward): copy or keep. Weights that were trained behind other scalers seldom work,
-	// so keep is for experiments.
+	// (normalize_observation, normalize_reward): copy or keep. Weights that were trained behind other scalers seldom
+	// work, so keep is for experiments.
 	Normalizers Part `yaml:"normalizers" config:"oneof=|copy|keep"`
-	// Schedule is the learning-rate schedule's state: copy, keep or reset (its beginning). The base rate that it scales is
-	// the member's new hyperparameter in any case.
+	// Schedule is the learning-rate schedule's state: copy, keep or reset (its beginning). The base rate that it scales
+	// is the member's new hyperparameter in any case.
 	Schedule Part `yaml:"schedule" config:"oneof=|copy|keep|reset"`
 	// Environment is the state of environments and curricula: copy or keep. It needs trainers that save it
 	// (save_buffers); what a snapshot does not have stays as it is.
 	Environment Part `yaml:"environment" config:"oneof=|copy|keep"`
-	// Buffers are replay memories and rollouts in progress: copy or keep. A rollout goes on only in the environment that
-	// it began in: where just one of Buffers and Environment is kept, a new one is begun.
+	// Buffers are replay memories and rollouts in progress: copy or keep. A rollout goes on only in the environment
+	// that it began in: where just one of Buffers and Environment is kept, a new one is begun.
 	Buffers Part `yaml:"buffers" config:"oneof=|copy|keep"`
 }
 
@@ -58,27 +58,15 @@ const (
 	DecayPart Part = "decay"
 )
 
-// validate checks that each part has one of the values allowed for it, and MomentDecay its range.
+// validate checks each part by its config tag, and MomentDecay against Optimizer.
 func (o CopyOptions) validate() error {
-	for _, field := range []struct {
-		name    string
-		part    Part
-		allowed []Part
-	}{
-		{"optimizer", o.Optimizer, []Part{CopyPart, KeepPart, ResetPart, DecayPart}},
-		{"normalizers", o.Normalizers, []Part{CopyPart, KeepPart}},
-		{"schedule", o.Schedule, []Part{CopyPart, KeepPart, ResetPart}},
-		{"environment", o.Environment, []Part{CopyPart, KeepPart}},
-		{"buffers", o.Buffers, []Part{CopyPart, KeepPart}},
-	} {
-		if field.part != "" && !slices.Contains(field.allowed, field.part) {
-			return fmt.Errorf("pbt: inherit.%s is %q; give one of %q", field.name, field.part, field.allowed)
-		}
+	if err := config.Check(o, "pbt: inherit"); err != nil {
+		return err
 	}
 	switch decays := o.Optimizer == DecayPart; {
-	case decays && !(o.MomentDecay > 0 && o.MomentDecay <= 1):
-		return fmt.Errorf("pbt: inherit.moment_decay is %v; give a factor above 0, at most 1, or make optimizer "+
-			"%q to have no moments", o.MomentDecay, ResetPart)
+	case decays && o.MomentDecay == 0:
+		return fmt.Errorf("pbt: inherit.moment_decay is 0; give a factor above 0, at most 1, or make optimizer %q "+
+			"to have no moments", ResetPart)
 	case !decays && o.MomentDecay != 0:
 		return fmt.Errorf("pbt: inherit.moment_decay is %v, but inherit.optimizer is %q; make that %q, or leave "+
 			"moment_decay out", o.MomentDecay, o.Optimizer, DecayPart)

@@ -101,8 +101,7 @@ func fromEnvironment(getenv func(string) string) (p Process, ok bool, err error)
 	if ranks := getenv(EnvRanks); ranks != "" {
 		if p.Ranks, err = strconv.Atoi(ranks); err != nil || p.Ranks < 1 || p.Ranks > maxMembers {
 			return Process{}, true, fmt.Errorf("launch: %s is %q; give the number of the member's processes, 1 or more",
-				EnvRanks,
-				ranks)
+				EnvRanks, ranks)
 		}
 		if name == envCompletionIndex { // the Job's pods are the ranks
 			p.Member /= p.Ranks

@@ -142,8 +142,7 @@ func (c Config) slurmCommand() string {
 		return command
 	}
 	return fmt.Sprintf("srun --ntasks=%d --cpus-per-task=%d --kill-on-bad-exit=0 --wait=0 %s", c.RanksPerMember,
-		c.cpusPerRank(),
-		command)
+		c.cpusPerRank(), command)
 }
 
 // quoteOption writes a value so that sbatch reads it whole from its line of a script: in double quotes, within which a

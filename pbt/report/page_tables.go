@@ -139,8 +139,7 @@ func (f *facts) schedule(p *page) {
 		return
 	}
 	p.ScheduleOf = fmt.Sprintf("member %d at the end of interval %d, %d environment steps behind its weights, were "+
-		"trained with",
-		s.Member, f.best.point.Iteration, s.Steps)
+		"trained with", s.Member, f.best.point.Iteration, s.Steps)
 	keys := s.Keys() // also those that are not shown elsewhere: the schedule is all that can be replayed
 	p.Schedule = table{Header: append([]string{"from environment step", "member"}, keys...)}
 	shapes := s.Architectures()

@@ -27,7 +27,7 @@
 // Three parties, independently:
 //
 //   - the other members, which must not wait for it: package pbt compares MemberView.Seen with View.Now, in
-//     peerFilter.silent (pbt/peers.go); ProcessOptions.Silence is the silence after which a member counts as dead;
+//     Filter.silent (pbt/internal/peers); ProcessOptions.Silence is the silence after which a member counts as dead;
 //   - a process that wants the member's place: Join, by the lease (Folder.ended in lease.go);
 //   - on its own machine the launcher that started it, by its exit (pbt/launch/run.go).
 //
