@@ -58,35 +58,25 @@ func TestLinesRoundTrip(t *testing.T) {
 func TestReadLinesErrors(t *testing.T) {
 	const good = `{"time":1,"step":1,"tag":"a","value":1}` + "\n"
 	for _, tt := range []struct {
+		format     *lineFormat
 		text, want string
 		truncated  bool
 	}{
-		{good + `{"time":1,"step":2,"tag":"a","val`, "line 2", true},
-		{good + `{"step":2,"tag":"a"}` + "\n" + good, `line 2: "value" is missing`, false},
-		{good + `{"tag":"a","value":1}` + "\n", `line 2: "step" is missing`, false},
-		{good + `{"step":2,"value":1}` + "\n", `line 2: "tag" is missing`, false},
-		{good + `{"step":2,"tag":"a","value":"big"}` + "\n", `"big" is neither a number nor`, false},
-		{good + `{"step":2.5,"tag":"a","value":1}` + "\n", "line 2: ", false},
-		{good + "walk\n", "line 2: ", false},
+		{jsonFormat, good + `{"time":1,"step":2,"tag":"a","val`, "line 2", true},
+		{jsonFormat, good + `{"step":2,"tag":"a"}` + "\n" + good, `line 2: "value" is missing`, false},
+		{jsonFormat, good + `{"step":2,"tag":"a","value":"big"}` + "\n", `"big" is neither a number nor`, false},
+		{jsonFormat, good + "walk\n", "line 2: ", false},
+		{csvFormat, csvHeader + "1,a,2\n1,a\n", "line 3", false},
+		{csvFormat, csvHeader + "1,a,2\n1,a,two\n", "value", false},
+		{csvFormat, csvHeader + "1,a,2\n2,", "incomplete", true},
 	} {
-		got, err := jsonFormat.read(strings.NewReader(tt.text))
-		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, ErrTruncated) != tt.truncated {
-			t.Errorf("%q: error %v, want %q", tt.text, err, tt.want)
-		}
-		if len(got) != 1 {
-			t.Errorf("%q: %d scalars before the damage, want 1", tt.text, len(got))
+		got, err := tt.format.read(strings.NewReader(tt.text))
+		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, ErrTruncated) != tt.truncated || len(got) != 1 {
+			t.Errorf("%q: %d scalars before the damage, error %v; want 1 and %q", tt.text, len(got), err, tt.want)
 		}
 	}
-	for text, want := range map[string]string{
-		"time,tag\n":                   "header",
-		csvHeader + "1,a,2\n1,a\n":     "line 3",
-		csvHeader + "1,a,2\nx,a,2\n":   "step",
-		csvHeader + "1,a,2\n1,a,two\n": "value",
-		csvHeader + "1,a,2\n2,":        "incomplete",
-	} {
-		if _, err := csvFormat.read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: error %v, want %q", text, err, want)
-		}
+	if _, err := csvFormat.read(strings.NewReader("time,tag\n")); err == nil || !strings.Contains(err.Error(), "header") {
+		t.Errorf("another header: %v", err)
 	}
 	// A complete last line without a line break counts.
 	if got, err := jsonFormat.read(strings.NewReader(strings.TrimSpace(good))); err != nil || len(got) != 1 {
@@ -94,9 +84,6 @@ func TestReadLinesErrors(t *testing.T) {
 	}
 	if _, err := ReadFile("walk.txt"); err == nil || !strings.Contains(err.Error(), "walk.txt") {
 		t.Errorf("unknown format: %v", err)
-	}
-	if _, err := ReadFile(filepath.Join(t.TempDir(), "none.jsonl")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing file: %v", err)
 	}
 }
 
