@@ -24,15 +24,15 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// crowd is a population that a configuration describes: one of package pbt, or one that evolves.
+// crowd is a population that a configuration describes: of package pbt, or an evolution.
 type crowd struct {
 	dir, objective string
 	members        int
 	total          int64 // environment steps of each member
 	notes          []string
-	warnings       []string         // what of it does not suit the run
-	full           runfile.Sections // the configuration in effect
-	// open makes it, in dir or, where dir is "", in memory.
+	warnings       []string         // settings that conflict with the length of the run
+	full           runfile.Sections // the complete configuration
+	// open makes the population, in dir or, if dir is "", in memory.
 	open func(dir string, progress func(pbt.Update)) (*opened, error)
 }
 
@@ -41,11 +41,11 @@ type opened struct {
 	train     func(ctx context.Context) (*pbt.Result, error)
 	table     func(w io.Writer) error
 	recovered func() error
-	where     func() string // how far it is, for the message of a run that was stopped
+	where     func() string // the progress, for the message of a stopped run
 	close     func() error
 }
 
-// openPopulation returns what trains, shows and closes a population.
+// openPopulation returns the functions that train, show and close a population.
 func openPopulation(
 	p *pbt.Population, train func(context.Context) (*pbt.Result,
 		error), table func(io.Writer) error, close func() error,
@@ -60,7 +60,7 @@ func openPopulation(
 	return &opened{train, table, p.Recovered, where, close}
 }
 
-// pace are the keys of pbt that say whether members which are processes wait for each other.
+// pace are the keys of pbt that say whether members in processes wait for each other.
 var pace = []string{"synchronous", "synch"}
 
 // trainPopulation trains a population of package pbt in this process.
@@ -140,12 +140,12 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	})
 }
 
-// populationInEffect is a population's configuration with every default in it, and what of it does not suit the run. It
-// makes a member, to see whether that works before anything is written.
+// populationInEffect returns a population's configuration with all defaults, and notes on settings that conflict with
+// the length of the run. It builds a member, so that errors show before anything is written.
 func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.Sections, []string, error) {
 	full := maps.Clone(c)
 	maps.Copy(full, settings.Dict())
-	for _, key := range pace { // which would be a wish of the user's in run.yaml
+	for _, key := range pace { // otherwise run.yaml would have them as the user's choice
 		if _, given := c.Section("pbt")[key]; !given {
 			delete(full.Section("pbt"), key)
 		}
@@ -178,9 +178,9 @@ func populationInEffect(c runfile.Sections, settings *preset.Settings) (runfile.
 	return full, append(settings.Options.Notes(), trainee.Notes()...), trainee.Close()
 }
 
-// member builds the trainer of a population's member, or of one of its ranks, and returns its sections with every
-// default in them. The population saves; trainers write nothing themselves, and of their settings only those count that
-// say something of a member.
+// member builds the trainer of a population's member, or of one of its ranks, and returns its sections with all
+// defaults. The population saves checkpoints and metrics; of the trainer's settings only those about the member itself
+// count.
 func member(g *distributed.Group, c runfile.Sections, seed int64) (*trainers.Trainee, runfile.Sections, error) {
 	given := c
 	local, err := launch.Localised(given)
@@ -195,7 +195,7 @@ func member(g *distributed.Group, c runfile.Sections, seed int64) (*trainers.Tra
 	alone, list := false, []trackers.Tracker{}
 	trainer, err := trainers.FromDictIn(g, c.Member(seed), env, func(cfg *trainers.Config) {
 		alone = cfg.EvaluationInterval != (agents.Interval{})
-		list = append(list, cfg.Trackers...) // the population's, whatever program trains it
+		list = append(list, cfg.Trackers...) // the population starts them
 		*cfg = trainers.Config{Seed: cfg.Seed, SaveBuffers: cfg.SaveBuffers,
 			StochasticEvaluation: cfg.StochasticEvaluation, Best: cfg.Best, WarmStart: cfg.WarmStart}
 	})
