@@ -60,16 +60,16 @@ func (f *trainFlags) trainEvolution(ctx context.Context, c runfile.Sections, std
 	return f.crowd(ctx, stdout, stderr, crowd{
 		dir: training["directory"].(string), objective: objective, members: o.Members, total: o.TotalSteps,
 		notes: settings.Notes, warnings: warnings, full: full,
-		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
+		open: func(dir string, progress func(pbt.Update)) (*pbt.Population, func(io.Writer) error, error) {
 			o.Directory, o.Progress = dir, progress
 			if dir == "" {
 				o.SaveElite, o.Checkpoint = false, 0
 			}
 			e, err := evolution.New(o)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return openPopulation(e.Population(), e.Train, e.WriteTable, e.Close), nil
+			return e.Population(), e.WriteTable, nil
 		},
 	})
 }

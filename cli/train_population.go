@@ -32,32 +32,17 @@ type crowd struct {
 	notes          []string
 	warnings       []string         // settings that conflict with the length of the run
 	full           runfile.Sections // the complete configuration
-	// open makes the population, in dir or, if dir is "", in memory.
-	open func(dir string, progress func(pbt.Update)) (*opened, error)
+	// open makes the population, in dir or, if dir is "", in memory. table prints its members.
+	open func(dir string, progress func(pbt.Update)) (p *pbt.Population, table func(io.Writer) error, err error)
 }
 
-// opened is a population that can train.
-type opened struct {
-	train     func(ctx context.Context) (*pbt.Result, error)
-	table     func(w io.Writer) error
-	recovered func() error
-	where     func() string // the progress, for the message of a stopped run
-	close     func() error
-}
-
-// openPopulation returns the functions that train, show and close a population.
-func openPopulation(
-	p *pbt.Population, train func(context.Context) (*pbt.Result,
-		error), table func(io.Writer) error, close func() error,
-) *opened {
-	where := func() string {
-		first, last := p.Iterations()
-		if first != last {
-			return fmt.Sprintf("with members in intervals %d to %d", first, last)
-		}
-		return fmt.Sprintf("in interval %d", first)
+// progressOf describes how far a stopped population has trained.
+func progressOf(p *pbt.Population) string {
+	first, last := p.Iterations()
+	if first != last {
+		return fmt.Sprintf("with members in intervals %d to %d", first, last)
 	}
-	return &opened{train, table, p.Recovered, where, close}
+	return fmt.Sprintf("in interval %d", first)
 }
 
 // pace are the keys of pbt that say whether members in processes wait for each other.
@@ -129,13 +114,13 @@ func (f *trainFlags) trainPopulation(ctx context.Context, c runfile.Sections, st
 	return f.crowd(ctx, stdout, stderr, crowd{
 		dir: settings.Folder(), objective: o.Objective, members: o.Members, total: o.TotalSteps,
 		notes: notes, warnings: warnings, full: full,
-		open: func(dir string, progress func(pbt.Update)) (*opened, error) {
+		open: func(dir string, progress func(pbt.Update)) (*pbt.Population, func(io.Writer) error, error) {
 			o.Directory, o.Progress = dir, progress
 			p, err := pbt.New(o)
 			if err != nil {
-				return nil, err
+				return nil, nil, err
 			}
-			return openPopulation(p, p.Train, func(w io.Writer) error { return p.Table().Write(w) }, p.Close), nil
+			return p, func(w io.Writer) error { return p.Table().Write(w) }, nil
 		},
 	})
 }
@@ -231,9 +216,9 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	}
 	if f.check {
 		tell(stderr, append(crowd.notes, crowd.warnings...))
-		p, err := crowd.open("", nil)
+		p, _, err := crowd.open("", nil)
 		if err == nil {
-			err = p.close()
+			err = p.Close()
 		}
 		if err == nil {
 			_, err = stdout.Write(text)
@@ -247,7 +232,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	defer display.Wait()
 	bars, resumed := make([]tracking.Bar, crowd.members), holdsRun(crowd.dir)
 	var tracked memberTrackers
-	p, err := crowd.open(crowd.dir, func(u pbt.Update) {
+	p, table, err := crowd.open(crowd.dir, func(u pbt.Update) {
 		tracked.update(u)
 		if u.Event == nil {
 			text := ""
@@ -260,14 +245,14 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	if err != nil {
 		return blame(err)
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	if err := writeRunFile(crowd.dir, text); err != nil {
 		return err
 	}
 	for _, note := range crowd.notes {
 		display.Printf("%s", note)
 	}
-	if err := p.recovered(); err != nil {
+	if err := p.Recovered(); err != nil {
 		fmt.Fprintln(stderr, "recovered:", err)
 	}
 	display.Printf("%s: %d members in %v", crowd.dir, crowd.members, crowd.full.Section("environment")["id"])
@@ -285,7 +270,7 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	}); err != nil {
 		return err
 	}
-	best, err := p.train(ctx)
+	best, err := p.Train(ctx)
 	ended := err
 	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		ended = context.Canceled // whatever signal it was
@@ -296,14 +281,14 @@ func (f *trainFlags) crowd(ctx context.Context, stdout, stderr io.Writer, crowd 
 	display.Wait()
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !several(err):
-		return f.stopped(crowd.dir, p.where())
+		return f.stopped(crowd.dir, progressOf(p))
 	case err != nil:
 		return err
 	case f.quiet:
 		_, err = fmt.Fprintln(stdout, crowd.dir)
 		return err
 	}
-	if err := p.table(stdout); err != nil {
+	if err := table(stdout); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "\nBest: member %d after %d environment steps, %s %.5g. The population is in %s. "+
