@@ -57,7 +57,7 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 				return nil, fmt.Errorf("%s is a population, which has no curves of its own; gorl-pbt report %s draws it", path,
 					path)
 			}
-			return nil, fmt.Errorf("%s has no runs: no *.jsonl, event file or *.csv in it or below", path)
+			return nil, fmt.Errorf("%s has no runs: no *.jsonl or event file in it or below", path)
 		}
 		for _, dir := range dirs {
 			name, err := filepath.Rel(path, dir)
@@ -212,15 +212,12 @@ func steps() axis {
 }
 
 // elapsed is the axis of the time since a run's first value, in a unit that fits the longest run.
-func elapsed(records []record) (axis, error) {
+func elapsed(records []record) axis {
 	var longest time.Duration
 	begin := map[string]time.Time{}
 	for _, r := range records {
 		var first, last time.Time
 		for _, s := range r.scalars {
-			if s.Time.IsZero() {
-				return axis{}, commandline.Usagef("%s has no times, so --x time cannot be drawn", r.name)
-			}
 			if first.IsZero() || s.Time.Before(first) {
 				first = s.Time
 			}
@@ -245,7 +242,7 @@ func elapsed(records []record) (axis, error) {
 			}
 		}
 		return x
-	}}, nil
+	}}
 }
 
 // panels returns a panel for every tag, with a curve for every run that has the tag, in the order of x.

@@ -28,7 +28,7 @@ type Syncer interface {
 
 // Scalar is one stored value.
 type Scalar struct {
-	// Time is the wall-clock time of writing. It is the zero time if the format has none (CSV).
+	// Time is the wall-clock time of writing.
 	Time time.Time
 	// Step is the timestep of the trainer at which the value was written.
 	Step int64
@@ -43,7 +43,7 @@ type Options struct {
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 	// ResumeStep is the step at which a resumed run continues. Values beyond it, which the interrupted run stored, are
-	// removed (JSON lines, CSV) or declared obsolete (TensorBoard). 0 keeps all values, unless Restart is set.
+	// removed (JSON lines) or declared obsolete (TensorBoard). 0 keeps all values, unless Restart is set.
 	ResumeStep int64
 	// Restart removes values beyond ResumeStep even if ResumeStep is 0. Set it if a run starts again in the folder of a
 	// run that failed before its first checkpoint. Default false.
