@@ -1,7 +1,6 @@
 package agents_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -11,12 +10,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/spaces"
 )
-
-func ExampleDefaultOnPolicy() {
-	c := agents.DefaultOnPolicy()
-	fmt.Println(c.Rollouts, c.DiscountFactor, c.GAELambda, c.RatioClip, c.TimeLimitBootstrap)
-	// Output: 16 0.99 0.95 0.2 true
-}
 
 func TestInterval(t *testing.T) {
 	for _, test := range []struct {

@@ -1,13 +1,17 @@
 package agents_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 )
 
@@ -92,5 +96,98 @@ func (x suite) foreign(t *testing.T) {
 	}
 	if err := a.Restore(good); err != nil {
 		t.Error(err)
+	}
+}
+
+// divergence: an update whose numbers are not finite is undone and reported.
+func (x suite) divergence(t *testing.T) {
+	a := x.make(t, 1, map[string]any{"learning_rate": 1e30, "grad_norm_clip": 0})
+	agenttest.Fill(t, a, x.world(2))
+	before := agenttest.Snapshot(t, a)
+	err := update(a)
+	var diverged *agents.DivergedError
+	if !errors.As(err, &diverged) {
+		t.Fatalf("an update with a learning rate of 1e30: %v", err)
+	}
+	unchanged(t, a, before, "after the update")
+	must(t, a.SetHyperparameters(map[string]float64{"learning_rate": 1e-3}))
+	if err := update(a); err != nil {
+		t.Errorf("with a sensible rate: %v", err)
+	}
+
+	// Parameters that are not finite show in the first action, be it a number or a choice, drawn or not.
+	b := x.make(t, 1, nil)
+	begun := agenttest.Snapshot(t, b)
+	for _, snap := range []*checkpoint.Snapshot{before, begun} {
+		for name, array := range snap.Arrays {
+			name = strings.TrimPrefix(name, layout.Acting("")) // of an agent that acts while it learns
+			if name == "policy/net.0.weight" || name == "policy/head.0.weight" || name == "policy/head.net.0.weight" {
+				p, _ := array.Float32s()
+				p[0] = float32(math.NaN())
+			}
+		}
+	}
+	must(t, a.Restore(before))
+	if err := update(a); !errors.As(err, &diverged) {
+		t.Errorf("an update of NaN parameters: %v", err)
+	}
+	must(t, b.Restore(begun))
+	for _, training := range []bool{true, false} {
+		b.SetTraining(training)
+		for _, drawn := range []bool{false, true} {
+			b.SetStochastic(drawn)
+			if _, err := b.Act(x.world(2).Now()); !errors.As(err, &diverged) {
+				t.Errorf("an action by NaN parameters, training %v, drawn %v: %v", training, drawn, err)
+			}
+		}
+	}
+}
+
+// update makes an update to its end.
+func update(a onpolicy.Algorithm) error {
+	if err := a.Update(context.Background()); err != nil {
+		return err
+	}
+	return a.Wait(context.Background())
+}
+
+// stopAfter is a context that is cancelled when it has been asked so many times.
+type stopAfter struct {
+	context.Context
+	left int
+}
+
+func (c *stopAfter) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// cancellation: a cancelled update leaves the agent as before, and a second one learns as if nothing had been.
+func (x suite) cancellation(t *testing.T) {
+	for _, settings := range []map[string]any{nil, {"learning_rate_scheduler": "KLAdaptiveLR", "kl_threshold": 100.0},
+		{"compatibility": agents.SKRL2}, {"compatibility": agents.SKRL21}} {
+		if overlaps(x.settings) && settings["compatibility"] == nil {
+			continue // an update that has begun is made to its end, see TestOverlapCancelled
+		}
+		a, b := x.make(t, 1, settings), x.make(t, 1, settings)
+		v, w := x.world(2), x.world(2)
+		agenttest.Learn(t, a, v, 1)
+		agenttest.Learn(t, b, w, 1)
+		agenttest.Fill(t, a, v)
+		agenttest.Fill(t, b, w)
+		before := agenttest.Snapshot(t, a)
+		for _, left := range []int{0, 1, 2, 3, 5} {
+			if err := a.Update(&stopAfter{context.Background(), left}); !errors.Is(err, context.Canceled) {
+				t.Fatalf("an update that is cancelled after %d checks: %v", left, err)
+			}
+			unchanged(t, a, before, fmt.Sprintf("cancelled after %d checks", left))
+			if !a.Ready() {
+				t.Fatal("the rollout is lost")
+			}
+		}
+		must(t, errors.Join(a.Update(context.Background()), b.Update(context.Background())))
+		agenttest.Same(t, a, b)
 	}
 }

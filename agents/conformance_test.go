@@ -11,6 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
@@ -279,13 +280,8 @@ func (x suite) world(seed int64) *agenttest.World {
 	return agenttest.NewWorld(x.spaces, agenttest.Seeds(seed, rows)...)
 }
 
-// must ends the test where something that has to succeed failed.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// must ends the test if its error is not nil.
+var must = tensortest.Must
 
 // unchanged fails the test where the agent differs from an earlier snapshot of it; when says what has happened since.
 func unchanged(t testing.TB, a agents.Agent, before *checkpoint.Snapshot, when string) {

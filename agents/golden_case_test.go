@@ -4,72 +4,80 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/test/golden"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/spaces"
 )
+
+// arrays are a case's, by the names that they have in the files of one update.
+type arrays map[string]golden.Tensor
+
+// under returns the arrays whose names begin with a prefix, without it, in the order of their names.
+func (a arrays) under(prefix string) func(yield func(name string, x golden.Tensor) bool) {
+	return func(yield func(string, golden.Tensor) bool) {
+		for _, key := range slices.Sorted(maps.Keys(a)) {
+			if name, ok := strings.CutPrefix(key, prefix); ok && !yield(name, a[key]) {
+				return
+			}
+		}
+	}
+}
+
+// numbered returns the arrays kind/0, kind/1, ...
+func (a arrays) numbered(kind string) (list []golden.Tensor) {
+	for {
+		x, ok := a[fmt.Sprintf("%s/%d", kind, len(list))]
+		if !ok {
+			return list
+		}
+		list = append(list, x)
+	}
+}
 
 // goldenCase is an agent, and one or more rollouts and updates that follow each other.
 type goldenCase struct {
-	// Name is the file's, Algorithm "ppo", "amp", or "ppo_rnn" for PPO with networks that have memory.
-	Name, Algorithm string
-	// Steps is T, Envs N; the others are widths of rows.
-	Steps, Envs                                     int
-	ObservationSize, ActionSize, AMPObservationSize int
-	// Discrete says that actions are the indices of ActionSize choices.
-	Discrete bool
-	// Activation follows the hidden layers of every network.
+	// Algorithm is "ppo", "amp", or "ppo_rnn" for PPO with networks that have memory.
+	Algorithm string
+	// Activation follows the hidden layers of every network. Discrete says that actions are indices of choices.
 	Activation string
+	Discrete   bool
 	// Config is the agent's configuration, with compatibility set.
 	Config map[string]any
-	// Init is the state before the first rollout, by the names of a snapshot: policy/net.0.weight,
-	// value_preprocessor/running_mean, ...
-	Init map[string]golden.Tensor
-	// Updates follow each other.
+	// Init has the state before the first rollout: init/NAME by the names of a snapshot, and for networks with memory
+	// their states init/rnn_NETWORK_PART, (layers, N, H).
+	Init    arrays
 	Updates []goldenUpdate
-	// Ranks is how many ranks train the agent, 1 where there is one, and Group is this one's part.
+	// Ranks is how many ranks train the agent, and Group is this one's part.
 	Ranks int
 	Group *distributed.Group
-
 	// Recurrent is the stack of recurrent layers of policy and value network, where they have memory.
 	Recurrent models.RecurrentLayer
-	// WarmSteps is how many steps the agent has made before, Repaired says that skrl's mistakes about memories are
-	// not in the numbers.
+	// WarmSteps is how many steps the agent has made before. Repaired says that skrl's mistakes about memories are not
+	// in the numbers.
 	WarmSteps int
 	Repaired  bool
-	// Hidden has the states before the rollout, (layers, N, H) each: policy_0, and for an LSTM policy_1; value_0 ...
-	Hidden map[string]golden.Tensor
+
+	steps, envs int // T and N
+	spaces      spaces.Set
 }
 
-// goldenUpdate is a rollout and what one update makes of it.
+// goldenUpdate is a rollout and what one update makes of it. Its arrays are:
+//   - rollout/NAME, (T, N, ·): what is given, and log_prob and values, which acting must compute. Networks with memory
+//     also have the states before each step, rnn_NETWORK_before_PART, (T, N, layers, H);
+//   - memory/NAME: what recording stores, and the states rnn_NETWORK_PART where the update begins its sequences;
+//   - expect/TARGET: what the losses are computed from, and states after the last step; expect/NAME: the state after the
+//     update by the names of a snapshot; expect/optimizer/I/MOMENT: the optimizer's, by parameter in its order;
+//   - motion_batches/I and replay_batches/I: the discriminator's rows, one array a minibatch; without the latter the
+//     replay buffer is empty;
+//   - minibatch_rows/I: the rows t·N + e of every minibatch of all epochs, where known.
 type goldenUpdate struct {
-	// Rollout has observations, actions, next_observations, terminated, truncated, rewards_env and amp_observations,
-	// which are given, and log_prob and values, which acting must compute; all (T, N, ·).
-	Rollout map[string]golden.Tensor
-	// Memory has the rewards and, for AMP, next_values as they are stored, (T, N, 1).
-	Memory map[string]golden.Tensor
-	// Targets has combined_rewards, gae_next_values or last_values, advantages and either returns (before value
-	// scaling) or scaled_returns and scaled_values.
-	Targets map[string]golden.Tensor
-	// State is that after the update, by the names of a snapshot; Moments are the optimizer's exp_avg and exp_avg_sq,
-	// by parameter in optimizer order.
-	State   map[string]golden.Tensor
-	Moments []map[string]golden.Tensor
+	arrays
 	// Tracked are the tracked values, LearningRate the rate after the update.
 	Tracked      map[string]float64
 	LearningRate float64
-	// MotionBatches and ReplayBatches are the discriminator's rows, one tensor a minibatch. Without ReplayBatches the
-	// replay buffer is empty.
-	MotionBatches, ReplayBatches []golden.Tensor
-	// Before, Stored and After are the states of networks with memory, by the names of goldenCase.Hidden: before each
-	// step (T, N, layers, H), where the update began its sequences (the same shape), and after the last step (layers,
-	// N, H).
-	Before, Stored, After map[string]golden.Tensor
-	// MinibatchRows are the rows t·N + e of every minibatch, where known, through all Epochs where each epoch shuffles
-	// them.
-	MinibatchRows []golden.Tensor
-	Epochs        int
 	// Trace has what single optimizer steps computed, where known.
 	Trace []goldenStep
 }
@@ -82,59 +90,72 @@ type goldenStep struct {
 	GradNorm  *float64  `json:"grad_norm_before_clip"`
 }
 
-// layers returns the widths of a network's input, hidden layers and output.
-func (c *goldenCase) layers(network string) (inputs int, hidden []int, outputs int, err error) {
-	var out []int
+// widths returns the widths of a network's input, hidden layers and output.
+func (c *goldenCase) widths(network string) (out []int) {
 	for i := 0; ; i += 2 {
-		w, ok := c.Init[fmt.Sprintf("%s/net.%d.weight", network, i)]
-		if !ok {
-			break
-		}
-		if len(w.Shape) != 2 {
-			return 0, nil, 0, fmt.Errorf("golden: %s: %s layer %d has shape %v", c.Name, network, i, w.Shape)
+		w, ok := c.Init[fmt.Sprintf("init/%s/net.%d.weight", network, i)]
+		if !ok || len(w.Shape) != 2 {
+			return out
 		}
 		if i == 0 {
-			inputs = w.Shape[1]
+			out = append(out, w.Shape[1])
 		}
 		out = append(out, w.Shape[0])
 	}
-	if len(out) == 0 {
-		return 0, nil, 0, fmt.Errorf("golden: %s: there is no network %q", c.Name, network)
-	}
-	return inputs, out[:len(out)-1], out[len(out)-1], nil
 }
 
-// check says what is missing or of the wrong size.
-func (c *goldenCase) check() error {
-	if !slices.Contains([]string{"ppo", "ppo_rnn", "amp"}, c.Algorithm) {
-		return fmt.Errorf("algorithm %q: want ppo, ppo_rnn or amp", c.Algorithm)
+// finish takes sizes from the arrays, and says what is missing or of the wrong size.
+func (c *goldenCase) finish() error {
+	if !slices.Contains([]string{"ppo", "ppo_rnn", "amp"}, c.Algorithm) || len(c.Updates) == 0 ||
+		len(c.widths("policy")) == 0 {
+		return fmt.Errorf("algorithm %q, %d updates, policy %v: want a ppo, ppo_rnn or amp case", c.Algorithm,
+			len(c.Updates), c.widths("policy"))
 	}
-	if c.Steps <= 0 || c.Envs <= 0 || c.ObservationSize <= 0 || c.ActionSize <= 0 || len(c.Updates) == 0 {
-		return fmt.Errorf("sizes T %d, N %d, observations %d, actions %d, %d updates: all must be positive", c.Steps,
-			c.Envs, c.ObservationSize, c.ActionSize, len(c.Updates))
-	}
-	actions := c.ActionSize
-	if c.Discrete {
-		actions = 1
-	}
-	want := map[string]int{"observations": c.ObservationSize, "next_observations": c.ObservationSize,
-		"actions":    actions,
-		"terminated": 1, "truncated": 1, "rewards_env": 1, "log_prob": 1, "values": 1}
+	names := []string{"observations", "next_observations", "actions", "terminated", "truncated", "rewards_env", "log_prob",
+		"values"}
 	if c.Algorithm == "amp" {
-		want["amp_observations"] = c.AMPObservationSize
+		names = append(names, "amp_observations")
 	}
 	for i, u := range c.Updates {
-		for name, width := range want {
-			if x, ok := u.Rollout[name]; !ok || len(x.Data) != c.Steps*c.Envs*width {
-				return fmt.Errorf("update %d: rollout %s has %d values, want %d × %d × %d", i, name, len(x.Data),
-					c.Steps, c.Envs, width)
+		shape := u.arrays["rollout/observations"].Shape
+		for _, name := range names {
+			x := u.arrays["rollout/"+name]
+			if len(shape) != 3 || len(x.Shape) < 2 || !slices.Equal(x.Shape[:2], shape[:2]) {
+				return fmt.Errorf("update %d: rollout %s has shape %v, observations %v", i, name, x.Shape, shape)
 			}
 		}
-		if len(u.State) == 0 {
-			return fmt.Errorf("update %d: there is nothing to expect", i)
+		c.steps, c.envs = shape[0], shape[1]
+		c.spaces.Observation = spaces.Unbounded(shape[2])
+		if amp, ok := u.arrays["rollout/amp_observations"]; ok {
+			c.spaces.AMPObservation = spaces.Unbounded(amp.Shape[2])
 		}
 	}
+	actions := c.widths("policy")
+	c.spaces.Action = spaces.Unbounded(actions[len(actions)-1])
+	if c.Discrete {
+		c.spaces.Action = spaces.NewDiscrete(actions[len(actions)-1])
+	}
+	c.Config["rollouts"] = c.steps
 	return nil
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+// states returns the states of a network with memory as rows of a snapshot, (N, values of a state), at step t of
+// arrays kind%d, one for each part of a state: h, and for an LSTM c. They are (layers, N, H), or (T, N, layers, H).
+func (c *goldenCase) states(from arrays, kind string, t int) (rows []float32) {
+	n, k, h := c.envs, c.Recurrent.Layers, c.Recurrent.HiddenSize
+	for env := range n {
+		for part := range 2 {
+			x, ok := from[fmt.Sprintf("%s_%d", kind, part)]
+			for layer := 0; ok && layer < k; layer++ {
+				at := (layer*n + env) * h
+				if len(x.Shape) == 4 {
+					at = ((t*n+env)*k + layer) * h
+				}
+				for _, v := range x.Data[at : at+h] {
+					rows = append(rows, float32(v))
+				}
+			}
+		}
+	}
+	return rows
+}

@@ -4,32 +4,22 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/models"
-	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
-
-// spaces are those that a case's agent acts in.
-func (c *goldenCase) spaces() spaces.Set {
-	sp := spaces.Set{Observation: spaces.Unbounded(c.ObservationSize), Action: spaces.Unbounded(c.ActionSize)}
-	if c.Discrete {
-		sp.Action = spaces.NewDiscrete(c.ActionSize)
-	}
-	if c.AMPObservationSize > 0 {
-		sp.AMPObservation = spaces.Unbounded(c.AMPObservationSize)
-	}
-	return sp
-}
 
 // network builds a case's network of the given name; parameters come with [replay.start].
 func (c *goldenCase) network(t *testing.T, name string) *watched {
 	t.Helper()
-	inputs, hidden, outputs, err := c.layers(name)
-	must(t, err)
-	if c.Recurrent != (models.RecurrentLayer{}) {
-		inputs = c.ObservationSize
+	widths := c.widths(name)
+	if len(widths) == 0 {
+		t.Fatalf("golden: there is no network %q", name)
 	}
-	net, err := models.NewMLP(models.MLPConfig{Inputs: inputs, Outputs: outputs, Recurrent: c.Recurrent,
-		Hidden: hidden, Activation: c.Activation}, 1)
+	last := len(widths) - 1
+	if c.Recurrent != (models.RecurrentLayer{}) {
+		widths[0] = c.spaces.Observation.Width()
+	}
+	net, err := models.NewMLP(models.MLPConfig{Inputs: widths[0], Outputs: widths[last], Recurrent: c.Recurrent,
+		Hidden: widths[1:last], Activation: c.Activation}, 1)
 	must(t, err)
 	return &watched{Net: net}
 }
@@ -39,11 +29,8 @@ func (c *goldenCase) network(t *testing.T, name string) *watched {
 type watched struct {
 	*models.Net
 	Outputs [][]float32
-	t       *testing.T
+	t       *testing.T // nil: it does not keep them
 }
-
-// watch makes the network keep its outputs from now on.
-func (n *watched) watch(t *testing.T) { n.t = t }
 
 // Forward implements [models.Network].
 func (n *watched) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
@@ -78,7 +65,7 @@ type told struct {
 // policy builds a case's policy.
 func (c *goldenCase) policy(t *testing.T) *told {
 	t.Helper()
-	dist, err := models.NewDistribution(c.spaces().Action, models.DefaultGaussianConfig())
+	dist, err := models.NewDistribution(c.spaces.Action, models.DefaultGaussianConfig())
 	must(t, err)
 	p, err := models.NewPolicy(c.network(t, "policy"), dist)
 	must(t, err)

@@ -2,13 +2,18 @@ package agents_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/golden"
+	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -26,12 +31,13 @@ type replay struct {
 func (x *replay) run(t *testing.T, before, after func(compare *golden.Comparison, i int)) {
 	t.Helper()
 	x.start(t)
-	x.value.watch(t)
+	x.value.t = t
 	compare := golden.NewComparison(t)
 	for i := range x.c.Updates {
 		u := &x.c.Updates[i]
 		x.collect(t, compare, u)
 		x.shuffle(u)
+		x.compareLastValues(t, compare, u)
 		before(compare, i)
 		must(t, x.agent.Update(context.Background()))
 		x.updated(t, compare, u)
@@ -41,14 +47,14 @@ func (x *replay) run(t *testing.T, before, after func(compare *golden.Comparison
 
 // shuffle has the update go through the rows in the case's order.
 func (x *replay) shuffle(u *goldenUpdate) {
-	if len(u.MinibatchRows) == 0 {
+	batches, at := u.numbered("minibatch_rows"), 0
+	if len(batches) == 0 {
 		return
 	}
-	at := 0
 	x.core.Shuffle = func(s *tensor.Scope, n int64) tensor.Tensor {
 		var order []int64
 		for ; int64(len(order)) < n; at++ {
-			for _, row := range u.MinibatchRows[at].Data {
+			for _, row := range batches[at].Data {
 				order = append(order, int64(row))
 			}
 		}
@@ -56,81 +62,156 @@ func (x *replay) shuffle(u *goldenUpdate) {
 	}
 }
 
+// remembering lists the networks of a case that have memory.
+func (x *replay) remembering() []string {
+	if x.c.Recurrent == (models.RecurrentLayer{}) {
+		return nil
+	}
+	return []string{layout.Policy, layout.Value}
+}
+
 // start puts the agent into the case's first state, by way of a snapshot.
 func (x *replay) start(t *testing.T) {
 	t.Helper()
-	snap := x.snapshot(t)
-	for name, want := range x.c.Init {
-		a, ok := snap.Arrays[name]
-		if !ok {
-			t.Fatalf("the agent has no %s", name)
+	snap := agenttest.Snapshot(t, x.agent)
+	for name, want := range x.c.Init.under("init/") {
+		if strings.HasPrefix(name, "rnn_") {
+			continue
 		}
-		switch a.DType {
-		case checkpoint.F32:
-			snap.Arrays[name] = checkpoint.ArrayFloat32(a.Shape, fit(t, name, want.Float32s(), a.Len()))
-		case checkpoint.F64:
-			snap.Arrays[name] = checkpoint.ArrayFloat64(a.Shape, fit(t, name, want.Data, a.Len()))
-		default:
-			t.Fatalf("%s is of type %s", name, a.DType)
+		a, ok := snap.Arrays[name]
+		if !ok || a.Len() != int64(len(want.Data)) {
+			t.Fatalf("%s has %d values in the case, %d in the agent", name, len(want.Data), a.Len())
+		}
+		if a.DType == checkpoint.F32 {
+			snap.Arrays[name] = checkpoint.ArrayFloat32(a.Shape, want.Float32s())
+		} else {
+			snap.Arrays[name] = checkpoint.ArrayFloat64(a.Shape, want.Data)
 		}
 	}
 	for _, e := range x.core.Flat.Entries() {
-		if _, ok := x.c.Init[e.Name]; !ok {
+		if _, ok := x.c.Init["init/"+e.Name]; !ok {
 			t.Fatalf("the case has no initial %s", e.Name)
 		}
 	}
-	for _, network := range x.c.remembering() {
-		snap.Arrays[layout.Hidden(network)] = checkpoint.ArrayFloat32([]int64{int64(x.c.Envs), x.c.hiddenSize()},
-			x.c.states(x.c.Hidden, network, 0))
+	for _, network := range x.remembering() {
+		rows := x.c.states(x.c.Init, "init/rnn_"+network, 0)
+		snap.Arrays[layout.Hidden(network)] = checkpoint.ArrayFloat32([]int64{int64(x.c.envs),
+			int64(len(rows) / x.c.envs)}, rows)
 	}
 	snap.Values[layout.Timestep] = int64(x.c.WarmSteps)
 	must(t, x.agent.Restore(snap))
 }
 
-func fit[T any](t *testing.T, name string, values []T, n int64) []T {
-	t.Helper()
-	if int64(len(values)) != n {
-		t.Fatalf("%s has %d values in the case, %d in the agent", name, len(values), n)
-	}
-	return values
-}
-
-func (x *replay) snapshot(t *testing.T) *checkpoint.Snapshot {
-	t.Helper()
-	snap, err := x.agent.Snapshot(agents.SnapshotOptions{})
-	must(t, err)
-	return snap
-}
-
 // collect replays a rollout and compares what acting and recording computed.
 func (x *replay) collect(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 	t.Helper()
-	row := func(name string, i int) []float32 { return u.Rollout[name].Row(i).Float32s() }
-	for i := range x.c.Steps {
-		x.compareStates(t, c, i, u)
-		x.policy.next = row("actions", i)
-		if _, err := x.agent.Act(agents.Observation{Observations: row("observations", i)}); err != nil {
+	row := func(name string, i int) golden.Tensor { return u.arrays["rollout/"+name].Row(i) }
+	for i := range x.c.steps {
+		for _, network := range x.remembering() {
+			got, err := agenttest.Snapshot(t, x.agent).Arrays[layout.Hidden(network)].Float32s()
+			must(t, err)
+			x.compareStates(c, fmt.Sprintf("state of %s before step %d", network, i), got, u,
+				"rollout/rnn_"+network+"_before", i)
+		}
+		x.policy.next = row("actions", i).Float32s()
+		if _, err := x.agent.Act(agents.Observation{Observations: row("observations", i).Float32s()}); err != nil {
 			t.Fatal(err)
 		}
-		step := agents.Transition{
-			Rewards: row("rewards_env", i), Terminated: u.Rollout["terminated"].Row(i).Bools(),
-			Truncated:        u.Rollout["truncated"].Row(i).Bools(),
-			NextObservations: row("next_observations", i),
-		}
-		if _, ok := u.Rollout["amp_observations"]; ok {
-			step.AMPObservations = row("amp_observations", i)
+		step := agents.Transition{Rewards: row("rewards_env", i).Float32s(), Terminated: row("terminated", i).Bools(),
+			Truncated: row("truncated", i).Bools(), NextObservations: row("next_observations", i).Float32s()}
+		if x.c.Algorithm == "amp" {
+			step.AMPObservations = row("amp_observations", i).Float32s()
 		}
 		must(t, x.agent.Record(step))
 	}
-	x.compareStates(t, c, x.c.Steps, u)
 	if !x.agent.Ready() {
 		t.Fatal("after a whole rollout the agent is not ready to update")
 	}
-	x.field(t, c, "log_prob", u.Rollout["log_prob"])
-	x.field(t, c, "values", u.Rollout["values"])
-	for _, name := range sortedKeys(u.Memory) {
-		x.field(t, c, name, u.Memory[name])
+	x.field(t, c, "log_prob", u.arrays["rollout/log_prob"])
+	x.field(t, c, "values", u.arrays["rollout/values"])
+	for name, want := range u.under("memory/") {
+		if !strings.HasPrefix(name, "rnn_") {
+			x.field(t, c, name, want)
+		}
 	}
+	for _, network := range x.remembering() {
+		snap := agenttest.Snapshot(t, x.agent)
+		got, err := snap.Arrays[layout.Hidden(network)].Float32s()
+		must(t, err)
+		x.compareStates(c, "state of "+network+" after the rollout", got, u, "expect/rnn_"+network, 0)
+		stored, err := snap.Arrays[layout.Sequences(network)].Float32s()
+		must(t, err)
+		var starts []int
+		for i := 0; i < x.c.steps; i += x.c.Config["sequence_length"].(int) {
+			starts = append(starts, i)
+		}
+		x.compareStates(c, "stored states of "+network, stored, u, "memory/rnn_"+network, starts...)
+	}
+}
+
+// compareStates compares states with those of an update's arrays at some steps.
+func (x *replay) compareStates(c *golden.Comparison, what string, got []float32, u *goldenUpdate, kind string,
+	steps ...int) {
+	var want golden.Tensor
+	for _, i := range steps {
+		for _, v := range x.c.states(u.arrays, kind, i) {
+			want.Data = append(want.Data, float64(v))
+		}
+	}
+	golden.Compare(c, what, got, want)
+}
+
+// compareMinibatches compares the rows of the minibatches, which are time-major here and sequence by sequence in the
+// case, by their log-probabilities.
+func (x *replay) compareMinibatches(t *testing.T, u *goldenUpdate) {
+	t.Helper()
+	batches := u.numbered("minibatch_rows")
+	if batches == nil || x.c.Algorithm != "ppo_rnn" { // others are shuffled, see shuffle
+		return
+	}
+	s := tensor.NoGrad().On(x.core.Device)
+	defer s.Close()
+	l, m := x.c.Config["sequence_length"].(int), 0
+	recorded, err := tensor.Float32s(x.core.Rollout.Tensor("log_prob"))
+	must(t, err)
+	for b := range x.core.Epoch(s, 1) { // not the first epoch, in which scalers learn
+		got, err := tensor.Float32s(b.LogProb)
+		must(t, err)
+		rows := batches[m].Data
+		var want []float32
+		for step := range l {
+			for i := step; i < len(rows); i += l {
+				want = append(want, recorded[int(rows[i])])
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("minibatch %d has the rows with log-probabilities %v, want %v", m, got, want)
+		}
+		m++
+	}
+	if m != len(batches) {
+		t.Errorf("%d minibatches, want %d", m, len(batches))
+	}
+}
+
+// compareLastValues compares the values of what followed the rollout, from which the advantages start.
+func (x *replay) compareLastValues(t *testing.T, compare *golden.Comparison, u *goldenUpdate) {
+	t.Helper()
+	want, ok := u.arrays["expect/last_values"]
+	if !ok {
+		want, ok = u.arrays["expect/gae_next_values"]
+	}
+	next := u.arrays["rollout/next_observations"]
+	if !ok || want.Shape[0] != next.Shape[1] { // skrl 2.0's AMP: the values of all steps, compared in the rollout
+		return
+	}
+	s := tensor.NoGrad().On(x.core.Device)
+	defer s.Close()
+	last := next.Row(next.Shape[0] - 1)
+	observations := tensor.From(s, last.Float32s(), int64(last.Shape[0]), int64(last.Shape[1]))
+	got, err := tensor.Float32s(x.core.ValuesOf(s, x.core.Estimator, observations, tensor.Tensor{}))
+	must(t, err)
+	golden.Compare(compare, "last values", got, want)
 }
 
 // field compares a column of the rollout.

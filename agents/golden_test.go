@@ -1,6 +1,7 @@
 package agents_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -16,6 +17,7 @@ import (
 	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
 	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/golden"
 	"github.com/gorl-dev/gorl/tensor"
@@ -64,43 +66,78 @@ func each(t *testing.T, algorithm string, f func(t *testing.T, c *goldenCase)) {
 	}
 }
 
-// goldenPPO compares, beside what every agent computes, the values from which the advantages start, and where networks
-// have memory their states and minibatches.
+// TestGoldenRanks replays updates of two processes that skrl 2.0.0 made together, on two ranks at once: gradients are
+// the mean of both ranks', the divergence that the schedule follows, too; scalers, advantages and losses are each
+// rank's own.
+func TestGoldenRanks(t *testing.T) {
+	list, err := golden.Sources(os.DirFS("testdata"))
+	must(t, err)
+	for _, src := range list {
+		files, err := fs.Glob(src.FS, "skrl_distributed/*_rank0.json")
+		must(t, err)
+		if len(files) == 0 && src.Name != golden.Environment {
+			t.Fatalf("golden: %s has no case of several ranks", src.Name)
+		}
+		for _, file := range files {
+			group := strings.TrimSuffix(file, "0.json")
+			t.Run(path.Join(src.Name, path.Base(group)), func(t *testing.T) {
+				groups, err := distributed.Local(2, distributed.DefaultConfig())
+				must(t, err)
+				for r, g := range groups {
+					c, err := loadOne(src.FS, fmt.Sprintf("%s%d.json", group, r))
+					must(t, err)
+					if c.Ranks != len(groups) {
+						t.Fatalf("%s: the case is of %d ranks, want %d", file, c.Ranks, len(groups))
+					}
+					c.Group = g
+					t.Run(fmt.Sprint(r), func(t *testing.T) {
+						t.Parallel() // the ranks wait for each other
+						defer g.Close()
+						defer func() {
+							if t.Failed() {
+								g.Leave(errors.New("its test has failed"))
+							}
+						}()
+						if c.Algorithm == "amp" {
+							goldenAMP(t, c)
+						} else {
+							goldenPPO(t, c)
+						}
+					})
+				}
+			})
+		}
+	}
+}
+
+// goldenPPO compares, beside what every agent computes, the minibatches of networks with memory.
 func goldenPPO(t *testing.T, c *goldenCase) {
 	policy, value := c.policy(t), c.network(t, "value")
-	a, err := ppo.New(ppo.Options{
-		Spaces: c.spaces(), NumEnvs: c.Envs, Dict: c.Config, Models: ppo.Models{Policy: policy, Value: value},
-		Group: c.Group,
-	})
+	a, err := ppo.New(ppo.Options{Spaces: c.spaces, NumEnvs: c.envs, Dict: c.Config, Group: c.Group,
+		Models: ppo.Models{Policy: policy, Value: value}})
 	must(t, err)
 	defer a.Close()
-	core := inside(a, "Parts").Interface().(onpolicy.Parts)
-	core.RepeatMemories = !c.Repaired
-	x := &replay{c, a, core, policy, value}
-	x.run(t, func(compare *golden.Comparison, i int) {
-		compareLastValues(t, compare, core, &c.Updates[i])
-		x.compareMinibatches(t, &c.Updates[i])
-	}, func(*golden.Comparison, int) {})
+	x := &replay{c, a, inside(a, "Parts").Interface().(onpolicy.Parts), policy, value}
+	x.core.RepeatMemories = !c.Repaired
+	x.run(t, func(_ *golden.Comparison, i int) { x.compareMinibatches(t, &c.Updates[i]) },
+		func(*golden.Comparison, int) {})
 }
 
 // goldenAMP compares, beside what every agent computes, the discriminator's losses and the replay buffer.
 func goldenAMP(t *testing.T, c *goldenCase) {
 	policy, value, discriminator := c.policy(t), c.network(t, "value"), c.network(t, "discriminator")
-	a, err := amp.New(amp.Options{
-		Spaces: c.spaces(), NumEnvs: c.Envs, Dict: c.Config, Motions: stillness(c.AMPObservationSize),
-		Models: amp.Models{Policy: policy, Value: value, Discriminator: discriminator}, Group: c.Group,
-	})
+	a, err := amp.New(amp.Options{Spaces: c.spaces, NumEnvs: c.envs, Dict: c.Config, Group: c.Group,
+		Motions: stillness(c.spaces.AMPObservation.Width()),
+		Models:  amp.Models{Policy: policy, Value: value, Discriminator: discriminator}})
 	must(t, err)
 	defer a.Close()
-	rows := &recorded{t: t}
+	rows := &recorded{t: t, c: c}
 	inside(a, "Draw").Set(reflect.ValueOf(rows))
 	x := &replay{c, a, inside(a, "Parts").Interface().(onpolicy.Parts), policy, value}
 	x.core.NoReplays = true
-	discriminator.watch(t)
-	x.run(t, func(compare *golden.Comparison, i int) {
-		compareLastValues(t, compare, x.core, &c.Updates[i])
-		rows.update = &c.Updates[i]
-		discriminator.Outputs = nil
+	discriminator.t = t
+	x.run(t, func(_ *golden.Comparison, i int) {
+		rows.update, discriminator.Outputs = &c.Updates[i], nil
 	}, func(compare *golden.Comparison, i int) {
 		compareEntropies(compare, discriminator, &c.Updates[i])
 		x.compareMemory(t, compare, c.Updates[:i+1])
@@ -113,56 +150,37 @@ func inside(agent onpolicy.Algorithm, field string) reflect.Value {
 	return reflect.NewAt(x.Type(), unsafe.Pointer(x.UnsafeAddr())).Elem()
 }
 
-// compareLastValues compares the values of what followed the rollout, from which the advantages start.
-func compareLastValues(t *testing.T, compare *golden.Comparison, core onpolicy.Parts, u *goldenUpdate) {
-	t.Helper()
-	want, ok := u.Targets["last_values"]
-	if !ok {
-		want, ok = u.Targets["gae_next_values"]
-	}
-	next := u.Rollout["next_observations"]
-	if !ok || want.Shape[0] != next.Shape[1] { // skrl 2.0's AMP: the values of all steps, compared in the rollout
-		return
-	}
-	s := tensor.NoGrad().On(core.Device)
-	defer s.Close()
-	last := next.Row(next.Shape[0] - 1)
-	observations := tensor.From(s, last.Float32s(), int64(last.Shape[0]), int64(last.Shape[1]))
-	got, err := tensor.Float32s(core.ValuesOf(s, core.Estimator, observations, tensor.Tensor{}))
-	must(t, err)
-	golden.Compare(compare, "last values", got, want)
-}
-
 // recorded hands out the rows that skrl drew, in the place of amp's own samplers.
 type recorded struct {
 	t      *testing.T
+	c      *goldenCase
 	update *goldenUpdate
 	first  int // the number of the epoch's first minibatch, where the case counts them through all epochs
 }
 
 func (r *recorded) Begin(_ *tensor.Scope, epoch int) {
-	if n := len(r.update.MinibatchRows); n > 0 {
-		r.first = n / r.update.Epochs * epoch
+	if n := len(r.update.numbered("minibatch_rows")); n > 0 {
+		r.first = n / r.c.Config["learning_epochs"].(int) * epoch
 	}
 }
 
 func (r *recorded) MotionRows(s *tensor.Scope, index int, _ int64) tensor.Tensor {
-	return r.rows(s, r.update.MotionBatches, r.first+index)
+	return r.rows(s, "motion_batches", index)
 }
 
 func (r *recorded) ReplayRows(s *tensor.Scope, index int, _ int64) tensor.Tensor {
-	if r.update.ReplayBatches == nil {
+	if r.update.numbered("replay_batches") == nil {
 		return tensor.Tensor{}
 	}
-	return r.rows(s, r.update.ReplayBatches, r.first+index)
+	return r.rows(s, "replay_batches", index)
 }
 
-func (r *recorded) rows(s *tensor.Scope, batches []golden.Tensor, index int) tensor.Tensor {
-	if index >= len(batches) {
-		r.t.Errorf("minibatch %d is asked for, the case has %d", index, len(batches))
+func (r *recorded) rows(s *tensor.Scope, kind string, index int) tensor.Tensor {
+	x, ok := r.update.arrays[fmt.Sprintf("%s/%d", kind, r.first+index)]
+	if !ok {
+		r.t.Errorf("%s: the case has no minibatch %d", kind, r.first+index)
 		return tensor.Tensor{}
 	}
-	x := batches[index]
 	return tensor.From(s, x.Float32s(), int64(x.Shape[0]), int64(x.Shape[1]))
 }
 
@@ -195,7 +213,7 @@ func (x *replay) compareMemory(t *testing.T, compare *golden.Comparison, updates
 	t.Helper()
 	var want golden.Tensor
 	for _, u := range updates {
-		want.Data = append(want.Data, u.Rollout["amp_observations"].Data...)
+		want.Data = append(want.Data, u.arrays["rollout/amp_observations"].Data...)
 	}
 	const memory = "reply_buffer"
 	snap := agenttest.Snapshot(t, x.agent)
@@ -203,7 +221,7 @@ func (x *replay) compareMemory(t *testing.T, compare *golden.Comparison, updates
 	must(t, err)
 	rows, err := snap.Arrays[layout.MemoryRows(memory)].Float32s()
 	must(t, err)
-	filled := int(length) * x.c.AMPObservationSize
+	filled := int(length) * x.c.spaces.AMPObservation.Width()
 	if filled != len(want.Data) {
 		t.Errorf("the replay buffer holds %d values, want %d", filled, len(want.Data))
 		return

@@ -3,9 +3,11 @@ package agents_test
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/golden"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -14,18 +16,20 @@ import (
 // and what single steps computed.
 func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 	t.Helper()
-	snap := x.snapshot(t)
-	x.targets(t, c, u)
-	for _, name := range sortedKeys(u.State) {
-		got, err := values(snap, name)
-		if err != nil {
-			t.Error(err)
-			continue
+	snap := agenttest.Snapshot(t, x.agent)
+	for name, want := range u.under("expect/") {
+		switch {
+		case strings.HasPrefix(name, "optimizer/") || strings.HasPrefix(name, "rnn_"): // see moments and collect
+		case !strings.Contains(name, "/"):
+			x.target(t, c, u, name, want)
+		default:
+			got, err := values(snap, name)
+			must(t, err)
+			golden.Compare(c, name, got, want)
 		}
-		golden.Compare(c, name, got, u.State[name])
 	}
 	for _, e := range x.core.Flat.Entries() {
-		if _, ok := u.State[e.Name]; !ok {
+		if _, ok := u.arrays["expect/"+e.Name]; !ok {
 			t.Errorf("the case does not say what %s should be", e.Name)
 		}
 	}
@@ -33,17 +37,17 @@ func (x *replay) updated(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
 	c.Scalar("learning rate", x.agent.LearningRate(), u.LearningRate)
 	tracked := map[string]float64{}
 	x.agent.Tracked(func(tag string, v float64) { tracked[tag] = v })
-	for _, tag := range sortedKeys(u.Tracked) {
+	for tag, want := range u.Tracked {
 		got, ok := tracked[tag]
 		if !ok {
 			t.Errorf("%q is not tracked", tag)
 			continue
 		}
 		if tag == "Loss / Policy loss" { // the mean of advantages times ratios; the advantages' own mean is 0
-			c.Mean(tag, got, u.Tracked[tag], meanAbs(u.Targets["advantages"]))
+			c.Mean(tag, got, want, meanAbs(u.arrays["expect/advantages"]))
 			continue
 		}
-		c.Scalar(tag, got, u.Tracked[tag])
+		c.Scalar(tag, got, want)
 	}
 	x.trace(t, c, u, tracked)
 }
@@ -72,39 +76,32 @@ func values(snap *checkpoint.Snapshot, name string) ([]float64, error) {
 	return wide, err
 }
 
-// targets compares what the value and policy losses were computed from. Where there is a value scaler, the rollout
-// holds standardised returns: the case's are standardised with its own statistics.
-func (x *replay) targets(t *testing.T, c *golden.Comparison, u *goldenUpdate) {
+// target compares what the value and policy losses were computed from. Where there is a value scaler, the rollout holds
+// standardised returns: the case's are standardised with its own statistics.
+func (x *replay) target(t *testing.T, c *golden.Comparison, u *goldenUpdate, name string, want golden.Tensor) {
 	t.Helper()
-	for _, name := range sortedKeys(u.Targets) {
-		want := u.Targets[name]
-		switch name {
-		case "advantages":
-			x.field(t, c, "advantages", want)
-		case "scaled_returns":
-			x.field(t, c, "returns", want)
-		case "scaled_values":
-			x.field(t, c, "values", want)
-		case "returns":
-			x.field(t, c, "returns", standardised(u.State, want))
-		case "combined_rewards":
-			x.field(t, c, "rewards", want)
-		case "gae_next_values", "last_values": // compared where they are computed
-		default:
-			t.Errorf("the case expects %q, which nothing is compared with", name)
-		}
+	field, ok := map[string]string{"advantages": "advantages", "scaled_returns": "returns", "scaled_values": "values",
+		"returns": "returns", "combined_rewards": "rewards"}[name]
+	switch {
+	case name == "gae_next_values" || name == "last_values": // compared where they are computed
+	case !ok:
+		t.Errorf("the case expects %q, which nothing is compared with", name)
+	case name == "returns":
+		x.field(t, c, field, standardised(u.arrays, want))
+	default:
+		x.field(t, c, field, want)
 	}
 }
 
 // standardised applies the value scaler of the state after the update, if there is one, in float32.
-func standardised(state map[string]golden.Tensor, x golden.Tensor) golden.Tensor {
-	mean, ok := state["value_preprocessor/running_mean"]
+func standardised(state arrays, x golden.Tensor) golden.Tensor {
+	mean, ok := state["expect/value_preprocessor/running_mean"]
 	if !ok {
 		return x
 	}
 	s := tensor.NoGrad()
 	defer s.Close()
-	variance := tensor.From(s, state["value_preprocessor/running_variance"].Data)
+	variance := tensor.From(s, state["expect/value_preprocessor/running_variance"].Data)
 	scale := s.As(s.Sqrt(s.As(variance, tensor.Float32)), tensor.Float32)
 	shifted := s.Sub(tensor.From(s, x.Float32s()), tensor.From(s, mean.Float32s()))
 	values, err := tensor.Float64s(s.Clamp(s.Div(shifted, s.AddScalar(scale, 1e-8)), -5, 5))
@@ -117,27 +114,25 @@ func standardised(state map[string]golden.Tensor, x golden.Tensor) golden.Tensor
 // moments compares the optimizer's. A parameter that skrl's optimizer never stepped has none, and must have none here.
 func (x *replay) moments(t *testing.T, c *golden.Comparison, u *goldenUpdate, snap *checkpoint.Snapshot) {
 	t.Helper()
-	if u.Moments == nil {
-		return
-	}
 	entries := x.core.Flat.Entries()
-	if len(u.Moments) > len(entries) {
-		t.Errorf("the case has moments of %d parameters, the agent %d", len(u.Moments), len(entries))
-		return
+	moment := func(i int, name string) (golden.Tensor, bool) {
+		x, ok := u.arrays[fmt.Sprintf("expect/optimizer/%d/%s", i, name)]
+		return x, ok
+	}
+	if _, ok := moment(len(entries), "exp_avg"); ok {
+		t.Errorf("the case has moments of more parameters than the agent's %d", len(entries))
 	}
 	for i, e := range entries {
-		for _, moment := range []string{"exp_avg", "exp_avg_sq"} {
-			name := "optimizer/" + moment + "/" + e.Name
-			got, err := values(snap, name)
-			if err != nil {
-				t.Error(err)
-				continue
+		for _, name := range []string{"exp_avg", "exp_avg_sq"} {
+			want, ok := moment(i, name)
+			if _, any := moment(0, name); !any {
+				continue // the case has none
+			} else if !ok {
+				want.Data = make([]float64, e.Size)
 			}
-			want := golden.Tensor{Data: make([]float64, e.Size)}
-			if i < len(u.Moments) && u.Moments[i][moment].Data != nil {
-				want = u.Moments[i][moment]
-			}
-			golden.Compare(c, name, got, want)
+			got, err := values(snap, "optimizer/"+name+"/"+e.Name)
+			must(t, err)
+			golden.Compare(c, name+" of "+e.Name, got, want)
 		}
 	}
 }

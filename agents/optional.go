@@ -148,26 +148,6 @@ type Distributed interface {
 	Ranks() *distributed.Group
 }
 
-// Complete is an agent with every optional interface but Composite and Terminator. PPO and AMP are such agents: their
-// types embed it.
-type Complete interface {
-	Agent
-	Binder
-	Tracker
-	Noter
-	Tunable
-	Planner
-	Snapshotter
-	Reseeder
-	Stochastic
-	Evolvable
-	Recurrent
-	Overlapping
-	Distributed
-	// LearningRate returns the policy's present learning rate, which a schedule may have changed.
-	LearningRate() float64
-}
-
 // Composite is implemented by agents that consist of several, each with environments of its own. Trainers then report
 // episodes by agent, too.
 type Composite interface {

@@ -193,26 +193,22 @@ func TestOverlapCancelled(t *testing.T) {
 // TestOverlapNeedsMake: networks that exist once cannot act while they learn.
 func TestOverlapNeedsMake(t *testing.T) {
 	agenttest.CheckLive(t)
-	sp := conformance()[0].spaces
-	make := func(hidden int) (models.Policy, models.Network) {
-		policy, value, err := models.ActorCritic(sp, []int{hidden}, "tanh", models.DefaultGaussianConfig(), 1)
+	sp, calls := conformance()[0].spaces, 0
+	make := func(hidden int) ppo.Models {
+		policy, value, err := ppo.MLPs(sp, []int{hidden}, "tanh").Make(1)
 		must(t, err)
-		return policy, value
+		return ppo.Models{Policy: policy, Value: value}
 	}
-	calls := 0
-	policy, value := make(4)
-	again, same := make(4)
+	same := make(4)
 	for want, m := range map[string]ppo.Models{
-		"Models.Make": {Policy: policy, Value: value},
+		"Models.Make": make(4),
 		"make other ones": {Make: func(int64) (models.Policy, models.Network, error) {
-			return again, same,
-				nil
+			return same.Policy, same.Value, nil
 		}},
 		"same networks every time": {Make: func(int64) (models.Policy, models.Network, error) {
 			calls++
-			p,
-				v := make(4 * calls)
-			return p, v, nil
+			m := make(4 * calls)
+			return m.Policy, m.Value, nil
 		}},
 	} {
 		_, err := ppo.New(ppo.Options{Spaces: sp, Models: m, Dict: map[string]any{"overlap": true}})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/amp"
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/spaces"
 )
@@ -183,7 +184,7 @@ func rounds(agent agents.Agent, observations []float32, t agents.Transition, end
 			updates = append(updates, ms(time.Since(middle)))
 		}
 	}
-	return []measure{{"update", median(updates)}, {"rollout_step", median(steps)}}, nil
+	return []measure{{"update", compare.Median(updates)}, {"rollout_step", compare.Median(steps)}}, nil
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -48,7 +48,7 @@ func main() {
 	} else if *measured != "" {
 		err = printMeasures(*measured, *threads, *stepping)
 	} else {
-		err = compare(strings.Split(*sizes, ","), strings.Split(*threads, ","), *rounds, *stepping, *only == "gorl")
+		err = takeTurns(strings.Split(*sizes, ","), strings.Split(*threads, ","), *rounds, *stepping, *only == "gorl")
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -80,8 +80,8 @@ func printMeasures(size, threads string, stepping int) error {
 	return nil
 }
 
-// compare lets the sides take turns and prints the table.
-func compare(sizes, threads []string, rounds, stepping int, alone bool) error {
+// takeTurns lets the sides take turns and prints the table.
+func takeTurns(sizes, threads []string, rounds, stepping int, alone bool) error {
 	sides, columns := findSides(alone)
 	fmt.Printf("libtorch %s, matrix kernels %q, %d CPUs, MuJoCo stepped on %d threads\n", tensor.TorchVersion(), tensor.BLASKernels(),
 		runtime.NumCPU(), stepping)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 )
 
 // measure is one figure by name.
@@ -32,14 +32,7 @@ func (s *samples) add(ms []measure) {
 	}
 }
 
-func (s samples) median(name string) float64 { return median(s.values[name]) }
-
-func median(v []float64) float64 {
-	if len(v) == 0 {
-		return 0
-	}
-	return stat.Quantile(0.5, stat.LinInterp, slices.Sorted(slices.Values(v)), nil)
-}
+func (s samples) median(name string) float64 { return compare.Median(s.values[name]) }
 
 // latest shows the last round's figures.
 func latest(s samples) string {
@@ -51,7 +44,7 @@ func latest(s samples) string {
 	return strings.Join(parts, ", ")
 }
 
-// table is what compare prints.
+// table is what takeTurns prints.
 type table struct {
 	columns []column
 	rows    [][]string

@@ -10,9 +10,10 @@ import (
 
 // Config configures the ranks' exchange of data.
 type Config struct {
-	// Backend selects how ranks add up tensors on CUDA devices. "nccl" is NVIDIA's library. "sockets" copies the tensors
-	// to the host and back, so that several ranks may share one GPU. Default "auto": nccl if gorl's libraries were built
-	// with it and the machine has a GPU for each of its ranks, otherwise sockets. Tensors on the CPU always use sockets.
+	// Backend selects how ranks add up tensors on CUDA devices. "nccl" is NVIDIA's library. "sockets" copies the
+	// tensors to the host and back, so that several ranks may share one GPU. Default "auto": nccl if gorl's libraries
+	// were built with it and the machine has a GPU for each of its ranks, otherwise sockets. Tensors on the CPU always
+	// use sockets.
 	//
 	// Set sockets if NCCL cannot connect the machines. All ranks must have the same Backend. "gloo" is an older name of
 	// sockets.

@@ -28,7 +28,8 @@ func Detect(getenv func(string) string) (place Place, ok bool, err error) {
 	case "kubernetes":
 		table = podLaunchers
 	default:
-		return Place{}, false, fmt.Errorf("distributed: %s is %q; want off or kubernetes, or leave it out", EnvDistributed,
+		return Place{}, false, fmt.Errorf("distributed: %s is %q; want off or kubernetes, or leave it out",
+			EnvDistributed,
 			choice)
 	}
 	for _, l := range table {
@@ -128,7 +129,8 @@ func (l launcher) local(e environment, p *Place) (err error) {
 func (l launcher) meet(e environment, p Place, id string) (string, error) {
 	if path := e.get(l.socket); path != "" {
 		if !filepath.IsAbs(path) || p.LocalSize != p.Size {
-			return "", fmt.Errorf("%s is %q, and %d of %d ranks are on this machine; want an absolute path, and all ranks here",
+			return "", fmt.Errorf("%s is %q, and %d of %d ranks are on this machine; want an absolute path, and "+
+				"all ranks here",
 				l.socket, path, p.LocalSize, p.Size)
 		}
 		return path, nil
@@ -148,7 +150,8 @@ func (l launcher) meet(e environment, p Place, id string) (string, error) {
 			return "", fmt.Errorf("%s is %q: %w", l.nodes, list, err)
 		}
 	default:
-		return "", fmt.Errorf("%s is not set; want the name or address of rank 0's machine, the same for all ranks", addr)
+		return "", fmt.Errorf("%s is not set; want the name or address of rank 0's machine, the same for all ranks",
+			addr)
 	}
 	port := l.port
 	if e.get(portName) != "" {
@@ -213,7 +216,8 @@ func (e environment) checkProcesses(l launcher, pods int) error {
 		each = 1 // "auto", "cpu" and "gpu" are for torchrun to count
 	}
 	if world != pods && world != pods*each {
-		return fmt.Errorf("WORLD_SIZE is %d; want PET_NNODES, which is %d, or that times PET_NPROC_PER_NODE", world, pods)
+		return fmt.Errorf("WORLD_SIZE is %d; want PET_NNODES, which is %d, or that times PET_NPROC_PER_NODE", world,
+			pods)
 	}
 	return nil
 }

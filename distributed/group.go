@@ -16,7 +16,7 @@ import (
 type Group struct {
 	place   Place
 	cfg     Config
-	links   []*link // by rank, nil at this one
+	links   links
 	gpus    gpus
 	op      uint64 // counts operations
 	scratch [2][]byte
@@ -32,10 +32,11 @@ func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 		return nil, err
 	}
 	if place.Size < 1 || place.Rank < 0 || place.Rank >= place.Size {
-		return nil, fmt.Errorf("distributed: rank %d of %d: want a rank from 0 to the number of ranks less one", place.Rank,
+		return nil, fmt.Errorf("distributed: rank %d of %d: want a rank from 0 to the number of ranks less one",
+			place.Rank,
 			place.Size)
 	}
-	g := &Group{place: place, cfg: cfg, links: make([]*link, place.Size)}
+	g := &Group{place: place, cfg: cfg, links: make(links, place.Size)}
 	if place.Size == 1 {
 		return g, nil
 	}
@@ -51,7 +52,8 @@ func Join(ctx context.Context, place Place, cfg Config) (*Group, error) {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("distributed: rank %d waited for the others: %w", place.Rank, context.Cause(ctx))
 	default:
-		err = fmt.Errorf("distributed: rank %d of %d could not join the others at %s within %v: %w; see that all ranks are "+
+		err = fmt.Errorf("distributed: rank %d of %d could not join the others at %s within %v: %w; see that all "+
+			"ranks are "+
 			"started, and that they reach this address", place.Rank, place.Size, place.Address, cfg.JoinTimeout, err)
 	}
 	return nil, errors.Join(err, g.Close())
@@ -63,7 +65,7 @@ func (g *Group) join(ctx context.Context) error {
 		return err
 	}
 	g.joining = ctx
-	stop := context.AfterFunc(ctx, func() { g.until(time.Now()) })
+	stop := context.AfterFunc(ctx, func() { g.links.until(time.Now()) })
 	defer func() { stop(); g.joining = nil }()
 	nccl := g.takesNCCL()
 	err := g.RequireEqual(map[string]any{"the program's version": version(), "distributed.backend": g.cfg.Backend,

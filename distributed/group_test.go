@@ -118,7 +118,8 @@ func TestLeave(t *testing.T) {
 				continue
 			}
 			var peer *PeerError
-			if !errors.As(err, &peer) || !cmp.Equal(peer.Ranks, []int{leaver}) || peer.Reason != "the simulator has crashed" {
+			if !errors.As(err, &peer) || !cmp.Equal(peer.Ranks, []int{leaver}) ||
+				peer.Reason != "the simulator has crashed" {
 				t.Errorf("rank %d: %v", r, err)
 			}
 		}

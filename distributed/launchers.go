@@ -10,7 +10,8 @@ import (
 // launcher is a row of [Detect]'s table: the variables in which a launcher gives its processes their places.
 type launcher struct {
 	name string
-	// The launcher started the process if all variables of claims are set (with either: at least one), and none of unless.
+	// The launcher started the process if all variables of claims are set (with either: at least one), and none of
+	// unless.
 	claims []string
 	either bool
 	unless []string
@@ -41,8 +42,8 @@ const defaultPort = 29500
 // Slurm comes last: its variables are in the environment of every process of a job.
 var launchers = []launcher{
 	{
-		// The process replaces torchrun. WORLD_SIZE counts the processes that torchrun would start, and RANK is the pod's.
-		// One pod is one rank, or several with `gorl train --nproc`.
+		// The process replaces torchrun. WORLD_SIZE counts the processes that torchrun would start, and RANK is the
+		// pod's. One pod is one rank, or several with `gorl train --nproc`.
 		name: "Kubeflow's PyTorchJob", claims: []string{"RANK", "PET_NNODES"}, unless: []string{"LOCAL_RANK"},
 		rank: "RANK", size: "PET_NNODES", port: defaultPort,
 	},
@@ -70,12 +71,14 @@ var launchers = []launcher{
 	{
 		// Slurm's srun --mpi=pmi2 sets PMI_RANK, too, and has a row that knows more.
 		name: "MPICH or Intel MPI", claims: []string{"PMI_RANK", "MPI_LOCALRANKID"},
-		rank: "PMI_RANK", size: "PMI_SIZE", localRank: "MPI_LOCALRANKID", localSize: "MPI_LOCALNRANKS", port: defaultPort,
+		rank: "PMI_RANK", size: "PMI_SIZE", localRank: "MPI_LOCALRANKID", localSize: "MPI_LOCALNRANKS",
+		port: defaultPort,
 	},
 	{
 		// A single process runs under sbatch without srun (which sets no step), salloc (which sets only the job) and
 		// srun --pty (which sets a terminal's port).
-		name: "Slurm", claims: []string{"SLURM_STEP_ID", "SLURM_PROCID"}, unless: []string{"SLURM_PTY_PORT"}, also: ofStep,
+		name: "Slurm", claims: []string{"SLURM_STEP_ID", "SLURM_PROCID"}, unless: []string{"SLURM_PTY_PORT"},
+		also: ofStep,
 		rank: "SLURM_PROCID", size: "SLURM_STEP_NUM_TASKS", localRank: "SLURM_LOCALID", tasks: envTasks,
 		node: "SLURM_NODEID", nodes: "SLURM_STEP_NODELIST", id: []string{"SLURM_JOB_ID", "SLURM_STEP_ID"},
 		attempt: "SLURM_RESTART_COUNT",

@@ -1,9 +1,6 @@
 package distributed
 
 import (
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -11,8 +8,10 @@ import (
 // Lists of machines and of tasks, as scontrol show hostnames and sinfo write and read them.
 func TestSlurmLists(t *testing.T) {
 	for list, want := range map[string]string{
-		"a": "a", "a,b": "a", "n07": "n07", "n[07-12,20],m1": "n07", "n[3]": "n3", "r[1-2]n[03,05]x": "r1n03x", "n[5,1-3]": "n5", "a.b-c[1]": "a.b-c1",
-		"": "", ",a": "", "n[1": "", "n1]": "", "n[]": "", "n[a]": "", "n[2-1]": "", "n[1-]": "", "n[1,]": "", "[[1]]": "", "(null)": "", "a b": "",
+		"a": "a", "a,b": "a", "n07": "n07", "n[07-12,20],m1": "n07", "n[3]": "n3", "r[1-2]n[03,05]x": "r1n03x",
+		"n[5,1-3]": "n5", "a.b-c[1]": "a.b-c1",
+		"": "", ",a": "", "n[1": "", "n1]": "", "n[]": "", "n[a]": "", "n[2-1]": "", "n[1-]": "", "n[1,]": "",
+		"[[1]]": "", "(null)": "", "a b": "",
 	} {
 		got, err := firstHost(list)
 		if got != want || (err == nil) != (want != "") {
@@ -24,8 +23,10 @@ func TestSlurmLists(t *testing.T) {
 		node int
 		want int // 0 for an error
 	}{
-		{"2", 0, 2}, {"2(x3),1", 2, 2}, {"2(x3),1", 3, 1}, {"1,4(x2)", 1, 4}, {"2147483647(x2147483647)", 5, 2147483647},
-		{"2(x3),1", 4, 0}, {"", 0, 0}, {"0", 0, 0}, {"2(x0)", 0, 0}, {"2(x3", 0, 0}, {"2(3)", 0, 0}, {"-1", 0, 0}, {"2,,1", 1,
+		{"2", 0, 2}, {"2(x3),1", 2, 2}, {"2(x3),1", 3, 1}, {"1,4(x2)", 1, 4}, {"2147483647(x2147483647)", 5,
+			2147483647},
+		{"2(x3),1", 4, 0}, {"", 0, 0}, {"0", 0, 0}, {"2(x0)", 0, 0}, {"2(x3", 0, 0}, {"2(3)", 0, 0}, {"-1", 0, 0},
+		{"2,,1", 1,
 			0}, {"9999999999", 0, 0},
 	} {
 		got, err := tasksOn(x.list, x.node)
@@ -41,7 +42,8 @@ func FuzzDetect(f *testing.F) {
 	f.Add("r[1-2]n[03,05]x", "1", "0", "0", "1", "")
 	f.Fuzz(func(t *testing.T, nodes, tasks, node, local, size, rank string) {
 		values := map[string]string{
-			"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": nodes, envTasks: tasks, "SLURM_NODEID": node, "SLURM_LOCALID": local,
+			"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NODELIST": nodes, envTasks: tasks,
+			"SLURM_NODEID": node, "SLURM_LOCALID": local,
 			"SLURM_STEP_NUM_TASKS": size, "SLURM_PROCID": rank,
 		}
 		p, ok, err := Detect(func(name string) string { return values[name] })
@@ -53,24 +55,4 @@ func FuzzDetect(f *testing.F) {
 			t.Errorf("%+v of %v", p, values)
 		}
 	})
-}
-
-// The guide's tables have the variables of every launcher.
-func TestGuideNamesVariables(t *testing.T) {
-	if _, err := os.Stat(filepath.Join("..", "go.mod")); err != nil {
-		t.Skip("the guides are not here, where scripts/cuda-check.sh runs:", err)
-	}
-	page, err := os.ReadFile(filepath.Join("..", "docs", "distributed.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range slices.Concat(launchers, podLaunchers) {
-		named := slices.Concat(l.id, []string{l.rank, l.size, l.localRank, l.localSize, l.tasks, l.node, l.nodes, l.attempt,
-			l.taken, l.addrName, l.portName, l.socket})
-		for _, name := range named {
-			if name != "" && !strings.Contains(string(page), "`"+name+"`") {
-				t.Errorf("docs/distributed.md has no %s, of %s", name, l.name)
-			}
-		}
-	}
 }

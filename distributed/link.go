@@ -172,7 +172,8 @@ func (l *link) expect(want frame, size int) (int, error) {
 		if size >= 0 {
 			own = fmt.Sprintf(" of %d bytes", size)
 		}
-		return 0, fmt.Errorf("operation %d of rank %d is %v of %d bytes, operation %d of this rank is %v%s; run the same "+
+		return 0, fmt.Errorf("operation %d of rank %d is %v of %d bytes, operation %d of this rank is %v%s; run "+
+			"the same "+
 			"program with the same settings on all ranks",
 			f.op, l.rank, f.kind, f.size, want.op, want.kind, own)
 	}
@@ -212,3 +213,42 @@ func (l *link) control() *frame {
 
 // until sets the deadline of all reads and writes.
 func (l *link) until(t time.Time) { _ = l.conn.SetDeadline(t) } // a closed connection fails later
+
+// links are the connections of a rank to the others, by rank. That of the rank itself is nil, and so are those that
+// could not be made.
+type links []*link
+
+// others yields the ranks to which there is a connection.
+func (all links) others() func(yield func(int) bool) {
+	return func(yield func(int) bool) {
+		for r, l := range all {
+			if l != nil && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// until sets the deadline of all links.
+func (all links) until(t time.Time) {
+	for r := range all.others() {
+		all[r].until(t)
+	}
+}
+
+// flush waits until everything is sent. It returns the first error.
+func (all links) flush() (err error) {
+	for r := range all.others() {
+		if failed := all[r].flush(); err == nil {
+			err = failed
+		}
+	}
+	return err
+}
+
+// close closes the connections.
+func (all links) close() {
+	for r := range all.others() {
+		_ = all[r].conn.Close() // all frames are sent, or lost
+	}
+}

@@ -20,7 +20,8 @@ func network(address string) (kind, at string, err error) {
 		_, err = strconv.ParseUint(text, 10, 16)
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("distributed: the ranks' address is %q; want host:port, or the path of a unix socket: %w",
+		return "", "", fmt.Errorf("distributed: the ranks' address is %q; want host:port, or the path of a unix "+
+			"socket: %w",
 			address, err)
 	}
 	return "tcp", address, nil

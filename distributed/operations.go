@@ -13,13 +13,13 @@ func (g *Group) exchange(f func() error) error {
 	g.op++
 	begin := time.Now()
 	defer func() { g.spent += time.Since(begin) }()
-	g.until(begin.Add(g.cfg.Timeout))
+	g.links.until(begin.Add(g.cfg.Timeout))
 	if g.joining != nil && g.joining.Err() != nil { // cancelled before the deadline was set
-		g.until(begin)
+		g.links.until(begin)
 	}
 	err := f()
 	if err == nil {
-		err = g.flush()
+		err = g.links.flush()
 	}
 	if err != nil {
 		return g.fail(err)
@@ -27,33 +27,14 @@ func (g *Group) exchange(f func() error) error {
 	return nil
 }
 
-// until sets the deadline of all links.
-func (g *Group) until(t time.Time) {
-	for _, l := range g.links {
-		if l != nil {
-			l.until(t)
-		}
-	}
-}
-
 // sendAll sends to each other rank the bytes that payload returns for that rank.
 func (g *Group) sendAll(k kind, payload func(rank int) []byte) error {
-	for r := range g.others() {
+	for r := range g.links.others() {
 		if err := g.links[r].send(frame{kind: k, op: g.op}, payload(r)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// flush waits until everything is sent.
-func (g *Group) flush() (err error) {
-	for r := range g.others() {
-		if failed := g.links[r].flush(); err == nil {
-			err = failed
-		}
-	}
-	return err
 }
 
 // receive reads the frame of rank r into b.
@@ -84,13 +65,13 @@ func (g *Group) sum(b []byte, size int, add func(to, from []byte)) error {
 	if err := g.addUp(own, add); err != nil {
 		return err
 	}
-	if err := g.flush(); err != nil { // the other parts of b are overwritten now
+	if err := g.links.flush(); err != nil { // the other parts of b are overwritten now
 		return err
 	}
 	if err := g.sendAll(kindTotal, func(int) []byte { return own }); err != nil {
 		return err
 	}
-	for r := range g.others() {
+	for r := range g.links.others() {
 		if err := g.receive(kindTotal, r, part(r)); err != nil {
 			return err
 		}
@@ -153,7 +134,7 @@ func (g *Group) GatherBytes(b []byte) ([][]byte, error) {
 		if err = g.sendAll(kindBytes, func(int) []byte { return b }); err != nil {
 			return err
 		}
-		for r := range g.others() {
+		for r := range g.links.others() {
 			if all[r], err = g.receiveBytes(r); err != nil {
 				return err
 			}

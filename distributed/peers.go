@@ -70,23 +70,24 @@ func (g *Group) fail(op error) error {
 			broken.err = errors.New("it did not answer in time")
 		}
 	}
-	g.until(time.Now().Add(reportTime))
+	g.links.until(time.Now().Add(reportTime))
 	g.sendControl(frame{kind: kindWaiting, rank: broken.rank, op: g.op},
 		fmt.Sprintf("it waited for rank %d in vain: %v", broken.rank, broken.err))
-	g.until(time.Now().Add(reportTime))
+	g.links.until(time.Now().Add(reportTime))
 	g.lost = g.findFailed(broken)
-	g.closeLinks()
+	g.links.close()
 	return g.lost
 }
 
 // sendControl sends a frame outside of operations to all other ranks.
 func (g *Group) sendControl(f frame, text string) {
 	var sent sync.WaitGroup
-	for r := range g.others() {
+	for r := range g.links.others() {
 		l := g.links[r]
 		sent.Go(func() {
 			if l.flush() == nil && !l.torn {
-				_ = l.send(f, []byte(text[:min(len(text), small)])) // after a failure the others notice the closed connection
+				// after a failure the others notice the closed connection
+				_ = l.send(f, []byte(text[:min(len(text), small)]))
 			}
 		})
 	}
@@ -125,7 +126,7 @@ func (g *Group) Leave(cause error) {
 		return
 	}
 	g.lost = fmt.Errorf("distributed: this rank has left the others: %w", cause)
-	g.until(time.Now().Add(reportTime))
+	g.links.until(time.Now().Add(reportTime))
 	g.sendControl(frame{kind: kindLeft, op: g.op}, reason(cause))
 }
 
@@ -146,27 +147,7 @@ func (g *Group) Close() error {
 	if g.lost == nil {
 		g.lost = errors.New("distributed: the group is closed")
 	}
-	g.closeLinks()
+	g.links.close()
 	g.gpus.close()
 	return nil
-}
-
-// others yields the other ranks.
-func (g *Group) others() func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		for r := range g.place.Size {
-			if r != g.place.Rank && !yield(r) {
-				return
-			}
-		}
-	}
-}
-
-// closeLinks closes the connections.
-func (g *Group) closeLinks() {
-	for _, l := range g.links {
-		if l != nil {
-			_ = l.conn.Close() // all frames are sent, or lost
-		}
-	}
 }

@@ -14,8 +14,8 @@ type Place struct {
 	Rank, Size int
 	// LocalRank is its number among the LocalSize ranks on this machine. It selects the GPU.
 	LocalRank, LocalSize int
-	// Address is the "host:port" on rank 0's machine at which the ranks meet. For ranks of one machine it may be the path
-	// of a unix socket.
+	// Address is the "host:port" on rank 0's machine at which the ranks meet. For ranks of one machine it may be the
+	// path of a unix socket.
 	Address string
 	// Run identifies the run: its id, "/", and Attempt. Ranks of another Run are refused.
 	Run string
@@ -43,7 +43,8 @@ const (
 	// MASTER_PORT.
 	EnvSocket = "GORL_SOCKET"
 	// EnvDistributed selects the variables that [Detect] reads. With "off" it reads none, and the process trains alone.
-	// With "kubernetes" it reads those of Kubeflow's Trainer and of Indexed Jobs, which other programs in pods have too.
+	// With "kubernetes" it reads those of Kubeflow's Trainer and of Indexed Jobs, which other programs in pods have
+	// too.
 	EnvDistributed = "GORL_DISTRIBUTED"
 )
 
@@ -70,6 +71,7 @@ func (p Place) Environ(environ []string) ([]string, error) {
 		fmt.Sprintf("RANK=%d", p.Rank), fmt.Sprintf("WORLD_SIZE=%d", p.Size),
 		fmt.Sprintf("LOCAL_RANK=%d", p.LocalRank), fmt.Sprintf("LOCAL_WORLD_SIZE=%d", p.LocalSize),
 		"MASTER_ADDR="+host, "MASTER_PORT="+port,
-		EnvSocket+"="+socket, EnvRun+"="+p.ID(), fmt.Sprintf("%s=%d", EnvAttempt, p.Attempt), EnvLauncher+"="+p.Launcher,
+		EnvSocket+"="+socket, EnvRun+"="+p.ID(), fmt.Sprintf("%s=%d", EnvAttempt, p.Attempt),
+		EnvLauncher+"="+p.Launcher,
 	), nil
 }

@@ -23,7 +23,8 @@ func Check(env Env, steps int, seed int64) error {
 
 func check(env Env, steps int, seed int64) error {
 	if steps <= 0 || seed < 0 {
-		return fmt.Errorf("envs: Check needs a positive number of steps and a seed of at least 0, got %d and %d", steps, seed)
+		return fmt.Errorf("envs: Check needs a positive number of steps and a seed of at least 0, got %d and %d", steps,
+			seed)
 	}
 	c, err := Checked(env)
 	if err != nil {
@@ -36,7 +37,8 @@ func check(env Env, steps int, seed int64) error {
 	actions := make([]float32, c.n*c.set.Action.Width())
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
 	if _, err := env.Step(actions[:len(actions)-1]); err == nil {
-		return fmt.Errorf("envs: Step accepted %d action values, it must refuse all but %d", len(actions)-1, len(actions))
+		return fmt.Errorf("envs: Step accepted %d action values, it must refuse all but %d", len(actions)-1,
+			len(actions))
 	}
 	if _, err := c.Reset(-1); err != nil {
 		return err
@@ -52,11 +54,13 @@ func check(env Env, steps int, seed int64) error {
 		return err
 	}
 	if !slices.Equal(first, first2) {
-		return fmt.Errorf("envs: Reset(%d) gave different observations the second time; seed every source of randomness",
+		return fmt.Errorf(
+			"envs: Reset(%d) gave different observations the second time; seed every source of randomness",
 			seed)
 	}
 	if !slices.Equal(second, second2) {
-		return fmt.Errorf("envs: the first step after Reset(%d) gave different observations the second time; seed every source of randomness and reset all state", seed)
+		return fmt.Errorf("envs: the first step after Reset(%d) gave different observations the second time; seed "+
+			"every source of randomness and reset all state", seed)
 	}
 	return checkState(c, steps, rng)
 }

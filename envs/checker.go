@@ -238,7 +238,8 @@ func (c *Checker) checkEpisodes(s *Step) error {
 		case math.IsNaN(e.Return) || math.IsInf(e.Return, 0):
 			return fmt.Errorf("Episodes: environment %d has the return %g; it must be finite", e.Env, e.Return)
 		case c.lengths[e.Env] >= 0 && e.Length != c.lengths[e.Env]:
-			return fmt.Errorf("Episodes: environment %d has the length %d after %d steps", e.Env, e.Length, c.lengths[e.Env])
+			return fmt.Errorf("Episodes: environment %d has the length %d after %d steps", e.Env, e.Length,
+				c.lengths[e.Env])
 		}
 		last = e.Env
 	}

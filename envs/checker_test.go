@@ -21,7 +21,8 @@ type counter struct {
 func (c *counter) NumEnvs() int { return 2 }
 
 func (c *counter) Spaces() spaces.Set {
-	return spaces.Set{Observation: spaces.Unbounded(2), State: spaces.Unbounded(1), Action: spaces.NewDiscrete(2), AMPObservation: spaces.Unbounded(1)}
+	return spaces.Set{Observation: spaces.Unbounded(2), State: spaces.Unbounded(1), Action: spaces.NewDiscrete(2),
+		AMPObservation: spaces.Unbounded(1)}
 }
 
 func (c *counter) observations() []float32 {
@@ -40,7 +41,8 @@ func (c *counter) Step(actions []float32) (*Step, error) {
 	if len(actions) != 2 && !c.lax {
 		return nil, errors.New("counter: wrong number of actions")
 	}
-	s := &Step{States: make([]float32, 2), Rewards: []float32{1, 2}, Terminated: make([]bool, 2), Truncated: make([]bool, 2), AMPObservations: make([]float32, 2)}
+	s := &Step{States: make([]float32, 2), Rewards: []float32{1, 2}, Terminated: make([]bool, 2),
+		Truncated: make([]bool, 2), AMPObservations: make([]float32, 2)}
 	for i := range c.t {
 		c.t[i]++
 		if c.t[i] < 3 {
@@ -87,39 +89,49 @@ func TestCheckFinds(t *testing.T) {
 		hurt func(*Step)
 		want string
 	}{
-		{func(s *Step) { s.Rewards[len(s.Rewards)] = 1 }, "envs: the environment (*envs.counter) panicked: runtime error: index out of range [2] with length 2 at envs.TestCheckFinds (checker_test.go:"},
+		{func(s *Step) { s.Rewards[len(s.Rewards)] = 1 },
+			"envs: the environment (*envs.counter) panicked: runtime error: index out of range [2] with length 2 " +
+				"at envs.TestCheckFinds (checker_test.go:"},
 		{func(s *Step) { s.Observations[3] = nan }, "Observations: spaces: Box(2): environment 1, dimension 1 is NaN"},
 		{func(s *Step) { s.Observations = s.Observations[:3] }, "Observations: spaces: Box(2): got 3 values, want 4"},
 		{func(s *Step) { s.States = nil }, "States: spaces: Box(1): got 0 values"},
-		{func(s *Step) { s.AMPObservations[0] = float32(math.Inf(1)) }, "AMPObservations: spaces: Box(1): environment 0, dimension 0 is +Inf"},
+		{func(s *Step) { s.AMPObservations[0] = float32(math.Inf(1)) },
+			"AMPObservations: spaces: Box(1): environment 0, dimension 0 is +Inf"},
 		{func(s *Step) { s.Rewards[1] = nan }, "Rewards: environment 1 is NaN"},
 		{func(s *Step) { s.Rewards = s.Rewards[:1] }, "have 1, 2 and 2 values; each must have 2"},
 		{func(s *Step) { s.Terminated = nil }, "have 2, 0 and 2 values"},
 		{func(s *Step) { s.FinalObservations = make([]float32, 4) }, "must be nil when no episode ended"},
-		{ended(func(s *Step) { s.FinalObservations = nil }), "FinalObservations has 0 values where episodes ended; it must have 4"},
+		{ended(func(s *Step) { s.FinalObservations = nil }),
+			"FinalObservations has 0 values where episodes ended; it must have 4"},
 		{ended(func(s *Step) { s.FinalStates = s.FinalStates[:1] }), "FinalStates has 1 values"},
 		{ended(func(s *Step) { s.FinalObservations[3] = nan }), "FinalObservations: the row of environment 1"},
 		{func(s *Step) { s.FinalUnknown = make([]bool, 1) }, "FinalUnknown has 1 values; it must have 2"},
 		{func(s *Step) { s.Invalid = make([]bool, 3) }, "Invalid has 3 values; it must have 2"},
 		{func(s *Step) { s.FinalUnknown = []bool{true, false} }, "FinalUnknown: environment 0 is neither"},
 		{func(s *Step) { s.Invalid = []bool{false, true} }, "Invalid: environment 1 only reset, and has the reward 2"},
-		{ended(func(s *Step) { s.Invalid, s.Rewards = []bool{true, false}, make([]float32, 2) }), "Invalid: environment 0 only reset, 1 steps into"},
+		{ended(func(s *Step) { s.Invalid, s.Rewards = []bool{true, false}, make([]float32, 2) }),
+			"Invalid: environment 0 only reset, 1 steps into"},
 		{ended(func(s *Step) { s.Episodes[0].Env = 2 }), "environment 2 is not one of 2"},
 		{ended(func(s *Step) { s.Episodes[0].Length++ }), "after 2 steps"},
-		{ended(func(s *Step) { s.Episodes = nil }), "Episodes: environment 1 is terminated or truncated, but its episode is not listed"},
+		{ended(func(s *Step) { s.Episodes = nil }),
+			"Episodes: environment 1 is terminated or truncated, but its episode is not listed"},
 		{ended(func(s *Step) { s.Episodes[0].Return = math.NaN() }), "has the return NaN"},
 		{ended(func(s *Step) { s.Episodes = append(s.Episodes, s.Episodes[0]) }), "must be in order"},
-		{ended(func(s *Step) { s.Truncated[s.Episodes[0].Env] = false; s.FinalObservations, s.FinalStates = nil, nil }), "is neither terminated nor truncated"},
+		{ended(func(s *Step) { s.Truncated[s.Episodes[0].Env] = false; s.FinalObservations, s.FinalStates = nil, nil }),
+			"is neither terminated nor truncated"},
 	} {
-		if err := Check(&counter{hurt: c.hurt}, 20, 4); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "envs: ") {
+		if err := Check(&counter{hurt: c.hurt}, 20, 4); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), "envs: ") {
 			t.Errorf("error %v, want it to contain %q", err, c.want)
 		}
 	}
-	if err := Check(&counter{lax: true}, 20, 4); err == nil || !strings.Contains(err.Error(), "accepted 1 action values") {
+	if err := Check(&counter{lax: true}, 20, 4); err == nil || !strings.Contains(err.Error(),
+		"accepted 1 action values") {
 		t.Errorf("an environment that takes any actions: %v", err)
 	}
 	calls := 0
-	if err := Check(&counter{hurt: func(s *Step) { calls++; s.Observations[0] = float32(calls) }}, 20, 4); err == nil || !strings.Contains(err.Error(), "different observations the second time") {
+	if err := Check(&counter{hurt: func(s *Step) { calls++; s.Observations[0] = float32(calls) }}, 20, 4); err == nil ||
+		!strings.Contains(err.Error(), "different observations the second time") {
 		t.Errorf("an environment that does not reset: %v", err)
 	}
 }
@@ -140,7 +152,8 @@ func TestCheckerVerifiesActions(t *testing.T) {
 	if _, err := c.Reset(0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Step([]float32{0, 2}); err == nil || !strings.Contains(err.Error(), "environment 1, dimension 0 is 2") {
+	_, err = c.Step([]float32{0, 2})
+	if err == nil || !strings.Contains(err.Error(), "environment 1, dimension 0 is 2") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -167,35 +180,23 @@ func TestAs(t *testing.T) {
 	if d, ok := As[*drawn](env); !ok || d == nil {
 		t.Error("the concrete type was not found")
 	}
-	if _, ok := As[Stateful](env); ok {
-		t.Error("found an interface that nothing implements")
+	for name, env := range map[string]Env{"says that it does not work": shell{&drawn{}}, "is nil": nil,
+		"is inside an empty wrapper": shell{}} {
+		if _, ok := As[Renderer](env); ok {
+			t.Errorf("found a renderer that %s", name)
+		}
 	}
-	if _, ok := As[Renderer](shell{&drawn{}}); ok {
-		t.Error("found a renderer that says it does not work")
-	}
-	if _, ok := As[Renderer](nil); ok {
-		t.Error("found a renderer in nil")
-	}
-	if _, ok := As[Renderer](shell{}); ok {
-		t.Error("found a renderer in an empty wrapper")
-	}
-}
-
-func TestCheckerIsTransparent(t *testing.T) {
-	c, err := Checked(&drawn{supports: true})
+	checked, err := Checked(&drawn{supports: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := As[Renderer](c); !ok {
-		t.Error("the renderer inside is hidden")
+	if _, ok := As[Renderer](checked); !ok {
+		t.Error("a Checker hides the renderer inside")
 	}
-	if _, ok := As[Stateful](c); ok {
-		t.Error("claims to be stateful around an environment that is not")
+	if _, ok := As[Stateful](checked); ok {
+		t.Error("a Checker claims to be stateful around an environment that is not")
 	}
-	if _, err := c.MarshalState(); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("error %v", err)
-	}
-	if err := c.RestoreState(nil); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := checked.MarshalState(); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -265,9 +266,17 @@ func (s *saved) Observe() (*Step, error) {
 func TestCheckPlaysRestore(t *testing.T) {
 	for want, env := range map[string]*saved{
 		"": {},
-		"1 steps after RestoreState, with the same actions, FinalObservations of environment 0 differs": {forget: func(b []byte) { b[2] = 1 }, counter: counter{hurt: func(s *Step) { s.Observations[1], s.Observations[3] = 0, 0 }}, stale: []float32{2, 0, 0, 0}},
-		"MarshalState changes the environment: 1 steps after it, with the same actions":                 {saving: func(s *saved) { s.seed++ }},
-		"Observe returns other Observations of environment 0":                                           {stale: make([]float32, 4)},
+		"1 steps after RestoreState, with the same actions, FinalObservations of environment 0 differs": {forget: func(
+			b []byte) {
+			b[2] = 1
+		}, counter: counter{hurt: func(s *Step) { s.Observations[1], s.Observations[3] = 0, 0 }},
+			stale: []float32{2, 0, 0, 0}},
+		"MarshalState changes the environment: 1 steps after it, with the same actions": {saving: func(
+			s *saved) {
+			s.seed++
+		}},
+		"Observe returns other Observations of environment 0": {stale: make(
+			[]float32, 4)},
 	} {
 		err := Check(env, 20, 4)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

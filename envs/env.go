@@ -49,8 +49,8 @@ type Step struct {
 	// terminated or been truncated hold the finished episode's last observation; other rows are undefined.
 	// Nil when nothing finished.
 	FinalObservations, FinalStates []float32
-	// FinalUnknown is (N), or nil where every final observation is known: rows that are set belong to episodes that ended
-	// without their last observation being kept, by simulators that reset within their step. Their rows of
+	// FinalUnknown is (N), or nil where every final observation is known: rows that are set belong to episodes that
+	// ended without their last observation being kept, by simulators that reset within their step. Their rows of
 	// FinalObservations and FinalStates are undefined; where one was truncated, agents count the value of the
 	// observation that the last action was chosen for.
 	FinalUnknown []bool
@@ -110,8 +110,8 @@ type MotionSource interface {
 // OverlappingMotionSource is implemented by environments (and clip libraries) that can show two windows of motion that
 // overlap.
 type OverlappingMotionSource interface {
-	// CollectOverlappingMotions returns n pairs of rows of reference AMP observations, n × 2M values, drawn with rng: one as
-	// CollectReferenceMotions draws it, and behind it one that begins a few steps later, within it.
+	// CollectOverlappingMotions returns n pairs of rows of reference AMP observations, n × 2M values, drawn with rng:
+	// one as CollectReferenceMotions draws it, and behind it one that begins a few steps later, within it.
 	CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error)
 }
 

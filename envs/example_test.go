@@ -45,40 +45,6 @@ func ExampleCheck() {
 	// Output: <nil>
 }
 
-func ExampleChecked() {
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 2})
-	if err != nil {
-		log.Fatal(err)
-	}
-	checked, err := envs.Checked(env)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer checked.Close()
-	if _, err := checked.Reset(1); err != nil {
-		log.Fatal(err)
-	}
-	_, err = checked.Step([]float32{0, 0.5})
-	fmt.Println(err)
-	// Output: envs: actions: spaces: Discrete(2): environment 1, dimension 0 is 0.5; it must be a whole number from 0 to 1
-}
-
-func ExampleAs() {
-	env, err := classic.NewPendulum(classic.Config{NumEnvs: 2})
-	if err != nil {
-		log.Fatal(err)
-	}
-	scaled, err := wrappers.NewRewardScale(env, 0.1)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer scaled.Close()
-	_, draws := envs.As[envs.Renderer](scaled)
-	_, moves := envs.As[envs.MotionSource](scaled)
-	fmt.Println(draws, moves)
-	// Output: true false
-}
-
 func ExampleFlattenShaping() {
 	tree := map[string]any{"scale": 2, "delta": []any{0.1, 0.2}, "on": true, "task": "lift"}
 	flat, err := envs.FlattenShaping(tree)

@@ -57,7 +57,8 @@ func UnflattenShaping(tree map[string]any, flat map[string]float64) (map[string]
 			if near := config.Nearest(key, keys); near != "" {
 				return nil, fmt.Errorf("envs: there is no reward parameter %q: did you mean %q?", key, near)
 			}
-			return nil, fmt.Errorf("envs: there is no reward parameter %q; there are [%s]", key, strings.Join(keys, ", "))
+			return nil, fmt.Errorf("envs: there is no reward parameter %q; there are [%s]", key,
+				strings.Join(keys, ", "))
 		}
 	}
 	return copied.Interface().(map[string]any), nil
@@ -97,10 +98,12 @@ func walkShaping(v reflect.Value, path string, depth int,
 	case reflect.String:
 		return v, nil
 	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr, reflect.Float32, reflect.Float64:
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr, reflect.Float32,
+		reflect.Float64:
 		return leaf(path, v)
 	}
-	return v, fmt.Errorf("envs: reward parameter %q is of type %v; want a number, a boolean, a text, a list or a map with text keys", path, v.Type())
+	return v, fmt.Errorf("envs: reward parameter %q is of type %v; want a number, a boolean, a text, a list or a "+
+		"map with text keys", path, v.Type())
 }
 
 func walkMap(v reflect.Value, path string, depth int,
@@ -117,7 +120,8 @@ func walkMap(v reflect.Value, path string, depth int,
 	for _, key := range keys {
 		name := key.String()
 		if name == "" || strings.Contains(name, ".") {
-			return v, fmt.Errorf("envs: reward parameter %q: the key %q is empty or has a dot, which separates keys", path, name)
+			return v, fmt.Errorf("envs: reward parameter %q: the key %q is empty or has a dot, which separates keys",
+				path, name)
 		}
 		element, err := walkShaping(v.MapIndex(key), join(path, name), depth+1, leaf)
 		if err != nil {

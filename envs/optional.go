@@ -13,9 +13,9 @@ type Observer interface {
 // Terminator is implemented by environments whose episodes may be ended from outside, as some agents ask for
 // (agents.Terminator).
 type Terminator interface {
-	// Terminate says, (N), which environments the next Step terminates, whatever the task says: their episodes end behind it
-	// as any other, with a last observation. It replaces what the call before said, and is forgotten with the Step, a Reset
-	// or a restored state. nil ends none; another length than N is an error.
+	// Terminate says, (N), which environments the next Step terminates, whatever the task says: their episodes end
+	// behind it as any other, with a last observation. It replaces what the call before said, and is forgotten with the
+	// Step, a Reset or a restored state. nil ends none; another length than N is an error.
 	Terminate(ends []bool) error
 }
 

@@ -22,8 +22,8 @@ type RewardShaper interface {
 	// an error) nothing. Values has the keys and types of what RewardShaping returns; a key left out keeps its value.
 	// A list that is empty but not nil only checks the values. Values is only read, and not kept.
 	//
-	// It may be called at any time, before the first Reset too, and is in force from the next step on. Trainers only call
-	// it where an episode begins.
+	// It may be called at any time, before the first Reset too, and is in force from the next step on. Trainers only
+	// call it where an episode begins.
 	SetRewardShaping(values map[string]any, environments []int) error
 }
 

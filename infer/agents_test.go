@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,52 +26,6 @@ import (
 
 const observations = 10_000
 
-// TestAgrees compares every kind of policy with the agent that it is of.
-func TestAgrees(t *testing.T) {
-	for i, c := range actors.Cases() {
-		t.Run(c.Name, func(t *testing.T) {
-			agent := c.New(t, int64(i))
-			snap, err := agent.Snapshot(agents.SnapshotOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := infer.FromSnapshot(agenttest.Through(t, snap))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := p.Spaces(); !got.Observation.Equal(c.Spaces.Observation) || !got.Action.Equal(c.Spaces.Action) {
-				t.Errorf("spaces %v and %v, the agent's are %v and %v", got.Observation, got.Action, c.Spaces.Observation,
-					c.Spaces.Action)
-			}
-			played := c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 7)), observations/actors.Rows, nil)
-			got, err := played.Replay(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if worst := difference(t, p, played.Observations, got, played.Actions); worst > 1e-5 {
-				t.Errorf("the greatest difference is %g", worst)
-			}
-			varied, a := map[string]bool{}, c.Spaces.Action.Width()
-			for k := 0; k < len(got); k += a * actors.Rows {
-				varied[fmt.Sprint(got[k:k+a])] = true
-			}
-			if len(varied) < 2 {
-				t.Error("the agent always does the same, so nothing was compared")
-			}
-			forgetful := slices.Clone(played.Ended)
-			clear(played.Ended)
-			without, err := played.Replay(p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if same := difference(t, p, played.Observations, without, played.Actions) <= 1e-5; p.HiddenSize() > 0 &&
-				slices.Contains(forgetful, 1) && same {
-				t.Error("states that are never begun anew give the same actions")
-			}
-		})
-	}
-}
-
 // difference is the greatest between two batches of actions. Choices may differ where both are equally probable.
 func difference(t *testing.T, p *infer.Policy, rows, got, want []float32) float64 {
 	t.Helper()
@@ -85,9 +38,7 @@ func difference(t *testing.T, p *infer.Policy, rows, got, want []float32) float6
 			continue
 		}
 		row := i / a.Width()
-		if err := p.Outputs(rows[row*w:(row+1)*w], logits); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Outputs(rows[row*w:(row+1)*w], logits))
 		at := 0
 		for _, n := range a.NVec[:i%a.Width()] {
 			at += n
@@ -95,6 +46,49 @@ func difference(t *testing.T, p *infer.Policy, rows, got, want []float32) float6
 		worst = max(worst, math.Abs(float64(logits[at+int(got[i])]-logits[at+int(want[i])])))
 	}
 	return worst
+}
+
+// described returns the policy of an agent, as a checkpoint describes it.
+func described(t *testing.T, agent agents.Snapshotter) (*infer.Policy, error) {
+	t.Helper()
+	snap, err := agent.Snapshot(agents.SnapshotOptions{})
+	must(t, err)
+	return infer.FromSnapshot(agenttest.Through(t, snap))
+}
+
+// TestAgrees compares every kind of policy with the agent that it is of.
+func TestAgrees(t *testing.T) {
+	for i, c := range actors.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			agent := c.New(t, int64(i))
+			p, err := described(t, agent)
+			must(t, err)
+			if got := p.Spaces(); !got.Observation.Equal(c.Spaces.Observation) || !got.Action.Equal(c.Spaces.Action) {
+				t.Errorf("spaces %v, the agent's are %v", got, c.Spaces)
+			}
+			played := c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 7)), observations/actors.Rows, nil)
+			got, err := played.Replay(p)
+			must(t, err)
+			if worst := difference(t, p, played.Observations, got, played.Actions); worst > 1e-5 {
+				t.Errorf("the greatest difference is %g", worst)
+			}
+			varied, a := map[string]bool{}, c.Spaces.Action.Width()
+			for k := 0; k < len(got); k += a * actors.Rows {
+				varied[fmt.Sprint(got[k:k+a])] = true
+			}
+			if len(varied) < 2 {
+				t.Error("the agent always does the same, so nothing was compared")
+			}
+			ended := slices.Contains(played.Ended, 1)
+			clear(played.Ended)
+			without, err := played.Replay(p)
+			must(t, err)
+			same := difference(t, p, played.Observations, without, played.Actions) <= 1e-5
+			if p.HiddenSize() > 0 && ended && same {
+				t.Error("states that are never reset give the same actions")
+			}
+		})
+	}
 }
 
 // A Gaussian's deviation and a categorical policy's probabilities are the agent's.
@@ -106,41 +100,26 @@ func TestSamplesLikeTheAgent(t *testing.T) {
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			agent := c.New(t, 3)
-			snap, err := agent.Snapshot(agents.SnapshotOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := infer.FromSnapshot(snap)
-			if err != nil {
-				t.Fatal(err)
-			}
-			agent.(interface{ SetStochastic(on bool) }).SetStochastic(true)
+			p, err := described(t, agent)
+			must(t, err)
+			agent.(agents.Stochastic).SetStochastic(true)
 			rng := rand.New(rand.NewPCG(1, 2))
 			one := make([]float32, c.Spaces.Observation.Width())
 			c.Observations(rng, one)
-			var rows []float32
-			for range actors.Rows {
-				rows = append(rows, one...)
-			}
-			w := c.Spaces.Action.Width()
-			action := make([]float32, w)
-			mine, theirs := newMoments(w), newMoments(w)
+			w, action := c.Spaces.Action.Width(), make([]float32, c.Spaces.Action.Width())
+			var theirs, mine []float32
 			for range 100 {
-				actions, err := agent.Act(agents.Observation{Observations: rows})
-				if err != nil {
-					t.Fatal(err)
-				}
-				for i := range actors.Rows {
-					theirs.add(actions[i*w : (i+1)*w])
-					if err := p.Sample(one, action, rng); err != nil {
-						t.Fatal(err)
-					}
-					mine.add(action)
+				actions, err := agent.Act(agents.Observation{Observations: slices.Repeat(one, actors.Rows)})
+				must(t, err)
+				theirs = append(theirs, actions...)
+				for range actors.Rows {
+					must(t, p.Sample(one, action, rng))
+					mine = append(mine, action...)
 				}
 			}
 			for j := range w {
-				m1, d1 := mine.of(j)
-				m2, d2 := theirs.of(j)
+				m1, d1 := moments(mine, j, w)
+				m2, d2 := moments(theirs, j, w)
 				if math.Abs(m1-m2) > 0.06*(d2+0.01) || math.Abs(d1-d2) > 0.06*(d2+0.01) {
 					t.Errorf("dimension %d: mean and deviation %.4f and %.4f, the agent's %.4f and %.4f", j, m1, d1, m2, d2)
 				}
@@ -149,97 +128,51 @@ func TestSamplesLikeTheAgent(t *testing.T) {
 	}
 }
 
-// moments are sums over actions.
-type moments struct {
-	n            float64
-	sum, squares []float64
-}
-
-func newMoments(w int) *moments {
-	return &moments{sum: make([]float64, w), squares: make([]float64, w)}
-}
-
-func (m *moments) add(action []float32) {
-	m.n++
-	for j, x := range action {
-		m.sum[j] += float64(x)
-		m.squares[j] += float64(x) * float64(x)
+// moments are mean and deviation of column j of rows of a width.
+func moments(rows []float32, j, width int) (mean, deviation float64) {
+	n, squares := float64(len(rows)/width), 0.0
+	for ; j < len(rows); j += width {
+		x := float64(rows[j])
+		mean, squares = mean+x/n, squares+x*x/n
 	}
+	return mean, math.Sqrt(max(0, squares-mean*mean))
 }
 
-func (m *moments) of(j int) (mean, deviation float64) {
-	mean = m.sum[j] / m.n
-	return mean, math.Sqrt(max(0, m.squares[j]/m.n-mean*mean))
-}
-
-// A policy that says what it does not compute is not believed, and one that says nothing is named.
-func TestUndescribed(t *testing.T) {
-	c := actors.Named(t, "elu/ppo")
-	c.Name = "custom"
-	plain := c.Models
+// A network of one's own is believed where it says what it computes. One that says nothing is named, and one that says
+// what it does not compute is refused.
+func TestNetworksOfOnesOwn(t *testing.T) {
 	for name, test := range map[string]struct {
-		wrap func(p *models.Stochastic) models.Policy
+		wrap func(n *models.Net) models.Network
 		want string
 	}{
-		"silent": {func(p *models.Stochastic) models.Policy { return &models.Stochastic{Net: silent{p.Net}, Dist: p.Dist} },
-			"the network infer_test.silent does not say"},
-		"liar": {func(p *models.Stochastic) models.Policy {
-			return &models.Stochastic{Net: liar{p.Net.(*models.Net)}, Dist: p.Dist}
-		}, "does not compute what it says of itself"},
+		"silent": {func(n *models.Net) models.Network { return silent{n} }, "the network infer_test.silent does not say"},
+		"liar":   {func(n *models.Net) models.Network { return liar{n} }, "does not compute what it says of itself"},
+		"frank":  {func(n *models.Net) models.Network { return frank{liar{n}} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			c := actors.Named(t, "relu/ppo")
+			plain := c.Models
 			c.Models = func(seed int64) (models.Policy, models.Network, error) {
 				p, v, err := plain(seed)
-				if err != nil {
-					return nil, nil, err
-				}
-				return test.wrap(p.(*models.Stochastic)), v, nil
+				must(t, err)
+				own := p.(*models.Stochastic)
+				return &models.Stochastic{Net: test.wrap(own.Net.(*models.Net)), Dist: own.Dist}, v, nil
 			}
 			agent := c.New(t, 1)
-			snap, err := agent.Snapshot(agents.SnapshotOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = infer.FromSnapshot(agenttest.Through(t, snap))
-			if !errors.Is(err, infer.ErrUndescribed) || !strings.Contains(err.Error(), test.want) {
+			p, err := described(t, agent)
+			if test.want == "" {
+				must(t, err)
+				agrees(t, c, agent, p)
+			} else if !errors.Is(err, infer.ErrUndescribed) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v, want an ErrUndescribed with %q", err, test.want)
 			}
 		})
 	}
 }
 
-// silent has a forward pass of its own, and says nothing of it.
-type silent struct{ models.Network }
-
-// liar has the methods of another network but one.
-type liar struct{ *models.Net }
-
-func (l liar) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
-	return s.Sin(l.Net.Forward(s, in))
-}
-
-// A network of one's own that says what it computes is believed.
-func TestDescribedByItself(t *testing.T) {
-	c := actors.Named(t, "relu/ppo")
-	plain := c.Models
-	c.Models = func(seed int64) (models.Policy, models.Network, error) {
-		p, v, err := plain(seed)
-		if err != nil {
-			return nil, nil, err
-		}
-		own := p.(*models.Stochastic)
-		own.Net = doubled{own.Net.(*models.Net)}
-		return own, v, nil
-	}
-	agent := c.New(t, 1)
-	snap, err := agent.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := infer.FromSnapshot(snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+// agrees compares one batch of actions.
+func agrees(t *testing.T, c actors.Case, agent agents.Agent, p *infer.Policy) {
+	t.Helper()
 	rows, got := make([]float32, actors.Rows*7), make([]float32, actors.Rows*3)
 	c.Observations(rand.New(rand.NewPCG(1, 1)), rows)
 	want, err := agent.Act(agents.Observation{Observations: rows})
@@ -248,15 +181,20 @@ func TestDescribedByItself(t *testing.T) {
 	}
 }
 
-// doubled is a network of one's own.
-type doubled struct{ *models.Net }
+// silent has a forward pass of its own and no description; liar has another forward pass than its description says,
+// and frank describes it.
+type (
+	silent struct{ models.Network }
+	liar   struct{ *models.Net }
+	frank  struct{ liar }
+)
 
-func (d doubled) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
-	return s.MulScalar(d.Net.Forward(s, in), 2)
+func (l liar) Forward(s *tensor.Scope, in models.Inputs) tensor.Tensor {
+	return s.MulScalar(l.Net.Forward(s, in), 2)
 }
 
-func (d doubled) Describe() (description.Network, error) {
-	n, err := d.Net.Describe()
+func (f frank) Describe() (description.Network, error) {
+	n, err := f.Net.Describe()
 	last := len(n.Steps)
 	two := n.Add(description.Step{Op: description.Number, Number: 2})
 	n.Add(description.Step{Op: description.Mul, Inputs: []int{last, two}})
@@ -266,51 +204,39 @@ func (d doubled) Describe() (description.Network, error) {
 // The agents of a group are policies one by one.
 func TestGroup(t *testing.T) {
 	c := actors.Named(t, "elu/ppo")
-	var list []agents.Agent
-	for seed := range int64(2) {
-		list = append(list, c.New(t, seed))
-	}
+	list := []agents.Agent{c.New(t, 0), c.New(t, 1)}
 	group, err := trainers.NewGroup(list, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	snap, err := group.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := infer.FromSnapshot(snap); err == nil || !strings.Contains(err.Error(), "infer.Member") {
-		t.Errorf("%v, want a word of infer.Member", err)
-	}
+	must(t, err)
 	store, err := checkpoint.NewStore(t.TempDir(), checkpoint.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path, err := store.Save("group", 1, snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, a := range list {
 		p, err := infer.LoadMember(path, i)
-		if err != nil {
-			t.Fatal(err)
+		must(t, err)
+		agrees(t, c, a, p)
+	}
+	_, whole := infer.FromSnapshot(snap)
+	_, third := infer.Member(snap, 2)
+	_, file := infer.Load(path)
+	_, thirdOfFile := infer.LoadMember(path, 2)
+	for want, err := range map[string]error{"infer.Member": whole, "infer: ": third, "infer.LoadMember": file,
+		path: thirdOfFile} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an error with %q", err, want)
 		}
-		rows, got := make([]float32, actors.Rows*7), make([]float32, actors.Rows*3)
-		c.Observations(rand.New(rand.NewPCG(1, 1)), rows)
-		want, err := a.Act(agents.Observation{Observations: rows})
-		if err := errors.Join(err, p.ActBatch(rows, got)); err != nil || difference(t, p, rows, got, want) > 1e-5 {
-			t.Errorf("agent %d: %v, %v; want %v", i, err, got[:3], want[:3])
-		}
 	}
-	if _, err := infer.Member(snap, 2); err == nil {
-		t.Error("a third agent of two")
-	}
-	if _, err := infer.Load(path); err == nil || !strings.Contains(err.Error(), "infer.LoadMember") {
-		t.Errorf("%v, want a word of infer.LoadMember", err)
-	}
-	if _, err := infer.LoadMember(path, 2); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("a third agent of two: %v, want the path", err)
-	}
-	if _, err := infer.LoadMember(filepath.Join(t.TempDir(), "none.safetensors"), 0); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := infer.LoadMember("none.safetensors", 0); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -22,24 +22,8 @@ func BenchmarkAct(b *testing.B) {
 		b.Run(fmt.Sprint(size.in, size.hidden, size.out), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := p.Act(x, a); err != nil {
-					b.Fatal(err)
-				}
+				must(b, p.Act(x, a))
 			}
 		})
 	}
-}
-
-// BenchmarkActBatch times 64 actions at once.
-func BenchmarkActBatch(b *testing.B) {
-	sp := spaces.Set{Observation: spaces.Unbounded(60), Action: spaces.Unbounded(12)}
-	p := made(b, sp, []int{512, 256, 128}, description.Gaussian)
-	x, a := randomRow(rand.New(rand.NewPCG(1, 1)), 64*60), make([]float32, 64*12)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := p.ActBatch(x, a); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/action")
 }

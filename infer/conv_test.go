@@ -78,9 +78,7 @@ func TestConvolutions(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		x, got := randomRow(rng, 3*in), make([]float32, 3*out)
-		if err := p.ActBatch(x, got); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.ActBatch(x, got))
 		for r := range 3 {
 			want, size := convolved(s, x[r*in:(r+1)*in], weight, bias)
 			for i := range want {

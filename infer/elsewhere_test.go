@@ -33,9 +33,7 @@ func TestAgreesElsewhere(t *testing.T) {
 		t.Skip("there is no go command")
 	}
 	root, err := exec.Command(command, "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	arm := []string{"qemu-aarch64-static"}
 	if runtime.GOOS == "linux" && runtime.GOARCH == "arm64" {
 		arm = nil
@@ -106,17 +104,11 @@ func writeAgents(t *testing.T, dir string) (all []tried) {
 	for i, c := range actors.Cases() {
 		agent := c.New(t, int64(i))
 		snap, err := agent.Snapshot(agents.SnapshotOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var data bytes.Buffer
-		if err := checkpoint.EncodeSafetensors(&data, snap); err != nil {
-			t.Fatal(err)
-		}
+		must(t, checkpoint.EncodeSafetensors(&data, snap))
 		policy, err := infer.Decode(data.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		one := tried{path: filepath.Join(dir, strings.ReplaceAll(c.Name, "/", "_")), policy: policy}
 		played := c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 8)), observations/actors.Rows, nil)
 		one.rows, one.want = played.Observations, played.Actions
@@ -126,9 +118,7 @@ func writeAgents(t *testing.T, dir string) (all []tried) {
 		}
 		for suffix, content := range map[string][]byte{".safetensors": data.Bytes(), ".observations": seen,
 			".ended": played.Ended} {
-			if err := os.WriteFile(one.path+suffix, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(one.path+suffix, content, 0o600))
 		}
 		all = append(all, one)
 	}

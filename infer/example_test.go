@@ -2,9 +2,6 @@ package infer_test
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/infer"
@@ -50,72 +47,6 @@ func ExampleFromSnapshot() {
 	// Output:
 	// 1.5
 	// 3
-}
-
-// A policy alone is a small file, for a robot or to be embedded in a program.
-func ExamplePolicy_WriteFile() {
-	policy, err := infer.FromSnapshot(lever(spaces.NewBox(-3, 3, 1), gaussian))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	dir, err := os.MkdirTemp("", "policy")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "policy.safetensors")
-	if err := policy.WriteFile(path); err != nil {
-		fmt.Println(err)
-		return
-	}
-	again, err := infer.Load(path)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(again.Spaces().Observation, again.Spaces().Action)
-	// Output: Box(2) Box(1)
-}
-
-func ExamplePolicy_Probabilities() {
-	policy, err := infer.FromSnapshot(lever(spaces.NewDiscrete(2),
-		description.Distribution{Kind: description.Categorical}))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	observation, action, probabilities := []float32{0.3, 0.1}, make([]float32, 1), make([]float32, 2)
-	if err := policy.Act(observation, action); err != nil {
-		fmt.Println(err)
-		return
-	}
-	if err := policy.Probabilities(observation, probabilities); err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("%g of %.2f\n", action[0], probabilities)
-	// Output: 0 of [0.73 0.27]
-}
-
-// Sample draws as the agent does in training, with randomness of the caller's.
-func ExamplePolicy_Sample() {
-	policy, err := infer.FromSnapshot(lever(spaces.NewBox(-3, 3, 1), gaussian))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	rng, action, sum := rand.New(rand.NewPCG(1, 2)), make([]float32, 1), 0.0
-	for range 10_000 {
-		if err := policy.Sample([]float32{0.5, 1}, action, rng); err != nil {
-			fmt.Println(err)
-			return
-		}
-		sum += float64(action[0])
-	}
-	fmt.Println("the mean is near zero:", sum/10_000 < 0.05 && sum/10_000 > -0.05)
-	// Output: the mean is near zero: true
 }
 
 // A checkpoint of an earlier gorl does not say what the policy is; whoever knows can.

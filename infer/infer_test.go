@@ -2,10 +2,7 @@ package infer
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -19,42 +16,6 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// perceptron makes a policy with random weights, and its snapshot.
-func perceptron(sp spaces.Set, hidden []int, activation string, kind string) (description.Policy,
-	*checkpoint.Snapshot) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	d := description.Policy{
-		Observation: sp.Observation, Action: sp.Action, Distribution: description.Distribution{Kind: kind},
-		Network:    description.MLP("policy/", sp.Observation.Width(), hidden, sp.Action.Outputs(), activation),
-		Normalizer: &description.Normalizer{Mean: "scaler/mean", Variance: "scaler/variance", Epsilon: 1e-8, Clip: 5},
-	}
-	snap := checkpoint.NewSnapshot()
-	fill := func(n int) []float32 {
-		v := make([]float32, n)
-		for i := range v {
-			v[i] = float32(rng.NormFloat64()) / 4
-		}
-		return v
-	}
-	in := sp.Observation.Width()
-	mean, variance := make([]float64, in), make([]float64, in)
-	for i := range variance {
-		mean[i], variance[i] = rng.NormFloat64(), 1+rng.Float64()
-	}
-	snap.Arrays["scaler/mean"] = checkpoint.ArrayFloat64([]int64{int64(in)}, mean)
-	snap.Arrays["scaler/variance"] = checkpoint.ArrayFloat64([]int64{int64(in)}, variance)
-	for _, s := range d.Network.Steps {
-		snap.Arrays[s.Weight] = checkpoint.ArrayFloat32([]int64{int64(s.Outputs), int64(in)}, fill(s.Outputs*in))
-		snap.Arrays[s.Bias] = checkpoint.ArrayFloat32([]int64{int64(s.Outputs)}, fill(s.Outputs))
-		in = s.Outputs
-	}
-	if kind == description.Gaussian {
-		d.Distribution.LogStd = "policy/log_std_parameter"
-		snap.Arrays["policy/log_std_parameter"] = checkpoint.ArrayFloat32([]int64{int64(in)}, fill(in))
-	}
-	return d, snap
-}
-
 var (
 	vector  = spaces.Set{Observation: spaces.Unbounded(5), Action: spaces.NewBox(-1, 1, 3)}
 	choices = spaces.Set{Observation: spaces.Unbounded(5), Action: spaces.NewMultiDiscrete(3, 2)}
@@ -63,9 +24,7 @@ var (
 func made(t testing.TB, sp spaces.Set, hidden []int, kind string) *Policy {
 	t.Helper()
 	p, err := New(perceptron(sp, hidden, "elu", kind))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -89,9 +48,7 @@ func TestByHand(t *testing.T) {
 	snap.Arrays["scaler/mean"] = checkpoint.ArrayFloat64([]int64{1}, []float64{1})
 	snap.Arrays["scaler/variance"] = checkpoint.ArrayFloat64([]int64{1}, []float64{4})
 	p, err := New(d, snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	action := make([]float32, 1)
 	for observation, want := range map[float32]float64{3: 4*(math.Exp(-1.5)-1) + 1, 1e9: 4*(math.Exp(-9.5)-1) + 1, -1: 4*2.5 + 1} { // 1e9 is limited to 5
 		if err := p.Act([]float32{observation}, action); err != nil || math.Abs(float64(action[0])-want) > 1e-6 {
@@ -113,9 +70,7 @@ func TestBatchIsActs(t *testing.T) {
 			rows := randomRow(rand.New(rand.NewPCG(uint64(n), 0)), n*5)
 			a := sp.Action.Width()
 			got, one := make([]float32, n*a), make([]float32, a)
-			if err := p.ActBatch(rows, got); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.ActBatch(rows, got))
 			for i := range n {
 				if err := q.Act(rows[i*5:(i+1)*5], one); err != nil || !slices.Equal(one, got[i*a:(i+1)*a]) {
 					t.Errorf("%v: row %d of %d: %v, alone %v, %v", sp.Action, i, n, got[i*a:(i+1)*a], one, err)
@@ -125,36 +80,11 @@ func TestBatchIsActs(t *testing.T) {
 	}
 }
 
-func TestAllocatesNothing(t *testing.T) {
-	for _, p := range []*Policy{made(t, vector, []int{32}, description.Gaussian), made(t, choices, []int{32},
-		description.Categorical)} {
-		rng := rand.New(rand.NewPCG(1, 1))
-		x := randomRow(rng, 40*5)
-		actions, action, outputs := make([]float32, 40*p.Spaces().Action.Width()), make([]float32,
-			p.Spaces().Action.Width()), make([]float32, p.Spaces().Action.Outputs())
-		n := testing.AllocsPerRun(20, func() {
-			err := errors.Join(p.Act(x[:5], action), p.ActBatch(x, actions), p.Sample(x[:5], action, rng), p.Outputs(x[:5],
-				outputs))
-			if p.LogStd() == nil {
-				err = errors.Join(err, p.Probabilities(x[:5], outputs))
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
-		if n != 0 && !raced() {
-			t.Errorf("%v: %g allocations", p.Spaces().Action, n)
-		}
-	}
-}
-
 func TestProbabilities(t *testing.T) {
 	p := made(t, choices, []int{16}, description.Categorical)
 	x := randomRow(rand.New(rand.NewPCG(4, 4)), 5)
 	logits, q := make([]float32, 5), make([]float32, 5)
-	if err := errors.Join(p.Outputs(x, logits), p.Probabilities(x, q)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(p.Outputs(x, logits), p.Probabilities(x, q)))
 	at := 0
 	for _, n := range []int{3, 2} {
 		sum := 0.0
@@ -173,88 +103,6 @@ func TestProbabilities(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
-	p := made(t, vector, []int{4}, description.Gaussian)
-	x, a := make([]float32, 5), make([]float32, 3)
-	for name, err := range map[string]error{
-		"long observation": p.Act(make([]float32, 6), a),
-		"short action":     p.Act(x, a[:2]),
-		"half a row":       p.ActBatch(make([]float32, 7), a),
-		"few actions":      p.ActBatch(make([]float32, 10), a),
-		"outputs":          p.Outputs(x, a[:1]),
-	} {
-		if err == nil || !strings.HasPrefix(err.Error(), "infer: ") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	x[2] = float32(math.NaN())
-	if err := p.Act(x, a); !errors.Is(err, ErrNotFinite) {
-		t.Errorf("NaN observed: %v", err)
-	}
-	for name, spoil := range map[string]func(d *description.Policy, s *checkpoint.Snapshot){
-		`no array "policy/net.0.weight"`: func(_ *description.Policy, s *checkpoint.Snapshot) {
-			delete(s.Arrays,
-				"policy/net.0.weight")
-		},
-		"shape": func(_ *description.Policy, s *checkpoint.Snapshot) {
-			s.Arrays["policy/net.0.bias"] = s.Arrays["policy/net.2.bias"]
-		},
-		`array "policy/net.0.bias" is not finite`: func(_ *description.Policy, s *checkpoint.Snapshot) {
-			s.Arrays["policy/net.0.bias"] = checkpoint.ArrayFloat32([]int64{4}, []float32{1, 2, float32(math.Inf(1)), 4})
-		},
-		"variance 1 is -1": func(_ *description.Policy, s *checkpoint.Snapshot) {
-			s.Arrays["scaler/variance"] = checkpoint.ArrayFloat64([]int64{5}, []float64{1, -1, 1, 1, 1})
-		},
-		"unknown activation": func(d *description.Policy, _ *checkpoint.Snapshot) { d.Network.Steps[0].Activation = "relu7" },
-		"need limits": func(d *description.Policy, _ *checkpoint.Snapshot) {
-			d.Action, d.Distribution.ClipActions = spaces.Unbounded(3), true
-		},
-		"needs the name": func(d *description.Policy, _ *checkpoint.Snapshot) { d.Distribution.LogStd = "" },
-		"without the name": func(d *description.Policy, s *checkpoint.Snapshot) {
-			d.Distribution.StateDependentLogStd, d.Action = true, spaces.Unbounded(2)
-			d.Network.Steps[1].Outputs = 4
-		},
-		"needs 6": func(d *description.Policy, _ *checkpoint.Snapshot) {
-			d.Distribution.LogStd, d.Distribution.StateDependentLogStd = "", true
-		},
-		"the action space": func(d *description.Policy, _ *checkpoint.Snapshot) { d.Action = spaces.Unbounded(4) },
-		"the observation":  func(d *description.Policy, _ *checkpoint.Snapshot) { d.Observation = spaces.Unbounded(4) },
-	} {
-		d, snap := perceptron(vector, []int{4}, "elu", description.Gaussian)
-		spoil(&d, snap)
-		if _, err := New(d, snap); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%v, want an error with %q", err, name)
-		}
-	}
-}
-
-// What is not finite is refused even where the network would not show it, as the agent refuses it.
-func TestNotFiniteObservations(t *testing.T) {
-	for name, steps := range map[string][]description.Step{
-		"one-hot":   {{Op: description.OneHot, Choices: []int{2, 2}}, {Op: description.Columns, From: 0, To: 1}},
-		"saturated": {{Op: description.Columns, From: 0, To: 1}, {Op: description.Activate, Activation: "tanh"}},
-		"not read": {{Op: description.Columns, From: 0, To: 1}, {Op: description.Mul, Inputs: []int{1, 1}},
-			{Op: description.Number}},
-	} {
-		d := description.Policy{Observation: spaces.Unbounded(2), Action: spaces.Unbounded(1),
-			Network:      description.Network{Inputs: 2, Steps: steps},
-			Distribution: description.Distribution{Kind: description.Deterministic}}
-		p, err := New(d, checkpoint.NewSnapshot())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-			if err := p.Act([]float32{float32(x), 0}, make([]float32, 1)); !errors.Is(err, ErrNotFinite) {
-				t.Errorf("%s: Act of %g: %v", name, x, err)
-			}
-			err := p.ActBatch([]float32{0, 0, 0, float32(x)}, make([]float32, 2))
-			if !errors.Is(err, ErrNotFinite) || !strings.Contains(err.Error(), "dimension 1 of observation 1") {
-				t.Errorf("%s: ActBatch with %g: %v", name, x, err)
-			}
-		}
-	}
-}
-
 // A few words in a file do not make a policy that takes gigabytes to act: rows that are wide pass one by one.
 func TestWideRows(t *testing.T) {
 	const wide = 1 << 23
@@ -263,9 +111,7 @@ func TestWideRows(t *testing.T) {
 		Network: description.Network{Inputs: 1, Steps: []description.Step{{Op: description.OneHot, Choices: []int{wide}},
 			{Op: description.Columns, From: wide - 1, To: wide}}}}
 	p, err := New(d, checkpoint.NewSnapshot())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n := len(p.borrow().results[1]); n > wide {
 		t.Errorf("room for %d values, a row has %d", n, wide)
 	}
@@ -279,13 +125,9 @@ func TestWideRows(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	p := made(t, choices, []int{8}, description.Categorical)
 	path := filepath.Join(t.TempDir(), "policy.safetensors")
-	if err := p.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.WriteFile(path))
 	q, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x := randomRow(rand.New(rand.NewPCG(4, 4)), 5)
 	a, b := make([]float32, 5), make([]float32, 5)
 	if err := errors.Join(p.Probabilities(x, a), q.Probabilities(x, b)); err != nil || !slices.Equal(a, b) {
@@ -301,12 +143,8 @@ func TestWriteFile(t *testing.T) {
 	_, snap := perceptron(choices, []int{8}, "elu", description.Categorical)
 	snap.Values["policy"] = p.Describe().Values()
 	var file bytes.Buffer
-	if err := checkpoint.EncodeSafetensors(&file, snap); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, file.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, checkpoint.EncodeSafetensors(&file, snap))
+	must(t, os.WriteFile(path, file.Bytes(), 0o644))
 	if _, err := Load(path); !errors.Is(err, checkpoint.ErrUncommitted) || !strings.Contains(err.Error(),
 		"needs its manifest (.json) beside it") {
 		t.Errorf("%v, want ErrUncommitted, and what to do", err)
@@ -315,125 +153,132 @@ func TestWriteFile(t *testing.T) {
 		t.Error(err)
 	}
 	store, err := checkpoint.NewStore(t.TempDir(), checkpoint.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	saved, err := store.Save("agent", 1, snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := Load(saved); err != nil {
 		t.Error(err)
 	}
 }
 
-// Every operation that descriptions have, on numbers.
-func TestOperations(t *testing.T) {
-	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.Unbounded(1)}
-	for name, test := range map[string]struct {
-		steps []description.Step
-		want  []float64
-	}{
-		"neg":     {[]description.Step{{Op: "neg"}}, []float64{-0.5, 2, -1}},
-		"abs":     {[]description.Step{{Op: "abs"}}, []float64{0.5, 2, 1}},
-		"exp":     {[]description.Step{{Op: "exp"}}, []float64{math.Exp(0.5), math.Exp(-2), math.E}},
-		"sin":     {[]description.Step{{Op: "sin"}}, []float64{math.Sin(0.5), math.Sin(-2), math.Sin(1)}},
-		"cos":     {[]description.Step{{Op: "cos"}}, []float64{math.Cos(0.5), math.Cos(-2), math.Cos(1)}},
-		"columns": {[]description.Step{{Op: "columns", From: 1, To: 3}}, []float64{-2, 1}},
-		"one_hot": {[]description.Step{{Op: "columns", From: 2, To: 3}, {Op: "one_hot", Choices: []int{3}}}, []float64{0,
-			1, 0}},
-		"no choice": {[]description.Step{{Op: "one_hot", Choices: []int{1, 2, 3}}}, []float64{0, 0, 0, 0, 1, 0}},
-		"concatenate": {[]description.Step{{Op: "neg"}, {Op: "concatenate", Inputs: []int{0, 1}}}, []float64{0.5, -2, 1, -0.5,
-			2, -1}},
-		"sub": {[]description.Step{{Op: "number", Number: 3}, {Op: "sub", Inputs: []int{1, 0}}}, []float64{2.5, 5,
-			2}},
-		"add": {[]description.Step{{Op: "columns", From: 0, To: 1}, {Op: "add", Inputs: []int{0, 1}}}, []float64{1,
-			-1.5, 1.5}},
-		"mul": {[]description.Step{{Op: "mul", Inputs: []int{0, 0}}}, []float64{0.25, 4, 1}},
-		"div": {[]description.Step{{Op: "number", Number: 2}, {Op: "div", Inputs: []int{0, 1}}}, []float64{0.25, -1,
-			0.5}},
-		"relu":       {[]description.Step{{Op: "activation", Activation: "relu"}}, []float64{0.5, 0, 1}},
-		"leaky_relu": {[]description.Step{{Op: "activation", Activation: "leaky_relu"}}, []float64{0.5, -0.02, 1}},
-		"softplus": {[]description.Step{{Op: "activation", Activation: "softplus"}}, []float64{math.Log1p(math.Exp(0.5)),
-			math.Log1p(math.Exp(-2)), math.Log1p(math.E)}},
-		"identity": {[]description.Step{{Op: "activation"}}, []float64{0.5, -2, 1}},
-	} {
-		d := description.Policy{Observation: sp.Observation, Network: description.Network{Inputs: 3, Steps: test.steps},
-			Action:       spaces.Unbounded(len(test.want)),
-			Distribution: description.Distribution{Kind: description.Deterministic}}
-		p, err := New(d, checkpoint.NewSnapshot())
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// perceptron makes a policy with random weights, and its snapshot.
+func perceptron(sp spaces.Set, hidden []int, activation string, kind string) (description.Policy,
+	*checkpoint.Snapshot) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	in := sp.Observation.Width()
+	d := description.Policy{
+		Observation: sp.Observation, Action: sp.Action, Distribution: description.Distribution{Kind: kind},
+		Network:    description.MLP("policy/", in, hidden, sp.Action.Outputs(), activation),
+		Normalizer: &description.Normalizer{Mean: "scaler/mean", Variance: "scaler/variance", Epsilon: 1e-8, Clip: 5},
+	}
+	snap := checkpoint.NewSnapshot()
+	random := func(name string, shape ...int64) {
+		n := shape[0] * shape[len(shape)-1]
+		if len(shape) == 1 {
+			n = shape[0]
 		}
-		got := make([]float32, 2*len(test.want))
-		if err := p.ActBatch([]float32{9, 9, 9, 0.5, -2, 1}, got); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		for i, x := range test.want {
-			if math.Abs(float64(got[len(test.want)+i])-x) > 1e-6 {
-				t.Errorf("%s: %v, want %v", name, got[len(test.want):], test.want)
-				break
+		snap.Arrays[name] = checkpoint.ArrayFloat32(shape, randomRow(rng, int(n)))
+	}
+	mean, variance := make([]float64, in), make([]float64, in)
+	for i := range variance {
+		mean[i], variance[i] = rng.NormFloat64(), 1+rng.Float64()
+	}
+	snap.Arrays["scaler/mean"] = checkpoint.ArrayFloat64([]int64{int64(in)}, mean)
+	snap.Arrays["scaler/variance"] = checkpoint.ArrayFloat64([]int64{int64(in)}, variance)
+	for _, s := range d.Network.Steps {
+		random(s.Weight, int64(s.Outputs), int64(in))
+		random(s.Bias, int64(s.Outputs))
+		in = s.Outputs
+	}
+	if kind == description.Gaussian {
+		d.Distribution.LogStd = "policy/log_std_parameter"
+		random("policy/log_std_parameter", int64(in))
+	}
+	return d, snap
+}
+
+func TestAllocatesNothing(t *testing.T) {
+	for _, p := range []*Policy{made(t, vector, []int{32}, description.Gaussian), made(t, choices, []int{32},
+		description.Categorical), remembering(t, description.LSTM, 2)} {
+		rng, in, out := rand.New(rand.NewPCG(1, 1)), p.Spaces().Observation.Width(), p.Spaces().Action.Outputs()
+		x, a, hidden := randomRow(rng, 40*in), make([]float32, 40*p.Spaces().Action.Width()), make([]float32, 40*p.HiddenSize())
+		one, outputs := a[:p.Spaces().Action.Width()], make([]float32, out)
+		n := testing.AllocsPerRun(20, func() {
+			err := errors.Join(p.Act(x[:in], one), p.ActBatch(x, a), p.Outputs(x[:in], outputs))
+			if p.HiddenSize() > 0 {
+				err = errors.Join(err, p.ActHidden(x, hidden, a), p.Reset())
+			} else {
+				err = errors.Join(err, p.Sample(x[:in], one, rng))
 			}
+			if p.Spaces().Action.Kind == spaces.MultiDiscrete {
+				err = errors.Join(err, p.Probabilities(x[:in], outputs))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if n != 0 && !raced() {
+			t.Errorf("%v: %g allocations", p.Spaces().Action, n)
 		}
 	}
 }
 
-// FuzzDecode gives policies damaged descriptions. What is accepted must act.
-func FuzzDecode(f *testing.F) {
-	for _, sp := range []spaces.Set{vector, choices} {
-		kind := description.Gaussian
-		if sp.Action.Kind != spaces.Box {
-			kind = description.Categorical
-		}
-		d, _ := perceptron(sp, []int{4}, "elu", kind)
-		text, err := json.Marshal(d.Values())
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(string(text))
+// computing returns a policy of nothing but these steps.
+func computing(t *testing.T, inputs, outputs int, steps ...description.Step) *Policy {
+	t.Helper()
+	p, err := New(description.Policy{Observation: spaces.Unbounded(inputs), Action: spaces.Unbounded(outputs),
+		Network:      description.Network{Inputs: inputs, Steps: steps},
+		Distribution: description.Distribution{Kind: description.Deterministic}}, checkpoint.NewSnapshot())
+	must(t, err)
+	return p
+}
+
+// Every operation that descriptions have, on the numbers 0.5, -2, 1.
+func TestOperations(t *testing.T) {
+	type steps = []description.Step
+	activate := func(f string) steps { return steps{{Op: description.Activate, Activation: f}} }
+	number := func(x float64, op string, inputs ...int) steps {
+		return steps{{Op: description.Number, Number: x}, {Op: op, Inputs: inputs}}
 	}
-	f.Add(`{"format":1,"undescribed":"so"}`)
-	f.Add(`{"format":2}`)
-	_, snap := perceptron(vector, []int{4}, "elu", description.Gaussian)
-	watching := description.Policy{Observation: spaces.NewPicture(2, 2, 1), Action: spaces.Unbounded(2),
-		Distribution: description.Distribution{Kind: description.Deterministic},
-		Network: description.Network{Inputs: 4, Steps: []description.Step{{Op: description.Permute, Shape: []int{2, 2, 1},
-			Dims: []int{2, 0, 1}},
-			{Op: description.Conv2d, Weight: "kernel", Outputs: 2, Shape: []int{1, 2, 2}, Kernel: []int{2, 2}, Stride: []int{1,
-				1},
-				Padding: make([]int, 4), Dilation: []int{1, 1}, Groups: 1}}}}
-	snap.Arrays["kernel"] = checkpoint.ArrayFloat32([]int64{2, 1, 2, 2}, make([]float32, 8))
-	for _, op := range []string{description.RNN, description.GRU, description.LSTM} {
-		d, arrays := recurrent(op, 2, 0, three, description.Deterministic)
-		maps.Copy(snap.Arrays, arrays.Arrays)
-		for _, d := range []description.Policy{d, watching} {
-			text, err := json.Marshal(d.Values())
-			if err != nil {
-				f.Fatal(err)
-			}
-			f.Add(string(text))
-		}
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		var v any
-		if json.Unmarshal([]byte(text), &v) != nil {
-			return
-		}
-		snap.Values["policy"] = v
-		p, err := FromSnapshot(snap)
-		if err != nil {
-			return
-		}
-		again, err := description.Of(p.Describe().Values())
-		if err != nil || fmt.Sprint(again) != fmt.Sprint(p.Describe()) && again.Normalizer == nil {
-			t.Fatalf("%+v was read again as %+v, %v", p.Describe(), again, err)
-		}
-		x, a := make([]float32, p.Spaces().Observation.Width()), make([]float32, p.Spaces().Action.Width())
-		if err := p.Act(x, a); err == nil {
-			if err := p.Spaces().Action.Check(a, 1); err != nil {
-				t.Fatal(err)
+	softplus := func(x float64) float64 { return math.Log1p(math.Exp(x)) }
+	for name, test := range map[string]struct {
+		steps steps
+		want  []float64
+	}{
+		"neg":         {steps{{Op: "neg"}}, []float64{-0.5, 2, -1}},
+		"abs":         {steps{{Op: "abs"}}, []float64{0.5, 2, 1}},
+		"exp":         {steps{{Op: "exp"}}, []float64{math.Exp(0.5), math.Exp(-2), math.E}},
+		"sin":         {steps{{Op: "sin"}}, []float64{math.Sin(0.5), math.Sin(-2), math.Sin(1)}},
+		"cos":         {steps{{Op: "cos"}}, []float64{math.Cos(0.5), math.Cos(-2), math.Cos(1)}},
+		"columns":     {steps{{Op: "columns", From: 1, To: 3}}, []float64{-2, 1}},
+		"one_hot":     {steps{{Op: "columns", From: 2, To: 3}, {Op: "one_hot", Choices: []int{3}}}, []float64{0, 1, 0}},
+		"no choice":   {steps{{Op: "one_hot", Choices: []int{1, 2, 3}}}, []float64{0, 0, 0, 0, 1, 0}},
+		"concatenate": {steps{{Op: "neg"}, {Op: "concatenate", Inputs: []int{0, 1}}}, []float64{0.5, -2, 1, -0.5, 2, -1}},
+		"sub":         {number(3, "sub", 1, 0), []float64{2.5, 5, 2}},
+		"add":         {steps{{Op: "columns", From: 0, To: 1}, {Op: "add", Inputs: []int{0, 1}}}, []float64{1, -1.5, 1.5}},
+		"mul":         {steps{{Op: "mul", Inputs: []int{0, 0}}}, []float64{0.25, 4, 1}},
+		"div":         {number(2, "div", 0, 1), []float64{0.25, -1, 0.5}},
+		"relu":        {activate("relu"), []float64{0.5, 0, 1}},
+		"leaky_relu":  {activate("leaky_relu"), []float64{0.5, -0.02, 1}},
+		"softplus":    {activate("softplus"), []float64{softplus(0.5), softplus(-2), softplus(1)}},
+		"identity":    {activate(""), []float64{0.5, -2, 1}},
+	} {
+		n := len(test.want)
+		got := make([]float32, 2*n)
+		must(t, computing(t, 3, n, test.steps...).ActBatch([]float32{9, 9, 9, 0.5, -2, 1}, got))
+		for i, x := range test.want {
+			if math.Abs(float64(got[n+i])-x) > 1e-6 {
+				t.Errorf("%s: %v, want %v", name, got[n:], test.want)
+				break
 			}
 		}
-	})
+	}
 }

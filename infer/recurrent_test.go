@@ -44,9 +44,7 @@ var three = spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.Unbounde
 func remembering(t testing.TB, op string, layers int) *Policy {
 	t.Helper()
 	p, err := New(recurrent(op, layers, 0, three, description.Deterministic))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -59,9 +57,7 @@ func TestRecurrentByHand(t *testing.T) {
 		snap.Arrays[name] = checkpoint.ArrayFloat32(snap.Arrays[name].Shape, v)
 	}
 	p, err := New(d, snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rows := []float32{1, -2, 0.5}
 	h, action := 0.0, make([]float32, 1)
 	for i, v := range rows {
@@ -103,29 +99,21 @@ func TestStates(t *testing.T) {
 				t.Fatalf("%s: %v with states kept, %v with states given, %v", op, got, outside, err)
 			}
 			if k == 2 {
-				if err := p.Reset(4, 17, 200); err != nil {
-					t.Fatal(err)
-				}
+				must(t, p.Reset(4, 17, 200))
 				clear(hidden[4*size : 5*size])
 				clear(hidden[17*size : 18*size])
 			}
 		}
 		for i, first := range map[int]int{0: 0, 4: 3, 17: 3, 18: 0} { // the one environment of a policy of its own
-			if err := one.Reset(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, one.Reset())
 			for k := first; k < steps; k++ {
-				if err := one.Act(seen[k][i*3:(i+1)*3], alone); err != nil {
-					t.Fatal(err)
-				}
+				must(t, one.Act(seen[k][i*3:(i+1)*3], alone))
 			}
 			if !slices.Equal(alone, got[i*2:(i+1)*2]) {
 				t.Errorf("%s: environment %d: %v alone, %v among others", op, i, alone, got[i*2:(i+1)*2])
 			}
 		}
-		if err := errors.Join(p.Reset(), p.Clone().Reset(), p.ActBatch(seen[0], got)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(p.Reset(), p.Clone().Reset(), p.ActBatch(seen[0], got)))
 		clear(hidden)
 		if err := one.ActHidden(seen[0], hidden, outside); err != nil || !slices.Equal(got, outside) {
 			t.Errorf("%s: after Reset %v, from zeros %v", op, got, outside)
@@ -137,9 +125,7 @@ func TestStates(t *testing.T) {
 func TestStatesOfOtherCalls(t *testing.T) {
 	sp := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewDiscrete(4)}
 	p, err := New(recurrent(description.LSTM, 1, 0, sp, description.Categorical))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x, rng := []float32{1, -1, 0.5}, rand.New(rand.NewPCG(1, 1))
 	a, b, c, action := make([]float32, 4), make([]float32, 4), make([]float32, 4), make([]float32, 1)
 	if err := errors.Join(p.Probabilities(x, a), p.Outputs(x, b), p.Probabilities(x, b)); err != nil || !slices.Equal(a,
@@ -159,9 +145,7 @@ func TestStatesAfterErrors(t *testing.T) {
 	p := remembering(t, description.GRU, 1)
 	x := randomRow(rand.New(rand.NewPCG(2, 2)), 40*3)
 	a, b := make([]float32, 80), make([]float32, 80)
-	if err := p.ActBatch(x, a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.ActBatch(x, a))
 	before := slices.Clone(p.hidden)
 	bad, hidden := slices.Clone(x), slices.Clone(before)
 	bad[119] = float32(math.NaN())
@@ -179,56 +163,5 @@ func TestStatesAfterErrors(t *testing.T) {
 	hidden[3] = float32(math.Inf(1))
 	if err := p.ActHidden(x, hidden, a); !errors.Is(err, ErrNotFinite) {
 		t.Errorf("infinite states: %v", err)
-	}
-}
-
-func TestRecurrentAllocatesNothing(t *testing.T) {
-	p := remembering(t, description.LSTM, 2)
-	x, a, hidden := make([]float32, 40*3), make([]float32, 80), make([]float32, 40*8)
-	n := testing.AllocsPerRun(20, func() {
-		if err := errors.Join(p.Act(x[:3], a[:2]), p.ActBatch(x, a), p.ActHidden(x, hidden, a), p.Reset()); err != nil {
-			t.Error(err)
-		}
-	})
-	if n != 0 && !raced() {
-		t.Errorf("%g allocations", n)
-	}
-}
-
-// What a file says of shapes is refused before memory is asked for.
-func TestDamagedRecurrent(t *testing.T) {
-	many := func(d *description.Policy, _ *checkpoint.Snapshot) {
-		s := d.Network.Steps[0]
-		for len(s.Weights) < 4000 { // 1000 layers of the same arrays
-			s.Weights = append(s.Weights, s.Weights[:4]...)
-		}
-		for len(d.Network.Steps) < 20000 {
-			d.Network.Steps = append(d.Network.Steps, s)
-		}
-	}
-	for want, spoil := range map[string]func(d *description.Policy, s *checkpoint.Snapshot){
-		"results and states have more than": many,
-		"names of weights": func(d *description.Policy,
-			_ *checkpoint.Snapshot) {
-			d.Network.Steps[0].Weights = []string{"a"}
-		},
-		"no array": func(d *description.Policy,
-			_ *checkpoint.Snapshot) {
-			d.Network.Steps[0].Weights[1] = "absent"
-		},
-		"2 frames": func(d *description.Policy,
-			_ *checkpoint.Snapshot) {
-			d.Network.Steps[0].Frames = 2
-		},
-		"shape": func(d *description.Policy,
-			_ *checkpoint.Snapshot) {
-			d.Network.Steps[0].Op = description.LSTM
-		},
-	} {
-		d, snap := recurrent(description.GRU, 1, 0, three, description.Deterministic)
-		spoil(&d, snap)
-		if _, err := New(d, snap); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want an error with %q", err, want)
-		}
 	}
 }

@@ -17,76 +17,14 @@ func raced() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// each runs f on n goroutines.
-func each(n int, f func(i int)) {
-	var all sync.WaitGroup
-	for i := range n {
-		all.Go(func() { f(i) })
-	}
-	all.Wait()
-}
-
-// Every method that takes its states from the caller, or needs none, may be called by many goroutines at once.
-func TestShared(t *testing.T) {
-	gaussian := made(t, vector, []int{32}, description.Gaussian)
-	discrete := made(t, choices, []int{32}, description.Categorical)
-	memory := remembering(t, description.LSTM, 2)
-	for name, call := range map[string]func(x []float32) ([]float32, error){
-		"ActBatch": func(x []float32) ([]float32, error) {
-			y := make([]float32, 60)
-			return y, gaussian.ActBatch(x[:100], y)
-		},
-		"Sample": func(x []float32) ([]float32, error) {
-			y := make([]float32, 3)
-			return y, gaussian.Sample(x[:5], y, rand.New(rand.NewPCG(1, 1)))
-		},
-		"Outputs":  func(x []float32) ([]float32, error) { y := make([]float32, 3); return y, gaussian.Outputs(x[:5], y) },
-		"LogStdAt": func(x []float32) ([]float32, error) { y := make([]float32, 3); return y, gaussian.LogStdAt(x[:5], y) },
-		"Probabilities": func(x []float32) ([]float32, error) {
-			y := make([]float32, 5)
-			return y, discrete.Probabilities(x[:5], y)
-		},
-		"Sample of choices": func(x []float32) ([]float32, error) {
-			y := make([]float32, 2)
-			return y, discrete.Sample(x[:5], y, rand.New(rand.NewPCG(1, 1)))
-		},
-		"ActHidden": func(x []float32) ([]float32, error) {
-			y := make([]float32, 2+memory.HiddenSize())
-			return y, memory.ActHidden(x[:3], y[2:], y[:2])
-		},
-	} {
-		rng := rand.New(rand.NewPCG(2, 2))
-		var rows, want [16][]float32
-		for i := range rows {
-			var err error
-			rows[i] = randomRow(rng, 100)
-			if want[i], err = call(rows[i]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		each(16, func(i int) {
-			for range 200 {
-				if got, err := call(rows[i]); err != nil || !slices.Equal(got, want[i]) {
-					t.Errorf("%s: %v, %v; one goroutine's is %v", name, got, err, want[i])
-					return
-				}
-			}
-		})
-	}
-}
-
 // A policy with memory refuses a call that overlaps with another, and its states stay as they were.
 func TestRefusesOverlap(t *testing.T) {
 	p := remembering(t, description.GRU, 1)
 	x, a, rng := []float32{1, -1, 0.5}, make([]float32, 2), rand.New(rand.NewPCG(1, 1))
-	if err := p.Act(x, a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Act(x, a))
 	before := slices.Clone(p.hidden)
 	w, err := p.enter(&callActBatch) // an ActBatch in progress
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for method, err := range map[string]error{"Act": p.Act(x, a), "ActBatch": p.ActBatch(x, a),
 		"Sample": p.Sample(x, a, rng), "Outputs": p.Outputs(x, a), "Reset": p.Reset(0)} {
 		want := "infer: " + method + " was called while ActBatch is running"
@@ -106,5 +44,39 @@ func TestRefusesOverlap(t *testing.T) {
 	}
 	if err := p.Act(x, a); err != nil {
 		t.Error(err)
+	}
+}
+
+// Every method that takes its states from the caller, or needs none, may be called by many goroutines at once.
+func TestShared(t *testing.T) {
+	gaussian := made(t, vector, []int{32}, description.Gaussian)
+	discrete := made(t, choices, []int{32}, description.Categorical)
+	memory := remembering(t, description.LSTM, 2)
+	rng := func() *rand.Rand { return rand.New(rand.NewPCG(1, 1)) }
+	for name, call := range map[string]func(x, y []float32) error{
+		"ActBatch":          func(x, y []float32) error { return gaussian.ActBatch(x, y[:60]) },
+		"Sample":            func(x, y []float32) error { return gaussian.Sample(x[:5], y[:3], rng()) },
+		"Outputs":           func(x, y []float32) error { return gaussian.Outputs(x[:5], y[:3]) },
+		"LogStdAt":          func(x, y []float32) error { return gaussian.LogStdAt(x[:5], y[:3]) },
+		"Probabilities":     func(x, y []float32) error { return discrete.Probabilities(x[:5], y[:5]) },
+		"Sample of choices": func(x, y []float32) error { return discrete.Sample(x[:5], y[:2], rng()) },
+		"ActHidden":         func(x, y []float32) error { return memory.ActHidden(x[:3], y[2:2+memory.HiddenSize()], y[:2]) },
+	} {
+		var all sync.WaitGroup
+		draw := rand.New(rand.NewPCG(2, 2))
+		for range 16 {
+			x, want := randomRow(draw, 100), make([]float32, 60)
+			must(t, call(x, want))
+			all.Go(func() {
+				for range 200 {
+					got := make([]float32, 60)
+					if err := call(x, got); err != nil || !slices.Equal(got, want) {
+						t.Errorf("%s: %v, %v; one goroutine's is %v", name, got, err, want)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
 	}
 }

@@ -66,25 +66,16 @@ func TestReplayWraps(t *testing.T) {
 			s := tensor.NoGrad()
 			m.Add(s, tensor.From(s, rows, int64(n), 2))
 			want.compare(t, m)
-			checkSamples(t, s, m, want, gen)
+			drawn := tensortest.Float32s(t, s, m.Sample(s, gen, 30)) // whole rows that are there
+			for row := range slices.Chunk(drawn, 2) {
+				if !slices.Contains(want.rows[:want.length], [2]float32(row)) || len(drawn) != 60 {
+					t.Fatalf("Sample drew %v, which is not there", row)
+				}
+			}
 			s.Close()
 		}
 		m.Close()
 		m.Close()
-	}
-}
-
-// checkSamples draws with replacement: whole rows that are there.
-func checkSamples(t *testing.T, s *tensor.Scope, m *memory.Replay, want *ring, gen *tensor.Generator) {
-	t.Helper()
-	drawn := tensortest.Float32s(t, s, m.Sample(s, gen, 30))
-	if len(drawn) != 60 {
-		t.Fatalf("Sample drew %d rows, want 30", len(drawn)/2)
-	}
-	for i := 0; i < len(drawn); i += 2 {
-		if row := [2]float32{drawn[i], drawn[i+1]}; !slices.Contains(want.rows[:want.length], row) {
-			t.Fatalf("Sample drew %v, which is not there", row)
-		}
 	}
 }
 
@@ -113,144 +104,6 @@ func TestReplaySamplesAll(t *testing.T) {
 	}
 	if len(count) != 10 {
 		t.Errorf("%d different rows were drawn, want 10", len(count))
-	}
-}
-
-func TestReplayErrors(t *testing.T) {
-	tensortest.CheckLive(t)
-	for _, c := range [][2]int{{0, 1}, {1, 0}, {-1, 2}} {
-		if _, err := memory.NewReplay(c[0], c[1], tensor.CPU); err == nil || !strings.Contains(err.Error(),
-			"must be positive") {
-			t.Errorf("%v: error %v", c, err)
-		}
-	}
-	m, err := memory.NewReplay(4, 2, tensor.CPU)
-	must(t, err)
-	defer m.Close()
-	gen, err := tensor.NewGenerator(1, tensor.CPU)
-	must(t, err)
-	defer gen.Close()
-	for name, f := range map[string]func(s *tensor.Scope){
-		"empty":       func(s *tensor.Scope) { m.Sample(s, gen, 1) },
-		"narrow rows": func(s *tensor.Scope) { m.Add(s, s.Ones(3, 1)) },
-		"no rows":     func(s *tensor.Scope) { m.Add(s, s.Ones(2)) },
-	} {
-		s := tensor.NoGrad()
-		if f(s); s.Err() == nil || !strings.HasPrefix(s.Err().Error(), "memory: ") {
-			t.Errorf("%s: error %v", name, s.Err())
-		}
-		s.Close()
-	}
-	if m.Len() != 0 || m.Next() != 0 {
-		t.Errorf("refused rows left length %d, next %d", m.Len(), m.Next())
-	}
-	for _, c := range [][2]int64{{-1, 0}, {5, 0}, {0, 4}, {0, -1}} {
-		if m.SetCursor(c[0], c[1]) == nil {
-			t.Errorf("the cursor %v is accepted", c)
-		}
-	}
-}
-
-// Rows is Tensor, time-major, in the same memory as the steps that were written.
-func TestRollout(t *testing.T) {
-	tensortest.CheckLive(t)
-	fields := []memory.Field{{Name: "x", Width: 2}, {Name: "y", Width: 1}}
-	r, err := memory.NewRollout(3, 2, fields, tensor.CPU)
-	must(t, err)
-	defer r.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
-	for round := range 3 { // cleared and filled anew, nothing of the round before stays
-		var want []float32
-		for step := range 3 {
-			if r.Full() || r.Len() != step {
-				t.Fatalf("length %d at step %d", r.Len(), step)
-			}
-			row := []float32{float32(round), float32(step), float32(round), float32(-step)}
-			want = append(want, row...)
-			must(t, tensor.Write(r.Row("x"), row))
-			s.Fill(r.Row("y"), float64(step))
-			r.Advance()
-		}
-		if !r.Full() || r.Steps() != 3 || r.Envs() != 2 {
-			t.Errorf("not full after %d of %d steps", r.Len(), r.Steps())
-		}
-		if got := tensortest.Float32s(t, s, r.Rows("x")); !slices.Equal(got, want) {
-			t.Errorf("rows %v, want %v", got, want)
-		}
-		if got := tensortest.Float32s(t, s, r.Tensor("x")); !slices.Equal(got, want) {
-			t.Errorf("tensor %v, want %v", got, want)
-		}
-		if got := tensortest.Float32s(t, s, r.At("y", 2)); !slices.Equal(got, []float32{2, 2}) {
-			t.Errorf("step 2 is %v", got)
-		}
-		r.Clear()
-	}
-	if got := tensor.Shape(r.Rows("x")); !slices.Equal(got, []int64{6, 2}) {
-		t.Errorf("shape %v", got)
-	}
-	if !slices.Equal(r.Fields(), fields) {
-		t.Errorf("fields %v", r.Fields())
-	}
-	if r.SetLen(4) == nil || r.SetLen(-1) == nil || r.SetLen(3) != nil || !r.Full() {
-		t.Error("SetLen")
-	}
-	for name, f := range map[string]func(){
-		"unknown field": func() { r.Tensor("z") }, "unknown rows": func() { r.Rows("z") },
-		"unknown row": func() { r.At("z", 0) }, "full": func() { r.Row("x") },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			f()
-		}()
-	}
-	for _, c := range []struct {
-		steps, envs int
-		fields      []memory.Field
-	}{{0, 1, fields}, {1, -1, fields}, {1, 1, []memory.Field{{Name: "x"}}}, {1, 1, append(fields, fields[0])}} {
-		bad, err := memory.NewRollout(c.steps, c.envs, c.fields, tensor.CPU)
-		if err == nil {
-			bad.Close()
-			t.Errorf("%+v is accepted", c)
-		}
-	}
-}
-
-func TestSplitAndChunks(t *testing.T) {
-	for n := int64(0); n < 40; n++ {
-		for k := int64(1); k < 45; k++ {
-			spans := memory.Split(n, k)
-			if int64(len(spans)) != min(n, k) {
-				t.Fatalf("Split(%d, %d) has %d parts", n, k, len(spans))
-			}
-			at := int64(0)
-			for i, s := range spans {
-				want := n / min(n, k)
-				if int64(i) < n%min(n, k) {
-					want++
-				}
-				if s.Start != at || s.Len != want {
-					t.Fatalf("Split(%d, %d)[%d] = %v, want start %d, length %d", n, k, i, s, at, want)
-				}
-				at += s.Len
-			}
-			if at != n {
-				t.Fatalf("Split(%d, %d) ends at %d", n, k, at)
-			}
-			chunks := memory.Chunks(n, k)
-			if n < k && chunks != nil || n >= k && int64(len(chunks)) != k {
-				t.Fatalf("Chunks(%d, %d) = %v", n, k, chunks)
-			}
-			for i, s := range chunks {
-				if s.Start != int64(i)*(n/k) || s.Len != n/k {
-					t.Fatalf("Chunks(%d, %d)[%d] = %v", n, k, i, s)
-				}
-			}
-		}
 	}
 }
 
@@ -324,9 +177,55 @@ func pack(t *testing.T, s *tensor.Scope, p *memory.Packing, rows []float32) tens
 	return sent.Tensor(s)
 }
 
-// Stage refuses a value that is not a byte, and names the environment.
-func TestPackingRefuses(t *testing.T) {
+// must ends the test if its error is not nil.
+var must = tensortest.Must
+
+// What is too large or empty, or does not fit, is refused before anything is allocated or changed.
+func TestRefuses(t *testing.T) {
 	tensortest.CheckLive(t)
+	fields := []memory.Field{{Name: "x", Width: 2}, {Name: "y", Width: 1}}
+	for _, c := range []struct {
+		steps, envs int
+		fields      []memory.Field
+		want        string
+	}{
+		{0, 1, fields, "must be positive"}, {1, -1, fields, "must be positive"},
+		{1, 1, []memory.Field{{Name: "x"}}, "width 0"}, {1, 1, append(fields, fields[0]), "two fields"},
+		{1e12, 1 << 20, fields, "bytes of memory"}, {math.MaxInt, 1 << 20, fields, "bytes of memory"},
+	} {
+		if _, err := memory.NewRollout(c.steps, c.envs, c.fields, tensor.CPU); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	for c, want := range map[[2]int]string{{0, 1}: "must be positive", {1, 0}: "must be positive",
+		{1 << 59, 1 << 20}: "bytes of memory"} {
+		if _, err := memory.NewReplay(c[0], c[1], tensor.CPU); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("a replay %v: %v", c, err)
+		}
+	}
+	m, err := memory.NewReplay(4, 2, tensor.CPU)
+	must(t, err)
+	defer m.Close()
+	gen, err := tensor.NewGenerator(1, tensor.CPU)
+	must(t, err)
+	defer gen.Close()
+	for name, f := range map[string]func(s *tensor.Scope){
+		"empty":       func(s *tensor.Scope) { m.Sample(s, gen, 1) },
+		"narrow rows": func(s *tensor.Scope) { m.Add(s, s.Ones(3, 1)) },
+		"no rows":     func(s *tensor.Scope) { m.Add(s, s.Ones(2)) },
+	} {
+		s := tensor.NoGrad()
+		if f(s); s.Err() == nil || !strings.HasPrefix(s.Err().Error(), "memory: ") {
+			t.Errorf("%s: error %v", name, s.Err())
+		}
+		s.Close()
+	}
+	for _, c := range [][2]int64{{-1, 0}, {5, 0}, {0, 4}, {0, -1}} {
+		if m.SetCursor(c[0], c[1]) == nil || m.Len() != 0 || m.Next() != 0 {
+			t.Errorf("the cursor %v is accepted", c)
+		}
+	}
 	p := memory.NewPacking(spaces.NewTuple(spaces.Unbounded(1), spaces.NewPicture(1, 1, 2)))
 	transfer := tensor.NewTransfer(tensor.CPU)
 	defer transfer.Close()
@@ -336,14 +235,75 @@ func TestPackingRefuses(t *testing.T) {
 			t.Errorf("%g: error %v", bad, err)
 		}
 	}
-	if _, err := p.NewReplay(1<<50, tensor.CPU); err == nil || !strings.Contains(err.Error(), "bytes of memory") {
-		t.Errorf("a replay that is too large: %v", err)
+}
+
+// Rows is Tensor, time-major, in the same memory as the steps that were written.
+func TestRollout(t *testing.T) {
+	tensortest.CheckLive(t)
+	r, err := memory.NewRollout(3, 2, []memory.Field{{Name: "x", Width: 2}, {Name: "y", Width: 1}}, tensor.CPU)
+	must(t, err)
+	defer r.Close()
+	s := tensor.NoGrad()
+	defer s.Close()
+	for round := range 3 { // cleared and filled again, nothing of the round before stays
+		var want []float32
+		for step := range 3 {
+			if r.Full() || r.Len() != step {
+				t.Fatalf("length %d at step %d", r.Len(), step)
+			}
+			row := []float32{float32(round), float32(step), float32(round), float32(-step)}
+			want = append(want, row...)
+			must(t, tensor.Write(r.Row("x"), row))
+			s.Fill(r.Row("y"), float64(step))
+			r.Advance()
+		}
+		rows, all, last := tensortest.Float32s(t, s, r.Rows("x")), tensortest.Float32s(t, s, r.Tensor("x")),
+			tensortest.Float32s(t, s, r.At("y", 2))
+		if !r.Full() || !slices.Equal(rows, want) || !slices.Equal(all, want) || !slices.Equal(last, []float32{2, 2}) {
+			t.Errorf("rows %v, tensor %v, last step %v; want %v and 2, 2", rows, all, last, want)
+		}
+		r.Clear()
+	}
+	if r.SetLen(4) == nil || r.SetLen(-1) == nil || r.SetLen(3) != nil || !r.Full() {
+		t.Error("SetLen")
+	}
+	for name, f := range map[string]func(){"unknown field": func() { r.Tensor("z") }, "full": func() { r.Row("x") }} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+// Split cuts all rows into parts that differ by one row at most; Chunks cuts equal parts and drops the rest.
+func TestSplitAndChunks(t *testing.T) {
+	for n := int64(0); n < 40; n++ {
+		for k := int64(1); k < 45; k++ {
+			at, parts := int64(0), min(n, k)
+			spans := memory.Split(n, k)
+			for i, s := range spans {
+				want := memory.Span{Start: at, Len: n / parts}
+				if int64(i) < n%parts {
+					want.Len++
+				}
+				if s != want {
+					t.Fatalf("Split(%d, %d)[%d] = %v, want %v", n, k, i, s, want)
+				}
+				at += s.Len
+			}
+			chunks := memory.Chunks(n, k)
+			if int64(len(spans)) != parts || at != n || n < k && chunks != nil || n >= k && int64(len(chunks)) != k {
+				t.Fatalf("Split(%d, %d) = %v, Chunks %v", n, k, spans, chunks)
+			}
+			for i, s := range chunks {
+				if s.Start != int64(i)*(n/k) || s.Len != n/k {
+					t.Fatalf("Chunks(%d, %d)[%d] = %v", n, k, i, s)
+				}
+			}
+		}
 	}
 }

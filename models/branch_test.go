@@ -2,11 +2,9 @@ package models
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
-	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -16,27 +14,19 @@ import (
 func TestBranch(t *testing.T) {
 	tensortest.CheckLive(t)
 	mlp, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 1, Hidden: []int{5, 4}, Activation: "tanh"}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer mlp.Close()
 	cnn, err := NewCNN(CNNConfig{Space: spaces.NewPicture(4, 4, 1), Outputs: 1, Features: 4, Activation: "tanh",
 		Convolutions: []Convolution{{Channels: 2, Kernel: 2, Stride: 1}}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer cnn.Close()
 	for _, of := range []Network{mlp, cnn} {
 		b, err := Branch(of, 2, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer b.Close()
 		own, shared := b.Parameters(), of.Parameters()
 		flat, err := tensor.NewFlat(slices.Concat(shared, own), tensor.CPU)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer flat.Close()
 		if len(own) != 2 || own[0].Name != BranchWeight || own[1].Name != BranchBias || !IsBranch(b) || IsBranch(of) ||
 			!Own(b) {
@@ -67,23 +57,6 @@ func TestBranch(t *testing.T) {
 			if d := x - out[2*i+1]; !(max(d, -d) < 1e-6) {
 				t.Errorf("%T: row %d is %g, want %g", of, i, out[2*i+1], x)
 			}
-		}
-	}
-	a, err := description.NewArchitecture(spaces.Unbounded(3), nil, 0, []int{4}, "tanh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	evolvable, err := NewEvolvable(EvolvableConfig{Architecture: a, Outputs: 1}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer evolvable.Close()
-	for want, make := range map[string]func() (Network, error){
-		"*models.Net": func() (Network, error) { return Branch(evolvable, 2, 1) },
-		"0 outputs":   func() (Network, error) { return Branch(mlp, 0, 1) },
-	} {
-		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
 		}
 	}
 }

@@ -34,11 +34,10 @@ type CNNConfig struct {
 	// ChannelsFirst says that pictures are (channels, height, width); the default is (height, width, channels), as cameras
 	// give them.
 	ChannelsFirst bool
-	// OutputActivation, OutputGain, Initialization and Source are as in [MLPConfig].
-	OutputActivation string
-	OutputGain       float64
-	Initialization   Initialization
-	Source           string
+	// OutputGain, Initialization and Source are as in [MLPConfig].
+	OutputGain     float64
+	Initialization Initialization
+	Source         string
 }
 
 // DefaultCNN returns the convolutions of Mnih et al. 2015 ("Nature CNN"), for pictures of about 84 × 84: 32 kernels of
@@ -76,9 +75,6 @@ func NewCNN(cfg CNNConfig, seed int64) (*Net, error) {
 	from := cfg.Initialization
 	spec := Spec{Class: classDeterministic, Output: "ACTIONS",
 		Initialization: from.Kind, InitialBias: from.Bias, HiddenGain: from.HiddenGain, OutputGain: cfg.OutputGain}
-	if cfg.OutputActivation != "" {
-		spec.Output = cfg.OutputActivation + "(ACTIONS)"
-	}
 	parts := cfg.parts(&spec, "picture", strings.TrimSuffix(input, "S")+"_SPACE", input, cfg.Space)
 	net := Container{Name: "net", Input: "concatenate([" + strings.Join(parts, ", ") + "])",
 		Activations: cfg.activations()}

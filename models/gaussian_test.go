@@ -2,7 +2,6 @@ package models
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
@@ -19,18 +18,14 @@ func seeing(t *testing.T, sp spaces.Set) map[string]Policy {
 	out := map[string]Policy{}
 	add := func(name string) func(Policy, Network, error) {
 		return func(p Policy, v Network, err error) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(p.Close)
 			t.Cleanup(v.Close)
 			out[name] = p
 		}
 	}
 	architecture, err := description.NewArchitecture(sp.Observation, nil, 0, []int{6}, "tanh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	add("perceptron")(ActorCritic(sp, []int{6}, "tanh", g, 1))
 	add("memory")(RecurrentActorCritic(sp, GRU(4), []int{6}, "tanh", g, 1))
 	add("evolvable")(EvolvableActorCritic(sp, architecture, architecture, g, 1))
@@ -38,13 +33,9 @@ func seeing(t *testing.T, sp spaces.Set) map[string]Policy {
 		"NUM_ACTIONS"}}, "activations": "tanh"}}
 	policy, err := ParseSpec(map[string]any{"class": "GaussianMixin", "output": "ACTIONS", "network": net,
 		"state_dependent_log_std": true, "initial_log_std": -0.7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	value, err := ParseSpec(map[string]any{"class": "DeterministicMixin", "output": "ONE", "network": net})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	add("shared")(BuildShared(policy, value, sp, 1))
 	alone, err := policy.BuildPolicy(sp, 1)
 	v, other := ValueMLP(sp, []int{4}, "tanh", 1)
@@ -66,9 +57,7 @@ func TestStateDependentLogStd(t *testing.T) {
 			s := tensor.NoGrad()
 			defer s.Close()
 			gen, err := tensor.NewGenerator(1, tensor.CPU)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer gen.Close()
 			in := Inputs{Observations: s.Randn(gen, rows, 3)}
 			actions := s.Randn(gen, rows, width)
@@ -118,39 +107,3 @@ func TestStateDependentLogStd(t *testing.T) {
 		})
 	}
 }
-
-func TestStateDependentLogStdRefuses(t *testing.T) {
-	tensortest.CheckLive(t)
-	action := spaces.NewBox(-1, 1, 2)
-	cfg := DefaultGaussianConfig()
-	cfg.StateDependentLogStd, cfg.FixedLogStd = true, true
-	if _, err := NewGaussian(action, cfg); err == nil || !strings.Contains(err.Error(),
-		"fixed_log_std and state_dependent_log_std") {
-		t.Error(err)
-	}
-	cfg.FixedLogStd = false
-	dist, err := NewGaussian(action, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dist.Close()
-	narrow, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer narrow.Close()
-	if _, err := NewPolicy(narrow, dist); err == nil || !strings.Contains(err.Error(),
-		"2 outputs, its distribution needs 4") {
-		t.Error(err)
-	}
-	if _, err := NewPolicy(odd{}, dist); err == nil || !strings.Contains(err.Error(), "state_dependent_log_std") {
-		t.Error(err)
-	}
-}
-
-// odd is a network without parameters.
-type odd struct{}
-
-func (odd) Forward(s *tensor.Scope, in Inputs) tensor.Tensor { return in.Observations }
-func (odd) Parameters() []tensor.Parameter                   { return nil }
-func (odd) Close()                                           {}

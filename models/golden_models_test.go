@@ -53,9 +53,7 @@ func (m *modelSpace) space(t *testing.T) spaces.Space {
 		return spaces.Unbounded(m.Shape...)
 	case m.Type == "Dict":
 		var parts map[string]*modelSpace
-		if err := json.Unmarshal(m.Spaces, &parts); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(m.Spaces, &parts))
 		entries := map[string]spaces.Space{}
 		for name, p := range parts {
 			entries[name] = p.space(t)
@@ -63,9 +61,7 @@ func (m *modelSpace) space(t *testing.T) spaces.Space {
 		return spaces.NewDict(entries)
 	}
 	var parts []*modelSpace
-	if err := json.Unmarshal(m.Spaces, &parts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(m.Spaces, &parts))
 	var entries []spaces.Space
 	for _, p := range parts {
 		entries = append(entries, p.space(t))
@@ -78,9 +74,7 @@ func (m *modelSpace) space(t *testing.T) spaces.Space {
 func TestGoldenModels(t *testing.T) {
 	golden.Models(t, os.DirFS("testdata"), func(t *testing.T, about []byte, arrays map[string]golden.Tensor) {
 		var c modelCase
-		if err := json.Unmarshal(about, &c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(about, &c))
 		sp := spaces.Set{Observation: c.Observation.space(t), State: c.State.space(t), Action: c.Action.space(t)}
 		if sp.Observation.Width() != c.Width || sp.Observation.Outputs() != c.Choices {
 			t.Fatalf("%v has %d columns and %d one-hot, want %d and %d", sp.Observation, sp.Observation.Width(),
@@ -89,9 +83,7 @@ func TestGoldenModels(t *testing.T) {
 		dict := map[string]any{"class": c.Kind, "network": c.Network, "output": c.Output}
 		maps.Copy(dict, c.Kwargs)
 		spec, err := models.ParseSpec(dict)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p := part{t, arrays, golden.NewComparison(t), tensor.NewScope()}
 		defer p.s.Close()
 		in := models.Inputs{Observations: p.rows("input/flat")}
@@ -103,9 +95,7 @@ func TestGoldenModels(t *testing.T) {
 		weights := p.rows("input/weights")
 		if c.Kind == "deterministic" {
 			net, err := spec.BuildNetwork(sp, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer net.Close()
 			params = net.Parameters()
 			forward = func() (out, loss tensor.Tensor) {
@@ -114,9 +104,7 @@ func TestGoldenModels(t *testing.T) {
 			}
 		} else {
 			policy, err := spec.BuildPolicy(sp, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer policy.Close()
 			params = policy.Parameters()
 			actions := p.get("input/actions")
@@ -150,15 +138,11 @@ func TestGoldenModels(t *testing.T) {
 			}
 		}
 		flat, err := tensor.NewFlat(params, tensor.CPU)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer flat.Close()
 		adam, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{}, []tensor.Group{{Begin: 0, End: flat.Len(),
 			LearningRate: 1e-3}}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer adam.Close()
 		out, loss := forward()
 		p.check("expect/output", out)
@@ -168,16 +152,12 @@ func TestGoldenModels(t *testing.T) {
 			t.Fatal(p.s.Err())
 		}
 		value, err := tensor.Item(loss)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p.compare.Scalar("loss", value, c.Expect.Loss)
 		each := func(kind string, of tensor.Tensor) {
 			for _, e := range flat.Entries() {
 				values, err := tensor.Float32s(p.s.Narrow(of, 0, e.Offset, e.Size))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				golden.Compare(p.compare, kind+e.Name, values, p.get(kind+theirs(e.Name)))
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/golden"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
@@ -19,9 +20,7 @@ func TestGolden(t *testing.T) {
 		p.multivariate()
 		p.categorical()
 		p.multiCategorical()
-		if err := p.s.Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.s.Err())
 	})
 }
 
@@ -51,9 +50,7 @@ func (p part) rows(name string) tensor.Tensor {
 func (p part) check(name string, got tensor.Tensor) {
 	p.t.Helper()
 	values, err := tensor.Float32s(p.s.Contiguous(got))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	golden.Compare(p.compare, name, values, p.get(name))
 }
 
@@ -68,13 +65,9 @@ func (p part) distribution(reduction string, multivariate bool) *models.Gaussian
 		make = models.NewMultivariateGaussian
 	}
 	g, err := make(spaces.Unbounded(len(logStd)), cfg)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	p.t.Cleanup(g.Close)
-	if err := tensor.Write(g.LogStd(), logStd); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, tensor.Write(g.LogStd(), logStd))
 	return g
 }
 
@@ -106,9 +99,7 @@ func (p part) categorical() {
 	p.t.Helper()
 	logits := p.get("categorical/logits")
 	c, err := models.NewCategorical(spaces.NewDiscrete(logits.Shape[1]))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	e := c.Evaluate(p.s, p.rows("categorical/logits"), p.rows("categorical/action"))
 	p.check("categorical/log_prob", e.LogProb)
 	p.check("categorical/entropy", e.Entropy)
@@ -121,9 +112,7 @@ func (p part) multiCategorical() {
 		nvec = append(nvec, int(n))
 	}
 	c, err := models.NewMultiCategorical(spaces.NewMultiDiscrete(nvec...), "sum")
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	e := c.Evaluate(p.s, p.rows("multicategorical/logits"), p.rows("multicategorical/action"))
 	p.check("multicategorical/log_prob_sum", e.LogProb)
 
@@ -134,8 +123,9 @@ func (p part) multiCategorical() {
 		sum.Data[i/each.Shape[1]] += h
 	}
 	got, err := tensor.Float32s(e.Entropy)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	golden.Compare(p.compare, "multicategorical/entropy", got, sum)
 }
+
+// must ends the test if its error is not nil.
+var must = tensortest.Must

@@ -15,9 +15,7 @@ import (
 func checkOrthogonal(t *testing.T, name string, w tensor.Tensor, gain float64) {
 	t.Helper()
 	data, err := tensor.Float32s(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, in := int(tensor.Size(w, 0)), int(tensor.Size(w, 1))
 	at := func(i, k int) float64 { return float64(data[i*in+k]) }
 	if out > in {
@@ -57,78 +55,15 @@ func checkStarts(t *testing.T, name string, params []tensor.Parameter, hidden, o
 	}
 }
 
-func TestOrthogonal(t *testing.T) {
-	tensortest.CheckLive(t)
-	sp := spaces.Set{Observation: spaces.Unbounded(7), Action: spaces.NewBox(-1, 1, 3)}
-	for _, c := range []struct {
-		name                  string
-		from                  Initialization
-		hidden, policy, value float64
-	}{
-		{"defaults", Initialization{Kind: "orthogonal"}, math.Sqrt2, 0.01, 1},
-		{"gains", Initialization{Kind: "orthogonal", HiddenGain: 2, PolicyOutputGain: 0.5, ValueOutputGain: 3}, 2, 0.5, 3},
-	} {
-		p, v, err := ActorCritic(sp, []int{16, 5}, "tanh", DefaultGaussianConfig(), 1, c.from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkStarts(t, c.name+" policy", p.Parameters(), c.hidden, c.policy)
-		checkStarts(t, c.name+" value", v.Parameters(), c.hidden, c.value)
-		p.Close()
-		v.Close()
-	}
-
-	// The same in the network language, where each model has its own gains.
-	dict := func(class, output string, more map[string]any) Spec {
-		d := map[string]any{"class": class, "output": output, "initialization": "orthogonal",
-			"network": []any{map[string]any{"name": "net", "input": "OBSERVATIONS", "layers": []int{16, 5},
-				"activations": "tanh"}}}
-		for k, v := range more {
-			d[k] = v
-		}
-		spec, err := ParseSpec(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return spec
-	}
-	policy, value := dict("GaussianMixin", "ACTIONS", nil), dict("DeterministicMixin", "ONE",
-		map[string]any{"hidden_gain": 1, "output_gain": 3})
-	p, err := policy.BuildPolicy(sp, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkStarts(t, "language policy", p.Parameters(), math.Sqrt2, 0.01)
-	p.Close()
-	v, err := value.BuildNetwork(sp, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkStarts(t, "language value", v.Parameters(), 1, 3)
-	v.Close()
-	shared, sharedValue, err := BuildShared(policy, value, sp, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkStarts(t, "shared policy", shared.Parameters(), math.Sqrt2, 0.01)
-	checkStarts(t, "shared value", sharedValue.Parameters(), math.Sqrt2, 3)
-	shared.Close()
-	sharedValue.Close()
-}
-
 // Two seeds give two matrices, one seed the same, and over seeds the sign of an entry is as often positive as negative.
 func TestOrthogonalSeeds(t *testing.T) {
 	tensortest.CheckLive(t)
 	draw := func(seed int64) []float32 {
 		m, err := NewMLP(MLPConfig{Inputs: 8, Outputs: 8, Initialization: Initialization{Kind: "orthogonal"}}, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer m.Close()
 		data, err := tensor.Float32s(m.Parameters()[0].Tensor)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return data
 	}
 	a, b, c := draw(1), draw(1), draw(2)
@@ -151,68 +86,71 @@ func TestOrthogonalSeeds(t *testing.T) {
 	}
 }
 
-func TestInitializationRefuses(t *testing.T) {
+// yaml reads the spec of a network in the network language that is a perceptron.
+func perceptron(t *testing.T, class, output, settings string) Spec {
+	t.Helper()
+	return specOf(t, "{class: "+class+", output: "+output+", "+settings+
+		", network: [{name: net, input: OBSERVATIONS, layers: [16, 5], activations: tanh}]}")
+}
+
+// Weights are orthogonal with the gains that are given, those of the last layer with a gain of its own, and biases 0: in
+// Go, in the network language, and where policy and value share a trunk.
+func TestOrthogonal(t *testing.T) {
 	tensortest.CheckLive(t)
-	sp := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewDiscrete(2)}
-	for _, bad := range []Initialization{{Kind: "orthogonl"}, {HiddenGain: -1}, {ValueOutputGain: math.Inf(1)}} {
-		if _, _, err := ActorCritic(sp, []int{4}, "tanh", DefaultGaussianConfig(), 1, bad); err == nil {
-			t.Errorf("%+v: accepted", bad)
+	sp := spaces.Set{Observation: spaces.Unbounded(7), Action: spaces.NewBox(-1, 1, 3)}
+	check := func(hidden, policy, value float64) func(Policy, Network, error) {
+		return func(p Policy, v Network, err error) {
+			t.Helper()
+			must(t, err)
+			checkStarts(t, "policy", p.Parameters(), hidden, policy)
+			checkStarts(t, "value", v.Parameters(), hidden, value)
+			p.Close()
+			v.Close()
 		}
 	}
-	if _, _, err := ActorCritic(sp, []int{4}, "tanh", DefaultGaussianConfig(), 1,
-		Initialization{Kind: "orthogonl"}); err == nil || !strings.Contains(err.Error(), `did you mean "orthogonal"`) {
-		t.Error(err)
-	}
+	check(math.Sqrt2, 0.01, 1)(ActorCritic(sp, []int{16, 5}, "tanh", DefaultGaussianConfig(), 1,
+		Initialization{Kind: "orthogonal"}))
+	check(2, 0.5, 3)(ActorCritic(sp, []int{16, 5}, "tanh", DefaultGaussianConfig(), 1,
+		Initialization{Kind: "orthogonal", HiddenGain: 2, PolicyOutputGain: 0.5, ValueOutputGain: 3}))
+	policy := perceptron(t, "Gaussian", "ACTIONS", "initialization: orthogonal")
+	value := perceptron(t, "Deterministic", "ONE", "initialization: orthogonal, output_gain: 3")
+	check(math.Sqrt2, 0.01, 3)(BuildShared(policy, value, sp, 1))
+	p, err := policy.BuildPolicy(sp, 1)
+	must(t, err)
+	v, err := value.BuildNetwork(sp, 1)
+	check(math.Sqrt2, 0.01, 3)(p, v, err)
 }
 
 // Biases start at 0 where that is asked for, and weights as without it: those of linear layers and of convolutions,
 // in Go and in the network language.
 func TestZeroBiases(t *testing.T) {
 	tensortest.CheckLive(t)
-	sp := spaces.Set{Observation: spaces.Unbounded(7), Action: spaces.NewBox(-1, 1, 3)}
-	picture := spaces.Set{Observation: spaces.NewPicture(6, 5, 2), Action: sp.Action}
-	language := func(sp spaces.Set, from Initialization, layers []any, input string) []tensor.Parameter {
-		spec, err := ParseSpec(map[string]any{"class": "GaussianMixin", "output": "ACTIONS", "initial_bias": from.Bias,
-			"network": []any{map[string]any{"name": "net", "input": input, "layers": layers, "activations": "tanh"}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := spec.BuildPolicy(sp, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(p.Close)
-		return p.Parameters()
-	}
-	both := func(p Policy, v Network, err error) []tensor.Parameter {
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(p.Close)
-		t.Cleanup(v.Close)
-		return append(p.Parameters(), v.Parameters()...)
-	}
-	for name, parameters := range map[string]func(Initialization) []tensor.Parameter{
-		"perceptrons": func(from Initialization) []tensor.Parameter {
-			return both(ActorCritic(sp, []int{16, 5}, "tanh", DefaultGaussianConfig(), 1, from))
+	vector := spaces.Set{Observation: spaces.Unbounded(7), Action: spaces.NewBox(-1, 1, 3)}
+	picture := spaces.Set{Observation: spaces.NewPicture(6, 5, 2), Action: vector.Action}
+	for name, make := range map[string]func(from Initialization) (Policy, error){
+		"perceptron": func(from Initialization) (Policy, error) {
+			p, v, err := ActorCritic(vector, []int{16, 5}, "tanh", DefaultGaussianConfig(), 1, from)
+			if err == nil {
+				v.Close()
+			}
+			return p, err
 		},
-		"language of pictures": func(from Initialization) []tensor.Parameter {
-			return language(picture, from, []any{map[string]any{"conv2d": map[string]any{"out_channels": 3, "kernel_size": 2}},
-				"flatten", 4},
-				"permute(OBSERVATIONS, (0, 3, 1, 2))")
+		"language of pictures": func(from Initialization) (Policy, error) {
+			return specOf(t, "{class: Gaussian, output: ACTIONS, initial_bias: '"+from.Bias+"', network: [{name: net, input: "+
+				"'permute(OBSERVATIONS, (0, 3, 1, 2))', layers: [{conv2d: [3, 2]}, flatten, 4], activations: tanh}]}").BuildPolicy(
+				picture, 1)
 		},
 	} {
-		usual, zero := parameters(Initialization{}), parameters(Initialization{Bias: "zero"})
+		usual, err := make(Initialization{})
+		must(t, err)
+		zero, err := make(Initialization{Bias: "zero"})
+		must(t, err)
 		biases := 0
-		for i, p := range zero {
+		for i, p := range zero.Parameters() {
 			got, err := tensor.Float32s(p.Tensor)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := tensor.Float32s(usual[i].Tensor)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			want, err := tensor.Float32s(usual.Parameters()[i].Tensor)
+			must(t, err)
 			if strings.HasSuffix(p.Name, ".bias") {
 				biases++
 				if !slices.ContainsFunc(want, func(x float32) bool { return x != 0 }) {
@@ -227,9 +165,7 @@ func TestZeroBiases(t *testing.T) {
 		if biases < 2 {
 			t.Errorf("%s: %d biases", name, biases)
 		}
-	}
-	if _, _, err := ActorCritic(sp, []int{4}, "tanh", DefaultGaussianConfig(), 1,
-		Initialization{Bias: "none"}); err == nil || !strings.Contains(err.Error(), "initial_bias") {
-		t.Error(err)
+		usual.Close()
+		zero.Close()
 	}
 }

@@ -18,9 +18,8 @@ type MLPConfig struct {
 	Recurrent RecurrentLayer
 	// Hidden lists the widths of the hidden layers.
 	Hidden []int
-	// Activation follows every hidden layer, by name ("elu"); Activations, one a hidden layer, takes precedence.
-	Activation  string
-	Activations []string
+	// Activation follows every hidden layer, by name ("elu"). Default: none.
+	Activation string
 	// OutputActivation follows the last layer; none by default.
 	OutputActivation string
 	// OutputGain multiplies the last layer's initial weights; 0 means 1. A small gain (0.1, 0.01) makes a policy begin
@@ -39,10 +38,6 @@ type MLPConfig struct {
 func NewMLP(cfg MLPConfig, seed int64) (*Net, error) {
 	if cfg.Inputs <= 0 || cfg.Outputs <= 0 {
 		return nil, fmt.Errorf("models: MLP with %d inputs and %d outputs: both must be positive", cfg.Inputs, cfg.Outputs)
-	}
-	if len(cfg.Activations) > 0 && len(cfg.Activations) != len(cfg.Hidden) {
-		return nil, fmt.Errorf("models: MLP has %d hidden layers and %d activations; give one a layer, or Activation for all",
-			len(cfg.Hidden), len(cfg.Activations))
 	}
 	states, err := readsStates("MLP", cfg.Source)
 	if err != nil {
@@ -63,9 +58,6 @@ func NewMLP(cfg MLPConfig, seed int64) (*Net, error) {
 		out, name := cfg.Outputs, cfg.OutputActivation
 		if i < len(cfg.Hidden) {
 			out, name = cfg.Hidden[i], cfg.Activation
-			if len(cfg.Activations) > 0 {
-				name = cfg.Activations[i]
-			}
 		}
 		if out <= 0 {
 			return nil, fmt.Errorf("models: MLP hidden layer %d has width %d; it must be positive", i, out)

@@ -7,45 +7,30 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// wrapped is a network that does more than the one inside.
-type wrapped struct{ *Net }
-
-func (w wrapped) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
-	return s.MulScalar(w.Net.Forward(s, in), 2)
-}
-
 // Policies and networks of this package are its own in every composition; a network made elsewhere is not, wherever it
 // is inside.
 func TestOwn(t *testing.T) {
 	action := spaces.NewBox(-1, 1, 2)
 	mlp := func(inputs, outputs int) *Net {
 		m, err := NewMLP(MLPConfig{Inputs: inputs, Outputs: outputs, Hidden: []int{4}, Activation: "tanh"}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(m.Close)
 		return m
 	}
 	gaussian := func() *Gaussian {
 		g, err := NewGaussian(action, GaussianConfig{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(g.Close)
 		return g
 	}
 	shared := func(trunk Network) *Shared {
 		m, err := NewShared(trunk, mlp(4, 2), mlp(4, 1), gaussian())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return m
 	}
 	clip := func(n Network) Network {
 		c, err := newClipped(n, action)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(c.Close)
 		return c
 	}
@@ -69,4 +54,11 @@ func TestOwn(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
+}
+
+// wrapped is a network that does more than the one inside.
+type wrapped struct{ *Net }
+
+func (w wrapped) Forward(s *tensor.Scope, in Inputs) tensor.Tensor {
+	return s.MulScalar(w.Net.Forward(s, in), 2)
 }

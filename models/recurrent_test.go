@@ -6,12 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
-	"github.com/gorl-dev/gorl/models/description"
-	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -23,9 +18,7 @@ const memories = "class: Gaussian\nnetwork:\n- {name: seen, input: OBSERVATIONS,
 func TestRecurrentNetwork(t *testing.T) {
 	tensortest.CheckLive(t)
 	p, err := specOf(t, memories).BuildPolicy(boxes, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	net := p.(*Stochastic).Net.(Recurrent)
 	var names []string
@@ -57,9 +50,7 @@ func TestRecurrentNetwork(t *testing.T) {
 	s := tensor.NoGrad()
 	defer s.Close()
 	gen, err := tensor.NewGenerator(1, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer gen.Close()
 	x, state := s.Randn(gen, length*sequences, 3), s.Randn(gen, sequences, 12)
 	ended := make([]float32, length*sequences)
@@ -95,9 +86,7 @@ func TestFrames(t *testing.T) {
 		make := func(inputs, frames int) *Net {
 			m, err := NewMLP(MLPConfig{Inputs: inputs, Outputs: 1, Recurrent: layer.OfFrames(frames),
 				Hidden: []int{5}, Activation: "tanh"}, 3)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return m
 		}
 		windows, moments := make(6, 3), make(2, 0)
@@ -132,16 +121,12 @@ func TestFrames(t *testing.T) {
 		w := windows.Parameters()[1].Tensor // weight_hh_l0
 		gradient := tensortest.Float64s(t, s, s.Grad(penalty, false, w)[0])
 		values, err := tensor.Float32s(w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, i := range []int{0, 5, len(values) - 1} {
 			at := func(x float32) float64 {
 				moved := slices.Clone(values)
 				moved[i] += x
-				if err := tensor.Write(w, moved); err != nil {
-					t.Fatal(err)
-				}
+				must(t, tensor.Write(w, moved))
 				_, p := windows.ForwardPenalty(s, Inputs{Observations: tensor.From(s, rows, 2, 6)})
 				return tensortest.Float64s(t, s, p)[0]
 			}
@@ -162,9 +147,7 @@ func TestRecurrentInitialization(t *testing.T) {
 	for _, kind := range []string{"", "orthogonal"} {
 		m, err := NewMLP(MLPConfig{Inputs: 6, Outputs: 2, Recurrent: LSTM(16),
 			Initialization: Initialization{Kind: kind}}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := tensor.NoGrad()
 		for _, p := range m.Parameters()[:4] {
 			x := tensortest.Float64s(t, s, p.Tensor)
@@ -203,118 +186,19 @@ func TestSharedMemory(t *testing.T) {
 		"4}}], activations: tanh}]\noutput: ACTIONS")
 	value := specOf(t, "class: Deterministic\nnetwork: [{name: net, input: OBSERVATIONS}]\noutput: ONE")
 	p, v, err := BuildShared(policy, value, boxes, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer v.Close()
 	defer p.Close()
 	if HiddenSize(p) != 4 || HiddenSize(v) != 4 || !SharesTrunk(p, v) {
 		t.Errorf("hidden sizes %d and %d, shared %v", HiddenSize(p), HiddenSize(v), SharesTrunk(p, v))
 	}
 	m, err := NewMLP(MLPConfig{Inputs: 3, Outputs: 2, Recurrent: GRU(2)}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	dist, err := NewDistribution(boxes.Action, DefaultGaussianConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer dist.Close()
 	if _, err := NewShared(m, m, m, dist); err == nil || !strings.Contains(err.Error(), "put them into the trunk") {
 		t.Errorf("error %v", err)
 	}
-}
-
-func TestRecurrentErrors(t *testing.T) {
-	tensortest.CheckLive(t)
-	for want, layer := range map[string]RecurrentLayer{
-		`of the kind "gur"`:             {Kind: "gur", HiddenSize: 4, Layers: 1},
-		"gru of 0 values in 1 layers":   GRU(0),
-		"lstm of 4 values in 0 layers":  LSTM(4, 0),
-		"rnn over 4 frames, but the":    RNN(4).OfFrames(4),
-		"gru of 100000 values in 1 lay": GRU(100000),
-	} {
-		_, err := NewMLP(MLPConfig{Inputs: 6, Outputs: 1, Recurrent: layer}, 1)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: error %v, want %s", layer, err, want)
-		}
-	}
-	for text, want := range map[string]string{
-		"{gru: {num_layers: 2}}": "layers[0].gru.hidden_size: it is missing",
-		"{gru: 5}": "layers[0].gru: want a mapping, or a list of 1 to 3 values " +
-			"[hidden_size, num_layers, frames], got 5",
-		"{lstm: {hidden_size: 4, layers: 2}}":      `unknown key "layers"`,
-		"{lstm: {hidden_size: 4, num_layers: 0}}":  "num_layers",
-		"{rnn: {hidden_size: 0}}":                  "layers[0]: the size 0",
-		"{rnn: {hidden_size: 4, frames: 2}}":       "network[0].layers[0]: a rnn over 2 frames, but the rows have 3 values",
-		"{lstmm: {hidden_size: 4}}":                `did you mean "lstm"`,
-		"{gru: {hidden_size: 4, nonlinearity: x}}": `unknown key "nonlinearity"`,
-	} {
-		dict := "class: Deterministic\nnetwork: [{name: net, input: OBSERVATIONS, layers: [" + text + "]}]\noutput: ONE"
-		if _, err := buildText(dict, boxes); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %s", text, err, want)
-		}
-	}
-	for want, step := range map[string]description.Step{
-		"3 names of weights": {Op: description.GRU, Outputs: 2, Weights: []string{"a", "b", "c"}},
-		"2 frames of a row of 3": {Op: description.LSTM, Outputs: 2, Frames: 2, Weights: []string{"a", "b", "c",
-			"d"}},
-		"1 layers of 0 values upon 3":  {Op: description.RNN, Weights: []string{"a", "b", "c", "d"}},
-		"0 names of weights; want fou": {Op: description.RNN, Outputs: 2},
-	} {
-		if _, err := (description.Network{Inputs: 3,
-			Steps: []description.Step{step}}).Widths(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
-	}
-}
-
-// A container's type makes recurrent layers of its numbers.
-func TestRecurrentContainer(t *testing.T) {
-	tensortest.CheckLive(t)
-	read := func(container string) (Spec, error) {
-		dict, err := config.FromYAML([]byte("class: Deterministic\noutput: ONE\nnetwork: [{name: net, input: OBSERVATIONS, " +
-			container + "}]"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return ParseSpec(dict)
-	}
-	long, err := read("layers: [{gru: {hidden_size: 6, num_layers: 2}}, {gru: {hidden_size: 3, num_layers: 2}}]")
-	if err != nil {
-		t.Fatal(err)
-	}
-	short, err := read("layers: [6, 3], type: GRU, num_layers: 2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(long.Network, short.Network); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	for container, want := range map[string]string{
-		"layers: [6], type: transformer":            `network[0].type: "transformer"; want GRU, LSTM or RNN`,
-		"layers: [layer_norm], type: LSTM":          "network[0].layers[0]: with type: LSTM want a number",
-		"layers: [flatten], type: LSTM":             "network[0].layers[0]: with type: LSTM want a number",
-		"layers: [{linear: [4, false]}], type: rnn": "with type: rnn want a number",
-		"layers: [6], num_layers: 2":                "network[0].num_layers: it belongs to type",
-		"layers: [6], type: GRU, num_layers: 0":     "num_layers",
-	} {
-		if _, err := read(container); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %s", container, err, want)
-		}
-	}
-}
-
-// buildText builds a network of YAML.
-func buildText(text string, sp spaces.Set) (Network, error) {
-	dict, err := config.FromYAML([]byte(text))
-	if err != nil {
-		return nil, err
-	}
-	spec, err := ParseSpec(dict)
-	if err != nil {
-		return nil, err
-	}
-	return spec.BuildNetwork(sp, 1)
 }

@@ -28,14 +28,10 @@ func TestRegister(t *testing.T) {
 	})
 	spec := specOf(t, "class: Noted")
 	p, err := spec.BuildPolicy(boxes, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.Close()
 	v, err := spec.BuildNetwork(boxes, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v.Close()
 	if len(roles) != 2 || roles[0].Outputs != 2 || roles[0].Seed != 7 || roles[1].Outputs != 1 || roles[1].Seed != 8 ||
 		roles[1].Spaces.Observation.Width() != 3 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/models/description"
 )
 
@@ -61,7 +62,7 @@ func parseConv(path string, args any) (Layer, error) {
 			return l, err
 		}
 	}
-	groups, ok := wholeNumber(k.Groups)
+	groups, ok := config.Whole(k.Groups)
 	if !ok || groups < 1 {
 		return l, fmt.Errorf("models: %s.groups: want a whole number of at least 1, got %v", path, k.Groups)
 	}
@@ -77,7 +78,7 @@ func pair(path string, value any, least int) (p [2]int, err error) {
 	}
 	ok = len(list) == 2
 	for i := 0; ok && i < 2; i++ {
-		p[i], ok = wholeNumber(list[i])
+		p[i], ok = config.Whole(list[i])
 		ok = ok && p[i] >= least && p[i] <= maxSide
 	}
 	if !ok {

@@ -2,7 +2,6 @@ package models
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -273,27 +272,12 @@ func parseLinear(path string, args any) (Layer, error) {
 	return l, err
 }
 
-// wholeNumber reads a number that has no fraction.
-func wholeNumber(value any) (int, bool) {
-	switch v := value.(type) {
-	case int:
-		return v, true
-	case int64:
-		return int(v), true
-	case float64:
-		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return int(v), true
-		}
-	}
-	return 0, false
-}
-
 // sizeText turns a size into the text of an expression.
 func sizeText(path string, value any) (string, error) {
 	if v, ok := value.(string); ok {
 		return v, nil
 	}
-	if n, ok := wholeNumber(value); ok {
+	if n, ok := config.Whole(value); ok {
 		return strconv.Itoa(n), nil
 	}
 	return "", fmt.Errorf("models: %s: want a whole number of values, or a size such as NUM_ACTIONS, got %v", path, value)

@@ -1,16 +1,26 @@
 package pbt
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt/explore"
@@ -186,36 +196,221 @@ func newColony(members int) *colony {
 	c.opt = Options{
 		Members: members, Objective: "episode.return", IntervalSteps: 50, TotalSteps: 500, Seed: 11,
 		Strategy: strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.001},
-		Explore:  explore.Mutation{Rate: 0.8, Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}, Bounds: map[string][2]float64{"learning_rate": {1e-5, 0.4}}},
-		Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.3, Log: true}},
-		New: func(m Member) (Trainee, error) {
-			t := newClimber(m, c.faults)
-			c.built = append(c.built, t)
-			return t, nil
-		},
+		Explore: explore.Mutation{Rate: 0.8, Bounds: map[string][2]float64{"learning_rate": {1e-5, 0.4}},
+			Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}},
+		Sample: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 0.3, Log: true}},
+		New:    c.build,
 	}
 	return c
 }
 
-// mutate changes the population's mutation.
-func (c *colony) mutate(change func(m *explore.Mutation)) {
-	m := c.opt.Explore.(explore.Mutation)
-	change(&m)
-	c.opt.Explore = m
+func (c *colony) build(m Member) (Trainee, error) {
+	t := newClimber(m, c.faults)
+	c.built = append(c.built, t)
+	return t, nil
 }
 
-// kinds are the events of one kind.
-func kinds(events []journal.Event, kind journal.Kind) []journal.Event {
-	var found []journal.Event
-	for _, e := range events {
-		if e.Kind == kind {
-			found = append(found, e)
+// rates makes the members begin with these learning rates.
+func (c *colony) rates(rates ...float64) {
+	c.opt.Initial = nil
+	for _, r := range rates {
+		c.opt.Initial = append(c.opt.Initial, map[string]float64{"learning_rate": r})
+	}
+}
+
+// at calls f before step n of the trainee that member id began with.
+func (c *colony) at(id int, n int64, f func(m *climber) error) {
+	before := c.faults.train
+	c.faults.train = func(m *climber) error {
+		if m == c.built[id] && m.steps == n {
+			if err := f(m); err != nil {
+				return err
+			}
+		}
+		if before != nil {
+			return before(m)
+		}
+		return nil
+	}
+}
+
+// poison makes members' parameters NaN in their step n.
+func (c *colony) poison(n int64, members ...int) {
+	for _, id := range members {
+		c.at(id, n, func(m *climber) error { m.x[1] = math.NaN(); return nil })
+	}
+}
+
+// atEnd returns, once the population has trained, the trainee that member id had at the first interval's end.
+func (c *colony) atEnd(id int) *climber {
+	found := new(climber)
+	c.opt.Progress = func(u Update) {
+		if u.Event == nil && u.Iteration == 1 && u.Status.Member == id && u.Status.Steps == c.opt.IntervalSteps {
+			*found = *c.built[id]
 		}
 	}
 	return found
 }
 
-func same(a, b map[string]float64) bool { return maps.Equal(a, b) }
+// decided gives fixed decisions at the first interval's end, and keeps everyone later.
+type decided []strategy.Decision
 
-// equal holds for two NaN, too.
-func equal(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+func (d decided) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
+	if g.Iteration > 1 {
+		return nil
+	}
+	return d
+}
+
+// each makes a strategy of a decision about one member.
+type each func(m strategy.Status, g strategy.Generation) strategy.Decision
+
+func (f each) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
+	var decisions []strategy.Decision
+	for _, m := range g.Members {
+		d := f(m, g)
+		d.Member = m.Member
+		decisions = append(decisions, d)
+	}
+	return decisions
+}
+
+func mustNew(t *testing.T, opt Options) *Population {
+	t.Helper()
+	p, err := New(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mustClose(t, p) })
+	return p
+}
+
+func mustClose(t *testing.T, p *Population) {
+	t.Helper()
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func mustTrain(t *testing.T, opt Options) *Population {
+	t.Helper()
+	p := mustNew(t, opt)
+	if _, err := p.Train(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// interrupted trains a population in one directory until it ends. build makes its colony; once stop has been called
+// every times the population is stopped, closed, and built again.
+func interrupted(t *testing.T, every func() int64, build func(stop func()) *colony) (p *Population, breaks int) {
+	t.Helper()
+	for dir := t.TempDir(); ; breaks++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		var left atomic.Int64
+		left.Store(every())
+		c := build(func() {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		})
+		c.opt.Directory = dir
+		p = mustNew(t, c.opt)
+		if p.Recovered() != nil {
+			t.Error(p.Recovered())
+		}
+		_, err := p.Train(ctx)
+		cancel()
+		if err == nil {
+			return p, breaks
+		}
+		if !errors.Is(err, context.Canceled) || breaks > 300 {
+			t.Fatal(err)
+		}
+		mustClose(t, p)
+	}
+}
+
+// compare checks that two populations ended alike, down to the bytes of their journals and best snapshots.
+func compare(t *testing.T, whole, resumed *Population) {
+	t.Helper()
+	if d := cmp.Diff(lines(t, whole.Journal()), lines(t, readJournal(t, resumed.opt.Directory))); d != "" {
+		t.Errorf("the journals differ: %s", d)
+	}
+	if d := cmp.Diff(whole.Generation(), resumed.Generation(), cmpopts.EquateNaNs()); d != "" {
+		t.Errorf("the members differ: %s", d)
+	}
+	for id, m := range whole.Generation().Members {
+		if m.Failed { // the weights of a failed member are not saved
+			continue
+		}
+		a, errA := whole.Trainee(id).Snapshot()
+		b, errB := resumed.Trainee(id).Snapshot()
+		if errA != nil || errB != nil {
+			t.Fatal(errA, errB)
+		}
+		if !bytes.Equal(a.Arrays["parameters"].Data, b.Arrays["parameters"].Data) {
+			t.Errorf("member %d has other weights", id)
+		}
+	}
+	a, b := whole.Best(), resumed.Best()
+	if a.Member != b.Member || a.Iteration != b.Iteration || a.Objective != b.Objective ||
+		!bytes.Equal(a.Snapshot.Arrays["parameters"].Data, b.Snapshot.Arrays["parameters"].Data) {
+		t.Errorf("the best are %+v and %+v", a, b)
+	}
+}
+
+// readJournal returns the merged journal of a directory.
+func readJournal(t *testing.T, dir string) []journal.Event {
+	t.Helper()
+	events, err := journal.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// lines are events as text.
+func lines(t *testing.T, events []journal.Event) string {
+	t.Helper()
+	var b strings.Builder
+	for _, e := range events {
+		data, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(append(data, '\n'))
+	}
+	return b.String()
+}
+
+// kinds are the events of one kind.
+func kinds(events []journal.Event, kind journal.Kind) []journal.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e journal.Event) bool { return e.Kind != kind })
+}
+
+// contents returns a folder's files without journals, which only grow, and without the files that each process rewrites.
+func contents(t *testing.T, dir string) map[string]string {
+	files := make(map[string]string)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), "lease-") ||
+			slices.Contains([]string{journal.File, "clock", "heartbeat.json"}, d.Name()) {
+			return err
+		}
+		files[path] = string(read(t, path))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func read(t *testing.T, elem ...string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(elem...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

@@ -1,153 +1,24 @@
 package pbt
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/workspace"
 )
-
-func mustNew(t *testing.T, opt Options) *Population {
-	t.Helper()
-	p, err := New(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
-}
-
-func mustTrain(t *testing.T, opt Options) *Population {
-	t.Helper()
-	p := mustNew(t, opt)
-	if _, err := p.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-// readJournal returns the merged journal of a directory as text.
-func readJournal(t *testing.T, dir string) []byte {
-	t.Helper()
-	events, err := journal.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return []byte(lines(t, events))
-}
-
-func lines(t *testing.T, events []journal.Event) string {
-	t.Helper()
-	var b bytes.Buffer
-	for _, e := range events {
-		data, err := json.Marshal(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Write(append(data, '\n'))
-	}
-	return b.String()
-}
-
-func read(t *testing.T, elem ...string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(elem...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-func TestSameSeedsSameJournal(t *testing.T) {
-	t.Parallel()
-	var first []byte
-	for _, parallel := range []int{1, 3, 8} {
-		c := newColony(8)
-		c.opt.Parallel, c.opt.Directory, c.opt.TotalSteps = parallel, t.TempDir(), 300
-		c.faults.train = func(*climber) error { runtime.Gosched(); return nil } // lets others in, if they may
-		c.opt.ProgressSteps = int64(parallel) * 7
-		c.faults.train = letOthersRun
-		p := mustTrain(t, c.opt)
-		if g := c.faults.greatest.Load(); g > int64(parallel) {
-			t.Errorf("%d members trained at a time, want at most %d", g, parallel)
-		}
-		events, err := journal.Read(c.opt.Directory)
-		if err != nil {
-			t.Fatal(err)
-		}
-		recorded := []byte(lines(t, events))
-		if first == nil {
-			first = recorded
-		}
-		if !bytes.Equal(first, recorded) {
-			t.Errorf("%d at a time made another journal: %s", parallel, cmp.Diff(string(first), string(recorded)))
-		}
-		if d := cmp.Diff(p.Journal(), events); d != "" {
-			t.Errorf("the journal in memory and on disk: %s", d)
-		}
-		if len(kinds(events, journal.Replace)) < 5 {
-			t.Errorf("only %d replacements: this test shows little", len(kinds(events, journal.Replace)))
-		}
-	}
-	c := newColony(8)
-	c.opt.Seed, c.opt.Directory, c.opt.TotalSteps = 12, t.TempDir(), 300
-	mustTrain(t, c.opt)
-	if events, err := journal.Read(c.opt.Directory); err != nil || string(first) == lines(t, events) {
-		t.Error("another seed made the same journal")
-	}
-}
-
-func TestMembersTrainToTheEnd(t *testing.T) {
-	c := newColony(4)
-	c.opt.TotalSteps = 120 // two intervals and a bit
-	p := mustTrain(t, c.opt)
-	for _, s := range p.Generation().Members {
-		if s.Steps != 120 {
-			t.Errorf("member %d trained %d steps, want 120", s.Member, s.Steps)
-		}
-	}
-	finals := kinds(p.Journal(), journal.Final)
-	if len(finals) != 4 || finals[0].Iteration != 3 || finals[0].Steps != 120 {
-		t.Errorf("final events are %+v", finals)
-	}
-	for _, e := range p.Journal() {
-		if e.Iteration == 3 && e.Kind != journal.Final {
-			t.Errorf("something was decided when nothing remained to train: %+v", e)
-		}
-	}
-	best := p.Best()
-	for _, e := range p.Journal() {
-		if e.HasObjective && e.Objective > best.Objective {
-			t.Errorf("the best is %v, but member %d had %v", best.Objective, e.Member, e.Objective)
-		}
-	}
-	fresh := newClimber(Member{}, &faults{})
-	if err := fresh.Restore(best.Snapshot); err != nil {
-		t.Fatal(err)
-	}
-	if got := fresh.objective(); got != best.Objective {
-		t.Errorf("the best snapshot's objective is %v, want %v", got, best.Objective)
-	}
-}
 
 // TestBeatsItsControl compares the same members with and without selection, over seeds.
 func TestBeatsItsControl(t *testing.T) {
@@ -166,139 +37,16 @@ func TestBeatsItsControl(t *testing.T) {
 		c.opt.Strategy = strategy.Never{}
 		without := objectives(c.opt)
 		if with[7] <= without[7] || with[4] <= without[4] {
-			t.Errorf("seed %d: best %.4g and median %.4g with selection, %.4g and %.4g without", seed, with[7], with[4], without[7], without[4])
+			t.Errorf("seed %d: best %.4g and median %.4g with selection, %.4g and %.4g without", seed, with[7], with[4],
+				without[7], without[4])
 		}
-	}
-}
-
-// everyone decides the same for all members.
-type everyone strategy.Decision
-
-func (d everyone) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
-	var decisions []strategy.Decision
-	for _, m := range g.Members {
-		one := strategy.Decision(d)
-		one.Member = m.Member
-		decisions = append(decisions, one)
-	}
-	return decisions
-}
-
-// decided gives fixed decisions at the first interval's end, and keeps everyone later.
-type decided []strategy.Decision
-
-func (d decided) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision {
-	if g.Iteration > 1 {
-		return nil
-	}
-	return d
-}
-
-func TestWeightsFirstHyperparametersLast(t *testing.T) {
-	c := newColony(3)
-	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, Mutate: true, Reason: "test"}}
-	c.mutate(func(m *explore.Mutation) { m.Rate = 1 })
-	c.opt.TotalSteps = 60
-	var source, target climber
-	c.faults.train = func(m *climber) error {
-		switch {
-		case m == c.built[0] && m.steps == 50:
-			source = *m
-		case m == c.built[2] && m.steps == 50:
-			target = *m
-		}
-		return nil
-	}
-	p := mustTrain(t, c.opt)
-	if source.x != target.x || source.rate == target.rate || source.rate == 0 {
-		t.Errorf("after the copy the source is %v at rate %v and the target %v at rate %v", source.x, source.rate, target.x, target.rate)
-	}
-	if c.built[0].x == c.built[2].x {
-		t.Error("source and target went on in step")
-	}
-	e := kinds(p.Journal(), journal.Replace)[0]
-	if e.After["learning_rate"] != target.rate {
-		t.Errorf("the journal says %v, in effect was %v", e.After["learning_rate"], target.rate)
-	}
-	ratio := target.rate / source.rate
-	if ratio < 1 {
-		ratio = 1 / ratio
-	}
-	if ratio < 1.1 || ratio > 2 {
-		t.Errorf("the rate changed by a factor of %v, want 1.1 to 2", ratio)
-	}
-	if table := p.Table(); table.Rows[2].Parent != 0 || table.Rows[0].Parent != -1 {
-		t.Errorf("parents are %+v", table.Rows)
-	}
-}
-
-func TestSourcesAreReadBeforeAnythingChanges(t *testing.T) {
-	c := newColony(3)
-	c.opt.Strategy = decided{{Member: 0, Action: strategy.Replace, Source: 1, Mutate: true}, {Member: 1, Action: strategy.Replace, Source: 2, Mutate: true}, {Member: 2, Action: strategy.Replace, Source: 0, Mutate: true}}
-	c.opt.Explore = nil
-	c.opt.TotalSteps = 51
-	before, after := make(map[int][4]float64), make(map[int][4]float64)
-	snapshots := 0
-	c.faults.snapshot = func(*climber) error { snapshots++; return nil }
-	c.faults.train = func(m *climber) error {
-		if m.steps == 50 {
-			after[slices.Index(c.built, m)] = m.x
-		}
-		return nil
-	}
-	c.opt.Parallel = 1
-	c.opt.Progress = func(u Update) {
-		if u.Event == nil && u.Iteration == 1 {
-			before[u.Status.Member] = c.built[u.Status.Member].x
-		}
-	}
-	mustTrain(t, c.opt)
-	for target, source := range map[int]int{0: 1, 1: 2, 2: 0} {
-		if after[target] != before[source] {
-			t.Errorf("member %d has %v, want the %v that member %d had", target, after[target], before[source], source)
-		}
-	}
-	if snapshots > 6 { // one a member at the ends of both intervals, where weights are looked at
-		t.Errorf("%d snapshots were taken of 3 members", snapshots)
-	}
-}
-
-func TestSelfMutation(t *testing.T) {
-	c := newColony(2)
-	c.opt.Strategy = decided{{Member: 1, Action: strategy.SelfMutate}}
-	c.mutate(func(m *explore.Mutation) { m.Rate = 1 })
-	c.opt.TotalSteps = 100
-	p := mustTrain(t, c.opt)
-	e := kinds(p.Journal(), journal.SelfMutate)
-	if len(e) != 1 || e[0].Parent != -1 || same(e[0].Before, e[0].After) || !same(e[0].After, p.Generation().Members[1].Hyperparameters) {
-		t.Errorf("self-mutations are %+v", e)
-	}
-}
-
-func TestInitialDelay(t *testing.T) {
-	c := newColony(6)
-	c.opt.InitialDelay = 250
-	p := mustTrain(t, c.opt)
-	acted := false
-	for _, e := range p.Journal() {
-		if e.Kind == journal.Replace || e.Kind == journal.SelfMutate {
-			acted = true
-			if e.Steps < 250 {
-				t.Errorf("acted after %d steps", e.Steps)
-			}
-		}
-	}
-	if !acted {
-		t.Error("nothing was decided after InitialDelay")
 	}
 }
 
 func TestProgress(t *testing.T) {
 	c := newColony(3)
 	c.opt.ProgressSteps = 20
-	inside := false
-	updates := make(map[int]int)
-	events := 0
+	inside, updates, events := false, make(map[int]int), 0
 	c.opt.Progress = func(u Update) {
 		if inside {
 			t.Error("Progress was called twice at once")
@@ -323,195 +71,35 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-func TestTrainAgainReturnsTheSame(t *testing.T) {
-	c := newColony(2)
-	c.opt.Directory = t.TempDir()
-	p := mustNew(t, c.opt)
-	first, err := p.Train(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := p.Train(t.Context())
-	if err != nil || again != first {
-		t.Errorf("the second Train gave %v, %v", again, err)
-	}
-	if err := errors.Join(p.Close(), p.Close()); err != nil {
-		t.Error(err)
-	}
-	for i, m := range c.built {
-		if m.closed != 1 {
-			t.Errorf("member %d was closed %d times", i, m.closed)
+func TestOnInterval(t *testing.T) {
+	c := newColony(3)
+	c.opt.TotalSteps = 175
+	var seen []int64
+	c.opt.OnInterval = func(p *Population) error {
+		seen = append(seen, p.Generation().Members[0].Steps)
+		if p.Best() == nil || p.Trainee(2) == nil {
+			t.Error("there is no best, or no trainee")
 		}
+		return nil
 	}
-	if _, err := p.Train(t.Context()); err == nil || !strings.Contains(err.Error(), "closed") {
-		t.Errorf("training a closed population: %v", err)
-	}
-}
-
-// What can only be meant by mistake is noted, and what may be meant is not.
-func TestNotes(t *testing.T) {
-	for _, test := range []struct {
-		members                     int
-		interval, total, delay, own int64
-		strategy                    strategy.Strategy
-		want                        []string
-	}{
-		{4, 100, 1000, 900, 0, nil, nil},
-		{4, 100, 101, 0, 0, nil, nil},
-		{1, 100, 1000, 0, 0, nil, []string{"the population has 1 member"}},
-		{1, 2000, 1000, 0, 0, strategy.Never{}, nil},
-		{4, 1001, 1000, 0, 0, nil, []string{"the first decision comes after an interval of 1001 environment steps, and the run has 1000"}},
-		{4, 1000, 1000, 0, 0, nil, []string{"the first decision comes after"}},
-		{4, 100, 1000, 901, 0, nil, []string{"the last decision comes after 900 environment steps, and a member must have trained 901"}},
-		{1, 100, 1000, 0, 5000, nil, []string{"the population has 1 member", "must have trained 5000"}},
-	} {
-		got := Options{Members: test.members, IntervalSteps: test.interval, TotalSteps: test.total, Delays: Delays{InitialDelay: test.delay,
-			StartAfter: test.own}, Strategy: test.strategy}.Notes()
-		if len(got) != len(test.want) {
-			t.Errorf("%+v: notes %q, want %q", test, got, test.want)
-			continue
-		}
-		for i := range got {
-			if !strings.Contains(got[i], test.want[i]) {
-				t.Errorf("%+v: note %q, want %q", test, got[i], test.want[i])
-			}
-		}
-	}
-}
-
-func TestOptionsAreChecked(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(o *Options)
-		want   string
-	}{
-		"members":      {func(o *Options) { o.Members = 0 }, "Members is 0"},
-		"objective":    {func(o *Options) { o.Objective = "" }, "Objective is empty"},
-		"interval":     {func(o *Options) { o.IntervalSteps = -1 }, "IntervalSteps is -1"},
-		"total":        {func(o *Options) { o.TotalSteps = 0 }, "TotalSteps is 0"},
-		"start":        {func(o *Options) { o.InitialDelay = -1 }, "InitialDelay is -1"},
-		"parallel":     {func(o *Options) { o.Parallel = -2 }, "Parallel is -2"},
-		"progress":     {func(o *Options) { o.ProgressSteps = -2 }, "ProgressSteps is -2"},
-		"new":          {func(o *Options) { o.New = nil }, "New is nil"},
-		"initial":      {func(o *Options) { o.Initial = make([]map[string]float64, 2) }, "Initial has 2 maps for 3 members"},
-		"initial nan":  {func(o *Options) { o.Initial = []map[string]float64{{"learning_rate": math.NaN()}} }, `Initial[0]["learning_rate"] is NaN`},
-		"initial key":  {func(o *Options) { o.Initial = []map[string]float64{{"learning_rat": 1}} }, `no hyperparameter "learning_rat" (from Initial or Sample): did you mean "learning_rate"?`},
-		"sample key":   {func(o *Options) { o.Sample = map[string]explore.Range{"discount": {Low: 0, High: 1}} }, `did you mean "discount_factor"?`},
-		"sample order": {func(o *Options) { o.Sample = map[string]explore.Range{"learning_rate": {Low: 1}} }, "ascending"},
-		"sample log":   {func(o *Options) { o.Sample = map[string]explore.Range{"learning_rate": {High: 1, Log: true}} }, "Low must be above 0"},
-		"std":          {func(o *Options) { o.Strategy = strategy.IsaacLab{ThresholdStd: -1} }, "ThresholdStd is -1"},
-		"abs":          {func(o *Options) { o.Strategy = strategy.IsaacLab{ThresholdAbs: math.NaN()} }, "ThresholdAbs is NaN"},
-		"rate": {func(o *Options) {
-			o.Explore = explore.Mutation{Rate: 1.5, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
-		}, "Mutation.Rate is 1.5"},
-		"rate nan": {func(o *Options) {
-			o.Explore = explore.Mutation{Rate: math.NaN(), Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
-		}, "Mutation.Rate is NaN"},
-		"range": {func(o *Options) {
-			o.Explore = explore.Mutation{ChangeRange: [2]float64{2, 1.1}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
-		}, "change_range is [2 1.1]"},
-		"range below 1": {func(o *Options) {
-			o.Explore = explore.Mutation{ChangeRange: [2]float64{0.5, 1.1}, Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
-		}, "at least 1"},
-		"rule": {func(o *Options) { o.Explore = explore.Mutation{Rules: explore.Rules{"learning_rate": nil}} }, `Mutation.Rules["learning_rate"] is nil`},
-		"rule key": {func(o *Options) {
-			o.Explore = explore.Mutation{Rules: explore.Rules{"learningrate": explore.MutateFloat}}
-		}, `did you mean "learning_rate"?`},
-		"bounds key": {func(o *Options) { o.Explore = explore.Mutation{Bounds: map[string][2]float64{"rate": {0, 1}}} }, `"rate"`},
-		"bounds":     {func(o *Options) { o.Explore = explore.Mutation{Bounds: map[string][2]float64{"learning_rate": {1, 2}}} }, "outside its bounds, [1 2]"},
-		"new fails": {func(o *Options) {
-			build := o.New
-			o.New = func(m Member) (Trainee, error) {
-				if m.ID == 2 {
-					return nil, errors.New("out of luck")
-				}
-				return build(m)
-			}
-		}, "member 2: out of luck"},
-		"new panics": {func(o *Options) { o.New = func(Member) (Trainee, error) { panic("oh") } }, "member 0: panic: oh"},
-		"new is nil": {func(o *Options) { o.New = func(Member) (Trainee, error) { return nil, nil } }, "member 0: New returned nothing"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := newColony(3)
-			test.change(&c.opt)
-			_, err := New(c.opt)
-			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "pbt: ") {
-				t.Errorf("the error is %v, want it to say %q", err, test.want)
-			}
-			for i, m := range c.built {
-				if m.closed != 1 || m.steps != 0 {
-					t.Errorf("member %d was closed %d times after %d steps", i, m.closed, m.steps)
-				}
-			}
-		})
-	}
-}
-
-func TestWrongDecisions(t *testing.T) {
-	for want, d := range map[string]decided{
-		"no such member":    {{Member: 3, Action: strategy.Keep}},
-		"a decision alre":   {{Member: 1, Action: strategy.Keep}, {Member: 1, Action: strategy.Keep}},
-		"no such action":    {{Member: 1, Action: "promote"}},
-		"another member":    {{Member: 1, Action: strategy.Replace, Source: 1, Mutate: true}},
-		"source must be":    {{Member: 1, Action: strategy.Replace, Source: -1, Mutate: true}},
-		"only healthy memb": {{Member: 1, Action: strategy.Replace, Source: 2, Mutate: true}},
-	} {
-		c := newColony(3)
-		c.opt.Strategy = d
-		c.faults.train = func(m *climber) error {
-			if m == c.built[2] {
-				m.x[0] = math.NaN()
-			}
-			return nil
-		}
-		_, err := mustNew(t, c.opt).Train(t.Context())
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: the error is %v, want %q", d, err, want)
-		}
-	}
-	c := newColony(2)
-	c.opt.Strategy = panicking{}
-	if _, err := mustNew(t, c.opt).Train(t.Context()); err == nil || !strings.Contains(err.Error(), "panic: no idea") {
-		t.Errorf("a panic of the strategy gave %v", err)
-	}
-}
-
-type panicking struct{}
-
-func (panicking) Decide(strategy.Generation, *rand.Rand) []strategy.Decision { panic("no idea") }
-
-func TestUnknownObjective(t *testing.T) {
-	c := newColony(2)
-	c.opt.Objective, c.opt.Directory = "episode.retrun", t.TempDir()
-	p := mustNew(t, c.opt)
-	_, err := p.Train(t.Context())
-	if err == nil || !strings.Contains(err.Error(), `"episode.retrun"`) || !strings.Contains(err.Error(), `did you mean "episode.return"? (one of episode.return, loss`) {
-		t.Errorf("the error is %v", err)
-	}
-	if got := p.workers()[0].m.steps; got != c.opt.IntervalSteps/10 { // and not after the interval
-		t.Errorf("the error comes after %d environment steps of an interval of %d", got, c.opt.IntervalSteps)
-	}
-	c.opt.Objective, c.opt.InitialDelay = "success", 400 // it may appear until then
-	c.opt.Directory = ""
-	p = mustNew(t, c.opt)
-	if _, err := p.Train(t.Context()); err == nil || !strings.Contains(err.Error(), "interval 8") {
-		t.Errorf("the error is %v", err)
+	mustTrain(t, c.opt)
+	if !slices.Equal(seen, []int64{50, 100, 150, 175}) {
+		t.Errorf("called after %v steps", seen)
 	}
 }
 
 func TestInitialAndSampledHyperparameters(t *testing.T) {
 	c := newColony(3)
 	c.opt.Initial = []map[string]float64{{"discount_factor": 0.9}, {"discount_factor": 0.95}, {"learning_rate": 0.02}}
-	p := mustNew(t, c.opt)
-	g := p.Generation().Members
-	if g[0].Hyperparameters["discount_factor"] != 0.9 || g[1].Hyperparameters["discount_factor"] != 0.95 || g[2].Hyperparameters["discount_factor"] != 0.99 {
-		t.Errorf("discounts are %+v", g)
+	g := mustNew(t, c.opt).Generation().Members
+	for id, want := range []float64{0.9, 0.95, 0.99} {
+		if got := g[id].Hyperparameters["discount_factor"]; got != want {
+			t.Errorf("member %d begins with a discount of %v, want %v", id, got, want)
+		}
 	}
 	a, b := g[0].Hyperparameters["learning_rate"], g[1].Hyperparameters["learning_rate"]
-	if a == b || a < 1e-4 || a > 0.3 || b < 1e-4 || b > 0.3 {
-		t.Errorf("sampled rates are %v and %v, want different ones in range", a, b)
-	}
-	if g[2].Hyperparameters["learning_rate"] != 0.02 {
-		t.Errorf("Initial did not win over Sample: %+v", g[2])
+	if a == b || min(a, b) < 1e-4 || max(a, b) > 0.3 || g[2].Hyperparameters["learning_rate"] != 0.02 {
+		t.Errorf("rates are %v, %v and %v", a, b, g[2])
 	}
 	low := 0
 	const n = 2000
@@ -525,48 +113,76 @@ func TestInitialAndSampledHyperparameters(t *testing.T) {
 	}
 }
 
-func TestCancelWithCause(t *testing.T) {
+// TestDiversify: members but references are mutated once before training, and not again when they continue.
+func TestDiversify(t *testing.T) {
+	t.Parallel()
 	c := newColony(4)
-	c.opt.Parallel, c.opt.ProgressSteps = 2, 10
-	cause := errors.New("the cat wants in")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	c.opt.Progress = func(u Update) {
-		if u.Iteration == 3 && u.Status.Steps > 110 {
-			cancel(cause)
+	c.opt.Diversify, c.opt.Directory, c.opt.Sample, c.opt.Reference = true, t.TempDir(), nil, []int{0}
+	c.rates(0.01)
+	c.opt.Explore = doubling("learning_rate")
+	p := mustTrain(t, c.opt)
+	rates := make(map[float64]int)
+	for _, e := range kinds(p.Journal(), journal.Start) {
+		rate := e.After["learning_rate"]
+		rates[rate]++
+		if want := map[bool][]float64{true: {0.01}, false: {0.005, 0.02}}[e.Member == 0]; !slices.Contains(want, rate) ||
+			(e.Before == nil) != (e.Member == 0) || e.Member != 0 && e.Before["learning_rate"] != 0.01 {
+			t.Errorf("the journal says %+v", e)
 		}
 	}
-	p := mustNew(t, c.opt)
-	_, err := p.Train(ctx)
-	if !errors.Is(err, cause) || !strings.Contains(fmt.Sprint(err), "interval 3 of 10") {
-		t.Errorf("the error is %v", err)
+	if len(rates) != 3 {
+		t.Errorf("the rates are %v: this shows little", rates)
 	}
-	if c.faults.running.Load() != 0 {
-		t.Error("members still train")
-	}
-	if len(kinds(p.Journal(), journal.Failed)) > 0 {
-		t.Error("being stopped counted as a failure")
-	}
-	c.opt.Progress = nil
-	best, err := p.Train(t.Context())
-	if err != nil || best == nil {
-		t.Fatalf("continuing gave %v, %v", best, err)
-	}
-	for _, s := range p.Generation().Members {
-		if s.Steps != 500 {
-			t.Errorf("member %d ended after %d steps", s.Member, s.Steps)
-		}
+	want := p.Generation()
+	mustClose(t, p)
+	if d := cmp.Diff(want, mustNew(t, c.opt).Generation()); d != "" {
+		t.Errorf("it continues with others: %s", d)
 	}
 }
 
-// A decision that keeps a member may name any members: they are not looked at.
-func TestKeepIgnoresSourceAndFrom(t *testing.T) {
+// TestTable: names of hyperparameters that are tuned become columns, also by a pattern.
+func TestTable(t *testing.T) {
 	c := newColony(3)
-	c.opt.Strategy = decided{{Member: 1, Action: strategy.Keep, Source: 99, From: strategy.HyperparametersOf(-7), Reason: "test"}}
+	c.poison(499, 2)
+	c.opt.Sample, c.opt.Explore = nil, explore.Mutation{Rules: explore.Rules{"*": explore.MutateFloat}}
 	p := mustTrain(t, c.opt)
-	for _, e := range p.Journal() {
-		if e.Kind == journal.ApplyFailed || e.Kind == journal.Failed {
-			t.Errorf("%+v", e)
+	table := p.Table()
+	want := []string{"discount_factor", "learning_rate"}
+	if tuned := p.Journal()[0].Run.Tuned; !slices.Equal(table.Keys, want) || !slices.Equal(tuned, want) {
+		t.Errorf("the columns are %q, in the journal %q", table.Keys, tuned)
+	}
+	table.Rows[0].Parent, table.Rows[0].Hyperparameters, table.Rows[1].Failed = 2, nil, true
+	var b strings.Builder
+	if err := table.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	for i, want := range []string{"member parent environment steps episode.return discount_factor learning_rate", "",
+		"0 2 500", "failed", "NaN"} {
+		if got := strings.Join(strings.Fields(lines[i]), " "); !strings.Contains(got, want) {
+			t.Errorf("line %d is %q, want %q in it", i, got, want)
 		}
+	}
+	c.opt.Explore = explore.Mutation{}
+	if keys := mustNew(t, c.opt).Table().Keys; len(keys) != 2 {
+		t.Errorf("without tuned hyperparameters the keys are %v", keys)
+	}
+}
+
+func TestOptionsAreCopied(t *testing.T) {
+	c := newColony(3)
+	c.opt.Reference, c.opt.Rebuild = []int{1}, []string{"discount_factor"}
+	given := c.opt.Explore.(explore.Mutation)
+	given.Parameters = map[string]explore.Parameter{"learning_rate": {Choices: []float64{0.1, 0.2}}}
+	c.opt.Explore = given
+	p := mustNew(t, c.opt)
+	c.opt.Reference[0], c.opt.Rebuild[0] = 2, "x"
+	given.Parameters["learning_rate"].Choices[0] = 7
+	delete(given.Rules, "learning_rate")
+	kept := p.opt.Explore.(explore.Mutation)
+	if p.opt.Reference[0] != 1 || p.opt.Rebuild[0] != "discount_factor" || kept.Rules["learning_rate"] == nil ||
+		kept.Parameters["learning_rate"].Choices[0] != 0.1 {
+		t.Errorf("the options changed: %+v", p.opt)
 	}
 }
 
@@ -575,18 +191,293 @@ type level struct{ Trainee }
 
 func (level) Metrics() map[string]float64 { return map[string]float64{"episode.return": 1} }
 
-// Of equal members the first one is the best.
+// TestBestOfEquals: of equal members the first one is the best.
 func TestBestOfEquals(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		c := newColony(3)
 		c.opt.Directory = dir
-		build := c.opt.New
 		c.opt.New = func(m Member) (Trainee, error) {
-			trainee, err := build(m)
+			trainee, err := c.build(m)
 			return level{trainee}, err
 		}
 		if best := mustTrain(t, c.opt).Best(); best.Iteration != 1 || best.Member != 0 {
 			t.Errorf("the best is member %d of interval %d", best.Member, best.Iteration)
 		}
+	}
+}
+
+// settled is a decision table of [settle]: member i has status i, and the decision about it is d.
+func settled(o *Options, d strategy.Decision, members ...strategy.Status) []string {
+	var given []strategy.Decision
+	for i := range members {
+		members[i].Member, members[i].Steps = i, max(members[i].Steps, 200)
+		d.Member, d.Reason = i, "why"
+		given = append(given, d)
+	}
+	var out []string
+	for _, d := range settle(given, strategy.Generation{Members: members}, o) {
+		what := string(d.Action)
+		if d.Mutate {
+			what += ", mutated"
+		}
+		if d.Reason != "why" {
+			what += ": " + strings.TrimSuffix(d.Reason, " (why)")
+		}
+		out = append(out, what)
+	}
+	return out
+}
+
+// TestSettle: young members, and those that copied or mutated lately, are kept, unless they need rescue; reference
+// members are not mutated.
+func TestSettle(t *testing.T) {
+	healthy := strategy.Status{Objective: 1, HasObjective: true, Steps: 200, SinceCopy: 200, SinceChange: 200}
+	with := func(change func(s *strategy.Status)) strategy.Status { s := healthy; change(&s); return s }
+	copied := with(func(s *strategy.Status) { s.SinceCopy, s.SinceChange = 49, 49 })
+	mutated := with(func(s *strategy.Status) { s.SinceChange = 49 })
+	both := with(func(s *strategy.Status) { s.SinceCopy, s.SinceChange = 49, 9 })
+	failed := with(func(s *strategy.Status) { s.Failed, s.SinceCopy = true, 1 })
+	diverged := with(func(s *strategy.Status) { s.Objective, s.SinceCopy = math.NaN(), 1 })
+	young := "keep: nothing is decided before 300 environment steps"
+	since := "keep: only 49 of 50 environment steps since it started or took over weights"
+	changed := "keep: only 49 of 50 environment steps since it mutated itself"
+	replace := strategy.Decision{Action: strategy.Replace, Mutate: true}
+	mutate := strategy.Decision{Action: strategy.SelfMutate}
+	old := with(func(s *strategy.Status) { s.Steps, s.SinceCopy, s.SinceChange = 300, 50, 50 })
+	for _, test := range []struct {
+		o       Options
+		d       strategy.Decision
+		members []strategy.Status
+		want    []string
+	}{
+		{Options{}, replace, []strategy.Status{copied, failed}, []string{"replace, mutated", "replace, mutated"}},
+		{Options{Delays: Delays{StartAfter: 50}}, replace, []strategy.Status{copied, mutated, both, failed, diverged, old},
+			[]string{since, "replace, mutated", since, "replace, mutated", "replace, mutated", "replace, mutated"}},
+		{Options{Delays: Delays{InitialDelay: 300}}, replace, []strategy.Status{healthy, old, diverged, {Steps: 299}},
+			[]string{young, "replace, mutated", "replace, mutated", young}},
+		{Options{Delays: Delays{StartAfter: 50, SettleMutations: true}}, mutate,
+			[]strategy.Status{copied, mutated, both, old, failed}, []string{since, changed,
+				strings.Replace(changed, "49", "9", 1), "self-mutate", "self-mutate"}},
+		{Options{Delays: Delays{SettleMutations: true}}, mutate, []strategy.Status{both}, []string{"self-mutate"}},
+		{Options{Reference: []int{0}}, replace, []strategy.Status{healthy, healthy}, []string{"replace",
+			"replace, mutated"}},
+		{Options{Reference: []int{0}}, mutate, []strategy.Status{diverged, healthy},
+			[]string{"keep: reference members are not mutated", "self-mutate"}},
+		{Options{Delays: Delays{InitialDelay: 300}}, strategy.Decision{Action: strategy.Keep},
+			[]strategy.Status{healthy}, []string{"keep"}},
+	} {
+		if d := cmp.Diff(test.want, settled(&test.o, test.d, test.members...)); d != "" {
+			t.Errorf("%+v, reference %v: %s", test.o.Delays, test.o.Reference, d)
+		}
+	}
+}
+
+func TestPause(t *testing.T) {
+	o := &Options{IntervalSteps: 50, TotalSteps: 120, ProgressSteps: 20}
+	for _, test := range []struct{ iteration, steps, want int64 }{
+		{1, 0, 20}, {1, 19, 20}, {1, 20, 40}, {1, 41, 50}, {2, 50, 70}, {2, 64, 70}, {2, 89, 90}, {2, 90, 100},
+		{3, 100, 120}, {2, 45, 50}, {2, 10, 30}, // the last two were rescued, and are behind the others
+	} {
+		if got := o.pause(test.iteration, test.steps); got != test.want {
+			t.Errorf("in interval %d after %d steps the pause is at %d, want %d", test.iteration, test.steps, got, test.want)
+		}
+	}
+	o.ProgressSteps = 0
+	if got := o.pause(2, 60); got != 100 {
+		t.Errorf("without ProgressSteps the pause is at %d", got)
+	}
+}
+
+// student changes the rate by a factor that it chooses when it is informed, and remembers what it was told.
+type student struct {
+	explore.Mutation
+	lessons *[][]journal.Event
+	factor  float64
+}
+
+func (s student) Fit(events []journal.Event, rng *rand.Rand) explore.Explorer {
+	*s.lessons = append(*s.lessons, slices.Clone(events))
+	s.factor = 1 + rng.Float64()
+	return s
+}
+
+func (s student) Apply(values map[string]float64, _ explore.Uniform) map[string]float64 {
+	out := maps.Clone(values)
+	out["learning_rate"] *= s.factor
+	return out
+}
+
+// TestFitter: an explorer learns from the journal so far, what was decided before it in this interval, and where
+// the others stand.
+func TestFitter(t *testing.T) {
+	c := newColony(4)
+	var lessons [][]journal.Event
+	c.opt.Explore = student{lessons: &lessons}
+	c.opt.TotalSteps, c.opt.Diversify, c.opt.Reference = 150, true, []int{3}
+	c.opt.Strategy = each(func(m strategy.Status, _ strategy.Generation) strategy.Decision {
+		if m.Member == 0 {
+			return strategy.Decision{Action: strategy.Keep}
+		}
+		return strategy.Decision{Action: strategy.Replace, Mutate: true, Reason: "always"}
+	})
+	c.at(2, 70, func(*climber) error { return errors.New("gone") })
+	recorded := mustTrain(t, c.opt).Journal()
+	if len(lessons) != 3+2+2 || len(slices.Concat(lessons[:3]...)) > 0 { // before training, and twice members 1 and 2
+		t.Fatalf("%d lessons, first %v", len(lessons), lessons[:3])
+	}
+	for i, lesson := range lessons[3:] {
+		interval, id := i/2, 1+i%2
+		known := 1 + 4 + interval*5 + id // of the journal: in interval 2 there also is a failure
+		if d := cmp.Diff(recorded[:known], lesson[:known]); d != "" {
+			t.Errorf("lesson %d begins otherwise than the journal: %s", i, d)
+		}
+		var standing []int
+		for _, e := range lesson[known:] {
+			standing = append(standing, e.Member)
+			if e.Kind != journal.Keep || e.Iteration != int64(interval+1) || e.After != nil ||
+				e.Before["learning_rate"] == 0 || e.Member != 2 && !e.HasObjective {
+				t.Errorf("lesson %d says %+v", i, e)
+			}
+		}
+		if want := []int{1, 2, 3}[id-1:]; !slices.Equal(standing, want) {
+			t.Errorf("lesson %d is about %v, want %v", i, standing, want)
+		}
+	}
+}
+
+// TestScores: the objectives of a member's weights go with them when they are copied, and are saved.
+func TestScores(t *testing.T) {
+	c := newColony(3)
+	c.opt.Measure.Minimise, c.opt.Objective = true, "loss"
+	c.opt.Strategy = decided{{Member: 2, Action: strategy.Replace, Source: 0, Mutate: true}}
+	c.opt.Directory, c.opt.TotalSteps = t.TempDir(), 250
+	want := make([][]float64, 3)
+	c.opt.Progress = func(u Update) {
+		if e := u.Event; e != nil && e.HasObjective {
+			want[e.Member] = append(want[e.Member], -e.Objective)
+			if e.Kind == journal.Replace {
+				want[2] = slices.Clone(want[0]) // events are in order of members
+			}
+		}
+	}
+	for range 2 { // it ends again, and does not count twice
+		p := mustTrain(t, c.opt)
+		for _, m := range p.Generation().Members {
+			if d := cmp.Diff(want[m.Member], m.Scores); d != "" || len(m.Scores) != 5 {
+				t.Errorf("member %d: %s", m.Member, d)
+			}
+		}
+		mustClose(t, p)
+		c.opt.Progress = nil
+	}
+	m := &member{measured: measured{objective: 1, hasObjective: true}}
+	for i := range int64(300) {
+		m.objective = float64(i)
+		m.score(i + 1)
+	}
+	if n := len(m.scores); n != 100 || m.scores[0] != 200 || m.scores[99] != 299 {
+		t.Errorf("%d scores, from %v to %v", n, m.scores[0], m.scores[n-1])
+	}
+	m.diverged = "weights"
+	if m.score(301); !math.IsNaN(m.scores[99]) {
+		t.Error("a diverged member has a score")
+	}
+}
+
+func TestTarget(t *testing.T) {
+	c := newColony(4)
+	c.opt.Directory, c.opt.TotalSteps, c.opt.Target = t.TempDir(), 5000, &Target{-0.6, 3}
+	p := mustTrain(t, c.opt)
+	end, _ := p.Iterations()
+	if n := len(kinds(p.Journal(), journal.Final)); n != 4 || end < 4 || end >= 100 {
+		t.Errorf("%d members ended, after %d intervals", n, end)
+	}
+	for _, m := range p.Generation().Members {
+		sum, scores := 0.0, m.Scores[max(0, len(m.Scores)-10):]
+		for _, x := range scores {
+			sum += x
+		}
+		if mean := sum / float64(len(scores)); mean < -0.6 {
+			t.Errorf("member %d ended with a mean of %v", m.Member, mean)
+		}
+	}
+	mustClose(t, p)
+	if again, _ := mustTrain(t, c.opt).Iterations(); again != end {
+		t.Errorf("continued to interval %d", again)
+	}
+	c.opt.Directory, c.opt.Target.Generations = t.TempDir(), end+2
+	if late, _ := mustTrain(t, c.opt).Iterations(); late != end+2 {
+		t.Errorf("stopped after %d intervals, want %d", late, end+2)
+	}
+}
+
+// TestCauseAndClose: the error of a cancelled population is the context's and its cause's; it can train on, and a
+// closed one cannot. All this holds for the three kinds of population.
+func TestCauseAndClose(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the power is needed elsewhere")
+	for kind, open := range map[string]func(o Options) (*Population, error){
+		"stopped in interval 3 of 10:": New,
+		"stopped with members in intervals 1 to": func(o Options) (*Population, error) {
+			o.Asynchronous = true
+			return New(o)
+		},
+		"member 0 stopped in interval 3 of 10:": func(o Options) (*Population, error) {
+			return Join(t.Context(), o, ProcessOptions{Store: workspace.NewMemory(o.Members), Silence: time.Second,
+				Heartbeat: time.Millisecond, after: quick})
+		},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		c := newColony(3)
+		c.opt.ProgressSteps, c.opt.Parallel = 10, 1
+		c.opt.Progress = func(u Update) {
+			if u.Status.Steps > 110 {
+				cancel(cause)
+			}
+		}
+		p, err := open(c.opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		early, stop := context.WithCancelCause(t.Context())
+		stop(cause)
+		for _, ctx := range []context.Context{early, ctx} {
+			if _, err = p.Train(ctx); !errors.Is(err, cause) || !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: error %v, want one that wraps context.Canceled and the cause", kind, err)
+			}
+		}
+		_, joined := err.(interface{ Unwrap() []error })
+		if c.opt.Asynchronous && joined || !strings.Contains(err.Error(), kind) {
+			t.Errorf("the error is %v, want one with %q in it", err, kind)
+		}
+		if n := len(kinds(p.Journal(), journal.Failed)); n > 0 || c.faults.running.Load() > 0 {
+			t.Errorf("%s: %d members failed, %d train on", kind, n, c.faults.running.Load())
+		}
+		cancel(nil)
+		first, err := p.Train(t.Context())
+		if again, err1 := p.Train(t.Context()); err != nil || err1 != nil || first.Iteration != again.Iteration {
+			t.Errorf("%s: continuing gave %v, %v, then %v, %v", kind, first, err, again, err1)
+		}
+		for _, s := range p.Generation().Members {
+			if s.Steps != 500 {
+				t.Errorf("%s: member %d ended after %d steps", kind, s.Member, s.Steps)
+			}
+		}
+		if err := errors.Join(p.Close(), p.Close()); err != nil {
+			t.Errorf("%s: Close: %v", kind, err)
+		}
+		for i, m := range c.built {
+			if m.closed != 1 {
+				t.Errorf("%s: trainee %d was closed %d times", kind, i, m.closed)
+			}
+		}
+		if _, err := p.Train(t.Context()); err == nil || !strings.Contains(err.Error(), "closed") {
+			t.Errorf("%s: Train after Close: %v", kind, err)
+		}
+	}
+	full := errors.New("the disk is full")
+	if saysOnly(errors.Join(errors.Join(cause, full), nil), cause) ||
+		!saysOnly(fmt.Errorf("member 1: %w", errors.Join(cause, nil)), cause) {
+		t.Error("an interruption is not told from what went wrong beside it")
 	}
 }

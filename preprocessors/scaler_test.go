@@ -12,198 +12,24 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
+// newScaler makes a scaler that is closed with the test.
+func newScaler(t *testing.T, size int, cfg preprocessors.ScalerConfig) *preprocessors.RunningStandardScaler {
+	t.Helper()
+	r, err := preprocessors.NewRunningStandardScaler(size, cfg, tensor.CPU)
+	must(t, err)
+	t.Cleanup(r.Close)
+	return r
+}
+
+func newMeanAbs(t *testing.T, size int, cfg preprocessors.MeanAbsConfig) *preprocessors.RunningMeanAbsScaler {
+	t.Helper()
+	r, err := preprocessors.NewRunningMeanAbsScaler(size, cfg, tensor.CPU)
+	must(t, err)
+	t.Cleanup(r.Close)
+	return r
+}
+
 func near(a, b, tol float64) bool { return math.Abs(a-b) <= tol*(1+math.Abs(b)) }
-
-// However rows are cut into batches, single ones too, and learned or merged, the statistics are those of all rows and of
-// the row with mean 0 and variance 1 that a scaler begins with.
-func TestScalerIsExact(t *testing.T) {
-	tensortest.CheckLive(t)
-	rng := rand.New(rand.NewPCG(3, 4))
-	for range 20 {
-		r, err := preprocessors.NewRunningStandardScaler(2, preprocessors.DefaultScalerConfig(), tensor.CPU)
-		must(t, err)
-		s := tensor.NoGrad()
-		var all [2][]float64
-		for k := range 8 {
-			n := 1 + rng.IntN(5)
-			var rows []float32
-			for range n {
-				for j := range all {
-					x := float32(rng.NormFloat64()*3 + 10*float64(j))
-					rows = append(rows, x)
-					all[j] = append(all[j], float64(x))
-				}
-			}
-			x := tensor.From(s, rows, int64(n), 2)
-			if k%2 == 0 {
-				r.Update(s, x)
-			} else {
-				r.Merge(s, r.Moments(s, x))
-			}
-		}
-		mean, variance := tensortest.Float64s(t, s, r.Mean), tensortest.Float64s(t, s, r.Variance)
-		for j, xs := range all {
-			n := float64(len(xs)) + 1
-			m, q := 0.0, 1.0
-			for _, x := range xs {
-				m += x / n
-			}
-			q += m * m // the first row: variance 1 around 0
-			for _, x := range xs {
-				q += (x - m) * (x - m)
-			}
-			if !near(mean[j], m, 1e-6) || !near(variance[j], q/n, 1e-6) {
-				t.Errorf("mean %g and variance %g, want %g and %g", mean[j], variance[j], m, q/n)
-			}
-		}
-		if count := tensortest.Float64s(t, s, r.Count)[0]; count != float64(len(all[0])+1) {
-			t.Errorf("count %g, want %d", count, len(all[0])+1)
-		}
-		s.Close()
-		r.Close()
-		r.Close()
-	}
-}
-
-func TestScalerForward(t *testing.T) {
-	tensortest.CheckLive(t)
-	cfg := preprocessors.DefaultScalerConfig()
-	r, err := preprocessors.NewRunningStandardScaler(1, cfg, tensor.CPU)
-	must(t, err)
-	defer r.Close()
-	if r.Size() != 1 {
-		t.Errorf("size %d", r.Size())
-	}
-	s := tensor.NoGrad()
-	defer s.Close()
-	s.Fill(r.Mean, 10)
-	s.Fill(r.Variance, 4)
-	x := tensor.From(s, []float32{10, 13, 1000, -1000}, 4, 1)
-	for i, want := range []float64{0, 1.5, 5, -5} {
-		if got := tensortest.Float64s(t, s, r.Forward(s, x))[i]; !near(got, want, 1e-6) {
-			t.Errorf("value %d became %g, want %g", i, got, want)
-		}
-	}
-	for i, want := range []float64{10, 13, 20, 0} {
-		if got := tensortest.Float64s(t, s, r.Inverse(s, r.Forward(s, x)))[i]; !near(got, want, 1e-6) {
-			t.Errorf("value %d came back as %g, want %g", i, got, want)
-		}
-	}
-}
-
-// One unbiased row has no variance: the statistics are lost, as skrl's are. The default survives it.
-func TestScalerOneRow(t *testing.T) {
-	tensortest.CheckLive(t)
-	for unbiased, lost := range map[bool]bool{true: true, false: false} {
-		cfg := preprocessors.DefaultScalerConfig()
-		cfg.Unbiased = unbiased
-		r, err := preprocessors.NewRunningStandardScaler(1, cfg, tensor.CPU)
-		must(t, err)
-		s := tensor.NoGrad()
-		r.Update(s, tensor.From(s, []float32{3}, 1, 1))
-		if v := tensortest.Float64s(t, s, r.Variance)[0]; math.IsNaN(v) != lost {
-			t.Errorf("unbiased %v: the variance is %g", unbiased, v)
-		}
-		s.Close()
-		r.Close()
-	}
-}
-
-// A NaN goes through Forward into no other column. Scalers learn from no batch that holds a NaN or an infinity.
-func TestScalerNaN(t *testing.T) {
-	tensortest.CheckLive(t)
-	standard, err := preprocessors.NewRunningStandardScaler(2, preprocessors.DefaultScalerConfig(), tensor.CPU)
-	must(t, err)
-	defer standard.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
-	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	out := tensortest.Float64s(t, s, standard.Forward(s, tensor.From(s, []float32{nan, 1, 2, 3}, 2, 2)))
-	if !math.IsNaN(out[0]) || math.IsNaN(out[1]) || math.IsNaN(out[2]) {
-		t.Errorf("standardised %v", out)
-	}
-	absolute := newMeanAbs(t, 2, preprocessors.DefaultMeanAbsConfig())
-	for what, x := range map[string]struct {
-		scaler     preprocessors.Scaler
-		mean, seen tensor.Tensor
-	}{"standard": {standard, standard.Mean, standard.Count}, "mean of absolute values": {absolute, absolute.Mean,
-		absolute.Count}} {
-		before := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s, x.seen)...)
-		for bad, want := range map[float32]string{nan: "row 1, column 0 is NaN", inf: "row 1, column 0 is +Inf",
-			-inf: "row 1, column 0 is -Inf"} {
-			own := tensor.NoGrad()
-			x.scaler.Update(own, tensor.From(own, []float32{0, 1, bad, 3}, 2, 2))
-			if err := own.Err(); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want %q", what, err, want)
-			}
-			own.Close()
-		}
-		if after := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s,
-			x.seen)...); fmt.Sprint(before) != fmt.Sprint(after) {
-			t.Errorf("%s: %v became %v", what, before, after)
-		}
-		x.scaler.Update(s, tensor.From(s, []float32{0, 1, 2, 3}, 2, 2))
-		if after := append(tensortest.Float64s(t, s, x.mean), tensortest.Float64s(t, s,
-			x.seen)...); fmt.Sprint(before) == fmt.Sprint(after) {
-			t.Errorf("%s: a good batch taught nothing", what)
-		}
-	}
-}
-
-func TestScalerFreezes(t *testing.T) {
-	tensortest.CheckLive(t)
-	cfg := preprocessors.DefaultScalerConfig()
-	cfg.FreezeAfter = 3
-	r, err := preprocessors.NewRunningStandardScaler(1, cfg, tensor.CPU)
-	must(t, err)
-	defer r.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
-	for range 5 {
-		r.Update(s, s.Ones(2, 1))
-	}
-	if n := tensortest.Float64s(t, s, r.Count)[0]; n != 5 { // 1, 3, 5, and no more
-		t.Errorf("count %g, want 5", n)
-	}
-}
-
-func TestScalerErrors(t *testing.T) {
-	tensortest.CheckLive(t)
-	good := preprocessors.DefaultScalerConfig()
-	for name, c := range map[string]struct {
-		size int
-		cfg  func(c *preprocessors.ScalerConfig)
-	}{
-		"size":     {0, func(*preprocessors.ScalerConfig) {}},
-		"zero":     {1, func(c *preprocessors.ScalerConfig) { *c = preprocessors.ScalerConfig{} }},
-		"epsilon":  {1, func(c *preprocessors.ScalerConfig) { c.Epsilon = math.Inf(1) }},
-		"clip":     {1, func(c *preprocessors.ScalerConfig) { c.ClipThreshold = math.NaN() }},
-		"freezing": {1, func(c *preprocessors.ScalerConfig) { c.FreezeAfter = -1 }},
-	} {
-		cfg := good
-		c.cfg(&cfg)
-		if _, err := preprocessors.NewRunningStandardScaler(c.size, cfg, tensor.CPU); err == nil ||
-			!strings.HasPrefix(err.Error(), "preprocessors: ") {
-			t.Errorf("%s: error %v", name, err)
-		}
-	}
-	r, err := preprocessors.NewRunningStandardScaler(2, good, tensor.CPU)
-	must(t, err)
-	defer r.Close()
-	s := tensor.NoGrad()
-	defer s.Close()
-	if r.Update(s, s.Ones(3, 5)); s.Err() == nil {
-		t.Error("rows of another width are accepted")
-	}
-	var none *preprocessors.RunningStandardScaler
-	s.Reset()
-	x := s.Ones(1, 1)
-	none.Update(s, x)
-	if none.Forward(s, x) != x || none.Inverse(s, x) != x || s.Err() != nil {
-		t.Error("a nil scaler is not the identity")
-	}
-	none.Close()
-}
 
 func ExampleNewRunningStandardScaler() {
 	scaler, err := preprocessors.NewRunningStandardScaler(1, preprocessors.DefaultScalerConfig(), tensor.CPU)
@@ -227,9 +53,7 @@ func TestScalerForwardColumns(t *testing.T) {
 	tensortest.CheckLive(t)
 	cfg := preprocessors.DefaultScalerConfig()
 	cfg.ClipThreshold = 2
-	r, err := preprocessors.NewRunningStandardScaler(3, cfg, tensor.CPU)
-	must(t, err)
-	defer r.Close()
+	r := newScaler(t, 3, cfg)
 	s := tensor.NewScope()
 	defer s.Close()
 	r.Update(s, tensor.From(s, []float32{1, 2, 3, 4, 5, 9, 0, 1, -7}, 3, 3))
@@ -253,9 +77,174 @@ func TestScalerForwardColumns(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+// must ends the test if its error is not nil.
+var must = tensortest.Must
+
+// Forward standardises and limits, and Inverse brings back. One row of an unbiased scaler has no variance: its
+// statistics are lost, as skrl's are. The default survives one row.
+func TestScalerForward(t *testing.T) {
+	tensortest.CheckLive(t)
+	cfg := preprocessors.DefaultScalerConfig()
+	r, s := newScaler(t, 1, cfg), tensortest.NoGrad(t, tensor.CPU)
+	s.Fill(r.Mean, 10)
+	s.Fill(r.Variance, 4)
+	y := r.Forward(s, tensor.From(s, []float32{10, 13, 1000, -1000}, 4, 1))
+	back := tensortest.Float64s(t, s, r.Inverse(s, y))
+	for i, got := range tensortest.Float64s(t, s, y) {
+		want := []float64{0, 1.5, 5, -5}[i]
+		if inverse := 10 + 2*want; !near(got, want, 1e-6) || !near(back[i], inverse, 1e-6) {
+			t.Errorf("value %d became %g and came back as %g, want %g and %g", i, got, back[i], want, inverse)
+		}
+	}
+	cfg.Unbiased = true
+	for unbiased, r := range map[bool]*preprocessors.RunningStandardScaler{false: r, true: newScaler(t, 1, cfg)} {
+		r.Update(s, s.Ones(1, 1))
+		if v := tensortest.Float64s(t, s, r.Variance)[0]; math.IsNaN(v) != unbiased {
+			t.Errorf("unbiased %v: the variance after one row is %g", unbiased, v)
+		}
+	}
+	var none *preprocessors.RunningStandardScaler
+	none.Update(s, y)
+	if none.Forward(s, y) != y || none.Inverse(s, y) != y || s.Err() != nil {
+		t.Error("a nil scaler is not the identity")
+	}
+	none.Close()
+}
+
+// A scaler refuses a batch with a NaN or an infinity, or of another width, and learns nothing from it. With
+// freeze_after it stops at the first batch beyond that number of rows.
+func TestScalersLearn(t *testing.T) {
+	tensortest.CheckLive(t)
+	standard, absolute := preprocessors.DefaultScalerConfig(), preprocessors.DefaultMeanAbsConfig()
+	standard.FreezeAfter, absolute.FreezeAfter = 3, 3
+	a, b := newScaler(t, 2, standard), newMeanAbs(t, 2, absolute)
+	s := tensortest.NoGrad(t, tensor.CPU)
+	for name, test := range map[string]struct {
+		scaler      preprocessors.Scaler
+		mean, count tensor.Tensor
+		rows        float64 // counted in the end
+	}{"standard": {a, a.Mean, a.Count, 5}, "mean of absolute values": {b, b.Mean, b.Count, 4}} {
+		state := func() string {
+			return fmt.Sprint(tensortest.Float64s(t, s, test.mean), tensortest.Float64s(t, s, test.count))
+		}
+		before := state()
+		for want, bad := range map[string]float64{"NaN": math.NaN(), "+Inf": math.Inf(1), "-Inf": math.Inf(-1)} {
+			own := tensor.NoGrad()
+			test.scaler.Update(own, tensor.From(own, []float32{0, 1, float32(bad), 3}, 2, 2))
+			if err := own.Err(); err == nil || !strings.Contains(err.Error(), "row 1, column 0 is "+want) {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+			own.Reset()
+			if test.scaler.Update(own, own.Ones(3, 5)); own.Err() == nil {
+				t.Errorf("%s: rows of width 5 are accepted", name)
+			}
+			own.Close()
+		}
+		if after := state(); before != after {
+			t.Errorf("%s: %s became %s", name, before, after)
+		}
+		for range 5 {
+			test.scaler.Update(s, tensor.From(s, []float32{0, 1, 2, 3}, 2, 2))
+		}
+		if n := tensortest.Float64s(t, s, test.count)[0]; n != test.rows || state() == before {
+			t.Errorf("%s: %g rows are counted, want %g", name, n, test.rows)
+		}
+	}
+	nan := float32(math.NaN())
+	out := tensortest.Float64s(t, s, a.Forward(s, tensor.From(s, []float32{nan, 1, 2, 3}, 2, 2)))
+	if !math.IsNaN(out[0]) || math.IsNaN(out[1]) || math.IsNaN(out[2]) {
+		t.Errorf("a NaN is standardised with other columns: %v", out)
+	}
+}
+
+func TestScalersRefuse(t *testing.T) {
+	for name, c := range map[string]struct {
+		size int
+		a    preprocessors.ScalerConfig
+		b    preprocessors.MeanAbsConfig
+	}{
+		"size": {0, preprocessors.DefaultScalerConfig(), preprocessors.DefaultMeanAbsConfig()},
+		"zero": {size: 1},
+		"infinite": {1, preprocessors.ScalerConfig{Epsilon: math.Inf(1), ClipThreshold: 1},
+			preprocessors.MeanAbsConfig{MinMean: math.Inf(1)}},
+		"NaN": {1, preprocessors.ScalerConfig{Epsilon: 1, ClipThreshold: math.NaN()},
+			preprocessors.MeanAbsConfig{MinMean: math.NaN()}},
+		"freezing": {1, preprocessors.ScalerConfig{Epsilon: 1, ClipThreshold: 1, FreezeAfter: -1},
+			preprocessors.MeanAbsConfig{MinMean: 1, FreezeAfter: -1}},
+	} {
+		_, first := preprocessors.NewRunningStandardScaler(c.size, c.a, tensor.CPU)
+		_, second := preprocessors.NewRunningMeanAbsScaler(c.size, c.b, tensor.CPU)
+		for _, err := range []error{first, second} {
+			if err == nil || !strings.HasPrefix(err.Error(), "preprocessors: ") {
+				t.Errorf("%s: error %v", name, err)
+			}
+		}
+	}
+}
+
+// Rows are divided by the mean of absolute values, which nothing is taken from before: 0 stays 0, also in a column that
+// is far from it. A new scaler changes nothing, and a column that is always 0 is divided by min_mean.
+func TestMeanAbsForward(t *testing.T) {
+	tensortest.CheckLive(t)
+	r := newMeanAbs(t, 3, preprocessors.DefaultMeanAbsConfig())
+	s := tensortest.NoGrad(t, tensor.CPU)
+	check := func(rows, want []float32) {
+		t.Helper()
+		for i, got := range tensortest.Float32s(t, s, r.Forward(s, tensor.From(s, rows, int64(len(rows)/3), 3))) {
+			if !near(float64(got), float64(want[i]), 1e-6) {
+				t.Errorf("value %d is %g, want %g", i, got, want[i])
+			}
+		}
+	}
+	check([]float32{10, -2, 3}, []float32{10, -2, 3})
+	r.Update(s, tensor.From(s, []float32{9, -1, 0, 11, 3, 0}, 2, 3))
+	check([]float32{0, 0, 0, 10, -2, 3e-4, -1000, 1, 0}, []float32{0, 0, 0, 1, -1, 3, -100, 0.5, 0})
+}
+
+// However rows are cut into batches, and whether they are learned or merged as a sum of moments, the statistics are
+// those of all rows. A standard scaler also counts the row with mean 0 and variance 1 that it begins with.
+func TestScalersAreExact(t *testing.T) {
+	tensortest.CheckLive(t)
+	rng := rand.New(rand.NewPCG(3, 4))
+	standard := newScaler(t, 2, preprocessors.DefaultScalerConfig())
+	absolute := newMeanAbs(t, 2, preprocessors.DefaultMeanAbsConfig())
+	s := tensortest.NoGrad(t, tensor.CPU)
+	var all [2][]float64
+	for k := range 40 {
+		n := 1 + rng.Int64N(5)
+		var rows []float32
+		for i := range 2 * n {
+			x := float32(rng.NormFloat64()*3 + 10*float64(i%2))
+			rows, all[i%2] = append(rows, x), append(all[i%2], float64(x))
+		}
+		x := tensor.From(s, rows, n, 2)
+		for _, r := range []preprocessors.Scaler{standard, absolute} {
+			if k%2 == 0 {
+				r.Update(s, x)
+				continue
+			}
+			moments := r.ZeroMoments(s)
+			for i := range n {
+				s.AddTo(moments, r.Moments(s, s.Narrow(x, 0, i, 1)), 1)
+			}
+			r.Merge(s, moments)
+			r.Merge(s, r.ZeroMoments(s)) // no rows change nothing
+		}
+	}
+	read := func(x tensor.Tensor) []float64 { return tensortest.Float64s(t, s, x) }
+	for j, xs := range all {
+		n := float64(len(xs))
+		sum, size, squares := 0.0, 0.0, 1.0
+		for _, x := range xs {
+			sum, size, squares = sum+x, size+math.Abs(x), squares+x*x
+		}
+		mean := sum / (n + 1)
+		if got := read(absolute.Mean)[j]; !near(got, size/n, 1e-12) || read(absolute.Count)[0] != n {
+			t.Errorf("mean of absolute values %g, want %g", got, size/n)
+		}
+		m, v, c := read(standard.Mean)[j], read(standard.Variance)[j], read(standard.Count)[0]
+		if !near(m, mean, 1e-6) || !near(v, squares/(n+1)-mean*mean, 1e-5) || c != n+1 {
+			t.Errorf("mean %g and variance %g of %g rows, want %g and %g", m, v, c, mean, squares/(n+1)-mean*mean)
+		}
 	}
 }

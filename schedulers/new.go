@@ -1,6 +1,12 @@
 package schedulers
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
 	"github.com/gorl-dev/gorl/internal/config"
 )
 
@@ -9,10 +15,55 @@ var builtin = []string{"KLAdaptiveLR", "ConstantLR", "LinearLR", "CosineLR", "St
 
 // aliases are further names, in lower case.
 var aliases = map[string]string{
-	"kladaptiverl": "KLAdaptiveLR", "kl_adaptive": "KLAdaptiveLR",
+	"": "ConstantLR", "kladaptiverl": "KLAdaptiveLR", "kl_adaptive": "KLAdaptiveLR",
 	"cosineannealinglr": "CosineLR", "cosine_annealing": "CosineLR",
 	"constant": "ConstantLR", "linear": "LinearLR", "cosine": "CosineLR", "step": "StepLR",
 	"exponential": "ExponentialLR",
+}
+
+// settled is a schedule whose settings are known: the settings with their defaults, and how to make the schedule on a
+// learning rate.
+type settled struct {
+	settings any
+	build    func(base float64) (Scheduler, error)
+}
+
+// registry reads the settings of the schedules by their names, built-in or registered.
+var (
+	mu       sync.RWMutex
+	registry = map[string]func(kwargs map[string]any) (settled, error){}
+)
+
+func init() {
+	limits := Limits{Warmup: Warmup{Factor: DefaultWarmupFactor}}
+	adaptive, linear := DefaultKLAdaptive(), DefaultLinear()
+	adaptive.Warmup, linear.Limits = limits.Warmup, limits
+	registry["KLAdaptiveLR"] = reader("KLAdaptiveLR", adaptive, NewKLAdaptive)
+	registry["ConstantLR"] = reader("ConstantLR", ConstantConfig{Factor: 1, Limits: limits}, NewConstant)
+	registry["LinearLR"] = reader("LinearLR", linear, NewLinear)
+	registry["CosineLR"] = reader("CosineLR", CosineConfig{Limits: limits}, NewCosine)
+	registry["StepLR"] = reader("StepLR", StepConfig{Gamma: 0.1, Limits: limits}, NewStep)
+	registry["ExponentialLR"] = reader("ExponentialLR", ExponentialConfig{Limits: limits}, NewExponential)
+}
+
+// reader returns the function that merges keyword arguments into a schedule's defaults.
+func reader[C any, S Scheduler](name string, defaults C, build func(float64, C) (S, error)) func(
+	map[string]any) (settled, error) {
+	options := config.Options{Prefix: "schedulers: " + name}
+	if name == "CosineLR" { // PyTorch's names
+		options.Aliases = map[string]config.Alias{"eta_min": {Key: "min_lr"}, "t_max": {Key: "T_max"}}
+	}
+	return func(kwargs map[string]any) (settled, error) {
+		cfg := defaults
+		err := config.Merge(&cfg, kwargs, options)
+		return settled{cfg, func(base float64) (Scheduler, error) {
+			s, err := build(base, cfg)
+			if err != nil { // a nil S would be no nil Scheduler
+				return nil, err
+			}
+			return s, nil
+		}}, err
+	}
 }
 
 // New makes the schedule of the given name on the learning rate base from the keyword arguments of skrl's or PyTorch's
@@ -22,68 +73,95 @@ var aliases = map[string]string{
 //
 // An unknown name or key, a wrong type or a value out of range is an error that says what is allowed.
 func New(name string, base float64, kwargs map[string]any) (Scheduler, error) {
-	canonical, err := resolve(name)
+	s, err := settle(name, kwargs)
 	if err != nil {
 		return nil, err
 	}
-	switch o, err := ownOf(canonical, kwargs); {
-	case err != nil:
-		return nil, err
-	case o != nil:
-		return o.schedule(canonical, base)
-	}
-	s, _, err := read(canonical, base, kwargs)
-	return s, err
+	return s.build(base)
 }
 
 // Settings are the keyword arguments of [New] with every default in them, under the names of this package's structs.
 func Settings(name string, kwargs map[string]any) (map[string]any, error) {
+	s, err := settle(name, kwargs)
+	if err != nil {
+		return nil, err
+	}
+	return config.Dict(s.settings), nil
+}
+
+// Names returns the names of the schedules that [New] makes: built-in ones, then registered ones, sorted.
+func Names() []string {
+	mu.RLock()
+	defer mu.RUnlock()
+	own := slices.DeleteFunc(slices.Sorted(maps.Keys(registry)), func(name string) bool {
+		return slices.Contains(builtin, name)
+	})
+	return append(slices.Clone(builtin), own...)
+}
+
+// settle finds a schedule by any of its names and reads its settings.
+func settle(name string, kwargs map[string]any) (settled, error) {
 	canonical, err := resolve(name)
 	if err != nil {
-		return nil, err
+		return settled{}, err
 	}
-	switch o, err := ownOf(canonical, kwargs); {
-	case err != nil:
-		return nil, err
-	case o != nil:
-		return config.Dict(o.settings), nil
-	}
-	_, settings, err := read(canonical, 1, kwargs)
-	return settings, err
+	mu.RLock()
+	read := registry[canonical]
+	mu.RUnlock()
+	return read(kwargs)
 }
 
-// read makes a built-in schedule, by its name in Names.
-func read(canonical string, base float64, kwargs map[string]any) (Scheduler, map[string]any, error) {
-	limits := Limits{Warmup: Warmup{Factor: DefaultWarmupFactor}}
-	switch canonical {
-	case "KLAdaptiveLR":
-		cfg := DefaultKLAdaptive()
-		cfg.Warmup = limits.Warmup
-		return construct(canonical, base, cfg, kwargs, nil, NewKLAdaptive)
-	case "LinearLR":
-		cfg := DefaultLinear()
-		cfg.Limits = limits
-		return construct(canonical, base, cfg, kwargs, nil, NewLinear)
-	case "CosineLR":
-		return construct(canonical, base, CosineConfig{Limits: limits}, kwargs,
-			map[string]config.Alias{"eta_min": {Key: "min_lr"}, "t_max": {Key: "T_max"}}, NewCosine)
-	case "StepLR":
-		return construct(canonical, base, StepConfig{Gamma: 0.1, Limits: limits}, kwargs, nil, NewStep)
-	case "ExponentialLR":
-		return construct(canonical, base, ExponentialConfig{Limits: limits}, kwargs, nil, NewExponential)
+// resolve returns the name of a schedule as Names has it.
+func resolve(name string) (string, error) {
+	lower, names := strings.ToLower(name), Names()
+	if canonical, ok := aliases[lower]; ok {
+		return canonical, nil
 	}
-	return construct(canonical, base, ConstantConfig{Factor: 1, Limits: limits}, kwargs, nil, NewConstant)
+	if i := slices.IndexFunc(names, func(n string) bool { return strings.ToLower(n) == lower }); i >= 0 {
+		return names[i], nil
+	}
+	return "", &config.Error{Prefix: "schedulers", Path: "learning_rate_scheduler", Given: name,
+		Allowed: `one of "` + strings.Join(names, `", "`) + `"`, Nearest: config.Nearest(name, names)}
 }
 
-// construct merges kwargs over the defaults, hands them to the constructor, and returns them all.
-func construct[C any, S Scheduler](name string, base float64, cfg C, kwargs map[string]any,
-	aliases map[string]config.Alias, create func(float64, C) (S, error)) (Scheduler, map[string]any, error) {
-	if err := config.Merge(&cfg, kwargs, config.Options{Prefix: "schedulers: " + name, Aliases: aliases}); err != nil {
-		return nil, nil, err
+// Register adds a schedule of one's own under a name, which agents then take as learning_rate_scheduler:
+//
+//	agent: {learning_rate_scheduler: Sawtooth, learning_rate_scheduler_kwargs: {period: 10}}
+//
+// defaults is a struct with the defaults of the schedule's settings. build receives the learning rate to scale, and
+// the struct with the keyword arguments merged into it. The tag yaml:"key" is a field's key, and config:"..." says
+// which values are allowed (min=, max=, gt=, lt= for numbers, oneof=a|b for texts, minlen=, maxlen= for lists). The
+// schedule's Name must return the registered name, because checkpoints store it.
+//
+// Agents step a schedule once an update, or once a learning epoch if it UsesKL. If the schedule has a method
+// Plan(epochs int64), agents call it with the number of these steps in the run, as they call [Curve.Plan].
+//
+// Register panics if the name is taken or empty, if defaults is not a struct, or if build is nil. Call it from init
+// functions or at the start of main; several goroutines may call it at once.
+func Register[S any](name string, defaults S, build func(base float64, settings S) (Scheduler, error)) {
+	if build == nil {
+		panic("schedulers: Register of " + name + " without a function that builds the schedule")
 	}
-	s, err := create(base, cfg)
-	if err != nil {
-		return nil, nil, err
+	config.Keys(defaults) // panics if it is no struct, or a malformed one
+	_, unknown := resolve(name)
+	mu.Lock()
+	defer mu.Unlock()
+	if unknown == nil || registry[name] != nil {
+		panic(fmt.Sprintf("schedulers: %q cannot name a schedule: it is empty, or a schedule there is already", name))
 	}
-	return s, config.Dict(cfg), nil
+	registry[name] = reader(name, defaults, func(base float64, settings S) (s Scheduler, err error) {
+		if err := checkBase(base); err != nil {
+			return nil, err
+		}
+		switch s, err = build(base, settings); {
+		case err != nil:
+			return nil, fmt.Errorf("schedulers: %s: %w", name, err)
+		case s == nil:
+			return nil, fmt.Errorf("schedulers: %s: its function returns neither a schedule nor an error", name)
+		case s.Name() != name:
+			return nil, fmt.Errorf("schedulers: %s: its function returns a schedule with the Name %q; Name must return %q",
+				name, s.Name(), name)
+		}
+		return s, nil
+	})
 }

@@ -27,7 +27,8 @@ func (s Space) Check(rows []float32, n int) error {
 		leaf, d := s.at(i % w)
 		if leaf.Kind == Box && leaf.DType == Uint8 {
 			if float32(uint8(v)) != v {
-				return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; uint8 is a whole number from 0 to 255", s, i/w,
+				return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; uint8 is a whole number from 0 "+
+					"to 255", s, i/w,
 					i%w, v)
 			}
 			continue
@@ -41,7 +42,8 @@ func (s Space) Check(rows []float32, n int) error {
 		}
 		choices := leaf.NVec[d]
 		if f := float64(v); !(f >= 0 && f < float64(choices)) || f != math.Trunc(f) {
-			return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; it must be a whole number from 0 to %d", s, i/w,
+			return fmt.Errorf("spaces: %v: environment %d, dimension %d is %g; it must be a whole number from 0 to %d",
+				s, i/w,
 				i%w, v, choices-1)
 		}
 	}

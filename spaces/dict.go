@@ -76,10 +76,12 @@ func (s Space) validateEntries() error {
 		case e.Name == "":
 			return fmt.Errorf("spaces: %v entry %d has no name", s.Kind, i)
 		case s.Kind == Tuple && e.Name != strconv.Itoa(i):
-			return fmt.Errorf("spaces: Tuple entry %d is named %q; entries are named by their numbers (NewTuple names them)", i,
+			return fmt.Errorf("spaces: Tuple entry %d is named %q; entries are named by their numbers (NewTuple "+
+				"names them)", i,
 				e.Name)
 		case s.Kind == Dict && i > 0 && e.Name <= s.Entries[i-1].Name:
-			return fmt.Errorf("spaces: Dict entry %q follows %q; entries must be sorted by name and named once (NewDict sorts "+
+			return fmt.Errorf("spaces: Dict entry %q follows %q; entries must be sorted by name and named once "+
+				"(NewDict sorts "+
 				"them)", e.Name, s.Entries[i-1].Name)
 		case e.Space.Kind == None:
 			return fmt.Errorf("spaces: %v entry %q has no space", s.Kind, e.Name)

@@ -2,29 +2,9 @@ package spaces_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/spaces"
 )
-
-func ExampleNewBox() {
-	s := spaces.NewBox(-1, 1, 3)
-	fmt.Println(s, s.Width(), s.Bounded())
-	// Output: Box(3) 3 true
-}
-
-func ExampleUnbounded() {
-	s := spaces.Unbounded(17)
-	fmt.Println(s, s.Bounded())
-	// Output: Box(17) false
-}
-
-func ExampleNewDiscrete() {
-	s := spaces.NewDiscrete(4)
-	// An action is one index; a network needs four outputs to choose it.
-	fmt.Println(s, s.Width(), s.Outputs())
-	// Output: Discrete(4) 1 4
-}
 
 func ExampleNewMultiDiscrete() {
 	s := spaces.NewMultiDiscrete(3, 2)
@@ -41,29 +21,9 @@ func ExampleSpace_Check() {
 	// spaces: Discrete(2): environment 1, dimension 0 is 2; it must be a whole number from 0 to 1
 }
 
-func ExampleSpace_Sample() {
-	s := spaces.NewBox(-2, 2, 2)
-	actions := make([]float32, 3*s.Width()) // for three environments
-	s.Sample(rand.New(rand.NewPCG(1, 0)), actions)
-	fmt.Println(s.Check(actions, 3))
-	// Output: <nil>
-}
-
-func ExampleSet_Validate() {
-	set := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(0)}
-	fmt.Println(set.Validate())
-	// Output: action space: spaces: Discrete size 0 is 0; it must be positive
-}
-
-func ExampleNewDict() {
-	s := spaces.NewDict(map[string]spaces.Space{"joints": spaces.Unbounded(7), "gripper": spaces.NewDiscrete(2)})
-	// A row has the gripper's index, then the seven joints.
-	fmt.Println(s, s.Width())
-	// Output: Dict(gripper: Discrete(2), joints: Box(7)) 8
-}
-
 func ExampleSpace_Leaves() {
-	s := spaces.NewDict(map[string]spaces.Space{"arm": spaces.NewDict(map[string]spaces.Space{"joints": spaces.Unbounded(7)}), "goal": spaces.Unbounded(3)})
+	s := spaces.NewDict(map[string]spaces.Space{"arm": spaces.NewDict(
+		map[string]spaces.Space{"joints": spaces.Unbounded(7)}), "goal": spaces.Unbounded(3)})
 	for _, leaf := range s.Leaves() {
 		fmt.Println(leaf.Name, leaf.Space)
 	}
@@ -80,12 +40,6 @@ func ExampleNewTuple() {
 	// Output:
 	// 0 Box(84, 84, 3, uint8)
 	// 1 Box(7)
-}
-
-func ExampleNewPicture() {
-	s := spaces.NewPicture(84, 84, 3)
-	fmt.Println(s.Width(), s.Bytes(), s.DType)
-	// Output: 21168 21168 uint8
 }
 
 // A robot's camera and joints: what keeps rows keeps the camera's columns as bytes.

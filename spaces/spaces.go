@@ -193,7 +193,8 @@ func (s Space) Validate() error {
 		for i := range w {
 			low, high := s.limits(i)
 			if s.DType == Uint8 && (low != float32(uint8(low)) || high != float32(uint8(high))) {
-				return fmt.Errorf("spaces: Box limit %d: %g and %g are no whole numbers from 0 to 255, which uint8 needs", i, low,
+				return fmt.Errorf("spaces: Box limit %d: %g and %g are no whole numbers from 0 to 255, which uint8 "+
+					"needs", i, low,
 					high)
 			}
 			if !(low <= high) {
@@ -242,7 +243,10 @@ func (s Space) Equal(o Space) bool {
 	low, high := s.DType.limits()
 	return s.Kind == o.Kind && s.DType == o.DType && slices.Equal(s.Shape, o.Shape) && slices.Equal(s.NVec, o.NVec) &&
 		equalLimits(s.Low, o.Low, low) && equalLimits(s.High, o.High, high) &&
-		slices.EqualFunc(s.Entries, o.Entries, func(a, b Entry) bool { return a.Name == b.Name && a.Space.Equal(b.Space) })
+		slices.EqualFunc(s.Entries, o.Entries, func(a, b Entry) bool {
+			return a.Name == b.Name &&
+				a.Space.Equal(b.Space)
+		})
 }
 
 // equalLimits compares limits of boxes of one shape, where nil means the given one everywhere.

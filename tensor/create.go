@@ -25,21 +25,10 @@ type Element interface {
 	~uint8 | ~int32 | ~int64 | ~float32 | ~float64 | ~bool
 }
 
-func typeFor[T Element]() DType {
-	switch reflect.TypeFor[T]().Kind() { // of named types, too
-	case reflect.Uint8:
-		return Uint8
-	case reflect.Int32:
-		return Int32
-	case reflect.Int64:
-		return Int64
-	case reflect.Float32:
-		return Float32
-	case reflect.Float64:
-		return Float64
-	}
-	return Bool
-}
+var kinds = [...]DType{reflect.Uint8: Uint8, reflect.Int32: Int32, reflect.Int64: Int64, reflect.Float32: Float32,
+	reflect.Float64: Float64, reflect.Bool: Bool}
+
+func typeFor[T Element]() DType { return kinds[reflect.TypeFor[T]().Kind()] } // of named types, too
 
 // Full returns a tensor of the given type and shape with every element x, on the scope's device.
 func (s *Scope) Full(dtype DType, x float64, shape ...int64) Tensor {
@@ -157,25 +146,11 @@ func Item(t Tensor) (float64, error) {
 	return float64(x), nil
 }
 
-// View returns t's own memory as a slice, without copying: t must be contiguous, on the CPU, and of type T. The slice
-// must not be used after t is released.
-func View[T Element](t Tensor) ([]T, error) {
-	h := handle("View", t)
-	if got := TypeOf(t); got != typeFor[T]() {
-		return nil, fmt.Errorf("tensor: View %v: the elements are %v, not %v", Shape(t), got, typeFor[T]())
-	}
-	p := C.gorl_data(h)
-	if p == nil && Numel(t) > 0 {
-		return nil, fmt.Errorf("tensor: View %v: the tensor is not contiguous on the CPU", Shape(t))
-	}
-	return unsafe.Slice((*T)(p), int(Numel(t))), nil
-}
-
 // Bytes returns t's own memory, without a copy. t must be contiguous and on the CPU. The slice must not be used after
 // t is released.
 func Bytes(t Tensor) ([]byte, error) {
 	h := handle("Bytes", t)
-	n := int(Numel(t)) * TypeOf(t).size()
+	n := int(Numel(t)) * dtypes[TypeOf(t)].size
 	p := C.gorl_data(h)
 	if (p == nil || n == 0) && Numel(t) > 0 {
 		return nil, fmt.Errorf("tensor: Bytes %v: the tensor is not contiguous on the CPU, or its type is %v", Shape(t),

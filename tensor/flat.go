@@ -112,13 +112,6 @@ func forget(f *Flat) {
 	})
 }
 
-// disown lets other flats own the parameters.
-func (f *Flat) disown() {
-	open.Lock()
-	defer open.Unlock()
-	forget(f)
-}
-
 // NewFlat moves parameters, in the given order, into flat memory on device d. The same tensor given twice (a trunk
 // that two networks share) is stored once, under its first name. Gradients start at zero. If a parameter is part of
 // another open Flat, NewFlat returns an [OwnedError].
@@ -217,6 +210,8 @@ func (f *Flat) ZeroGrad(s *Scope) { s.Fill(f.Grads, 0) }
 // Close releases the flat memory. The parameters, which are views of it, live as long as their own owners, and may
 // become part of another Flat.
 func (f *Flat) Close() {
-	f.disown()
+	open.Lock()
+	defer open.Unlock()
+	forget(f)
 	f.scope.Close()
 }

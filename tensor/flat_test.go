@@ -103,117 +103,69 @@ func testFlat(t *testing.T, d tensor.Device) {
 	}
 	_, _, err := f.Segment("critic")
 	wantError(t, err, "tensor:", "critic")
-}
-
-func TestFlatOutlivesNothing(t *testing.T) {
-	s := scope(t)
-	params := parameters(t, []string{"a", "b"}, [][]int64{{2}, {3}})
-	want := tensortest.Float64s(t, s, params[1].Tensor)
-	f, err := tensor.NewFlat(params, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scattered := newFlat(t, parameters(t, []string{"a/1", "b", "a/2"}, [][]int64{{1}, {2}, {3}}))
+	_, _, err = scattered.Segment("a/")
+	wantError(t, err, "a/", "together")
 	f.Close()
 	f.Close()
-	wantNear(t, "a parameter after its flat was closed", tensortest.Float64s(t, s, params[1].Tensor), want, 0)
+	wantTensor(t, "a parameter after its flat was closed", s, params[1].Tensor, []int64{2}, []float64{7, 8}, 0)
 	wantPanic(t, "closed", func() { f.ZeroGrad(s) })
 }
 
-func TestFlatSharedTrunk(t *testing.T) {
+// A parameter that two networks share is stored once, under each of its handles. A fixed one has no gradient.
+func TestFlatSharedAndFixed(t *testing.T) {
 	s := scope(t)
-	p := parameters(t, []string{"policy/trunk", "policy/head"}, [][]int64{{2, 2}, {1, 2}})
-	// Another handle of the same tensor is the same parameter.
-	again := s.Contiguous(p[0].Tensor)
-	p = append(p, tensor.Parameter{Name: "value/trunk", Tensor: p[0].Tensor},
-		tensor.Parameter{Name: "target/trunk", Tensor: again})
-	f := newFlat(t, p)
-	if f.Len() != 6 || len(f.Entries()) != 2 {
-		t.Errorf("%d elements in %v; the shared trunk is stored once", f.Len(), f.Entries())
+	p := parameters(t, []string{"policy/trunk", "policy/head", "fixed"}, [][]int64{{2, 2}, {1, 2}, {2}})
+	p[2].Fixed = true
+	again := s.Contiguous(p[0].Tensor) // another handle of the same tensor
+	f := newFlat(t, append(p, tensor.Parameter{Name: "value/trunk", Tensor: p[0].Tensor},
+		tensor.Parameter{Name: "target/trunk", Tensor: again}))
+	if f.Len() != 8 || len(f.Entries()) != 3 {
+		t.Errorf("%d elements in %v", f.Len(), f.Entries())
 	}
-	s.Backward(s.Sum(s.Add(p[0].Tensor, again)))
-	wantNear(t, "gradients", tensortest.Float64s(t, s, f.Grads), []float64{2, 2, 2, 2, 0, 0}, 0)
-}
-
-func TestFlatFixed(t *testing.T) {
-	s := scope(t)
-	p := parameters(t, []string{"w", "fixed"}, [][]int64{{2}, {2}})
-	p[1].Fixed = true
-	f := newFlat(t, p)
-	s.Backward(s.Sum(s.Mul(p[0].Tensor, p[1].Tensor)))
-	if tensor.RequiresGrad(p[1].Tensor) {
+	s.Backward(s.Sum(s.Mul(s.Add(p[0].Tensor, again), p[2].Tensor)))
+	fixed := tensortest.Float64s(t, s, p[2].Tensor)
+	wantNear(t, "gradients", tensortest.Float64s(t, s, f.Grads),
+		[]float64{2 * fixed[0], 2 * fixed[1], 2 * fixed[0], 2 * fixed[1], 0, 0, 0, 0}, 1e-6)
+	if tensor.RequiresGrad(p[2].Tensor) {
 		t.Error("autograd follows a fixed parameter")
 	}
-	wantNear(t, "gradients", tensortest.Float64s(t, s, f.Grads), append(tensortest.Float64s(t, s, p[1].Tensor), 0, 0),
-		0)
 }
 
 func TestFlatRefuses(t *testing.T) {
 	s := scope(t)
 	one := parameters(t, []string{"a"}, [][]int64{{2}})[0]
 	computed := s.Square(s.RequireGrad(s.Ones(2)))
-	tests := map[string]struct {
+	for _, test := range []struct {
+		want   string
 		params []tensor.Parameter
-		parts  []string
 	}{
-		"nothing":       {nil, []string{"no parameters"}},
-		"zero tensor":   {[]tensor.Parameter{one, {Name: "b"}}, []string{`"b"`, "not a tensor"}},
-		"same name":     {[]tensor.Parameter{one, {Name: "a", Tensor: s.Ones(2)}}, []string{`named "a"`}},
-		"integers":      {[]tensor.Parameter{one, {Name: "b", Tensor: s.Arange(2)}}, []string{`"b" is int64`}},
-		"a computation": {[]tensor.Parameter{one, {Name: "b", Tensor: computed}}, []string{`"b"`, "Detach"}},
+		{"no parameters", nil},
+		{`"b" is not a tensor`, []tensor.Parameter{one, {Name: "b"}}},
+		{`named "a"`, []tensor.Parameter{one, {Name: "a", Tensor: s.Ones(2)}}},
+		{`"b" is int64`, []tensor.Parameter{one, {Name: "b", Tensor: s.Arange(2)}}},
+		{"Detach", []tensor.Parameter{one, {Name: "b", Tensor: computed}}},
+	} {
+		_, err := tensor.NewFlat(test.params, tensor.CPU)
+		wantError(t, err, "tensor: NewFlat: ", test.want)
+		if tensor.RequiresGrad(one.Tensor) {
+			t.Error("a refused call changed a parameter")
+		}
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			_, err := tensor.NewFlat(test.params, tensor.CPU)
-			wantError(t, err, append(test.parts, "tensor: NewFlat: ")...)
-			if tensor.RequiresGrad(one.Tensor) {
-				t.Error("a refused call changed a parameter")
-			}
-		})
-	}
-}
-
-func TestFlatScattered(t *testing.T) {
-	tensortest.CheckLive(t)
-	f := newFlat(t, parameters(t, []string{"a/1", "b", "a/2"}, [][]int64{{1}, {2}, {3}}))
-	_, _, err := f.Segment("a/")
-	wantError(t, err, "a/", "together")
-}
-
-// A gotorch parameter becomes a view of the flat memory under the handle that gotorch's own code holds.
-func TestFlatOfGotorch(t *testing.T) {
-	s := scope(t)
-	w := gotorch.RandN([]int64{3, 2}, true)
-	want := tensortest.Float64s(t, s, w)
-	f := newFlat(t, []tensor.Parameter{{Name: "w", Tensor: w}})
-	wantNear(t, "flat values", tensortest.Float64s(t, s, f.Values), want, 0)
-	loss := gotorch.Sum(gotorch.Mul(w, w))
-	loss.Backward()
-	for i := range want {
-		want[i] *= 2
-	}
-	wantNear(t, "flat gradients", tensortest.Float64s(t, s, f.Grads), want, 1e-6)
-	s.Fill(f.Values, 2)
-	if got := gotorch.Mean(w).Item(); got != float32(2) {
-		t.Errorf("gotorch sees the mean %v, want 2", got)
-	}
-}
-
-// A parameter is part of one open Flat.
-func TestFlatOwnsParameters(t *testing.T) {
-	tensortest.CheckLive(t)
-	params := parameters(t, []string{"a", "b"}, [][]int64{{2}, {3}})
-	first, err := tensor.NewSharedFlat(params[:1], tensor.CPU, 0, "agent 1")
+	// A parameter is part of one open Flat.
+	first, err := tensor.NewSharedFlat([]tensor.Parameter{one}, tensor.CPU, 0, "agent 1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tensor.FlatOf(params[0].Tensor) != first || tensor.FlatOf(params[1].Tensor) != nil {
+	if tensor.FlatOf(one.Tensor) != first || tensor.FlatOf(computed) != nil {
 		t.Error("FlatOf does not return the parameter's Flat")
 	}
-	_, err = tensor.NewFlat(params, tensor.CPU)
+	both := []tensor.Parameter{one, {Name: "b", Tensor: s.Ones(2)}}
+	_, err = tensor.NewFlat(both, tensor.CPU)
 	if owned := (*tensor.OwnedError)(nil); !errors.As(err, &owned) || owned.Owner != "agent 1" ||
 		owned.Parameter != "a" {
 		t.Errorf("a second Flat: %v", err)
 	}
 	first.Close()
-	newFlat(t, params)
+	newFlat(t, both)
 }

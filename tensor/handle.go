@@ -10,7 +10,7 @@ package tensor
 import "C"
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -39,29 +39,16 @@ const (
 	Bool    DType = 11
 )
 
-var dtypeNames = map[DType]string{
-	Uint8: "uint8", Int32: "int32", Int64: "int64", Float32: "float32", Float64: "float64", Bool: "bool",
-}
-
-// size returns the number of bytes of an element, 0 for a type that gorl does not use.
-func (d DType) size() int {
-	switch d {
-	case Uint8, Bool:
-		return 1
-	case Int32, Float32:
-		return 4
-	case Int64, Float64:
-		return 8
-	}
-	return 0
-}
+// dtypes are the element types in Go, with the bytes of an element.
+var dtypes = map[DType]struct {
+	name string
+	size int
+}{Uint8: {"uint8", 1}, Int32: {"int32", 4}, Int64: {"int64", 8}, Float32: {"float32", 4}, Float64: {"float64", 8},
+	Bool: {"bool", 1}}
 
 // String returns the type's name in Go.
 func (d DType) String() string {
-	if name, ok := dtypeNames[d]; ok {
-		return name
-	}
-	return fmt.Sprintf("dtype(%d)", int32(d))
+	return cmp.Or(dtypes[d].name, fmt.Sprintf("dtype(%d)", int32(d)))
 }
 
 var poison = unsafe.Pointer(C.gorl_poison())
@@ -135,6 +122,14 @@ func handle(op string, t Tensor) C.gorl_t {
 	return C.gorl_t(*t.T)
 }
 
+// optional is [handle] of an operand that may be the zero Tensor.
+func optional(op string, t Tensor) C.gorl_t {
+	if t.T == nil {
+		return nil
+	}
+	return handle(op, t)
+}
+
 // handles returns the handles of several operands.
 func handles(op string, ts []Tensor) []C.gorl_t {
 	hs := make([]C.gorl_t, len(ts))
@@ -148,17 +143,13 @@ func handles(op string, ts []Tensor) []C.gorl_t {
 func failure(op string, msg C.gorl_err, operands ...Tensor) error {
 	text := C.GoString((*C.char)(msg))
 	C.gorl_free_string((*C.char)(msg))
-	var b strings.Builder
-	fmt.Fprintf(&b, "tensor: %s", op)
-	for i, t := range operands {
-		if i > 0 {
-			b.WriteString(",")
-		}
+	var shapes []string
+	for _, t := range operands {
 		if Valid(t) {
-			fmt.Fprintf(&b, " %v", Shape(t))
+			shapes = append(shapes, fmt.Sprint(" ", Shape(t)))
 		}
 	}
-	return errors.New(b.String() + ": " + strings.TrimSpace(text))
+	return fmt.Errorf("tensor: %s%s: %s", op, strings.Join(shapes, ","), strings.TrimSpace(text))
 }
 
 // Shape returns the sizes of t's dimensions; a scalar has none.

@@ -36,21 +36,24 @@ const (
 	Selu      Activation = C.GORL_SELU
 )
 
-var activationNames = map[string]Activation{
-	"identity": Identity, "": Identity, "none": Identity, "relu": Relu, "elu": Elu, "tanh": Tanh, "sigmoid": Sigmoid,
-	"leaky_relu": LeakyRelu, "softplus": Softplus, "softsign": Softsign, "gelu": Gelu, "silu": Silu, "swish": Silu,
-	"selu": Selu,
-}
-
-var canonicalNames = map[Activation]string{
+var activationNames = map[Activation]string{
 	Identity: "identity", Relu: "relu", Elu: "elu", Tanh: "tanh", Sigmoid: "sigmoid", LeakyRelu: "leaky_relu",
 	Softplus: "softplus", Softsign: "softsign", Gelu: "gelu", Silu: "silu", Selu: "selu",
 }
 
+// activationAliases are further names that [ParseActivation] knows.
+var activationAliases = map[string]Activation{"": Identity, "none": Identity, "swish": Silu}
+
 // ParseActivation returns the activation of a name, whatever its case.
 func ParseActivation(name string) (Activation, error) {
-	if a, ok := activationNames[strings.ToLower(name)]; ok {
+	name = strings.ToLower(name)
+	if a, ok := activationAliases[name]; ok {
 		return a, nil
+	}
+	for a, known := range activationNames {
+		if known == name {
+			return a, nil
+		}
 	}
 	return Identity, fmt.Errorf("tensor: unknown activation %q: want one of %s", name,
 		strings.Join(ActivationNames(), ", "))
@@ -58,12 +61,14 @@ func ParseActivation(name string) (Activation, error) {
 
 // ActivationNames lists the names that [ParseActivation] knows.
 func ActivationNames() []string {
-	return slices.Sorted(maps.Keys(activationNames))[1:] // without the empty name, which comes first
+	names := slices.AppendSeq(slices.Collect(maps.Values(activationNames)), maps.Keys(activationAliases))
+	slices.Sort(names)
+	return names[1:] // without the empty name, which comes first
 }
 
 // String returns the activation's name.
 func (a Activation) String() string {
-	if n, ok := canonicalNames[a]; ok {
+	if n, ok := activationNames[a]; ok {
 		return n
 	}
 	return fmt.Sprintf("activation(%d)", int32(a))
@@ -79,12 +84,9 @@ func (s *Scope) Activate(f Activation, a Tensor) Tensor {
 
 // Linear returns x·Wᵀ + b for x (n, in), w (out, in) and b (out); b may be the zero Tensor.
 func (s *Scope) Linear(x, w, b Tensor) Tensor {
-	return s.result("Linear", func(out *C.gorl_t) C.gorl_err {
-		var hb C.gorl_t
-		if b.T != nil {
-			hb = handle("Linear", b)
-		}
-		return C.gorl_linear(handle("Linear", x), handle("Linear", w), hb, s.lower(), s.grad, out)
+	const op = "Linear"
+	return s.result(op, func(out *C.gorl_t) C.gorl_err {
+		return C.gorl_linear(handle(op, x), handle(op, w), optional(op, b), s.lower(), s.grad, out)
 	}, x, w, b)
 }
 
@@ -102,21 +104,12 @@ type Convolution struct {
 // columns), plus b (out), which may be the zero Tensor. The result (n, out, height', width') is in the order of memory
 // of x, which may be a permuted view.
 func (s *Scope) Conv2d(x, w, b Tensor, c Convolution) Tensor {
-	geometry := [9]C.int64_t{C.int64_t(c.Stride[0]), C.int64_t(c.Stride[1]), C.int64_t(c.Padding[0]),
-		C.int64_t(c.Padding[1]),
-		C.int64_t(c.Padding[2]), C.int64_t(c.Padding[3]), C.int64_t(c.Dilation[0]), C.int64_t(c.Dilation[1]),
-		C.int64_t(c.Groups)}
-	operands := []Tensor{x, w, b}
-	if b.T == nil {
-		operands = operands[:2]
-	}
-	return s.result("Conv2d", func(out *C.gorl_t) C.gorl_err {
-		var hb C.gorl_t
-		if b.T != nil {
-			hb = handle("Conv2d", b)
-		}
-		return C.gorl_conv2d(handle("Conv2d", x), handle("Conv2d", w), hb, &geometry[0], s.lower(), s.grad, out)
-	}, operands...)
+	const op = "Conv2d"
+	geometry := slices.Concat(c.Stride[:], c.Padding[:], c.Dilation[:], []int64{c.Groups})
+	return s.result(op, func(out *C.gorl_t) C.gorl_err {
+		p, _ := ints(geometry)
+		return C.gorl_conv2d(handle(op, x), handle(op, w), optional(op, b), p, s.lower(), s.grad, out)
+	}, x, w, b)
 }
 
 // Layers is a multilayer perceptron ready to be applied by one native call: layer i computes f(x·Wᵀ + b). It is used
@@ -140,10 +133,8 @@ func (net *Layers) pack(op string) error {
 		net.w, net.b, net.f = make([]C.gorl_t, n), make([]C.gorl_t, n), make([]C.int32_t, n)
 	}
 	for i := range net.Weights {
-		net.w[i], net.b[i], net.f[i] = handle(op, net.Weights[i]), nil, C.int32_t(net.Activations[i])
-		if net.Biases[i].T != nil {
-			net.b[i] = handle(op, net.Biases[i])
-		}
+		net.w[i], net.b[i] = handle(op, net.Weights[i]), optional(op, net.Biases[i])
+		net.f[i] = C.int32_t(net.Activations[i])
 	}
 	return nil
 }
@@ -161,8 +152,7 @@ func (s *Scope) MLP(x Tensor, net *Layers) Tensor {
 	}
 	h := handle("MLP", x)
 	msg := C.gorl_mlp(h, unsafe.SliceData(net.w), unsafe.SliceData(net.b), unsafe.SliceData(net.f),
-		C.int32_t(len(net.w)),
-		s.lower(), s.grad, s.out())
+		C.int32_t(len(net.w)), s.lower(), s.grad, s.out())
 	runtime.KeepAlive(net)
 	if msg != nil {
 		return s.done("MLP", msg, append([]Tensor{x}, net.Weights...)...)

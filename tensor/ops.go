@@ -47,9 +47,6 @@ func (s *Scope) Mul(a, b Tensor) Tensor { return s.binary("Mul", C.GORL_MUL, a, 
 // Div returns a / b element by element, broadcast.
 func (s *Scope) Div(a, b Tensor) Tensor { return s.binary("Div", C.GORL_DIV, a, b) }
 
-// Pow returns a^b element by element, broadcast.
-func (s *Scope) Pow(a, b Tensor) Tensor { return s.binary("Pow", C.GORL_POW, a, b) }
-
 // Min returns the smaller of a and b element by element, broadcast.
 func (s *Scope) Min(a, b Tensor) Tensor { return s.binary("Min", C.GORL_MINIMUM, a, b) }
 
@@ -59,29 +56,8 @@ func (s *Scope) Max(a, b Tensor) Tensor { return s.binary("Max", C.GORL_MAXIMUM,
 // MatMul returns the matrix product of a and b; leading dimensions are broadcast.
 func (s *Scope) MatMul(a, b Tensor) Tensor { return s.binary("MatMul", C.GORL_MATMUL, a, b) }
 
-// Eq returns a = b element by element, broadcast, as booleans; so do the comparisons that follow.
+// Eq returns a = b element by element, broadcast, as booleans.
 func (s *Scope) Eq(a, b Tensor) Tensor { return s.binary("Eq", C.GORL_EQ, a, b) }
-
-// Ne returns a ≠ b.
-func (s *Scope) Ne(a, b Tensor) Tensor { return s.binary("Ne", C.GORL_NE, a, b) }
-
-// Lt returns a < b.
-func (s *Scope) Lt(a, b Tensor) Tensor { return s.binary("Lt", C.GORL_LT, a, b) }
-
-// Le returns a ≤ b.
-func (s *Scope) Le(a, b Tensor) Tensor { return s.binary("Le", C.GORL_LE, a, b) }
-
-// Gt returns a > b.
-func (s *Scope) Gt(a, b Tensor) Tensor { return s.binary("Gt", C.GORL_GT, a, b) }
-
-// Ge returns a ≥ b.
-func (s *Scope) Ge(a, b Tensor) Tensor { return s.binary("Ge", C.GORL_GE, a, b) }
-
-// And returns a ∧ b.
-func (s *Scope) And(a, b Tensor) Tensor { return s.binary("And", C.GORL_AND, a, b) }
-
-// Or returns a ∨ b.
-func (s *Scope) Or(a, b Tensor) Tensor { return s.binary("Or", C.GORL_OR, a, b) }
 
 // AddScalar returns a + x.
 func (s *Scope) AddScalar(a Tensor, x float64) Tensor {
@@ -93,11 +69,6 @@ func (s *Scope) MulScalar(a Tensor, x float64) Tensor {
 	return s.scalar("MulScalar", C.GORL_MUL_S, a, x)
 }
 
-// PowScalar returns a^x.
-func (s *Scope) PowScalar(a Tensor, x float64) Tensor {
-	return s.scalar("PowScalar", C.GORL_POW_S, a, x)
-}
-
 // ScalarSub returns x − a.
 func (s *Scope) ScalarSub(x float64, a Tensor) Tensor {
 	return s.scalar("ScalarSub", C.GORL_RSUB_S, a, x)
@@ -105,9 +76,6 @@ func (s *Scope) ScalarSub(x float64, a Tensor) Tensor {
 
 // EqScalar returns a = x as booleans.
 func (s *Scope) EqScalar(a Tensor, x float64) Tensor { return s.scalar("EqScalar", C.GORL_EQ_S, a, x) }
-
-// LtScalar returns a < x as booleans.
-func (s *Scope) LtScalar(a Tensor, x float64) Tensor { return s.scalar("LtScalar", C.GORL_LT_S, a, x) }
 
 // GtScalar returns a > x as booleans.
 func (s *Scope) GtScalar(a Tensor, x float64) Tensor { return s.scalar("GtScalar", C.GORL_GT_S, a, x) }
@@ -130,9 +98,6 @@ func (s *Scope) Square(a Tensor) Tensor { return s.unary("Square", C.GORL_SQUARE
 // Abs returns |a|.
 func (s *Scope) Abs(a Tensor) Tensor { return s.unary("Abs", C.GORL_ABS, a) }
 
-// Sign returns −1, 0 or 1.
-func (s *Scope) Sign(a Tensor) Tensor { return s.unary("Sign", C.GORL_SIGN, a) }
-
 // Sin returns the sine of a.
 func (s *Scope) Sin(a Tensor) Tensor { return s.unary("Sin", C.GORL_SIN, a) }
 
@@ -144,21 +109,6 @@ func (s *Scope) Tanh(a Tensor) Tensor { return s.unary("Tanh", C.GORL_TANH, a) }
 
 // Sigmoid returns 1 / (1 + e^−a).
 func (s *Scope) Sigmoid(a Tensor) Tensor { return s.unary("Sigmoid", C.GORL_SIGMOID, a) }
-
-// Relu returns max(a, 0).
-func (s *Scope) Relu(a Tensor) Tensor { return s.unary("Relu", C.GORL_RELU, a) }
-
-// Elu returns a where it is positive and e^a − 1 elsewhere.
-func (s *Scope) Elu(a Tensor) Tensor { return s.unary("Elu", C.GORL_ELU, a) }
-
-// Softplus returns ln(1 + e^a).
-func (s *Scope) Softplus(a Tensor) Tensor { return s.unary("Softplus", C.GORL_SOFTPLUS, a) }
-
-// IsFinite returns booleans: neither NaN nor infinite.
-func (s *Scope) IsFinite(a Tensor) Tensor { return s.unary("IsFinite", C.GORL_ISFINITE, a) }
-
-// Not returns the logical negation.
-func (s *Scope) Not(a Tensor) Tensor { return s.unary("Not", C.GORL_NOT, a) }
 
 // Detach returns a tensor of the same memory that autograd does not follow.
 func (s *Scope) Detach(a Tensor) Tensor { return s.unary("Detach", C.GORL_DETACH, a) }

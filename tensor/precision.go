@@ -19,15 +19,10 @@ const (
 
 // String returns libtorch's name of the type.
 func (p Precision) String() string {
-	switch p {
-	case Full:
-		return "float32"
-	case BFloat16:
-		return "bfloat16"
-	case Float16:
-		return "float16"
+	if p < Full || p > Float16 {
+		return fmt.Sprintf("Precision(%d)", int32(p))
 	}
-	return fmt.Sprintf("Precision(%d)", int32(p))
+	return [...]string{"float32", "bfloat16", "float16"}[p]
 }
 
 // Layers makes p the type in which the scope's linear layers and convolutions compute ([Scope.Linear], [Scope.MLP],

@@ -5,83 +5,41 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
-// TestLowerPrecision computes a perceptron with its gradients in float32 and in bfloat16: outputs and gradients are
-// float32 in both, and differ by bfloat16's rounding, 2⁻⁸ of a value, and not by less than it can help.
+// Outputs and gradients of layers in bfloat16, also of the penalty that differentiates twice, are float32. They differ
+// from those in float32 by bfloat16's rounding, 2⁻⁸ of a value, and not by less than it can help.
 func TestLowerPrecision(t *testing.T) {
 	if err := tensor.BFloat16.Supported(tensor.CPU); err != nil {
 		t.Skip(err)
 	}
-	net, flat := bound(t, 3, tensor.Elu, 40, 64, 5)
-	gen, err := tensor.NewGenerator(4, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer gen.Close()
-	s := tensor.NewScope()
-	defer s.Close()
-	x := s.Randn(gen, 30, 40)
-	run := func(p tensor.Precision) (out, gradients []float64) {
-		s.Layers(p)
+	net, flat := bound(t, 3, tensor.Tanh, 20, 32, 1)
+	s := scope(t)
+	x := s.Randn(generator(t, 4), 30, 20)
+	run := func(p tensor.Precision, penalty bool) (out, gradients []float64) {
 		flat.ZeroGrad(s)
-		y := s.MLP(x, net)
-		z := s.Linear(y, tensor.From(s, []float32{1, 2, 3, 4, 5}, 1, 5), tensor.Tensor{})
-		s.Backward(s.Mean(s.Square(z)))
-		if err := s.Err(); err != nil {
-			t.Fatalf("%v: %v", p, err)
-		}
+		y := s.Layers(p).MLP(x, net)
+		z := s.Linear(y, s.Full(tensor.Float32, 3, 1, 1), tensor.Tensor{})
 		if tensor.TypeOf(y) != tensor.Float32 || tensor.TypeOf(z) != tensor.Float32 {
 			t.Errorf("%v: results are %v and %v, want float32", p, tensor.TypeOf(y), tensor.TypeOf(z))
 		}
-		out, err := tensor.Float64s(s.Detach(y))
-		if err != nil {
-			t.Fatal(err)
+		loss := s.Mean(s.Square(z))
+		if penalty {
+			_, loss = s.Critic(x, net)
 		}
-		if gradients, err = tensor.Float64s(flat.Grads); err != nil {
-			t.Fatal(err)
+		s.Backward(loss)
+		return tensortest.Float64s(t, s, s.Detach(y)), tensortest.Float64s(t, s, flat.Grads)
+	}
+	for _, penalty := range []bool{false, true} {
+		full, fullGrad := run(tensor.Full, penalty)
+		out, grad := run(tensor.BFloat16, penalty)
+		for what, pair := range map[string][2][]float64{"outputs": {out, full}, "gradients": {grad, fullGrad}} {
+			if e := distance(pair[0], pair[1]); !(e > 1e-5 && e < 5e-2) {
+				t.Errorf("%s differ by %g of their size, want between 1e-5 and 5e-2 (penalty %v)", what, e, penalty)
+			}
 		}
-		return out, gradients
-	}
-	fullOut, fullGrad := run(tensor.Full)
-	out, grad := run(tensor.BFloat16)
-	for what, pair := range map[string][2][]float64{"outputs": {out, fullOut}, "gradients": {grad, fullGrad}} {
-		if e := distance(pair[0], pair[1]); !(e > 1e-5 && e < 2e-2) {
-			t.Errorf("%s differ by %g of their size, want between 1e-5 and 2e-2", what, e)
-		}
-	}
-	if s.Layers(tensor.Full); s.Err() != nil {
-		t.Error(s.Err())
-	}
-}
-
-// TestLowerPenalty compares the gradient penalty in bfloat16, which is differentiated twice, with that in float32.
-func TestLowerPenalty(t *testing.T) {
-	if err := tensor.BFloat16.Supported(tensor.CPU); err != nil {
-		t.Skip(err)
-	}
-	net, flat := bound(t, 5, tensor.Tanh, 20, 32, 1)
-	gen, err := tensor.NewGenerator(6, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer gen.Close()
-	s := tensor.NewScope()
-	defer s.Close()
-	x := s.Randn(gen, 16, 20)
-	gradients := func(p tensor.Precision) []float64 {
-		flat.ZeroGrad(s)
-		_, penalty := s.Layers(p).Critic(x, net)
-		s.Backward(penalty)
-		g, err := tensor.Float64s(flat.Grads)
-		if err != nil {
-			t.Fatal(s.Err(), err)
-		}
-		return g
-	}
-	if e := distance(gradients(tensor.BFloat16), gradients(tensor.Full)); !(e > 1e-5 && e < 5e-2) {
-		t.Errorf("gradients of the penalty differ by %g of their size, want between 1e-5 and 5e-2", e)
 	}
 }
 

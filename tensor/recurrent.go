@@ -71,14 +71,8 @@ func (s *Scope) Recurrent(x, state, ended Tensor, length int, net *RecurrentLaye
 	for i, w := range net.Weights {
 		net.w[i] = handle(op, w)
 	}
-	given := func(t Tensor) C.gorl_t {
-		if t.T == nil {
-			return nil
-		}
-		return handle(op, t)
-	}
 	out, last, _ = s.results(op, func(a, b, _ *C.gorl_t) C.gorl_err {
-		return C.gorl_recurrent(C.int32_t(net.Kind), handle(op, x), given(state), given(ended), unsafe.SliceData(net.w),
+		return C.gorl_recurrent(C.int32_t(net.Kind), handle(op, x), optional(op, state), optional(op, ended), unsafe.SliceData(net.w),
 			C.int32_t(n/4), C.int64_t(length), s.grad, a, b)
 	}, x)
 	runtime.KeepAlive(net)

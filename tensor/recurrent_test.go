@@ -13,62 +13,15 @@ import (
 type recurrentCase struct {
 	kind                                      tensor.RecurrentKind
 	layers, inputs, hidden, length, sequences int64
-	state, ended                              bool
-	x, initial, ends                          operand
-	weights                                   []operand
 }
 
-func newRecurrentCase(kind tensor.RecurrentKind, layers, length int64, state, ended bool) recurrentCase {
-	c := recurrentCase{kind: kind, layers: layers, inputs: 3, hidden: 5, length: length, sequences: 4, state: state,
-		ended: ended}
-	rows, g := length*c.sequences, int64(kind.Gates())*c.hidden
-	c.x = randomOperand(1, rows, c.inputs)
-	c.initial = randomOperand(2, c.sequences, int64(kind.States())*layers*c.hidden)
-	c.ends = randomOperand(3, rows, 1)
-	for i, x := range c.ends.x { // about a third of the rows end an episode
-		c.ends.x[i] = 0
-		if x > 0.4 {
-			c.ends.x[i] = 1
-		}
-	}
-	in := c.inputs
-	for k := range layers {
-		for i, shape := range [][]int64{{g, in}, {g, c.hidden}, {g}, {g}} {
-			w := randomOperand(uint64(10+4*int(k)+i), shape...)
-			w.x = apply(func(x float64) float64 { return x / 2 }, w.x) // larger ones amplify rounding
-			c.weights = append(c.weights, w)
-		}
-		in = c.hidden
-	}
-	return c
-}
-
-// String says what is particular of the case.
-func (c recurrentCase) String() string {
-	return fmt.Sprintf("%v_%d_layers_%d_steps_state_%v_ended_%v",
-		[]string{"rnn", "gru", "lstm"}[c.kind], c.layers, c.length, c.state, c.ended)
-}
-
-func recurrentCases() []recurrentCase {
-	var all []recurrentCase
-	for _, kind := range []tensor.RecurrentKind{tensor.RNN, tensor.GRU, tensor.LSTM} {
-		for _, layers := range []int64{1, 2} {
-			for _, length := range []int64{1, 6} {
-				for _, both := range []bool{false, true} {
-					all = append(all, newRecurrentCase(kind, layers, length, both, both))
-				}
-			}
-		}
+// shapes returns the shapes of the parameters, four a layer.
+func (c recurrentCase) shapes() (all [][]int64) {
+	g, in := int64(c.kind.Gates())*c.hidden, c.inputs
+	for range c.layers {
+		all, in = append(all, []int64{g, in}, []int64{g, c.hidden}, []int64{g}, []int64{g}), c.hidden
 	}
 	return all
-}
-
-// optional makes a tensor of an operand that is given, otherwise the zero Tensor.
-func optional(s *tensor.Scope, o operand, given bool) tensor.Tensor {
-	if !given {
-		return tensor.Tensor{}
-	}
-	return tensor.From(s, float32s(o.x), o.shape...)
 }
 
 // byHand computes what Recurrent does from its formulas, one operation at a time.
@@ -129,14 +82,11 @@ func TestRecurrentGradients(t *testing.T) {
 	tensortest.CheckLive(t)
 	for _, kind := range []tensor.RecurrentKind{tensor.RNN, tensor.GRU, tensor.LSTM} {
 		c := recurrentCase{kind: kind, layers: 2, inputs: 2, hidden: 2, length: 3, sequences: 2}
-		g := int64(kind.Gates()) * 2
 		ops := []operand{randomOperand(1, 6, 2)}
-		for i := range 2 {
-			for j, shape := range [][]int64{{g, 2}, {g, 2}, {g}, {g}} {
-				ops = append(ops, randomOperand(uint64(5+4*i+j), shape...))
-			}
+		for i, shape := range c.shapes() {
+			ops = append(ops, randomOperand(uint64(5+i), shape...))
 		}
-		t.Run(c.String(), func(t *testing.T) {
+		t.Run(fmt.Sprint(kind.Gates(), " gates"), func(t *testing.T) {
 			checkGradients(t, func(s *tensor.Scope, x []tensor.Tensor) tensor.Tensor {
 				state := tensor.From(s, numbers(3, 2*2*2*kind.States()), 2, int64(4*kind.States()))
 				ended := tensor.From(s, []float64{0, 1, 1, 0, 0, 0}, 6, 1)
@@ -147,55 +97,36 @@ func TestRecurrentGradients(t *testing.T) {
 	}
 }
 
-// TestRecurrentPenalty compares the gradient of a penalty on the input's gradient, which the node makes by
-// differentiating twice, with that of separate operations.
+// The gradient of a penalty on the input's gradient, which the node makes by differentiating twice, is that of separate
+// operations.
 func TestRecurrentPenalty(t *testing.T) {
-	for _, c := range recurrentCases() {
-		t.Run(c.String(), func(t *testing.T) {
-			tensortest.CheckLive(t)
-			keep := tensor.NoGrad()
-			defer keep.Close()
-			var want tensor.Tensor
-			for _, node := range []bool{false, true} {
-				own := tensor.NoGrad()
-				var ws []tensor.Tensor
-				var params []tensor.Parameter
-				for i, w := range c.weights {
-					ws = append(ws, own.RequireGrad(tensor.From(own, float32s(w.x), w.shape...)))
-					params = append(params, tensor.Parameter{Name: fmt.Sprint(i), Tensor: ws[i]})
-				}
-				s := tensor.NewScope()
-				net := &tensor.RecurrentLayers{Kind: c.kind, Weights: ws}
-				x := s.RequireGrad(tensor.From(s, float32s(c.x.x), c.x.shape...))
-				loss := func() tensor.Tensor {
-					out, _ := s.Recurrent(x, optional(s, c.initial, c.state), optional(s, c.ends, c.ended),
-						int(c.length), net)
-					penalty := s.Mean(s.Square(s.Grad(s.Sum(s.Square(out)), true, x)[0]))
-					return s.Add(penalty, s.Mean(out))
-				}
-				var got tensor.Tensor
-				if node {
-					flat, err := tensor.NewFlat(params, tensor.CPU)
-					if err != nil {
-						t.Fatal(err)
-					}
-					s.Backward(loss())
-					got = keep.Clone(flat.Grads)
-					flat.Close()
-				} else {
-					var parts []tensor.Tensor
-					for _, g := range s.Grad(loss(), false, ws...) {
-						parts = append(parts, s.Reshape(g, -1))
-					}
-					got = keep.Clone(s.Cat(0, parts...))
-					want = got
-				}
-				if err := s.Err(); err != nil {
-					t.Fatal(err)
-				}
-				sameTensor(t, "gradient", got, want)
-				s.Close()
-				own.Close()
+	for _, kind := range []tensor.RecurrentKind{tensor.RNN, tensor.GRU, tensor.LSTM} {
+		t.Run(fmt.Sprint(kind.Gates(), " gates"), func(t *testing.T) {
+			c := recurrentCase{kind: kind, layers: 2, inputs: 3, hidden: 5, length: 6, sequences: 4}
+			s := scope(t)
+			var ws []tensor.Tensor
+			var params []tensor.Parameter
+			for i, shape := range c.shapes() {
+				o := randomOperand(uint64(10+i), shape...)
+				w := s.RequireGrad(s.MulScalar(tensor.From(s, float32s(o.x), shape...), 0.5))
+				ws, params = append(ws, w), append(params, tensor.Parameter{Name: fmt.Sprint(i), Tensor: w})
+			}
+			x := s.RequireGrad(tensor.From(s, float32s(numbers(1, 24*3)), 24, 3))
+			state := tensor.From(s, float32s(numbers(2, 4*10*kind.States())), 4, int64(10*kind.States()))
+			ended := s.As(s.GtScalar(tensor.From(s, float32s(numbers(3, 24)), 24, 1), 0.4), tensor.Float32)
+			loss := func() tensor.Tensor {
+				out, _ := s.Recurrent(x, state, ended, int(c.length), &tensor.RecurrentLayers{Kind: kind, Weights: ws})
+				return s.Add(s.Mean(s.Square(s.Grad(s.Sum(s.Square(out)), true, x)[0])), s.Mean(out))
+			}
+			var want []tensor.Tensor
+			for _, g := range s.Grad(loss(), false, ws...) {
+				want = append(want, s.Reshape(g, -1))
+			}
+			flat := newFlat(t, params)
+			s.Backward(loss())
+			got, all := tensortest.Float64s(t, s, flat.Grads), tensortest.Float64s(t, s, s.Cat(0, want...))
+			if e := distance(got, all); !(e <= 2e-5) {
+				t.Errorf("the gradients differ by %.3g of their size", e)
 			}
 		})
 	}
@@ -203,99 +134,14 @@ func TestRecurrentPenalty(t *testing.T) {
 
 // Sequences without rows have no steps to go through, however long they are said to be.
 func TestRecurrentWithoutRows(t *testing.T) {
+	s := scope(t)
 	for _, grad := range []bool{false, true} {
-		s := scope(t)
-		net := &tensor.RecurrentLayers{Kind: tensor.GRU, Weights: []tensor.Tensor{s.Zeros(6, 3), s.Zeros(6, 2),
-			s.Zeros(6), s.Zeros(6)}}
-		x := s.Zeros(0, 3)
+		net := gru(s)
 		if grad { // by separate operations
 			s.RequireGrad(net.Weights[0])
 		}
-		out, last := s.Recurrent(x, tensor.Tensor{}, tensor.Tensor{}, math.MaxInt, net)
+		out, last := s.Recurrent(s.Zeros(0, 3), tensor.Tensor{}, tensor.Tensor{}, math.MaxInt, net)
 		wantTensor(t, "the results", s, out, []int64{0, 2}, nil, 0)
 		wantTensor(t, "the state", s, last, []int64{0, 2}, nil, 0)
-	}
-}
-
-func TestRecurrentErrors(t *testing.T) {
-	tensortest.CheckLive(t)
-	c := newRecurrentCase(tensor.GRU, 1, 6, true, true)
-	for what, spoil := range map[string]func(s *tensor.Scope, x, state, ended *tensor.Tensor, length *int,
-		net *tensor.RecurrentLayers){
-		"are not sequences of 5 steps": func(_ *tensor.Scope, _, _, _ *tensor.Tensor, length *int,
-			_ *tensor.RecurrentLayers) {
-			*length = 5
-		},
-		"are not sequences of 0 steps": func(_ *tensor.Scope, _, _, _ *tensor.Tensor, length *int,
-			_ *tensor.RecurrentLayers) {
-			*length = 0
-		},
-		"the state has the shape": func(s *tensor.Scope, _, state, _ *tensor.Tensor, _ *int,
-			_ *tensor.RecurrentLayers) {
-			*state = s.Zeros(4, 10)
-		},
-		"the ends have the shape": func(s *tensor.Scope, _, _, ended *tensor.Tensor, _ *int,
-			_ *tensor.RecurrentLayers) {
-			*ended = s.Zeros(24)
-		},
-		"the input weight of layer 0 has the shape": func(s *tensor.Scope, x, _, _ *tensor.Tensor, _ *int,
-			_ *tensor.RecurrentLayers) {
-			*x = s.Zeros(24, 4)
-		},
-		"3 weights; want four a layer": func(_ *tensor.Scope, _, _, _ *tensor.Tensor, _ *int,
-			net *tensor.RecurrentLayers) {
-			net.Weights = net.Weights[:3]
-		},
-	} {
-		s := tensor.NoGrad()
-		net := &tensor.RecurrentLayers{Kind: c.kind}
-		for _, w := range c.weights {
-			net.Weights = append(net.Weights, tensor.From(s, float32s(w.x), w.shape...))
-		}
-		x, state, ended, length := optional(s, c.x, true), optional(s, c.initial, true), optional(s, c.ends, true), 6
-		spoil(s, &x, &state, &ended, &length, net)
-		s.Recurrent(x, state, ended, length, net)
-		wantError(t, s.Err(), what)
-		s.Close()
-	}
-}
-
-// BenchmarkRecurrent is a step of acting, and a sequence with its gradient.
-func BenchmarkRecurrent(b *testing.B) {
-	for _, length := range []int64{1, 16} {
-		b.Run(fmt.Sprintf("%d_steps", length), func(b *testing.B) {
-			const n, h = 64, 64
-			own := tensor.NoGrad()
-			defer own.Close()
-			var ws []tensor.Tensor
-			var params []tensor.Parameter
-			for i, shape := range [][]int64{{3 * h, 24}, {3 * h, h}, {3 * h}, {3 * h}} {
-				o := randomOperand(uint64(i), shape...)
-				ws = append(ws, own.RequireGrad(own.MulScalar(tensor.From(own, float32s(o.x), shape...), 0.1)))
-				params = append(params, tensor.Parameter{Name: fmt.Sprint(i), Tensor: ws[i]})
-			}
-			flat, err := tensor.NewFlat(params, tensor.CPU)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer flat.Close()
-			net := &tensor.RecurrentLayers{Kind: tensor.GRU, Weights: ws}
-			x, state := tensor.From(own, float32s(numbers(1, int(length)*n*24)), length*n, 24), own.Zeros(n, h)
-			s := tensor.NoGrad()
-			if length > 1 {
-				s = tensor.NewScope()
-			}
-			defer s.Close()
-			for b.Loop() {
-				s.Reset()
-				out, _ := s.Recurrent(x, state, tensor.Tensor{}, int(length), net)
-				if length > 1 {
-					s.Backward(s.Mean(out))
-				}
-			}
-			if err := s.Err(); err != nil {
-				b.Fatal(err)
-			}
-		})
 	}
 }

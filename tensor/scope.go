@@ -107,21 +107,8 @@ func (s *Scope) release() {
 	s.chunks = s.chunks[:0]
 }
 
-// Len is the number of tensors the scope owns.
-func (s *Scope) Len() int {
-	n := 0
-	for _, c := range s.chunks {
-		for _, p := range c.cells[:c.used] {
-			if p != nil && p != poison {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// Keep takes t out of the scope: it lives on until [Free], or until the scope that [Scope.Adopt]s it closes.
-// It returns a new handle; the old one counts as released. Keep(zero Tensor) is the zero Tensor.
+// Keep takes t out of the scope, so that t lives on until [Free]. It returns a new handle; the old one counts as
+// released. Keep(zero Tensor) is the zero Tensor.
 func (s *Scope) Keep(t Tensor) Tensor {
 	if s.err != nil || t.T == nil {
 		return Tensor{}
@@ -138,16 +125,6 @@ func (s *Scope) Keep(t Tensor) Tensor {
 	}
 	s.err = fmt.Errorf("tensor: Keep: the tensor %v does not belong to this scope", Shape(t))
 	return Tensor{}
-}
-
-// Adopt makes the scope the owner of a kept tensor and returns its new handle; the old one counts as released. It must
-// not be called on tensors that gotorch's finalizers own.
-func (s *Scope) Adopt(t Tensor) Tensor {
-	h := handle("Adopt", t)
-	cell := s.cell()
-	*cell = unsafe.Pointer(h)
-	*t.T = poison
-	return Tensor{T: cell}
 }
 
 // cell returns a fresh cell for a result.

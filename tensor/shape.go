@@ -34,12 +34,7 @@ func (s *Scope) Mean(a Tensor, dims ...int64) Tensor {
 	return s.reduce("Mean", C.GORL_MEAN, a, false, dims)
 }
 
-// Var is the unbiased variance (divisor n−1) along dims, or of everything.
-func (s *Scope) Var(a Tensor, dims ...int64) Tensor {
-	return s.reduce("Var", C.GORL_VAR, a, false, dims)
-}
-
-// Std is the square root of [Scope.Var].
+// Std is the standard deviation (divisor n−1) along dims, or of everything.
 func (s *Scope) Std(a Tensor, dims ...int64) Tensor {
 	return s.reduce("Std", C.GORL_STD, a, false, dims)
 }
@@ -47,16 +42,6 @@ func (s *Scope) Std(a Tensor, dims ...int64) Tensor {
 // MaxOf is the largest element along dims, or of everything.
 func (s *Scope) MaxOf(a Tensor, dims ...int64) Tensor {
 	return s.reduce("MaxOf", C.GORL_AMAX, a, false, dims)
-}
-
-// MinOf is the smallest element along dims, or of everything.
-func (s *Scope) MinOf(a Tensor, dims ...int64) Tensor {
-	return s.reduce("MinOf", C.GORL_AMIN, a, false, dims)
-}
-
-// Norm is the Euclidean norm along dims, or of everything.
-func (s *Scope) Norm(a Tensor, dims ...int64) Tensor {
-	return s.reduce("Norm", C.GORL_NORM, a, false, dims)
 }
 
 // SumKeep adds along dims, which stay with size 1.
@@ -88,17 +73,9 @@ func (s *Scope) Softmax(a Tensor, dim int64) Tensor {
 // ArgMax is the int64 index of the largest element along dim, which stays with size 1.
 func (s *Scope) ArgMax(a Tensor, dim int64) Tensor { return s.along("ArgMax", C.GORL_ARGMAX, a, dim) }
 
-// CumSum is the running sum along dim.
-func (s *Scope) CumSum(a Tensor, dim int64) Tensor { return s.along("CumSum", C.GORL_CUMSUM, a, dim) }
-
 // Unsqueeze inserts a dimension of size 1 at dim.
 func (s *Scope) Unsqueeze(a Tensor, dim int64) Tensor {
 	return s.along("Unsqueeze", C.GORL_UNSQUEEZE, a, dim)
-}
-
-// Squeeze removes dimension dim if its size is 1.
-func (s *Scope) Squeeze(a Tensor, dim int64) Tensor {
-	return s.along("Squeeze", C.GORL_SQUEEZE, a, dim)
 }
 
 func (s *Scope) join(name string, op C.int32_t, dim int64, list []Tensor) Tensor {

@@ -21,10 +21,14 @@ func testStreams(t *testing.T, d tensor.Device) {
 	failed := make([]error, 2)
 	for i := range failed {
 		stream, err := tensor.NewStream(d)
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || (stream != nil) != (d.Kind() == "cuda") {
+			t.Fatalf("NewStream of %v is %v (%v)", d, stream, err)
 		}
-		defer stream.Close()
+		defer func() { stream.Close(); stream.Close() }()
+		want := errors.New("an error")
+		if err := stream.Do(func() error { return want }); !errors.Is(err, want) {
+			t.Errorf("Do returned %v", err)
+		}
 		wait.Go(func() {
 			for range rounds {
 				failed[i] = stream.Do(func() error {
@@ -48,22 +52,6 @@ func testStreams(t *testing.T, d tensor.Device) {
 	if err != nil || got[0] != 1 || got[1] != 2 {
 		t.Errorf("the sums are %v (%v), want 1 and 2", got, err)
 	}
-}
-
-// A stream returns what its function returns, and there is one on CUDA only.
-func TestStreamErrors(t *testing.T) { onDevices(t, testStreamErrors) }
-
-func testStreamErrors(t *testing.T, d tensor.Device) {
-	want := errors.New("an error")
-	stream, err := tensor.NewStream(d)
-	if err != nil || (stream != nil) != (d.Kind() == "cuda") {
-		t.Fatalf("NewStream of %v is %v (%v)", d, stream, err)
-	}
-	if err := stream.Do(func() error { return want }); !errors.Is(err, want) {
-		t.Errorf("Do returned %v", err)
-	}
-	stream.Close()
-	stream.Close()
 }
 
 // Write returns before a device has the values. They arrive in the order of the calls, also where the caller changes

@@ -57,7 +57,7 @@ func (tr *trainer) round() error {
 	d := s.MLP(x, tr.net)
 	penalty := s.Mean(s.Sum(s.Square(s.Grad(d, true, x)[0]), -1))
 	target := s.GtScalar(s.SumKeep(x, 1), 0)
-	loss := s.Add(s.Mean(s.Softplus(s.Where(target, s.Neg(d), d))), s.MulScalar(penalty, 0.1))
+	loss := s.Add(s.Mean(s.Activate(tensor.Softplus, s.Where(target, s.Neg(d), d))), s.MulScalar(penalty, 0.1))
 	tr.flat.ZeroGrad(s)
 	s.Backward(loss)
 	tr.optimizer.ClipGrad(s)
@@ -82,31 +82,29 @@ func (tr *trainer) close() {
 	tr.generator.Close()
 }
 
-func trainOnce(seed int64, rounds int) ([]float32, error) {
-	tr, err := newTrainer(seed, 256, 32, 6, 16)
-	if err != nil {
-		return nil, err
-	}
-	defer tr.close()
-	return tr.train(rounds)
-}
-
 // Networks trained at once, on goroutines that move between threads, end up the same to the last bit as one after the
 // other.
 func TestConcurrentTraining(t *testing.T) {
 	tensortest.CheckLive(t)
 	const agents, rounds = 4, 100
-	want, got := make([][]float32, agents), make([][]float32, agents)
-	errs := make([]error, agents)
-	for i := range agents {
-		var err error
-		if want[i], err = trainOnce(int64(i), rounds); err != nil {
-			t.Fatal(err)
+	want, got, errs := make([][]float32, agents), make([][]float32, agents), make([]error, agents)
+	once := func(seed int) ([]float32, error) {
+		tr, err := newTrainer(int64(seed), 256, 32, 6, 16)
+		if err != nil {
+			return nil, err
 		}
+		defer tr.close()
+		return tr.train(rounds)
 	}
 	var wg sync.WaitGroup
 	for i := range agents {
-		wg.Go(func() { got[i], errs[i] = trainOnce(int64(i), rounds) })
+		var err error
+		if want[i], err = once(i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range agents {
+		wg.Go(func() { got[i], errs[i] = once(i) })
 	}
 	wg.Wait()
 	for i := range agents {

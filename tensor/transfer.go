@@ -66,7 +66,7 @@ func (t *Transfer) reserve(n int) (at int, err error) {
 		if err := fresh.Err(); err != nil {
 			return 0, err
 		}
-		memory, err := View[byte](host)
+		memory, err := Bytes(host)
 		if err != nil {
 			return 0, err
 		}

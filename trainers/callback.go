@@ -4,7 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
 
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/panics"
 )
@@ -74,6 +80,15 @@ func (StepFunc) OnEvaluation(*Trainer, Evaluation) error { return nil }
 // callback's error after a complete timestep. In a population ErrStop is an error like any other.
 var ErrStop = errors.New("trainers: a callback ended the run")
 
+// callbacks are whom the trainer calls.
+type callbacks struct {
+	trainer  *Trainer           // the argument of every call
+	list     []Callback         // the built-in ones and Config.Callbacks
+	stateful []StatefulCallback // those of Config.Callbacks with a state
+	calling  atomic.Bool        // a call is in progress: callbacks may evaluate
+	stop     error              // of a callback that has asked for the run's end at this timestep
+}
+
 // orderCallbacks returns the built-in and the user's callbacks in the order in which they are called. Those with a
 // state come before the built-in one that saves the checkpoint, so that the checkpoint has their state.
 func orderCallbacks(own []Callback) []Callback {
@@ -88,19 +103,19 @@ func orderCallbacks(own []Callback) []Callback {
 	return append(list, rest...)
 }
 
-// notifyCallbacks calls a method of all callbacks. It stores the first error that wraps ErrStop in t.stop, and returns
-// any other error at once.
-func (t *Trainer) notifyCallbacks(method func(Callback) error) error {
-	t.calling.Store(true)
-	defer t.calling.Store(false)
-	for _, c := range t.callbacks {
+// notify calls a method of all callbacks. It stores the first error that wraps ErrStop in c.stop, and returns any other
+// error at once.
+func (c *callbacks) notify(method func(Callback, *Trainer) error) error {
+	c.calling.Store(true)
+	defer c.calling.Store(false)
+	for _, own := range c.list {
 		var err error
-		if p := panics.Catch(func() { err = method(c) }); p != nil {
-			p.What = fmt.Sprintf("trainers: the callback %T", c)
+		if p := panics.Catch(func() { err = method(own, c.trainer) }); p != nil {
+			p.What = fmt.Sprintf("trainers: the callback %T", own)
 			return p
 		}
 		if errors.Is(err, ErrStop) {
-			t.stop = cmp.Or(t.stop, err)
+			c.stop = cmp.Or(c.stop, err)
 		} else if err != nil {
 			return err
 		}
@@ -109,14 +124,14 @@ func (t *Trainer) notifyCallbacks(method func(Callback) error) error {
 }
 
 // stopAsked returns the error by which a callback has asked for the run's end since the last call, nil for none.
-func (t *Trainer) stopAsked() (err error) {
-	if t.rank.Several() { // all ranks stop behind the same update
-		if errors.Is(t.rank.stop, ErrStop) {
-			return t.rank.stop
+func (l *loop) stopAsked() (err error) {
+	if l.rank.Several() { // all ranks stop behind the same update
+		if errors.Is(l.rank.stop, ErrStop) {
+			return l.rank.stop
 		}
 		return nil
 	}
-	err, t.stop = t.stop, nil
+	err, l.calls.stop = l.calls.stop, nil
 	return err
 }
 
@@ -128,7 +143,7 @@ func (rendering) OnStep(t *Trainer, _ *envs.Step) error {
 		t.timestep%int64(t.cfg.RenderInterval) != 0 {
 		return nil
 	}
-	return renderTo(t.env, t.timestep, t.cfg.OnRender)
+	return renderTo(t.world.env, t.timestep, t.cfg.OnRender)
 }
 
 // writing writes tracked values to the run's files every WriteInterval. "auto" is a hundred times a run, and never in
@@ -137,35 +152,40 @@ type writing struct{ BaseCallback }
 
 func (writing) OnStep(t *Trainer, _ *envs.Step) error {
 	n := int64(t.cfg.WriteInterval.Of(t.cfg.Timesteps, 100))
-	if n == 0 || t.timestep%n != 0 && t.timestep != int64(t.cfg.Timesteps) && t.stop == nil {
+	if n == 0 || t.timestep%n != 0 && t.timestep != int64(t.cfg.Timesteps) && t.calls.stop == nil {
 		return nil
 	}
 	// A checkpoint of this timestep waits for an update in progress. Wait for the update here instead, so that its
 	// figures are written before the checkpoint is stored.
-	if t.checkpointDue() {
+	if t.cfg.checkpointDue(t.timestep) {
 		if err := t.learned(); err != nil {
 			return err
 		}
 	}
-	return t.write()
+	return t.figures.write(t.files.run, t.timestep)
 }
 
 // saving writes checkpoints: ten times in a run where the interval is "auto".
 type saving struct{ BaseCallback }
 
-func (saving) OnUpdate(t *Trainer) error { return t.checkBest(false) }
+func (saving) OnUpdate(t *Trainer) error {
+	if t.files.store == nil {
+		return nil
+	}
+	return t.figures.metrics.checkBest(&t.cfg, false)
+}
 
 func (saving) OnStep(t *Trainer, _ *envs.Step) error {
-	if t.checkpointDue() {
+	if t.cfg.checkpointDue(t.timestep) {
 		return t.save()
 	}
 	return nil
 }
 
-// checkpointDue reports whether CheckpointInterval asks for a checkpoint at this timestep.
-func (t *Trainer) checkpointDue() bool {
-	n := int64(t.cfg.CheckpointInterval.Of(t.cfg.Timesteps, 10))
-	return n > 0 && t.timestep%n == 0
+// checkpointDue reports whether CheckpointInterval asks for a checkpoint at a timestep.
+func (c *Config) checkpointDue(timestep int64) bool {
+	n := int64(c.CheckpointInterval.Of(c.Timesteps, 10))
+	return n > 0 && timestep%n == 0
 }
 
 // showing moves the progress bar.
@@ -173,7 +193,106 @@ type showing struct{ BaseCallback }
 
 func (showing) OnStep(t *Trainer, _ *envs.Step) error {
 	if t.bar != nil && t.timestep%8 == 0 { // often enough for the eye
-		t.bar.Set(t.Steps(), t.barText())
+		t.bar.Set(t.Steps(), t.figures.text())
 	}
 	return nil
+}
+
+// StatefulCallback is a [Callback] whose state is kept in checkpoints, such as how long it has waited for a better
+// result. A resumed run continues with that state. Within a timestep stateful callbacks are called before the
+// checkpoint is written, so that it has the state after the timestep. They are called before callbacks without a
+// state.
+type StatefulCallback interface {
+	Callback
+	// StateName is the name of the state in checkpoints. It must not be empty, must differ from the names of the
+	// trainer's other callbacks, and must stay the same from run to run.
+	StateName() string
+	// MarshalState returns the state and changes nothing.
+	MarshalState() ([]byte, error)
+	// RestoreState restores a state that MarshalState returned. On an error it changes nothing.
+	RestoreState(state []byte) error
+}
+
+// statefulCallbacks returns the callbacks that have a state. It returns an error if one has no name or two share one.
+func statefulCallbacks(callbacks []Callback) (list []StatefulCallback, err error) {
+	seen := map[string]bool{}
+	for i, c := range callbacks {
+		s, ok := c.(StatefulCallback)
+		if !ok {
+			continue
+		}
+		name := s.StateName()
+		if name == "" || seen[name] {
+			return nil, fmt.Errorf("trainers: the StateName of callback %d (%T) is %q; give one that no other callback has",
+				i, c, name)
+		}
+		seen[name] = true
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// save adds the states of callbacks to a snapshot.
+func (c *callbacks) save(snap *checkpoint.Snapshot) error {
+	for _, own := range c.stateful {
+		state, err := own.MarshalState()
+		if err != nil {
+			return fmt.Errorf("trainers: the state of the callback %q: %w", own.StateName(), err)
+		}
+		snap.Arrays[layout.Callback(own.StateName())] = checkpoint.ArrayBytes([]int64{int64(len(state))}, state)
+	}
+	return nil
+}
+
+// restore restores the callbacks whose state is in a snapshot; others keep theirs. undo restores the states
+// from before. On an error nothing has changed.
+func (c *callbacks) restore(snap *checkpoint.Snapshot) (undo func() error, err error) {
+	var changed []func() error
+	undo = func() error {
+		var errs []error
+		for _, back := range slices.Backward(changed) {
+			errs = append(errs, back())
+		}
+		return errors.Join(errs...)
+	}
+	for _, own := range c.stateful {
+		array, has := snap.Arrays[layout.Callback(own.StateName())]
+		if !has {
+			continue
+		}
+		state, err := array.Bytes()
+		var before []byte
+		if err == nil {
+			before, err = own.MarshalState()
+		}
+		if err == nil {
+			err = own.RestoreState(state)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("trainers: the state of the callback %q: %w", own.StateName(), err), undo())
+		}
+		changed = append(changed, func() error { return own.RestoreState(before) })
+	}
+	return undo, nil
+}
+
+// notes are about callbacks that have no state in a resumed checkpoint, and about states in it that no callback takes.
+// Neither is an error: a run may continue with other callbacks.
+func (c *callbacks) notes(snap *checkpoint.Snapshot) (notes []string) {
+	known := map[string]bool{}
+	for _, s := range c.stateful {
+		name := layout.Callback(s.StateName())
+		known[name] = true
+		if _, has := snap.Arrays[name]; !has {
+			notes = append(notes, fmt.Sprintf("the checkpoint has no state of the callback %q, which starts as it was made",
+				s.StateName()))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(snap.Arrays)) {
+		if own, ok := strings.CutPrefix(name, layout.Callback("")); ok && !known[name] {
+			notes = append(notes, fmt.Sprintf("the checkpoint has a state of the callback %q, and no callback has this "+
+				"StateName: the next checkpoint is without it", own))
+		}
+	}
+	return notes
 }

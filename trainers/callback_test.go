@@ -7,11 +7,13 @@ import (
 	"image"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -40,8 +42,8 @@ func (d diary) OnUpdate(t *trainers.Trainer) error {
 	return d.note(t, fmt.Sprintf("update %t", t.Metrics()["Loss / Policy loss"] != 0))
 }
 
-func (d diary) OnEpisode(t *trainers.Trainer, e envs.Episode) error {
-	return d.note(t, fmt.Sprintf("episode %d of %d", t.Episodes(), e.Env))
+func (d diary) OnEpisode(t *trainers.Trainer, _ envs.Episode) error {
+	return d.note(t, fmt.Sprintf("episode %d", t.Episodes()))
 }
 
 func (d diary) OnEvaluation(t *trainers.Trainer, e trainers.Evaluation) error {
@@ -55,44 +57,35 @@ func TestCallbacks(t *testing.T) {
 	cfg := trainers.Config{Timesteps: 16, Seed: 11, Directory: t.TempDir(), Name: "run", CheckpointInterval: every(16), EvaluationInterval: every(16)}
 	cfg.Callbacks = []trainers.Callback{trainers.BaseCallback{}, diary{"a", &lines, nil}, diary{"b", &lines, func(line string) error {
 		if strings.HasPrefix(line, "16 b step") {
-			if _, err := os.Stat(filepath.Join(cfg.Directory, "run", "checkpoints", "agent_16.safetensors")); err != nil {
-				t.Errorf("the checkpoint of this timestep is not there: %v", err)
-			}
+			_, err := os.Stat(filepath.Join(cfg.Directory, "run", "checkpoints", "agent_16.safetensors"))
+			return err
 		}
 		return nil
 	}}}
 	tr, done := scenes[0].start(t, cfg)
 	defer done()
-	if err := tr.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	kind := func(line string) string { return strings.Fields(line)[2] }
-	place := map[string]int{"episode": 0, "update": 1, "evaluation": 2, "step": 3}
-	count, at, last := map[string]int{}, 0, -1
-	for i := 0; i < len(lines); i += 2 {
-		a, b := lines[i], lines[i+1]
-		if strings.Replace(a, " a ", " b ", 1) != b {
-			t.Fatalf("%q is followed by %q, want the second callback", a, b)
-		}
-		var now int
-		if _, err := fmt.Sscan(a, &now); err != nil {
-			t.Fatal(err)
-		}
-		if now != at {
-			at, last = now, -1
-		}
-		if p := place[kind(a)]; p < last {
-			t.Errorf("%q comes too late", a)
-		} else {
-			last = p
-		}
-		count[kind(a)]++
-		if strings.Contains(a, "false") {
-			t.Errorf("%q: a figure is not known", a)
+	must(t, tr.Train(t.Context()))
+	var want []string
+	for at := int64(1); at <= 16; at++ {
+		for _, line := range []string{"episode", "update true", "evaluation true", "step of 4"} {
+			for _, name := range []string{"a", "b"} {
+				line := fmt.Sprintf("%d %s %s", at, name, line)
+				switch {
+				case strings.HasSuffix(line, "episode"): // those that ended, whose figures are counted before
+					for i := 1; i <= tr.Episodes(); i++ {
+						if line := fmt.Sprintf("%s %d", line, i); slices.Contains(lines, line) {
+							want = append(want, line)
+						}
+					}
+				case strings.Contains(line, "update") && at%8 != 0, strings.Contains(line, "evaluation") && at != 16:
+				default:
+					want = append(want, line)
+				}
+			}
 		}
 	}
-	if count["step"] != 16 || count["update"] != 2 || count["evaluation"] != 1 || count["episode"] != tr.Episodes() || tr.Episodes() == 0 {
-		t.Errorf("called %v; %d episodes ended", count, tr.Episodes())
+	if diff := cmp.Diff(want, lines); diff != "" || tr.Episodes() == 0 {
+		t.Errorf("-want +called:\n%s", diff)
 	}
 }
 
@@ -207,42 +200,6 @@ func (f *finished) Wait()                          {}
 func (f *finished) Set(int64, string)              {}
 func (f *finished) Finish(string)                  { f.done = true }
 
-// Step returns ErrStop after a complete timestep, and a population's member ends with it. A nil callback is refused.
-func TestCallbacksBesideTrain(t *testing.T) {
-	checkLiveTensors(t)
-	stop := after(func(*trainers.Trainer) error { return trainers.ErrStop })
-	tr, done := scenes[0].start(t, trainers.Config{Callbacks: stop})
-	defer done()
-	if s, err := tr.Step(t.Context()); !errors.Is(err, trainers.ErrStop) || s == nil || tr.Timestep() != 1 {
-		t.Errorf("Step: %v at timestep %d", err, tr.Timestep())
-	}
-	if err := tr.Trainee().Train(t.Context(), 100); !errors.Is(err, trainers.ErrStop) || tr.Timestep() != 2 {
-		t.Errorf("a member: %v at timestep %d", err, tr.Timestep())
-	}
-	env, agent := scenes[0].make(t)
-	defer agent.Close()
-	defer env.Close()
-	if _, err := trainers.New(env, agent, trainers.Config{Callbacks: []trainers.Callback{nil}}); err == nil || !strings.Contains(err.Error(), "callback 0 is nil") {
-		t.Errorf("a nil callback: %v", err)
-	}
-}
-
-// Callbacks cost no allocation.
-func TestCallbacksDoNotAllocate(t *testing.T) {
-	checkLiveTensors(t)
-	per := func(callbacks ...trainers.Callback) float64 {
-		env, agent := scenes[0].make(t)
-		defer agent.Close()
-		m := sequential(t, env, newMinimal(env.Spaces()), trainers.Config{Callbacks: callbacks}).Trainee()
-		defer m.Close()
-		advance(t, m, 100)
-		return testing.AllocsPerRun(200, func() { advance(t, m, 1) })
-	}
-	if with, without := per(trainers.BaseCallback{}, trainers.BaseCallback{}), per(); with > without {
-		t.Errorf("%g allocations a step with callbacks, %g without", with, without)
-	}
-}
-
 // patience ends a run when the returns of evaluations have not risen for a while.
 type patience struct {
 	trainers.BaseCallback
@@ -263,11 +220,7 @@ func (p *patience) OnEvaluation(t *trainers.Trainer, e trainers.Evaluation) erro
 
 // A callback implements what it needs, and may end the run: here when evaluations get no better.
 func ExampleCallback() {
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 8})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	env := exampleEnv()
 	defer env.Close()
 	agent := exampleAgent(env)
 	defer agent.Close()
@@ -282,32 +235,4 @@ func ExampleCallback() {
 	err = trainer.Train(context.Background()) // nil, although the run ended before 4000 timesteps
 	fmt.Println(trainer.Timestep() < 4000, err)
 	// Output: true <nil>
-}
-
-// A function that is called after every timestep is a callback, too.
-func ExampleStepFunc() {
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 8})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer env.Close()
-	agent := exampleAgent(env)
-	defer agent.Close()
-	rewards := 0.0
-	count := trainers.StepFunc(func(_ *trainers.Trainer, s *envs.Step) error {
-		for _, r := range s.Rewards {
-			rewards += float64(r)
-		}
-		return nil
-	})
-	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: 10, Callbacks: []trainers.Callback{count}})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer trainer.Close()
-	err = trainer.Train(context.Background())
-	fmt.Println(rewards, err)
-	// Output: 80 <nil>
 }

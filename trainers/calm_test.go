@@ -3,11 +3,10 @@ package trainers_test
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents/amp"
-	"github.com/gorl-dev/gorl/envs/mujoco"
+	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/trainers"
@@ -16,26 +15,20 @@ import (
 // directedWalker is a walker whose policy is told encodings of reference motion.
 func directedWalker(t testing.TB) (*wrappers.Skills, *amp.Agent) {
 	t.Helper()
-	walker, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 3, EpisodeLength: 20, Workers: 1, Stagger: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	skills, err := wrappers.NewSkills(walker, wrappers.SkillsOptions{Size: 4, MinSteps: 2, MaxSteps: 6})
-	if err != nil {
-		t.Fatal(err)
-	}
+	walker := newWalker(t)
+	skills := value(wrappers.NewSkills(walker, wrappers.SkillsOptions{Size: 4, MinSteps: 2, MaxSteps: 6}))(t)
 	sp, hidden := skills.Spaces(), []int{8}
-	agent, err := amp.New(amp.Options{Spaces: sp, Motions: walker, Seed: 5,
+	agent := value(amp.New(amp.Options{Spaces: sp, Motions: walker, Seed: 5,
 		Models: amp.WithConditionalDiscriminator(amp.WithSeparateEncoder(amp.MLPs(sp, hidden, "tanh"), sp, 4, hidden, "tanh"), sp, 4, hidden, "tanh"),
 		Dict: map[string]any{"latent_mode": "calm", "latent_size": 4, "rollouts": 8, "learning_epochs": 2, "mini_batches": 2,
 			"amp_observation_preprocessor": "RunningStandardScaler", "amp_batch_size": 16, "motion_dataset_size": 40,
-			"reply_buffer_size": 60, "learning_rate": 1e-3, "mismatched_negatives": true, "termination_style_reward": 0.3}})
-	if err != nil {
-		t.Fatal(err)
-	}
+			"reply_buffer_size": 60, "learning_rate": 1e-3, "mismatched_negatives": true, "termination_style_reward": 0.3}}))(t)
 	skills.SetSource(agent.Latents)
 	return skills, agent
 }
+
+// directed is a scene whose walker is told latents by the agent's encoder.
+var directed = scene{"directed walker", func(t testing.TB) (envs.Env, agenttest.Agent) { return directedWalker(t) }}
 
 // The walker is told the latents of its reference motion by the present encoder, which changes with every update, and all
 // figures of CALM are tracked.
@@ -48,16 +41,11 @@ func TestDirectedWalker(t *testing.T) {
 	known := map[[4]float32]bool{} // the latents of all encoders so far
 	drawn := map[[4]float32]bool{}
 	for range 40 {
-		table, err := agent.Latents()
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := value(agent.Latents())(t)
 		for z := range slices.Chunk(table, 4) {
 			known[[4]float32(z)] = true
 		}
-		if _, err := tr.Step(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		value(tr.Step(t.Context()))(t)
 		for z := range slices.Chunk(skills.Latents(), 4) {
 			if drawn[[4]float32(z)] = true; !known[[4]float32(z)] {
 				t.Fatalf("the walker is told %v, which is no motion's latent", z)
@@ -77,56 +65,4 @@ func TestDirectedWalker(t *testing.T) {
 	if x := figures["Discriminator / Gradient penalty"]; x <= 0 {
 		t.Errorf("the gradient penalty is %g", x)
 	}
-}
-
-// A run that is resumed goes on with the same latents, told and to be told, in the same environments.
-func TestDirectedWalkerResumes(t *testing.T) {
-	checkLiveTensors(t)
-	cfg := run(t, 21)
-	start := func() (*trainers.Trainer, *wrappers.Skills, *amp.Agent) {
-		skills, agent := directedWalker(t)
-		return sequential(t, skills, agent, cfg), skills, agent
-	}
-	first, skills, agent := start()
-	if err := first.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	cfg.Timesteps = 22
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	second, others, another := start()
-	if err := second.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	agenttest.Same(t, agent, another)
-	want, err := agent.Latents()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := another.Latents(); err != nil || !slices.Equal(got, want) || !slices.Equal(others.Latents(), skills.Latents()) {
-		t.Errorf("latents differ behind a resumption, %v", err)
-	}
-	if err := second.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []interface{ Close() error }{second, agent, another, skills, others} {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// A source of latents that fails ends the run with its words.
-func TestDirectedWalkerWithoutAgent(t *testing.T) {
-	skills, agent := directedWalker(t)
-	defer skills.Close()
-	plain := smallAMP(t, skills.Spaces(), skills.Unwrap().(amp.MotionSource), 1, nil)
-	defer plain.Close()
-	skills.SetSource(plain.(*amp.Agent).Latents)
-	_, err := sequential(t, skills, agent, trainers.Config{Timesteps: 4, Seed: 3}).Step(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "latent_mode") {
-		t.Errorf("error %v", err)
-	}
-	agent.Close()
 }

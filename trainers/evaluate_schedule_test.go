@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
-	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -36,7 +34,8 @@ func TestEvaluationDoesNotDisturb(t *testing.T) {
 	checkLiveTensors(t)
 	for _, s := range slices.Concat(scenes, recurrent, []scene{terminating}) {
 		t.Run(s.name, func(t *testing.T) {
-			train := func(interval int, apart bool, parts ...int) (*checkpoint.Snapshot, map[string]float64, string, []string) {
+			// train runs the scene in parts. It returns its state, what callbacks saw and what was written, and the evaluations.
+			train := func(interval int, apart bool, parts ...int) (snap *checkpoint.Snapshot, seen, evaluated []string) {
 				cfg := run(t, length)
 				cfg.WriteInterval, cfg.EvaluationInterval, cfg.EvaluationSeed = every(1), every(interval), 3
 				if apart {
@@ -45,60 +44,37 @@ func TestEvaluationDoesNotDisturb(t *testing.T) {
 						return env, agent.Close()
 					}
 				}
-				var seen strings.Builder
-				var evaluated []string
 				cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(_ *trainers.Trainer, s *envs.Step) error {
-					fmt.Fprintln(&seen, s.Observations, s.States, s.Rewards, s.Terminated, s.Truncated, s.AMPObservations, s.Episodes, s.Metrics)
+					seen = append(seen, fmt.Sprint(s.Observations, s.States, s.Rewards, s.Terminated, s.Truncated, s.AMPObservations, s.Episodes, s.Metrics))
 					return nil
 				}), onEvaluation{f: func(tr *trainers.Trainer, e trainers.Evaluation) error {
 					evaluated = append(evaluated, fmt.Sprint(tr.Timestep(), e))
 					return nil
 				}}}
-				for i, timesteps := range parts {
-					cfg.Timesteps = timesteps
+				for _, cfg.Timesteps = range parts {
 					tr, done := s.start(t, cfg)
-					if err := tr.Train(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-					if i == len(parts)-1 {
-						snap, err := tr.Snapshot()
-						if err != nil {
-							t.Fatal(err)
-						}
-						list, err := tracking.ReadRun(tr.Dir())
-						if err != nil {
-							t.Fatal(err)
-						}
-						for _, x := range list {
-							if !strings.HasPrefix(x.Tag, "Stats / ") && !strings.HasPrefix(x.Tag, "Evaluation / ") {
-								fmt.Fprintln(&seen, x.Tag, x.Step, x.Value)
+					must(t, tr.Train(t.Context()))
+					if cfg.Timesteps == length {
+						snap, seen = value(tr.Snapshot())(t), append(seen, fmt.Sprint(episodes(tr)))
+						for _, row := range figures(t, tr.Dir()) {
+							if !strings.Contains(row, " Evaluation / ") {
+								seen = append(seen, row)
 							}
 						}
-						defer done()
-						return snap, episodes(tr), seen.String(), evaluated
 					}
 					done()
 				}
-				return nil, nil, "", nil
+				return snap, seen, evaluated
 			}
-			want, figures, saw, none := train(0, false, length)
-			if len(none) != 0 {
-				t.Errorf("without an interval there were %d evaluations", len(none))
-			}
+			want, saw, _ := train(0, false, length)
 			var first []string
 			for name, test := range map[string]struct {
 				apart bool
 				parts []int
-			}{"in place": {false, []int{length}}, "apart": {true, []int{length}}, "in place, resumed": {false, []int{21, 35, length}}, "apart, resumed": {true, []int{30, length}}} {
-				got, gotFigures, gotSaw, evaluations := train(5, test.apart, test.parts...)
-				if d := agenttest.Differences(want, got, "trainer"); len(d) > 0 {
-					t.Errorf("%s: %q differ", name, d)
-				}
-				if !maps.Equal(figures, gotFigures) {
-					t.Errorf("%s: episodes %v, want %v", name, gotFigures, figures)
-				}
-				if gotSaw != saw {
-					t.Errorf("%s: callbacks or files saw something else", name)
+			}{"in place": {false, []int{21, 35, length}}, "apart": {true, []int{30, length}}, "in one part": {false, []int{length}}} {
+				got, gotSaw, evaluations := train(5, test.apart, test.parts...)
+				if d := agenttest.Differences(want, got, "trainer"); len(d) > 0 || !slices.Equal(saw, gotSaw) {
+					t.Errorf("%s: %q differ, or what callbacks or files saw", name, d)
 				}
 				// The schedule is that of the run, and each evaluation the same, however the run is cut.
 				if first == nil {
@@ -146,10 +122,7 @@ func grades(t *testing.T, list ...float64) func(int, int64) (envs.Env, error) {
 // best returns the best checkpoint of a trainer, nil where there is none.
 func best(t *testing.T, tr *trainers.Trainer) *checkpoint.Saved {
 	t.Helper()
-	store, err := checkpoint.NewStore(filepath.Join(tr.Dir(), "checkpoints"), checkpoint.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := value(checkpoint.NewStore(filepath.Join(tr.Dir(), "checkpoints"), checkpoint.Options{}))(t)
 	saved, damaged, err := store.Best()
 	if errors.Is(err, checkpoint.ErrNone) {
 		return nil
@@ -182,9 +155,7 @@ func TestEvaluationFigures(t *testing.T) {
 	}}}
 	tr, done := scenes[0].start(t, cfg)
 	defer done()
-	if err := tr.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tr.Train(t.Context()))
 	for tag, want := range map[string]string{"Return (mean)": "[10 40 30 35 20]", "Return (min)": "[9 39 29 34 19]", "Return (max)": "[11 41 31 36 21]",
 		"Length (mean)": "[1 1 1 1 1]", "Length (min)": "[1 1 1 1 1]", "Length (max)": "[1 1 1 1 1]", "success": "[0.1 0.4 0.3 0.35 0.2]"} {
 		var steps []int64
@@ -254,17 +225,15 @@ func TestEvaluationInterrupted(t *testing.T) {
 			return nil
 		}}}
 		ctx, cancel := context.WithCancel(t.Context())
-		make, made := grades(t, 1, 2, 3, 4), 0
+		make := grades(t, 1, 2, 3, 4)
 		cfg.EvaluationEnv = func(n int, seed int64) (envs.Env, error) {
-			if made++; made == 2 {
+			if len(at) == 1 { // the second one
 				cancel()
 			}
 			return make(n, seed)
 		}
 		tr, done := scenes[0].start(t, cfg)
-		if err := tr.Train(ctx); !errors.Is(err, context.Canceled) || tr.Timestep() != 20 {
-			t.Fatalf("%v at timestep %d", err, tr.Timestep())
-		}
+		wantError(t, "the second evaluation", tr.Train(ctx), "timestep 20: context canceled")
 		if !again {
 			done()
 			tr, done = scenes[0].start(t, cfg)
@@ -276,110 +245,60 @@ func TestEvaluationInterrupted(t *testing.T) {
 	}
 }
 
-// StopAtReturn ends the run well at the first evaluation that reaches it.
+// StopAtReturn ends the run at the first evaluation that reaches it. StopAtEpisodeReturn ends it after the first update
+// at which the mean of the last episodes is above it.
 func TestStopAtReturn(t *testing.T) {
 	checkLiveTensors(t)
-	goal := 50.0
-	cfg := trainers.Config{Timesteps: 100, Directory: t.TempDir(), Name: "run", EvaluationInterval: agents.Interval{Auto: true}, EvaluationEpisodes: 4,
-		EvaluationEnv: grades(t, 10, 49, 50), StopAtReturn: &goal}
-	tr, done := scenes[0].start(t, cfg)
-	defer done()
-	if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 30 {
-		t.Errorf("%v at timestep %d, want an end at 30", err, tr.Timestep())
-	}
-	if saved := best(t, tr); saved == nil || saved.Manifest.Step != 30 {
-		t.Errorf("the best checkpoint is %+v", saved)
-	}
-	if names := checkpoints(t, tr.Dir()); len(names) != 1 || filepath.Base(names[0]) != "agent_30.safetensors" {
-		t.Errorf("checkpoints %q", names)
-	}
-}
-
-// StopAtEpisodeReturn ends the run after the first update at which the mean of the last episodes is above it.
-func TestStopAtEpisodeReturn(t *testing.T) {
-	checkLiveTensors(t)
-	goal, above := 1.0, 1e9
+	goal, low, high := 50.0, 1.0, 1e9
+	cfg := trainers.Config{Timesteps: 100, Directory: t.TempDir(), Name: "run", EvaluationInterval: agents.Interval{Auto: true},
+		EvaluationEpisodes: 4, EvaluationEnv: grades(t, 10, 49, 50), StopAtReturn: &goal}
 	for _, x := range []struct {
-		goal *float64
-		end  func(n int64) bool
+		cfg         trainers.Config
+		first, last int64
 	}{
-		{nil, func(n int64) bool { return n == 200 }},
-		{&above, func(n int64) bool { return n == 200 }},
-		{&goal, func(n int64) bool { return n < 200 && n%8 == 0 }}, // at the end of a rollout
+		{cfg, 30, 30},
+		{trainers.Config{Timesteps: 200, StopAtEpisodeReturn: &high}, 200, 200},
+		{trainers.Config{Timesteps: 200, StopAtEpisodeReturn: &low}, 8, 192},
 	} {
-		tr, done := scenes[0].start(t, trainers.Config{Timesteps: 200, StopAtEpisodeReturn: x.goal})
-		if err := tr.Train(t.Context()); err != nil || !x.end(tr.Timestep()) {
-			t.Errorf("goal %v: %v at timestep %d with %v", x.goal, err, tr.Timestep(), tr.Metrics()["episode.return"])
+		tr, done := scenes[0].start(t, x.cfg)
+		must(t, tr.Train(t.Context()))
+		if n := tr.Timestep(); n < x.first || n > x.last || n != 30 && n%8 != 0 { // a rollout has 8 timesteps
+			t.Errorf("%+v: ended at timestep %d", x.cfg, n)
+		}
+		if x.cfg.Name == "" {
+			done()
+			continue
+		}
+		if saved := best(t, tr); saved == nil || saved.Manifest.Step != 30 || len(checkpoints(t, tr.Dir())) != 1 {
+			t.Errorf("the best checkpoint is %+v, all are %q", saved, checkpoints(t, tr.Dir()))
 		}
 		done()
 	}
 }
 
-// Settings of evaluation that cannot be met are refused before anything is made, and by populations.
-func TestEvaluationRefused(t *testing.T) {
-	checkLiveTensors(t)
-	goal, nan := 1.0, math.NaN()
-	for want, cfg := range map[string]trainers.Config{
-		`"stop_at_return" needs "evaluation_interval"`: {StopAtReturn: &goal},
-		`"stop_at_return" is NaN`:                      {StopAtReturn: &nan, EvaluationInterval: every(5)},
-		`which need "evaluation_interval"`:             {Best: "evaluation.return"},
-		`"evaluation_episodes" is -1`:                  {EvaluationEpisodes: -1},
-		"give Config.EvaluationEnv":                    {EvaluationInterval: every(5)},
-	} {
-		env, agent := scenes[0].make(t)
-		if _, err := trainers.New(&opaque{env}, agent, cfg); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want an error with %q", err, want)
-		}
-		if err := errors.Join(env.Close(), agent.Close()); err != nil {
-			t.Error(err)
-		}
-	}
-	env, agent := scenes[0].make(t)
-	_, err := trainers.NewTrainee(env, func() (agents.Agent, error) { return agent, nil }, trainers.Config{EvaluationInterval: every(5)})
-	tr, done := scenes[0].start(t, trainers.Config{EvaluationInterval: every(5)})
-	defer done()
-	for _, err := range []error{err, tr.Trainee().Train(t.Context(), 8)} {
-		if err == nil || !strings.Contains(err.Error(), "a population evaluates its members itself") {
-			t.Errorf("a population: %v", err)
-		}
-	}
-	if err := agent.Close(); err != nil { // build was not called
-		t.Error(err)
-	}
-}
-
-// A figure of Best that does not exist is an error: soon where it is a slip, and otherwise at the end of the run, which
-// is saved. One that comes late is none.
+// A figure of Best that does not exist is an error: soon if it is a slip, and otherwise at the end of the run, which is
+// saved. A figure that comes late is none.
 func TestUnknownBest(t *testing.T) {
 	checkLiveTensors(t)
 	for _, test := range []struct {
-		best     string
-		interval int
-		end      bool
-		want     []string
+		best, want string // empty: no error
+		interval   int
+		end        bool // of the whole run
 	}{
-		{"episode.retrun", 0, false, []string{`"best" is "episode.retrun"`, `did you mean "episode.return"?`}},
-		{"episode.success", 0, true, []string{`"best" is "episode.success"`, "episode.length, episode.return"}},
-		{"evaluation.retrun", 10, false, []string{`did you mean "evaluation.return"?`}},
-		{"evaluation.succes", 10, false, []string{`did you mean "evaluation.success"?`}},
-		{"evaluation.speed", 10, true, []string{"evaluation.length, evaluation.return"}},
-		{"episode.return", 10, true, nil},
-		{"evaluation.success", 10, true, nil},
-		{"Loss / Policy loss", 0, true, nil},
-		{"", 0, true, nil},
+		{"episode.retrun", `"best" is "episode.retrun", and there is no such figure: did you mean "episode.return"?`, 0, false},
+		{"episode.success", "episode.length, episode.return", 0, true},
+		{"evaluation.succes", `did you mean "evaluation.success"?`, 10, false},
+		{"evaluation.success", "", 10, true},
+		{"Loss / Policy loss", "", 0, true},
 	} {
 		cfg := trainers.Config{Timesteps: 60, Seed: 11, Directory: t.TempDir(), Name: "run", Best: test.best, EvaluationInterval: every(test.interval)}
 		if test.interval > 0 {
 			cfg.EvaluationEnv = grades(t, 1, 2, 3, 4, 5, 6)
 		}
 		tr, done := scenes[0].start(t, cfg)
-		err := tr.Train(t.Context())
-		for _, want := range test.want {
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want an error with %q", test.best, err, want)
-			}
-		}
-		if test.want == nil && err != nil {
+		if err := tr.Train(t.Context()); test.want != "" {
+			wantError(t, test.best, err, test.want)
+		} else if err != nil {
 			t.Errorf("%s: %v", test.best, err)
 		}
 		if end := tr.Timestep() == 60; end != test.end || end != (len(checkpoints(t, tr.Dir())) == 1) {
@@ -387,69 +306,22 @@ func TestUnknownBest(t *testing.T) {
 		}
 		done()
 	}
-	// Where no episode has ended there is no figure yet.
-	tr, done := scenes[0].start(t, trainers.Config{Timesteps: 1, Directory: t.TempDir(), Name: "run", Best: "episode.success"})
-	defer done()
-	if err := tr.Train(t.Context()); err != nil {
-		t.Error(err)
-	}
 }
 
 // YAML has the settings under their own names, and evaluate_every besides.
 func TestEvaluationFromDict(t *testing.T) {
 	checkLiveTensors(t)
 	for _, key := range []string{"evaluation_interval", "evaluate_every"} {
-		env, agent := scenes[0].make(t)
-		if err := agent.Close(); err != nil {
-			t.Fatal(err)
-		}
-		at := 0
-		tr, err := trainers.FromDict(map[string]any{
-			"seed": 1, "models": map[string]any{"mlp": 8, "activation": "tanh"}, "agent": map[string]any{"class": "PPO", "rollouts": 8},
-			"trainer": map[string]any{"class": "SequentialTrainer", "timesteps": 20, key: 10, "evaluation_episodes": 4, "evaluation_seed": 3, "stop_at_return": 1,
-				"write_interval": 0, "checkpoint_interval": 0, "directory": ""},
-		}, env, func(c *trainers.Config) {
-			c.Callbacks = []trainers.Callback{onEvaluation{f: func(tr *trainers.Trainer, e trainers.Evaluation) error {
-				at = int(tr.Timestep())
-				return nil
-			}}}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := tr.Train(t.Context()); err != nil || at != 10 || tr.Timestep() != 10 {
-			t.Errorf("%s: %v; evaluated at %d, ended at %d, want 10", key, err, at, tr.Timestep())
+		tr := value(trainers.FromYAML(fmt.Appendf(nil, "{seed: 1, models: {mlp: 8}, agent: {class: PPO, rollouts: 8}, trainer: {timesteps: 20, %s: 10, "+
+			"evaluation_episodes: 4, evaluation_seed: 3, stop_at_return: 1, write_interval: 0, checkpoint_interval: 0, directory: ''}}", key),
+			newCartPoles(t)))(t)
+		if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 10 {
+			t.Errorf("%s: %v; ended at %d, want 10", key, err, tr.Timestep())
 		}
 		section := tr.Dict()["trainer"].(map[string]any)
 		if section["best"] != "evaluation.return" || section["stop_at_return"] != 1.0 || fmt.Sprint(section["evaluation_seed"]) != "3" {
 			t.Errorf("%s: the configuration in effect is %v", key, section)
 		}
-		if err := errors.Join(tr.Close(), tr.Agent().Close()); err != nil {
-			t.Error(err)
-		}
+		must(t, errors.Join(tr.Close(), tr.Agent().Close()))
 	}
-}
-
-// Training ends early, at the first evaluation that reaches a return.
-func ExampleConfig() {
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 8})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer env.Close()
-	agent := exampleAgent(env)
-	defer agent.Close()
-	enough := 9.0 // any policy balances the pole for so long
-	trainer, err := trainers.New(env, agent, trainers.Config{
-		Timesteps: 1000, EvaluationInterval: agents.Interval{Steps: 100}, EvaluationEpisodes: 16, StopAtReturn: &enough,
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer trainer.Close()
-	err = trainer.Train(context.Background())
-	fmt.Println(trainer.Timestep(), trainer.Metrics()["evaluation.return"] >= enough, err)
-	// Output: 100 true <nil>
 }

@@ -4,11 +4,133 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/panics"
 )
+
+// Evaluation while training: every EvaluationInterval timesteps, after the agent has learned and before anything is
+// written, the agent plays episodes as EvaluateMetrics does. What comes of it is tracked, chooses the best checkpoint,
+// and may end the run.
+
+// evaluationFigure begins the names of figures of evaluations ("evaluation.return").
+const evaluationFigure = "evaluation."
+
+// byEvaluation reports whether the best checkpoint is chosen by a figure of evaluations.
+func (c *Config) byEvaluation() bool { return strings.HasPrefix(c.Best, evaluationFigure) }
+
+// evaluates reports whether the configuration asks for evaluations.
+func (c *Config) evaluates() bool { return c.EvaluationInterval != (agents.Interval{}) }
+
+// evaluationDue reports whether an evaluation at this timestep is still to be made.
+func (l *loop) evaluationDue() bool {
+	n := int64(l.cfg.EvaluationInterval.Of(l.cfg.Timesteps, 10))
+	return n > 0 && l.timestep > 0 && l.timestep%n == 0 && l.evaluated != l.timestep
+}
+
+// evaluateDue makes the evaluation of this timestep. An evaluation that is interrupted is made before the next step.
+func (l *loop) evaluateDue(ctx context.Context) error {
+	e, err := share(l.rank, func() (Evaluation, error) {
+		return l.evaluateUndisturbed(ctx, EvaluateOptions{Episodes: l.cfg.EvaluationEpisodes, Seed: l.cfg.EvaluationSeed})
+	})
+	if err != nil {
+		return fmt.Errorf("%w (at timestep %d)", err, l.timestep)
+	}
+	l.evaluated, l.files.saved = l.timestep, false
+	for name, x := range e.figures(evaluationFigure) {
+		push(&l.figures.metrics.tracked, name, x)
+	}
+	return l.calls.notify(func(c Callback, t *Trainer) error { return c.OnEvaluation(t, e) })
+}
+
+// figures returns an evaluation's means by name, with a prefix. Return and length win over figures of the environment's
+// with one of these names.
+func (e *Evaluation) figures(prefix string) map[string]float64 {
+	figures := map[string]float64{}
+	for name, x := range e.Metrics {
+		figures[prefix+name] = x
+	}
+	figures[prefix+"return"], figures[prefix+"length"] = e.Return, e.Length
+	return figures
+}
+
+// OnEvaluation writes an evaluation's curve: its figures at the timestep of the evaluation itself.
+func (writing) OnEvaluation(t *Trainer, e Evaluation) error {
+	if t.files.run == nil {
+		return nil
+	}
+	t.figures.written = t.timestep
+	returns, lengths := make([]float64, len(e.Each)), make([]float64, len(e.Each))
+	for i, one := range e.Each {
+		returns[i], lengths[i] = one.Return, float64(one.Length)
+	}
+	for _, figure := range []struct {
+		name   string
+		mean   float64
+		values []float64
+	}{{"Return", e.Return, returns}, {"Length", e.Length, lengths}} {
+		tag := "Evaluation / " + figure.name
+		t.files.run.Scalar(tag+" (max)", t.timestep, slices.Max(figure.values))
+		t.files.run.Scalar(tag+" (mean)", t.timestep, figure.mean)
+		t.files.run.Scalar(tag+" (min)", t.timestep, slices.Min(figure.values))
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Metrics)) {
+		t.files.run.Scalar("Evaluation / "+name, t.timestep, e.Metrics[name])
+	}
+	return t.files.run.Flush()
+}
+
+// OnEvaluation saves the best checkpoint where it is chosen by evaluation: the weights are those that were evaluated.
+func (saving) OnEvaluation(t *Trainer, _ Evaluation) error {
+	if t.files.store == nil {
+		return nil
+	}
+	m := &t.figures.metrics
+	if err := m.checkBest(&t.cfg, false); err != nil || !t.cfg.byEvaluation() || !t.files.improved(m) {
+		return err
+	}
+	return t.saveAs(true, false)
+}
+
+// stopping ends the run where an evaluation's mean return reaches StopAtReturn, or that of training episodes passes
+// StopAtEpisodeReturn.
+type stopping struct{ BaseCallback }
+
+func (stopping) OnUpdate(t *Trainer) error {
+	goal, returns := t.cfg.StopAtEpisodeReturn, t.figures.metrics.find(episodeFigure+"return")
+	if goal != nil && returns != nil && returns.mean() > *goal {
+		return fmt.Errorf("%w: the mean return of the last episodes at timestep %d is %g, and \"stop_at_episode_return\" %g",
+			ErrStop, t.timestep, returns.mean(), *goal)
+	}
+	return nil
+}
+
+func (stopping) OnEvaluation(t *Trainer, e Evaluation) error {
+	if goal := t.cfg.StopAtReturn; goal != nil && e.Return >= *goal {
+		return fmt.Errorf("%w: the mean return of the evaluation at timestep %d is %g, and \"stop_at_return\" %g",
+			ErrStop, t.timestep, e.Return, *goal)
+	}
+	return nil
+}
+
+// copyOf returns a step with memory of its own. An evaluation in the training environment overwrites the environment's.
+func copyOf(s *envs.Step) *envs.Step {
+	c := *s
+	for _, rows := range []*[]float32{
+		&c.Observations, &c.States, &c.Rewards, &c.FinalObservations, &c.FinalStates, &c.AMPObservations,
+	} {
+		*rows = slices.Clone(*rows)
+	}
+	for _, flags := range []*[]bool{&c.Terminated, &c.Truncated, &c.FinalUnknown, &c.Invalid} {
+		*flags = slices.Clone(*flags)
+	}
+	c.Episodes, c.Metrics = slices.Clone(s.Episodes), maps.Clone(s.Metrics)
+	return &c
+}
 
 // Evaluate is [Evaluate] with the trainer's agent in its own environment; actions are sampled with
 // StochasticEvaluation. If the environment can restore its state (envs.Stateful, envs.Observer), training then
@@ -24,12 +146,7 @@ func (t *Trainer) Evaluate(ctx context.Context, o EvaluateOptions) (Evaluation, 
 		s.SetStochastic(true)
 		defer s.SetStochastic(false)
 	}
-	resume, err := t.pause(ctx)
-	if err != nil {
-		return Evaluation{}, err
-	}
-	e, err := evaluate(ctx, t.stepper, t.agent, o, t.cfg.OnRender)
-	return e, errors.Join(err, resume())
+	return t.evaluateInPlace(ctx, o, t.cfg.OnRender)
 }
 
 // EvaluateMetrics evaluates with the mean action and returns figures by the names that Metrics has ("episode.return").
@@ -45,7 +162,7 @@ func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64)
 		return nil, err
 	}
 	defer leave()
-	o := EvaluateOptions{Episodes: max(episodes, t.limits.loops*t.env.NumEnvs()), MaxSteps: t.limits.steps, Seed: seed}
+	o := EvaluateOptions{Episodes: max(episodes, t.limits.loops*t.world.env.NumEnvs()), MaxSteps: t.limits.steps, Seed: seed}
 	e, err := t.evaluateUndisturbed(ctx, o)
 	if err != nil {
 		return nil, err
@@ -57,34 +174,51 @@ func (t *Trainer) EvaluateMetrics(ctx context.Context, episodes int, seed int64)
 // would fail.
 func (t *Trainer) CheckEvaluation() error { return t.undisturbed() }
 
-// evaluateUndisturbed evaluates without changing what training comes to.
-func (t *Trainer) evaluateUndisturbed(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
-	if t.cfg.EvaluationEnv != nil {
-		return t.evaluateApart(ctx, o)
+// evaluateUndisturbed evaluates without changing what training comes to: in an environment of Config.EvaluationEnv, or
+// in the training environment, whose state it puts back.
+func (l *loop) evaluateUndisturbed(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
+	if l.cfg.EvaluationEnv != nil {
+		return l.evaluateApart(ctx, o)
 	}
-	return t.evaluateInPlace(ctx, o)
+	if err := l.undisturbed(); err != nil {
+		return Evaluation{}, err
+	}
+	if err := l.open(ctx); err != nil { // there must be a state to come back to
+		return Evaluation{}, err
+	}
+	return l.evaluateInPlace(ctx, o, nil)
+}
+
+// evaluateInPlace evaluates in the training environment, and then restores its state or begins new episodes.
+func (l *loop) evaluateInPlace(ctx context.Context, o EvaluateOptions, render RenderFunc) (Evaluation, error) {
+	resume, err := l.world.pause(func() error { return l.restart(ctx) })
+	if err != nil {
+		return Evaluation{}, err
+	}
+	e, err := evaluate(ctx, l.world.stepper, l.agent, o, render)
+	return e, errors.Join(err, resume())
 }
 
 // undisturbed returns an error where an evaluation would disturb training.
-func (t *Trainer) undisturbed() error {
-	if _, _, can := t.stateful(); !can && t.cfg.EvaluationEnv == nil {
-		return fmt.Errorf("trainers: evaluating would disturb training, because the environment (%T) cannot restore its state (envs.Stateful, envs.Observer); give Config.EvaluationEnv", t.env)
+func (l *loop) undisturbed() error {
+	if _, _, can := l.world.stateful(); !can && l.cfg.EvaluationEnv == nil {
+		return fmt.Errorf("trainers: evaluating would disturb training, because the environment (%T) cannot restore its state (envs.Stateful, envs.Observer); give Config.EvaluationEnv", l.world.env)
 	}
 	return nil
 }
 
 // evaluateApart evaluates in an environment that Config.EvaluationEnv makes, and closes it.
-func (t *Trainer) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evaluation, err error) {
-	n := t.env.NumEnvs()
+func (l *loop) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evaluation, err error) {
+	n := l.world.env.NumEnvs()
 	var env envs.Env
-	err = panics.Guard("EvaluationEnv", func() (err error) { env, err = t.cfg.EvaluationEnv(n, o.Seed); return err })
+	err = panics.Guard("EvaluationEnv", func() (err error) { env, err = l.cfg.EvaluationEnv(n, o.Seed); return err })
 	if err == nil && env == nil {
 		err = errors.New("EvaluationEnv returned none")
 	}
 	if err != nil {
 		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
-	s := newStepper(env, t.cfg.StopTimeout)
+	s := newStepper(env, l.cfg.StopTimeout)
 	defer func() {
 		if s.blocked == nil {
 			err = errors.Join(err, s.close())
@@ -94,66 +228,50 @@ func (t *Trainer) evaluateApart(ctx context.Context, o EvaluateOptions) (e Evalu
 	if got := env.NumEnvs(); got != n {
 		return e, fmt.Errorf("trainers: the environment for evaluation has %d environments, want %d", got, n)
 	}
-	if err := fit(env, t.agent); err != nil {
+	if err := fit(env, l.agent); err != nil {
 		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
-	if err := envs.CopyStatistics(env, t.env); err != nil {
+	if err := envs.CopyStatistics(env, l.world.env); err != nil {
 		return e, fmt.Errorf("trainers: the environment for evaluation: %w", err)
 	}
-	return evaluate(ctx, s, t.agent, o, nil)
-}
-
-// evaluateInPlace evaluates in the training environment, and puts its state back.
-func (t *Trainer) evaluateInPlace(ctx context.Context, o EvaluateOptions) (Evaluation, error) {
-	if err := t.undisturbed(); err != nil {
-		return Evaluation{}, err
-	}
-	if err := t.Open(ctx); err != nil { // there must be a state to come back to
-		return Evaluation{}, err
-	}
-	resume, err := t.pause(ctx)
-	if err != nil {
-		return Evaluation{}, err
-	}
-	e, err := evaluate(ctx, t.stepper, t.agent, o, nil)
-	return e, errors.Join(err, resume())
+	return evaluate(ctx, s, l.agent, o, nil)
 }
 
 // pause copies the environment's state and gives all of its environments the parameters set last. resume puts
-// everything back, or, where the environment cannot restore its state, begins new episodes. It does nothing to an
-// environment that is blocked.
-func (t *Trainer) pause(ctx context.Context) (resume func() error, err error) {
+// everything back, or calls restart if the environment cannot restore its state. It does nothing to an environment that
+// is blocked.
+func (w *world) pause(restart func() error) (resume func() error, err error) {
 	// An evaluation must not move the curriculum.
 	curriculum := func() error { return nil }
-	if c, ok := envs.As[envs.Curriculum](t.env); ok {
+	if c, ok := envs.As[envs.Curriculum](w.env); ok {
 		if curriculum, err = keepCurriculum(c); err != nil {
 			return nil, err
 		}
 	}
 	// Without a state to come back to, training goes on with new episodes, and the figures of those in progress are
 	// dropped.
-	s, o, can := t.stateful()
-	if t.now == nil || !can || t.needsReset {
+	s, o, can := w.stateful()
+	if w.now == nil || !can || w.needsReset {
 		return func() error {
-			if t.stepper.blocked != nil {
+			if w.stepper.blocked != nil {
 				return nil
 			}
-			if err := curriculum(); err != nil || t.now == nil {
+			if err := curriculum(); err != nil || w.now == nil {
 				return err
 			}
-			return t.restart(ctx)
-		}, t.parameters.all()
+			return restart()
+		}, w.parameters.all()
 	}
 	state, err := s.MarshalState()
 	if err != nil {
 		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
 	}
 	// Which environment has which parameters is put back after the state that they belong to.
-	before := t.parameters.standing()
+	before := w.parameters.standing()
 	return func() error {
-		if t.stepper.blocked != nil {
+		if w.stepper.blocked != nil {
 			return nil
 		}
-		return errors.Join(curriculum(), t.setState(s, o, state), t.parameters.restore(before))
-	}, t.parameters.all()
+		return errors.Join(curriculum(), w.setState(s, o, state), w.parameters.restore(before))
+	}, w.parameters.all()
 }

@@ -52,18 +52,13 @@ func train(t *testing.T, s scene, cfg trainers.Config) {
 	t.Helper()
 	tr, done := s.start(t, cfg)
 	defer done()
-	if err := tr.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tr.Train(t.Context()))
 }
 
 // figures returns a run's rows in order, without measured times.
 func figures(t *testing.T, run string) (rows []string) {
 	t.Helper()
-	scalars, err := tracking.ReadRun(run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	scalars := value(tracking.ReadRun(run))(t)
 	for _, s := range scalars {
 		if !strings.HasPrefix(s.Tag, "Stats / ") {
 			rows = append(rows, fmt.Sprintf("%d %s %v", s.Step, s.Tag, s.Value))

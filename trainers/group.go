@@ -143,8 +143,11 @@ func (g *Group) Agents() []agents.Agent { return slices.Clone(g.agents) }
 // Scopes returns the numbers of environments of each agent, nil before they are known.
 func (g *Group) Scopes() []int { return slices.Clone(g.scopes) }
 
+// groupName is the name of every group, in snapshots too.
+const groupName = "Group"
+
 // Name implements [agents.Agent]: "Group".
-func (g *Group) Name() string { return "Group" }
+func (g *Group) Name() string { return groupName }
 
 // Spaces implements [agents.Agent].
 func (g *Group) Spaces() spaces.Set { return g.spaces }
@@ -191,7 +194,7 @@ func (g *Group) Update(ctx context.Context) error {
 		return errors.New("trainers: Update of a group in which no agent's rollout is complete; call it when Ready")
 	}
 	// Agents with rollouts of different lengths are ready at different timesteps.
-	return g.each(func(_ int, a agents.Agent) error {
+	return each(g.agents, func(_ int, a agents.Agent) error {
 		if !a.Ready() {
 			return nil
 		}
@@ -201,7 +204,7 @@ func (g *Group) Update(ctx context.Context) error {
 
 // Wait implements [agents.Overlapping], for those agents that do.
 func (g *Group) Wait(ctx context.Context) error {
-	return g.each(func(_ int, a agents.Agent) error {
+	return each(g.agents, func(_ int, a agents.Agent) error {
 		if o, ok := agents.As[agents.Overlapping](a); ok {
 			return o.Wait(ctx)
 		}

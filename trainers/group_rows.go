@@ -14,13 +14,13 @@ import (
 
 // each calls f for every agent, on goroutines of their own, and joins the errors. Agents share no state, so the results
 // are those of one after the other.
-func (g *Group) each(f func(i int, a agents.Agent) error) error {
-	failed := make([]error, len(g.agents))
+func each(list []agents.Agent, f func(i int, a agents.Agent) error) error {
+	failed := make([]error, len(list))
 	var all sync.WaitGroup
-	for i, a := range g.agents[1:] {
+	for i, a := range list[1:] {
 		all.Go(func() { failed[i+1] = f(i+1, a) })
 	}
-	failed[0] = f(0, g.agents[0]) // here: with one agent there is nothing to wait for
+	failed[0] = f(0, list[0]) // here: with one agent there is nothing to wait for
 	all.Wait()
 	for i, err := range failed {
 		if err != nil {
@@ -60,7 +60,7 @@ func (g *Group) Act(in agents.Observation) ([]float32, error) {
 		g.rows("states", len(in.States), s, false)); err != nil {
 		return nil, err
 	}
-	return g.action, g.each(func(i int, a agents.Agent) error {
+	return g.action, each(g.agents, func(i int, a agents.Agent) error {
 		actions, err := a.Act(agents.Observation{Observations: slice(g, i, in.Observations, o),
 			States: slice(g, i, in.States, s)})
 		if err != nil {
@@ -119,7 +119,7 @@ func (g *Group) Record(t agents.Transition) error {
 		return err
 	}
 	// Slices of the batch, without copies. An agent without a discriminator is given no AMP observations.
-	return g.each(func(i int, a agents.Agent) error {
+	return each(g.agents, func(i int, a agents.Agent) error {
 		return a.Record(agents.Transition{
 			Rewards: slice(g, i, t.Rewards, 1), Terminated: slice(g, i, t.Terminated, 1), Truncated: slice(g, i, t.Truncated, 1),
 			NextObservations: slice(g, i, t.NextObservations, o), NextStates: slice(g, i, t.NextStates, s),

@@ -37,7 +37,7 @@ func (g *Group) Snapshot(opt agents.SnapshotOptions) (*checkpoint.Snapshot, erro
 // Restore implements [agents.Snapshotter]. Agents are restored one after the other; where one refuses its part, those
 // before it are given back their own state, buffers included, so that all are restored or none.
 func (g *Group) Restore(snap *checkpoint.Snapshot) error {
-	parts, err := g.parts(snap)
+	parts, err := partsOf(snap, len(g.agents))
 	if err != nil {
 		return err
 	}
@@ -63,21 +63,21 @@ func (g *Group) Restore(snap *checkpoint.Snapshot) error {
 	return nil
 }
 
-// parts divides a group's snapshot into those of its agents. It is an error where the snapshot is of another number of
+// partsOf divides a group's snapshot into those of its agents. It is an error if the snapshot is of another number of
 // agents.
-func (g *Group) parts(snap *checkpoint.Snapshot) ([]*checkpoint.Snapshot, error) {
-	if agent, err := snap.Text(layout.Agent); err != nil || agent != g.Name() {
+func partsOf(snap *checkpoint.Snapshot, agents int) ([]*checkpoint.Snapshot, error) {
+	if agent, err := snap.Text(layout.Agent); err != nil || agent != groupName {
 		return nil, fmt.Errorf("trainers: the checkpoint is of an agent %q, not of a group", agent)
 	}
 	if format, err := snap.Int(layout.Format); err != nil || format != groupFormat {
 		return nil, fmt.Errorf("trainers: the format of the group's checkpoint is %d, this version of gorl reads %d", format,
 			groupFormat)
 	}
-	if n, err := snap.Int(layout.GroupSize); err != nil || n != int64(len(g.agents)) {
-		return nil, fmt.Errorf("trainers: the checkpoint is of a group of %d agents, this one has %d", n, len(g.agents))
+	if n, err := snap.Int(layout.GroupSize); err != nil || n != int64(agents) {
+		return nil, fmt.Errorf("trainers: the checkpoint is of a group of %d agents, this one has %d", n, agents)
 	}
 	// Every part is a snapshot as the agent itself has written it, without the prefix.
-	parts := make([]*checkpoint.Snapshot, len(g.agents))
+	parts := make([]*checkpoint.Snapshot, agents)
 	for i := range parts {
 		var ok bool
 		if parts[i], ok = layout.MemberOf(snap, i); !ok {

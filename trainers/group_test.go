@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -26,10 +24,7 @@ func smallPPO(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) 
 	t.Helper()
 	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"}
 	maps.Copy(all, settings)
-	a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{8}, "tanh"), Dict: all, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := value(ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{8}, "tanh"), Dict: all, Seed: seed}))(t)
 	return a
 }
 
@@ -38,10 +33,7 @@ func smallAMP(t testing.TB, sp spaces.Set, motions amp.MotionSource, seed int64,
 	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
 		"amp_batch_size": 16, "motion_dataset_size": 40, "reply_buffer_size": 60, "learning_rate": 1e-3}
 	maps.Copy(all, settings)
-	a, err := amp.New(amp.Options{Spaces: sp, Models: amp.MLPs(sp, []int{8}, "tanh"), Motions: motions, Dict: all, Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := value(amp.New(amp.Options{Spaces: sp, Models: amp.MLPs(sp, []int{8}, "tanh"), Motions: motions, Dict: all, Seed: seed}))(t)
 	return a
 }
 
@@ -56,10 +48,7 @@ func members(t testing.TB) []agents.Agent {
 
 func group(t testing.TB, list []agents.Agent, scopes []int) *trainers.Group {
 	t.Helper()
-	g, err := trainers.NewGroup(list, scopes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := value(trainers.NewGroup(list, scopes))(t)
 	agenttest.Close(t, g)
 	return g
 }
@@ -69,19 +58,13 @@ func TestGroupEqualsAgentsAlone(t *testing.T) {
 	checkLiveTensors(t)
 	scopes := []int{2, 3, 1}
 	g := group(t, members(t), scopes)
-	if err := agenttest.Advance(g, agenttest.NewWorld(boxed, agenttest.Seeds(10, 6)...), 41); err != nil {
-		t.Fatal(err)
-	}
+	must(t, agenttest.Advance(g, agenttest.NewWorld(boxed, agenttest.Seeds(10, 6)...), 41))
 	first := int64(10)
 	for i, a := range members(t) {
 		a := a.(agenttest.Agent)
 		agenttest.Close(t, a)
-		if err := a.Bind(scopes[i]); err != nil {
-			t.Fatal(err)
-		}
-		if err := agenttest.Advance(a, agenttest.NewWorld(boxed, agenttest.Seeds(first, scopes[i])...), 41); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Bind(scopes[i]))
+		must(t, agenttest.Advance(a, agenttest.NewWorld(boxed, agenttest.Seeds(first, scopes[i])...), 41))
 		agenttest.Same(t, a, g.Agents()[i])
 		first += int64(scopes[i])
 	}
@@ -92,20 +75,14 @@ func TestGroupResumes(t *testing.T) {
 	checkLiveTensors(t)
 	a, b := group(t, members(t), nil), group(t, members(t), nil)
 	w, other := agenttest.NewWorld(boxed, agenttest.Seeds(1, 7)...), agenttest.NewWorld(boxed, agenttest.Seeds(50, 7)...)
-	if err := errors.Join(agenttest.Advance(a, w, 13), agenttest.Advance(b, other, 6)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(agenttest.Advance(a, w, 13), agenttest.Advance(b, other, 6)))
 	if got := fmt.Sprint(a.Scopes()); got != "[2 2 3]" {
 		t.Errorf("seven environments are divided into %s", got)
 	}
-	if err := b.Restore(agenttest.Through(t, agenttest.Snapshot(t, a))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Restore(agenttest.Through(t, agenttest.Snapshot(t, a))))
 	v := w.Clone()
 	for !b.Ready() {
-		if err := agenttest.Step(b, v); err != nil {
-			t.Fatal(err)
-		}
+		must(t, agenttest.Step(b, v))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -113,33 +90,28 @@ func TestGroupResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	// b has made 2 steps, to 15, where the agent with rollouts of 5 is ready.
-	if err := errors.Join(agenttest.Advance(a, w, 20), agenttest.Advance(b, v, 18)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(agenttest.Advance(a, w, 20), agenttest.Advance(b, v, 18)))
 	agenttest.Same(t, a, b)
 }
 
-// A group refuses another's snapshot, and stands as it did.
+// A group refuses another's snapshot, and has not changed.
 func TestGroupRefusesSnapshots(t *testing.T) {
 	checkLiveTensors(t)
 	a, donor := group(t, members(t), nil), group(t, members(t), nil)
-	if err := errors.Join(agenttest.Advance(a, agenttest.NewWorld(boxed, agenttest.Seeds(1, 6)...), 11), agenttest.Advance(donor, agenttest.NewWorld(boxed, agenttest.Seeds(9, 6)...), 17)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, agenttest.Advance(a, agenttest.NewWorld(boxed, agenttest.Seeds(1, 6)...), 11))
+	must(t, agenttest.Advance(donor, agenttest.NewWorld(boxed, agenttest.Seeds(9, 6)...), 17))
 	before := agenttest.Snapshot(t, a)
-	for name, spoil := range map[string]func(s *checkpoint.Snapshot) *checkpoint.Snapshot{
-		"an agent's":     func(*checkpoint.Snapshot) *checkpoint.Snapshot { return agenttest.Snapshot(t, a.Agents()[0]) },
-		"empty":          func(*checkpoint.Snapshot) *checkpoint.Snapshot { return checkpoint.NewSnapshot() },
-		"more agents":    func(s *checkpoint.Snapshot) *checkpoint.Snapshot { s.Values["agents"] = 4; return s },
-		"another format": func(s *checkpoint.Snapshot) *checkpoint.Snapshot { s.Values["format"] = 9; return s },
-		"without one":    func(s *checkpoint.Snapshot) *checkpoint.Snapshot { delete(s.Values, "agent_1"); return s },
-		"not a map":      func(s *checkpoint.Snapshot) *checkpoint.Snapshot { s.Values["agent_1"] = 3; return s },
-		"the last short": func(s *checkpoint.Snapshot) *checkpoint.Snapshot {
-			delete(s.Arrays, "agent_2/value/net.0.weight")
-			return s
-		},
+	for name, spoil := range map[string]func(s *checkpoint.Snapshot){
+		"an agent's":     func(s *checkpoint.Snapshot) { *s = *agenttest.Snapshot(t, a.Agents()[0]) },
+		"more agents":    func(s *checkpoint.Snapshot) { s.Values["agents"] = 4 },
+		"another format": func(s *checkpoint.Snapshot) { s.Values["format"] = 9 },
+		"without one":    func(s *checkpoint.Snapshot) { delete(s.Values, "agent_1") },
+		"not a map":      func(s *checkpoint.Snapshot) { s.Values["agent_1"] = 3 },
+		"the last short": func(s *checkpoint.Snapshot) { delete(s.Arrays, "agent_2/value/net.0.weight") },
 	} {
-		if err := a.Restore(spoil(agenttest.Through(t, agenttest.Snapshot(t, donor)))); err == nil {
+		snap := agenttest.Through(t, agenttest.Snapshot(t, donor))
+		spoil(snap)
+		if err := a.Restore(snap); err == nil {
 			t.Errorf("%s: restored", name)
 		}
 		if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
@@ -163,117 +135,75 @@ func TestGroupHyperparameters(t *testing.T) {
 			t.Fatalf("%s: changed to %v", key, got)
 		}
 	}
-	if err := g.SetHyperparameters(map[string]float64{"0.learning_rate": 2e-3, "1.style_reward_scale": 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.SetHyperparameters(map[string]float64{"0.learning_rate": 2e-3, "1.style_reward_scale": 1}))
 	if got := g.Hyperparameters(); got["0.learning_rate"] != 2e-3 || got["1.style_reward_scale"] != 1 || got["2.learning_rate"] != 5e-3 {
 		t.Errorf("%v", got)
 	}
 }
 
-func TestGroupTracks(t *testing.T) {
-	checkLiveTensors(t)
-	g := group(t, members(t), nil)
-	if err := agenttest.Advance(g, agenttest.NewWorld(boxed, agenttest.Seeds(1, 6)...), 9); err != nil {
-		t.Fatal(err)
-	}
-	var tags []string
-	g.Tracked(func(tag string, _ float64) { tags = append(tags, tag) })
-	if !slices.IsSorted(tags) || !slices.Contains(tags, "Agent 0 / Loss / Policy loss") || !slices.Contains(tags, "Agent 1 / Reward / Style reward (mean)") {
-		t.Errorf("%q", tags)
-	}
-}
-
 func TestNewGroupRefuses(t *testing.T) {
 	checkLiveTensors(t)
-	a, b := smallPPO(t, boxed, 1, nil), smallPPO(t, boxed, 2, nil)
-	other := boxed
-	other.Action = spaces.NewBox(-1, 1, 2)
-	c := smallPPO(t, other, 3, nil)
-	motion := boxed
-	motion.AMPObservation = spaces.Unbounded(5)
-	d := smallPPO(t, motion, 4, nil)
-	bound := smallPPO(t, boxed, 5, nil)
-	if err := bound.Bind(3); err != nil {
-		t.Fatal(err)
+	small := func(sp spaces.Set) agenttest.Agent {
+		a := smallPPO(t, sp, 1, nil)
+		agenttest.Close(t, a)
+		return a
 	}
-	for _, x := range []agents.Agent{a, b, c, d, bound} {
-		agenttest.Close(t, x)
-	}
-	for name, test := range map[string]struct {
+	actions, motion := boxed, boxed
+	actions.Action, motion.AMPObservation = spaces.NewBox(-1, 1, 2), spaces.Unbounded(5)
+	a, b, c, d, bound := small(boxed), small(boxed), small(actions), small(motion), small(boxed)
+	must(t, bound.Bind(3))
+	for _, test := range []struct {
 		list   []agents.Agent
 		scopes []int
 		want   string
 	}{
-		"none":              {nil, nil, "at least one agent"},
-		"missing":           {[]agents.Agent{a, nil}, nil, "agent 1 of the group is missing"},
-		"twice":             {[]agents.Agent{a, b, a}, nil, "agents 0 and 2 of the group are the same"},
-		"actions":           {[]agents.Agent{a, c}, nil, "agent 1 of the group was made for"},
-		"AMP observations":  {[]agents.Agent{a, d}, nil, "AMP observations"},
-		"number of scopes":  {[]agents.Agent{a, b}, []int{1, 2, 3}, "2 agents and 3 scopes"},
-		"an empty scope":    {[]agents.Agent{a, b}, []int{1, 0}, "the scope of agent 1 is 0"},
-		"bound to another":  {[]agents.Agent{a, bound}, []int{2, 2}, "agent 1 acts in 3 environments, its scope is 2"},
-		"negative scope":    {[]agents.Agent{a, b}, []int{-1, 2}, "the scope of agent 0 is -1"},
-		"no scopes but nil": {[]agents.Agent{a, b}, []int{}, "2 agents and 0 scopes"},
+		{nil, nil, "at least one agent"},
+		{[]agents.Agent{a, nil}, nil, "agent 1 of the group is missing"},
+		{[]agents.Agent{a, b, a}, nil, "agents 0 and 2 of the group are the same"},
+		{[]agents.Agent{a, c}, nil, "agent 1 of the group was made for"},
+		{[]agents.Agent{a, d}, nil, "AMP observations"},
+		{[]agents.Agent{a, b}, []int{}, "2 agents and 0 scopes"},
+		{[]agents.Agent{a, b}, []int{1, 0}, "the scope of agent 1 is 0"},
+		{[]agents.Agent{a, bound}, []int{2, 2}, "agent 1 acts in 3 environments, its scope is 2"},
 	} {
-		if _, err := trainers.NewGroup(test.list, test.scopes); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, want %q", name, err, test.want)
-		}
+		_, err := trainers.NewGroup(test.list, test.scopes)
+		wantError(t, "NewGroup", err, test.want)
 	}
 	if a.NumEnvs() != 0 || b.NumEnvs() != 0 {
 		t.Error("agents of refused groups were bound")
 	}
-	g, err := trainers.NewGroup([]agents.Agent{a, b}, []int{1, 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Bind(6); err == nil || !strings.Contains(err.Error(), "add up to 5") {
-		t.Errorf("6 environments for scopes of 5: %v", err)
-	}
-	few := group(t, []agents.Agent{smallPPO(t, boxed, 1, nil), smallPPO(t, boxed, 2, nil)}, nil)
-	if err := few.Bind(1); err == nil {
+	wantError(t, "6 environments", value(trainers.NewGroup([]agents.Agent{a, b}, []int{1, 4}))(t).Bind(6), "add up to 5")
+	if value(trainers.NewGroup([]agents.Agent{small(boxed), small(boxed)}, nil))(t).Bind(1) == nil {
 		t.Error("one environment was divided among two agents")
 	}
 }
 
-// A trainer takes a group like any agent.
+// A trainer takes a group like any agent, and counts the figures of each agent.
 func TestTrainGroup(t *testing.T) {
 	checkLiveTensors(t)
-	env, err := classic.NewPendulum(classic.Config{NumEnvs: 5, MaxEpisodeSteps: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := value(classic.NewPendulum(classic.Config{NumEnvs: 5, MaxEpisodeSteps: 10}))(t)
 	defer env.Close()
-	sp := env.Spaces()
-	g := group(t, []agents.Agent{smallPPO(t, sp, 1, nil), smallPPO(t, sp, 2, nil)}, nil)
+	overlap := map[string]any{"overlap": true}
+	g := group(t, []agents.Agent{smallPPO(t, env.Spaces(), 1, nil), smallPPO(t, env.Spaces(), 2, overlap)}, nil)
 	tr := sequential(t, env, g, trainers.Config{Timesteps: 30, Seed: 3, Directory: t.TempDir(), Name: "run", WriteInterval: every(15)})
 	defer tr.Close()
-	if err := tr.Train(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := tr.Metrics()["Agent 1 / Loss / Policy loss"]; !ok {
-		t.Errorf("metrics %v", tr.Metrics())
-	}
+	must(t, tr.Train(context.Background()))
 	m := tr.Metrics()
-	if all, parts := 5*m["episode.return"], 2*m["agent_0.episode.return"]+3*m["agent_1.episode.return"]; all == 0 || math.Abs(all-parts) > 1e-9*math.Abs(all) {
-		t.Errorf("the returns of the agents' episodes do not add up: %v", m)
+	all, parts := 5*m["episode.return"], 2*m["agent_0.episode.return"]+3*m["agent_1.episode.return"]
+	if _, ok := m["Agent 1 / Loss / Policy loss"]; !ok || all == 0 || math.Abs(all-parts) > 1e-9*math.Abs(all) {
+		t.Errorf("the returns of the agents' episodes do not add up, or a figure is missing: %v", m)
 	}
 	if got := scalars(t, tr.Dir()); len(got["Agent 1 / Episode / return"]) != 2 || len(got["Agent 0 / Loss / Policy loss"]) != 2 {
 		t.Errorf("%v", got)
 	}
-	e, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 1})
-	if err != nil || e.Episodes != 5 {
+	if e, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 1}); err != nil || e.Episodes != 5 {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
 
 // Two agents share the environments of one batch.
 func ExampleNewGroup() {
-	env, err := classic.NewPendulum(classic.Config{NumEnvs: 8})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	env := exampleEnv()
 	defer env.Close()
 	var list []agents.Agent
 	for i, rate := range []float64{1e-3, 3e-3} {
@@ -295,10 +225,6 @@ func ExampleNewGroup() {
 		fmt.Println(err)
 		return
 	}
-	if err := trainer.Train(context.Background()); err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(group.NumEnvs(), group.Scopes(), group.Hyperparameters()["1.learning_rate"])
-	// Output: 8 [3 5] 0.003
+	fmt.Println(trainer.Train(context.Background()), group.NumEnvs(), group.Scopes(), group.Hyperparameters()["1.learning_rate"])
+	// Output: <nil> 8 [3 5] 0.003
 }

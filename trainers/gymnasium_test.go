@@ -2,6 +2,7 @@ package trainers_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -25,15 +26,9 @@ import (
 // gymnasiumPeers makes an environment of Gymnasium with the Python of `make peers`.
 func gymnasiumPeers(t *testing.T, o gymnasium.Options) *gymnasium.Env {
 	t.Helper()
-	testdata, err := filepath.Abs(filepath.Join("..", "envs", "wrappers", "gymnasium", "testdata"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testdata := value(filepath.Abs(filepath.Join("..", "envs", "wrappers", "gymnasium", "testdata")))(t)
 	o.Python, o.Path = peers.Python(t, "gymnasium"), []string{testdata}
-	env, err := gymnasium.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := value(gymnasium.New(o))(t)
 	t.Cleanup(func() { env.Close() })
 	return env
 }
@@ -41,30 +36,18 @@ func gymnasiumPeers(t *testing.T, o gymnasium.Options) *gymnasium.Env {
 // PPO solves Gymnasium's own CartPole, and then drives it from a Python loop.
 func TestPeersGymnasiumCartPole(t *testing.T) {
 	env := gymnasiumPeers(t, gymnasium.Options{ID: "CartPole-v1", NumEnvs: 8})
-	agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: 1, Dict: map[string]any{
+	agent := value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: 1, Dict: map[string]any{
 		"rollouts": 32, "learning_epochs": 10, "mini_batches": 2, "discount_factor": 0.98, "gae_lambda": 0.8, "value_loss_scale": 0.5, "value_clip": 0,
 		"learning_rate": 1e-3, "learning_rate_scheduler": "LinearLR", "learning_rate_scheduler_kwargs": map[string]any{"start_factor": 1.0, "end_factor": 0.01, "total_iters": 390},
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	defer agent.Close()
 	trainer := sequential(t, env, agent, trainers.Config{Timesteps: 12_500, Seed: 1})
-	if err := trainer.Train(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	result, err := trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 40, Seed: 1001})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("return %.1f over %d episodes", result.Return, result.Episodes)
-	if result.Return < 475 {
+	must(t, trainer.Train(context.Background()))
+	result := value(trainer.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 40, Seed: 1001}))(t)
+	if t.Logf("return %.1f over %d episodes", result.Return, result.Episodes); result.Return < 475 {
 		t.Errorf("return %.1f over %d episodes, want at least 475", result.Return, result.Episodes)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	path, served := filepath.Join(t.TempDir(), "policy"), make(chan error)
-	go func() { served <- gymnasium.Serve(ctx, agent, path, gymnasium.ServeOptions{}) }()
-	script := exec.Command(peers.Python(t, "gymnasium"), "-c", `
+	if got := askInPython(t, "gymnasium", agent, `
 import sys
 import gymnasium
 from gorl_client import Policy
@@ -77,47 +60,31 @@ with Policy(sys.argv[1]) as policy:
         if terminated or truncated:
             break
 print(total)
-`, path)
-	script.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join("..", "clients", "python"))
-	out, err := script.CombinedOutput()
-	cancel()
-	if serveErr := <-served; serveErr != nil || err != nil || strings.TrimSpace(string(out)) != "500.0" {
-		t.Errorf("in Python the episode has the return %s(%v, %v), want 500.0", out, err, serveErr)
+`); strings.TrimSpace(got) != "500.0" {
+		t.Errorf("in Python the episode has the return %s, want 500.0", got)
 	}
 }
 
 // A Python program that asks an agent with memory, and says where episodes begin, is answered as a Go program is.
 func TestPeersServeMemory(t *testing.T) {
-	python := peers.Python(t, "numpy")
 	sp := spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.Unbounded(1)}
-	agent, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Recurrent(sp, models.LSTM(6), []int{8}, "tanh"), NumEnvs: 3, Seed: 1,
-		Dict: map[string]any{"rollouts": 16}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := value(ppo.New(ppo.Options{Spaces: sp, Models: ppo.Recurrent(sp, models.LSTM(6), []int{8}, "tanh"), NumEnvs: 3, Seed: 1,
+		Dict: map[string]any{"rollouts": 16}}))(t)
 	defer agent.Close()
 	agent.SetTraining(false)
 	want := ""
 	for i := range 6 {
-		in := agents.Observation{Observations: []float32{float32(i), 1, 2, -1, 0.5, float32(-i)}}
 		if i == 4 {
 			agent.ResetHidden(0, 2)
 		}
-		actions, err := agent.Act(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, x := range actions {
+		for _, x := range value(agent.Act(agents.Observation{Observations: []float32{float32(i), 1, 2, -1, 0.5, float32(-i)}}))(t) {
 			want += fmt.Sprintf("%.9g\n", x)
 		}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	path, served := filepath.Join(t.TempDir(), "policy"), make(chan error)
-	go func() { served <- gymnasium.Serve(ctx, agent, path, gymnasium.ServeOptions{}) }()
-	script := exec.Command(python, "-c", `
+	if got := askInPython(t, "numpy", agent, `
 import sys
 from gorl_client import Policy
-for attempt in range(2):  # the second asker begins anew
+for attempt in range(2):  # the second program begins with fresh hidden states
     with Policy(sys.argv[1]) as policy:
         answers = []
         for i in range(6):
@@ -125,13 +92,26 @@ for attempt in range(2):  # the second asker begins anew
                 policy.reset(0, 2)
             answers += policy.act([[i, 1], [2, -1], [0.5, -i]]).ravel().tolist()
 print("".join(f"{x:.9g}\n" for x in answers), end="")
-`, path)
+`); got != want {
+		t.Errorf("in Python the actions are\n%s, want\n%s", got, want)
+	}
+}
+
+// askInPython serves an agent to a program and returns what the program prints.
+func askInPython(t *testing.T, library string, agent *ppo.Agent, program string) string {
+	t.Helper()
+	python := peers.Python(t, library)
+	ctx, cancel := context.WithCancel(context.Background())
+	path, served := filepath.Join(t.TempDir(), "policy"), make(chan error)
+	go func() { served <- gymnasium.Serve(ctx, agent, path, gymnasium.ServeOptions{}) }()
+	script := exec.Command(python, "-c", program, path)
 	script.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join("..", "clients", "python"))
 	out, err := script.CombinedOutput()
 	cancel()
-	if serveErr := <-served; serveErr != nil || err != nil || string(out) != want {
-		t.Errorf("in Python the actions are\n%s(%v, %v), want\n%s", out, err, serveErr, want)
+	if err := errors.Join(err, <-served); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
+	return string(out)
 }
 
 // AMP's observations and privileged states come from infos, its reference motion from a method, and the observation from a Dict.
@@ -144,9 +124,7 @@ func TestPeersGymnasiumAgents(t *testing.T) {
 	agent := smallAMP(t, env.Spaces(), motions, 1, nil)
 	defer agent.Close()
 	trainer := sequential(t, env, agent, trainers.Config{Timesteps: 64, Seed: 1})
-	if err := trainer.Train(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, trainer.Train(context.Background()))
 	if m := trainer.Metrics(); m["episode.far"] <= 0 || m["episode.length"] != 20 {
 		t.Errorf("figures %v", m)
 	}
@@ -154,14 +132,9 @@ func TestPeersGymnasiumAgents(t *testing.T) {
 	if k := rooms.Spaces().Observation.Kind; k != spaces.Dict {
 		t.Errorf("observations are %v", k)
 	}
-	ppoAgent, err := ppo.New(ppo.Options{Spaces: rooms.Spaces(), Models: ppo.MLPs(rooms.Spaces(), []int{16}, "tanh"), Seed: 1, Dict: map[string]any{"rollouts": 16}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ppoAgent := value(ppo.New(ppo.Options{Spaces: rooms.Spaces(), Models: ppo.MLPs(rooms.Spaces(), []int{16}, "tanh"), Seed: 1, Dict: map[string]any{"rollouts": 16}}))(t)
 	defer ppoAgent.Close()
-	if err := sequential(t, rooms, ppoAgent, trainers.Config{Timesteps: 64, Seed: 1}).Train(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, sequential(t, rooms, ppoAgent, trainers.Config{Timesteps: 64, Seed: 1}).Train(context.Background()))
 }
 
 // A run of HalfCheetah with every normaliser there is, resumed at a random update from a checkpoint that has nothing of the
@@ -176,12 +149,9 @@ func TestPeersResumeHalfCheetah(t *testing.T) {
 	begin := func(seed int64, name string) *trainers.Trainer {
 		t.Helper()
 		env := recipe(t, gymnasiumPeers(t, gymnasium.Options{ID: "HalfCheetah-v5", NumEnvs: 2}))
-		agent, err := ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: seed,
+		agent := value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{64, 64}, "tanh"), Seed: seed,
 			Dict: map[string]any{"rollouts": rollout, "learning_epochs": 4, "mini_batches": 4, "learning_rate_scheduler": "KLAdaptiveLR",
-				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+				"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}}))(t)
 		t.Cleanup(func() { agent.Close() })
 		tr := sequential(t, env, agent, trainers.Config{Timesteps: at, Directory: dir, Name: name, Resume: true, Seed: -1,
 			CheckpointInterval: agents.Interval{Steps: at}})
@@ -190,16 +160,12 @@ func TestPeersResumeHalfCheetah(t *testing.T) {
 	}
 	evaluate := func(tr *trainers.Trainer) {
 		t.Helper()
-		if _, err := tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 2, Seed: 7}); err != nil {
-			t.Fatal(err)
-		}
+		value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 2, Seed: 7}))(t)
 	}
 	losses := func(tr *trainers.Trainer) (all []float64) {
 		t.Helper()
 		for range updates * rollout {
-			if _, err := tr.Step(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			value(tr.Step(t.Context()))(t)
 			if tr.Timestep()%rollout == 0 {
 				m := tr.Metrics()
 				all = append(all, m["Loss / Value loss"], m["Loss / Policy loss"], m["Learning / Learning rate"])
@@ -208,12 +174,8 @@ func TestPeersResumeHalfCheetah(t *testing.T) {
 		return all
 	}
 	first := begin(1, "run")
-	if err := first.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(filepath.Join(dir, "run"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Train(t.Context()))
+	must(t, os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(filepath.Join(dir, "run"))))
 	evaluate(first)
 	second := begin(2, "copy")
 	evaluate(second)

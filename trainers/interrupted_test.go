@@ -70,20 +70,11 @@ func (d *direct) Step([]float32) (*envs.Step, error) {
 	return s, err
 }
 
-// rolloutOf returns a field of the rollout in progress that a snapshot has.
-func rolloutOf(t *testing.T, snap *checkpoint.Snapshot, field string, width int) []float32 {
+// rolloutOf returns the first value in each row of a field of the rollout in progress.
+func rolloutOf(t *testing.T, snap *checkpoint.Snapshot, field string, width int) (out []float32) {
 	t.Helper()
-	array, ok := snap.Arrays["rollout/"+field]
-	if !ok {
-		t.Fatalf("the snapshot has no rollout/%s", field)
-	}
-	x, err := array.Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []float32
-	for i := 0; i < len(x); i += width {
-		out = append(out, x[i])
+	for row := range slices.Chunk(value(snap.Arrays["rollout/"+field].Float32s())(t), width) {
+		out = append(out, row[0])
 	}
 	return out
 }
@@ -96,31 +87,17 @@ func TestResetWithinRollout(t *testing.T) {
 	// Each case makes 10 steps. The environment is reset after the sixth, and the figures and notes say so.
 	for name, test := range map[string]struct {
 		bad, nan int
-		reset    func(t *testing.T, tr *trainers.Trainer, start func() *trainers.Trainer) *trainers.Trainer
+		fails    string
 	}{
-		"evaluation": {reset: func(t *testing.T, tr *trainers.Trainer, _ func() *trainers.Trainer) *trainers.Trainer {
-			if _, err := tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 1, MaxSteps: 3}); err != nil {
-				t.Fatal(err)
-			}
-			return tr
-		}},
-		"resume": {reset: func(t *testing.T, tr *trainers.Trainer, start func() *trainers.Trainer) *trainers.Trainer {
-			if notes := strings.Join(tr.Notes(), "; "); !strings.Contains(notes, `"save_buffers"`) || !strings.Contains(notes, "cannot save its state") {
-				t.Errorf("the notes are %q, want one that says that a resumed run is not the same", notes)
-			}
-			return start()
-		}},
-		"error of the environment": {bad: 7, reset: fails("lost a wheel")},
-		"error of the agent":       {nan: 7, reset: fails("NaN")},
+		"evaluation":               {},
+		"resume":                   {},
+		"error of the environment": {bad: 7, fails: "lost a wheel"},
+		"error of the agent":       {nan: 7, fails: "NaN"},
 	} {
 		for kind, make := range map[string]func(c counting) envs.Env{
 			"direct": func(c counting) envs.Env { return &direct{c} },
 			"parallel": func(c counting) envs.Env {
-				env, err := wrappers.NewParallel(1, func(int) (envs.Single, error) { return &single{c}, nil }, wrappers.ParallelOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return env
+				return value(wrappers.NewParallel(1, func(int) (envs.Single, error) { return &single{c}, nil }, wrappers.ParallelOptions{}))(t)
 			},
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
@@ -130,36 +107,26 @@ func TestResetWithinRollout(t *testing.T) {
 					agent := smallPPO(t, set, 1, map[string]any{"rollouts": 12})
 					tr := sequential(t, env, agent, trainers.Config{Timesteps: 10, Directory: dir, Name: "run", SaveBuffers: true,
 						Resume: true, WriteInterval: every(1), CloseEnvironmentAtExit: true})
-					t.Cleanup(func() {
-						if err := errors.Join(tr.Close(), agent.Close()); err != nil {
-							t.Error(err)
-						}
-					})
+					t.Cleanup(func() { must(t, errors.Join(tr.Close(), agent.Close())) })
 					return tr
 				}
 				tr := start()
 				for range 6 {
-					if _, err := tr.Step(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					value(tr.Step(t.Context()))(t)
 				}
-				if name == "resume" { // stopped, as by a signal
-					ctx := &countdown{Context: t.Context()}
-					if err := tr.Train(ctx); err == nil {
-						t.Fatal("Train was not stopped")
-					}
-					if err := tr.Close(); err != nil {
-						t.Fatal(err)
-					}
+				switch {
+				case name == "evaluation":
+					value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 1, MaxSteps: 3}))(t)
+				case name == "resume": // stopped, as by a signal
+					wantError(t, name, tr.Train(&countdown{Context: t.Context()}), context.Canceled.Error())
+					wantError(t, "the notes", errors.New(strings.Join(tr.Notes(), "; ")), `"save_buffers"`, "cannot save its state")
+					must(t, tr.Close())
+					tr = start()
+				default: // the error says what to do
+					wantError(t, name, tr.Train(t.Context()), test.fails, "may be called again", "timestep 6")
 				}
-				tr = test.reset(t, tr, start)
-				if err := tr.Train(t.Context()); err != nil || tr.Timestep() != 10 {
-					t.Fatalf("%v at timestep %d, want the end of the run", err, tr.Timestep())
-				}
-				snap, err := tr.Snapshot()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, tr.Train(t.Context()))
+				snap := value(tr.Snapshot())(t)
 				if got := fmt.Sprint(rolloutOf(t, snap, "observations", 2)); got != "[0 1 2 3 4 5 0 1 2 3]" {
 					t.Errorf("the rollout is of the observations %s", got)
 				}
@@ -173,25 +140,11 @@ func TestResetWithinRollout(t *testing.T) {
 					return
 				}
 				const figure = "Stats / Environment resets"
-				if x := tr.Metrics()[figure]; x != 1 {
-					t.Errorf("%q is %g, want 1", figure, x)
-				}
-				if list := scalars(t, tr.Dir())[figure]; len(list) == 0 || list[0].Step != 7 || list[0].Value != 1 {
-					t.Errorf("%q was written as %v, want 1 from timestep 7 on", figure, list)
+				if list := scalars(t, tr.Dir())[figure]; tr.Metrics()[figure] != 1 || len(list) == 0 || list[0].Step != 7 || list[0].Value != 1 {
+					t.Errorf("%q is %g and was written as %v, want 1 from timestep 7 on", figure, tr.Metrics()[figure], list)
 				}
 			})
 		}
-	}
-}
-
-// fails expects the next Train to fail with a text, and the error to say what to do.
-func fails(words string) func(*testing.T, *trainers.Trainer, func() *trainers.Trainer) *trainers.Trainer {
-	return func(t *testing.T, tr *trainers.Trainer, _ func() *trainers.Trainer) *trainers.Trainer {
-		err := tr.Train(t.Context())
-		if err == nil || !strings.Contains(err.Error(), words) || !strings.Contains(err.Error(), "may be called again") || tr.Timestep() != 6 {
-			t.Errorf("%v at timestep %d, want an error with %q at 6 that says that Train may be called again", err, tr.Timestep(), words)
-		}
-		return tr
 	}
 }
 
@@ -227,12 +180,12 @@ func TestBadResetIsRepeated(t *testing.T) {
 	env, agent := scenes[0].make(t)
 	defer agent.Close()
 	defer env.Close()
-	patient := &sick{Env: env, at: 1, fault: func(s *envs.Step) (*envs.Step, error) {
+	broken := &faulty{Env: env, at: 1, fault: func(s *envs.Step) (*envs.Step, error) {
 		s.Observations = slices.Clone(s.Observations)
 		s.Observations[5] = float32(math.NaN())
 		return s, nil
 	}}
-	tr := sequential(t, patient, agent, trainers.Config{Timesteps: 20})
+	tr := sequential(t, broken, agent, trainers.Config{Timesteps: 20})
 	defer tr.Close()
 	const want = "timestep 0: ppo: Act"
 	if err := tr.Train(t.Context()); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "dimension 1 is NaN") {

@@ -64,7 +64,7 @@ func TestIsaacLabFiles(t *testing.T) {
 		t.Skip("GORL_ISAACLAB does not name a folder with Isaac Lab's skrl_*.yaml")
 	}
 	built, refused := 0, 0
-	if err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	must(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasPrefix(d.Name(), "skrl_") || filepath.Ext(path) != ".yaml" {
 			return err
 		}
@@ -97,9 +97,7 @@ func TestIsaacLabFiles(t *testing.T) {
 		}
 		built++
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	t.Logf("%d files are built, %d are refused", built, refused)
 	if built == 0 {
 		t.Errorf("there are no skrl_*.yaml in %s", root)

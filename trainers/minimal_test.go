@@ -3,15 +3,12 @@ package trainers_test
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/trainers"
 )
 
@@ -67,74 +64,44 @@ func (m *minimal) Close() error {
 	return nil
 }
 
-// An agent without the optional interfaces is trained, evaluated and a member of groups; what it cannot do is an error that
-// says so.
+// An agent without the optional interfaces is trained, evaluated and a member of groups. What it cannot do is an error
+// that names the missing interface.
 func TestMinimalAgent(t *testing.T) {
 	checkLiveTensors(t)
-	env, other := scenes[0].make(t)
+	env := newCartPoles(t)
 	defer env.Close()
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
-	}
-	agent := newMinimal(env.Spaces())
-	dir := t.TempDir()
+	agent, dir := newMinimal(env.Spaces()), t.TempDir()
 	tr := sequential(t, env, agent, trainers.Config{Timesteps: 40, Directory: dir, Name: "run", WriteInterval: every(8)})
-	if err := tr.Train(t.Context()); err != nil {
-		t.Fatal(err)
+	must(t, tr.Train(t.Context()))
+	e := value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 4}))(t)
+	if agent.updates != 10 || tr.Episodes() == 0 || e.Episodes != 4 || agent.evaluationActs == 0 || !agent.training {
+		t.Errorf("%+v after %d episodes: %+v", agent, tr.Episodes(), e)
 	}
-	if agent.updates != 10 || tr.Episodes() == 0 {
-		t.Errorf("%d updates and %d episodes in 40 steps, want an update every 4 and some episodes", agent.updates, tr.Episodes())
+	must(t, tr.Close())
+	if n := len(scalars(t, filepath.Join(dir, "run"))); n == 0 || len(checkpoints(t, filepath.Join(dir, "run"))) != 0 {
+		t.Errorf("%d tracked values and a checkpoint", n)
 	}
-	if e, err := tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 4}); err != nil || e.Episodes != 4 || agent.evaluationActs == 0 || !agent.training {
-		t.Errorf("%+v, %v after %d actions in evaluation; training: %v", e, err, agent.evaluationActs, agent.training)
-	}
-	if err := tr.Close(); err != nil {
-		t.Fatal(err)
-	}
-	run := filepath.Join(dir, "run")
-	if scalars, err := tracking.ReadFile(filepath.Join(run, tracking.ScalarsFile)); err != nil || len(scalars) == 0 {
-		t.Errorf("tracked values: %d, %v", len(scalars), err)
-	}
-	if _, err := os.Stat(filepath.Join(run, "checkpoints")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a folder of checkpoints: %v", err)
-	}
-
 	for key, cfg := range map[string]trainers.Config{
 		"checkpoint_interval": {CheckpointInterval: every(8)}, "resume": {Resume: true, Name: "run"}, "save_buffers": {SaveBuffers: true}, "keep": {Keep: 1},
 	} {
 		_, err := trainers.New(env, agent, cfg)
-		if err == nil || !strings.Contains(err.Error(), "agents.Snapshotter") || !strings.Contains(err.Error(), key) {
-			t.Errorf("%s: %v, want an error that names it and agents.Snapshotter", key, err)
-		}
+		wantError(t, key, err, "agents.Snapshotter", key)
 	}
 	tr = sequential(t, env, agent, trainers.Config{})
 	_, snapshot := tr.Snapshot()
-	for _, err := range []error{snapshot, tr.Restore(checkpoint.NewSnapshot())} {
-		if err == nil || !strings.Contains(err.Error(), "agents.Snapshotter") {
-			t.Errorf("%v, want an error that names agents.Snapshotter", err)
-		}
-	}
-	if err := tr.SetHyperparameters(map[string]float64{"learning_rate": 1}); err == nil || !strings.Contains(err.Error(), "agents.Tunable") {
-		t.Errorf("%v, want an error that names agents.Tunable", err)
-	}
-	if err := tr.Trainee().Reseed(3); err != nil || len(tr.Hyperparameters()) != 0 {
-		t.Errorf("%v; hyperparameters %v", err, tr.Hyperparameters())
-	}
-	if err := tr.Close(); err != nil {
-		t.Error(err)
-	}
+	wantError(t, "Snapshot", snapshot, "agents.Snapshotter")
+	wantError(t, "Restore", tr.Restore(checkpoint.NewSnapshot()), "agents.Snapshotter")
+	wantError(t, "SetHyperparameters", tr.SetHyperparameters(map[string]float64{"learning_rate": 1}), "agents.Tunable")
+	must(t, errors.Join(tr.Trainee().Reseed(3), tr.Close()))
 
 	g := group(t, []agents.Agent{newMinimal(env.Spaces()), smallPPO(t, env.Spaces(), 1, nil)}, nil)
 	together := sequential(t, env, g, trainers.Config{Timesteps: 40})
-	if err := together.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, together.Train(t.Context()))
 	if h := together.Hyperparameters(); h["1.learning_rate"] == 0 || together.Metrics()["agent_0.episode.length"] == 0 {
 		t.Errorf("hyperparameters %v and figures %v of a group", h, together.Metrics())
 	}
-	if _, err := together.Snapshot(); err == nil || !strings.Contains(err.Error(), "agents.Snapshotter") {
-		t.Errorf("a group with an agent that cannot be saved: %v", err)
-	}
+	_, snapshot = together.Snapshot()
+	wantError(t, "a group with an agent that cannot be saved", snapshot, "agents.Snapshotter")
 }
 
 // wrapped hides an agent's abilities and leads to it by Unwrap.
@@ -149,9 +116,7 @@ func TestWrappedAgent(t *testing.T) {
 	defer env.Close()
 	defer agent.Close()
 	tr := sequential(t, env, wrapped{agent}, trainers.Config{Timesteps: 16})
-	if err := tr.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tr.Train(t.Context()))
 	snap, err := tr.Snapshot()
 	if err == nil {
 		err = tr.Restore(snap)

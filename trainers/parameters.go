@@ -1,12 +1,11 @@
 package trainers
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
 )
 
@@ -199,79 +198,119 @@ func (p *parameters) restore(s standing) error {
 	return nil
 }
 
-// hyperparameters returns the agent's settings that may change, none where it is no agents.Tunable.
-func hyperparameters(agent agents.Agent) map[string]float64 {
-	if t, ok := agents.As[agents.Tunable](agent); ok {
-		return t.Hyperparameters()
+// parametersState is how a snapshot keeps parameters, as JSON. Of four environments, two of which still play an episode
+// with another scale, and the last of which has just begun one:
+//
+//	{"format": 1, "target": {"scale": 2},
+//	 "current": [{"values": {"scale": 1}, "environments": [0, 2]}, {"values": {"scale": 2}, "environments": [1, 3]}],
+//	 "fresh": [3]}
+type parametersState struct {
+	Format int `json:"format"`
+	// Target is what every environment will have, by flattened key (envs.FlattenShaping).
+	Target map[string]float64 `json:"target"`
+	// Current are the parameters that environments have, with those environments. It is there where the environment's
+	// state is.
+	Current []currentState `json:"current,omitempty"`
+	// Fresh are the environments that have taken no step of their episode: they may take a new target at once. Like
+	// Current it is there with the environment's state.
+	Fresh []int `json:"fresh,omitempty"`
+}
+
+// currentState are the values that some environments have.
+type currentState struct {
+	Values       map[string]float64 `json:"values"`
+	Environments []int              `json:"environments"`
+}
+
+// parametersFormat is the version of what marshal writes.
+const parametersFormat = 1
+
+// marshal returns the parameters' state as JSON: the target, and with whole which environment has which values. Without
+// the environment's own state only the target says something about the run that reads it.
+func (p *parameters) marshal(whole bool) ([]byte, error) {
+	s := parametersState{Format: parametersFormat, Target: p.target.flat}
+	if whole {
+		group := map[*values]int{} // the index in Current of values that several environments share
+		for i, v := range p.current {
+			k, ok := group[v]
+			if !ok {
+				k = len(s.Current)
+				group[v] = k
+				s.Current = append(s.Current, currentState{Values: v.flat})
+			}
+			s.Current[k].Environments = append(s.Current[k].Environments, i)
+		}
+		for i, fresh := range p.fresh {
+			if fresh {
+				s.Fresh = append(s.Fresh, i)
+			}
+		}
+	}
+	return json.Marshal(s)
+}
+
+// decodeParameters reads what marshal has written: the target, and, where n is not 0, which of n environments has which
+// values.
+func decodeParameters(b []byte, n int) (parametersState, error) {
+	var s parametersState
+	err := json.Unmarshal(b, &s)
+	if err == nil && s.Format != parametersFormat {
+		err = fmt.Errorf("their format is %d, this version of gorl reads %d", s.Format, parametersFormat)
+	}
+	if n == 0 {
+		s.Current, s.Fresh = nil, nil
+	} else if err == nil {
+		err = s.check(n)
+	}
+	if err != nil {
+		return parametersState{}, fmt.Errorf("trainers: the environment's parameters in the checkpoint: %w", err)
+	}
+	return s, nil
+}
+
+// check returns an error where one of n environments has no values, or two.
+func (s *parametersState) check(n int) error {
+	seen, found := make([]bool, n), 0
+	for _, c := range s.Current {
+		for _, i := range c.Environments {
+			if i < 0 || i >= n || seen[i] {
+				return fmt.Errorf("environment %d of %d is there twice or does not exist", i, n)
+			}
+			seen[i] = true
+			found++
+		}
+	}
+	if found != n {
+		return fmt.Errorf("they are of %d environments, here are %d", found, n)
+	}
+	for _, i := range s.Fresh {
+		if i < 0 || i >= n {
+			return fmt.Errorf("environment %d of %d does not exist", i, n)
+		}
 	}
 	return nil
 }
 
-// setHyperparameters changes some of them, all or none.
-func setHyperparameters(agent agents.Agent, values map[string]float64) error {
-	if len(values) == 0 {
-		return nil
+// read makes a standing of a saved state. It is an error where the environment refuses one of the values.
+func (p *parameters) read(s parametersState) (standing, error) {
+	target, err := p.changed(s.Target)
+	if err != nil {
+		return standing{}, err
 	}
-	t, ok := agents.As[agents.Tunable](agent)
-	if !ok {
-		return fmt.Errorf("trainers: the agent (%T) has no hyperparameters to set: it is no agents.Tunable", agent)
-	}
-	return t.SetHyperparameters(values)
-}
-
-// Hyperparameters returns the agent's settings that may change while training (none where it is no agents.Tunable), and
-// the parameters of the environment's reward as "env.<key>", where it has any (see [envs.RewardShaper], and
-// [envs.FlattenShaping] for the keys). The latter are the values last set, which single environments may not have yet.
-func (t *Trainer) Hyperparameters() map[string]float64 {
-	all := map[string]float64{}
-	maps.Copy(all, hyperparameters(t.agent))
-	if t.parameters != nil {
-		for key, x := range t.parameters.target.flat {
-			all[environmentPrefix+key] = x
+	out := standing{target: target, current: make([]*values, len(p.current)), fresh: make([]bool, len(p.fresh))}
+	for _, c := range s.Current {
+		v := target // shared, so that these environments do not count as waiting
+		if !maps.Equal(c.Values, s.Target) {
+			if v, err = p.changed(c.Values); err != nil {
+				return standing{}, err
+			}
+		}
+		for _, i := range c.Environments {
+			out.current[i] = v
 		}
 	}
-	return all
-}
-
-// SetHyperparameters changes some of the agent's and of the environment's, all or (on an error) none. The agent's take
-// effect at once; each environment takes its own where its next episode begins. Integers among the environment's take
-// the nearest integer, booleans are true from 0.5 on.
-func (t *Trainer) SetHyperparameters(given map[string]float64) error {
-	if err := t.usable(); err != nil {
-		return err
+	for _, i := range s.Fresh {
+		out.fresh[i] = true
 	}
-	forAgent, forEnvironment := map[string]float64{}, map[string]float64{}
-	for key, x := range given {
-		if name, ok := strings.CutPrefix(key, environmentPrefix); ok {
-			forEnvironment[name] = x
-		} else {
-			forAgent[key] = x
-		}
-	}
-	// The environment's values are checked first, which changes nothing; then the agent takes its own, all or none; then
-	// the environment takes its own. Only the last step can fail after a change, and undoes it.
-	var target *values
-	if len(forEnvironment) > 0 {
-		var err error
-		if target, err = t.parameters.changed(forEnvironment); err != nil {
-			return err
-		}
-	}
-	before := hyperparameters(t.agent)
-	if err := setHyperparameters(t.agent, forAgent); err != nil {
-		return err
-	}
-	t.saved = false
-	if target == nil {
-		return nil
-	}
-	// Where the environment refuses after all, the agent is given back what it had of these settings, and no others.
-	err := t.parameters.set(target)
-	if err != nil && len(forAgent) > 0 {
-		maps.DeleteFunc(before, func(key string, _ float64) bool { _, set := forAgent[key]; return !set })
-		if undo := setHyperparameters(t.agent, before); undo != nil {
-			err = fmt.Errorf("%w; and the agent's hyperparameters could not be put back: %w", err, undo)
-		}
-	}
-	return err
+	return out, nil
 }

@@ -133,9 +133,9 @@ func TestPopulationChecksEvaluation(t *testing.T) {
 		Measure: pbt.Measure{EvaluationEpisodes: 4},
 		New: func(m pbt.Member) (pbt.Trainee, error) {
 			env, agent := scenes[0].make(t)
-			return trainers.NewTrainee(&sick{Env: env}, func() (agents.Agent, error) { return agent, nil }, trainers.Config{})
+			return trainers.NewTrainee(&faulty{Env: env}, func() (agents.Agent, error) { return agent, nil }, trainers.Config{})
 		}})
-	if err == nil || !strings.Contains(err.Error(), "measure.evaluation_episodes") || !strings.Contains(err.Error(), "(*trainers_test.sick) cannot restore its state") {
+	if err == nil || !strings.Contains(err.Error(), "measure.evaluation_episodes") || !strings.Contains(err.Error(), "(*trainers_test.faulty) cannot restore its state") {
 		t.Errorf("error %v, want one that names the setting and the environment", err)
 	}
 }

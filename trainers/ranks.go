@@ -13,6 +13,7 @@ import (
 	"github.com/gorl-dev/gorl/distributed"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/tracking"
 )
 
 // Several ranks train one agent (package distributed), each with a trainer and environments of its own. They make the same
@@ -64,16 +65,16 @@ func rankOf(agent agents.Agent, cfg *Config, numEnvs int) (rank, error) {
 }
 
 // batch returns how many environment steps a timestep has, of all ranks.
-func (t *Trainer) batch() int64 { return int64(t.env.NumEnvs() * t.rank.Size()) }
+func (l *loop) batch() int64 { return int64(l.world.env.NumEnvs() * l.rank.Size()) }
 
 // Steps returns the number of environment steps trained: timesteps × environments, of all ranks where there are several.
 func (t *Trainer) Steps() int64 { return t.timestep * t.batch() }
 
 // cancelled returns why a run ends before its next timestep: its context, or, where there are several ranks, that they
 // have agreed to stop.
-func (t *Trainer) cancelled(ctx context.Context) error {
-	if t.rank.Several() {
-		return t.rank.stop
+func (r *rank) cancelled(ctx context.Context) error {
+	if r.Several() {
+		return r.stop
 	}
 	return withCause(ctx, ctx.Err())
 }
@@ -89,13 +90,13 @@ func withCause(ctx context.Context, err error) error {
 
 // runContext returns the context of the timesteps of a run. With several ranks one that is cancelled waits for the
 // next update, where all stop, but no longer than an operation of the ranks may take.
-func (t *Trainer) runContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	if !t.rank.Several() {
+func (r *rank) runContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !r.Several() {
 		return ctx, func() {}
 	}
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		late := time.NewTimer(t.rank.Config().Timeout)
+		late := time.NewTimer(r.Config().Timeout)
 		defer late.Stop()
 		select {
 		case <-late.C:
@@ -118,14 +119,14 @@ type rankReport struct {
 }
 
 // exchange tells the other ranks what has happened here since the last update, and hears the same of them.
-func (t *Trainer) exchange() error {
-	r := &t.rank
+func (l *loop) exchange() error {
+	r := &l.rank
 	if !r.Several() {
 		return nil
 	}
-	own := rankReport{Timestep: t.timestep, Episodes: r.episodes, Totals: t.episodes.Last(t.episodes.Finished() - r.finished)}
-	if t.stop != nil {
-		own.Stop = t.stop.Error()
+	own := rankReport{Timestep: l.timestep, Episodes: r.episodes, Totals: l.figures.episodes.Last(l.figures.episodes.Finished() - r.finished)}
+	if l.calls.stop != nil {
+		own.Stop = l.calls.stop.Error()
 	}
 	if r.asked != nil && r.asked.Err() != nil {
 		own.Stop, own.Cancelled = context.Cause(r.asked).Error(), true
@@ -136,22 +137,22 @@ func (t *Trainer) exchange() error {
 	}
 	all, err := r.GatherBytes(text)
 	if err != nil {
-		return fmt.Errorf("trainers: timestep %d: %w", t.timestep, err)
+		return fmt.Errorf("trainers: timestep %d: %w", l.timestep, err)
 	}
 	for from, text := range all {
 		var report rankReport
 		if err := decode(text, &report); err != nil {
 			return err
 		}
-		if report.Timestep != t.timestep {
-			return fmt.Errorf("trainers: rank %d is at timestep %d, this one at %d: all ranks must run the same program with the same settings", from, report.Timestep, t.timestep)
+		if report.Timestep != l.timestep {
+			return fmt.Errorf("trainers: rank %d is at timestep %d, this one at %d: all ranks must run the same program with the same settings", from, report.Timestep, l.timestep)
 		}
 		for _, e := range report.Episodes {
-			t.metrics.episode("", e)
+			l.figures.metrics.episode("", e)
 		}
 		if from != r.Rank() {
 			for _, x := range report.Totals {
-				t.episodes.Add(x[0], x[1])
+				l.figures.episodes.Add(x[0], x[1])
 			}
 		}
 		switch {
@@ -162,12 +163,12 @@ func (t *Trainer) exchange() error {
 			r.stop = fmt.Errorf("%w: rank %d: %s", ErrStop, from, report.Stop)
 		}
 	}
-	t.knowEpisodes()
+	r.know(l.figures.episodes)
 	return nil
 }
 
-// knowEpisodes notes that the other ranks know the episodes counted so far, or have forgotten theirs as this one has.
-func (t *Trainer) knowEpisodes() { t.rank.episodes, t.rank.finished = nil, t.episodes.Finished() }
+// know notes that the other ranks know the episodes counted so far, or have forgotten theirs as this one has.
+func (r *rank) know(counted *tracking.Episodes) { r.episodes, r.finished = nil, counted.Finished() }
 
 // share returns what rank 0 has made of f, on all ranks; the others do not call it.
 func share[T any](r rank, f func() (T, error)) (x T, err error) {
@@ -233,8 +234,8 @@ func (r *rank) diverged(err error) {
 }
 
 // left tells the other ranks why this one ends, unless all end for the same reason.
-func (t *Trainer) left(err error) {
-	if t.rank.Several() && err != nil && t.rank.stop == nil {
-		t.rank.Leave(err)
+func (r *rank) left(err error) {
+	if r.Several() && err != nil && r.stop == nil {
+		r.Leave(err)
 	}
 }

@@ -27,10 +27,7 @@ func onRanks(t *testing.T, f func(g *distributed.Group) error) (errs [2]error) {
 	t.Chdir(t.TempDir()) // where runs are written that have no folder
 	cfg := distributed.DefaultConfig()
 	cfg.Timeout = time.Minute
-	groups, err := distributed.Local(2, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := value(distributed.Local(2, cfg))(t)
 	var wait sync.WaitGroup
 	for r, g := range groups {
 		wait.Go(func() {
@@ -53,13 +50,11 @@ func cartPoles(g *distributed.Group, env envs.Env, trainer map[string]any, adjus
 		"trainer": settings}, env, adjust...)
 }
 
-func newCartPoles(t *testing.T) envs.Env {
+func newCartPoles(t testing.TB) envs.Env { return newCartPolesOf(t, 4) }
+
+func newCartPolesOf(t testing.TB, n int) envs.Env {
 	t.Helper()
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return env
+	return value(classic.NewCartPole(classic.Config{NumEnvs: n}))(t)
 }
 
 // Two ranks train one agent: both have the same parameters and figures, and rank 0 alone writes and evaluates. A second
@@ -112,9 +107,7 @@ func TestRanksTrain(t *testing.T) {
 			}
 			return nil
 		})
-		if err := errors.Join(errs[:]...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(errs[:]...))
 		if diff := cmp.Diff(figures[0], figures[1]); diff != "" || figures[0]["episode.return"] == 0 || figures[0]["evaluation.return"] == 0 {
 			t.Errorf("the ranks' figures differ, or are missing:\n%s%v", diff, figures[0])
 		}
@@ -159,15 +152,11 @@ func TestRanksStop(t *testing.T) {
 		}
 		return nil
 	})
-	if err := errors.Join(errs[:]...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errs[:]...))
 	if stopped != [2]int64{96, 96} {
 		t.Errorf("the ranks stopped at timesteps %v, want 96, behind the update", stopped)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "run", "checkpoints", "agent_96.safetensors")); err != nil {
-		t.Error(err)
-	}
+	value(os.Stat(filepath.Join(dir, "run", "checkpoints", "agent_96.safetensors")))(t)
 }
 
 // crashing is an environment whose steps fail at some time.
@@ -213,13 +202,10 @@ func TestRanksEnvironmentFails(t *testing.T) {
 
 // What several ranks cannot have is refused before anything begins.
 func TestRanksRefuse(t *testing.T) {
-	errs := onRanks(t, func(g *distributed.Group) error {
+	for _, err := range onRanks(t, func(g *distributed.Group) error {
 		_, err := cartPoles(g, newCartPoles(t), map[string]any{"save_buffers": true})
 		return err
-	})
-	for r, err := range errs {
-		if err == nil || !strings.Contains(err.Error(), `"save_buffers"`) {
-			t.Errorf("rank %d: %v", r, err)
-		}
+	}) {
+		wantError(t, "buffers", err, `"save_buffers"`)
 	}
 }

@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
-	"github.com/gorl-dev/gorl/internal/durable"
-	"github.com/gorl-dev/gorl/internal/runfile"
 	"github.com/gorl-dev/gorl/tracking"
 )
 
@@ -30,181 +26,104 @@ import (
 //
 // A folder belongs to one trainer at a time, from Open to Close or the end of its process. While another one has it,
 // Open and what calls it return an error, and change nothing.
-func (t *Trainer) Open(ctx context.Context) (err error) {
+func (t *Trainer) Open(ctx context.Context) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
-	if t.stepper.blocked != nil {
-		return fmt.Errorf("trainers: %w", t.stepper.blocked)
+	return t.open(ctx)
+}
+
+// open is Open of a trainer that is not closed.
+func (l *loop) open(ctx context.Context) (err error) {
+	if l.world.stepper.blocked != nil {
+		return fmt.Errorf("trainers: %w", l.world.stepper.blocked)
 	}
-	if t.now != nil { // opened before
-		if t.needsReset {
-			return t.restart(ctx)
+	if l.world.now != nil { // opened before
+		if l.world.needsReset {
+			return l.restart(ctx)
 		}
 		return nil
 	}
-	if t.cfg.writes() && t.dir == "" {
-		t.dir = tracking.ExperimentDir(t.cfg.Directory, t.cfg.Name, t.agent.Name(), t.clock())
+	if l.cfg.writes() && l.files.dir == "" {
+		l.files.dir = tracking.ExperimentDir(l.cfg.Directory, l.cfg.Name, l.agent.Name(), time.Now())
 	}
-	_, saves := agents.As[agents.Snapshotter](t.agent)
-	tracks := t.cfg.WriteInterval != (agents.Interval{})
-	if t.dir != "" && (saves || tracks) {
-		if err := t.lock(); err != nil {
+	_, saves := agents.As[agents.Snapshotter](l.agent)
+	tracks := l.cfg.WriteInterval != (agents.Interval{})
+	if l.files.dir != "" && (saves || tracks) {
+		if err := l.files.lock(l.timestep); err != nil {
 			return err
 		}
 	}
-	if saves && t.dir != "" && t.store == nil {
-		if t.store, err = checkpoint.NewStore(checkpointsIn(t.dir), checkpoint.Options{Keep: t.cfg.Keep}); err != nil {
+	if saves && l.files.dir != "" && l.files.store == nil {
+		if l.files.store, err = checkpoint.NewStore(checkpointsIn(l.files.dir), checkpoint.Options{Keep: l.cfg.Keep}); err != nil {
 			return err
 		}
 	}
 	// On an error from here on the trainer is not open: the next call tries again.
-	if t.cfg.Resume {
-		if err := t.resume(); err != nil {
-			t.now = nil
+	if l.cfg.Resume {
+		if err := l.resume(); err != nil {
+			l.world.now = nil
 			return err
 		}
 	}
-	if t.cfg.WarmStart != "" && t.timestep == 0 && !t.saved { // nothing was restored
-		if err := t.warmStart(); err != nil {
+	if l.cfg.WarmStart != "" && l.timestep == 0 && !l.files.saved { // nothing was restored
+		if err := l.warmStart(); err != nil {
 			return err
 		}
 	}
 	// A checkpoint may have brought the episodes in progress. Otherwise they begin behind the statistics and with the
 	// parameters of the checkpoint, as if training had reset the environment when it was saved.
-	if t.now == nil {
-		if err := t.reset(ctx, t.cfg.Seed); err != nil {
+	if l.world.now == nil {
+		if err := l.world.reset(ctx, l.cfg.Seed); err != nil {
 			return fmt.Errorf("trainers: %w", err)
 		}
 	}
 	// Tracked values last: a resumed run first cuts off those that are later than its checkpoint.
-	if t.dir != "" && tracks && t.run == nil {
-		if err := t.openRun(); err != nil {
-			t.now = nil
+	if l.files.dir != "" && tracks && l.files.run == nil {
+		if err := l.files.openRun(l.figures.written, l.calls.trainer.plain); err != nil {
+			l.world.now = nil
 			return err
 		}
 	}
 	return nil
 }
-
-// lock makes the run's folder and takes it for this trainer until Close.
-func (t *Trainer) lock() error {
-	if t.unlock != nil {
-		return nil
-	}
-	if err := durable.MkdirAll(t.dir, 0o777); err != nil {
-		return fmt.Errorf("trainers: the run's folder: %w", err)
-	}
-	unlock, err := durable.Lock(t.dir, "lock")
-	if errors.Is(err, durable.ErrInUse) {
-		return fmt.Errorf("trainers: %s is being trained by another trainer, here or in another process; "+
-			"wait for its end, close it, or give this run another name: %w", t.dir, err)
-	}
-	if err != nil {
-		return err
-	}
-	// Two runs must not share a folder. Only a resumed run may write into a folder that holds a run.
-	switch holds := runfile.In(t.dir); {
-	case holds.Population:
-		err = fmt.Errorf("trainers: %s holds a population; give this run another Directory or Name: %w", t.dir, fs.ErrExist)
-	case holds.Run && !t.cfg.Resume && t.timestep == 0:
-		err = fmt.Errorf("trainers: %s holds a run already; set Resume to go on with it, or give this run another Name: %w",
-			t.dir, fs.ErrExist)
-	}
-	if err != nil {
-		return errors.Join(err, unlock())
-	}
-	t.unlock = unlock
-	return nil
-}
-
-// newest returns the timestep of the newest valid checkpoint in the folder that a run will resume, 0 where there is
-// none. It changes nothing; what is damaged is for resume to say.
-func newest(cfg Config) int64 {
-	dir := checkpointsIn(tracking.ExperimentDir(cfg.Directory, cfg.Name, "", time.Time{}))
-	if _, err := os.Stat(dir); err != nil { // a store would make it
-		return 0
-	}
-	store, err := checkpoint.NewStore(dir, checkpoint.Options{})
-	if err != nil {
-		return 0
-	}
-	manifests, _, err := store.List()
-	if err != nil {
-		return 0
-	}
-	for _, m := range manifests {
-		if _, err := checkpoint.Verify(filepath.Join(dir, m.File)); err == nil {
-			return m.Step
-		}
-	}
-	return 0
-}
-
-// checkpointsIn returns the folder of checkpoints in a run's.
-func checkpointsIn(dir string) string { return filepath.Join(dir, "checkpoints") }
 
 // resume restores the newest valid checkpoint, if there is one. Damaged ones are passed over and listed by Damaged.
 // Where all are damaged it is an error: training anew in the same folder could overwrite what might still be repaired.
-func (t *Trainer) resume() error {
+func (l *loop) resume() error {
 	latest := &checkpoint.Saved{Path: "rank 0's checkpoint"}
-	if t.rank.Rank() == 0 {
+	if l.rank.Rank() == 0 {
 		var err error
-		if latest, err = t.latest(); err != nil {
+		if latest, err = l.files.latest(); err != nil {
 			return err
 		}
 	}
-	snap, err := t.rank.shareSnapshot(latest.Snapshot)
+	snap, err := l.rank.shareSnapshot(latest.Snapshot)
 	if err != nil || snap == nil {
 		return err
 	}
-	if err := t.Restore(snap); err != nil {
+	if err := l.restore(snap); err != nil {
 		return fmt.Errorf("trainers: %s: %w", latest.Path, err)
 	}
-	if t.store != nil {
-		if err := t.store.Tidy(); err != nil {
+	if l.files.store != nil {
+		if err := l.files.store.Tidy(); err != nil {
 			return err
 		}
 	}
-	t.saved = true // the newest checkpoint is of the present state
-	t.noteCallbacks(snap)
-	if t.store == nil {
+	l.files.saved = true // the newest checkpoint is of the present state
+	l.notes = append(l.notes, l.calls.notes(snap)...)
+	if l.files.store == nil {
 		return nil
 	}
 	// The best one may be later, where it was saved at an evaluation and the run was killed after it.
-	saved, damaged, err := t.store.Best()
-	t.damaged = append(t.damaged, damaged...)
+	saved, damaged, err := l.files.store.Best()
+	l.files.damaged = append(l.files.damaged, damaged...)
 	if err == nil {
-		if best, ok := t.bestOf(saved.Snapshot); ok && (!t.hasBest || best > t.best) {
-			t.best, t.hasBest = best, true
+		if best, ok := l.files.bestOf(saved.Snapshot); ok && (!l.files.hasBest || best > l.files.best) {
+			l.files.best, l.files.hasBest = best, true
 		}
 	}
 	return nil
-}
-
-// latest returns the newest checkpoint whose manifest and checksum are right, one without a snapshot where there is none.
-func (t *Trainer) latest() (*checkpoint.Saved, error) {
-	latest, damaged, err := t.store.Latest()
-	t.damaged = damaged
-	if errors.Is(err, checkpoint.ErrNone) {
-		for _, d := range damaged {
-			if !errors.Is(d, checkpoint.ErrUncommitted) { // a save that was interrupted has lost nothing
-				return nil, fmt.Errorf("trainers: no checkpoint in %s is valid; put a good one there, or remove the folder to begin anew: %w", t.store.Dir(), d)
-			}
-		}
-		return &checkpoint.Saved{}, nil
-	}
-	return latest, err
-}
-
-// bestOf returns the figure of the best checkpoint that a snapshot knows of, where it is of Config.Best.
-func (t *Trainer) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
-	best, err := snap.Float(layout.Trainer, "best")
-	name, missing := snap.Text(layout.Trainer, bestFigureKey)
-	if missing != nil { // a snapshot that is older than evaluations
-		return best, err == nil && !t.cfg.byEvaluation()
-	}
-	return best, err == nil && name == t.cfg.Best
 }
 
 // Restore puts a snapshot into the trainer and its agent: a checkpoint's, or another member's of a population. It
@@ -219,7 +138,12 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
-	s, err := snapshotter(t.agent)
+	return t.restore(snap)
+}
+
+// restore is Restore of a trainer that is not closed.
+func (l *loop) restore(snap *checkpoint.Snapshot) error {
+	s, err := snapshotter(l.agent)
 	if err != nil {
 		return err
 	}
@@ -232,16 +156,16 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 	}
 	// The order makes it possible to undo everything: first the environment and the callbacks, which return an undo
 	// function, then the agent, which restores all or nothing, and then what cannot fail.
-	whole := t.takesState(snap)
-	running, err := t.running.restored(snap, whole)
+	whole := l.world.takesState(snap)
+	running, err := l.world.running.restored(snap, whole)
 	if err != nil {
 		return err
 	}
-	undo, err := t.restoreEnvironment(snap)
+	undo, err := l.world.restore(snap)
 	if err != nil {
 		return err
 	}
-	undoCallbacks, err := t.restoreCallbacks(snap)
+	undoCallbacks, err := l.calls.restore(snap)
 	if err != nil {
 		return errors.Join(err, undo())
 	}
@@ -249,19 +173,70 @@ func (t *Trainer) Restore(snap *checkpoint.Snapshot) error {
 		return errors.Join(err, undoCallbacks(), undo())
 	}
 	if !whole { // the snapshot's hidden states and rollout belong to other episodes than those in progress
-		t.forget()
+		l.world.forget()
 	}
-	t.timestep, t.saved, t.running = timestep, false, running
-	if best, ok := t.bestOf(snap); ok {
-		t.best, t.hasBest = best, true
+	l.timestep, l.files.saved, l.world.running = timestep, false, running
+	if best, ok := l.files.bestOf(snap); ok {
+		l.files.best, l.files.hasBest = best, true
 	}
-	t.evaluated, _ = snap.Int(layout.Trainer, evaluatedKey) // 0 where there was none
-	if t.written, err = snap.Int(layout.Trainer, writtenKey); err != nil {
-		t.written = timestep // of an older snapshot
+	l.evaluated, _ = snap.Int(layout.Trainer, evaluatedKey) // 0 where there was none
+	if l.figures.written, err = snap.Int(layout.Trainer, writtenKey); err != nil {
+		l.figures.written = timestep // of an older snapshot
 	}
 	// Figures are those of the snapshot; what it does not have of them begins anew.
-	t.metrics = metrics{}
-	t.metrics.restore(snap)
-	t.restoreTracked(snap, whole)
+	l.figures.metrics = metrics{}
+	l.figures.metrics.restore(snap)
+	l.figures.restore(snap, whole, l.world.env.NumEnvs())
+	l.rank.know(l.figures.episodes)
 	return nil
+}
+
+// warmStart begins a run with what Config.WarmStart names. Rank 0 reads it for all.
+func (l *loop) warmStart() error {
+	s, err := snapshotter(l.agent)
+	if err != nil {
+		return err
+	}
+	saved := &checkpoint.Saved{}
+	if l.rank.Rank() == 0 {
+		if saved, err = trained(l.cfg.WarmStart); err != nil {
+			return fmt.Errorf("trainers: \"warm_start\": %w", err)
+		}
+	}
+	snap, err := l.rank.shareSnapshot(saved.Snapshot)
+	if err != nil {
+		return err
+	}
+	if _, err := agents.WarmStart(s, snap); err != nil {
+		return fmt.Errorf("trainers: \"warm_start\" is %s: %w", l.cfg.WarmStart, err)
+	}
+	if err := l.world.restoreStatistics(snap); err != nil {
+		return fmt.Errorf("trainers: \"warm_start\" is %s: %w", l.cfg.WarmStart, err)
+	}
+	return nil
+}
+
+// trained loads a checkpoint, or the best one in a run's folder, or the newest where none was saved as the best. A damaged
+// best one is an error.
+func trained(path string) (*checkpoint.Saved, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return checkpoint.Load(path)
+	}
+	dir := checkpointsIn(path)
+	if _, err := os.Stat(dir); err != nil { // a store would make it
+		return nil, fmt.Errorf("%s is not the folder of a run with one agent: %w", path, err)
+	}
+	store, err := checkpoint.NewStore(dir, checkpoint.Options{})
+	if err != nil {
+		return nil, err
+	}
+	saved, damaged, err := store.Best()
+	if errors.Is(err, checkpoint.ErrNone) && len(damaged) == 0 {
+		saved, _, err = store.Latest()
+	}
+	return saved, err
 }

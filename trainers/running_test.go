@@ -15,9 +15,7 @@ import (
 // takeOver gives m another's weights as a population does.
 func takeOver(t *testing.T, m *trainers.Trainee, snap *checkpoint.Snapshot) {
 	t.Helper()
-	if err := errors.Join(m.Restore(snap), m.Reseed(3)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(m.Restore(snap), m.Reseed(3)))
 }
 
 // withEnvironment is a snapshot with the environment of another, as Inheritance.Environment "keep" makes it.
@@ -101,9 +99,7 @@ func TestEpisodesOfSeveralWeightsResume(t *testing.T) {
 	for k, snap := range saved {
 		m := scholar(t, 3, cfg)
 		advance(t, m, k%3)
-		if err := m.Restore(snap); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Restore(snap))
 		advance(t, m, length-k)
 		sameStanding(t, fmt.Sprintf("resumed after step %d", k), whole, m)
 	}
@@ -133,9 +129,7 @@ func TestTakeoverUndone(t *testing.T) {
 		advance(t, untouched, 4)
 		own := mustSnapshot(t, m)
 		takeOver(t, m, mustSnapshot(t, donor))
-		if err := m.Restore(own); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Restore(own))
 		advance(t, m, 8)
 		advance(t, untouched, 8)
 		if got, want := m.Samples("episode.length", 99), untouched.Samples("episode.length", 99); !slices.Equal(got, want) || len(got) == 0 {
@@ -150,7 +144,5 @@ func TestRestoreEpisodesRefuses(t *testing.T) {
 	advance(t, m, 4)
 	snap := mustSnapshot(t, m)
 	snap.Arrays["environment/episodes"] = checkpoint.ArrayBytes([]int64{2}, []byte{1, 1})
-	if err := m.Restore(snap); err == nil || !strings.Contains(err.Error(), "environment/episodes: it is of 2 environments, here are 3") {
-		t.Errorf("error %v", err)
-	}
+	wantError(t, "two of three", m.Restore(snap), "environment/episodes: it is of 2 environments, here are 3")
 }

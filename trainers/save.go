@@ -62,7 +62,7 @@ func snapshotter(agent agents.Agent) (agents.Snapshotter, error) {
 // The agent's arrays and values keep their names. The trainer adds the arrays
 //
 //	environment/statistics/  of the environment's wrappers (statistics.go)
-//	environment/parameters   of the reward, as JSON (parameters_state.go)
+//	environment/parameters   of the reward, as JSON (parameters.go)
 //	environment/curriculum   as the environment encodes it
 //	environment/state        the whole environment, with SaveBuffers
 //	environment/episodes     what is known of the episodes in progress, with the state (running.go)
@@ -70,93 +70,75 @@ func snapshotter(agent agents.Agent) (agents.Snapshotter, error) {
 //	environment/lengths      lengths of the episodes in progress, with the state
 //	callbacks/NAME           the state of a callback (StatefulCallback)
 //
-// and the value "trainer": timestep, best, the figures behind Metrics, and the tracked episodes (tracked_state.go).
+// and the value "trainer": timestep, best, the figures behind Metrics, and the tracked episodes (figures.go).
 func (t *Trainer) Snapshot() (*checkpoint.Snapshot, error) {
 	if err := t.usable(); err != nil {
 		return nil, err
 	}
-	s, err := snapshotter(t.agent)
+	return t.snapshot()
+}
+
+// snapshot is Snapshot of a trainer that may be closing.
+func (l *loop) snapshot() (*checkpoint.Snapshot, error) {
+	s, err := snapshotter(l.agent)
 	if err != nil {
 		return nil, err
 	}
-	snap, err := s.Snapshot(agents.SnapshotOptions{Buffers: t.cfg.SaveBuffers})
+	snap, err := s.Snapshot(agents.SnapshotOptions{Buffers: l.cfg.SaveBuffers})
 	if err != nil {
 		return nil, err
 	}
 	// What is the trainer's own. Arrays and values of the agent are there already, under names of their own.
-	own := t.metrics.state()
-	own["timestep"] = t.timestep
-	if t.hasBest {
-		own["best"], own[bestFigureKey] = t.best, t.cfg.Best
+	own := l.figures.metrics.state()
+	own["timestep"] = l.timestep
+	if l.files.hasBest {
+		own["best"], own[bestFigureKey] = l.files.best, l.cfg.Best
 	}
-	if t.evaluated > 0 {
-		own[evaluatedKey] = t.evaluated
+	if l.evaluated > 0 {
+		own[evaluatedKey] = l.evaluated
 	}
 	snap.Values[layout.Trainer] = own
-	if err := t.saveEnvironment(snap); err != nil {
+	if err := l.world.save(snap); err != nil {
 		return nil, err
 	}
-	t.saveTracked(snap)
-	if err := t.saveCallbacks(snap); err != nil {
+	l.figures.save(snap, l.cfg.WriteInterval != (agents.Interval{}))
+	if err := l.calls.save(snap); err != nil {
 		return nil, err
 	}
 	return snap, nil
 }
 
-// write hands the values tracked since the last write to the run's files. Without files they are forgotten.
-func (t *Trainer) write() error {
-	if t.run == nil {
-		t.recorder.Drain(func(string, float64) {})
-		return nil
-	}
-	// Tracked values are written as means since the last write; episode figures only where episodes have ended since.
-	t.written = t.timestep
-	t.recorder.Emit(t.run, t.timestep)
-	t.episodes.Emit(t.run, t.timestep)
-	if r := t.metrics.tracked[resetsFigure]; r != nil {
-		t.run.Scalar(resetsFigure, t.timestep, r.last())
-	}
-	for _, name := range slices.Sorted(maps.Keys(t.metrics.windows)) {
-		r := t.metrics.windows[name]
-		if tag := tagOf(name); tag != "" && r.written != r.n {
-			t.run.Scalar(tag, t.timestep, r.mean())
-			r.written = r.n
-		}
-	}
-	return t.run.Flush()
-}
-
 // save writes a checkpoint, and the best one where this is better. It does nothing where the newest checkpoint is of
 // the present state, so that the end of a run, an interruption and an interval that fall together write once. Weights
 // that are not finite are an error, and no checkpoint.
-func (t *Trainer) save() error {
-	if t.store == nil || t.saved {
+func (l *loop) save() error {
+	if l.files.store == nil || l.files.saved {
 		return nil
 	}
-	if err := t.learned(); err != nil {
+	if err := l.learned(); err != nil {
 		return err
 	}
-	if err := t.saveAs(!t.cfg.byEvaluation() && t.improved(), true); err != nil {
+	if err := l.saveAs(!l.cfg.byEvaluation() && l.files.improved(&l.figures.metrics), true); err != nil {
 		return err
 	}
-	t.saved = true
+	l.files.saved = true
 	return nil
 }
 
 // saveAs writes the present state as the best checkpoint, as the newest one, or as both.
-func (t *Trainer) saveAs(better, newest bool) (err error) {
+func (l *loop) saveAs(better, newest bool) (err error) {
 	// The best figure goes into the snapshot itself, so it is set first, and put back where saving fails.
 	if better {
-		best, had := t.best, t.hasBest
-		t.best, t.hasBest = t.Metrics()[t.cfg.Best], true
+		best, had := l.files.best, l.files.hasBest
+		l.files.best, l.files.hasBest = l.figures.metrics.latest()[l.cfg.Best], true
 		defer func() {
 			if err != nil {
-				t.best, t.hasBest = best, had
+				l.files.best, l.files.hasBest = best, had
 			}
 		}()
 	}
 	// A run cannot continue from weights that are NaN or infinite, so such a snapshot is refused.
-	snap, err := t.Snapshot()
+	snap, err := l.snapshot()
 	if err == nil {
 		err = snap.CheckFinite()
 	}
@@ -164,19 +146,19 @@ func (t *Trainer) saveAs(better, newest bool) (err error) {
 		return err
 	}
 	// Sync the tracked values first: after a power cut none from before the checkpoint is missing.
-	if t.run != nil {
-		if err := t.run.Sync(); err != nil {
+	if l.files.run != nil {
+		if err := l.files.run.Sync(); err != nil {
 			return err
 		}
 	}
-	name := fmt.Sprintf("agent_%d", t.timestep)
+	name := fmt.Sprintf("agent_%d", l.timestep)
 	if better {
-		if _, err := t.store.SaveBest(name, t.timestep, snap); err != nil {
+		if _, err := l.files.store.SaveBest(name, l.timestep, snap); err != nil {
 			return err
 		}
 	}
 	if newest {
-		_, err = t.store.Save(name, t.timestep, snap)
+		_, err = l.files.store.Save(name, l.timestep, snap)
 	}
 	return err
 }
@@ -184,36 +166,32 @@ func (t *Trainer) saveAs(better, newest bool) (err error) {
 // checkBest returns an error if Config.Best names no figure. If the name is probably a misspelt figure (config.Slip),
 // checkBest returns the error as soon as there are figures of that kind. Otherwise it waits for the end of the run,
 // because some figures come late.
-func (t *Trainer) checkBest(end bool) error {
-	if t.store == nil || t.metrics.find(t.cfg.Best) != nil {
-		return nil
-	}
+func (m *metrics) checkBest(cfg *Config, end bool) error {
 	// Without an episode, or an evaluation, there are none of that kind, and no best checkpoint.
-	first := t.metrics.windows[episodeFigure+"return"]
-	if t.cfg.byEvaluation() {
-		first = t.metrics.tracked[evaluationFigure+"return"]
+	first := m.windows[episodeFigure+"return"]
+	if cfg.byEvaluation() {
+		first = m.tracked[evaluationFigure+"return"]
 	}
-	known := slices.Collect(maps.Keys(t.Metrics()))
-	if first == nil || !end && !config.Slip(t.cfg.Best, known) {
+	known := slices.Collect(maps.Keys(m.latest()))
+	if m.find(cfg.Best) != nil || first == nil || !end && !config.Slip(cfg.Best, known) {
 		return nil
 	}
-	return fmt.Errorf("trainers: \"best\" is %q, and there is no such figure: %s", t.cfg.Best,
-		config.Among(t.cfg.Best, known))
+	return fmt.Errorf("trainers: \"best\" is %q, and there is no such figure: %s", cfg.Best, config.Among(cfg.Best, known))
 }
 
 // improved reports whether the figure Config.Best is known, finite and better than the best checkpoint's.
-func (t *Trainer) improved() bool {
-	x, ok := t.Metrics()[t.cfg.Best]
-	return ok && !math.IsNaN(x) && !math.IsInf(x, 0) && (!t.hasBest || x > t.best)
+func (f *files) improved(m *metrics) bool {
+	x, ok := m.latest()[f.cfg.Best]
+	return ok && !math.IsNaN(x) && !math.IsInf(x, 0) && (!f.hasBest || x > f.best)
 }
 
 // finish writes what is due at the end of a run: tracked values and a checkpoint.
-func (t *Trainer) finish() error {
-	if err := t.learned(); err != nil {
+func (l *loop) finish() error {
+	if err := l.learned(); err != nil {
 		return err
 	}
-	if err := t.write(); err != nil {
+	if err := l.figures.write(l.files.run, l.timestep); err != nil {
 		return err
 	}
-	return t.save()
+	return l.save()
 }

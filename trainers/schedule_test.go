@@ -44,10 +44,7 @@ func TestRegisteredSchedule(t *testing.T) {
 	dir := t.TempDir()
 	var rates []string
 	train := func(timesteps int, kwargs string) error {
-		env, err := classic.NewCartPole(classic.Config{NumEnvs: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		env := value(classic.NewCartPole(classic.Config{NumEnvs: 2}))(t)
 		defer env.Close()
 		tr, err := trainers.FromYAML([]byte(fmt.Sprintf(`
 models: {mlp: [8]}
@@ -66,9 +63,7 @@ trainer: {timesteps: %d, directory: %s, name: run, resume: true}
 		return nil
 	}
 	for _, timesteps := range []int{16, 32} {
-		if err := train(timesteps, "{every: 2}"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, train(timesteps, "{every: 2}"))
 	}
 	if got := strings.Join(rates, ", "); got != "4e-04 of 2, 2e-04 of 4" {
 		t.Errorf("the rates after the last update are %s", got)

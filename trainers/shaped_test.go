@@ -109,20 +109,14 @@ func (forgetful) MarshalState() {} // hides the method of that name
 // lessons are a batch whose episodes last 3, 4, 5, ... steps, behind wrappers.
 func lessons(t testing.TB, n int, saved bool) envs.Env {
 	t.Helper()
-	env, err := wrappers.NewParallel(n, func(i int) (envs.Single, error) {
+	env := value(wrappers.NewParallel(n, func(i int) (envs.Single, error) {
 		l := &lesson{length: 3 + i, scale: 1, count: 2, delta: 0.5}
 		if !saved {
 			return wrappers.NewTimeLimit(forgetful{l}, 50)
 		}
 		return wrappers.NewTimeLimit(l, 50)
-	}, wrappers.ParallelOptions{Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	scaled, err := wrappers.NewRewardScale(env, 0.5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, wrappers.ParallelOptions{Workers: 2}))(t)
+	scaled := value(wrappers.NewRewardScale(env, 0.5))(t)
 	return scaled
 }
 
@@ -137,9 +131,7 @@ func student(t testing.TB, env envs.Env, cfg trainers.Config) *trainers.Trainee 
 	agent := smallPPO(t, env.Spaces(), 7, nil)
 	m := sequential(t, env, agent, cfg).Trainee()
 	t.Cleanup(func() {
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, m.Close())
 	})
 	return m
 }
@@ -147,14 +139,8 @@ func student(t testing.TB, env envs.Env, cfg trainers.Config) *trainers.Trainee 
 // sameStanding fails where two trainers would not go on alike.
 func sameStanding(t *testing.T, what string, want, got *trainers.Trainee) {
 	t.Helper()
-	a, err := want.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := got.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := value(want.Snapshot())(t)
+	b := value(got.Snapshot())(t)
 	if d := agenttest.Differences(agenttest.Through(t, a), agenttest.Through(t, b)); len(d) > 0 {
 		t.Errorf("%s: %q differ", what, d)
 	}

@@ -21,13 +21,13 @@ import (
 type statistics []map[string][]float64
 
 // normalizers are the wrappers that have statistics, innermost first.
-func (t *Trainer) normalizers() []envs.RunningStatistics {
-	return envs.All[envs.RunningStatistics](t.env)
+func (w *world) normalizers() []envs.RunningStatistics {
+	return envs.All[envs.RunningStatistics](w.env)
 }
 
 // saveStatistics adds them to a snapshot.
-func (t *Trainer) saveStatistics(snap *checkpoint.Snapshot) {
-	for i, w := range t.normalizers() {
+func (w *world) saveStatistics(snap *checkpoint.Snapshot) {
+	for i, w := range w.normalizers() {
 		for name, values := range w.Statistics() {
 			array := checkpoint.ArrayFloat64([]int64{int64(len(values))}, values)
 			snap.Arrays[layout.WrapperStatistic(i, w.StatisticsName(), name)] = array
@@ -38,11 +38,11 @@ func (t *Trainer) saveStatistics(snap *checkpoint.Snapshot) {
 // readStatistics reads those of a snapshot, which must be of the wrappers that the environment has; nil where both have
 // none. What belongs to episodes in progress is read where none have begun. It is left out where they go on, and where
 // they come with the environment's state (whole), which has it too.
-func (t *Trainer) readStatistics(snap *checkpoint.Snapshot, whole bool) (statistics, error) {
+func (w *world) readStatistics(snap *checkpoint.Snapshot, whole bool) (statistics, error) {
 	saved := map[string]map[string][]float64{} // by the wrapper's place and name
 	for name, array := range snap.Arrays {
 		wrapper, statistic, ok := layout.CutWrapperStatistic(name)
-		if !ok || statistic == envs.RunningSums && (whole || t.now != nil) {
+		if !ok || statistic == envs.RunningSums && (whole || w.now != nil) {
 			continue
 		}
 		values, err := array.Float64s()
@@ -56,7 +56,7 @@ func (t *Trainer) readStatistics(snap *checkpoint.Snapshot, whole bool) (statist
 	}
 	var read statistics
 	var want []string
-	for i, w := range t.normalizers() {
+	for i, w := range w.normalizers() {
 		want = append(want, fmt.Sprintf("%d.%s", i, w.StatisticsName()))
 		read = append(read, saved[want[i]])
 	}
@@ -74,23 +74,23 @@ func (t *Trainer) readStatistics(snap *checkpoint.Snapshot, whole bool) (statist
 
 // setStatistics gives the wrappers their statistics, all or (on an error) none, and returns what undoes it. The agent
 // acts next on observations that are normalised by them, where the environment can show these.
-func (t *Trainer) setStatistics(given statistics) (undo func() error, err error) {
+func (w *world) setStatistics(given statistics) (undo func() error, err error) {
 	if len(given) == 0 {
 		return nil, nil
 	}
 	var before statistics
-	for _, w := range t.normalizers() {
+	for _, w := range w.normalizers() {
 		before = append(before, w.Statistics())
 	}
 	set := func(to statistics) error {
 		var errs []error
-		for i, w := range t.normalizers() {
+		for i, w := range w.normalizers() {
 			errs = append(errs, w.SetStatistics(to[i]))
 		}
-		if o, ok := envs.As[envs.Observer](t.env); ok && t.now != nil {
+		if o, ok := envs.As[envs.Observer](w.env); ok && w.now != nil {
 			now, err := o.Observe()
 			if errs = append(errs, err); err == nil {
-				t.now = now
+				w.now = now
 			}
 		}
 		return errors.Join(errs...)
@@ -105,9 +105,14 @@ func (t *Trainer) RestoreStatistics(snap *checkpoint.Snapshot) error {
 	if err := t.usable(); err != nil {
 		return err
 	}
-	given, err := t.readStatistics(snap, false)
+	return t.world.restoreStatistics(snap)
+}
+
+// restoreStatistics is RestoreStatistics of a trainer that is not closed.
+func (w *world) restoreStatistics(snap *checkpoint.Snapshot) error {
+	given, err := w.readStatistics(snap, false)
 	if err != nil {
-		_, needed := envs.As[envs.ObservationTransformer](t.env)
+		_, needed := envs.As[envs.ObservationTransformer](w.env)
 		for name := range snap.Arrays {
 			_, _, saved := layout.CutWrapperStatistic(name)
 			needed = needed || saved
@@ -117,7 +122,7 @@ func (t *Trainer) RestoreStatistics(snap *checkpoint.Snapshot) error {
 		}
 		return err
 	}
-	undo, err := t.setStatistics(given)
+	undo, err := w.setStatistics(given)
 	if err != nil {
 		return errors.Join(err, undo())
 	}
@@ -140,11 +145,11 @@ func freeze(env envs.Env) (resume func()) {
 
 // saveTransforms puts what the wrappers do to observations before the policies that a snapshot describes, so that an
 // exported policy acts on the observations of the environment inside.
-func (t *Trainer) saveTransforms(snap *checkpoint.Snapshot) error {
+func (w *world) saveTransforms(snap *checkpoint.Snapshot) error {
 	var transforms []description.Transform
 	var raw spaces.Space // of the environment inside the first
 	place := 0           // among the wrappers with statistics
-	chain := envs.All[envs.Env](t.env)
+	chain := envs.All[envs.Env](w.env)
 	for i, env := range chain {
 		w, changes := env.(envs.ObservationTransformer)
 		s, learns := env.(envs.RunningStatistics)

@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -77,17 +77,11 @@ func (r *ramp) Step(actions []float32) (*envs.Step, error) {
 // recipe puts an environment into the wrappers of CleanRL's recipe.
 func recipe(t testing.TB, env envs.Env) envs.Env {
 	t.Helper()
-	counted, err1 := wrappers.NewEpisodeStatistics(env)
-	observed, err2 := wrappers.NewNormalizeObservation(counted, wrappers.NormalizeObservationOptions{})
-	clipped, err3 := wrappers.NewClipObservation(observed, -1.5, 1.5)
-	rewarded, err4 := wrappers.NewNormalizeReward(clipped, wrappers.NormalizeRewardOptions{Discount: .9, Variant: wrappers.Gymnasium})
-	bounded, err5 := wrappers.NewClipReward(rewarded, -2, 2)
-	for _, err := range []error{err1, err2, err3, err4, err5} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return bounded
+	counted := value(wrappers.NewEpisodeStatistics(env))(t)
+	observed := value(wrappers.NewNormalizeObservation(counted, wrappers.NormalizeObservationOptions{}))(t)
+	clipped := value(wrappers.NewClipObservation(observed, -1.5, 1.5))(t)
+	rewarded := value(wrappers.NewNormalizeReward(clipped, wrappers.NormalizeRewardOptions{Discount: .9, Variant: wrappers.Gymnasium}))(t)
+	return value(wrappers.NewClipReward(rewarded, -2, 2))(t)
 }
 
 // learnt are the statistics of an environment's wrappers.
@@ -104,11 +98,7 @@ func apprentice(t testing.TB, env envs.Env, seed int64, cfg trainers.Config) *tr
 	agent := smallPPO(t, env.Spaces(), seed, map[string]any{"observation_preprocessor": nil})
 	agenttest.Close(t, agent)
 	tr := sequential(t, env, agent, cfg)
-	t.Cleanup(func() {
-		if err := tr.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, tr.Close()) })
 	return tr
 }
 
@@ -116,10 +106,7 @@ func apprentice(t testing.TB, env envs.Env, seed int64, cfg trainers.Config) *tr
 func onward(t testing.TB, tr *trainers.Trainer, steps int) (all [][]float64) {
 	t.Helper()
 	for range steps {
-		s, err := tr.Step(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := value(tr.Step(context.Background()))(t)
 		row := []float64{tr.Metrics()["Loss / Value loss"], tr.Metrics()["Loss / Policy loss"]}
 		for _, x := range slices.Concat(s.Observations, s.Rewards) {
 			row = append(row, float64(x))
@@ -139,9 +126,7 @@ func TestResumeKeepsStatistics(t *testing.T) {
 		onward(t, first, 40) // and the checkpoint is written
 		saved := learnt(first.Env())
 		// An evaluation begins new episodes, and teaches nothing.
-		if _, err := first.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 6}); err != nil {
-			t.Fatal(err)
-		}
+		value(first.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 6}))(t)
 		if count := learnt(first.Env())[0]["count"][0] - saved[0]["count"][0]; math.Abs(count-3) > 1e-6 { // of the reset
 			t.Errorf("the evaluation changed the count of observations by %g", count)
 		}
@@ -149,9 +134,7 @@ func TestResumeKeepsStatistics(t *testing.T) {
 			t.Errorf("the evaluation changed the statistics of rewards: %s", d)
 		}
 		// The second trainer goes on in a copy of the folder, which belongs to the first.
-		if err := os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(filepath.Join(dir, "run"))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.CopyFS(filepath.Join(dir, "copy"), os.DirFS(filepath.Join(dir, "run"))))
 		cfg.Name, cfg.CheckpointInterval = "copy", agents.Interval{}
 		second := apprentice(t, recipe(t, newRamp(3)), 2, cfg)
 		got := onward(t, second, 39) // before the first one saves again
@@ -165,40 +148,28 @@ func TestResumeKeepsStatistics(t *testing.T) {
 	}
 }
 
-// With the environment's state the resumed run is the uninterrupted one.
+// With the environment's state the resumed run is the uninterrupted one. A checkpoint from before there were statistics
+// has them in the environment's state.
 func TestResumeKeepsStatisticsExactly(t *testing.T) {
 	make := func(seed int64) *trainers.Trainer {
 		env, _ := scenes[0].make(t)
 		return apprentice(t, recipe(t, env), seed, trainers.Config{SaveBuffers: true})
 	}
-	first, second := make(1), make(2)
+	first := make(1)
 	onward(t, first, 29)
-	snap, err := first.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := second.Restore(agenttest.Through(t, snap)); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(onward(t, first, 30), onward(t, second, 30)); d != "" {
-		t.Errorf("(-uninterrupted +resumed)\n%.600s", d)
-	}
-	// A checkpoint of before there were statistics has them in the environment's state.
+	snap := value(first.Snapshot())(t)
 	old := &checkpoint.Snapshot{Arrays: maps.Clone(snap.Arrays), Values: snap.Values}
 	maps.DeleteFunc(old.Arrays, func(name string, _ checkpoint.Array) bool {
 		_, _, ok := layout.CutWrapperStatistic(name)
 		return ok
 	})
-	third := make(3)
-	if err := third.Restore(old); err != nil {
-		t.Fatal(err)
-	}
-	fourth := make(4)
-	if err := fourth.Restore(snap); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(onward(t, fourth, 10), onward(t, third, 10)); d != "" {
-		t.Errorf("(-with +without)\n%.600s", d)
+	want := onward(t, first, 30)
+	for name, saved := range map[string]*checkpoint.Snapshot{"new": snap, "old": old} {
+		second := make(2)
+		must(t, second.Restore(agenttest.Through(t, saved)))
+		if d := cmp.Diff(want, onward(t, second, 30)); d != "" {
+			t.Errorf("%s: (-uninterrupted +resumed)\n%.600s", name, d)
+		}
 	}
 }
 
@@ -212,46 +183,22 @@ func TestTakeoverTakesStatistics(t *testing.T) {
 		return tr
 	}
 	source, member := make(1, 21), make(2, 14)
-	snap, err := source.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
 	own := learnt(member.Env())[1][envs.RunningSums]
-	if err := member.Restore(snap); err != nil {
-		t.Fatal(err)
-	}
-	want, got := learnt(source.Env()), learnt(member.Env())
-	if d := cmp.Diff(own, got[1][envs.RunningSums]); d != "" {
-		t.Errorf("sums of the episodes in progress: %s", d)
-	}
+	must(t, member.Restore(value(source.Snapshot())(t)))
+	want := learnt(source.Env())
 	want[1][envs.RunningSums] = own
-	if d := cmp.Diff(want, got); d != "" {
+	if d := cmp.Diff(want, learnt(member.Env())); d != "" {
 		t.Error(d)
 	}
 	o, _ := envs.As[envs.Observer](member.Env())
-	now, err := o.Observe()
-	if err != nil {
-		t.Fatal(err)
+	seen := slices.Clone(value(o.Observe())(t).Observations)
+	buffers := func() *checkpoint.Snapshot {
+		return value(member.Agent().(agents.Snapshotter).Snapshot(agents.SnapshotOptions{Buffers: true}))(t)
 	}
-	seen := slices.Clone(now.Observations)
-	before, err := member.Agent().(agents.Snapshotter).Snapshot(agents.SnapshotOptions{Buffers: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	filled, err := before.Int(layout.RolloutSteps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	filled := int(value(buffers().Int(layout.RolloutSteps))(t))
 	onward(t, member, 1)
-	after, err := member.Agent().(agents.Snapshotter).Snapshot(agents.SnapshotOptions{Buffers: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := after.Arrays[layout.Rollout("observations")].Float32s()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if acted := rows[int(filled)*len(seen) : int(filled+1)*len(seen)]; !slices.Equal(acted, seen) {
+	rows := value(buffers().Arrays[layout.Rollout("observations")].Float32s())(t)
+	if acted := rows[filled*len(seen) : (filled+1)*len(seen)]; !slices.Equal(acted, seen) {
 		t.Errorf("the member acted on %v, want %v", acted, seen)
 	}
 }
@@ -259,21 +206,15 @@ func TestTakeoverTakesStatistics(t *testing.T) {
 // A snapshot of an environment in other wrappers is refused, and nothing has changed.
 func TestRestoreStatisticsRefuses(t *testing.T) {
 	wrapped := apprentice(t, recipe(t, newRamp(3)), 1, trainers.Config{})
-	onward(t, wrapped, 10)
-	snap, err := wrapped.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
 	bare := apprentice(t, newRamp(3), 1, trainers.Config{})
+	onward(t, wrapped, 10)
 	onward(t, bare, 10)
-	without, err := bare.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	damaged := agenttest.Through(t, snap)
+	snap, without := value(wrapped.Snapshot())(t), value(bare.Snapshot())(t)
+	damaged, short, foreign := agenttest.Through(t, snap), agenttest.Through(t, snap), agenttest.Through(t, snap)
 	damaged.Arrays[layout.WrapperStatistic(1, "normalize_reward", "variance")] = checkpoint.ArrayFloat64([]int64{1}, []float64{-1})
-	short := agenttest.Through(t, snap)
 	delete(short.Arrays, layout.WrapperStatistic(0, "normalize_observation", "mean"))
+	delete(foreign.Values, "agent") // the agent refuses after the statistics have been restored
+	onward(t, wrapped, 3)
 	for name, x := range map[string]struct {
 		to   *trainers.Trainer
 		snap *checkpoint.Snapshot
@@ -283,37 +224,19 @@ func TestRestoreStatisticsRefuses(t *testing.T) {
 		"none there": {wrapped, without, `the environment's wrappers are ["0.normalize_observation" "1.normalize_reward"]`},
 		"damaged":    {wrapped, damaged, `"variance" has -1`},
 		"incomplete": {wrapped, short, `"mean" is missing`},
+		"foreign":    {wrapped, foreign, "agent"},
 	} {
 		agent, statistics := agenttest.Snapshot(t, x.to.Agent()), learnt(x.to.Env())
-		for _, restore := range []func(*checkpoint.Snapshot) error{x.to.Restore, x.to.RestoreStatistics} {
-			if err := restore(x.snap); err == nil || !strings.Contains(err.Error(), x.want) {
-				t.Errorf("%s: %v, want %q", name, err, x.want)
-			}
+		if wantError(t, name, x.to.Restore(x.snap), x.want); name != "foreign" {
+			wantError(t, name, x.to.RestoreStatistics(x.snap), x.want)
 		}
 		if d := cmp.Diff(agent, agenttest.Snapshot(t, x.to.Agent())); d != "" || !cmp.Equal(statistics, learnt(x.to.Env())) {
 			t.Errorf("%s: a refusal changed something: %s", name, d)
 		}
 	}
-	// The agent refuses after the statistics have been restored: they are put back.
-	foreign := agenttest.Through(t, snap)
-	delete(foreign.Values, "agent")
-	before := learnt(wrapped.Env())
-	onward(t, wrapped, 3)
-	after := learnt(wrapped.Env())
-	if cmp.Equal(before, after) {
-		t.Fatal("nothing was learnt")
-	}
-	if err := wrapped.Restore(foreign); err == nil || !cmp.Equal(after, learnt(wrapped.Env())) {
-		t.Errorf("restored %v of %v: %v", learnt(wrapped.Env()), after, err)
-	}
 	// An evaluation needs no statistics of rewards.
-	rewards, err := wrappers.NewNormalizeReward(newRamp(3), wrappers.NormalizeRewardOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := apprentice(t, rewards, 1, trainers.Config{}).RestoreStatistics(without); err != nil {
-		t.Error(err)
-	}
+	rewards := value(wrappers.NewNormalizeReward(newRamp(3), wrappers.NormalizeRewardOptions{}))(t)
+	must(t, apprentice(t, rewards, 1, trainers.Config{}).RestoreStatistics(without))
 }
 
 // An environment for evaluation gets what training has learnt, and learns nothing itself.
@@ -326,10 +249,7 @@ func TestEvaluationEnvHasStatistics(t *testing.T) {
 	}})
 	onward(t, tr, 20)
 	before := learnt(env)
-	figures, err := tr.EvaluateMetrics(context.Background(), 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	figures := value(tr.EvaluateMetrics(context.Background(), 3, 1))(t)
 	if !cmp.Equal(before, learnt(env)) {
 		t.Error("the evaluation taught training's environment")
 	}
@@ -349,50 +269,18 @@ func TestEvaluationEnvHasStatistics(t *testing.T) {
 // agent's rewards have skrl's tag.
 func TestRawReturns(t *testing.T) {
 	const raw = 7*100 + 10*(1+2+3+4+5+6+7) // give or take the actions
-	env := recipe(t, newRamp(3))
-	tr := apprentice(t, env, 1, trainers.Config{Timesteps: 20, Directory: t.TempDir(), Name: "run", WriteInterval: every(20)})
-	if err := tr.Train(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	is := func(what string, x, want float64) {
-		t.Helper()
-		if math.Abs(x-want) > 20 {
-			t.Errorf("%s is %g, want about %g", what, x, want)
-		}
-	}
-	is("the figure", tr.Metrics()["episode.return"], raw)
+	tr := apprentice(t, recipe(t, newRamp(3)), 1, trainers.Config{Timesteps: 20, Directory: t.TempDir(), Name: "run", WriteInterval: every(20)})
+	must(t, tr.Train(context.Background()))
 	files := scalars(t, tr.Dir())
-	is("the tag", files[tracking.TagReturn][0].Value, raw)
+	got := []float64{tr.Metrics()["episode.return"], files[tracking.TagReturn][0].Value}
+	for _, steps := range []int{0, 4} {
+		got = append(got, value(tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 3, MaxSteps: steps}))(t).Return)
+	}
+	if want := []float64{raw, raw, raw, 4*100 + 10*(1+2+3+4)}; !cmp.Equal(got, want, cmpopts.EquateApprox(0, 20)) {
+		t.Errorf("figure, tag and evaluations are %v, want about %v", got, want)
+	}
 	if shaped := files[tracking.TagTotalReward+" (mean)"][0].Value; shaped < 1 || shaped > 14 { // at most 2 a step
 		t.Errorf("the agent's return is %g", shaped)
-	}
-	for steps, want := range map[int]float64{0: raw, 4: 4*100 + 10*(1+2+3+4)} {
-		e, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 3, MaxSteps: steps})
-		if err != nil {
-			t.Fatal(err)
-		}
-		is("an evaluation's return", e.Return, want)
-	}
-}
-
-// The agent's rewards_shaper_scale changes neither of the two returns.
-func TestShaperScaleKeepsReturns(t *testing.T) {
-	env := newRamp(3)
-	counted, err := wrappers.NewEpisodeStatistics(env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	agent := smallPPO(t, env.Spaces(), 1, map[string]any{"rewards_shaper_scale": 0.01})
-	agenttest.Close(t, agent)
-	tr := sequential(t, counted, agent, trainers.Config{Timesteps: 14, Directory: t.TempDir(), Name: "run", WriteInterval: every(14)})
-	if err := tr.Train(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	files := scalars(t, tr.Dir())
-	for _, x := range []float64{tr.Metrics()["episode.return"], files[tracking.TagReturn][0].Value, files[tracking.TagTotalReward+" (mean)"][0].Value} {
-		if math.Abs(x-980) > 20 {
-			t.Errorf("a return is %g, want about 980", x)
-		}
 	}
 }
 
@@ -401,54 +289,31 @@ func TestExportedPolicyHasTransforms(t *testing.T) {
 	check := func(tr *trainers.Trainer, inside *ramp, load func(*checkpoint.Snapshot) (*infer.Policy, error)) {
 		t.Helper()
 		onward(t, tr, 40)
-		snap, err := tr.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		policy, err := load(agenttest.Through(t, snap))
-		if err != nil {
-			t.Fatal(err)
-		}
+		policy := value(load(agenttest.Through(t, value(tr.Snapshot())(t))))(t)
 		if !policy.Spaces().Observation.Equal(inside.Spaces().Observation) {
 			t.Errorf("the policy reads %v", policy.Spaces().Observation)
 		}
 		// The policy alone, as a file has it, too.
-		alone, err := infer.FromSnapshot(agenttest.Through(t, policy.Snapshot()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		alone := value(infer.FromSnapshot(agenttest.Through(t, policy.Snapshot())))(t)
 		for _, w := range envs.All[envs.RunningStatistics](tr.Env()) {
 			w.Freeze(true)
 		}
 		tr.Agent().SetTraining(false)
-		s, err := tr.Env().Reset(0)
-		for k := 0; k < 12 && err == nil; k++ {
-			var want []float32
-			if want, err = tr.Agent().Act(trainers.Observation(s)); err != nil {
-				break
-			}
-			want = slices.Clone(want)
+		s := value(tr.Env().Reset(0))(t)
+		for range 12 {
+			want := slices.Clone(value(tr.Agent().Act(trainers.Observation(s)))(t))
 			for _, p := range []*infer.Policy{policy, alone} {
 				got := make([]float32, len(want))
-				if err := p.ActBatch(inside.raw, got); err != nil {
-					t.Fatal(err)
-				}
-				for i := range got {
-					if math.Abs(float64(got[i]-want[i])) > 1e-6 {
-						t.Fatalf("step %d: %v, the agent does %v", k, got, want)
-					}
+				must(t, p.ActBatch(inside.raw, got))
+				if !cmp.Equal(got, want, cmpopts.EquateApprox(0, 1e-6)) {
+					t.Fatalf("%v, the agent does %v", got, want)
 				}
 			}
-			s, err = tr.Env().Step(want)
-		}
-		if err != nil {
-			t.Fatal(err)
+			s = value(tr.Env().Step(want))(t)
 		}
 	}
-	one := newRamp(3)
+	one, two := newRamp(3), newRamp(3)
 	check(apprentice(t, recipe(t, one), 1, trainers.Config{}), one, infer.FromSnapshot)
-
-	two := newRamp(3)
 	env := recipe(t, two)
 	g := group(t, []agents.Agent{smallPPO(t, env.Spaces(), 1, nil)}, []int{3})
 	check(sequential(t, env, g, trainers.Config{}), two, func(s *checkpoint.Snapshot) (*infer.Policy, error) { return infer.Member(s, 0) })

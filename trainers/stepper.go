@@ -135,60 +135,36 @@ func (s *stepper) what() string { return fmt.Sprintf("the environment (%s)", s.n
 // close closes the environment.
 func (s *stepper) close() error { return panics.Guard(s.what(), s.env.Close) }
 
-// check returns an error where what the environment returned is not of its spaces' sizes. It is cheap enough for every
-// step; [envs.Checked] looks at every value.
+// check returns an error that names the first slice of a wrong length. It is cheap enough for every step; [envs.Checked]
+// looks at every value.
 func (s *stepper) check(next *envs.Step) error {
 	if next == nil {
 		return fmt.Errorf("the environment (%s) returned no step (nil) and no error from %s", s.name(), s.method())
 	}
-	if len(next.Observations) != s.n*s.observation || len(next.States) != s.n*s.state {
-		return s.wrong(next)
-	}
-	if s.resets {
-		return nil
-	}
-	if len(next.Rewards) != s.n || len(next.Terminated) != s.n || len(next.Truncated) != s.n ||
-		len(next.AMPObservations) != s.n*s.amp {
-		return s.wrong(next)
-	}
-	if k := len(next.FinalObservations); k != 0 && k != s.n*s.observation {
-		return s.wrong(next)
-	}
-	if k := len(next.FinalStates); k != 0 && k != s.n*s.state {
-		return s.wrong(next)
-	}
-	if k := len(next.FinalUnknown); k != 0 && k != s.n {
-		return s.wrong(next)
-	}
-	if k := len(next.Invalid); k != 0 && k != s.n {
-		return s.wrong(next)
-	}
-	for _, e := range next.Episodes {
-		if e.Env < 0 || e.Env >= s.n {
-			return fmt.Errorf("the environment (%s) returned an episode of environment %d; there are %d", s.name(), e.Env, s.n)
-		}
-	}
-	return nil
-}
-
-// wrong names the first slice of a wrong length.
-func (s *stepper) wrong(next *envs.Step) error {
-	for _, part := range []struct {
+	for i, part := range [...]struct {
 		name        string
 		values, row int
-		optional    bool // may be empty, or is not of a reset
+		optional    bool // may be empty
 	}{
 		{"Observations", len(next.Observations), s.observation, false},
 		{"States", len(next.States), s.state, false},
-		{"Rewards", len(next.Rewards), 1, s.resets}, {"Terminated", len(next.Terminated), 1, s.resets},
-		{"Truncated", len(next.Truncated), 1, s.resets}, {"AMPObservations", len(next.AMPObservations), s.amp, s.resets},
+		{"Rewards", len(next.Rewards), 1, false}, {"Terminated", len(next.Terminated), 1, false},
+		{"Truncated", len(next.Truncated), 1, false}, {"AMPObservations", len(next.AMPObservations), s.amp, false},
 		{"FinalObservations", len(next.FinalObservations), s.observation, true},
 		{"FinalStates", len(next.FinalStates), s.state, true},
 		{"FinalUnknown", len(next.FinalUnknown), 1, true}, {"Invalid", len(next.Invalid), 1, true},
 	} {
+		if s.resets && i == 2 { // a reset gives observations and states
+			return nil
+		}
 		if want := s.n * part.row; part.values != want && !(part.optional && part.values == 0) {
 			return fmt.Errorf("the environment (%s) returned %d values of %s from %s, want %d (%d environments × %d)",
 				s.name(), part.values, part.name, s.method(), want, s.n, part.row)
+		}
+	}
+	for _, e := range next.Episodes {
+		if e.Env < 0 || e.Env >= s.n {
+			return fmt.Errorf("the environment (%s) returned an episode of environment %d; there are %d", s.name(), e.Env, s.n)
 		}
 	}
 	return nil

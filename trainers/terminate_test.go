@@ -3,7 +3,6 @@ package trainers_test
 import (
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -22,10 +21,7 @@ var terminating = scene{"walker that ends", func(t testing.TB) (envs.Env, agentt
 
 func endingWalker(t testing.TB, settings map[string]any) (envs.Env, agenttest.Agent) {
 	t.Helper()
-	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 3, EpisodeLength: 20, Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := value(mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 3, EpisodeLength: 20, Workers: 1}))(t)
 	return env, smallAMP(t, env.Spaces(), env, 5, settings)
 }
 
@@ -47,20 +43,12 @@ func TestTerminate(t *testing.T) {
 				second := smallAMP(t, env.Spaces(), env.(amp.MotionSource), 6, nil) // which ends no episodes
 				trained = group(t, []agents.Agent{agent, second}, []int{1, 2})
 			}
-			scaled, err := wrappers.NewRewardScale(env, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
+			scaled := value(wrappers.NewRewardScale(env, 2))(t)
 			tr := sequential(t, scaled, trained, trainers.Config{Timesteps: 40, Seed: 3})
-			if evaluated[on], err = tr.EvaluateMetrics(t.Context(), 6, 2); err != nil {
-				t.Fatal(err)
-			}
+			evaluated[on] = value(tr.EvaluateMetrics(t.Context(), 6, 2))(t)
 			longest := [3]int{}
 			for range 40 {
-				s, err := tr.Step(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := value(tr.Step(t.Context()))(t)
 				for _, e := range s.Episodes {
 					longest[e.Env] = max(longest[e.Env], e.Length)
 					if e.Length == 5 && (!s.Terminated[e.Env] || s.Truncated[e.Env] || s.FinalObservations == nil) {
@@ -76,9 +64,7 @@ func TestTerminate(t *testing.T) {
 			if again, err := tr.EvaluateMetrics(t.Context(), 6, 2); err != nil || again["episode.length"] <= 5 {
 				t.Errorf("evaluation: %v, %v", again, err)
 			}
-			if err := trained.Close(); err != nil {
-				t.Error(err)
-			}
+			must(t, trained.Close())
 			env.Close()
 		}
 		if !maps.Equal(evaluated[false], evaluated[true]) {
@@ -100,13 +86,8 @@ func TestTerminatingSceneCounts(t *testing.T) {
 				ended++
 			}
 		}
-		if _, err := tr.Step(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		counts, err := agenttest.Snapshot(t, tr.Agent()).Int64s("rollout/poor_steps", 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		value(tr.Step(t.Context()))(t)
+		counts := value(agenttest.Snapshot(t, tr.Agent()).Int64s("rollout/poor_steps", 3))(t)
 		at[tr.Timestep()] = slices.Max(counts) > 0
 	}
 	if !at[21] || !at[22] || ended < 3 {
@@ -114,13 +95,11 @@ func TestTerminatingSceneCounts(t *testing.T) {
 	}
 }
 
-// An environment that cannot end episodes is refused, with a word about those that can.
+// An environment that cannot end episodes is refused, and the error names some that can.
 func TestTerminateRefused(t *testing.T) {
 	room := agenttest.NewRoom(boxed, 2)
 	agent := smallAMP(t, boxed, room, 1, map[string]any{"termination_style_reward": 0.1})
 	defer agent.Close()
-	if _, err := trainers.New(room, agent, trainers.Config{Timesteps: 10}); err == nil ||
-		!strings.Contains(err.Error(), "termination_style_reward") || !strings.Contains(err.Error(), "walker") {
-		t.Errorf("error %v", err)
-	}
+	_, err := trainers.New(room, agent, trainers.Config{Timesteps: 10})
+	wantError(t, "a room", err, "termination_style_reward", "walker")
 }

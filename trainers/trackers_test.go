@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/trackers"
@@ -52,54 +50,38 @@ func (s *sink) tracker() trackers.Tracker {
 // A sink of one's own gets what the run's files get, the configuration before, and how the run ended after.
 func TestTrackers(t *testing.T) {
 	checkLiveTensors(t)
-	stopped, stop := context.WithCancel(context.Background())
-	stop()
 	broken := errors.New("broken")
-	for name, test := range map[string]struct {
-		ctx    context.Context
-		onStep error
-		want   error
-	}{
-		"to the end": {context.Background(), nil, nil}, "stopped": {stopped, nil, context.Canceled}, "broken": {context.Background(), broken, broken},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var mine sink
-			dir := t.TempDir()
-			tr, err := trainers.FromYAML(tracked("{}", "[]"), pendulum(t), func(c *trainers.Config) {
-				c.Directory, c.Name, c.Trackers = dir, "walk", []trackers.Tracker{mine.tracker()}
-				c.OnWarning = func(err error) { t.Error(err) }
-				c.Callbacks = []trainers.Callback{
-					trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error { return test.onStep }),
+	for _, want := range []error{nil, context.Canceled, broken} {
+		var mine sink
+		dir := t.TempDir()
+		ctx, stop := context.WithCancel(context.Background())
+		defer stop()
+		tr := value(trainers.FromYAML(tracked("{}", "[]"), pendulum(t), func(c *trainers.Config) {
+			c.Directory, c.Name, c.Trackers = dir, "walk", []trackers.Tracker{mine.tracker()}
+			c.OnWarning = func(err error) { t.Error(err) }
+			c.Callbacks = after(func(*trainers.Trainer) error {
+				if want == broken {
+					return broken
 				}
+				return nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer tr.Agent().Close()
-			if err := tr.Train(test.ctx); !errors.Is(err, test.want) {
-				t.Fatal(err)
-			}
-			if err := tr.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if !errors.Is(mine.ended, test.want) {
-				t.Errorf("ended with %v, want %v", mine.ended, test.want)
-			}
-			agent, _ := mine.run.Config["agent"].(map[string]any)
-			if mine.run.Name != "walk" || mine.run.Dir != filepath.Join(dir, "walk") || mine.run.Resumed || agent["rollouts"] != 4 {
-				t.Errorf("the tracker is told %+v", mine.run)
-			}
-			want, err := tracking.ReadFile(filepath.Join(dir, "walk", tracking.ScalarsFile))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(values(want), values(mine.Scalars())); diff != "" || name == "to the end" && len(want) == 0 {
-				t.Errorf("%d scalars; the tracker's differ (-file +tracker):\n%s", len(want), diff)
-			}
-			if _, err := yaml.Marshal(tr.Dict()); err != nil {
-				t.Errorf("a tracker that YAML cannot name is not left out: %v", err)
-			}
-		})
+		}))(t)
+		if want == context.Canceled {
+			stop()
+		}
+		if err := tr.Train(ctx); !errors.Is(err, want) {
+			t.Fatal(err)
+		}
+		must(t, errors.Join(tr.Close(), tr.Agent().Close()))
+		agent, _ := mine.run.Config["agent"].(map[string]any)
+		if run := mine.run; !errors.Is(mine.ended, want) || run.Name != "walk" || run.Dir != filepath.Join(dir, "walk") || run.Resumed || agent["rollouts"] != 4 {
+			t.Errorf("the tracker got %+v, ended with %v", run, mine.ended)
+		}
+		written := value(tracking.ReadFile(filepath.Join(dir, "walk", tracking.ScalarsFile)))(t)
+		if diff := cmp.Diff(values(written), values(mine.Scalars())); diff != "" || want == nil && len(written) == 0 {
+			t.Errorf("%d scalars; the tracker's differ (-file +tracker):\n%s", len(written), diff)
+		}
+		value(yaml.Marshal(tr.Dict()))(t) // without a tracker that YAML cannot name
 	}
 }
 
@@ -110,51 +92,32 @@ func values(scalars []tracking.Scalar) (list []string) {
 	return list
 }
 
-// Trackers that are not there do not change what is trained, and are warned of once each.
+// Trackers that are not there do not change what is trained. There is one warning for each.
 func TestTrackersAway(t *testing.T) {
 	checkLiveTensors(t)
-	nothing, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := nothing.Addr().String()
-	if err := nothing.Close(); err != nil {
-		t.Fatal(err)
-	}
-	list := fmt.Sprintf(`[{mlflow: {tracking_uri: "http://%s"}}, {wandb: {python: %s/python3}}]`, address, t.TempDir())
+	nothing := value(net.Listen("tcp", "127.0.0.1:0"))(t)
+	must(t, nothing.Close())
+	away := fmt.Sprintf(`[{mlflow: {tracking_uri: "http://%s"}}, {wandb: {python: %s/python3}}]`, nothing.Addr(), t.TempDir())
 	before := runtime.NumGoroutine()
-	var files [2]string
+	var rows [2][]string
 	var warnings []string
-	for i, list := range []string{"[]", list} {
+	for i, list := range []string{"[]", away} {
 		dir := t.TempDir()
-		tr, err := trainers.FromYAML(tracked("{}", list), pendulum(t), func(c *trainers.Config) {
+		tr := value(trainers.FromYAML(tracked("{}", list), pendulum(t), func(c *trainers.Config) {
 			c.Directory, c.Name = dir, "walk"
 			c.OnWarning = func(err error) { warnings = append(warnings, err.Error()) }
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(tr.Train(context.Background()), tr.Close(), tr.Agent().Close()); err != nil {
-			t.Fatal(err)
-		}
-		scalars, err := tracking.ReadFile(filepath.Join(dir, "walk", tracking.ScalarsFile))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range scalars {
-			if !strings.HasPrefix(s.Tag, "Stats /") { // times
-				files[i] += fmt.Sprintln(s.Step, s.Tag, s.Value)
-			}
-		}
+		}))(t)
+		must(t, errors.Join(tr.Train(context.Background()), tr.Close(), tr.Agent().Close()))
+		rows[i] = figures(t, filepath.Join(dir, "walk"))
 	}
-	if files[0] == "" || files[0] != files[1] {
-		t.Errorf("without trackers\n%s\nwith\n%s", files[0], files[1])
+	if diff := cmp.Diff(rows[0], rows[1]); diff != "" || len(rows[0]) == 0 {
+		t.Errorf("-without +with trackers\n%s", diff)
 	}
-	said := strings.Join(warnings, "\n")
-	if len(warnings) != 2 || !strings.Contains(said, "tracker mlflow: ") || !strings.Contains(said, "tracker wandb: ") {
-		t.Errorf("%d warnings, want one of each tracker:\n%s", len(warnings), said)
+	wantError(t, "the warnings", errors.New(strings.Join(warnings, "\n")), "tracker mlflow: ", "tracker wandb: ")
+	if len(warnings) != 2 {
+		t.Errorf("%d warnings, want one of each tracker", len(warnings))
 	}
-	for runtime.NumGoroutine() > before { // the test's time limit ends it where one is left
+	for runtime.NumGoroutine() > before { // the test's time limit ends it if one is left
 		runtime.Gosched()
 	}
 }
@@ -167,66 +130,30 @@ func TestTrackersOfSkrl(t *testing.T) {
 		{"{wandb: true, wandb_kwargs: {project: skrl}}", "[{wandb: {project: own}}]", "own"},
 		{"{wandb: false, wandb_kwargs: {project: skrl}}", "[{wandb: {project: own}}]", "own"},
 	} {
-		first, err := config.FromYAML(tracked(test.experiment, test.list))
-		if err != nil {
-			t.Fatal(err)
-		}
-		full := completed(t, first, pendulum(t))
-		written, err := yaml.Marshal(full)
-		if err != nil {
-			t.Fatal(err)
-		}
-		read, err := config.FromYAML(written)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, dict := range []map[string]any{first, full, read} {
+		dict := value(config.FromYAML(tracked(test.experiment, test.list)))(t)
+		for range 2 {
 			var got []trackers.Tracker
-			tr, err := trainers.FromDict(dict, pendulum(t), func(c *trainers.Config) { got = c.Trackers })
-			if err != nil {
-				t.Fatal(err)
-			}
-			tr.Agent().Close()
+			tr := value(trainers.FromDict(dict, pendulum(t), func(c *trainers.Config) { got = c.Trackers }))(t)
 			if len(got) != 1 || got[0].Name != "wandb" || got[0].Settings()["project"] != test.project {
 				t.Errorf("%v: %v, want wandb with the project %s", dict, got, test.project)
 			}
+			dict = value(config.FromYAML(value(yaml.Marshal(tr.Dict()))(t)))(t)
+			must(t, tr.Agent().Close())
 		}
 	}
 }
 
-// What is wrong in trackers is said before anything is made.
+// What is wrong in trackers is an error before anything is made.
 func TestTrackersRefused(t *testing.T) {
-	t.Setenv("MLFLOW_TRACKING_URI", "")
-	os.Unsetenv("MLFLOW_TRACKING_URI")
 	for list, want := range map[string]string{
-		"[wandbb]":                  `"trackers[0]" is "wandbb"|the names are mlflow, wandb|did you mean "wandb"`,
-		"[3]":                       `"trackers[0]" is 3|name or {name: {setting: value}}`,
-		"[{wandb: 3}]":              `want the settings of wandb`,
-		"[{wandb: {}, mlflow: {}}]": `want one tracker`,
-		"[{wandb: {projct: x}}]":    `unknown key "projct"|project`,
-		"[{wandb: {mode: ofline}}]": `"mode" is "ofline"|offline`,
-		"[mlflow]":                  `"tracking_uri" is missing|MLFLOW_TRACKING_URI`,
-		"[{mlflow: {tracking_uri: \"sqlite:///x.db\"}}]": `"tracking_uri" is "sqlite:///x.db"|mlflow server`,
-		"[wandb, {wandb: {project: x}}]":                 `"wandb" twice`,
-		"[wandb], write_interval: 0":                     `"trackers" needs "write_interval"`,
+		"[wandbb]":                       `"trackers[0]" is "wandbb"`,
+		"[{wandb: {projct: x}}]":         `unknown key "projct"`,
+		"[wandb, {wandb: {project: x}}]": `"wandb" twice`,
+		"[wandb], write_interval: 0":     `"trackers" needs "write_interval"`,
 	} {
-		text := strings.Replace(string(tracked("{}", list)), "write_interval: 5, ", "", 1)
-		tr, err := trainers.FromYAML([]byte(text), pendulum(t))
-		if err == nil {
-			tr.Agent().Close()
-			t.Errorf("%s is taken", list)
-			continue
-		}
-		for part := range strings.SplitSeq(want, "|") {
-			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: the error %q does not say %q", list, err, part)
-			}
-		}
+		_, err := trainers.FromYAML([]byte(strings.Replace(string(tracked("{}", list)), "write_interval: 5, ", "", 1)), pendulum(t))
+		wantError(t, list, err, want)
 	}
-	for _, list := range [][]trackers.Tracker{{{}}, {{Name: "mine"}}} {
-		cfg := trainers.Config{WriteInterval: agents.Interval{Auto: true}, Trackers: list}
-		if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "trackers[0]") {
-			t.Errorf("%v: %v", list, err)
-		}
-	}
+	cfg := trainers.Config{WriteInterval: agents.Interval{Auto: true}, Trackers: []trackers.Tracker{{Name: "mine"}}}
+	wantError(t, "no Open", cfg.Validate(), "trackers[0]")
 }

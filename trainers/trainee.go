@@ -75,7 +75,7 @@ func (m *Trainee) Train(ctx context.Context, steps int64) (err error) {
 		return err
 	}
 	defer m.guard.Leave()
-	defer func() { m.left(err) }()
+	defer func() { m.rank.left(err) }()
 	if err := m.cfg.single(); err != nil {
 		return err
 	}
@@ -84,12 +84,12 @@ func (m *Trainee) Train(ctx context.Context, steps int64) (err error) {
 	}
 	m.agent.SetTraining(true)
 	m.rank.stop, m.rank.asked = nil, ctx
-	runCtx, done := m.runContext(ctx)
+	runCtx, done := m.rank.runContext(ctx)
 	defer done()
 	// Steps are counted from the trainer's own counter, so that a restored snapshot's count goes on.
 	n := m.batch()
 	for target := m.timestep*n + steps; m.timestep*n < target; {
-		if err := m.cancelled(ctx); err != nil {
+		if err := m.rank.cancelled(ctx); err != nil {
 			return err
 		}
 		if _, err := m.step(runCtx); err != nil {
@@ -124,18 +124,18 @@ func (m *Trainee) Reseed(seed int64) error {
 		}
 	}
 	// The figures so far describe the other member's past.
-	m.metrics = metrics{}
-	m.recorder.SetState(nil)
-	m.episodes.Reset()
-	m.knowEpisodes()
-	m.running.takenOver()
+	m.figures.metrics = metrics{}
+	m.figures.recorder.SetState(nil)
+	m.figures.episodes.Reset()
+	m.rank.know(m.figures.episodes)
+	m.world.running.takenOver()
 	return nil
 }
 
 // Holds implements pbt.Holder: it returns the agent and the environment, each with everything inside its wrappers.
 func (m *Trainee) Holds() map[string][]any {
 	held := map[string][]any{}
-	for env := m.env; env != nil; {
+	for env := m.world.env; env != nil; {
 		held["environment"] = append(held["environment"], env)
 		u, ok := env.(interface{ Unwrap() envs.Env })
 		if !ok {

@@ -3,15 +3,11 @@ package trainers_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
-	"github.com/gorl-dev/gorl/pbt"
-	"github.com/gorl-dev/gorl/pbt/explore"
-	"github.com/gorl-dev/gorl/pbt/strategy"
 	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/trainers"
 )
@@ -41,6 +37,7 @@ func (c *closingAgent) Close() error {
 // A trainee owns environment and agent from the call on: both are closed on every error, and with the trainee.
 func TestNewTraineeOwns(t *testing.T) {
 	checkLiveTensors(t)
+	small := func(sp spaces.Set) (agents.Agent, error) { return smallPPO(t, sp, 1, nil), nil }
 	misfit := spaces.Set{Observation: spaces.Unbounded(3), Action: spaces.NewDiscrete(2)}
 	for name, test := range map[string]struct {
 		build func(sp spaces.Set) (agents.Agent, error)
@@ -49,65 +46,34 @@ func TestNewTraineeOwns(t *testing.T) {
 	}{
 		"no agent":          {func(spaces.Set) (agents.Agent, error) { return nil, errors.New("no luck") }, trainers.Config{}, "no luck"},
 		"none and no error": {func(spaces.Set) (agents.Agent, error) { return nil, nil }, trainers.Config{}, "needs an environment and an agent"},
-		"a misfit":          {func(spaces.Set) (agents.Agent, error) { return smallPPO(t, misfit, 1, nil), nil }, trainers.Config{}, "the agent was made for"},
-		"a bad setting":     {func(sp spaces.Set) (agents.Agent, error) { return smallPPO(t, sp, 1, nil), nil }, trainers.Config{Timesteps: -1}, `"timesteps" is -1`},
-		"nothing wrong":     {func(sp spaces.Set) (agents.Agent, error) { return smallPPO(t, sp, 1, nil), nil }, trainers.Config{}, ""},
+		"a misfit":          {func(spaces.Set) (agents.Agent, error) { return small(misfit) }, trainers.Config{}, "the agent was made for"},
+		"a bad setting":     {small, trainers.Config{Timesteps: -1}, `"timesteps" is -1`},
+		"nothing wrong":     {small, trainers.Config{}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inner, other := scenes[0].make(t)
-			if err := other.Close(); err != nil {
-				t.Fatal(err)
+		env := &closing{Env: newCartPoles(t)}
+		var agent *closingAgent
+		trainee, err := trainers.NewTrainee(env, func() (agents.Agent, error) {
+			a, err := test.build(env.Spaces())
+			if a == nil {
+				return nil, err
 			}
-			env := &closing{Env: inner}
-			var agent *closingAgent
-			trainee, err := trainers.NewTrainee(env, func() (agents.Agent, error) {
-				a, err := test.build(env.Spaces())
-				if a == nil {
-					return nil, err
-				}
-				agent = &closingAgent{Agent: a}
-				return agent, err
-			}, test.cfg)
-			if test.want == "" {
-				if err == nil {
-					err = trainee.Train(t.Context(), 8)
-				}
-				if err = errors.Join(err, trainee.Close()); err != nil {
-					t.Fatal(err)
-				}
-			} else if trainee != nil || err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("a trainee %v and the error %v, want %q", trainee, err, test.want)
-			}
-			if env.closed != 1 || agent != nil && agent.closed != 1 {
-				t.Errorf("the environment was closed %d times, the agent is %+v; want both closed once", env.closed, agent)
-			}
-		})
+			agent = &closingAgent{Agent: a}
+			return agent, err
+		}, test.cfg)
+		if test.want != "" {
+			wantError(t, name, err, test.want)
+		} else {
+			must(t, errors.Join(err, trainee.Train(t.Context(), 8), trainee.Close()))
+		}
+		if env.closed != 1 || agent != nil && agent.closed != 1 {
+			t.Errorf("%s: the environment was closed %d times, the agent is %+v; want both closed once", name, env.closed, agent)
+		}
 	}
-	if _, err := trainers.NewTrainee(nil, nil, trainers.Config{}); err == nil || !strings.Contains(err.Error(), "needs an environment") {
-		t.Error(err)
-	}
-}
-
-// A population whose members' agent does not fit their environment says so, and not what follows from it: that no member has
-// the environment's hyperparameters.
-func TestPopulationNamesTheMisfit(t *testing.T) {
-	checkLiveTensors(t)
-	population, err := pbt.New(pbt.Options{
-		Members: 2, Objective: "episode.return", IntervalSteps: 40, TotalSteps: 80, Parallel: 1, Strategy: strategy.IsaacLab{},
-		Explore: explore.Mutation{Rate: 0.9, Rules: explore.Rules{"env.scale": explore.MutateFloat}},
-		New: func(m pbt.Member) (pbt.Trainee, error) {
-			env := lessons(t, 4, true)
-			return trainers.NewTrainee(env, func() (agents.Agent, error) {
-				return smallPPO(t, spaces.Set{Observation: spaces.Unbounded(9), Action: env.Spaces().Action}, m.Seed, nil), nil
-			}, trainers.Config{Seed: m.Seed})
-		},
-	})
-	if err == nil {
-		_, err = population.Train(t.Context())
-		err = errors.Join(err, population.Close())
-	}
-	if err == nil || !strings.Contains(err.Error(), "the agent was made for") || strings.Contains(err.Error(), "env.scale") {
-		t.Errorf("%v, want the misfit of environment and agent", err)
+	// A population evaluates its members itself.
+	env := &closing{Env: newCartPoles(t)}
+	_, err := trainers.NewTrainee(env, nil, trainers.Config{EvaluationInterval: every(5)})
+	if wantError(t, "evaluation", err, "a population evaluates its members itself"); env.closed != 1 {
+		t.Errorf("the environment was closed %d times", env.closed)
 	}
 }
 
@@ -117,6 +83,8 @@ type interrupting struct {
 	left   int
 	cancel func()
 }
+
+func (i *interrupting) Unwrap() envs.Env { return i.Env }
 
 func (i *interrupting) Step(actions []float32) (*envs.Step, error) {
 	if i.left--; i.left == 0 {
@@ -130,24 +98,15 @@ func (i *interrupting) Step(actions []float32) (*envs.Step, error) {
 func TestTraineeCompletesLastUpdate(t *testing.T) {
 	checkLiveTensors(t)
 	for _, at := range []int{7, 8} {
-		inner, err := classic.NewCartPole(classic.Config{NumEnvs: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		inner := value(classic.NewCartPole(classic.Config{NumEnvs: 2}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		env := &interrupting{inner, at, cancel}
-		m, err := trainers.NewTrainee(env, func() (agents.Agent, error) {
+		m := value(trainers.NewTrainee(env, func() (agents.Agent, error) {
 			return smallPPO(t, inner.Spaces(), 1, map[string]any{"rollouts": 8}), nil
-		}, trainers.Config{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = m.Train(ctx, 16)
-		if !errors.Is(err, context.Canceled) || m.Steps() < 12 || m.Agent().Ready() {
+		}, trainers.Config{Seed: 1}))(t)
+		if err := m.Train(ctx, 16); !errors.Is(err, context.Canceled) || m.Steps() < 12 || m.Agent().Ready() {
 			t.Errorf("interrupted in step %d: %v after %d environment steps, a rollout is complete: %t", at, err, m.Steps(), m.Agent().Ready())
 		}
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Close())
 	}
 }

@@ -26,16 +26,12 @@ import (
 	"fmt"
 	"image"
 	"slices"
-	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/internal/exclusive"
 	"github.com/gorl-dev/gorl/tracking"
-	"github.com/gorl-dev/gorl/tracking/trackers"
 )
 
 // RenderFunc is given a picture of environment 0 at a timestep, see Config.OnRender. An error ends the run.
@@ -46,55 +42,10 @@ type RenderFunc func(timestep int64, picture image.Image) error
 // Train, Step, Evaluate, EvaluateMetrics and Close must not overlap: a call during another one returns an error. Only
 // a callback may evaluate during training.
 type Trainer struct {
-	guard   exclusive.Guard
-	calling atomic.Bool // callbacks are being called; they may evaluate
-
-	env   envs.Env
-	agent agents.Agent
-	cfg   Config
-	made  *runner // the dictionary that it was made of; nil where it was made of none
-
-	stepper *stepper // of env
-	rank    rank     // where several processes train the agent
-
-	timestep   int64
-	now        *envs.Step  // what to act on; nil before the first reset
-	needsReset bool        // a step has failed: reset the environment before the next one
-	parameters *parameters // of the environment's reward; nil where it has none
-	terminator terminator  // of episodes that the agent gives up
-	running    running     // the episodes in progress
-
-	// Figures: of episodes and of the agent's updates for files (episodes, recorder), and for programs (metrics).
-	episodes  *tracking.Episodes
-	recorder  tracking.Recorder
-	metrics   metrics
-	limits    limits         // of evaluations for a population
-	evaluated int64          // the timestep of the last evaluation by EvaluationInterval
-	written   int64          // the timestep of the last write of tracked values
-	counted   []envs.Episode // the episodes that ended in the last step, but for those of other weights
-
-	callbacks      []Callback         // the built-in ones and Config.Callbacks
-	stateCallbacks []StatefulCallback // those of Config.Callbacks with a state
-	stop           error              // of a callback that has asked for the run's end at this timestep
-	reason         error              // see StopReason
-
-	// The run's folder, with its tracked values and checkpoints; empty and nil where nothing is written.
-	dir     string
-	unlock  func() error // lets the folder go to another trainer
-	run     *tracking.Run
-	sinks   *trackers.Sinks // of Config.Trackers
-	store   *checkpoint.Store
-	best    float64 // the figure Config.Best of the best checkpoint, where hasBest
-	hasBest bool
-	saved   bool                       // the newest checkpoint is of the present state
-	damaged []*checkpoint.DamagedError // passed over when the run was resumed
-
-	notes      []string // see Notes
-	agentNotes []string // the agent's notes while training (agents.Noter)
-	warning    sync.Mutex
-	bar        tracking.Bar
-	barName    string
-	clock      func() time.Time
+	*loop
+	guard  exclusive.Guard
+	made   *runner // the dictionary that the trainer was made of; nil without one
+	limits limits  // of evaluations for a population
 }
 
 // New returns a trainer of agent in env. Nothing happens yet: the run's folder is made and taken, and the
@@ -134,27 +85,28 @@ func New(env envs.Env, agent agents.Agent, cfg Config) (*Trainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Trainer{guard: newGuard(), env: env, agent: agent, cfg: cfg, clock: time.Now, rank: own, terminator: ends,
-		stateCallbacks: kept}
+	w := &world{env: env, agent: agent, seed: cfg.Seed, keepsState: cfg.SaveBuffers, terminator: ends,
+		running: newRunning(env.NumEnvs()), stepper: newStepper(env, cfg.StopTimeout)}
+	l := &loop{agent: agent, cfg: cfg, world: w, rank: own, files: files{cfg: cfg}}
+	t := &Trainer{guard: newGuard(), loop: l}
+	l.calls = callbacks{trainer: t, list: orderCallbacks(cfg.Callbacks), stateful: kept}
 	if cfg.evaluates() {
-		if err := t.undisturbed(); err != nil {
+		if err := l.undisturbed(); err != nil {
 			return nil, err
 		}
 	}
 	if err := bind(agent, env.NumEnvs()); err != nil {
 		return nil, fmt.Errorf("trainers: %w", err)
 	}
-	if t.parameters, err = newParameters(env); err != nil {
+	if w.parameters, err = newParameters(env); err != nil {
 		return nil, err
 	}
-	if t.episodes, err = tracking.NewEpisodes(env.NumEnvs()); err != nil {
+	if l.figures.episodes, err = tracking.NewEpisodes(env.NumEnvs()); err != nil {
 		return nil, err
 	}
-	t.running, t.stepper = newRunning(env.NumEnvs()), newStepper(env, cfg.StopTimeout)
-	t.callbacks = orderCallbacks(cfg.Callbacks)
-	t.plan(cfg.Timesteps)
+	l.plan(cfg.Timesteps)
 	if cfg.Resume && own.Rank() == 0 {
-		t.timestep = newest(cfg)
+		l.timestep = newest(cfg)
 	}
 	return t, nil
 }
@@ -175,21 +127,21 @@ func newGuard() exclusive.Guard {
 // enterEvaluation starts an evaluation. A callback may start one during training. The caller must call leave when the
 // evaluation ends.
 func (t *Trainer) enterEvaluation(m *exclusive.Method) (leave func(), err error) {
-	if t.calling.Load() {
+	if t.calls.calling.Load() {
 		return func() {}, nil
 	}
 	return t.guard.Leave, t.guard.Enter(m)
 }
 
 // plan gives the agent the length of the run, if it is known, and collects the notes about the settings.
-func (t *Trainer) plan(timesteps int) {
-	t.notes = nil
-	if _, _, can := t.stateful(); t.cfg.SaveBuffers && !can {
-		t.notes = append(t.notes, fmt.Sprintf("\"save_buffers\" is true, but the environment (%T) cannot save its state "+
-			"(envs.Stateful, envs.Observer): a resumed run resets the environment, and is not the same, bit for bit", t.env))
+func (l *loop) plan(timesteps int) {
+	l.notes = nil
+	if _, _, can := l.world.stateful(); l.cfg.SaveBuffers && !can {
+		l.notes = append(l.notes, fmt.Sprintf("\"save_buffers\" is true, but the environment (%T) cannot save its state "+
+			"(envs.Stateful, envs.Observer): a resumed run resets the environment, and is not the same, bit for bit", l.world.env))
 	}
-	if p, ok := agents.As[agents.Planner](t.agent); ok && timesteps > 0 {
-		t.notes = append(t.notes, p.Plan(timesteps)...)
+	if p, ok := agents.As[agents.Planner](l.agent); ok && timesteps > 0 {
+		l.notes = append(l.notes, p.Plan(timesteps)...)
 	}
 }
 
@@ -223,14 +175,14 @@ func fit(env envs.Env, agent agents.Agent) error {
 func (t *Trainer) Agent() agents.Agent { return t.agent }
 
 // Env returns the environment that the agent acts in.
-func (t *Trainer) Env() envs.Env { return t.env }
+func (t *Trainer) Env() envs.Env { return t.world.env }
 
 // Timestep returns the number of timesteps that have been trained, those before a resumed checkpoint included:
 // with Config.Resume it is that of the newest valid checkpoint from the beginning, before anything else is read of it.
 func (t *Trainer) Timestep() int64 { return t.timestep }
 
 // Dir returns the run's folder. It is empty before [Trainer.Open] or the first step, and where nothing is written.
-func (t *Trainer) Dir() string { return t.dir }
+func (t *Trainer) Dir() string { return t.files.dir }
 
 // Notes lists settings that probably have an unwanted effect: a run too short for an update, a learning rate that is
 // 0 for the rest of the run, SaveBuffers in an environment that cannot save its state. A run of unknown length has no
@@ -239,7 +191,7 @@ func (t *Trainer) Notes() []string { return slices.Concat(t.notes, t.agentNotes)
 
 // Damaged returns the checkpoints that were passed over when the run was resumed, newest first. Nothing is deleted:
 // they are there to be looked at.
-func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.damaged }
+func (t *Trainer) Damaged() []*checkpoint.DamagedError { return t.files.damaged }
 
 // Train trains until Config.Timesteps, or until a callback asks for the end ([ErrStop]). A cancelled context stops it
 // after the present step, saves, and returns an error that wraps the context's error and its cause. Calling Train
@@ -255,7 +207,7 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 		return err
 	}
 	defer t.guard.Leave()
-	defer func() { t.left(err) }()
+	defer func() { t.rank.left(err) }()
 	if t.cfg.Timesteps == 0 {
 		return errors.New("trainers: Config.Timesteps (\"timesteps\") is 0, so that Train has nothing to do; give the " +
 			"number of timesteps of the run, or call Step")
@@ -263,14 +215,14 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 	if err := t.Open(ctx); err != nil {
 		return err
 	}
-	defer func() { t.ended(err) }()
+	defer func() { t.files.ended(err) }()
 	t.agent.SetTraining(true)
 	t.startBar()
-	t.stop, t.reason, t.rank.stop, t.rank.asked = nil, nil, nil, ctx
-	runCtx, done := t.runContext(ctx)
+	t.calls.stop, t.reason, t.rank.stop, t.rank.asked = nil, nil, nil, ctx
+	runCtx, done := t.rank.runContext(ctx)
 	defer done()
 	for t.timestep < int64(t.cfg.Timesteps) {
-		if err := t.cancelled(ctx); err != nil {
+		if err := t.rank.cancelled(ctx); err != nil {
 			return t.interrupted(err)
 		}
 		if _, err := t.step(runCtx); errors.Is(err, ErrStop) {
@@ -291,32 +243,32 @@ func (t *Trainer) Train(ctx context.Context) (err error) {
 func (t *Trainer) StopReason() error { return t.reason }
 
 // complete finishes the files and the progress bar of a run that has come to its end, or was ended by a callback.
-func (t *Trainer) complete() error {
-	t.stop, t.rank.stop = nil, nil
-	if t.bar != nil {
-		t.bar.Finish(t.barText())
+func (l *loop) complete() error {
+	l.calls.stop, l.rank.stop = nil, nil
+	if l.bar != nil {
+		l.bar.Finish(l.figures.text())
 	}
-	if err := t.finish(); err != nil {
+	if err := l.finish(); err != nil || l.files.store == nil {
 		return err
 	}
-	return t.checkBest(true)
+	return l.figures.metrics.checkBest(&l.cfg, true)
 }
 
 // failed returns a step's error. One that is the context's own is no failure: the step was cancelled, its update has
 // been undone, and the state is saved.
-func (t *Trainer) failed(ctx context.Context, err error) error {
+func (l *loop) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
-		return t.interrupted(withCause(ctx, err))
+		return l.interrupted(withCause(ctx, err))
 	}
 	return err
 }
 
 // interrupted saves the state that a cancelled run has reached, and returns the cause with the timestep.
-func (t *Trainer) interrupted(cause error) error {
-	if err := t.finish(); err != nil {
-		return errors.Join(fmt.Errorf("trainers: stopped at timestep %d: %w", t.timestep, cause), err)
+func (l *loop) interrupted(cause error) error {
+	if err := l.finish(); err != nil {
+		return errors.Join(fmt.Errorf("trainers: stopped at timestep %d: %w", l.timestep, cause), err)
 	}
-	return fmt.Errorf("trainers: stopped at timestep %d: %w", t.timestep, cause)
+	return fmt.Errorf("trainers: stopped at timestep %d: %w", l.timestep, cause)
 }
 
 // usable returns an error once the trainer is closed.
@@ -339,14 +291,14 @@ func (t *Trainer) Close() error {
 	}
 	defer t.guard.LeaveClose()
 	var errs []error
-	if t.run != nil {
-		errs = append(errs, t.run.Close())
+	if t.files.run != nil {
+		errs = append(errs, t.files.run.Close())
 	}
-	if t.unlock != nil {
-		errs = append(errs, t.unlock())
+	if t.files.unlock != nil {
+		errs = append(errs, t.files.unlock())
 	}
-	if t.cfg.CloseEnvironmentAtExit && t.stepper.blocked == nil {
-		errs = append(errs, t.stepper.close())
+	if t.cfg.CloseEnvironmentAtExit && t.world.stepper.blocked == nil {
+		errs = append(errs, t.world.stepper.close())
 	}
 	return errors.Join(errs...)
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,10 +61,7 @@ func scalars(t *testing.T, dir string) map[string][]tracking.Scalar {
 	}
 	var both [2]map[string][]tracking.Scalar
 	for i, file := range []string{events[0], filepath.Join(dir, tracking.ScalarsFile)} {
-		list, err := tracking.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := value(tracking.ReadFile(file))(t)
 		both[i] = map[string][]tracking.Scalar{}
 		for _, x := range list {
 			both[i][x.Tag] = append(both[i][x.Tag], x)
@@ -83,9 +81,7 @@ func TestWritesTags(t *testing.T) {
 	cfg := trainers.Config{Timesteps: 48, Directory: t.TempDir(), Name: "run", WriteInterval: every(16), Seed: 1}
 	tr, done := scenes[1].start(t, cfg)
 	defer done()
-	if err := tr.Train(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tr.Train(context.Background()))
 	got := scalars(t, tr.Dir())
 	tags := []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Discriminator loss", "Policy / Standard deviation", "Reward / Style reward (mean)",
 		"Discriminator / Accuracy (motion)", "Discriminator / Accuracy (policy)", "Discriminator / Logit (motion)", "Discriminator / Logit (policy)",
@@ -122,37 +118,29 @@ func TestWritesTags(t *testing.T) {
 // Without a folder nothing is written; with one there is a checkpoint at the end, and at every interval, each once.
 func TestWhatIsWritten(t *testing.T) {
 	checkLiveTensors(t)
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
 		cfg  trainers.Config
 		want string
 	}{
-		"nothing":   {trainers.Config{}, ""},
-		"the last":  {trainers.Config{Name: "run"}, "agent_20"},
-		"intervals": {trainers.Config{Name: "run", CheckpointInterval: every(10)}, "agent_10 agent_20"},
-		"odd":       {trainers.Config{Name: "run", CheckpointInterval: every(8)}, "agent_16 agent_20 agent_8"},
-		"automatic": {trainers.Config{Name: "run", CheckpointInterval: agents.Interval{Auto: true}, Keep: 3}, "agent_16 agent_18 agent_20"},
+		{trainers.Config{}, "[]"},
+		{trainers.Config{Name: "run"}, "[agent_20]"},
+		{trainers.Config{Name: "run", CheckpointInterval: every(8)}, "[agent_16 agent_20 agent_8]"},
+		{trainers.Config{Name: "run", CheckpointInterval: agents.Interval{Auto: true}, Keep: 3}, "[agent_16 agent_18 agent_20]"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			test.cfg.Timesteps = 20
-			if test.cfg.Name != "" {
-				test.cfg.Directory = dir
-			}
-			tr, done := scenes[0].start(t, test.cfg)
-			defer done()
-			for range 2 { // the second time there is nothing to do
-				if err := tr.Train(context.Background()); err != nil {
-					t.Fatal(err)
-				}
-			}
-			var names []string
-			for _, file := range checkpoints(t, filepath.Join(dir, "run")) {
-				names = append(names, strings.TrimSuffix(filepath.Base(file), ".safetensors"))
-			}
-			if got := strings.Join(names, " "); got != test.want {
-				t.Errorf("checkpoints %q, want %q", got, test.want)
-			}
-		})
+		dir := t.TempDir()
+		if test.cfg.Timesteps = 20; test.cfg.Name != "" {
+			test.cfg.Directory = dir
+		}
+		tr, done := scenes[0].start(t, test.cfg)
+		must(t, errors.Join(tr.Train(t.Context()), tr.Train(t.Context()))) // the second time there is nothing to do
+		names := []string{}
+		for _, file := range checkpoints(t, filepath.Join(dir, "run")) {
+			names = append(names, strings.TrimSuffix(filepath.Base(file), ".safetensors"))
+		}
+		if fmt.Sprint(names) != test.want {
+			t.Errorf("checkpoints %q, want %s", names, test.want)
+		}
+		done()
 	}
 }
 
@@ -160,52 +148,29 @@ func TestWhatIsWritten(t *testing.T) {
 func TestEvaluate(t *testing.T) {
 	checkLiveTensors(t)
 	for _, s := range scenes {
-		t.Run(s.name, func(t *testing.T) {
-			want, _ := whole(t, s)
-			cfg := trainers.Config{Timesteps: length, Seed: 11}
-			var first trainers.Evaluation
-			cfg.Callbacks = after(func(tr *trainers.Trainer) error {
-				if tr.Timestep() != 13 && tr.Timestep() != 16 {
-					return nil
-				}
-				a, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3})
-				if err != nil {
-					return err
-				}
-				b, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3})
-				if err != nil {
-					return err
-				}
-				if fmt.Sprint(a) != fmt.Sprint(b) {
-					t.Errorf("evaluated twice: %+v, %+v", a, b)
-				}
-				first = a
+		want, _ := whole(t, s)
+		cfg := trainers.Config{Timesteps: length, Seed: 11}
+		cfg.Callbacks = after(func(tr *trainers.Trainer) error {
+			if tr.Timestep() != 13 && tr.Timestep() != 16 {
 				return nil
-			})
-			tr, done := s.start(t, cfg)
-			defer done()
-			if err := tr.Train(context.Background()); err != nil {
-				t.Fatal(err)
 			}
+			a := value(tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3}))(t)
+			b := value(tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 5, Seed: 3}))(t)
 			n := tr.Env().NumEnvs()
-			if each := (5 + n - 1) / n; first.Episodes != each*n || !(first.Length >= 1) {
-				t.Errorf("%+v, want %d episodes of each of %d environments", first, each, n)
+			if each := (5 + n - 1) / n; a.Episodes != each*n || a.Length < 1 || fmt.Sprint(a) != fmt.Sprint(b) {
+				t.Errorf("%s: %+v, then %+v, want %d episodes of each of %d environments", s.name, a, b, each, n)
 			}
-			if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 {
-				t.Errorf("with evaluations %q differ", d)
-			}
-			if !tr.Agent().SetTraining(true) {
-				t.Error("the agent is left in evaluation")
-			}
-			ctx, cancel := context.WithCancel(context.Background())
-			cancel()
-			if e, err := tr.Evaluate(ctx, trainers.EvaluateOptions{Episodes: 5, Seed: 1}); !errors.Is(err, context.Canceled) || e.Episodes != 0 {
-				t.Errorf("cancelled: %+v, %v", e, err)
-			}
-			if _, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 0, Seed: 1}); err == nil {
-				t.Error("no episodes were evaluated")
-			}
+			return nil
 		})
+		tr, done := s.start(t, cfg)
+		must(t, tr.Train(context.Background()))
+		if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 || !tr.Agent().SetTraining(true) {
+			t.Errorf("%s: with evaluations %q differ, or the agent is left in evaluation", s.name, d)
+		}
+		if _, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Seed: 1}); err == nil {
+			t.Error("no episodes were evaluated")
+		}
+		done()
 	}
 }
 
@@ -215,34 +180,22 @@ func TestEvaluateMeans(t *testing.T) {
 	env, agent := scenes[0].make(t)
 	defer agent.Close()
 	defer env.Close()
-	got, err := trainers.Evaluate(context.Background(), env, agent, trainers.EvaluateOptions{Episodes: 8, Seed: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	step, err := env.Reset(4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := value(trainers.Evaluate(context.Background(), env, agent, trainers.EvaluateOptions{Episodes: 8, Seed: 4}))(t)
+	step := value(env.Reset(4))(t)
 	agent.SetTraining(false)
-	n := env.NumEnvs()
-	done, sum, steps := make([]int, n), 0.0, 0.0
-	for done[0] < 2 || done[1] < 2 || done[2] < 2 || done[3] < 2 {
-		actions, err := agent.Act(agents.Observation{Observations: step.Observations})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if step, err = env.Step(actions); err != nil {
-			t.Fatal(err)
-		}
+	var want []envs.Episode
+	done, sum, steps := make([]int, env.NumEnvs()), 0.0, 0.0
+	for slices.Min(done) < 2 {
+		actions := value(agent.Act(agents.Observation{Observations: step.Observations}))(t)
+		step = value(env.Step(actions))(t)
 		for _, e := range step.Episodes {
-			if done[e.Env] < 2 {
-				done[e.Env]++
-				sum, steps = sum+e.Return, steps+float64(e.Length)
+			if done[e.Env]++; done[e.Env] <= 2 {
+				sum, steps, want = sum+e.Return, steps+float64(e.Length), append(want, e)
 			}
 		}
 	}
-	if got.Episodes != 8 || math.Abs(got.Return-sum/8) > 1e-9 || math.Abs(got.Length-steps/8) > 1e-9 {
-		t.Errorf("%+v, want 8 episodes, return %g and length %g", got, sum/8, steps/8)
+	if got.Episodes != 8 || math.Abs(got.Return-sum/8) > 1e-9 || math.Abs(got.Length-steps/8) > 1e-9 || fmt.Sprint(got.Each) != fmt.Sprint(want) {
+		t.Errorf("%+v, want 8 episodes, return %g and length %g: %v", got, sum/8, steps/8, want)
 	}
 }
 
@@ -253,11 +206,7 @@ func TestStochasticEvaluation(t *testing.T) {
 	for _, stochastic := range []bool{false, true} {
 		tr, done := scenes[0].start(t, trainers.Config{StochasticEvaluation: stochastic})
 		for range 2 {
-			e, err := tr.Evaluate(context.Background(), trainers.EvaluateOptions{Episodes: 12, Seed: 3})
-			if err != nil {
-				t.Fatal(err)
-			}
-			results[fmt.Sprint(e)] = true
+			results[fmt.Sprint(value(tr.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 12, Seed: 3}))(t))] = true
 		}
 		done()
 	}
@@ -278,7 +227,7 @@ func (p *pictures) Render(int) (image.Image, error) {
 	return image.NewGray(image.Rect(0, 0, 2, 1)), nil
 }
 
-// OnRender is given a picture every render_interval, a callback is called after every step, and its error ends the run.
+// OnRender is given a picture every render_interval, unless headless.
 func TestHooks(t *testing.T) {
 	checkLiveTensors(t)
 	for name, test := range map[string]struct {
@@ -286,38 +235,18 @@ func TestHooks(t *testing.T) {
 		interval int
 		want     string
 	}{"off": {true, 1, "[]"}, "each": {false, 1, "[1 2 3 4 5 6 7]"}, "third": {false, 3, "[3 6]"}, "never": {false, 0, "[]"}} {
-		t.Run(name, func(t *testing.T) {
-			env, agent := scenes[0].make(t)
-			defer agent.Close()
-			drawn := &pictures{Env: env}
-			var at []int64
-			steps := 0
-			stop := errors.New("enough")
-			tr := sequential(t, drawn, agent, trainers.Config{Timesteps: 100, Headless: test.headless, RenderInterval: test.interval, CloseEnvironmentAtExit: true,
-				OnRender: func(timestep int64, picture image.Image) error {
-					if picture.Bounds().Dx() != 2 {
-						t.Error("another picture")
-					}
-					at = append(at, timestep)
-					return nil
-				},
-				Callbacks: after(func(tr *trainers.Trainer) error {
-					if steps++; int64(steps) != tr.Timestep() {
-						t.Errorf("step %d is timestep %d", steps, tr.Timestep())
-					}
-					if steps == 7 {
-						return stop
-					}
-					return nil
-				})})
-			defer tr.Close()
-			if err := tr.Train(context.Background()); !errors.Is(err, stop) {
-				t.Errorf("%v", err)
-			}
-			if fmt.Sprint(at) != test.want || drawn.drawn != len(at) {
-				t.Errorf("pictures at %v (%d drawn), want %s", at, drawn.drawn, test.want)
-			}
-		})
+		env, agent := scenes[0].make(t)
+		drawn := &pictures{Env: env}
+		var at []int64
+		tr := sequential(t, drawn, agent, trainers.Config{Timesteps: 7, Headless: test.headless, RenderInterval: test.interval, CloseEnvironmentAtExit: true,
+			OnRender: func(timestep int64, picture image.Image) error {
+				at = append(at, timestep)
+				return nil
+			}})
+		must(t, errors.Join(tr.Train(context.Background()), tr.Close(), agent.Close()))
+		if fmt.Sprint(at) != test.want || drawn.drawn != len(at) {
+			t.Errorf("%s: pictures at %v (%d drawn), want %s", name, at, drawn.drawn, test.want)
+		}
 	}
 }
 
@@ -328,22 +257,12 @@ func TestStepByStep(t *testing.T) {
 	tr, done := scenes[0].start(t, trainers.Config{Seed: 11})
 	defer done()
 	for k := range length {
-		step, err := tr.Step(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(step.Rewards) != 4 || tr.Timestep() != int64(k+1) {
+		if step := value(tr.Step(context.Background()))(t); len(step.Rewards) != 4 || tr.Timestep() != int64(k+1) {
 			t.Fatalf("step %d: %d rewards, timestep %d", k, len(step.Rewards), tr.Timestep())
 		}
 	}
 	if d := agenttest.Differences(want, agenttest.Snapshot(t, tr.Agent())); len(d) > 0 {
 		t.Errorf("%q differ", d)
-	}
-	if err := tr.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tr.Step(context.Background()); err == nil {
-		t.Error("a closed trainer made a step")
 	}
 }
 
@@ -353,17 +272,11 @@ func TestTrainee(t *testing.T) {
 	member := func(seed int64) *trainers.Trainee {
 		env, agent := scenes[0].make(t)
 		m := sequential(t, env, agent, trainers.Config{Seed: seed}).Trainee()
-		t.Cleanup(func() {
-			if err := errors.Join(m.Close(), m.Close()); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { must(t, errors.Join(m.Close(), m.Close())) })
 		return m
 	}
 	a, b := member(1), member(2)
-	if err := errors.Join(a.Train(context.Background(), 100), b.Train(context.Background(), 41)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(a.Train(context.Background(), 100), b.Train(context.Background(), 41)))
 	if a.Steps() != 100 || b.Steps() != 44 { // whole timesteps of four environments
 		t.Errorf("%d and %d steps, want 100 and 44", a.Steps(), b.Steps())
 	}
@@ -373,31 +286,15 @@ func TestTrainee(t *testing.T) {
 	if err := a.Train(context.Background(), 200-a.Steps()); err != nil || a.Steps() != 200 {
 		t.Errorf("%v after %d steps", err, a.Steps())
 	}
-	if err := a.SetHyperparameters(map[string]float64{"learning_rate": 7e-4}); err != nil || a.Hyperparameters()["learning_rate"] != 7e-4 {
-		t.Errorf("%v: %v", err, a.Hyperparameters())
+	must(t, b.Restore(value(a.Snapshot())(t)))
+	if got, want := b.Metrics(), a.Metrics(); !maps.Equal(got, want) || len(got) == 0 || b.Steps() != 200 {
+		t.Errorf("after %d steps the weights come with figures %v, want %v", b.Steps(), got, want)
 	}
-	snap, err := a.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.Restore(snap); err != nil {
-		t.Fatal(err)
-	}
-	if b.Steps() != 200 {
-		t.Errorf("%d steps after Restore, want 200", b.Steps())
-	}
-	if got, want := b.Metrics(), a.Metrics(); !maps.Equal(got, want) || len(got) == 0 {
-		t.Errorf("the weights come with figures %v, want %v", got, want)
-	}
-	if err := b.Reseed(9); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Reseed(9))
 	if m := b.Metrics(); len(m) != 0 || b.Samples("episode.return", 9) != nil {
 		t.Errorf("a copy has another's figures: %v", m)
 	}
-	if err := b.Train(context.Background(), 100); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Train(context.Background(), 100))
 	if _, ok := b.Metrics()["episode.return"]; !ok {
 		t.Errorf("metrics %v", b.Metrics())
 	}
@@ -428,15 +325,11 @@ func (p *bars) Wait()                 {}
 func TestProgress(t *testing.T) {
 	checkLiveTensors(t)
 	shown := &bars{}
-	cfg := run(t, 40)
+	cfg := run(t, 0)
 	cfg.Progress = shown
-	for _, timesteps := range []int{24, 40} {
-		cfg.Timesteps = timesteps
-		tr, done := scenes[1].start(t, cfg)
-		if err := tr.Train(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		done()
+	for _, cfg.Timesteps = range []int{24, 40, 41} {
+		cfg.DisableProgressbar = cfg.Timesteps == 41
+		train(t, scenes[1], cfg)
 	}
 	if len(shown.list) != 2 {
 		t.Fatalf("%d bars", len(shown.list))
@@ -449,104 +342,63 @@ func TestProgress(t *testing.T) {
 	if n, err := fmt.Sscanf(b.text, "return %f length %f style %f", &back, &steps, &style); n != 3 {
 		t.Errorf("the bar shows %q (%v)", b.text, err)
 	}
-	cfg.DisableProgressbar, cfg.Timesteps = true, 41
-	tr, done := scenes[1].start(t, cfg)
-	defer done()
-	if err := tr.Train(context.Background()); err != nil || len(shown.list) != 2 {
-		t.Errorf("%d bars, %v", len(shown.list), err)
-	}
 }
 
-// What does not fit is an error of the constructor.
+// What does not fit is an error of the constructor, before the agent is bound.
 func TestRefuses(t *testing.T) {
 	checkLiveTensors(t)
 	env, agent := scenes[0].make(t)
 	defer agent.Close()
 	defer env.Close()
-	set := func(f func(c *trainers.Config)) trainers.Config {
-		c := trainers.Config{Timesteps: 10}
-		f(&c)
-		return c
-	}
-	other := func(sp spaces.Set) agenttest.Agent {
+	other := func(change func(sp *spaces.Set)) agenttest.Agent {
+		sp := env.Spaces()
+		change(&sp)
 		a := smallPPO(t, sp, 1, nil)
 		agenttest.Close(t, a)
 		return a
 	}
-	bound := other(env.Spaces())
-	if err := bound.Bind(7); err != nil {
-		t.Fatal(err)
-	}
-	walker, imitator := scenes[1].make(t)
-	defer imitator.Close()
-	defer walker.Close()
-	good := trainers.Config{Timesteps: 10}
-	for name, test := range map[string]struct {
+	bound := other(func(*spaces.Set) {})
+	must(t, bound.Bind(7))
+	goal, nan := 1.0, math.NaN()
+	for _, test := range []struct {
 		env   envs.Env
 		agent agents.Agent
 		cfg   trainers.Config
 		want  string
 	}{
-		"no environment":      {nil, agent, good, "needs an environment and an agent"},
-		"no agent":            {env, nil, good, "needs an environment and an agent"},
-		"negative timesteps":  {env, agent, set(func(c *trainers.Config) { c.Timesteps = -1 }), `"timesteps" is -1`},
-		"negative keep":       {env, agent, set(func(c *trainers.Config) { c.Keep = -1 }), `"keep" is -1`},
-		"negative render":     {env, agent, set(func(c *trainers.Config) { c.RenderInterval = -1 }), `"render_interval" is -1`},
-		"resume what":         {env, agent, set(func(c *trainers.Config) { c.Resume = true }), `"resume" needs "name"`},
-		"a path for a name":   {env, agent, set(func(c *trainers.Config) { c.Name = "a/b" }), `"name" is "a/b"`},
-		"observations":        {env, other(spaces.Set{Observation: spaces.Unbounded(3), Action: env.Spaces().Action}), good, "the environment has observations"},
-		"actions":             {env, other(spaces.Set{Observation: env.Spaces().Observation, Action: spaces.NewDiscrete(3)}), good, "the agent was made for"},
-		"states":              {env, other(spaces.Set{Observation: env.Spaces().Observation, Action: env.Spaces().Action, State: spaces.Unbounded(2)}), good, "states"},
-		"another environment": {env, imitator, good, "the agent was made for"},
-		"bound":               {env, bound, good, "7 environments, not 4"},
+		{nil, agent, trainers.Config{}, "needs an environment and an agent"},
+		{env, nil, trainers.Config{}, "needs an environment and an agent"},
+		{env, agent, trainers.Config{Timesteps: -1}, `"timesteps" is -1`},
+		{env, agent, trainers.Config{Resume: true}, `"resume" needs "name"`},
+		{env, agent, trainers.Config{Name: "a/b"}, `"name" is "a/b"`},
+		{env, agent, trainers.Config{StopAtReturn: &goal}, `"stop_at_return" needs "evaluation_interval"`},
+		{env, agent, trainers.Config{StopAtReturn: &nan, EvaluationInterval: every(5)}, `"stop_at_return" is NaN`},
+		{env, agent, trainers.Config{Best: "evaluation.return"}, `which need "evaluation_interval"`},
+		{&opaque{env}, agent, trainers.Config{EvaluationInterval: every(5)}, "give Config.EvaluationEnv"},
+		{env, agent, trainers.Config{Callbacks: []trainers.Callback{nil}}, "callback 0 is nil"},
+		{env, agent, trainers.Config{Callbacks: []trainers.Callback{&tally{}}}, "StateName"},
+		{env, agent, trainers.Config{Callbacks: []trainers.Callback{&tally{name: "a"}, &tally{name: "a"}}}, "StateName"},
+		{env, other(func(sp *spaces.Set) { sp.Observation = spaces.Unbounded(3) }), trainers.Config{}, "the environment has observations"},
+		{env, other(func(sp *spaces.Set) { sp.Action = spaces.NewDiscrete(3) }), trainers.Config{}, "the agent was made for"},
+		{env, other(func(sp *spaces.Set) { sp.State = spaces.Unbounded(2) }), trainers.Config{}, "states"},
+		{env, bound, trainers.Config{}, "7 environments, not 4"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			tr, err := trainers.New(test.env, test.agent, test.cfg)
-			if tr != nil || err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("a trainer %v and the error %v, want %q", tr, err, test.want)
-			}
-		})
+		_, err := trainers.New(test.env, test.agent, test.cfg)
+		wantError(t, test.want, err, test.want)
 	}
-}
-
-// broken fails at a step.
-type broken struct {
-	envs.Env
-	left int
-}
-
-var errBroken = errors.New("a wheel came off")
-
-func (b *broken) Step(actions []float32) (*envs.Step, error) {
-	if b.left--; b.left < 0 {
-		return nil, errBroken
+	if agent.NumEnvs() != 0 {
+		t.Error("an agent that was refused is bound")
 	}
-	return b.Env.Step(actions)
-}
-
-// An environment's error ends the run and says when.
-func TestEnvironmentFails(t *testing.T) {
-	checkLiveTensors(t)
-	env, agent := scenes[0].make(t)
-	defer agent.Close()
-	tr := sequential(t, &broken{env, 5}, agent, trainers.Config{Timesteps: 10, CloseEnvironmentAtExit: true})
-	defer tr.Close()
-	if err := tr.Train(context.Background()); !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "timestep 5") {
-		t.Error(err)
-	}
-	e, err := trainers.Evaluate(context.Background(), &broken{env, 5}, agent, trainers.EvaluateOptions{Episodes: 10, Seed: 1})
-	if !errors.Is(err, errBroken) || e.Episodes != 0 {
-		t.Errorf("%+v, %v", e, err)
+	tr, done := scenes[0].start(t, trainers.Config{})
+	defer done()
+	if wantError(t, "no length", tr.Train(t.Context()), `"timesteps"`); tr.Dir() != "" {
+		t.Errorf("a run of unknown length has the folder %q", tr.Dir())
 	}
 }
 
 // A trainer trains an agent in an environment; nothing is written unless it is asked for.
 func ExampleNew() {
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 8})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	env := exampleEnv()
 	agent := exampleAgent(env)
 	defer agent.Close()
 	trainer, err := trainers.New(env, agent, trainers.Config{Timesteps: 64, Seed: 1, CloseEnvironmentAtExit: true})
@@ -566,11 +418,7 @@ func ExampleNew() {
 
 // The loop may be the program's own.
 func ExampleTrainer_Step() {
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 8})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	env := exampleEnv()
 	defer env.Close()
 	agent := exampleAgent(env)
 	defer agent.Close()
@@ -593,6 +441,14 @@ func ExampleTrainer_Step() {
 	// Output: 5 5
 }
 
+func exampleEnv() envs.Env {
+	env, err := classic.NewCartPole(classic.Config{NumEnvs: 8})
+	if err != nil {
+		panic(err)
+	}
+	return env
+}
+
 func exampleAgent(env envs.Env) agents.Agent {
 	a, err := newPPO(env)
 	if err != nil {
@@ -603,17 +459,13 @@ func exampleAgent(env envs.Env) agents.Agent {
 
 // An agent can be evaluated without a trainer.
 func ExampleEvaluate() {
-	env, err := classic.NewCartPole(classic.Config{NumEnvs: 4})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	env := exampleEnv()
 	defer env.Close()
 	agent := exampleAgent(env)
 	defer agent.Close()
-	result, err := trainers.Evaluate(context.Background(), env, agent, trainers.EvaluateOptions{Episodes: 4, Seed: 1})
+	result, err := trainers.Evaluate(context.Background(), env, agent, trainers.EvaluateOptions{Episodes: 8, Seed: 1})
 	fmt.Println(result.Episodes, result.Return == result.Length, err)
-	// Output: 4 true <nil>
+	// Output: 8 true <nil>
 }
 
 // DefaultConfig has skrl's defaults.

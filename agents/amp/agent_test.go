@@ -2,11 +2,12 @@ package amp
 
 import (
 	"maps"
+	"math"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 var plain = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2),
@@ -39,21 +40,11 @@ func open(t testing.TB, o Options) *Agent {
 	return a
 }
 
-func must(t testing.TB, err error) {
+var must, noGrad, withGrad = tensortest.Must, tensortest.NoGrad, tensortest.WithGrad
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+	if d := math.Abs(got - want); !(d <= tolerance*(1+math.Abs(want))) {
+		t.Errorf("%s is %g, want %g", what, got, want)
 	}
-}
-
-// noGrad returns a scope without gradients that is closed with the test, withGrad one with gradients.
-func noGrad(t testing.TB, d tensor.Device) *tensor.Scope { return closing(t, tensor.NoGrad().On(d)) }
-
-func withGrad(t testing.TB, d tensor.Device) *tensor.Scope {
-	return closing(t, tensor.NewScope().On(d))
-}
-
-func closing(t testing.TB, s *tensor.Scope) *tensor.Scope {
-	t.Cleanup(s.Close)
-	return s
 }

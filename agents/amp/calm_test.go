@@ -124,13 +124,6 @@ func wide(x []float32) (out []float64) {
 	return out
 }
 
-// Of one latent there is no pair.
-func TestUniformityOfOne(t *testing.T) {
-	s := tensor.NewScope()
-	defer s.Close()
-	near(t, "uniformity", float64(tensortest.Float32s(t, s, uniformity(s, s.Ones(1, 2)))[0]), 0, 0)
-}
-
 // The style reward is that of D(x | z) with the latent that each row was told, in an update, by StyleRewards, and
 // where it ends episodes.
 func TestConditionalReward(t *testing.T) {
@@ -228,9 +221,9 @@ func TestLatents(t *testing.T) {
 	agenttest.Same(t, a, b)
 	w.learn(t, b, 1)
 	for want, f := range map[string]func() error{
-		"latent_size":    func() error { _, err := newPlain(t).Encode(make([]float32, 3)); return err },
+		"latent_size":    func() error { _, err := newAgent(t, plain, 1, nil).Encode(make([]float32, 3)); return err },
 		"rows of 3":      func() error { _, err := a.Encode(make([]float32, 4)); return err },
-		"latent_mode":    func() error { _, err := skilled(t, map[string]any{"latent_size": 2}).Latents(); return err },
+		"latent_mode":    func() error { _, err := skilled(t, WithEncoder(standard, 2), nil).Latents(); return err },
 		"want rows of 5": func() error { _, err := a.StyleRewards(make([]float32, 3)); return err },
 	} {
 		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
@@ -297,77 +290,19 @@ func TestToldWindows(t *testing.T) {
 // What is recorded of minibatches of ASE and CALM and replayed for others gives the same bits as without.
 func TestSkillsRecorded(t *testing.T) {
 	agenttest.CheckLive(t)
-	for name, make := range map[string]func() *Agent{
-		"ase": func() *Agent {
-			a := open(t, Options{Spaces: plain, Models: WithEncoder(MLPs(plain, []int{5}, "tanh"), 2),
-				Motions: &agenttest.Motion{Width: 3, Mean: 0.7},
-				Dict:    small(map[string]any{"latent_size": 2}), Seed: 4})
-			return a
-		},
-		"calm": func() *Agent { return directed(t, map[string]any{"mismatched_negatives": true}) },
-	} {
-		learned := func(eager bool) *Agent {
-			devicename.Eager = eager
-			defer func() { devicename.Eager = false }()
-			a := make()
-			if name == "calm" {
-				newTold(t, a).learn(t, a, 2)
-			} else {
-				agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
-			}
+	learned := func(calm, eager bool) *Agent {
+		devicename.Eager = eager
+		defer func() { devicename.Eager = false }()
+		if calm {
+			a := directed(t, map[string]any{"mismatched_negatives": true})
+			newTold(t, a).learn(t, a, 2)
 			return a
 		}
-		agenttest.Same(t, learned(true), learned(false))
+		a := skilled(t, WithEncoder(standard, 2), nil)
+		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
+		return a
 	}
-}
-
-func newPlain(t *testing.T) *Agent {
-	a := newAgent(t, plain, 1, nil)
-	return a
-}
-
-// What cannot be is refused when the agent is made, with what to do.
-func TestCALMRefuses(t *testing.T) {
-	for want, o := range map[string]Options{
-		"latent_size": {Dict: map[string]any{"latent_size": 0}},
-		"overlap":     {Dict: map[string]any{"overlap": true}},
-		"discriminator_mode": {Dict: map[string]any{"discriminator_mode": "differential",
-			"amp_observation_preprocessor": nil}},
-		"gradient_penalty_samples\" is \"both": {Dict: map[string]any{"discriminator_gradient_penalty_samples": "both"}},
-		"no latents":                           {Dict: map[string]any{"compatibility": "skrl-2.0", "latent_size": 2}},
-		"uniformity_loss_scale":                {Dict: map[string]any{"uniformity_loss_scale": -1}},
-		"ase|calm":                             {Dict: map[string]any{"latent_mode": "clam"}},
-		"CollectOverlappingMotions":            {Motions: &agenttest.Motion{Width: 3}},
-		"want 50 pairs":                        {Motions: &halved{}},
-		"WithConditionalDiscriminator": {Models: WithSeparateEncoder(MLPs(plain, []int{5}, "tanh"), plain, 2,
-			[]int{5}, "tanh")},
-	} {
-		if o.Dict == nil {
-			o.Dict = map[string]any{}
-		}
-		all := map[string]any{"latent_mode": "calm", "latent_size": 2}
-		for k, v := range o.Dict {
-			all[k] = v
-		}
-		o.Spaces, o.Dict = plain, small(all)
-		if o.Motions == nil {
-			o.Motions = &overlapping{agenttest.Motion{Width: 3}}
-		}
-		if o.Models.Make == nil {
-			o.Models = conditioned(plain, 2, 5)
-		}
-		a, err := New(o)
-		if err == nil {
-			a.Close()
-		}
-		words := strings.Split(want, "|")
-		for _, word := range words {
-			if err == nil || !strings.Contains(err.Error(), word) {
-				t.Errorf("error %v, want one that says %q", err, word)
-			}
-		}
-	}
-	if c := calmConfig(); c.Validate() != nil {
-		t.Error(c.Validate())
+	for _, calm := range []bool{false, true} {
+		agenttest.Same(t, learned(calm, true), learned(calm, false))
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/testdevice"
 	"github.com/gorl-dev/gorl/models"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 // source is a function that shows motion.
@@ -23,156 +23,176 @@ func (f source) CollectReferenceMotions(n int, _ *rand.Rand) ([]float32, error) 
 // opaque hides which weights of a network are linear layers'.
 type opaque struct{ models.Network }
 
+// standard are the models that a change of one network starts from.
+var standard = MLPs(plain, []int{8}, "tanh")
+
+// with returns the standard models with another discriminator or second critic.
+func with(net func(m *Models) *models.Network, other models.MLPConfig) Models {
+	return Models{Make: func(seed int64) (Models, error) {
+		m, err := standard.Make(seed)
+		if err != nil {
+			return m, err
+		}
+		(*net(&m)).Close()
+		made, err := models.NewMLP(other, seed)
+		*net(&m) = made
+		return m, err
+	}}
+}
+
+func discriminator(m *Models) *models.Network { return &m.Discriminator }
+func styleValue(m *Models) *models.Network    { return &m.StyleValue }
+
 // Every mistake is an error that says what is wrong, before any training, and nothing is left behind.
 func TestRefuses(t *testing.T) {
-	nan := float32(math.NaN())
-	config := func(settings map[string]any) func(o *Options) { return func(o *Options) { o.Dict = settings } }
-	discriminator := func(in, out int, wrap func(models.Network) models.Network) func(o *Options) {
-		return func(o *Options) {
-			standard := MLPs(plain, []int{8}, "tanh")
-			o.Models = Models{Make: func(seed int64) (Models, error) {
-				m, err := standard.Make(seed)
-				if err != nil {
-					return m, err
-				}
-				m.Discriminator.Close()
-				net, err := models.NewMLP(models.MLPConfig{Inputs: in, Outputs: out, Hidden: []int{8},
-					Activation: "tanh"}, seed)
-				m.Discriminator = wrap(net)
-				return m, err
-			}}
+	type settings = map[string]any
+	dict := func(key string, value any, more ...any) Options {
+		d := settings{key: value}
+		for i := 0; i < len(more); i += 2 {
+			d[more[i].(string)] = more[i+1]
 		}
+		return Options{Dict: d}
 	}
-	same := func(n models.Network) models.Network { return n }
-	for name, test := range map[string]struct {
-		spoil func(o *Options)
-		want  string
-	}{
-		"nothing to learn": {config(map[string]any{"task_reward_scale": 0, "style_reward_scale": 0}),
-			`"task_reward_scale"|"style_reward_scale"`},
-		"two rates": {config(map[string]any{"learning_rate": []any{1e-4, 1e-4}}),
-			`"learning_rate" has 2 values|3`},
-		"three rates for two": {config(map[string]any{"learning_rate": []any{1e-4, 1e-4, 1e-4},
-			"discriminator_optimizer": "separate"}), `"learning_rate" has 3 values|2`},
-		"mixed precision": {config(map[string]any{"mixed_precision": true, "mixed_precision_dtype": "float16"}),
-			`"mixed_precision"|float16|bfloat16`},
-		"skrl with lsgan": {config(map[string]any{"compatibility": "skrl-2.0", "discriminator_loss": "lsgan"}),
-			`skrl-2.0|bce`},
-		"centred differences": {config(map[string]any{"discriminator_mode": "differential",
-			"amp_observation_preprocessor": "RunningStandardScaler"}), `RunningMeanAbsScaler|0 must stay 0`},
-		"interpolated differences": {config(map[string]any{"discriminator_mode": "differential",
-			"discriminator_gradient_penalty_samples": "interpolated"}), `discriminator_gradient_penalty_samples|both`},
-		"differences of pictures": {func(o *Options) {
-			o.Spaces.AMPObservation, o.Dict = spaces.NewPicture(4, 4, 1),
-				map[string]any{"discriminator_mode": "differential"}
-		}, `discriminator_mode|pictures`},
-		"latents without encoder": {config(map[string]any{"latent_size": 2}), `latent_size|amp.WithEncoder`},
-		"latent wider than rows":  {config(map[string]any{"latent_size": 4}), `"latent_size" is 4|wrappers.NewSkills`},
-		"latents and two critics": {config(map[string]any{"latent_size": 2, "separate_critics": true}),
-			`"latent_size"|"separate_critics"`},
-		"skrl with latents": {config(map[string]any{"latent_size": 2, "compatibility": "skrl-2.0"}),
-			`skrl-2.0|no latents`},
-		"encoder of another size": {func(o *Options) {
-			o.Models, o.Dict = WithSeparateEncoder(o.Models, plain, 3, []int{4}, "tanh"),
-				map[string]any{"latent_size": 2}
-		}, `encoder|(N, 2)`},
-		"encoder of no models": {func(o *Options) {
-			o.Models, o.Dict = WithEncoder(Models{}, 2), map[string]any{"latent_size": 2}
-		}, `WithEncoder|Make`},
-		"latents and memory": {func(o *Options) {
-			o.Models = WithEncoder(Recurrent(plain, models.GRU(4), []int{8}, "tanh"), 2)
-			o.Dict = map[string]any{"latent_size": 2}
-		}, `latent_size|without memory`},
-		"diversity of choices": {func(o *Options) {
-			o.Spaces.Action = spaces.NewDiscrete(3)
-			o.Models = WithEncoder(MLPs(o.Spaces, []int{8}, "tanh"), 2)
-			o.Dict = map[string]any{"latent_size": 2}
-		}, `diversity_loss_scale|Gaussian`},
-		"frames that do not fit": {config(map[string]any{"amp_observation_frames": 2}),
-			`"amp_observation_frames" is 2|3 values`},
-		"masked text": {config(map[string]any{"discriminator_masked_features": "1, x"}),
-			`"discriminator_masked_features"|" x"|3-7`},
-		"masked backwards": {config(map[string]any{"discriminator_masked_features": "2-1"}),
-			`"discriminator_masked_features"|"2-1"`},
-		"masked in another frame": {config(map[string]any{"discriminator_masked_features": "1",
-			"amp_observation_frames": 3}),
-			`"discriminator_masked_features"|0 to 0`},
-		"all masked": {config(map[string]any{"discriminator_masked_features": "0-1, 2"}), `nothing to see`},
-		"old and new name": {config(map[string]any{"task_reward_weight": 0.3, "task_reward_scale": 0.5}),
-			`task_reward_weight|task_reward_scale`},
-		"old and new product": {config(map[string]any{"style_reward_weight": 0.3, "style_reward_scale": 0.5}),
-			`style_reward_weight|style_reward_scale`},
-		"preprocessor size": {config(map[string]any{"amp_observation_preprocessor": "RunningStandardScaler",
-			"amp_observation_preprocessor_kwargs": map[string]any{"size": 9}}), `size is 9`},
-		"no motions": {func(o *Options) { o.Motions = nil }, `Motions is missing`},
-		"failing motions": {func(o *Options) {
-			o.Motions = source(func(int) ([]float32, error) { return nil, errors.New("no clip") })
-		}, `no clip`},
-		"panicking motions": {func(o *Options) {
-			o.Motions = source(func(n int) ([]float32, error) { return make([]float32, 5)[n:], nil })
-		}, `the source (amp.source) panicked|out of range|at amp.TestRefuses (config_test.go:`},
-		"short motions": {func(o *Options) {
-			o.Motions = source(func(n int) ([]float32, error) { return make([]float32, n*2), nil })
-		}, `3`},
-		"NaN motions": {func(o *Options) {
-			o.Motions = source(func(n int) ([]float32, error) { x := make([]float32, n*3); x[4] = nan; return x, nil })
-		}, `reference motion|NaN`},
-		"no AMP observations": {func(o *Options) { o.Spaces.AMPObservation = spaces.Space{} }, `AMP observation`},
-		"discrete AMP": {func(o *Options) { o.Spaces.AMPObservation = spaces.NewDiscrete(4) },
-			`AMP observation|Box`},
-		"wide discriminator":  {discriminator(3, 2, same), `discriminator|(N, 1)`},
-		"other discriminator": {discriminator(4, 1, same), `discriminator`},
-		"opaque discriminator": {discriminator(3, 1, func(n models.Network) models.Network { return opaque{n} }),
-			`models.Linears|discriminator_weight_decay_scale`},
-		"no models": {func(o *Options) { o.Models = Models{} }, `amp.MLPs`},
-		"no second critic": {func(o *Options) {
-			o.Dict = map[string]any{"separate_critics": true}
-			standard := o.Models
-			o.Models = Models{Make: func(seed int64) (Models, error) {
-				m, err := standard.Make(seed)
-				m.StyleValue.Close()
-				m.StyleValue = nil
-				return m, err
-			}}
-		}, `StyleValue`},
-		"wide second critic": {func(o *Options) {
-			o.Dict = map[string]any{"separate_critics": true}
-			standard := o.Models
-			o.Models = Models{Make: func(seed int64) (Models, error) {
-				m, err := standard.Make(seed)
-				if err != nil {
-					return m, err
-				}
-				m.StyleValue.Close()
-				m.StyleValue, err = models.NewMLP(models.MLPConfig{Inputs: 4, Outputs: 2, Hidden: []int{8},
-					Activation: "tanh"}, seed)
-				return m, err
-			}}
-		}, `second critic|(N, 1)`},
+	calm := func(o Options, more ...any) Options {
+		all := settings{"latent_mode": "calm", "latent_size": 2}
+		for i := 0; i < len(more); i += 2 {
+			all[more[i].(string)] = more[i+1]
+		}
+		if o.Dict = all; o.Motions == nil {
+			o.Motions = &overlapping{agenttest.Motion{Width: 3}}
+		}
+		if o.Models.Make == nil {
+			o.Models = conditioned(plain, 2, 5)
+		}
+		return o
+	}
+	latents := func(m Models) Options { return Options{Models: m, Dict: settings{"latent_size": 2}} }
+	motions := func(f source) Options { return Options{Motions: f} }
+	choices := plain
+	choices.Action = spaces.NewDiscrete(3)
+	pictures, unseen, indices := plain, plain, plain
+	pictures.AMPObservation, unseen.AMPObservation = spaces.NewPicture(4, 4, 1), spaces.Space{}
+	indices.AMPObservation = spaces.NewDiscrete(4)
+	hidden := Models{Make: func(seed int64) (Models, error) {
+		m, err := standard.Make(seed)
+		m.Discriminator = opaque{m.Discriminator}
+		return m, err
+	}}
+	architecture, err := description.NewArchitecture(plain.Observation, nil, 0, []int{8}, "elu")
+	must(t, err)
+	given := func(keep func(m, made *Models)) Models { // some networks alone
+		made, err := standard.Make(1)
+		must(t, err)
+		m := Models{Make: standard.Make}
+		keep(&m, &made)
+		made.close()
+		return m
+	}
+	for want, o := range map[string]Options{ // parts of the error, separated by |
+		`"task_reward_scale"|"style_reward_scale"`: dict("task_reward_scale", 0, "style_reward_scale", 0),
+		`"learning_rate" has 2 values|3`:           dict("learning_rate", []any{1e-4, 1e-4}),
+		`"learning_rate" has 3 values|2`: dict("learning_rate", []any{1e-4, 1e-4, 1e-4}, "discriminator_optimizer",
+			"separate"),
+		`"mixed_precision"|float16|bfloat16`:      dict("mixed_precision", true, "mixed_precision_dtype", "float16"),
+		`skrl-2.0|bce`:                            dict("compatibility", "skrl-2.0", "discriminator_loss", "lsgan"),
+		`"amp_observation_frames" is 2|3 values`:  dict("amp_observation_frames", 2),
+		`task_reward_weight|task_reward_scale`:    dict("task_reward_weight", 0.3, "task_reward_scale", 0.5),
+		`style_reward_weight|style_reward_scale`:  dict("style_reward_weight", 0.3, "style_reward_scale", 0.5),
+		`"discriminator_masked_features"|" x"|3-`: dict("discriminator_masked_features", "1, x"),
+		`"discriminator_masked_features"|"2-1"`:   dict("discriminator_masked_features", "2-1"),
+		`"discriminator_masked_features"|0 to 0`:  dict("discriminator_masked_features", "1", "amp_observation_frames", 3),
+		`nothing to see`:                          dict("discriminator_masked_features", "0-1, 2"),
+		`size is 9`: dict("amp_observation_preprocessor", "RunningStandardScaler",
+			"amp_observation_preprocessor_kwargs", settings{"size": 9}),
+
+		// the ends of episodes
+		`overlap|termination`:      dict("termination_style_reward", 0.1, "overlap", true),
+		`termination_steps`:        dict("termination_style_reward", 0.1, "termination_steps", 0),
+		`termination_style|skrl-2`: dict("termination_style_reward", 0.1, "compatibility", "skrl-2.0"),
+		`termination_style|NaN`:    dict("termination_style_reward", math.NaN()),
+
+		// differences
+		`RunningMeanAbsScaler|0 must stay 0`: dict("discriminator_mode", "differential", "amp_observation_preprocessor",
+			"RunningStandardScaler"),
+		`discriminator_gradient_penalty_samples|both`: dict("discriminator_mode", "differential",
+			"discriminator_gradient_penalty_samples", "interpolated"),
+		`discriminator_mode|pictures`: {Spaces: pictures, Dict: settings{"discriminator_mode": "differential"}},
+
+		// latents
+		`latent_size|amp.WithEncoder`:               dict("latent_size", 2),
+		`"latent_size" is 4|wrappers.NewSkills`:     dict("latent_size", 4),
+		`"latent_size"|"separate_critics"`:          dict("latent_size", 2, "separate_critics", true),
+		`skrl-2.0|no latents`:                       dict("latent_size", 2, "compatibility", "skrl-2.0"),
+		`encoder|(N, 2)`:                            latents(WithSeparateEncoder(standard, plain, 3, nil, "")),
+		`WithEncoder|Make`:                          latents(WithEncoder(Models{}, 2)),
+		`latent_size|without memory`:                latents(WithEncoder(Recurrent(plain, models.GRU(4), nil, ""), 2)),
+		`diversity_loss_scale|Gaussian`:             {Spaces: choices, Models: WithEncoder(MLPs(choices, []int{8}, ""), 2), Dict: settings{"latent_size": 2}},
+		`calm|latent_size`:                          calm(Options{}, "latent_size", 0),
+		`calm|overlap`:                              calm(Options{}, "overlap", true),
+		`calm|discriminator_mode`:                   calm(Options{}, "discriminator_mode", "differential"),
+		`gradient_penalty_samples" is "both`:        calm(Options{}, "discriminator_gradient_penalty_samples", "both"),
+		`uniformity_loss_scale`:                     calm(Options{}, "uniformity_loss_scale", -1),
+		`ase|calm`:                                  calm(Options{}, "latent_mode", "clam"),
+		`CollectOverlappingMotions`:                 calm(Options{Motions: &agenttest.Motion{Width: 3}}),
+		`want 50 pairs`:                             calm(Options{Motions: &halved{}}, "motion_dataset_size", 50),
+		`WithConditionalDiscriminator`:              calm(Options{Models: WithSeparateEncoder(standard, plain, 2, nil, "")}),
+		`WithConditionalDiscriminator|WithSeparate`: calm(Options{Models: WithConditionalDiscriminator(WithEncoder(standard, 2), plain, 2, nil, "")}),
+
+		// motion and networks
+		`no clip`: motions(func(int) ([]float32, error) { return nil, errors.New("no clip") }),
+		`the source (amp.source) panicked|out of range|at amp.TestRefuses`: motions(func(n int) ([]float32, error) {
+			return make([]float32, 5)[n:], nil
+		}),
+		`60 values|3`: motions(func(n int) ([]float32, error) { return make([]float32, n*2), nil }),
+		`reference motion|NaN`: motions(func(n int) ([]float32, error) {
+			x := make([]float32, n*3)
+			x[4] = float32(math.NaN())
+			return x, nil
+		}),
+		`Motions is missing`:                              {},
+		`AMP observation`:                                 {Spaces: unseen},
+		`AMP observation|Box`:                             {Spaces: indices},
+		`discriminator|(N, 1)`:                            {Models: with(discriminator, models.MLPConfig{Inputs: 3, Outputs: 2})},
+		`discriminator does not fit`:                      {Models: with(discriminator, models.MLPConfig{Inputs: 4, Outputs: 1})},
+		`state from row to row`:                           {Models: with(discriminator, models.MLPConfig{Inputs: 3, Outputs: 1, Recurrent: models.GRU(4)})},
+		`models.Linears|discriminator_weight_decay_scale`: {Models: hidden},
+		`amp.MLPs`:                                        {Models: Models{}},
+		`second critic|(N, 1)`: {Models: with(styleValue, models.MLPConfig{Inputs: 4, Outputs: 2}),
+			Dict: settings{"separate_critics": true}},
+		`amp: discriminator: description: the architecture 4→[8] elu reads 4 columns`: {
+			Models: Evolvable(plain, architecture, architecture, architecture, DefaultGaussian())},
+		`Options.Models needs`: {
+			Models: given(func(m, made *Models) { m.Value, made.Value = made.Value, nil })},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if name == "mixed precision" {
+		t.Run(want, func(t *testing.T) {
+			if strings.Contains(want, "mixed_precision") {
 				testdevice.SkipHere(t, "it is refused for the CPU")
 			}
-			before := tensor.Live()
-			o := Options{Spaces: plain, Models: MLPs(plain, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: 3},
-				Dict: map[string]any{"motion_dataset_size": 30}}
-			test.spoil(&o)
+			if want != `Options.Models needs` { // whose network is there already
+				agenttest.CheckLive(t)
+			}
+			if o.Spaces.Action.Kind == spaces.None {
+				o.Spaces = plain
+			}
+			if o.Models.Make == nil && want != `amp.MLPs` && !strings.Contains(want, "WithEncoder|Make") {
+				o.Models = standard
+			}
+			if o.Motions == nil && want != `Motions is missing` {
+				o.Motions = &agenttest.Motion{Width: 3}
+			}
+			all := settings{"motion_dataset_size": 30}
+			for k, v := range o.Dict {
+				all[k] = v
+			}
+			o.Dict = all
 			a, err := New(o)
-			if err == nil {
-				_ = a.Close()
-				t.Fatal("accepted")
+			if err == nil || a != nil {
+				t.Fatalf("%v, %v", a, err)
 			}
-			if a != nil {
-				t.Error("an agent came with the error")
-			}
-			for _, part := range strings.Split(test.want, "|") {
+			for _, part := range strings.Split(want, "|") {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("%v\n does not say %q", err, part)
 				}
-			}
-			if after := tensor.Live(); after != before {
-				t.Errorf("%d tensors are alive, %d were before", after, before)
 			}
 		})
 	}
@@ -180,41 +200,45 @@ func TestRefuses(t *testing.T) {
 
 // Every setting beside PPO's is read under skrl 2.0's name, and where skrl 1.4 had another under that.
 func TestNames(t *testing.T) {
-	kwargs := map[string]any{"epsilon": 1e-6}
+	type settings = map[string]any
+	kwargs, scaler := settings{"epsilon": 1e-6}, "RunningStandardScaler"
+	style := func(c Config) any { return c.StyleRewardScale }
 	for name, test := range map[string]struct {
-		settings map[string]any
+		settings settings
 		get      func(c Config) any
 		want     any
 	}{
-		"amp_state_preprocessor": {map[string]any{"amp_state_preprocessor": "RunningStandardScaler"},
-			func(c Config) any { return c.AMPObservationPreprocessor }, "RunningStandardScaler"},
-		"amp_state_preprocessor_kwargs": {map[string]any{"amp_state_preprocessor": "RunningStandardScaler",
-			"amp_state_preprocessor_kwargs": kwargs},
+		"scaler": {settings{"amp_state_preprocessor": scaler},
+			func(c Config) any { return c.AMPObservationPreprocessor }, scaler},
+		"kwargs": {settings{"amp_state_preprocessor": scaler, "amp_state_preprocessor_kwargs": kwargs},
 			func(c Config) any { return c.AMPObservationPreprocessorKwargs }, kwargs},
-		"task_reward_weight": {map[string]any{"task_reward_weight": 0.3},
-			func(c Config) any { return c.TaskRewardScale }, 0.3},
-		"style_reward_weight": {map[string]any{"style_reward_weight": 0.5},
-			func(c Config) any { return c.StyleRewardScale }, 1.0},
-		"discriminator_reward_scale": {map[string]any{"discriminator_reward_scale": 3},
-			func(c Config) any { return c.StyleRewardScale }, 3.0},
-		"both factors": {map[string]any{"style_reward_weight": 0.5, "discriminator_reward_scale": 3},
-			func(c Config) any { return c.StyleRewardScale }, 1.5},
-		"replay_buffer_size": {map[string]any{"replay_buffer_size": 64},
-			func(c Config) any { return c.ReplayBufferSize }, 64},
+		"task":         {settings{"task_reward_weight": 0.3}, func(c Config) any { return c.TaskRewardScale }, 0.3},
+		"style":        {settings{"style_reward_weight": 0.5}, style, 1.0},
+		"other style":  {settings{"discriminator_reward_scale": 3}, style, 3.0},
+		"both factors": {settings{"style_reward_weight": 0.5, "discriminator_reward_scale": 3}, style, 1.5},
+		"buffer":       {settings{"replay_buffer_size": 64}, func(c Config) any { return c.ReplayBufferSize }, 64},
+		"calm":         {settings{"latent_mode": "calm", "latent_size": 2}, func(c Config) any { return c.Validate() }, nil},
 	} {
-		t.Run(name, func(t *testing.T) {
-			c, err := FromDict(test.settings, plain)
-			must(t, err)
-			if got := test.get(c); !reflect.DeepEqual(got, test.want) {
-				t.Errorf("%v, want %v", got, test.want)
-			}
-		})
+		c, err := FromDict(test.settings, plain)
+		must(t, err)
+		if got := test.get(c); !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
 	}
 }
 
-// The discriminator's own rate and clip reach its optimizer.
-func TestDiscriminatorHyperparameters(t *testing.T) {
-	a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": "separate"})
+// Each network has its rate, and the discriminator's own optimizer the discriminator's. Settings change both.
+func TestOptimizers(t *testing.T) {
+	a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": "separate", "separate_critics": true,
+		"learning_rate": []any{1e-3, 2e-3, 3e-3}})
+	var names []string
+	for i, g := range append(a.learner.Optimizer.Groups, a.learner.separate.Groups...) {
+		names = append(names, g.Name)
+		near(t, g.Name, g.LearningRate, []float64{1e-3, 2e-3, 3e-3, 5e-5}[i], 1e-12)
+	}
+	if strings.Join(names, " ") != "policy value style_value discriminator" {
+		t.Errorf("the optimizers step %v", names)
+	}
 	must(t, a.SetHyperparameters(map[string]float64{"discriminator_learning_rate": 3e-4,
 		"discriminator_grad_norm_clip": 7}))
 	if rate, clip := a.learner.separate.Groups[0].LearningRate, a.learner.separate.Clips[0].MaxNorm; rate != 3e-4 ||
@@ -224,33 +248,5 @@ func TestDiscriminatorHyperparameters(t *testing.T) {
 	if err := a.SetHyperparameters(map[string]float64{"task_reward_scale": 0, "style_reward_scale": 0}); err == nil ||
 		a.Hyperparameters()["style_reward_scale"] != 2 {
 		t.Errorf("%v: %v", err, a.Hyperparameters())
-	}
-}
-
-// Some networks without the others are refused and closed, also where Make could build all of them.
-func TestSomeModelsGiven(t *testing.T) {
-	before := tensor.Live()
-	standard := MLPs(plain, []int{8}, "tanh")
-	for name, keep := range map[string]func(m, made *Models){
-		"value":         func(m, made *Models) { m.Value, made.Value = made.Value, nil },
-		"discriminator": func(m, made *Models) { m.Discriminator, made.Discriminator = made.Discriminator, nil },
-		"style value":   func(m, made *Models) { m.StyleValue, made.StyleValue = made.StyleValue, nil },
-	} {
-		made, err := standard.Make(1)
-		must(t, err)
-		given := Models{Make: standard.Make}
-		keep(&given, &made)
-		made.close()
-		a, err := New(Options{Spaces: plain, Models: given, Motions: &agenttest.Motion{Width: 3},
-			Dict: map[string]any{"motion_dataset_size": 30}})
-		if err == nil {
-			_ = a.Close()
-		}
-		if err == nil || !strings.Contains(err.Error(), "Options.Models needs") {
-			t.Errorf("only the %s is given: %v", name, err)
-		}
-		if n := tensor.Live(); n != before {
-			t.Errorf("only the %s is given: %d tensors are left", name, n-before)
-		}
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/gorl-dev/gorl/agents/amp"
-	"github.com/gorl-dev/gorl/models"
-	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -47,29 +45,6 @@ func ExampleNew() {
 	// Output: AMP 0.0003 0.5 2
 }
 
-// Without reference motion there is nothing to imitate.
-func ExampleNew_mistake() {
-	_, err := amp.New(amp.Options{Spaces: swingSpaces, Models: amp.MLPs(swingSpaces, []int{32}, "elu")})
-	fmt.Println(err)
-	// Output: amp: Options.Motions is missing: AMP needs reference motion to imitate
-}
-
-// MLPs makes four networks; the second critic is used with separate_critics only.
-func ExampleMLPs() {
-	m, err := amp.MLPs(swingSpaces, []int{32, 16}, "relu").Make(1)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(len(m.Policy.Parameters()), len(m.Value.Parameters()), len(m.Discriminator.Parameters()),
-		len(m.StyleValue.Parameters()))
-	m.Policy.Close()
-	m.Value.Close()
-	m.Discriminator.Close()
-	m.StyleValue.Close()
-	// Output: 7 6 6 6
-}
-
 // The two factors of skrl 1.4's style reward become one scale.
 func ExampleFromDict() {
 	cfg, err := amp.FromDict(map[string]any{
@@ -78,79 +53,6 @@ func ExampleFromDict() {
 	}, swingSpaces)
 	fmt.Println(cfg.StyleRewardScale, cfg.AMPObservationPreprocessor, cfg.DiscriminatorLoss, err)
 	// Output: 1.5 RunningStandardScaler lsgan <nil>
-}
-
-// DefaultConfig is what a dictionary is merged over. discriminator_mode "differential" (ADD) and latent_mode "calm" (CALM)
-// bring defaults of their own.
-func ExampleDefaultConfig() {
-	cfg := amp.DefaultConfig()
-	cfg.DiscriminatorOptimizer = "separate"
-	fmt.Println(cfg.LearningEpochs, cfg.StyleRewardScale, cfg.AMPBatchSize, cfg.DiscriminatorLoss, cfg.Validate())
-	add, err := amp.FromDict(map[string]any{"discriminator_mode": "differential"}, swingSpaces)
-	fmt.Println(add.AMPObservationPreprocessor, add.DiscriminatorGradientPenaltyScale, err)
-	// Output:
-	// 6 2 512 bce <nil>
-	// RunningMeanAbsScaler 2 <nil>
-}
-
-// The networks of an agent made from architectures can be evolved; see package pbt/evolution.
-func ExampleEvolvable() {
-	one, err := description.NewArchitecture(swingSpaces.Observation, nil, 0, []int{32}, "elu")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	discriminator, err := description.NewArchitecture(swingSpaces.AMPObservation, nil, 0, []int{64}, "relu")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	agent, err := amp.New(amp.Options{Spaces: swingSpaces, Models: amp.Evolvable(swingSpaces, one, one, discriminator,
-		amp.DefaultGaussian()), Motions: swing{},
-		Dict: map[string]any{"motion_dataset_size": 1000}, Seed: 1})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer agent.Close()
-	fmt.Println(agent.Architectures()["discriminator"])
-	// Output: 2→[64] relu
-}
-
-// The policy and the discriminator see pictures, each its own.
-func ExampleCNNs() {
-	sp := spaces.Set{Observation: spaces.NewPicture(20, 20, 3), Action: spaces.NewBox(-1, 1, 1),
-		AMPObservation: spaces.NewPicture(12, 12, 1)}
-	cfg := models.CNNConfig{Convolutions: []description.Convolution{{Channels: 4, Kernel: 4, Stride: 2}}, Features: 16,
-		Activation: "relu"}
-	m, err := amp.CNNs(sp, cfg).Make(1)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(len(m.Policy.Parameters()), len(m.Value.Parameters()), len(m.Discriminator.Parameters()),
-		len(m.StyleValue.Parameters()))
-	m.Policy.Close()
-	m.Value.Close()
-	m.Discriminator.Close()
-	m.StyleValue.Close()
-	// Output: 7 6 6 6
-}
-
-// Recurrent gives policy and value networks an LSTM each, whose state is its h and its c. The discriminator has none.
-func ExampleRecurrent() {
-	m, err := amp.Recurrent(swingSpaces, models.LSTM(16), []int{32}, "relu").Make(1)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(models.HiddenSize(m.Policy), models.HiddenSize(m.Value), models.HiddenSize(m.StyleValue),
-		models.HiddenSize(m.Discriminator))
-	m.Policy.Close()
-	m.Value.Close()
-	m.Discriminator.Close()
-	m.StyleValue.Close()
-	// Output: 32 32 32 0
 }
 
 // ASE: the models of a policy that acts by latent skills, which wrappers.NewSkills adds to the observations.

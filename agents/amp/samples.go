@@ -16,30 +16,25 @@ import (
 // defaults.
 func (a *judge) makeScaler() (err error) {
 	c, width := a.cfg, a.core.Spaces().AMPObservation.Width()
+	standard, absolute := preprocessors.DefaultScalerConfig(), preprocessors.DefaultMeanAbsConfig()
+	standard.Unbiased = c.Skrl()
 	const prefix = "amp: amp_observation_preprocessor_kwargs"
-	switch c.AMPObservationPreprocessor {
+	switch kwargs := &c.AMPObservationPreprocessorKwargs; c.AMPObservationPreprocessor {
 	case agents.RunningStandardScaler:
-		cfg, err := onpolicy.ScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, c.Skrl())
-		if err != nil {
-			return err
-		}
-		c.AMPObservationPreprocessorKwargs = config.Dict(cfg)
-		a.scaler, err = preprocessors.NewRunningStandardScaler(width, cfg, a.core.Device)
-		if err != nil {
-			return err
+		if err = onpolicy.MergeScaler(prefix, *kwargs, width, &standard); err == nil {
+			*kwargs = config.Dict(standard)
+			a.scaler, err = preprocessors.NewRunningStandardScaler(width, standard, a.core.Device)
 		}
 	case agents.RunningMeanAbsScaler:
-		cfg := preprocessors.DefaultMeanAbsConfig()
-		if err := onpolicy.MergeScalerConfig(prefix, c.AMPObservationPreprocessorKwargs, width, &cfg); err != nil {
-			return err
-		}
-		c.AMPObservationPreprocessorKwargs = config.Dict(cfg)
-		if a.scaler, err = preprocessors.NewRunningMeanAbsScaler(width, cfg, a.core.Device); err != nil {
-			return err
+		if err = onpolicy.MergeScaler(prefix, *kwargs, width, &absolute); err == nil {
+			*kwargs = config.Dict(absolute)
+			a.scaler, err = preprocessors.NewRunningMeanAbsScaler(width, absolute, a.core.Device)
 		}
 	}
-	a.core.AddScaler(layout.AMPObservationScaler, a.scaler)
-	return nil
+	if err == nil {
+		a.core.AddScaler(layout.AMPObservationScaler, a.scaler)
+	}
+	return err
 }
 
 // standardise lets the discriminator's scaler learn from the rollout and as much reference motion, once an update, so

@@ -2,22 +2,17 @@ package amp
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
-	"github.com/gorl-dev/gorl/preprocessors"
+	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
-
-func near(t *testing.T, what string, got, want, tolerance float64) {
-	t.Helper()
-	if d := math.Abs(got - want); !(d <= tolerance*(1+math.Abs(want))) {
-		t.Errorf("%s is %g, want %g", what, got, want)
-	}
-}
 
 // The style reward is what its formula says of the discriminator's logits.
 func TestStyleReward(t *testing.T) {
@@ -41,25 +36,6 @@ func TestStyleReward(t *testing.T) {
 				near(t, "style reward", float64(rewards[i]), formula(float64(d)), 1e-4)
 			}
 		})
-	}
-}
-
-// StyleRewards are those that an update would give, and learn nothing.
-func TestStyleRewards(t *testing.T) {
-	a := newAgent(t, plain, 2, nil)
-	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(2, 5)...), 3)
-	agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(3, 5)...))
-	s := noGrad(t, a.learner.Device)
-	rows := tensortest.Float32s(t, s, a.learner.Rollout.Rows("amp_observations"))
-	want := tensortest.Float32s(t, s, a.learner.reward(s))
-	for range 2 {
-		got, err := a.StyleRewards(rows)
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("StyleRewards: %v, %v, want %v", got, err, want)
-		}
-	}
-	if _, err := a.StyleRewards(rows[1:]); err == nil {
-		t.Error("a row that is not whole is accepted")
 	}
 }
 
@@ -177,25 +153,6 @@ func TestGradientPenalty(t *testing.T) {
 	}
 }
 
-// The penalties on weights: all linear layers', and once more the output layer's.
-func TestRegularisation(t *testing.T) {
-	a := newAgent(t, plain, 1, map[string]any{"discriminator_weight_decay_scale": 0.25,
-		"discriminator_logit_regularization_scale": 0.5})
-	s := withGrad(t, a.learner.Device)
-	want := 7.0
-	weights := a.learner.discriminator.(models.Linears).LinearWeights()
-	for i, w := range weights {
-		scale := 0.25
-		if i == len(weights)-1 {
-			scale += 0.5
-		}
-		for _, x := range tensortest.Float32s(t, s, w) {
-			want += scale * float64(x) * float64(x)
-		}
-	}
-	near(t, "loss", float64(tensortest.Float32s(t, s, a.learner.regularise(s, s.Scalar(7)))[0]), want, 1e-5)
-}
-
 // Until the replay buffer is full it takes every row, then replay_admission_probability's share.
 func TestReplayAdmission(t *testing.T) {
 	a := newAgent(t, plain, 1, map[string]any{"replay_admission_probability": 0.25, "reply_buffer_size": 40,
@@ -234,43 +191,6 @@ func TestSeparateDiscriminatorOptimizer(t *testing.T) {
 	}
 }
 
-// The discriminator tells motion from policy after a while, and its health is tracked.
-func TestDiscriminatorLearns(t *testing.T) {
-	for _, loss := range []string{"lsgan"} {
-		t.Run(loss, func(t *testing.T) {
-			a := open(t, Options{Spaces: plain, Models: MLPs(plain, []int{16}, "tanh"),
-				Motions: &agenttest.Motion{Width: 3, Mean: 4}, Seed: 1,
-				Dict: small(map[string]any{"discriminator_loss": loss, "learning_rate": 1e-2,
-					"discriminator_gradient_penalty_scale": 0.1, "discriminator_batch_size": 8})})
-			agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 4)...), 20)
-			first := false
-			got := map[string]float64{}
-			a.Tracked(func(string, float64) { first = true })
-			if !first {
-				t.Fatal("nothing is tracked")
-			}
-			agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(9, 4)...), 1)
-			a.Tracked(func(tag string, v float64) { got[tag] = v })
-			for _, tag := range []string{"Loss / Policy loss", "Loss / Value loss", "Loss / Discriminator loss",
-				"Policy / Standard deviation",
-				"Discriminator / Gradient penalty", "Discriminator / Accuracy (motion)",
-				"Discriminator / Accuracy (policy)",
-				"Discriminator / Logit (motion)", "Discriminator / Logit (policy)", "Reward / Style reward (mean)"} {
-				if v, ok := got[tag]; !ok || math.IsNaN(v) {
-					t.Errorf("%q is not tracked", tag)
-				}
-			}
-			if m, p := got["Discriminator / Accuracy (motion)"], got["Discriminator / Accuracy (policy)"]; m < 0.8 ||
-				p < 0.8 {
-				t.Errorf("after 21 updates the discriminator is right about %.2f of the motion and %.2f of the policy", m, p)
-			}
-			if m, p := got["Discriminator / Logit (motion)"], got["Discriminator / Logit (policy)"]; m <= p {
-				t.Errorf("mean logit of motion %.2f, of the policy %.2f", m, p)
-			}
-		})
-	}
-}
-
 // The motion dataset is filled before training, and renewed by amp_batch_size rows an update.
 func TestMotionDataset(t *testing.T) {
 	motion := &agenttest.Motion{Width: 3}
@@ -286,18 +206,30 @@ func TestMotionDataset(t *testing.T) {
 	}
 }
 
-// The scaler of the discriminator learns once an update, from as many rows of both kinds.
-func TestScalerLearnsOnce(t *testing.T) {
-	a := newAgent(t, plain, 1, nil)
-	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
-	count, err := tensor.Float64s(a.learner.scaler.(*preprocessors.RunningStandardScaler).Count)
-	if err != nil || count[0] != 1+2*2*24 {
-		t.Errorf("the scaler has seen %v rows (%v), want 97", count, err)
+// The discriminator tells motion from policy after a while, and its figures are tracked.
+func TestDiscriminatorLearns(t *testing.T) {
+	a := open(t, Options{Spaces: plain, Models: MLPs(plain, []int{16}, "tanh"),
+		Motions: &agenttest.Motion{Width: 3, Mean: 4}, Seed: 1,
+		Dict: small(map[string]any{"discriminator_loss": "lsgan", "learning_rate": 1e-2,
+			"discriminator_gradient_penalty_scale": 0.1, "discriminator_batch_size": 8})})
+	agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 4)...), 21)
+	got := map[string]float64{}
+	a.Tracked(func(tag string, v float64) { got[tag] = v })
+	for _, tag := range []string{"Loss / Discriminator loss", "Discriminator / Gradient penalty",
+		"Reward / Style reward (mean)", "Policy / Clip fraction", "Policy / Entropy", "Gradient / Norm"} {
+		if v, ok := got[tag]; !ok || math.IsNaN(v) {
+			t.Errorf("%q is not tracked", tag)
+		}
+	}
+	if m, p := got["Discriminator / Accuracy (motion)"], got["Discriminator / Accuracy (policy)"]; m < 0.8 || p < 0.8 {
+		t.Errorf("after 21 updates the discriminator is right about %.2f of the motion and %.2f of the policy", m, p)
+	}
+	if m, p := got["Discriminator / Logit (motion)"], got["Discriminator / Logit (policy)"]; m <= p {
+		t.Errorf("mean logit of motion %.2f, of the policy %.2f", m, p)
 	}
 }
 
-// A policy and a value on one trunk, beside a discriminator, learn; with two critics and a discriminator of its own
-// optimizer, too.
+// A policy and a value on one trunk, beside a discriminator, learn, with one critic and with two.
 func TestSharedTrunk(t *testing.T) {
 	for _, settings := range []map[string]any{nil, {"separate_critics": true, "discriminator_optimizer": "separate"}} {
 		agenttest.CheckLive(t)
@@ -311,8 +243,7 @@ func TestSharedTrunk(t *testing.T) {
 		m, err := models.NewShared(mlp(4, 8, 8), mlp(8, 2), mlp(8, 1), dist)
 		must(t, err)
 		a := open(t, Options{Spaces: plain, Motions: &agenttest.Motion{Width: 3}, Dict: small(settings), Seed: 2,
-			Models: Models{Policy: m.Policy(), Value: m.Value(), Discriminator: mlp(3, 1, 8), StyleValue: mlp(4, 1,
-				8)}})
+			Models: Models{Policy: m.Policy(), Value: m.Value(), Discriminator: mlp(3, 1, 8), StyleValue: mlp(4, 1, 8)}})
 		before := agenttest.Parameters(t, a)
 		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...), 2)
 		for name, p := range agenttest.Parameters(t, a) {
@@ -323,19 +254,121 @@ func TestSharedTrunk(t *testing.T) {
 	}
 }
 
-// Value and policy that are one network leave the discriminator out of the shared optimizer all the same.
-func TestGroupsOfOptimizers(t *testing.T) {
-	a := newAgent(t, plain, 1, map[string]any{"discriminator_optimizer": "separate", "separate_critics": true,
-		"learning_rate": []any{1e-3, 2e-3, 3e-3}})
-	var names []string
-	for i, g := range a.learner.Optimizer.Groups {
-		names = append(names, g.Name)
-		near(t, g.Name, g.LearningRate, float64(i+1)*1e-3, 1e-12)
+// AMP shares what PPO has for rl_games' recipes: the loss for means out of bounds is that of the formula, and the
+// learning rate is stepped as often as the schedule says.
+func TestRLGames(t *testing.T) {
+	const scale, limit, rate, epochs, parts = 0.3, 0.02, 1e-3, 2, 3
+	for step, times := range map[string]float64{"minibatch": epochs * parts, "epoch": epochs, "update": 1} {
+		t.Run(step, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			// A threshold that no divergence comes near raises the rate by half at every step of the schedule; the
+			// rate itself is too small to change the means within the update.
+			a := newAgent(t, plain, 1, map[string]any{"bounds_loss_scale": scale, "bounds_loss_limit": limit,
+				"learning_rate":   rate * 1e-9,
+				"learning_epochs": epochs, "mini_batches": parts, "mini_batch_order": "environments",
+				"learning_rate_scheduler": "KLAdaptiveLR",
+				"learning_rate_scheduler_kwargs": map[string]any{"kl_threshold": 1e3, "max_lr": 1, "min_lr": 1e-20,
+					"step": step, "divergence": "gaussian"}})
+			agenttest.Fill(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 3)...))
+			means, err := agenttest.Snapshot(t, a).Arrays["rollout/mean"].Float32s()
+			must(t, err)
+			want, beyond := 0.0, 0
+			for _, m := range means {
+				over, under := math.Max(float64(m)-limit, 0), math.Min(float64(m)+limit, 0)
+				want += scale * (over*over + under*under) / (8 * 3)
+				if over > 0 || under < 0 {
+					beyond++
+				}
+			}
+			if beyond == 0 || beyond == len(means) {
+				t.Fatalf("%d of %d means are out of bounds", beyond, len(means))
+			}
+			must(t, a.Update(t.Context()))
+			got := map[string]float64{}
+			a.Tracked(func(tag string, v float64) { got[tag] = v })
+			if math.Abs(got["Loss / Bounds loss"]-want) > 1e-5*want {
+				t.Errorf("the loss is %g, want %g", got["Loss / Bounds loss"], want)
+			}
+			if r, want := got["Learning / Learning rate"], rate*1e-9*math.Pow(1.5,
+				times); math.Abs(r-want) > 1e-9*want {
+				t.Errorf("the rate is %g, want %g", r, want)
+			}
+		})
 	}
-	if len(names) != 3 || names[2] != "style_value" {
-		t.Errorf("the shared optimizer steps %v", names)
+}
+
+// In two frames of three features, of which the second is masked, the discriminator's verdict, its reward and its
+// gradient penalty do not depend on that feature of either frame, and depend on all others.
+func TestMaskedFeatures(t *testing.T) {
+	agenttest.CheckLive(t)
+	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.Unbounded(2), AMPObservation: spaces.Unbounded(6)}
+	a := newAgent(t, sp, 1, map[string]any{"amp_observation_frames": 2, "discriminator_masked_features": "1",
+		"amp_observation_preprocessor": nil})
+	s := withGrad(t, a.learner.Device)
+	rows := tensortest.Float32s(t, s, s.Randn(a.learner.Gen, 4, 6))
+	judge := func(rows []float32) (logits []float32, penalty float32) {
+		x := tensor.From(s, rows, 4, 6)
+		_, p := a.learner.gradientPenalty(s, x, x)
+		return tensortest.Float32s(t, s, a.learner.logits(s, x)), tensortest.Float32s(t, s, p)[0]
 	}
-	if g := a.learner.separate.Groups[0]; g.Name != "discriminator" || g.LearningRate != 5e-5 {
-		t.Errorf("the discriminator's steps %v", g)
+	logits, penalty := judge(rows)
+	for j := range 6 {
+		moved := slices.Clone(rows)
+		for i := range 4 {
+			moved[6*i+j] += 0.5
+		}
+		l, p := judge(moved)
+		if same := slices.Equal(l, logits) && p == penalty; same != (j == 1 || j == 4) {
+			t.Errorf("another value of feature %d changes nothing: %v", j, same)
+		}
+	}
+	// The penalty is that of the features that are seen: of the rows, times the masks, of a network of these alone.
+	x := tensor.From(s, rows, 4, 6)
+	masked := s.Mul(x, tensor.From(s, []float32{1, 0, 1, 1, 0, 1}))
+	at := s.RequireGrad(s.Detach(masked))
+	slopes := tensortest.Float32s(t, s,
+		s.Grad(s.Sum(a.learner.discriminator.Forward(s, models.Inputs{Observations: at})), false, at)[0])
+	want := 0.0
+	for i, g := range slopes {
+		if j := i % 6; j != 1 && j != 4 {
+			want += float64(g) * float64(g) / 4
+		}
+	}
+	near(t, "penalty", float64(penalty), want, 1e-5)
+}
+
+// A graph with operations of the engine and of libtorch adds gradients up in one order, however many nodes either made
+// before: equal agents stay equal, bit for bit.
+func TestMaskedUpdatesRepeat(t *testing.T) {
+	runtime.LockOSThread() // libtorch counts nodes by thread
+	defer runtime.UnlockOSThread()
+	updated := func(settings map[string]any) *checkpoint.Snapshot {
+		a := newAgent(t, plain, 2, settings)
+		defer a.Close()
+		agenttest.Learn(t, a, agenttest.NewWorld(plain, agenttest.Seeds(1, 4)...), 2)
+		return agenttest.Snapshot(t, a)
+	}
+	masked := map[string]any{"discriminator_masked_features": "1"}
+	want := updated(masked)
+	for name, others := range map[string]func(){
+		"the engine's": func() {
+			for range 20 {
+				updated(nil)
+			}
+		},
+		"libtorch's": func() {
+			s := tensor.NewScope()
+			defer s.Close()
+			for range 20_000 {
+				x := s.RequireGrad(s.Ones(2))
+				s.Grad(s.Sum(s.Exp(x)), true, x)
+				s.Reset()
+			}
+		},
+	} {
+		others()
+		if d := agenttest.Differences(want, updated(masked)); len(d) > 0 {
+			t.Errorf("after nodes of %s, %q differ", name, d)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package amp
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -184,24 +183,5 @@ func TestTerminationSnapshots(t *testing.T) {
 	}
 	if d := agenttest.Differences(before, agenttest.Snapshot(t, a)); len(d) > 0 {
 		t.Errorf("a snapshot that was refused has changed %q", d)
-	}
-}
-
-// An agent that ends no episodes says so, and what cannot be is refused.
-func TestTerminationSettings(t *testing.T) {
-	a := newAgent(t, plain, 1, nil)
-	if a.Terminates() || a.Terminations() != nil {
-		t.Error("without the setting the agent ends episodes")
-	}
-	for want, settings := range map[string]map[string]any{
-		"overlap":                  {"termination_style_reward": 0.1, "overlap": true},
-		"termination_steps":        {"termination_style_reward": 0.1, "termination_steps": 0},
-		"termination_style_reward": {"termination_style_reward": -0.1},
-		"compatibility":            {"termination_style_reward": 0.1, "compatibility": "skrl-2.0"},
-		"NaN":                      {"termination_style_reward": math.NaN()},
-	} {
-		if _, err := FromDict(settings, plain); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: error %v, want one that says %q", settings, err, want)
-		}
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/spaces"
-	"github.com/gorl-dev/gorl/tensor"
 )
 
 var plain = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2)}
@@ -35,21 +35,4 @@ func open(t testing.TB, o Options) *Agent {
 	return a
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// noGrad returns a scope without gradients that is closed with the test, withGrad one with gradients.
-func noGrad(t testing.TB, d tensor.Device) *tensor.Scope { return closing(t, tensor.NoGrad().On(d)) }
-
-func withGrad(t testing.TB, d tensor.Device) *tensor.Scope {
-	return closing(t, tensor.NewScope().On(d))
-}
-
-func closing(t testing.TB, s *tensor.Scope) *tensor.Scope {
-	t.Cleanup(s.Close)
-	return s
-}
+var must, noGrad, withGrad = tensortest.Must, tensortest.NoGrad, tensortest.WithGrad

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
-	"github.com/gorl-dev/gorl/spaces"
+	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -241,40 +240,44 @@ func TestEvaluationRemembers(t *testing.T) {
 	must(t, agenttest.Advance(a, w, 5))
 }
 
-func TestRecurrentErrors(t *testing.T) {
+// A checkpoint of networks with memory, or of another architecture, is refused with what both agents have, and nothing
+// changes.
+func TestCheckpointsOfOtherNetworks(t *testing.T) {
 	agenttest.CheckLive(t)
-	for want, settings := range map[string]map[string]any{
-		`"sequence_length" is 3, which does not divide "rollouts" (8)`: {"sequence_length": 3},
-		`"mini_batches" is 7, but a rollout has only 6 sequences`:      {"mini_batches": 7},
-		`"mini_batches" is 4, which does not divide the 6 sequences`:   {"compatibility": agents.SKRL2},
-	} {
-		all := small(map[string]any{"sequence_length": 4, "mini_batches": 4})
-		for k, v := range settings {
-			all[k] = v
-		}
-		_, err := New(Options{Spaces: plain, NumEnvs: envs, Models: remembering["both"], Dict: all})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %s", err, want)
-		}
+	architecture := func(hidden ...int) description.Architecture {
+		a, err := description.NewArchitecture(plain.Observation, nil, 0, hidden, "tanh")
+		must(t, err)
+		return a
 	}
-
-	// A checkpoint of the one into the other. A perceptron of the same widths has all other parameters.
-	recurrent := newRecurrent(t, remembering["policy"], nil)
-	perceptron := newRecurrent(t, Models{Make: func(seed int64) (models.Policy, models.Network, error) {
-		return models.ActorCritic(spaces.Set{Observation: spaces.Unbounded(4), Action: plain.Action}, []int{8},
-			"tanh", models.DefaultGaussianConfig(), seed)
-	}}, nil)
-	for want, agents := range map[string][2]*Agent{
+	evolvable := func(a description.Architecture) *Agent {
+		return newRecurrent(t, Evolvable(plain, a, architecture(8), models.DefaultGaussianConfig()), nil)
+	}
+	recurrent, perceptron := newRecurrent(t, remembering["policy"], nil), newRecurrent(t, MLPs(plain, []int{8}, "tanh"), nil)
+	narrow, wide := evolvable(architecture(8)), evolvable(architecture(12, 8))
+	for want, pair := range map[string][2]*Agent{
 		"the checkpoint's policy network has recurrent layers (policy/lstm.weight_hh_l0), this agent's has none": {perceptron, recurrent},
 		"the checkpoint's policy network has no recurrent layers, this agent's has (policy/lstm.weight_hh_l0)":   {recurrent, perceptron},
+		"network is 4→[12 8] tanh, this agent's 4→[8] tanh; make the agent from the checkpoint's architecture":   {narrow, wide},
+		"the checkpoint's policy network is 4→[12 8] tanh, this agent's has no architecture":                     {perceptron, wide},
 	} {
-		before := agenttest.Snapshot(t, agents[0])
-		err := agents[0].Restore(agenttest.Snapshot(t, agents[1]))
+		before := agenttest.Snapshot(t, pair[0])
+		err := pair[0].Restore(agenttest.Through(t, agenttest.Snapshot(t, pair[1])))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
-		if d := agenttest.Differences(before, agenttest.Snapshot(t, agents[0])); len(d) > 0 {
+		if d := agenttest.Differences(before, agenttest.Snapshot(t, pair[0])); len(d) > 0 {
 			t.Errorf("the refused checkpoint changed %q", d)
 		}
 	}
+	snap := agenttest.Snapshot(t, wide)
+	if got := wide.Architectures(); len(got) != 2 || !got["policy"].Equal(architecture(12, 8)) ||
+		len(perceptron.Architectures()) != 0 || agenttest.Snapshot(t, perceptron).Values["architectures"] != nil {
+		t.Errorf("architectures %v and %v", got, perceptron.Architectures())
+	}
+	snap.Values["architectures"].(map[string]any)["policy"] = 3
+	if err := wide.Restore(snap); err == nil || !strings.Contains(err.Error(), "an architecture in a snapshot") {
+		t.Error(err)
+	}
+	delete(snap.Values, "architectures") // of a version that did not record them
+	must(t, wide.Restore(snap))
 }

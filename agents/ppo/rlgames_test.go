@@ -13,7 +13,6 @@ import (
 	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/schedulers"
-	"github.com/gorl-dev/gorl/spaces"
 	"github.com/gorl-dev/gorl/tensor"
 )
 
@@ -65,46 +64,6 @@ func TestBoundsLoss(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// Settings that only Gaussian policies have are refused for others, and those that skrl does not have with its modes.
-func TestRefusesRLGames(t *testing.T) {
-	choices := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewDiscrete(3)}
-	kl := func(compatibility string, kwargs map[string]any) map[string]any {
-		return map[string]any{"learning_rate_scheduler": "KLAdaptiveLR", "learning_rate_scheduler_kwargs": kwargs,
-			"compatibility": compatibility}
-	}
-	for want, test := range map[string]struct {
-		sp       spaces.Set
-		settings map[string]any
-	}{
-		`"bounds_loss_scale"|not Gaussian`:  {choices, map[string]any{"bounds_loss_scale": 1e-4}},
-		`"divergence" is gaussian|estimate`: {choices, kl("", map[string]any{"divergence": "gaussian"})},
-		`divergence|rollout`:                {plain, kl("", map[string]any{"divergence": "gauss"})},
-		`bounds_loss_scale|skrl-2.0`: {plain, map[string]any{"bounds_loss_scale": 1,
-			"compatibility": "skrl-2.0"}},
-		`"step"|skrl-2.1`:                         {plain, kl("skrl-2.1", map[string]any{"step": "minibatch"})},
-		`"mini_batch_size" is 6|"rollouts" 7 × 3`: {plain, map[string]any{"rollouts": 7, "mini_batch_size": 6}},
-	} {
-		agenttest.CheckLive(t)
-		_, err := New(Options{Spaces: test.sp, NumEnvs: 3, Models: MLPs(test.sp, []int{8}, "tanh"),
-			Dict: test.settings})
-		for _, part := range strings.Split(want, "|") {
-			if err == nil || !strings.Contains(err.Error(), part) {
-				t.Errorf("%v\n does not say %q", err, part)
-			}
-		}
-	}
-	a := newAgent(t, choices, 1, nil)
-	err := a.SetHyperparameters(map[string]float64{"bounds_loss_scale": 1, "ratio_clip": 0.1})
-	if err == nil || a.Hyperparameters()["ratio_clip"] != 0.2 {
-		t.Errorf("%v; the settings are %v", err, a.Hyperparameters())
-	}
-	_, err = New(Options{Spaces: plain, NumEnvs: 3, Models: Recurrent(plain, models.GRU(4), []int{8}, "tanh"),
-		Dict: map[string]any{"rollouts": 8, "sequence_length": 4, "mini_batch_size": 6}})
-	if err == nil || !strings.Contains(err.Error(), `"mini_batch_size" is 6, which is no multiple of the 4 timesteps`) {
-		t.Error(err)
 	}
 }
 

@@ -13,17 +13,14 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/gorl-dev/gorl/tensor"
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
@@ -46,26 +43,14 @@ var tasks = []struct {
 	{"Walker2d-v5", 2287.95, 571.78}, {"InvertedPendulum-v5", 963.09, 38.23},
 }
 
-func main() {
-	tensor.TuneAllocator()
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { compare.Main(run) }
 
 func run(ctx context.Context) error {
-	folder, err := os.MkdirTemp("", "gorl-*")
+	program, remove, err := compare.BuildGorl(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	program := filepath.Join(folder, "gorl")
-	if text, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/gorl").CombinedOutput(); err != nil {
-		return fmt.Errorf("go build ./cmd/gorl: %w\n%s", err, text)
-	}
+	defer remove()
 	var panels []plot.Panel
 	var rows [][]string
 	for _, task := range tasks {

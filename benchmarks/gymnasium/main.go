@@ -9,16 +9,14 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/envs/wrappers/gymnasium"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -56,14 +54,14 @@ func main() {
 				if err != nil {
 					log.Fatal(err)
 				}
-				b, err := vector(*python, id, n, *length)
+				b, err := compare.PythonRate(*python, "-c", async, id, size, fmt.Sprint(length.Seconds()))
 				if err != nil {
 					log.Fatal(err)
 				}
 				mine, theirs, ratios = append(mine, a), append(theirs, b), append(ratios, a/b)
 			}
-			rows = append(rows, []string{id, size, fmt.Sprintf("%.0f", median(mine)), fmt.Sprintf("%.0f", median(theirs)),
-				fmt.Sprintf("%.1f", median(ratios))})
+			rows = append(rows, []string{id, size, fmt.Sprintf("%.0f", compare.Median(mine)), fmt.Sprintf("%.0f", compare.Median(theirs)),
+				fmt.Sprintf("%.1f", compare.Median(ratios))})
 		}
 	}
 	if err := tracking.Table(os.Stdout, []string{"environment", "envs", "gorl, environment steps/s",
@@ -79,41 +77,5 @@ func bridge(o gymnasium.Options, length time.Duration) (float64, error) {
 		return 0, err
 	}
 	defer env.Close()
-	if _, err := env.Reset(1); err != nil {
-		return 0, err
-	}
-	const kinds = 64 // of rows of actions
-	actions := make([][]float32, kinds)
-	rng := rand.New(rand.NewPCG(1, 1))
-	for k := range actions {
-		actions[k] = make([]float32, o.NumEnvs*env.Spaces().Action.Width())
-		env.Spaces().Action.Sample(rng, actions[k])
-	}
-	rate := 0.0
-	for _, length := range []time.Duration{length / 10, length * 9 / 10} { // the first tenth warms up
-		steps, start := 0, time.Now()
-		for ; time.Since(start) < length; steps++ {
-			if _, err := env.Step(actions[steps%kinds]); err != nil {
-				return 0, err
-			}
-		}
-		rate = float64(steps*o.NumEnvs) / time.Since(start).Seconds()
-	}
-	return rate, nil
-}
-
-// vector returns the same of Gymnasium's AsyncVectorEnv.
-func vector(python, id string, n int, length time.Duration) (float64, error) {
-	command := exec.Command(python, "-c", async, id, strconv.Itoa(n), fmt.Sprint(length.Seconds()))
-	command.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1")
-	out, err := command.Output()
-	if err != nil {
-		return 0, fmt.Errorf("AsyncVectorEnv: %w", err)
-	}
-	return strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-}
-
-func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+	return compare.StepRate(env, length, env.Spaces().Action.Sample)
 }

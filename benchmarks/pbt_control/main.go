@@ -11,24 +11,21 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log"
 	"maps"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/pbt"
 	"github.com/gorl-dev/gorl/pbt/explore"
 	"github.com/gorl-dev/gorl/pbt/report"
 	"github.com/gorl-dev/gorl/pbt/strategy"
-	"github.com/gorl-dev/gorl/tensor"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/progress"
 	"github.com/gorl-dev/gorl/trainers"
@@ -43,15 +40,7 @@ var (
 	out      = flag.String("out", filepath.Join("runs", "pbt_control"), "folder of the pictures")
 )
 
-func main() {
-	tensor.TuneAllocator()
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { compare.Main(run) }
 
 // outcome is what the members of one population were worth at the end.
 type outcome struct{ best, median, worst float64 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/tracking"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
@@ -28,15 +29,11 @@ func (o outcome) last() float64 { return o.Curve[len(o.Curve)-1][1] }
 
 // compareLearning trains both sides in every simulator, prints a table and draws the curves.
 func compareLearning(ctx context.Context) error {
-	folder, err := os.MkdirTemp("", "gorl-*")
+	program, remove, err := compare.BuildGorl(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	program := filepath.Join(folder, "gorl")
-	if _, _, err := run(ctx, nil, "go", "build", "-o", program, "./cmd/gorl"); err != nil {
-		return err
-	}
+	defer remove()
 	var panels []plot.Panel
 	var rows [][]string
 	for _, simulator := range strings.Split(*simulators, ",") {
@@ -60,8 +57,7 @@ func compareLearning(ctx context.Context) error {
 		panels = append(panels, panel)
 	}
 	header := []string{"simulator", "seed", "gorl", "skrl", "gorl, s (of all processors)", "skrl, s", "skrl / gorl"}
-	err = tracking.Table(os.Stdout, header, rows)
-	if err != nil {
+	if err := tracking.Table(os.Stdout, header, rows); err != nil {
 		return err
 	}
 	return plot.WritePNG(*out, "PPO of gorl and of skrl 2.1.1 (dashed): return of the last 100 training episodes", panels, 2)

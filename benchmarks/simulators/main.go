@@ -15,13 +15,12 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 )
 
 var (
@@ -50,28 +49,22 @@ func defaultPython() string {
 }
 
 func main() {
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	var err error
-	switch *speed {
-	case "":
-		err = compareLearning(ctx)
-	case "batch":
-		err = measureBridge()
-	default:
-		err = compareSpeed(*speed)
-	}
-	if err != nil {
-		log.Fatal(err)
-	}
+	compare.Main(func(ctx context.Context) error {
+		switch *speed {
+		case "":
+			return compareLearning(ctx)
+		case "batch":
+			return measureBridge()
+		}
+		return compareSpeed(*speed)
+	})
 }
 
 // run runs a program on one compute thread and returns what it prints, and how long it took.
 func run(ctx context.Context, stdin []byte, name string, args ...string) (printed []byte, took duration, err error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // gorl saves then
-	cmd.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1")
+	cmd.Env = compare.SingleThread()
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(stdin), os.Stderr
 	begin := time.Now()
 	if printed, err = cmd.Output(); err != nil {

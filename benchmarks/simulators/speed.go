@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/gorl-dev/gorl/benchmarks/internal/compare"
 	"github.com/gorl-dev/gorl/envs/catalog"
 	"github.com/gorl-dev/gorl/tracking"
 )
@@ -35,7 +34,11 @@ func compareSpeed(id string) error {
 		if err != nil {
 			return err
 		}
-		b, err := python(simulator, task)
+		args := []string{"-W", "ignore", "-c", stepping, simulator, task, strconv.Itoa(*envs), fmt.Sprint(length.Seconds())}
+		if *device != "" {
+			args = append(args, *device)
+		}
+		b, err := compare.PythonRate(*interpreter, args...)
 		if err != nil {
 			return err
 		}
@@ -43,7 +46,7 @@ func compareSpeed(id string) error {
 	}
 	header := []string{"simulator", "environments", "bridge, environment steps/s", "Python alone", "ratio"}
 	return tracking.Table(os.Stdout, header, [][]string{{
-		id, strconv.Itoa(*envs), fmt.Sprintf("%.0f", median(mine)), fmt.Sprintf("%.0f", median(alone)), fmt.Sprintf("%.2f", median(ratios)),
+		id, strconv.Itoa(*envs), fmt.Sprintf("%.0f", compare.Median(mine)), fmt.Sprintf("%.0f", compare.Median(alone)), fmt.Sprintf("%.2f", compare.Median(ratios)),
 	}})
 }
 
@@ -89,48 +92,9 @@ func bridged(settings map[string]any) (float64, error) {
 		return 0, err
 	}
 	defer env.Close()
-	if _, err := env.Reset(1); err != nil {
-		return 0, err
-	}
-	const kinds = 64 // of rows of actions
-	actions := make([][]float32, kinds)
-	rng := rand.New(rand.NewPCG(1, 1))
-	for k := range actions {
-		actions[k] = make([]float32, env.NumEnvs()*env.Spaces().Action.Width())
-		for i := range actions[k] {
-			actions[k][i] = 2*rng.Float32() - 1
+	return compare.StepRate(env, *length, func(rng *rand.Rand, actions []float32) {
+		for i := range actions {
+			actions[i] = 2*rng.Float32() - 1
 		}
-	}
-	rate := 0.0
-	for _, length := range []time.Duration{*length / 10, *length * 9 / 10} { // the first tenth warms up
-		steps, start := 0, time.Now()
-		for ; time.Since(start) < length; steps++ {
-			if _, err := env.Step(actions[steps%kinds]); err != nil {
-				return 0, err
-			}
-		}
-		rate = float64(steps*env.NumEnvs()) / time.Since(start).Seconds()
-	}
-	return rate, nil
-}
-
-// python returns the same of the simulator alone.
-func python(simulator, task string) (float64, error) {
-	command := exec.Command(*interpreter, "-W", "ignore", "-c", stepping, simulator, task, strconv.Itoa(*envs), fmt.Sprint(length.Seconds()))
-	if *device != "" {
-		command.Args = append(command.Args, *device)
-	}
-	command.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1") // as the bridge's children
-	var said strings.Builder
-	command.Stderr = &said
-	out, err := command.Output()
-	if err != nil {
-		return 0, fmt.Errorf("%s from Python alone: %w\n%s", task, err, said.String())
-	}
-	return strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-}
-
-func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+	})
 }

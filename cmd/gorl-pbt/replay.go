@@ -48,7 +48,8 @@ gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 environment steps
 	member := c.Flags().String("member", "best", "`member` whose weights they are: a number, for those it has now, or "+
 		"best, for the best that any had at an interval's end")
 	out := commandline.FileFlag(c, "out", "schedule.json", "`file` to write", "json")
-	ray := c.Flags().Int64("ray", 0, "read Ray Tune's replay file, with so many environment `steps` a training iteration")
+	ray := c.Flags().Int64("ray", 0,
+		"read Ray Tune's replay file, with so many environment `steps` a training iteration")
 	c.ValidArgsFunction = commandline.Files("jsonl", "txt")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		var s timeline.Timeline
@@ -84,12 +85,14 @@ gorl-pbt replay --ray 4000 pbt_policy_2.txt             # 4000 environment steps
 			return err
 		}
 		if len(shapes) > 0 {
-			if _, err := fmt.Fprintln(cmd.OutOrStdout(), "\nArchitectures are not replayed: an agent that trains by this "+
-				"schedule keeps the networks that it is given."); err != nil {
+			if _, err := fmt.Fprintln(cmd.OutOrStdout(),
+				"\nArchitectures are not replayed: an agent that trains by this "+
+					"schedule keeps the networks that it is given."); err != nil {
 				return err
 			}
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%d environment steps in all, founding seed %d. Written to %s.\n", s.Steps,
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%d environment steps in all, founding seed %d. Written to %s.\n",
+			s.Steps,
 			s.Seed, *out)
 		return err
 	}

@@ -21,8 +21,8 @@ func reportCommand() *cobra.Command {
 		Use:   "report DIR",
 		Short: "make a page and pictures of a population's journal",
 		Long: `
-Writes what a population's journal tells: report.html, a page that needs nothing
-beside itself, and lineage.png, objective.png and hyperparameters.png.
+Writes a report of a population's journal: report.html, a page that needs no other
+file, lineage.png and, if networks evolve, architectures.png.
 
 DIR is a population's folder (with 000, 001, ...) or a journal. The population may
 still be training.`,
@@ -55,8 +55,6 @@ gorl-pbt report --out /tmp/walkers --title "Four walkers" --open runs/train/pbt_
 		rows := [][]string{
 			{page, "everything, on one page"},
 			{filepath.Join(*out, report.LineageFile), "who descends from whom"},
-			{filepath.Join(*out, report.ObjectiveFile), "the objective of all members"},
-			{filepath.Join(*out, report.HyperparametersFile), "the hyperparameters of all members"},
 		}
 		evolves := func(e journal.Event) bool { return e.Architecture != "" || e.Mutation != "" }
 		if slices.ContainsFunc(history.Events, evolves) {
@@ -79,7 +77,8 @@ func browse(page string) error {
 	if err != nil {
 		return err
 	}
-	opener := map[string][]string{"darwin": {"open"}, "windows": {"rundll32", "url.dll,FileProtocolHandler"}}[runtime.GOOS]
+	opener := map[string][]string{"darwin": {"open"}, "windows": {"rundll32",
+		"url.dll,FileProtocolHandler"}}[runtime.GOOS]
 	if opener == nil {
 		opener = []string{"xdg-open"}
 	}

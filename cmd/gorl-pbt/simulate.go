@@ -61,7 +61,8 @@ gorl-pbt simulate --config population.yaml --members 16 --intervals 100 --seeds 
 			return commandline.Usagef("--config is missing: give the population's YAML file")
 		}
 		if !(*scale > 0) {
-			return commandline.Usagef("--scale is %v: want a number above 0; whether lower is better stands in the file", *scale)
+			return commandline.Usagef(
+				"--scale is %v: want a number above 0; whether lower is better stands in the file", *scale)
 		}
 		var results []*simulate.Result
 		for _, path := range *files {
@@ -97,7 +98,8 @@ gorl-pbt simulate --config population.yaml --members 16 --intervals 100 --seeds 
 			results = append(results, r)
 		}
 		fmt.Fprintf(cmd.OutOrStdout(),
-			"%d populations of %d members over %d intervals; best, median and control are noise-free objectives at the end.\n\n",
+			"%d populations of %d members over %d intervals; best, median and control are noise-free objectives at "+
+				"the end.\n\n",
 			len(results[0].Runs), results[0].Members, len(results[0].Steps))
 		if err := simulate.Write(cmd.OutOrStdout(), results...); err != nil {
 			return err

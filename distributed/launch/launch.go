@@ -27,7 +27,8 @@ const (
 	StatusUsage = 2
 	// StatusStopped means that a signal has stopped the rank. The rank has saved and can continue.
 	StatusStopped = 78
-	// StatusPeer means that the rank ended because another rank had ended or did not answer. Run reports the other rank.
+	// StatusPeer means that the rank ended because another rank had ended or did not answer. Run reports the other
+	// rank.
 	StatusPeer = 79
 )
 
@@ -41,18 +42,18 @@ type Options struct {
 	// MaxRestarts is the number of restarts of all ranks after one has failed. It must be 0 if Within has several
 	// machines: the program that starts the processes there has to restart them.
 	//
-	// With a larger number a run survives more failures, such as a rank that the system kills when memory is short. With a
-	// smaller one, a run that fails repeatedly ends sooner.
+	// With a larger number a run survives more failures, such as a rank that the system kills when memory is short.
+	// With a smaller one, a run that fails repeatedly ends sooner.
 	MaxRestarts int
 	// Grace is the time after a failure in which the other ranks may end before they are killed. Default 30 s.
 	Grace time.Duration
-	// Within is the place of this process if several machines take part. Each has a process that calls Run with the same
-	// Count, and this one's ranks follow those of the processes before it. The zero value is this machine alone.
+	// Within is the place of this process if several machines take part. Each has a process that calls Run with the
+	// same Count, and this one's ranks follow those of the processes before it. The zero value is this machine alone.
 	Within distributed.Place
 	// Stdin is the standard input of every rank.
 	Stdin []byte
-	// Stdout receives the standard output of rank 0. Stderr receives all other output, as lines with the rank before each.
-	// If it is a terminal, it is rank 0's standard error, for a progress bar. Nil discards the output.
+	// Stdout receives the standard output of rank 0. Stderr receives all other output, as lines with the rank before
+	// each. If it is a terminal, it is rank 0's standard error, for a progress bar. Nil discards the output.
 	Stdout, Stderr io.Writer
 }
 
@@ -151,11 +152,13 @@ func (o *Options) check(argv []string) error {
 	case o.MaxRestarts < 0:
 		return fmt.Errorf("launch: the number of restarts is %d; want 0 or more", o.MaxRestarts)
 	case o.Within.Size > 1 && o.Within.LocalSize > 1:
-		return fmt.Errorf("launch: %s has started %d processes on this machine already; start one, or no ranks beneath them",
+		return fmt.Errorf("launch: %s has started %d processes on this machine already; start one, or no ranks "+
+			"beneath them",
 			o.Within.Launcher, o.Within.LocalSize)
 	case o.Within.Size > 1 && o.MaxRestarts > 0:
-		return fmt.Errorf("launch: restarts of ranks on several machines are for %s to do, which started this process; "+
-			"want 0 restarts",
+		return fmt.Errorf(
+			"launch: restarts of ranks on several machines are for %s to do, which started this process; "+
+				"want 0 restarts",
 			o.Within.Launcher)
 	}
 	if _, err := exec.LookPath(argv[0]); err != nil {

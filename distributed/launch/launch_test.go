@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -30,18 +29,10 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// TestMain runs the tests, or a rank or a launcher of ranks if a test has started this program as one.
+// TestMain runs the tests, or a rank if a test has started this program as one.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 {
-		switch os.Args[1] {
-		case "rank":
-			os.Exit(rank(os.Args[2:]))
-		case "launcher":
-			err := launch.Run(context.Background(), append([]string{os.Args[0], "rank"}, os.Args[2:]...),
-				launch.Options{Count: 2, Stderr: os.Stderr})
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
+	if len(os.Args) > 1 && os.Args[1] == "rank" {
+		os.Exit(rank(os.Args[2:]))
 	}
 	os.Exit(m.Run())
 }
@@ -74,7 +65,8 @@ func rank(script []string) int {
 			if filepath.IsAbs(host) {
 				host = "a socket"
 			}
-			fmt.Printf("%v, %d of %d here, attempt %d, %s, by %s\n", p, p.LocalRank, p.LocalSize, p.Attempt, host, p.Launcher)
+			fmt.Printf("%v, %d of %d here, attempt %d, %s, by %s\n", p, p.LocalRank, p.LocalSize, p.Attempt, host,
+				p.Launcher)
 		case "say":
 			fmt.Println(arg)
 		case "cry":
@@ -84,8 +76,6 @@ func rank(script []string) int {
 		case "cat":
 			text, err := io.ReadAll(os.Stdin)
 			fmt.Printf("%q %v\n", text, err)
-		case "stubborn":
-			signal.Ignore(syscall.SIGTERM)
 		case "hold": // opens a named pipe as a sign of life
 			pipe, err := os.OpenFile(arg, os.O_WRONLY, 0)
 			if err != nil {
@@ -200,7 +190,8 @@ func TestRanksStartAgain(t *testing.T) {
 		t.Errorf("rank 0 says %q", stdout)
 	}
 	for _, part := range []string{"rank 1 of 2: exit status 9; starting all ranks again (restart 1 of 2)\n",
-		"rank 0 of 2: ended by signal: killed; starting all ranks again (restart 2 of 2)\n", "rank 1: rank 1 of 2, 1 of 2 here, attempt 2"} {
+		"rank 0 of 2: ended by signal: killed; starting all ranks again (restart 2 of 2)\n",
+		"rank 1: rank 1 of 2, 1 of 2 here, attempt 2"} {
 		if !strings.Contains(stderr, part) {
 			t.Errorf("the others' output lacks %q:\n%s", part, stderr)
 		}
@@ -217,22 +208,11 @@ func TestRanksGiveUp(t *testing.T) {
 	}
 	// One that was called wrongly would be again.
 	_, stderr, err := run(t.Context(), t, launch.Options{Count: 2, MaxRestarts: 3}, "0:exit=2", "wait")
-	if !errors.As(err, &failure) || failure.Rank != 0 || failure.Status != launch.StatusUsage || failure.Restarts != 0 ||
+	if !errors.As(err, &failure) || failure.Rank != 0 || failure.Status != launch.StatusUsage ||
+		failure.Restarts != 0 ||
 		strings.Contains(stderr, "again") {
 		t.Errorf("after wrong use the error is %v, and the output\n%s", err, stderr)
 	}
-}
-
-// A rank that does not end when others have failed is killed.
-func TestKillAfterGrace(t *testing.T) {
-	path, ready, gone := alive(t, 2)
-	go func() { _ = syscall.Kill(ready()[0], syscall.SIGKILL) }()
-	_, _, err := run(t.Context(), t, launch.Options{Count: 2, Grace: time.Millisecond}, "1:stubborn", "hold="+path, "wait")
-	var failure *launch.Failure
-	if !errors.As(err, &failure) || failure.Rank != 0 || failure.Status != -1 {
-		t.Errorf("the error is %v", err)
-	}
-	gone()
 }
 
 // alive makes a named pipe for n ranks to hold. ready returns their process numbers, by rank, when all do, gone when
@@ -291,7 +271,8 @@ func TestRanksStop(t *testing.T) {
 func TestFirstFailureIsReported(t *testing.T) {
 	for status, restarts := range map[int]int{launch.StatusUsage: 0, 5: 1} {
 		ready := filepath.Join(t.TempDir(), "ready")
-		_, stderr, err := run(t.Context(), t, launch.Options{Count: 2, MaxRestarts: 1}, "0:ready="+ready, "1:await="+ready,
+		_, stderr, err := run(t.Context(), t, launch.Options{Count: 2, MaxRestarts: 1}, "0:ready="+ready,
+			"1:await="+ready,
 			"1:exit="+strconv.Itoa(launch.StatusPeer), fmt.Sprintf("0:fail=%d", status))
 		var f *launch.Failure
 		if !errors.As(err, &f) || f.Rank != 0 || f.Status != status || f.Restarts != restarts {
@@ -308,19 +289,6 @@ func TestRanksStopTogether(t *testing.T) {
 		"wait"); !errors.Is(err, launch.ErrStopped) || strings.Contains(stderr, "again") {
 		t.Errorf("%v,\n%s", err, stderr)
 	}
-	gone()
-}
-
-// Nothing is left of the ranks when the launcher is killed.
-func TestRanksEndWithTheirLauncher(t *testing.T) {
-	path, ready, gone := alive(t, 2)
-	launcher := exec.Command(os.Args[0], "launcher", "stubborn", "hold="+path, "wait")
-	must(t, launcher.Start())
-	if pids := ready(); len(pids) != 2 {
-		t.Errorf("there are %v", pids)
-	}
-	must(t, launcher.Process.Kill())
-	_ = launcher.Wait()
 	gone()
 }
 

@@ -5,9 +5,9 @@
 //	  num_envs: 64
 //	  target_speed: 1.0
 //
-// [New] makes one from such a dictionary; [Names] are the names there are: gorl's own environments, those of Gymnasium as
-// "gymnasium:<id>", and those of simulators likewise ("mjlab:<id>"). [Register] adds those of a program. docs/reference/environments.md lists the settings
-// of each.
+// [New] makes one from such a dictionary; [Names] are the names there are: gorl's own environments, those of Gymnasium
+// as "gymnasium:<id>", and those of simulators likewise ("mjlab:<id>"). [Register] adds those of a program.
+// docs/reference/environments.md lists the settings of each.
 package catalog
 
 import (

@@ -2,12 +2,15 @@ package catalog
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
@@ -19,9 +22,9 @@ import (
 	"github.com/gorl-dev/gorl/envs/wrappers"
 	"github.com/gorl-dev/gorl/internal/config"
 	"github.com/gorl-dev/gorl/internal/npz"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 	"github.com/gorl-dev/gorl/motions"
-	"github.com/gorl-dev/gorl/spaces"
 )
 
 // fromYAML makes the environment of a YAML text.
@@ -54,24 +57,13 @@ func must(t testing.TB, text string) envs.Env {
 // rollout is everything that an environment returns to a fixed sequence of actions.
 func rollout(t testing.TB, env envs.Env, steps int) []float32 {
 	t.Helper()
-	s, err := env.Reset(-1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := append([]float32(nil), s.Observations...)
+	s := envtest.Reset(t, env, -1)
+	all := slices.Clone(s.Observations)
 	rng := rand.New(rand.NewPCG(1, 2))
-	space := env.Spaces().Action
-	actions := make([]float32, env.NumEnvs()*space.Width())
+	actions := env.Spaces().Action.Rows(env.NumEnvs())
 	for range steps {
-		for i := range actions {
-			actions[i] = 2*rng.Float32() - 1
-			if space.Kind == spaces.Discrete {
-				actions[i] = float32(rng.IntN(space.NVec[0]))
-			}
-		}
-		if s, err = env.Step(actions); err != nil {
-			t.Fatal(err)
-		}
+		env.Spaces().Action.Sample(rng, actions)
+		s = envtest.Step(t, env, actions)
 		all = append(append(all, s.Observations...), s.Rewards...)
 	}
 	return all
@@ -79,74 +71,50 @@ func rollout(t testing.TB, env envs.Env, steps int) []float32 {
 
 // An environment by name is the constructor's, with the same settings.
 func TestSameAsConstructors(t *testing.T) {
-	walker := func(cfg mujoco.WalkerConfig) (envs.Env, error) { return mujoco.NewWalker(cfg) }
-	for _, x := range []struct {
-		text string
-		make func() (envs.Env, error)
-	}{
-		{"{id: CartPole, num_envs: 3, seed: 5, max_episode_steps: 9}", func() (envs.Env, error) {
-			return classic.NewCartPole(classic.Config{NumEnvs: 3, Seed: 5, MaxEpisodeSteps: 9})
-		}},
-		{"{id: CartPole, num_envs: 2, velocities: false}", func() (envs.Env, error) { return classic.NewMaskedCartPole(classic.Config{NumEnvs: 2}) }},
-		{"{id: CartPolePixels, num_envs: 2, width: 32, height: 20, frames: 2, interval: 3}", func() (envs.Env, error) {
-			return classic.NewCartPolePixels(classic.CartPolePixelsConfig{Config: classic.Config{NumEnvs: 2}, Width: 32, Height: 20, Frames: 2, Interval: 3})
-		}},
-		{"{id: TMaze, num_envs: 2, length: 4}", func() (envs.Env, error) {
-			return classic.NewTMaze(classic.TMazeConfig{Config: classic.Config{NumEnvs: 2}, Length: 4})
-		}},
-		{"{id: Acrobot, num_envs: 2, workers: 2}", func() (envs.Env, error) { return classic.NewAcrobot(classic.Config{NumEnvs: 2, Workers: 2}) }},
-		{"{id: MountainCar}", func() (envs.Env, error) { return classic.NewMountainCar(classic.Config{}) }},
-		{"{id: Pendulum, num_envs: 2, seed: 1}", func() (envs.Env, error) { return classic.NewPendulum(classic.Config{NumEnvs: 2, Seed: 1}) }},
-		{"{id: Walker}", func() (envs.Env, error) { return walker(mujoco.WalkerConfig{}) }},
-		{"{id: Walker, num_envs: 2, velocities: false}", func() (envs.Env, error) {
-			return walker(mujoco.WalkerConfig{NumEnvs: 2, HideVelocities: true})
-		}},
-		{"{id: Walker, num_envs: 3, seed: 2, target_speed: 0.7, episode_length: 20, stagger: 7}", func() (envs.Env, error) {
-			return walker(mujoco.WalkerConfig{NumEnvs: 3, Seed: 2, TargetSpeed: 0.7, EpisodeLength: 20, Stagger: 7})
-		}},
-		{"{id: Pendulum, wrappers: [rescale_action, {reward_scale: {scale: 0.5}}, episode_statistics, {normalize_reward: {discount: 0.9}}]}", func() (envs.Env, error) {
-			env, err := classic.NewPendulum(classic.Config{})
-			if err != nil {
-				return nil, err
-			}
-			rescaled, err := wrappers.NewRescaleAction(env)
-			if err != nil {
-				return nil, err
-			}
-			scaled, err := wrappers.NewRewardScale(rescaled, 0.5)
-			if err != nil {
-				return nil, err
-			}
-			return wrappers.NewNormalizeReward(scaled, wrappers.NormalizeRewardOptions{Discount: 0.9})
-		}},
-		{"{id: Pendulum, wrappers: [{normalize_observation: {variant: sb3}}, {clip_observation: {high: 0.5}}, {clip_reward: {low: -3}}]}", func() (envs.Env, error) {
-			env, err := classic.NewPendulum(classic.Config{})
-			if err != nil {
-				return nil, err
-			}
-			normal, err := wrappers.NewNormalizeObservation(env, wrappers.NormalizeObservationOptions{Variant: wrappers.SB3})
-			if err != nil {
-				return nil, err
-			}
-			clipped, err := wrappers.NewClipObservation(normal, -10, 0.5)
-			if err != nil {
-				return nil, err
-			}
-			return wrappers.NewClipReward(clipped, -3, 10)
-		}},
-		{"{id: Pendulum, wrappers: [clip_action]}", func() (envs.Env, error) { return classic.NewPendulum(classic.Config{}) }},
+	pendulum, err := classic.NewPendulum(classic.Config{})
+	ok := func(env envs.Env, e error) envs.Env {
+		t.Helper()
+		if e != nil {
+			t.Fatal(e)
+		}
+		return env
+	}
+	ok(pendulum, err)
+	two := classic.Config{NumEnvs: 2}
+	pixels := classic.CartPolePixelsConfig{Config: two, Width: 32, Height: 20, Frames: 2, Interval: 3}
+	rescaled := ok(wrappers.NewRescaleAction(ok(classic.NewPendulum(classic.Config{}))))
+	scaled := ok(wrappers.NewRewardScale(rescaled, 0.5))
+	normal := ok(wrappers.NewNormalizeObservation(ok(classic.NewPendulum(classic.Config{})),
+		wrappers.NormalizeObservationOptions{Variant: wrappers.SB3}))
+	for text, want := range map[string]envs.Env{
+		"{id: CartPole, num_envs: 3, seed: 5, max_episode_steps: 9}": ok(classic.NewCartPole(
+			classic.Config{NumEnvs: 3, Seed: 5, MaxEpisodeSteps: 9})),
+		"{id: CartPole, num_envs: 2, velocities: false}": ok(classic.NewMaskedCartPole(two)),
+		"{id: CartPolePixels, num_envs: 2, width: 32, height: 20, frames: 2, interval: 3}": ok(
+			classic.NewCartPolePixels(pixels)),
+		"{id: TMaze, num_envs: 2, length: 4}":    ok(classic.NewTMaze(classic.TMazeConfig{Config: two, Length: 4})),
+		"{id: Acrobot, num_envs: 2, workers: 2}": ok(classic.NewAcrobot(two)),
+		"{id: MountainCar}":                      ok(classic.NewMountainCar(classic.Config{})),
+		"{id: Walker, num_envs: 2, velocities: false}": ok(mujoco.NewWalker(
+			mujoco.WalkerConfig{NumEnvs: 2, HideVelocities: true})),
+		"{id: Walker, num_envs: 3, seed: 2, target_speed: 0.7, episode_length: 20, stagger: 7}": ok(mujoco.NewWalker(
+			mujoco.WalkerConfig{NumEnvs: 3, Seed: 2, TargetSpeed: 0.7, EpisodeLength: 20, Stagger: 7})),
+		"{id: Pendulum, wrappers: [rescale_action, {reward_scale: {scale: 0.5}}, episode_statistics, " +
+			"{normalize_reward: {discount: 0.9}}]}": ok(wrappers.NewNormalizeReward(scaled,
+			wrappers.NormalizeRewardOptions{Discount: 0.9})),
+		"{id: Pendulum, wrappers: [{normalize_observation: {variant: sb3}}, {clip_observation: {high: 0.5}}, " +
+			"{clip_reward: {low: -3}}]}": ok(wrappers.NewClipReward(ok(wrappers.NewClipObservation(normal, -10, 0.5)),
+			-3, 10)),
+		"{id: Pendulum, wrappers: [clip_action]}": pendulum,
 	} {
-		t.Run(x.text, func(t *testing.T) {
-			other, err := x.make()
-			if err != nil {
-				t.Fatal(err)
+		t.Run(text, func(t *testing.T) {
+			defer want.Close()
+			env := must(t, text)
+			if env.NumEnvs() != want.NumEnvs() || !cmp.Equal(env.Spaces().Observation, want.Spaces().Observation) {
+				t.Fatalf("%d environments of %v, want %d of %v", env.NumEnvs(), env.Spaces(), want.NumEnvs(),
+					want.Spaces())
 			}
-			defer other.Close()
-			env := must(t, x.text)
-			if env.NumEnvs() != other.NumEnvs() || !cmp.Equal(env.Spaces().Observation, other.Spaces().Observation) {
-				t.Fatalf("%d environments of %v, want %d of %v", env.NumEnvs(), env.Spaces(), other.NumEnvs(), other.Spaces())
-			}
-			if diff := cmp.Diff(rollout(t, other, 30), rollout(t, env, 30)); diff != "" {
+			if diff := cmp.Diff(rollout(t, want, 30), rollout(t, env, 30)); diff != "" {
 				t.Errorf("steps (-constructor +catalog):\n%.800s", diff)
 			}
 		})
@@ -169,7 +137,8 @@ func TestSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		for key, value := range dict {
-			if _, nested := value.(map[string]any); key != "wrappers" && key != "timeout" && !nested && !cmp.Equal(full[key], value) {
+			if _, nested := value.(map[string]any); key != "wrappers" && key != "timeout" && !nested &&
+				!cmp.Equal(full[key], value) {
 				t.Errorf("%s: %s became %v", text, key, full[key])
 			}
 		}
@@ -196,52 +165,44 @@ func TestSettings(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	for _, x := range []struct {
-		text  string
-		words []string
-	}{
-		{"{}", []string{`"id" is null`, "CartPole", "gymnasium:<id>"}},
-		{"{id: 3}", []string{`"id" is 3`}},
-		{"{id: Cartpole}", []string{`"id" is "Cartpole"`, "Acrobot, CartPole, CartPolePixels, Humanoid, MountainCar", `did you mean "CartPole"`}},
-		{"{id: CartPole-v1}", []string{`did you mean "gymnasium:CartPole-v1"`}},
-		{"{id: 'CartPole:x'}", []string{"there is no such environment"}},
-		{"{id: CartPole, num_env: 4}", []string{"catalog: CartPole", `unknown key "num_env" (given 4)`, `did you mean "num_envs"`}},
-		{"{id: CartPole, num_envs: 0}", []string{`"num_envs" is 0`, "integer"}},
-		{"{id: CartPole, num_envs: many, seed: -1}", []string{`"num_envs" is "many"`, `"seed" is -1`}},
-		{"{id: Walker, target_speed: 0}", []string{`"target_speed" is 0`}},
-		{"{id: Walker, stagger: 400}", []string{"Stagger is 400"}},
-		{"{id: Walker, motion: nowhere.txt}", []string{`"motion"`, "nowhere.txt"}},
-		{"{id: Pendulum, wrappers: clip_action}", []string{`"wrappers" is "clip_action"`, "want a list"}},
-		{"{id: Pendulum, wrappers: [clip_actions]}", []string{`"wrappers[0]" is "clip_actions"`, "reward_scale", `did you mean "clip_action"`}},
-		{"{id: Pendulum, wrappers: [clip_action, reward_scale]}", []string{`"wrappers[1]" is "reward_scale"`, "{reward_scale: {scale: value}}"}},
-		{"{id: Pendulum, wrappers: [{reward_scale: {scale: 1, x: 2}}]}", []string{"wrappers[0]: reward_scale", `unknown key "x"`}},
-		{"{id: Pendulum, wrappers: [{reward_scale: {scale: 0}}]}", []string{"wrappers[0]", "reward scale is 0"}},
-		{"{id: Pendulum, wrappers: [{normalize_reward: {discount: 2}}]}", []string{`"discount" is 2`, "[0, 1]"}},
-		{"{id: Pendulum, wrappers: [{a: {}, b: {}}]}", []string{`"wrappers[0]"`}},
-		{"{id: Pendulum, wrappers: [{normalize_reward: {epsilon: 1}}]}", []string{"{normalize_reward: {discount: value}}"}},
-		{"{id: Pendulum, wrappers: [{normalize_observation: {epsilon: 0}}]}", []string{`"epsilon" is 0`}},
-		{"{id: Pendulum, wrappers: [{normalize_observation: {variant: gymnasum}}]}", []string{`"variant" is "gymnasum"`, "gymnasium", "sb3"}},
-		{"{id: Pendulum, wrappers: [{clip_reward: {low: 2, high: 1}}]}", []string{"wrappers[0] (clip_reward)", "low is 2 and high 1"}},
-		{"{id: CartPole, wrappers: [clip_action]}", []string{"wrappers[0] (clip_action)", "Box"}},
-		{"{id: gymnasium}", []string{"gymnasium:<id>", "factory"}},
-		{"{id: envpool}", []string{"envpool:<id>", "factory"}},
-		{"{id: batch}", []string{"batch:<id>", "factory"}},
-		{"{id: 'batch:A-v0'}", []string{`"batch"`, "Factory"}},
-		{"{id: 'mjlab:A', autoreset: sometimes}", []string{`"autoreset" is "sometimes"`, "same_step"}},
-		{"{id: 'vector:A-v0', children: 2}", []string{"children"}},
-		{"{id: 'gymnasium:A-v0', factory: 'a:b'}", []string{"factory"}},
-		{"{id: 'gymnasium:A-v0', timeout: soon}", []string{`"timeout" is "soon"`}},
-		{"{id: 'gymnasium:A-v0', reference_motions: no.npz}", []string{"reference_motions", "no.npz"}},
-		{"{id: 'gymnasium:CartPole-v1', python: no-such-python}", []string{"no-such-python"}},
+	for text, words := range map[string][]string{
+		"{}":                 {`"id" is null`, "CartPole", "gymnasium:<id>"},
+		"{id: Cartpole}":     {`"id" is "Cartpole"`, "Acrobot, CartPole", `did you mean "CartPole"`},
+		"{id: CartPole-v1}":  {`did you mean "gymnasium:CartPole-v1"`},
+		"{id: 'CartPole:x'}": {"there is no such environment"},
+		"{id: CartPole, num_env: 4}": {"catalog: CartPole", `unknown key "num_env" (given 4)`,
+			`did you mean "num_envs"`},
+		"{id: CartPole, num_envs: many, seed: -1}": {`"num_envs" is "many"`, `"seed" is -1`},
+		"{id: Walker, target_speed: 0}":            {`"target_speed" is 0`},
+		"{id: Walker, stagger: 400}":               {"Stagger is 400"},
+		"{id: Walker, motion: nowhere.txt}":        {`"motion"`, "nowhere.txt"},
+		"{id: Pendulum, wrappers: clip_action}":    {`"wrappers" is "clip_action"`, "want a list"},
+		"{id: Pendulum, wrappers: [clip_actions]}": {`"wrappers[0]" is "clip_actions"`,
+			`did you mean "clip_action"`},
+		"{id: Pendulum, wrappers: [clip_action, reward_scale]}": {`"wrappers[1]"`,
+			"{reward_scale: {scale: value}}"},
+		"{id: Pendulum, wrappers: [{reward_scale: {scale: 1, x: 2}}]}": {"wrappers[0]: reward_scale",
+			`unknown key "x"`},
+		"{id: Pendulum, wrappers: [{normalize_reward: {discount: 2}}]}": {`"discount" is 2`, "[0, 1]"},
+		"{id: Pendulum, wrappers: [{a: {}, b: {}}]}":                    {`"wrappers[0]"`},
+		"{id: Pendulum, wrappers: [{clip_reward: {low: 2, high: 1}}]}": {"wrappers[0] (clip_reward)",
+			"low is 2 and high 1"},
+		"{id: gymnasium}":                                       {"gymnasium:<id>", "factory"},
+		"{id: 'batch:A-v0'}":                                    {`"batch"`, "Factory"},
+		"{id: 'mjlab:A', autoreset: sometimes}":                 {`"autoreset" is "sometimes"`, "same_step"},
+		"{id: 'vector:A-v0', children: 2}":                      {"children"},
+		"{id: 'gymnasium:A-v0', timeout: soon}":                 {`"timeout" is "soon"`},
+		"{id: 'gymnasium:A-v0', reference_motions: no.npz}":     {"reference_motions", "no.npz"},
+		"{id: 'gymnasium:CartPole-v1', python: no-such-python}": {"no-such-python"},
 	} {
-		_, err := fromYAML(t, x.text)
+		_, err := fromYAML(t, text)
 		if err == nil {
-			t.Errorf("%s gave no error", x.text)
+			t.Errorf("%s gave no error", text)
 			continue
 		}
-		for _, w := range x.words {
+		for _, w := range words {
 			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%s: the error lacks %q:\n%v", x.text, w, err)
+				t.Errorf("%s: the error lacks %q:\n%v", text, w, err)
 			}
 		}
 	}
@@ -273,19 +234,20 @@ func TestRegister(t *testing.T) {
 	if !strings.Contains(strings.Join(Names(), " "), "Hall") {
 		t.Errorf("names are %v", Names())
 	}
-	if _, err := fromYAML(t, "{id: Hall, lengh: 1}"); err == nil || !strings.Contains(err.Error(), `did you mean "length"`) {
+	if _, err := fromYAML(t, "{id: Hall, lengh: 1}"); err == nil || !strings.Contains(err.Error(),
+		`did you mean "length"`) {
 		t.Errorf("an unknown key gave %v", err)
 	}
 	if _, err := fromYAML(t, "{id: Hall, length: 101}"); err == nil ||
-		!strings.Contains(err.Error(), "Hall: its constructor panicked: no room at catalog.TestRegister (catalog_test.go:") {
+		!strings.Contains(err.Error(),
+			"Hall: its constructor panicked: no room at catalog.TestRegister (catalog_test.go:") {
 		t.Errorf("a panic in its function gave %v", err)
 	}
+	none := func(hall) (envs.Env, error) { return nil, nil }
 	for name, f := range map[string]func(){
-		"taken": func() {
-			Register("CartPole", hall{}, func(hall) (envs.Env, error) { return nil, nil })
-		},
-		"colon":     func() { Register("a:b", hall{}, func(hall) (envs.Env, error) { return nil, nil }) },
-		"empty":     func() { Register("", hall{}, func(hall) (envs.Env, error) { return nil, nil }) },
+		"taken":     func() { Register("CartPole", hall{}, none) },
+		"colon":     func() { Register("a:b", hall{}, none) },
+		"empty":     func() { Register("", hall{}, none) },
 		"nil":       func() { Register[hall]("Nil", hall{}, nil) },
 		"no struct": func() { Register("Number", 3, func(int) (envs.Env, error) { return nil, nil }) },
 	} {
@@ -300,54 +262,55 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// A gait in a file is the reference motion of the walker.
+// A clip in a file is the reference motion of the walker: its own nine columns, or what lies in the plane of a
+// humanoid's.
 func TestWalkerMotion(t *testing.T) {
 	dir := t.TempDir()
-	clip := motions.Gait()
-	frames := make([][]float64, clip.NumFrames())
-	for k := range frames {
-		frames[k] = append([]float64{1.25 * (clip.FrameTime(k+1) - clip.FrameTime(k))}, clip.Frame(k)...)
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
-	file, err := json.Marshal(map[string]any{"Loop": "wrap", "Frames": frames})
+	of := func(path string) (*motions.Clip, error) {
+		env, err := fromYAML(t, "{id: Walker, motion: "+path+"}")
+		if err != nil {
+			return nil, err
+		}
+		w, _ := envs.As[*mujoco.Walker](env)
+		return w.Motion(), nil
+	}
+	gait := motions.Gait()
+	frames := make([][]float64, gait.NumFrames())
+	for k := range frames {
+		frames[k] = append([]float64{1.25 * (gait.FrameTime(k+1) - gait.FrameTime(k))}, gait.Frame(k)...)
+	}
+	text, err := json.Marshal(map[string]any{"Loop": "wrap", "Frames": frames})
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, "slow.txt")
-	if err := os.WriteFile(path, file, 0o644); err != nil {
-		t.Fatal(err)
+	got, err := of(write("slow.txt", string(text)))
+	if err != nil || got.Name() != "slow" || got.NumFrames() != gait.NumFrames() || got.Loop() != motions.LoopWrap {
+		t.Errorf("the motion is %v, %v", got, err)
 	}
-	env := must(t, "{id: Walker, motion: "+path+"}")
-	w, ok := envs.As[*mujoco.Walker](env)
-	if !ok {
-		t.Fatalf("a %T", env)
-	}
-	if got := w.Motion(); got.Name() != "slow" || got.NumFrames() != clip.NumFrames() || got.Loop() != motions.LoopWrap {
-		t.Errorf("the motion is %s of %d frames", got.Name(), got.NumFrames())
-	}
-	short := filepath.Join(dir, "arm.txt")
-	if err := os.WriteFile(short, []byte(`{"Loop": "wrap", "Frames": [[0.1, 1, 2], [0.1, 1, 2]]}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fromYAML(t, "{id: Walker, motion: "+short+"}"); err == nil || !strings.Contains(err.Error(), "arm.txt has 2 numbers a frame beside the duration; the walker wants 9") {
-		t.Errorf("a clip of another character gave %v", err)
-	}
-	dog := filepath.Join(dir, "dog.txt")
-	if err := os.WriteFile(dog, []byte(`{"LoopMode": "Wrap", "FrameDuration": 0.1, "Frames": [[0,0,0,0,0,0,1`+strings.Repeat(",0", 12)+`]]}`), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fromYAML(t, "{id: Walker, motion: "+dog+"}"); err == nil || !strings.Contains(err.Error(), "dog.txt") || !strings.Contains(err.Error(), "not DeepMimic's humanoid") {
-		t.Errorf("a quadruped gave %v", err)
-	}
-	human := filepath.Join(dir, "human.txt")
 	frame := func(x string) string {
 		leg := "1,0,0,0, -0.2, 1,0,0,0, 1,0,0,0, 0"
 		return "[0.5, " + x + ", 0.85, 0, 1,0,0,0, 1,0,0,0, 1,0,0,0, " + leg + ", " + leg + "]"
 	}
-	if err := os.WriteFile(human, []byte(`{"Loop": "wrap", "Frames": [`+frame("0")+","+frame("0.5")+`]}`), 0o644); err != nil {
-		t.Fatal(err)
+	got, err = of(write("human.txt", `{"Loop": "wrap", "Frames": [`+frame("0")+","+frame("0.5")+`]}`))
+	if err != nil || got.Width() != 9 || got.LoopTravel()[0] != 0.5 {
+		t.Errorf("a humanoid's clip is not the walker's motion: %v", err)
 	}
-	if w, ok := envs.As[*mujoco.Walker](must(t, "{id: Walker, motion: "+human+"}")); !ok || w.Motion().Width() != 9 || w.Motion().LoopTravel()[0] != 0.5 {
-		t.Errorf("a humanoid's clip is not the walker's motion")
+	for want, text := range map[string]string{
+		"has 2 numbers a frame beside the duration; the walker wants 9": `{"Loop": "wrap", "Frames": [[0.1, 1, 2], [0.1, 1, 2]]}`,
+		"not DeepMimic's humanoid": `{"LoopMode": "Wrap", "FrameDuration": 0.1, "Frames": [[0,0,0,0,0,0,1` +
+			strings.Repeat(",0", 12) + `]]}`,
+	} {
+		if _, err := of(write("bad.txt", text)); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "bad.txt") {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 
@@ -357,114 +320,87 @@ func TestReadMotions(t *testing.T) {
 		t.Helper()
 		f, err := os.Create(filepath.Join(dir, name))
 		if err == nil {
-			err = write(f)
-		}
-		if err == nil {
-			err = f.Close()
+			err = errors.Join(write(f), f.Close())
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		return f.Name()
 	}
-	array := func(shape []int, values ...float32) *npz.Array { return npz.New(motionsArray, values, shape...) }
-	tensors := func(shape []int64, values ...float32) *checkpoint.Snapshot {
-		return &checkpoint.Snapshot{Arrays: map[string]checkpoint.Array{"any": checkpoint.ArrayFloat32(shape, values)}}
+	archive := func(arrays ...*npz.Array) string {
+		name := fmt.Sprint(len(arrays), rand.Uint64(), ".npz")
+		return write(name, func(f *os.File) error { return npz.Write(f, arrays...) })
 	}
-	want := []float32{1, 2, 3, 4, 5, 6}
-	for name, path := range map[string]string{
-		"npz": write("a.npz", func(f *os.File) error {
-			return npz.Write(f, array([]int{3, 2}, want...), npz.New("other", []int64{1}, 1))
-		}),
-		"safetensors": write("a.safetensors", func(f *os.File) error { return checkpoint.EncodeSafetensors(f, tensors([]int64{3, 2}, want...)) }),
+	want, one := []float32{1, 2, 3, 4, 5, 6}, []int64{1}
+	tensors := &checkpoint.Snapshot{Arrays: map[string]checkpoint.Array{
+		"any": checkpoint.ArrayFloat32([]int64{3, 2}, want)}}
+	for _, path := range []string{
+		archive(npz.New(motionsArray, want, 3, 2), npz.New("other", one, 1)),
+		write("a.safetensors", func(f *os.File) error { return checkpoint.EncodeSafetensors(f, tensors) }),
 	} {
 		rows, width, err := readMotions(path)
-		if err != nil || width != 2 || !cmp.Equal(rows, want) {
-			t.Errorf("%s: %v of width %d, %v", name, rows, width, err)
+		if err != nil || width != 2 || !slices.Equal(rows, want) {
+			t.Errorf("%s: %v of width %d, %v", path, rows, width, err)
 		}
 	}
-	nan := float32(0)
-	nan /= nan
-	for name, x := range map[string]struct{ path, words string }{
-		"missing": {filepath.Join(dir, "none"), "no such file"},
-		"nothing": {write("empty", func(*os.File) error { return nil }), "neither NumPy's nor a safetensors file"},
-		"flat":    {write("flat.npz", func(f *os.File) error { return npz.Write(f, array([]int{6}, want...)) }), "shape [6]"},
-		"nan":     {write("nan.npz", func(f *os.File) error { return npz.Write(f, array([]int{1, 2}, 1, nan)) }), "row 0 has NaN in column 1"},
-		"two": {write("two.npz", func(f *os.File) error {
-			return npz.Write(f, npz.New("a", []int64{1}, 1), npz.New("b", []int64{1}, 1))
-		}), "it has the arrays a, b"},
-		"words": {write("words.npz", func(f *os.File) error { return npz.Write(f, npz.NewString("a", []string{"b"}, 1, 1)) }), "holds no numbers"},
+	nan := float32(math.NaN())
+	for words, path := range map[string]string{
+		"no such file":               filepath.Join(dir, "none"),
+		"neither NumPy's nor a safe": write("empty", func(*os.File) error { return nil }),
+		"shape [6]":                  archive(npz.New(motionsArray, want, 6)),
+		"row 0 has NaN in column 1":  archive(npz.New(motionsArray, []float32{1, nan}, 1, 2)),
+		"it has the arrays a, b":     archive(npz.New("a", one, 1), npz.New("b", one, 1)),
+		"holds no numbers":           archive(npz.NewString("a", []string{"b"}, 1, 1)),
 	} {
-		if _, _, err := readMotions(x.path); err == nil || !strings.Contains(err.Error(), x.words) {
-			t.Errorf("%s: the error lacks %q: %v", name, x.words, err)
+		if _, _, err := readMotions(path); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("the error lacks %q: %v", words, err)
 		}
 	}
 	m := &imitating{rows: want, width: 2}
-	rng := rand.New(rand.NewPCG(1, 1))
-	drawn, err := m.CollectReferenceMotions(50, rng)
+	drawn, err := m.CollectReferenceMotions(50, rand.New(rand.NewPCG(1, 1)))
 	if err != nil || len(drawn) != 100 {
 		t.Fatalf("%d numbers, %v", len(drawn), err)
 	}
-	seen := map[float32]bool{}
-	for i := 0; i < len(drawn); i += 2 {
-		if drawn[i+1] != drawn[i]+1 {
-			t.Errorf("row %v is not one of the file's", drawn[i:i+2])
-		}
-		seen[drawn[i]] = true
+	seen := map[[2]float32]bool{}
+	for row := range slices.Chunk(drawn, 2) {
+		seen[[2]float32(row)] = true
 	}
-	if len(seen) != 3 {
-		t.Errorf("50 rows are of %d kinds, want all 3", len(seen))
+	if len(seen) != 3 || !seen[[2]float32{1, 2}] || !seen[[2]float32{3, 4}] {
+		t.Errorf("the rows drawn are %v", seen)
 	}
-	if _, err := m.CollectReferenceMotions(0, rng); err == nil {
+	if _, err := m.CollectReferenceMotions(0, nil); err == nil {
 		t.Error("no rows gave no error")
-	}
-}
-
-// A simulator's are, too.
-func TestPeersSimulator(t *testing.T) {
-	python := peers.Python(t, "gymnasium")
-	env := must(t, "{id: 'vector:CartPole-v1', num_envs: 3, autoreset: disabled, kwargs: {vectorization_mode: sync, max_episode_steps: 7}, python: "+python+"}")
-	s, err := env.Reset(4)
-	for range 7 {
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err = env.Step(make([]float32, 3))
-	}
-	if err != nil || len(s.Episodes) != 3 || s.FinalUnknown != nil || s.Invalid != nil {
-		t.Errorf("%d episodes ended in 7 steps, unknown %v, invalid %v, %v", len(s.Episodes), s.FinalUnknown, s.Invalid, err)
 	}
 }
 
 // The names and settings that reach Python are those of the file.
 func TestPeersGymnasium(t *testing.T) {
 	python := peers.Python(t, "gymnasium")
-	env := must(t, "{id: 'gymnasium:CartPole-v1', num_envs: 3, children: 2, seed: 4, kwargs: {max_episode_steps: 7}, timeout: 30s, python: "+python+"}")
-	if env.NumEnvs() != 3 || env.Spaces().Observation.Width() != 4 {
-		t.Errorf("%d environments of %v", env.NumEnvs(), env.Spaces())
-	}
-	s, err := env.Reset(-1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 7 {
-		if s, err = env.Step(make([]float32, 3)); err != nil {
-			t.Fatal(err)
+	for _, text := range []string{
+		"{id: 'gymnasium:CartPole-v1', num_envs: 3, children: 2, kwargs: {max_episode_steps: 7}, timeout: 30s",
+		"{id: 'vector:CartPole-v1', num_envs: 3, autoreset: disabled, " +
+			"kwargs: {vectorization_mode: sync, max_episode_steps: 7}",
+	} {
+		env := must(t, text+", seed: 4, python: "+python+"}")
+		s, err := env.Reset(-1)
+		for range 7 {
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err = env.Step(make([]float32, 3))
+		}
+		if err != nil || len(s.Episodes) != 3 || !s.Truncated[0] || s.FinalUnknown != nil || s.Invalid != nil {
+			t.Errorf("%s: %d episodes ended in 7 steps, %v", text, len(s.Episodes), err)
 		}
 	}
-	if !s.Truncated[0] {
-		t.Error("the episode was not truncated after 7 steps")
-	}
-
 	dir := t.TempDir()
 	module := `
 import gymnasium, numpy as np
 class Reach(gymnasium.Env):
     observation_space = gymnasium.spaces.Box(-1, 1, (2,))
     action_space = gymnasium.spaces.Box(-1, 1, (1,))
-    amp_observation_size = 3
-    def __init__(self, scale=1.0): self.scale = scale
-    def info(self): return {"amp": np.full(3, self.scale, np.float32)}
+    def __init__(self, size, scale=1.0): self.amp_observation_size, self.scale = size, scale
+    def info(self): return {"amp": np.full(self.amp_observation_size, self.scale, np.float32)}
     def reset(self, *, seed=None, options=None): return np.zeros(2, np.float32), self.info()
     def step(self, action): return np.zeros(2, np.float32), 1.0, False, False, self.info()
 `
@@ -474,37 +410,31 @@ class Reach(gymnasium.Env):
 	rows := filepath.Join(dir, "rows.npz")
 	f, err := os.Create(rows)
 	if err == nil {
-		err = npz.Write(f, npz.New("motions", []float32{1, 2, 3, 1, 2, 3}, 2, 3))
+		err = errors.Join(npz.Write(f, npz.New("motions", []float32{1, 2, 3, 1, 2, 3}, 2, 3)), f.Close())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Close()
-	text := "{id: gymnasium, factory: 'reach:Reach', path: [" + dir + "], kwargs: {scale: 2.5}, amp_observations: amp, reference_motions: " + rows + ", python: " + python + "}"
-	env = must(t, text)
+	text := "{id: gymnasium, factory: 'reach:Reach', path: [" + dir + "], kwargs: {scale: 2.5, size: 3}, " +
+		"amp_observations: amp, reference_motions: " + rows + ", python: " + python + "}"
+	env := must(t, text)
 	motion, ok := envs.As[envs.MotionSource](env)
 	if !ok {
 		t.Fatal("the file did not make it a source of motion")
 	}
-	if drawn, err := motion.CollectReferenceMotions(1, rand.New(rand.NewPCG(1, 1))); err != nil || !cmp.Equal(drawn, []float32{1, 2, 3}) {
+	drawn, err := motion.CollectReferenceMotions(1, rand.New(rand.NewPCG(1, 1)))
+	if err != nil || !slices.Equal(drawn, []float32{1, 2, 3}) {
 		t.Errorf("reference motion is %v, %v", drawn, err)
 	}
-	if s, err = env.Reset(0); err == nil {
+	s, err := env.Reset(0)
+	if err == nil {
 		s, err = env.Step([]float32{0})
 	}
 	if err != nil || s.AMPObservations[0] != 2.5 {
 		t.Errorf("AMP observations %v, %v", s.AMPObservations, err)
 	}
-	wide := strings.Replace(module, "amp_observation_size = 3", "amp_observation_size = 2", 1)
-	wide = strings.Replace(wide, "np.full(3", "np.full(2", 1)
-	if err := os.WriteFile(filepath.Join(dir, "reach.py"), []byte(wide), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	old := time.Now().Add(time.Hour) // Python compiles it anew
-	if err := os.Chtimes(filepath.Join(dir, "reach.py"), old, old); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fromYAML(t, text); err == nil || !strings.Contains(err.Error(), "have 3 numbers, the AMP observations 2") {
+	if _, err := fromYAML(t, strings.Replace(text, "size: 3", "size: 2", 1)); err == nil ||
+		!strings.Contains(err.Error(), "have 3 numbers, the AMP observations 2") {
 		t.Errorf("rows of another width gave %v", err)
 	}
 }

@@ -16,7 +16,9 @@ func init() {
 	for _, simulator := range gymnasium.Simulators {
 		add(string(simulator), simulatorDefaults(), true, func(s simulatorSettings, id string) (envs.Env, error) {
 			return newPython(string(simulator), id, s.pythonSettings, gymnasium.Options{
-				Simulator: simulator, Autoreset: gymnasium.Autoreset(s.Autoreset), RandomEpisodeLengths: s.RandomEpisodeLengths, ObservationGroups: s.ObservationGroups, StateGroups: s.StateGroups,
+				Simulator: simulator, Autoreset: gymnasium.Autoreset(s.Autoreset),
+				RandomEpisodeLengths: s.RandomEpisodeLengths, ObservationGroups: s.ObservationGroups,
+				StateGroups: s.StateGroups,
 			})
 		})
 	}
@@ -35,16 +37,16 @@ type gymnasiumSettings struct {
 type simulatorSettings struct {
 	pythonSettings `yaml:",inline"`
 	// Autoreset says what the simulator does when an episode ends, where it does not say so itself: it resets the
-	// environment in the same step, or in the next one, or leaves it to the bridge (disabled). vector and mjlab do as it
-	// says; without it vector has the same step where it can, and mjlab disabled, which keeps last observations.
+	// environment in the same step, or in the next one, or leaves it to the bridge (disabled). vector and mjlab do as
+	// it says; without it vector has the same step where it can, and mjlab disabled, which keeps last observations.
 	Autoreset string `yaml:"autoreset" config:"oneof=|same_step|next_step|disabled"`
-	// RandomEpisodeLengths begins all episodes at random lengths, so that environments with a time limit do not end together
-	// (rsl_rl: init_at_random_ep_len). The simulator must be one of Isaac Lab or mjlab. Evaluations
-	// and populations do not count these first, shorter episodes; the mean return tracked while training does.
+	// RandomEpisodeLengths begins all episodes at random lengths, so that environments with a time limit do not end
+	// together (rsl_rl: init_at_random_ep_len). The simulator must be one of Isaac Lab or mjlab. Evaluations and
+	// populations do not count these first, shorter episodes; the mean return tracked while training does.
 	RandomEpisodeLengths bool `yaml:"random_episode_lengths"`
 	// ObservationGroups and StateGroups are the groups of the simulator's observations that become observations and
-	// states; several become a Dict. By default they are "policy" or "actor", and "critic"; of playground and brax "state"
-	// and "privileged_state"; of vector, envpool and maniskill none.
+	// states; several become a Dict. By default they are "policy" or "actor", and "critic"; of playground and brax
+	// "state" and "privileged_state"; of vector, envpool and maniskill none.
 	ObservationGroups []string `yaml:"observation_groups"`
 	StateGroups       []string `yaml:"state_groups"`
 }
@@ -52,8 +54,8 @@ type simulatorSettings struct {
 // pythonSettings are those of gymnasium.Options that a file can say of both.
 type pythonSettings struct {
 	Batch `yaml:",inline"`
-	// Factory is a Python function that returns the environment, as "module:function", where the id is the word before the
-	// colon alone: gymnasium's returns a gymnasium.Env, a simulator's the whole batch.
+	// Factory is a Python function that returns the environment, as "module:function", where the id is the word before
+	// the colon alone: gymnasium's returns a gymnasium.Env, a simulator's the whole batch.
 	Factory string `yaml:"factory"`
 	// Kwargs are passed to gymnasium.make or to the factory; a simulator has keys of its own (docs/simulators.md).
 	Kwargs map[string]any `yaml:"kwargs"`
@@ -67,18 +69,19 @@ type pythonSettings struct {
 	// EpisodeMetrics names the numbers of an episode's last info that become its metrics, with dots for dictionaries in
 	// it; "*" stands for all.
 	EpisodeMetrics []string `yaml:"episode_metrics"`
-	// StepMetrics names the numbers of infos whose mean over the batch becomes a metric of every step; "*" stands for all.
+	// StepMetrics names the numbers of infos whose mean over the batch becomes a metric of every step; "*" stands for
+	// all.
 	StepMetrics []string `yaml:"step_metrics"`
-	// AMPObservations is the key of the infos under which AMP observations stand; AMPSize is how many there are, where the
-	// environment does not say so.
+	// AMPObservations is the key of the infos under which AMP observations stand; AMPSize is how many there are, where
+	// the environment does not say so.
 	AMPObservations string `yaml:"amp_observations"`
 	AMPSize         int    `yaml:"amp_size" config:"min=0"`
-	// ReferenceMotions is the path of a file with rows of AMP observations to imitate: a NumPy array (npy, or npz with one
-	// array, or one named reference_motions) or a safetensors file, likewise, of shape (rows, AMP observations). Without
-	// it AMP asks the environment's own collect_reference_motions.
+	// ReferenceMotions is the path of a file with rows of AMP observations to imitate: a NumPy array (npy, or npz with
+	// one array, or one named reference_motions) or a safetensors file, likewise, of shape (rows, AMP observations).
+	// Without it AMP asks the environment's own collect_reference_motions.
 	ReferenceMotions string `yaml:"reference_motions"`
-	// States is the key of the infos (of reset, too) under which privileged states stand; StateSize is how many there are,
-	// where the environment does not say so.
+	// States is the key of the infos (of reset, too) under which privileged states stand; StateSize is how many there
+	// are, where the environment does not say so.
 	States    string `yaml:"states"`
 	StateSize int    `yaml:"state_size" config:"min=0"`
 	// StartTimeout is how long a child may take to make its environments, Timeout how long for a step or a reset.
@@ -103,7 +106,8 @@ func simulatorDefaults() simulatorSettings {
 }
 
 func pythonDefaults(start, step time.Duration) pythonSettings {
-	return pythonSettings{Batch: Defaults(), Python: "python3", EpisodeMetrics: []string{gymnasium.Every}, StartTimeout: start, Timeout: step}
+	return pythonSettings{Batch: Defaults(), Python: "python3", EpisodeMetrics: []string{gymnasium.Every},
+		StartTimeout: start, Timeout: step}
 }
 
 // newPython makes the environment of a name and an id. o has what only one kind of them has.
@@ -119,7 +123,8 @@ func newPython(name, id string, s pythonSettings, o gymnasium.Options) (envs.Env
 			return nil, err
 		}
 		if s.AMPObservations == "" {
-			return nil, errors.New("\"reference_motions\" is given without \"amp_observations\", the key of the infos that holds what is to be like them")
+			return nil, errors.New("\"reference_motions\" is given without \"amp_observations\", the key of the " +
+				"infos that holds what is to be like them")
 		}
 	}
 	if s.EpisodeMetrics == nil {
@@ -140,7 +145,8 @@ func newPython(name, id string, s pythonSettings, o gymnasium.Options) (envs.Env
 	space := env.Spaces().AMPObservation
 	err = nil
 	if width != space.Width() {
-		err = fmt.Errorf("\"reference_motions\": the rows of %s have %d numbers, the AMP observations %d", s.ReferenceMotions,
+		err = fmt.Errorf("\"reference_motions\": the rows of %s have %d numbers, the AMP observations %d",
+			s.ReferenceMotions,
 			width, space.Width())
 	} else if bad := space.Check(rows, len(rows)/width); bad != nil {
 		err = fmt.Errorf("\"reference_motions\": %s: %w", s.ReferenceMotions, bad)

@@ -75,7 +75,8 @@ func readMotions(path string) (rows []float32, width int, err error) {
 		return nil, 0, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(shape) != 2 || shape[0] == 0 || shape[1] == 0 {
-		return nil, 0, fmt.Errorf("%s: the array has the shape %v; want (rows, AMP observations), with at least one of each",
+		return nil, 0, fmt.Errorf("%s: the array has the shape %v; want (rows, AMP observations), with at least "+
+			"one of each",
 			path, shape)
 	}
 	for i, x := range rows {
@@ -145,6 +146,7 @@ func only(names []string) (string, error) {
 	if len(names) == 0 {
 		return "", errors.New("it has no arrays")
 	}
-	return "", fmt.Errorf("it has the arrays %s; name the one to imitate %s, or store it alone", strings.Join(names, ", "),
+	return "", fmt.Errorf("it has the arrays %s; name the one to imitate %s, or store it alone",
+		strings.Join(names, ", "),
 		motionsArray)
 }

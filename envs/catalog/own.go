@@ -36,8 +36,8 @@ func init() {
 // classicSettings are those of package classic's environments.
 type classicSettings struct {
 	Batch `yaml:",inline"`
-	// MaxEpisodeSteps is when episodes are truncated: 0 means the usual limit (Gymnasium's; of TMaze ten times the shortest
-	// way), a negative number never.
+	// MaxEpisodeSteps is when episodes are truncated: 0 means the usual limit (Gymnasium's; of TMaze ten times the
+	// shortest way), a negative number never.
 	MaxEpisodeSteps int `yaml:"max_episode_steps"`
 	// Workers is how many goroutines step at once; 0 chooses. Results do not depend on it.
 	Workers int `yaml:"workers" config:"min=0"`
@@ -92,17 +92,18 @@ type walkerSettings struct {
 	Batch `yaml:",inline"`
 	// TargetSpeed is the forward speed in m/s that the task reward asks for.
 	TargetSpeed float64 `yaml:"target_speed"`
-	// Velocities shows all velocities in observations. Without them a policy needs a memory, and there are states that have
-	// them, for a value network.
+	// Velocities shows all velocities in observations. Without them a policy needs a memory, and there are states that
+	// have them, for a value network.
 	Velocities bool `yaml:"velocities"`
 	// EpisodeLength is the number of control steps, of 0.02 s, after which an episode is truncated.
 	EpisodeLength int `yaml:"episode_length" config:"min=1"`
 	// Stagger shortens first episodes by a random number of steps below it, so that a batch does not come to its time
 	// limits all at once; 0 does not.
 	Stagger int `yaml:"stagger" config:"min=0"`
-	// Motion is the path of the clip to walk like, which must wrap: a DeepMimic file (JSON) of its humanoid, of which the
-	// walker takes what lies in its plane, or of frames with a duration and nine numbers (x, z, pitch, and hip, knee,
-	// ankle of the right and the left leg). Empty is the built-in gait. Its speed is not target_speed: set that as well.
+	// Motion is the path of the clip to walk like, which must wrap: a DeepMimic file (JSON) of its humanoid, of which
+	// the walker takes what lies in its plane, or of frames with a duration and nine numbers (x, z, pitch, and hip,
+	// knee, ankle of the right and the left leg). Empty is the built-in gait. Its speed is not target_speed: set that
+	// as well.
 	Motion string `yaml:"motion"`
 	// Workers is the number of goroutines that step; 0 means one a CPU. Results do not depend on it.
 	Workers int `yaml:"workers" config:"min=0"`
@@ -125,10 +126,12 @@ func walkerDefaults() walkerSettings {
 
 func newWalker(s walkerSettings) (envs.Env, error) {
 	if s.TargetSpeed == 0 {
-		return nil, fmt.Errorf("\"target_speed\" is 0: to a walker's configuration that is the default of 1.3 m/s; give a small number instead")
+		return nil, fmt.Errorf("\"target_speed\" is 0: to a walker's configuration that is the default of 1.3 m/s; " +
+			"give a small number instead")
 	}
 	cfg := mujoco.WalkerConfig{
-		NumEnvs: s.NumEnvs, Seed: s.Seed, Workers: s.Workers, EpisodeLength: s.EpisodeLength, Stagger: s.Stagger, TargetSpeed: s.TargetSpeed,
+		NumEnvs: s.NumEnvs, Seed: s.Seed, Workers: s.Workers, EpisodeLength: s.EpisodeLength, Stagger: s.Stagger,
+		TargetSpeed:    s.TargetSpeed,
 		HideVelocities: !s.Velocities,
 		Render:         mujoco.RenderConfig{Width: s.Render.Width, Height: s.Render.Height, Title: s.Render.Title},
 	}
@@ -160,7 +163,8 @@ func walkerMotion(path string) (*motions.Clip, error) {
 	}
 	gait := motions.Gait()
 	if clip.Width() != gait.Width() {
-		return nil, fmt.Errorf("%s has %d numbers a frame beside the duration; the walker wants %d (x, z, pitch, and hip, knee, ankle of the right and the left leg), or DeepMimic's humanoid of 43",
+		return nil, fmt.Errorf("%s has %d numbers a frame beside the duration; the walker wants %d (x, z, pitch, "+
+			"and hip, knee, ankle of the right and the left leg), or DeepMimic's humanoid of 43",
 			path, clip.Width(), gait.Width())
 	}
 	return motions.LoadDeepMimic(path, gait.Description())

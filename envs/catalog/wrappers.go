@@ -54,16 +54,23 @@ var kinds = []kind{
 	of("clip_reward", "", clipDefaults, func(env envs.Env, s clip) (envs.Env, error) {
 		return made(wrappers.NewClipReward(env, s.Low, s.High))
 	}),
-	of("episode_statistics", "", none{}, func(env envs.Env, _ none) (envs.Env, error) { return made(wrappers.NewEpisodeStatistics(env)) }),
+	of("episode_statistics", "", none{}, func(env envs.Env, _ none) (envs.Env,
+		error) {
+		return made(wrappers.NewEpisodeStatistics(env))
+	}),
 	of("normalize_observation", "", observationDefaults, func(env envs.Env, s normalizeObservation) (envs.Env, error) {
 		return made(wrappers.NewNormalizeObservation(env,
 			wrappers.NormalizeObservationOptions{Epsilon: s.Epsilon, Variant: wrappers.Variant(s.Variant)}))
 	}),
 	of("normalize_reward", "discount", rewardDefaults, func(env envs.Env, s normalizeReward) (envs.Env, error) {
 		return made(wrappers.NewNormalizeReward(env,
-			wrappers.NormalizeRewardOptions{Discount: s.Discount, Epsilon: s.Epsilon, Variant: wrappers.Variant(s.Variant)}))
+			wrappers.NormalizeRewardOptions{Discount: s.Discount, Epsilon: s.Epsilon,
+				Variant: wrappers.Variant(s.Variant)}))
 	}),
-	of("rescale_action", "", none{}, func(env envs.Env, _ none) (envs.Env, error) { return made(wrappers.NewRescaleAction(env)) }),
+	of("rescale_action", "", none{}, func(env envs.Env, _ none) (envs.Env,
+		error) {
+		return made(wrappers.NewRescaleAction(env))
+	}),
 	of("reward_scale", "scale", rewardScale{}, func(env envs.Env, s rewardScale) (envs.Env, error) {
 		return made(wrappers.NewRewardScale(env, s.Scale))
 	}),
@@ -98,8 +105,8 @@ type clip struct {
 
 // actionLimits are the settings of clip_action.
 type actionLimits struct {
-	// Low and High are limits beside those of the action space, for simulators whose action spaces have none; null is no
-	// limit.
+	// Low and High are limits beside those of the action space, for simulators whose action spaces have none; null is
+	// no limit.
 	//
 	// Narrower limits keep a policy from extreme actions; wider ones let it use the whole range of its actuators.
 	Low  *float64 `yaml:"low"`
@@ -109,8 +116,8 @@ type actionLimits struct {
 type normalizeObservation struct {
 	// Epsilon is added to the variance before the square root.
 	//
-	// A larger value shrinks columns that vary little, a smaller one lets columns through that change by hardly more than
-	// rounding.
+	// A larger value shrinks columns that vary little, a smaller one lets columns through that change by hardly more
+	// than rounding.
 	Epsilon float64 `yaml:"epsilon" config:"gt=0"`
 	// Variant says what is learnt from where an episode ends: gymnasium learns from the last observation of the episode
 	// and then from the first one of the next, as CleanRL's runs do; sb3 learns from the first one of the next only, as
@@ -125,8 +132,8 @@ type normalizeReward struct {
 	//
 	// A larger value keeps rewards small that hardly vary, a smaller one scales them up.
 	Epsilon float64 `yaml:"epsilon" config:"gt=0"`
-	// Variant says when the discounted sum of rewards begins anew: sb3 begins at 0 after each end of an episode and at a
-	// reset, as Stable-Baselines3's VecNormalize does; gymnasium begins at the reward of the step that terminates an
+	// Variant says when the discounted sum of rewards begins anew: sb3 begins at 0 after each end of an episode and at
+	// a reset, as Stable-Baselines3's VecNormalize does; gymnasium begins at the reward of the step that terminates an
 	// episode, and not at truncations and resets, as Gymnasium's wrapper in CleanRL's runs does.
 	Variant string `yaml:"variant" config:"oneof=gymnasium|sb3"`
 }

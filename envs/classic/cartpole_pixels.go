@@ -16,9 +16,9 @@ import (
 
 // CartPolePixels is [CartPole] seen by a camera. Dynamics, rewards and ends of episodes are CartPole's.
 //
-// Observation (Height × Width × Frames, uint8): grey pictures of the whole track, the newest last; cart and pole are 255
-// on 0, with soft edges, so that a fraction of a pixel shows. Velocities show in what moved between the frames, which are
-// Interval steps apart. Before the first step of an episode all frames are the same. Make one with
+// Observation (Height × Width × Frames, uint8): grey pictures of the whole track, the newest last; cart and pole are
+// 255 on 0, with soft edges, so that a fraction of a pixel shows. Velocities show in what moved between the frames,
+// which are Interval steps apart. Before the first step of an episode all frames are the same. Make one with
 // [NewCartPolePixels].
 type CartPolePixels struct {
 	CartPole
@@ -53,9 +53,11 @@ func (c CartPolePixelsConfig) validate() error {
 	for _, x := range []struct {
 		name             string
 		value, low, high int
-	}{{"Width", c.Width, 16, 512}, {"Height", c.Height, 16, 512}, {"Frames", c.Frames, 1, 16}, {"Interval", c.Interval, 1, 16}} {
+	}{{"Width", c.Width, 16, 512}, {"Height", c.Height, 16, 512}, {"Frames", c.Frames, 1, 16}, {"Interval", c.Interval,
+		1, 16}} {
 		if x.value < x.low || x.value > x.high {
-			return fmt.Errorf("classic: CartPolePixels: %s is %d; it must be from %d to %d", x.name, x.value, x.low, x.high)
+			return fmt.Errorf("classic: CartPolePixels: %s is %d; it must be from %d to %d", x.name, x.value, x.low,
+				x.high)
 		}
 	}
 	return nil
@@ -81,7 +83,8 @@ func newCartPolePixels(cfg CartPolePixelsConfig) *CartPolePixels {
 
 // Spaces are a picture of observations and Discrete(2) of actions.
 func (c *CartPolePixels) Spaces() spaces.Set {
-	return spaces.Set{Observation: spaces.NewPicture(c.cfg.Height, c.cfg.Width, c.cfg.Frames), Action: spaces.NewDiscrete(2)}
+	return spaces.Set{Observation: spaces.NewPicture(c.cfg.Height, c.cfg.Width, c.cfg.Frames),
+		Action: spaces.NewDiscrete(2)}
 }
 
 // Reset starts an episode near the upright rest.
@@ -142,7 +145,8 @@ func (c *CartPolePixels) draw(i int) {
 	sin, cos := math.Sincos(theta)
 	const half, foot = 0.06, 0.1 // of the pole's width, and where it begins
 	tipX, tipY := x+2*cartPoleHalfLength*sin, foot+2*cartPoleHalfLength*cos
-	fill(x-half*cos, foot+half*sin, tipX-half*cos, tipY+half*sin, tipX+half*cos, tipY-half*sin, x+half*cos, foot-half*sin)
+	fill(x-half*cos, foot+half*sin, tipX-half*cos, tipY+half*sin, tipX+half*cos, tipY-half*sin, x+half*cos,
+		foot-half*sin)
 }
 
 // show writes the frames, the newest last, pixel by pixel.
@@ -189,7 +193,8 @@ func (c *CartPolePixels) MarshalState() ([]byte, error) {
 	return e.State(), nil
 }
 
-// RestoreState puts back what MarshalState returned, all or (on an error) nothing. Frames and Interval must be the same.
+// RestoreState puts back what MarshalState returned, all or (on an error) nothing. Frames and Interval must be the
+// same.
 func (c *CartPolePixels) RestoreState(b []byte) error {
 	d := statecodec.NewDecoder(cartPolePixelsHeader, b)
 	var state [4]float64

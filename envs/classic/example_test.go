@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 )
 
@@ -36,63 +35,6 @@ func ExampleNewCartPole() {
 	// Box(4) Discrete(2)
 }
 
-func ExampleNewPendulum() {
-	env, err := classic.NewPendulum(classic.Config{NumEnvs: 3, Seed: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer env.Close()
-	if _, err := env.Reset(1); err != nil {
-		log.Fatal(err)
-	}
-	step, err := env.Step([]float32{-2, 0, 2})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(len(step.Observations), len(step.Rewards), env.Spaces().Action)
-	// Output: 9 3 Box(1)
-}
-
-func ExampleNewAcrobot() {
-	env, err := classic.NewAcrobot(classic.Config{NumEnvs: 4})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer env.Close()
-	fmt.Println(envs.Check(env, 100, 1))
-	// Output: <nil>
-}
-
-func ExampleNewMountainCar() {
-	env, err := classic.NewMountainCar(classic.Config{NumEnvs: 4})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer env.Close()
-	if _, err := env.Reset(0); err != nil {
-		log.Fatal(err)
-	}
-	if r, ok := envs.As[envs.Renderer](env); ok {
-		img, err := r.Render(0)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(img.Bounds().Dx(), "×", img.Bounds().Dy())
-	}
-	// Output: 300 × 200
-}
-
-// Position and angle are all there is to see.
-func ExampleNewMaskedCartPole() {
-	env, err := classic.NewMaskedCartPole(classic.Config{NumEnvs: 2, Seed: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer env.Close()
-	fmt.Println(env.Spaces().Observation, env.Spaces().Action)
-	// Output: Box(2) Discrete(2)
-}
-
 // Three frames of one cart, the newest in the last channel.
 func ExampleNewCartPolePixels() {
 	env, err := classic.NewCartPolePixels(classic.DefaultCartPolePixels())
@@ -106,12 +48,6 @@ func ExampleNewCartPolePixels() {
 	}
 	fmt.Println(env.Spaces().Observation, len(step.Observations))
 	// Output: Box(40, 96, 3, uint8) 11520
-}
-
-func ExampleDefaultCartPolePixels() {
-	cfg := classic.DefaultCartPolePixels()
-	fmt.Println(cfg.Width, cfg.Height, cfg.Frames, cfg.Interval)
-	// Output: 96 40 3 2
 }
 
 // The sign at the start says where to turn.

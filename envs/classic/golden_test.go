@@ -64,12 +64,14 @@ func TestGoldenGymnasium(t *testing.T) {
 			}
 			for d, v := range state() {
 				if math.Abs(v-want.State[d]) > tolerance {
-					t.Fatalf("%s from %v, step %d: state %d is %.12g, want %.12g", c.Environment, s, i, d, v, want.State[d])
+					t.Fatalf("%s from %v, step %d: state %d is %.12g, want %.12g", c.Environment, s, i, d, v,
+						want.State[d])
 				}
 			}
 			for d, v := range out.Observation {
 				if math.Abs(float64(v)-want.Observation[d]) > 1e-6+tolerance {
-					t.Fatalf("%s from %v, step %d: observation %d is %g, want %g", c.Environment, s, i, d, v, want.Observation[d])
+					t.Fatalf("%s from %v, step %d: observation %d is %g, want %g", c.Environment, s, i, d, v,
+						want.Observation[d])
 				}
 			}
 			// Gymnasium computes with the action in float32.
@@ -77,7 +79,8 @@ func TestGoldenGymnasium(t *testing.T) {
 				t.Fatalf("%s from %v, step %d: reward is %.12g, want %.12g", c.Environment, s, i, reward, want.Reward)
 			}
 			if terminated != want.Terminated || truncated {
-				t.Fatalf("%s from %v, step %d: terminated %t, truncated %t; want %t, false", c.Environment, s, i, terminated, truncated, want.Terminated)
+				t.Fatalf("%s from %v, step %d: terminated %t, truncated %t; want %t, false", c.Environment, s, i,
+					terminated, truncated, want.Terminated)
 			}
 		}
 		seen[c.Environment]++

@@ -105,7 +105,8 @@ func (m *MountainCar) RewardShaping() map[string]any {
 
 // SetRewardShaping changes the weights, all or (on an error) none.
 func (m *MountainCar) SetRewardShaping(values map[string]any) error {
-	if err := envs.AssignShaping(values, map[string]*float64{"height": &m.height, "velocity": &m.velocity}); err != nil {
+	if err := envs.AssignShaping(values, map[string]*float64{"height": &m.height,
+		"velocity": &m.velocity}); err != nil {
 		return fmt.Errorf("classic: MountainCar: %w", err)
 	}
 	return nil

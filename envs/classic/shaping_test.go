@@ -22,7 +22,8 @@ func TestMountainCarShaping(t *testing.T) {
 	row := func() envs.Row { return envs.Row{Observation: make([]float32, 2)} }
 	a, b := row(), row()
 	sum, ended := 0.0, false
-	if err := errors.Join(plain.Reset(rand.New(rand.NewPCG(1, 1)), a), shaped.Reset(rand.New(rand.NewPCG(1, 1)), b)); err != nil {
+	if err := errors.Join(plain.Reset(rand.New(rand.NewPCG(1, 1)), a), shaped.Reset(rand.New(rand.NewPCG(1, 1)),
+		b)); err != nil {
 		t.Fatal(err)
 	}
 	for range 300 {
@@ -68,38 +69,5 @@ func TestMountainCarShaping(t *testing.T) {
 	other := &MountainCar{velocity: 7}
 	if err := other.RestoreState(state); err != nil || other.objective != shaped.objective || other.velocity != 7 {
 		t.Errorf("restored (%v): objective %g, velocity %g", err, other.objective, other.velocity)
-	}
-}
-
-// A batch reports the true objective of every episode, and takes parameters of single environments.
-func TestMountainCarBatch(t *testing.T) {
-	env, err := NewMountainCar(Config{NumEnvs: 3, MaxEpisodeSteps: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer env.Close()
-	shaper, ok := envs.As[envs.RewardShaper](env)
-	if !ok {
-		t.Fatal("MountainCar is no RewardShaper")
-	}
-	if err := shaper.SetRewardShaping(map[string]any{"height": 10.0}, []int{1}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := env.Reset(1); err != nil {
-		t.Fatal(err)
-	}
-	for range 20 {
-		s, err := env.Step([]float32{1, 1, 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range s.Episodes {
-			if got := e.Metrics["true_objective"]; math.Abs(got+2) > 1e-9 || (math.Abs(e.Return-got) > 1e-9) != (e.Env == 1) {
-				t.Errorf("environment %d: return %g, true objective %g", e.Env, e.Return, got)
-			}
-		}
-		if s.Truncated[0] != (len(s.Episodes) == 3) {
-			t.Error("episodes and their ends differ")
-		}
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// TMaze is a corridor with a junction at its end (Bakker, "Reinforcement learning with long short-term memory", 2002): a
-// sign at the start says whether to turn north or south at the junction, and nothing later shows which it was. An agent
-// without a memory is right half of the time.
+// TMaze is a corridor with a junction at its end (Bakker, "Reinforcement learning with long short-term memory", 2002):
+// a sign at the start says whether to turn north or south at the junction, and nothing later shows which it was. An
+// agent without a memory is right half of the time.
 //
 // Observation (3): at the start 0 1 1 (turn north) or 1 1 0 (turn south), in the corridor 1 0 1, at the junction 0 1 0.
-// Actions: go north (0), east (1), south (2) or west (3). The reward is 4 for the right turn and -0.1 for the wrong one,
-// either of which terminates the episode, -0.1 for walking into a wall, and otherwise 0. An episode's figure "success" is
-// 1 where it ended with the right turn. Make one with [NewTMaze].
+// Actions: go north (0), east (1), south (2) or west (3). The reward is 4 for the right turn and -0.1 for the wrong
+// one, either of which terminates the episode, -0.1 for walking into a wall, and otherwise 0. An episode's figure
+// "success" is 1 where it ended with the right turn. Make one with [NewTMaze].
 type TMaze struct {
 	length   int
 	position int  // from 0, the start, to length, the junction
@@ -31,8 +31,8 @@ type TMaze struct {
 // episodes after ten times as many steps as the shortest way takes.
 type TMazeConfig struct {
 	Config
-	// Length is the number of steps from the start to the junction; 0 means 10. A longer corridor takes a longer memory,
-	// and is harder to walk to its end by chance.
+	// Length is the number of steps from the start to the junction; 0 means 10. A longer corridor takes a longer
+	// memory, and is harder to walk to its end by chance.
 	Length int
 }
 
@@ -126,8 +126,10 @@ func (m *TMaze) RestoreState(b []byte) error {
 	if err := d.End(); err != nil {
 		return fmt.Errorf("classic: %w", err)
 	}
-	if p := int(position); position != float64(p) || p < 0 || p > m.length || north != 0 && north != 1 || success != 0 && success != 1 {
-		return fmt.Errorf("classic: not a valid gorl t-maze: position %g of %d, sign %g, success %g", position, m.length, north, success)
+	if p := int(position); position != float64(p) || p < 0 || p > m.length || north != 0 && north != 1 ||
+		success != 0 && success != 1 {
+		return fmt.Errorf("classic: not a valid gorl t-maze: position %g of %d, sign %g, success %g", position,
+			m.length, north, success)
 	}
 	m.position, m.north, m.success = int(position), north == 1, success
 	return nil

@@ -27,7 +27,8 @@ type Status uint8
 const (
 	// Diverged says that a number left the range of sense. The simulation stands where it was before the step.
 	Diverged Status = C.GM_DIVERGED
-	// ContactsFull says that there were more contacts than the model's nconmax or its memory allow, and some were dropped.
+	// ContactsFull says that there were more contacts than the model's nconmax or its memory allow, and some were
+	// dropped.
 	ContactsFull Status = C.GM_CONTACTS_FULL
 	// RowsFull says that there were more constraint rows than the model's njmax (with MuJoCo 3: its memory) allows, and
 	// some were dropped.

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 )
 
 // BenchmarkWalkerStep steps 64 walkers, as learning does. It reports the time of one environment's control step on one
@@ -11,15 +13,9 @@ import (
 func BenchmarkWalkerStep(b *testing.B) {
 	const n = 64
 	run := func(b *testing.B, workers int, reference bool) {
-		w, err := NewWalker(WalkerConfig{NumEnvs: n, Seed: 1, Workers: workers})
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer w.Close()
+		w := walkerOf(b, WalkerConfig{NumEnvs: n, Seed: 1, Workers: workers})
 		w.batch.reference = reference
-		if _, err := w.Reset(1); err != nil {
-			b.Fatal(err)
-		}
+		envtest.Reset(b, w, 1)
 		rng := rand.New(rand.NewPCG(1, 1))
 		actions := make([]float32, 6*n)
 		b.ResetTimer()
@@ -27,9 +23,7 @@ func BenchmarkWalkerStep(b *testing.B) {
 			for i := range actions {
 				actions[i] = 0.3 * float32(rng.NormFloat64())
 			}
-			if _, err := w.Step(actions); err != nil {
-				b.Fatal(err)
-			}
+			envtest.Step(b, w, actions)
 		}
 		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/environment-step")
 	}
@@ -49,9 +43,7 @@ func characterSteps(b *testing.B, body CharacterBody) {
 	run := func(b *testing.B, workers int, reference bool) {
 		e := characterOf(b, CharacterConfig{Body: body, NumEnvs: n, Workers: workers, Residual: true})
 		e.batch.reference = reference
-		if _, err := e.Reset(1); err != nil {
-			b.Fatal(err)
-		}
+		envtest.Reset(b, e, 1)
 		rng := rand.New(rand.NewPCG(1, 1))
 		actions := make([]float32, e.Model().NU()*n)
 		b.ResetTimer()
@@ -59,43 +51,11 @@ func characterSteps(b *testing.B, body CharacterBody) {
 			for i := range actions {
 				actions[i] = float32(0.5 * rng.NormFloat64())
 			}
-			if _, err := e.Step(actions); err != nil {
-				b.Fatal(err)
-			}
+			envtest.Step(b, e, actions)
 		}
 		b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/environment-step")
 	}
 	b.Run("one worker", func(b *testing.B) { run(b, 1, false) })
 	b.Run("one worker, plain mj_step", func(b *testing.B) { run(b, 1, true) })
 	b.Run("all workers", func(b *testing.B) { run(b, runtime.GOMAXPROCS(0), false) })
-}
-
-// BenchmarkCharacterPicture draws one humanoid in perspective.
-func BenchmarkCharacterPicture(b *testing.B) {
-	e := characterOf(b, CharacterConfig{Body: HumanoidBody(), Residual: true})
-	if _, err := e.Reset(1); err != nil {
-		b.Fatal(err)
-	}
-	for range b.N {
-		if _, err := e.Render(0); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkRender draws one picture of 320 × 320.
-func BenchmarkRender(b *testing.B) {
-	w, err := NewWalker(WalkerConfig{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer w.Close()
-	if _, err := w.Reset(1); err != nil {
-		b.Fatal(err)
-	}
-	for range b.N {
-		if _, err := w.Render(0); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

@@ -9,13 +9,13 @@ import (
 
 // Camera looks at a character in perspective, and follows its root over the ground. The zero value is a good one.
 type Camera struct {
-	// Azimuth is the direction in degrees, about the vertical, in which it looks: 0 is along x, so that a character that
-	// walks forward is seen from behind, and 90 along y, from its right. Zero means 115.
+	// Azimuth is the direction in degrees, about the vertical, in which it looks: 0 is along x, so that a character
+	// that walks forward is seen from behind, and 90 along y, from its right. Zero means 115.
 	Azimuth float64
 	// Elevation is the angle in degrees by which it looks down. Zero means 12.
 	Elevation float64
-	// Distance is that from the root in metres. Zero: such that the model in its initial pose, with another beside it, fills
-	// the picture.
+	// Distance is that from the root in metres. Zero: such that the model in its initial pose, with another beside it,
+	// fills the picture.
 	Distance float64
 	// FieldOfView is the angle in degrees between the lower and the upper edge. Zero means 30.
 	FieldOfView float64
@@ -28,7 +28,8 @@ func (c *Camera) check() error {
 	}{{"Azimuth", c.Azimuth, -360, 360}, {"Elevation", c.Elevation, -89, 89}, {"Distance", c.Distance, 0, 1e6},
 		{"FieldOfView", c.FieldOfView, 0, 150}} {
 		if !(v.value >= v.low && v.value <= v.up) {
-			return fmt.Errorf("mujoco: the camera's %s is %g; it must be between %g and %g", v.name, v.value, v.low, v.up)
+			return fmt.Errorf("mujoco: the camera's %s is %g; it must be between %g and %g", v.name, v.value, v.low,
+				v.up)
 		}
 	}
 	return nil

@@ -31,8 +31,8 @@ type CharacterBody struct {
 	Feet []string
 	// Keys are the bodies whose positions are observed: hands and feet.
 	Keys []string
-	// MinHeight is the height of the root in metres, and MaxTilt the angle in radians between its z axis and the vertical, at
-	// which a character has fallen.
+	// MinHeight is the height of the root in metres, and MaxTilt the angle in radians between its z axis and the
+	// vertical, at which a character has fallen.
 	MinHeight, MaxTilt float64
 }
 
@@ -51,7 +51,8 @@ func HumanoidBody() CharacterBody {
 // 1/30 s, four of the simulation's.
 func QuadrupedBody() CharacterBody {
 	feet := []string{"FR_foot", "FL_foot", "RR_foot", "RL_foot"}
-	return CharacterBody{Name: "quadruped", XML: quadrupedXML, Substeps: 4, Feet: feet, Keys: feet, MinHeight: 0.15, MaxTilt: 1}
+	return CharacterBody{Name: "quadruped", XML: quadrupedXML, Substeps: 4, Feet: feet, Keys: feet, MinHeight: 0.15,
+		MaxTilt: 1}
 }
 
 // CharacterTask is what a [Character] is rewarded for.
@@ -70,8 +71,9 @@ const (
 type CommandConfig struct {
 	// MinSpeed and MaxSpeed bound the speed in m/s, which is drawn uniformly.
 	MinSpeed, MaxSpeed float64
-	// Turn bounds the angle in radians, drawn uniformly on both sides, by which a new command's direction differs from the
-	// last one's, and the first one's from the heading. Larger ones ask for sharper turns; 0 is always straight ahead.
+	// Turn bounds the angle in radians, drawn uniformly on both sides, by which a new command's direction differs from
+	// the last one's, and the first one's from the heading. Larger ones ask for sharper turns; 0 is always straight
+	// ahead.
 	Turn float64
 	// Seconds is the time after which another command is given; 0 gives one an episode. Shorter times ask for quicker
 	// reactions.
@@ -100,51 +102,52 @@ type CharacterConfig struct {
 	Task CharacterTask
 	// Command is used by the task [Command]. The zero value means the clips' mean speed, straight ahead.
 	Command CommandConfig
-	// Residual has actions added to the clip's pose at this moment, instead of to the middle of its joint ranges. The clip
-	// is then in the targets from the beginning. It needs one wrapping clip, and gives the policy a clock.
+	// Residual has actions added to the clip's pose at this moment, instead of to the middle of its joint ranges. The
+	// clip is then in the targets from the beginning. It needs one wrapping clip, and gives the policy a clock.
 	Residual bool
-	// Lead is by how many seconds the clip's pose that residual targets move about is ahead of this moment. Actuators whose
-	// damping is kd and gain kp follow a target kd/kp late: 0.1 s with the bodies of this package. With that lead a policy
-	// that does nothing swings its limbs in time, which quick motion needs; a longer one is too early. Zero: none.
+	// Lead is by how many seconds the clip's pose that residual targets move about is ahead of this moment. Actuators
+	// whose damping is kd and gain kp follow a target kd/kp late: 0.1 s with the bodies of this package. With that lead
+	// a policy that does nothing swings its limbs in time, which quick motion needs; a longer one is too early. Zero:
+	// none.
 	Lead float64
 	// Clock shows the clip's phase to the policy, as sine and cosine. Residual and [Track] always do.
 	Clock bool
-	// ActionScale is the change of a joint's target by an action of 1, in units of half the clips' range of the joint plus
-	// 0.2 rad. Larger ones explore more, and fall more; with small ones a policy cannot recover. Zero means 0.4.
+	// ActionScale is the change of a joint's target by an action of 1, in units of half the clips' range of the joint
+	// plus 0.2 rad. Larger ones explore more, and fall more; with small ones a policy cannot recover. Zero means 0.4.
 	ActionScale float64
-	// History is the number of control steps that an AMP observation holds. Zero means 2, and 1 with Difference, which has
-	// no other.
+	// History is the number of control steps that an AMP observation holds. Zero means 2, and 1 with Difference, which
+	// has no other.
 	History int
 	// Difference makes AMP observations what the clip is at this moment less what the character is, for a discriminator
-	// that compares them with zeros (ADD, discriminator_mode "differential"): the root's place, turn (axis times angle), linear and
-	// angular velocity (3 each), all in the clip's heading frame; the hinges' angles and velocities; and the key bodies'
-	// places less the root's (3 each), both in their own heading frames. It needs a clock.
+	// that compares them with zeros (ADD, discriminator_mode "differential"): the root's place, turn (axis times
+	// angle), linear and angular velocity (3 each), all in the clip's heading frame; the hinges' angles and velocities;
+	// and the key bodies' places less the root's (3 each), both in their own heading frames. It needs a clock.
 	Difference bool
-	// HideRoot leaves the root's features out of AMP observations. A generated gait's trunk glides as no physical one does,
-	// and a discriminator that sees it need look no further.
+	// HideRoot leaves the root's features out of AMP observations. A generated gait's trunk glides as no physical one
+	// does, and a discriminator that sees it need look no further.
 	HideRoot bool
-	// Deviation is the distance in metres between the root, or a key body seen from the root, and the clip's at this moment
-	// at which the task [Track] terminates. Small ones waste no time far from the clip; large ones allow recoveries. Zero
-	// means 0.5.
+	// Deviation is the distance in metres between the root, or a key body seen from the root, and the clip's at this
+	// moment at which the task [Track] terminates. Small ones waste no time far from the clip; large ones allow
+	// recoveries. Zero means 0.5.
 	Deviation float64
 	// FailureStarts is the share of episodes that begin where others terminated, in a clip and a part of it drawn in
-	// proportion to the terminations there (as in BeyondMimic, Liao et al. 2025); the others begin anywhere. A part is an
-	// eighth of its clip, or a second where that is shorter. A termination counts where the clip was, and without a clock
-	// where the episode began. Larger shares spend more on what fails, smaller ones keep what works from being forgotten;
-	// 0 is none.
+	// proportion to the terminations there (as in BeyondMimic, Liao et al. 2025); the others begin anywhere. A part is
+	// an eighth of its clip, or a second where that is shorter. A termination counts where the clip was, and without a
+	// clock where the episode began. Larger shares spend more on what fails, smaller ones keep what works from being
+	// forgotten; 0 is none.
 	FailureStarts float64
 	// FailureDecay is the factor by which the counts of terminations shrink in a step of all environments. Larger ones
-	// remember for longer (1/(1 − FailureDecay) steps) and are less subject to chance; smaller ones follow a policy that
-	// changes fast. Zero means 0.999.
+	// remember for longer (1/(1 − FailureDecay) steps) and are less subject to chance; smaller ones follow a policy
+	// that changes fast. Zero means 0.999.
 	FailureDecay float64
 	// Measure adds figures of whole episodes to those of their means, see [Character]. Each takes milliseconds where an
 	// episode ends: time well spent in an evaluation, and a part of the time in training.
 	Measure bool
-	// Fade has the task [Track] become [Imitate] within so many control steps of each environment: all that a character is
-	// told of its clip goes linearly to nothing. These are the part of Residual in its targets, clock, and place of the
-	// clip in observations, the reward for tracking, in favour of 1 a step, and the limit Deviation, which becomes
-	// infinite. A policy that tracks a clip, trained on by AMP, learns to do without it. A longer one is easier to follow.
-	// Zero: nothing fades.
+	// Fade has the task [Track] become [Imitate] within so many control steps of each environment: all that a character
+	// is told of its clip goes linearly to nothing. These are the part of Residual in its targets, clock, and place of
+	// the clip in observations, the reward for tracking, in favour of 1 a step, and the limit Deviation, which becomes
+	// infinite. A policy that tracks a clip, trained on by AMP, learns to do without it. A longer one is easier to
+	// follow. Zero: nothing fades.
 	Fade int
 	// Render says how pictures look. The zero value is good.
 	Render RenderConfig
@@ -153,26 +156,26 @@ type CharacterConfig struct {
 // Character is a batch of characters that learn from clips, by imitation, by tracking them, or by a command.
 //
 // Features of a moment are the root's height; its x and z axes (6), linear and angular velocity (6); the hinges' angles
-// and velocities; and the key bodies' places less the root's (3 each). Vectors are in the heading frame: turned about the
-// vertical so that the root's x axis points ahead. An observation is the features; then, with a clock, sine and cosine of
-// the clip's phase; then in the task [Track] the clip's root less this one (3, heading frame) and sine and cosine of the
-// angle between their headings; then in the task [Command] the direction wanted (2, heading frame) and the speed in m/s.
-// An AMP observation is the features of the last History control steps, the oldest first, or the Difference from the clip;
-// without the root's with HideRoot.
+// and velocities; and the key bodies' places less the root's (3 each). Vectors are in the heading frame: turned about
+// the vertical so that the root's x axis points ahead. An observation is the features; then, with a clock, sine and
+// cosine of the clip's phase; then in the task [Track] the clip's root less this one (3, heading frame) and sine and
+// cosine of the angle between their headings; then in the task [Command] the direction wanted (2, heading frame) and
+// the speed in m/s. An AMP observation is the features of the last History control steps, the oldest first, or the
+// Difference from the clip; without the root's with HideRoot.
 //
-// Actions, clipped to [−5, 5], move the targets of position actuators, see CharacterConfig.ActionScale. An episode begins
-// at a random moment of a clip, or with FailureStarts where others failed. It terminates when another body than a foot touches the floor, or the root is too low or
-// tilted too far, or in the task [Track] too far from the clip.
+// Actions, clipped to [−5, 5], move the targets of position actuators, see CharacterConfig.ActionScale. An episode
+// begins at a random moment of a clip, or with FailureStarts where others failed. It terminates when another body than
+// a foot touches the floor, or the root is too low or tilted too far, or in the task [Track] too far from the clip.
 //
-// Metrics of an episode are its "length", its mean "speed" ahead in m/s (in the task [Command]: in the direction wanted),
-// its mean "joint_error" in radians, the mean absolute difference of the hinges' angles to the clip at this moment, or
-// without a clock to the nearest frame of any clip, and in the task [Command] the "velocity_error" in m/s, the mean
-// distance of the root's horizontal velocity from the one wanted.
+// Metrics of an episode are its "length", its mean "speed" ahead in m/s (in the task [Command]: in the direction
+// wanted), its mean "joint_error" in radians, the mean absolute difference of the hinges' angles to the clip at this
+// moment, or without a clock to the nearest frame of any clip, and in the task [Command] the "velocity_error" in m/s,
+// the mean distance of the root's horizontal velocity from the one wanted.
 //
 // With Measure an episode has these, too (package motions/metrics): "pose_error", the distance in metres of the bodies
-// from the clip's under dynamic time warping, as in the AMP paper, each seen from its root, with the heading only in the
-// task [Track]; "success", 1 where the episode did not terminate, and in the task [Track] its bodies stayed within 0.5 m
-// of the clip's, else 0; in the task [Track] the "root_velocity_error" in m/s; where clips have a skeleton
+// from the clip's under dynamic time warping, as in the AMP paper, each seen from its root, with the heading only in
+// the task [Track]; "success", 1 where the episode did not terminate, and in the task [Track] its bodies stayed within
+// 0.5 m of the clip's, else 0; in the task [Track] the "root_velocity_error" in m/s; where clips have a skeleton
 // "foot_sliding" in m/s; where there are several feet and clips that wrap "phase_error", by how much of a cycle the
 // rhythm of a foot's height is off the clip's at most, seen from the first foot; and with several clips "coverage", the
 // share of them that some pose of the episode is nearest to, of which the one with the least pose error is the
@@ -202,8 +205,8 @@ func NewHumanoid(cfg CharacterConfig) (*Character, error) {
 	return NewCharacter(cfg)
 }
 
-// NewQuadruped makes quadrupeds, [QuadrupedBody], where cfg.Body is not given. Without Motions they learn from generated
-// trots ([motions.Trot]) of 0.3, 0.6 and 0.9 m/s, or where one clip is needed of the middle one.
+// NewQuadruped makes quadrupeds, [QuadrupedBody], where cfg.Body is not given. Without Motions they learn from
+// generated trots ([motions.Trot]) of 0.3, 0.6 and 0.9 m/s, or where one clip is needed of the middle one.
 func NewQuadruped(cfg CharacterConfig) (*Character, error) {
 	if cfg.Body.XML == "" {
 		cfg.Body = QuadrupedBody()
@@ -255,10 +258,14 @@ func NewCharacter(cfg CharacterConfig) (*Character, error) {
 		cfg.Render.Camera = &Camera{}
 	}
 	task := newCharacterTask(cfg)
+	var played Task = task
+	if cfg.Measure {
+		played = &measuredTask{characterTask: task}
+	}
 	env, err := New(Config{
 		XML: cfg.Body.XML, NumEnvs: cfg.NumEnvs, Substeps: cfg.Body.Substeps, Workers: cfg.Workers, Seed: cfg.Seed,
 		EpisodeLength: cfg.EpisodeLength, Stagger: cfg.Stagger, Render: cfg.Render,
-	}, task)
+	}, played)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +303,8 @@ func (c *CharacterConfig) check() error {
 		return fmt.Errorf("FailureDecay is %g; it must be between 0 and 1", c.FailureDecay)
 	}
 	if c.Difference && !c.Clock {
-		return errors.New("Difference compares with the clip at this moment and needs Clock, Residual or the task \"track\"")
+		return errors.New("Difference compares with the clip at this moment and needs Clock, Residual or the task " +
+			"\"track\"")
 	}
 	if c.Difference && c.History != 1 {
 		return fmt.Errorf("History is %d; with Difference an AMP observation is of one moment", c.History)
@@ -306,7 +314,8 @@ func (c *CharacterConfig) check() error {
 	}
 	d := &c.Command
 	if !(d.MinSpeed >= 0) || !(d.MaxSpeed >= d.MinSpeed) || !finite(d.MaxSpeed) {
-		return fmt.Errorf("Command.MinSpeed and MaxSpeed are %g and %g m/s; they must be finite, not negative and in order",
+		return fmt.Errorf("Command.MinSpeed and MaxSpeed are %g and %g m/s; they must be finite, not negative and "+
+			"in order",
 			d.MinSpeed, d.MaxSpeed)
 	}
 	if !(d.Turn >= 0) || d.Turn > math.Pi {

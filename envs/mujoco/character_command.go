@@ -28,18 +28,20 @@ func (e *Env) Commanded(i int) (c Commanded, ok bool) {
 	return t.commanded(&e.states[i])
 }
 
-// SetCommand tells environment i what to do until its episode ends, instead of what the task draws. The direction and the
-// speed are those of [Commanded]; the next observation after a step shows them. A task without commands, and numbers
-// that are not finite or a negative speed, are errors.
+// SetCommand tells environment i what to do until its episode ends, instead of what the task draws. The direction and
+// the speed are those of [Commanded]; the next observation after a step shows them. A task without commands, and
+// numbers that are not finite or a negative speed, are errors.
 func (e *Env) SetCommand(i int, direction, speed float64) error {
 	if err := e.has(i); err != nil {
 		return err
 	}
 	if _, ok := e.Commanded(i); !ok {
-		return fmt.Errorf("mujoco: the task %q has no commands; of characters that is the task %q", e.spec.Name, Command)
+		return fmt.Errorf("mujoco: the task %q has no commands; of characters that is the task %q", e.spec.Name,
+			Command)
 	}
 	if direction-direction != 0 || !(speed >= 0) || math.IsInf(speed, 0) {
-		return fmt.Errorf("mujoco: a command of %g m/s in direction %g; both must be finite, the speed not negative", speed,
+		return fmt.Errorf("mujoco: a command of %g m/s in direction %g; both must be finite, the speed not negative",
+			speed,
 			direction)
 	}
 	e.task.(commander).setCommand(&e.states[i], direction, speed)
@@ -56,12 +58,11 @@ func (c *characterTask) setCommand(s *State, direction, speed float64) {
 	mem[memoryDirection], mem[memorySpeed], mem[memoryLeft] = direction, speed, math.Inf(1)
 }
 
-// command draws a direction and a speed.
-func (c *characterTask) command(mem []float64) {
-	d := &c.cfg.Command
+// draw draws a direction, which turns from the last one, and a speed. dt is the duration of a control step in seconds.
+func (d *CommandConfig) draw(mem []float64, dt float64) {
 	mem[memoryDirection] += d.Turn * (2*uniform(&mem[memoryRandom]) - 1)
 	mem[memorySpeed] = d.MinSpeed + (d.MaxSpeed-d.MinSpeed)*uniform(&mem[memoryRandom])
-	mem[memoryLeft] = math.Round(d.Seconds / c.dt)
+	mem[memoryLeft] = math.Round(d.Seconds / dt)
 }
 
 // uniform draws from [0, 1) by a linear congruential generator of 32 bits, whose state a float64 holds exactly.

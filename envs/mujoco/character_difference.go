@@ -19,7 +19,8 @@ func (c *characterTask) writeDifference(s *State, out []float32) {
 		x, y, z := rotationVector(s.QPos[3:7], now.qpos[3:7])
 		vector(3, x, y, z)
 		vector(6, now.qvel[0]-s.QVel[0], now.qvel[1]-s.QVel[1], now.qvel[2]-s.QVel[2])
-		x, y, z = rotate(now.qpos[3:7], now.qvel[3], now.qvel[4], now.qvel[5]) // MuJoCo's free joints turn in their own frame
+		// MuJoCo's free joints turn in their own frame
+		x, y, z = rotate(now.qpos[3:7], now.qvel[3], now.qvel[4], now.qvel[5])
 		a, b, d := rotate(s.QPos[3:7], s.QVel[3], s.QVel[4], s.QVel[5])
 		vector(9, x-a, y-b, z-d)
 		out = out[rootDifferences:]

@@ -5,59 +5,20 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
-	"github.com/gorl-dev/gorl/motions"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 )
 
-// moved is a simulation in which the state of environment 0 is changed, as a task sees it after a step.
-func moved(t *testing.T, e *Character, change func(s *State)) *State {
-	t.Helper()
-	s := &e.states[0]
-	change(s)
-	if err := e.batch.forward(0, 1); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// A character that is where the clip is differs by zeros.
-func TestNoDifference(t *testing.T) {
-	for name, body := range bodies {
-		for _, hide := range []bool{false, true} {
-			e := characterOf(t, CharacterConfig{Body: body(), Clock: true, Difference: true, HideRoot: hide})
-			if _, err := e.Reset(1); err != nil {
-				t.Fatal(err)
-			}
-			c, r := e.task, &e.task.refs[0]
-			out := make([]float32, e.Spaces().AMPObservation.Width())
-			for row := 0; row < r.rows; row += 7 {
-				s := moved(t, e, func(s *State) {
-					c.memory(s)[memoryTime] = r.time(row)
-					c.follow(s)
-					copy(s.QPos, c.scratch[0].qpos)
-					copy(s.QVel, c.scratch[0].qvel)
-				})
-				c.writeDifference(s, out)
-				if d := farthest32(out, make([]float32, len(out))); d > 1e-6 {
-					t.Fatalf("%s: in row %d the clip differs from itself by %g", name, row, d)
-				}
-			}
-		}
-	}
-}
-
-// Differences are those of the clip's and the character's states, by other formulas: rotation matrices, and a simulation
-// that stands as the clip does.
+// Differences are those of the clip's and the character's states, by other formulas: rotation matrices, and a
+// simulation that stands as the clip does.
 func TestDifferenceIsBruteForce(t *testing.T) {
 	for name, body := range bodies {
-		e := characterOf(t, CharacterConfig{Body: body(), NumEnvs: 6, Task: Track, Residual: true, Difference: true, Deviation: 1e6})
-		m, pose := e.Model(), batchOf(t, e.Model())
-		if _, err := e.Reset(2); err != nil {
-			t.Fatal(err)
-		}
+		e := characterOf(t, CharacterConfig{Body: body(), NumEnvs: 6, Task: Track, Residual: true, Difference: true,
+			Deviation: 1e6})
+		m, pose := e.Model(), batchOf(t, e.Model(), 1, 1)
+		envtest.Reset(t, e, 2)
 		hinges := m.NU()
 		width := 12 + 2*hinges + 3*len(e.task.keys)
 		rng := rand.New(rand.NewPCG(3, 1))
@@ -66,10 +27,7 @@ func TestDifferenceIsBruteForce(t *testing.T) {
 			for i := range actions {
 				actions[i] = float32(rng.NormFloat64())
 			}
-			got, err := e.Step(actions)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := envtest.Step(t, e, actions)
 			if len(got.AMPObservations) != 6*width {
 				t.Fatalf("%s: %d numbers, want %d", name, len(got.AMPObservations), 6*width)
 			}
@@ -87,9 +45,11 @@ func TestDifferenceIsBruteForce(t *testing.T) {
 					t.Fatal(err)
 				}
 				xpos, xmat := floats(pose.data[0].xpos, 3*m.NumBodies()), floats(pose.data[0].xmat, 9*m.NumBodies())
-				ahead := func(mat []float64, v [3]float64) [3]float64 { // a vector in the heading frame of a body's matrix
+				// a vector in the heading frame of a body's matrix
+				ahead := func(mat []float64, v [3]float64) [3]float64 {
 					yaw := math.Atan2(mat[3], mat[0])
-					return [3]float64{math.Cos(yaw)*v[0] + math.Sin(yaw)*v[1], math.Cos(yaw)*v[1] - math.Sin(yaw)*v[0], v[2]}
+					return [3]float64{math.Cos(yaw)*v[0] + math.Sin(yaw)*v[1], math.Cos(yaw)*v[1] - math.Sin(yaw)*v[0],
+						v[2]}
 				}
 				world := func(mat []float64, v []float64) (out [3]float64) {
 					for j := range out {
@@ -135,7 +95,8 @@ func TestDifferenceIsBruteForce(t *testing.T) {
 				for k, w := range want {
 					// Key bodies are interpolated between rows of a table, of 1/240 s.
 					if d := float64(got.AMPObservations[i*width+k]) - w; !(math.Abs(d) < 2e-4*max(1, math.Abs(w))) {
-						t.Fatalf("%s: step %d, environment %d: number %d is %g, want %g", name, step, i, k, got.AMPObservations[i*width+k], w)
+						t.Fatalf("%s: step %d, environment %d: number %d is %g, want %g", name, step, i, k,
+							got.AMPObservations[i*width+k], w)
 					}
 				}
 			}
@@ -143,77 +104,30 @@ func TestDifferenceIsBruteForce(t *testing.T) {
 	}
 }
 
-// The turn between rotations leads from one to the other, the shorter way, whatever the quaternions' signs.
-func TestRotationVector(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	unit := func() []float64 {
-		q := []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
-		n := math.Sqrt(q[0]*q[0] + q[1]*q[1] + q[2]*q[2] + q[3]*q[3])
-		return []float64{q[0] / n, q[1] / n, q[2] / n, q[3] / n}
-	}
-	for range 200 {
-		from, to := unit(), unit()
-		x, y, z := rotationVector(from, to)
-		angle := math.Sqrt(x*x + y*y + z*z)
-		if d := math.Abs(angle - angleBetween(from, to)); angle > math.Pi || d > 1e-6 {
-			t.Fatalf("an angle of %g, want %g", angle, angleBetween(from, to))
-		}
-		sin, cos := math.Sincos(angle / 2)
-		turn := []float64{cos, sin * x / angle, sin * y / angle, sin * z / angle}
-		v := [3]float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}
-		a, b, c := rotate(from, v[0], v[1], v[2])
-		a, b, c = rotate(turn, a, b, c)
-		d, e, f := rotate(to, v[0], v[1], v[2])
-		if math.Abs(a-d)+math.Abs(b-e)+math.Abs(c-f) > 1e-6 {
-			t.Fatalf("turned to %g, want %g", []float64{a, b, c}, []float64{d, e, f})
-		}
-	}
-}
-
-// Differences ask for a clip that is followed, are of one moment, and have no reference motion to draw.
-func TestDifferenceSettings(t *testing.T) {
-	march := []*motions.Clip{marching(t, HumanoidBody())}
-	for _, x := range []struct {
-		cfg  CharacterConfig
-		want string
-	}{
-		{CharacterConfig{Difference: true}, "needs Clock"},
-		{CharacterConfig{Difference: true, Clock: true, History: 2}, "of one moment"},
-	} {
-		x.cfg.Body, x.cfg.Motions = HumanoidBody(), march
-		if _, err := NewCharacter(x.cfg); err == nil || !strings.Contains(err.Error(), x.want) {
-			t.Errorf("%+v: %v", x.cfg, err)
-		}
-	}
+// Differences have no reference motion to draw, and can leave out the root.
+func TestDifferenceHasNoReference(t *testing.T) {
 	for _, difference := range []bool{false, true} {
-		e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Clock: true, Difference: difference, NumEnvs: 3})
-		if _, ok := envs.As[envs.MotionSource](e); ok == difference {
-			t.Errorf("with Difference %v there is reference motion: %v", difference, ok)
+		e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Clock: true, Difference: difference})
+		_, single := envs.As[envs.MotionSource](e)
+		_, overlapping := envs.As[envs.OverlappingMotionSource](e)
+		if single == difference || overlapping == difference {
+			t.Errorf("with Difference %v there is reference motion: %v, %v", difference, single, overlapping)
 		}
-		if _, ok := envs.As[envs.OverlappingMotionSource](e); ok == difference {
-			t.Errorf("with Difference %v there are overlapping windows: %v", difference, ok)
+		_, err1 := e.CollectOverlappingMotions(1, rand.New(rand.NewPCG(1, 1)))
+		_, err2 := e.CollectReferenceMotions(1, rand.New(rand.NewPCG(1, 1)))
+		if errors.Is(err1, errors.ErrUnsupported) != difference ||
+			errors.Is(err2, errors.ErrUnsupported) != difference {
+			t.Errorf("with Difference %v: %v, %v", difference, err1, err2)
 		}
-		if _, err := e.CollectOverlappingMotions(1, rand.New(rand.NewPCG(1, 1))); errors.Is(err, errors.ErrUnsupported) != difference {
-			t.Errorf("with Difference %v: %v", difference, err)
-		}
-		if _, err := e.CollectReferenceMotions(1, rand.New(rand.NewPCG(1, 1))); errors.Is(err, errors.ErrUnsupported) != difference {
-			t.Errorf("with Difference %v: %v", difference, err)
-		}
-		if err := envs.Check(e, 100, 1); err != nil {
+	}
+	var rows [2][]float32
+	for k := range rows {
+		e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Clock: true, Difference: true, HideRoot: k == 0})
+		if err := envs.Check(e, 60, 1); err != nil {
 			t.Error(err)
 		}
-	}
-	a := characterOf(t, CharacterConfig{Body: HumanoidBody(), Clock: true, Difference: true, HideRoot: true})
-	b := characterOf(t, CharacterConfig{Body: HumanoidBody(), Clock: true, Difference: true})
-	var rows [2][]float32
-	for k, e := range []*Character{a, b} {
-		if _, err := e.Reset(1); err != nil {
-			t.Fatal(err)
-		}
-		s, err := e.Step(make([]float32, 28))
-		if err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 1)
+		s := envtest.Step(t, e, make([]float32, 28))
 		rows[k] = s.AMPObservations
 	}
 	if !slices.Equal(rows[0], rows[1][12:]) {

@@ -9,8 +9,8 @@ import (
 
 var _ envs.Curriculum = (*Character)(nil)
 
-// told is how much characters are still told of their clip: 1 at first, and with CharacterConfig.Fade less by every step
-// until it is 0, when the task track is imitate. It is a curriculum: a Reset changes nothing of it.
+// told is how much characters are still told of their clip: 1 at first, and with CharacterConfig.Fade less by every
+// step until it is 0, when the task track is imitate. It is a curriculum: a Reset changes nothing of it.
 func (c *characterTask) told() float64 {
 	if c.cfg.Fade == 0 {
 		return 1

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 )
 
 // With Fade a character that is told of its clip becomes one that is not: as one of the task Imitate it is not rewarded
@@ -29,13 +30,8 @@ func TestCharacterFade(t *testing.T) {
 	width, actions := e.task.features(), make([]float32, 2*28)
 	// step begins the same episodes in all three, and takes one step.
 	step := func(e *Character) (*envs.Step, []float64) {
-		if _, err := e.Reset(3); err != nil {
-			t.Fatal(err)
-		}
-		s, err := e.Step(actions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 3)
+		s := envtest.Step(t, e, actions)
 		return s, slices.Clone(e.State(0).Ctrl)
 	}
 	track, ofTrack := step(tracking)
@@ -54,7 +50,8 @@ func TestCharacterFade(t *testing.T) {
 		}
 		for i, v := range clip(got) {
 			if steps == 0 && math.Abs(float64(v-clip(track)[i])) > 1e-6 || told == 0 && v != 0 {
-				t.Fatalf("after %g of 8 steps the clip's part of the observation is %v, of the task track %v", steps, clip(got), clip(track))
+				t.Fatalf("after %g of 8 steps the clip's part of the observation is %v, of the task track %v", steps,
+					clip(got), clip(track))
 			}
 		}
 		if told == 0 && (got.Rewards[0] != 1 || got.Terminated[0]) {
@@ -73,26 +70,14 @@ func TestCharacterFade(t *testing.T) {
 	if again, _ := curriculum.CurriculumState(); !slices.Equal(again, state) {
 		t.Errorf("what was refused has changed the curriculum to %s", again)
 	}
-	for _, c := range []CharacterConfig{{Fade: -1, Task: Track}, {Fade: 5}, {Fade: 5, Task: Track, Difference: true}, {Lead: 0.1}, {Lead: -1, Residual: true}} {
-		c.Body = HumanoidBody()
-		c.Motions = tracking.Motions()
-		if other, err := NewCharacter(c); err == nil {
-			other.Close()
-			t.Errorf("takes %+v", c)
-		}
-	}
 }
 
 // The targets of a residual character are the clip's pose Lead seconds later.
 func TestCharacterLead(t *testing.T) {
 	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), Residual: true, Lead: 0.1})
-	if _, err := e.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 1)
 	before := e.task.memory(e.State(0))[memoryTime]
-	if _, err := e.Step(make([]float32, 12)); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Step(t, e, make([]float32, 12))
 	pose := make([]float64, e.task.nq)
 	e.Motions()[0].At(before+e.task.dt+0.1, pose, nil)
 	for i, v := range e.State(0).Ctrl {

@@ -20,6 +20,27 @@ type record struct {
 	qpos   []float64 // (steps, NQ)
 }
 
+// measuredTask is the task of characters with CharacterConfig.Measure: it records whole episodes and measures them when
+// they end.
+type measuredTask struct {
+	*characterTask
+	records    []record // (N)
+	footBodies []int
+}
+
+// Init implements [Task].
+func (c *measuredTask) Init(m *Model) (Spec, error) {
+	for _, name := range c.cfg.Body.Feet {
+		id, err := m.ID(Body, name)
+		if err != nil {
+			return Spec{}, err
+		}
+		c.footBodies = append(c.footBodies, id)
+	}
+	c.records = make([]record, len(c.terms))
+	return c.characterTask.Init(m)
+}
+
 // track returns where the episode's bodies were. Its rows are the record's.
 func (r *record) track(nb, nq int) *metrics.Track {
 	t := &metrics.Track{}
@@ -34,10 +55,7 @@ func (r *record) track(nb, nq int) *metrics.Track {
 func (r *record) pose(k, nq int) []float64 { return r.qpos[nq*k : nq*(k+1)] }
 
 // EpisodeMetricNames implements [EpisodeTask]: what can be said of whole episodes with these clips and this task.
-func (c *characterTask) EpisodeMetricNames() (names []string) {
-	if !c.cfg.Measure {
-		return nil
-	}
+func (c *measuredTask) EpisodeMetricNames() (names []string) {
 	names = []string{"pose_error", "success"}
 	if c.cfg.Task == Track {
 		names = append(names, "root_velocity_error")
@@ -55,7 +73,7 @@ func (c *characterTask) EpisodeMetricNames() (names []string) {
 }
 
 // skeleton is that of the clips, nil where they have none of the model's width.
-func (c *characterTask) skeleton() *motions.Skeleton {
+func (c *measuredTask) skeleton() *motions.Skeleton {
 	s := c.refs[0].clip.Skeleton()
 	if s == nil || s.Width() != c.nq {
 		return nil
@@ -64,7 +82,7 @@ func (c *characterTask) skeleton() *motions.Skeleton {
 }
 
 // wraps reports whether all clips begin again at their ends.
-func (c *characterTask) wraps() bool {
+func (c *measuredTask) wraps() bool {
 	for i := range c.refs {
 		if c.refs[i].clip.Loop() != motions.LoopWrap {
 			return false
@@ -74,7 +92,7 @@ func (c *characterTask) wraps() bool {
 }
 
 // Follow implements [EpisodeTask].
-func (c *characterTask) Follow(s *State) {
+func (c *measuredTask) Follow(s *State) {
 	r := &c.records[s.Env]
 	if s.Steps == 1 {
 		mem := c.memory(s)
@@ -89,7 +107,7 @@ func (c *characterTask) Follow(s *State) {
 }
 
 // EpisodeMetrics implements [EpisodeTask].
-func (c *characterTask) EpisodeMetrics(s *State, terminated bool, out []float64) {
+func (c *measuredTask) EpisodeMetrics(s *State, terminated bool, out []float64) {
 	r := &c.records[s.Env]
 	nb := len(s.XPos)/3 - 1
 	episode := r.track(nb, c.nq)
@@ -150,7 +168,7 @@ func orNaN(value float64, err error) float64 {
 }
 
 // startIn is the time in clip i at which an episode begins: the one in which it did, or of the nearest pose.
-func (c *characterTask) startIn(i int, r *record) float64 {
+func (c *measuredTask) startIn(i int, r *record) float64 {
 	if i == r.clip {
 		return r.start
 	}
@@ -183,8 +201,8 @@ func (r *reference) place(pose *Batch, dt float64) error {
 	return nil
 }
 
-// track returns where the clip's bodies are from a time on, dt seconds apart, as many steps as the episode has, or until a
-// clip ends that does not wrap. Its root is where a character's would be that follows the clip.
+// track returns where the clip's bodies are from a time on, dt seconds apart, as many steps as the episode has, or
+// until a clip ends that does not wrap. Its root is where a character's would be that follows the clip.
 func (r *reference) track(start, dt float64, episode *record, nb int) *metrics.Track {
 	t, qpos, rows := &metrics.Track{}, make([]float64, r.clip.Width()), len(r.bodies)/(3*nb)
 	wraps := r.clip.Loop() == motions.LoopWrap
@@ -212,7 +230,7 @@ func (r *reference) track(start, dt float64, episode *record, nb int) *metrics.T
 
 // phaseError is the largest difference, in cycles, between the phases of a foot's height in the episode and in the
 // reference, both seen from the first foot. NaN where an episode is too short to have a rhythm.
-func (c *characterTask) phaseError(reference, episode *metrics.Track, cycle float64) float64 {
+func (c *measuredTask) phaseError(reference, episode *metrics.Track, cycle float64) float64 {
 	phases := func(t *metrics.Track) ([]float64, error) {
 		var signals [][]float64
 		for _, foot := range c.footBodies {
@@ -241,7 +259,7 @@ func (c *characterTask) phaseError(reference, episode *metrics.Track, cycle floa
 }
 
 // coverage is the share of the clips that some pose of the episode is nearest to.
-func (c *characterTask) coverage(r *record) float64 {
+func (c *measuredTask) coverage(r *record) float64 {
 	var clips [][][]float64
 	for i := range c.refs {
 		clips = append(clips, c.refs[i].poses)

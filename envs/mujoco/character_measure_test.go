@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/motions"
 	"github.com/gorl-dev/gorl/motions/metrics"
 )
@@ -32,11 +33,11 @@ func follows(t *testing.T, c *Character, clip, steps int, start, x, hinges float
 			t.Fatal(err)
 		}
 		s.Steps = k
-		task.Follow(s)
+		c.ledger.whole.Follow(s)
 	}
-	names := task.EpisodeMetricNames()
+	names := c.ledger.wholeNames
 	out, figures := make([]float64, len(names)), map[string]float64{}
-	task.EpisodeMetrics(s, false, out)
+	c.ledger.whole.EpisodeMetrics(s, false, out)
 	for i, name := range names {
 		figures[name] = out[i]
 	}
@@ -51,16 +52,19 @@ func TestCharacterMeasure(t *testing.T) {
 	}
 	const steps = 150
 	for _, start := range []float64{0, 0.4} {
-		c := characterOf(t, CharacterConfig{Body: HumanoidBody(), Motions: []*motions.Clip{walk}, Task: Track, Measure: true})
+		c := characterOf(t, CharacterConfig{Body: HumanoidBody(), Motions: []*motions.Clip{walk}, Task: Track,
+			Measure: true})
 		got := follows(t, c, 0, steps, start, 0, 0)
-		if !(got["pose_error"] < 0.002) || got["success"] != 1 || !(got["root_velocity_error"] < 1e-6) || !(got["phase_error"] < 0.005) {
+		if !(got["pose_error"] < 0.002) || got["success"] != 1 || !(got["root_velocity_error"] < 1e-6) ||
+			!(got["phase_error"] < 0.005) {
 			t.Errorf("from %g s: the clip itself has the figures %v", start, got)
 		}
 		if len(got) != 5 || !(got["foot_sliding"] < 0.3) {
 			t.Errorf("figures %v", got)
 		}
 		got = follows(t, c, 0, steps, start, 0.25, 0)
-		if d := got["root_velocity_error"]; math.Abs(d-0.25) > 1e-6 || !(got["pose_error"] < 0.002) || got["success"] != 0 {
+		if d := got["root_velocity_error"]; math.Abs(d-0.25) > 1e-6 || !(got["pose_error"] < 0.002) ||
+			got["success"] != 0 {
 			t.Errorf("a character that is 0.25 m/s too fast for five seconds has the figures %v", got)
 		}
 		got = follows(t, c, 0, steps, start, 0, 0.2)
@@ -109,11 +113,10 @@ func TestCharacterMeasureClips(t *testing.T) {
 
 // Figures of whole episodes are there where Step ends one, and not for one that was restored in its middle.
 func TestCharacterMeasureEpisodes(t *testing.T) {
-	c := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 3, Task: Track, Residual: true, EpisodeLength: 20, Deviation: 9,
+	c := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 3, Task: Track, Residual: true,
+		EpisodeLength: 20, Deviation: 9,
 		Measure: true, Workers: 2})
-	if _, err := c.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, c, 1)
 	rng := rand.New(rand.NewPCG(1, 2))
 	actions := make([]float32, 3*c.Spaces().Action.Width())
 	var state []byte
@@ -122,10 +125,7 @@ func TestCharacterMeasureEpisodes(t *testing.T) {
 			for i := range actions {
 				actions[i] = float32(0.1 * rng.NormFloat64())
 			}
-			step, err := c.Step(actions)
-			if err != nil {
-				t.Fatal(err)
-			}
+			step := envtest.Step(t, c, actions)
 			for _, e := range step.Episodes {
 				if _, has := e.Metrics["pose_error"]; has {
 					with++
@@ -137,9 +137,7 @@ func TestCharacterMeasureEpisodes(t *testing.T) {
 				}
 			}
 			if state == nil {
-				if state, err = c.MarshalState(); err != nil {
-					t.Fatal(err)
-				}
+				state = envtest.State(t, c)
 			}
 		}
 		return with, without

@@ -8,34 +8,41 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/motions"
 )
 
-// TestCharacterSizes puts every geom into the floor and every joint beyond its limit: the models' sizes must hold it.
-func TestCharacterSizes(t *testing.T) {
-	for name, body := range bodies {
-		m := modelOf(t, body().XML)
-		b := batchOf(t, m)
-		q := b.QPos(0)
-		q[2] = -3
-		for i, joint := range m.Names(Joint)[1:] {
+// TestSizes puts every geom into the floor and every joint beyond its limit: the models' sizes must hold it.
+func TestSizes(t *testing.T) {
+	for _, c := range []struct {
+		xml            string
+		height, root   int // the root's coordinates: that of its height, and how many there are
+		contacts, rows int
+	}{{walkerXML, 1, 3, 14, 62}, {humanoidXML, 2, 7, 34, 164}, {quadrupedXML, 2, 7, 24, 108}} {
+		m := modelOf(t, c.xml)
+		b := batchOf(t, m, 1, 1)
+		q, hinges := b.QPos(0), m.NQ()-c.root
+		q[c.height] = -3
+		if c.root == 3 {
+			q[2] = math.Pi / 2
+		}
+		joints := m.Names(Joint)
+		for i, joint := range joints[len(joints)-hinges:] {
 			low, _, _, err := m.JointRange(joint)
 			if err != nil {
 				t.Fatal(err)
 			}
-			q[7+i] = low - 0.1
+			q[c.root+i] = low - 0.1
 		}
 		if err := b.Reset(0); err != nil {
 			t.Fatal(err)
 		}
-		d := b.data[0]
-		t.Logf("%s: %d contacts, %d rows", name, d.ncon, d.nefc)
-		if want := map[string][2]int{"humanoid": {34, 164}, "quadruped": {24, 108}}[name]; int(d.ncon) != want[0] || int(d.nefc) != want[1] {
-			t.Errorf("%s: %d contacts and %d rows, not %v", name, d.ncon, d.nefc, want)
+		if d := b.data[0]; int(d.ncon) != c.contacts || int(d.nefc) != c.rows {
+			t.Errorf("%d contacts and %d rows, not %d and %d", d.ncon, d.nefc, c.contacts, c.rows)
 		}
 		for range 20 {
 			if err := b.Step(1); err != nil || b.Status(0)&^Diverged != 0 {
-				t.Fatal(name, err, b.Status(0))
+				t.Fatal(err, b.Status(0))
 			}
 		}
 	}
@@ -55,7 +62,8 @@ func TestHumanoidMasses(t *testing.T) {
 	}
 }
 
-// TestCharacterStepEqualsMuJoCos holds the order of the step, which leaves bodies and contacts up to date, to mj_step's.
+// TestCharacterStepEqualsMuJoCos holds the order of the step, which leaves bodies and contacts up to date, to
+// mj_step's.
 func TestCharacterStepEqualsMuJoCos(t *testing.T) {
 	for name, body := range bodies {
 		var runs [2][]float64
@@ -64,18 +72,14 @@ func TestCharacterStepEqualsMuJoCos(t *testing.T) {
 			b.Feet, b.MinHeight, b.MaxTilt = nil, -10, math.Pi
 			e := characterOf(t, CharacterConfig{Body: b, NumEnvs: 6, EpisodeLength: 1000})
 			e.batch.reference = i == 1
-			if _, err := e.Reset(3); err != nil {
-				t.Fatal(err)
-			}
+			envtest.Reset(t, e, 3)
 			rng := rand.New(rand.NewPCG(1, 1))
 			actions := make([]float32, 6*e.Model().NU())
 			for range 60 {
 				for i := range actions {
 					actions[i] = float32(rng.NormFloat64())
 				}
-				if _, err := e.Step(actions); err != nil {
-					t.Fatal(err)
-				}
+				envtest.Step(t, e, actions)
 				runs[i] = append(append(runs[i], e.batch.qpos...), e.batch.qvel...)
 			}
 		}
@@ -85,8 +89,8 @@ func TestCharacterStepEqualsMuJoCos(t *testing.T) {
 	}
 }
 
-// TestCharactersFollowClips: targets taken from the clips that come with gorl, and from DeepMimic's walk, keep characters
-// up for a while without any learning, so the models, their actuators and the clips' signs agree.
+// TestCharactersFollowClips: targets taken from the clips that come with gorl, and from DeepMimic's walk, keep
+// characters up for a while without any learning, so the models, their actuators and the clips' signs agree.
 func TestCharactersFollowClips(t *testing.T) {
 	for name, c := range map[string]struct {
 		make          func(CharacterConfig) (*Character, error)
@@ -109,19 +113,15 @@ func TestCharactersFollowClips(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			if _, err := e.Reset(1); err != nil {
-				t.Fatal(err)
-			}
+			envtest.Reset(t, e, 1)
 			actions := make([]float32, 32*e.Model().NU())
 			var length, speed, joint, episodes float64
 			for range 310 {
-				s, err := e.Step(actions)
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := envtest.Step(t, e, actions)
 				for _, ep := range s.Episodes {
 					episodes++
-					length, speed, joint = length+float64(ep.Length), speed+ep.Metrics["speed"], joint+ep.Metrics["joint_error"]
+					length, speed, joint = length+float64(ep.Length), speed+ep.Metrics["speed"],
+						joint+ep.Metrics["joint_error"]
 				}
 			}
 			length, speed, joint = length/episodes, speed/episodes, joint/episodes

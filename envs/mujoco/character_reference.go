@@ -28,7 +28,8 @@ type reference struct {
 // time is when a row begins.
 func (r *reference) time(row int) float64 { return float64(row) * r.spacing }
 
-// at writes the clip's state at a time in the model's coordinates, as [motions.Clip.State] does of clips with a skeleton.
+// at writes the clip's state at a time in the model's coordinates, as [motions.Clip.State] does of clips with a
+// skeleton.
 func (r *reference) at(t float64, m moment) {
 	r.clip.At(t, m.qpos, m.qvel)
 	q := m.qpos[3:7]
@@ -41,8 +42,8 @@ func (r *reference) key(t float64, k int, out *[3]float64) {
 	interpolate(out, r.keys, 3*r.numKeys, 3*k, t/r.spacing, true)
 }
 
-// interpolate writes three numbers, from column at on, of a table with rows of some width, between two rows. Rows that it
-// does not have are those of the next loop where it wraps, and otherwise the first or the last.
+// interpolate writes three numbers, from column at on, of a table with rows of some width, between two rows. Rows that
+// it does not have are those of the next loop where it wraps, and otherwise the first or the last.
 func interpolate(out *[3]float64, table []float64, width, at int, row float64, wraps bool) {
 	first := math.Floor(row)
 	f, rows := row-first, len(table)/width
@@ -121,7 +122,8 @@ func checkColumns(clip *motions.Clip, hinges []string) error {
 		for _, col := range columns {
 			have = append(have, col.Name)
 		}
-		return fmt.Errorf("the clip %q has the columns %q; it needs the root's x, y and z, its rotation, and the hinges %q",
+		return fmt.Errorf("the clip %q has the columns %q; it needs the root's x, y and z, its rotation, and the "+
+			"hinges %q",
 			clip.Name(), have, hinges)
 	}
 	if !(clip.Duration() > 0) {
@@ -149,11 +151,13 @@ func (c *characterTask) tabulate(clip *motions.Clip, pose *Batch) (reference, er
 	span := clip.Duration()
 	if clip.Loop() != motions.LoopWrap {
 		if span -= history; span < 0 {
-			return reference{}, fmt.Errorf("the clip %q lasts %.3g s; an AMP observation of %d steps needs %.3g s", clip.Name(),
+			return reference{}, fmt.Errorf("the clip %q lasts %.3g s; an AMP observation of %d steps needs %.3g s",
+				clip.Name(),
 				clip.Duration(), c.cfg.History, history)
 		}
 	}
-	r := reference{clip: clip, rows: max(1, int(math.Round(span/c.dt*rowsAStep))), width: c.cfg.History * f, numKeys: len(c.keys)}
+	r := reference{clip: clip, rows: max(1, int(math.Round(span/c.dt*rowsAStep))), width: c.cfg.History * f,
+		numKeys: len(c.keys)}
 	r.spacing = span / float64(r.rows)
 	r.features, r.keys = make([]float32, r.rows*r.width), make([]float64, 3*r.rows*r.numKeys)
 	all := make([]float32, c.features())
@@ -192,7 +196,8 @@ func (c *characterTask) draw(rng *rand.Rand) int {
 // drawable says why n rows of reference motion, or pairs of them, cannot be drawn.
 func (c *characterTask) drawable(n int) error {
 	if c.cfg.Difference {
-		return fmt.Errorf("mujoco: character: with Difference AMP observations are compared with zeros, and no reference "+
+		return fmt.Errorf("mujoco: character: with Difference AMP observations are compared with zeros, and no "+
+			"reference "+
 			"motion: %w", errors.ErrUnsupported)
 	}
 	if n <= 0 {
@@ -215,14 +220,15 @@ func (c *characterTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float3
 	return out, nil
 }
 
-// CollectOverlappingMotions implements [envs.OverlappingMotionSource]: the second row begins 1 to History − 1 control steps
-// behind the first, where the clip does not end before.
+// CollectOverlappingMotions implements [envs.OverlappingMotionSource]: the second row begins 1 to History − 1 control
+// steps behind the first, where the clip does not end before.
 func (c *characterTask) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if err := c.drawable(n); err != nil {
 		return nil, err
 	}
 	if c.cfg.History < 2 {
-		return nil, errors.New("mujoco: character: AMP observations of 1 control step overlap with no other; set History to 2 at least")
+		return nil, errors.New("mujoco: character: AMP observations of 1 control step overlap with no other; set " +
+			"History to 2 at least")
 	}
 	out := make([]float32, 0, n*2*c.cfg.History*c.style())
 	for range n {

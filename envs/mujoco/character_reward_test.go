@@ -3,15 +3,15 @@ package mujoco
 import (
 	"math"
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 )
 
-// TestTracking: the reward is the sum of its weights in the clip, and falls, at last to the end of the episode, with the
-// distance from it.
+// TestTracking: the reward is the sum of its weights in the clip, and falls, at last to the end of the episode, with
+// the distance from it.
 func TestTracking(t *testing.T) {
 	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), Task: Track})
-	if _, err := e.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 1)
 	s, task := e.State(0), e.task
 	r, mem := &task.refs[0], task.memory(s)
 	mem[memoryTime], mem[memoryX], mem[memoryY] = r.time(40), 0, 0
@@ -56,9 +56,7 @@ func TestTracking(t *testing.T) {
 func TestCommand(t *testing.T) {
 	e := characterOf(t, CharacterConfig{Body: QuadrupedBody(), NumEnvs: 40, Task: Command,
 		Command: CommandConfig{MinSpeed: 0.3, MaxSpeed: 0.9, Turn: 0.5, Seconds: 0.2}})
-	if _, err := e.Reset(2); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 2)
 	low, high, changes := math.Inf(1), math.Inf(-1), 0
 	before := make([]float64, 40)
 	for i := range before {
@@ -67,10 +65,7 @@ func TestCommand(t *testing.T) {
 		low, high = min(low, mem[memorySpeed]), max(high, mem[memorySpeed])
 	}
 	for k := range 12 {
-		s, err := e.Step(make([]float32, 40*12))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := envtest.Step(t, e, make([]float32, 40*12))
 		for i := range before {
 			mem := e.task.memory(e.State(i))
 			if math.Abs(float64(s.Observations[52*i+51])-mem[memorySpeed]) > 1e-6 {
@@ -122,7 +117,8 @@ func TestCharacterShaping(t *testing.T) {
 	if err := e.SetRewardShaping(tree, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.SetRewardShaping(map[string]any{"command": map[string]any{"weight": 2.0}, "alive": 1}, []int{1}); err != nil {
+	if err := e.SetRewardShaping(map[string]any{"command": map[string]any{"weight": 2.0}, "alive": 1},
+		[]int{1}); err != nil {
 		t.Fatal(err)
 	}
 	if e.task.terms[0].command.weight != 0.75 || e.task.terms[1].command.weight != 2 || e.task.terms[1].alive != 1 {

@@ -101,11 +101,12 @@ func (c *Character) Clip(i int) (int, error) {
 	return int(c.task.memory(&c.states[i])[memoryClip]), nil
 }
 
-// SetClip has the episodes that begin from now on, of all characters, begin at a random moment of the clip with this number
-// among Motions; −1 draws the clip again, as at first. It is no part of the state that is saved.
+// SetClip has the episodes that begin from now on, of all characters, begin at a random moment of the clip with this
+// number among Motions; −1 draws the clip again, as at first. It is no part of the state that is saved.
 func (c *Character) SetClip(number int) error {
 	if number < -1 || number >= len(c.task.refs) {
-		return fmt.Errorf("mujoco: character: there is no clip %d; they are numbered from 0 to %d, and -1 is any", number,
+		return fmt.Errorf("mujoco: character: there is no clip %d; they are numbered from 0 to %d, and -1 is any",
+			number,
 			len(c.task.refs)-1)
 	}
 	c.task.starts.clip = number

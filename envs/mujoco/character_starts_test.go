@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -31,9 +32,7 @@ func TestFailureStarts(t *testing.T) {
 			copy(e.task.starts.counts[3:4], []float64{3})
 			copy(e.task.starts.counts[8+6:], []float64{1})
 		}
-		if _, err := e.Reset(-1); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, -1)
 		var got [2][8]float64
 		for i := range n {
 			clip, part := began(e, i)
@@ -49,7 +48,8 @@ func TestFailureStarts(t *testing.T) {
 					p += share / 4
 				}
 				if sigma := math.Sqrt(n * p * (1 - p)); math.Abs(count-n*p) > 5*sigma {
-					t.Errorf("share %g: %g of %d begin in part %d of clip %d, want %g ± %g", share, count, n, part, clip, n*p, sigma)
+					t.Errorf("share %g: %g of %d begin in part %d of clip %d, want %g ± %g", share, count, n, part,
+						clip, n*p, sigma)
 				}
 			}
 		}
@@ -58,13 +58,12 @@ func TestFailureStarts(t *testing.T) {
 
 // Terminations are counted where the clip was, shrink, and are forgotten by a seeded Reset.
 func TestFailureCounts(t *testing.T) {
-	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: 20, Task: Track, EpisodeLength: 25, FailureStarts: 0.5, FailureDecay: 0.9})
+	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: 20, Task: Track, EpisodeLength: 25,
+		FailureStarts: 0.5, FailureDecay: 0.9})
 	counts := func() []float64 { return e.task.starts.counts }
 	var runs [2][]float64
 	for k := range runs {
-		if _, err := e.Reset(7); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 7)
 		if slices.Max(counts()) != 0 {
 			t.Fatalf("after a seeded Reset the counts are %v", counts())
 		}
@@ -79,10 +78,7 @@ func TestFailureCounts(t *testing.T) {
 				mem := e.task.memory(&e.states[i])
 				where[i] = int(8 * math.Mod(mem[memoryTime]+1e-6, 1))
 			}
-			s, err := e.Step(actions)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Step(t, e, actions)
 			for b := range want {
 				want[b] *= 0.9
 			}
@@ -100,9 +96,7 @@ func TestFailureCounts(t *testing.T) {
 			t.Errorf("only %d episodes terminated", ended)
 		}
 		runs[k] = slices.Clone(counts())
-		if _, err := e.Reset(-1); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, -1)
 		if !slices.Equal(counts(), runs[k]) {
 			t.Error("a Reset without a seed changes the counts")
 		}
@@ -112,36 +106,15 @@ func TestFailureCounts(t *testing.T) {
 	}
 }
 
-// A state with other counts is refused, and nothing changes.
-func TestFailureCountsAreTheStates(t *testing.T) {
-	with := characterOf(t, CharacterConfig{Body: HumanoidBody(), FailureStarts: 0.5})
-	without := characterOf(t, CharacterConfig{Body: HumanoidBody()})
-	for _, x := range [][2]*Character{{with, without}, {without, with}} {
-		for _, e := range x {
-			if _, err := e.Reset(1); err != nil {
-				t.Fatal(err)
-			}
-		}
-		state, err := x[0].MarshalState()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := x[1].RestoreState(state); err == nil || !strings.Contains(err.Error(), "not a valid") {
-			t.Errorf("%v", err)
-		}
-	}
-}
-
 // SetClip has episodes begin in one clip, until it is any again.
 func TestSetClip(t *testing.T) {
 	march := marching(t, HumanoidBody())
 	const n = 40
-	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: n, Motions: []*motions.Clip{march, march, march}})
+	e := characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: n, Motions: []*motions.Clip{march, march,
+		march}})
 	clips := func() map[int]int {
 		t.Helper()
-		if _, err := e.Reset(-1); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, -1)
 		in := map[int]int{}
 		for i := range n {
 			clip, err := e.Clip(i)

@@ -35,9 +35,6 @@ type characterTask struct {
 	targets [][]float64 // of each environment, with Lead or Fade: about which actions move
 	starts  starts      // where episodes begin
 	faded   float64     // control steps so far, with Fade
-	records []record    // of each environment, with Measure
-
-	footBodies []int
 }
 
 // moment is a clip's state in the coordinates of the model.
@@ -57,7 +54,8 @@ const (
 )
 
 func newCharacterTask(cfg CharacterConfig) *characterTask {
-	return &characterTask{cfg: cfg, terms: slices.Repeat([]characterTerms{defaultCharacterTerms(cfg.Task)}, max(1, cfg.NumEnvs))}
+	return &characterTask{cfg: cfg, terms: slices.Repeat([]characterTerms{defaultCharacterTerms(cfg.Task)},
+		max(1, cfg.NumEnvs))}
 }
 
 // Init implements [Task].
@@ -66,7 +64,8 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	c.nq, c.nv = m.NQ(), m.NV()
 	hinges := c.nq - rootPositions
 	if hinges < 1 || c.nv != hinges+rootVelocities || m.NU() != hinges {
-		return Spec{}, fmt.Errorf("a character has a free joint and then hinges, with an actuator each; the model has %d positions, %d velocities and %d actuators",
+		return Spec{}, fmt.Errorf("a character has a free joint and then hinges, with an actuator each; the model "+
+			"has %d positions, %d velocities and %d actuators",
 			m.NQ(), m.NV(), m.NU())
 	}
 	c.dt = m.TimeStep() * float64(max(1, b.Substeps))
@@ -77,7 +76,6 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 			return Spec{}, err
 		}
 		c.feet[id] = true
-		c.footBodies = append(c.footBodies, id)
 	}
 	for _, name := range b.Keys {
 		id, err := m.ID(Body, name)
@@ -96,9 +94,6 @@ func (c *characterTask) Init(m *Model) (Spec, error) {
 	for range c.terms {
 		c.scratch = append(c.scratch, moment{make([]float64, c.nq), make([]float64, c.nv)})
 		c.targets = append(c.targets, make([]float64, c.nq))
-	}
-	if c.cfg.Measure {
-		c.records = make([]record, len(c.terms))
 	}
 	set := spaces.Set{
 		Observation:    spaces.Unbounded(c.observation()),
@@ -126,7 +121,7 @@ func (c *characterTask) Reset(s *State, rng *rand.Rand) {
 		history[i] = float64(v)
 	}
 	mem[memoryDirection], mem[memoryRandom] = heading(s.QPos[3:7]), float64(rng.Uint32())
-	c.command(mem)
+	c.cfg.Command.draw(mem, c.dt)
 }
 
 // reference is the clip that an environment is in, by what it remembers.
@@ -189,7 +184,7 @@ func (c *characterTask) Observe(s *State, out envs.Row) {
 	}
 	if out.AMPObservation != nil && c.cfg.Command.Seconds > 0 {
 		if mem[memoryLeft]--; mem[memoryLeft] <= 0 {
-			c.command(mem)
+			c.cfg.Command.draw(mem, c.dt)
 		}
 	}
 	o = o[width:]

@@ -1,14 +1,13 @@
 package mujoco
 
 import (
-	"bytes"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/motions"
 )
 
@@ -19,9 +18,10 @@ func marching(t testing.TB, b CharacterBody) *motions.Clip {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.Close()
+	defer m.Close() // some tests count models
 	d := &motions.Description{Columns: []motions.Column{{Name: "root_x", Kind: motions.Travel},
-		{Name: "root_y", Kind: motions.Travel}, {Name: "root_z", Kind: motions.Linear}, {Name: "root", Kind: motions.Rotation}}}
+		{Name: "root_y", Kind: motions.Travel}, {Name: "root_z", Kind: motions.Linear},
+		{Name: "root", Kind: motions.Rotation}}}
 	height := 0.89
 	if b.Name == "quadruped" {
 		height = 0.29
@@ -29,7 +29,8 @@ func marching(t testing.TB, b CharacterBody) *motions.Clip {
 	var stand []float64
 	for _, name := range m.Names(Joint)[1:] {
 		d.Columns = append(d.Columns, motions.Column{Name: name, Kind: motions.Hinge})
-		stand = append(stand, map[string]float64{"_thigh": 0.8, "_calf": -1.6}[name[max(0, strings.LastIndex(name, "_")):]])
+		stand = append(stand, map[string]float64{"_thigh": 0.8,
+			"_calf": -1.6}[name[max(0, strings.LastIndex(name, "_")):]])
 	}
 	const n = 30
 	cfg := motions.ClipConfig{Name: "marching", Loop: motions.LoopWrap, Description: d}
@@ -63,141 +64,17 @@ func characterOf(t testing.TB, cfg CharacterConfig) *Character {
 	return c
 }
 
-// TestCharacterContract has every task of both bodies checked.
-func TestCharacterContract(t *testing.T) {
-	widths := map[string]int{"humanoid": 81, "quadruped": 49}
-	for name, body := range bodies {
-		for _, c := range []struct {
-			cfg  CharacterConfig
-			more int
-			rows int
-		}{
-			{CharacterConfig{}, 0, 2},
-			{CharacterConfig{Clock: true, History: 1}, 2, 1},
-			{CharacterConfig{Task: Track, Residual: true, History: 5}, 2 + 5, 5},
-			{CharacterConfig{HideRoot: true, History: 3}, 0, 3},
-			{CharacterConfig{Task: Command, Command: CommandConfig{MinSpeed: 0.2, MaxSpeed: 1, Turn: 1, Seconds: 0.2}}, 3, 2},
-		} {
-			c.cfg.Body, c.cfg.NumEnvs, c.cfg.EpisodeLength = body(), 5, 40
-			e := characterOf(t, c.cfg)
-			s, style := e.Spaces(), widths[name]
-			if c.cfg.HideRoot {
-				style -= 13
-			}
-			if s.Observation.Width() != widths[name]+c.more || s.AMPObservation.Width() != c.rows*style ||
-				s.Action.Width() != e.Model().NU() {
-				t.Errorf("%s, %s: spaces %v", name, c.cfg.Task, s)
-			}
-			if err := envs.Check(e, 200, 3); err != nil {
-				t.Errorf("%s, %s: %v", name, c.cfg.Task, err)
-			}
-		}
-	}
-}
-
-// TestCharacterRuns: a run depends neither on the number of workers nor on being interrupted by saving and restoring, and
-// allocates nothing.
-func TestCharacterRuns(t *testing.T) {
-	for name, body := range bodies {
-		for _, task := range []CharacterTask{Imitate, Track, Command} {
-			cfg := CharacterConfig{Body: body(), NumEnvs: 7, EpisodeLength: 30, Stagger: 10, Task: task, Residual: task == Track,
-				Command: CommandConfig{MaxSpeed: 1, Turn: 1, Seconds: 0.3}}
-			if task != Imitate {
-				cfg.FailureStarts, cfg.FailureDecay = 0.7, 0.9
-			}
-			run := func(e *Character, seed uint64, steps int) []float32 {
-				rng := rand.New(rand.NewPCG(seed, 1))
-				actions := make([]float32, 7*e.Model().NU())
-				var out []float32
-				for range steps {
-					for i := range actions {
-						actions[i] = float32(rng.NormFloat64())
-					}
-					s, err := e.Step(actions)
-					if err != nil {
-						t.Fatal(err)
-					}
-					out = append(append(append(out, s.Observations...), s.AMPObservations...), s.Rewards...)
-					for _, k := range e.batchNames {
-						out = append(out, float32(s.Metrics[k]))
-					}
-				}
-				return out
-			}
-			var want []float32
-			for _, workers := range []int{1, 2, 5} {
-				cfg.Workers = workers
-				e := characterOf(t, cfg)
-				if _, err := e.Reset(4); err != nil {
-					t.Fatal(err)
-				}
-				run(e, 1, 25)
-				state, err := e.MarshalState()
-				if err != nil {
-					t.Fatal(err)
-				}
-				got := run(e, 2, 60)
-				if want == nil {
-					want = got
-				}
-				if !slices.Equal(got, want) {
-					t.Errorf("%s, %s: %d workers give another run", name, task, workers)
-				}
-				fresh := characterOf(t, cfg)
-				if err := fresh.RestoreState(state); err != nil {
-					t.Fatal(err)
-				}
-				if back, err := fresh.MarshalState(); err != nil || !bytes.Equal(back, state) {
-					t.Errorf("%s, %s: saving after restoring gives another state: %v", name, task, err)
-				}
-				if !slices.Equal(run(fresh, 2, 60), want) {
-					t.Errorf("%s, %s: the restored run differs", name, task)
-				}
-			}
-		}
-	}
-}
-
-func TestCharacterStepDoesNotAllocate(t *testing.T) {
-	for name, body := range bodies {
-		for _, cfg := range []CharacterConfig{
-			{Task: Track, Residual: true, Deviation: 100},
-			{Task: Imitate, History: 3},
-			{Task: Command, Command: CommandConfig{MinSpeed: 1, MaxSpeed: 2, Seconds: 0.05}},
-		} {
-			cfg.Body, cfg.NumEnvs, cfg.Workers = body(), 8, 2
-			e := characterOf(t, cfg)
-			if _, err := e.Reset(1); err != nil {
-				t.Fatal(err)
-			}
-			actions, ended := make([]float32, 8*e.Model().NU()), 0
-			perStep := testing.AllocsPerRun(8, func() {
-				s, err := e.Step(actions)
-				if err != nil {
-					t.Fatal(err)
-				}
-				ended += len(s.Episodes)
-			})
-			if ended != 0 || perStep != 0 {
-				t.Errorf("%s, %s: %g allocations a step, %d episodes ended", name, cfg.Task, perStep, ended)
-			}
-		}
-	}
-}
-
 // TestCharacterReset: episodes begin in the clip, and the AMP history is the clip's.
 func TestCharacterReset(t *testing.T) {
 	for _, hide := range []bool{false, true} {
-		characterReset(t, characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: 50, History: 3, HideRoot: hide}))
+		characterReset(t, characterOf(t, CharacterConfig{Body: HumanoidBody(), NumEnvs: 50, History: 3,
+			HideRoot: hide}))
 	}
 }
 
 func characterReset(t *testing.T, e *Character) {
 	const n = 50
-	s, err := e.Reset(5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := envtest.Reset(t, e, 5)
 	task := e.task
 	width, r := task.style(), &task.refs[0]
 	var first []float32
@@ -226,9 +103,7 @@ func characterReset(t *testing.T, e *Character) {
 	if len(rows) < 30 {
 		t.Errorf("%d characters began in %d places", n, len(rows))
 	}
-	if s, err = e.Step(make([]float32, n*28)); err != nil {
-		t.Fatal(err)
-	}
+	s = envtest.Step(t, e, make([]float32, n*28))
 	for i := range n {
 		amp := s.AMPObservations[3*width*i : 3*width*(i+1)]
 		if !slices.Equal(amp[width:2*width], first[i*width:(i+1)*width]) {
@@ -267,7 +142,8 @@ func TestReferenceVelocities(t *testing.T) {
 				t.Errorf("%s: velocity %d is %g, not %g", name, i, got[i], want)
 			}
 		}
-		if want := math.Remainder(heading(b.qpos[3:7])-heading(a.qpos[3:7]), 2*math.Pi) / (2 * h); math.Abs(want-got[5]) > 0.03 {
+		if want := math.Remainder(heading(b.qpos[3:7])-heading(a.qpos[3:7]),
+			2*math.Pi) / (2 * h); math.Abs(want-got[5]) > 0.03 {
 			t.Errorf("%s: turning at %g, not %g", name, got[5], want)
 		}
 		for i := rootVelocities; i < m.NV(); i++ {
@@ -281,7 +157,7 @@ func TestReferenceVelocities(t *testing.T) {
 // TestHeadingFrame: turning and moving a character over the ground changes no feature.
 func TestHeadingFrame(t *testing.T) {
 	e := characterOf(t, CharacterConfig{Body: HumanoidBody()})
-	pose := batchOf(t, e.Model())
+	pose := batchOf(t, e.Model(), 1, 1)
 	rng := rand.New(rand.NewPCG(1, 1))
 	features := func(q, v []float64) []float32 {
 		copy(pose.QPos(0), q)
@@ -317,25 +193,21 @@ func TestHeadingFrame(t *testing.T) {
 	}
 }
 
-// TestFallEndsTheEpisode: characters that thrash about fall, and an episode ends where a body that is no foot touches the floor.
+// TestFallEndsTheEpisode: characters that thrash about fall, and an episode ends where a body that is no foot touches
+// the floor.
 func TestFallEndsTheEpisode(t *testing.T) {
 	for name, body := range bodies {
 		b := body()
 		b.MinHeight, b.MaxTilt = -10, math.Pi
 		e := characterOf(t, CharacterConfig{Body: b, NumEnvs: 4, EpisodeLength: 500})
-		if _, err := e.Reset(1); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 1)
 		actions, ended := make([]float32, 4*e.Model().NU()), 0
 		rng := rand.New(rand.NewPCG(1, 1))
 		for range 200 {
 			for i := range actions {
 				actions[i] = 5 * float32(rng.NormFloat64())
 			}
-			s, err := e.Step(actions)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Step(t, e, actions)
 			for _, ep := range s.Episodes {
 				ended++
 				if !s.Terminated[ep.Env] {
@@ -357,7 +229,7 @@ func TestFallEndsTheEpisode(t *testing.T) {
 	}
 }
 
-func TestCharacterConfigErrors(t *testing.T) {
+func TestConfigErrors(t *testing.T) {
 	before := live()
 	march := []*motions.Clip{marching(t, HumanoidBody())}
 	held, err := motions.NewClip(motions.ClipConfig{Name: "held", Description: march[0].Description(),
@@ -365,36 +237,60 @@ func TestCharacterConfigErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	short, err := motions.NewClip(motions.ClipConfig{Name: "short", Frames: [][]float64{{1, 2}, {3, 4}},
+		Durations: []float64{1, 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	lost := HumanoidBody()
 	lost.Feet = []string{"right_hoof"}
+	character := func(cfg CharacterConfig) error {
+		if cfg.Motions == nil {
+			cfg.Motions = march
+		}
+		_, err := NewHumanoid(cfg)
+		return err
+	}
+	walker := func(cfg WalkerConfig) error { _, err := NewWalker(cfg); return err }
 	for _, c := range []struct {
-		cfg  CharacterConfig
+		err  error
 		want string
 	}{
-		{CharacterConfig{NumEnvs: -1}, "NumEnvs"},
-		{CharacterConfig{Motions: []*motions.Clip{}}, "Motions"},
-		{CharacterConfig{Motions: []*motions.Clip{marching(t, QuadrupedBody())}}, `"abdomen_x"`},
-		{CharacterConfig{Motions: []*motions.Clip{held}}, "lasts 0.02 s"},
-		{CharacterConfig{Motions: []*motions.Clip{held}, Residual: true}, "wraps"},
-		{CharacterConfig{Motions: []*motions.Clip{march[0], march[0]}, Task: Track}, "exactly one clip"},
-		{CharacterConfig{Task: "jump"}, `"jump"`},
-		{CharacterConfig{ActionScale: -1}, "ActionScale"},
-		{CharacterConfig{History: 65}, "History"},
-		{CharacterConfig{Deviation: math.NaN()}, "Deviation"},
-		{CharacterConfig{FailureStarts: 1.5}, "FailureStarts"},
-		{CharacterConfig{FailureDecay: 1}, "FailureDecay"},
-		{CharacterConfig{Command: CommandConfig{MinSpeed: 2, MaxSpeed: 1}}, "MinSpeed"},
-		{CharacterConfig{Command: CommandConfig{Turn: 4}}, "Turn"},
-		{CharacterConfig{Command: CommandConfig{Seconds: -1}}, "Seconds"},
-		{CharacterConfig{Body: lost}, `"right_hoof"`},
-		{CharacterConfig{Body: CharacterBody{XML: walkerXML}}, "free joint"},
-		{CharacterConfig{Render: RenderConfig{Camera: &Camera{FieldOfView: 190}}}, "FieldOfView"},
+		{character(CharacterConfig{NumEnvs: -1}), "NumEnvs"},
+		{character(CharacterConfig{Motions: []*motions.Clip{}}), "Motions"},
+		{character(CharacterConfig{Motions: []*motions.Clip{marching(t, QuadrupedBody())}}), `"abdomen_x"`},
+		{character(CharacterConfig{Motions: []*motions.Clip{held}}), "lasts 0.02 s"},
+		{character(CharacterConfig{Motions: []*motions.Clip{held}, Residual: true}), "wraps"},
+		{character(CharacterConfig{Motions: append(march, march...), Task: Track}), "exactly one clip"},
+		{character(CharacterConfig{Task: "jump"}), `"jump"`},
+		{character(CharacterConfig{ActionScale: -1}), "ActionScale"},
+		{character(CharacterConfig{History: 65}), "History"},
+		{character(CharacterConfig{Deviation: math.NaN()}), "Deviation"},
+		{character(CharacterConfig{Lead: -1, Residual: true}), "Lead"},
+		{character(CharacterConfig{Lead: 0.1}), "Lead needs Residual"},
+		{character(CharacterConfig{Fade: -1, Task: Track}), "Fade"},
+		{character(CharacterConfig{Fade: 5}), "Fade is for the task"},
+		{character(CharacterConfig{Fade: 5, Task: Track, Difference: true}), "exclude each other"},
+		{character(CharacterConfig{Difference: true}), "needs Clock"},
+		{character(CharacterConfig{Difference: true, Clock: true, History: 2}), "of one moment"},
+		{character(CharacterConfig{FailureStarts: 1.5}), "FailureStarts"},
+		{character(CharacterConfig{FailureDecay: 1}), "FailureDecay"},
+		{character(CharacterConfig{Command: CommandConfig{MinSpeed: 2, MaxSpeed: 1}}), "MinSpeed"},
+		{character(CharacterConfig{Command: CommandConfig{Turn: 4}}), "Turn"},
+		{character(CharacterConfig{Command: CommandConfig{Seconds: -1}}), "Seconds"},
+		{character(CharacterConfig{Body: lost}), `"right_hoof"`},
+		{character(CharacterConfig{Body: CharacterBody{XML: walkerXML}}), "free joint"},
+		{character(CharacterConfig{Render: RenderConfig{Camera: &Camera{FieldOfView: 190}}}), "FieldOfView"},
+		{walker(WalkerConfig{Workers: -1}), "Workers"},
+		{walker(WalkerConfig{Seed: -1}), "Seed"},
+		{walker(WalkerConfig{EpisodeLength: -3}), "EpisodeLength"},
+		{walker(WalkerConfig{Stagger: 301}), "Stagger"},
+		{walker(WalkerConfig{TargetSpeed: math.NaN()}), "TargetSpeed"},
+		{walker(WalkerConfig{Motion: short}), "2 values a frame"},
+		{walker(WalkerConfig{Render: RenderConfig{Width: -1}}), "picture"},
 	} {
-		if c.cfg.Motions == nil {
-			c.cfg.Motions = march
-		}
-		if _, err := NewHumanoid(c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", c.want, err)
+		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
+			t.Errorf("%s: %v", c.want, c.err)
 		}
 	}
 	if live() != before {

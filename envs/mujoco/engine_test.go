@@ -11,18 +11,10 @@ import (
 // them walk, stumble, fall and lie, and returns all positions and velocities.
 func rollout(t *testing.T, xml string, n, steps, workers int, reference bool) []float64 {
 	t.Helper()
-	m, err := ParseModel(xml)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	b, err := NewBatch(m, n, workers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	m := modelOf(t, xml)
+	b := batchOf(t, m, n, workers)
 	b.reference = reference
-	w := walkerOf(t).task
+	w := walkerOf(t, WalkerConfig{}).task
 	rng := rand.New(rand.NewPCG(7, 7))
 	phase := make([]int, n)
 	for i := range n {
@@ -66,10 +58,10 @@ func modelOf(t testing.TB, xml string) *Model {
 	return m
 }
 
-// batchOf is one simulation of a model that lives as long as the test.
-func batchOf(t testing.TB, m *Model) *Batch {
+// batchOf is a batch of simulations that live as long as the test.
+func batchOf(t testing.TB, m *Model, n, workers int) *Batch {
 	t.Helper()
-	b, err := NewBatch(m, 1, 1)
+	b, err := NewBatch(m, n, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,9 +69,20 @@ func batchOf(t testing.TB, m *Model) *Batch {
 	return b
 }
 
-func walkerOf(t testing.TB) *Walker {
+// envOf is an environment that lives as long as the test.
+func envOf(t testing.TB, cfg Config, task Task) *Env {
 	t.Helper()
-	w, err := NewWalker(WalkerConfig{})
+	e, err := New(cfg, task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+func walkerOf(t testing.TB, cfg WalkerConfig) *Walker {
+	t.Helper()
+	w, err := NewWalker(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +121,8 @@ func TestReorderedStepEqualsMuJoCos(t *testing.T) {
 	}
 }
 
-// TestPairsAreTheFloor compares the listed contact pairs with what walker.md says in words: everything collides with the
-// floor, nothing with anything else.
+// TestPairsAreTheFloor compares the listed contact pairs with what walker.md says in words: everything collides with
+// the floor, nothing with anything else.
 func TestPairsAreTheFloor(t *testing.T) {
 	words := strings.Replace(walkerText, ` collision="predefined"`, "", 1)
 	words = strings.Replace(words, `<geom type="capsule"`, `<geom contype="1" conaffinity="0" type="capsule"`, 1)
@@ -131,36 +134,9 @@ func TestPairsAreTheFloor(t *testing.T) {
 	}
 }
 
-// TestWorstCase puts every joint beyond its limit and every capsule into the floor: the model's sizes must hold it.
-func TestWorstCase(t *testing.T) {
-	b := batchOf(t, modelOf(t, walkerXML))
-	q := b.QPos(0)
-	q[1], q[2] = -3, math.Pi/2
-	copy(q[3:], []float64{-0.75, -0.1, 0.6, -0.75, -0.1, 0.6})
-	if err := b.Reset(0); err != nil {
-		t.Fatal(err)
-	}
-	if d := b.data[0]; d.ncon != 14 || d.nefc != 62 {
-		t.Errorf("%d contacts and %d rows, not 14 and 62", d.ncon, d.nefc)
-	}
-	for range 20 {
-		if err := b.Step(1); err != nil || b.Status(0)&^Diverged != 0 {
-			t.Fatal(err, b.Status(0))
-		}
-	}
-}
-
 func TestDivergedGoesBack(t *testing.T) {
-	m, err := ParseModel(walkerXML)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	b, err := NewBatch(m, 3, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	m := modelOf(t, walkerXML)
+	b := batchOf(t, m, 3, 2)
 	for i := range 3 {
 		if err := b.Reset(i); err != nil {
 			t.Fatal(err)

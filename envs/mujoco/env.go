@@ -12,52 +12,32 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// Env is a [Task] in N simulations of a model. It implements [envs.Env], [envs.Observer], [envs.Renderer], [envs.Stateful]
-// and [envs.Terminator], and [envs.MotionSource] where the task does.
+// Env is a [Task] in N simulations of a model. It implements [envs.Env], [envs.Observer], [envs.Renderer],
+// [envs.Stateful] and [envs.Terminator], and [envs.MotionSource] if the task does.
 type Env struct {
 	cfg     Config
 	task    Task
-	shared  sharedTask  // nil where the task shares nothing
-	metered MetricTask  // nil where the task has no metrics
-	whole   EpisodeTask // nil where it has none of whole episodes
+	shared  sharedTask // nil if the task shares nothing
 	spec    Spec
 	model   *Model
 	batch   *Batch
 	states  []State
-	memory  []float64
-	initial []float64
+	initial []float64 // positions in which the model was written
 	pcg     []*rand.PCG
 	rng     []*rand.Rand
-	limit   []int  // steps after which the running episode is truncated; 0 means never
-	ends    []bool // whether Terminate ends the episode with the next step
-	returns []float64
+	ends    []bool // (N), whether Terminate ends the episode with the next step
+	ledger  ledger
 	started bool
 
 	actions     []float32 // of the running step
 	observation []float32
 	state       []float32
 	final       envs.Step // FinalObservations and FinalStates, which Step only shows when there are any
-	names       []string  // of metrics, and with the task's name
-	batchNames  []string
-	metrics     []float64 // (N, metrics) of this step
-	wholeNames  []string  // of figures of whole episodes
-	ofWhole     []float64 // (N, whole names) of episodes that have ended
-	seen        []bool    // of each environment: the task has seen the running episode from its beginning
-	sums        []float64 // (N, metrics) over the running episode
-	done        []episodeEnd
 	lists       [][]C.int // of each worker: environments to reset
 	out         envs.Step
 	stepWork    func(worker, first, last int)
 	resetWork   func(worker, first, last int)
 	drawing     *drawing
-}
-
-// episodeEnd is what a worker keeps of an episode until Step lists it.
-type episodeEnd struct {
-	ended  bool
-	whole  bool // the task has seen all of its steps
-	length int
-	ret    float64
 }
 
 var (
@@ -109,11 +89,9 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 		return nil, err
 	}
 	n := cfg.NumEnvs
-	e := &Env{cfg: cfg, task: task, spec: spec, model: m, batch: batch, initial: m.InitialQPos()}
-	e.memory = make([]float64, n*spec.Memory)
-	e.states = newStates(batch, e.memory, spec.Memory, m.TimeStep()*float64(cfg.Substeps))
-	e.ends = make([]bool, n)
-	e.limit, e.returns, e.done = make([]int, n), make([]float64, n), make([]episodeEnd, n)
+	e := &Env{cfg: cfg, task: task, spec: spec, model: m, batch: batch, initial: m.InitialQPos(),
+		ends: make([]bool, n), ledger: newLedger(task, spec.Name, n, cfg.EpisodeLength)}
+	e.states = newStates(batch, make([]float64, n*spec.Memory), spec.Memory, m.TimeStep()*float64(cfg.Substeps))
 	for range n {
 		p := rand.NewPCG(0, 0)
 		e.pcg, e.rng = append(e.pcg, p), append(e.rng, rand.New(p))
@@ -125,25 +103,23 @@ func newEnv(cfg Config, m *Model, task Task) (*Env, error) {
 		Rewards: make([]float32, n), Terminated: make([]bool, n), Truncated: make([]bool, n),
 		AMPObservations: s.AMPObservation.Rows(n), Episodes: make([]envs.Episode, 0, n),
 	}
-	if t, ok := task.(MetricTask); ok {
-		e.metered, e.names = t, t.MetricNames()
-		e.metrics, e.sums = make([]float64, n*len(e.names)), make([]float64, n*len(e.names))
+	if e.ledger.task != nil {
 		e.out.Metrics = map[string]float64{}
-		for _, name := range e.names {
-			e.batchNames = append(e.batchNames, spec.Name+"/"+name)
-		}
 	}
 	e.shared, _ = task.(sharedTask)
-	if t, ok := task.(EpisodeTask); ok {
-		if names := t.EpisodeMetricNames(); len(names) > 0 {
-			e.whole, e.wholeNames, e.ofWhole = t, names, make([]float64, n*len(names))
-			e.seen = make([]bool, n)
-		}
-	}
 	for range batch.pool.workers() {
 		e.lists = append(e.lists, make([]C.int, 0, n))
 	}
-	e.stepWork, e.resetWork = e.stepPiece, e.resetPiece
+	e.stepWork = e.stepPiece
+	e.resetWork = func(worker, first, last int) {
+		list := e.lists[worker][:0]
+		for i := first; i < last; i++ {
+			clear(row(e.ledger.sums, i, len(e.ledger.names)))
+			list = append(list, C.int(i))
+		}
+		e.lists[worker] = list
+		e.begin(worker, list)
+	}
 	e.seed(cfg.Seed)
 	return e, nil
 }
@@ -162,9 +138,6 @@ func (e *Env) NumEnvs() int { return len(e.states) }
 
 // Spaces are the task's.
 func (e *Env) Spaces() spaces.Set { return e.spec.Spaces }
-
-// Task is the task given to New.
-func (e *Env) Task() Task { return e.task }
 
 // Model is what is simulated. It lives as long as the environment.
 func (e *Env) Model() *Model { return e.model }
@@ -189,8 +162,8 @@ func (e *Env) Reset(seed int64) (*envs.Step, error) {
 		return nil, e.batch.err
 	}
 	if seed >= 0 && e.cfg.Stagger > 0 {
-		for i := range e.limit {
-			e.limit[i] -= e.rng[i].IntN(e.cfg.Stagger)
+		for i := range e.states {
+			e.ledger.limit[i] -= e.rng[i].IntN(e.cfg.Stagger)
 		}
 	}
 	e.started = true
@@ -236,7 +209,11 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 		return nil, e.batch.err
 	}
 	clear(e.ends)
-	e.collect()
+	e.out.Observations, e.out.States = e.observation, e.state
+	e.out.FinalObservations, e.out.FinalStates = nil, nil
+	if e.ledger.collect(&e.out); len(e.out.Episodes) > 0 {
+		e.out.FinalObservations, e.out.FinalStates = e.final.FinalObservations, e.final.FinalStates
+	}
 	if e.shared != nil {
 		e.shared.stepped()
 	}
@@ -278,7 +255,8 @@ func (e *Env) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error
 	if s, ok := e.task.(envs.OverlappingMotionSource); ok {
 		return s.CollectOverlappingMotions(n, rng)
 	}
-	return nil, fmt.Errorf("mujoco: the task %q has no reference motion in windows that overlap: %w", e.spec.Name, errors.ErrUnsupported)
+	return nil, fmt.Errorf("mujoco: the task %q has no reference motion in windows that overlap: %w", e.spec.Name,
+		errors.ErrUnsupported)
 }
 
 // Supports reports whether the task has reference motion; everything else always works.

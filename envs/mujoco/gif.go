@@ -22,7 +22,8 @@ type Panel struct {
 // what changes from frame to frame is stored. The file is complete or, after an error, as it was before.
 func SaveGIF(path string, frames int, framesPerSecond float64, panels ...Panel) error {
 	if frames <= 0 || len(panels) == 0 || !(framesPerSecond > 0) || framesPerSecond > 50 {
-		return fmt.Errorf("mujoco: a film of %d frames, %g a second, and %d panels; it needs frames, a rate in (0, 50] and a panel", frames, framesPerSecond, len(panels))
+		return fmt.Errorf("mujoco: a film of %d frames, %g a second, and %d panels; it needs frames, a rate in (0, "+
+			"50] and a panel", frames, framesPerSecond, len(panels))
 	}
 	var film []*image.RGBA
 	for i := range frames {

@@ -27,8 +27,10 @@ func TestModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.NQ() != 2 || m.NV() != 2 || m.NU() != 1 || m.NA() != 0 || m.NumBodies() != 3 || m.NumSensorValues() != 2 || m.TimeStep() != 0.01 || m.Fast() {
-		t.Errorf("sizes %d %d %d %d %d %d, step %g, fast %t", m.NQ(), m.NV(), m.NU(), m.NA(), m.NumBodies(), m.NumSensorValues(), m.TimeStep(), m.Fast())
+	if m.NQ() != 2 || m.NV() != 2 || m.NU() != 1 || m.NA() != 0 || m.NumBodies() != 3 || m.NumSensorValues() != 2 ||
+		m.TimeStep() != 0.01 || m.Fast() {
+		t.Errorf("sizes %d %d %d %d %d %d, step %g, fast %t", m.NQ(), m.NV(), m.NU(), m.NA(), m.NumBodies(),
+			m.NumSensorValues(), m.TimeStep(), m.Fast())
 	}
 	if low, high, ok := m.ControlRange(0); low != -1 || high != 1 || !ok {
 		t.Errorf("control range %g to %g, %t", low, high, ok)
@@ -42,7 +44,8 @@ func TestModel(t *testing.T) {
 	if names := m.Names(Body); !slices.Equal(names, []string{"world", "cart", "pole"}) {
 		t.Errorf("bodies %q", names)
 	}
-	if _, err := m.ID(Actuator, "pull"); err == nil || !strings.Contains(err.Error(), `no actuator named "pull"; there are ["push"]`) {
+	if _, err := m.ID(Actuator, "pull"); err == nil || !strings.Contains(err.Error(),
+		`no actuator named "pull"; there are ["push"]`) {
 		t.Error(err)
 	}
 	b, err := NewBatch(m, 2, 1)
@@ -81,11 +84,7 @@ func TestModelFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	same, err := ParseModel(cartPoleXML)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer same.Close()
+	same := modelOf(t, cartPoleXML)
 	if m.print != same.print {
 		t.Error("a model read from a file differs from the one in memory")
 	}
@@ -106,7 +105,8 @@ func TestBadModels(t *testing.T) {
 			t.Errorf("%.40q: %v", c.xml, err)
 		}
 	}
-	if _, err := LoadModel(filepath.Join(t.TempDir(), "none.xml")); err == nil || !strings.Contains(err.Error(), "none.xml") {
+	if _, err := LoadModel(filepath.Join(t.TempDir(), "none.xml")); err == nil || !strings.Contains(err.Error(),
+		"none.xml") {
 		t.Error(err)
 	}
 	if live() != before {
@@ -114,45 +114,14 @@ func TestBadModels(t *testing.T) {
 	}
 }
 
-func TestBatchArguments(t *testing.T) {
-	m, err := ParseModel(cartPoleXML)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	for _, c := range []struct {
-		m          *Model
-		n, workers int
-	}{{nil, 1, 1}, {m, 0, 1}, {m, -1, 1}, {m, 1, -1}} {
-		if _, err := NewBatch(c.m, c.n, c.workers); err == nil {
-			t.Errorf("accepted %v", c)
-		}
-	}
-	b, err := NewBatch(m, 2, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	if b.Step(0) == nil || b.Reset(2) == nil || b.Reset(-1) == nil {
-		t.Error("accepted a bad argument")
-	}
-}
-
 // TestOutOfMemoryIsAnError takes most of one simulation's stack away: MuJoCo's own answer is to end the process.
 func TestOutOfMemoryIsAnError(t *testing.T) {
-	m, err := ParseModel(walkerXML)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	b, err := NewBatch(m, 4, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	m := modelOf(t, walkerXML)
+	b := batchOf(t, m, 4, 2)
 	enough := b.setArena(2, 160)
-	err = b.Step(5)
-	if err == nil || !strings.Contains(err.Error(), "step of simulation 2: ") || !strings.Contains(err.Error(), "tack") {
+	err := b.Step(5)
+	if err == nil || !strings.Contains(err.Error(), "step of simulation 2: ") || !strings.Contains(err.Error(),
+		"tack") {
 		t.Errorf("no error about the stack: %v", err)
 	}
 	if err := b.Reset(2); err == nil || !strings.Contains(err.Error(), "reset of simulation 2: ") {

@@ -11,17 +11,14 @@ import (
 // Of a pair of reference rows the second begins with what the first ends with: the walker's one control step later, a
 // character's of four steps one to three later.
 func TestOverlappingMotions(t *testing.T) {
-	w, err := NewWalker(WalkerConfig{NumEnvs: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
+	w := walkerOf(t, WalkerConfig{NumEnvs: 1})
 	overlaps(t, w, 2, 1e-4)
 	for _, body := range bodies {
 		overlaps(t, characterOf(t, CharacterConfig{Body: body(), History: 4}), 4, 0.1)
 	}
 	short := characterOf(t, CharacterConfig{Body: HumanoidBody(), History: 1})
-	if _, err := short.CollectOverlappingMotions(1, rand.New(rand.NewPCG(1, 2))); err == nil || !strings.Contains(err.Error(), "History") {
+	if _, err := short.CollectOverlappingMotions(1, rand.New(rand.NewPCG(1, 2))); err == nil ||
+		!strings.Contains(err.Error(), "History") {
 		t.Errorf("rows of one step: %v", err)
 	}
 }
@@ -49,7 +46,8 @@ func overlaps(t *testing.T, e envs.Env, moments int, tolerance float64) {
 			}
 		}
 		if best > tolerance {
-			t.Fatalf("%T: pair %d overlaps nowhere: at %d steps behind the first, the second row is %g away", e, i, at, best)
+			t.Fatalf("%T: pair %d overlaps nowhere: at %d steps behind the first, the second row is %g away", e, i, at,
+				best)
 		}
 		seen[at]++
 	}

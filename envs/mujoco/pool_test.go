@@ -23,7 +23,8 @@ func TestPool(t *testing.T) {
 				p.run(work)
 				for i := range times {
 					if k := times[i].Load(); k != round+1 {
-						t.Fatalf("%d environments, %d workers: environment %d was worked on %d times in %d runs", n, workers, i, k, round+1)
+						t.Fatalf("%d environments, %d workers: environment %d was worked on %d times in %d runs", n,
+							workers, i, k, round+1)
 					}
 				}
 			}

@@ -22,13 +22,15 @@ type solid struct {
 // local turns a vector of the world into the geom's frame.
 func (s *solid) local(v r3.Vec) r3.Vec {
 	m := &s.mat
-	return r3.Vec{X: m[0]*v.X + m[3]*v.Y + m[6]*v.Z, Y: m[1]*v.X + m[4]*v.Y + m[7]*v.Z, Z: m[2]*v.X + m[5]*v.Y + m[8]*v.Z}
+	return r3.Vec{X: m[0]*v.X + m[3]*v.Y + m[6]*v.Z, Y: m[1]*v.X + m[4]*v.Y + m[7]*v.Z,
+		Z: m[2]*v.X + m[5]*v.Y + m[8]*v.Z}
 }
 
 // world turns a vector of the geom's frame into the world.
 func (s *solid) world(v r3.Vec) r3.Vec {
 	m := &s.mat
-	return r3.Vec{X: m[0]*v.X + m[1]*v.Y + m[2]*v.Z, Y: m[3]*v.X + m[4]*v.Y + m[5]*v.Z, Z: m[6]*v.X + m[7]*v.Y + m[8]*v.Z}
+	return r3.Vec{X: m[0]*v.X + m[1]*v.Y + m[2]*v.Z, Y: m[3]*v.X + m[4]*v.Y + m[5]*v.Z,
+		Z: m[6]*v.X + m[7]*v.Y + m[8]*v.Z}
 }
 
 // reach is the radius of a ball around a geom's centre that holds it; 0 for planes and height fields.

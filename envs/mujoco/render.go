@@ -17,8 +17,8 @@ import (
 // RenderConfig says how pictures look: a view from the side, x to the right and z up, without perspective, that
 // follows the root along x; or that of a [Camera]. Zero values choose.
 type RenderConfig struct {
-	// Camera looks in perspective, at shaded bodies that throw shadows, with marks where they touch the ground, and at the
-	// motion that they are compared with (see [ReferenceTask]) beside them. Nil: the view from the side.
+	// Camera looks in perspective, at shaded bodies that throw shadows, with marks where they touch the ground, and at
+	// the motion that they are compared with (see [ReferenceTask]) beside them. Nil: the view from the side.
 	Camera *Camera
 	// Width and Height are in pixels. Zero means 320, and 480 for the width of a camera's picture.
 	Width, Height int
@@ -152,7 +152,7 @@ func (e *Env) Render(i int) (image.Image, error) {
 		return nil, err
 	}
 	if d.scene != nil {
-		if ok, err := e.pose(d, i); err != nil {
+		if ok, err := d.follow(e.task, &e.states[i]); err != nil {
 			return nil, err
 		} else if ok {
 			return d.perspective(e.model, e.batch.data[i], d.pose.data[0]), nil
@@ -163,8 +163,9 @@ func (e *Env) Render(i int) (image.Image, error) {
 
 // RenderPose returns a picture of the model with the positions given (NQ), such as a frame of a clip.
 func (e *Env) RenderPose(qpos []float64) (image.Image, error) {
-	if e.batch.c == nil {
-		return nil, errClosed
+	d, err := e.viewed(0)
+	if err != nil {
+		return nil, err
 	}
 	if len(qpos) != e.model.NQ() {
 		return nil, fmt.Errorf("mujoco: a pose of %d positions, the model has %d", len(qpos), e.model.NQ())
@@ -174,26 +175,11 @@ func (e *Env) RenderPose(qpos []float64) (image.Image, error) {
 			return nil, fmt.Errorf("mujoco: position %d of the pose is %g; it must be finite", i, v)
 		}
 	}
-	d, err := e.draw()
-	if err != nil {
-		return nil, err
-	}
 	copy(d.pose.QPos(0), qpos)
 	if err := d.pose.forward(0, 1); err != nil {
 		return nil, err
 	}
 	return d.picture(e.model, d.pose.data[0]), nil
-}
-
-func (e *Env) draw() (*drawing, error) {
-	if e.drawing == nil {
-		d, err := newDrawing(e.model, e.cfg.Render)
-		if err != nil {
-			return nil, err
-		}
-		e.drawing = d
-	}
-	return e.drawing, nil
 }
 
 func (d *drawing) close() {

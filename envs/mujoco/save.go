@@ -22,7 +22,7 @@ func (e *Env) kept(i int) [][]float64 {
 		floats(d.qfrc_applied, m.NV()), floats(d.xfrc_applied, 6*m.NumBodies()),
 		floats(d.mocap_pos, 3*int(m.m.nmocap)), floats(d.mocap_quat, 4*int(m.m.nmocap)),
 		floats(d.userdata, int(m.m.nuserdata)), floats(d.sensordata, m.NumSensorValues()),
-		floats(d.actuator_force, m.forces()), row(e.sums, i, len(e.names)),
+		floats(d.actuator_force, m.forces()), row(e.ledger.sums, i, len(e.ledger.names)),
 	}
 	for k := range C.GM_NEWER_STATES {
 		var length C.int
@@ -30,6 +30,14 @@ func (e *Env) kept(i int) [][]float64 {
 		parts = append(parts, floats(state, int(length)))
 	}
 	return parts
+}
+
+// restore writes values over parts.
+func restore(parts [][]float64, values []float64) {
+	for _, part := range parts {
+		copy(part, values)
+		values = values[len(part):]
+	}
 }
 
 // MarshalState returns the whole state: every simulation, the running episodes, the generators. An environment with the
@@ -43,12 +51,16 @@ func (e *Env) MarshalState() ([]byte, error) {
 		return nil, errors.New("mujoco: no state to save before Reset")
 	}
 	enc := statecodec.NewEncoder(stateHeader)
-	e.identity(enc)
+	enc.Bytes([]byte(e.spec.Name))
+	enc.Bytes(e.model.print[:])
+	for _, v := range e.identity() {
+		enc.Int(v.number)
+	}
 	for i := range e.states {
 		s := &e.states[i]
 		enc.Int(s.Steps)
-		enc.Int(e.limit[i])
-		enc.Float(e.returns[i])
+		enc.Int(e.ledger.limit[i])
+		enc.Float(e.ledger.returns[i])
 		enc.Float(float64(e.batch.data[i].time))
 		for _, part := range e.kept(i) {
 			for _, v := range part {
@@ -71,13 +83,16 @@ func (e *Env) MarshalState() ([]byte, error) {
 	return enc.State(), nil
 }
 
-// identity is what two environments must share to exchange states.
-func (e *Env) identity(enc *statecodec.Encoder) {
-	enc.Bytes([]byte(e.spec.Name))
-	enc.Bytes(e.model.print[:])
-	for _, v := range []int{len(e.states), e.cfg.Substeps, e.cfg.EpisodeLength, e.spec.Memory, len(e.names)} {
-		enc.Int(v)
-	}
+// identity lists the numbers that two environments must share to exchange states.
+func (e *Env) identity() []named {
+	return []named{{"environments", len(e.states)}, {"substeps", e.cfg.Substeps},
+		{"steps an episode", e.cfg.EpisodeLength}, {"numbers of memory", e.spec.Memory},
+		{"metrics", len(e.ledger.names)}}
+}
+
+type named struct {
+	name   string
+	number int
 }
 
 // RestoreState goes back to a saved state. It refuses one of another model, number of environments, control
@@ -87,7 +102,17 @@ func (e *Env) RestoreState(b []byte) error {
 		return errClosed
 	}
 	dec := statecodec.NewDecoder(stateHeader, b)
-	e.checkIdentity(dec)
+	if name := string(dec.Bytes()); name != e.spec.Name {
+		dec.Fail("it is of the task %q, this is %q", name, e.spec.Name)
+	}
+	if !bytes.Equal(dec.Bytes(), e.model.print[:]) {
+		dec.Fail("it is of another model, or was saved with another version of MuJoCo than this %s", Version())
+	}
+	for _, v := range e.identity() {
+		if got := dec.Int(); got != v.number {
+			dec.Fail("it has %d %s, this has %d", got, v.name, v.number)
+		}
+	}
 	n := len(e.states)
 	type saved struct {
 		steps, limit int
@@ -130,14 +155,14 @@ func (e *Env) RestoreState(b []byte) error {
 	for i := range all {
 		s := &all[i]
 		e.states[i].Steps, e.states[i].Diverged = s.steps, false
-		e.limit[i], e.returns[i] = s.limit, s.ret
+		e.ledger.limit[i], e.ledger.returns[i] = s.limit, s.ret
 		if err := e.pcg[i].UnmarshalBinary(s.rng); err != nil {
 			return fmt.Errorf("mujoco: generator %d: %w", i, err)
 		}
 		e.batch.data[i].time = C.double(s.time)
-		e.restoreParts(i, s.parts)
+		restore(e.kept(i), s.parts)
 	}
-	clear(e.seen)
+	clear(e.ledger.seen)
 	copy(e.observation, observation)
 	copy(e.state, state)
 	clear(e.ends)
@@ -146,34 +171,8 @@ func (e *Env) RestoreState(b []byte) error {
 	}
 	// Computing what depends on the positions has touched sensors: put them back too.
 	for i := range all {
-		e.restoreParts(i, all[i].parts)
+		restore(e.kept(i), all[i].parts)
 	}
 	e.started = true
 	return nil
-}
-
-func (e *Env) restoreParts(i int, values []float64) {
-	for _, part := range e.kept(i) {
-		copy(part, values)
-		values = values[len(part):]
-	}
-}
-
-// checkIdentity reads what identity wrote and names what differs.
-func (e *Env) checkIdentity(dec *statecodec.Decoder) {
-	if name := string(dec.Bytes()); name != e.spec.Name {
-		dec.Fail("it is of the task %q, this is %q", name, e.spec.Name)
-	}
-	if !bytes.Equal(dec.Bytes(), e.model.print[:]) {
-		dec.Fail("it is of another model, or was saved with another version of MuJoCo than this %s", Version())
-	}
-	for _, v := range []struct {
-		name string
-		want int
-	}{{"environments", len(e.states)}, {"substeps", e.cfg.Substeps},
-		{"steps an episode", e.cfg.EpisodeLength}, {"numbers of memory", e.spec.Memory}, {"metrics", len(e.names)}} {
-		if got := dec.Int(); got != v.want {
-			dec.Fail("it has %d %s, this has %d", got, v.name, v.want)
-		}
-	}
 }

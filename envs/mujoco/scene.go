@@ -81,7 +81,8 @@ func newScene(cfg RenderConfig, shapes []shape, pos, mat []float64) *scene {
 // add puts a model's geoms into the scene, moved by shift; col is their colour, nil their own.
 func (s *scene) add(shapes []shape, pos, mat []float64, col *color.RGBA, shift r3.Vec) {
 	for g := range shapes {
-		p := solid{shape: &shapes[g], color: shapes[g].color, radius: shapes[g].reach(), mat: [9]float64(mat[9*g : 9*g+9]),
+		p := solid{shape: &shapes[g], color: shapes[g].color, radius: shapes[g].reach(),
+			mat: [9]float64(mat[9*g : 9*g+9]),
 			pos: r3.Add(shift, r3.Vec{X: pos[3*g], Y: pos[3*g+1], Z: pos[3*g+2]})}
 		if p.radius == 0 || p.color.A == 0 {
 			continue
@@ -96,7 +97,8 @@ func (s *scene) add(shapes []shape, pos, mat []float64, col *color.RGBA, shift r
 // mark notes where data has contacts, moved by shift.
 func (s *scene) mark(data *C.mjData, shift r3.Vec) {
 	for _, c := range contacts(data) {
-		s.touches = append(s.touches, r3.Add(shift, r3.Vec{X: float64(c.pos[0]), Y: float64(c.pos[1]), Z: float64(c.pos[2])}))
+		s.touches = append(s.touches, r3.Add(shift, r3.Vec{X: float64(c.pos[0]), Y: float64(c.pos[1]),
+			Z: float64(c.pos[2])}))
 	}
 }
 
@@ -134,7 +136,8 @@ func (s *scene) draw(x, y float64, text *canvas) *image.RGBA {
 						}
 					}
 					const n = samples * samples
-					img.SetRGBA(px, py, color.RGBA{uint8((r + n/2) / n), uint8((g + n/2) / n), uint8((b + n/2) / n), 0xff})
+					img.SetRGBA(px, py, color.RGBA{uint8((r + n/2) / n), uint8((g + n/2) / n), uint8((b + n/2) / n),
+						0xff})
 				}
 			}
 		})

@@ -8,8 +8,8 @@ import (
 	"github.com/gorl-dev/gorl/motions"
 )
 
-// The skeletons that clips are carried over to are those of the models: the same joints with the same limits in the same
-// order, and bodies in the same places for any pose.
+// The skeletons that clips are carried over to are those of the models: the same joints with the same limits in the
+// same order, and bodies in the same places for any pose.
 func TestSkeletonsAreTheModels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, x := range []struct {
@@ -17,16 +17,19 @@ func TestSkeletonsAreTheModels(t *testing.T) {
 		skeleton *motions.Skeleton
 	}{{humanoidXML, motions.HumanoidSkeleton()}, {quadrupedXML, motions.QuadrupedSkeleton()}} {
 		m := modelOf(t, x.xml)
-		b := batchOf(t, m)
+		b := batchOf(t, m, 1, 1)
 		s := x.skeleton
 		if s.Width() != m.NQ() || len(s.Bodies) != m.NumBodies()-1 {
-			t.Fatalf("%s: %d positions and %d bodies, the model has %d and %d", s.Name, s.Width(), len(s.Bodies), m.NQ(), m.NumBodies()-1)
+			t.Fatalf("%s: %d positions and %d bodies, the model has %d and %d", s.Name, s.Width(), len(s.Bodies),
+				m.NQ(), m.NumBodies()-1)
 		}
 		for i, j := range s.Joints() {
 			at, _, err := m.JointAddress(j.Name)
 			low, high, limited, rangeErr := m.JointRange(j.Name)
-			if err != nil || rangeErr != nil || at != 7+i || !limited || math.Abs(low-j.Lower) > 1e-6 || math.Abs(high-j.Upper) > 1e-6 {
-				t.Errorf("%s: %s at %d from %g to %g, the model's at %d from %g to %g: %v, %v", s.Name, j.Name, 7+i, j.Lower, j.Upper, at, low, high, err, rangeErr)
+			if err != nil || rangeErr != nil || at != 7+i || !limited || math.Abs(low-j.Lower) > 1e-6 ||
+				math.Abs(high-j.Upper) > 1e-6 {
+				t.Errorf("%s: %s at %d from %g to %g, the model's at %d from %g to %g: %v, %v", s.Name, j.Name, 7+i,
+					j.Lower, j.Upper, at, low, high, err, rangeErr)
 			}
 		}
 		positions := make([]float64, 3*len(s.Bodies))

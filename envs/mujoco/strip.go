@@ -10,11 +10,12 @@ import (
 	"github.com/gorl-dev/gorl/internal/durable"
 )
 
-// SaveStrip writes up to count of the pictures, which have one size, at equal distances in time and row by row, columns a
-// row, as a PNG to path: a film to look at frame by frame. The file is complete or, after an error, as it was before.
+// SaveStrip writes up to count of the pictures, which have one size, at equal distances in time and row by row, columns
+// a row, as a PNG to path: a film to look at frame by frame. The file is complete or, after an error, as it was before.
 func SaveStrip(path string, pictures []image.Image, count, columns int) error {
 	if len(pictures) == 0 || count < 1 || columns < 1 {
-		return fmt.Errorf("mujoco: a strip of %d out of %d pictures in %d columns; all must be at least 1", count, len(pictures),
+		return fmt.Errorf("mujoco: a strip of %d out of %d pictures in %d columns; all must be at least 1", count,
+			len(pictures),
 			columns)
 	}
 	count = min(count, len(pictures))

@@ -27,8 +27,8 @@ type Task interface {
 	// Reward returns the reward of the step that led to s, and whether the task ends in s.
 	Reward(s *State) (reward float64, terminated bool)
 	// Observe writes the observation (and, if the task has one, the state of the value network) of s into out. Where
-	// out.AMPObservation is not nil, s came about by a step whose AMP observation is wanted; where it is nil, an episode
-	// begins in s.
+	// out.AMPObservation is not nil, s came about by a step whose AMP observation is wanted; where it is nil, an
+	// episode begins in s.
 	Observe(s *State, out envs.Row)
 }
 
@@ -41,8 +41,8 @@ type MetricTask interface {
 	Metrics(s *State, out []float64)
 }
 
-// EpisodeTask is implemented by tasks that have figures of whole episodes, which go into [envs.Episode.Metrics] beside the
-// means of a [MetricTask]. An episode in which a restored state was set has none.
+// EpisodeTask is implemented by tasks that have figures of whole episodes, which go into [envs.Episode.Metrics] beside
+// the means of a [MetricTask]. An episode in which a restored state was set has none.
 type EpisodeTask interface {
 	// EpisodeMetricNames returns the names, always the same. Where there are none, the other methods are not called.
 	EpisodeMetricNames() []string
@@ -113,8 +113,9 @@ func newStates(b *Batch, memory []float64, width int, dt float64) []State {
 	out := make([]State, b.n)
 	for i, d := range b.data {
 		out[i] = State{
-			Env: i, QPos: b.QPos(i), QVel: b.QVel(i), Ctrl: b.Ctrl(i), Act: floats(d.act, m.NA()), Memory: row(memory, i, width),
-			XPos: floats(d.xpos, 3*nb), XMat: floats(d.xmat, 9*nb),
+			Env: i, QPos: b.QPos(i), QVel: b.QVel(i), Ctrl: b.Ctrl(i), Act: floats(d.act, m.NA()),
+			Memory: row(memory, i, width),
+			XPos:   floats(d.xpos, 3*nb), XMat: floats(d.xmat, 9*nb),
 			SubtreeCOM: floats(d.subtree_com, 3*nb), SiteXPos: floats(d.site_xpos, 3*nsite),
 			SensorData: floats(d.sensordata, m.NumSensorValues()), ActuatorForce: floats(d.actuator_force, m.forces()),
 			Touch: row(unsafe.Slice((*byte)(unsafe.Pointer(b.c.touch)), b.n*nb), i, nb), QAcc: floats(d.qacc, m.NV()),

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -21,7 +22,8 @@ func (b balance) Init(m *Model) (Spec, error) {
 	if _, _, err := m.JointAddress("hinge"); err != nil {
 		return Spec{}, err
 	}
-	return Spec{Name: "balance", Spaces: spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(3), Action: spaces.NewBox(-1, 1, 1)}}, nil
+	return Spec{Name: "balance", Spaces: spaces.Set{Observation: spaces.Unbounded(4), State: spaces.Unbounded(3),
+		Action: spaces.NewBox(-1, 1, 1)}}, nil
 }
 
 func (balance) Reset(s *State, rng *rand.Rand) { s.QPos[1] = 0.1 * (2*rng.Float64() - 1) }
@@ -40,33 +42,17 @@ func (balance) Observe(s *State, out envs.Row) {
 }
 
 func TestUsersTask(t *testing.T) {
-	e, err := New(Config{XML: cartPoleXML, NumEnvs: 6, Substeps: 2, Seed: 1, EpisodeLength: 100}, balance{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
+	e := envOf(t, Config{XML: cartPoleXML, NumEnvs: 6, Substeps: 2, Seed: 1, EpisodeLength: 100}, balance{})
 	if err := envs.Check(e, 300, 1); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := envs.As[envs.MotionSource](e); ok {
 		t.Error("a task without reference motion is offered as a source of it")
 	}
-	if _, err := e.CollectOverlappingMotions(1, nil); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("overlapping windows: %v", err)
-	}
-	if _, ok := envs.As[envs.OverlappingMotionSource](e); ok {
-		t.Error("envs.As finds overlapping windows in a task without any")
-	}
-	if _, err := e.CollectReferenceMotions(1, nil); !errors.Is(err, errors.ErrUnsupported) {
-		t.Error(err)
-	}
 	if e.State(0).TimeStep != 0.02 {
 		t.Errorf("a control step of %g s", e.State(0).TimeStep)
 	}
-	s, err := e.Reset(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := envtest.Reset(t, e, 3)
 	// A controller that pushes under the pole keeps it up; doing nothing lets it fall.
 	actions, falls := make([]float32, 6), 0
 	for range 99 {
@@ -80,9 +66,7 @@ func TestUsersTask(t *testing.T) {
 			}
 			actions[i] = max(-1, min(1, 12*o[1]+2*o[3]+0.3*o[0]+0.5*o[2]))
 		}
-		if s, err = e.Step(actions); err != nil {
-			t.Fatal(err)
-		}
+		s = envtest.Step(t, e, actions)
 		falls += len(s.Episodes)
 	}
 	if falls != 0 {
@@ -109,7 +93,8 @@ func TestNewErrors(t *testing.T) {
 		{Config{XML: cartPoleXML}, balance{errors.New("wrong legs")}, "wrong legs"},
 		{Config{XML: walkerXML}, balance{}, `no joint named "hinge"`},
 	} {
-		if _, err := New(c.cfg, c.task); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "mujoco: ") {
+		if _, err := New(c.cfg, c.task); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.HasPrefix(err.Error(), "mujoco: ") {
 			t.Errorf("%q: %v", c.want, err)
 		}
 	}

@@ -14,14 +14,15 @@ func Version() string { return C.GoString(C.mj_versionString()) }
 // headerVersion is the version that this package was compiled with: major * 1000000 + minor * 1000 + patch.
 const headerVersion = int(C.GM_VERSION)
 
-// checkLibrary compares the headers' version with the version of the library that the process loaded. The structs of two
-// versions have different layouts, so every access would read and write wrong fields.
+// checkLibrary compares the headers' version with the version of the library that the process loaded. The structs of
+// two versions have different layouts, so every access would read and write wrong fields.
 func checkLibrary() error {
 	library := int(C.mj_version())
 	if library == C.mjVERSION_HEADER {
 		return nil
 	}
-	return fmt.Errorf("mujoco: this program was compiled with the headers of MuJoCo %s, and the loaded libmujoco is %s: "+
+	return fmt.Errorf("mujoco: this program was compiled with the headers of MuJoCo %s, and the loaded libmujoco "+
+		"is %s: "+
 		"compile it again with headers and library of one version", written(C.mjVERSION_HEADER), written(library))
 }
 
@@ -42,5 +43,6 @@ func builtIn(xml string) string {
 		return xml
 	}
 	xml = strings.Replace(xml, ` collision="predefined"`, "", 1)
-	return strings.Replace(xml, `<geom `, `<geom contype="0" conaffinity="0" `, 1) // the first geom is the default of all
+	// the first geom is the default of all
+	return strings.Replace(xml, `<geom `, `<geom contype="0" conaffinity="0" `, 1)
 }

@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 )
 
 func TestVersion(t *testing.T) {
@@ -23,7 +25,8 @@ func TestVersion(t *testing.T) {
 		t.Errorf("scripts/test-mujoco.sh asked for version %s, and the library has %s", asked, Version())
 	}
 	if want := major*1000000 + minor*1000 + patch; headerVersion != want {
-		t.Errorf("the library has version %s; the headers' version is read as %d, not %d", Version(), headerVersion, want)
+		t.Errorf("the library has version %s; the headers' version is read as %d, not %d", Version(), headerVersion,
+			want)
 	}
 }
 
@@ -139,7 +142,9 @@ func TestNewerFeatures(t *testing.T) {
 				t.Errorf("the feature moves the trajectory by %g only", d)
 			}
 			if c.state {
-				saveInFlight(t, xml)
+				envtest.ConformLearning(t, func(seed int64, workers int) (envs.Env, error) {
+					return New(Config{XML: xml, NumEnvs: 2, Seed: seed, Workers: workers, EpisodeLength: 50}, balance{})
+				})
 			}
 		})
 	}
@@ -148,7 +153,7 @@ func TestNewerFeatures(t *testing.T) {
 // swing pushes a cart with a pole to and fro for a second.
 func swing(t *testing.T, xml string, reference bool) (out []float64) {
 	t.Helper()
-	b := batchOf(t, modelOf(t, xml))
+	b := batchOf(t, modelOf(t, xml), 1, 1)
 	b.reference = reference
 	b.QPos(0)[1] = 0.1
 	if err := b.Reset(0); err != nil {
@@ -162,46 +167,6 @@ func swing(t *testing.T, xml string, reference bool) (out []float64) {
 		out = append(append(out, b.QPos(0)...), b.QVel(0)...)
 	}
 	return out
-}
-
-// saveInFlight holds a restored environment to the one that was saved.
-func saveInFlight(t *testing.T, xml string) {
-	t.Helper()
-	make := func() *Env {
-		e, err := New(Config{XML: xml, NumEnvs: 2, Seed: 1, EpisodeLength: 1000}, balance{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { e.Close() })
-		if _, err := e.Reset(1); err != nil {
-			t.Fatal(err)
-		}
-		return e
-	}
-	steps := func(e *Env, from, to int) (out []float32) {
-		for k := from; k < to; k++ {
-			s, err := e.Step([]float32{float32(math.Sin(0.7 * float64(k))), float32(math.Cos(0.7 * float64(k)))})
-			if err != nil {
-				t.Fatal(err)
-			}
-			out = append(out, s.Observations...)
-		}
-		return out
-	}
-	e := make()
-	steps(e, 0, 20)
-	state, err := e.MarshalState()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := steps(e, 20, 40)
-	again := make()
-	if err := again.RestoreState(state); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(steps(again, 20, 40), want) {
-		t.Error("the restored environment goes on in another way")
-	}
 }
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/trajectories.txt; with MuJoCo 2.2.2 only")
@@ -248,7 +213,7 @@ func TestTrajectoriesOfAllVersions(t *testing.T) {
 			if !c.all && headerVersion > 3001006 {
 				t.Skip("PGS visits the rows in another order after MuJoCo 3.1.6")
 			}
-			b := batchOf(t, modelOf(t, c.xml))
+			b := batchOf(t, modelOf(t, c.xml), 1, 1)
 			if err := b.Reset(0); err != nil {
 				t.Fatal(err)
 			}

@@ -35,17 +35,15 @@ func (s *shape) visible() bool { return kindWords[s.kind] != "" && s.color.A > 0
 // Shapes returns the visible geoms in the order of [Env.Poses]. They are the same for every environment and do not
 // change; the slices of meshes must not be written.
 func (e *Env) Shapes() ([]Shape, error) {
-	if e.batch.c == nil {
-		return nil, errClosed
-	}
-	d, err := e.draw()
+	d, err := e.viewed(0)
 	if err != nil {
 		return nil, err
 	}
 	var out []Shape
 	for i := range d.shapes {
 		if s := &d.shapes[i]; s.visible() {
-			out = append(out, Shape{Kind: kindWords[s.kind], Size: s.size, Color: s.color, Vertices: s.vertices, Faces: s.faces})
+			out = append(out, Shape{Kind: kindWords[s.kind], Size: s.size, Color: s.color, Vertices: s.vertices,
+				Faces: s.faces})
 		}
 	}
 	return out, nil
@@ -61,21 +59,21 @@ func (e *Env) Poses(i int, dst []float32) ([]float32, error) {
 	return d.poses(e.batch.data[i], dst), nil
 }
 
-// ReferencePoses appends, as [Env.Poses] does, where each shape would be if environment i stood as the motion that it is
-// compared with. ok is false where the task has none, see [ReferenceTask].
+// ReferencePoses appends, as [Env.Poses] does, where each shape would be if environment i stood as the motion that it
+// is compared with. ok is false where the task has none, see [ReferenceTask].
 func (e *Env) ReferencePoses(i int, dst []float32) (poses []float32, ok bool, err error) {
 	d, err := e.viewed(i)
 	if err != nil {
 		return nil, false, err
 	}
-	if ok, err := e.pose(d, i); err != nil || !ok {
+	if ok, err := d.follow(e.task, &e.states[i]); err != nil || !ok {
 		return dst, false, err
 	}
 	return d.poses(d.pose.data[0], dst), true, nil
 }
 
-// Contacts appends the places in the world where geoms of environment i touch the ground or each other: x, y, z in metres
-// each.
+// Contacts appends the places in the world where geoms of environment i touch the ground or each other: x, y, z in
+// metres each.
 func (e *Env) Contacts(i int, dst []float32) ([]float32, error) {
 	if err := e.has(i); err != nil {
 		return nil, err
@@ -89,11 +87,11 @@ func (e *Env) Contacts(i int, dst []float32) ([]float32, error) {
 // contacts are those of a simulation's last time step.
 func contacts(data *C.mjData) []C.mjContact { return unsafe.Slice(data.contact, int(data.ncon)) }
 
-// pose puts the drawing's own simulation where the motion is that environment i is compared with. It returns false where
-// the task has none.
-func (e *Env) pose(d *drawing, i int) (bool, error) {
-	t, ok := e.task.(ReferenceTask)
-	if !ok || !t.ReferencePose(&e.states[i], d.pose.QPos(0)) {
+// follow puts the drawing's own simulation where the motion is that an environment is compared with. It returns false
+// if the task has none.
+func (d *drawing) follow(task Task, s *State) (bool, error) {
+	t, ok := task.(ReferenceTask)
+	if !ok || !t.ReferencePose(s, d.pose.QPos(0)) {
 		return false, nil
 	}
 	return true, d.pose.forward(0, 1)
@@ -115,7 +113,14 @@ func (e *Env) viewed(i int) (*drawing, error) {
 	if err := e.has(i); err != nil {
 		return nil, err
 	}
-	return e.draw()
+	if e.drawing == nil {
+		d, err := newDrawing(e.model, e.cfg.Render)
+		if err != nil {
+			return nil, err
+		}
+		e.drawing = d
+	}
+	return e.drawing, nil
 }
 
 func (d *drawing) poses(data *C.mjData, dst []float32) []float32 {

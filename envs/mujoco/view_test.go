@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"gonum.org/v1/gonum/spatial/r3"
 )
 
@@ -18,9 +19,7 @@ func commanded(t *testing.T, task CharacterTask) *Character {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { env.Close() })
-	if _, err := env.Reset(0); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, env, 0)
 	return env
 }
 
@@ -28,7 +27,7 @@ func commanded(t *testing.T, task CharacterTask) *Character {
 func momentum(t *testing.T, e *Env, i int) r3.Vec {
 	t.Helper()
 	m := e.model
-	probe := batchOf(t, m)
+	probe := batchOf(t, m, 1, 1)
 	const h = 1e-7
 	s := e.State(i)
 	centre := func(at float64) r3.Vec {
@@ -82,21 +81,14 @@ func TestPushIsAnImpulse(t *testing.T) {
 		}
 	}
 	// It goes on from there: nothing of the push stays on.
-	state, err := env.MarshalState()
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := envtest.State(t, env)
 	actions := make([]float32, 2*28)
-	if _, err := env.Step(actions); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Step(t, env, actions)
 	after := slices.Clone(env.State(0).QPos)
 	if err := env.RestoreState(state); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := env.Step(actions); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Step(t, env, actions)
 	if !slices.Equal(after, env.State(0).QPos) {
 		t.Error("a restored environment goes on otherwise after a push")
 	}
@@ -104,14 +96,8 @@ func TestPushIsAnImpulse(t *testing.T) {
 
 // A walker moves in its plane alone, whatever it is pushed by.
 func TestPushInThePlane(t *testing.T) {
-	env, err := NewWalker(WalkerConfig{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer env.Close()
-	if _, err := env.Reset(0); err != nil {
-		t.Fatal(err)
-	}
+	env := walkerOf(t, WalkerConfig{})
+	envtest.Reset(t, env, 0)
 	before := slices.Clone(env.State(0).QVel)
 	if err := env.Push(0, 1, [3]float64{0, 100, 0}); err != nil {
 		t.Fatal(err)
@@ -131,7 +117,8 @@ func TestPushInThePlane(t *testing.T) {
 		i, body int
 		p       float64
 		words   string
-	}{{1, 1, 0, "environment 1 of 1"}, {0, 0, 0, "bodies 1 to 7"}, {0, 8, 0, "bodies 1 to 7"}, {0, 1, math.NaN(), "finite"}} {
+	}{{1, 1, 0, "environment 1 of 1"}, {0, 0, 0, "bodies 1 to 7"}, {0, 8, 0, "bodies 1 to 7"},
+		{0, 1, math.NaN(), "finite"}} {
 		if err := env.Push(x.i, x.body, [3]float64{x.p, 0, 0}); err == nil || !strings.Contains(err.Error(), x.words) {
 			t.Errorf("Push(%d, %d, %g): %v", x.i, x.body, x.p, err)
 		}
@@ -176,7 +163,8 @@ func TestShapesAndPoses(t *testing.T) {
 			t.Errorf("coordinate %d of the head is %g, want %g", k, got, want)
 		}
 	}
-	if ax, ay, az := rotate(q, 1, 0, 0); math.Abs(ax-s.XMat[9*body])+math.Abs(ay-s.XMat[9*body+3])+math.Abs(az-s.XMat[9*body+6]) > 1e-6 {
+	if ax, ay, az := rotate(q, 1, 0, 0); math.Abs(ax-s.XMat[9*body])+math.Abs(ay-s.XMat[9*body+3])+
+		math.Abs(az-s.XMat[9*body+6]) > 1e-6 {
 		t.Errorf("the head's x axis is %g %g %g, want %v", ax, ay, az, s.XMat[9*body:9*body+9])
 	}
 	// At the beginning of an episode the clip is where the character is, but for its lift.
@@ -211,10 +199,7 @@ func TestSetCommand(t *testing.T) {
 	}
 	other, _ := env.Commanded(1)
 	for range 6 {
-		step, err := env.Step(actions)
-		if err != nil {
-			t.Fatal(err)
-		}
+		step := envtest.Step(t, env, actions)
 		c, ok := env.Commanded(0)
 		if want := (Commanded{0.75, 1.25, 1, 2}); !ok || c != want {
 			t.Errorf("the command is %+v, want %+v", c, want)
@@ -230,9 +215,7 @@ func TestSetCommand(t *testing.T) {
 	if c, _ := env.Commanded(1); c == other {
 		t.Error("the other environment's command has not changed")
 	}
-	if _, err := env.Reset(1); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, env, 1)
 	if c, _ := env.Commanded(0); c.Direction == 0.75 {
 		t.Error("the command outlives its episode")
 	}

@@ -46,8 +46,8 @@ type WalkerConfig struct {
 // Observation (17): pelvis height less 0.92 m, pitch, six joint angles (hip, knee, ankle; right, left), then the nine
 // velocities: forward, upward, pitch × 0.5, joints × 0.2. Action (6), clipped to [−1.5, 1.5]: position targets of the
 // joints around (0.2, 0.5, −0.05) rad in units of (0.6, 0.7, 0.4) rad. AMP observation (34): two consecutive
-// observations. A control step is 0.02 s, five of the simulation's. With WalkerConfig.HideVelocities observations are the
-// first eight of these numbers, states are all 17, and AMP observations stay as they are.
+// observations. A control step is 0.02 s, five of the simulation's. With WalkerConfig.HideVelocities observations are
+// the first eight of these numbers, states are all 17, and AMP observations stay as they are.
 //
 // An episode begins in a random frame of the clip. It terminates when the pelvis is 0.25 m too low or the pitch
 // beyond 1 rad, and is truncated after 300 steps. The reward is exp(−2 (v − 1.3)²) with v the forward speed. Metrics of
@@ -93,7 +93,8 @@ func NewWalker(cfg WalkerConfig) (*Walker, error) {
 
 func checkWalkerMotion(c *motions.Clip) error {
 	if c.Width() != walkerDOF || c.VelocityWidth() != walkerDOF {
-		return fmt.Errorf("mujoco: walker: the clip %q has %d values a frame; it needs %d: x, z, pitch, and hip, knee, ankle of the right and the left leg",
+		return fmt.Errorf("mujoco: walker: the clip %q has %d values a frame; it needs %d: x, z, pitch, and hip, "+
+			"knee, ankle of the right and the left leg",
 			c.Name(), c.Width(), walkerDOF)
 	}
 	if c.Loop() != motions.LoopWrap || c.Duration() < 2*walkerControlStep {
@@ -104,10 +105,3 @@ func checkWalkerMotion(c *motions.Clip) error {
 
 // Motion is the reference clip.
 func (w *Walker) Motion() *motions.Clip { return w.task.clip }
-
-// Speed is the walkers' mean forward speed in m/s in the last step.
-func (w *Walker) Speed() float64 { return w.out.Metrics[w.batchNames[0]] }
-
-// JointError is the mean over the walkers, in the last step and before any reset, of the smallest mean absolute
-// difference in radians between the six joint angles and those of any frame of the clip.
-func (w *Walker) JointError() float64 { return w.out.Metrics[w.batchNames[1]] }

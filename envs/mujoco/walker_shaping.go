@@ -19,7 +19,8 @@ func (t walkerTerms) tree() map[string]any {
 func (t *walkerTerms) assign(values map[string]any) error {
 	changed := *t
 	err := envs.AssignShaping(values,
-		map[string]*float64{"speed.weight": &changed.weight, "speed.sharpness": &changed.sharpness, "alive": &changed.alive})
+		map[string]*float64{"speed.weight": &changed.weight, "speed.sharpness": &changed.sharpness,
+			"alive": &changed.alive})
 	if err == nil && changed.sharpness < 0 {
 		err = fmt.Errorf("speed.sharpness is %g; it must not be negative", changed.sharpness)
 	}

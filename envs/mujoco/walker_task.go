@@ -167,7 +167,8 @@ func (w *walkerTask) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, 
 	return out, nil
 }
 
-// CollectOverlappingMotions implements [envs.OverlappingMotionSource]: the second pair of observations begins with the last of the first.
+// CollectOverlappingMotions implements [envs.OverlappingMotionSource]: the second pair of observations begins with the
+// last of the first.
 func (w *walkerTask) CollectOverlappingMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if n <= 0 {
 		return nil, fmt.Errorf("mujoco: walker: %d pairs of reference motions; ask for at least one", n)

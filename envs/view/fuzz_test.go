@@ -15,9 +15,11 @@ import (
 // message that is accepted ends a session, or leaves it with a frame that cannot be sent.
 func FuzzMessages(f *testing.F) {
 	for _, do := range []string{
-		`{"do":"pause"}`, `{"do":"go"}`, `{"do":"step"}`, `{"do":"reset"}`, `{"do":"task"}`, `{"do":"rate","rate":0.05}`,
+		`{"do":"pause"}`, `{"do":"go"}`, `{"do":"step"}`, `{"do":"reset"}`, `{"do":"task"}`,
+		`{"do":"rate","rate":0.05}`,
 		`{"do":"push","impulse":[10000,-10000,10000]}`, `{"do":"command","direction":1e308,"speed":20}`,
-		`{"do":"clip","clip":-1}`, `{"do":"clip","clip":1}`, `{"do":"clip","clip":9223372036854775807}`, `{"do":"rate","rate":4,"rate":1e999}`,
+		`{"do":"clip","clip":-1}`, `{"do":"clip","clip":1}`, `{"do":"clip","clip":9223372036854775807}`,
+		`{"do":"rate","rate":4,"rate":1e999}`,
 		`null`, `[]`, `{"do":null}`, `{"DO":"reset","clip":-1}`, `"step"`, `{"do":"step"`,
 	} {
 		f.Add([]byte(do + "\n" + do + "\n" + `{"do":"step"}`))

@@ -38,8 +38,8 @@ type Frame struct {
 	// Paused, and the Rate at which time passes: 1 is real time.
 	Paused bool    `json:"paused"`
 	Rate   float64 `json:"rate"`
-	// Root is the place of body 1 in metres. Poses are those of all shapes, seven numbers each (see mujoco.Env.Poses), and
-	// Ghost those of the reference motion; empty where there is none.
+	// Root is the place of body 1 in metres. Poses are those of all shapes, seven numbers each (see mujoco.Env.Poses),
+	// and Ghost those of the reference motion; empty where there is none.
 	Root  [3]float64 `json:"root"`
 	Poses []float32  `json:"poses"`
 	Ghost []float32  `json:"ghost,omitempty"`
@@ -69,8 +69,8 @@ type Ended struct {
 // Request is what a page asks for.
 type Request struct {
 	// Do is "pause", "go", "step" (one control step, and pause), "reset", "rate" (with Rate), "push" (with Impulse),
-	// "command" (with Direction and Speed, until the next request), "task" (commands are the task's again, from the next
-	// episode on) or "clip" (with Clip: an episode begins in it, and coming ones do).
+	// "command" (with Direction and Speed, until the next request), "task" (commands are the task's again, from the
+	// next episode on) or "clip" (with Clip: an episode begins in it, and coming ones do).
 	Do string `json:"do"`
 	// Rate is the speed at which time passes, from 0.05 to 4; 1 is real time.
 	Rate float64 `json:"rate"`

@@ -1,9 +1,10 @@
-// Package view shows a character of package mujoco in the browser, while it moves: [New] makes a viewer of an environment
-// and of what acts in it, and [Viewer.Serve] a local web server with the page, which draws with three.js and needs no
-// network. Poses go to the page over a WebSocket; the page pauses, slows down, resets, pushes and commands, and begins in another clip.
+// Package view shows a character of package mujoco in the browser, while it moves: [New] makes a viewer of an
+// environment and of what acts in it, and [Viewer.Serve] a local web server with the page, which draws with three.js
+// and needs no network. Poses go to the page over a WebSocket; the page pauses, slows down, resets, pushes and
+// commands, and begins in another clip.
 //
-// [Scene], [Frame] and [Request] are the messages, each as one JSON object: the server sends {"scene": ...} once, and then
-// {"frame": ...} after every control step and after every request.
+// [Scene], [Frame] and [Request] are the messages, each as one JSON object: the server sends {"scene": ...} once, and
+// then {"frame": ...} after every control step and after every request.
 package view
 
 import (
@@ -48,8 +49,8 @@ type chooser interface {
 
 // Config says what is viewed.
 type Config struct {
-	// Env is one environment (NumEnvs 1), as its wrappers made it, around a character of package mujoco. The viewer steps
-	// and resets it from [Viewer.Run] and does not close it.
+	// Env is one environment (NumEnvs 1), as its wrappers made it, around a character of package mujoco. The viewer
+	// steps and resets it from [Viewer.Run] and does not close it.
 	Env envs.Env
 	// Act returns the actions that follow what Reset or Step returned; Rewards are nil after a Reset.
 	Act func(step *envs.Step) ([]float32, error)
@@ -85,11 +86,13 @@ func New(cfg Config) (*Viewer, error) {
 	case cfg.Seed < 0:
 		return nil, fmt.Errorf("view: Seed is %d; it must not be negative", cfg.Seed)
 	case cfg.Env.NumEnvs() != 1:
-		return nil, fmt.Errorf("view: the environment is a batch of %d; a viewer shows one (num_envs: 1)", cfg.Env.NumEnvs())
+		return nil, fmt.Errorf("view: the environment is a batch of %d; a viewer shows one (num_envs: 1)",
+			cfg.Env.NumEnvs())
 	}
 	c, ok := envs.As[Character](cfg.Env)
 	if !ok {
-		return nil, fmt.Errorf("view: the environment (%T) is no character of package mujoco, such as Walker or Humanoid: there is nothing to show in space", cfg.Env)
+		return nil, fmt.Errorf("view: the environment (%T) is no character of package mujoco, such as Walker or "+
+			"Humanoid: there is nothing to show in space", cfg.Env)
 	}
 	v := &Viewer{cfg: cfg, character: c, requests: make(chan Request), joins: make(chan *client),
 		leaves: make(chan *client), ending: make(chan struct{}), ticker: realTime}
@@ -150,8 +153,8 @@ func local(host string) bool {
 	return err == nil && at.Addr().IsLoopback() && at.Addr().Zone() == ""
 }
 
-// Serve runs the viewer and its web server on l until the context ends, which is no error, or something fails. Pages that
-// are open are told, and l is closed.
+// Serve runs the viewer and its web server on l until the context ends, which is no error, or something fails. Pages
+// that are open are told, and l is closed.
 func (v *Viewer) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

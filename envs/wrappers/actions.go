@@ -33,8 +33,8 @@ func newClipAction(env envs.Env, who string) (*ClipAction, error) {
 	return c, nil
 }
 
-// NewClipActionTo returns env with its actions clipped to low and high, of which one may be infinite, and to what limits
-// its action space, a Box, has besides. It gives limits to simulators whose action spaces have none.
+// NewClipActionTo returns env with its actions clipped to low and high, of which one may be infinite, and to what
+// limits its action space, a Box, has besides. It gives limits to simulators whose action spaces have none.
 func NewClipActionTo(env envs.Env, low, high float64) (*ClipAction, error) {
 	const who = "NewClipActionTo"
 	l, err := newLimits(who, env, low, high)
@@ -50,7 +50,8 @@ func NewClipActionTo(env envs.Env, low, high float64) (*ClipAction, error) {
 	limited.DType = space.DType
 	for i := range limited.Low {
 		if limited.Low[i] >= limited.High[i] {
-			return nil, fmt.Errorf("wrappers: %s: %v leaves nothing of the action space %v in dimension %d", who, []float64{low, high}, space, i)
+			return nil, fmt.Errorf("wrappers: %s: %v leaves nothing of the action space %v in dimension %d", who,
+				[]float64{low, high}, space, i)
 		}
 	}
 	c.set.Action = limited
@@ -96,7 +97,8 @@ func NewRescaleAction(env envs.Env) (*RescaleAction, error) {
 		return nil, err
 	}
 	if !space.Bounded() {
-		return nil, fmt.Errorf("wrappers: NewRescaleAction needs finite limits, the action space %v has %v to %v", space,
+		return nil, fmt.Errorf("wrappers: NewRescaleAction needs finite limits, the action space %v has %v to %v",
+			space,
 			space.Low, space.High)
 	}
 	r := &RescaleAction{inner: inner{env}, set: env.Spaces(), low: space.Low, high: space.High,

@@ -37,5 +37,3 @@ func benchmark(b *testing.B, create func(classic.Config) (envs.Env, error)) {
 }
 
 func BenchmarkParallelCartPole(b *testing.B) { benchmark(b, classic.NewCartPole) }
-
-func BenchmarkParallelAcrobot(b *testing.B) { benchmark(b, classic.NewAcrobot) }

@@ -74,7 +74,8 @@ func NewClipObservation(env envs.Env, low, high float64) (*ClipObservation, erro
 	}
 	clipped, ok := l.box(set.Observation)
 	if !ok {
-		return nil, fmt.Errorf("wrappers: NewClipObservation needs a Box of observations, the observation space is %v", set.Observation)
+		return nil, fmt.Errorf("wrappers: NewClipObservation needs a Box of observations, the observation space is %v",
+			set.Observation)
 	}
 	set.Observation = clipped
 	rows := env.NumEnvs() * clipped.Width()

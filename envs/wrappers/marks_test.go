@@ -42,8 +42,8 @@ func resetLater(steps int, lost bool) *tape {
 	return e
 }
 
-// Wrappers learn from every observation of an episode once, from no row of a reset, and from no observation that was not
-// kept.
+// Wrappers learn from every observation of an episode once, from no row of a reset, and from no observation that was
+// not kept.
 func TestMarkedRows(t *testing.T) {
 	const steps = 24 // six episodes of the first, four of the second, each with its reset
 	for _, variant := range []wrappers.Variant{wrappers.Gymnasium, wrappers.SB3} {
@@ -52,7 +52,8 @@ func TestMarkedRows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			observations, err := wrappers.NewNormalizeObservation(env, wrappers.NormalizeObservationOptions{Variant: variant})
+			observations, err := wrappers.NewNormalizeObservation(env,
+				wrappers.NormalizeObservationOptions{Variant: variant})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,7 +82,8 @@ func TestMarkedRows(t *testing.T) {
 				}
 				for _, e := range s.Episodes {
 					if want := []int{3, 5}[e.Env]; e.Length != want || e.Return != float64(want) {
-						t.Errorf("%v, %s: an episode of environment %d has %d steps and the return %g", variant, name, e.Env, e.Length, e.Return)
+						t.Errorf("%v, %s: an episode of environment %d has %d steps and the return %g", variant, name,
+							e.Env, e.Length, e.Return)
 					}
 					episodes++
 				}
@@ -102,7 +104,8 @@ func TestMarkedRows(t *testing.T) {
 			got := observations.Statistics() // which begin with a count of 1e-4
 			if math.Abs(got["mean"][0]-mean) > 1e-3 || math.Abs(got["variance"][0]-variance) > 1e-3 ||
 				math.Abs(got["count"][0]-float64(len(seen))) > 1e-3 {
-				t.Errorf("%v, %s: the statistics are %v, want the mean %g and the variance %g of %d", variant, name, got, mean,
+				t.Errorf("%v, %s: the statistics are %v, want the mean %g and the variance %g of %d", variant, name,
+					got, mean,
 					variance, len(seen))
 			}
 			resets := 0

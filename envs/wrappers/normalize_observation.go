@@ -16,9 +16,9 @@ type NormalizeObservationOptions struct {
 	// Epsilon is added to the variance before the square root, so that a column that never changes does not divide by
 	// zero; 0 means 1e-8. A larger value shrinks columns that vary little.
 	Epsilon float64
-	// Variant says what is learnt from where an episode ends. [Gymnasium], the default, learns from the last observation
-	// of the episode and then, as another batch, from the first one of the next. [SB3] learns from the first one of the
-	// next only.
+	// Variant says what is learnt from where an episode ends. [Gymnasium], the default, learns from the last
+	// observation of the episode and then, as another batch, from the first one of the next. [SB3] learns from the
+	// first one of the next only.
 	Variant Variant
 }
 

@@ -163,7 +163,8 @@ func claim(i int, s envs.Single, owners map[any]int) error {
 // of its own kind keeps is not known here.
 func (p *Parallel) room(n int) error {
 	const bookkeeping = 256
-	row := 4 * (2*p.set.Observation.Width() + 2*p.set.State.Width() + p.set.AMPObservation.Width() + p.set.Action.Width())
+	row := 4 * (2*p.set.Observation.Width() + 2*p.set.State.Width() + p.set.AMPObservation.Width() +
+		p.set.Action.Width())
 	return capacity.Check(fmt.Sprintf("wrappers: %d environments", n), float64(n)*float64(row+bookkeeping))
 }
 
@@ -234,7 +235,8 @@ func (p *Parallel) Step(actions []float32) (*envs.Step, error) {
 	}
 	defer p.guard.Leave()
 	if !p.ready {
-		return nil, errors.New("wrappers: call Reset before Step: the environments have not been reset, or an error stopped them")
+		return nil, errors.New("wrappers: call Reset before Step: the environments have not been reset, or an " +
+			"error stopped them")
 	}
 	if err := p.set.Action.Check(actions, len(p.singles)); err != nil {
 		return nil, fmt.Errorf("wrappers: actions: %w", err)

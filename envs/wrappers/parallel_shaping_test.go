@@ -56,19 +56,7 @@ func shapedBatch(t *testing.T, n int) (envs.Env, []*shaped) {
 		all = append(all, s)
 		return wrappers.NewTimeLimit(s, 40)
 	}, wrappers.ParallelOptions{Workers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	statistics, err1 := wrappers.NewEpisodeStatistics(env)
-	scaled, err2 := wrappers.NewRewardScale(statistics, 2)
-	normalized, err3 := wrappers.NewNormalizeReward(scaled, wrappers.NormalizeRewardOptions{Discount: 0.9})
-	clipped, err4 := wrappers.NewClipAction(normalized)
-	rescaled, err5 := wrappers.NewRescaleAction(clipped)
-	recorded, err6 := wrappers.NewRecord(rescaled, wrappers.RecordOptions{Dir: t.TempDir(), Transitions: true})
-	checked, err7 := envs.Checked(recorded)
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
-		t.Fatal(err)
-	}
+	checked := wrapped(t, env, err, everyWrapper(t.TempDir()))
 	t.Cleanup(func() {
 		if err := checked.Close(); err != nil {
 			t.Error(err)
@@ -147,7 +135,8 @@ func TestShapingIsAllOrNothing(t *testing.T) {
 		{map[string]any{"weight": 7.0, "wait": 1}, []int{0}, `no reward parameter "wait"`},
 		{map[string]any{"wait": 1}, []int{}, `no reward parameter "wait"`},
 	} {
-		if err := shaper.SetRewardShaping(test.values, test.environments); err == nil || !strings.Contains(err.Error(), test.words) {
+		if err := shaper.SetRewardShaping(test.values, test.environments); err == nil || !strings.Contains(err.Error(),
+			test.words) {
 			t.Errorf("%v: error %v, want one with %q", test.environments, err, test.words)
 		}
 		if got := weights(all); !slices.Equal(got, []float64{1, 1, 1, 1}) {
@@ -193,39 +182,6 @@ func TestCurriculumReachesEveryEnvironment(t *testing.T) {
 		if err := curriculum.SetCurriculumState(bad); err == nil || levels(other) != "0  2 0  " {
 			t.Errorf("%d bytes: %v, levels %q", len(bad), err, levels(other))
 		}
-	}
-}
-
-// Where a single environment has no parameters, the batch has none.
-func TestParallelWithoutShaping(t *testing.T) {
-	plain := probes(t, 2, wrappers.ParallelOptions{}, nil)
-	mixed, err := wrappers.NewParallel(2, func(i int) (envs.Single, error) {
-		p := &probe{index: i, length: 3}
-		if i == 1 {
-			return p, nil
-		}
-		return &shaped{probe: p}, nil
-	}, wrappers.ParallelOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer mixed.Close()
-	for _, env := range []*wrappers.Parallel{plain, mixed} {
-		if _, ok := envs.As[envs.RewardShaper](env); ok {
-			t.Error("it passes for a RewardShaper")
-		}
-		if _, ok := envs.As[envs.Curriculum](env); ok {
-			t.Error("it passes for a Curriculum")
-		}
-		if err := env.SetRewardShaping(nil, nil); !errors.Is(err, errors.ErrUnsupported) {
-			t.Errorf("SetRewardShaping: %v", err)
-		}
-		if _, err := env.CurriculumState(); !errors.Is(err, errors.ErrUnsupported) {
-			t.Errorf("CurriculumState: %v", err)
-		}
-	}
-	if got := plain.RewardShaping(); got != nil {
-		t.Errorf("parameters %v", got)
 	}
 }
 

@@ -11,10 +11,11 @@ import (
 // chunk is a run of neighbouring environments that one goroutine steps.
 type chunk struct {
 	from, to int
-	at       int            // the environment being worked on
-	work     chan []float32 // the batch's actions, nil for a reset; the first chunk runs on the caller's goroutine and has none
-	err      error
-	scratch  []float32 // takes the AMP observation that a reset may write
+	at       int // the environment being worked on
+	// the batch's actions, nil for a reset; the first chunk runs on the caller's goroutine and has none
+	work    chan []float32
+	err     error
+	scratch []float32 // takes the AMP observation that a reset may write
 }
 
 // startWorkers splits the environments evenly.

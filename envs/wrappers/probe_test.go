@@ -24,7 +24,9 @@ type probe struct {
 	closed         *int
 	badState       bool
 	metrics        map[string]float64
-	panics         string // the method that panics: "Spaces", "Reset", "Render" ...
+	panics         string  // the method that panics: "Spaces", "Reset", "Render" ...
+	constant       bool    // the state stays 0
+	more           float64 // is added to the reward
 }
 
 // enter panics in the method that panics.
@@ -46,13 +48,16 @@ func (p *probe) CollectReferenceMotions(n int, _ *rand.Rand) ([]float32, error) 
 
 func (p *probe) Spaces() spaces.Set {
 	p.enter("Spaces")
-	return spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(1), Action: spaces.NewBox(-1, 2, 2), AMPObservation: spaces.Unbounded(1)}
+	return spaces.Set{Observation: spaces.Unbounded(3), State: spaces.Unbounded(1), Action: spaces.NewBox(-1, 2, 2),
+		AMPObservation: spaces.Unbounded(1)}
 }
 
 func (p *probe) Reset(rng *rand.Rand, out envs.Row) error {
 	p.enter("Reset")
 	p.rng, p.steps = rng, 0
-	p.episode++
+	if !p.constant {
+		p.episode++
+	}
 	p.write(out)
 	out.AMPObservation[0] = -1
 	return nil
@@ -66,7 +71,7 @@ func (p *probe) Step(action []float32, out envs.Row) (reward float64, terminated
 			return 0, false, false, err
 		}
 	}
-	return float64(action[0]), p.steps == p.length, false, nil
+	return float64(action[0]) + p.more, p.steps == p.length, false, nil
 }
 
 func (p *probe) write(out envs.Row) {
@@ -85,7 +90,8 @@ func (p *probe) EpisodeMetrics() map[string]float64 {
 
 func (p *probe) MarshalState() ([]byte, error) {
 	p.enter("MarshalState")
-	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, uint32(p.steps)), uint32(p.episode)), nil
+	b := binary.LittleEndian.AppendUint32(nil, uint32(p.steps))
+	return binary.LittleEndian.AppendUint32(b, uint32(p.episode)), nil
 }
 
 func (p *probe) RestoreState(b []byte) error {

@@ -91,7 +91,8 @@ func NewRecord(env envs.Env, opts RecordOptions) (*Record, error) {
 	case opts.Env < 0 || opts.Env >= env.NumEnvs():
 		return nil, fmt.Errorf("wrappers: environment to record is %d; it must be 0 to %d", opts.Env, env.NumEnvs()-1)
 	case opts.Every < 0 || opts.MaxSteps < 0:
-		return nil, fmt.Errorf("wrappers: Every is %d and MaxSteps %d; neither may be negative", opts.Every, opts.MaxSteps)
+		return nil, fmt.Errorf("wrappers: Every is %d and MaxSteps %d; neither may be negative", opts.Every,
+			opts.MaxSteps)
 	case opts.FPS < 0 || opts.FPS > 100:
 		return nil, fmt.Errorf("wrappers: FPS is %d; it must be 1 to 100", opts.FPS)
 	case !opts.GIF && !opts.Transitions:

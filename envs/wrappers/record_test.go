@@ -3,10 +3,7 @@ package wrappers_test
 import (
 	"bufio"
 	"encoding/json"
-	"image"
-	"image/color"
 	"image/gif"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/envs/wrappers"
 )
@@ -69,7 +65,8 @@ func names(t *testing.T, dir string) []string {
 func TestRecordTransitions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "runs")
 	// Environment 1 of 3, whose episodes last 3 steps.
-	env, err := wrappers.NewRecord(probes(t, 3, wrappers.ParallelOptions{Workers: 2}, nil), wrappers.RecordOptions{Dir: dir, Env: 1, Transitions: true})
+	env, err := wrappers.NewRecord(probes(t, 3, wrappers.ParallelOptions{Workers: 2}, nil),
+		wrappers.RecordOptions{Dir: dir, Env: 1, Transitions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,13 +91,16 @@ func TestRecordTransitions(t *testing.T) {
 			number := []float32{float32(episode + 1)}
 			random, nextRandom := l.Observation[2], l.NextObservation[2]
 			if d := cmp.Diff(line{
-				Step: i + 1, Observation: []float32{1, float32(i), random}, State: number, Action: []float32{float32(k), -1}, Reward: float32(k),
-				NextObservation: []float32{1, float32(i + 1), nextRandom}, NextState: number, AMPObservation: []float32{float32(10 * (i + 1))}, Terminated: i == 2,
+				Step: i + 1, Observation: []float32{1, float32(i), random}, State: number, Action: []float32{float32(k),
+					-1},
+				Reward: float32(k), NextObservation: []float32{1, float32(i + 1), nextRandom}, NextState: number,
+				AMPObservation: []float32{float32(10 * (i + 1))}, Terminated: i == 2,
 			}, l); d != "" {
 				t.Errorf("%s, line %d: %s", name, i, d)
 			}
 			if i > 0 && !slices.Equal(l.Observation, lines[i-1].NextObservation) {
-				t.Errorf("%s: line %d begins with %v, the one before ends with %v", name, i, l.Observation, lines[i-1].NextObservation)
+				t.Errorf("%s: line %d begins with %v, the one before ends with %v", name, i, l.Observation,
+					lines[i-1].NextObservation)
 			}
 			k++
 		}
@@ -109,6 +109,11 @@ func TestRecordTransitions(t *testing.T) {
 
 func TestRecordGIF(t *testing.T) {
 	dir := t.TempDir()
+	for _, name := range []string{"episode-000007.gif", "episode-x.gif"} { // numbers go on behind the highest
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	pendulum, err := classic.NewPendulum(classic.Config{NumEnvs: 2, MaxEpisodeSteps: 6})
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +122,8 @@ func TestRecordGIF(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := wrappers.NewRecord(scaled, wrappers.RecordOptions{Dir: dir, GIF: true, Transitions: true, Every: 2, MaxSteps: 4, FPS: 20})
+	env, err := wrappers.NewRecord(scaled, wrappers.RecordOptions{Dir: dir, GIF: true, Transitions: true, Every: 2,
+		MaxSteps: 4, FPS: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,116 +135,30 @@ func TestRecordGIF(t *testing.T) {
 	if err := env.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"episode-000000.gif", "episode-000000.jsonl", "episode-000001.gif", "episode-000001.jsonl"}, names(t, dir)); d != "" {
+	if d := cmp.Diff([]string{"episode-000007.gif", "episode-000008.gif", "episode-000008.jsonl", "episode-000009.gif",
+		"episode-000009.jsonl", "episode-x.gif"}, names(t, dir)); d != "" {
 		t.Fatal(d)
 	}
-	if lines := readLines(t, filepath.Join(dir, "episode-000001.jsonl")); len(lines) != 4 {
+	if lines := readLines(t, filepath.Join(dir, "episode-000009.jsonl")); len(lines) != 4 {
 		t.Errorf("%d lines, want the first 4", len(lines))
 	}
-	g := readGIF(t, filepath.Join(dir, "episode-000001.gif"))
-	if len(g.Image) != 5 || g.Delay[0] != 5 || g.Config.Width != 200 {
-		t.Errorf("%d pictures of width %d with delays %v", len(g.Image), g.Config.Width, g.Delay)
+	f, err := os.Open(filepath.Join(dir, "episode-000009.gif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	g, err := gif.DecodeAll(f)
+	if err != nil || len(g.Image) != 5 || g.Delay[0] != 5 || g.Config.Width != 200 {
+		t.Errorf("%d pictures of width %d with delays %v, %v", len(g.Image), g.Config.Width, g.Delay, err)
 	}
 	if slices.Equal(g.Image[0].Pix, g.Image[4].Pix) {
 		t.Error("nothing moves")
 	}
 }
 
-func readGIF(t *testing.T, path string) *gif.GIF {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	g, err := gif.DecodeAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
-// painted is a spy with a picture.
-type painted struct {
-	spy
-	image image.Image
-}
-
-func (p *painted) Render(int) (image.Image, error) { return p.image, nil }
-
-func TestRecordKeepsColours(t *testing.T) {
-	few := image.NewRGBA(image.Rect(5, 5, 15, 15)) // 100 colours, and a corner that is not (0, 0)
-	many := image.NewRGBA(image.Rect(0, 0, 40, 40))
-	rng := rand.New(rand.NewPCG(1, 1))
-	for _, img := range []*image.RGBA{few, many} {
-		for i := range img.Pix {
-			img.Pix[i] = byte(rng.UintN(256))
-			if i%4 == 3 {
-				img.Pix[i] = 255
-			}
-		}
-	}
-	indexed := image.NewPaletted(image.Rect(0, 0, 4, 4), color.Palette{color.Black, color.RGBA{1, 2, 3, 255}})
-	indexed.Pix[5] = 1
-	for name, img := range map[string]image.Image{"few": few, "many": many, "indexed": indexed, "part": indexed.SubImage(image.Rect(1, 1, 3, 3))} {
-		dir := t.TempDir()
-		env, err := wrappers.NewRecord(&painted{image: img}, wrappers.RecordOptions{Dir: dir, GIF: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		must(t)(env.Reset(0))
-		must(t)(env.Step([]float32{0, 0}))
-		if err := env.Close(); err != nil {
-			t.Fatal(err)
-		}
-		got := readGIF(t, filepath.Join(dir, "episode-000000.gif")).Image[0]
-		if got.Bounds().Size() != img.Bounds().Size() || got.Bounds().Min != (image.Point{}) {
-			t.Errorf("%s: bounds are %v", name, got.Bounds())
-			continue
-		}
-		tolerance := 0
-		if name == "many" {
-			tolerance = 64 // the nearest of 256 colours
-		}
-		for y := range got.Bounds().Dy() {
-			for x := range got.Bounds().Dx() {
-				a := color.RGBAModel.Convert(got.At(x, y)).(color.RGBA)
-				b := color.RGBAModel.Convert(img.At(img.Bounds().Min.X+x, img.Bounds().Min.Y+y)).(color.RGBA)
-				for _, d := range []int{int(a.R) - int(b.R), int(a.G) - int(b.G), int(a.B) - int(b.B)} {
-					if max(d, -d) > tolerance {
-						t.Fatalf("%s: pixel %d, %d is %v, want %v", name, x, y, a, b)
-					}
-				}
-			}
-		}
-	}
-}
-
-func TestRecordGoesOnNumbering(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"episode-000007.gif", "episode-x.gif", "notes.txt"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	env, err := wrappers.NewRecord(probes(t, 1, wrappers.ParallelOptions{}, nil), wrappers.RecordOptions{Dir: dir, Transitions: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t)(env.Reset(0))
-	must(t)(env.Step([]float32{0, 0}))
-	must(t)(env.Reset(0)) // writes the episode it interrupts
-	if got := names(t, dir); !slices.Contains(got, "episode-000008.jsonl") || len(got) != 4 {
-		t.Errorf("files are %v", got)
-	}
-}
-
 func TestRecordReportsWhatItCannotWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
-	env, err := wrappers.NewRecord(probes(t, 1, wrappers.ParallelOptions{}, nil), wrappers.RecordOptions{Dir: dir, Transitions: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	env := recorded(t, dir)
 	must(t)(env.Reset(0))
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
@@ -247,41 +167,44 @@ func TestRecordReportsWhatItCannotWrite(t *testing.T) {
 	if _, err := env.Step([]float32{0, 0}); err == nil || !strings.HasPrefix(err.Error(), "wrappers: recording: ") {
 		t.Errorf("error %v", err)
 	}
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := wrappers.NewRecord(probes(t, 1, wrappers.ParallelOptions{}, nil), wrappers.RecordOptions{Dir: file, Transitions: true}); err == nil {
-		t.Error("a file was taken for a folder")
-	}
 }
 
+// recorded is a probe, whose episodes last 2 steps, with its transitions recorded.
+func recorded(t *testing.T, dir string) *wrappers.Record {
+	t.Helper()
+	env, err := wrappers.NewRecord(probes(t, 1, wrappers.ParallelOptions{}, nil),
+		wrappers.RecordOptions{Dir: dir, Transitions: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env
+}
+
+// An episode that Reset interrupts is written as far as it went. What was recorded before a restored state is dropped,
+// and recording goes on with the next episode.
 func TestRecordAndState(t *testing.T) {
 	dir := t.TempDir()
-	env, err := wrappers.NewRecord(probes(t, 1, wrappers.ParallelOptions{}, nil), wrappers.RecordOptions{Dir: dir, Transitions: true})
+	env := recorded(t, dir)
+	must(t)(env.Reset(0))
+	must(t)(env.Step([]float32{0, 0}))
+	state, err := env.MarshalState()
 	if err != nil {
 		t.Fatal(err)
 	}
 	must(t)(env.Reset(0))
-	s, ok := envs.As[envs.Stateful](env)
-	if !ok {
-		t.Fatal("not stateful")
-	}
 	must(t)(env.Step([]float32{0, 0}))
-	state, err := s.MarshalState()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.RestoreState(state); err != nil {
+	if err := env.RestoreState(state); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 { // the rest of the restored episode, then one of two steps
 		must(t)(env.Step([]float32{0, 0}))
 	}
-	if d := cmp.Diff([]string{"episode-000000.jsonl"}, names(t, dir)); d != "" {
+	if d := cmp.Diff([]string{"episode-000000.jsonl", "episode-000001.jsonl"}, names(t, dir)); d != "" {
 		t.Fatal(d)
 	}
-	if lines := readLines(t, filepath.Join(dir, "episode-000000.jsonl")); len(lines) != 2 || lines[0].Observation[1] != 0 {
-		t.Errorf("recorded %+v", lines)
+	interrupted := readLines(t, filepath.Join(dir, "episode-000000.jsonl"))
+	whole := readLines(t, filepath.Join(dir, "episode-000001.jsonl"))
+	if len(interrupted) != 1 || len(whole) != 2 || whole[0].Observation[1] != 0 {
+		t.Errorf("recorded %+v and %+v", interrupted, whole)
 	}
 }

@@ -15,8 +15,8 @@ import (
 type SkillsOptions struct {
 	// Size is the number of dimensions of a latent, at least 2; 0 means 64. The agent's latent_size is the same.
 	Size int
-	// MinSteps and MaxSteps are between how many steps a latent is held, both included; 0 means 1 and 150. A longer time
-	// lets a skill unfold, a shorter one shows more changes from one to another.
+	// MinSteps and MaxSteps are between how many steps a latent is held, both included; 0 means 1 and 150. A longer
+	// time lets a skill unfold, a shorter one shows more changes from one to another.
 	MinSteps, MaxSteps int
 	// Seed begins the sequence that latents are drawn with, until a Reset gives another.
 	Seed int64
@@ -24,8 +24,8 @@ type SkillsOptions struct {
 
 // Skills adds to every observation, and to every privileged state, a latent skill: a point drawn uniformly on the unit
 // sphere, held for a random number of steps and drawn anew behind them and where an episode ends (Peng et al. 2022,
-// ASE), or with [Skills.SetSource] one of given points (Tessler et al. 2023, CALM). A final observation has the latent of
-// its episode. It is [envs.Stateful] where the environment inside is.
+// ASE), or with [Skills.SetSource] one of given points (Tessler et al. 2023, CALM). A final observation has the latent
+// of its episode. It is [envs.Stateful] where the environment inside is.
 type Skills struct {
 	latest
 	options         SkillsOptions
@@ -55,7 +55,8 @@ func NewSkills(env envs.Env, o SkillsOptions) (*Skills, error) {
 		}
 	}
 	if o.Size < 2 || o.MinSteps < 1 || o.MaxSteps < o.MinSteps {
-		return nil, fmt.Errorf("wrappers: NewSkills: a latent of %d dimensions, held for %d to %d steps; want at least 2 dimensions, and 1 ≤ MinSteps ≤ MaxSteps",
+		return nil, fmt.Errorf("wrappers: NewSkills: a latent of %d dimensions, held for %d to %d steps; want at "+
+			"least 2 dimensions, and 1 ≤ MinSteps ≤ MaxSteps",
 			o.Size, o.MinSteps, o.MaxSteps)
 	}
 	if _, err := observationBox(env, "NewSkills"); err != nil {
@@ -65,7 +66,8 @@ func NewSkills(env envs.Env, o SkillsOptions) (*Skills, error) {
 	if set.State.Kind != spaces.Box && set.State.Kind != spaces.None {
 		return nil, fmt.Errorf("wrappers: NewSkills needs a Box of states or none, the state space is %v", set.State)
 	}
-	k := &Skills{latest: latest{keeper: keeper{inner{env}}}, options: o, latents: make([]float32, n*o.Size), left: make([]int, n)}
+	k := &Skills{latest: latest{keeper: keeper{inner{env}}}, options: o, latents: make([]float32, n*o.Size),
+		left: make([]int, n)}
 	set.Observation = longer(set.Observation, o.Size)
 	k.observed, k.finals = make([]float32, n*set.Observation.Width()), make([]float32, n*set.Observation.Width())
 	if set.State.Kind == spaces.Box {
@@ -80,8 +82,8 @@ func NewSkills(env envs.Env, o SkillsOptions) (*Skills, error) {
 	return k, nil
 }
 
-// SetSource lets latents come from a source from the next one drawn on, instead of anywhere on the sphere: n points, n ×
-// Size values, of which each is as likely as another. It is asked whenever a latent is drawn, so that the points may
+// SetSource lets latents come from a source from the next one drawn on, instead of anywhere on the sphere: n points, n
+// × Size values, of which each is as likely as another. It is asked whenever a latent is drawn, so that the points may
 // change. amp.Agent.Latents is such a source, for latent_mode "calm"; one that returns a single point, such as what
 // amp.Agent.Encode makes of a clip, shows what the policy does with it. nil is the whole sphere again. The source is no
 // part of a saved state, and an environment of its own for evaluation needs it, too.
@@ -124,7 +126,8 @@ func (k *Skills) draw(i int) error {
 	}
 	size := k.options.Size
 	if len(points) == 0 || len(points)%size != 0 {
-		return fmt.Errorf("wrappers: Skills: the source of latents gave %d values; want points of %d dimensions", len(points), size)
+		return fmt.Errorf("wrappers: Skills: the source of latents gave %d values; want points of %d dimensions",
+			len(points), size)
 	}
 	z := points[k.rng.IntN(len(points)/size)*size:][:size]
 	if l := length(z); !(math.Abs(l-1) < 1e-4) {
@@ -275,7 +278,8 @@ func (k *Skills) RestoreState(b []byte) error {
 	pcg := new(rand.PCG)
 	err := k.restore(skillsHeader, b, func(d *statecodec.Decoder) {
 		if n, size := d.Int(), d.Int(); n != len(left) || size != k.options.Size {
-			d.Fail("it is of %d environments with latents of %d dimensions, here are %d of %d", n, size, len(left), k.options.Size)
+			d.Fail("it is of %d environments with latents of %d dimensions, here are %d of %d", n, size, len(left),
+				k.options.Size)
 			return
 		}
 		latents = d.Floats(len(latents))
@@ -288,7 +292,8 @@ func (k *Skills) RestoreState(b []byte) error {
 		}
 		for i := range left {
 			if left[i] = d.Int(); left[i] < 1 || left[i] > k.options.MaxSteps {
-				d.Fail("the latent of environment %d is held for %d steps more, of at most %d", i, left[i], k.options.MaxSteps)
+				d.Fail("the latent of environment %d is held for %d steps more, of at most %d", i, left[i],
+					k.options.MaxSteps)
 			}
 		}
 		if err := pcg.UnmarshalBinary(d.Bytes()); err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/wrappers"
-	"github.com/gorl-dev/gorl/spaces"
 )
 
 func skills(t testing.TB, seed int64) *wrappers.Skills {
@@ -69,7 +68,8 @@ func TestSkills(t *testing.T) {
 			changed := !slices.Equal(z, last[i])
 			if s.Ended(i) {
 				if final := latents(s.FinalObservations, 3); !changed || !slices.Equal(final[i], last[i]) {
-					t.Fatalf("step %d: an episode that had %v ended with %v, the next begins with %v", k, last[i], final[i], z)
+					t.Fatalf("step %d: an episode that had %v ended with %v, the next begins with %v", k, last[i],
+						final[i], z)
 				}
 				if !slices.Equal(s.FinalObservations[i*6:][:3], in.FinalObservations[i*3:][:3]) {
 					t.Fatalf("step %d: another final observation", k)
@@ -105,41 +105,6 @@ func TestSkillsAreUniform(t *testing.T) {
 			t.Errorf("coordinate %d has mean %.3f and mean square %.3f, want 0 and 0.333", j, mean[j], square[j])
 		}
 	}
-}
-
-func TestSkillsErrors(t *testing.T) {
-	for want, make := range map[string]func() (*wrappers.Skills, error){
-		"got nil":      func() (*wrappers.Skills, error) { return wrappers.NewSkills(nil, wrappers.SkillsOptions{}) },
-		"2 dimensions": func() (*wrappers.Skills, error) { return wrappers.NewSkills(room(), wrappers.SkillsOptions{Size: 1}) },
-		"MinSteps ≤": func() (*wrappers.Skills, error) {
-			return wrappers.NewSkills(room(), wrappers.SkillsOptions{MinSteps: 9, MaxSteps: 8})
-		},
-		"needs a Box": func() (*wrappers.Skills, error) {
-			e := room()
-			e.choices = true
-			return wrappers.NewSkills(e, wrappers.SkillsOptions{})
-		},
-	} {
-		if _, err := make(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one that says %q", err, want)
-		}
-	}
-}
-
-// choiceTape is a tape that may observe a choice.
-type choiceTape struct {
-	tape
-	choices bool
-}
-
-func room() *choiceTape { return &choiceTape{tape: tape{n: 1, width: 2}} }
-
-func (e *choiceTape) Spaces() spaces.Set {
-	set := e.tape.Spaces()
-	if e.choices {
-		set.Observation = spaces.NewDiscrete(3)
-	}
-	return set
 }
 
 // With a source latents are its points, each of them at some time, also where the points change; states are saved and

@@ -168,9 +168,7 @@ func policy(t testing.TB, d description.Policy) *infer.Policy {
 		snap.Arrays[name] = checkpoint.ArrayFloat32(shape, v)
 	}
 	widths, err := d.Network.Widths()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, s := range d.Network.Steps {
 		in, out := int64(widths[i]), int64(s.Outputs) // each reads the step before
 		switch {
@@ -194,9 +192,7 @@ func policy(t testing.TB, d description.Policy) *infer.Policy {
 		snap.Arrays[d.Normalizer.Variance] = checkpoint.ArrayFloat64([]int64{2}, []float64{4, 9})
 	}
 	p, err := infer.New(d, snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -257,23 +253,17 @@ func TestGolden(t *testing.T) {
 	for name, d := range cases {
 		t.Run(name, func(t *testing.T) {
 			model, err := Encode(policy(t, d), Options{Metadata: map[string]string{"robot": "lever", "date": "none"}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			again, err := Encode(policy(t, d), Options{Metadata: map[string]string{"date": "none", "robot": "lever"}})
 			if err != nil || !bytes.Equal(model, again) {
 				t.Errorf("the same policy gave other bytes, %v", err)
 			}
 			got, path := listing(t, model), filepath.Join("testdata", name+".txt")
 			if *rewrite {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(path, []byte(got), 0o644))
 			}
 			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got != string(want) {
 				t.Errorf("the model is\n%s\nwant\n%s", got, want)
 			}
@@ -285,48 +275,15 @@ func TestGolden(t *testing.T) {
 func constants(t *testing.T, d description.Policy) map[string][]float32 {
 	t.Helper()
 	model, err := Encode(policy(t, d), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := map[string][]float32{}
 	for _, c := range decode(t, model).messages(t, modelGraph)[0].messages(t, graphInitializer) {
 		raw := c[tensorRaw][0].([]byte)
 		v := make([]float32, len(raw)/4)
-		if err := binary.Read(bytes.NewReader(raw), binary.LittleEndian, v); err != nil {
-			t.Fatal(err)
-		}
+		must(t, binary.Read(bytes.NewReader(raw), binary.LittleEndian, v))
 		got[c.text(tensorName)] = v
 	}
 	return got
-}
-
-// The constants are the policy's numbers.
-func TestConstants(t *testing.T) {
-	got := constants(t, cases["gaussian"])
-	for name, want := range map[string][]float32{
-		"normalizer.mean": {1, 2}, "normalizer.deviation": {3, 4}, "policy/net.0.weight": {1, 2, 3, 4, 5, 6, 7,
-			8}, "policy/net.2.bias": {1, 2, 3, 4},
-		"log_std_parameter": {1, 2, 2}, "action_space.low": {-1, -1, -1}, "action_space.high": {1, 1, 1},
-	} {
-		if !slices.Equal(got[name], want) {
-			t.Errorf("%s is %v, want %v", name, got[name], want)
-		}
-	}
-}
-
-// ONNX's gates of a GRU are update, reset, new, those of an LSTM input, output, forget, cell; the biases of input and
-// state stand in one tensor.
-func TestGates(t *testing.T) {
-	got := constants(t, cases["memory"])
-	for name, want := range map[string][]float32{
-		"policy/g.weight_ih_l0/GRU": {3, 4, 1, 2, 5, 6}, "policy/g.bias_ih_l0+g.bias_hh_l0/GRU": {2, 1, 3, 2, 1, 3},
-		"policy/l.weight_ih_l0/LSTM":            {1, 2, 7, 8, 3, 4, 5, 6},
-		"policy/l.bias_ih_l0+l.bias_hh_l0/LSTM": {1, 2, 7, 8, 3, 4, 5, 6, 1, 2, 7, 8, 3, 4, 5, 6},
-	} {
-		if !slices.Equal(got[name], want) {
-			t.Errorf("%s is %v, want %v", name, got[name], want)
-		}
-	}
 }
 
 // Every activation has a form.
@@ -346,9 +303,7 @@ func TestActivations(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "policy.onnx")
-	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("old"), 0o644))
 	p := policy(t, cases["gaussian"])
 	for _, o := range []Options{{Metadata: map[string]string{"gorl.action_space": "mine"}}, {Doc: "\xff"}} { // what fails leaves the old file
 		if err := WriteFile(path, p, o); err == nil || !strings.HasPrefix(err.Error(), "onnx: ") {
@@ -361,17 +316,44 @@ func TestWriteFile(t *testing.T) {
 	if err := WriteFile(filepath.Join(dir, "absent", "policy.onnx"), p, Options{}); err == nil {
 		t.Error("a file was written into a folder that is not there")
 	}
-	if err := WriteFile(path, p, Options{Name: "walker", Doc: "walks"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, WriteFile(path, p, Options{Name: "walker", Doc: "walks"}))
 	model, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if m := decode(t, model); m.text(modelDoc) != "walks" || m.messages(t, modelGraph)[0].text(graphName) != "walker" {
 		t.Errorf("the model's text is %q", m.text(modelDoc))
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("the folder has %v, %v", entries, err)
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The constants are the policy's numbers. ONNX's gates of a GRU are update, reset, new, those of an LSTM input, output,
+// forget, cell; the biases of input and state stand in one tensor.
+func TestConstants(t *testing.T) {
+	for of, all := range map[string]map[string][]float32{
+		"gaussian": {
+			"normalizer.mean": {1, 2}, "normalizer.deviation": {3, 4}, "policy/net.0.weight": {1, 2, 3, 4, 5, 6, 7, 8},
+			"policy/net.2.bias": {1, 2, 3, 4}, "log_std_parameter": {1, 2, 2}, "action_space.low": {-1, -1, -1},
+		},
+		"memory": {
+			"policy/g.weight_ih_l0/GRU": {3, 4, 1, 2, 5, 6}, "policy/g.bias_ih_l0+g.bias_hh_l0/GRU": {2, 1, 3, 2, 1, 3},
+			"policy/l.weight_ih_l0/LSTM":            {1, 2, 7, 8, 3, 4, 5, 6},
+			"policy/l.bias_ih_l0+l.bias_hh_l0/LSTM": {1, 2, 7, 8, 3, 4, 5, 6, 1, 2, 7, 8, 3, 4, 5, 6},
+		},
+	} {
+		got := constants(t, cases[of])
+		for name, want := range all {
+			if !slices.Equal(got[name], want) {
+				t.Errorf("%s is %v, want %v", name, got[name], want)
+			}
+		}
 	}
 }

@@ -46,9 +46,7 @@ func transformed(t *testing.T, dir string, i int, c actors.Case) compared {
 	}
 	return prepareBehind(t, dir, i, c, func(snap *checkpoint.Snapshot) {
 		d, err := description.Of(snap.Values[layout.Description])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		d.Transforms = []description.Transform{{Mean: "m", Variance: "v", Epsilon: 1e-8}, {Low: -1.25, High: 2}}
 		snap.Values[layout.Description] = d.Values()
 		snap.Arrays["m"] = checkpoint.ArrayFloat64([]int64{int64(w)}, mean)
@@ -96,26 +94,18 @@ func prepareBehind(t *testing.T, dir string, i int, c actors.Case, change func(*
 	t.Helper()
 	agent := c.New(t, int64(i))
 	snap, err := agent.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	change(snap)
 	x := compared{Case: c, base: filepath.Join(dir, fmt.Sprintf("%02d", i))}
 	if x.policy, err = infer.FromSnapshot(snap); err != nil {
 		t.Fatal(err)
 	}
-	if err := onnx.WriteFile(x.base+".onnx", x.policy, onnx.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, onnx.WriteFile(x.base+".onnx", x.policy, onnx.Options{}))
 	x.played = c.Play(t, agent, rand.New(rand.NewPCG(uint64(i), 9)), batches, behind)
 	var file bytes.Buffer
-	if err := binary.Write(&file, binary.LittleEndian, x.played.Observations); err != nil {
-		t.Fatal(err)
-	}
+	must(t, binary.Write(&file, binary.LittleEndian, x.played.Observations))
 	for suffix, data := range map[string][]byte{".in": file.Bytes(), ".ended": x.played.Ended} {
-		if err := os.WriteFile(x.base+suffix, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(x.base+suffix, data, 0o644))
 	}
 	return x
 }
@@ -123,13 +113,9 @@ func prepareBehind(t *testing.T, dir string, i int, c actors.Case, change func(*
 func (c compared) output(t *testing.T, name string, width int) []float32 {
 	t.Helper()
 	data, err := os.ReadFile(c.base + "." + name + ".out")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v := make([]float32, len(data)/4)
-	if err := binary.Read(bytes.NewReader(data), binary.LittleEndian, v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, binary.Read(bytes.NewReader(data), binary.LittleEndian, v))
 	if want := batches * actors.Rows * width; len(v) != want {
 		t.Fatalf("%q has %d values, want %d", name, len(v), want)
 	}
@@ -143,9 +129,7 @@ func (c compared) check(t *testing.T) {
 	actions := c.output(t, "actions", a.Width())
 	worst, own := 0.0, 0.0
 	mine, err := c.played.Replay(c.policy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if a.Kind == spaces.Box {
 		for i, x := range mine {
 			own = max(own, math.Abs(float64(x-c.played.Actions[i])))
@@ -159,9 +143,7 @@ func (c compared) check(t *testing.T) {
 		for i, x := range logStd {
 			r := i / a.Width()
 			if i%a.Width() == 0 {
-				if err := c.policy.LogStdAt(c.played.Observations[r*w:(r+1)*w], want); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.policy.LogStdAt(c.played.Observations[r*w:(r+1)*w], want))
 			}
 			worst = max(worst, math.Abs(float64(x-want[i%a.Width()])))
 		}
@@ -171,12 +153,8 @@ func (c compared) check(t *testing.T) {
 		want, q := make([]float32, n), make([]float32, n)
 		for r := range len(c.played.Observations) / w {
 			x := c.played.Observations[r*w : (r+1)*w]
-			if err := c.policy.Outputs(x, want); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.policy.Probabilities(x, q); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.policy.Outputs(x, want))
+			must(t, c.policy.Probabilities(x, q))
 			for k := range n {
 				worst = max(worst, math.Abs(float64(logits[r*n+k]-want[k])), math.Abs(float64(probabilities[r*n+k]-q[k])))
 			}
@@ -193,5 +171,13 @@ func (c compared) check(t *testing.T) {
 	t.Logf("%d observations: onnxruntime differs by at most %.2g, infer by %.2g", len(c.played.Observations)/w, worst, own)
 	if !(worst <= tolerance && own <= tolerance) {
 		t.Errorf("onnxruntime differs by up to %g, infer by %g, want at most %g", worst, own, tolerance)
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

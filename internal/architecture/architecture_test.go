@@ -146,20 +146,3 @@ func TestEveryPackageIsDescribed(t *testing.T) {
 		}
 	}
 }
-
-// TestQuestions keeps the answers to what newcomers ask.
-func TestQuestions(t *testing.T) {
-	_, table, _ := strings.Cut(read(t, page), "\n## Where is ...?\n")
-	table, _, _ = strings.Cut(table, "\n## ")
-	rows := 0
-	for line := range strings.Lines(table) {
-		if cells := strings.Split(line, " | "); len(cells) == 2 && !strings.HasPrefix(line, "| question") {
-			if rows++; !named.MatchString(cells[1]) {
-				t.Errorf("no name in the code answers %q", strings.TrimPrefix(cells[0], "| "))
-			}
-		}
-	}
-	if rows != 14 {
-		t.Errorf("the table answers %d questions, want 14", rows)
-	}
-}

@@ -12,7 +12,7 @@ import (
 )
 
 // columns are the pages whose blocks make one program in either language, in the order of the program.
-var columns = []string{"docs/migrating.md", "docs/reference/skrl-map.md", "docs/skrl-files.md"}
+var columns = []string{"docs/migrating.md", "docs/reference/skrl-map.md", "docs/skrl-differences.md"}
 
 // readAll joins pages, named from the repository's root.
 func readAll(t *testing.T, names []string) string {
@@ -41,28 +41,6 @@ func column(page string) string {
 }
 
 var pythonBlock = regexp.MustCompile("(?ms)^```python\n(.*?)^```")
-
-// TestColumnsRender checks what CommonMark asks of code in a table's cells: an empty line on either side, and every cell
-// and table closed.
-func TestColumnsRender(t *testing.T) {
-	page := readAll(t, columns)
-	const opened, between, closed = "\n<table>\n<tr><th>skrl</th><th>gorl</th></tr>\n<tr><td valign=\"top\">\n\n", "\n\n</td><td valign=\"top\">\n\n", "\n\n</td></tr>\n</table>\n\n"
-	tables := strings.Split(page, opened)
-	if len(tables) < 10 {
-		t.Errorf("there are %d tables of two columns", len(tables)-1)
-	}
-	for i, rest := range tables {
-		cells, after, found := strings.Cut(rest, closed)
-		if i == 0 {
-			cells, after = "", rest
-		} else if !found || strings.Count(cells, between) != 1 {
-			t.Errorf("table %d has not two cells between empty lines:\n%.300s", i, rest)
-		}
-		if strings.Count(cells, "```")%2 != 0 || strings.Contains(after, "<td") || strings.Contains(after, "</t") {
-			t.Errorf("table %d, or what follows it, is not well formed", i)
-		}
-	}
-}
 
 // walker is the environment that the page supposes.
 const walker = `
@@ -122,16 +100,6 @@ func TestPeersMigrating(t *testing.T) {
 	page := readAll(t, columns)
 	page = regexp.MustCompile(`(?i)("?timesteps"?: +)\d[\d_]*`).ReplaceAllString(page, "${1}64")
 	dir := t.TempDir()
-	write := func(path, text string) {
-		t.Helper()
-		path = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 	var before, all strings.Builder
 	for _, found := range pythonBlock.FindAllStringSubmatch(page, -1) {
 		all.WriteString(found[1] + "\n")
@@ -139,23 +107,19 @@ func TestPeersMigrating(t *testing.T) {
 			before.WriteString(found[1] + "\n")
 		}
 	}
-	write("walker.py", walker)
-	write("before.py", before.String())
-	write("all.py", all.String())
-	write("pendulum.yaml", yamlBlock.FindStringSubmatch(page)[1])
-	repository, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write("gorl/go.mod", goMod(t, repository))
-	write("gorl/go.sum", read(t, filepath.Join(root, "go.sum")))
-	write("gorl/main.go", column(page))
+	write(t, filepath.Join(dir, "walker.py"), walker)
+	write(t, filepath.Join(dir, "before.py"), before.String())
+	write(t, filepath.Join(dir, "all.py"), all.String())
+	write(t, filepath.Join(dir, "pendulum.yaml"), yamlBlock.FindStringSubmatch(page)[1])
+	writeModule(t, filepath.Join(dir, "gorl"))
+	write(t, filepath.Join(dir, "gorl", "main.go"), column(page))
 
 	run := func(folder, name string, args ...string) {
 		t.Helper()
 		command := exec.Command(name, args...)
 		command.Dir = filepath.Join(dir, folder)
-		command.Env = append(os.Environ(), "PATH="+filepath.Dir(python)+string(os.PathListSeparator)+os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1")
+		command.Env = append(os.Environ(), "PATH="+filepath.Dir(python)+string(os.PathListSeparator)+os.Getenv("PATH"),
+			"PYTHONDONTWRITEBYTECODE=1", "OPENBLAS_NUM_THREADS=1")
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", command.Args, err, out)
 		}

@@ -19,14 +19,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gorl-dev/gorl/agents"
+	"gopkg.in/yaml.v3"
+
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/schedulers"
-	"github.com/gorl-dev/gorl/tracking/trackers"
 )
 
-// Setting is one key of a configuration.
-type Setting struct {
+const module = "github.com/gorl-dev/gorl"
+
+// setting is one key of a configuration.
+type setting struct {
 	// Key is dotted through sections.
 	Key string
 	// Default and Allowed are for people.
@@ -36,15 +37,14 @@ type Setting struct {
 	Meaning, Same string
 }
 
-// Settings lists the keys of a struct that holds its defaults. root is the repository's folder, where the source is,
-// and module the path of its module.
-func Settings(root, module string, defaults any) ([]Setting, error) {
-	d := describer{root: root, module: module, files: map[string]map[string]*ast.StructType{}, found: map[string]Setting{},
+// settings lists the keys of a struct that holds its defaults. root is the repository's folder.
+func settings(root string, defaults any) ([]setting, error) {
+	d := describer{root: root, files: map[string]map[string]*ast.StructType{}, found: map[string]setting{},
 		keys: map[string]string{}}
 	if err := d.describe("", reflect.TypeOf(defaults)); err != nil {
 		return nil, err
 	}
-	var list []Setting
+	var list []setting
 	for _, k := range config.Keys(defaults) {
 		s, ok := d.found[k.Key]
 		if !ok {
@@ -53,7 +53,7 @@ func Settings(root, module string, defaults any) ([]Setting, error) {
 		if s.Meaning == "" && s.Same == "" {
 			return nil, fmt.Errorf("docgen: the key %q of %T has no comment", k.Key, defaults)
 		}
-		s.Key, s.Default, s.Allowed = k.Key, Show(k.Default), allowed(k)
+		s.Key, s.Default, s.Allowed = k.Key, show(k.Default), allowed(k)
 		if strings.Contains(s.Meaning, "There is no default.") {
 			s.Default = "none"
 		}
@@ -65,10 +65,10 @@ func Settings(root, module string, defaults any) ([]Setting, error) {
 
 // describer reads the comments of a struct's fields.
 type describer struct {
-	root, module string
-	files        map[string]map[string]*ast.StructType // by package, by type
-	found        map[string]Setting                    // by key
-	keys         map[string]string                     // key by Go field name, alone and behind its section
+	root  string
+	files map[string]map[string]*ast.StructType // by package, by type
+	found map[string]setting                    // by key
+	keys  map[string]string                     // key by Go field name, alone and behind its section
 }
 
 func (d *describer) describe(prefix string, t reflect.Type) error {
@@ -110,9 +110,9 @@ func (d *describer) describe(prefix string, t reflect.Type) error {
 				}
 			}
 			if comment != "" {
-				d.found[key], same, comment = Setting{Meaning: comment}, key, ""
+				d.found[key], same, comment = setting{Meaning: comment}, key, ""
 			} else {
-				d.found[key] = Setting{Same: same}
+				d.found[key] = setting{Same: same}
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func names(f *ast.Field) []string {
 func (d *describer) source(t reflect.Type) (*ast.StructType, error) {
 	path := t.PkgPath()
 	if d.files[path] == nil {
-		dir := filepath.Join(d.root, filepath.FromSlash(strings.TrimPrefix(strings.TrimPrefix(path, d.module), "/")))
+		dir := filepath.Join(d.root, filepath.FromSlash(strings.TrimPrefix(path, module+"/")))
 		types, err := structs(dir)
 		if err != nil {
 			return nil, err
@@ -202,73 +202,66 @@ func (d *describer) withKeys(text, of string) string {
 	return link.ReplaceAllString(text, "`$1`")
 }
 
-// allowed says what a key takes. Intervals and trackers read themselves, so their tags do not say it.
+// words say what a key of a type takes that reads itself. Its tag cannot say it.
+var words = map[string]string{
+	"agents.Interval":       `"auto" or an integer ≥ 0`,
+	"schedulers.Iterations": `"auto" or an integer ≥ 1`,
+	"[]trackers.Tracker":    "a list of names and {name: {setting: value}}",
+}
+
+// allowed says what a key takes.
 func allowed(k config.Field) string {
-	if _, ok := k.Default.(agents.Interval); ok {
-		return `"auto" or an integer ≥ 0`
-	}
-	if _, ok := k.Default.(schedulers.Iterations); ok {
-		return `"auto" or an integer ≥ 1`
-	}
-	if _, ok := k.Default.([]trackers.Tracker); ok {
-		return "a list of names and {name: {setting: value}}"
+	if text, ok := words[k.Type]; ok {
+		return text
 	}
 	return strings.TrimSuffix(k.Allowed, ", or null")
 }
 
-// Show writes a default value as a user would.
-func Show(v any) string {
+// show writes a default value as a user would.
+func show(v any) string {
 	value := reflect.ValueOf(v)
-	switch value.Kind() {
-	case reflect.Invalid, reflect.Func:
+	switch x := v.(type) {
+	case nil:
 		return "none"
-	case reflect.Pointer:
-		if value.IsNil() {
-			return "none"
+	case time.Duration:
+		return "`" + short(x) + "`"
+	case float64:
+		return fmt.Sprintf("`%g`", x)
+	case yaml.Marshaler:
+		if plain, err := x.MarshalYAML(); err == nil {
+			return show(plain)
 		}
-		return Show(value.Elem().Interface())
-	case reflect.Map:
+	}
+	switch value.Kind() {
+	case reflect.Pointer:
+		if !value.IsNil() {
+			return show(value.Elem().Interface())
+		}
+		return "none"
+	case reflect.Func:
+		return "none"
+	case reflect.Map, reflect.String, reflect.Slice, reflect.Array:
 		if value.Len() == 0 {
 			return "none"
 		}
+	case reflect.Struct:
+		if value.IsZero() {
+			return "none"
+		}
+	}
+	switch value.Kind() {
+	case reflect.Map:
 		var entries []string
 		for it := value.MapRange(); it.Next(); {
 			entries = append(entries, fmt.Sprintf("%v: %v", it.Key(), it.Value()))
 		}
 		slices.Sort(entries)
 		return "`{" + strings.Join(entries, ", ") + "}`"
-	case reflect.Struct:
-		if _, interval := v.(agents.Interval); !interval && value.IsZero() {
-			return "none"
-		}
-	case reflect.String:
-		if value.Len() == 0 {
-			return "none"
-		}
-		return "`" + value.String() + "`"
 	case reflect.Slice, reflect.Array:
-		if value.Len() == 0 {
-			return "none"
-		}
 		if value.Len() == 1 {
-			return Show(value.Index(0).Interface())
+			return show(value.Index(0).Interface())
 		}
-		var elements []string
-		for i := range value.Len() {
-			elements = append(elements, fmt.Sprint(value.Index(i)))
-		}
-		return "`[" + strings.Join(elements, ", ") + "]`"
-	case reflect.Float64:
-		return fmt.Sprintf("`%g`", v)
-	}
-	if i, ok := v.(agents.Interval); ok {
-		if i.Auto {
-			return "`auto`"
-		}
-		return fmt.Sprintf("`%d`", i.Steps)
-	}
-	if d, ok := v.(time.Duration); ok {
-		return "`" + short(d) + "`"
+		return "`[" + strings.Join(strings.Fields(strings.Trim(fmt.Sprint(v), "[]")), ", ") + "]`"
 	}
 	return fmt.Sprintf("`%v`", v)
 }

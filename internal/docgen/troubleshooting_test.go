@@ -28,16 +28,13 @@ var (
 func TestMessagesExist(t *testing.T) {
 	var sources []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "testdata" || d.Name() == "build") {
+		if err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "build") {
 			return filepath.SkipDir
 		}
 		if filepath.Ext(path) == ".go" && !strings.HasSuffix(path, "_test.go") {
 			sources = append(sources, strings.ReplaceAll(read(t, path), `\"`, `"`))
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -56,15 +53,15 @@ func TestMessagesExist(t *testing.T) {
 					parts = append(parts, p)
 				}
 			}
-			missing := func(source string) bool {
-				return slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(source, p) })
+			writes := func(source string) bool {
+				return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(source, p) })
 			}
-			if len(parts) == 0 || !slices.ContainsFunc(sources, func(s string) bool { return !missing(s) }) {
+			if len(parts) == 0 || !slices.ContainsFunc(sources, writes) {
 				t.Errorf("no source file writes %q", message)
 			}
 		}
 	}
-	if quoted < 30 {
+	if quoted < 20 {
 		t.Errorf("only %d messages were found", quoted)
 	}
 }

@@ -34,7 +34,8 @@ func compile(t *testing.T, source string, flags ...string) string {
 
 // counted runs a program that count.c counts in, with further libraries before the C library. It returns what the program
 // printed, and the counted calls by the step of the program: "fork libgorltorch.so".
-func counted(t *testing.T, program string, args []string, env []string, preload ...string) (output string, calls map[string][]string) {
+func counted(t *testing.T, program string, args, env []string, preload ...string) (output string,
+	calls map[string][]string) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log")
 	preload = append(preload, compile(t, filepath.Join(guest, "count.c"), "-shared", "-fPIC"))
@@ -80,7 +81,8 @@ func field(t *testing.T, output, word string) string {
 // host runs host.c with gorl's library in a folder, "" for the installed one.
 func host(t *testing.T, folder string, preload ...string) (output string, calls map[string][]string) {
 	t.Helper()
-	return counted(t, compile(t, filepath.Join(guest, "host.c")), []string{"libcgotorch.so", filepath.Join(folder, "libgorltorch.so")}, nil, preload...)
+	return counted(t, compile(t, filepath.Join(guest, "host.c")),
+		[]string{"libcgotorch.so", filepath.Join(folder, "libgorltorch.so")}, nil, preload...)
 }
 
 // unknown is a library that lets OpenBLAS believe that it does not know the processor.
@@ -109,22 +111,15 @@ func TestGuestLoads(t *testing.T) {
 			if sum := field(t, output, "sum"); sum != "262144" {
 				t.Errorf("the sum of 64 × 64 ones times themselves is %s", sum)
 			}
+			// gorl_tune_allocator, when it is asked.
+			if got := calls["tuned"]; len(got) != 4 || !slices.Contains(got, "mallopt libgorltorch.so") {
+				t.Errorf("gorl_tune_allocator calls %q; want mallopt four times", got)
+			}
+			_, after, maps := strings.Cut(output, "allocator maps\n")
+			if maps && field(t, after, "allocator") != "keeps" {
+				t.Errorf("afterwards the allocator does not keep blocks of 31 MB:\n%s", after)
+			}
 		})
-	}
-}
-
-// TestGuestTunesAllocatorWhenAsked looks at what gorl_tune_allocator does.
-func TestGuestTunesAllocatorWhenAsked(t *testing.T) {
-	output, calls := host(t, "")
-	if got := calls["tuned"]; len(got) != 4 || !slices.ContainsFunc(got, func(c string) bool { return c == "mallopt libgorltorch.so" }) {
-		t.Errorf("gorl_tune_allocator calls %q; want mallopt four times", got)
-	}
-	_, after, _ := strings.Cut(output, "allocator maps\n")
-	if after == "" {
-		t.Skip("this C library does not map large blocks by itself")
-	}
-	if got := field(t, after, "allocator"); got != "keeps" {
-		t.Errorf("afterwards the allocator %s blocks of 31 MB; want keeps", got)
 	}
 }
 
@@ -145,118 +140,75 @@ func TestCommandTunesAllocator(t *testing.T) {
 	}
 }
 
-// TestGuestChoosesKernels uses gorl's library beside the files that `make setup` writes, and without them. OpenBLAS is the real
-// one, which is made to believe that it does not know the processor.
+// TestGuestChoosesKernels uses gorl's library beside the files that `make setup` writes, and without them. OpenBLAS is
+// the real one, which is made to believe that it does not know the processor.
 func TestGuestChoosesKernels(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("gorl chooses kernels on x86-64 only")
 	}
 	preload := unknown(t)
 	output, _ := host(t, "", preload)
-	installed := field(t, output, "library")
-	if !strings.Contains(output, "kernels SkylakeX (checked)") && !strings.Contains(output, "kernels Haswell (checked)") {
-		t.Skipf("there is nothing to choose here: %s", field(t, output, "kernels"))
+	installed, checked := field(t, output, "library"), field(t, output, "kernels")
+	if checked != "SkylakeX (checked)" && checked != "Haswell (checked)" {
+		t.Skipf("there is nothing to choose here: %s", checked)
 	}
-	checked := field(t, output, "kernels")
-	check := filepath.Join(filepath.Dir(installed), "gorl-blas-check")
-	// Fills a folder as `make setup` does, but for a step in between.
-	install := func(t *testing.T, files ...string) string {
+	folder := t.TempDir()
+	check, file := filepath.Join(folder, "gorl-blas-check"), filepath.Join(folder, "libgorltorch.blas")
+	library := filepath.Join(folder, "libgorltorch.so")
+	move := func(from, to string) {
 		t.Helper()
-		folder := t.TempDir()
-		for _, file := range files {
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(folder, filepath.Base(file)), content, 0o755); err != nil {
-				t.Fatal(err)
-			}
+		content, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, content, 0o755)
 		}
-		return folder
-	}
-	// Lets gorl-blas-check write its file, as scripts/shim.sh does.
-	write := func(t *testing.T, folder string) string {
-		t.Helper()
-		file := filepath.Join(folder, "libgorltorch.blas")
-		command := exec.Command(check, installed, file)
-		command.Env = append(os.Environ(), "LD_PRELOAD="+preload)
-		out, err := command.CombinedOutput()
 		if err != nil {
-			t.Fatalf("%v: %v\n%s", command.Args, err, out)
-		}
-		if kernels, _, _ := strings.Cut(checked, " "); !strings.Contains(string(out), "gorl takes "+kernels) {
-			t.Errorf("gorl-blas-check says %q", out)
-		}
-		return file
-	}
-	spawned := []string{"posix_spawn libgorltorch.so"}
-	of := func(calls []string) []string {
-		return slices.DeleteFunc(slices.Clone(calls), func(c string) bool { return !strings.Contains(c, "gorltorch") })
-	}
-	expect := func(t *testing.T, folder, kernels string, spawns []string) {
-		t.Helper()
-		output, calls := host(t, folder, preload)
-		if got := field(t, output, "kernels"); got != kernels {
-			t.Errorf("the kernels are %q, want %q", got, kernels)
-		}
-		if got := of(calls["use"]); !slices.Equal(got, spawns) {
-			t.Errorf("gorl calls %q, want %q", got, spawns)
-		}
-	}
-	t.Run("checked by make setup", func(t *testing.T) {
-		folder := install(t, installed, check)
-		write(t, folder)
-		expect(t, folder, checked, []string{})
-	})
-	t.Run("not checked", func(t *testing.T) {
-		expect(t, install(t, installed, check), checked, spawned)
-	})
-	for name, change := range map[string][2]string{
-		"another processor": {"processor: ", "processor: another "},
-		"another OpenBLAS":  {"openblas: ", "openblas: /another"},
-		"cut short":         {"\nremark: checked\n", "\nremark: chec"},
-	} {
-		t.Run("checked for "+name, func(t *testing.T) {
-			folder := install(t, installed, check)
-			file := write(t, folder)
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			changed := strings.Replace(string(text), change[0], change[1], 1)
-			if changed == string(text) {
-				t.Fatalf("the file lacks %q:\n%s", change[0], text)
-			}
-			if err := os.WriteFile(file, []byte(changed), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			expect(t, folder, checked, spawned)
-			write(t, folder) // and another make setup mends it
-			expect(t, folder, checked, []string{})
-		})
-	}
-	t.Run("nothing to check with", func(t *testing.T) {
-		folder := install(t, installed)
-		expect(t, folder, fmt.Sprintf("Prescott (slow on this processor; faster kernels could not be checked, because %s is missing: run make setup)",
-			filepath.Join(folder, "gorl-blas-check")), []string{})
-	})
-	t.Run("a check that fails", func(t *testing.T) {
-		folder := install(t, installed)
-		program := filepath.Join(folder, "gorl-blas-check")
-		if err := os.WriteFile(program, []byte("#!/bin/sh\necho kernels: SkylakeX\nexit 1\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		output, _ := host(t, folder, preload)
-		if got := field(t, output, "kernels"); !strings.HasPrefix(got, "Prescott (slow on this processor; checking faster kernels failed: run "+program) {
-			t.Errorf("the kernels are %q", got)
+	}
+	move(installed, library)
+	move(filepath.Join(filepath.Dir(installed), "gorl-blas-check"), check)
+	expect := func(what, kernels string, spawns int, env ...string) {
+		t.Helper()
+		output, calls := counted(t, compile(t, filepath.Join(guest, "host.c")), []string{"libcgotorch.so", library},
+			env, preload)
+		own := slices.DeleteFunc(calls["use"], func(c string) bool { return !strings.Contains(c, "gorltorch") })
+		if got := field(t, output, "kernels"); !strings.HasPrefix(got, kernels) {
+			t.Errorf("%s: the kernels are %q, want %q", what, got, kernels)
 		}
-	})
-	t.Run("the user's choice", func(t *testing.T) {
-		output, calls := counted(t, compile(t, filepath.Join(guest, "host.c")), []string{"libcgotorch.so", installed}, []string{"OPENBLAS_CORETYPE=Nehalem"}, preload)
-		if got := field(t, output, "kernels"); got != "Nehalem" || len(of(calls["use"])) > 0 {
-			t.Errorf("the kernels are %q, and gorl calls %q", got, of(calls["use"]))
+		if len(own) != spawns || spawns > 0 && own[0] != "posix_spawn libgorltorch.so" {
+			t.Errorf("%s: gorl calls %q, want %d starts of gorl-blas-check", what, own, spawns)
 		}
-	})
+	}
+	expect("not checked", checked, 1)
+	command := exec.Command(check, installed, file) // as scripts/shim.sh does
+	command.Env = append(os.Environ(), "LD_PRELOAD="+preload)
+	if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), "gorl takes ") {
+		t.Fatalf("%v: %v\n%s", command.Args, err, out)
+	}
+	expect("checked by make setup", checked, 0)
+	expect("the user's choice", "Nehalem", 0, "OPENBLAS_CORETYPE=Nehalem")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string][2]string{
+		"checked for another processor": {"processor: ", "processor: another "},
+		"checked for another OpenBLAS":  {"openblas: ", "openblas: /another"},
+		"cut short":                     {"\nremark: checked\n", "\nremark: chec"},
+	} {
+		write(t, file, strings.Replace(string(text), change[0], change[1], 1))
+		expect(what, checked, 1)
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	write(t, check, "#!/bin/sh\necho kernels: SkylakeX\nexit 1\n")
+	expect("a check that fails", "Prescott (slow on this processor; checking faster kernels failed: run "+check, 1)
+	if err := os.Remove(check); err != nil {
+		t.Fatal(err)
+	}
+	expect("nothing to check with", "Prescott (slow on this processor; faster kernels could not be checked, because "+
+		check+" is missing: run make setup)", 0)
 }
 
 // TestGuestImports compares a program that imports all of gorl's packages, and does nothing, with one that imports gotorch.
@@ -265,7 +217,8 @@ func TestGuestImports(t *testing.T) {
 		t.Skip("builds programs")
 	}
 	const module = "github.com/gorl-dev/gorl/"
-	list, err := exec.Command("go", "list", "-C", "../..", "-f", `{{if ne .Name "main"}}{{.ImportPath}}{{end}}`, "./...").Output()
+	list, err := exec.Command("go", "list", "-C", "../..", "-f", `{{if ne .Name "main"}}{{.ImportPath}}{{end}}`,
+		"./...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +250,8 @@ func TestGuestImports(t *testing.T) {
 	write(t, filepath.Join(dir, "overlay.json"), string(overlay))
 	state, called := map[string]map[string]any{}, map[string]map[string]int{}
 	for _, name := range []string{"gotorch", "gorl"} {
-		build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", filepath.Join(dir, name), "./"+filepath.Join(guest, name))
+		build := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"),
+			"-o", filepath.Join(dir, name), "./"+filepath.Join(guest, name))
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", build.Args, err, out)
 		}
@@ -317,7 +271,6 @@ func TestGuestImports(t *testing.T) {
 		}
 		delete(called[name], "pthread_create by Go") // whose number is up to its scheduler
 	}
-	t.Logf("calls by gotorch, libtorch and OpenBLAS themselves: %v", called["gotorch"])
 	if state["gorl"]["locked"] != false {
 		t.Error("the main goroutine is locked to its OS thread, as gotorch's init leaves it")
 	}

@@ -138,7 +138,7 @@ func (a Architecture) columns() int {
 }
 
 // Values returns the architecture as a tree of plain values with the names of its JSON form, as snapshots hold it.
-func (a Architecture) Values() map[string]any { return Tree(a) }
+func (a Architecture) Values() map[string]any { return tree(a) }
 
 // ArchitectureOf reads what [Architecture.Values] returned, also after a round trip through a file. Unknown names and
 // values that Validate refuses are errors.

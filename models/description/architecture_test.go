@@ -22,9 +22,7 @@ func dict() spaces.Space {
 func architecture(t testing.TB, s spaces.Space, encoder []int, latent int, head []int, activation string) Architecture {
 	t.Helper()
 	a, err := NewArchitecture(s, encoder, latent, head, activation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a
 }
 
@@ -188,9 +186,7 @@ func TestArchitectureOfTuple(t *testing.T) {
 	space := spaces.NewTuple(spaces.Unbounded(3), spaces.NewDict(map[string]spaces.Space{"mode": spaces.NewDiscrete(4),
 		"arm": spaces.NewTuple(spaces.Unbounded(2))}))
 	a, err := NewArchitecture(space, []int{5}, 3, []int{4}, "tanh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, p := range a.Parts {
 		names = append(names, p.Name)
@@ -211,9 +207,7 @@ func remembering(t testing.TB, kind RecurrentLayer) Architecture {
 	t.Helper()
 	a := architecture(t, seen(), []int{16}, 16, []int{32}, "tanh")
 	a.Recurrent = kind
-	if err := a.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.Validate())
 	return a
 }
 

@@ -198,7 +198,7 @@ type policyJSON struct {
 
 // Values is the policy as a tree of plain values, as snapshots hold it under "policy". The policy must be valid.
 func (p Policy) Values() map[string]any {
-	return Tree(policyJSON{
+	return tree(policyJSON{
 		Format: Format, Observation: encodeSpace(p.Observation), Action: encodeSpace(p.Action),
 		Transforms: p.Transforms, Normalizer: p.Normalizer,
 		Inputs: p.Network.Inputs, Network: p.Network.Steps, Distribution: p.Distribution,
@@ -207,7 +207,7 @@ func (p Policy) Values() map[string]any {
 
 // Undescribed is what snapshots hold of a policy that cannot be described: why.
 func Undescribed(reason error) map[string]any {
-	return Tree(policyJSON{Format: Format, Undescribed: reason.Error()})
+	return tree(policyJSON{Format: Format, Undescribed: reason.Error()})
 }
 
 // Of reads what [Policy.Values] returned, also after it has been through a file, and validates it. Where [Undescribed]
@@ -247,9 +247,9 @@ func Of(v any) (Policy, error) {
 	return p, p.Validate()
 }
 
-// Tree turns a value of texts and finite numbers into maps, lists, texts, int64 and float64, with the names of its JSON
+// tree turns a value of texts and finite numbers into maps, lists, texts, int64 and float64, with the names of its JSON
 // form. It leaves out keys whose value is null. It panics where JSON cannot hold the value.
-func Tree(v any) map[string]any {
+func tree(v any) map[string]any {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic(err)

@@ -40,20 +40,14 @@ func TestRoundTrip(t *testing.T) {
 		values := p.Values()
 		for range 2 {
 			got, err := Of(values)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !reflect.DeepEqual(got, p) {
 				t.Errorf("%+v was read again as %+v", p, got)
 			}
 			text, err := json.Marshal(values)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			values = nil
-			if err := json.Unmarshal(text, &values); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(text, &values))
 		}
 	}
 }
@@ -69,9 +63,7 @@ func TestUndescribed(t *testing.T) {
 		`{"format":1,"observation_space":{"kind":"Box","shape":[4000000,4000000]}}`: "product is at most",
 	} {
 		var v any
-		if err := json.Unmarshal([]byte(text), &v); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(text), &v))
 		if _, err := Of(v); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
@@ -137,9 +129,7 @@ func TestArrays(t *testing.T) {
 		{Op: LSTM, Inputs: []int{0}, Weights: []string{"m0", "m1", "m2", "m3"}, Outputs: 2, Frames: 6},
 	}}
 	got, err := n.Arrays()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []Array{{"c.w", []int64{4, 3, 2, 3}, 18}, {"c.b", []int64{4}, 18},
 		{"g0", []int64{15, 8}, 5}, {"g1", []int64{15, 5}, 5}, {"g2", []int64{15}, 5}, {"g3", []int64{15}, 5},
 		{"h0", []int64{15, 5}, 5}, {"h1", []int64{15, 5}, 5}, {"h2", []int64{15}, 5}, {"h3", []int64{15}, 5},
@@ -150,5 +140,13 @@ func TestArrays(t *testing.T) {
 	}
 	if _, err := (Network{Inputs: 1}).Arrays(); err == nil {
 		t.Error("arrays of a network without steps")
+	}
+}
+
+// must ends the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

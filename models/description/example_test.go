@@ -7,19 +7,6 @@ import (
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-func ExampleMLP() {
-	n := description.MLP("policy/", 17, []int{64, 32}, 6, "elu")
-	for _, s := range n.Steps {
-		fmt.Printf("%s %s %d %q\n", s.Op, s.Weight, s.Outputs, s.Activation)
-	}
-	fmt.Println(n.Widths())
-	// Output:
-	// linear policy/net.0.weight 64 "elu"
-	// linear policy/net.2.weight 32 "elu"
-	// linear policy/net.4.weight 6 ""
-	// [17 64 32 6] <nil>
-}
-
 // A network that adds to its input what a layer makes of it.
 func ExampleNetwork_Add() {
 	n := description.Network{Inputs: 3}

@@ -163,7 +163,8 @@ func (c *custom) Restore(s *checkpoint.Snapshot) error {
 func customOptions() evolution.Options {
 	m := busy()
 	m.Hyperparameters = evolution.HyperparameterConfig{
-		"rate": {Min: 1e-4, Max: 0.1, GrowFactor: 2, ShrinkFactor: 0.5}, "epochs": {Min: 1, Max: 8, Kind: evolution.KindInt},
+		"rate": {Min: 1e-4, Max: 0.1, GrowFactor: 2, ShrinkFactor: 0.5}, "epochs": {Min: 1, Max: 8,
+			Kind: evolution.KindInt},
 	}
 	return evolution.Options{
 		Options: pbt.Options{Members: 5, IntervalSteps: 20, TotalSteps: 400, Seed: 2,
@@ -202,79 +203,6 @@ func TestCustomTrainee(t *testing.T) {
 	}
 }
 
-// Members that fail, or whose fitness is NaN, are last: they are never the elite, and go on as copies of others.
-func TestTroubleIsLast(t *testing.T) {
-	for name, fault := range map[string]func(c *custom) error{
-		"failed": func(*custom) error { return errors.New("the simulator is gone") },
-		"NaN": func(c *custom) error {
-			c.arrays["actor/head.out.bias"] = checkpoint.ArrayFloat32([]int64{1}, []float32{float32(math.NaN())})
-			return nil
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o := customOptions()
-			o.New = func(m pbt.Member) (pbt.Trainee, error) {
-				c, err := newCustom(m)
-				if err == nil && m.Restoring == nil && m.ID >= 3 {
-					c.fault = func(c *custom) error {
-						if c.steps == 30 {
-							return fault(c)
-						}
-						return nil
-					}
-				}
-				return c, err
-			}
-			e, err := evolution.New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
-			best, err := e.Train(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if math.IsNaN(best.Objective) {
-				t.Error("the elite is NaN")
-			}
-			rescued := 0
-			for _, event := range e.Population().Journal() {
-				if event.Kind == journal.Replace && event.Iteration == 2 && event.Member >= 3 {
-					rescued++
-				}
-				if event.Kind == journal.Replace && event.Iteration == 2 && event.Parent >= 3 {
-					t.Errorf("a member in trouble was copied: %+v", event)
-				}
-			}
-			if rescued != 2 {
-				t.Errorf("%d were rescued, want 2", rescued)
-			}
-			for _, m := range e.Population().Generation().Members {
-				if !m.Healthy() || m.Steps != 400 {
-					t.Errorf("member %d ended as %+v", m.Member, m)
-				}
-			}
-		})
-	}
-}
-
-func TestTarget(t *testing.T) {
-	o := customOptions()
-	target := -2.0
-	o.Target = &pbt.Target{Figure: target, Generations: 4}
-	e, err := evolution.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	if _, err := e.Train(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if g := e.Population().Generation(); g.Iteration < 4 || g.Iteration >= 20 {
-		t.Errorf("ended in generation %d", g.Iteration)
-	}
-}
-
 func TestOptionsRefused(t *testing.T) {
 	nan := math.NaN()
 	for want, set := range map[string]func(o *evolution.Options){
@@ -298,11 +226,17 @@ func TestOptionsRefused(t *testing.T) {
 		},
 		"a method EvaluateMetrics":        func(o *evolution.Options) { o.Measure.EvaluationEpisodes = 1 },
 		"a population of 5 cannot be cut": func(o *evolution.Options) { o.Strategy = strategy.DefaultMultiFrequency() },
-		"TournamentSize is -2":            func(o *evolution.Options) { o.Strategy = strategy.Tournament{TournamentSize: -2} },
+		"TournamentSize is -2": func(
+			o *evolution.Options) {
+			o.Strategy = strategy.Tournament{TournamentSize: -2}
+		},
 		`no hyperparameter "rat"`: func(o *evolution.Options) {
 			o.Mutations.Hyperparameters = evolution.HyperparameterConfig{"rat": {Min: 1, Max: 2}}
 		},
-		`no hyperparameter "gamma"`: func(o *evolution.Options) { o.Sample = map[string]explore.Range{"gamma": {High: 1}} },
+		`no hyperparameter "gamma"`: func(
+			o *evolution.Options) {
+			o.Sample = map[string]explore.Range{"gamma": {High: 1}}
+		},
 		"building failed": func(o *evolution.Options) {
 			o.New = func(pbt.Member) (pbt.Trainee, error) { return nil, errors.New("building failed") }
 		},

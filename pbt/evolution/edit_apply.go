@@ -25,7 +25,8 @@ func (e Edit) Apply(a description.Architecture, l Limits) (next description.Arch
 		return next, e, changed, err
 	}
 	if !e.Fits(a) {
-		return a, e, false, fmt.Errorf("evolution: edit %v: the architecture %v has no module %q for it", e, a, e.Module)
+		return a, e, false, fmt.Errorf("evolution: edit %v: the architecture %v has no module %q for it", e, a,
+			e.Module)
 	}
 	switch p := pictureOf(&next, e.Module); {
 	case e.Module == description.MemoryModule:

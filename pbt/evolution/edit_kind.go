@@ -19,8 +19,8 @@ const (
 	RemoveLayer EditKind = "remove_layer"
 	// AddNode widens a hidden layer, or the recurrent layers all together, where the result is within limits.
 	AddNode EditKind = "add_node"
-	// RemoveNode narrows a hidden layer, where more than the least width is left, or the recurrent layers, where at least
-	// that is left.
+	// RemoveNode narrows a hidden layer, where more than the least width is left, or the recurrent layers, where at
+	// least that is left.
 	RemoveNode EditKind = "remove_node"
 	// AddLatentNode and RemoveLatentNode do the same to the latent; both limits are exclusive.
 	AddLatentNode    EditKind = "add_latent_node"
@@ -28,8 +28,8 @@ const (
 	// AddChannel and RemoveChannel do the same to a convolution; both limits are inclusive.
 	AddChannel    EditKind = "add_channel"
 	RemoveChannel EditKind = "remove_channel"
-	// ChangeKernel gives a convolution a kernel of another size. A larger one gets as many zeros more below and right of
-	// the picture, so that the layer's result keeps its size. A smaller one loses such zeros; if there are none, the
+	// ChangeKernel gives a convolution a kernel of another size. A larger one gets as many zeros more below and right
+	// of the picture, so that the layer's result keeps its size. A smaller one loses such zeros; if there are none, the
 	// result becomes larger. A kernel larger than the picture, or a picture that becomes too large, changes nothing.
 	// Where there is only one convolution it becomes AddLayer.
 	ChangeKernel EditKind = "change_kernel"
@@ -139,7 +139,8 @@ func (l Limits) check() error {
 		{"channels", 1, l.MinChannels, l.MaxChannels}, {"recurrent values", 1, l.MinHidden, l.MaxHidden},
 	} {
 		if b.least < b.smallest || b.most < b.least {
-			return fmt.Errorf("%s are %d to %d; want at least %d, in ascending order", b.what, b.least, b.most, b.smallest)
+			return fmt.Errorf("%s are %d to %d; want at least %d, in ascending order", b.what, b.least, b.most,
+				b.smallest)
 		}
 	}
 	return nil

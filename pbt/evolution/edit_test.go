@@ -1,329 +1,244 @@
 package evolution
 
 import (
-	"bytes"
-	"fmt"
-	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/agents/amp"
-	"github.com/gorl-dev/gorl/agents/ppo"
-	"github.com/gorl-dev/gorl/checkpoint"
-	"github.com/gorl-dev/gorl/internal/test/agenttest"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
-// agent is one that can be evolved.
-type agent interface {
-	agenttest.Agent
-	agents.Evolvable
-}
-
-const rows = 3
-
-// kind makes agents of one algorithm in one set of spaces.
-type kind struct {
-	sp   spaces.Set
-	make func(t testing.TB, a map[string]description.Architecture) agent
-	// first are the architectures to begin with.
-	first func(t testing.TB, activation string) map[string]description.Architecture
-}
-
-func made(t testing.TB, a agent, err error) agent {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
+// TestGoldenAgileRLEdits has the vectors of AgileRL's MLP: limits 32 to 500 nodes, 1 to 3 layers, latent 8 to 128.
+func TestGoldenAgileRLEdits(t *testing.T) {
+	head := func(k EditKind, layer, nodes int) Edit {
+		return Edit{Kind: k, Module: "head", Layer: layer, Nodes: nodes}
 	}
-	if err := a.Bind(rows); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = a.Close() })
-	return a
-}
-
-// kinds are agents with privileged states, with choices to observe and to make, and with discriminators.
-func kinds() map[string]kind {
-	small := func(settings map[string]any) map[string]any {
-		out := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2,
-			"value_preprocessor": "RunningStandardScaler"}
-		maps.Copy(out, settings)
-		return out
-	}
-	out := map[string]kind{}
-	for name, sp := range map[string]spaces.Set{
-		"states": {Observation: spaces.Unbounded(4), State: spaces.Unbounded(6), Action: spaces.NewBox(-2, 2, 2)},
-		"dict": {Observation: spaces.NewDict(map[string]spaces.Space{"goal": spaces.Unbounded(2),
-			"gripper": spaces.NewDiscrete(3)}),
-			Action: spaces.NewMultiDiscrete(3, 2)},
-	} {
-		out[name] = kind{sp,
-			func(t testing.TB, a map[string]description.Architecture) agent {
-				t.Helper()
-				x, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Evolvable(sp, a["policy"], a["value"],
-					models.DefaultGaussianConfig()), Dict: small(nil), Seed: 4})
-				return made(t, x, err)
-			},
-			func(t testing.TB, activation string) map[string]description.Architecture {
-				t.Helper()
-				value := sp.Observation
-				if sp.State.Width() > 0 {
-					value = sp.State
-				}
-				return map[string]description.Architecture{"policy": architecture(t, sp.Observation, []int{12}, 8, []int{16},
-					activation),
-					"value": architecture(t, value, []int{12}, 8, []int{16}, activation)}
-			}}
-	}
-	sp := spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2),
-		AMPObservation: spaces.Unbounded(3)}
-	out["amp"] = kind{sp,
-		func(t testing.TB, a map[string]description.Architecture) agent {
-			t.Helper()
-			x, err := amp.New(amp.Options{Spaces: sp, Models: amp.Evolvable(sp, a["policy"], a["value"], a["discriminator"],
-				amp.DefaultGaussian()),
-				Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Seed: 4,
-				Dict: small(map[string]any{"amp_batch_size": 20, "motion_dataset_size": 50, "reply_buffer_size": 60,
-					"task_reward_scale": 0.5, "discriminator_optimizer": "separate"})})
-			return made(t, x, err)
-		},
-		func(t testing.TB, activation string) map[string]description.Architecture {
-			t.Helper()
-			return map[string]description.Architecture{"policy": architecture(t, sp.Observation, []int{12}, 8, []int{16},
-				activation),
-				"value": architecture(t, sp.Observation, nil, 0, []int{16}, activation), "discriminator": architecture(t,
-					sp.AMPObservation, nil, 8, []int{16, 16}, activation)}
-		}}
-	return out
-}
-
-// decisions are what an agent would do, without randomness.
-func decisions(t testing.TB, a agents.Agent, sp spaces.Set) []float32 {
-	t.Helper()
-	a.SetTraining(false)
-	defer a.SetTraining(true)
-	var all []float32
-	w := agenttest.NewWorld(sp, agenttest.Seeds(50, rows)...)
-	for range 5 {
-		actions, err := a.Act(w.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, actions...)
-		w.Step(actions)
-	}
-	return all
-}
-
-var small = Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 100, MinLatent: 2, MaxLatent: 60}
-
-// An agent that has learned goes on after every edit: the same decisions, a snapshot of the new shapes, and no
-// interruption in learning.
-func TestEditAgents(t *testing.T) {
-	for name, k := range kinds() {
-		t.Run(name, func(t *testing.T) {
-			agenttest.CheckLive(t)
-			first := k.first(t, "tanh")
-			a := k.make(t, first)
-			for network, architecture := range a.Architectures() {
-				if !architecture.Equal(first[network]) || len(a.Architectures()) != len(first) {
-					t.Errorf("%s is %v, want %v", network, architecture, first[network])
-				}
-			}
-			w := agenttest.NewWorld(k.sp, agenttest.Seeds(1, rows)...)
-			agenttest.Learn(t, a, w, 2)
-			snap := agenttest.Through(t, agenttest.Snapshot(t, a))
-			read, err := Architectures(snap)
-			if err != nil {
-				t.Fatal(err)
-			}
-			same := decisions(t, a, k.sp)
-			edits := growing(first["policy"])
-			edits = append(edits, Edit{Kind: RemoveNode, Module: "head", Nodes: 8}, Edit{Kind: RemoveLatentNode, Nodes: 4},
-				Edit{Kind: RemoveLayer, Module: "head", Nodes: 4}, Edit{Kind: ChangeActivation, Activation: "silu"})
-			for _, e := range edits {
-				for _, how := range []Preserve{PreserveFunction, PreserveOverlap} {
-					done, err := EditNetworks(read, snap, e, EditOptions{Limits: small, Preserve: how}, random(3))
-					if err != nil {
-						t.Fatal(err)
-					}
-					for network := range first {
-						_, has := done.Done[network]
-						a := first[network]
-						want := e.Fits(a) && (e.Module != "encoder.observation" || len(a.Parts[0].Encoder.Hidden) > 0)
-						if has != want || has == a.Equal(done.Architectures[network]) {
-							t.Errorf("%v: %s became %v, done %t", e, network, done.Architectures[network], has)
-						}
-					}
-					b := k.make(t, done.Architectures)
-					if err := b.Restore(agenttest.Through(t, done.Snapshot)); err != nil {
-						t.Fatalf("%v: %v", e, err)
-					}
-					if d := agenttest.Differences(done.Snapshot, agenttest.Snapshot(t, b)); len(d) > 0 {
-						t.Errorf("%v: the snapshot restored differs in %q", e, d)
-					}
-					if how == PreserveFunction && strings.HasPrefix(string(e.Kind), "add") {
-						if d := difference(same, decisions(t, b, k.sp)); !(d <= 1e-5) {
-							t.Errorf("%v changes decisions by %g", e, d)
-						}
-					}
-					steps := done.Snapshot.Values["optimizer_steps"].(map[string]any)
-					for optimizer, n := range steps {
-						if (fmt.Sprint(n) == "0") != (how == PreserveOverlap) {
-							t.Errorf("%v, %s: %s has %v steps behind it", e, how, optimizer, n)
-						}
-					}
-					agenttest.Learn(t, b, w.Clone(), 1)
-					if err := a.Restore(done.Snapshot); err == nil || !strings.Contains(err.Error(),
-						fmt.Sprintf("the checkpoint's policy network is %v, this agent's %v", done.Architectures["policy"],
-							first["policy"])) {
-						t.Errorf("%v: restored into the agent before: %v", e, err)
-					}
-					_ = b.Close()
-				}
-			}
-			if d := agenttest.Differences(snap, agenttest.Snapshot(t, a)); len(d) > 0 { // the snapshot is as it was, too
-				t.Errorf("%q of the agent before have changed", d)
-			}
-			_ = a.Close()
-		})
-	}
-}
-
-// Every network has its own limits, and is given what was finally done to the policy.
-func TestEditOtherNetworks(t *testing.T) {
-	k := kinds()["amp"]
-	first := k.first(t, "tanh") // policy [16], value [16], discriminator [16 16]
-	snap := agenttest.Snapshot(t, k.make(t, first))
-	narrow := small
-	narrow.MaxNodes, narrow.MaxLayers = 20, 2
 	for _, c := range []struct {
-		edit    Edit
-		limits  Limits   // of the discriminator
-		heads   [3][]int // of policy, value and discriminator
-		message string
+		name   string
+		hidden []int
+		latent int
+		edit   Edit
+		want   []int // the head, or the latent
+		done   EditKind
 	}{
-		{Edit{Kind: AddLayer, Module: "head", Nodes: 4}, narrow, [3][]int{{16, 16}, {16, 16}, {20, 16}},
-			"head.add_layer, discriminator: head.add_node(layer 0, 4)"},
-		{Edit{Kind: AddNode, Module: "head", Layer: 1, Nodes: 16}, narrow, [3][]int{{32}, {32}, {16, 16}},
-			"head.add_node(layer 0, 16)"},
-		{Edit{Kind: RemoveLayer, Module: "head", Nodes: 16}, small, [3][]int{{32}, {32}, {32, 16}},
-			"head.add_node(layer 0, 16)"},
-		{Edit{Kind: AddNode, Module: "encoder.observation", Nodes: 16}, small, [3][]int{{16}, {16}, {16, 16}},
-			"encoder.observation.add_node(layer 0, 16)"},
+		{"add 64@0", []int{64, 64}, 0, head(AddNode, 0, 64), []int{128, 64}, AddNode},
+		{"remove 32@0 is a no-op", []int{64, 64}, 0, head(RemoveNode, 0, 32), []int{64, 64}, RemoveNode},
+		{"remove 16@0", []int{64, 64}, 0, head(RemoveNode, 0, 16), []int{48, 64}, RemoveNode},
+		{"add_layer", []int{64, 64}, 0, head(AddLayer, 0, 0), []int{64, 64, 64}, AddLayer},
+		{"add_layer repeats the last width", []int{64, 96}, 0, head(AddLayer, 0, 0), []int{64, 96, 96}, AddLayer},
+		{"add_layer at 3 is add_node", []int{64, 64, 64}, 0, head(AddLayer, 1, 32), []int{64, 96, 64}, AddNode},
+		{"remove_layer", []int{64, 48}, 0, head(RemoveLayer, 0, 0), []int{64}, RemoveLayer},
+		{"remove_layer at 1 is add_node", []int{64}, 0, head(RemoveLayer, 0, 16), []int{80}, AddNode},
+		{"a layer beyond the last is the last", []int{64, 64}, 0, head(AddNode, 7, 16), []int{64, 80}, AddNode},
+		{"up to 500, inclusive", []int{436}, 0, head(AddNode, 0, 64), []int{500}, AddNode},
+		{"not beyond 500", []int{437}, 0, head(AddNode, 0, 64), []int{437}, AddNode},
+		{"more than any width", []int{64}, 0, head(AddNode, 0, 1<<63-1), []int{64}, AddNode},
+		{"latent 64+32", []int{64}, 64, Edit{Kind: AddLatentNode, Nodes: 32}, []int{96}, AddLatentNode},
+		{"latent stays below 128", []int{64}, 96, Edit{Kind: AddLatentNode, Nodes: 32}, []int{96}, AddLatentNode},
+		{"latent 127", []int{64}, 95, Edit{Kind: AddLatentNode, Nodes: 32}, []int{127}, AddLatentNode},
+		{"latent stays above 8", []int{64}, 16, Edit{Kind: RemoveLatentNode, Nodes: 8}, []int{16}, RemoveLatentNode},
+		{"latent 9", []int{64}, 17, Edit{Kind: RemoveLatentNode, Nodes: 8}, []int{9}, RemoveLatentNode},
+		{"no latent", []int{64}, 0, Edit{Kind: AddLatentNode, Nodes: 8}, []int{0}, AddLatentNode},
+		{"no nodes", []int{64}, 0, head(AddNode, 0, 0), []int{64}, AddNode},
+		{"no layers", nil, 0, head(AddLayer, 0, 16), nil, AddNode},
 	} {
-		done, err := EditNetworks(first, snap, c.edit, EditOptions{Limits: small,
-			NetworkLimits: map[string]Limits{"discriminator": c.limits}}, random(1))
-		if err != nil {
-			t.Fatal(err)
+		a := architecture(t, spaces.Unbounded(10), nil, c.latent, c.hidden, "relu")
+		before := a.Clone()
+		next, done, changed, err := c.edit.Apply(a, DefaultLimits())
+		old, got := a.Head.Hidden, next.Head.Hidden
+		if strings.Contains(string(c.edit.Kind), "latent") {
+			old, got = []int{a.Latent}, []int{next.Latent}
 		}
-		for i, name := range []string{"policy", "value", "discriminator"} {
-			if got := done.Architectures[name].Head.Hidden; !slices.Equal(got, c.heads[i]) {
-				t.Errorf("%v: %s has %v, want %v", c.edit, name, got, c.heads[i])
-			}
+		if err != nil || !slices.Equal(got, c.want) || changed == slices.Equal(old, got) || done.Kind != c.done {
+			t.Errorf("%s: %v, changed %t, done %v, %v; want %v, %s", c.name, got, changed, done, err, c.want, c.done)
 		}
-		if done.String() != c.message {
-			t.Errorf("%v: %v, want %s", c.edit, done, c.message)
+		if changed == a.Equal(next) || !a.Equal(before) {
+			t.Errorf("%s: changed %t, and %v became %v, given as %v", c.name, changed, a, next, before)
 		}
-		if err := k.make(t, done.Architectures).Restore(done.Snapshot); err != nil {
-			t.Error(err)
+		if again, same, _, _ := done.Apply(a, DefaultLimits()); !again.Equal(next) || same != done {
+			t.Errorf("%s: what was done, %v, leads elsewhere: %v", c.name, done, again)
 		}
 	}
 }
 
-func TestEditRefuses(t *testing.T) {
-	k := kinds()["dict"]
-	all := k.first(t, "tanh")
-	snap := agenttest.Snapshot(t, k.make(t, all))
-	node := Edit{Kind: AddNode, Module: "head", Nodes: 16}
-	for want, f := range map[string]func() error{
-		"architecture of its policy": func() error {
-			_, err := EditNetworks(nil, snap, node, EditOptions{},
-				random(1))
-			return err
-		},
-		`no module "encoder.hand"`: func() error {
-			_, err := EditNetworks(all, snap, Edit{Kind: AddNode, Module: "encoder.hand", Nodes: 16}, EditOptions{}, random(1))
-			return err
-		},
-		"limits of value: nodes are 0 to 0": func() error {
-			_, err := EditNetworks(all, snap, node, EditOptions{NetworkLimits: map[string]Limits{"value": {MaxLayers: 3}}},
-				random(1))
-			return err
-		},
-		"has no policy/": func() error {
-			_, err := EditNetworks(all, checkpoint.NewSnapshot(), node, EditOptions{}, random(1))
-			return err
-		},
-		`no way "most"`: func() error {
-			_, err := EditNetworks(all, snap, node, EditOptions{Preserve: "most"}, random(1))
-			return err
-		},
-		`"sinus"`: func() error {
-			_, err := DrawActivations(all, snap, []string{"elu", "sinus"}, EditOptions{}, random(1))
-			return err
-		},
-		"names no architectures": func() error { _, err := Architectures(checkpoint.NewSnapshot()); return err },
-		"are a int": func() error {
-			_, err := Architectures(&checkpoint.Snapshot{Values: map[string]any{"architectures": 3}})
-			return err
-		},
-		"policy: description": func() error {
-			_, err := Architectures(&checkpoint.Snapshot{Values: map[string]any{"architectures": map[string]any{"policy": 3}}})
-			return err
-		},
-	} {
-		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want %q", err, want)
+func TestEditActivation(t *testing.T) {
+	a := architecture(t, dict(), []int{64}, 32, []int{64, 64}, "Tanh")
+	grown, _, _, err := (Edit{Kind: AddLayer, Module: "head"}).Apply(a, DefaultLimits())
+	if err != nil || !slices.Equal(grown.Head.Activations, []string{"Tanh", "Tanh", "elu"}) {
+		t.Fatalf("%v, %v", grown.Head, err)
+	}
+	if grown.String() != "5→[64] + 2→[64] + 3→[64] + 4→[64]→32→[64 64 64:elu] tanh" {
+		t.Error(grown)
+	}
+	if next, _, changed, err := (Edit{Kind: ChangeActivation, Activation: "tanh"}).Apply(grown,
+		DefaultLimits()); err != nil || changed || !next.Equal(grown) {
+		t.Errorf("the same activation: %v, %t, %v", next, changed, err)
+	}
+	next, _, changed, err := (Edit{Kind: ChangeActivation, Activation: "gelu"}).Apply(grown, DefaultLimits())
+	if err != nil || !changed {
+		t.Fatalf("%t, %v", changed, err)
+	}
+	for _, m := range next.Modules() {
+		for _, f := range m.Activations {
+			if f != "gelu" {
+				t.Errorf("%s has %s", m.Name, f)
+			}
 		}
 	}
 }
 
-func TestSetActivation(t *testing.T) {
-	k := kinds()["amp"]
-	all := k.first(t, "relu")
-	elu := all["value"]
-	elu.Activation = "ELU"
-	all["value"] = elu
-	a := k.make(t, all)
-	agenttest.Learn(t, a, agenttest.NewWorld(k.sp, agenttest.Seeds(1, rows)...), 1)
-	snap := agenttest.Snapshot(t, a)
-	rng := random(2)
-	count := map[string]map[string]int{}
-	for range 600 {
-		done, err := DrawActivations(all, snap, []string{"ReLU", "elu", "gelu"}, EditOptions{}, rng)
-		if err != nil {
-			t.Fatal(err)
+// What is drawn, and how often: layers share a fifth, each of the node edits an equal part of the rest.
+func TestRandomEdit(t *testing.T) {
+	a := architecture(t, dict(), []int{64}, 32, []int{64, 64}, "tanh")
+	rng := rand.New(rand.NewPCG(1, 2))
+	const n = 60_000
+	count, sizes, layers := map[string]int{}, map[int]int{}, map[int]int{}
+	for range n {
+		e := RandomEdit(a, rng, 0.2)
+		if !e.Fits(a) {
+			t.Fatalf("%v has no %v", a, e)
 		}
-		for name, x := range snap.Arrays {
-			if !bytes.Equal(x.Data, done.Snapshot.Arrays[name].Data) {
-				t.Fatalf("%s has changed", name)
-			}
-		}
-		for name, x := range done.Architectures {
-			if count[name] == nil {
-				count[name] = map[string]int{}
-			}
-			count[name][x.Activation]++
+		count[e.Module+"."+string(e.Kind)]++
+		if e.Module == "head" {
+			sizes[e.Nodes]++
+			layers[e.Layer]++
+		} else if e.Module == "" && !slices.Contains([]int{8, 16, 32}, e.Nodes) {
+			t.Fatalf("%v", e)
 		}
 	}
-	for name, c := range count {
-		own := "ReLU"
-		if name == "value" {
-			own = "elu"
-		}
-		if len(c) != 2 || c[own] != 0 || c["gelu"] < 240 || c["gelu"] > 360 {
-			t.Errorf("%s: %v", name, c)
+	want := map[string]float64{"head.add_layer": .1, "head.remove_layer": .1}
+	for _, name := range []string{".add_latent_node", ".remove_latent_node", "head.add_node", "head.remove_node"} {
+		want[name] = .8 / 12
+	}
+	for _, p := range a.Parts {
+		want["encoder."+p.Name+".add_node"], want["encoder."+p.Name+".remove_node"] = .8/12, .8/12
+	}
+	if len(count) != len(want) {
+		t.Errorf("drawn: %v", count)
+	}
+	for name, share := range want {
+		if got := float64(count[name]) / n; got < share-.006 || got > share+.006 {
+			t.Errorf("%s has a share of %.4f, want %.4f", name, got, share)
 		}
 	}
-	if done, err := DrawActivations(all, snap, []string{"relu"}, EditOptions{Preserve: PreserveOverlap},
-		rng); err != nil || len(done.Done) != 1 || done.Done["value"].Activation != "relu" {
-		t.Errorf("%v, %v", done, err)
-	} else if err := k.make(t, done.Architectures).Restore(done.Snapshot); err != nil {
-		t.Error(err)
+	head := sizes[16] + sizes[32] + sizes[64]
+	for _, k := range []int{16, 32, 64} {
+		if share := float64(sizes[k]) / float64(head); share < .31 || share > .36 {
+			t.Errorf("%d nodes have a share of %.3f", k, share)
+		}
 	}
+	if share := float64(layers[0]) / float64(head); len(layers) != 2 || share < .48 || share > .52 {
+		t.Errorf("layers %v", layers)
+	}
+}
+
+// dict is a space of several parts.
+func dict() spaces.Space {
+	return spaces.NewDict(map[string]spaces.Space{
+		"goal": spaces.Unbounded(3), "gripper": spaces.NewDiscrete(4),
+		"arm": spaces.NewDict(map[string]spaces.Space{"modes": spaces.NewMultiDiscrete(2, 3),
+			"speeds": spaces.Unbounded(2)}),
+	})
+}
+
+// seen is a space with a picture beside other parts.
+func seen() spaces.Space {
+	return spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(20, 24, 3), "goal": spaces.Unbounded(2),
+		"gripper": spaces.NewDiscrete(3)})
+}
+
+// AgileRL's rules for convolutions (16 to 256 channels, 1 to 6 layers) and recurrent layers (32 to 512).
+func TestEditPicturesAndMemory(t *testing.T) {
+	const camera = "encoder.camera"
+	for _, c := range []struct {
+		name    string
+		edit    Edit
+		want    string // the camera's convolutions, or the memory
+		changed bool
+		done    EditKind
+	}{
+		{"more channels", Edit{Kind: AddChannel, Module: camera, Nodes: 8}, "[24k8s4 32k4s2]", true, AddChannel},
+		{"beyond the last layer", Edit{Kind: AddChannel, Module: camera, Layer: 9, Nodes: 224}, "[16k8s4 256k4s2]",
+			true,
+			AddChannel},
+		{"more than 256", Edit{Kind: AddChannel, Module: camera, Layer: 1, Nodes: 225}, "[16k8s4 32k4s2]", false,
+			AddChannel},
+		{"16 are left", Edit{Kind: RemoveChannel, Module: camera, Layer: 1, Nodes: 16}, "[16k8s4 16k4s2]", true,
+			RemoveChannel},
+		{"fewer than 16", Edit{Kind: RemoveChannel, Module: camera, Nodes: 8}, "[16k8s4 32k4s2]", false, RemoveChannel},
+		{"a larger kernel", Edit{Kind: ChangeKernel, Module: camera, Kernel: 11}, "[16k11s4p0+3 32k4s2]", true,
+			ChangeKernel},
+		{"a kernel beyond the picture", Edit{Kind: ChangeKernel, Module: camera, Layer: 1, Kernel: 5},
+			"[16k8s4 32k4s2]",
+			false, ChangeKernel},
+		{"a smaller kernel", Edit{Kind: ChangeKernel, Module: camera, Layer: 1, Kernel: 2}, "[16k8s4 32k2s2]", true,
+			ChangeKernel},
+		// the last picture is 1×1
+		{"another layer", Edit{Kind: AddLayer, Module: camera, Nodes: 8}, "[24k8s4 32k4s2]", true, AddChannel},
+		{"one layer fewer", Edit{Kind: RemoveLayer, Module: camera}, "[16k8s4]", true, RemoveLayer},
+		{"more values", Edit{Kind: AddNode, Module: "memory", Nodes: 16}, "lstm[64]", true, AddNode},
+		{"up to 512", Edit{Kind: AddNode, Module: "memory", Nodes: 464}, "lstm[512]", true, AddNode},
+		{"not beyond", Edit{Kind: AddNode, Module: "memory", Nodes: 465}, "lstm[48]", false, AddNode},
+		{"down to 32", Edit{Kind: RemoveNode, Module: "memory", Nodes: 16}, "lstm[32]", true, RemoveNode},
+		{"not below", Edit{Kind: RemoveNode, Module: "memory", Nodes: 17}, "lstm[48]", false, RemoveNode},
+	} {
+		a := remembering(t, models.LSTM(48))
+		next, done, changed, err := c.edit.Apply(a, Limits{MinLayers: 1, MaxLayers: 3, MinNodes: 4, MaxNodes: 64,
+			MinLatent: 4, MaxLatent: 64})
+		if err != nil || !strings.Contains(next.String(), c.want) || changed != c.changed || done.Kind != c.done ||
+			changed == next.Equal(a) {
+			t.Errorf("%s: %v, changed %t, done %v, %v; want %s", c.name, next, changed, done, err, c.want)
+		}
+	}
+	one := architecture(t, spaces.NewPicture(20, 24, 3), nil, 16, []int{32}, "tanh")
+	one.Parts[0].Convolutions = one.Parts[0].Convolutions[:1]
+	if next, done, _, _ := (Edit{Kind: ChangeKernel, Module: "encoder.observation", Kernel: 3}).Apply(one,
+		DefaultLimits()); done.Kind != AddLayer ||
+		next.String() != "20×24×3→[16k8s4 16k3p1:elu]→16→[32] tanh" {
+		t.Errorf("%v: %v", done, next)
+	}
+	for _, e := range []Edit{{Kind: AddLayer, Module: "memory"}, {Kind: AddChannel, Module: "head", Nodes: 8},
+		{Kind: AddChannel, Module: "encoder.goal", Nodes: 8}} {
+		a := remembering(t, models.LSTM(48))
+		if _, _, changed, err := e.Apply(a, DefaultLimits()); err == nil || changed || e.Fits(a) {
+			t.Errorf("%v: changed %t, %v", e, changed, err)
+		}
+	}
+	if _, _, _, err := (Edit{Kind: AddNode, Module: "memory", Nodes: 16}).Apply(architecture(t, seen(), nil, 8, nil,
+		"tanh"), DefaultLimits()); err == nil {
+		t.Error("nodes for a memory that is not there")
+	}
+}
+
+// TestEditFits: an edit of a module that an architecture does not have, or that is none, changes nothing.
+func TestEditFits(t *testing.T) {
+	a := architecture(t, dict(), []int{64}, 32, []int{64}, "tanh")
+	goal := Edit{Kind: AddNode, Module: "encoder.goal", Nodes: 16}
+	next, _, changed, err := goal.Apply(a, DefaultLimits())
+	if err != nil || !changed || next.Parts[2].Encoder.Hidden[0] != 80 || next.Parts[1].Encoder.Hidden[0] != 64 {
+		t.Errorf("%v, %t, %v", next, changed, err)
+	}
+	for _, e := range []Edit{goal, {Kind: AddLayer, Module: "head"}, {Kind: AddLatentNode}, {Kind: ChangeActivation}} {
+		if !e.Fits(a) {
+			t.Errorf("%v does not fit", e)
+		}
+	}
+	for _, e := range []Edit{{Kind: AddNode, Module: "encoder.hand", Nodes: 16}, {Kind: AddNode, Module: "tail",
+		Nodes: 16},
+		{Kind: AddNode, Nodes: 16}, {Kind: "add_channel", Module: "head"}, {}} {
+		if next, _, changed, err := e.Apply(a, DefaultLimits()); err == nil || changed || !next.Equal(a) || e.Fits(a) {
+			t.Errorf("%v: %v, changed %t, error %v", e, next, changed, err)
+		}
+	}
+}
+
+// remembering is an architecture with pictures and memory.
+func remembering(t testing.TB, layer description.RecurrentLayer) description.Architecture {
+	t.Helper()
+	a := architecture(t, seen(), []int{16}, 16, []int{32}, "tanh")
+	a.Recurrent = layer
+	return a
 }

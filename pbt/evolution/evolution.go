@@ -118,8 +118,9 @@ func (e *Evolution) member(m pbt.Member) (pbt.Trainee, error) {
 	if l, ok := t.(LimitedEvaluator); ok && e.opt.Measure.EvaluationEpisodes > 0 {
 		err = l.LimitEvaluation(e.opt.EvalSteps, e.opt.Measure.EvaluationEpisodes)
 	} else if e.opt.EvalSteps > 0 {
-		err = fmt.Errorf("evolution: EvalSteps needs trainees with a method LimitEvaluation, which a %T does not have; "+
-			"leave it 0", t)
+		err = fmt.Errorf(
+			"evolution: EvalSteps needs trainees with a method LimitEvaluation, which a %T does not have; "+
+				"leave it 0", t)
 	}
 	if err == nil && e.evolver.registry.Groups == nil {
 		err = e.prepare(m, t)

@@ -48,7 +48,10 @@ func cartpole(onStep func() error) func(m pbt.Member) (pbt.Trainee, error) {
 		}
 		cfg := trainers.Config{Seed: m.Seed, SaveBuffers: true}
 		if onStep != nil {
-			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error { return onStep() })}
+			cfg.Callbacks = []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer,
+				*envs.Step) error {
+				return onStep()
+			})}
 		}
 		return trainers.NewTrainee(env, func() (agents.Agent, error) {
 			return ppo.New(ppo.Options{
@@ -110,6 +113,38 @@ func train(t *testing.T, o evolution.Options) outcome {
 	return finish(t, e)
 }
 
+// interrupted trains what build makes to its end, and stops it each time that stop has been called every times.
+func interrupted(t *testing.T, every int64, build func(stop func()) evolution.Options) outcome {
+	t.Helper()
+	for breaks := 0; ; breaks++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		var left atomic.Int64
+		left.Store(every)
+		e, err := evolution.New(build(func() {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = e.Train(ctx)
+		cancel()
+		if err == nil {
+			if breaks < 3 {
+				t.Errorf("only %d interruptions", breaks)
+			}
+			return finish(t, e)
+		}
+		if !errors.Is(err, context.Canceled) || breaks > 100 {
+			t.Fatal(err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func compare(t *testing.T, want, got outcome) {
 	t.Helper()
 	if d := cmp.Diff(want.journal, got.journal); d != "" {
@@ -122,75 +157,19 @@ func compare(t *testing.T, want, got outcome) {
 	}
 }
 
-// The same seed gives the same lineage, architectures and parameters, however many members train at a time.
-func TestSameSeedSameEvolution(t *testing.T) {
-	agenttest.CheckLive(t)
-	o := options()
-	o.Parallel = 1
-	first := train(t, o)
-	o.Parallel = 4
-	compare(t, first, train(t, o))
-	o.Seed = 4
-	other := train(t, o)
-	if cmp.Equal(first.journal, other.journal) {
-		t.Error("another seed gives the same journal")
-	}
-	o.Seed, o.Mutations.Seed = 3, 1
-	if other = train(t, o); cmp.Equal(first.journal, other.journal) {
-		t.Error("another seed of mutations gives the same journal")
-	}
-	shapes, done := map[string]bool{}, map[string]int{}
-	for _, e := range first.journal {
-		if e.Architecture != "" {
-			shapes[e.Architecture] = true
-		}
-		done[strings.SplitN(e.Mutation, "(", 2)[0]]++
-	}
-	if len(shapes) < 4 || done["param"] == 0 || done["learning_rate"] == 0 || done["activation"] == 0 {
-		t.Errorf("architectures %v, mutations %v: this shows little", slices.Sorted(maps.Keys(shapes)), done)
-	}
-}
-
-// An evolution that is stopped in the middle of generations, rollouts and episodes, and continued in another process,
-// ends as one that was not.
+// TestResumeInMidGeneration: an evolution that is stopped in the middle of generations, rollouts and episodes, and
+// continued in another process, ends as one that was not, however many members train at a time.
 func TestResumeInMidGeneration(t *testing.T) {
 	agenttest.CheckLive(t)
 	whole := options()
-	whole.Directory = t.TempDir()
-	want := train(t, whole)
-	dir, breaks := t.TempDir(), 0
-	for ; ; breaks++ {
-		ctx, cancel := context.WithCancel(t.Context())
-		var left atomic.Int64
-		left.Store(101)
+	whole.Directory, whole.Parallel = t.TempDir(), 1
+	want, dir := train(t, whole), t.TempDir()
+	compare(t, want, interrupted(t, 101, func(stop func()) evolution.Options {
 		o := options()
-		o.Directory = dir
-		o.New = cartpole(func() error {
-			if left.Add(-1) == 0 {
-				cancel()
-			}
-			return nil
-		})
-		e, err := evolution.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = e.Train(ctx)
-		cancel()
-		if err == nil {
-			compare(t, want, finish(t, e))
-			break
-		}
-		if !errors.Is(err, context.Canceled) || breaks > 100 {
-			t.Fatal(err)
-		}
-		if err := e.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if breaks < 4 {
-		t.Errorf("only %d interruptions", breaks)
-	}
+		o.Directory, o.Parallel = dir, 4
+		o.New = cartpole(func() error { stop(); return nil })
+		return o
+	}))
 	read := func(dir string) string {
 		events, err := journal.Read(dir)
 		if err != nil {
@@ -200,6 +179,18 @@ func TestResumeInMidGeneration(t *testing.T) {
 	}
 	if read(dir) != read(whole.Directory) {
 		t.Error("the journals' bytes differ")
+	}
+	shapes, done := map[string]bool{}, map[string]int{}
+	for _, e := range want.journal {
+		shapes[e.Architecture] = true
+		done[strings.SplitN(e.Mutation, "(", 2)[0]]++
+	}
+	if len(shapes) < 4 || done["param"] == 0 || done["learning_rate"] == 0 || done["activation"] == 0 {
+		t.Errorf("architectures %v, mutations %v: this shows little", slices.Sorted(maps.Keys(shapes)), done)
+	}
+	whole.Directory, whole.Mutations.Seed = "", 1
+	if other := train(t, whole); cmp.Equal(want.journal, other.journal) {
+		t.Error("another seed of mutations gives the same journal")
 	}
 }
 

@@ -27,8 +27,8 @@ type Evolver struct {
 var _ pbt.Evolver = (*Evolver)(nil)
 
 // NewEvolver checks mutations m and registry r against each other and against a member with the
-// snapshot snap and the hyperparameters values. Where m.Hyperparameters is nil and m.RLHP has a weight, [DefaultHyperparameters] of
-// values mutate. What m and r refer to must not be changed afterwards.
+// snapshot snap and the hyperparameters values. Where m.Hyperparameters is nil and m.RLHP has a weight,
+// [DefaultHyperparameters] of values mutate. What m and r refer to must not be changed afterwards.
 //
 // It is an error if r or m.Hyperparameters name something that the member does not have, if m.NetworkLimits names a
 // network outside r or one that is like another, or if a mutation with a weight is impossible: noise without matrices

@@ -3,7 +3,6 @@ package evolution_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/agents/ppo"
@@ -61,68 +60,4 @@ func ExampleEditNetworks() {
 	// head.add_layer makes 3→[64 64:elu] tanh
 	// [-0.02242]
 	// [-0.02242]
-}
-
-func ExampleNoise() {
-	a, err := description.NewArchitecture(sp.Observation, nil, 0, []int{64}, "tanh")
-	if err != nil {
-		panic(err)
-	}
-	before := agent(a, a)
-	defer before.Close()
-	snapshot, err := before.Snapshot(agents.SnapshotOptions{})
-	if err != nil {
-		panic(err)
-	}
-	noisy, chosen, err := evolution.Noise(snapshot, evolution.NoiseOptions{SD: 0.1}, rand.New(rand.NewPCG(3, 2)))
-	if err != nil {
-		panic(err)
-	}
-	for _, name := range chosen {
-		old, err := snapshot.Arrays[name].Float32s()
-		if err != nil {
-			panic(err)
-		}
-		changed, err := noisy.Arrays[name].Float32s()
-		if err != nil {
-			panic(err)
-		}
-		moved := 0
-		for i := range old {
-			if old[i] != changed[i] {
-				moved++
-			}
-		}
-		fmt.Printf("%s: %d of %d\n", name, moved, len(old))
-	}
-	fmt.Println(slices.Equal(snapshot.Arrays["value/head.0.weight"].Data, noisy.Arrays["value/head.0.weight"].Data))
-	// Output:
-	// policy/head.0.weight: 19 of 192
-	// policy/head.out.weight: 7 of 64
-	// true
-}
-
-func ExampleEdit_Apply() {
-	a, err := description.NewArchitecture(spaces.Unbounded(4), nil, 0, []int{64, 64}, "tanh")
-	if err != nil {
-		panic(err)
-	}
-	for _, e := range []evolution.Edit{
-		{Kind: evolution.AddNode, Module: "head", Layer: 0, Nodes: 64},
-		{Kind: evolution.AddLayer, Module: "head"},
-		{Kind: evolution.AddLayer, Module: "head", Nodes: 16}, // three layers are the most: nodes instead
-		{Kind: evolution.RemoveNode, Module: "head", Layer: 1, Nodes: 32},
-	} {
-		next, done, changed, err := e.Apply(a, evolution.DefaultLimits())
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(done, changed, next)
-		a = next
-	}
-	// Output:
-	// head.add_node(layer 0, 64) true 4→[128 64] tanh
-	// head.add_layer true 4→[128 64 64:elu] tanh
-	// head.add_node(layer 0, 16) true 4→[144 64 64:elu] tanh
-	// head.remove_node(layer 1, 32) false 4→[144 64 64:elu] tanh
 }

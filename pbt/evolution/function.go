@@ -167,8 +167,8 @@ func (w *wiring) identity(layers map[string]matrix, m description.Module) {
 //	out.weight' = out.weight · slope · inner.weight
 //	out.bias'   = out.bias + out.weight · (slope · inner.bias + offset)
 //
-// This undoes identity. The product's weights are new to the optimizer, so their moments start from zero. (AgileRL keeps the
-// output layer's weights, which then read other inputs than they learned on.)
+// This undoes identity. The product's weights are new to the optimizer, so their moments start from zero. (AgileRL
+// keeps the output layer's weights, which then read other inputs than they learned on.)
 func (w *wiring) compose(layers map[string]matrix, m description.Module) {
 	n := len(m.Hidden) - 1
 	last, out := m.Layers()[n].Name, m.Name+".out"

@@ -137,3 +137,39 @@ func floats(t testing.TB, a checkpoint.Array) []float32 {
 	}
 	return data
 }
+
+var camera = spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(10, 12, 3),
+	"goal": spaces.Unbounded(2)})
+
+// seeing is an architecture with a picture, and with memory where kind is one.
+func seeing(t testing.TB, memory description.RecurrentLayer, activation string) description.Architecture {
+	t.Helper()
+	a := architecture(t, camera, []int{4}, 6, []int{8}, activation)
+	a.Parts[0].Convolutions = []description.Convolution{{Channels: 4, Kernel: 3, Stride: 2}, {Channels: 5, Kernel: 2,
+		Stride: 1, Padding: 1}}
+	a.Recurrent = memory
+	if err := a.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// sequences are the outputs of 3 sequences of 5 steps, an episode of which ends in the middle.
+func sequences(t testing.TB, e *models.Net, space spaces.Space) []float32 {
+	t.Helper()
+	s := tensor.NoGrad()
+	defer s.Close()
+	rows, ended := make([]float32, 15*space.Width()), make([]float32, 15)
+	space.Sample(random(5), rows)
+	ended[7] = 1
+	out, _ := e.ForwardHidden(s, models.Inputs{Observations: tensor.From(s, rows, 15, int64(space.Width())),
+		Hidden: models.Hidden{Length: 5, Ended: tensor.From(s, ended, 15, 1)}})
+	data, err := tensor.Float32s(out)
+	if err == nil {
+		err = s.Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

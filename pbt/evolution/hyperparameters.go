@@ -139,10 +139,12 @@ func (c HyperparameterConfig) Check(values map[string]float64) error {
 			problems = append(problems, missing(name, slices.Sorted(maps.Keys(values))))
 		case !number.Finite(value):
 			problems = append(problems,
-				fmt.Errorf("evolution: hyperparameter %q is %v, which cannot be mutated; give it a finite number", name, value))
+				fmt.Errorf("evolution: hyperparameter %q is %v, which cannot be mutated; give it a finite number", name,
+					value))
 		case c[name].Kind == KindInt && value != math.Trunc(value):
 			problems = append(problems,
-				fmt.Errorf("evolution: hyperparameter %q is %v; as one of kind %q it must be whole", name, value, KindInt))
+				fmt.Errorf("evolution: hyperparameter %q is %v; as one of kind %q it must be whole", name, value,
+					KindInt))
 		}
 	}
 	return errors.Join(problems...)
@@ -170,7 +172,8 @@ func DefaultHyperparameters(values map[string]float64) HyperparameterConfig {
 			}
 		case "batch_size", "learn_step":
 			if v >= 1 && v == math.Trunc(v) {
-				c[name] = RLParameter{Min: max(1, math.Floor(v/4)), Max: 4 * v, GrowFactor: 1.5, ShrinkFactor: 0.75, Kind: KindInt}
+				c[name] = RLParameter{Min: max(1, math.Floor(v/4)), Max: 4 * v, GrowFactor: 1.5, ShrinkFactor: 0.75,
+					Kind: KindInt}
 			}
 		}
 	}

@@ -40,7 +40,8 @@ func read(a checkpoint.Array) (matrix, error) {
 		return matrix{int(a.Shape[0]), int(a.Shape[1]), data, form{}}, nil
 	case 4:
 		if a.Shape[2] == a.Shape[3] {
-			return matrix{int(a.Shape[0]), int(a.Shape[1] * a.Shape[2] * a.Shape[3]), data, form{kernel: int(a.Shape[2])}}, nil
+			return matrix{int(a.Shape[0]), int(a.Shape[1] * a.Shape[2] * a.Shape[3]), data,
+				form{kernel: int(a.Shape[2])}}, nil
 		}
 	}
 	return matrix{}, fmt.Errorf("an array of shape %v is no weight and no bias of a layer", a.Shape)

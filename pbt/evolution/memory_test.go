@@ -1,10 +1,8 @@
 package evolution_test
 
 import (
-	"context"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/gorl-dev/gorl/agents"
@@ -31,8 +29,9 @@ func shapesOf(m pbt.Member, begin map[string]description.Architecture) (map[stri
 	return begin, nil
 }
 
-// remembering builds members that are AMP agents whose policy and critics have memory.
-func remembering(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) {
+// walker builds members that are AMP agents with two critics and a discriminator with an optimizer of its own,
+// and recurrent policy and critics.
+func walker(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) {
 	env, err := mujoco.NewWalker(mujoco.WalkerConfig{NumEnvs: 2, Seed: m.Seed, Workers: 1})
 	if err != nil {
 		return nil, err
@@ -47,18 +46,18 @@ func remembering(m pbt.Member, cfg trainers.Config) (pbt.Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	shapes, err := shapesOf(m, map[string]description.Architecture{"policy": body, "value": body, "discriminator": motion})
+	dict := map[string]any{"rollouts": 8, "learning_epochs": 1, "mini_batches": 1, "sequence_length": 4,
+		"separate_critics":        true,
+		"discriminator_optimizer": "separate", "task_reward_scale": 1.0, "amp_batch_size": 32,
+		"motion_dataset_size": 64, "reply_buffer_size": 64}
+	shapes, err := shapesOf(m, map[string]description.Architecture{"policy": body, "value": body,
+		"discriminator": motion})
 	if err != nil {
 		return nil, err
 	}
 	return trainers.NewTrainee(env, func() (agents.Agent, error) {
-		return amp.New(amp.Options{
-			Spaces: sp, Motions: env, Seed: m.Seed,
-			Models: amp.Evolvable(sp, shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian()),
-			Dict: map[string]any{"rollouts": 8, "learning_epochs": 1, "mini_batches": 1, "sequence_length": 4,
-				"separate_critics": true,
-				"amp_batch_size":   32, "motion_dataset_size": 64, "reply_buffer_size": 64},
-		})
+		return amp.New(amp.Options{Spaces: sp, Motions: env, Seed: m.Seed, Dict: dict, Models: amp.Evolvable(sp,
+			shapes["policy"], shapes["value"], shapes["discriminator"], amp.DefaultGaussian())})
 	}, cfg)
 }
 
@@ -93,53 +92,28 @@ func TestPicturesAndMemoryEvolve(t *testing.T) {
 	for name, c := range map[string]struct {
 		build  func(pbt.Member, trainers.Config) (pbt.Trainee, error)
 		module string // whose edits must occur
-	}{"memory": {remembering, "memory."}, "pictures": {looking, "encoder.observation."}} {
+	}{"memory": {walker, "memory."}, "pictures": {looking, "encoder.observation."}} {
 		t.Run(name, func(t *testing.T) {
 			agenttest.CheckLive(t)
 			m := busy()
 			m.Architecture, m.Activation, m.NewLayerProb = 5, 0.05, 0.05
 			m.Limits.MinHidden, m.Limits.MaxHidden, m.Limits.MinChannels, m.Limits.MaxChannels = 2, 128, 4, 64
-			evolve := func(dir string, steps int64) (*evolution.Evolution, error) {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				var left atomic.Int64
-				left.Store(steps)
-				count := trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error {
-					if left.Add(-1) == 0 {
-						cancel()
-					}
-					return nil
-				})
-				e, err := evolution.New(evolution.Options{
-					Options: pbt.Options{Members: 3, IntervalSteps: 24, TotalSteps: 8 * 24, Diversify: true, Seed: 4, Directory: dir,
-						New: func(m pbt.Member) (pbt.Trainee, error) {
-							return c.build(m, trainers.Config{Seed: m.Seed, SaveBuffers: true, Callbacks: []trainers.Callback{count}})
+			dir := t.TempDir()
+			build := func(stop func()) evolution.Options {
+				count := trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error { stop(); return nil })
+				return evolution.Options{
+					Options: pbt.Options{Members: 3, IntervalSteps: 24, TotalSteps: 8 * 24, Diversify: true, Seed: 4,
+						Directory: dir, New: func(m pbt.Member) (pbt.Trainee, error) {
+							return c.build(m, trainers.Config{Seed: m.Seed, SaveBuffers: true,
+								Callbacks: []trainers.Callback{count}})
 						}},
 					Mutations: m,
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = e.Train(ctx)
-				return e, err
-			}
-			e, err := evolve(t.TempDir(), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			whole, dir, breaks := finish(t, e), t.TempDir(), 0
-			for ; breaks < 20; breaks++ {
-				if e, err = evolve(dir, 77); err == nil {
-					break
-				}
-				if err := e.Close(); err != nil {
-					t.Fatal(err)
 				}
 			}
-			if err != nil || breaks < 3 {
-				t.Fatalf("%d interruptions, %v", breaks, err)
-			}
-			compare(t, whole, finish(t, e))
+			o := build(func() {})
+			o.Directory = t.TempDir()
+			whole := train(t, o)
+			compare(t, whole, interrupted(t, 77, build))
 			edits, policies := 0, map[string]bool{}
 			for _, event := range whole.journal {
 				if event.Kind == journal.ApplyFailed || event.Kind == journal.Failed {
@@ -155,17 +129,29 @@ func TestPicturesAndMemoryEvolve(t *testing.T) {
 			if edits < 3 || len(policies) < 3 {
 				t.Errorf("%d edits of %s and %d architectures: this shows little", edits, c.module, len(policies))
 			}
+			discriminators := map[string]bool{"34→[8] elu": true}
 			for i, snap := range whole.snapshots {
 				shapes, err := evolution.Architectures(snap)
 				if err != nil {
 					t.Fatal(err)
 				}
+				if name != "memory" {
+					continue
+				}
+				// The second critic evolves as the first, the discriminator along with the policy.
+				discriminators[shapes["discriminator"].String()] = true
+				if !shapes["value"].Equal(shapes["style_value"]) {
+					t.Errorf("member %d has critics %v and %v", i, shapes["value"], shapes["style_value"])
+				}
 				// The state has the width of the member's own memory.
-				if r := shapes["policy"].Recurrent; name == "memory" && !slices.Equal(snap.Arrays[layout.Hidden("policy")].Shape,
+				if r := shapes["policy"].Recurrent; !slices.Equal(snap.Arrays[layout.Hidden("policy")].Shape,
 					[]int64{2, int64(r.HiddenSize)}) {
 					t.Errorf("member %d has a state of shape %v, and %v", i, snap.Arrays[layout.Hidden("policy")].Shape,
 						shapes["policy"])
 				}
+			}
+			if name == "memory" && len(discriminators) < 2 {
+				t.Error("no discriminator evolved")
 			}
 		})
 	}

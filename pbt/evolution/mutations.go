@@ -68,7 +68,8 @@ type Mutations struct {
 // activation 0; new layers 0.2; noise 0.1.
 func DefaultMutations() Mutations {
 	return Mutations{
-		NoMutation: 0.4, Architecture: 0.2, Parameters: 0.2, Activation: 0, RLHP: 0.2, NewLayerProb: 0.2, MutationSD: 0.1,
+		NoMutation: 0.4, Architecture: 0.2, Parameters: 0.2, Activation: 0, RLHP: 0.2, NewLayerProb: 0.2,
+		MutationSD:          0.1,
 		ActivationSelection: []string{"relu", "elu", "gelu"}, Preserve: PreserveFunction,
 	}
 }

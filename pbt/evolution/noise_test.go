@@ -87,7 +87,8 @@ func TestNoiseShares(t *testing.T) {
 	}{
 		{"changed", float64(changed) / (rows * cols), 1 - math.Exp(-0.1)},
 		{"reset", float64(reset) / float64(changed), 0.05 + 0.05*0.0048}, // with what strong noise brings near zero
-		{"strong", float64(super) / float64(changed), 0.05 * 0.952},      // beyond 0.06 deviations, less those near zero
+		// beyond 0.06 deviations, less those near zero
+		{"strong", float64(super) / float64(changed), 0.05 * 0.952},
 		{"noise", math.Sqrt(square / float64(normal)), 10},
 	} {
 		if math.Abs(c.got/c.want-1) > 0.06 {
@@ -121,7 +122,8 @@ func TestNoiseLimits(t *testing.T) {
 	if zeros == 0 || zeros > 20 {
 		t.Errorf("%d zeros moved", zeros)
 	}
-	for _, name := range []string{"optimizer/exp_avg/policy/head.0.weight", "optimizer/exp_avg_sq/policy/head.0.weight"} {
+	for _, name := range []string{"optimizer/exp_avg/policy/head.0.weight",
+		"optimizer/exp_avg_sq/policy/head.0.weight"} {
 		if slices.ContainsFunc(floats(t, out.Arrays[name]), func(x float32) bool { return x != 0 }) {
 			t.Errorf("%s was not reset", name)
 		}
@@ -160,23 +162,5 @@ func TestNoiseChoosesMatrices(t *testing.T) {
 	}
 	if len(touched) != 6 || len(count) != 6 {
 		t.Errorf("%v, %v", count, touched)
-	}
-}
-
-func TestNoiseRefuses(t *testing.T) {
-	snap := plain(2, 2, func(int) float32 { return 1 })
-	for _, sd := range []float64{-1, math.NaN(), math.Inf(1)} {
-		if _, _, err := Noise(snap, NoiseOptions{SD: sd}, random(1)); err == nil || !strings.Contains(err.Error(),
-			"must be positive") {
-			t.Errorf("%g: %v", sd, err)
-		}
-	}
-	delete(snap.Arrays, "policy/head.0.weight")
-	if _, _, err := Noise(snap, NoiseOptions{}, random(1)); err == nil || !strings.Contains(err.Error(), "no matrices") {
-		t.Error(err)
-	}
-	snap.Arrays["policy/w"] = checkpoint.ArrayFloat64([]int64{1, 2}, []float64{1, 2})
-	if _, _, err := Noise(snap, NoiseOptions{}, random(1)); err == nil || !strings.Contains(err.Error(), "policy/w") {
-		t.Error(err)
 	}
 }

@@ -22,25 +22,26 @@ type LimitedEvaluator interface {
 type Options struct {
 	// Options are the population's, with AgileRL's defaults: 4 Members, 1 000 000 TotalSteps, 10 000 IntervalSteps (a
 	// generation), "episode.return" for Objective, strategy.DefaultTournament() for Strategy, 1 for
-	// Measure.EvaluationEpisodes, and at least 10 intervals before Target ends training. The MutateElite of a tournament
-	// is that of Mutations.
+	// Measure.EvaluationEpisodes, and at least 10 intervals before Target ends training. The MutateElite of a
+	// tournament is that of Mutations.
 	//
-	// Measure.EvaluationEpisodes is the number of episodes that every environment of a member plays, with the mean action,
-	// to measure the member's fitness. Raise it if returns are noisy. Trainees must be a pbt.Evaluator. A negative number
-	// switches the evaluation off: the fitness is then the figure that training reports.
+	// Measure.EvaluationEpisodes is the number of episodes that every environment of a member plays, with the mean
+	// action, to measure the member's fitness. Raise it if returns are noisy. Trainees must be a pbt.Evaluator. A
+	// negative number switches the evaluation off: the fitness is then the figure that training reports.
 	//
 	// Diversify mutates every member once before training, by the weights of [Mutations] without NoMutation. [New] sets
-	// Evolve. If m.Restoring is not nil, New of a member must build networks of the architectures in that snapshot, which
-	// [Architectures] reads.
+	// Evolve. If m.Restoring is not nil, New of a member must build networks of the architectures in that snapshot,
+	// which [Architectures] reads.
 	pbt.Options
-	// EvalSteps ends the episodes of an evaluation after so many environment steps. Default 0: at their end. Limit them if
-	// good agents' episodes are very long. Trainees must then be a [LimitedEvaluator], as a trainers.Trainee is.
+	// EvalSteps ends the episodes of an evaluation after so many environment steps. Default 0: at their end. Limit them
+	// if good agents' episodes are very long. Trainees must then be a [LimitedEvaluator], as a trainers.Trainee is.
 	EvalSteps int
-	// Checkpoint is the number of environment steps after which a checkpoint of every member is written, at the end of the
-	// generation. Default 0: none. A population continues from Directory without them. Write them to compare members
-	// later.
+	// Checkpoint is the number of environment steps after which a checkpoint of every member is written, at the end of
+	// the generation. Default 0: none. A population continues from Directory without them. Write them to compare
+	// members later.
 	Checkpoint int64
-	// CheckpointPath is the folder of the checkpoints, with a folder for each member. Default: "checkpoints" in Directory.
+	// CheckpointPath is the folder of the checkpoints, with a folder for each member. Default: "checkpoints" in
+	// Directory.
 	CheckpointPath string
 	// OverwriteCheckpoints keeps only the last checkpoint of every member, which saves disk space.
 	OverwriteCheckpoints bool
@@ -51,8 +52,8 @@ type Options struct {
 	ElitePath string
 	// Mutations say how members are mutated after selection. Default: [DefaultMutations].
 	Mutations *Mutations
-	// Registry says which networks, optimizers and settings evolve. Default: what [RegistryOf] finds in the first member,
-	// which suits gorl's agents. Give one for trainees of your own.
+	// Registry says which networks, optimizers and settings evolve. Default: what [RegistryOf] finds in the first
+	// member, which suits gorl's agents. Give one for trainees of your own.
 	Registry *Registry
 }
 
@@ -94,9 +95,11 @@ func (o Options) validate() error {
 			"evaluated; " +
 			"leave one of them out")
 	case o.Checkpoint < 0:
-		return fmt.Errorf("evolution: Checkpoint is %d; give a number of environment steps, or 0 for none", o.Checkpoint)
+		return fmt.Errorf("evolution: Checkpoint is %d; give a number of environment steps, or 0 for none",
+			o.Checkpoint)
 	case o.Checkpoint > 0 && o.CheckpointPath == "" && o.Directory == "":
-		return errors.New("evolution: checkpoint_steps are set without a checkpoint_path or a directory; name one of them")
+		return errors.New("evolution: checkpoint_steps are set without a checkpoint_path or a directory; name one " +
+			"of them")
 	case o.SaveElite && o.ElitePath == "" && o.Directory == "":
 		return errors.New("evolution: save_elite is set without an elite_path or a directory; name one of them")
 	case o.New == nil:

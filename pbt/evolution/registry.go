@@ -59,7 +59,8 @@ type OptimizerConfig struct {
 func RegistryOf(snap *checkpoint.Snapshot) (Registry, error) {
 	networks := layout.NetworksIn(snap)
 	if !slices.Contains(networks, layout.Policy) {
-		return Registry{}, fmt.Errorf("evolution: the snapshot has no network %q, only %q; give a Registry that says which "+
+		return Registry{}, fmt.Errorf("evolution: the snapshot has no network %q, only %q; give a Registry that "+
+			"says which "+
 			"of them is the policy", layout.Policy, networks)
 	}
 	var r Registry
@@ -137,7 +138,8 @@ func (r Registry) Validate() error {
 	for _, g := range r.Groups {
 		i := slices.IndexFunc(r.Groups, func(o NetworkGroup) bool { return o.Name == g.Like })
 		if g.Like != "" && (i < 0 || r.Groups[i].Like != "" || g.Policy) {
-			wrong.add("the network %q is like %q; that must be another group, which is like no other, and the policy leads",
+			wrong.add("the network %q is like %q; that must be another group, which is like no other, and the "+
+				"policy leads",
 				g.Name, g.Like)
 		}
 	}
@@ -173,7 +175,8 @@ func (r Registry) Check(snap *checkpoint.Snapshot, hyperparameters map[string]fl
 	for _, g := range r.Groups {
 		own := layout.Below(snap, g.Name)
 		if seen[g.Name] = true; len(own) == 0 {
-			wrong.add("members have no network %q: their snapshots have %q%s", g.Name, known, config.Hint(g.Name, known))
+			wrong.add("members have no network %q: their snapshots have %q%s", g.Name, known,
+				config.Hint(g.Name, known))
 		}
 		a, like := architectures[g.Name], architectures[g.Like]
 		if recorded != nil && g.Like != "" && (len(like.Parts) == 0 || !a.Equal(like)) {

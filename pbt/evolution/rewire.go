@@ -41,7 +41,8 @@ const (
 func rewire(arrays map[string]checkpoint.Array, prefix string, from, to description.Architecture, done Edit,
 	how Preserve, rng *rand.Rand) (map[string]checkpoint.Array, error) {
 	if how != PreserveFunction && how != PreserveOverlap {
-		return nil, fmt.Errorf("evolution: there is no way %q to preserve weights; want %q or %q", how, PreserveFunction,
+		return nil, fmt.Errorf("evolution: there is no way %q to preserve weights; want %q or %q", how,
+			PreserveFunction,
 			PreserveOverlap)
 	}
 	out := maps.Clone(arrays)
@@ -119,14 +120,16 @@ func load(arrays map[string]checkpoint.Array, scope string, a description.Archit
 	for _, want := range wanted {
 		array, ok := arrays[scope+want.Name]
 		if !ok {
-			return nil, fmt.Errorf("evolution: the snapshot has no %s%s, which the architecture %v has", scope, want.Name, a)
+			return nil, fmt.Errorf("evolution: the snapshot has no %s%s, which the architecture %v has", scope,
+				want.Name, a)
 		}
 		x, err := read(array)
 		if err != nil {
 			return nil, fmt.Errorf("evolution: %s%s: %w", scope, want.Name, err)
 		}
 		if !slices.Equal(array.Shape, want.Shape) {
-			return nil, fmt.Errorf("evolution: %s%s has shape %v, which is not that of the architecture %v", scope, want.Name,
+			return nil, fmt.Errorf("evolution: %s%s has shape %v, which is not that of the architecture %v", scope,
+				want.Name,
 				array.Shape, a)
 		}
 		layers[want.Name] = x

@@ -18,8 +18,9 @@ import (
 func Architectures(snap *checkpoint.Snapshot) (map[string]description.Architecture, error) {
 	all, err := snap.Value(layout.Architectures)
 	if err != nil {
-		return nil, fmt.Errorf("evolution: the snapshot names no architectures; make the agent from some, for instance "+
-			"with ppo.Evolvable: %w", err)
+		return nil, fmt.Errorf(
+			"evolution: the snapshot names no architectures; make the agent from some, for instance "+
+				"with ppo.Evolvable: %w", err)
 	}
 	tree, ok := all.(map[string]any)
 	if !ok {

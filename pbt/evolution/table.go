@@ -71,7 +71,10 @@ func rowsOf(recorded []journal.Event, members int, keys []string) []Row {
 		for _, values := range []map[string]float64{event.Before, event.After} {
 			if values != nil {
 				r.Hyperparameters = maps.Clone(values)
-				maps.DeleteFunc(r.Hyperparameters, func(key string, _ float64) bool { return !slices.Contains(keys, key) })
+				maps.DeleteFunc(r.Hyperparameters, func(key string, _ float64) bool {
+					return !slices.Contains(keys,
+						key)
+				})
 			}
 		}
 	}

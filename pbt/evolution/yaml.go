@@ -100,8 +100,8 @@ type probabilities struct {
 
 // trainingSection is the section training; [Options] say more.
 type trainingSection struct {
-	// PopulationSize is the number of members. More members search more widely; each costs as much compute as one training
-	// run. Raise it before anything else if runs end with different results for different seeds.
+	// PopulationSize is the number of members. More members search more widely; each costs as much compute as one
+	// training run. Raise it before anything else if runs end with different results for different seeds.
 	PopulationSize int `yaml:"pop_size" config:"min=1"`
 	// MaxSteps is the number of environment steps that every member trains in all.
 	MaxSteps int64 `yaml:"max_steps" config:"min=1"`
@@ -109,28 +109,30 @@ type trainingSection struct {
 	// mutate more often, but judge a mutation before its effect shows; long ones waste training on bad members. Several
 	// updates of the agent and several episodes should fit.
 	EvoSteps int64 `yaml:"evo_steps" config:"min=1"`
-	// EvalSteps ends the episodes of an evaluation after so many environment steps. Default 0: at their end. Limit them if
-	// good agents' episodes are very long.
+	// EvalSteps ends the episodes of an evaluation after so many environment steps. Default 0: at their end. Limit them
+	// if good agents' episodes are very long.
 	EvalSteps int `yaml:"eval_steps" config:"min=0"`
 	// EvalLoop is the number of episodes that every environment of a member plays, with the mean action, to measure the
-	// member's fitness at the end of a generation. Raise it if returns are noisy: selection then picks good members more
-	// often than lucky ones, and evaluation takes longer.
+	// member's fitness at the end of a generation. Raise it if returns are noisy: selection then picks good members
+	// more often than lucky ones, and evaluation takes longer.
 	EvalLoop int `yaml:"eval_loop" config:"min=1"`
-	// Target ends training early, once the mean of the last ten fitnesses of every member has reached it. Default: none.
+	// Target ends training early, once the mean of the last ten fitnesses of every member has reached it. Default:
+	// none.
 	Target *float64 `yaml:"target_score"`
-	// TargetGenerations is the least number of generations before Target ends training. Default (0): 10, with strict 100,
-	// as in AgileRL. A larger one guards against ending by luck.
+	// TargetGenerations is the least number of generations before Target ends training. Default (0): 10, with strict
+	// 100, as in AgileRL. A larger one guards against ending by luck.
 	TargetGenerations int64 `yaml:"target_generations" config:"min=0"`
-	// Checkpoint is the number of environment steps after which a checkpoint of every member is written, at the end of the
-	// generation. Default (0): none. A population continues from Directory without them; write them to compare members
-	// later.
+	// Checkpoint is the number of environment steps after which a checkpoint of every member is written, at the end of
+	// the generation. Default (0): none. A population continues from Directory without them; write them to compare
+	// members later.
 	Checkpoint int64 `yaml:"checkpoint_steps" config:"min=0"`
-	// CheckpointPath is the folder of the checkpoints, with a folder for each member. Default: "checkpoints" in Directory.
+	// CheckpointPath is the folder of the checkpoints, with a folder for each member. Default: "checkpoints" in
+	// Directory.
 	CheckpointPath string `yaml:"checkpoint_path"`
 	// OverwriteCheckpoints keeps only the last checkpoint of every member, which saves disk space.
 	OverwriteCheckpoints bool `yaml:"overwrite_checkpoints"`
-	// SaveElite writes the elite to ElitePath whenever there is a better one: the best member at the end of any generation
-	// so far, before its mutation. See [LoadElite].
+	// SaveElite writes the elite to ElitePath whenever there is a better one: the best member at the end of any
+	// generation so far, before its mutation. See [LoadElite].
 	SaveElite bool `yaml:"save_elite"`
 	// ElitePath is the folder of the elite. Default: "elite" in Directory.
 	ElitePath string `yaml:"elite_path"`
@@ -139,14 +141,14 @@ type trainingSection struct {
 	PreTrainingMutation bool `yaml:"pre_training_mutation"`
 	// Objective names the fitness among the figures that trainees report. Default "episode.return".
 	Objective string `yaml:"objective"`
-	// Directory is the folder that keeps the population, so that the same program continues where an earlier run ended or
-	// was killed. Default: nothing is kept.
+	// Directory is the folder that keeps the population, so that the same program continues where an earlier run ended
+	// or was killed. Default: nothing is kept.
 	Directory string `yaml:"directory"`
-	// Parallel is the greatest number of members that train at a time. Default (0): the number of processors that Go uses.
-	// It does not change results. Lower it if members together need too much memory.
+	// Parallel is the greatest number of members that train at a time. Default (0): the number of processors that Go
+	// uses. It does not change results. Lower it if members together need too much memory.
 	Parallel int `yaml:"parallel" config:"min=0"`
-	// ProgressSteps is the number of environment steps after which a training member is reported to Progress. Default (0):
-	// at the end of a generation only.
+	// ProgressSteps is the number of environment steps after which a training member is reported to Progress. Default
+	// (0): at the end of a generation only.
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 	// HPO, when false, makes a population that is never selected and never mutates, as a control.
 	HPO bool `yaml:"hpo"`
@@ -225,7 +227,8 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 		return nil, err
 	}
 	if t := f.Training; t.TargetGenerations != 0 && t.Target == nil {
-		return nil, fmt.Errorf("evolution: target_generations is %d; give a target_score for it to wait with, or leave it out",
+		return nil, fmt.Errorf("evolution: target_generations is %d; give a target_score for it to wait with, or "+
+			"leave it out",
 			t.TargetGenerations)
 	}
 	s := &Settings{Options: f.Training.options(), Algorithm: f.Algorithm, Environment: f.Environment}
@@ -284,7 +287,8 @@ func (f *manifest) mutations(s *Settings) error {
 		}
 		if slices.Contains(fixed, key) && !ok {
 			s.Notes = append(s.Notes,
-				fmt.Sprintf("mutation.rl_hp_selection.%s does nothing: it cannot change while gorl's agents train", key))
+				fmt.Sprintf("mutation.rl_hp_selection.%s does nothing: it cannot change while gorl's agents train",
+					key))
 			continue
 		}
 		if _, twice := m.Hyperparameters[name]; !ok || twice {

@@ -48,9 +48,10 @@ type networkSection struct {
 
 type encoderSection struct {
 	stackSection `yaml:",inline"`
-	// Channels are the channels of the convolutions of pictures, Kernels the lengths of their kernels' sides and Strides
-	// the steps between two places of a kernel: one number a layer each. Without channel_size pictures have three layers
-	// that suit their size. More channels and layers see more, and take longer; a larger stride is faster and coarser.
+	// Channels are the channels of the convolutions of pictures, Kernels the lengths of their kernels' sides and
+	// Strides the steps between two places of a kernel: one number a layer each. Without channel_size pictures have
+	// three layers that suit their size. More channels and layers see more, and take longer; a larger stride is faster
+	// and coarser.
 	Channels []int `yaml:"channel_size" config:"min=1"`
 	Kernels  []int `yaml:"kernel_size" config:"min=1"`
 	Strides  []int `yaml:"stride_size" config:"min=1"`
@@ -100,8 +101,9 @@ func networkDefaults() networkSection {
 	return networkSection{Latent: 64, MinLatent: l.MinLatent, MaxLatent: l.MaxLatent, Arch: "mlp",
 		Encoder: encoderSection{stackSection: usual, MinChannels: l.MinChannels, MaxChannels: l.MaxChannels,
 			MinConvolutions: l.MinConvolutions, MaxConvolutions: l.MaxConvolutions},
-		Recurrent: recurrentSection{Kind: "none", Hidden: 64, Layers: 1, MinHidden: l.MinHidden, MaxHidden: l.MaxHidden},
-		Head:      usual}
+		Recurrent: recurrentSection{Kind: "none", Hidden: 64, Layers: 1, MinHidden: l.MinHidden,
+			MaxHidden: l.MaxHidden},
+		Head: usual}
 }
 
 // network sets s.Network from the section network, and notes the keys that do nothing.
@@ -120,7 +122,8 @@ func (f *manifest) network(s *Settings) error {
 		for key, on := range map[string]bool{"layer_norm": stack.LayerNorm, "output_vanish": stack.Vanish,
 			"output_activation": stack.Output != ""} {
 			if on {
-				s.Notes = append(s.Notes, fmt.Sprintf("network.%s.%s does nothing: gorl's evolvable networks have none", name, key))
+				s.Notes = append(s.Notes, fmt.Sprintf("network.%s.%s does nothing: gorl's evolvable networks have none",
+					name, key))
 			}
 		}
 	}
@@ -129,7 +132,8 @@ func (f *manifest) network(s *Settings) error {
 	}
 	slices.Sort(s.Notes)
 	if x.Encoder.Activation != x.Head.Activation {
-		return &config.Error{Prefix: "evolution", Path: "network.encoder_config.activation", Given: x.Encoder.Activation,
+		return &config.Error{Prefix: "evolution", Path: "network.encoder_config.activation",
+			Given:  x.Encoder.Activation,
 			Reason: fmt.Sprintf("encoder and head begin with one activation; the head's is %q", x.Head.Activation)}
 	}
 	l := Limits{
@@ -147,8 +151,9 @@ func (f *manifest) network(s *Settings) error {
 		x.Recurrent.Kind = "lstm"
 	}
 	f.Network = config.Dict(x)
-	s.Network = &Network{Encoder: x.Encoder.Hidden, Latent: x.Latent, Head: x.Head.Hidden, Activation: x.Head.Activation,
-		Limits: l}
+	s.Network = &Network{Encoder: x.Encoder.Hidden, Latent: x.Latent, Head: x.Head.Hidden,
+		Activation: x.Head.Activation,
+		Limits:     l}
 	if r := x.Recurrent; r.Kind != "none" {
 		s.Network.Recurrent = description.RecurrentLayer{Kind: r.Kind, HiddenSize: r.Hidden, Layers: r.Layers}
 	}
@@ -162,7 +167,8 @@ func (e encoderSection) convolutions() ([]description.Convolution, error) {
 	n := len(e.Channels)
 	if len(e.Kernels) != n || len(e.Strides) != n {
 		return nil, &config.Error{Prefix: "evolution", Path: "network.encoder_config.channel_size", Given: e.Channels,
-			Reason: fmt.Sprintf("channel_size has %d layers, kernel_size %d and stride_size %d; give one number a layer in each",
+			Reason: fmt.Sprintf("channel_size has %d layers, kernel_size %d and stride_size %d; give one number a "+
+				"layer in each",
 				n, len(e.Kernels), len(e.Strides))}
 	}
 	var layers []description.Convolution

@@ -103,7 +103,8 @@ func (f *manifest) multiFrequency(s *Settings) error {
 			}
 			return usual
 		}
-		m.Winners, m.Survivors, m.Open = pick(x.Winners, b.Winners), pick(x.Survivors, b.Survivors), pick(x.Open, b.Open)
+		m.Winners, m.Survivors, m.Open = pick(x.Winners, b.Winners), pick(x.Survivors, b.Survivors),
+			pick(x.Open, b.Open)
 		m.Losers = pick(x.Losers, max(0, *members/x.Subpopulations-m.Winners-m.Survivors-m.Open)) // the rest
 	}
 	s.Options.Strategy = m

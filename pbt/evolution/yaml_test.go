@@ -18,7 +18,8 @@ func TestFromYAMLDefaults(t *testing.T) {
 	}
 	want := Options{
 		Options: pbt.Options{Members: 4, TotalSteps: 1_000_000, IntervalSteps: 10_000,
-			Measure: pbt.Measure{EvaluationEpisodes: 1}, Seed: 42, Diversify: true, Strategy: strategy.Tournament{TournamentSize: 2, Elitism: true, EvalLoop: 1}},
+			Measure: pbt.Measure{EvaluationEpisodes: 1}, Seed: 42, Diversify: true,
+			Strategy: strategy.Tournament{TournamentSize: 2, Elitism: true, EvalLoop: 1}},
 		Mutations: &Mutations{NoMutation: 0.4, Architecture: 0.2, Parameters: 0.2, RLHP: 0.2, NewLayerProb: 0.2,
 			MutationSD: 0.1, ActivationSelection: []string{"relu", "elu", "gelu"}},
 	}
@@ -50,7 +51,8 @@ network:
   latent_dim: 32
   arch: mlp
   encoder_config: {hidden_size: [16], activation: Tanh, min_mlp_nodes: 8, layer_norm: true}
-  head_config: {hidden_size: [16, 24], activation: Tanh, min_hidden_layers: 1, max_hidden_layers: 2, min_mlp_nodes: 16, max_mlp_nodes: 100}
+  head_config: {hidden_size: [16, 24], activation: Tanh, min_hidden_layers: 1, max_hidden_layers: 2, min_mlp_nodes: 16,
+    max_mlp_nodes: 100}
 selection_strategy:
   strategy: multi_frequency
   n_subpopulations: 2
@@ -87,7 +89,8 @@ func TestFromYAML(t *testing.T) {
 	}, m.Hyperparameters); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff(strategy.Strategy(strategy.MultiFrequency{Subpopulations: 2, Ratios: []int{1, 4}, Winners: 2, Open: 2,
+	if d := cmp.Diff(strategy.Strategy(strategy.MultiFrequency{Subpopulations: 2, Ratios: []int{1, 4}, Winners: 2,
+		Open:   2,
 		Losers: 4, EvalLoop: 1}), o.Strategy); d != "" {
 		t.Error(d)
 	}
@@ -120,14 +123,16 @@ func TestFromYAMLPicturesAndMemory(t *testing.T) {
 network:
   arch: cnn
   latent_dim: 32
-  encoder_config: {channel_size: [16, 24], kernel_size: [4, 3], stride_size: [2, 1], max_channel_size: 48, hidden_size: [8]}
+  encoder_config: {channel_size: [16, 24], kernel_size: [4, 3], stride_size: [2, 1], max_channel_size: 48,
+    hidden_size: [8]}
   recurrent: {kind: gru, hidden_state_size: 40, num_layers: 2, max_hidden_state_size: 80}
   head_config: {hidden_size: [16]}
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
-	space := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(12, 16, 3), "goal": spaces.Unbounded(2)})
+	space := spaces.NewDict(map[string]spaces.Space{"camera": spaces.NewPicture(12, 16, 3),
+		"goal": spaces.Unbounded(2)})
 	a, err := s.Network.Architecture(space)
 	if want := "12×16×3→[16k4s2 24k3] + 2→[8]→32→gru[40 40]→[16] relu"; err != nil || a.String() != want {
 		t.Errorf("architecture %v, %v; want %s", a, err, want)
@@ -146,7 +151,8 @@ network:
 	if d := cmp.Diff(s.Network, again.Network); d != "" {
 		t.Error(d)
 	}
-	if s, err = FromYAML([]byte("network: {arch: lstm, latent_dim: 0, recurrent: {hidden_state_size: 48}}")); err != nil {
+	if s, err = FromYAML(
+		[]byte("network: {arch: lstm, latent_dim: 0, recurrent: {hidden_state_size: 48}}")); err != nil {
 		t.Fatal(err)
 	}
 	if a, err := s.Network.Architecture(spaces.Unbounded(3)); err != nil || a.String() != "3→lstm[48]→[64] relu" {
@@ -183,81 +189,41 @@ training: {population_size: 5, target: 1, hpo: true}
 	}
 }
 
+// refusals are manifests with what their errors say.
+const refusals = `mutations: {} => unknown key "mutations" ; did you mean "mutation"?
+mutation: {probabilities: {no_mutt: 1}} => "mutation.probabilities.no_mutt" ; no_mut"?
+mutation: {no_mutation: 1, rl_ph: 2} => "mutation.rl_ph" ; rl_hp"?
+mutation: {mutation_sd: 0} => "mutation.mutation_sd" is 0
+mutation: {rl_hp_selection: {lr: {mn: 1}}} => "mutation.rl_hp_selection.lr.mn" ; min"?
+mutation: {rl_hp_selection: {larning_rate: {min: 1, max: 2}}} => no such hyperparameter ; did you mean "learning_rate"?
+mutation: {rl_hp_selection: {lr: {min: 1, max: 2}, learning_rate: {min: 1, max: 2}}} => under another name as well
+mutation: {rl_hp_selection: {lr: {min: a, max: 2}}} => "mutation.rl_hp_selection.lr.min" is "a"
+mutation: {rl_hp_selection: {lr: {min: 3, max: 2}}} => ascending
+mutation: {preserve: overlop} => did you mean "overlap"?
+selection_strategy: {strategy: turnament} => did you mean "tournament"?
+selection_strategy: {tournament_sise: 2} => tournament_size"?
+selection_strategy: {tournament_size: 0} => "selection_strategy.tournament_size" is 0
+selection_strategy: {strategy: multi_frequency, n_winers: 2} => n_winners"?
+{selection_strategy: {strategy: multi_frequency, n_winners: 2, n_losers: 5}, training: {pop_size: 8}} => together 8;
+{selection_strategy: {strategy: multi_frequency}, training: {pop_size: 5}} => a population of 5 cannot be cut
+training: {max_step: 1} => max_steps"?
+training: {evo_steps: 0} => "training.evo_steps" is 0
+training: {pop_size: 3, population_size: 4} => population_size
+network: {arch: resnet} => "network.arch" is "resnet"
+network: {recurrent: {kind: gur}} => "network.recurrent.kind" is "gur" ; want one of "none", "gru"
+network: {recurrent: {hidden_size: 3}} => "network.recurrent.hidden_size"
+network: {recurrent: {min_hidden_state_size: 600}} => limits of recurrent values are 600 to 512
+network: {encoder_config: {channel_size: [16, 32], kernel_size: [3]}} => kernel_size 1 and stride_size 0
+network: {encoder_config: {activation: Tanh}} => encoder and head begin with one activation
+network: {head_config: {min_hidden_layers: 4}} => limits of hidden layers are 4 to 3
+INIT_HP: {POP_SIZE: 3} => unknown key "INIT_HP"
+[1, 2] => mapping`
+
 func TestFromYAMLRefuses(t *testing.T) {
-	for text, wants := range map[string][]string{
-		"mutations: {}": {`unknown key "mutations"`, `did you mean "mutation"?`},
-		"mutation: {probabilities: {no_mutt: 1}}": {`"mutation.probabilities.no_mutt"`,
-			`no_mut"?`},
-		"mutation: {no_mutation: 1, rl_ph: 2}": {
-			`"mutation.rl_ph"`, `rl_hp"?`,
-		},
-		"mutation: {mutation_sd: 0}": {
-			`"mutation.mutation_sd" is 0`,
-		},
-		"mutation: {rl_hp_selection: {lr: {mn: 1}}}": {
-			`"mutation.rl_hp_selection.lr.mn"`, `min"?`,
-		},
-		"mutation: {rl_hp_selection: {larning_rate: {min: 1, max: 2}}}": {
-			"there is no such hyperparameter", `did you mean "learning_rate"?`,
-		},
-		"mutation: {rl_hp_selection: {lr: {min: 1, max: 2}, learning_rate: {min: 1, max: 2}}}": {
-			"under another name as well",
-		},
-		"mutation: {rl_hp_selection: {lr: {min: a, max: 2}}}": {
-			`"mutation.rl_hp_selection.lr.min" is "a"`,
-		},
-		"mutation: {rl_hp_selection: {lr: {min: 3, max: 2}}}": {
-			"ascending",
-		},
-		"mutation: {preserve: overlop}": {
-			`did you mean "overlap"?`,
-		},
-		"selection_strategy: {strategy: turnament}": {
-			`did you mean "tournament"?`,
-		},
-		"selection_strategy: {tournament_sise: 2}": {
-			`tournament_size"?`,
-		},
-		"selection_strategy: {tournament_size: 0}": {
-			`"selection_strategy.tournament_size" is 0`,
-		},
-		"selection_strategy: {strategy: multi_frequency, n_winers: 2}": {
-			`n_winners"?`,
-		},
-		"{selection_strategy: {strategy: multi_frequency, n_winners: 2, n_losers: 5}, training: {pop_size: 8}}": {
-			"together 8; a subpopulation has 4",
-		},
-		"{selection_strategy: {strategy: multi_frequency}, training: {pop_size: 5}}": {
-			"a population of 5 cannot be cut",
-		},
-		"training: {max_step: 1}": {
-			`max_steps"?`,
-		},
-		"training: {evo_steps: 0}": {
-			`"training.evo_steps" is 0`,
-		},
-		"training: {pop_size: 3, population_size: 4}": {
-			"population_size",
-		},
-		"network: {arch: resnet}": {
-			`"network.arch" is "resnet"`,
-		},
-		"network: {recurrent: {kind: gur}}": {`"network.recurrent.kind" is "gur"`,
-			`want one of "none", "gru"`},
-		"network: {recurrent: {hidden_size: 3}}": {`"network.recurrent.hidden_size"`},
-		"network: {recurrent: {min_hidden_state_size: 600}}": {
-			"limits of recurrent values are 600 to 512",
-		},
-		"network: {encoder_config: {channel_size: [16, 32], kernel_size: [3]}}": {"kernel_size 1 and stride_size 0"},
-		"network: {encoder_config: {activation: Tanh}}": {
-			"encoder and head begin with one activation",
-		},
-		"network: {head_config: {min_hidden_layers: 4}}": {"limits of hidden layers are 4 to 3"},
-		"INIT_HP: {POP_SIZE: 3}":                         {`unknown key "INIT_HP"`},
-		"[1, 2]":                                         {"mapping"},
-	} {
+	for row := range strings.Lines(refusals) {
+		text, wants, _ := strings.Cut(strings.TrimSpace(row), " => ")
 		_, err := FromYAML([]byte(text))
-		for _, want := range wants {
+		for want := range strings.SplitSeq(wants, " ; ") {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %q", text, err, want)
 			}

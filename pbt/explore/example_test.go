@@ -14,17 +14,21 @@ func ExampleParameter() {
 	m := explore.Mutation{
 		Rate: 1,
 		Parameters: map[string]explore.Parameter{
-			"learning_rate":   {Rule: explore.Float, Min: 1e-5, Max: 1e-2, Outside: explore.OutsideReflect, Default: new(3e-4)},
+			"learning_rate": {Rule: explore.Float, Min: 1e-5, Max: 1e-2, Outside: explore.OutsideReflect,
+				Default: new(3e-4)},
 			"discount_factor": {Rule: explore.OneMinus, Min: 0.9, Max: 0.999, ChangeRange: [2]float64{1.1, 1.2}},
-			"mini_batches":    {Rule: explore.Integer, Min: 1, Max: 16, Sample: explore.Range{Low: 1, High: 16, Log: true}},
-			"hidden_units":    {Rule: explore.Neighbour, Choices: []float64{32, 64, 128, 256}},
-			"env.reward.*":    {Rule: explore.Additive, Step: 0.1},
+			"mini_batches": {Rule: explore.Integer, Min: 1, Max: 16, Sample: explore.Range{Low: 1, High: 16,
+				Log: true}},
+			"hidden_units": {Rule: explore.Neighbour, Choices: []float64{32, 64, 128, 256}},
+			"env.reward.*": {Rule: explore.Additive, Step: 0.1},
 		},
 		Resample: 0.1,
 		Reset:    0.01,
 	}
-	values := map[string]float64{"learning_rate": 1e-3, "discount_factor": 0.99, "mini_batches": 4, "hidden_units": 64, "env.reward.alive": 0, "env.reward.energy": -0.05}
-	keys := []string{"learning_rate", "discount_factor", "mini_batches", "hidden_units", "env.reward.alive", "env.reward.energy"}
+	values := map[string]float64{"learning_rate": 1e-3, "discount_factor": 0.99, "mini_batches": 4, "hidden_units": 64,
+		"env.reward.alive": 0, "env.reward.energy": -0.05}
+	keys := []string{"learning_rate", "discount_factor", "mini_batches", "hidden_units", "env.reward.alive",
+		"env.reward.energy"}
 	if err := m.Validate(keys); err != nil {
 		log.Fatal(err)
 	}
@@ -52,24 +56,6 @@ func ExampleAllOf() {
 	mutated := m.Apply(map[string]float64{"batch": 96, "mini_batch": 64}, rand.New(rand.NewPCG(1, 2)))
 	fmt.Println(mutated["batch"], mutated["mini_batch"])
 	// Output: 128 128
-}
-
-func ExampleAtMost() {
-	values, err := explore.AtMost("mini_batch", "batch")(map[string]float64{"batch": 64, "mini_batch": 100})
-	fmt.Println(values["mini_batch"], err)
-	// Output: 64 <nil>
-}
-
-func ExampleAtLeast() {
-	values, err := explore.AtLeast("batch", "mini_batch")(map[string]float64{"batch": 64, "mini_batch": 100})
-	fmt.Println(values["batch"], err)
-	// Output: 100 <nil>
-}
-
-func ExampleMultiple() {
-	values, err := explore.Multiple("batch", "mini_batch")(map[string]float64{"batch": 100, "mini_batch": 32})
-	fmt.Println(values["batch"], err)
-	// Output: 96 <nil>
 }
 
 func ExampleDefaultPerturbation() {
@@ -109,18 +95,6 @@ func ExamplePB2() {
 	// Output: 0.001
 }
 
-func ExampleMutation_Apply() {
-	m := explore.Mutation{
-		Rate:        1,
-		ChangeRange: [2]float64{2, 2}, // always the factor 2
-		Rules:       explore.Rules{"learning_rate": explore.MutateFloat},
-		Bounds:      map[string][2]float64{"learning_rate": {1e-5, 5e-4}},
-	}
-	mutated := m.Apply(map[string]float64{"learning_rate": 3e-4, "grad_norm_clip": 1}, rand.New(rand.NewPCG(1, 2)))
-	fmt.Println(mutated["learning_rate"], mutated["grad_norm_clip"])
-	// Output: 0.0005 1
-}
-
 // byTen divides or multiplies by ten. Registered, it can be named in files.
 var (
 	byTen = explore.NewRule("mutate_by_ten", func(value float64, in explore.RuleInput) float64 {
@@ -145,7 +119,8 @@ func ExampleRegister() {
 		Key string `yaml:"key"`
 	}
 	explore.Register("Doubling", settings{}, func(s settings) (explore.Explorer, error) {
-		return explore.Mutation{Rate: 1, ChangeRange: [2]float64{2, 2}, Rules: explore.Rules{s.Key: explore.MutateFloat}}, nil
+		return explore.Mutation{Rate: 1, ChangeRange: [2]float64{2, 2},
+			Rules: explore.Rules{s.Key: explore.MutateFloat}}, nil
 	})
 	explorer, err := explore.New("Doubling", map[string]any{"key": "learning_rate"})
 	if err != nil {

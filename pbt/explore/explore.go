@@ -146,7 +146,8 @@ func AgentSettings() []string {
 		"discriminator_logit_regularization_scale", "discriminator_loss_scale", "discriminator_weight_decay_scale",
 		"diversity_loss_scale", "encoder_loss_scale", "encoder_reward_scale",
 		"entropy_loss_scale", "gae_lambda", "grad_norm_clip", "kl_threshold", "learning_rate", "ratio_clip",
-		"replay_admission_probability", "schedule_kl_threshold", "style_reward_scale", "task_reward_scale", "value_clip",
+		"replay_admission_probability", "schedule_kl_threshold", "style_reward_scale", "task_reward_scale",
+		"value_clip",
 		"value_loss_scale",
 	}
 }

@@ -51,7 +51,8 @@ func TestGoldenMutation(t *testing.T) {
 			} else if len(words) > 2 && words[2] != "-" {
 				r, err := RuleByName(words[2])
 				if err != nil {
-					unknown = fmt.Sprintf("pbt: Mutation.Rules[%q] names %s\n", key, strings.Replace(err.Error(), " does not exist", ", which does not exist", 1))
+					unknown = fmt.Sprintf("pbt: Mutation.Rules[%q] names %s\n", key, strings.Replace(err.Error(),
+						" does not exist", ", which does not exist", 1))
 				}
 				m.Rules[key] = r
 			}
@@ -163,7 +164,8 @@ func ruleNamed(t testing.TB, name string) Rule {
 }
 
 func (p *Parameter) isZero() bool {
-	return p.Rule == nil && !p.bounded() && p.Outside == "" && p.ChangeRange == [2]float64{} && p.Step == 0 && p.Choices == nil && !p.sampled() && p.Default == nil
+	return p.Rule == nil && !p.bounded() && p.Outside == "" && p.ChangeRange == [2]float64{} && p.Step == 0 &&
+		p.Choices == nil && !p.sampled() && p.Default == nil
 }
 
 // draws are given uniform numbers.
@@ -183,7 +185,10 @@ func (d *draws) Float64() float64 {
 
 // dialogues runs the dialogues in testdata/<dir>. The arguments of a case are key=value.
 func dialogues(t *testing.T, dir string, answer func(t *testing.T, args map[string]string, input []string) string) {
-	dialogue.Run(t, filepath.Join("testdata", dir, "*.txt"), func(t *testing.T, c dialogue.Case) string { return answer(t, c.Args(), c.Input) })
+	dialogue.Run(t, filepath.Join("testdata", dir, "*.txt"), func(t *testing.T,
+		c dialogue.Case) string {
+		return answer(t, c.Args(), c.Input)
+	})
 }
 
 func parseFloat(t *testing.T, text string) float64 {

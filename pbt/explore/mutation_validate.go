@@ -32,7 +32,8 @@ func (m Mutation) Validate(hyperparameters []string) error {
 			return err
 		}
 		if m.Rules[key] == nil {
-			return fmt.Errorf("pbt: Mutation.Rules[%q] is nil; give a rule, e.g. explore.MutateFloat, or leave the key out", key)
+			return fmt.Errorf("pbt: Mutation.Rules[%q] is nil; give a rule, e.g. explore.MutateFloat, or leave the "+
+				"key out", key)
 		}
 		if p, ok := m.Parameters[key]; ok && p.Rule != nil {
 			return fmt.Errorf("pbt: mutation.%s and parameters.%s both name a rule; give one of the two", key, key)
@@ -47,7 +48,8 @@ func (m Mutation) Validate(hyperparameters []string) error {
 			return fmt.Errorf("pbt: bounds.%s is %v; give the least value, then the greatest", key, b)
 		}
 		if b == [2]float64{} {
-			return fmt.Errorf("pbt: bounds.%s is %v, which leaves nothing to mutate; leave the key out for no bounds", key, b)
+			return fmt.Errorf("pbt: bounds.%s is %v, which leaves nothing to mutate; leave the key out for no bounds",
+				key, b)
 		}
 		if p, ok := m.Parameters[key]; ok && p.bounded() {
 			return fmt.Errorf("pbt: bounds.%s and parameters.%s both give bounds; give one of the two", key, key)

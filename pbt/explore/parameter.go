@@ -17,11 +17,11 @@ import (
 // Parameter says how one hyperparameter is explored. All values are float64: of truth values 0 and 1, of integers whole
 // numbers, of categories whatever number stands for them.
 type Parameter struct {
-	// Rule changes the value. Default: the key's in Mutation.Rules, if any. A [Perturbation] takes only Integer, for whole
-	// numbers.
+	// Rule changes the value. Default: the key's in Mutation.Rules, if any. A [Perturbation] takes only Integer, for
+	// whole numbers.
 	Rule Rule
-	// Min and Max are the least and greatest value. Both zero: the key's in Mutation.Bounds, or none. An infinity leaves
-	// one side open.
+	// Min and Max are the least and greatest value. Both zero: the key's in Mutation.Bounds, or none. An infinity
+	// leaves one side open.
 	Min, Max float64
 	// Outside says how a value that a rule moves out of the bounds is brought back. Default OutsideClamp.
 	Outside Outside
@@ -65,8 +65,9 @@ const (
 	// OutsideClamp takes the bound.
 	OutsideClamp Outside = "clamp"
 	// OutsideReflect takes as much of the way back inside as the value lies outside, as a mirror at the bound would, so
-	// that values do not pile up there. It measures as the rule does: the logarithm of the value for rules that multiply
-	// (of one minus the value for those of discounts), where it and the bounds are positive; else the value itself.
+	// that values do not pile up there. It measures as the rule does: the logarithm of the value for rules that
+	// multiply (of one minus the value for those of discounts), where it and the bounds are positive; else the value
+	// itself.
 	OutsideReflect Outside = "reflect"
 )
 
@@ -127,7 +128,8 @@ func (p Parameter) contains(v float64) bool {
 func (p Parameter) check(rule *rule) error {
 	low, high := p.Min, p.Max
 	if !(low <= high) || math.IsInf(low, 1) || math.IsInf(high, -1) {
-		return fmt.Errorf("min is %v and max %v; give the least value, then the greatest, infinities for none", low, high)
+		return fmt.Errorf("min is %v and max %v; give the least value, then the greatest, infinities for none", low,
+			high)
 	}
 	switch p.Outside {
 	case "", OutsideClamp, OutsideReflect:
@@ -170,7 +172,8 @@ func (p Parameter) checkSpace(whole bool) error {
 		case r.Log && r.Low <= 0:
 			return fmt.Errorf("sample is logarithmic from %v; its low end must be above 0", r.Low)
 		case !p.contains(r.Low) || !p.contains(r.High):
-			return fmt.Errorf("sample is from %v to %v, which is not within the bounds %v to %v", r.Low, r.High, p.Min, p.Max)
+			return fmt.Errorf("sample is from %v to %v, which is not within the bounds %v to %v", r.Low, r.High, p.Min,
+				p.Max)
 		}
 	}
 	if d := p.Default; d != nil && !p.contains(*d) {
@@ -185,7 +188,8 @@ func (p Parameter) checkSpace(whole bool) error {
 	}
 	for _, v := range numbers {
 		if number.Finite(v) && math.Mod(v, p.step()) != 0 {
-			return fmt.Errorf("%v is not a multiple of %v, which bounds, choices, samples and defaults of whole numbers must be",
+			return fmt.Errorf("%v is not a multiple of %v, which bounds, choices, samples and defaults of whole "+
+				"numbers must be",
 				v, p.step())
 		}
 	}

@@ -2,38 +2,13 @@ package explore
 
 import (
 	"fmt"
-	"go/parser"
-	"go/token"
-	"maps"
 	"math"
 	"math/rand/v2"
-	"regexp"
 	"slices"
 	"testing"
 
 	"github.com/gorl-dev/gorl/internal/number"
 )
-
-// TestRulesAreDocumented compares the list in RegisterRule's comment with the rules there are.
-func TestRulesAreDocumented(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "rules.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var documented []string
-	item := regexp.MustCompile(`(?m)^//   - (\w+): `)
-	for _, group := range file.Comments {
-		for _, line := range group.List {
-			if m := item.FindStringSubmatch(line.Text); m != nil {
-				documented = append(documented, m[1])
-			}
-		}
-	}
-	slices.Sort(documented)
-	if builtin := slices.Sorted(maps.Keys(builtinRules())); !slices.Equal(documented, builtin) {
-		t.Errorf("documented are\n%v, there are\n%v", documented, builtin)
-	}
-}
 
 // bed is a hyperparameter for trying a rule on.
 type bed struct {
@@ -152,7 +127,8 @@ func TestIntegerRoundsInProportion(t *testing.T) {
 	for range 4000 {
 		counts[m.Apply(map[string]float64{"a": 10}, rng)["a"]]++
 	}
-	if len(counts) != 3 || counts[8] < 1842 || counts[8] > 2158 || counts[12] < 863 || counts[12] > 1137 || counts[13] < 863 || counts[13] > 1137 {
+	if len(counts) != 3 || counts[8] < 1842 || counts[8] > 2158 || counts[12] < 863 || counts[12] > 1137 ||
+		counts[13] < 863 || counts[13] > 1137 {
 		t.Errorf("10 became %v, want 8 (2000), 12 (1000), 13 (1000)", counts)
 	}
 }
@@ -194,7 +170,8 @@ func TestExplorersOnAnyValues(t *testing.T) {
 
 // TestUnboundedRulesStayFinite multiplies until nothing more fits.
 func TestUnboundedRulesStayFinite(t *testing.T) {
-	m := Mutation{Rate: 1, ChangeRange: [2]float64{1e300, 1e300}, Rules: Rules{"a": MutateFloat, "b": Integer, "c": Float}}
+	m := Mutation{Rate: 1, ChangeRange: [2]float64{1e300, 1e300}, Rules: Rules{"a": MutateFloat, "b": Integer,
+		"c": Float}}
 	rng := rand.New(rand.NewPCG(1, 2))
 	values := map[string]float64{"a": 1, "b": 1, "c": 1}
 	for range 100 {
@@ -220,7 +197,8 @@ func TestReflect(t *testing.T) {
 		{oneMinus, 0.875, 0, 0.75, 0.5}, {oneMinus, 0.5, 0.75, 1, 0.875}, {oneMinus, 1.5, 0, 1, 0.5},
 	} {
 		if got := test.s.reflect(test.v, test.low, test.high); math.Abs(got-test.want) > 1e-12 {
-			t.Errorf("scale %d: %v in [%v, %v] is mirrored to %v, want %v", test.s, test.v, test.low, test.high, got, test.want)
+			t.Errorf("scale %d: %v in [%v, %v] is mirrored to %v, want %v", test.s, test.v, test.low, test.high, got,
+				test.want)
 		}
 	}
 }
@@ -266,7 +244,8 @@ func TestKeysAndBounds(t *testing.T) {
 	if got, want := m.Keys(), []string{"a", "b", "env.*", "z"}; !slices.Equal(got, want) {
 		t.Errorf("with resampling keys are %v, want %v", got, want)
 	}
-	for key, want := range map[string][2]float64{"z": {1, 2}, "env.speed": {0, 9}, "env.x.y": {0, 1}, "a": {}, "environment": {}} {
+	for key, want := range map[string][2]float64{"z": {1, 2}, "env.speed": {0, 9}, "env.x.y": {0, 1}, "a": {},
+		"environment": {}} {
 		if got, ok := m.BoundsOf(key); got != want || ok != (want != [2]float64{}) {
 			t.Errorf("bounds of %s are %v, %t; want %v", key, got, ok, want)
 		}
@@ -285,19 +264,5 @@ func TestKeysAndBounds(t *testing.T) {
 	p.Strict = true
 	if b, ok := p.BoundsOf("a"); ok {
 		t.Errorf("strictly, bounds are %v", b)
-	}
-}
-
-func TestMutationCloneIsIndependent(t *testing.T) {
-	m := Mutation{
-		Rules:      Rules{"a": Float},
-		Bounds:     map[string][2]float64{"a": {1, 2}},
-		Parameters: map[string]Parameter{"b": {Choices: []float64{1, 2}, Default: new(3.0)}},
-	}
-	c := m.Clone()
-	m.Rules["a"], m.Bounds["a"], m.Parameters["b"].Choices[0], *m.Parameters["b"].Default = Bool, [2]float64{5, 6}, 9, 9
-	m.Parameters["b"] = Parameter{}
-	if p := c.Parameters["b"]; c.Rules["a"] != Float || c.Bounds["a"] != [2]float64{1, 2} || len(p.Choices) != 2 || p.Choices[0] != 1 || *p.Default != 3 {
-		t.Errorf("the clone changed: %+v", c)
 	}
 }

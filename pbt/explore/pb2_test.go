@@ -9,30 +9,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
-// TestStandardise has the deviation 1, clips outliers, and makes equal numbers 0.
-func TestStandardise(t *testing.T) {
-	y := []float64{1, 2, 3, 4}
-	standardise(y)
-	if want := 1.5 / (math.Sqrt(1.25) + 1e-8); math.Abs(y[3]-want) > 1e-12 || math.Abs(y[0]+want) > 1e-12 {
-		t.Errorf("standardised to %v", y)
-	}
-	y = []float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 1e300}
-	if standardise(y); y[9] != 2 {
-		t.Errorf("the outlier is %v, want 2", y[9])
-	}
-	for _, same := range [][]float64{{7, 7}, {0, 0, 0}, {5e-324, 5e-324}} {
-		if standardise(same); same[0] != 0 || same[1] != 0 {
-			t.Errorf("equal numbers became %v", same)
-		}
-	}
-}
-
 // at is an event with an objective.
 func at(kind journal.Kind, iteration int64, member int, objective float64, a float64) journal.Event {
-	return journal.Event{Kind: kind, Iteration: iteration, Member: member, Parent: -1, Steps: iteration * 10, Objective: objective, HasObjective: true, Before: map[string]float64{"a": a}}
+	return journal.Event{Kind: kind, Iteration: iteration, Member: member, Parent: -1, Steps: iteration * 10,
+		Objective: objective, HasObjective: true, Before: map[string]float64{"a": a}}
 }
 
 func from(e journal.Event, parent int, after float64) journal.Event {
@@ -56,10 +40,14 @@ func TestWhatPB2Learns(t *testing.T) {
 	final := at(journal.Final, 4, 2, 85, 2.5)
 	final.Steps = 35
 	events := []journal.Event{
-		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{}}, start(0, 1), start(1, 2), start(2, 3), start(3, 4),
-		from(at(journal.Replace, 1, 0, 10, 1), 1, 1.5), at(journal.Keep, 1, 1, 20, 2), at(journal.Keep, 1, 2, 30, 3), unknown,
-		failed, from(at(journal.SelfMutate, 2, 0, 25, 1.5), 0, 1.7), at(journal.ApplyFailed, 2, 1, 50, 2), rescued, at(journal.Keep, 2, 3, 40, 4),
-		at(journal.Keep, 3, 0, 26, 1.7), at(journal.Keep, 3, 1, math.NaN(), 2), from(at(journal.Replace, 3, 3, 39, 4), 0, 1.9),
+		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{}}, start(0, 1), start(1, 2),
+		start(2, 3), start(3, 4),
+		from(at(journal.Replace, 1, 0, 10, 1), 1, 1.5), at(journal.Keep, 1, 1, 20, 2), at(journal.Keep, 1, 2, 30, 3),
+		unknown,
+		failed, from(at(journal.SelfMutate, 2, 0, 25, 1.5), 0, 1.7), at(journal.ApplyFailed, 2, 1, 50, 2), rescued,
+		at(journal.Keep, 2, 3, 40, 4),
+		at(journal.Keep, 3, 0, 26, 1.7), at(journal.Keep, 3, 1, math.NaN(), 2), from(at(journal.Replace, 3, 3, 39, 4),
+			0, 1.9),
 		final,
 	}
 	// Member 0 went from the source's 20 to 25 and then to 26, member 1 from 20 to 50, member 3 from 40 to 39; the rest
@@ -84,7 +72,8 @@ func TestWhatPB2Learns(t *testing.T) {
 	if diff := cmp.Diff([][]float64{{1.9}}, earlier.pending); diff != "" {
 		t.Errorf("pending values (-want +got):\n%s", diff)
 	}
-	for a, want := range map[float64]trial{1.7: d.trials[2], 1.9: d.trials[3], 4: d.trials[3], 2.5: d.trials[4], 7: d.trials[4]} {
+	for a, want := range map[float64]trial{1.7: d.trials[2], 1.9: d.trials[3], 4: d.trials[3], 2.5: d.trials[4],
+		7: d.trials[4]} {
 		if got := d.base([]float64{a}).latest; !cmp.Equal(got, want, opts) {
 			t.Errorf("the latest trial that comes with %v is %+v, want %+v", a, got, want)
 		}
@@ -98,7 +87,8 @@ func TestWhatPB2Learns(t *testing.T) {
 }
 
 // tried is a journal of n members over some intervals, whose objective grows by gain(a, b, interval) in each.
-func tried(n, intervals int, rng *rand.Rand, draw func() (a, b float64), gain func(a, b float64, interval int) float64) []journal.Event {
+func tried(n, intervals int, rng *rand.Rand, draw func() (a, b float64),
+	gain func(a, b float64, interval int) float64) []journal.Event {
 	events := []journal.Event{{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{}}}
 	scores := make([]float64, n)
 	values := make([]map[string]float64, n)
@@ -113,7 +103,8 @@ func tried(n, intervals int, rng *rand.Rand, draw func() (a, b float64), gain fu
 	for k := 1; k <= intervals; k++ {
 		for id := range n {
 			scores[id] += gain(values[id]["a"], values[id]["b"], k)
-			e := journal.Event{Kind: journal.SelfMutate, Iteration: int64(k), Member: id, Parent: -1, Steps: int64(k) * 100, Objective: scores[id], HasObjective: true, Before: values[id]}
+			e := journal.Event{Kind: journal.SelfMutate, Iteration: int64(k), Member: id, Parent: -1,
+				Steps: int64(k) * 100, Objective: scores[id], HasObjective: true, Before: values[id]}
 			if k < intervals {
 				e.After = next()
 				values[id] = e.After
@@ -131,7 +122,8 @@ var square = PB2{Bounds: map[string]Range{"a": {Low: -1, High: 3}, "b": {Low: 1e
 // hill is highest, 1, at a = 2 and b = 1e-4.
 // minimised is the journal of a population that minimises.
 func minimised(events []journal.Event) []journal.Event {
-	run := journal.Event{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: journal.Schema, Minimise: true}}
+	run := journal.Event{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: journal.Schema,
+		Minimise: true}}
 	return append([]journal.Event{run}, events...)
 }
 
@@ -221,14 +213,17 @@ func TestPB2KnowsConcurrentPicks(t *testing.T) {
 		}
 		events = slices.Clone(events)
 		taken := &events[last+id]
-		taken.Kind, taken.Parent, taken.ParentSteps, taken.After = journal.Replace, 0, source.Steps, b.Apply(source.Before, rng)
+		taken.Kind, taken.Parent, taken.ParentSteps, taken.After = journal.Replace, 0, source.Steps,
+			b.Apply(source.Before, rng)
 	}
 }
 
 // Before training values are drawn uniformly. Afterwards they stay until there is a trial of the source to learn from.
 func TestPB2BeginsUniformly(t *testing.T) {
-	p := PB2{Bounds: map[string]Range{"a": {Low: 2, High: 6}, "b": {Low: 1e-4, High: 1, Log: true}, "n": {Low: 1, High: 9}, "absent": {Low: 0, High: 1}}, Integers: []string{"n"}}
-	got := p.Fit(nil, nil).Apply(map[string]float64{"a": 0, "b": 0, "n": 0, "c": 7}, &draws{t: t, list: []float64{0.25, 0.5, 0.99}})
+	p := PB2{Bounds: map[string]Range{"a": {Low: 2, High: 6}, "b": {Low: 1e-4, High: 1, Log: true},
+		"n": {Low: 1, High: 9}, "absent": {Low: 0, High: 1}}, Integers: []string{"n"}}
+	got := p.Fit(nil, nil).Apply(map[string]float64{"a": 0, "b": 0, "n": 0, "c": 7},
+		&draws{t: t, list: []float64{0.25, 0.5, 0.99}})
 	if math.Abs(got["b"]-0.01) > 1e-12 || got["a"] != 3 || got["n"] != 9 || got["c"] != 7 || len(got) != 4 {
 		t.Errorf("drew %v", got)
 	}
@@ -240,14 +235,17 @@ func TestPB2BeginsUniformly(t *testing.T) {
 	}
 	p = square
 	p.Rows = 3
-	if b := p.Fit(tried(3, 4, rng, anywhere(rng), hill), nil).(*bandit); len(b.learned.trials) != 3 || b.learned.trials[0].time != 4 {
-		t.Errorf("it remembers %d intervals from %v on, want the last 3", len(b.learned.trials), b.learned.trials[0].time)
+	if b := p.Fit(tried(3, 4, rng, anywhere(rng), hill), nil).(*bandit); len(b.learned.trials) != 3 ||
+		b.learned.trials[0].time != 4 {
+		t.Errorf("it remembers %d intervals from %v on, want the last 3", len(b.learned.trials),
+			b.learned.trials[0].time)
 	}
 }
 
 // TestPB2IsPureAndStaysInside repeats itself on random journals with whatever objectives.
 func TestPB2IsPureAndStaysInside(t *testing.T) {
-	p := PB2{Bounds: map[string]Range{"a": {Low: -1, High: 3}, "b": {Low: 1e-5, High: 1e-1, Log: true}, "n": {Low: 1, High: 4}}, Integers: []string{"n"}}
+	p := PB2{Bounds: map[string]Range{"a": {Low: -1, High: 3}, "b": {Low: 1e-5, High: 1e-1, Log: true},
+		"n": {Low: 1, High: 4}}, Integers: []string{"n"}}
 	objectives := []float64{0, 1, -1, 1e300, -1e300, math.NaN(), math.Inf(1), math.Inf(-1), 1e-310, 3, 3, 3}
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 1))

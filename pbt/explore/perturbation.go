@@ -85,12 +85,14 @@ func (p Perturbation) Validate(hyperparameters []string) error {
 		}
 		q := p.Parameters[key]
 		if q.Rule != nil && q.Rule != Integer {
-			return fmt.Errorf("pbt: parameters.%s names rule %q; leave it empty, or give \"integer\" for whole numbers", key,
+			return fmt.Errorf("pbt: parameters.%s names rule %q; leave it empty, or give \"integer\" for whole numbers",
+				key,
 				q.Rule.Name())
 		}
 		err := q.check(traits(q.Rule))
 		if err == nil && !q.sampled() {
-			err = fmt.Errorf("there is neither sample nor choices; give the range or the list that values are drawn from")
+			err = fmt.Errorf("there is neither sample nor choices; give the range or the list that values are " +
+				"drawn from")
 		}
 		if err != nil {
 			return fmt.Errorf("pbt: parameters.%s: %w", key, err)

@@ -32,7 +32,8 @@ func TestPerturbationStaysInside(t *testing.T) {
 			}
 			moves[key] = m
 		}
-		if r, e := next["rate"], next["epochs"]; r < 1e-5 || r > 1e-2 || e < 1 || e > 8 || e != math.Trunc(e) || next["other"] != 9 {
+		if r, e := next["rate"], next["epochs"]; r < 1e-5 || r > 1e-2 || e < 1 || e > 8 || e != math.Trunc(e) ||
+			next["other"] != 9 {
 			t.Fatalf("%v became %v", values, next)
 		}
 		values = next
@@ -72,7 +73,8 @@ func TestPerturbationResamplesAQuarter(t *testing.T) {
 		}
 	}
 	// Five standard deviations are 137 of the resampled and 153 of the others.
-	if r, a, b := counts["resampled"], counts["first"], counts["second"]; r < 863 || r > 1137 || a < 1347 || a > 1653 || b < 1347 || b > 1653 {
+	if r, a, b := counts["resampled"], counts["first"], counts["second"]; r < 863 || r > 1137 || a < 1347 || a > 1653 ||
+		b < 1347 || b > 1653 {
 		t.Errorf("of 4000: %v, want 1000 and twice 1500", counts)
 	}
 }

@@ -170,14 +170,16 @@ var (
 	// MutateFloat divides or multiplies by a factor drawn from ChangeRange.
 	MutateFloat Rule = &rule{name: "mutate_float", apply: mutateFloat, scale: logScale, check: noStep}
 	// MutateDiscount does what MutateFloat does to one minus the value, by 1.1 to 1.2.
-	MutateDiscount Rule = &rule{name: "mutate_discount", apply: mutateDiscount, natural: [2]float64{0, 1}, limited: true,
-		scale: oneMinus, check: noStep}
+	MutateDiscount Rule = &rule{name: "mutate_discount", apply: mutateDiscount, natural: [2]float64{0, 1},
+		limited: true,
+		scale:   oneMinus, check: noStep}
 	// MutateFloatMin1 does what MutateFloat does, and stays at least 1.
 	MutateFloatMin1 Rule = &rule{name: "mutate_float_min_1", apply: mutateFloat, natural: [2]float64{1, math.Inf(1)},
 		limited: true, scale: logScale, check: noStep}
 	// MutateEpsClip does what MutateFloat does, within [0.01, 0.3].
-	MutateEpsClip Rule = &rule{name: "mutate_eps_clip", apply: mutateFloat, natural: [2]float64{0.01, 0.3}, limited: true,
-		scale: logScale, check: noStep}
+	MutateEpsClip Rule = &rule{name: "mutate_eps_clip", apply: mutateFloat, natural: [2]float64{0.01, 0.3},
+		limited: true,
+		scale:   logScale, check: noStep}
 	// MutateMiniEpochs adds or subtracts 1, within [1, 8].
 	MutateMiniEpochs Rule = &rule{name: "mutate_mini_epochs", apply: mutateMiniEpochs, natural: [2]float64{1, 8},
 		limited: true, whole: true, check: noStep}
@@ -223,7 +225,8 @@ var (
 	// PerturbVtrace divides or multiplies by 1.005.
 	PerturbVtrace Rule = &rule{name: "perturb_vtrace", apply: perturbVtrace, scale: logScale, check: noStep}
 	// PerturbBatchSize divides or multiplies by 1.2, in multiples of Step.
-	PerturbBatchSize Rule = &rule{name: "perturb_batch_size", apply: perturbBatchSize, whole: true, check: checkBatchSize}
+	PerturbBatchSize Rule = &rule{name: "perturb_batch_size", apply: perturbBatchSize, whole: true,
+		check: checkBatchSize}
 	// PerturbBool turns 0 into 1 and anything else into 0.
 	PerturbBool Rule = &rule{name: "perturb_bool", apply: flip, whole: true, check: noStep}
 )

@@ -19,7 +19,8 @@ var (
 	// Float divides or multiplies by a factor whose logarithm is drawn uniformly.
 	Float Rule = &rule{name: "float", apply: logFloat, scale: logScale, check: noStep}
 	// OneMinus does what Float does to one minus the value, for discounts.
-	OneMinus Rule = &rule{name: "one_minus", apply: logOneMinus, natural: [2]float64{0, 1}, limited: true, scale: oneMinus,
+	OneMinus Rule = &rule{name: "one_minus", apply: logOneMinus, natural: [2]float64{0, 1}, limited: true,
+		scale: oneMinus,
 		check: noStep}
 	// Integer does what Float does to whole numbers.
 	Integer Rule = &rule{name: "integer", apply: integer, whole: true, check: checkInteger}

@@ -9,7 +9,8 @@ import (
 func TestRegisterRule(t *testing.T) {
 	keep := func(value float64, _ RuleInput) float64 { return value }
 	for what, r := range map[string]Rule{
-		"no name": NewRule("", keep), "no function": NewRule("nothing", nil), "nil": nil, "a name twice": NewRule("mutate_float", keep),
+		"no name": NewRule("", keep), "no function": NewRule("nothing", nil), "nil": nil,
+		"a name twice": NewRule("mutate_float", keep),
 	} {
 		if err := RegisterRule(r); err == nil {
 			t.Errorf("%s: registering succeeded", what)
@@ -23,7 +24,11 @@ func TestRegisterRule(t *testing.T) {
 		registryMutex.Unlock()
 	}
 	forget() // of an earlier round of tests
-	if err := RegisterRule(NewRule(name, func(value float64, in RuleInput) float64 { seen = in; return value + 9 })); err != nil {
+	if err := RegisterRule(NewRule(name, func(value float64, in RuleInput) float64 {
+		seen = in
+		return value +
+			9
+	})); err != nil {
 		t.Fatal(err)
 	}
 	defer forget()
@@ -31,7 +36,8 @@ func TestRegisterRule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := RuleByName("mutate_flaot"); err == nil || !strings.Contains(err.Error(), `did you mean "mutate_float"?`) {
+	if _, err := RuleByName("mutate_flaot"); err == nil || !strings.Contains(err.Error(),
+		`did you mean "mutate_float"?`) {
 		t.Errorf("the error is %v", err)
 	}
 	m := Mutation{Rate: 1, Rules: Rules{"a": known}, Bounds: map[string][2]float64{"a": {0, 5}}}

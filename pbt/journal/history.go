@@ -65,15 +65,18 @@ type Ancestor struct {
 // population, or where an event names a member that the population does not have.
 func NewHistory(events []Event) (*History, error) {
 	if len(events) == 0 || events[0].Run == nil {
-		return nil, errors.New("pbt: a history begins with the event that describes the population; give the whole journal")
+		return nil, errors.New("pbt: a history begins with the event that describes the population; give the whole " +
+			"journal")
 	}
 	h := &History{Run: *events[0].Run, Events: slices.Clone(events[1:])}
 	if h.Run.Members < 1 || h.Run.Members > MaxMembers {
-		return nil, fmt.Errorf("pbt: the journal is of a population of %d; there can be 1 to %d", h.Run.Members, MaxMembers)
+		return nil, fmt.Errorf("pbt: the journal is of a population of %d; there can be 1 to %d", h.Run.Members,
+			MaxMembers)
 	}
 	for i, e := range events[1:] {
 		if e.Run != nil || e.Member < 0 || e.Member >= h.Run.Members || e.Parent >= h.Run.Members {
-			return nil, fmt.Errorf("pbt: event %d (%s, member %d, parent %d) does not belong to a population of %d", i+2, e.Kind,
+			return nil, fmt.Errorf("pbt: event %d (%s, member %d, parent %d) does not belong to a population of %d",
+				i+2, e.Kind,
 				e.Member, e.Parent, h.Run.Members)
 		}
 		for len(h.Members) <= max(e.Member, e.Parent) {
@@ -125,8 +128,9 @@ func (t *Track) add(e Event) {
 	case Failed:
 		t.Failures = append(t.Failures, point(math.NaN()))
 	case Replace:
-		t.Copies = append(t.Copies, Copy{Iteration: e.Iteration, Parent: e.Parent, Steps: e.Steps, ParentSteps: e.ParentSteps,
-			Objective: objective, Cause: e.Cause})
+		t.Copies = append(t.Copies, Copy{Iteration: e.Iteration, Parent: e.Parent, Steps: e.Steps,
+			ParentSteps: e.ParentSteps,
+			Objective:   objective, Cause: e.Cause})
 	}
 }
 

@@ -122,8 +122,9 @@ type line struct {
 func (e Event) MarshalJSON() ([]byte, error) {
 	l := line{
 		Event: e.Kind, Iteration: e.Iteration, Steps: e.Steps, Objective: number.Optional(e.Objective, e.HasObjective),
-		Before: number.MapOf(e.Before), After: number.MapOf(e.After), Mutation: e.Mutation, Architecture: e.Architecture,
-		Rebuilt: e.Rebuilt, Seed: e.Seed, Cause: e.Cause, Run: e.Run,
+		Before: number.MapOf(e.Before), After: number.MapOf(e.After), Mutation: e.Mutation,
+		Architecture: e.Architecture,
+		Rebuilt:      e.Rebuilt, Seed: e.Seed, Cause: e.Cause, Run: e.Run,
 	}
 	if e.Run == nil {
 		l.Member = &e.Member

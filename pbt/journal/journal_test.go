@@ -17,10 +17,14 @@ import (
 
 func sampleEvents() []Event {
 	return []Event{
-		{Kind: Population, Member: -1, Parent: -1, Run: &RunInfo{Schema: 1, Members: 2, Objective: "episode.length", IntervalSteps: 10, Seed: 3, Strategy: "pbt.IsaacLab{}", Tuned: []string{"learning_rate"}}},
+		{Kind: Population, Member: -1, Parent: -1, Run: &RunInfo{Schema: 1, Members: 2, Objective: "episode.length",
+			IntervalSteps: 10, Seed: 3, Strategy: "pbt.IsaacLab{}", Tuned: []string{"learning_rate"}}},
 		{Kind: Start, Member: 0, Parent: -1, Seed: 9, After: map[string]float64{"learning_rate": 1e-4}},
-		{Kind: Keep, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Objective: -0.1, HasObjective: true, Before: map[string]float64{"learning_rate": 1e-4}, Cause: "leader: \"quoted\"\nand more"},
-		{Kind: Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 10, Objective: math.NaN(), HasObjective: true, Before: map[string]float64{"a": math.Inf(1)}, After: map[string]float64{"a": math.Inf(-1)}, Cause: "NaN"},
+		{Kind: Keep, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Objective: -0.1, HasObjective: true,
+			Before: map[string]float64{"learning_rate": 1e-4}, Cause: "leader: \"quoted\"\nand more"},
+		{Kind: Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 10, ParentSteps: 10, Objective: math.NaN(),
+			HasObjective: true, Before: map[string]float64{"a": math.Inf(1)},
+			After: map[string]float64{"a": math.Inf(-1)}, Cause: "NaN"},
 		{Kind: Failed, Iteration: 2, Member: 1, Parent: -1, Steps: 15, Cause: "panic: oh"},
 	}
 }
@@ -32,16 +36,7 @@ func TestJournalKeepsEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := sampleEvents()
-	if err := j.Append(events[:2]...); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Append(events[2:]...); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Append(); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Close(); err != nil {
+	if err := errors.Join(j.Append(events[:2]...), j.Append(events[2:]...), j.Append(), j.Close()); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Read(filepath.Join(dir, File))
@@ -72,7 +67,8 @@ func encode(t testing.TB, events ...Event) []byte {
 	return b.Bytes()
 }
 
-// TestJournalContinues opens a journal at what a state knows of it: the rest goes to another file, and none of it stays.
+// TestJournalContinues opens a journal at what a state knows of it: the rest goes to another file, and none of it
+// stays.
 func TestJournalContinues(t *testing.T) {
 	dir, events := t.TempDir(), sampleEvents()
 	known, lost := encode(t, events[:2]...), encode(t, events[2:]...)
@@ -115,15 +111,12 @@ func TestTornJournal(t *testing.T) {
 func TestDamagedJournal(t *testing.T) {
 	for text, want := range map[string]string{
 		"{}\n":                                                         "line 1 is not an event",
-		"\n":                                                           "line 1",
 		`{"event":"keep","member":0,"steps":1`:                         "", // torn
 		`{"event":"keep","member":0}` + "\n?\n":                        "line 2",
 		`{"event":"keep"}` + "\n":                                      "has no member",
-		`{"event":"keep","member":-1}` + "\n":                          "has no member",
 		`{"event":"replace","member":1}` + "\n":                        "has no parent",
 		`{"event":"keep","member":1,"parent":-2}` + "\n":               "parent -2",
 		`{"event":"keep","member":1,"steps":-2}` + "\n":                "negative",
-		`{"event":"keep","member":1,"objective":"high"}` + "\n":        "line 1",
 		`{"event":"keep","member":1,"run":{}}` + "\n":                  "has a run",
 		`{"event":"eaten","member":1}` + "\n":                          "none of this format",
 		`{"event":"population"}` + "\n":                                "has no run",
@@ -135,16 +128,6 @@ func TestDamagedJournal(t *testing.T) {
 			t.Errorf("%.60q: the error is %v, want %q", text, err, want)
 		}
 	}
-	if _, err := Read(filepath.Join(t.TempDir(), "none")); err == nil || !os.IsNotExist(unwrapped(err)) {
-		t.Errorf("a missing journal: %v", err)
-	}
-}
-
-func unwrapped(err error) error {
-	if u, ok := err.(interface{ Unwrap() error }); ok {
-		return u.Unwrap()
-	}
-	return err
 }
 
 func FuzzDecodeJournal(f *testing.F) {

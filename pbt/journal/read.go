@@ -47,7 +47,8 @@ func Read(path string) ([]Event, error) {
 		}
 	}
 	if len(journals) == 0 && damage == nil {
-		return nil, fmt.Errorf("pbt: no member has a journal in %s; give the folder that holds 000, 001 and so on: %w", path,
+		return nil, fmt.Errorf("pbt: no member has a journal in %s; give the folder that holds 000, 001 and so on: %w",
+			path,
 			fs.ErrNotExist)
 	}
 	events, err := Merge(journals...)
@@ -92,7 +93,8 @@ func Decode(r io.Reader) ([]Event, error) {
 			return nil, fmt.Errorf("line %d is not an event: %w", n, err)
 		}
 		if e.Run != nil && e.Run.Schema != Schema {
-			return nil, fmt.Errorf("line %d: the journal's format is %d, this program knows %d", n, e.Run.Schema, Schema)
+			return nil, fmt.Errorf("line %d: the journal's format is %d, this program knows %d", n, e.Run.Schema,
+				Schema)
 		}
 		events = append(events, e)
 		if !ended {

@@ -41,21 +41,22 @@ type Config struct {
 	//
 	// More train a member sooner, on as many GPUs; with fewer, more members run at a time.
 	RanksPerMember int `yaml:"ranks_per_member" config:"min=1,max=4096"`
-	// MaxParallel is the greatest number of members that run at a time. Lower it where memory or processors do not suffice
-	// for all; the members then take turns. 0 runs as many as the GPUs have room for where MembersPerGPU is given, else
-	// all.
+	// MaxParallel is the greatest number of members that run at a time. Lower it where memory or processors do not
+	// suffice for all; the members then take turns. 0 runs as many as the GPUs have room for where MembersPerGPU is
+	// given, else all.
 	MaxParallel int `yaml:"max_parallel" config:"min=0"`
 	// GPUs is the number of devices to divide members among, the first of CUDA_VISIBLE_DEVICES where that is set. 0
-	// leaves CUDA_VISIBLE_DEVICES as it is, so that every member sees all devices. A member of several ranks gets as many.
+	// leaves CUDA_VISIBLE_DEVICES as it is, so that every member sees all devices. A member of several ranks gets as
+	// many.
 	GPUs int `yaml:"gpus" config:"min=0"`
-	// MembersPerGPU is the greatest number of members on one GPU at a time; 0: as many as MaxParallel needs. More members
-	// share the device's memory and slow each other down.
+	// MembersPerGPU is the greatest number of members on one GPU at a time; 0: as many as MaxParallel needs. More
+	// members share the device's memory and slow each other down.
 	MembersPerGPU int `yaml:"members_per_gpu" config:"min=0"`
 	// Env is added to the members' environment.
 	Env Vars `yaml:"env"`
 	// Slice is the number of intervals that a member trains before another has its turn, where there are more members
-	// than MaxParallel. Longer turns spend less time on starting processes; shorter ones keep the members closer together,
-	// so that more of them can be compared.
+	// than MaxParallel. Longer turns spend less time on starting processes; shorter ones keep the members closer
+	// together, so that more of them can be compared.
 	//
 	// It has no effect where all members run at a time: a member that never has to make room never yields.
 	Slice int64 `yaml:"slice" config:"min=1"`
@@ -129,8 +130,8 @@ type SlurmConfig struct {
 	Time string `yaml:"time"`
 	// Nodes is the number of nodes of one member.
 	//
-	// Ranks are divided evenly among the nodes. A member of one rank runs on the first node only; more than 1 then suits a
-	// program that starts its own processes on the other nodes.
+	// Ranks are divided evenly among the nodes. A member of one rank runs on the first node only; more than 1 then
+	// suits a program that starts its own processes on the other nodes.
 	Nodes int `yaml:"nodes" config:"min=1"`
 	// Extra are further options of sbatch, one each, e.g. "--account=robots".
 	Extra []string `yaml:"extra"`
@@ -144,8 +145,8 @@ type KubernetesConfig struct {
 	Image string `yaml:"image"`
 	// Namespace is the namespace; that of kubectl's context if empty.
 	Namespace string `yaml:"namespace"`
-	// Resources are requests and limits of a member, or of each of its ranks, e.g. {cpu: 4, memory: 16Gi, nvidia.com/gpu:
-	// 1}.
+	// Resources are requests and limits of a member, or of each of its ranks, e.g. {cpu: 4, memory: 16Gi,
+	// nvidia.com/gpu: 1}.
 	Resources Vars `yaml:"resources"`
 	// Claim is the PersistentVolumeClaim that all pods share; its access mode must be ReadWriteMany where they run on
 	// several nodes.
@@ -183,7 +184,8 @@ type Toleration struct {
 func DefaultConfig() Config {
 	return Config{
 		Name: "gorl-pbt", RanksPerMember: 1, Slice: 1, LogSize: 16 << 20, LogFiles: 3, Grace: 30 * time.Second,
-		Restarts:   Restarts{Max: 5, Window: 10 * time.Minute, Backoff: time.Second, MaxBackoff: time.Minute, Jitter: 0.25},
+		Restarts: Restarts{Max: 5, Window: 10 * time.Minute, Backoff: time.Second, MaxBackoff: time.Minute,
+			Jitter: 0.25},
 		Slurm:      SlurmConfig{CPUsPerMember: 1, Nodes: 1},
 		Kubernetes: KubernetesConfig{MountPath: "/data"},
 	}
@@ -208,11 +210,13 @@ func (c Config) Validate() error {
 	}
 	// The GPUs would silently run fewer members than max_parallel asks for.
 	if c.GPUs > 0 && c.MembersPerGPU > 0 && c.MaxParallel > c.room() {
-		wrong(`"max_parallel" is %d, and %d GPUs have room for %d members each: make it at most %d`, c.MaxParallel, c.GPUs,
+		wrong(`"max_parallel" is %d, and %d GPUs have room for %d members each: make it at most %d`, c.MaxParallel,
+			c.GPUs,
 			c.MembersPerGPU, c.room())
 	}
 	if c.GPUs > 0 && c.GPUs < c.RanksPerMember {
-		wrong(`"gpus" is %d and "ranks_per_member" %d: every rank of a member takes a GPU; leave "gpus" out where they share one`,
+		wrong(
+			`"gpus" is %d and "ranks_per_member" %d: every rank of a member takes a GPU; leave "gpus" out where they share one`,
 			c.GPUs, c.RanksPerMember)
 	}
 	if c.RanksPerMember > 1 {
@@ -231,7 +235,8 @@ func (c Config) Validate() error {
 		}
 	}
 	if c.Restarts.MaxBackoff < c.Restarts.Backoff {
-		wrong(`"restarts.max_backoff" is %v: want at least "restarts.backoff", %v`, c.Restarts.MaxBackoff, c.Restarts.Backoff)
+		wrong(`"restarts.max_backoff" is %v: want at least "restarts.backoff", %v`, c.Restarts.MaxBackoff,
+			c.Restarts.Backoff)
 	}
 	if len(c.Command) > 0 && c.Command[0] == "" {
 		wrong(`"command" begins with an empty word: want the member program`)
@@ -269,7 +274,8 @@ func (c Config) checkRanks() error {
 		{"slurm.gpus_per_member", c.Slurm.GPUsPerMember, "GPUs are divided evenly among the nodes"},
 	} {
 		if n := c.Slurm.Nodes; n > 0 && x.value%n != 0 {
-			errs = append(errs, fmt.Errorf(`launch: %q is %d and "slurm.nodes" %d: want a multiple, as %s`, x.key, x.value, n,
+			errs = append(errs, fmt.Errorf(`launch: %q is %d and "slurm.nodes" %d: want a multiple, as %s`, x.key,
+				x.value, n,
 				x.by))
 		}
 	}
@@ -279,7 +285,8 @@ func (c Config) checkRanks() error {
 	}{{"env", c.Env}, {"kubernetes.env", c.Kubernetes.Env}} {
 		for _, name := range rankVariables {
 			if _, set := vars.v[name]; set {
-				errs = append(errs, fmt.Errorf(`launch: %q sets %s, by which the ranks of a member find each other; leave it out`,
+				errs = append(errs, fmt.Errorf(
+					`launch: %q sets %s, by which the ranks of a member find each other; leave it out`,
 					vars.key, name))
 			}
 		}

@@ -2,6 +2,9 @@ package launch
 
 import (
 	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +16,8 @@ import (
 
 func exampleRows() []Row {
 	return []Row{
-		{Member: 0, Phase: "training", Beat: &workspace.Heartbeat{Iteration: 3, Steps: 1200, Objective: -7.25, HasObjective: true, Parent: 2}, GPU: "1", Note: "leader"},
+		{Member: 0, Phase: "training", Beat: &workspace.Heartbeat{Iteration: 3, Steps: 1200, Objective: -7.25,
+			HasObjective: true, Parent: 2}, GPU: "1", Note: "leader"},
 		{Member: 1, Phase: "waiting", Restarts: 2, Note: "exit status 1; restart 2 of 5 in 4s"},
 		{Member: 2, Phase: "finished", Beat: &workspace.Heartbeat{Iteration: 9, Steps: 5000, Parent: -1}},
 	}
@@ -49,37 +53,29 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// A table that is redrawn in place keeps within the terminal; the last one is whole.
 func TestScreenKeepsWithinTheTerminal(t *testing.T) {
 	var out bytes.Buffer
 	width, height := 40, 4
 	s := &screen{w: &out, launched: true, size: func() (int, int, error) { return width, height, nil }}
 	s.show(exampleRows())
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[2], "… and 3 more") {
+	if len(lines) != 3 || !strings.HasPrefix(lines[2], "… and 3 more") || len([]rune(lines[1])) >= width {
 		t.Errorf("on %d lines it shows\n%s\nwant two lines of the table and how many are left", height, out.String())
 	}
-	for _, line := range lines {
-		if n := len([]rune(strings.TrimPrefix(line, "\x1b[J"))); n >= width {
-			t.Errorf("a line of %d columns on a terminal of %d: %q", n, width, line)
-		}
-	}
 	out.Reset()
-	width, height = 200, 50
-	s.event("member 1: started")
-	if got := out.String(); !strings.HasPrefix(got, "\x1b[3A\r\x1b[J") || !strings.Contains(got, " member 1: started\nmember  phase") {
-		t.Errorf("an event draws %q, want the old table's three lines replaced by the event and the new table", got)
-	}
-	out.Reset()
-	width, height = 20, 3
 	s.end(exampleRows())
-	if got := out.String(); got != "\x1b[5A\r\x1b[J"+exampleTable {
-		t.Errorf("the end draws %q, want the whole table", got)
+	if got := out.String(); got != "\x1b[3A\r\x1b[J"+exampleTable {
+		t.Errorf("the end draws %q, want the old table's three lines replaced by the whole table", got)
 	}
 }
 
 func TestStatusOfAFolder(t *testing.T) {
-	dir := t.TempDir()
-	board, err := workspace.OpenFolder(dir, 3, workspace.FolderOptions{})
+	f, _ := population(t, "", "train=1")
+	if _, err := f.Install(); err != nil {
+		t.Fatal(err)
+	}
+	board, err := workspace.OpenFolder(f.Dir(), 3, workspace.FolderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,43 +84,32 @@ func TestStatusOfAFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := seat.Beat(workspace.Heartbeat{Member: member, Phase: phase, Iteration: 2, Steps: 50, Parent: -1, Note: "leader"}); err != nil {
+		h := workspace.Heartbeat{Member: member, Phase: phase, Iteration: 2, Steps: 50, Parent: -1, Note: "leader"}
+		if err := errors.Join(seat.Beat(h), seat.Release()); err != nil {
 			t.Fatal(err)
 		}
-		if err := seat.Release(); err != nil {
-			t.Fatal(err)
+	}
+	check := func(silence time.Duration, want ...string) {
+		t.Helper()
+		rows, err := Status(f.Dir(), silence)
+		if err != nil || len(rows) != len(want) {
+			t.Fatalf("%d rows (%v), want %q", len(rows), err, want)
+		}
+		for i, r := range rows {
+			if r.Phase != want[i] || !strings.HasSuffix(r.Note, map[bool]string{true: "leader"}[i < 2]) {
+				t.Errorf("row %+v, want %s", r, want[i])
+			}
 		}
 	}
-	rows, err := Status(dir, time.Hour)
-	if err != nil || len(rows) != 2 {
-		t.Fatalf("%d rows (%v), want those of the two folders", len(rows), err)
+	check(time.Hour, "training", "finished", "not started")
+	check(time.Nanosecond, "silent", "finished", "not started")
+	// Without the file the folders of members count.
+	if err := os.Remove(filepath.Join(f.Dir(), ConfigFile)); err != nil {
+		t.Fatal(err)
 	}
-	if rows[0].Phase != "training" || rows[1].Phase != "finished" || rows[0].Note != "leader" {
-		t.Errorf("rows %+v", rows)
-	}
-	if _, err := Status(t.TempDir(), time.Hour); err == nil || !strings.Contains(err.Error(), "give a population's folder") {
+	check(time.Hour, "training", "finished")
+	if _, err := Status(t.TempDir(), time.Hour); err == nil || !strings.Contains(err.Error(),
+		"give a population's folder") {
 		t.Errorf("error %v, want that it is no population's folder", err)
-	}
-
-	view, err := board.View()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if row := statusRow(view.Members[0], 2*time.Minute, time.Minute); row.Phase != "silent" || row.Note != "training when last seen 2m0s ago; leader" {
-		t.Errorf("after two minutes it is %q (%s), want silent", row.Phase, row.Note)
-	}
-	if row := statusRow(view.Members[1], 2*time.Minute, time.Minute); row.Phase != "finished" {
-		t.Errorf("who has finished is %q", row.Phase)
-	}
-	if row := statusRow(view.Members[2], 0, time.Minute); row.Phase != "not started" {
-		t.Errorf("who never started is %q", row.Phase)
-	}
-
-	f, _ := population(t, "", "train=1")
-	if _, err := f.Install(); err != nil {
-		t.Fatal(err)
-	}
-	if rows, err = Status(f.Dir(), time.Hour); err != nil || len(rows) != 3 {
-		t.Errorf("%d rows (%v), want as many as the file has members", len(rows), err)
 	}
 }

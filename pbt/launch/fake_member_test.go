@@ -107,7 +107,8 @@ func fake(ctx context.Context, script []string) (err error) {
 	}
 	for _, do := range script {
 		if n, rest, ok := strings.Cut(do, ":"); ok {
-			if strings.HasPrefix(n, "p") && n != fmt.Sprintf("p%d", member) || !strings.HasPrefix(n, "p") && n != strconv.Itoa(attempt) {
+			if strings.HasPrefix(n, "p") && n != fmt.Sprintf("p%d", member) || !strings.HasPrefix(n, "p") &&
+				n != strconv.Itoa(attempt) {
 				continue
 			}
 			do = rest
@@ -131,7 +132,8 @@ func fake(ctx context.Context, script []string) (err error) {
 				if slice > 0 && n == slice {
 					return fmt.Errorf("after %d intervals: %w", n, errYield)
 				}
-				h.Steps, h.Objective, h.HasObjective, h.Phase = h.Iteration*100, float64(h.Iteration), true, workspace.Training
+				h.Steps, h.Objective, h.HasObjective, h.Phase = h.Iteration*100, float64(h.Iteration), true,
+					workspace.Training
 				h.Iteration++
 				if err := seat.Beat(h); err != nil {
 					return err

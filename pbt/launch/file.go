@@ -1,7 +1,7 @@
 package launch
 
 // This file reads a population's YAML file for a launcher, and ties the population's folder to one set of settings.
-// Canonical brings the file into a form that can be compared. Install puts that form into the folder, where member
+// canonical brings the file into a form that can be compared. Install puts that form into the folder, where member
 // processes read it, and refuses a folder that belongs to other settings: members that continue from a state of other
 // settings would train something that no file describes.
 
@@ -149,9 +149,9 @@ func (f *File) logs() string {
 	return filepath.Join(f.Dir(), "logs")
 }
 
-// Canonical is the file in one form, whatever comments and order of keys it had, so that two files can be compared:
+// canonical is the file in one form, whatever comments and order of keys it had, so that two files can be compared:
 // keys sorted, the number of members in the section `pbt:`.
-func (f *File) Canonical() ([]byte, error) {
+func (f *File) canonical() ([]byte, error) {
 	// Only the levels that change are copied; f.sections stays as the user wrote it.
 	sections := maps.Clone(f.sections)
 	population := maps.Clone(sections.Section("pbt"))
@@ -183,7 +183,7 @@ func toYAML(value any) ([]byte, error) {
 // is replaced at once, and members read it when they start.
 func (f *File) Install() (path string, err error) {
 	// The path that members are told is absolute, as they may be started in another folder.
-	canonical, err := f.Canonical()
+	canonical, err := f.canonical()
 	if err != nil {
 		return "", err
 	}
@@ -210,15 +210,20 @@ func (f *File) Install() (path string, err error) {
 	default:
 		note, err := sameRun(existing, canonical)
 		if err != nil {
-			return "", fmt.Errorf("launch: %s is of another run; continue it with the same settings, or choose another "+
-				"pbt.workspace: %w", path, err)
+			return "", fmt.Errorf(
+				"launch: %s is of another run; continue it with the same settings, or choose another "+
+					"pbt.workspace: %w", path, err)
 		}
 		if note != "" {
 			f.Notes = append(f.Notes, note)
 		}
 	}
 	// The file is replaced as a whole: a member that starts now, or a crash, finds the old one or the new one.
-	if err := durable.WriteFile(path, func(w io.Writer) error { _, err := w.Write(canonical); return err }); err != nil {
+	if err := durable.WriteFile(path, func(w io.Writer) error {
+		_,
+			err := w.Write(canonical)
+		return err
+	}); err != nil {
 		return "", fmt.Errorf("launch: %w", err)
 	}
 	return path, nil

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,7 +14,37 @@ import (
 // TestGoldenSchedule runs the dialogues in testdata/turns. A case is its name with settings, lines of what happens
 // and when, "----", and what the schedule does.
 func TestGoldenSchedule(t *testing.T) {
-	dialogue.Run(t, "testdata/turns/*.txt", func(t *testing.T, c dialogue.Case) string { return drive(t, strings.Join(c.Words, " "), c.Input) })
+	dialogue.Run(t, "testdata/turns/*.txt", func(t *testing.T, c dialogue.Case) string {
+		return drive(t,
+			strings.Join(c.Words, " "), c.Input)
+	})
+}
+
+// TestGoldenClusters runs the dialogues in testdata/clusters: a population's file, and what a cluster is given.
+func TestGoldenClusters(t *testing.T) {
+	files, err := filepath.Abs("testdata/clusters/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir("/") // which is in the script
+	dialogue.Run(t, files, func(t *testing.T, c dialogue.Case) string {
+		f, err := Parse([]byte(strings.Join(c.Input, "\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Words[0] == "kubernetes" {
+			manifests, err := Kubernetes(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(manifests)
+		}
+		job, err := Slurm(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return job.Script
+	})
 }
 
 // drive drives a schedule. Times are in seconds; "exit 2 75" is an exit status, "exit 2 killed" an end by a signal.

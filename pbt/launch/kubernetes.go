@@ -20,18 +20,9 @@ import (
 // configFolder is where the ConfigMap with the population's file appears in a pod.
 const configFolder = "/etc/gorl-pbt"
 
-var (
-	// The API's forms of a DNS label, a DNS subdomain and an amount of a resource. Which of the first two a name must
-	// have depends on the kind of object.
-	label     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-	subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-	// serviceName begins the name of a Service.
-	serviceName = regexp.MustCompile(`^[a-z]`)
-	quantity    = regexp.MustCompile(`^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$`)
-)
-
-// maxNameForJob leaves room for the index and the random letters of a pod's name, which must be a DNS label.
-const maxNameForJob = 52
+// jobName is the form of a population's name: it names the Job, and with several ranks a Service, which begins with a
+// letter. 52 characters leave room for the index and the random letters of a pod's name, a DNS label.
+var jobName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,50}[a-z0-9])?$`)
 
 // maxConfigMap is the greatest length of the file in bytes: the API takes objects of 1 MiB, less 4 KiB for the rest
 // of the object.
@@ -50,12 +41,13 @@ func Kubernetes(f *File) ([]byte, error) {
 	if err := f.checkKubernetes(); err != nil {
 		return nil, err
 	}
-	canonical, err := f.Canonical()
+	canonical, err := f.canonical()
 	if err != nil {
 		return nil, err
 	}
 	if len(canonical) > maxConfigMap {
-		return nil, fmt.Errorf("launch: the file has %d bytes; a ConfigMap takes at most %d", len(canonical), maxConfigMap)
+		return nil, fmt.Errorf("launch: the file has %d bytes; a ConfigMap takes at most %d", len(canonical),
+			maxConfigMap)
 	}
 	d, ranks := f.Launcher, f.Launcher.RanksPerMember
 	// Members take turns if fewer pods run than there are members.
@@ -94,7 +86,8 @@ var kubernetesTemplate = template.Must(template.New("").Funcs(template.FuncMap{
 	},
 }).Parse(kubernetesText))
 
-// checkKubernetes refuses what the API would refuse, and what would run and then find nothing.
+// checkKubernetes refuses settings with which the pods would fail or find nothing. What the API itself refuses, such as
+// a namespace or a quantity of another form, is left to kubectl.
 func (f *File) checkKubernetes() error {
 	d, k := f.Launcher, f.Launcher.Kubernetes
 	var errs []error
@@ -102,58 +95,33 @@ func (f *File) checkKubernetes() error {
 	if len(d.Command) == 0 {
 		wrong(`"launcher.command" is empty: give the member program in the image and its arguments`)
 	}
-	if !label.MatchString(d.Name) || len(d.Name) > maxNameForJob {
-		wrong(`"launcher.name" is %q: Kubernetes takes at most %d lower-case letters, digits and "-", a letter or digit first and last`, d.Name, maxNameForJob)
+	if !jobName.MatchString(d.Name) {
+		wrong(
+			`"launcher.name" is %q: want at most 52 lower-case letters, digits and "-", a letter first, a letter or digit last`,
+			d.Name)
 	}
-	for _, o := range []struct {
-		key, value string
-		form       *regexp.Regexp
-		longest    int
-		optional   bool
-	}{
-		{"namespace", k.Namespace, label, 63, true}, {"claim", k.Claim, subdomain, 253, false},
-		{"service_account", k.ServiceAccount, subdomain, 253, true},
-	} {
-		if o.value == "" && o.optional {
-			continue
-		}
-		if !o.form.MatchString(o.value) || len(o.value) > o.longest {
-			wrong(`"kubernetes.%s" is %q: want at most %d lower-case letters, digits and "-"`, o.key, o.value, o.longest)
-		}
+	if n := min(d.parallel(), cmp.Or(k.Parallelism, d.NumPolicies)); d.RanksPerMember > 1 && n < d.NumPolicies {
+		wrong(
+			`"ranks_per_member" is %d, and %d of %d members run at a time: Kubernetes cannot let whole members take turns; `+
+				`leave "max_parallel" and "kubernetes.parallelism" out`, d.RanksPerMember, n, d.NumPolicies)
 	}
-	if d.RanksPerMember > 1 {
-		if n := min(d.parallel(), cmp.Or(k.Parallelism, d.NumPolicies)); n < d.NumPolicies {
-			wrong(`"ranks_per_member" is %d, and %d of %d members run at a time: Kubernetes cannot let whole members take turns; leave "max_parallel" and "kubernetes.parallelism" out`, d.RanksPerMember, n, d.NumPolicies)
-		}
-		if !serviceName.MatchString(d.Name) {
-			wrong(`"launcher.name" is %q: with "ranks_per_member" it names a Service, too, and begins with a letter`, d.Name)
-		}
+	if k.Image == "" {
+		wrong(`"kubernetes.image" is empty: want a container image`)
 	}
-	if k.Image == "" || strings.ContainsAny(k.Image, " \t\r\n") {
-		wrong(`"kubernetes.image" is %q: want a container image`, k.Image)
+	if k.Claim == "" {
+		wrong(`"kubernetes.claim" is empty: want the PersistentVolumeClaim that the pods share`)
 	}
 	// The population's folder must lie on the shared volume, or every pod would train alone in a folder of its own
 	// that goes with the pod.
-	if !path.IsAbs(k.MountPath) || path.Clean(k.MountPath) == "/" || strings.Contains(k.MountPath, ":") {
-		wrong(`"kubernetes.mount_path" is %q: want a path from / on, not / itself, without ":"`, k.MountPath)
-	} else if dir, mount := path.Join(f.Directory, f.Workspace), path.Clean(k.MountPath); dir != mount &&
-		!strings.HasPrefix(dir, mount+"/") {
-		wrong(`"pbt.directory" and "pbt.workspace" make %q, which the pods do not share: want a folder in "kubernetes.mount_path", %s`, dir, mount)
-	} else if mount == configFolder || strings.HasPrefix(configFolder, mount+"/") {
+	dir, mount := path.Join(f.Directory, f.Workspace), path.Clean(k.MountPath)
+	switch {
+	case !path.IsAbs(mount) || mount == "/":
+		wrong(`"kubernetes.mount_path" is %q: want a path from / on, not / itself`, k.MountPath)
+	case dir != mount && !strings.HasPrefix(dir, mount+"/"):
+		wrong(`"pbt.directory" and "pbt.workspace" make %q, which the pods do not share: want a folder in `+
+			`"kubernetes.mount_path", %s`, dir, mount)
+	case mount == configFolder || strings.HasPrefix(configFolder, mount+"/"):
 		wrong(`"kubernetes.mount_path" is %q, which would hide %s: choose another`, k.MountPath, configFolder)
-	}
-	for _, name := range slices.Sorted(maps.Keys(k.Resources)) {
-		if !quantity.MatchString(k.Resources[name]) {
-			wrong(`"kubernetes.resources" has %s: %q: want a quantity like 4, 500m or 16Gi`, name, k.Resources[name])
-		}
-	}
-	for i, t := range k.Tolerations {
-		switch {
-		case t.Operator == "Exists" && t.Value != "":
-			wrong(`"kubernetes.tolerations[%d]" has the value %q with operator Exists, which takes none`, i, t.Value)
-		case t.Operator != "Exists" && t.Key == "":
-			wrong(`"kubernetes.tolerations[%d]" has no key: give it, or operator Exists`, i)
-		}
 	}
 	return errors.Join(errs...)
 }

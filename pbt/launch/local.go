@@ -5,6 +5,7 @@ package launch
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -40,71 +41,49 @@ func localIndex(getenv func(string) string) (int, error) {
 }
 
 // Localised returns the sections of a run with the member's own device in place of LocalDevice, wherever it stands in
-// agent and environment. Sections that have none are not copied.
+// agent and environment. Sections without LocalDevice are not copied, and the environment of the process is then not
+// read.
 func Localised(sections map[string]any) (map[string]any, error) {
 	return localised(sections, os.Getenv)
 }
 
 func localised(sections map[string]any, getenv func(string) string) (map[string]any, error) {
-	device := ""
-	own := make(map[string]any, len(sections))
-	for name, section := range sections {
-		own[name] = section
-		if name != "agent" && name != "environment" || !mentions(section) {
-			continue
+	own := maps.Clone(sections)
+	n, err := localIndex(getenv)
+	device := strings.Replace(LocalDevice, "LOCAL", strconv.Itoa(n), 1)
+	for _, name := range []string{"agent", "environment"} {
+		section, found := replaced(sections[name], device)
+		switch {
+		case found && err != nil:
+			return nil, err
+		case found:
+			own[name] = section
 		}
-		if device == "" {
-			n, err := localIndex(getenv)
-			if err != nil {
-				return nil, err
-			}
-			device = strings.Replace(LocalDevice, "LOCAL", strconv.Itoa(n), 1)
-		}
-		own[name] = replaced(section, device)
 	}
 	return own, nil
 }
 
-// mentions reports whether a value has LocalDevice in it.
-func mentions(value any) bool {
-	switch v := value.(type) {
-	case string:
-		return v == LocalDevice
-	case map[string]any:
-		for _, x := range v {
-			if mentions(x) {
-				return true
-			}
-		}
-	case []any:
-		for _, x := range v {
-			if mentions(x) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// replaced returns a copy of a value with the device in place of LocalDevice.
-func replaced(value any, device string) any {
+// replaced returns a copy of a value with the device in place of LocalDevice. found is false if there is none in it.
+func replaced(value any, device string) (copied any, found bool) {
 	switch v := value.(type) {
 	case string:
 		if v == LocalDevice {
-			return device
+			return device, true
 		}
 	case map[string]any:
 		c := make(map[string]any, len(v))
 		for key, x := range v {
-			c[key] = replaced(x, device)
+			own, has := replaced(x, device)
+			c[key], found = own, found || has
 		}
-		return c
+		return c, found
 	case []any:
 		c := make([]any, len(v))
 		for i, x := range v {
-			c[i] = replaced(x, device)
+			own, has := replaced(x, device)
+			c[i], found = own, found || has
 		}
-		return c
+		return c, found
 	}
-	return value
+	return value, false
 }

@@ -24,7 +24,8 @@ func TestLocalIndex(t *testing.T) {
 		{map[string]string{"SLURM_LOCALID": "-1"}, 0, `SLURM_LOCALID is "-1"`},
 	} {
 		got, err := localIndex(func(name string) string { return x.env[name] })
-		if x.err == "" && (err != nil || got != x.want) || x.err != "" && (err == nil || !strings.Contains(err.Error(), x.err)) {
+		if x.err == "" && (err != nil || got != x.want) || x.err != "" &&
+			(err == nil || !strings.Contains(err.Error(), x.err)) {
 			t.Errorf("%v: %d, %v; want %d, %s", x.env, got, err, x.want, x.err)
 		}
 	}
@@ -34,9 +35,10 @@ func TestLocalIndex(t *testing.T) {
 func TestLocalised(t *testing.T) {
 	sections := func(device string) map[string]any {
 		return map[string]any{
-			"agent":       map[string]any{"class": "PPO", "device": device},
-			"environment": map[string]any{"id": "isaaclab:X", "kwargs": map[string]any{"device": device, "list": []any{device, 1}}},
-			"trainer":     map[string]any{"name": LocalDevice},
+			"agent": map[string]any{"class": "PPO", "device": device},
+			"environment": map[string]any{"id": "isaaclab:X", "kwargs": map[string]any{"device": device,
+				"list": []any{device, 1}}},
+			"trainer": map[string]any{"name": LocalDevice},
 		}
 	}
 	given := sections(LocalDevice)

@@ -58,7 +58,7 @@ func (g Program) Main() {
 	}
 	// The first Ctrl-C lets members save, the second kills them.
 	ctx, kill, stop := Interrupts(context.Background())
-	err := g.Launch(ctx, *path, Options{Out: out, Every: *every, Kill: kill})
+	err := g.launch(ctx, *path, Options{Out: out, Every: *every, Kill: kill})
 	stop() // not deferred, as os.Exit runs no deferred calls
 	switch {
 	case errors.Is(err, ErrStopped):
@@ -71,8 +71,8 @@ func (g Program) Main() {
 	os.Exit(0)
 }
 
-// Launch runs the population of a YAML file with Run, and says at the end which member is the best.
-func (g Program) Launch(ctx context.Context, path string, o Options) error {
+// launch runs the population of a YAML file with Run, and says at the end which member is the best.
+func (g Program) launch(ctx context.Context, path string, o Options) error {
 	f, err := ReadFile(path)
 	if err != nil {
 		return err
@@ -116,8 +116,9 @@ func (g Program) Launch(ctx context.Context, path string, o Options) error {
 // launcher puts into the member's log. A member of several ranks is an error: see package pbt/multirank.
 func (g Program) Train(ctx context.Context, p Process) (err error) {
 	if p.Ranks > 1 {
-		return fmt.Errorf("launch: \"ranks_per_member\" is %d, and this program trains a member by one process; let it "+
-			"call multirank.Train, as `gorl member` does", p.Ranks)
+		return fmt.Errorf(
+			"launch: \"ranks_per_member\" is %d, and this program trains a member by one process; let it "+
+				"call multirank.Train, as `gorl member` does", p.Ranks)
 	}
 	settings, err := preset.FromFile(p.Config, g.Hyperparameters...)
 	if err != nil {
@@ -161,7 +162,8 @@ func (g Program) Train(ctx context.Context, p Process) (err error) {
 		return err
 	}
 	if result != nil {
-		fmt.Printf("member %d is finished; the best so far is member %d, %s %.6g\n", p.Member, result.Member, o.Objective,
+		fmt.Printf("member %d is finished; the best so far is member %d, %s %.6g\n", p.Member, result.Member,
+			o.Objective,
 			result.Objective)
 	}
 	return nil

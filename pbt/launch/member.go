@@ -28,8 +28,8 @@ const (
 	// EnvSlice is the number of intervals to train before yielding; 0 or absent: until the end.
 	EnvSlice = "GORL_PBT_SLICE"
 	// EnvRanks is the number of processes that train the member together; absent: one. A process
-	// finds out which of them it is by the variables of torch's programs, RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE,
-	// MASTER_ADDR and MASTER_PORT, by GORL_SOCKET, or by those of Slurm's srun.
+	// finds out which of them it is by the variables of torch's programs, RANK, WORLD_SIZE, LOCAL_RANK,
+	// LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, by GORL_SOCKET, or by those of Slurm's srun.
 	EnvRanks = "GORL_PBT_RANKS"
 )
 
@@ -90,11 +90,13 @@ func fromEnvironment(getenv func(string) string) (p Process, ok bool, err error)
 		name = envCompletionIndex
 	}
 	if p.Config == "" {
-		return Process{}, true, fmt.Errorf("launch: %s is set and %s is not; give the path of the population's YAML file",
+		return Process{}, true, fmt.Errorf("launch: %s is set and %s is not; give the path of the population's "+
+			"YAML file",
 			EnvMember, EnvConfig)
 	}
 	if p.Member, err = strconv.Atoi(member); err != nil || p.Member < 0 || p.Member >= maxMembers {
-		return Process{}, true, fmt.Errorf("launch: %s is %q; give the member's number, 0 to %d", name, member, maxMembers-1)
+		return Process{}, true, fmt.Errorf("launch: %s is %q; give the member's number, 0 to %d", name, member,
+			maxMembers-1)
 	}
 	if ranks := getenv(EnvRanks); ranks != "" {
 		if p.Ranks, err = strconv.Atoi(ranks); err != nil || p.Ranks < 1 || p.Ranks > maxMembers {
@@ -108,7 +110,8 @@ func fromEnvironment(getenv func(string) string) (p Process, ok bool, err error)
 	}
 	if slice := getenv(EnvSlice); slice != "" {
 		if p.Slice, err = strconv.ParseInt(slice, 10, 64); err != nil || p.Slice < 0 {
-			return Process{}, true, fmt.Errorf("launch: %s is %q; give a number of intervals, 0 for no end", EnvSlice, slice)
+			return Process{}, true, fmt.Errorf("launch: %s is %q; give a number of intervals, 0 for no end", EnvSlice,
+				slice)
 		}
 	}
 	return p, true, nil

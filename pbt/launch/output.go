@@ -21,7 +21,8 @@ type output struct {
 	path  string
 	limit int64
 	keep  int
-	tail  process.Tail // in memory, so that the error about a member can quote it even where the file could not be written
+	// in memory, so that the error about a member can quote it even where the file could not be written
+	tail process.Tail
 
 	mu   sync.Mutex
 	file *os.File

@@ -40,7 +40,8 @@ func (r *runner) startRanks(member int, env []string) (ranks, error) {
 		if n > 1 {
 			own = append(append(own, rankEnv(d, member, rank, r.turns.starts)...), meet...)
 		}
-		p, err := process.Start(process.Options{Argv: d.Command, Env: own, Stdout: output, Stderr: output, Grace: d.Grace})
+		p, err := process.Start(process.Options{Argv: d.Command, Env: own, Stdout: output, Stderr: output,
+			Grace: d.Grace})
 		if err != nil {
 			return started, err
 		}
@@ -79,7 +80,8 @@ func meetingPlace() (variables []string, remove func(), err error) {
 		return nil, remove, fmt.Errorf("an address where the ranks meet: %w", err)
 	}
 	at := l.Addr().(*net.TCPAddr)
-	variables = []string{"GORL_SOCKET=" + socket, "MASTER_ADDR=" + at.IP.String(), fmt.Sprintf("MASTER_PORT=%d", at.Port)}
+	variables = []string{"GORL_SOCKET=" + socket, "MASTER_ADDR=" + at.IP.String(), fmt.Sprintf("MASTER_PORT=%d",
+		at.Port)}
 	return variables, remove, l.Close()
 }
 

@@ -136,7 +136,8 @@ func newRunner(f *File, o Options) (r *runner, err error) {
 	}
 	r.beats = make([]beat, d.NumPolicies)
 	// The launcher only reads heartbeats and holds no lease.
-	if r.store, err = workspace.OpenFolder(f.Dir(), d.NumPolicies, workspace.FolderOptions{ReadOnly: true}); err != nil {
+	if r.store, err = workspace.OpenFolder(f.Dir(), d.NumPolicies,
+		workspace.FolderOptions{ReadOnly: true}); err != nil {
 		return nil, err
 	}
 	r.display = newDisplay(o.Out, o.Every, true)
@@ -158,7 +159,8 @@ func visibleGPUs(n int, visible string) ([]string, error) {
 	}
 	names = strings.Split(visible, ",")
 	if len(names) < n {
-		return nil, fmt.Errorf("launch: \"launcher.gpus\" is %d, and CUDA_VISIBLE_DEVICES has %d: %s", n, len(names), visible)
+		return nil, fmt.Errorf("launch: \"launcher.gpus\" is %d, and CUDA_VISIBLE_DEVICES has %d: %s", n, len(names),
+			visible)
 	}
 	return names[:n], nil
 }
@@ -309,7 +311,8 @@ func (r *runner) result(cause error) error {
 		case gaveUp:
 			text := fmt.Sprintf("launch: member %d gave up: %s", i, s.note)
 			if last := r.members[i].output.tail.Lines(); len(last) > 0 {
-				text += fmt.Sprintf("; the last lines of %s:\n\t%s", r.members[i].output.path, strings.Join(last, "\n\t"))
+				text += fmt.Sprintf("; the last lines of %s:\n\t%s", r.members[i].output.path,
+					strings.Join(last, "\n\t"))
 			}
 			errs = append(errs, errors.New(text))
 		case stopped:

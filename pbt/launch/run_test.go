@@ -35,7 +35,8 @@ func population(t *testing.T, settings string, script ...string) (*File, string)
 		settings += ", restarts: {backoff: 1ms, max_backoff: 2ms, max: 2}"
 	}
 	settings = strings.TrimPrefix(settings, ", ")
-	text := fmt.Sprintf("pbt: {directory: %q, workspace: w, num_policies: 3}\nlauncher: {command: [%s], %s}\n", dir, strings.Join(words, ", "), settings)
+	text := fmt.Sprintf("pbt: {directory: %q, workspace: w, num_policies: 3}\nlauncher: {command: [%s], %s}\n", dir,
+		strings.Join(words, ", "), settings)
 	path := filepath.Join(dir, "population.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -84,20 +85,25 @@ func wantIn(t *testing.T, what, text string, parts ...string) {
 }
 
 func TestRunToTheEnd(t *testing.T) {
-	f, _ := population(t, "env: {GREETING: hello}, gpus: 2, members_per_gpu: 2", "train=2", "env=GREETING", "env=CUDA_VISIBLE_DEVICES", "env=GORL_PBT_SLICE", "env=GORL_PBT_LOCAL_IDX", "env=GORL_PBT_CONFIG")
+	f, _ := population(t, "env: {GREETING: hello}, gpus: 2, members_per_gpu: 2", "train=2", "env=GREETING",
+		"env=CUDA_VISIBLE_DEVICES", "env=GORL_PBT_SLICE", "env=GORL_PBT_LOCAL_IDX", "env=GORL_PBT_CONFIG")
 	t.Setenv("CUDA_VISIBLE_DEVICES", "5,GPU-7,9")
 	var out buffer
 	if err := Run(context.Background(), f, Options{Out: &out}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	wantIn(t, "the output", out.String(), "member 0: started as process", "on GPU 5", "on GPU GPU-7", "member 2: finished", "member  phase", "     0  finished          3                200          2       -         0    -")
+	wantIn(t, "the output", out.String(), "member 0: started as process", "on GPU 5", "on GPU GPU-7",
+		"member 2: finished", "member  phase",
+		"     0  finished          3                200          2       -         0    -")
 	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 1: finished")
 	config, err := filepath.Abs(filepath.Join(f.Dir(), ConfigFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for member, gpu := range []string{"5", "GPU-7", "5"} {
-		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", member)), "GREETING=hello\n", "CUDA_VISIBLE_DEVICES="+gpu+"\n", "GORL_PBT_SLICE=0\n", "GORL_PBT_LOCAL_IDX=0\n", "GORL_PBT_CONFIG="+config+"\n")
+		wantIn(t, "a member's log", written(t, f, fmt.Sprintf("logs/%03d.log", member)), "GREETING=hello\n",
+			"CUDA_VISIBLE_DEVICES="+gpu+"\n", "GORL_PBT_SLICE=0\n", "GORL_PBT_LOCAL_IDX=0\n",
+			"GORL_PBT_CONFIG="+config+"\n")
 	}
 	// A second run finds everything done and adds to the logs.
 	if err := Run(context.Background(), f, Options{}); err != nil {
@@ -116,17 +122,12 @@ func TestRunTellsPlaces(t *testing.T) {
 	}
 	for member := range 3 {
 		log := written(t, f, fmt.Sprintf("logs/%03d.log", member))
-		if want := fmt.Sprintf("GORL_PBT_LOCAL_IDX=%d\n", member); strings.Count(log, want) != 2 || strings.Count(log, "GORL_PBT_LOCAL_IDX=") != 2 {
-			t.Errorf("member %d has, in two starts,\n%s\nwant twice %s", member, log, want)
+		if strings.Count(log, fmt.Sprintf("GORL_PBT_LOCAL_IDX=%d\n", member)) != 2 {
+			t.Errorf("member %d has, in two starts,\n%s", member, log)
 		}
 	}
-	f, _ = population(t, "max_parallel: 1", "env=GORL_PBT_LOCAL_IDX", "train=1")
-	if err := Run(context.Background(), f, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	for member := range 3 {
-		wantIn(t, "the log of a member that runs alone", written(t, f, fmt.Sprintf("logs/%03d.log", member)), "GORL_PBT_LOCAL_IDX=0\n")
-	}
+	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"),
+		"member 0: restarts for a setting that needs it")
 }
 
 func TestRunRestartsWhatFails(t *testing.T) {
@@ -137,7 +138,8 @@ func TestRunRestartsWhatFails(t *testing.T) {
 	if got := written(t, f, "starts-1"); got != "x\nx\nx\n" {
 		t.Errorf("member 1 was started %d times, want 3", strings.Count(got, "x"))
 	}
-	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 2: exit status 1; restart 1 of 2", "member 2: exit status 3; restart 2 of 2", "member 2: finished")
+	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 2: exit status 1; restart 1 of 2",
+		"member 2: exit status 3; restart 2 of 2", "member 2: finished")
 }
 
 func TestRunNamesWhoGaveUp(t *testing.T) {
@@ -150,15 +152,6 @@ func TestRunNamesWhoGaveUp(t *testing.T) {
 	if strings.Contains(err.Error(), "member 0") {
 		t.Errorf("the error is about member 0 too: %v", err)
 	}
-}
-
-func TestRunStartsAtOnceWhoAsksForIt(t *testing.T) {
-	// Without restarts of failed members it cannot pass for one.
-	f, _ := population(t, "restarts: {max: 0}", "1:train=1", "1:restart", "train=2")
-	if err := Run(context.Background(), f, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "member 0: restarts for a setting that needs it")
 }
 
 func TestRunLetsMembersTakeTurns(t *testing.T) {
@@ -224,27 +217,15 @@ func TestRunStops(t *testing.T) {
 }
 
 func TestRunKillsWhoDoesNotEnd(t *testing.T) {
-	t.Run("after the grace", func(t *testing.T) {
-		p := pipe(t)
-		f, _ := population(t, "grace: 1ms", "stubborn", "hold="+p, "forever")
-		ctx, cancel := context.WithCancel(context.Background())
-		go func() { defer cancel(); lines(t, p, 3) }()
-		err := Run(ctx, f, Options{})
-		if !errors.Is(err, ErrStopped) {
-			t.Fatalf("error %v, want ErrStopped", err)
-		}
-		wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "killing members that have not ended", "ended by signal: killed")
-	})
-	t.Run("when told", func(t *testing.T) {
-		p := pipe(t)
-		f, _ := population(t, "grace: 24h", "stubborn", "hold="+p, "forever")
-		ctx, cancel := context.WithCancel(context.Background())
-		kill := make(chan struct{})
-		go func() { lines(t, p, 3); cancel(); close(kill) }()
-		if err := Run(ctx, f, Options{Kill: kill}); !errors.Is(err, ErrStopped) {
-			t.Fatalf("error %v, want ErrStopped", err)
-		}
-	})
+	p := pipe(t)
+	f, _ := population(t, "grace: 1ms", "stubborn", "hold="+p, "forever")
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { defer cancel(); lines(t, p, 3) }()
+	if err := Run(ctx, f, Options{}); !errors.Is(err, ErrStopped) {
+		t.Fatalf("error %v, want ErrStopped", err)
+	}
+	wantIn(t, "the launcher's log", written(t, f, "logs/launcher.log"), "killing members that have not ended",
+		"ended by signal: killed")
 }
 
 func TestNothingOutlivesAMember(t *testing.T) {
@@ -278,49 +259,39 @@ func TestNoMemberOutlivesItsLauncher(t *testing.T) {
 }
 
 func TestRunRefuses(t *testing.T) {
-	t.Run("a second launcher", func(t *testing.T) {
-		p := pipe(t)
-		f, _ := population(t, "", "hold="+p, "wait")
-		ctx, cancel := context.WithCancel(context.Background())
-		go func() {
-			defer cancel()
-			gone := lines(t, p, 3)
-			if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "another launcher") {
-				t.Errorf("error %v, want that there is another launcher", err)
-			}
-			cancel()
-			gone()
-		}()
-		if err := Run(ctx, f, Options{}); !errors.Is(err, ErrStopped) {
-			t.Fatal(err)
-		}
-	})
-	t.Run("another population's folder", func(t *testing.T) { // see TestInstallTellsWhatDiffers
+	for want, spoil := range map[string]func(f *File){
+		"preset: nothing there, raytune here": func(f *File) { f.sections["preset"] = "raytune" },
+		"launcher.command":                    func(f *File) { f.Launcher.Command = nil },
+		"/nowhere/member":                     func(f *File) { f.Launcher.Command = []string{"/nowhere/member"} },
+		"CUDA_VISIBLE_DEVICES has 1":          func(f *File) { f.Launcher.GPUs = 2 },
+	} {
 		f, _ := population(t, "", "train=1")
 		if _, err := f.Install(); err != nil {
 			t.Fatal(err)
 		}
-		f.sections["preset"] = "raytune"
-		if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "preset: nothing there, raytune here") {
-			t.Errorf("error %v", err)
-		}
-	})
-	t.Run("no command", func(t *testing.T) {
-		f, _ := population(t, "")
-		f.Launcher.Command = nil
-		if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "launcher.command") {
-			t.Errorf("error %v, want that the command is missing", err)
-		}
-		f.Launcher.Command = []string{"/nowhere/member"}
-		if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "/nowhere/member") {
-			t.Errorf("error %v, want that the command does not exist", err)
-		}
-	})
-	t.Run("GPUs that are not there", func(t *testing.T) {
-		f, _ := population(t, "gpus: 2", "train=1")
 		t.Setenv("CUDA_VISIBLE_DEVICES", "3")
-		if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), "CUDA_VISIBLE_DEVICES has 1") {
-			t.Errorf("error %v, want that there are too few GPUs", err)
+		spoil(f)
+		if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
 		}
-	})
+	}
+	// A second launcher.
+	f, _ := population(t, "", "train=1")
+	if err := os.MkdirAll(f.Dir(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := lockFolder(f.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if err := Run(context.Background(), f, Options{}); err == nil || !strings.Contains(err.Error(),
+		"another launcher") {
+		t.Errorf("error %v, want that there is another launcher", err)
+	}
+	// A program that does not know of ranks must not train one member several times at once.
+	if err := (Program{}).Train(t.Context(), Process{Ranks: 2}); err == nil || !strings.Contains(err.Error(),
+		"multirank.Train") {
+		t.Errorf("a program of one process says %v", err)
+	}
 }

@@ -63,12 +63,14 @@ func Slurm(f *File) (*SlurmJob, error) {
 	// Refuse paths that the script cannot hold, rather than submit one that reads another path.
 	for _, path := range []string{here, dir, logs} {
 		if strings.ContainsFunc(path, unicode.IsControl) {
-			return nil, fmt.Errorf("launch: %q holds a control character, which a batch script cannot; choose another folder",
+			return nil, fmt.Errorf("launch: %q holds a control character, which a batch script cannot; choose "+
+				"another folder",
 				path)
 		}
 	}
 	if strings.Contains(logs, `\`) {
-		return nil, fmt.Errorf("launch: %q holds a backslash, behind which Slurm does not number outputs; choose another "+
+		return nil, fmt.Errorf("launch: %q holds a backslash, behind which Slurm does not number outputs; choose "+
+			"another "+
 			"folder, or \"launcher.logs\"", logs)
 	}
 	job := &SlurmJob{Path: filepath.Join(dir, d.Name+".sbatch"), Cancel: filepath.Join(dir, "scancel.sh"), file: f,
@@ -117,7 +119,8 @@ func (c Config) slurmOptions(here, logs string) ([]string, error) {
 	}
 	for i, o := range s.Extra {
 		if !strings.HasPrefix(o, "-") || strings.ContainsFunc(o, unicode.IsControl) {
-			return nil, fmt.Errorf("launch: \"slurm.extra[%d]\" is %q: want one option of sbatch, like \"--account=robots\"", i,
+			return nil, fmt.Errorf("launch: \"slurm.extra[%d]\" is %q: want one option of sbatch, like "+
+				"\"--account=robots\"", i,
 				o)
 		}
 		options = append(options, o)
@@ -176,7 +179,8 @@ func (c Config) batchScript(options []string, config string) (string, error) {
 	}
 	var b strings.Builder
 	err := slurmTemplate.Execute(&b, map[string]any{
-		"Members": c.NumPolicies, "Name": c.Name, "Options": options, "Env": append(own, env...), "Setup": c.Slurm.Setup,
+		"Members": c.NumPolicies, "Name": c.Name, "Options": options, "Env": append(own, env...),
+		"Setup":   c.Slurm.Setup,
 		"Command": c.slurmCommand(), "Max": c.Restarts.Max, "Backoff": ceilSeconds(c.Restarts.Backoff),
 		"MaxBackoff": ceilSeconds(c.Restarts.MaxBackoff), "Yielded": StatusYielded, "Restart": StatusRestart,
 		"Stopped": StatusStopped,

@@ -22,88 +22,15 @@ func job(t *testing.T, settings, member string) *File {
 	return f
 }
 
-func TestSlurmScript(t *testing.T) {
-	t.Chdir("/")
-	f, err := Parse([]byte(`
-pbt: {num_policies: 8, directory: "/shared/it's 100%", workspace: w}
-launcher:
-  name: walker
-  command: [./member, -text, "it's $HOME"]
-  max_parallel: 3
-  slice: 4
-  env: {B: "x y", A: 1}
-  slurm: {partition: gpu, gpus_per_member: 1, cpus_per_member: 8, memory: 16G, time: "4:00:00", extra: [--account=robots], setup: [module load cuda]}
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	job, err := Slurm(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, body, _ := strings.Cut(job.Script, "\nchild=")
-	want := `#!/bin/bash
-# 8 members of the population walker. Submit with sbatch; a member that is requeued continues.
-#SBATCH --job-name=walker
-#SBATCH --array=0-7%3
-#SBATCH --requeue
-#SBATCH --open-mode=append
-#SBATCH --signal=B:USR1@60
-#SBATCH --chdir=/
-#SBATCH --output="/shared/it's 100%%/w/logs/%A_%a.log"
-#SBATCH --nodes=1
-#SBATCH --cpus-per-task=8
-#SBATCH --gres=gpu:1
-#SBATCH --partition=gpu
-#SBATCH --mem=16G
-#SBATCH --time=4:00:00
-#SBATCH --account=robots
-
-export A=1
-export B='x y'
-export GORL_PBT_CONFIG='/shared/it'\''s 100%/w/config.yaml'
-export GORL_PBT_POLICY_IDX="$SLURM_ARRAY_TASK_ID"
-export GORL_PBT_SLICE=4
-module load cuda
-`
-	if head != want {
-		t.Errorf("the script begins with\n%s\nwant\n%s", head, want)
-	}
-	if !strings.Contains(body, `	./member -text 'it'\''s $HOME' & child=$!`) {
-		t.Errorf("the script's rest is\n%s", body)
-	}
-	if job.Path != "/shared/it's 100%/w/walker.sbatch" || job.Cancel != "/shared/it's 100%/w/scancel.sh" {
-		t.Errorf("it goes to %s, and %s", job.Path, job.Cancel)
-	}
-}
-
-func TestSlurmRefuses(t *testing.T) {
-	for want, settings := range map[string]string{
-		`slurm.extra[0]`:            `slurm: {extra: [account]}`,
-		`slurm.extra[1]`:            `slurm: {extra: [--a, "--b\nrm"]}`,
-		`"slurm": time is`:          `slurm: {time: "1\n2"}`,
-		"holds a backslash":         `logs: 'a\b'`,
-		"holds a control character": `logs: "a\nb"`,
-	} {
-		if _, err := Slurm(job(t, settings, "true")); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want one about %s", settings, err, want)
-		}
-	}
-	f := job(t, "", "true")
-	f.Launcher.Command = nil
-	if _, err := Slurm(f); err == nil || !strings.Contains(err.Error(), "launcher.command") {
-		t.Errorf("error %v, want that the command is missing", err)
-	}
-}
-
-// blocked is the end of a member that waits for signals: it sleeps until the test closes descriptor 3, which the test's own
-// end does too. Traps run while it waits, which a read would not promise for a signal that comes just before it.
+// blocked is the end of a member that waits for signals: it sleeps until the test closes descriptor 3, which the test's
+// own end does too. Traps run while it waits, which a read would not promise for a signal that comes just before it.
 const blocked = "cat <&3 >/dev/null 2>&1 & while kill -0 $! 2>/dev/null; do wait $!; done; exit 1"
 
-// again is a member that has itself told to save three times, and finishes. It asks once the script sleeps in wait, because
-// bash may lose a signal that comes while it runs the trap of the one before.
+// again is a member that has itself told to save three times, and finishes. It asks once the script sleeps in wait,
+// because bash may lose a signal that comes while it runs the trap of the one before.
 const again = "hits=0; trap 'hits=$((hits+1))' USR1; while test $hits -lt 3; do was=$hits; " +
-	"until grep -q 'State:.S' /proc/$PPID/status; do :; done; kill -USR1 $PPID; while test $hits = $was; do :; done; done; exit 0"
+	"until grep -q 'State:.S' /proc/$PPID/status; do :; done; kill -USR1 $PPID; while test $hits = $was; do :; " +
+	"done; done; exit 0"
 
 // The batch script does what the member's exit status asks for. Bash runs it here as Slurm would.
 func TestBatchScript(t *testing.T) {
@@ -119,21 +46,31 @@ func TestBatchScript(t *testing.T) {
 		scontrol string
 		stderr   string
 	}{
-		"finished":                              {member: "exit 0", starts: 1},
-		"yielded":                               {member: "exit 75", status: 75, starts: 1, scontrol: "requeue 40_2"},
-		"restarted":                             {member: "test $n = 3 || exit 76", starts: 3},
-		"stopped":                               {member: "exit 78", status: 78, starts: 1},
-		"failed once":                           {member: "test $n = 2 || exit 9", starts: 2, stderr: "member 2 failed with status 9; restart 1 of 5 in 1 s"},
-		"gave up":                               {member: "exit 9", settings: "restarts: {max: 0}", status: 9, starts: 1, stderr: "member 2 gave up after 1 failures, the last with status 9"},
-		"no such member":                        {member: "exit 127", settings: "restarts: {max: 0}", status: 127, starts: 1},
-		"told to end":                           {member: "trap 'exit 78' TERM; kill -TERM $PPID; " + blocked, status: 78, starts: 1},
-		"told to save":                          {member: "trap 'exit 78' USR1; kill -USR1 $PPID; " + blocked, status: 78, starts: 1},
-		"told to save again and again":          {member: again, starts: 1},
-		"told to end and finished nevertheless": {member: "trap 'exit 0' TERM; kill -TERM $PPID; " + blocked, starts: 1},
-		"told to end while it waits":            {member: "test $n = 1 || exit 0; exit 9", settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1},
-		"told to save while it waits":           {member: "test $n = 1 || exit 0; exit 9", settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1, scontrol: "requeue 40_2"},
-		"told to save before it listens":        {member: "kill -USR1 $PPID; " + blocked, status: 78, starts: 1, scontrol: "requeue 40_2"},
-		"told to save and then to end":          {member: "trap '' USR1; kill -USR1 $PPID; kill -TERM $PPID; " + blocked, status: 78, starts: 1},
+		"finished":  {member: "exit 0", starts: 1},
+		"yielded":   {member: "exit 75", status: 75, starts: 1, scontrol: "requeue 40_2"},
+		"restarted": {member: "test $n = 3 || exit 76", starts: 3},
+		"stopped":   {member: "exit 78", status: 78, starts: 1},
+		"failed once": {member: "test $n = 2 || exit 9", starts: 2,
+			stderr: "member 2 failed with status 9; restart 1 of 5 in 1 s"},
+		"gave up": {member: "exit 9", settings: "restarts: {max: 0}", status: 9,
+			starts: 1, stderr: "member 2 gave up after 1 failures, the last with status 9"},
+		"no such member": {member: "exit 127", settings: "restarts: {max: 0}", status: 127,
+			starts: 1},
+		"told to end": {member: "trap 'exit 78' TERM; kill -TERM $PPID; " + blocked,
+			status: 78, starts: 1},
+		"told to save": {member: "trap 'exit 78' USR1; kill -USR1 $PPID; " + blocked,
+			status: 78, starts: 1},
+		"told to save again and again": {member: again, starts: 1},
+		"told to end and finished nevertheless": {member: "trap 'exit 0' TERM; kill -TERM $PPID; " + blocked,
+			starts: 1},
+		"told to end while it waits": {member: "test $n = 1 || exit 0; exit 9",
+			settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1},
+		"told to save while it waits": {member: "test $n = 1 || exit 0; exit 9",
+			settings: "restarts: {backoff: 30m, max_backoff: 1h}", status: 78, starts: 1, scontrol: "requeue 40_2"},
+		"told to save before it listens": {member: "kill -USR1 $PPID; " + blocked, status: 78, starts: 1,
+			scontrol: "requeue 40_2"},
+		"told to save and then to end": {member: "trap '' USR1; kill -USR1 $PPID; kill -TERM $PPID; " +
+			blocked, status: 78, starts: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -153,7 +90,8 @@ func TestBatchScript(t *testing.T) {
 			if !strings.Contains(name, "while it waits") {
 				script(t, "sleep", "exit 0") // no test waits
 			}
-			member := "echo x >>" + process.QuoteWord(starts) + "; n=$(wc -l <" + process.QuoteWord(starts) + "); " + c.member
+			member := "echo x >>" + process.QuoteWord(starts) + "; n=$(wc -l <" + process.QuoteWord(starts) + "); " +
+				c.member
 			job, err := Slurm(job(t, c.settings, member))
 			if err != nil {
 				t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/gorl-dev/gorl/checkpoint"
 	"github.com/gorl-dev/gorl/pbt"
-	"github.com/gorl-dev/gorl/pbt/journal"
 )
 
 // walker is a trainee whose objective grows with its steps, at the rate of its talent.
@@ -34,64 +33,35 @@ func (w *walker) Restore(s *checkpoint.Snapshot) (err error) {
 	return err
 }
 
-// trainAll lets a file's members train one after the other, and returns their journals.
-func trainAll(t *testing.T, members int, settings string, adjust func(*pbt.Options, *pbt.ProcessOptions)) []journal.Event {
-	t.Helper()
+// What a file says of processes reaches them.
+func TestTrainTakesTheFilesPlace(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "population.yaml")
-	text := "pbt: {directory: " + dir + ", workspace: w, objective: episode.return, interval_steps: 10, total_steps: 50, " + settings + "}"
+	text := "pbt: {directory: " + dir +
+		", workspace: w, objective: episode.return, interval_steps: 10, total_steps: 50, num_policies: 2, " +
+		"synchronous: true, heartbeat: 7s, silence: 22s, lease_ttl: 23s, slack: 3, save_steps: 4, restart_process: " +
+		"true}"
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	program := Program{Adjust: adjust, New: func(m pbt.Member) (pbt.Trainee, error) { return &walker{talent: int64(9 - m.ID)}, nil }}
-	for member := range members {
-		if err := program.Train(t.Context(), Process{Config: path, Member: member}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	events, err := journal.Read(filepath.Join(dir, "w"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return events
-}
-
-// What a file says of processes reaches them.
-func TestTrainTakesTheFilesPlace(t *testing.T) {
 	places := 0
-	trainAll(t, 1, "num_policies: 2, synchronous: true, heartbeat: 7s, silence: 22s, lease_ttl: 23s, slack: 3, save_steps: 4, restart_process: true", func(o *pbt.Options, p *pbt.ProcessOptions) {
+	adjust := func(o *pbt.Options, p *pbt.ProcessOptions) {
 		places++
 		if o.SaveSteps != 4 || o.Slack != 3 || o.Asynchronous {
 			t.Errorf("SaveSteps is %d, want 4, Slack %d, want 3, Asynchronous %t", o.SaveSteps, o.Slack, o.Asynchronous)
 		}
-		want := pbt.ProcessOptions{Member: p.Member, Store: p.Store, Heartbeat: 7 * time.Second, Silence: 22 * time.Second, RestartProcess: true, Experiment: "w"}
+		want := pbt.ProcessOptions{
+			Member: p.Member, Store: p.Store, Heartbeat: 7 * time.Second, Silence: 22 * time.Second,
+			RestartProcess: true,
+			Experiment:     "w",
+		}
 		if !reflect.DeepEqual(*p, want) {
 			t.Errorf("the place is %+v, want %+v", *p, want)
 		}
 		o.Asynchronous = true // nobody else comes
-	})
-	if places != 1 {
-		t.Errorf("%d places", places)
 	}
-}
-
-// A population that is not enabled trains to its end, and nothing is decided.
-func TestTrainNotEnabled(t *testing.T) {
-	for _, enabled := range []string{"true", "false"} {
-		decided, finished := 0, 0
-		for _, e := range trainAll(t, 4, "num_policies: 4, threshold_std: 0.1, threshold_abs: 0, enabled: "+enabled, nil) {
-			switch e.Kind {
-			case journal.Replace, journal.SelfMutate:
-				decided++
-			case journal.Final:
-				finished++
-				if e.Steps != 50 {
-					t.Errorf("enabled: %s: member %d ends with %d steps", enabled, e.Member, e.Steps)
-				}
-			}
-		}
-		if decided > 0 != (enabled == "true") || finished != 4 {
-			t.Errorf("enabled: %s: %d decisions, %d members are finished", enabled, decided, finished)
-		}
+	program := Program{Adjust: adjust, New: func(m pbt.Member) (pbt.Trainee, error) { return &walker{talent: 1}, nil }}
+	if err := program.Train(t.Context(), Process{Config: path, Member: 0}); err != nil || places != 1 {
+		t.Errorf("%d places, %v", places, err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -133,7 +132,8 @@ func (f *fake) Close() error {
 // fakes builds them, and notes every build.
 func fakes(l *logs, fault func(rank int, call string) error) Build {
 	return func(g *distributed.Group, m pbt.Member) (Trainee, error) {
-		f := &fake{rank: g.Rank(), logs: l, fault: fault, talent: int64(m.ID + 1), rate: m.Hyperparameters["learning_rate"]}
+		f := &fake{rank: g.Rank(), logs: l, fault: fault, talent: int64(m.ID + 1),
+			rate: m.Hyperparameters["learning_rate"]}
 		if err := f.call("build %d with %v, restoring %t", m.ID, m.Hyperparameters, m.Restoring != nil); err != nil {
 			return nil, err
 		}
@@ -194,61 +194,45 @@ func count(events []journal.Event, kind journal.Kind) (n int) {
 }
 
 // A population whose members have two ranks decides and writes what one whose members have one rank does, and both
-// ranks of a member are told the same, in the same order.
+// ranks of a member are told the same, in the same order. The same with a setting that rebuilds trainees.
 func TestJournalAsOfOneRank(t *testing.T) {
-	var alone logs
-	want := populate(t, options(), func(_ int, member memberFunc) error {
-		return member(t.Context(), func(m pbt.Member) (pbt.Trainee, error) { return fakes(&alone, nil)(nil, m) })
-	})
-	var both [2]logs
-	got := populate(t, options(), func(id int, member memberFunc) error {
-		errs := on(t, fakes(&both[id], nil), t.Context(), member)
-		return errors.Join(errs[:]...)
-	})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the journals differ:\n%s", diff)
-	}
-	if n := count(got, journal.Replace); n < 3 {
-		t.Errorf("%d replacements, want several", n)
-	}
-	for id := range both {
-		if diff := cmp.Diff(both[id].calls[0], both[id].calls[1]); diff != "" || !slices.Contains(both[id].calls[1], "close") {
-			t.Errorf("the ranks of member %d were told differently, or not closed:\n%s", id, diff)
+	for _, rebuild := range [][]string{nil, {"learning_rate"}} {
+		o := options()
+		o.Rebuild = rebuild
+		var alone logs
+		want := populate(t, o, func(_ int, member memberFunc) error {
+			return member(t.Context(), func(m pbt.Member) (pbt.Trainee, error) { return fakes(&alone, nil)(nil, m) })
+		})
+		var both [2]logs
+		got := populate(t, o, func(id int, member memberFunc) error {
+			errs := on(t, fakes(&both[id], nil), t.Context(), member)
+			return errors.Join(errs[:]...)
+		})
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the journals differ:\n%s", diff)
 		}
-	}
-}
-
-// A setting that takes effect in a trainee that is built anew: all ranks build, and release the old one.
-func TestRebuild(t *testing.T) {
-	o := options()
-	o.Rebuild = []string{"learning_rate"}
-	var both [2]logs
-	got := populate(t, o, func(id int, member memberFunc) error {
-		errs := on(t, fakes(&both[id], nil), t.Context(), member)
-		return errors.Join(errs[:]...)
-	})
-	rebuilt := 0
-	for _, e := range got {
-		if e.Rebuilt {
-			rebuilt++
+		if n := count(got, journal.Replace); n < 3 {
+			t.Errorf("%d replacements, want several", n)
 		}
-	}
-	builds, closed := 0, 0
-	for id := range both {
-		if diff := cmp.Diff(both[id].calls[0], both[id].calls[1]); diff != "" {
-			t.Errorf("the ranks of member %d were told differently:\n%s", id, diff)
-		}
-		for _, call := range both[id].calls[1] {
-			if strings.HasPrefix(call, "build") && strings.HasSuffix(call, "restoring true") {
-				builds++
-			}
-			if call == "close" {
-				closed++
+		rebuilt, closed := 0, 0
+		for _, e := range got {
+			if e.Rebuilt {
+				rebuilt++
 			}
 		}
-	}
-	if rebuilt == 0 || builds != rebuilt || closed != rebuilt+2 {
-		t.Errorf("%d members were rebuilt, by %d builds on rank 1, which released %d trainees", rebuilt, builds, closed)
+		for id := range both {
+			if diff := cmp.Diff(both[id].calls[0], both[id].calls[1]); diff != "" {
+				t.Errorf("the ranks of member %d were told differently:\n%s", id, diff)
+			}
+			for _, call := range both[id].calls[1] {
+				if call == "close" {
+					closed++
+				}
+			}
+		}
+		if closed != rebuilt+2 || rebuilt > 0 != (rebuild != nil) {
+			t.Errorf("%d trainees of rank 1 were closed, %d members rebuilt", closed, rebuilt)
+		}
 	}
 }
 
@@ -282,7 +266,8 @@ func TestUndo(t *testing.T) {
 				if strings.HasPrefix(what, "set") {
 					err = f.SetHyperparameters(map[string]float64{"learning_rate": 0.5})
 				} else {
-					err = f.Restore(&checkpoint.Snapshot{Values: map[string]any{"steps": int64(70), "talent": int64(9), "rate": 0.7}})
+					err = f.Restore(&checkpoint.Snapshot{Values: map[string]any{"steps": int64(70), "talent": int64(9),
+						"rate": 0.7}})
 				}
 				if err == nil || !strings.Contains(err.Error(), "no room") || errors.Is(err, pbt.ErrBroken) {
 					return fmt.Errorf("the error is %w, want that of rank %d", err, failing)
@@ -294,33 +279,11 @@ func TestUndo(t *testing.T) {
 			}
 			for r, f := range trainees {
 				if f.steps != 30 || f.talent != 1 || f.rate != 0.01 {
-					t.Errorf("rank %d fails to %s: after 10 more steps rank %d has %+v, want it as before", failing, what, r, f)
+					t.Errorf("rank %d fails to %s: after 10 more steps rank %d has %+v, want it as before", failing,
+						what, r, f)
 				}
 			}
 		}
-	}
-}
-
-// A copy that one rank cannot take is an event of the journal; the member goes on with its own weights on both ranks.
-func TestCopyFails(t *testing.T) {
-	var both [2]logs
-	o := options()
-	got := populate(t, o, func(id int, member memberFunc) error {
-		var once sync.Once
-		fault := func(rank int, call string) (err error) {
-			if id == 0 && rank == 1 && call == "restore 50" {
-				once.Do(func() { err = errors.New("no room") })
-			}
-			return err
-		}
-		errs := on(t, fakes(&both[id], fault), t.Context(), member)
-		return errors.Join(errs[:]...)
-	})
-	if got[3].Kind != journal.ApplyFailed || !strings.Contains(got[3].Cause, "rank 1: no room") || count(got, journal.Final) != 2 {
-		t.Errorf("the journal is %v", got)
-	}
-	if count(got, journal.Replace) == 0 {
-		t.Error("no later copy succeeded")
 	}
 }
 
@@ -340,7 +303,10 @@ func TestBroken(t *testing.T) {
 			return w.Journal(), errors.Join(err, w.Close())
 		}
 		// The better member has published the weights that the other is to copy.
-		if _, err := join(t.Context(), 1, func(m pbt.Member) (pbt.Trainee, error) { return fakes(&logs{}, nil)(nil, m) }); err != nil {
+		if _, err := join(t.Context(), 1, func(m pbt.Member) (pbt.Trainee, error) {
+			return fakes(&logs{}, nil)(nil,
+				m)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		fault := func(rank int, call string) error {
@@ -354,7 +320,8 @@ func TestBroken(t *testing.T) {
 			events, err = join(ctx, 0, build)
 			return err
 		})
-		if !errors.Is(errs[0], pbt.ErrBroken) || !errors.Is(errs[1], pbt.ErrBroken) || !strings.Contains(errs[0].Error(), "simulator is gone at multirank.TestBroken (multirank_test.go:") {
+		if !errors.Is(errs[0], pbt.ErrBroken) || !errors.Is(errs[1], pbt.ErrBroken) ||
+			!strings.Contains(errs[0].Error(), "simulator is gone at multirank.TestBroken (multirank_test.go:") {
 			t.Errorf("%s: the errors are %v", what, errs)
 		}
 		if len(events) == 0 || events[len(events)-1].Kind != journal.Start {
@@ -367,25 +334,6 @@ func TestBroken(t *testing.T) {
 		if h := view.Members[0].Heartbeat; h == nil || h.Phase != workspace.Stopped {
 			t.Errorf("%s: peers see %+v", what, h)
 		}
-	}
-}
-
-// A rank that dies while the member waits for others is noticed all the same.
-func TestDiesMeanwhile(t *testing.T) {
-	groups, err := distributed.Local(2, distributed.DefaultConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer groups[0].Close()
-	if err := groups[1].Close(); err != nil {
-		t.Fatal(err)
-	}
-	err = lead(t.Context(), groups[0], fakes(&logs{}, nil), func(ctx context.Context, _ buildFunc) error {
-		<-ctx.Done()
-		return context.Cause(ctx)
-	})
-	if !errors.Is(err, pbt.ErrBroken) || !strings.Contains(err.Error(), "rank 1") {
-		t.Errorf("the error is %v", err)
 	}
 }
 

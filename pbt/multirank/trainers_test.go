@@ -28,8 +28,10 @@ func cartPoles(g *distributed.Group, m pbt.Member) (Trainee, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := trainers.FromDictIn(g, map[string]any{"seed": int(m.Seed % 1000), "models": map[string]any{"mlp": []any{16}},
-		"agent": map[string]any{"class": "PPO", "rollouts": 16, "observation_preprocessor": "RunningStandardScaler"}}, env,
+	t, err := trainers.FromDictIn(g, map[string]any{"seed": int(m.Seed % 1000),
+		"models": map[string]any{"mlp": []any{16}},
+		"agent":  map[string]any{"class": "PPO", "rollouts": 16, "observation_preprocessor": "RunningStandardScaler"}},
+		env,
 		func(cfg *trainers.Config) { *cfg = trainers.Config{Seed: cfg.Seed} })
 	if err != nil {
 		return nil, errors.Join(err, env.Close())
@@ -190,54 +192,4 @@ func TestOtherRankStops(t *testing.T) {
 	if trained != 128 {
 		t.Errorf("it stopped after %d environment steps, want 128: 16 timesteps of two ranks' 4 environments", trained)
 	}
-}
-
-// An update that diverges does so on all ranks, none of which leaves: the member is rescued in place.
-func TestDivergedIsRescued(t *testing.T) {
-	o := options()
-	o.IntervalSteps, o.TotalSteps, o.Seed = 256, 1024, 5
-	o.Initial = []map[string]float64{{"learning_rate": 1e-3}, {"learning_rate": 1e-3}}
-	events := populate(t, o, func(id int, member memberFunc) error {
-		var once [2]sync.Once
-		build := func(g *distributed.Group, m pbt.Member) (Trainee, error) {
-			x, err := cartPoles(g, m)
-			return &diverging{Trainee: x, when: func() bool {
-				now := false
-				if id == 1 && x != nil && x.Steps() >= 256 {
-					once[g.Rank()].Do(func() { now = true })
-				}
-				return now
-			}}, err
-		}
-		errs := on(t, build, t.Context(), member)
-		return errors.Join(errs[:]...)
-	})
-	if count(events, journal.Failed) != 1 || count(events, journal.Final) != 2 {
-		t.Errorf("want one failure and two ends: %v", events)
-	}
-	rescued := false
-	for _, e := range events {
-		rescued = rescued || e.Kind == journal.Replace && e.Member == 1 && e.Rebuilt
-		if e.Kind == journal.Failed && !strings.Contains(e.Cause, "not finite") {
-			t.Errorf("the failure is %q", e.Cause)
-		}
-	}
-	if !rescued {
-		t.Errorf("member 1 was not rescued: %v", events)
-	}
-}
-
-// diverging gives its agent a learning rate at which the next update diverges, once.
-type diverging struct {
-	Trainee
-	when func() bool
-}
-
-func (d *diverging) Train(ctx context.Context, steps int64) error {
-	if d.when() {
-		if err := d.Trainee.SetHyperparameters(map[string]float64{"learning_rate": 1e38}); err != nil {
-			return err
-		}
-	}
-	return d.Trainee.Train(ctx, steps)
 }

@@ -33,7 +33,8 @@ var distributions = map[string]func(a []float64) (explore.Parameter, bool){
 		return integers([]float64{a[0], a[1] + 1}, a[2], false)
 	},
 	"choice": func(a []float64) (explore.Parameter, bool) {
-		return explore.Parameter{Choices: a}, len(a) > 0 && len(slices.Compact(slices.Sorted(slices.Values(a)))) == len(a)
+		return explore.Parameter{Choices: a}, len(a) > 0 &&
+			len(slices.Compact(slices.Sorted(slices.Values(a)))) == len(a)
 	},
 }
 

@@ -42,32 +42,6 @@ pbt:
 	// preset: unknown key "pbt.treshold_std" (given 0.1): did you mean "pbt.threshold_std"?
 }
 
-func ExampleFromDict() {
-	settings, err := preset.FromDict(map[string]any{
-		"preset": preset.RayTune,
-		"pbt": map[string]any{
-			"time_attr": "timesteps_total", "metric": "episode.return", "mode": "max", "perturbation_interval": 100_000,
-			"hyperparam_mutations": map[string]any{"lr": "loguniform(1e-5, 1e-3)"},
-		},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(settings.Options.Objective, settings.Options.Explore.Keys())
-	// Output: episode.return [learning_rate]
-}
-
-func ExampleFromFile() {
-	_, err := preset.FromFile("population.yaml")
-	fmt.Println(err)
-	// Output: preset: open population.yaml: no such file or directory
-}
-
-func ExampleRayConfig() {
-	fmt.Println(preset.RayConfig(map[string]any{"lr": 0.1, "env": "CartPole", "env_config": map[string]any{"bonus": 2.0}}))
-	// Output: map[env.bonus:2 learning_rate:0.1]
-}
-
 // best copies from the member with the highest objective to all members below a share of it.
 type best struct {
 	Share float64 `yaml:"share" config:"gt=0,max=1"`
@@ -90,7 +64,8 @@ func ExampleRegister() {
 	preset.Register("best", best{Share: 0.5}, func(b best) (strategy.Strategy, explore.Explorer, error) {
 		return b, explore.Mutation{Rules: explore.Rules{"learning_rate": explore.PerturbFloat}}, nil
 	})
-	settings, err := preset.FromYAML([]byte("{preset: best, pbt: {share: 0.8, num_policies: 4, interval_steps: 50000}}"))
+	settings, err := preset.FromYAML(
+		[]byte("{preset: best, pbt: {share: 0.8, num_policies: 4, interval_steps: 50000}}"))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/gorl-dev/gorl/pbt/strategy"
 )
 
-// golden runs the dialogues in testdata/<dir>. What is given is a YAML document; the arguments of a case are objectives.
+// golden runs the dialogues in testdata/<dir>. What is given is a YAML document; the arguments of a case are
+// objectives.
 func golden(t *testing.T, dir string) {
 	dialogue.Run(t, filepath.Join("testdata", dir, "*.txt"), func(t *testing.T, c dialogue.Case) string {
 		return answer(t, c.Words, strings.Join(c.Input, "\n"))
@@ -50,8 +51,11 @@ func answer(t *testing.T, words []string, document string) string {
 func describe(s *Settings) string {
 	var out strings.Builder
 	o := s.Options
-	fmt.Fprintf(&out, "%s strict=%v enabled=%v member %d of %d in %q synchronous=%v\n", s.Name, s.Strict, s.Enabled, s.PolicyIdx, s.NumPolicies, s.Folder(), s.Synchronous)
-	fmt.Fprintf(&out, "members=%d objective=%q interval=%d total=%d delay=%d after=%d settle=%v diversify=%v reference=%v seed=%d\n", o.Members, o.Objective, o.IntervalSteps, o.TotalSteps, o.InitialDelay, o.StartAfter, o.SettleMutations, o.Diversify, o.Reference, o.Seed)
+	fmt.Fprintf(&out, "%s strict=%v enabled=%v member %d of %d in %q synchronous=%v\n", s.Name, s.Strict, s.Enabled,
+		s.PolicyIdx, s.NumPolicies, s.Folder(), s.Synchronous)
+	fmt.Fprintf(&out, "members=%d objective=%q interval=%d total=%d delay=%d after=%d settle=%v diversify=%v "+
+		"reference=%v seed=%d\n", o.Members, o.Objective, o.IntervalSteps, o.TotalSteps, o.InitialDelay, o.StartAfter,
+		o.SettleMutations, o.Diversify, o.Reference, o.Seed)
 	fmt.Fprintf(&out, "%s\n", strategy.Describe(o.Strategy))
 	if o.Measure != (pbt.Measure{}) {
 		fmt.Fprintf(&out, "measure %+v\n", o.Measure)
@@ -75,7 +79,8 @@ func describe(s *Settings) string {
 		fmt.Fprintf(&out, "pb2 %v minimise=%v\n", e.Bounds, o.Measure.Minimise)
 	}
 	if isMutation {
-		fmt.Fprintf(&out, "mutation rate=%v range=%v resample=%v reset=%v\n", m.Rate, m.ChangeRange, m.Resample, m.Reset)
+		fmt.Fprintf(&out, "mutation rate=%v range=%v resample=%v reset=%v\n", m.Rate, m.ChangeRange, m.Resample,
+			m.Reset)
 		for _, key := range slices.Sorted(maps.Keys(m.Rules)) {
 			fmt.Fprintf(&out, "  %s: %s\n", key, m.Rules[key].Name())
 		}
@@ -86,7 +91,8 @@ func describe(s *Settings) string {
 	}
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
 		p := parameters[key]
-		fmt.Fprintf(&out, "  %s: rule=%q min=%v max=%v outside=%q range=%v step=%v choices=%v sample=%v", key, nameOf(p.Rule), p.Min, p.Max, p.Outside, p.ChangeRange, p.Step, p.Choices, p.Sample)
+		fmt.Fprintf(&out, "  %s: rule=%q min=%v max=%v outside=%q range=%v step=%v choices=%v sample=%v", key,
+			nameOf(p.Rule), p.Min, p.Max, p.Outside, p.ChangeRange, p.Step, p.Choices, p.Sample)
 		if p.Default != nil {
 			fmt.Fprintf(&out, " default=%v", *p.Default)
 		}
@@ -101,8 +107,10 @@ func describe(s *Settings) string {
 	if len(o.Rebuild) > 0 || o.Parallel > 0 || o.ProgressSteps > 0 {
 		fmt.Fprintf(&out, "rebuild %v parallel %d progress %d\n", o.Rebuild, o.Parallel, o.ProgressSteps)
 	}
-	if d := sharedDefaults(); s.Heartbeat != d.Heartbeat || s.Silence != d.Silence || s.LeaseTTL != d.LeaseTTL || s.Options.Slack > 0 || s.Options.SaveSteps > 0 || s.RestartProcess {
-		fmt.Fprintf(&out, "heartbeat %v silence %v lease %v slack %d save %d restart %v\n", s.Heartbeat, s.Silence, s.LeaseTTL, s.Options.Slack, s.Options.SaveSteps, s.RestartProcess)
+	if d := sharedDefaults(); s.Heartbeat != d.Heartbeat || s.Silence != d.Silence || s.LeaseTTL != d.LeaseTTL ||
+		s.Options.Slack > 0 || s.Options.SaveSteps > 0 || s.RestartProcess {
+		fmt.Fprintf(&out, "heartbeat %v silence %v lease %v slack %d save %d restart %v\n", s.Heartbeat, s.Silence,
+			s.LeaseTTL, s.Options.Slack, s.Options.SaveSteps, s.RestartProcess)
 	}
 	for _, n := range s.Notes {
 		fmt.Fprintf(&out, "note: %s\n", n)

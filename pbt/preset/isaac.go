@@ -23,8 +23,8 @@ type isaac struct {
 	Objective string `yaml:"objective"`
 	// IntervalSteps is the number of environment steps between decisions.
 	IntervalSteps int64 `yaml:"interval_steps" config:"min=1"`
-	// InitialDelay is the number of a member's own environment steps before which it is neither replaced nor mutated, so
-	// that members have time to differ (gorl's own key for Isaac Lab).
+	// InitialDelay is the number of a member's own environment steps before which it is neither replaced nor mutated,
+	// so that members have time to differ (gorl's own key for Isaac Lab).
 	InitialDelay int64 `yaml:"initial_delay" config:"min=0"`
 	// MutationRate is the probability that a key with a rule is mutated, each on its own; 0 mutates nothing.
 	MutationRate float64 `yaml:"mutation_rate" config:"min=0,max=1"`
@@ -92,7 +92,8 @@ func (c *isaac) settings(f *file, p *problems) *Settings {
 	s := c.shared.settings(f, rlGames, p)
 	s.Enabled = c.Enabled
 	o := &s.Options
-	o.Objective, o.IntervalSteps, o.InitialDelay, o.Diversify = c.Objective, c.IntervalSteps, c.InitialDelay, c.Diversify
+	o.Objective, o.IntervalSteps, o.InitialDelay, o.Diversify = c.Objective, c.IntervalSteps, c.InitialDelay,
+		c.Diversify
 	return s
 }
 
@@ -114,10 +115,12 @@ func (c *isaac) explore(f *file, s *Settings, change []float64, usual string, p 
 	m = c.mutation(f, rlGames, s, m, p)
 	switch {
 	case c.MutationRate == 0:
-		s.Notes = append(s.Notes, "pbt.mutation_rate is 0: nothing is mutated, hyperparameters are handed on as they are")
+		s.Notes = append(s.Notes,
+			"pbt.mutation_rate is 0: nothing is mutated, hyperparameters are handed on as they are")
 		m = explore.Mutation{}
 	case len(m.Keys()) == 0:
-		s.Notes = append(s.Notes, "pbt.mutation names nothing that can change: hyperparameters are handed on as they are")
+		s.Notes = append(s.Notes,
+			"pbt.mutation names nothing that can change: hyperparameters are handed on as they are")
 	}
 	s.Options.Explore = m
 	if c.Objective == "" {
@@ -131,7 +134,8 @@ type isaacGymEnvs struct {
 
 	// DebugMode counts all members among the worst; neither a peak nor too few objectives protect them then.
 	DebugMode bool `yaml:"dbg_mode"`
-	// ReplaceFractionWorst and ReplaceFractionBest are the shares of the population, rounded up, that are worst and best.
+	// ReplaceFractionWorst and ReplaceFractionBest are the shares of the population, rounded up, that are worst and
+	// best.
 	ReplaceFractionWorst float64 `yaml:"replace_fraction_worst" config:"min=0,max=1"`
 	ReplaceFractionBest  float64 `yaml:"replace_fraction_best" config:"min=0,max=1"`
 	// ReplaceThresholdFracStd is the least gap as a multiple of the spread of objectives.
@@ -150,8 +154,9 @@ func defaultIsaacGymEnvs() isaacGymEnvs {
 			shared: sharedDefaults(), Enabled: true, Objective: "true_objective", IntervalSteps: 10_000_000,
 			InitialDelay: 20_000_000, MutationRate: 0.15, Mutation: defaultMutation(), Diversify: true,
 		},
-		ReplaceFractionWorst: 0.125, ReplaceFractionBest: 0.3, ReplaceThresholdFracStd: 0.5, ReplaceThresholdFracAbs: 0.05,
-		ChangeMin: 1.1, ChangeMax: 1.5,
+		ReplaceFractionWorst: 0.125, ReplaceFractionBest: 0.3, ReplaceThresholdFracStd: 0.5,
+		ReplaceThresholdFracAbs: 0.05,
+		ChangeMin:               1.1, ChangeMax: 1.5,
 	}
 	c.StartAfter, c.SettleMutations = 10_000_000, true // a mutated process starts anew, and with it the count
 	return c
@@ -162,7 +167,8 @@ func defaultMutation() map[string]string {
 	group := make(map[string]string)
 	for name, rule := range map[string]string{
 		"reward_shaper.scale_value": "mutate_float", "learning_rate": "mutate_float", "grad_norm": "mutate_float",
-		"entropy_coef": "mutate_float", "critic_coef": "mutate_float", "bounds_loss_coef": "mutate_float", "e_clip": "mutate_eps_clip",
+		"entropy_coef": "mutate_float", "critic_coef": "mutate_float", "bounds_loss_coef": "mutate_float",
+		"e_clip":      "mutate_eps_clip",
 		"mini_epochs": "mutate_mini_epochs", "gamma": "mutate_discount",
 	} {
 		group["train.params.config."+name] = rule

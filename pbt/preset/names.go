@@ -39,8 +39,9 @@ var rlGames = names{
 		"bounds_loss_coef": "bounds_loss_scale", "kl_threshold": "schedule_kl_threshold", "gamma": "discount_factor",
 		"tau": "gae_lambda", "e_clip": "ratio_clip",
 		"disc_coef": "discriminator_loss_scale", "disc_logit_reg": "discriminator_logit_regularization_scale",
-		"disc_grad_penalty": "discriminator_gradient_penalty_scale", "disc_weight_decay": "discriminator_weight_decay_scale",
-		"task_reward_w": "task_reward_scale", "disc_reward_w": "style_reward_scale",
+		"disc_grad_penalty": "discriminator_gradient_penalty_scale",
+		"disc_weight_decay": "discriminator_weight_decay_scale",
+		"task_reward_w":     "task_reward_scale", "disc_reward_w": "style_reward_scale",
 	},
 	inert: map[string]string{
 		"mini_epochs": fixed, "minibatch_size": fixed, "horizon_length": fixed,

@@ -38,8 +38,8 @@ type rayTune struct {
 	// BurnInPeriod is the number of a member's own environment steps before which it is neither replaced nor mutated.
 	BurnInPeriod float64 `yaml:"burn_in_period" config:"min=0"`
 	// HyperparamMutations says what each hyperparameter is drawn from: a list of choices, {uniform: [0.1, 1]} or
-	// "loguniform(1e-5, 1e-3)". Distributions are uniform, loguniform, randint, lograndint, qrandint and choice. Members
-	// begin with values drawn from them.
+	// "loguniform(1e-5, 1e-3)". Distributions are uniform, loguniform, randint, lograndint, qrandint and choice.
+	// Members begin with values drawn from them.
 	HyperparamMutations map[string]any `yaml:"hyperparam_mutations"`
 	// HyperparamBounds are the ranges that PB2 explores, by name: [least, greatest]. Give these or
 	// HyperparamMutations. The rule is Ray Tune's.
@@ -67,7 +67,8 @@ type rayTune struct {
 // counts steps.
 func defaultRayTune() rayTune {
 	c := rayTune{
-		shared: sharedDefaults(), Enabled: true, TimeAttr: "time_total_s", PerturbationInterval: 60, QuantileFraction: 0.25,
+		shared: sharedDefaults(), Enabled: true, TimeAttr: "time_total_s", PerturbationInterval: 60,
+		QuantileFraction:    0.25,
 		ResampleProbability: 0.25, PerturbationFactors: []float64{1.2, 0.8},
 		LogConfig: true, RequireAttrs: true,
 	}
@@ -95,8 +96,9 @@ func readRayTune(f *file) (*Settings, error) {
 	}
 	o := &s.Options
 	if !slices.Contains(stepAttrs, c.TimeAttr) {
-		p.add(&config.Error{Prefix: "preset", Path: "pbt.time_attr", Given: c.TimeAttr, Nearest: config.Nearest(c.TimeAttr,
-			stepAttrs),
+		p.add(&config.Error{Prefix: "preset", Path: "pbt.time_attr", Given: c.TimeAttr,
+			Nearest: config.Nearest(c.TimeAttr,
+				stepAttrs),
 			Reason: "gorl counts environment steps, so that runs can be repeated: want one of " + quoted(stepAttrs) +
 				", and perturbation_interval in environment steps"})
 	}
@@ -119,8 +121,9 @@ func readRayTune(f *file) (*Settings, error) {
 		}
 	}
 	if c.CustomExploreFn != nil {
-		p.wrong("custom_explore_fn", c.CustomExploreFn, "a file cannot hold a function; set Constrain of Options.Explore "+
-			"in the program instead")
+		p.wrong("custom_explore_fn", c.CustomExploreFn,
+			"a file cannot hold a function; set Constrain of Options.Explore "+
+				"in the program instead")
 	}
 	s.idle(f, "log_config", "the population's journal records every decision")
 	s.idle(f, "require_attrs", "a metric that no member reports is always an error")
@@ -135,8 +138,9 @@ func (c *rayTune) explore(f *file, s *Settings, p *problems) {
 	o := &s.Options
 	switch {
 	case len(c.HyperparamBounds) > 0 && len(c.HyperparamMutations) > 0:
-		p.wrong("hyperparam_bounds", f.PBT["hyperparam_bounds"], "PB2 explores within bounds; give hyperparam_bounds or "+
-			"hyperparam_mutations")
+		p.wrong("hyperparam_bounds", f.PBT["hyperparam_bounds"],
+			"PB2 explores within bounds; give hyperparam_bounds or "+
+				"hyperparam_mutations")
 		return
 	case len(c.HyperparamBounds) > 0:
 		c.bandit(f, s, p)
@@ -169,12 +173,14 @@ func (c *rayTune) explore(f *file, s *Settings, p *problems) {
 	}
 	c.complete(f, s, parameters, p)
 	if len(parameters) == 0 {
-		s.Notes = append(s.Notes, "pbt.hyperparam_mutations names nothing that can change: hyperparameters are handed on "+
-			"as they are")
+		s.Notes = append(s.Notes,
+			"pbt.hyperparam_mutations names nothing that can change: hyperparameters are handed on "+
+				"as they are")
 		return
 	}
 	o.Explore = explore.Perturbation{ResampleProbability: c.ResampleProbability,
-		Factors: [2]float64{c.PerturbationFactors[0], c.PerturbationFactors[1]}, Parameters: parameters, Strict: f.Strict}
+		Factors: [2]float64{c.PerturbationFactors[0], c.PerturbationFactors[1]}, Parameters: parameters,
+		Strict: f.Strict}
 	c.begin(f, s, parameters)
 }
 
@@ -206,8 +212,9 @@ func (c *rayTune) complete(f *file, s *Settings, parameters map[string]explore.P
 			q.Min, q.Max = old.Min, old.Max
 		}
 		if q.Sample == (explore.Range{}) && len(q.Choices) == 0 {
-			p.wrong("parameters."+called, f.PBT["parameters"].(map[string]any)[called], "want sample or choices in it, or a "+
-				"distribution in hyperparam_mutations, to draw values from")
+			p.wrong("parameters."+called, f.PBT["parameters"].(map[string]any)[called],
+				"want sample or choices in it, or a "+
+					"distribution in hyperparam_mutations, to draw values from")
 		}
 		parameters[key] = q
 	}
@@ -228,7 +235,8 @@ func (c *rayTune) bandit(f *file, s *Settings, p *problems) {
 	for _, key := range sorted(spans) {
 		b := spans[key]
 		if b.Low == b.High {
-			p.wrong("hyperparam_bounds."+called[key], []float64{b.Low, b.High}, "want the least value, then a greater one")
+			p.wrong("hyperparam_bounds."+called[key], []float64{b.Low, b.High},
+				"want the least value, then a greater one")
 			continue
 		}
 		bounds[key] = b.Range

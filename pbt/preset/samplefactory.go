@@ -102,7 +102,8 @@ func readSampleFactory(f *file) (*Settings, error) {
 	s.Enabled = c.WithPBT
 	c.note(f, s)
 	o := &s.Options
-	o.Objective, o.IntervalSteps, o.InitialDelay, o.Diversify = c.TargetObjective, c.PeriodEnvSteps, c.StartMutation, true
+	o.Objective, o.IntervalSteps, o.InitialDelay, o.Diversify = c.TargetObjective, c.PeriodEnvSteps, c.StartMutation,
+		true
 	if o.Measure.Window == 0 {
 		o.Measure.Window = c.StatsAvg
 	}
@@ -155,7 +156,8 @@ func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 	optional := append(slices.Collect(maps.Keys(m.Parameters)), "env.*")
 	m = c.shared.mutation(f, sampleFactoryNames, s, m, p)
 	if c.MutationRate == 0 {
-		s.Notes = append(s.Notes, "pbt.pbt_mutation_rate is 0: nothing is mutated, hyperparameters are handed on as they are")
+		s.Notes = append(s.Notes,
+			"pbt.pbt_mutation_rate is 0: nothing is mutated, hyperparameters are handed on as they are")
 		return
 	}
 	var lacking []string
@@ -165,8 +167,9 @@ func (c *sampleFactory) explore(f *file, s *Settings, p *problems) {
 		}
 	}
 	if len(lacking) > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("these are never reset to their defaults, which are not known: %s; give them "+
-			"here or under agent:", strings.Join(lacking, ", ")))
+		s.Notes = append(s.Notes,
+			fmt.Sprintf("these are never reset to their defaults, which are not known: %s; give them "+
+				"here or under agent:", strings.Join(lacking, ", ")))
 	}
 	for key := range c.Parameters { // what the file names, members must have
 		name, _, _ := sampleFactoryNames.find(f, key)

@@ -24,8 +24,8 @@ type Settings struct {
 	Name string
 	// Strict reproduces the original system's decisions, flaws included.
 	Strict bool
-	// Enabled is false where the file asks for no population. Options.Strategy is then strategy.Never: the members train
-	// as independent runs, which begin with the same hyperparameters and seeds as those of the population would.
+	// Enabled is false where the file asks for no population. Options.Strategy is then strategy.Never: the members
+	// train as independent runs, which begin with the same hyperparameters and seeds as those of the population would.
 	Enabled bool
 	// Options are complete but for New, which the program that trains adds, and Directory, which is Folder for a
 	// population of one process. TotalSteps is 0 where the file has no total_steps.
@@ -151,7 +151,8 @@ func FromDict(dict map[string]any, hyperparameters ...string) (*Settings, error)
 	s.Name, s.Strict, s.sections, s.file = f.Preset, f.Strict, sections, &f
 	if !s.Enabled {
 		s.Options.Strategy = strategy.Never{}
-		s.Notes = append(s.Notes, "the population is not enabled: nothing is decided, members train as independent runs")
+		s.Notes = append(s.Notes,
+			"the population is not enabled: nothing is decided, members train as independent runs")
 	}
 	return s, nil
 }

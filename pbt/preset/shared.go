@@ -33,16 +33,16 @@ type shared struct {
 	TotalSteps int64 `yaml:"total_steps" config:"min=1"`
 	// Seed is the seed of all decisions and of the members. Default: the file's top-level seed, else 0.
 	Seed *int64 `yaml:"seed"`
-	// Synchronous makes members that are processes wait for each other at the end of every interval, so that equal seeds
-	// give equal runs; a slow member then holds up all others. Members of one process wait whatever it says, unless
-	// asynchronous is true.
+	// Synchronous makes members that are processes wait for each other at the end of every interval, so that equal
+	// seeds give equal runs; a slow member then holds up all others. Members of one process wait whatever it says,
+	// unless asynchronous is true.
 	Synchronous bool `yaml:"synchronous"`
-	// Asynchronous lets members of one process train on without waiting for the slowest, as members that are processes do
-	// unless synchronous is true: each decides at the end of its own intervals, from what peers of equal or less
+	// Asynchronous lets members of one process train on without waiting for the slowest, as members that are processes
+	// do unless synchronous is true: each decides at the end of its own intervals, from what peers of equal or less
 	// experience last published.
 	//
-	// Give true where members take different times; equal seeds then give different runs. The population's folder is that
-	// of processes, so a population that has begun with the one value cannot go on with the other.
+	// Give true where members take different times; equal seeds then give different runs. The population's folder is
+	// that of processes, so a population that has begun with the one value cannot go on with the other.
 	Asynchronous bool `yaml:"asynchronous"`
 	// StartAfter is the number of a member's own environment steps, since it started or last took over weights, before
 	// which it is neither replaced nor mutated; others may copy it. Raise it where copied weights need time to settle.
@@ -55,8 +55,8 @@ type shared struct {
 	Inherit pbt.CopyOptions `yaml:"inherit"`
 	// Initial are the hyperparameters that all members begin with, by name.
 	Initial map[string]float64 `yaml:"initial"`
-	// Sample are ranges to draw each member's first hyperparameters from, by name: [low, high], or {low, high, log: true}
-	// to draw between the logarithms. Wide ranges make the population try more, and lose more members early.
+	// Sample are ranges to draw each member's first hyperparameters from, by name: [low, high], or {low, high, log:
+	// true} to draw between the logarithms. Wide ranges make the population try more, and lose more members early.
 	Sample map[string]span `yaml:"sample"`
 	// Bounds are the least and greatest value, by name: [least, greatest]. Infinities (.inf) leave a side open.
 	Bounds map[string][]float64 `yaml:"bounds" config:"inf"`
@@ -64,8 +64,8 @@ type shared struct {
 	Parameters map[string]parameter `yaml:"parameters"`
 	// Reference are members whose hyperparameters are never mutated, as a control. They can be replaced.
 	Reference []int `yaml:"reference" config:"min=0"`
-	// MaxCopies is how many members may take over the same source in one interval; 0 is no limit. A small limit keeps one
-	// lucky member from taking over the population.
+	// MaxCopies is how many members may take over the same source in one interval; 0 is no limit. A small limit keeps
+	// one lucky member from taking over the population.
 	MaxCopies int `yaml:"max_copies" config:"min=0"`
 	// Strategy is a strategy that the program registered by strategy.Register, in place of the preset's, and
 	// StrategyKwargs are its settings. A population of gorl's own commands has none.
@@ -84,21 +84,21 @@ type shared struct {
 	// displays; 0 reads it at the end only.
 	ProgressSteps int64 `yaml:"progress_steps" config:"min=0"`
 
-	// Heartbeat is how often a member that is a process writes a sign of life to the folder. A short time shows failures
-	// sooner, and writes to a shared file system more often. This key and the five after it are for such members, and but
-	// for the last one also for those of one process where asynchronous is true.
+	// Heartbeat is how often a member that is a process writes a sign of life to the folder. A short time shows
+	// failures sooner, and writes to a shared file system more often. This key and the five after it are for such
+	// members, and but for the last one also for those of one process where asynchronous is true.
 	Heartbeat time.Duration `yaml:"heartbeat"`
 	// Silence is the time without a heartbeat after which the others no longer wait for a member: at least three
 	// heartbeats. Raise it where the file system or the environments can stall for minutes.
 	Silence time.Duration `yaml:"silence"`
-	// LeaseTTL is the time without a heartbeat after which a process on another machine may take over the member: at least
-	// three heartbeats. Where it is too short, two processes train the same member until the first notices.
+	// LeaseTTL is the time without a heartbeat after which a process on another machine may take over the member: at
+	// least three heartbeats. Where it is too short, two processes train the same member until the first notices.
 	LeaseTTL time.Duration `yaml:"lease_ttl"`
 	// Slack is how many intervals more than its own a peer may have trained whose records a member decides by that does
 	// not wait. 0 compares members of equal age only; a larger number compares with younger and faster ones.
 	Slack int64 `yaml:"slack" config:"min=0"`
-	// SaveSteps is the number of a member's own environment steps after which its state is also saved within an interval;
-	// 0 saves it at the end only. Set it if repeating an interval would take too long.
+	// SaveSteps is the number of a member's own environment steps after which its state is also saved within an
+	// interval; 0 saves it at the end only. Set it if repeating an interval would take too long.
 	SaveSteps int64 `yaml:"save_steps" config:"min=0"`
 	// RestartProcess starts a process anew where a member has to be built anew, for environments that can be made only
 	// once in a process.
@@ -112,8 +112,8 @@ type parameter struct {
 	// Min and Max are the least and greatest value; one that is missing leaves its side open.
 	Min *float64 `yaml:"min" config:"inf"`
 	Max *float64 `yaml:"max" config:"inf"`
-	// Outside says what happens to a value that a rule makes outside them: clamp (also where it is empty) takes the bound,
-	// reflect mirrors at it.
+	// Outside says what happens to a value that a rule makes outside them: clamp (also where it is empty) takes the
+	// bound, reflect mirrors at it.
 	Outside string `yaml:"outside" config:"oneof=|clamp|reflect"`
 	// ChangeRange are the least and greatest factor of change, in place of the preset's. Greater factors search faster
 	// and disturb more.
@@ -200,7 +200,8 @@ func (c *shared) settings(f *file, n names, p *problems) *Settings {
 	}
 	o := &s.Options
 	o.Asynchronous, o.Slack = c.Asynchronous, c.Slack
-	o.Members, o.TotalSteps, o.StartAfter, o.SettleMutations = c.NumPolicies, c.TotalSteps, c.StartAfter, c.SettleMutations
+	o.Members, o.TotalSteps, o.StartAfter, o.SettleMutations = c.NumPolicies, c.TotalSteps, c.StartAfter,
+		c.SettleMutations
 	o.Reference, o.Parallel, o.ProgressSteps, o.SaveSteps = c.Reference, c.Parallel, c.ProgressSteps, c.SaveSteps
 	rebuild := make(map[string]string, len(c.Rebuild))
 	for _, key := range c.Rebuild {
@@ -241,10 +242,12 @@ func (c *shared) check(p *problems) {
 		}
 	}
 	if c.Asynchronous && c.Synchronous {
-		p.wrong("asynchronous", true, "synchronous is true, which makes members wait for each other; give one of the two")
+		p.wrong("asynchronous", true,
+			"synchronous is true, which makes members wait for each other; give one of the two")
 	}
 	if c.Asynchronous && c.RestartProcess {
-		p.wrong("restart_process", true, "asynchronous is true, where all members train in one process; give one of the two")
+		p.wrong("restart_process", true,
+			"asynchronous is true, where all members train in one process; give one of the two")
 	}
 	if c.PolicyIdx >= c.NumPolicies {
 		p.wrong("policy_idx", c.PolicyIdx, "want 0 to num_policies-1, which is %d", c.NumPolicies-1)
@@ -304,7 +307,8 @@ func (c *shared) parameters(f *file, n names, s *Settings, p *problems) map[stri
 	for _, key := range sorted(given) {
 		q, at := given[key], "parameters."+called[key]
 		r := explore.Parameter{
-			Outside: explore.Outside(q.Outside), Step: q.Step, Choices: q.Choices, Sample: q.Sample.Range, Default: q.Default,
+			Outside: explore.Outside(q.Outside), Step: q.Step, Choices: q.Choices, Sample: q.Sample.Range,
+			Default: q.Default,
 		}
 		if q.Rule != "" {
 			r.Rule = ruleOf(at+".rule", q.Rule, p)
@@ -335,7 +339,8 @@ func ruleOf(key, name string, p *problems) explore.Rule {
 	if err != nil {
 		known := explore.RuleNames()
 		p.add(&config.Error{
-			Prefix: "preset", Path: "pbt." + key, Given: name, Allowed: "one of " + quoted(known), Nearest: config.Nearest(name,
+			Prefix: "preset", Path: "pbt." + key, Given: name, Allowed: "one of " + quoted(known),
+			Nearest: config.Nearest(name,
 				known),
 		})
 	}

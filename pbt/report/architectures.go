@@ -5,7 +5,6 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
-	"github.com/gorl-dev/gorl/pbt/journal"
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
@@ -163,31 +162,4 @@ func (t *laneChart) now() {
 		}
 	}
 	t.write(t.right+10, t.top-6, smallSize, plot.Muted, toLeft, "now")
-}
-
-// hidden returns the panel of the number of hidden nodes of all networks of each member, over environment steps. It
-// shows at a glance what the bands above show member by member: whether selection favours large networks or small
-// ones.
-func (f *facts) hidden() plot.Panel {
-	p := f.chart("hidden nodes of all networks", true, f.curves(true, func(s *stretch, to int64) []journal.Point {
-		return f.within(s, f.nodes[s.member], to)
-	}))
-	if p.Scale == plot.Log {
-		p.Title += " (logarithmic)"
-	}
-	return p
-}
-
-// hiddenPicture is the panel for the page, where it stands below the architectures; evolution is both in one picture,
-// for the PNG file. Networks whose descriptions are not understood have no known number of nodes: the panel is then
-// left out.
-func (f *facts) hiddenPicture() plot.Picture {
-	return figure("hidden nodes of all networks of all members over environment steps", 1, 250, f.hidden())
-}
-
-func (f *facts) evolution() plot.Picture {
-	if f.mostNodes == 0 {
-		return f.architectures()
-	}
-	return f.architectures().Above(f.hiddenPicture(), 12)
 }

@@ -239,25 +239,8 @@ func (f *facts) within(s *stretch, all []journal.Point, to int64) []journal.Poin
 	return all[begin:end]
 }
 
-// objectivePicture is as wide as the page.
-func (f *facts) objectivePicture() plot.Picture {
-	return figure("the objective of all members over environment steps", 1, 380, f.objective())
-}
-
 // halfHeight is the height of a panel of half the page's width.
 const halfHeight = 235
-
-// hyperparameterPictures are all hyperparameters in one picture, or one that says that there are none.
-func (f *facts) hyperparameterPictures() plot.Picture {
-	var panels []plot.Panel
-	for _, key := range f.keys {
-		panels = append(panels, f.hyperparameter(key))
-	}
-	if panels == nil {
-		panels = []plot.Panel{{Title: "the journal has no hyperparameters"}}
-	}
-	return figure("hyperparameters over environment steps", 2, halfHeight, panels...)
-}
 
 // figure returns a picture of panels, so many in a row that is as wide as the page, of the given height each. The text
 // is as large as that of the other pictures on the page.

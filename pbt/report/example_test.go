@@ -36,8 +36,6 @@ func ExampleWrite() {
 		fmt.Println(f.Name())
 	}
 	// Output:
-	// hyperparameters.png
 	// lineage.png
-	// objective.png
 	// report.html
 }

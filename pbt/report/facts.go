@@ -37,8 +37,8 @@ type facts struct {
 	intervals, steps int64
 	// span is the number of steps at the right end of horizontal axes. It is never 0.
 	span int64
-	// How often it happened, in all of the journal. A rescue is a copy by a member that had failed or diverged. happened
-	// has the kinds of events, and counts a divergence once, however many intervals the member stays diverged.
+	// How often it happened, in all of the journal. A rescue is a copy by a member that had failed or diverged.
+	// happened has the kinds of events, and counts a divergence once, however many intervals the member stays diverged.
 	copies, rescues int
 	happened        map[journal.Kind]int
 
@@ -62,11 +62,10 @@ type facts struct {
 	// rank is, by founder, its place in the order of colours and of the legend.
 	rank []int
 
-	// evolves reports whether the journal says anything of networks. Then changes are, by member, what changed them;
-	// nodes, by member, the number of hidden nodes of all its networks over steps; mostNodes the greatest of these.
+	// evolves reports whether the journal describes networks. If so, changes has what changed them, by member.
+	// mostNodes is the greatest number of hidden nodes that all networks of a member ever had.
 	evolves   bool
 	changes   [][]change
-	nodes     [][]journal.Point
 	mostNodes int
 }
 
@@ -119,7 +118,8 @@ func gather(h *journal.History) (*facts, error) {
 	}
 	for i, t := range h.Members {
 		if t.Member != i {
-			return nil, fmt.Errorf("report: the history's member %d has the number %d; make it with journal.NewHistory", i,
+			return nil, fmt.Errorf("report: the history's member %d has the number %d; make it with journal.NewHistory",
+				i,
 				t.Member)
 		}
 		for _, c := range t.Copies {
@@ -219,7 +219,8 @@ func (f *facts) count() error {
 		if diverged && e.Kind != journal.Start && !lost[e.Member] {
 			f.happened[journal.Diverged]++
 			cause := fmt.Sprintf("%s is %v", f.Run.Objective, e.Objective)
-			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: journal.Diverged, cause: cause})
+			f.troubles = append(f.troubles, trouble{member: e.Member, steps: e.Steps, kind: journal.Diverged,
+				cause: cause})
 		}
 		if e.Kind == journal.Replace && (lost[e.Member] || diverged) {
 			f.rescues++

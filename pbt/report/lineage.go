@@ -11,8 +11,7 @@ import (
 	"github.com/gorl-dev/gorl/tracking/plot"
 )
 
-// manyCopies is the number of copies from which lines of one colour are drawn as one, without tooltips: these would
-// make up most of the page.
+// manyCopies is the number of copies above which lines have no tooltips.
 const manyCopies = 1500
 
 // lineage returns the picture of who descends from whom: a lane for every member, and a curve with an arrow head from
@@ -110,8 +109,7 @@ func (t *laneChart) head(ink plot.Ink, x, y, size float64) {
 }
 
 // members draws the lanes and the curves between them, pale enough for the best's path to stand out. With very many
-// copies all lines of a colour become one path: an element for each, with a tooltip, would make a page of many
-// megabytes.
+// copies it leaves out tooltips and arrow heads, because they would make up most of a page of many megabytes.
 func (t *laneChart) members() {
 	opacity := 0.55
 	if t.best == nil {
@@ -122,38 +120,27 @@ func (t *laneChart) members() {
 		curves = 0.35
 	}
 	many := t.copies > manyCopies
-	together := make(map[plot.Ink]vg.Path)
+	tip := func(format string, args ...any) {
+		if !many {
+			plot.Tip(t.canvas, fmt.Sprintf(format, args...))
+		}
+	}
 	for _, member := range t.lanes {
 		for i := range t.courses[member] {
 			s := &t.courses[member][i]
 			ink, y, from := t.ink(s.founder), t.y(member), t.landing(s)
-			to := max(from, t.x(s.toSteps))
-			if many {
-				if t.arrives(s) {
-					together[ink] = append(together[ink], t.arc(s)...)
-				}
-				p := together[ink]
-				p.Move(t.at(from, y))
-				p.Line(t.at(to, y))
-				together[ink] = p
-				continue
-			}
 			if t.arrives(s) { // below the lane, which covers its end
-				plot.Tip(t.canvas, fmt.Sprintf("interval %d: member %d copied member %d. %s",
-					s.copied.Iteration, member, s.copied.Parent, s.copied.Cause))
+				tip("interval %d: member %d copied member %d. %s", s.copied.Iteration, member, s.copied.Parent,
+					s.copied.Cause)
 				t.stroke(ink.Fade(curves), 1.1, t.arc(s))
-				plot.Tip(t.canvas, "")
-				t.head(ink.Fade(opacity), from, y, min(t.height/5, 4))
+				tip("")
+				if !many {
+					t.head(ink.Fade(opacity), from, y, min(t.height/5, 4))
+				}
 			}
-			plot.Tip(t.canvas, fmt.Sprintf("member %d, weights that began with member %d", member, s.founder))
-			t.line(ink.Fade(opacity), t.width, from, y, to, y)
-			plot.Tip(t.canvas, "")
-		}
-	}
-	// By colours, so that the same journal gives the same page: a map has no order.
-	for k := range maxInks {
-		if p := together[plot.Color(k)]; p != nil {
-			t.stroke(plot.Color(k).Fade(0.4), 1, p)
+			tip("member %d, weights that began with member %d", member, s.founder)
+			t.line(ink.Fade(opacity), t.width, from, y, max(from, t.x(s.toSteps)), y)
+			tip("")
 		}
 	}
 }

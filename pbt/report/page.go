@@ -21,9 +21,6 @@ var pageText string
 
 var pageTemplate = template.Must(template.New("page").Parse(pageText))
 
-// maxMatrix is the number of members up to which who copied whom is a matrix; of more it is a list.
-const maxMatrix = 24
-
 // page is what the template is filled with, in the order of the page. Strings are text, which the template escapes;
 // what has a type of package template is markup that was made here, of numbers and of text that was escaped.
 type page struct {
@@ -33,21 +30,16 @@ type page struct {
 	Summary     []pair
 	// Hidden says which members and hyperparameters are left out of the pictures.
 	Hidden string
-	// Lineage, Objective and Panels, one for each hyperparameter, are pictures. Shapes and Nodes are those of networks
-	// that evolve, and empty where none do.
-	Lineage, Objective template.HTML
-	Panels             []template.HTML
-	Shapes, Nodes      template.HTML
+	// Lineage, Objective and Panels are pictures. Panels has one for each hyperparameter. Shapes shows the networks; it
+	// is empty unless they evolve.
+	Lineage, Objective, Shapes template.HTML
+	Panels                     []template.HTML
 	// Schedule is what ScheduleOf says; without one NoSchedule says why.
 	Schedule               table
 	ScheduleOf, NoSchedule string
 	// Standings are the members; Unlisted says how many of them are not listed.
 	Standings table
 	Unlisted  string
-	// Matrix is who copied whom, Copies the same as a list, where it is nil. Shades are the opacities of its cells.
-	Matrix [][]cell
-	Copies table
-	Shades []string
 	// EventsCount says how many events there are, and how many of them Events has.
 	Events      table
 	EventsCount string
@@ -69,8 +61,8 @@ func (f *facts) page(w io.Writer, opt Options) error {
 		Title: plot.Plain(title, 200), Summary: f.summary(),
 		Light:   template.CSS(plot.Styles(false, f.inks()...)), // which are made of numbers
 		Dark:    template.CSS(plot.Styles(true, f.inks()...)),
-		Lineage: f.lineage().SVG(), Objective: f.objectivePicture().SVG(),
-		Standings: f.standings(), Copies: f.sources(), Matrix: f.matrix(),
+		Lineage: f.lineage().SVG(), Standings: f.standings(),
+		Objective: figure("the objective of all members over environment steps", 1, 380, f.objective()).SVG(),
 	}
 	for _, key := range f.keys {
 		label := "the hyperparameter " + key + " of all members over environment steps"
@@ -78,9 +70,6 @@ func (f *facts) page(w io.Writer, opt Options) error {
 	}
 	if f.evolves {
 		p.Shapes = f.architectures().SVG()
-		if f.mostNodes > 0 {
-			p.Nodes = f.hiddenPicture().SVG()
-		}
 	}
 	// What is left out is said at the top of the page: a reader must not take a part for the whole.
 	var hidden []string
@@ -92,9 +81,6 @@ func (f *facts) page(w io.Writer, opt Options) error {
 		hidden = append(hidden, fmt.Sprintf("%d more hyperparameters are not shown.", f.moreKeys))
 	}
 	p.Hidden = strings.Join(hidden, " ")
-	for shade := range 11 { // opacities of the cells of the matrix
-		p.Shades = append(p.Shades, fmt.Sprintf("%.2f", 0.06*float64(shade)))
-	}
 	if n := len(f.Members) - maxLanes; n > 0 {
 		p.Unlisted = fmt.Sprintf("The best %d; %d more are not listed.", maxLanes, n)
 	}

@@ -31,17 +31,6 @@ type row struct {
 	Ink string
 }
 
-// cell is one of a matrix.
-type cell struct {
-	Text  string
-	Head  bool   // names a row or a column
-	Shade int    // how dark the cell is, from 0 to 10
-	Title string // the tooltip
-}
-
-// maxSources is the number of copied members that are listed where the matrix of who copied whom would be too large.
-const maxSources = 200
-
 // standings lists the members, the best first: where they stand now and what they are trained with. Its columns are
 //
 //   - lineage: the member with which the present weights began, with a mark in its colour,
@@ -134,79 +123,6 @@ func (t table) shorten(n int) table {
 	return t
 }
 
-// matrix counts who copied whom: the member of a row took over the weights of the member of a column. The cell with
-// the most copies is the darkest; its shade is 10, that of an empty one 0. Without copies, or of more than maxMatrix
-// members, there is none.
-func (f *facts) matrix() [][]cell {
-	n := len(f.Members)
-	if n > maxMatrix || f.copies == 0 {
-		return nil
-	}
-	counts, most := make([][]int, n), 0
-	for i, track := range f.Members {
-		counts[i] = make([]int, n)
-		for _, c := range track.Copies {
-			counts[i][c.Parent]++
-			most = max(most, counts[i][c.Parent])
-		}
-	}
-	header := []cell{{Text: "copied →", Head: true}} // the corner
-	for i := range n {
-		header = append(header, cell{Text: fmt.Sprint(i), Head: true})
-	}
-	rows := [][]cell{header}
-	for i := range n {
-		line := []cell{{Text: fmt.Sprint(i), Head: true}}
-		for j, count := range counts[i] {
-			// Rounded up, so that a single copy is seen beside a member that was copied a hundred times.
-			c := cell{Text: nonzero(count), Shade: (10*count + most - 1) / most}
-			if count > 0 {
-				c.Title = fmt.Sprintf("member %d took over the weights of member %d, %d times", i, j, count)
-			}
-			line = append(line, c)
-		}
-		rows = append(rows, line)
-	}
-	return rows
-}
-
-// sources lists the members that were copied, those most often copied first, each with the members that copied it. It
-// stands in place of the matrix where that would be too large.
-func (f *facts) sources() table {
-	t := table{Header: []string{"member", "was copied", "by"}, Left: []bool{false, false, true}}
-	// Of a copied member, how often each other copied it: maps, since of tens of thousands of members few copy the
-	// same.
-	by := make([]map[int]int, len(f.Members))
-	for i, track := range f.Members {
-		for _, c := range track.Copies {
-			if by[c.Parent] == nil {
-				by[c.Parent] = make(map[int]int)
-			}
-			by[c.Parent][i]++
-		}
-	}
-	var order []int // the copied members, by how often they were
-	for i := range f.Members {
-		if f.copied[i] > 0 {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return f.copied[b] - f.copied[a] })
-	for _, i := range order[:min(len(order), maxSources)] {
-		var who []string
-		for j := range f.Members {
-			switch n := by[i][j]; {
-			case n == 1:
-				who = append(who, fmt.Sprint(j))
-			case n > 1:
-				who = append(who, fmt.Sprintf("%d (%d×)", j, n))
-			}
-		}
-		t.Rows = append(t.Rows, row{Cells: tracking.Cells(i, f.copied[i], strings.Join(who, ", "))})
-	}
-	return t
-}
-
 // schedule fills in the table of the hyperparameters that the best's weights were trained with, a row for every phase
 // in which none changed: what gorl-pbt replay plays to a single agent. Steps count what the weights have gone
 // through, in whichever member: they go on at a copy, where the steps of a member jump. An arrow says that a value is
@@ -267,7 +183,8 @@ func (f *facts) schedule(p *page) {
 // that were kept grey.
 func (f *facts) events(p *page, most int) {
 	p.Events = table{
-		Header: []string{"interval", "member", "event", "from", "environment steps", plot.Plain(f.Run.Objective, 40), "why",
+		Header: []string{"interval", "member", "event", "from", "environment steps", plot.Plain(f.Run.Objective, 40),
+			"why",
 			"changed"},
 		Left: []bool{2: true, 6: true, 7: true}, // event, why and changed
 	}

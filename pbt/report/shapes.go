@@ -70,7 +70,7 @@ func mutationOf(e journal.Event) mutation {
 // evolve collects what the journal says of networks, by member. An event without a description leaves the networks as
 // they are. Everything stays empty for a population whose networks do not evolve.
 func (f *facts) evolve() {
-	f.changes, f.nodes = make([][]change, len(f.Members)), make([][]journal.Point, len(f.Members))
+	f.changes = make([][]change, len(f.Members))
 	now := make([]change, len(f.Members))
 	for _, e := range f.Events {
 		last := now[e.Member]
@@ -92,16 +92,7 @@ func (f *facts) evolve() {
 		if len(f.changes[e.Member]) == 0 || c.kind != mutationAbsent || c.architecture != last.architecture {
 			f.changes[e.Member] = append(f.changes[e.Member], c)
 		}
-		if f.mostNodes = max(f.mostNodes, c.nodes); c.nodes > 0 {
-			// As of hyperparameters: the value before the decision, if there is one, and the value after it, see
-			// within.
-			for _, n := range []int{last.nodes, c.nodes} {
-				if n > 0 {
-					p := journal.Point{Iteration: e.Iteration, Steps: e.Steps, Value: float64(n)}
-					f.nodes[e.Member] = append(f.nodes[e.Member], p)
-				}
-			}
-		}
+		f.mostNodes = max(f.mostNodes, c.nodes)
 		now[e.Member] = c
 	}
 }

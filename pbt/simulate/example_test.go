@@ -23,9 +23,10 @@ func ExampleRun() {
 				Noise:      20, Scale: 500, Luck: 0.2,
 			},
 			Options: pbt.Options{
-				Members: 8, IntervalSteps: 100_000, TotalSteps: 2_000_000, Strategy: strategy.IsaacLab{ThresholdAbs: threshold},
-				Explore: explore.Mutation{Rules: explore.Rules{"learning_rate": explore.MutateFloat}},
-				Sample:  map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-3, Log: true}},
+				Members: 8, IntervalSteps: 100_000, TotalSteps: 2_000_000,
+				Strategy: strategy.IsaacLab{ThresholdAbs: threshold},
+				Explore:  explore.Mutation{Rules: explore.Rules{"learning_rate": explore.MutateFloat}},
+				Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-5, High: 1e-3, Log: true}},
 			},
 			Seeds: 10,
 		})
@@ -38,8 +39,8 @@ func ExampleRun() {
 		log.Fatal(err)
 	}
 	// Output:
-	// settings        best  median  control  gain       wins  copies/interval  replaced  self-mutations  lineages left  diverged
-	// ─────────────  ─────  ──────  ───────  ─────────  ────  ───────────────  ────────  ──────────────  ─────────────  ────────
-	// threshold 10   479.6     475    466.7  +12.9 ± 4   80%  2.67 of 8             33%            0.00            1.0       0.0
-	// threshold 100  473.8   454.3    466.7  +7.15 ± 3   50%  0.19 of 8              2%            0.18            4.3       0.0
+	// settings best median control gain wins copies/interval replaced self-mutations lineages left diverged
+	// ───────────── ───── ────── ─────── ───────── ──── ─────────────── ──────── ────────────── ───────────── ────────
+	// threshold 10 479.6 475 466.7 +12.9 ± 4 80% 2.67 of 8 33% 0.00 1.0 0.0 threshold 100 473.8 454.3 466.7 +7.15 ± 3
+	// 50% 0.19 of 8 2% 0.18 4.3 0.0
 }

@@ -61,8 +61,8 @@ type Landscape struct {
 	// Drift is the number of decades by which the optimum moves over Horizon steps behind the weights, e.g. -0.5 for
 	// learning rates that should fall. A population gains over fixed settings mostly where it is large. Default 0.
 	Drift float64
-	// Width is the number of decades from the optimum at which progress has fallen to exp(-1/2) (61 %). A narrow landscape
-	// punishes wrong settings; on a wide one most settings do. Default 0.5.
+	// Width is the number of decades from the optimum at which progress has fallen to exp(-1/2) (61 %). A narrow
+	// landscape punishes wrong settings; on a wide one most settings do. Default 0.5.
 	Width float64
 	// Start is where members begin for which the population's options say nothing else. Default: Optimum.
 	Start float64
@@ -102,7 +102,8 @@ func (m Model) validate(minimise bool) error {
 	case m.Horizon < 1:
 		return fmt.Errorf("simulate: Model.Horizon is %d; give at least 1 step", m.Horizon)
 	case minimise != (m.Scale < 0):
-		return fmt.Errorf("simulate: Model.Scale is %v; it must be below 0 where lower is better, and above 0 elsewhere",
+		return fmt.Errorf(
+			"simulate: Model.Scale is %v; it must be below 0 where lower is better, and above 0 elsewhere",
 			m.Scale)
 	case !(m.Divergence >= 0 && m.Divergence <= 1):
 		return fmt.Errorf("simulate: Model.Divergence is %v; give a probability from 0 to 1", m.Divergence)
@@ -125,7 +126,8 @@ func (m Model) validate(minimise bool) error {
 		}
 		switch {
 		case !number.Finite(l.Optimum) || !(l.side(l.Optimum) > 0):
-			return wrong(fmt.Sprintf("Optimum is %v; distances are in decades, so it must be above 0, or with OneMinus below 1",
+			return wrong(fmt.Sprintf("Optimum is %v; distances are in decades, so it must be above 0, or with "+
+				"OneMinus below 1",
 				l.Optimum))
 		case !(l.Width > 0) || math.IsInf(l.Width, 0):
 			return wrong(fmt.Sprintf("Width is %v; give a number of decades above 0, e.g. 0.5", l.Width))

@@ -120,7 +120,8 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("simulate: intervals of %d environment steps, %d in all; give at least 1", o.IntervalSteps,
 			o.TotalSteps)
 	case (o.TotalSteps-1)/o.IntervalSteps >= maxIntervals:
-		return c, fmt.Errorf("simulate: %d environment steps in intervals of %d are more than %d intervals", o.TotalSteps,
+		return c, fmt.Errorf("simulate: %d environment steps in intervals of %d are more than %d intervals",
+			o.TotalSteps,
 			o.IntervalSteps, maxIntervals)
 	}
 	return c, c.Model.validate(o.Measure.Minimise)
@@ -145,7 +146,7 @@ func (c Config) start(opt pbt.Options) map[string]float64 {
 // noise, as the strategy sees them. A population that ends because all of its members diverged is an outcome, not an
 // error.
 func (c Config) once(ctx context.Context, opt pbt.Options, seed int64, intervals int) (o Outcome, err error) {
-	members := make([]*Trainee, opt.Members)
+	members := make([]*trainee, opt.Members)
 	skills := make([][]float64, intervals)
 	for i := range skills {
 		skills[i] = make([]float64, opt.Members)

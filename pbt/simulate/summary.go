@@ -18,8 +18,8 @@ import (
 
 // Summary is a result in a few numbers, all means over the seeds.
 type Summary struct {
-	// Best and Median are the best and the median member's objective at the end, without noise; ControlBest is the best of
-	// the members that trained without copying.
+	// Best and Median are the best and the median member's objective at the end, without noise; ControlBest is the best
+	// of the members that trained without copying.
 	Best, Median, ControlBest float64
 	// Gain is by how much Best beats ControlBest (positive is better, whatever the direction), Error its standard
 	// error, and Wins the fraction of seeds where it is positive.
@@ -112,10 +112,10 @@ func Write(w io.Writer, results ...*Result) error {
 // label is a result's name, or its number where it has none.
 func label(r *Result, i int) string { return cmp.Or(r.Name, fmt.Sprint(i+1)) }
 
-// Panels are the best and the median member's objective, the fraction of members replaced and the lineages left, over
+// panels are the best and the median member's objective, the fraction of members replaced and the lineages left, over
 // environment steps, as means over the seeds. Of a single result the tenth and ninetieth percentile of the objectives
 // are drawn too. Results whose controls are equal, as with settings of strategies alone, share one curve for them.
-func Panels(results ...*Result) []plot.Panel {
+func panels(results ...*Result) []plot.Panel {
 	best := plot.Panel{Title: "best member", YLabel: "objective, without noise"}
 	median := plot.Panel{Title: "median member", YLabel: "objective, without noise"}
 	replaced := plot.Panel{Title: "members replaced", YLabel: "% of the population"}
@@ -183,7 +183,7 @@ func bands(r *Result, outcomes []Outcome, omit int, of func(o *Outcome, i int) f
 	return mean, low, high
 }
 
-// WritePNG draws [Panels] at path, under a title that says how large the populations are and of how many seeds the
+// WritePNG draws the panels at path, under a title that says how large the populations are and of how many seeds the
 // means are. Both are those of the first result: compare results of one size.
 func WritePNG(path string, results ...*Result) error {
 	if len(results) == 0 {
@@ -195,7 +195,7 @@ func WritePNG(path string, results ...*Result) error {
 	if len(results) == 1 {
 		title += ", dashed: 10th and 90th percentile"
 	}
-	if err := plot.WritePNG(path, title, Panels(results...), 2); err != nil {
+	if err := plot.WritePNG(path, title, panels(results...), 2); err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
 	return nil

@@ -18,9 +18,9 @@ const Objective = "objective"
 // keptReadings bounds what Samples can return, and with it the memory of a member. Windows of objectives are smaller.
 const keptReadings = 256
 
-// Trainee is a synthetic member: a pbt.Trainee, pbt.Reseeder, pbt.Sampler and pbt.Evaluator. How it learns does not
+// trainee is a synthetic member: a pbt.Trainee, pbt.Reseeder, pbt.Sampler and pbt.Evaluator. How it learns does not
 // depend on how training is cut into calls of Train.
-type Trainee struct {
+type trainee struct {
 	model  *Model
 	grain  int64 // a reading is taken every so many steps
 	skill  float64
@@ -35,18 +35,18 @@ type Trainee struct {
 }
 
 // newTrainee builds a member that has learned nothing. Its seed makes its luck and its noise.
-func newTrainee(model *Model, grain, seed int64, values map[string]float64) *Trainee {
-	t := &Trainee{model: model, grain: grain, values: maps.Clone(values), source: rand.NewPCG(uint64(seed), 0)}
+func newTrainee(model *Model, grain, seed int64, values map[string]float64) *trainee {
+	t := &trainee{model: model, grain: grain, values: maps.Clone(values), source: rand.NewPCG(uint64(seed), 0)}
 	t.rng = rand.New(t.source)
 	t.drawLuck()
 	return t
 }
 
 // drawLuck draws the member's own speed, which does not depend on its hyperparameters. Its median is 1.
-func (t *Trainee) drawLuck() { t.luck = math.Exp(t.model.Luck * t.rng.NormFloat64()) }
+func (t *trainee) drawLuck() { t.luck = math.Exp(t.model.Luck * t.rng.NormFloat64()) }
 
 // Skill is how far the member is, from 0 to 1, without noise; 0 once it has diverged.
-func (t *Trainee) Skill() float64 {
+func (t *trainee) Skill() float64 {
 	if t.diverged {
 		return 0
 	}
@@ -54,7 +54,7 @@ func (t *Trainee) Skill() float64 {
 }
 
 // Train implements pbt.Trainee.
-func (t *Trainee) Train(ctx context.Context, steps int64) error {
+func (t *trainee) Train(ctx context.Context, steps int64) error {
 	// The probability of getting through one grain undiverged.
 	survive := math.Pow(1-t.model.Divergence, float64(t.grain)/float64(t.model.Horizon))
 	for target := t.steps + steps; t.steps < target; {
@@ -80,7 +80,7 @@ func (t *Trainee) Train(ctx context.Context, steps int64) error {
 
 // reading returns the objective as the member reports it: with noise, which has a standard deviation of 1 here and of
 // Model.Noise in the objective's units; NaN once the member has diverged.
-func (t *Trainee) reading(noise float64) float64 {
+func (t *trainee) reading(noise float64) float64 {
 	if t.diverged {
 		return math.NaN()
 	}
@@ -88,11 +88,11 @@ func (t *Trainee) reading(noise float64) float64 {
 }
 
 // Steps implements pbt.Trainee.
-func (t *Trainee) Steps() int64 { return t.steps }
+func (t *trainee) Steps() int64 { return t.steps }
 
 // Metrics implements pbt.Trainee: the latest reading since the weights were last replaced. Before the first reading the
 // objective is unknown, and not in it.
-func (t *Trainee) Metrics() map[string]float64 {
+func (t *trainee) Metrics() map[string]float64 {
 	metrics := make(map[string]float64)
 	if n := len(t.readings); n > 0 {
 		metrics[Objective] = t.readings[n-1]
@@ -102,7 +102,7 @@ func (t *Trainee) Metrics() map[string]float64 {
 
 // Samples implements pbt.Sampler with the latest readings, up to 256 of them, oldest first. Any other figure than
 // [Objective] has none.
-func (t *Trainee) Samples(figure string, n int) []float64 {
+func (t *trainee) Samples(figure string, n int) []float64 {
 	if figure != Objective {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (t *Trainee) Samples(figure string, n int) []float64 {
 
 // EvaluateMetrics implements pbt.Evaluator: the mean of as many readings as episodes, so its noise falls with the
 // square root of their number. It draws from a generator of its own: evaluations do not change how the member trains.
-func (t *Trainee) EvaluateMetrics(_ context.Context, episodes int, seed int64) (map[string]float64, error) {
+func (t *trainee) EvaluateMetrics(_ context.Context, episodes int, seed int64) (map[string]float64, error) {
 	if episodes < 1 {
 		return nil, fmt.Errorf("simulate: an evaluation of %d episodes; give at least 1", episodes)
 	}
@@ -121,11 +121,11 @@ func (t *Trainee) EvaluateMetrics(_ context.Context, episodes int, seed int64) (
 }
 
 // Hyperparameters implements pbt.Trainee.
-func (t *Trainee) Hyperparameters() map[string]float64 { return maps.Clone(t.values) }
+func (t *trainee) Hyperparameters() map[string]float64 { return maps.Clone(t.values) }
 
 // SetHyperparameters implements pbt.Trainee. A name that the member was not built with is an error, and changes
 // nothing.
-func (t *Trainee) SetHyperparameters(values map[string]float64) error {
+func (t *trainee) SetHyperparameters(values map[string]float64) error {
 	for key := range values {
 		if _, ok := t.values[key]; !ok {
 			return fmt.Errorf("simulate: there is no hyperparameter %q", key)
@@ -136,7 +136,7 @@ func (t *Trainee) SetHyperparameters(values map[string]float64) error {
 }
 
 // Snapshot implements pbt.Trainee.
-func (t *Trainee) Snapshot() (*checkpoint.Snapshot, error) {
+func (t *trainee) Snapshot() (*checkpoint.Snapshot, error) {
 	state, err := t.source.MarshalBinary()
 	if err != nil {
 		return nil, fmt.Errorf("simulate: %w", err)
@@ -148,7 +148,7 @@ func (t *Trainee) Snapshot() (*checkpoint.Snapshot, error) {
 
 // Restore implements pbt.Trainee. Hyperparameters stay as they are: the population decides about them. Readings are
 // forgotten, because they were taken with other weights. After an error the member is as it was.
-func (t *Trainee) Restore(s *checkpoint.Snapshot) error {
+func (t *trainee) Restore(s *checkpoint.Snapshot) error {
 	skill, err1 := s.Float("skill")
 	luck, err2 := s.Float("luck")
 	steps, err3 := s.Int("steps")
@@ -171,11 +171,11 @@ func (t *Trainee) Restore(s *checkpoint.Snapshot) error {
 
 // Reseed implements pbt.Reseeder. A population calls it after a copy: without luck of its own the copy would repeat the
 // course of the member it was copied from.
-func (t *Trainee) Reseed(seed int64) error {
+func (t *trainee) Reseed(seed int64) error {
 	t.source.Seed(uint64(seed), 0)
 	t.drawLuck()
 	return nil
 }
 
 // Close implements pbt.Trainee. A synthetic member holds nothing that has to be released.
-func (t *Trainee) Close() error { return nil }
+func (t *trainee) Close() error { return nil }

@@ -70,7 +70,8 @@ func (p podium) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision 
 	var decisions []strategy.Decision
 	for _, m := range g.Members[min(p.places, len(g.Members)):] {
 		if ok && m.Member != best.Member {
-			decisions = append(decisions, strategy.Decision{Member: m.Member, Action: strategy.Replace, Source: best.Member, Mutate: true})
+			decisions = append(decisions, strategy.Decision{Member: m.Member, Action: strategy.Replace,
+				Source: best.Member, Mutate: true})
 		}
 	}
 	return decisions

@@ -2,121 +2,209 @@ package strategy
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gorl-dev/gorl/internal/test/dialogue"
 )
 
-// golden runs the dialogues in testdata/<dir>. The arguments of a case are key=value.
-func golden(t *testing.T, dir string, answer func(t *testing.T, args map[string]string, input []string) string) {
-	dialogue.Run(t, filepath.Join("testdata", dir, "*.txt"), func(t *testing.T, c dialogue.Case) string { return answer(t, c.Args(), c.Input) })
+// script is one case of a golden script: arguments, which are key=value, and a generation.
+type script struct {
+	t    *testing.T
+	args map[string]string
+	g    Generation
 }
 
-func parse(t *testing.T, text string) float64 {
-	t.Helper()
+func (s script) parse(text string) float64 {
+	s.t.Helper()
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	return v
 }
 
-// scores reads objectives: a number, nan, inf, ? where none is known yet, x for a failed member, - for an absent one. A
-// peak follows after ^, as in 3^5.
-func scores(t *testing.T, text string) Generation {
-	g := Generation{Iteration: 1}
+// number returns an argument, or its usual value.
+func (s script) number(key string, usual float64) float64 {
+	s.t.Helper()
+	if v, ok := s.args[key]; ok {
+		return s.parse(v)
+	}
+	return usual
+}
+
+func (s script) whole(key string, usual int) int { return int(s.number(key, float64(usual))) }
+
+func (s script) has(key string) bool { _, ok := s.args[key]; return ok }
+
+// generation reads members: a number, or several with commas for scores of which the last is the objective; nan, inf; ?
+// where none is known yet, x for a failed member, - for an absent one. A peak follows after ^, as in 3^5.
+func (s script) generation(text string) Generation {
+	g := Generation{Iteration: int64(s.whole("iteration", 1))}
 	for i, word := range strings.Fields(text) {
-		s := Status{Member: i, Steps: 100}
+		m := Status{Member: i, Steps: 100}
 		word, peak, hasPeak := strings.Cut(word, "^")
-		if s.HasPeak = hasPeak; hasPeak {
-			s.Peak = parse(t, peak)
+		if m.HasPeak = hasPeak; hasPeak {
+			m.Peak = s.parse(peak)
 		}
 		switch word {
 		case "?":
 		case "x":
-			s.Failed = true
+			m.Failed = true
 		case "-":
-			s.Absent = true
+			m.Absent = true
 		default:
-			s.Objective, s.HasObjective = parse(t, word), true
+			for score := range strings.SplitSeq(word, ",") {
+				m.Objective, m.HasObjective = s.parse(score), true
+				m.Scores = append(m.Scores, m.Objective)
+			}
 		}
-		g.Members = append(g.Members, s)
+		g.Members = append(g.Members, m)
 	}
 	return g
 }
 
-// verdicts writes what a strategy decides; the argument seed is the generator's (1 by default).
-func verdicts(t *testing.T, args map[string]string, s Strategy, g Generation) string {
-	if v, ok := s.(interface{ Validate() error }); ok {
+// decide writes what a strategy decides, after what describe says of it. The argument seed is the generator's (1 by
+// default).
+func (s script) decide(rule Strategy, describe func() string) string {
+	if v, ok := rule.(interface{ Validate() error }); ok {
 		if err := v.Validate(); err != nil {
 			return err.Error() + "\n"
 		}
 	}
 	var out strings.Builder
-	for _, d := range s.Decide(g, rand.New(rand.NewPCG(uint64(argument(t, args, "seed", 1)), 0))) {
+	if describe != nil {
+		out.WriteString(describe())
+	}
+	for _, d := range rule.Decide(s.g, rand.New(rand.NewPCG(uint64(s.whole("seed", 1)), 0))) {
 		fmt.Fprintf(&out, "%d %s", d.Member, d.Action)
 		if d.Action == Replace {
 			fmt.Fprintf(&out, " from %d", d.Source)
-		}
-		if d.Action == Replace && d.Origin() == d.Member {
-			out.WriteString(" own hyperparameters")
-		}
-		if d.Action == Replace && !d.Mutate {
-			out.WriteString(" unmutated")
-		}
-		if d.Action == Replace && d.Origin() != d.Source && d.Origin() != d.Member {
-			fmt.Fprintf(&out, " with hyperparameters of %d", d.Origin())
+			if d.Origin() == d.Member {
+				out.WriteString(" own hyperparameters")
+			}
+			if !d.Mutate {
+				out.WriteString(" unmutated")
+			}
+			if d.Origin() != d.Source && d.Origin() != d.Member {
+				fmt.Fprintf(&out, " with hyperparameters of %d", d.Origin())
+			}
 		}
 		fmt.Fprintf(&out, " (%s)\n", d.Reason)
 	}
 	return out.String()
 }
 
-// argument reads an argument.
-func argument(t *testing.T, args map[string]string, key string, usual float64) float64 {
-	t.Helper()
-	if v, ok := args[key]; ok {
-		return parse(t, v)
+// TestGolden runs the scripts in testdata against the strategies of the original systems.
+func TestGolden(t *testing.T) {
+	for dir, answer := range map[string]func(c script) string{
+		"isaaclab": func(c script) string {
+			s := IsaacLab{ThresholdStd: c.number("std", 0), ThresholdAbs: c.number("abs", 0), Strict: c.has("strict")}
+			return c.decide(s, func() string {
+				b := s.Bands(c.g)
+				return fmt.Sprintf("mean %.6g std %.6g cuts %.6g %.6g\nleaders %v underperformers %v diverged %v\n",
+					b.Mean, b.Std, b.Lower, b.Upper, b.Leaders, b.Underperformers, b.Diverged)
+			})
+		},
+		"isaacgymenvs": func(c script) string {
+			s := DefaultIsaacGymEnvs()
+			s.ReplaceFractionWorst = c.number("worst", s.ReplaceFractionWorst)
+			s.ReplaceFractionBest = c.number("best", s.ReplaceFractionBest)
+			s.ThresholdFracStd = c.number("std", s.ThresholdFracStd)
+			s.ThresholdFracAbsolute = c.number("abs", s.ThresholdFracAbsolute)
+			s.Strict, s.Debug = c.has("strict"), c.has("debug")
+			return c.decide(s, func() string {
+				r := s.ranks(c.g)
+				return fmt.Sprintf("best %v worst %v floor %.6g spread %.6g\n", r.sources, r.lowest, r.floor, r.spread)
+			})
+		},
+		"samplefactory": func(c script) string {
+			s := DefaultSampleFactory()
+			s.ReplaceFraction = c.number("fraction", s.ReplaceFraction)
+			s.RewardGap = c.number("gap", s.RewardGap)
+			s.RewardGapAbsolute = c.number("abs", s.RewardGapAbsolute)
+			s.Strict = c.has("strict")
+			return c.decide(s, nil)
+		},
+		"raytune": func(c script) string {
+			s := Quantile{Fraction: c.number("fraction", DefaultQuantile().Fraction), Strict: c.has("strict")}
+			return c.decide(s, func() string {
+				lower, upper := s.Quantiles(c.g)
+				return fmt.Sprintf("lower %v upper %v\n", lower, upper)
+			})
+		},
+		"limited": func(c script) string {
+			return c.decide(Limited{Strategy: DefaultIsaacLab(), MaxCopies: c.whole("copies", 1)}, nil)
+		},
+		"tournament": func(c script) string {
+			s := Tournament{TournamentSize: c.whole("size", 2), EvalLoop: c.whole("loop", 1), Elitism: !c.has("open"),
+				MutateElite: c.has("mutate_elite"), Strict: c.has("strict")}
+			return c.decide(s, func() string { return fmt.Sprintf("ranks %v\n", s.Ranks(c.g)) })
+		},
+		"multifrequency": func(c script) string {
+			s := MultiFrequency{Subpopulations: c.whole("subs", 0), EvalLoop: c.whole("loop", 0),
+				Winners: c.whole("winners", 0), Survivors: c.whole("survivors", 0), Open: c.whole("open", 0),
+				Losers: c.whole("losers", 0), Strict: c.has("strict")}
+			for r := range strings.FieldsFuncSeq(c.args["ratios"], func(r rune) bool { return r == ',' }) {
+				s.Ratios = append(s.Ratios, int(c.parse(r)))
+			}
+			b, err := s.Brackets(len(c.g.Members))
+			if err != nil {
+				return err.Error() + "\n"
+			}
+			return fmt.Sprintf("winners %d survivors %d open %d losers %d\n", b.Winners, b.Survivors, b.Open,
+				b.Losers) +
+				c.decide(s, nil)
+		},
+	} {
+		t.Run(dir, func(t *testing.T) {
+			dialogue.Run(t, filepath.Join("testdata", dir, "*.txt"), func(t *testing.T, c dialogue.Case) string {
+				s := script{t: t, args: c.Args()}
+				s.g = s.generation(c.Input[0])
+				return answer(s)
+			})
+		})
 	}
-	return usual
 }
 
-func TestGoldenIsaacLab(t *testing.T) {
-	golden(t, "isaaclab", func(t *testing.T, args map[string]string, input []string) string {
-		_, strict := args["strict"]
-		s := IsaacLab{ThresholdStd: parse(t, args["std"]), ThresholdAbs: parse(t, args["abs"]), Strict: strict}
-		g := scores(t, input[0])
-		b := s.Bands(g)
-		var out strings.Builder
-		fmt.Fprintf(&out, "mean %.6g std %.6g cuts %.6g %.6g\n", b.Mean, b.Std, b.Lower, b.Upper)
-		fmt.Fprintf(&out, "leaders %v underperformers %v diverged %v\n", b.Leaders, b.Underperformers, b.Diverged)
-		return out.String() + verdicts(t, args, s, g)
-	})
-}
-
-func TestDrawsOfIsaacLabAreUniformOverLeaders(t *testing.T) {
-	g := Generation{}
-	for i := range 4 {
-		g.Members = append(g.Members, Status{Member: i, Objective: math.Min(float64(i), 1), HasObjective: true})
-	}
-	counts := make(map[int]int)
-	rng := rand.New(rand.NewPCG(7, 7))
+// TestDrawsAreEven: every leader is drawn equally often, and so are the sides of a coin.
+func TestDrawsAreEven(t *testing.T) {
 	const n = 3000
-	for range n {
-		counts[DefaultIsaacLab().Decide(g, rng)[0].Source]++
-	}
-	// The standard deviation of each count is 26.
-	for _, leader := range []int{1, 2, 3} {
-		if d := counts[leader] - n/3; d < -130 || d > 130 {
-			t.Errorf("leader %d was drawn %d times of %d, want about a third: %v", leader, counts[leader], n, counts)
+	for _, test := range []struct {
+		rule       Strategy
+		generation string
+		sources    []int
+		own        int // how often the member keeps its own hyperparameters
+	}{
+		{DefaultIsaacLab(), "0 1 1 1", []int{1, 2, 3}, 0},
+		{DefaultIsaacGymEnvs(), "1 2 3 4 5 6 7 8", []int{5, 6, 7}, n / 2},
+	} {
+		g := script{t: t}.generation(test.generation)
+		rng, counts, own := rand.New(rand.NewPCG(7, 7)), make(map[int]int), 0
+		for range n {
+			d := test.rule.Decide(g, rng)[0]
+			counts[d.Source]++
+			if d.Origin() == d.Member {
+				own++
+			}
 		}
-	}
-	if len(counts) != 3 {
-		t.Errorf("drawn were %v, want leaders 1 to 3 only", counts)
+		var drawn []int
+		for source, times := range counts {
+			// The standard deviation of each count is 26, that of the coin 27.
+			if drawn = append(drawn, source); times < n/3-130 || times > n/3+130 || own < test.own-135 ||
+				own > test.own+135 {
+				t.Errorf("%T: drawn were %v, and %d times own hyperparameters of %d", test.rule, counts, own, n)
+			}
+		}
+		slices.Sort(drawn)
+		if d := cmp.Diff(test.sources, drawn); d != "" {
+			t.Errorf("%T: %s", test.rule, d)
+		}
 	}
 }

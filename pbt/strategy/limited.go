@@ -45,7 +45,10 @@ func (s Limited) Decide(g Generation, rng *rand.Rand) []Decision {
 			replaced[d.Member] = true
 		}
 	}
-	slices.SortStableFunc(takers, func(i, j int) int { return compareNeed(g, decisions[i].Member, decisions[j].Member) })
+	slices.SortStableFunc(takers, func(i, j int) int {
+		return compareNeed(g, decisions[i].Member,
+			decisions[j].Member)
+	})
 	copies := make(map[int]int)
 	for _, i := range takers {
 		d := &decisions[i]
@@ -78,7 +81,8 @@ func compareNeed(g Generation, a, b int) int {
 func (s Limited) divert(g Generation, d *Decision, replaced map[int]bool, copies map[int]int) {
 	m := statusOf(g, d.Member)
 	for _, other := range descending(sound(g), objectiveOf) {
-		if !replaced[other.Member] && copies[other.Member] < s.MaxCopies && (m.Diverged() || other.Objective > m.Objective) {
+		if !replaced[other.Member] && copies[other.Member] < s.MaxCopies &&
+			(m.Diverged() || other.Objective > m.Objective) {
 			d.Reason += fmt.Sprintf("; %d has reached the limit of %d, so %d", d.Source, s.MaxCopies, other.Member)
 			if d.Origin() == d.Source {
 				d.From = Donor{}

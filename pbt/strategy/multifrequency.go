@@ -58,7 +58,8 @@ func (s MultiFrequency) Validate() error {
 	s = s.withDefaults()
 	switch {
 	case s.Subpopulations < 1:
-		return fmt.Errorf("evolution: MultiFrequency.Subpopulations is %d; give at least 1, usually 2", s.Subpopulations)
+		return fmt.Errorf("evolution: MultiFrequency.Subpopulations is %d; give at least 1, usually 2",
+			s.Subpopulations)
 	case len(s.Ratios) != s.Subpopulations:
 		return fmt.Errorf("evolution: MultiFrequency.Ratios has %d numbers for %d subpopulations; give one each",
 			len(s.Ratios), s.Subpopulations)
@@ -71,7 +72,8 @@ func (s MultiFrequency) Validate() error {
 	}
 	for i, r := range s.Ratios {
 		if r < 1 || i > 0 && r <= s.Ratios[i-1] {
-			return fmt.Errorf("evolution: MultiFrequency.Ratios is %v; give whole numbers from 1 on, in ascending order",
+			return fmt.Errorf(
+				"evolution: MultiFrequency.Ratios is %v; give whole numbers from 1 on, in ascending order",
 				s.Ratios)
 		}
 	}
@@ -171,7 +173,8 @@ func (s subpopulation) rest(rng *rand.Rand) []Decision {
 		if m.Diverged() && !m.Absent && !s.strict {
 			decisions = append(decisions, s.rescue(m, s.own[:1], rng))
 		} else {
-			decisions = append(decisions, Keeping(m.Status, "subpopulation %d acts at every %d. interval", s.index, s.ratio))
+			decisions = append(decisions, Keeping(m.Status, "subpopulation %d acts at every %d. interval", s.index,
+				s.ratio))
 		}
 	}
 	return decisions
@@ -214,13 +217,18 @@ func (s subpopulation) rescue(m standing, sources []standing, rng *rand.Rand) De
 	if m.Diverged() {
 		what = m.Trouble() + "; in"
 	}
-	sources = slices.DeleteFunc(slices.Clone(sources), func(w standing) bool { return !w.sound || w.Member == m.Member })
+	sources = slices.DeleteFunc(slices.Clone(sources), func(w standing) bool {
+		return !w.sound ||
+			w.Member == m.Member
+	})
 	switch {
 	case len(sources) > 0:
 		winner := sources[rng.IntN(len(sources))]
-		return selected(m.Status, winner.Status, "%s subpopulation %d: copies %d, %v", what, s.index, winner.Member, winner)
+		return selected(m.Status, winner.Status, "%s subpopulation %d: copies %d, %v", what, s.index, winner.Member,
+			winner)
 	case len(s.others) > 0:
-		return selected(m.Status, s.others[0].Status, "%s subpopulation %d, which has nobody to copy: copies %d, %v", what,
+		return selected(m.Status, s.others[0].Status, "%s subpopulation %d, which has nobody to copy: copies %d, %v",
+			what,
 			s.index, s.others[0].Member, s.others[0])
 	}
 	return Keeping(m.Status, "%s subpopulation %d: nobody to copy", what, s.index)

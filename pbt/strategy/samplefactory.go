@@ -30,9 +30,9 @@ type SampleFactory struct {
 	RewardGapAbsolute float64
 	// Strict reproduces the original where it differs. Nothing is decided as long as one objective is not known; a gap
 	// is relative to the candidate's objective plus 1e-8, which explodes around zero; NaN, which the original sorts
-	// arbitrarily, ranks last and is never replaced; no member is rescued. Member 0 is the reference: it may be replaced
-	// but its hyperparameters are never mutated. Where the original would end with an error (ReplaceFraction 0)
-	// members are kept.
+	// arbitrarily, ranks last and is never replaced; no member is rescued. Member 0 is the reference: it may be
+	// replaced but its hyperparameters are never mutated. Where the original would end with an error (ReplaceFraction
+	// 0) members are kept.
 	Strict bool
 }
 

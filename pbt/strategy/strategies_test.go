@@ -16,11 +16,15 @@ func strategies() map[string]Strategy {
 	all := make(map[string]Strategy)
 	for _, strict := range []bool{false, true} {
 		for _, f := range []float64{0, 0.1, 0.3, 0.5, 1} {
-			all[fmt.Sprintf("isaaclab %v %v", f, strict)] = IsaacLab{ThresholdStd: f, ThresholdAbs: f / 10, Strict: strict}
+			all[fmt.Sprintf("isaaclab %v %v", f, strict)] = IsaacLab{ThresholdStd: f, ThresholdAbs: f / 10,
+				Strict: strict}
 			for _, debug := range []bool{false, true} {
-				all[fmt.Sprintf("isaacgymenvs %v %v %v", f, debug, strict)] = IsaacGymEnvs{ReplaceFractionWorst: f, ReplaceFractionBest: 1 - f, ThresholdFracStd: f, ThresholdFracAbsolute: 0.05, Debug: debug, Strict: strict}
+				all[fmt.Sprintf("isaacgymenvs %v %v %v", f, debug, strict)] = IsaacGymEnvs{ReplaceFractionWorst: f,
+					ReplaceFractionBest: 1 - f, ThresholdFracStd: f, ThresholdFracAbsolute: 0.05, Debug: debug,
+					Strict: strict}
 			}
-			all[fmt.Sprintf("samplefactory %v %v", f, strict)] = SampleFactory{ReplaceFraction: f, RewardGap: f, RewardGapAbsolute: 1e-6, Strict: strict}
+			all[fmt.Sprintf("samplefactory %v %v", f, strict)] = SampleFactory{ReplaceFraction: f, RewardGap: f,
+				RewardGapAbsolute: 1e-6, Strict: strict}
 			all[fmt.Sprintf("quantile %v %v", f, strict)] = Quantile{Fraction: f / 2, Strict: strict}
 		}
 	}
@@ -38,7 +42,8 @@ func anyGeneration(rng *rand.Rand) Generation {
 	scale := math.Pow(10, float64(rng.IntN(7)-3))
 	odd := rng.Float64() * 0.5
 	for i := range 1 + rng.IntN(12) {
-		m := Status{Member: i, Steps: rng.Int64N(1e6), HasObjective: true, Objective: scale * math.Round(10*rng.NormFloat64()) / 10}
+		m := Status{Member: i, Steps: rng.Int64N(1e6), HasObjective: true,
+			Objective: scale * math.Round(10*rng.NormFloat64()) / 10}
 		if rng.IntN(2) == 0 {
 			m.HasPeak, m.Peak = true, m.Objective+scale*rng.Float64()
 		}
@@ -150,36 +155,4 @@ func isStrict(s Strategy) bool {
 		return isStrict(s.Strategy)
 	}
 	return false
-}
-
-func TestIsaacGymEnvsDrawsCandidatesAndCoinsEvenly(t *testing.T) {
-	g := scores(t, "1 2 3 4 5 6 7 8")
-	rng := rand.New(rand.NewPCG(5, 5))
-	const n = 3000
-	counts, own := make(map[int]int), 0
-	for range n {
-		d := DefaultIsaacGymEnvs().Decide(g, rng)[0]
-		counts[d.Source]++
-		if d.Origin() == d.Member {
-			own++
-		}
-	}
-	// The standard deviation of each count is 26, that of the coin 27.
-	for _, source := range []int{5, 6, 7} {
-		if d := counts[source] - n/3; d < -130 || d > 130 {
-			t.Errorf("source %d was drawn %d times of %d, want about a third: %v", source, counts[source], n, counts)
-		}
-	}
-	if len(counts) != 3 || own < n/2-135 || own > n/2+135 {
-		t.Errorf("drawn were %v and %d times own hyperparameters of %d", counts, own, n)
-	}
-}
-
-func TestLimitedNeedsAStrategy(t *testing.T) {
-	if err := (Limited{MaxCopies: 1}).Validate(); err == nil {
-		t.Error("no error without a strategy")
-	}
-	if err := (Limited{Strategy: Quantile{Fraction: 2}, MaxCopies: 1}).Validate(); err == nil {
-		t.Error("no error for the strategy within")
-	}
 }

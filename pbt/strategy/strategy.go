@@ -64,8 +64,8 @@ type Status struct {
 	Samples int
 	// NotFinite is true when the weights hold NaN or infinities, whatever was measured; the objective is NaN then.
 	NotFinite bool
-	// Scores are the objectives at the last interval ends that the weights went through, oldest first, at most 100: a copy
-	// has the scores of its source. The last is Objective, where that is known.
+	// Scores are the objectives at the last interval ends that the weights went through, oldest first, at most 100: a
+	// copy has the scores of its source. The last is Objective, where that is known.
 	Scores []float64
 	// Hyperparameters are the member's present ones.
 	Hyperparameters map[string]float64

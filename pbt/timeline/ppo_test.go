@@ -25,7 +25,8 @@ func cartPole(t *testing.T, seed int64) *trainers.Trainee {
 	trainee, err := trainers.NewTrainee(env, func() (agents.Agent, error) {
 		return ppo.New(ppo.Options{
 			Spaces: env.Spaces(), Models: ppo.MLPs(env.Spaces(), []int{8}, "tanh"), Seed: seed,
-			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler"},
+			Dict: map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2,
+				"observation_preprocessor": "RunningStandardScaler"},
 		})
 	}, trainers.Config{Seed: seed})
 	if err != nil {
@@ -40,9 +41,10 @@ func TestReplayOfPPO(t *testing.T) {
 	p, err := pbt.New(pbt.Options{
 		Members: 4, Objective: "episode.length", IntervalSteps: 160, TotalSteps: 640, Seed: 3, Parallel: 2,
 		Strategy: strategy.IsaacLab{ThresholdStd: 0.8},
-		Explore:  explore.Mutation{Rate: 1, Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}},
-		Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 1e-2, Log: true}},
-		New:      func(m pbt.Member) (pbt.Trainee, error) { return cartPole(t, m.Seed), nil },
+		Explore: explore.Mutation{Rate: 1, Rules: explore.Rules{"learning_rate": explore.MutateFloat,
+			"discount_factor": explore.MutateDiscount}},
+		Sample: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 1e-2, Log: true}},
+		New:    func(m pbt.Member) (pbt.Trainee, error) { return cartPole(t, m.Seed), nil },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,8 @@ const maxRayRow = 16 << 20
 // ignored.
 func ReadRay(r io.Reader, stepsPerIteration int64) (Timeline, error) {
 	if stepsPerIteration < 1 {
-		return Timeline{}, fmt.Errorf("timeline: %d environment steps per iteration; give at least 1", stepsPerIteration)
+		return Timeline{}, fmt.Errorf("timeline: %d environment steps per iteration; give at least 1",
+			stepsPerIteration)
 	}
 	rows, err := readRayRows(r)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,7 +81,8 @@ func (w *walker) Snapshot() (*checkpoint.Snapshot, error) {
 	for _, n := range w.diary {
 		diary = append(diary, float64(n.Steps), n.Rate)
 	}
-	return &checkpoint.Snapshot{Values: map[string]any{"x": w.x, "steps": w.steps, "rng": hex.EncodeToString(state), "diary": diary}}, err
+	return &checkpoint.Snapshot{Values: map[string]any{"x": w.x, "steps": w.steps, "rng": hex.EncodeToString(state),
+		"diary": diary}}, err
 }
 
 func (w *walker) Restore(s *checkpoint.Snapshot) error {
@@ -206,12 +207,16 @@ func course() timeline.Timeline {
 func TestArchitectures(t *testing.T) {
 	values := map[string]float64{"rate": 1}
 	h, err := journal.NewHistory([]journal.Event{
-		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: 2, Objective: "o", IntervalSteps: 10, Tuned: []string{"rate"}}},
+		{Kind: journal.Population, Member: -1, Parent: -1, Run: &journal.RunInfo{Schema: 1, Members: 2,
+			Tuned: []string{"rate"}}},
 		{Kind: journal.Start, Member: 0, Parent: -1, After: values, Architecture: "a"},
 		{Kind: journal.Start, Member: 1, Parent: -1, After: values, Architecture: "b"},
-		{Kind: journal.SelfMutate, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Before: values, After: values, Architecture: "of 0 alone", Mutation: "head.add_layer"},
-		{Kind: journal.Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 15, ParentSteps: 10, Before: values, After: values, Architecture: "a, edited", Mutation: "head.add_layer"},
-		{Kind: journal.SelfMutate, Iteration: 2, Member: 1, Parent: -1, Steps: 25, Before: values, After: values, Architecture: "a, edited"},
+		{Kind: journal.SelfMutate, Iteration: 1, Member: 0, Parent: -1, Steps: 10, Before: values, After: values,
+			Architecture: "of 0 alone", Mutation: "head.add_layer"},
+		{Kind: journal.Replace, Iteration: 1, Member: 1, Parent: 0, Steps: 15, ParentSteps: 10, Before: values,
+			After: values, Architecture: "a, edited", Mutation: "head.add_layer"},
+		{Kind: journal.SelfMutate, Iteration: 2, Member: 1, Parent: -1, Steps: 25, Before: values, After: values,
+			Architecture: "a, edited"},
 		{Kind: journal.Final, Iteration: 3, Member: 1, Parent: -1, Steps: 30, Before: values},
 	})
 	if err != nil {
@@ -231,22 +236,6 @@ func TestArchitectures(t *testing.T) {
 	}
 	if !cmp.Equal(from, []int64{0, 10, 20}) || s.Steps != 25 {
 		t.Errorf("phases from %d, %d steps", from, s.Steps)
-	}
-	if none := course().Architectures(); none != nil {
-		t.Errorf("a timeline without architectures has %q", none)
-	}
-}
-
-func TestAt(t *testing.T) {
-	s := course()
-	s.Phases[0].Hyperparameters["other"] = 1
-	for steps, want := range map[int64]float64{0: 0.5, 39: 0.5, 40: 0.25, 79: 0.25, 80: 0.125, 1 << 40: 0.125} {
-		if got := s.At(steps); got["rate"] != want || got["other"] != 1 {
-			t.Errorf("at %d: %v, want %v", steps, got, want)
-		}
-	}
-	if len(s.At(-1)) != 0 {
-		t.Error("there are hyperparameters before the first step")
 	}
 }
 
@@ -289,26 +278,6 @@ func TestTrainContinues(t *testing.T) {
 
 var errTired = errors.New("tired")
 
-func TestTrainFurther(t *testing.T) {
-	var told []int64
-	w := newWalker(1, 9)
-	err := play(t.Context(), w, course(), timeline.Options{Steps: 160, ProgressSteps: 50, Progress: func(p timeline.Position) {
-		told = append(told, p.Steps)
-		if p.Total != 160 || p.Changed != (p.Steps == course().Phases[p.Phase].From && !(len(told) > 1 && told[len(told)-2] < p.Steps)) {
-			t.Errorf("told %+v after %v", p, told)
-		}
-	}})
-	if err != nil || w.steps != 160 || w.rate != 0.125 {
-		t.Errorf("%d steps, rate %v, %v", w.steps, w.rate, err)
-	}
-	if d := cmp.Diff([]int64{0, 40, 40, 80, 80, 132, 160}, told); d != "" {
-		t.Error(d)
-	}
-	if err := play(t.Context(), w, course(), timeline.Options{}); err != nil || w.steps != 160 {
-		t.Errorf("a trainee past the end: %v, %d steps", err, w.steps)
-	}
-}
-
 func TestTrainRebuilds(t *testing.T) {
 	s := course()
 	s.Phases[1].Hyperparameters["rate"] = 8
@@ -319,9 +288,10 @@ func TestTrainRebuilds(t *testing.T) {
 	}
 	first = newWalker(5, 0.5)
 	first.rebuild = 2
-	got, err := timeline.Train(t.Context(), first, s, timeline.Options{New: func(values map[string]float64) (pbt.Trainee, error) {
-		return newWalker(0, values["rate"]), nil
-	}})
+	got, err := timeline.Train(t.Context(), first, s,
+		timeline.Options{New: func(values map[string]float64) (pbt.Trainee, error) {
+			return newWalker(0, values["rate"]), nil
+		}})
 	want := []note{{0, 0.5}, {40, 8}, {80, 0.125}}
 	if w := got.(*walker); err != nil || w == first || first.closed != 1 || !cmp.Equal(w.diary, want) {
 		t.Errorf("the same trainee: %v; closed %d times; %v, want %v; %v", w == first, first.closed, w.diary, want, err)
@@ -330,19 +300,16 @@ func TestTrainRebuilds(t *testing.T) {
 
 func TestTrainRejects(t *testing.T) {
 	for name, change := range map[string]func(s *timeline.Timeline, w *walker, o *timeline.Options){
-		"no phases":         func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases = nil },
-		"late":              func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases = s.Phases[1:] },
-		"out of order":      func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases[2].From = 40 },
-		"short":             func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Steps = 79 },
-		"negative member":   func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Member = -1 },
-		"no phase's member": func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases[1].Member = -1 },
-		"not a number": func(s *timeline.Timeline, _ *walker, _ *timeline.Options) {
-			s.Phases[1].Hyperparameters["rate"] = math.NaN()
+		"no phases":    func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases = nil },
+		"late":         func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases = s.Phases[1:] },
+		"out of order": func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases[2].From = 40 },
+		"short":        func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Steps = 79 },
+		"unknown": func(s *timeline.Timeline, _ *walker,
+			_ *timeline.Options) {
+			s.Phases[1].Hyperparameters["rat"] = 1
 		},
-		"unknown":           func(s *timeline.Timeline, _ *walker, _ *timeline.Options) { s.Phases[1].Hyperparameters["rat"] = 1 },
-		"negative steps":    func(_ *timeline.Timeline, _ *walker, o *timeline.Options) { o.Steps = -1 },
-		"negative progress": func(_ *timeline.Timeline, _ *walker, o *timeline.Options) { o.ProgressSteps = -1 },
-		"failing trainee":   func(_ *timeline.Timeline, w *walker, _ *timeline.Options) { w.fail = errTired },
+		"negative steps":  func(_ *timeline.Timeline, _ *walker, o *timeline.Options) { o.Steps = -1 },
+		"failing trainee": func(_ *timeline.Timeline, w *walker, _ *timeline.Options) { w.fail = errTired },
 	} {
 		s, w, o := course(), newWalker(1, 1), timeline.Options{}
 		change(&s, w, &o)
@@ -350,40 +317,17 @@ func TestTrainRejects(t *testing.T) {
 			t.Errorf("%s: %v after %d steps", name, err, w.steps)
 		}
 	}
-	if err := play(t.Context(), nil, course(), timeline.Options{}); err == nil {
-		t.Error("no trainee is no error")
-	}
 }
 
 func TestExtractRejects(t *testing.T) {
 	_, _, h := population(t, 1)
-	changed := func(change func(e *journal.Event) (keep bool)) *journal.History {
-		c := *h
-		c.Events = nil
-		for _, e := range h.Events {
-			if change(&e) {
-				c.Events = append(c.Events, e)
-			}
-		}
-		return &c
-	}
-	infinite := func(e *journal.Event) bool {
-		if e.After != nil {
-			e.After = map[string]float64{"rate": math.Inf(1)}
-		}
-		return true
-	}
-	for name, extract := range map[string]func() (timeline.Timeline, error){
-		"no history":        func() (timeline.Timeline, error) { return timeline.Extract(nil, 0) },
-		"no such member":    func() (timeline.Timeline, error) { return timeline.Extract(h, 6) },
-		"no such iteration": func() (timeline.Timeline, error) { return timeline.ExtractAt(h, 0, 99) },
-		"no start": func() (timeline.Timeline, error) {
-			return timeline.Extract(changed(func(e *journal.Event) bool { return e.Kind != journal.Start }), 0)
-		},
-		"infinite": func() (timeline.Timeline, error) { return timeline.Extract(changed(infinite), 0) },
-	} {
-		if _, err := extract(); err == nil {
-			t.Errorf("%s is no error", name)
+	_, wrongMember := timeline.Extract(h, 6)
+	_, wrongIteration := timeline.ExtractAt(h, 0, 99)
+	h.Events = slices.DeleteFunc(h.Events, func(e journal.Event) bool { return e.Kind == journal.Start })
+	_, noStart := timeline.Extract(h, 0)
+	for i, err := range []error{wrongMember, wrongIteration, noStart} {
+		if err == nil {
+			t.Errorf("%d is no error", i)
 		}
 	}
 }

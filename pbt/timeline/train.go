@@ -14,8 +14,8 @@ import (
 
 // Options configure [Train].
 type Options struct {
-	// Steps is the number of environment steps at which to stop. The default, 0, is Timeline.Steps. A smaller number stops
-	// within the timeline. A larger one continues with the last hyperparameters.
+	// Steps is the number of environment steps at which to stop. The default, 0, is Timeline.Steps. A smaller number
+	// stops within the timeline. A larger one continues with the last hyperparameters.
 	Steps int64
 	// ProgressSteps is the number of environment steps between calls of Progress. The default, 0, calls it at changes
 	// only.
@@ -67,7 +67,8 @@ func Train(ctx context.Context, trainee pbt.Trainee, s Timeline, opt Options) (p
 	has := trainee.Hyperparameters()
 	for _, key := range s.Keys() {
 		if _, ok := has[key]; !ok {
-			return trainee, fmt.Errorf("timeline: it sets %q, which the trainee does not have; it has %v", key, sorted(has))
+			return trainee, fmt.Errorf("timeline: it sets %q, which the trainee does not have; it has %v", key,
+				sorted(has))
 		}
 	}
 	if opt.Steps == 0 {
@@ -123,7 +124,8 @@ func (p *player) train(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("timeline: at environment step %d: %w", p.trainee.Steps(), err)
 		case p.trainee.Steps() <= steps && ctx.Err() == nil: // the loop would never end
-			return fmt.Errorf("timeline: Train(%d) left the trainee at environment step %d; it must advance", next-steps,
+			return fmt.Errorf("timeline: Train(%d) left the trainee at environment step %d; it must advance",
+				next-steps,
 				p.trainee.Steps())
 		}
 		if p.opt.ProgressSteps > 0 || p.trainee.Steps() >= p.opt.Steps {

@@ -5,12 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/gorl-dev/gorl/checkpoint"
@@ -71,11 +69,9 @@ const DefaultLeaseTTL = time.Minute
 // of their weights. Links, and paths that lead out of the member's folder, are refused, so that a record cannot make a
 // reader open another file. All times are those of the file server, taken from the files' own.
 type Folder struct {
-	dir     string // as an absolute path
+	sharedFiles
 	members int
 	opt     FolderOptions // with defaults
-	// root is dir, opened so that no name in it, also by a link, leads out of it.
-	root *os.Root
 	// domain names the machine within which advisory locks are seen by all processes; empty where that cannot be told.
 	domain string
 	// link gives a file of the store a second name; tests replace it by that of a file system without links.
@@ -126,8 +122,10 @@ func OpenFolder(dir string, members int, opt FolderOptions) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
-	return &Folder{dir: dir, members: members, opt: opt, root: root, domain: lockDomain(), link: root.Link,
-		cache: make(map[string]*folderCache)}, nil
+	return &Folder{
+		sharedFiles: sharedFiles{dir: dir, root: root, readOnly: opt.ReadOnly},
+		members:     members, opt: opt, domain: lockDomain(), link: root.Link, cache: make(map[string]*folderCache),
+	}, nil
 }
 
 // Members is the number of members.
@@ -135,73 +133,6 @@ func (f *Folder) Members() int { return f.members }
 
 // Dir is the store's folder, as an absolute path.
 func (f *Folder) Dir() string { return f.dir }
-
-// clockName is the file that now writes to read the file server's time.
-const clockName = "clock"
-
-// now returns the time of the file server, which is that of a file written now. Where none can be written it returns
-// this machine's, and ok is false.
-func (f *Folder) now() (now time.Time, ok bool) {
-	if f.opt.ReadOnly {
-		return time.Now(), false
-	}
-	file, err := f.root.OpenFile(clockName, os.O_WRONLY|os.O_CREATE, 0o666)
-	if err == nil {
-		_, err = file.WriteAt([]byte{'\n'}, 0)
-		err = errors.Join(err, file.Close()) // a network file system writes when it closes
-	}
-	var info fs.FileInfo
-	if err == nil {
-		info, err = f.root.Stat(clockName)
-	}
-	if err != nil {
-		return time.Now(), false
-	}
-	return info.ModTime(), true
-}
-
-// errIrregular says that a name stands for something that is not a plain file.
-var errIrregular = errors.New("it is a link, a folder or a device, where only a plain file may be: remove it")
-
-// readFile reads a file of the store of at most limit bytes, by its name with forward slashes. It tries again where a
-// network file system says that the file was replaced in between (ESTALE).
-func (f *Folder) readFile(name string, limit int64) (text []byte, info fs.FileInfo, err error) {
-	for range 3 {
-		text, info, err = f.readOnce(name, limit)
-		if !errors.Is(err, syscall.ESTALE) { // replaced while it was read, on another machine
-			break
-		}
-	}
-	return text, info, err
-}
-
-// readOnce is one try of readFile. It returns the information of the file that it read, not of the one that has the
-// name now.
-func (f *Folder) readOnce(name string, limit int64) ([]byte, fs.FileInfo, error) {
-	info, err := f.root.Lstat(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, info, errIrregular
-	}
-	file, err := f.root.Open(name)
-	if err != nil {
-		return nil, info, err
-	}
-	defer file.Close()
-	if info, err = file.Stat(); err != nil {
-		return nil, info, err
-	}
-	text, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("it has more than %d bytes", limit)
-	}
-	return text, info, err
-}
-
-// path is a store's name on the file system, for messages and for the checkpoint package.
-func (f *Folder) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
 // Fetch reads the weights of a record, see Store.
 func (f *Folder) Fetch(r Record) (*checkpoint.Snapshot, error) { return f.fetch(r, false) }
@@ -220,11 +151,12 @@ func (f *Folder) fetch(r Record, best bool) (*checkpoint.Snapshot, error) {
 	}
 	folder := folderOf(r.Member, best)
 	if !ownWeights(r.Weights.Path, folder, r.Iteration) {
-		return nil, fmt.Errorf("workspace: %.200q is not a file of member %d, iteration %d; fetch what View or Best returned",
+		return nil, fmt.Errorf("workspace: %.200q is not a file of member %d, iteration %d; fetch what View or "+
+			"Best returned",
 			r.Weights.Path, r.Member, r.Iteration)
 	}
 	path := f.path(r.Weights.Path)
-	data, err := f.readWeights(r.Weights.Path, r.Weights.Size)
+	data, _, err := f.readFile(r.Weights.Path, r.Weights.Size)
 	if err == nil {
 		var snap *checkpoint.Snapshot
 		if snap, err = decodeWeights(path, data, *r.Weights); err == nil {
@@ -238,32 +170,6 @@ func (f *Folder) fetch(r Record, best bool) (*checkpoint.Snapshot, error) {
 	var d *checkpoint.DamagedError
 	if !errors.As(err, &d) {
 		err = fmt.Errorf("workspace: %w", &checkpoint.DamagedError{Path: path, Reason: err.Error(), Err: err})
-	}
-	return nil, err
-}
-
-// readWeights reads a file that must have size bytes. It compares the size first, so that a wrong file costs no memory.
-func (f *Folder) readWeights(name string, size int64) ([]byte, error) {
-	info, err := f.root.Lstat(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errIrregular
-	case info.Size() != size:
-		return nil, fmt.Errorf("%d bytes, where the record says %d", info.Size(), size)
-	}
-	for range 3 {
-		var file *os.File
-		if file, err = f.root.Open(name); err != nil {
-			return nil, err
-		}
-		data := make([]byte, size)
-		_, err = io.ReadFull(file, data)
-		file.Close()
-		if !errors.Is(err, syscall.ESTALE) {
-			return data, err
-		}
 	}
 	return nil, err
 }

@@ -73,7 +73,7 @@ func (s *folderLease) mine() error {
 	if s.gone {
 		return ErrLeaseLost
 	}
-	return s.noticed(s.store.verify(s.lease))
+	return s.noticed(s.lease.verify())
 }
 
 // noticed closes Lost where err says that the lease is lost, and returns err. s.mu is held.
@@ -149,7 +149,8 @@ func (s *folderLease) Beat(h Heartbeat) error {
 	if err := s.mine(); err != nil {
 		return s.did("heartbeat", err)
 	}
-	if err := s.store.writeAside(s.folder+"/"+heartbeatName, s.temporary(heartbeatName), text, false, s.mine); err != nil {
+	if err := s.store.writeAside(s.folder+"/"+heartbeatName, s.temporary(heartbeatName), text, false,
+		s.mine); err != nil {
 		return s.did("heartbeat", err)
 	}
 	return s.did("renewing the lease", s.renew())
@@ -162,7 +163,7 @@ func (s *folderLease) renew() error {
 	if s.released || s.gone {
 		return nil
 	}
-	return s.noticed(s.store.renew(s.lease))
+	return s.noticed(s.lease.renew())
 }
 
 // Release marks the lease as given back. A lease that is lost is another's and stays as it is.
@@ -176,7 +177,7 @@ func (s *folderLease) Release() error {
 	if s.gone {
 		return s.lease.file.Close() // the name is another's by now
 	}
-	return s.did("releasing", s.store.release(s.lease))
+	return s.did("releasing", s.lease.release())
 }
 
 // PublishBest stores weights in the folder of the member's best, see [Lease]. It writes the new one before it deletes
@@ -205,7 +206,10 @@ func (s *folderLease) publishBest(r Record, weights *checkpoint.Snapshot, minimi
 	s.store.mu.Unlock()
 	best, ok := bestOf(records, minimise)
 	// First what a process that died in between left, so that names do not depend on it.
-	if err := s.sweep(s.bestFolder, func(iteration int64) bool { return ok && iteration == best.Iteration }); err != nil {
+	if err := s.sweep(s.bestFolder, func(iteration int64) bool {
+		return ok &&
+			iteration == best.Iteration
+	}); err != nil {
 		return err
 	}
 	if ok && !r.beats(best, minimise) {

@@ -87,8 +87,10 @@ type heartbeatFile struct {
 // refuse, is an error.
 func encodeHeartbeat(h Heartbeat) ([]byte, error) {
 	f := heartbeatFile{
-		Schema: heartbeatSchema, Member: h.Member, Owner: h.Owner, Phase: h.Phase, Iteration: h.Iteration, Copies: h.Copies,
-		Frame: h.Steps, Total: h.Total, Objective: number.Optional(h.Objective, h.HasObjective), Params: h.Hyperparameters,
+		Schema: heartbeatSchema, Member: h.Member, Owner: h.Owner, Phase: h.Phase, Iteration: h.Iteration,
+		Copies: h.Copies,
+		Frame:  h.Steps, Total: h.Total, Objective: number.Optional(h.Objective, h.HasObjective),
+		Params: h.Hyperparameters,
 		Parent: h.Parent, Note: h.Note,
 	}
 	text, err := durable.Seal(&f, &f.Check)

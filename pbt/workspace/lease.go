@@ -67,6 +67,7 @@ func decodeLease(text []byte, member int, number int64) (leaseFileText, error) {
 
 // heldLease is a lease that this process holds.
 type heldLease struct {
+	files  *sharedFiles
 	folder string
 	text   leaseFileText
 	bytes  []byte   // the file's contents, which renew writes again
@@ -84,7 +85,7 @@ func (f *Folder) createLease(member int, folder string, number int64) (*heldLeas
 	if err := f.root.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
 	}
-	l := &heldLease{folder: folder,
+	l := &heldLease{files: &f.sharedFiles, folder: folder,
 		text: leaseFileText{Schema: leaseSchema, Member: member, Number: number, Token: token(), Owner: f.opt.Owner}}
 	name, temp := leaseFileName(folder, number), folder+"/.lease-"+l.text.Token
 	file, err := f.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
@@ -138,8 +139,8 @@ func token() string {
 
 // verify returns ErrLeaseLost where the lease is not the one of the highest number any more, and other errors where
 // that cannot be told. It looks for the next number first, which costs one request: numbers have no gaps.
-func (f *Folder) verify(l *heldLease) error {
-	_, err := f.root.Lstat(leaseFileName(l.folder, l.text.Number+1))
+func (l *heldLease) verify() error {
+	_, err := l.files.root.Lstat(leaseFileName(l.folder, l.text.Number+1))
 	if err == nil {
 		return ErrLeaseLost
 	}
@@ -147,8 +148,8 @@ func (f *Folder) verify(l *heldLease) error {
 		return err
 	}
 	// The next one may be history already; then so is this.
-	text, _, err := f.readFile(leaseFileName(l.folder, l.text.Number), maxLease)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(text, l.bytes) && !f.same(l) {
+	text, _, err := l.files.readFile(leaseFileName(l.folder, l.text.Number), maxLease)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(text, l.bytes) && !l.same() {
 		return ErrLeaseLost
 	}
 	return err
@@ -156,8 +157,8 @@ func (f *Folder) verify(l *heldLease) error {
 
 // same reports whether the lease's name still stands for the file that this process created. Then other contents are
 // damage, which renew repairs, and not another owner's.
-func (f *Folder) same(l *heldLease) bool {
-	named, err := f.root.Lstat(leaseFileName(l.folder, l.text.Number))
+func (l *heldLease) same() bool {
+	named, err := l.files.root.Lstat(leaseFileName(l.folder, l.text.Number))
 	if err != nil {
 		return false
 	}
@@ -167,8 +168,8 @@ func (f *Folder) same(l *heldLease) bool {
 
 // renew gives the lease the file server's present time, by writing what stands there already: a change of the time
 // alone would carry this machine's.
-func (f *Folder) renew(l *heldLease) error {
-	file, err := f.root.OpenFile(leaseFileName(l.folder, l.text.Number), os.O_WRONLY, 0)
+func (l *heldLease) renew() error {
+	file, err := l.files.root.OpenFile(leaseFileName(l.folder, l.text.Number), os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ErrLeaseLost
 	}
@@ -181,14 +182,14 @@ func (f *Folder) renew(l *heldLease) error {
 
 // release marks the lease as given back, for processes on other machines, which cannot see its lock, and frees the
 // lock.
-func (f *Folder) release(l *heldLease) error {
-	err := f.verify(l)
+func (l *heldLease) release() error {
+	err := l.verify()
 	if err == nil {
 		l.text.Released = true
 		var text []byte
 		if text, err = durable.Seal(&l.text, &l.text.Check); err == nil {
-			err = f.writeAside(leaseFileName(l.folder, l.text.Number), ".lease-"+l.text.Token, text, false,
-				func() error { return f.verify(l) })
+			err = l.files.writeAside(leaseFileName(l.folder, l.text.Number), ".lease-"+l.text.Token, text, false,
+				l.verify)
 		}
 	}
 	if errors.Is(err, ErrLeaseLost) {

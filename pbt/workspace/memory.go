@@ -109,8 +109,8 @@ func (m *Memory) View() (View, error) {
 
 // Fetch returns the weights of a record, see Store.
 func (m *Memory) Fetch(r Record) (*checkpoint.Snapshot, error) {
-	if r.Weights == nil || r.Foreign {
-		return nil, noWeights(r)
+	if err := noWeights(r); err != nil {
+		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

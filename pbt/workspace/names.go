@@ -18,13 +18,12 @@ const (
 	recordFile            // 000012.yaml
 	weightsFile           // 000012.safetensors, or 000012-2.safetensors where the name was taken
 	manifestFile          // 000012.json, the weights' manifest
-	foreignFile           // 000012.pth, another program's weights
 	leaseFile             // lease-000003.json
 )
 
 var (
 	// Up to 18 digits fit an int64; six at least make names sort by number in listings for people.
-	stepName  = regexp.MustCompile(`^([0-9]{6,18})(-[0-9]{1,9})?\.(yaml|safetensors|json|pth)$`)
+	stepName  = regexp.MustCompile(`^([0-9]{6,18})(-[0-9]{1,9})?\.(yaml|safetensors|json)$`)
 	leaseName = regexp.MustCompile(`^lease-([0-9]{6,18})\.json$`)
 	// Temporary files, by which package wrote them: saving of checkpoint.Store, for weights; ours of
 	// folderLease.temporary, with the token of its lease; joins of createLease.
@@ -58,10 +57,8 @@ func parseName(name string) (n int64, kind fileKind) {
 		return n, manifestFile
 	case m[2] != "":
 		return 0, otherFile
-	case m[3] == "yaml":
-		return n, recordFile
 	}
-	return n, foreignFile
+	return n, recordFile
 }
 
 // sixDigits reads a positive number that is written with at least six digits and no more zeros in front than that

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,15 +17,14 @@ import (
 
 // The tests of several processes run this test binary again, in a role, with a folder and options.
 const (
-	roleVariable    = "GORL_WORKSPACE_TEST_ROLE"
-	folderVariable  = "GORL_WORKSPACE_TEST_FOLDER"
-	ttlVariable     = "GORL_WORKSPACE_TEST_TTL"
-	machineVariable = "GORL_WORKSPACE_TEST_MACHINE" // a name of the machine; those of different ones share no locks
+	roleVariable   = "GORL_WORKSPACE_TEST_ROLE"
+	folderVariable = "GORL_WORKSPACE_TEST_FOLDER"
+	ttlVariable    = "GORL_WORKSPACE_TEST_TTL"
 )
 
 func TestMain(m *testing.M) {
 	role := map[string]func(f *Folder) error{
-		"hold": holdSeat, "compete": compete, "write": writeForever, "read": readForever,
+		"hold": hold, "write": writeForever,
 	}[os.Getenv(roleVariable)]
 	if role == nil {
 		testmain.SideBySide()
@@ -36,9 +34,6 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		var f *Folder
 		if f, err = OpenFolder(os.Getenv(folderVariable), 2, FolderOptions{LeaseTTL: ttl}); err == nil {
-			if machine, ok := os.LookupEnv(machineVariable); ok {
-				f.domain = machine
-			}
 			err = role(f)
 		}
 	}
@@ -57,10 +52,10 @@ type process struct {
 	words strings.Builder
 }
 
-func start(t *testing.T, role, dir string, ttl time.Duration, environment ...string) *process {
+func start(t *testing.T, role, dir string, ttl time.Duration) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(os.Args[0])}
-	p.Env = append(append(os.Environ(), roleVariable+"="+role, folderVariable+"="+dir, ttlVariable+"="+ttl.String()), environment...)
+	p.Env = append(os.Environ(), roleVariable+"="+role, folderVariable+"="+dir, ttlVariable+"="+ttl.String())
 	p.Stderr = &p.words
 	in, err := p.StdinPipe()
 	out, err2 := p.StdoutPipe()
@@ -86,53 +81,12 @@ func (p *process) line(t *testing.T) string {
 	return strings.TrimSpace(text)
 }
 
-// ask sends the child a line and returns its answer.
-func (p *process) ask(t *testing.T, command string) string {
-	t.Helper()
-	if _, err := fmt.Fprintln(p.in, command); err != nil {
-		t.Fatalf("%v\n%s", err, p.words.String())
-	}
-	return p.line(t)
-}
-
-// holdSeat joins member 0 and does what it is told.
-func holdSeat(f *Folder) error {
-	s, err := f.Join(context.Background(), 0)
-	if err != nil {
+// hold joins member 0 until its input ends.
+func hold(f *Folder) error {
+	if _, err := f.Join(context.Background(), 0); err != nil {
 		return err
 	}
 	fmt.Println("joined")
-	commands := bufio.NewScanner(os.Stdin)
-	for commands.Scan() {
-		command, argument, _ := strings.Cut(commands.Text(), " ")
-		n, _ := strconv.ParseInt(argument, 10, 64)
-		var err error
-		switch command {
-		case "beat":
-			err = s.Beat(Heartbeat{Phase: Training, Parent: -1, Iteration: n})
-		case "publish":
-			_, err = s.Publish(record(0, n, float64(n)), weights(0, n))
-		case "best":
-			err = s.PublishBest(record(0, n, float64(n)), weights(0, n), false)
-		case "prune":
-			err = s.Prune(Keep{Oldest: n})
-		case "release":
-			err = s.Release()
-		}
-		lost := false
-		select {
-		case <-s.Lost():
-			lost = true
-		default:
-		}
-		switch {
-		case errors.Is(err, ErrLeaseLost) && lost:
-			fmt.Println("lost")
-		case err != nil || lost:
-			fmt.Printf("lost %t, error %v\n", lost, err)
-		default:
-			fmt.Println("ok")
-		}
-	}
-	return commands.Err()
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
 }

@@ -68,7 +68,10 @@ func (s *folderLease) prune(k Keep) error {
 		byIteration[r.Iteration] = r
 	}
 	last := newestWithWeights(byIteration)
-	return s.sweep(s.folder, func(iteration int64) bool { return iteration == last || !slices.Contains(gone, iteration) })
+	return s.sweep(s.folder, func(iteration int64) bool {
+		return iteration == last ||
+			!slices.Contains(gone, iteration)
+	})
 }
 
 // sweep deletes, in this order, the records that are not wanted, the manifests and weights that no record refers to,
@@ -86,8 +89,8 @@ func (s *folderLease) sweep(folder string, wanted func(iteration int64) bool) er
 	var errs []error
 	remove := func(name string) {
 		err := f.root.Remove(folder + "/" + name)
-		if info,
-			gone := f.root.Lstat(folder + "/" + name); err != nil && gone == nil && !info.IsDir() { // folders are not the store's
+		info, gone := f.root.Lstat(folder + "/" + name)
+		if err != nil && gone == nil && !info.IsDir() { // folders are not the store's
 			errs = append(errs, err)
 		}
 	}
@@ -103,7 +106,7 @@ func (s *folderLease) sweep(folder string, wanted func(iteration int64) bool) er
 			if err == nil {
 				r, err = decodeRecord(text, s.member, f.members, folder, iteration)
 			}
-			if err != nil || r.Foreign {
+			if err != nil {
 				unknown[iteration] = true
 			} else if r.Weights != nil {
 				refers[stem(r.Weights.Path[len(folder)+1:])] = true
@@ -111,7 +114,7 @@ func (s *folderLease) sweep(folder string, wanted func(iteration int64) bool) er
 		}
 	}
 	// A manifest without its data would be reported as damaged, data without a manifest is not: manifests go first.
-	for _, kind := range []fileKind{manifestFile, weightsFile, foreignFile} {
+	for _, kind := range []fileKind{manifestFile, weightsFile} {
 		for _, name := range names {
 			if n, k := parseName(name); k == kind && !unknown[n] && !refers[stem(name)] {
 				remove(name)

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -35,7 +34,8 @@ func pruneAnswer(t *testing.T, args []string, input string) string {
 	var k Keep
 	for _, arg := range args {
 		key, value, _ := strings.Cut(arg, "=")
-		*map[string]*int64{"oldest": &k.Oldest, "back": &k.Back, "most": &k.Most, "newest": &k.Newest}[key] = whole(t, value)
+		*map[string]*int64{"oldest": &k.Oldest, "back": &k.Back, "most": &k.Most, "newest": &k.Newest}[key] = whole(t,
+			value)
 	}
 	var iterations []int64
 	for _, word := range strings.Fields(input) {
@@ -85,34 +85,6 @@ func TestKeepRefusesNegativeNumbers(t *testing.T) {
 	for _, k := range []Keep{{Oldest: -1}, {Back: -1}, {Most: -1}, {Newest: -1}} {
 		if _, err := k.withDefaults(); err == nil {
 			t.Errorf("%+v was accepted", k)
-		}
-	}
-}
-
-// However often a member publishes and prunes, no more than Most are left, the newest Newest among them, and the gaps
-// between the others stay within a small factor of each other.
-func TestKeepSpreadsOverALongRun(t *testing.T) {
-	k, err := Keep{}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	present := make(map[int64]bool)
-	for n := int64(1); n <= 2000; n++ {
-		present[n] = true
-		for _, gone := range k.superfluous(slices.Sorted(maps.Keys(present))) {
-			delete(present, gone)
-		}
-		if int64(len(present)) > k.Most {
-			t.Fatalf("%d are left after iteration %d", len(present), n)
-		}
-	}
-	left := slices.Sorted(maps.Keys(present))
-	if left[0] != 1 || !slices.Equal(left[len(left)-10:], []int64{1991, 1992, 1993, 1994, 1995, 1996, 1997, 1998, 1999, 2000}) {
-		t.Errorf("left are %v; want the first and the newest ten among them", left)
-	}
-	for i := 1; i <= len(left)-10; i++ {
-		if gap := left[i] - left[i-1]; gap > 2000/3 {
-			t.Errorf("left are %v, with a gap of %d", left, gap)
 		}
 	}
 }

@@ -66,9 +66,6 @@ type Record struct {
 	Experiment string
 	// Weights refer to the file; nil where there are none. Publish sets them.
 	Weights *Weights
-	// Foreign is set for the record of another program (Isaac Lab's plain seven keys). It can be compared with, but its
-	// weights have no checksum and Fetch refuses them. Publish ignores it.
-	Foreign bool
 }
 
 // Weights refer to a snapshot's file.
@@ -84,11 +81,12 @@ type Weights struct {
 // that are not known become 0, so that the same record always gives the same file.
 func prepare(r Record, member, members int) (Record, error) {
 	if r.Member != member {
-		return r, fmt.Errorf("workspace: a record of member %d on the lease of member %d; publish it on its own", r.Member,
+		return r, fmt.Errorf("workspace: a record of member %d on the lease of member %d; publish it on its own",
+			r.Member,
 			member)
 	}
 	r.Failure, r.Experiment = cut(r.Failure), cut(r.Experiment)
-	r.Weights, r.Foreign = nil, false
+	r.Weights = nil
 	if !r.HasObjective {
 		r.Objective = 0
 	}
@@ -125,18 +123,20 @@ func (r Record) check(members int) error {
 		}
 	}
 	if r.Parent < -1 || r.Parent >= members {
-		return fmt.Errorf("iteration %d: parent %d, where there are members 0 to %d, and -1 for none", r.Iteration, r.Parent,
+		return fmt.Errorf("iteration %d: parent %d, where there are members 0 to %d, and -1 for none", r.Iteration,
+			r.Parent,
 			members-1)
 	}
 	if err := checkParams(r.Hyperparameters); err != nil {
 		return fmt.Errorf("iteration %d: %w", r.Iteration, err)
 	}
-	if w := r.Weights; w != nil && !r.Foreign {
+	if w := r.Weights; w != nil {
 		if w.Size < 0 || w.Size > maxSize {
 			return fmt.Errorf("iteration %d: weights of %d bytes", r.Iteration, w.Size)
 		}
 		if !isSHA256(w.SHA256) {
-			return fmt.Errorf("iteration %d: %.80q is not a SHA-256 in 64 lower-case hexadecimal digits", r.Iteration, w.SHA256)
+			return fmt.Errorf("iteration %d: %.80q is not a SHA-256 in 64 lower-case hexadecimal digits", r.Iteration,
+				w.SHA256)
 		}
 	}
 	return nil
@@ -267,12 +267,11 @@ func checkMember(member, members int) error {
 func noWeights(r Record) error {
 	switch w := r.Weights; {
 	case w == nil && r.Failure != "":
-		return fmt.Errorf("workspace: member %d published no weights at iteration %d: %s", r.Member, r.Iteration, r.Failure)
+		return fmt.Errorf("workspace: member %d published no weights at iteration %d: %s", r.Member, r.Iteration,
+			r.Failure)
 	case w == nil:
-		return fmt.Errorf("workspace: the record of member %d, iteration %d, refers to no weights", r.Member, r.Iteration)
-	case r.Foreign || w.SHA256 == "":
-		return fmt.Errorf("workspace: %s was written by another program and has no checksum: gorl ranks such "+
-			"members but does not take over their weights; convert them to a gorl checkpoint to begin from them", w.Path)
+		return fmt.Errorf("workspace: the record of member %d, iteration %d, refers to no weights", r.Member,
+			r.Iteration)
 	}
 	return nil
 }

@@ -12,21 +12,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"gopkg.in/yaml.v3"
 )
 
-// A record's file is YAML. It holds Isaac Lab's seven keys first, so that people and tools that know its workspaces can
-// read it, then gorl's own, and in the last line the SHA-256 of everything before. Keys are older than the names in Go:
-// "policy" is the member, "frame" its environment steps, "params" its hyperparameters. Numbers are written so that YAML
-// 1.1 readers, PyYAML among them, take them for numbers: a float always has a point.
+// A record's file is YAML. Isaac Lab's seven keys come first, so that people and tools that know its workspaces can
+// read the file. gorl's own keys follow, and the last line is the SHA-256 of everything before. The keys predate the
+// names in Go: "policy" is the member, "frame" its environment steps, "params" its hyperparameters. Floats always have
+// a point, because YAML 1.1 readers such as PyYAML take 1e-4 for a text.
 const (
 	recordSchema = 1
 	recordSuffix = ".yaml"
 	maxRecord    = 1 << 20
 	checkKey     = "check: "
 )
-
-// unknownScore is the figure that Isaac Lab writes where it knows none.
-const unknownScore = -1e9
 
 // folderOf is a member's folder below the store's, with forward slashes; that of its best has the prefix "best/".
 func folderOf(member int, best bool) string {
@@ -90,7 +89,8 @@ func encodeRecord(r Record, folder string) ([]byte, error) {
 	sum := sha256.Sum256(b.Bytes())
 	line("check", `"`+hex.EncodeToString(sum[:])+`"`)
 	if b.Len() > maxRecord {
-		return nil, fmt.Errorf("workspace: a record of %d bytes; %d are allowed: publish fewer hyperparameters", b.Len(),
+		return nil, fmt.Errorf("workspace: a record of %d bytes; %d are allowed: publish fewer hyperparameters",
+			b.Len(),
 			maxRecord)
 	}
 	return b.Bytes(), nil
@@ -117,33 +117,86 @@ func yamlFloat(v float64) string {
 	return mantissa
 }
 
+// recordText is the YAML of a record's file. Pointers are nil for null.
+type recordText struct {
+	Schema      int                `yaml:"schema"`
+	Checkpoint  *string            `yaml:"checkpoint"`
+	Experiment  string             `yaml:"experiment_name"`
+	Frame       int64              `yaml:"frame"`
+	Iteration   int64              `yaml:"iteration"`
+	Params      map[string]float64 `yaml:"params"`
+	Name        string             `yaml:"pbt_checkpoint"`
+	Objective   *float64           `yaml:"true_objective"`
+	Member      int                `yaml:"policy"`
+	Copies      int64              `yaml:"copies"`
+	WeightFrame int64              `yaml:"weight_frame"`
+	SinceCopy   int64              `yaml:"since_copy"`
+	SinceChange int64              `yaml:"since_change"`
+	Peak        *float64           `yaml:"peak"`
+	Evaluation  *float64           `yaml:"evaluation"`
+	Samples     int                `yaml:"samples"`
+	Parent      int                `yaml:"parent"`
+	Failure     string             `yaml:"failure"`
+	Size        int64              `yaml:"size"`
+	SHA256      string             `yaml:"sha256"`
+	Check       string             `yaml:"check"`
+}
+
 // decodeRecord reads the text of a record's file that lies in a member's folder under the name of its iteration. It
-// takes gorl's own records and Isaac Lab's: a file with a "schema" or a "check" is gorl's and must be whole.
+// verifies the checksum before it parses anything. The path of the weights must be one that Publish gives, in this
+// folder and of this iteration, so that a record cannot point a reader at another file.
 func decodeRecord(text []byte, member, members int, folder string, iteration int64) (Record, error) {
-	fields, err := yamlFields(text)
-	if err != nil {
+	if len(text) > maxRecord {
+		return Record{}, fmt.Errorf("it has more than %d bytes", maxRecord)
+	}
+	if err := sealed(text); err != nil {
 		return Record{}, err
 	}
-	var r Record
-	if _, own := fields.node["schema"]; own || fields.has("check") {
-		if r, err = decodeOwn(text, fields, folder); err != nil {
-			return Record{}, err
+	var f recordText
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&f); err != nil {
+		return Record{}, fmt.Errorf("it is not a record: %w", err)
+	}
+	if f.Schema != recordSchema {
+		return Record{}, fmt.Errorf("it has format %d, where this program reads %d; use the gorl that wrote it, "+
+			"or a newer one", f.Schema, recordSchema)
+	}
+	r := Record{
+		Member: f.Member, Iteration: f.Iteration, Copies: f.Copies, Steps: f.Frame, WeightSteps: f.WeightFrame,
+		SinceCopy: f.SinceCopy, SinceChange: f.SinceChange, Samples: f.Samples, Parent: f.Parent,
+		Failure: f.Failure, Experiment: f.Experiment,
+	}
+	if len(f.Params) > 0 {
+		r.Hyperparameters = f.Params
+	}
+	known := func(v *float64) (float64, bool) {
+		if v == nil {
+			return 0, false
 		}
-	} else if r, err = decodeForeign(fields, member, folder); err != nil {
-		return Record{}, err
+		return *v, true
 	}
-	if r.Member != member || r.Iteration != iteration {
-		return Record{}, fmt.Errorf("it is the record of member %d, iteration %d", r.Member, r.Iteration)
+	r.Objective, r.HasObjective = known(f.Objective)
+	r.Peak, r.HasPeak = known(f.Peak)
+	r.Evaluation, r.HasEvaluation = known(f.Evaluation)
+	if r.Member != member || r.Iteration != iteration || f.Name != path.Join(folder, recordName(iteration)) {
+		return Record{}, fmt.Errorf("it is the record %q of member %d, iteration %d", f.Name, r.Member, r.Iteration)
+	}
+	if f.Checkpoint != nil {
+		r.Weights = &Weights{Path: *f.Checkpoint, Size: f.Size, SHA256: f.SHA256}
+		if !ownWeights(r.Weights.Path, folder, r.Iteration) {
+			return Record{}, fmt.Errorf("checkpoint %.200q is not a file of this member and iteration", r.Weights.Path)
+		}
 	}
 	return r, r.check(members)
 }
 
-// sealed verifies that the last line is the checksum of those before.
+// sealed verifies that the last line is the checksum of the lines before.
 func sealed(text []byte) error {
 	i := bytes.LastIndexByte(bytes.TrimSuffix(text, []byte("\n")), '\n') + 1
 	value, ok := bytes.CutPrefix(text[i:], []byte(checkKey))
 	if !ok {
-		return errors.New("it does not end with its checksum: it was cut off")
+		return errors.New("it does not end with its checksum: it was cut off, or another program wrote it")
 	}
 	sum := sha256.Sum256(text[:i])
 	if want := `"` + hex.EncodeToString(sum[:]) + "\"\n"; string(value) != want {
@@ -152,70 +205,9 @@ func sealed(text []byte) error {
 	return nil
 }
 
-// decodeOwn reads gorl's records. The path of the weights must be one that Publish gives, in this folder and of this
-// iteration, so that a record cannot point a reader at another file.
-func decodeOwn(text []byte, f *fields, folder string) (Record, error) {
-	if n := f.integer("schema"); f.err == nil && n != recordSchema {
-		return Record{}, fmt.Errorf("it has format %d, where this program reads %d; use the gorl that wrote it, "+
-			"or a newer one", n, recordSchema)
-	}
-	if err := sealed(text); err != nil {
-		return Record{}, err
-	}
-	f.use("check")
-	r := Record{
-		Member: int(f.integer("policy")), Iteration: f.integer("iteration"), Copies: f.integer("copies"),
-		Steps: f.integer("frame"), WeightSteps: f.integer("weight_frame"), SinceCopy: f.integer("since_copy"),
-		Samples: int(f.integer("samples")), Parent: int(f.integer("parent")),
-		Failure: f.text("failure"), Experiment: f.text("experiment_name"), Hyperparameters: f.floats("params"),
-	}
-	if f.has("since_change") {
-		r.SinceChange = f.integer("since_change")
-	}
-	r.Objective, r.HasObjective = f.float("true_objective")
-	r.Peak, r.HasPeak = f.float("peak")
-	r.Evaluation, r.HasEvaluation = f.float("evaluation")
-	if want := path.Join(folder, recordName(r.Iteration)); f.text("pbt_checkpoint") != want && f.err == nil {
-		f.err = fmt.Errorf("pbt_checkpoint is not %s", want)
-	}
-	if f.null("checkpoint") {
-		f.use("checkpoint")
-	} else {
-		r.Weights = &Weights{Path: f.text("checkpoint"), Size: f.integer("size"), SHA256: f.text("sha256")}
-		if f.err == nil && !ownWeights(r.Weights.Path, folder, r.Iteration) {
-			f.err = fmt.Errorf("checkpoint %.200q is not a file of this member and iteration", r.Weights.Path)
-		}
-	}
-	return r, f.end()
-}
-
 // ownWeights reports whether a path is one that Publish gives to the weights of an iteration in a folder.
 func ownWeights(p, folder string, iteration int64) bool {
 	name, ok := strings.CutPrefix(p, folder+"/")
 	n, kind := parseName(name)
 	return ok && kind == weightsFile && n == iteration
-}
-
-// decodeForeign reads Isaac Lab's record. Of its paths only the last part counts, because it may have been written on a
-// machine where the folder lies elsewhere. Parameters that are not finite numbers cannot be mutated and are left out.
-// Isaac Lab knows no copies: all environment steps count as the member's own.
-func decodeForeign(f *fields, member int, folder string) (Record, error) {
-	r := Record{Member: member, Parent: -1, Foreign: true}
-	r.Iteration, r.Steps = f.integer("iteration"), f.integer("frame")
-	r.Experiment = cut(f.anyText("experiment_name"))
-	f.anyText("pbt_checkpoint")
-	if p := f.anyText("checkpoint"); p != "" {
-		p = p[strings.LastIndexAny(p, `/\`)+1:]
-		r.Weights = &Weights{Path: path.Join(folder, p)}
-	}
-	r.Objective, r.HasObjective = f.anyFloat("true_objective")
-	if r.Objective == unknownScore {
-		r.Objective, r.HasObjective = 0, false
-	}
-	r.Hyperparameters = f.anyFloats("params")
-	r.WeightSteps, r.SinceCopy = r.Steps, r.Steps
-	if err := f.end(); err != nil {
-		return r, fmt.Errorf("it is neither gorl's record nor Isaac Lab's: %w", err)
-	}
-	return r, nil
 }

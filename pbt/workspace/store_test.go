@@ -51,7 +51,8 @@ func checkWeights(s *checkpoint.Snapshot, member int, iteration int64) error {
 	if err := errors.Join(err, err2, err3); err != nil {
 		return err
 	}
-	if p != int64(member) || i != iteration || slices.ContainsFunc(data, func(x float32) bool { return x != float32(iteration) }) {
+	if p != int64(member) || i != iteration || slices.ContainsFunc(data,
+		func(x float32) bool { return x != float32(iteration) }) {
 		return fmt.Errorf("the weights of member %d, iteration %d (%v), want %d, %d", p, i, data[:3], member, iteration)
 	}
 	return nil
@@ -59,7 +60,8 @@ func checkWeights(s *checkpoint.Snapshot, member int, iteration int64) error {
 
 func record(member int, iteration int64, objective float64) Record {
 	return Record{
-		Member: member, Iteration: iteration, Steps: 100 * iteration, WeightSteps: 100 * iteration, SinceCopy: 100 * iteration,
+		Member: member, Iteration: iteration, Steps: 100 * iteration, WeightSteps: 100 * iteration,
+		SinceCopy: 100 * iteration,
 		Objective: objective, HasObjective: true, Parent: -1, Samples: 3, Experiment: "walker",
 		Hyperparameters: map[string]float64{"agent.learning_rate": 3e-4, "agent.discount_factor": 0.99},
 	}
@@ -111,52 +113,36 @@ var sameNaN = cmpopts.EquateNaNs()
 func TestPublishedIsRead(t *testing.T) {
 	onEach(t, 3, func(t *testing.T, b Store) {
 		s := mustJoin(t, b, 1)
-		if b.Members() != 3 || s.Member() != 1 {
-			t.Errorf("%d members, lease %d", b.Members(), s.Member())
+		want := Record{
+			Member: 1, Iteration: 2, Steps: 7, WeightSteps: 1 << 60, SinceCopy: 5, SinceChange: 3, Samples: 12,
+			Parent:    2,
+			Objective: math.NaN(), HasObjective: true, Peak: math.Inf(1), HasPeak: true, Evaluation: -1e-300,
+			HasEvaluation: true,
+			Experiment:    "tab\tquote\" \u2028 ключ\x00: [a]\n- b",
+			Hyperparameters: map[string]float64{"with: colon # and \"quotes\"": -1e-05, "λ": math.MaxFloat64,
+				"small": 5e-324, "true": 1e6},
 		}
-		full := Record{
-			Member: 1, Iteration: 2, Copies: 0, Steps: 7, WeightSteps: 1 << 60, SinceCopy: 5, SinceChange: 3,
-			Objective: math.NaN(), HasObjective: true, Peak: math.Inf(1), HasPeak: true, Evaluation: -1e-300, HasEvaluation: true,
-			Samples: 12, Parent: 2, Failure: "", Experiment: "tab\tquote\" \u2028 ключ\x00: [a]\n- b",
-			Hyperparameters: map[string]float64{"plain": 1, "with: colon # and \"quotes\"": -1e-05, "λ": math.MaxFloat64, "small": 5e-324, "minus zero": math.Copysign(0, -1), "true": 1e6},
-		}
-		published := mustPublish(t, s, full)
+		published := mustPublish(t, s, want)
+		want.Weights = published.Weights
 		failed, err := s.Publish(Record{Member: 1, Iteration: 3, Parent: -1, Failure: "loss is NaN\nat step 7"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w := published.Weights; w == nil || !strings.HasPrefix(w.Path, "001/000002") {
-			t.Fatalf("published weights %+v", w)
-		}
-		want := full
-		want.Weights = published.Weights
 		v := mustView(t, b)
 		if diff := cmp.Diff([]Record{failed, want}, v.Members[1].Records, sameNaN); diff != "" {
 			t.Error(diff)
 		}
-		if math.Signbit(v.Members[1].Records[1].Hyperparameters["minus zero"]) != true {
-			t.Error("minus zero lost its sign")
-		}
-		for _, p := range []int{0, 2} {
-			if pv := v.Members[p]; pv.Member != p || pv.Heartbeat != nil || !pv.Seen.IsZero() || pv.Records != nil {
-				t.Errorf("member %d, which never started: %+v", p, pv)
-			}
-		}
-		snap, err := b.Fetch(published)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := checkWeights(snap, 1, 2); err != nil {
-			t.Error(err)
+		if pv := v.Members[2]; pv.Member != 2 || pv.Heartbeat != nil || !pv.Seen.IsZero() || pv.Records != nil {
+			t.Errorf("a member that never started: %+v", pv)
 		}
 		if _, err := b.Fetch(failed); err == nil || !strings.Contains(err.Error(), "loss is NaN") {
 			t.Errorf("the weights of a failure: %v", err)
 		}
 		// What was read of records is the reader's.
-		v.Members[1].Records[1].Hyperparameters["plain"] = 99
+		v.Members[1].Records[1].Hyperparameters["small"] = 99
 		v.Members[1].Records[1].Weights.Path = "nowhere"
-		if again, err := b.Fetch(published); err != nil || checkWeights(again, 1, 2) != nil {
-			t.Errorf("a reader changed the store's weights: %v", err)
+		if snap, err := b.Fetch(published); err != nil || checkWeights(snap, 1, 2) != nil {
+			t.Errorf("a reader changed the store's weights, or they are others: %v", err)
 		}
 		if diff := cmp.Diff([]Record{failed, want}, mustView(t, b).Members[1].Records, sameNaN); diff != "" {
 			t.Errorf("a reader changed the store's records: %s", diff)
@@ -168,7 +154,8 @@ func TestHeartbeatIsRead(t *testing.T) {
 	onEach(t, 2, func(t *testing.T, b Store) {
 		s := mustJoin(t, b, 0)
 		h := Heartbeat{
-			Member: 0, Owner: "here:1", Phase: Waiting, Iteration: 3, Copies: 1, Steps: 300, Total: 1000, Objective: math.Inf(-1), HasObjective: true,
+			Member: 0, Owner: "here:1", Phase: Waiting, Iteration: 3, Copies: 1, Steps: 300, Total: 1000,
+			Objective: math.Inf(-1), HasObjective: true,
 			Hyperparameters: map[string]float64{"x": 1e-5}, Parent: 1, Note: "copied 1\n\u2028\x00 é",
 		}
 		if err := s.Beat(h); err != nil {
@@ -264,25 +251,16 @@ func TestPrune(t *testing.T) {
 		if err := s.Prune(Keep{Oldest: 25}); err != nil {
 			t.Fatal(err)
 		}
-		want := []int64{40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6}
+		want := []int64{40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29, 28, 27, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8,
+			6}
 		if diff := cmp.Diff(want, iterations(mustView(t, b).Members[0].Records)); diff != "" {
 			t.Error(diff)
 		}
-		for _, r := range published {
-			switch _, err := b.Fetch(r); {
-			case slices.Contains(want, r.Iteration):
-				if err != nil {
-					t.Error(err)
-				}
-			case !errors.Is(err, fs.ErrNotExist):
-				t.Errorf("iteration %d was pruned: %v", r.Iteration, err)
-			}
+		if _, err := b.Fetch(published[24]); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("iteration 25 was pruned: %v", err)
 		}
 		if _, err := b.Fetch(kept); err != nil {
 			t.Errorf("another member's weights: %v", err)
-		}
-		if err := s.Prune(Keep{Oldest: -1}); err == nil {
-			t.Error("a negative iteration was accepted")
 		}
 		// A member that has diverged keeps the weights that it can go back to.
 		for i := int64(100); i < 130; i++ {
@@ -305,123 +283,94 @@ func TestPrune(t *testing.T) {
 
 func TestBest(t *testing.T) {
 	t.Parallel()
+	nan := math.NaN()
+	offers := []struct {
+		member          int
+		iteration       int64
+		objective, eval float64 // NaN evaluation: none
+		best            int     // the member that is the best afterwards, -1 for none
+		of              int64
+	}{
+		{0, 1, nan, nan, -1, 0},
+		{0, 1, math.Inf(1), nan, -1, 0},
+		{0, 1, math.Inf(-1), nan, -1, 0},
+		{0, 2, -13.2, nan, 0, 2},
+		{0, 3, -100, nan, 0, 2}, // worse
+		{1, 4, -3.2, nan, 1, 4}, // better, although its text sorts lower
+		{2, 3, -3.2, nan, 2, 3}, // equal and earlier
+		{2, 5, -3.2, nan, 2, 3}, // equal, and its own is not beaten
+		{0, 6, 1e-9, nan, 0, 6},
+		{1, 7, 1000, -1, 0, 6}, // a lucky objective, and what it is worth
+		{1, 8, -1000, 5, 1, 8},
+	}
 	for _, minimise := range []bool{false, true} {
 		sign := 1.0
 		if minimise {
 			sign = -1
 		}
-		t.Run(fmt.Sprintf("minimise=%t", minimise), func(t *testing.T) {
-			onEach(t, 3, func(t *testing.T, b Store) {
-				leases := []Lease{mustJoin(t, b, 0), mustJoin(t, b, 1), mustJoin(t, b, 2)}
-				if _, ok, err := b.Best(minimise); ok || err != nil {
-					t.Fatalf("an empty store has a best: %v", err)
+		onEach(t, 3, func(t *testing.T, b Store) {
+			leases := []Lease{mustJoin(t, b, 0), mustJoin(t, b, 1), mustJoin(t, b, 2)}
+			for _, o := range offers {
+				r := record(o.member, o.iteration, o.objective*sign)
+				r.Evaluation, r.HasEvaluation = o.eval*sign, !math.IsNaN(o.eval)
+				if err := leases[o.member].PublishBest(r, weights(o.member, o.iteration), minimise); err != nil {
+					t.Fatal(err)
 				}
-				offer := func(r Record) {
-					t.Helper()
-					if err := leases[r.Member].PublishBest(r, weights(r.Member, r.Iteration), minimise); err != nil {
-						t.Fatal(err)
-					}
+				best, ok, err := b.Best(minimise)
+				if err != nil || ok != (o.best >= 0) || ok && (best.Member != o.best || best.Iteration != o.of) {
+					t.Fatalf("after %+v, minimise %t: the best is %d of %d, %t, %v", o, minimise, best.Iteration,
+						best.Member, ok, err)
 				}
-				check := func(member int, iteration int64) {
-					t.Helper()
-					best, ok, err := b.Best(minimise)
-					if err != nil || !ok || best.Member != member || best.Iteration != iteration {
-						t.Fatalf("the best is %d of %d (%t, %v), want %d of %d", best.Iteration, best.Member, ok, err, iteration, member)
-					}
-					snap, err := b.FetchBest(best)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if err := checkWeights(snap, member, iteration); err != nil {
-						t.Error(err)
-					}
+				if !ok {
+					continue
 				}
-				for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-					offer(record(0, 1, v))
+				snap, err := b.FetchBest(best)
+				if err == nil {
+					err = checkWeights(snap, o.best, o.of)
 				}
-				nothing := record(0, 1, 0)
-				nothing.HasObjective = false
-				offer(nothing)
-				if best, ok, _ := b.Best(minimise); ok {
-					t.Fatalf("%v is the best", best.Objective)
+				if err != nil {
+					t.Error(err)
 				}
-				offer(record(0, 2, -13.2*sign))
-				check(0, 2)
-				offer(record(0, 3, -100*sign)) // worse
-				check(0, 2)
-				offer(record(1, 4, -3.2*sign)) // better, although its text sorts lower
-				check(1, 4)
-				offer(record(2, 3, -3.2*sign)) // equal and earlier
-				check(2, 3)
-				offer(record(2, 5, -3.2*sign)) // equal, and its own is not beaten
-				check(2, 3)
-				offer(record(0, 6, 1e-9*sign))
-				check(0, 6)
-				evaluated := record(1, 7, 1000*sign) // a lucky objective, and what it is worth
-				evaluated.Evaluation, evaluated.HasEvaluation = -1*sign, true
-				offer(evaluated)
-				check(0, 6)
-				evaluated.Iteration, evaluated.Objective, evaluated.Evaluation = 8, -1000*sign, 5*sign
-				offer(evaluated)
-				check(1, 8)
-				evaluated.Iteration, evaluated.Objective, evaluated.Evaluation = 9, 1000*sign, math.NaN()
-				offer(evaluated)
-				check(1, 8)
-				if err := leases[0].PublishBest(record(0, 9, 1), nil, minimise); err == nil {
-					t.Error("a best without weights was accepted")
-				}
-			})
+			}
+			if err := leases[0].PublishBest(record(0, 9, 1), nil, minimise); err == nil {
+				t.Error("a best without weights was accepted")
+			}
 		})
 	}
 }
 
-func TestPublishRefuses(t *testing.T) {
+func TestRefused(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(r *Record){
-		"another member":    func(r *Record) { r.Member = 1 },
-		"iteration 0":       func(r *Record) { r.Iteration = 0 },
-		"copies":            func(r *Record) { r.Copies = -1 },
-		"frame":             func(r *Record) { r.Steps = -1 },
-		"weight steps":      func(r *Record) { r.WeightSteps = -1 },
-		"since copy":        func(r *Record) { r.SinceCopy = -1 },
-		"since change":      func(r *Record) { r.SinceChange = -1 },
-		"samples":           func(r *Record) { r.Samples = -1 },
-		"parent":            func(r *Record) { r.Parent = 2 },
-		"parent below none": func(r *Record) { r.Parent = -2 },
-		"NaN parameter":     func(r *Record) { r.Hyperparameters = map[string]float64{"x": math.NaN()} },
-		"nameless":          func(r *Record) { r.Hyperparameters = map[string]float64{"": 1} },
-		"long name":         func(r *Record) { r.Hyperparameters = map[string]float64{strings.Repeat("x", 2000): 1} },
-		"no UTF-8":          func(r *Record) { r.Hyperparameters = map[string]float64{"\xff": 1} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			onEach(t, 2, func(t *testing.T, b Store) {
-				s := mustJoin(t, b, 0)
-				r := record(0, 1, 1)
-				spoil(&r)
-				if _, err := s.Publish(r, weights(0, 1)); err == nil || !strings.HasPrefix(err.Error(), "workspace: ") {
-					t.Errorf("published: %v", err)
-				}
-				if err := s.PublishBest(r, weights(0, 1), false); err == nil {
-					t.Error("published as best")
-				}
-				if v := mustView(t, b); len(v.Members[0].Records) > 0 {
-					t.Error("something was published")
-				}
-			})
-		})
-	}
-}
-
-func TestBeatRefuses(t *testing.T) {
 	onEach(t, 2, func(t *testing.T, b Store) {
 		s := mustJoin(t, b, 0)
+		for name, spoil := range map[string]func(r *Record){
+			"another member": func(r *Record) { r.Member = 1 },
+			"iteration 0":    func(r *Record) { r.Iteration = 0 },
+			"steps":          func(r *Record) { r.WeightSteps = -1 },
+			"parent":         func(r *Record) { r.Parent = 2 },
+			"NaN parameter":  func(r *Record) { r.Hyperparameters["x"] = math.NaN() },
+			"long name":      func(r *Record) { r.Hyperparameters[strings.Repeat("x", 2000)] = 1 },
+			"no UTF-8":       func(r *Record) { r.Hyperparameters["\xff"] = 1 },
+		} {
+			r := record(0, 1, 1)
+			spoil(&r)
+			if _, err := s.Publish(r, weights(0, 1)); err == nil || !strings.HasPrefix(err.Error(), "workspace: ") {
+				t.Errorf("%s: published: %v", name, err)
+			}
+			if err := s.PublishBest(r, weights(0, 1), false); err == nil {
+				t.Errorf("%s: published as best", name)
+			}
+		}
 		for _, h := range []Heartbeat{
-			{}, {Phase: "dreaming"}, {Phase: Training, Iteration: -1}, {Phase: Training, Parent: 2}, {Phase: Training, Parent: -2},
+			{Phase: "dreaming"}, {Phase: Training, Iteration: -1}, {Phase: Training, Parent: 2},
 			{Phase: Training, Hyperparameters: map[string]float64{"x": math.Inf(1)}},
 		} {
 			if err := s.Beat(h); err == nil {
 				t.Errorf("%+v was accepted", h)
 			}
+		}
+		if v := mustView(t, b); len(v.Members[0].Records) > 0 || v.Members[0].Heartbeat != nil {
+			t.Errorf("something was published: %+v", v.Members[0])
 		}
 	})
 }
@@ -467,8 +416,14 @@ func TestJoinWaits(t *testing.T) {
 		if err := first.Release(); err != nil {
 			t.Errorf("released twice: %v", err)
 		}
-		if _, err := first.Publish(record(0, 1, 1), weights(0, 1)); err == nil || errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "released") {
-			t.Errorf("published after release: %v", err)
+		_, published := first.Publish(record(0, 1, 1), weights(0, 1))
+		for i, err := range []error{
+			published, first.Beat(Heartbeat{Phase: Training}), first.Prune(Keep{}),
+			first.PublishBest(record(0, 1, 1), weights(0, 1), false),
+		} {
+			if err == nil || errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "released") {
+				t.Errorf("%d after release: %v", i, err)
+			}
 		}
 		select {
 		case <-first.Lost():
@@ -479,64 +434,6 @@ func TestJoinWaits(t *testing.T) {
 			if _, err := b.Join(t.Context(), member); err == nil {
 				t.Errorf("joined as member %d of 2", member)
 			}
-		}
-	})
-}
-
-// Goroutines for members publish, prune, beat and offer while others read: whatever is listed can be fetched, unless it
-// has been pruned, and is what it says it is.
-func TestConcurrentUse(t *testing.T) {
-	t.Parallel()
-	onEach(t, 3, func(t *testing.T, b Store) {
-		const rounds = 15
-		var writers, readers sync.WaitGroup
-		done := make(chan struct{})
-		for p := range b.Members() {
-			s := mustJoin(t, b, p)
-			writers.Go(func() {
-				for i := int64(1); i <= rounds; i++ {
-					_, err := s.Publish(record(p, i, float64(i)), weights(p, i))
-					err = errors.Join(err, s.PublishBest(record(p, i, float64(i)), weights(p, i), false), s.Prune(Keep{Oldest: i, Back: 3, Most: 6, Newest: 2}))
-					if err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			})
-			readers.Go(func() {
-				for {
-					select {
-					case <-done:
-						return
-					default:
-					}
-					if err := s.Beat(Heartbeat{Phase: Training, Parent: -1}); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			})
-		}
-		for range 2 {
-			readers.Go(func() {
-				for {
-					select {
-					case <-done:
-						return
-					default:
-					}
-					if err := readAll(b); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			})
-		}
-		writers.Wait()
-		close(done)
-		readers.Wait()
-		if best, ok, err := b.Best(false); err != nil || !ok || best.Iteration != rounds || best.Member != 0 {
-			t.Errorf("the best is %+v, %t, %v", best, ok, err)
 		}
 	})
 }

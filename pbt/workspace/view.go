@@ -129,7 +129,8 @@ func (f *Folder) recordsOnce(member int, folder string) (records []Record, damag
 				err = &checkpoint.DamagedError{Path: f.path(folder + "/" + name), Reason: err.Error(), Err: err}
 			}
 			damage = append(damage,
-				fmt.Errorf("workspace: member %d: %w; the one before is used, and this one can be deleted", member, err))
+				fmt.Errorf("workspace: member %d: %w; the one before is used, and this one can be deleted", member,
+					err))
 			continue
 		}
 		records = append(records, c.record)
@@ -161,7 +162,7 @@ func (f *Folder) record(member int, folder, name string, iteration int64, last c
 // weightsAreThere compares the kind and the size of the file that a record refers to.
 func (f *Folder) weightsAreThere(name string, c cachedRecord) error {
 	w := c.record.Weights
-	if w == nil || c.record.Foreign {
+	if w == nil {
 		return nil
 	}
 	info, err := f.root.Lstat(w.Path)
@@ -185,26 +186,6 @@ func (f *Folder) weightsAreThere(name string, c cachedRecord) error {
 		d.Reason = fmt.Sprintf("%d bytes, where the record says %d", info.Size(), w.Size)
 	}
 	return d
-}
-
-// list returns the names in a folder of the store; none where it does not exist.
-func (f *Folder) list(folder string) ([]string, error) {
-	info, err := f.root.Lstat(folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err == nil && !info.IsDir() {
-		err = errors.New("it is not a folder but a link or a file; remove it")
-	}
-	if err != nil {
-		return nil, err
-	}
-	dir, err := f.root.Open(folder)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	return dir.Readdirnames(-1)
 }
 
 // heartbeat reads a member's heartbeat into v unless it is unchanged. Where the file is damaged it returns the error
@@ -252,7 +233,7 @@ func (f *Folder) Best(minimise bool) (Record, bool, error) {
 	for member := range f.members {
 		records, _ := f.records(member, true)
 		for _, r := range records {
-			if !r.Foreign && r.Weights != nil {
+			if r.Weights != nil {
 				all = append(all, r)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
 	"github.com/gorl-dev/gorl/infer"
 	"github.com/gorl-dev/gorl/models"
 	"github.com/gorl-dev/gorl/models/description"
@@ -42,37 +43,27 @@ func (c *State) architectureValues() map[string]any {
 // checkChoices refuses a scaler in front of a network that reads indices: choices that are encoded one-hot must not be
 // scaled.
 func (c *State) checkChoices() error {
-	all := c.Architectures()
-	for _, name := range []string{"policy", "value", "style_value"} { // the discriminator reads a Box
-		a := all[name]
-		key, scaled := "observation_preprocessor", c.ObservationScaler != nil
-		if name != "policy" && c.spaces.State.Width() > 0 {
-			key, scaled = "state_preprocessor", c.StateScaler != nil
+	for _, n := range c.networks {
+		var net description.Network
+		var err error
+		switch x := n.Network.(type) {
+		case models.DescribedPolicy:
+			var d description.Policy
+			d, err = x.Describe()
+			net = d.Network
+		case models.Described:
+			net, err = x.Describe()
 		}
-		if i := slices.IndexFunc(a.Parts, func(p description.Part) bool { return len(p.Choices) > 0 }); i >= 0 && scaled {
-			return c.errorf("%q scales the choices that the %s network reads one-hot (%q); leave it empty", key, name,
-				a.Parts[i].Name)
+		key, scaler := "observation_preprocessor", c.ObservationScaler
+		if err != nil { // it reads states, alone or beside observations
+			key, scaler = "state_preprocessor", c.StateScaler
 		}
-	}
-	if c.ObservationScaler == nil {
-		return nil
-	}
-	if p, ok := c.Policy.(models.DescribedPolicy); ok {
-		if d, err := p.Describe(); err == nil && readsChoices(d.Network) {
-			return c.scalesChoices("policy")
-		}
-	}
-	if v, ok := c.Value.(models.Described); ok {
-		if n, err := v.Describe(); err == nil && readsChoices(n) {
-			return c.scalesChoices("value")
+		critic := n.Name == layout.Value || n.Name == layout.StyleValue
+		if scaler != nil && (critic || n.Name == layout.Policy) && net.States == 0 && readsChoices(net) {
+			return c.errorf("%q scales the choices that the %s network reads one-hot; leave it empty", key, n.Name)
 		}
 	}
 	return nil
-}
-
-// scalesChoices is the error of a scaler in front of a network that reads choices.
-func (c *State) scalesChoices(network string) error {
-	return c.errorf("\"observation_preprocessor\" scales the choices that the %s network reads one-hot; leave it empty", network)
 }
 
 // readsChoices reports whether a network encodes columns of its input rows one-hot, by following what its steps read.

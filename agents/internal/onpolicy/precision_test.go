@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
 	"github.com/gorl-dev/gorl/memory"
 	"github.com/gorl-dev/gorl/tensor"
 )
@@ -15,9 +16,7 @@ func TestGradientScaler(t *testing.T) {
 	defer s.Close()
 	w := s.RequireGrad(tensor.From(s, []float32{2, -1}))
 	flat, err := tensor.NewFlat([]tensor.Parameter{{Name: "w", Tensor: w}}, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer flat.Close()
 	g := newGradientScaler()
 	backward := func(factor float64) bool {
@@ -50,22 +49,16 @@ func TestStepLeavesOut(t *testing.T) {
 	defer s.Close()
 	w := s.RequireGrad(tensor.From(s, []float32{2}))
 	flat, err := tensor.NewFlat([]tensor.Parameter{{Name: "w", Tensor: w}}, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer flat.Close()
 	o, err := tensor.NewOptimizer(flat, tensor.OptimizerConfig{Kind: "adam"},
 		[]tensor.Group{{Begin: 0, End: 1, LearningRate: 0.1}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer o.Close()
 	c := &Learner{Core: &Core{Flat: flat}, Rates: &Rates{Optimizer: o}, gradients: newGradientScaler()}
 	value := func() float32 {
 		x, err := tensor.Float32s(flat.Values)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return x[0]
 	}
 	c.Differentiate(s, s.MulScalar(s.Sum(w), 1e38))
@@ -106,3 +99,6 @@ func TestPortionsKeepPrecision(t *testing.T) {
 		t.Errorf("in portions %v, at once %v (%v); want 8 in both", a[0], b[0], err)
 	}
 }
+
+// must ends the test if its error is not nil.
+var must = tensortest.Must

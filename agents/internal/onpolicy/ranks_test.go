@@ -9,9 +9,7 @@ import (
 // Each rank of a machine has a GPU of its own, also where it sees no other.
 func TestOwnDevice(t *testing.T) {
 	groups, err := distributed.Local(3, distributed.DefaultConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for rank, g := range groups {
 		defer g.Close()
 		for _, x := range []struct {

@@ -27,9 +27,10 @@ func (c *Core) makeScalers() error {
 		if kind == "" || size == 0 {
 			return nil, nil
 		}
+		cfg := preprocessors.DefaultScalerConfig()
+		cfg.Unbiased = c.Config.Skrl()
 		prefix := fmt.Sprintf("%s: %s_kwargs", strings.ToLower(c.name), key)
-		cfg, err := ScalerConfig(prefix, *kwargs, size, c.Config.Skrl())
-		if err != nil {
+		if err := MergeScaler(prefix, *kwargs, size, &cfg); err != nil {
 			return nil, err
 		}
 		*kwargs = config.Dict(cfg)

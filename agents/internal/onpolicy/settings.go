@@ -8,7 +8,6 @@ import (
 
 	"github.com/gorl-dev/gorl/agents"
 	"github.com/gorl-dev/gorl/internal/config"
-	"github.com/gorl-dev/gorl/preprocessors"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -114,18 +113,9 @@ func CheckKwargs(prefix, key, value string, kwargs map[string]any) error {
 		prefix, key, kwargs, key, key)
 }
 
-// ScalerConfig reads a preprocessor's kwargs. "size" and "device", which skrl needs, may be left out: ScalerConfig
-// checks size and ignores device.
-func ScalerConfig(prefix string, kwargs map[string]any, size int, unbiased bool) (preprocessors.ScalerConfig, error) {
-	cfg := preprocessors.DefaultScalerConfig()
-	cfg.Unbiased = unbiased
-	err := MergeScalerConfig(prefix, kwargs, size, &cfg)
-	return cfg, err
-}
-
-// MergeScalerConfig merges a preprocessor's kwargs over cfg, a pointer to the settings of its kind, as
-// [ScalerConfig] does.
-func MergeScalerConfig[T any](prefix string, kwargs map[string]any, size int, cfg *T) error {
+// MergeScaler merges a preprocessor's kwargs over cfg, a pointer to the settings of its kind. "size" and "device", which
+// skrl needs, may be left out: MergeScaler checks size and ignores device.
+func MergeScaler[T any](prefix string, kwargs map[string]any, size int, cfg *T) error {
 	own := map[string]any{}
 	for k, v := range kwargs {
 		switch k {

@@ -3,35 +3,8 @@ package palette
 import (
 	"image"
 	"image/color"
-	"math"
-	"slices"
 	"testing"
 )
-
-func TestMedianCut(t *testing.T) {
-	count := map[color.RGBA]int{}
-	for i := range 1000 {
-		count[color.RGBA{uint8(i), uint8(i / 4), uint8(i * 7), 255}] = 1 + i%5
-	}
-	got := medianCut(count, 64)
-	if len(got) != 64 {
-		t.Fatalf("%d colours", len(got))
-	}
-	if again := medianCut(count, 64); !slices.Equal(got, again) {
-		t.Error("the choice of colours depends on chance")
-	}
-	p := color.Palette{}
-	for _, c := range got {
-		p = append(p, c)
-	}
-	for c := range count {
-		n := p.Convert(c).(color.RGBA)
-		d := math.Hypot(math.Hypot(float64(n.R)-float64(c.R), float64(n.G)-float64(c.G)), float64(n.B)-float64(c.B))
-		if d > 60 {
-			t.Errorf("%v becomes %v", c, n)
-		}
-	}
-}
 
 // Pictures with few enough colours keep them, as do their transparent places; a reserved colour is in no picture.
 func TestExactColours(t *testing.T) {
@@ -55,7 +28,8 @@ func TestExactColours(t *testing.T) {
 			t.Errorf("%d reserved: exact is %v, of %d colours", reserved, same, len(p.Palette))
 		}
 	}
-	if got := RGBA(img.SubImage(image.Rect(2, 2, 5, 6))); got.Rect != image.Rect(0, 0, 3, 4) || got.RGBAAt(1, 1) != (color.RGBA{}) {
+	if got := RGBA(img.SubImage(image.Rect(2, 2, 5, 6))); got.Rect != image.Rect(0, 0, 3, 4) ||
+		got.RGBAAt(1, 1) != (color.RGBA{}) {
 		t.Errorf("a part is %v", got.Rect)
 	}
 }

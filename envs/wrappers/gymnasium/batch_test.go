@@ -1,21 +1,19 @@
 package gymnasium
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/spaces"
 )
 
@@ -24,6 +22,7 @@ func counting(t testing.TB, n int, kwargs map[string]any) Options {
 	t.Helper()
 	o := real(t, "bridge_batches:Count", n, 0)
 	o.Simulator, o.Kwargs, o.AMPObservations, o.Seed = Batch, kwargs, "amp_obs", 7
+	o.StepMetrics = []string{"speed"}
 	return o
 }
 
@@ -56,31 +55,28 @@ func TestPeersBatch(t *testing.T) {
 		flags  string
 	}{
 		{SameStep, "rows", "numpy", "bool"}, {SameStep, "batch", "numpy", "bool"}, {SameStep, nil, "numpy", "float32"},
-		{NextStep, nil, "numpy", "bool"}, {Disabled, nil, "numpy", "float32"},
-		{SameStep, nil, "torch", "bool"}, {SameStep, "batch", "torch", "bool"}, {SameStep, "batch", "card", "bool"}, {Disabled, nil, "torch", "bool"}, {NextStep, nil, "torch", "bool"},
-		{SameStep, "rows", "card", "bool"}, {SameStep, nil, "card", "bool"}, {NextStep, nil, "card", "float32"}, {Disabled, nil, "card", "bool"},
+		{NextStep, nil, "numpy", "bool"}, {Disabled, nil, "numpy", "float32"}, {SameStep, "batch", "torch", "bool"},
+		{Disabled, nil, "torch", "bool"}, {NextStep, nil, "torch", "bool"}, {SameStep, "rows", "card", "bool"},
+		{SameStep, nil, "card", "bool"}, {NextStep, nil, "card", "float32"}, {Disabled, nil, "card", "bool"},
 	} {
 		t.Run(fmt.Sprint(c.mode, c.finals, c.kind, c.flags), func(t *testing.T) {
 			const n = 5
-			e := open(t, counting(t, n, map[string]any{"mode": c.mode, "finals": c.finals, "kind": c.kind, "flags": c.flags}))
+			e := open(t, counting(t, n, map[string]any{"mode": c.mode, "finals": c.finals, "kind": c.kind,
+				"flags": c.flags}))
 			if err := envs.Check(e, 60, 3); err != nil {
 				t.Error(err)
 			}
-			s, err := e.Reset(100)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Reset(t, e, 100)
 			all := make([]counted, n)
 			for i := range all {
 				all[i].i = i
-				if diff := cmp.Diff(all[i].observation(), s.Observations[7*i:7*i+7]); diff != "" || s.States[i] != float32(i) {
+				if diff := cmp.Diff(all[i].observation(), s.Observations[7*i:7*i+7]); diff != "" ||
+					s.States[i] != float32(i) {
 					t.Fatalf("environment %d: first observation (-want +got):\n%s\nstate %g", i, diff, s.States[i])
 				}
 			}
 			for step := 1; step <= 40; step++ {
-				if s, err = e.Step(actions(n)); err != nil {
-					t.Fatal(err)
-				}
+				s = envtest.Step(t, e, actions(n))
 				checkCounted(t, step, s, all, c.mode, c.finals != nil)
 			}
 		})
@@ -90,7 +86,7 @@ func TestPeersBatch(t *testing.T) {
 // checkCounted holds a step against what Count must show, and counts on.
 func checkCounted(t *testing.T, step int, s *envs.Step, all []counted, mode Autoreset, finals bool) {
 	t.Helper()
-	episodes := 0
+	episodes, speeds, valid := 0, 0.0, 0.0
 	for i := range all {
 		e := &all[i]
 		again := e.over && mode == NextStep
@@ -108,6 +104,9 @@ func checkCounted(t *testing.T, step int, s *envs.Step, all []counted, mode Auto
 		if unknown {
 			seen, speed = seen-1, -1
 		}
+		if !again { // its infos are of a step
+			speeds, valid = speeds+float64(2*e.k), valid+1
+		}
 		if e.over && mode != NextStep {
 			e.k, e.episode = 0, e.episode+1
 		}
@@ -116,13 +115,16 @@ func checkCounted(t *testing.T, step int, s *envs.Step, all []counted, mode Auto
 			reward = 0
 		}
 		if diff := cmp.Diff(e.observation(), s.Observations[7*i:7*i+7]); diff != "" || s.States[i] != e.state() {
-			t.Fatalf("step %d, environment %d: observation (-want +got):\n%s\nstate %g, want %g", step, i, diff, s.States[i], e.state())
+			t.Fatalf("step %d, environment %d: observation (-want +got):\n%s\nstate %g, want %g", step, i, diff,
+				s.States[i], e.state())
 		}
 		if amp := s.AMPObservations[2*i : 2*i+2]; amp[0] != float32(i) || amp[1] != float32(seen) {
 			t.Fatalf("step %d, environment %d: AMP observation %v, want %d and %d", step, i, amp, i, seen)
 		}
-		if s.Terminated[i] != (e.over && i%2 == 0 || last.over && i%2 == 0) || s.Truncated[i] != (last.over && i%2 == 1) || math.Abs(float64(s.Rewards[i])-reward) > 1e-6 {
-			t.Fatalf("step %d, environment %d: reward %g, terminated %t, truncated %t", step, i, s.Rewards[i], s.Terminated[i], s.Truncated[i])
+		if s.Terminated[i] != (e.over && i%2 == 0 || last.over && i%2 == 0) || s.Truncated[i] != (last.over &&
+			i%2 == 1) || math.Abs(float64(s.Rewards[i])-reward) > 1e-6 {
+			t.Fatalf("step %d, environment %d: reward %g, terminated %t, truncated %t", step, i, s.Rewards[i],
+				s.Terminated[i], s.Truncated[i])
 		}
 		if got := s.FinalUnknown != nil && s.FinalUnknown[i]; got != unknown {
 			t.Fatalf("step %d, environment %d: last observation unknown: %t", step, i, got)
@@ -133,19 +135,26 @@ func checkCounted(t *testing.T, step int, s *envs.Step, all []counted, mode Auto
 		if !last.over {
 			continue
 		}
-		if diff := cmp.Diff(last.observation(), s.FinalObservations[7*i:7*i+7]); !unknown && (diff != "" || s.FinalStates[i] != last.state()) {
-			t.Fatalf("step %d, environment %d: last observation (-want +got):\n%s\nstate %g", step, i, diff, s.FinalStates[i])
+		if diff := cmp.Diff(last.observation(), s.FinalObservations[7*i:7*i+7]); !unknown &&
+			(diff != "" || s.FinalStates[i] != last.state()) {
+			t.Fatalf("step %d, environment %d: last observation (-want +got):\n%s\nstate %g", step, i, diff,
+				s.FinalStates[i])
 		}
 		got := s.Episodes[episodes]
-		if got.Env != i || got.Length != last.length() || math.Abs(got.Return-reward*float64(got.Length)) > 1e-5 || got.Metrics["speed"] != speed {
+		if got.Env != i || got.Length != last.length() || math.Abs(got.Return-reward*float64(got.Length)) > 1e-5 ||
+			got.Metrics["speed"] != speed {
 			t.Fatalf("step %d: episode %+v of environment %d, whose speed was %g", step, got, i, speed)
 		}
 		episodes++
 	}
+	if got := s.Metrics["speed"]; math.Abs(got-speeds/valid) > 1e-9 {
+		t.Fatalf("step %d: the mean speed is %g, want %g", step, got, speeds/valid)
+	}
 	if len(s.Episodes) != episodes || episodes == 0 && (s.FinalObservations != nil || s.FinalUnknown != nil) {
 		t.Fatalf("step %d: %d episodes, want %d", step, len(s.Episodes), episodes)
 	}
-	if mode == Disabled && episodes > 0 && (s.Metrics["log.resets"] != float64(episodes) || s.Metrics["episode.resets"] != float64(episodes)) {
+	if mode == Disabled && episodes > 0 && (s.Metrics["log.resets"] != float64(episodes) ||
+		s.Metrics["episode.resets"] != float64(episodes)) {
 		t.Fatalf("step %d: metrics %v of %d episodes", step, s.Metrics, episodes)
 	}
 }
@@ -155,14 +164,14 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 		o := counting(t, 4, map[string]any{"kind": kind})
 		o.RenderMode = "rgb_array"
 		e := open(t, o)
-		policy := spaces.NewDict(map[string]spaces.Space{"place": spaces.Unbounded(2), "camera": spaces.NewPicture(2, 2, 1), "door": spaces.NewDiscrete(5)})
+		policy := spaces.NewDict(map[string]spaces.Space{"place": spaces.Unbounded(2), "camera": spaces.NewPicture(2, 2,
+			1), "door": spaces.NewDiscrete(5)})
 		set := e.Spaces()
-		if !set.Observation.Equal(policy) || !set.State.Equal(spaces.Unbounded(1)) || !set.AMPObservation.Equal(spaces.Unbounded(2)) || !set.Action.Equal(spaces.NewBox(-1, 1, 2)) {
+		if !set.Observation.Equal(policy) || !set.State.Equal(spaces.Unbounded(1)) ||
+			!set.AMPObservation.Equal(spaces.Unbounded(2)) || !set.Action.Equal(spaces.NewBox(-1, 1, 2)) {
 			t.Fatalf("spaces %v", set)
 		}
-		if _, err := e.Reset(5); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 5)
 		rows, err := e.CollectReferenceMotions(3, rand.New(rand.NewPCG(1, 2)))
 		if err != nil || !slices.Equal(rows, []float32{1, 2, 1, 2, 1, 2}) {
 			t.Errorf("reference motion %v, %v", rows, err)
@@ -175,7 +184,8 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 			t.Errorf("red is %d in the picture of environment 2", r>>8)
 		}
 		// One set of parameters for the batch, wherever an episode begins.
-		if err := e.SetRewardShaping(map[string]any{"bonus": -1.0}, []int{3}); err == nil || !strings.Contains(err.Error(), "a bonus below 0") || strings.Contains(err.Error(), "environment -1") {
+		if err := e.SetRewardShaping(map[string]any{"bonus": -1.0}, []int{3}); err == nil ||
+			!strings.Contains(err.Error(), "a bonus below 0") || strings.Contains(err.Error(), "environment -1") {
 			t.Errorf("a value that the simulator refuses: %v", err)
 		}
 		if err := e.SetRewardShaping(map[string]any{"bonus": 2.0}, []int{1}); err != nil {
@@ -201,48 +211,6 @@ func TestPeersBatchSpacesAndCalls(t *testing.T) {
 	}
 }
 
-// Numbers of infos are averaged over the environments that have them: not those that only reset.
-func TestPeersBatchStepMetrics(t *testing.T) {
-	const n = 5
-	for _, mode := range autoresets {
-		o := counting(t, n, map[string]any{"mode": mode})
-		o.StepMetrics, o.EpisodeMetrics = []string{"speed", "nested.even"}, []string{"speed"}
-		e := open(t, o)
-		if _, err := e.Reset(1); err != nil {
-			t.Fatal(err)
-		}
-		all := make([]counted, n)
-		for step := 1; step <= 20; step++ {
-			s, err := e.Step(actions(n))
-			if err != nil {
-				t.Fatal(err)
-			}
-			sum, valid := 0.0, 0.0
-			for i := range all {
-				all[i].i = i
-				if all[i].over && mode == NextStep {
-					all[i].k, all[i].over = 0, false
-					continue
-				}
-				if all[i].over {
-					all[i].k = 0
-				}
-				all[i].k++
-				all[i].over = all[i].k >= all[i].length()
-				sum, valid = sum+float64(2*all[i].k), valid+1
-			}
-			if got := s.Metrics["speed"]; math.Abs(got-sum/valid) > 1e-9 {
-				t.Fatalf("%s, step %d: the mean speed is %g, want %g", mode, step, got, sum/valid)
-			}
-			for _, episode := range s.Episodes {
-				if diff := cmp.Diff(map[string]float64{"speed": float64(2 * episode.Length)}, episode.Metrics); diff != "" {
-					t.Errorf("%s, step %d: metrics of an episode (-want +got):\n%s", mode, step, diff)
-				}
-			}
-		}
-	}
-}
-
 // Groups can be chosen; several are a Dict.
 func TestPeersBatchGroups(t *testing.T) {
 	o := counting(t, 2, nil)
@@ -256,7 +224,8 @@ func TestPeersBatchGroups(t *testing.T) {
 		t.Error(err)
 	}
 	o.StateGroups = []string{"critics"}
-	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "state_groups has 'critics'") || !strings.Contains(err.Error(), "'critic', 'debug', 'policy'") {
+	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "state_groups has 'critics'") ||
+		!strings.Contains(err.Error(), "'critic', 'debug', 'policy'") {
 		t.Errorf("a group that there is not: %v", err)
 	}
 }
@@ -269,17 +238,12 @@ func TestPeersBatchRandomEpisodeLengths(t *testing.T) {
 	e := open(t, o)
 	first := make([]int, n) // the steps in which the first episodes ended
 	for range 2 {
-		if _, err := e.Reset(3); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 3)
 		before := slices.Clone(first)
 		clear(first)
 		counted := 0
 		for k := 1; k <= 20; k++ {
-			s, err := e.Step(actions(n))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Step(t, e, actions(n))
 			for i := range n {
 				if s.Truncated[i] && first[i] == 0 {
 					first[i] = k
@@ -288,11 +252,13 @@ func TestPeersBatchRandomEpisodeLengths(t *testing.T) {
 			for _, episode := range s.Episodes {
 				counted++
 				if episode.Length != 10 || episode.Return != 10 || k != first[episode.Env]+10 {
-					t.Errorf("step %d: %+v, whose environment's first episode ended in step %d", k, episode, first[episode.Env])
+					t.Errorf("step %d: %+v, whose environment's first episode ended in step %d", k, episode,
+						first[episode.Env])
 				}
 			}
 		}
-		if low, high := slices.Min(first), slices.Max(first); low > 3 || low < 1 || high < 8 || high > 10 || counted != n {
+		if low, high := slices.Min(first), slices.Max(first); low > 3 || low < 1 || high < 8 || high > 10 ||
+			counted != n {
 			t.Errorf("the first episodes ended in the steps %v, and %d others", first, counted)
 		}
 		if before[0] != 0 && !slices.Equal(before, first) {
@@ -318,14 +284,9 @@ class Short(Count):
 	o := counting(t, 2, map[string]any{"finals": nil})
 	o.Factory, o.Path = "short:Short", append(o.Path, folder)
 	e := open(t, o)
-	if _, err := e.Reset(0); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 0)
 	for step := 1; step <= 3; step++ {
-		s, err := e.Step(actions(2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := envtest.Step(t, e, actions(2))
 		invalid, unknown := s.Invalid != nil && s.Invalid[0], s.FinalUnknown != nil && s.FinalUnknown[0]
 		if s.Terminated[0] != (step > 1) || invalid != (step > 2) || unknown != (step > 1) {
 			t.Errorf("step %d: terminated %v, invalid %t, unknown %t", step, s.Terminated, invalid, unknown)
@@ -336,131 +297,6 @@ class Short(Count):
 		if step == 3 && (len(s.Episodes) == 0 || s.Episodes[0].Length != 1 || s.Episodes[0].Return != 0.5) {
 			t.Errorf("episodes %v", s.Episodes)
 		}
-	}
-}
-
-func TestPeersBatchFaults(t *testing.T) {
-	for _, c := range []struct {
-		bad   string
-		fault Fault
-		words string
-	}{
-		{"hang", FaultTimeout, "did not finish in time"},
-		{"exit", FaultExit, "ended with status 9; it printed last:\n\tthe simulator has run out of memory"},
-		{"raise", FaultException, "RuntimeError: the simulator is cross"},
-		{"print", FaultExit, "the end of a gigabyte"},
-		{"fork", FaultExit, "the simulator has children"},
-		{"nan", FaultData, "environment 1: the observation has NaN in dimension 6; it must be finite"},
-		{"shape", FaultException, "the observation.place has the shape (4, 1); it must be (4, 2)"},
-		{"type", FaultException, "the observation.place has the type int64; it must be float64"},
-		{"object", FaultException, "the observation.place has the type object; it must be float64"},
-		{"keys", FaultException, "the observation has 'camera', 'place'; its space has 'camera', 'door', 'place'"},
-		{"pixels", FaultException, "the observation.camera has the type float32; it must be uint8"},
-		{"rewards", FaultException, "the rewards of step have the shape (3,); it must be (4,)"},
-		{"terminated", FaultException, "the flags terminated of step are nan for environment 2; they must be 0 or 1"},
-		{"truncated", FaultException, "the flags truncated of step are 0.5 for environment 2; they must be 0 or 1"},
-		{"long mask", FaultException, "the mask '_final_obs' of the infos has the shape (5,) and the type bool; it must be (4,) of bool"},
-		{"short mask", FaultException, "the mask '_final_obs' of the infos has the shape (3,)"},
-		{"log mask", FaultException, "the mask '_speed' of the infos has the shape (5,)"},
-		{"rows", FaultException, "the infos of step have 5 rows of 'final_obs'; there must be 4"},
-		{"escape", FaultException, `RuntimeError: \x1b[2J\x1b]0;owned\a\u202exxx`},
-		{"escape", FaultException, "xxx the end"},
-		{"four", FaultException, "step of bridge_batches:Count returned 4 values; it must be observations, rewards, terminated, truncated, infos"},
-	} {
-		for _, replace := range []int{0, 1} {
-			t.Run(fmt.Sprint(c.bad, replace), func(t *testing.T) {
-				before := children(t)
-				o := counting(t, 4, map[string]any{"bad": c.bad})
-				o.Replace, o.Timeout = replace, patience
-				if c.bad == "hang" {
-					o.Timeout = 4 * time.Second
-				}
-				var seen error
-				o.OnFault = func(err *ChildError) { seen = err }
-				e, err := New(o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = e.Reset(0)
-				for step := 0; err == nil && step < 12; step++ {
-					var s *envs.Step
-					before := seen
-					s, err = e.Step(actions(4))
-					if err == nil && seen != nil && before == nil && slices.Contains(s.Truncated, false) {
-						t.Errorf("truncated %v where the simulator was replaced", s.Truncated)
-					}
-				}
-				if replace > 0 {
-					if err != nil || e.Replaced() != 1 {
-						t.Errorf("%v after %d replacements", err, e.Replaced())
-					}
-					err = seen
-				}
-				var fault *ChildError
-				if !errors.As(err, &fault) || fault.Fault != c.fault || !strings.Contains(err.Error(), c.words) {
-					t.Fatalf("%v, want the fault %q and %q", err, c.fault, c.words)
-				}
-				if text := err.Error(); len(text) > 20_000 || strings.ContainsAny(text, "\x1b\a\u202e") {
-					t.Errorf("an error of %d bytes, with control characters: %.200q", len(text), text)
-				}
-				if err := e.Close(); err != nil {
-					t.Error(err)
-				}
-				if left := children(t); len(left) != len(before) {
-					t.Errorf("processes %v are left, of %v before", left, before)
-				}
-				if out, err := exec.Command("pgrep", "-f", "^[^ ]*python[^ ]* -c import time; time.sleep.3600").Output(); err == nil {
-					t.Errorf("what it started goes on: %s", out)
-				}
-			})
-		}
-	}
-}
-
-func TestPeersBatchRefusals(t *testing.T) {
-	for want, change := range map[string]func(*Options){
-		"set autoreset to same_step, next_step or disabled":              func(o *Options) { o.Kwargs = map[string]any{"silent": true} },
-		"says that its autoreset is same_step; the options say disabled": func(o *Options) { o.Autoreset = Disabled },
-		"has 3 environments (num_envs); the options say 4":               func(o *Options) { o.Factory = "bridge_batches:few" },
-		"must be a batch with num_envs, reset and step":                  func(o *Options) { o.Factory = "bridge_environments:nothing" },
-		"has no single_observation_space and single_action_space":        func(o *Options) { o.Factory, o.NumEnvs, o.AMPObservations = "bridge_batches:Nameless", 5, "" },
-		"how many AMP observations are there":                            func(o *Options) { o.Factory, o.AMPObservations, o.Simulator = "bridge_batches:Bare", "amp", Batch },
-		"the simulator is \"isaacgym\"; it must be one of":               func(o *Options) { o.Simulator = "isaacgym" },
-		"needs a Factory":                                                      func(o *Options) { o.Factory, o.ID = "", "Some-v0" },
-		"it is one batch, so there is one child":                               func(o *Options) { o.Children = 2 },
-		"are for single environments":                                          func(o *Options) { o.Infos = true },
-		"are for simulators; set Simulator":                                    func(o *Options) { o.Simulator, o.Autoreset = "", NextStep },
-		"needs a simulator with episode_length_buf":                            func(o *Options) { o.RandomEpisodeLengths = true },
-		"autoreset is \"never\"":                                               func(o *Options) { o.Autoreset = "never" },
-		"the infos of step have no 'amp', where the AMP observation should be": func(o *Options) { o.AMPObservations = "amp" },
-	} {
-		o := counting(t, 4, nil)
-		change(&o)
-		e, err := New(o)
-		if err == nil {
-			if _, err = e.Reset(0); err == nil {
-				_, err = e.Step(actions(4))
-			}
-			if err := e.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-	// What the batch does not say can be said.
-	o := counting(t, 4, map[string]any{"silent": true})
-	o.Autoreset = SameStep
-	if err := envs.Check(open(t, o), 20, 1); err != nil {
-		t.Error(err)
-	}
-}
-
-func writeFile(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -475,24 +311,24 @@ func TestPeersFunctional(t *testing.T) {
 	for _, simulator := range []Simulator{Brax, Playground} {
 		t.Run(string(simulator), func(t *testing.T) {
 			o := real(t, "Counting", n, 0)
-			o.Simulator, o.Path, o.Kwargs, o.AMPObservations, o.AMPSize, o.RenderMode = simulator, append(o.Path, functional), map[string]any{"episode_length": limit}, "amp", 2, "rgb_array"
+			o.Simulator, o.Path, o.Kwargs, o.AMPObservations, o.AMPSize, o.RenderMode = simulator,
+				append(o.Path, functional), map[string]any{"episode_length": limit}, "amp", 2, "rgb_array"
 			if simulator == Playground {
 				o.Kwargs["scale"] = 3.0
 			}
 			e := open(t, o)
-			if set := e.Spaces(); set.Observation.Width() != 2 || simulator == Playground && set.State.Width() != 1 || !set.Action.Equal(spaces.NewBox(-1, 1, 1)) {
+			if set := e.Spaces(); set.Observation.Width() != 2 || simulator == Playground && set.State.Width() != 1 ||
+				!set.Action.Equal(spaces.NewBox(-1, 1, 1)) {
 				t.Fatalf("spaces %v", set)
 			}
 			if err := envs.Check(e, 30, 5); simulator == Brax && err != nil {
 				t.Error(err)
 			}
-			s, err := e.Reset(9)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Reset(t, e, 9)
 			first := slices.Clone(s.Observations)
 			for step := 1; step <= 2; step++ {
-				if s, err = e.Step([]float32{0.5, 1, -1, 0}); err != nil || !slices.Equal(s.Rewards, []float32{0.5, 1, -1, 0}) {
+				if s, err = e.Step([]float32{0.5, 1, -1, 0}); err != nil || !slices.Equal(s.Rewards,
+					[]float32{0.5, 1, -1, 0}) {
 					t.Fatalf("rewards %v, %v", s.Rewards, err)
 				}
 			}
@@ -506,11 +342,10 @@ func TestPeersFunctional(t *testing.T) {
 					t.Errorf("red is %d in a picture of the second step", r>>8)
 				}
 			}
-			ends := map[int]string{3: "environment 0 terminated", 4: "environment 1 terminated", 5: "environment 2 terminated, environment 3 truncated"}
+			ends := map[int]string{3: "environment 0 terminated", 4: "environment 1 terminated",
+				5: "environment 2 terminated, environment 3 truncated"}
 			for step := 3; step <= 5; step++ {
-				if s, err = e.Step([]float32{0.5, 1, -1, 0}); err != nil {
-					t.Fatal(err)
-				}
+				s = envtest.Step(t, e, []float32{0.5, 1, -1, 0})
 				var got []string
 				for _, episode := range s.Episodes {
 					i, how := episode.Env, "terminated"
@@ -518,8 +353,10 @@ func TestPeersFunctional(t *testing.T) {
 						how = "truncated"
 					}
 					got = append(got, fmt.Sprintf("environment %d %s", i, how))
-					if !s.FinalUnknown[i] || episode.Length != step || episode.Metrics["far"] != float64(2*step) || !slices.Equal(s.Observations[2*i:2*i+2], first[2*i:2*i+2]) {
-						t.Errorf("step %d: episode %+v, observation %v after %v", step, episode, s.Observations[2*i:2*i+2], first[2*i:2*i+2])
+					if !s.FinalUnknown[i] || episode.Length != step || episode.Metrics["far"] != float64(2*step) ||
+						!slices.Equal(s.Observations[2*i:2*i+2], first[2*i:2*i+2]) {
+						t.Errorf("step %d: episode %+v, observation %v after %v", step, episode,
+							s.Observations[2*i:2*i+2], first[2*i:2*i+2])
 					}
 					if s.AMPObservations[2*i] != float32(step) || s.AMPObservations[2*i+1] != -float32(step) {
 						t.Errorf("step %d: AMP observation %v of an end", step, s.AMPObservations[2*i:2*i+2])

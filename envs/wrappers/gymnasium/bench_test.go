@@ -2,6 +2,8 @@ package gymnasium
 
 import (
 	"testing"
+
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 )
 
 // BenchmarkPeersBatch steps a stand-in that returns at once what 4096 humanoids do, 105 observations and 210 AMP
@@ -12,17 +14,13 @@ func BenchmarkPeersBatch(b *testing.B) {
 	o := real(b, "bridge_batches:Flat", n, 0)
 	o.Simulator, o.AMPObservations = Batch, "amp_obs"
 	e := open(b, o)
-	if _, err := e.Reset(1); err != nil {
-		b.Fatal(err)
-	}
+	envtest.Reset(b, e, 1)
 	actions := make([]float32, n*28)
 	b.Run("step", func(b *testing.B) {
 		b.SetBytes(n*width*4 + n*8 + n + n*28*4) // with rewards, flags and actions
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := e.Step(actions); err != nil {
-				b.Fatal(err)
-			}
+			envtest.Step(b, e, actions)
 		}
 	})
 	b.Run("copy", func(b *testing.B) {

@@ -81,7 +81,8 @@ func chaos(t *testing.T, every time.Duration, most int, options func(replace int
 
 // vandal breaks a batch every so often until the function it returns is called.
 func vandal(t *testing.T, e *Env, every time.Duration, rng *rand.Rand) (stop func()) {
-	memory, err := syscall.Mmap(int(e.file.Fd()), 0, e.layout.Size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	memory, err := syscall.Mmap(int(e.file.Fd()), 0, e.layout.Size, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_SHARED)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,8 @@ func vandal(t *testing.T, e *Env, every time.Duration, rng *rand.Rand) (stop fun
 				return
 			case <-time.After(time.Duration(rng.Int64N(2 * int64(every)))):
 			}
-			// Not one that is still this program: whoever stops it then stops this process too, which waits for its exec.
+			// Not one that is still this program: whoever stops it then stops this process too, which waits for its
+			// exec.
 			victims := slices.DeleteFunc(children(t), func(pid string) bool {
 				line, err := os.ReadFile("/proc/" + pid + "/cmdline")
 				return err != nil || bytes.Equal(line, own)

@@ -91,10 +91,12 @@ func startChild(o *Options, index, from, to int, memory *os.File, stderr io.Writ
 	c.mark = fmt.Sprintf("GORL_CHILD=%d-%d", os.Getpid(), started.Add(1))
 	c.columns = o.declared()
 	opening := setup{
-		ID: o.ID, Factory: o.Factory, Kwargs: o.Kwargs, Index: index, From: from, To: to, Parent: os.Getpid(), RenderMode: o.RenderMode, Checker: o.Checker,
+		ID: o.ID, Factory: o.Factory, Kwargs: o.Kwargs, Index: index, From: from, To: to, Parent: os.Getpid(),
+		RenderMode: o.RenderMode, Checker: o.Checker,
 		Columns: c.columns, Discover: o.discover(), Every: len(o.StepMetrics) > 0 || o.Infos, Infos: o.Infos,
 		AMP: o.AMPObservations, AMPSize: o.AMPSize, States: o.States, StateSize: o.StateSize, Spin: o.Spin.Seconds(),
-		Simulator: o.Simulator, Seed: o.Seed, Autoreset: o.Autoreset, RandomLengths: o.RandomEpisodeLengths, ObservationGroups: o.ObservationGroups, StateGroups: o.StateGroups,
+		Simulator: o.Simulator, Seed: o.Seed, Autoreset: o.Autoreset, RandomLengths: o.RandomEpisodeLengths,
+		ObservationGroups: o.ObservationGroups, StateGroups: o.StateGroups,
 	}
 	message, err := json.Marshal(opening)
 	if err != nil {

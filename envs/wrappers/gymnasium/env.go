@@ -157,14 +157,16 @@ func (e *Env) meet(c *child, first bool, deadline time.Time) error {
 // allocate lays out and maps the shared memory and makes the batch that is returned.
 func (e *Env) allocate() error {
 	n := e.options.NumEnvs
-	wanted := []array{{"actions", "f4", e.set.Action.Width()}, {"rewards", "f8", -1}, {"flags", "u1", -1}, {"infos", "f8", e.columns}}
+	wanted := []array{{"actions", "f4", e.set.Action.Width()}, {"rewards", "f8", -1}, {"flags", "u1", -1},
+		{"infos", "f8", e.columns}}
 	for _, of := range []struct {
 		name  string
 		space spaces.Space
 	}{{"observations", e.set.Observation}, {"final_observations", e.set.Observation}, {"states", e.set.State},
 		{"final_states", e.set.State}, {"amp_observations", e.set.AMPObservation}} {
 		small := of.space.Bytes()
-		wanted = append(wanted, array{of.name, "f4", of.space.Width() - small}, array{of.name + bytesSuffix, "u1", small})
+		wanted = append(wanted, array{of.name, "f4", of.space.Width() - small}, array{of.name + bytesSuffix, "u1",
+			small})
 	}
 	e.layout = plan("environments", len(e.children), n, wanted)
 	var err error
@@ -189,7 +191,8 @@ func (e *Env) allocate() error {
 	if e.options.Simulator != "" {
 		objects = 1
 	}
-	e.infos, e.shaped, e.curriculum = make([]json.RawMessage, n), make([]map[string]any, objects), make([]json.RawMessage, objects)
+	e.infos, e.shaped, e.curriculum = make([]json.RawMessage, n), make([]map[string]any, objects),
+		make([]json.RawMessage, objects)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 )
 
 // open makes a batch that is closed at the end of the test.
@@ -40,31 +41,26 @@ func actions(n int) []float32 {
 	return a
 }
 
-func TestCheck(t *testing.T) {
-	for _, children := range []int{1, 2, 3, 7} {
-		if err := envs.Check(open(t, fake(t, 7, children, "")), 60, 3); err != nil {
-			t.Errorf("%d children: %v", children, err)
-		}
-	}
+func TestConform(t *testing.T) {
+	envtest.Conform(t, 60, func(seed int64, workers int) (envs.Env, error) {
+		o := fake(t, 7, workers, "")
+		o.Seed = seed
+		return New(o)
+	})
 }
 
 // What the children write must arrive where it belongs, with the last observations of episodes that end.
 func TestStep(t *testing.T) {
 	const n = 5
 	e := open(t, fake(t, n, 2, ""))
-	s, err := e.Reset(100)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := envtest.Reset(t, e, 100)
 	want := []float32{0, 100, 0, 0, 1, 101, 0, 1, 2, 102, 0, 2, 3, 103, 0, 3, 4, 104, 0, 4}
 	if diff := cmp.Diff(want, s.Observations); diff != "" {
 		t.Fatalf("first observations (-want +got):\n%s", diff)
 	}
 	ended := make([]int, n)
 	for step := 1; step <= 40; step++ {
-		if s, err = e.Step(actions(n)); err != nil {
-			t.Fatal(err)
-		}
+		s = envtest.Step(t, e, actions(n))
 		episodes := 0
 		for i := range n {
 			f := fakeEnv{i: i, seed: float32(100 + i)}
@@ -77,11 +73,13 @@ func TestStep(t *testing.T) {
 				f.steps = f.length()
 				f.observe(last)
 				if diff := cmp.Diff(last, s.FinalObservations[4*i:4*i+4]); diff != "" || s.FinalStates[i] != final {
-					t.Errorf("step %d, environment %d: last observation (-want +got):\n%s\nstate %g", step, i, diff, s.FinalStates[i])
+					t.Errorf("step %d, environment %d: last observation (-want +got):\n%s\nstate %g", step, i, diff,
+						s.FinalStates[i])
 				}
 				got := s.Episodes[episodes]
 				reward := 0.5 + 10*float64(float32(i)/1000)
-				if got.Env != i || got.Length != f.length() || math.Abs(got.Return-reward*float64(got.Length)) > 1e-9 || got.Metrics["steps"] != float64(f.length()) || len(got.Metrics) != 1 {
+				if got.Env != i || got.Length != f.length() || math.Abs(got.Return-reward*float64(got.Length)) > 1e-9 ||
+					got.Metrics["steps"] != float64(f.length()) || len(got.Metrics) != 1 {
 					t.Errorf("step %d: episode %+v of environment %d", step, got, i)
 				}
 				episodes++
@@ -91,10 +89,12 @@ func TestStep(t *testing.T) {
 				t.Errorf("step %d, environment %d: observation (-want +got):\n%s", step, i, diff)
 			}
 			if s.States[i] != state || s.AMPObservations[i] != float32(100*i+f.steps) {
-				t.Errorf("step %d, environment %d: state %g, AMP observation %g", step, i, s.States[i], s.AMPObservations[i])
+				t.Errorf("step %d, environment %d: state %g, AMP observation %g", step, i, s.States[i],
+					s.AMPObservations[i])
 			}
 			if s.Terminated[i] != (over && i%2 == 0) || s.Truncated[i] != (over && i%2 == 1) {
-				t.Errorf("step %d, environment %d: terminated %t, truncated %t", step, i, s.Terminated[i], s.Truncated[i])
+				t.Errorf("step %d, environment %d: terminated %t, truncated %t", step, i, s.Terminated[i],
+					s.Truncated[i])
 			}
 		}
 		if len(s.Episodes) != episodes || (s.FinalObservations == nil) != (episodes == 0) {
@@ -110,21 +110,17 @@ func TestStep(t *testing.T) {
 func TestMarks(t *testing.T) {
 	const n = 3
 	e := open(t, fake(t, n, 1, "marks"))
-	if _, err := e.Reset(100); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 100)
 	for step := 1; step <= 4; step++ {
-		s, err := e.Step(actions(n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := envtest.Step(t, e, actions(n))
 		if got := slices.Index(s.Invalid, true); (step == 2) != (s.Invalid != nil) || step == 2 && got != 1 {
 			t.Errorf("step %d: invalid %v", step, s.Invalid)
 		}
 		if (step >= 3) != (s.FinalUnknown != nil) || step >= 3 && (!s.Ended(step-3) || !s.FinalUnknown[step-3]) {
 			t.Errorf("step %d: unknown %v", step, s.FinalUnknown)
 		}
-		if step == 4 && (len(s.Episodes) != 1 || s.Episodes[0].Length != 3) { // of environment 1, whose second step was none
+		// of environment 1, whose second step was none
+		if step == 4 && (len(s.Episodes) != 1 || s.Episodes[0].Length != 3) {
 			t.Errorf("episodes %+v", s.Episodes)
 		}
 	}
@@ -162,14 +158,9 @@ func TestMetricsAndInfos(t *testing.T) {
 	o := fake(t, 4, 2, "")
 	o.StepMetrics, o.EpisodeMetrics, o.Infos = []string{Every}, []string{}, true
 	e := open(t, o)
-	if _, err := e.Reset(0); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 0)
 	for step := 1; step <= 3; step++ {
-		s, err := e.Step(actions(4))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := envtest.Step(t, e, actions(4))
 		if diff := cmp.Diff(map[string]float64{"steps": float64(step)}, s.Metrics); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)
 		}
@@ -189,51 +180,10 @@ func TestMetricsAndInfos(t *testing.T) {
 	}
 }
 
-func TestSeeds(t *testing.T) {
-	o := fake(t, 3, 2, "")
-	o.Seed = 40
-	e := open(t, o)
-	for _, c := range []struct {
-		seed int64
-		want float32
-	}{{-1, 40}, {7, 7}, {-1, 7}, {0, 0}} {
-		s, err := e.Reset(c.seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range 3 {
-			if got := s.Observations[4*i+1]; got != c.want+float32(i) {
-				t.Errorf("Reset(%d): environment %d has the seed %g, want %g", c.seed, i, got, c.want+float32(i))
-			}
-		}
-	}
+func TestOptionalInterfaces(t *testing.T) {
+	e := open(t, fake(t, 2, 2, ""))
 	if _, err := e.Reset(math.MaxInt64); err == nil {
 		t.Error("a seed that leaves no room for the environments' was accepted")
-	}
-}
-
-func TestRefusals(t *testing.T) {
-	e := open(t, fake(t, 2, 2, ""))
-	if _, err := e.Step(actions(2)); err == nil || !strings.Contains(err.Error(), "call Reset before Step") {
-		t.Errorf("Step before Reset: %v", err)
-	}
-	if _, err := e.Observe(); err == nil {
-		t.Error("Observe before Reset returned no error")
-	}
-	s, err := e.Reset(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o, err := e.Observe(); err != nil || !cmp.Equal(o.Observations, s.Observations) || !cmp.Equal(o.States, s.States) {
-		t.Errorf("Observe: %v, %v", o, err)
-	}
-	for name, bad := range map[string][]float32{"short": actions(1), "NaN": {0, 0, 0, float32(math.NaN())}} {
-		if _, err := e.Step(bad); err == nil {
-			t.Errorf("%s actions were accepted", name)
-		}
-	}
-	if _, err := e.Step(actions(2)); err != nil {
-		t.Errorf("after actions were refused: %v", err)
 	}
 	if _, err := e.Render(0); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Render without a render mode: %v", err)
@@ -244,30 +194,31 @@ func TestRefusals(t *testing.T) {
 	if _, ok := envs.As[envs.MotionSource](e); ok {
 		t.Error("it says that it has reference motion")
 	}
-	for range 2 {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if _, err := e.Step(actions(2)); err == nil || !strings.Contains(err.Error(), "after Close") {
-		t.Errorf("Step after Close: %v", err)
-	}
-	if _, err := e.Reset(1); err == nil {
-		t.Error("Reset after Close returned no error")
-	}
 }
 
 func TestOptions(t *testing.T) {
+	batch := func(change func(*Options)) func(*Options) {
+		return func(o *Options) {
+			o.ID, o.Factory, o.Simulator, o.Children = "", "a:b", Batch, 0
+			change(o)
+		}
+	}
 	for want, change := range map[string]func(*Options){
-		"one of ID and Factory":  func(o *Options) { o.Factory = "a:b" },
-		"module:function":        func(o *Options) { o.ID, o.Factory = "", "module" },
-		"environments is 0":      func(o *Options) { o.NumEnvs = 0 },
-		"9 children":             func(o *Options) { o.Children = 9 },
-		"seed is -1":             func(o *Options) { o.Seed = -1 },
-		"none may be negative":   func(o *Options) { o.Timeout = -1 },
-		"neither may be":         func(o *Options) { o.AMPSize = -1 },
-		"do not fit into JSON":   func(o *Options) { o.Kwargs = map[string]any{"f": func() {}} },
-		"starting /none/python3": func(o *Options) { o.Python = "/none/python3" },
+		"one of ID and Factory":      func(o *Options) { o.Factory = "a:b" },
+		"module:function":            func(o *Options) { o.ID, o.Factory = "", "module" },
+		"environments is 0":          func(o *Options) { o.NumEnvs = 0 },
+		"9 children":                 func(o *Options) { o.Children = 9 },
+		"seed is -1":                 func(o *Options) { o.Seed = -1 },
+		"none may be negative":       func(o *Options) { o.Timeout = -1 },
+		"neither may be":             func(o *Options) { o.AMPSize = -1 },
+		"do not fit into JSON":       func(o *Options) { o.Kwargs = map[string]any{"f": func() {}} },
+		"starting /none/python3":     func(o *Options) { o.Python = "/none/python3" },
+		"are for simulators; set":    func(o *Options) { o.Autoreset = NextStep },
+		"the simulator is \"isaac\"": batch(func(o *Options) { o.Simulator = "isaac" }),
+		"needs a Factory":            batch(func(o *Options) { o.Factory, o.ID = "", "Some-v0" }),
+		"so there is one child":      batch(func(o *Options) { o.Children = 2 }),
+		"are for single environment": batch(func(o *Options) { o.Infos = true }),
+		"autoreset is \"never\"":     batch(func(o *Options) { o.Autoreset = "never" }),
 	} {
 		o := fake(t, 2, 2, "")
 		change(&o)
@@ -278,14 +229,11 @@ func TestOptions(t *testing.T) {
 }
 
 func TestNoPython(t *testing.T) {
-	o := fake(t, 2, 2, "start-missing")
-	if _, err := New(o); !errors.Is(err, ErrNoPython) {
-		t.Errorf("without gymnasium: %v", err)
-	}
-	for _, python := range []string{"/none/python3", "no-such-python3"} {
-		o.Python = python
+	missing, none := fake(t, 2, 2, "start-missing"), fake(t, 2, 2, "")
+	none.Python = "no-such-python3"
+	for _, o := range []Options{missing, none} {
 		if _, err := New(o); !errors.Is(err, ErrNoPython) {
-			t.Errorf("without Python: %v", err)
+			t.Errorf("%s: %v", o.Python, err)
 		}
 	}
 }
@@ -302,16 +250,17 @@ func TestShapingAndCurriculum(t *testing.T) {
 	if diff := cmp.Diff(want, shaper.RewardShaping()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
-	for name, values := range map[string]map[string]any{"unknown key": {"scales": 1}, "refused by the environment": {"scale": 13.0}} {
-		if err := shaper.SetRewardShaping(values, nil); err == nil {
-			t.Errorf("%s: no error", name)
+	for _, bad := range []struct {
+		values       map[string]any
+		environments []int
+	}{{map[string]any{"scales": 1}, nil}, {map[string]any{"scale": 13.0}, nil}, {map[string]any{"scale": 5.0},
+		[]int{4}}} {
+		if err := shaper.SetRewardShaping(bad.values, bad.environments); err == nil {
+			t.Errorf("%v of %v was accepted", bad.values, bad.environments)
 		}
 	}
 	if err := shaper.SetRewardShaping(map[string]any{"scale": 5.0}, []int{3}); err != nil {
 		t.Error(err)
-	}
-	if err := shaper.SetRewardShaping(map[string]any{"scale": 5.0}, []int{4}); err == nil {
-		t.Error("environment 4 of 4 was shaped")
 	}
 	if diff := cmp.Diff(want, shaper.RewardShaping()); diff != "" {
 		t.Errorf("after one environment was shaped (-want +got):\n%s", diff)
@@ -329,15 +278,12 @@ func TestShapingAndCurriculum(t *testing.T) {
 	if err := e.SetCurriculumState([]byte(`{}`)); err == nil {
 		t.Error("a curriculum without states was accepted")
 	}
-	if _, err := e.Reset(0); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 0)
 	for range 8 {
-		if _, err := e.Step(actions(4)); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Step(t, e, actions(4))
 	}
-	// The fake's first state of a child stands for all of its environments; the second child has been replaced meanwhile.
+	// The fake's first state of a child stands for all of its environments; the second child has been replaced
+	// meanwhile.
 	if state, err := e.CurriculumState(); err != nil || string(state) != `{"states":[4,4,6,6]}` || e.Replaced() != 1 {
 		t.Errorf("curriculum %s, %v, after %d replacements", state, err, e.Replaced())
 	}
@@ -348,14 +294,10 @@ func TestStepAllocatesNothing(t *testing.T) {
 	o := fake(t, 4, 2, "")
 	o.StepMetrics = []string{"steps"}
 	e := open(t, o)
-	if _, err := e.Reset(0); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 0)
 	a := actions(4)
 	step := func() {
-		if _, err := e.Step(a); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Step(t, e, a)
 	}
 	step()
 	// Episodes allocate the map of their metrics, and end in more than every other step here.
@@ -382,7 +324,8 @@ func left(t *testing.T) (descriptors, mappings, goroutines int) {
 	return len(entries), strings.Count(string(maps), "gorl-gymnasium"), runtime.NumGoroutine()
 }
 
-// nothingMore compares what the process holds with what it held. A goroutine that has just said its last takes a moment to end.
+// nothingMore compares what the process holds with what it held. A goroutine that has just said its last takes a moment
+// to end.
 func nothingMore(t *testing.T, descriptors, mappings, goroutines int) {
 	t.Helper()
 	for until := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
@@ -391,7 +334,8 @@ func nothingMore(t *testing.T, descriptors, mappings, goroutines int) {
 			return
 		}
 		if d != descriptors || m != mappings || time.Now().After(until) {
-			t.Errorf("%d descriptors, %d mappings, %d goroutines; before %d, %d, %d", d, m, g, descriptors, mappings, goroutines)
+			t.Errorf("%d descriptors, %d mappings, %d goroutines; before %d, %d, %d", d, m, g, descriptors, mappings,
+				goroutines)
 			return
 		}
 	}

@@ -31,7 +31,8 @@ func TestMain(m *testing.M) {
 // patience is how long a fake child may take on a loaded machine for what takes a moment.
 const patience = time.Minute
 
-// fake returns options whose children are this test binary. The first child that comes to do so misbehaves as mode says.
+// fake returns options whose children are this test binary. The first child that comes to do so misbehaves as mode
+// says.
 func fake(t testing.TB, n, children int, mode string) Options {
 	self, err := os.Executable()
 	if err != nil {
@@ -190,7 +191,8 @@ func (f *faker) attach() error {
 	if err != nil {
 		return err
 	}
-	if f.memory, err = syscall.Mmap(3, 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED); err != nil {
+	if f.memory, err = syscall.Mmap(3, 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_SHARED); err != nil {
 		return err
 	}
 	if f.layout, err = parseHeader(f.memory); err != nil {
@@ -234,7 +236,8 @@ func (f *faker) run(mode string, request []byte, replies *os.File) uint32 {
 		return f.call(request)
 	}
 	if f.setup.Infos && f.block.command == commandStep {
-		f.pending = fmt.Appendf(nil, `{"columns": ["steps"], "infos": {"%d": {"text": "step %d"}}}`, f.setup.From, f.steps)
+		f.pending = fmt.Appendf(nil, `{"columns": ["steps"], "infos": {"%d": {"text": "step %d"}}}`, f.setup.From,
+			f.steps)
 		return statusMessage
 	}
 	if f.steps == 1 && f.block.command == commandStep {

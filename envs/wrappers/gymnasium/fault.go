@@ -8,7 +8,8 @@ import (
 
 // ErrNoPython is what the error of [New] wraps where there is no Python, or where it lacks gymnasium or numpy or has
 // too old ones.
-var ErrNoPython = errors.New("the bridge to Gymnasium needs Python 3.8 with gymnasium 1.0 and numpy 1.21, or later; python (Options.Python) names the interpreter")
+var ErrNoPython = errors.New("the bridge to Gymnasium needs Python 3.8 with gymnasium 1.0 and numpy 1.21, or " +
+	"later; python (Options.Python) names the interpreter")
 
 // Fault says in a word what happened to a child.
 type Fault string

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
@@ -30,7 +31,8 @@ var misdeeds = []struct {
 	{"stop", FaultStopped, "has been stopped by a signal (SIGSTOP)"},
 	{"hang", FaultTimeout, "did not finish in time"},
 	{"nan", FaultData, "environment 2: the observation has NaN in dimension 2; it must be finite"},
-	{"index", FaultData, "environment 2: the observation has -1 in dimension 3; it must be a whole number from 0 to 99999"},
+	{"index", FaultData, "environment 2: the observation has -1 in dimension 3; it must be a whole number from 0 " +
+		"to 99999"},
 	{"final-nan", FaultData, "environment 2: the last observation has +Inf in dimension 0"},
 	{"reward", FaultData, "environment 2: the reward is NaN"},
 	{"amp", FaultData, "environment 2: the AMP observation has NaN in dimension 0"},
@@ -51,19 +53,15 @@ func unlucky(t *testing.T, mode string, change func(*Options)) *Env {
 	o := fake(t, 4, 2, mode)
 	change(&o)
 	e := open(t, o)
-	if _, err := e.Reset(50); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 50)
 	for range 4 {
-		if _, err := e.Step(actions(4)); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Step(t, e, actions(4))
 	}
 	return e
 }
 
-// hurry shortens the time of the step of a misdeed that only time brings to light. It leaves the other child long enough on a
-// loaded machine.
+// hurry shortens the time of the step of a misdeed that only time brings to light. It leaves the other child long
+// enough on a loaded machine.
 func hurry(e *Env, mode string) {
 	if mode == "hang" || mode == "half" {
 		e.options.Timeout = 1500 * time.Millisecond
@@ -80,7 +78,8 @@ func TestFaults(t *testing.T) {
 			if !errors.As(err, &fault) || fault.Fault != m.fault || !strings.Contains(err.Error(), m.words) {
 				t.Fatalf("%v, want the fault %q and %q", err, m.fault, m.words)
 			}
-			if m.mode != "header" && (fault.Child != 1 || fault.From != 2 || fault.To != 4 || !strings.Contains(err.Error(), "child 1 (process")) {
+			if m.mode != "header" && (fault.Child != 1 || fault.From != 2 || fault.To != 4 ||
+				!strings.Contains(err.Error(), "child 1 (process")) {
 				t.Errorf("it names the wrong child: %+v", fault)
 			}
 			if _, err := e.Step(actions(4)); err == nil {
@@ -108,10 +107,7 @@ func TestReplace(t *testing.T) {
 			hurry(e, m.mode)
 			before := slices.Clone(e.own.observations)
 			amp := slices.Clone(e.own.amp)
-			s, err := e.Step(actions(4))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Step(t, e, actions(4))
 			first := 2 // the first environment that was replaced
 			if m.mode == "header" {
 				first = 0
@@ -122,7 +118,8 @@ func TestReplace(t *testing.T) {
 			for i := first; i < 4; i++ {
 				if s.Terminated[i] || !s.Truncated[i] || s.Rewards[i] != 0 || s.AMPObservations[i] != amp[i] ||
 					!slices.Equal(s.FinalObservations[4*i:4*i+4], before[4*i:4*i+4]) {
-					t.Errorf("environment %d: %t, %t, reward %g, AMP %g, last observation %v; it was last seen at %v", i, s.Terminated[i], s.Truncated[i],
+					t.Errorf("environment %d: %t, %t, reward %g, AMP %g, last observation %v; it was last seen at %v",
+						i, s.Terminated[i], s.Truncated[i],
 						s.Rewards[i], s.AMPObservations[i], s.FinalObservations[4*i:4*i+4], before[4*i:4*i+4])
 				}
 				if seed := s.Observations[4*i+1]; seed < 54 || int(seed-50)%4 != i || s.Observations[4*i+2] != 0 {
@@ -137,9 +134,7 @@ func TestReplace(t *testing.T) {
 				t.Error("the other child's environments did not step")
 			}
 			for range 20 {
-				if _, err := e.Step(actions(4)); err != nil {
-					t.Fatal(err)
-				}
+				envtest.Step(t, e, actions(4))
 			}
 		})
 	}
@@ -150,13 +145,8 @@ func TestReplaceInReset(t *testing.T) {
 	o := fake(t, 4, 2, "")
 	o.Replace = -1
 	e := open(t, o)
-	if _, err := e.Reset(1); err != nil {
-		t.Fatal(err)
-	}
-	want, err := e.Reset(9)
-	if err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, 1)
+	want := envtest.Reset(t, e, 9)
 	observations := slices.Clone(want.Observations)
 	lose(t, e, 0)
 	got, err := e.Reset(9)
@@ -177,9 +167,9 @@ func lose(t *testing.T, e *Env, i int) {
 	<-e.children[i].gone
 }
 
-// What a discriminator is shown of a step in which a child was lost is always something that its environments have shown: the
-// AMP observations of their step before, whatever resets and failed steps lie between, and in the very first step those of
-// its successor's.
+// What a discriminator is shown of a step in which a child was lost is always something that its environments have
+// shown: the AMP observations of their step before, whatever resets and failed steps lie between, and in the very first
+// step those of its successor's.
 func TestReplaceKeepsAMPObservations(t *testing.T) {
 	must := func(s *envs.Step, err error) []float32 {
 		t.Helper()
@@ -199,7 +189,8 @@ func TestReplaceKeepsAMPObservations(t *testing.T) {
 	must(e.Reset(61))
 	lose(t, e, 1)
 	got := must(e.Step(actions(4)))
-	if !slices.Equal(got[2:], last[2:]) || !slices.Equal(got[:2], []float32{1, 101}) || !slices.Equal(e.own.truncated, []bool{false, false, true, true}) {
+	if !slices.Equal(got[2:], last[2:]) || !slices.Equal(got[:2], []float32{1, 101}) || !slices.Equal(e.own.truncated,
+		[]bool{false, false, true, true}) {
 		t.Errorf("after resets and a failed step the AMP observations are %v, the last that were shown %v", got, last)
 	}
 	got = must(e.Step(actions(4)))
@@ -210,10 +201,7 @@ func TestReplaceKeepsAMPObservations(t *testing.T) {
 	o := fake(t, 4, 2, "")
 	o.Replace = -1
 	first := open(t, o)
-	begun, err := first.Reset(70)
-	if err != nil {
-		t.Fatal(err)
-	}
+	begun := envtest.Reset(t, first, 70)
 	observations := slices.Clone(begun.Observations)
 	lose(t, first, 1)
 	got = must(first.Step(actions(4)))
@@ -222,8 +210,10 @@ func TestReplaceKeepsAMPObservations(t *testing.T) {
 	}
 	for i := 2; i < 4; i++ {
 		o, f := first.step.Observations[4*i:4*i+4], first.step.FinalObservations[4*i:4*i+4]
-		if !first.own.truncated[i] || first.own.rewards[i] != 0 || o[2] != 0 || !slices.Equal(f, observations[4*i:4*i+4]) {
-			t.Errorf("environment %d: truncated %t at %v with the reward %g, and begins anew with %v", i, first.own.truncated[i], f, first.own.rewards[i], o)
+		if !first.own.truncated[i] || first.own.rewards[i] != 0 || o[2] != 0 ||
+			!slices.Equal(f, observations[4*i:4*i+4]) {
+			t.Errorf("environment %d: truncated %t at %v with the reward %g, and begins anew with %v", i,
+				first.own.truncated[i], f, first.own.rewards[i], o)
 		}
 	}
 }
@@ -275,11 +265,13 @@ func TestCloseOfHungChildren(t *testing.T) {
 func fakeParent() {
 	self, _ := os.Executable()
 	o := Options{ID: "Fake-v0", NumEnvs: 4, Children: 2, Python: self, Timeout: time.Hour,
-		Environ: []string{"GORL_FAKE_CHILD=" + os.Getenv("GORL_FAKE_PARENT"), "GORL_FAKE_ONCE=" + os.Getenv("GORL_FAKE_LOCK") + ".once"}}
+		Environ: []string{"GORL_FAKE_CHILD=" + os.Getenv("GORL_FAKE_PARENT"),
+			"GORL_FAKE_ONCE=" + os.Getenv("GORL_FAKE_LOCK") + ".once"}}
 	linger := os.Getenv("GORL_FAKE_PARENT") == "linger"
 	if linger {
-		o = Options{Simulator: Batch, Factory: "bridge_batches:Count", Kwargs: map[string]any{"bad": "linger"}, NumEnvs: 4,
-			Python: os.Getenv("GORL_FAKE_PYTHON"), Path: []string{"testdata"}}
+		o = Options{Simulator: Batch, Factory: "bridge_batches:Count", Kwargs: map[string]any{"bad": "linger"},
+			NumEnvs: 4,
+			Python:  os.Getenv("GORL_FAKE_PYTHON"), Path: []string{"testdata"}}
 	}
 	e, err := New(o)
 	if err == nil {
@@ -294,16 +286,27 @@ func fakeParent() {
 	}
 }
 
-// TestPeersParentKilled kills a parent whose simulator has started processes, some in sessions of their own: none of them
-// goes on.
+// TestPeersParentKilled kills a parent whose simulator has started processes, some in sessions of their own.
 func TestPeersParentKilled(t *testing.T) {
+	killParent(t, "linger", peers.Python(t, "gymnasium"))
+}
+
+// TestParentKilled kills parents of children that are busy, or hang.
+func TestParentKilled(t *testing.T) {
+	killParent(t, "well", "")
+	killParent(t, "hang", "")
+}
+
+// killParent kills a fakeParent that has no time to tell its children, which hold a lock for as long as they live: none
+// of them goes on.
+func killParent(t *testing.T, mode, python string) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	lock := filepath.Join(t.TempDir(), "lock")
 	parent := exec.Command(self)
-	parent.Env = append(os.Environ(), "GORL_FAKE_PARENT=linger", "GORL_FAKE_LOCK="+lock, "GORL_FAKE_PYTHON="+peers.Python(t, "gymnasium"))
+	parent.Env = append(os.Environ(), "GORL_FAKE_PARENT="+mode, "GORL_FAKE_LOCK="+lock, "GORL_FAKE_PYTHON="+python)
 	said, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -329,52 +332,7 @@ func TestPeersParentKilled(t *testing.T) {
 	_ = parent.Wait()
 	for until := time.Now().Add(patience); take() != nil; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
-			t.Fatal("what the simulator has started goes on after its parent was killed")
+			t.Fatalf("%s: a child goes on after its parent was killed", mode)
 		}
-	}
-}
-
-// Children must not outlive a parent that had no time to say so, busy or hung.
-func TestParentKilled(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, mode := range []string{"", "hang"} {
-		lock := filepath.Join(t.TempDir(), "lock")
-		parent := exec.Command(self)
-		parent.Env = append(os.Environ(), "GORL_FAKE_PARENT="+mode, "GORL_FAKE_LOCK="+lock)
-		if mode == "" {
-			parent.Env = append(parent.Env, "GORL_FAKE_PARENT=well")
-		}
-		said, err := parent.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := parent.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if line, err := bufio.NewReader(said).ReadString('\n'); line != "ready <nil>\n" {
-			t.Errorf("the parent said %q, %v", line, err)
-		}
-		if err := parent.Process.Kill(); err != nil {
-			t.Error(err)
-		}
-		_ = parent.Wait()
-		file, err := os.OpenFile(lock, os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// Every child holds the lock for as long as it lives.
-		for {
-			err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
-			if !errors.Is(err, syscall.EINTR) {
-				break
-			}
-		}
-		if err != nil {
-			t.Error(err)
-		}
-		file.Close()
 	}
 }

@@ -5,14 +5,13 @@ import (
 	"encoding/binary"
 	"testing"
 	"unsafe"
-
-	"github.com/gorl-dev/gorl/spaces"
 )
 
 // testLayout is a small memory with its header.
 func testLayout(t testing.TB) (*layout, []byte) {
 	t.Helper()
-	l := plan("environments", 2, 4, []array{{"observations", "f4", 3}, {"rewards", "f8", -1}, {"flags", "u1", -1}, {"states", "f4", 0}})
+	l := plan("environments", 2, 4, []array{{"observations", "f4", 3}, {"rewards", "f8", -1}, {"flags", "u1", -1},
+		{"states", "f4", 0}})
 	header, err := l.header()
 	if err != nil {
 		t.Fatal(err)
@@ -24,14 +23,16 @@ func testLayout(t testing.TB) (*layout, []byte) {
 
 func TestLayout(t *testing.T) {
 	if controlStride != 192 || unsafe.Offsetof(control{}.seed) != 16 || unsafe.Offsetof(control{}.done) != 64 {
-		t.Errorf("a control block has %d bytes, the seed at %d, the second half at %d", controlStride, unsafe.Offsetof(control{}.seed), unsafe.Offsetof(control{}.done))
+		t.Errorf("a control block has %d bytes, the seed at %d, the second half at %d", controlStride,
+			unsafe.Offsetof(control{}.seed), unsafe.Offsetof(control{}.done))
 	}
 	l, memory := testLayout(t)
 	got, err := parseHeader(memory)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Arrays) != 3 || got.Arrays["rewards"].Offset != l.Arrays["rewards"].Offset || len(view[float64](memory, got, "rewards")) != 4 ||
+	if len(got.Arrays) != 3 || got.Arrays["rewards"].Offset != l.Arrays["rewards"].Offset ||
+		len(view[float64](memory, got, "rewards")) != 4 ||
 		len(view[float32](memory, got, "observations")) != 12 || view[float32](memory, got, "states") != nil {
 		t.Errorf("read %+v, wrote %+v", got, l)
 	}
@@ -55,8 +56,11 @@ func TestParseHeaderRefuses(t *testing.T) {
 		"narrow blocks": func(l *layout) { l.Control.Stride = 64 },
 		"unaligned":     func(l *layout) { l.Control.Offset++ },
 		"many blocks":   func(l *layout) { l.Control.Count = 1 << 40 },
-		"outside":       func(l *layout) { l.Arrays["rewards"] = place{Offset: l.Size - 8, DType: "f8", Shape: []int{4}} },
-		"negative":      func(l *layout) { l.Arrays["rewards"] = place{Offset: -8, DType: "f8", Shape: []int{4}} },
+		"outside": func(l *layout) {
+			l.Arrays["rewards"] = place{Offset: l.Size - 8, DType: "f8",
+				Shape: []int{4}}
+		},
+		"negative": func(l *layout) { l.Arrays["rewards"] = place{Offset: -8, DType: "f8", Shape: []int{4}} },
 		"overlap": func(l *layout) {
 			l.Arrays["x"] = place{Offset: l.Arrays["rewards"].Offset + 8, DType: "u1", Shape: []int{4}}
 		},
@@ -111,7 +115,9 @@ func FuzzHeader(f *testing.F) {
 
 func FuzzDescription(f *testing.F) {
 	f.Add([]byte(fakeSpaces))
-	f.Add([]byte(`{"observation": {"kind": "Tuple", "spaces": [{"kind": "MultiBinary", "nvec": [2, 2]}, {"kind": "Box", "shape": [], "low": [0], "high": [1e300]}]}, "action": {"kind": "Discrete", "nvec": [3]}}`))
+	f.Add(
+		[]byte(
+			`{"observation": {"kind": "Tuple", "spaces": [{"kind": "MultiBinary", "nvec": [2, 2]}, {"kind": "Box", "shape": [], "low": [0], "high": [1e300]}]}, "action": {"kind": "Discrete", "nvec": [3]}}`))
 	f.Add([]byte(`{"error": "nothing works"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, set, err := parseDescription(b)
@@ -152,23 +158,4 @@ func FuzzPicture(f *testing.F) {
 			t.Error("the picture is empty")
 		}
 	})
-}
-
-// A Tuple keeps its order, and a Box of uint8 its type.
-func TestTuple(t *testing.T) {
-	parts := make([]spaceJSON, 11)
-	for i := range parts {
-		parts[i] = spaceJSON{Kind: "Discrete", NVec: []int{i + 2}}
-	}
-	low, high := 0.0, 255.0
-	parts = append(parts, spaceJSON{Kind: "Box", Shape: []int{2, 2, 3}, Low: []*float64{&low}, High: []*float64{&high}, DType: "uint8"})
-	count := 0
-	space, err := (&spaceJSON{Kind: "Tuple", Spaces: parts}).space(0, &count)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if e := space.Entries; e[0].Name != "0" || e[10].Name != "10" || e[10].Space.NVec[0] != 12 || space.Kind != spaces.Tuple ||
-		!e[11].Space.Equal(spaces.NewPicture(2, 2, 3)) {
-		t.Errorf("%v", space)
-	}
 }

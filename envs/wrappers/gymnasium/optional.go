@@ -114,7 +114,8 @@ func parseShape(head []byte, dimensions int) ([]int, error) {
 // returns an array of shape (n, M). NumPy's global generator is seeded with a number from rng before.
 func (e *Env) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) {
 	if !e.about.Motions || e.wM == 0 {
-		return nil, fmt.Errorf("gymnasium: the environments have no method collect_reference_motions, or amp_observations is not set: %w", errors.ErrUnsupported)
+		return nil, fmt.Errorf("gymnasium: the environments have no method collect_reference_motions, or "+
+			"amp_observations is not set: %w", errors.ErrUnsupported)
 	}
 	if n <= 0 || n > maxPayload/4/e.wM {
 		return nil, fmt.Errorf("gymnasium: %d rows of reference motion", n)
@@ -126,7 +127,8 @@ func (e *Env) CollectReferenceMotions(n int, rng *rand.Rand) ([]float32, error) 
 	}
 	shape, err := parseShape(head, 2)
 	if err != nil || shape[0] != n || shape[1] != e.wM || len(b) != 4*n*e.wM {
-		return nil, c.fault(FaultData, err, "collect_reference_motions(%d) returned the shape %v; it must be (%d, %d)", n,
+		return nil, c.fault(FaultData, err, "collect_reference_motions(%d) returned the shape %v; it must be (%d, %d)",
+			n,
 			shape, n, e.wM)
 	}
 	rows := make([]float32, n*e.wM)

@@ -26,7 +26,8 @@ type Policy[O Observations] interface {
 	// NumEnvs is the number of rows that Act expects, 0 until Bind has fixed it.
 	NumEnvs() int
 	Bind(numEnvs int) error
-	// SetTraining(false) has Act return the mean or mode of its distribution. It returns whether the policy was training.
+	// SetTraining(false) has Act return the mean or mode of its distribution. It returns whether the policy was
+	// training.
 	SetTraining(on bool) (was bool)
 	// Act returns one row of actions for each row of observations.
 	Act(in O) ([]float32, error)

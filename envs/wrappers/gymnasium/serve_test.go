@@ -2,7 +2,6 @@ package gymnasium
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -91,7 +90,8 @@ func newAsk(t *testing.T, path string) *ask {
 		t.Fatal(err)
 	}
 	a := &ask{}
-	if a.memory, err = syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED); err != nil {
+	if a.memory, err = syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_SHARED); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Munmap(a.memory) })
@@ -142,7 +142,8 @@ func serving(t *testing.T, p Policy[struct{ Observations, States []float32 }], p
 // A policy with memory goes on from question to question, row by row, until an episode begins.
 func TestServeMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "policy")
-	p := &tally{adder: adder{set: spaces.Set{Observation: spaces.Unbounded(1), Action: spaces.NewBox(-1, 1, 2)}}, sums: make([]float32, 3)}
+	p := &tally{adder: adder{set: spaces.Set{Observation: spaces.Unbounded(1), Action: spaces.NewBox(-1, 1, 2)}},
+		sums: make([]float32, 3)}
 	cancel := serving(t, p, path)
 	defer func() {
 		if err := cancel(); err != nil {
@@ -178,7 +179,8 @@ func TestServe(t *testing.T) {
 	p := &adder{set: spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 2)}, training: true}
 	stop := serving(t, p, path)
 	a := newAsk(t, path)
-	if l := a.layout; l.Role != "policy" || l.Policy.Name != "adder" || l.Policy.Action.Kind != "Box" || l.Arrays["actions"].Shape[0] != 3 {
+	if l := a.layout; l.Role != "policy" || l.Policy.Name != "adder" || l.Policy.Action.Kind != "Box" ||
+		l.Arrays["actions"].Shape[0] != 3 {
 		t.Errorf("the header says %+v, %+v", l, l.Policy)
 	}
 	for range 100 {
@@ -195,7 +197,8 @@ func TestServe(t *testing.T) {
 	if _, failure := a.act(nil); !strings.Contains(failure, "takes from 1 to 3 at once") {
 		t.Errorf("no observations: %q", failure)
 	}
-	if err := Serve(context.Background(), p, path, ServeOptions{}); err == nil || !strings.Contains(err.Error(), "serves a policy at") {
+	if err := Serve(context.Background(), p, path, ServeOptions{}); err == nil || !strings.Contains(err.Error(),
+		"serves a policy at") {
 		t.Errorf("a second policy at the same place: %v", err)
 	}
 	if err := stop(); err != nil {
@@ -251,15 +254,17 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-// What is at the path is looked at and not opened, which for a pipe would wait without end; a policy that has taken the place
-// of another keeps its file when the other goes; and a server that was killed is gone before its parent has asked about it.
+// What is at the path is looked at and not opened, which for a pipe would wait without end; a policy that has taken the
+// place of another keeps its file when the other goes; and a server that was killed is gone before its parent has asked
+// about it.
 func TestServePlaces(t *testing.T) {
 	p := &adder{set: spaces.Set{Observation: spaces.Unbounded(2), Action: spaces.NewBox(-1, 1, 2)}}
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Serve(context.Background(), p, pipe, ServeOptions{}); err == nil || !strings.Contains(err.Error(), "is there already") {
+	if err := Serve(context.Background(), p, pipe, ServeOptions{}); err == nil || !strings.Contains(err.Error(),
+		"is there already") {
 		t.Errorf("at a pipe: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "policy")
@@ -292,15 +297,5 @@ func TestServePlaces(t *testing.T) {
 	}
 	if err := ended.Wait(); err != nil || !alive(os.Getpid()) {
 		t.Error(err)
-	}
-}
-
-// The asker is told the parts of a Dict, so that it can put them in order.
-func TestServeTellsKeys(t *testing.T) {
-	inner := spaces.Space{Kind: spaces.Dict, Entries: []spaces.Entry{{Name: "x", Space: spaces.NewDiscrete(3)}, {Name: "y", Space: spaces.Unbounded(2)}}}
-	told := spaceOf(spaces.Space{Kind: spaces.Dict, Entries: []spaces.Entry{{Name: "a", Space: inner}, {Name: "b", Space: spaces.Unbounded(1)}}})
-	if b, err := json.Marshal(told); err != nil || string(b) != `{"kind":"Dict","keys":["a","b"],"spaces":[`+
-		`{"kind":"Dict","keys":["x","y"],"spaces":[{"kind":"Discrete","nvec":[3]},{"kind":"Box","shape":[2]}]},{"kind":"Box","shape":[1]}]}` {
-		t.Errorf("%s, %v", b, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gorl-dev/gorl/envs"
+	"github.com/gorl-dev/gorl/internal/test/envtest"
 	"github.com/gorl-dev/gorl/internal/test/peers"
 )
 
@@ -28,9 +30,7 @@ type lived struct {
 func live(t *testing.T, e *Env, timesteps int, seed int64) [][]lived {
 	t.Helper()
 	n, w, wA := e.NumEnvs(), e.Spaces().Observation.Width(), e.Spaces().Action.Width()
-	if _, err := e.Reset(seed); err != nil {
-		t.Fatal(err)
-	}
+	envtest.Reset(t, e, seed)
 	all, acts := make([][]lived, n), make([]float32, n*wA)
 	returns, lengths := make([]float64, n), make([]int, n)
 	for step := range timesteps {
@@ -48,7 +48,8 @@ func live(t *testing.T, e *Env, timesteps int, seed int64) [][]lived {
 			if s.Invalid != nil && s.Invalid[i] {
 				last := &all[i][len(all[i])-1]
 				if !slices.Equal(last.Next, last.Final) || s.Rewards[i] != 0 || s.Terminated[i] || s.Truncated[i] {
-					t.Fatalf("timestep %d, environment %d: reward %g, terminated %t, truncated %t where it was reset, after %v and %v",
+					t.Fatalf("timestep %d, environment %d: reward %g, terminated %t, truncated %t where it was "+
+						"reset, after %v and %v",
 						step, i, s.Rewards[i], s.Terminated[i], s.Truncated[i], last.Final, last.Next)
 				}
 				last.Next = row
@@ -59,7 +60,8 @@ func live(t *testing.T, e *Env, timesteps int, seed int64) [][]lived {
 			if l.Terminated || l.Truncated {
 				l.Final = slices.Clone(s.FinalObservations[i*w : (i+1)*w])
 				if episodes[0].Env != i || episodes[0].Length != lengths[i] || episodes[0].Return != returns[i] {
-					t.Fatalf("timestep %d: episode %+v of environment %d, which has the return %g and the length %d", step, episodes[0], i, returns[i], lengths[i])
+					t.Fatalf("timestep %d: episode %+v of environment %d, which has the return %g and the length %d",
+						step, episodes[0], i, returns[i], lengths[i])
 				}
 				episodes, returns[i], lengths[i] = episodes[1:], 0, 0
 			}
@@ -77,7 +79,8 @@ func TestPeersVectorEqualsSingle(t *testing.T) {
 		name, how string
 		steps     int
 		episodes  int
-	}{{"CartPole-v1", "sync", 10_000, 1000}, {"CartPole-v1", "async", 2_000, 200}, {"Pendulum-v1", "sync", 10_000, 140}, {"bridge_environments:Rooms", "sync", 10_000, 1000}, {"bridge_environments:Rooms", "async", 1_000, 100}} {
+	}{{"CartPole-v1", "sync", 10_000, 1000}, {"CartPole-v1", "async", 2_000, 200}, {"Pendulum-v1", "sync", 10_000, 140},
+		{"bridge_environments:Rooms", "sync", 10_000, 1000}, {"bridge_environments:Rooms", "async", 1_000, 100}} {
 		var want [][]lived
 		for _, mode := range autoresets {
 			t.Run(fmt.Sprint(c.name, c.how, mode), func(t *testing.T) {
@@ -116,8 +119,10 @@ func TestPeersMakeVec(t *testing.T) {
 	}{
 		{map[string]any{"vectorization_mode": "sync"}, "", false, ""},
 		{map[string]any{"vectorization_mode": "sync"}, Disabled, false, ""},
-		{map[string]any{"vectorization_mode": "sync", "vector_kwargs": map[string]any{"autoreset_mode": "NextStep"}}, "", true, ""},
-		{map[string]any{"vectorization_mode": "async", "vector_kwargs": map[string]any{"copy": false}}, NextStep, true, ""},
+		{map[string]any{"vectorization_mode": "sync", "vector_kwargs": map[string]any{"autoreset_mode": "NextStep"}},
+			"", true, ""},
+		{map[string]any{"vectorization_mode": "async", "vector_kwargs": map[string]any{"copy": false}}, NextStep, true,
+			""},
 		{nil, "", true, ""}, // CartPole has a vector environment of its own, which resets in the next step
 		{nil, SameStep, false, "says that its autoreset is next_step; the options say same_step"},
 		{map[string]any{"vectorization_mode": "sync", "colour": 3}, "", false, "colour"},
@@ -138,14 +143,9 @@ func TestPeersMakeVec(t *testing.T) {
 			t.Errorf("%v: %v", c.kwargs, err)
 		}
 		invalid := false
-		if _, err := e.Reset(1); err != nil {
-			t.Fatal(err)
-		}
+		envtest.Reset(t, e, 1)
 		for range 200 {
-			s, err := e.Step(make([]float32, 4))
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := envtest.Step(t, e, make([]float32, 4))
 			if s.FinalUnknown != nil {
 				t.Errorf("%v: last observations are unknown", c.kwargs)
 			}
@@ -177,27 +177,25 @@ func TestSimulatorsEnvPool(t *testing.T) {
 	observations, rewards, flags, acts := array("observations"), array("rewards"), array("flags"), array("actions")
 	e := open(t, Options{Python: python, Simulator: EnvPool, ID: name, NumEnvs: n, Seed: 3})
 	const w, wA = 17, 6
-	s, err := e.Reset(seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := envtest.Reset(t, e, seed)
 	ended, episodes := make([]bool, n), 0
 	for step := range steps {
 		if !slices.Equal(s.Observations, observations[step*n*w:(step+1)*n*w]) {
 			t.Fatalf("timestep %d: observations %v, want %v", step, s.Observations, observations[step*n*w:(step+1)*n*w])
 		}
-		if s, err = e.Step(acts[step*n*wA : (step+1)*n*wA]); err != nil {
-			t.Fatal(err)
-		}
+		s = envtest.Step(t, e, acts[step*n*wA:(step+1)*n*wA])
 		for i := range n {
 			flag, invalid := flags[step*n+i], s.Invalid != nil && s.Invalid[i]
-			if s.Rewards[i] != rewards[step*n+i] || s.Terminated[i] != (flag == 1 || flag == 3) || s.Truncated[i] != (flag >= 2) || invalid != ended[i] {
-				t.Fatalf("timestep %d, environment %d: reward %g, %t, %t, invalid %t; want %g and %g, %t", step, i, s.Rewards[i], s.Terminated[i], s.Truncated[i], invalid, rewards[step*n+i], flag, ended[i])
+			if s.Rewards[i] != rewards[step*n+i] || s.Terminated[i] != (flag == 1 || flag == 3) ||
+				s.Truncated[i] != (flag >= 2) || invalid != ended[i] {
+				t.Fatalf("timestep %d, environment %d: reward %g, %t, %t, invalid %t; want %g and %g, %t", step, i,
+					s.Rewards[i], s.Terminated[i], s.Truncated[i], invalid, rewards[step*n+i], flag, ended[i])
 			}
 			if ended[i] = flag > 0; ended[i] {
 				episodes++
 				if !slices.Equal(s.FinalObservations[i*w:(i+1)*w], observations[((step+1)*n+i)*w:((step+1)*n+i+1)*w]) {
-					t.Fatalf("timestep %d, environment %d: last observation %v", step, i, s.FinalObservations[i*w:(i+1)*w])
+					t.Fatalf("timestep %d, environment %d: last observation %v", step, i,
+						s.FinalObservations[i*w:(i+1)*w])
 				}
 			}
 		}
@@ -205,8 +203,8 @@ func TestSimulatorsEnvPool(t *testing.T) {
 	if episodes != n*(steps/1001) || len(s.Episodes) != 0 {
 		t.Errorf("%d episodes", episodes)
 	}
-	if s, err = e.Reset(seed); err != nil || !slices.Equal(s.Observations, observations[:n*w]) {
-		t.Errorf("the same seed again: %v, %v", s.Observations, err)
+	if s = envtest.Reset(t, e, seed); !slices.Equal(s.Observations, observations[:n*w]) {
+		t.Errorf("the same seed again: %v", s.Observations)
 	}
 }
 
@@ -216,7 +214,8 @@ func TestSimulatorsMJLab(t *testing.T) {
 	const n = 8
 	var first []float32
 	for _, mode := range []Autoreset{"", SameStep} {
-		o := Options{Python: python, Simulator: MJLab, ID: "Mjlab-Cartpole-Balance", NumEnvs: n, Autoreset: mode, Seed: 5, Kwargs: map[string]any{"episode_length_s": 0.5, "device": "cpu"}}
+		o := Options{Python: python, Simulator: MJLab, ID: "Mjlab-Cartpole-Balance", NumEnvs: n, Autoreset: mode,
+			Seed: 5, Kwargs: map[string]any{"episode_length_s": 0.5, "device": "cpu"}}
 		e := open(t, o)
 		if set := e.Spaces(); set.Observation.Width() != 5 || set.State.Width() != 5 || set.Action.Width() != 1 {
 			t.Fatalf("spaces %v", set)
@@ -224,10 +223,7 @@ func TestSimulatorsMJLab(t *testing.T) {
 		if err := envs.Check(e, 40, 5); err != nil {
 			t.Error(err)
 		}
-		s, err := e.Reset(9)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := envtest.Reset(t, e, 9)
 		if first == nil {
 			first = slices.Clone(s.Observations)
 		} else if !slices.Equal(first, s.Observations) {
@@ -235,9 +231,7 @@ func TestSimulatorsMJLab(t *testing.T) {
 		}
 		episodes, before := 0, slices.Clone(s.Observations)
 		for range 60 {
-			if s, err = e.Step(slices.Repeat([]float32{0.3}, n)); err != nil {
-				t.Fatal(err)
-			}
+			s = envtest.Step(t, e, slices.Repeat([]float32{0.3}, n))
 			for _, episode := range s.Episodes {
 				episodes++
 				i := episode.Env
@@ -247,8 +241,10 @@ func TestSimulatorsMJLab(t *testing.T) {
 				if mode == "" { // one step on from the observation before, and not the next episode's first
 					for j := range 2 {
 						final, last := float64(s.FinalObservations[5*i+j]), float64(before[5*i+j])
-						if math.Abs(final-last) > 0.5 || slices.Equal(s.FinalObservations[5*i:5*i+5], s.Observations[5*i:5*i+5]) {
-							t.Errorf("environment %d: last observation %v after %v, then %v", i, s.FinalObservations[5*i:5*i+5], before[5*i:5*i+5], s.Observations[5*i:5*i+5])
+						if math.Abs(final-last) > 0.5 || slices.Equal(s.FinalObservations[5*i:5*i+5],
+							s.Observations[5*i:5*i+5]) {
+							t.Errorf("environment %d: last observation %v after %v, then %v", i,
+								s.FinalObservations[5*i:5*i+5], before[5*i:5*i+5], s.Observations[5*i:5*i+5])
 						}
 					}
 				}
@@ -262,12 +258,14 @@ func TestSimulatorsMJLab(t *testing.T) {
 			t.Errorf("%d episodes", episodes)
 		}
 	}
-	o := Options{Python: python, Simulator: MJLab, ID: "Mjlab-Cartpole-Balance", NumEnvs: n, Kwargs: map[string]any{"scene.colour": 3}}
+	o := Options{Python: python, Simulator: MJLab, ID: "Mjlab-Cartpole-Balance", NumEnvs: n,
+		Kwargs: map[string]any{"scene.colour": 3}}
 	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "kwargs: the configuration has no scene.colour") {
 		t.Errorf("a setting that there is not: %v", err)
 	}
 	o.ID = "Mjlab-Cart"
-	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "mjlab has no task 'Mjlab-Cart'; it has 'Mjlab-Cartpole-Balance'") {
+	if _, err := New(o); err == nil || !strings.Contains(err.Error(),
+		"mjlab has no task 'Mjlab-Cart'; it has 'Mjlab-Cartpole-Balance'") {
 		t.Errorf("a task that there is not: %v", err)
 	}
 }
@@ -286,44 +284,52 @@ func TestSimulatorsIsaacLab(t *testing.T) {
 		states  int
 		amp     int
 		length  int
-	}{{"Standin-Fish-Direct-v0", false, 5, 0, 59}, {"Standin-Fish-v0", false, 5, 0, 60}, {"Standin-Fish-AMP-Direct-v0", false, 0, 4, 59}, {"Standin-Fish-AMP-Direct-v0", true, 0, 4, 59}} {
+	}{{"Standin-Fish-Direct-v0", false, 5, 0, 59}, {"Standin-Fish-v0", false, 5, 0, 60}, {"Standin-Fish-AMP-Direct-v0",
+		false, 0, 4, 59}, {"Standin-Fish-AMP-Direct-v0", true, 0, 4, 59}} {
 		t.Run(fmt.Sprint(c.id, c.factory), func(t *testing.T) {
-			o := Options{Python: python, Path: []string{standin}, Simulator: IsaacLab, ID: c.id, NumEnvs: n, Seed: 3, Kwargs: map[string]any{"device": "cpu"}}
+			o := Options{Python: python, Path: []string{standin}, Simulator: IsaacLab, ID: c.id, NumEnvs: n, Seed: 3,
+				Kwargs: map[string]any{"device": "cpu"}}
 			if c.factory {
 				o.ID, o.Factory, o.Kwargs = "", "isaaclab_fish:make", map[string]any{"is_finite_horizon": true}
 				o.Path = append(o.Path, t.TempDir())
-				writeFile(t, filepath.Join(o.Path[1], "isaaclab_fish.py"), "def make(**kwargs):\n    from isaaclab.app import AppLauncher\n    AppLauncher(headless=True)\n    from isaaclab_tasks.fish import make\n    return make(**kwargs)\n")
+				program := "def make(**kwargs):\n    from isaaclab.app import AppLauncher\n    " +
+					"AppLauncher(headless=True)\n" +
+					"    from isaaclab_tasks.fish import make\n    return make(**kwargs)\n"
+				if err := os.WriteFile(filepath.Join(o.Path[1], "isaaclab_fish.py"), []byte(program),
+					0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if c.amp > 0 {
 				o.AMPObservations = "amp_obs"
 			}
 			e := open(t, o)
-			if set := e.Spaces(); set.Observation.Width() != 4 || set.State.Width() != c.states || set.AMPObservation.Width() != c.amp {
+			if set := e.Spaces(); set.Observation.Width() != 4 || set.State.Width() != c.states ||
+				set.AMPObservation.Width() != c.amp {
 				t.Fatalf("spaces %v", set)
 			}
 			if err := envs.Check(e, 130, 5); err != nil {
 				t.Error(err)
 			}
-			if _, err := e.Reset(9); err != nil {
-				t.Fatal(err)
-			}
+			envtest.Reset(t, e, 9)
 			episodes, before := 0, make([]float32, n*c.amp)
 			for range 150 {
-				s, err := e.Step(slices.Repeat([]float32{0.3, 0.1}, n))
-				if err != nil {
-					t.Fatal(err)
-				}
+				s := envtest.Step(t, e, slices.Repeat([]float32{0.3, 0.1}, n))
 				for _, episode := range s.Episodes {
 					episodes++
 					i := episode.Env
-					if limit := episode.Length == c.length; !s.FinalUnknown[i] || s.Truncated[i] != (limit && !c.factory) {
-						t.Errorf("episode %+v, truncated %t (the factory's task has no limit but its end), of unknown end %t", episode, s.Truncated[i], s.FinalUnknown[i])
+					if limit := episode.Length == c.length; !s.FinalUnknown[i] || s.Truncated[i] != (limit &&
+						!c.factory) {
+						t.Errorf("episode %+v, truncated %t (the factory's task has no limit but its end), of "+
+							"unknown end %t", episode, s.Truncated[i], s.FinalUnknown[i])
 					}
 					if !slices.Equal(s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp]) {
-						t.Errorf("AMP observation %v at an end, want that of the step before, %v", s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp])
+						t.Errorf("AMP observation %v at an end, want that of the step before, %v",
+							s.AMPObservations[i*c.amp:(i+1)*c.amp], before[i*c.amp:(i+1)*c.amp])
 					}
 				}
-				if _, logged := s.Metrics["episode.Episode_Reward/speed"]; c.amp == 0 && logged != (len(s.Episodes) > 0) {
+				if _, logged := s.Metrics["episode.Episode_Reward/speed"]; c.amp == 0 &&
+					logged != (len(s.Episodes) > 0) {
 					t.Errorf("metrics %v with %d episodes", s.Metrics, len(s.Episodes))
 				}
 				before = slices.Clone(s.AMPObservations)

@@ -79,7 +79,8 @@ func parseDescription(b []byte) (description, spaces.Set, error) {
 		}
 	}
 	if len(set.Action.Entries) > 0 {
-		return d, spaces.Set{}, fmt.Errorf("the action space is a %s; it must be Box, Discrete or MultiDiscrete", d.Action.Kind)
+		return d, spaces.Set{}, fmt.Errorf("the action space is a %s; it must be Box, Discrete or MultiDiscrete",
+			d.Action.Kind)
 	}
 	set.Action.DType = spaces.Float32 // the child makes the space's type of them
 	return d, set, set.Validate()
@@ -92,7 +93,8 @@ var leafKind = map[string]spaces.Kind{"Box": spaces.Box, "Discrete": spaces.Disc
 // space is the space in gorl's words.
 func (s *spaceJSON) space(depth int, parts *int) (spaces.Space, error) {
 	if *parts++; depth > maxDepth || *parts > maxParts {
-		return spaces.Space{}, fmt.Errorf("it has more than %d parts, or more than %d within each other", maxParts, maxDepth)
+		return spaces.Space{}, fmt.Errorf("it has more than %d parts, or more than %d within each other", maxParts,
+			maxDepth)
 	}
 	if kind, ok := leafKind[s.Kind]; ok {
 		space, err := s.leaf(kind)
@@ -156,7 +158,8 @@ func (s *spaceJSON) leaf(kind spaces.Kind) (spaces.Space, error) {
 	if err != nil {
 		return spaces.Space{}, err
 	}
-	if all := (spaces.Space{Kind: spaces.Box, Shape: shape, DType: spaces.Uint8}); space.Equal(all) { // the limits of the type
+	// the limits of the type
+	if all := (spaces.Space{Kind: spaces.Box, Shape: shape, DType: spaces.Uint8}); space.Equal(all) {
 		return all, nil
 	}
 	return space, space.Validate()

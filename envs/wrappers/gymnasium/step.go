@@ -51,7 +51,8 @@ func (e *Env) Step(actions []float32) (*envs.Step, error) {
 		return nil, err
 	}
 	if !e.ready {
-		return nil, errors.New("gymnasium: call Reset before Step: the environments have not been reset, or an error stopped them")
+		return nil, errors.New("gymnasium: call Reset before Step: the environments have not been reset, or an " +
+			"error stopped them")
 	}
 	if len(actions) != len(e.shared.actions) || !copyFinite(e.shared.actions, actions) || e.kA != nil {
 		if err := e.set.Action.Check(actions, e.options.NumEnvs); err != nil {
@@ -159,7 +160,8 @@ func (e *Env) hear(c *child, head []byte) error {
 // copyRows copies what a child wrote out of the shared memory, and checks the copy, which the child cannot change any
 // more.
 func (e *Env) copyRows(c *child, what command) error {
-	if err := take(c, "observation", c.from, c.to, e.own.observations, e.shared.observations, e.wO, e.rO, e.kO); err != nil {
+	if err := take(c, "observation", c.from, c.to, e.own.observations, e.shared.observations, e.wO, e.rO,
+		e.kO); err != nil {
 		return err
 	}
 	if err := take(c, "state", c.from, c.to, e.own.states, e.shared.states, e.wS, e.rS, e.kS); err != nil {
@@ -206,7 +208,8 @@ const (
 )
 
 // take copies the rows of the environments first to last (exclusive) of a child, of width w, and checks them.
-func take(c *child, name string, first, last int, to []float32, from rows, w int, runs []spaces.Run, choices []int) error {
+func take(c *child, name string, first, last int, to []float32, from rows, w int, runs []spaces.Run,
+	choices []int) error {
 	out := to[first*w : last*w]
 	var good bool
 	if len(from.bytes) == 0 {
@@ -290,11 +293,14 @@ func inspect(c *child, name string, first int, rows []float32, w int, choices []
 	for j, x := range rows {
 		switch {
 		case x-x != 0:
-			return c.fault(FaultData, nil, "environment %d: the %s has %g in dimension %d; it must be finite", first+j/w, name,
+			return c.fault(FaultData, nil, "environment %d: the %s has %g in dimension %d; it must be finite",
+				first+j/w, name,
 				x, j%w)
 		case choices == nil || choices[j%w] == 0:
 		case x < 0 || x >= float32(choices[j%w]) || x != float32(int(x)):
-			return c.fault(FaultData, nil, "environment %d: the %s has %g in dimension %d; it must be a whole number from 0 to %d", first+j/w, name, x, j%w, choices[j%w]-1)
+			return c.fault(FaultData, nil,
+				"environment %d: the %s has %g in dimension %d; it must be a whole number from 0 to %d", first+j/w,
+				name, x, j%w, choices[j%w]-1)
 		}
 	}
 	return nil

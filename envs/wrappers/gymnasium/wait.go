@@ -37,7 +37,8 @@ func (c *child) wait(deadline time.Time, spin time.Duration) error {
 	}
 	if done != c.sequence || !block.intact() {
 		return c.fault(FaultProtocol, nil,
-			"its control block was written over (by itself or a neighbour): it counts %d commands of %d", done, c.sequence)
+			"its control block was written over (by itself or a neighbour): it counts %d commands of %d", done,
+			c.sequence)
 	}
 	return nil
 }

@@ -31,13 +31,8 @@ func CheckLive(t testing.TB) {
 	tensortest.CheckLive(t)
 }
 
-// must ends the test where something that has to succeed failed.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+// must ends the test if its error is not nil.
+var must = tensortest.Must
 
 // Close closes an agent with the test.
 func Close(t testing.TB, a agents.Agent) {

@@ -16,14 +16,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/gorl-dev/gorl/cli"
-	"github.com/gorl-dev/gorl/tracking"
 )
 
-var faultsFlag = flag.String("faults", "", "the faults that TestFaults injects: empty for a few, all, "+
-	"7 for every seventh, or the name of one, as training:kill:37")
+var faultsFlag = flag.String("faults", "", "the faults that TestFaults injects: empty for a few, 7 for every seventh, "+
+	"1 for all, or the name of one, such as training:kill:37")
 
 // TestMain runs the tests, or makes the test's own program the command gorl.
 func TestMain(m *testing.M) {
@@ -97,12 +95,23 @@ func (s scenario) reference(ctx context.Context, dir string) (r reference, err e
 	return r, nil
 }
 
-// faults lists those to try: every one, or every stride-th of each kind.
-func (s scenario) faults(r reference, stride int) (list []fault) {
+// chosen lists the faults to try. Without the flag it is one of every third kind, of other kinds in each scenario.
+func (s scenario) chosen(r reference) (list []fault) {
+	stride, err := strconv.Atoi(*faultsFlag)
+	if err != nil || stride < 1 {
+		stride = 1
+	}
+	few, own := *faultsFlag == "", slices.IndexFunc(scenarios, func(o scenario) bool { return o.name == s.name })
+	if few {
+		stride = len(r.picks)
+	}
 	kinds := kinds()
 	for k, kind := range kinds { // each begins elsewhere
 		for i := k * stride / len(kinds); i < len(r.picks); i += stride {
-			list = append(list, fault{s, kind, r.picks[i]})
+			f := fault{s, kind, r.picks[i]}
+			if few && k%3 == own%3 || !few && (err == nil || f.String() == *faultsFlag) {
+				list = append(list, f)
+			}
 		}
 	}
 	return list
@@ -119,22 +128,10 @@ func kinds() (kinds []string) {
 	return kinds
 }
 
-// few lists one fault of every third kind, of others in each scenario.
-func (s scenario) few(r reference) (list []fault) {
-	own := slices.IndexFunc(scenarios, func(o scenario) bool { return o.name == s.name })
-	for k, f := range s.faults(r, len(r.picks)) {
-		if k%3 == own%3 {
-			list = append(list, f)
-		}
-	}
-	return list
-}
-
 // try injects a fault in a folder of its own, resumes the run without faults, and compares.
 func (f fault) try(ctx context.Context, r reference, dir string) error {
 	runs := filepath.Join(dir, strings.ReplaceAll(f.String(), " ", "_"))
 	run := filepath.Join(runs, runName)
-	before := func() error { return nil }
 	if slices.Contains(losses, loss(f.kind)) {
 		if err := f.cutPower(r, runs); err != nil {
 			return err
@@ -149,17 +146,11 @@ func (f fault) try(ctx context.Context, r reference, dir string) error {
 			return err
 		}
 		if status == 0 { // then nothing may be missing
-			before = func() error {
-				got, err := outcomeOf(run)
-				if err = errors.Join(err, got.compare(r.want)); err != nil {
-					err = fmt.Errorf("it reported success (%s), and: %w", output, err)
-				}
-				return err
+			got, err := outcomeOf(run)
+			if err = errors.Join(err, got.compare(r.want)); err != nil {
+				return fmt.Errorf("it reported success (%s), and: %w", output, err)
 			}
 		}
-	}
-	if err := before(); err != nil {
-		return err
 	}
 	if err := f.scenario.resume(ctx, runs); err != nil {
 		return err
@@ -206,23 +197,15 @@ func (f fault) cutPower(r reference, runs string) error {
 //
 // tries every seventh; `make faults` does so. Without the flag a few are tried.
 func TestFaults(t *testing.T) {
-	dir := t.TempDir()
-	if *faultsFlag != "" { // kept, to be looked at, if a fault is not survived
-		var err error
-		if dir, err = os.MkdirTemp("", "gorl-faults-"); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if testing.Short() {
 		t.Skip("starts many processes")
 	}
-	begun := time.Now()
-	var table [][]string
 	for _, s := range scenarios {
-		name := *faultsFlag
-		if name == "" && s.name == "overlap" || strings.Contains(name, ":") && !strings.HasPrefix(name, s.name+":") {
+		name, _, one := strings.Cut(*faultsFlag, ":")
+		if *faultsFlag == "" && s.name == "overlap" || one && name != s.name {
 			continue
 		}
+		dir := t.TempDir()
 		r, err := s.reference(t.Context(), dir)
 		if errors.Is(err, errNoFilter) {
 			t.Skipf("this system refuses seccomp filters: %v", err)
@@ -230,39 +213,17 @@ func TestFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		table = append(table, s.table(t, r, dir)...)
-	}
-	var text strings.Builder
-	if err := tracking.Table(&text, []string{"run", "fault", "calls", "tried", "equal", "not equal"}, table); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%v\n%s", time.Since(begun).Round(time.Second), text.String())
-	if *faultsFlag != "" && !t.Failed() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		s.tryAll(t, r, dir)
 	}
 }
 
-// table tries a scenario's faults, as many at a time as there are processors, and returns a row for each kind.
-func (s scenario) table(t *testing.T, r reference, dir string) (rows [][]string) {
-	var list []fault
-	stride, err := strconv.Atoi(*faultsFlag)
-	switch name := *faultsFlag; {
-	case name == "":
-		list = s.few(r)
-	case name == "all":
-		list = s.faults(r, 1)
-	case err == nil && stride > 0:
-		list = s.faults(r, stride)
-	default:
-		list = []fault{s.parse(t, name, len(r.calls))}
-	}
+// tryAll tries the chosen faults, as many at a time as there are processors.
+func (s scenario) tryAll(t *testing.T, r reference, dir string) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	tried, failed := map[string]int{}, map[string]int{}
-	for _, f := range list {
+	tried, equal := map[string]int{}, map[string]int{}
+	for _, f := range s.chosen(r) {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
@@ -272,36 +233,15 @@ func (s scenario) table(t *testing.T, r reference, dir string) (rows [][]string)
 			mu.Lock()
 			defer mu.Unlock()
 			tried[f.kind]++
-			if err != nil {
-				failed[f.kind]++
-				c := r.calls[f.n-1]
-				t.Errorf("%v, at %s %s: %v\n\tagain: go test ./internal/test/faults -v -faults '%v'; folder: %s",
-					f, c.op, strings.TrimPrefix(c.a, r.runs), err, f, dir)
+			if err == nil {
+				equal[f.kind]++
+				return
 			}
+			c := r.calls[f.n-1]
+			t.Errorf("%v, at %s %s: %v\n\tagain: go test ./internal/test/faults -v -faults '%v'",
+				f, c.op, strings.TrimPrefix(c.a, r.runs), err, f)
 		})
 	}
 	all.Wait()
-	for _, kind := range slices.Sorted(maps.Keys(tried)) {
-		label := kind
-		if slices.Contains(losses, loss(kind)) {
-			label = "power cut: " + kind
-		}
-		rows = append(rows, []string{s.name, label, strconv.Itoa(len(r.calls)), strconv.Itoa(tried[kind]),
-			strconv.Itoa(tried[kind] - failed[kind]), strconv.Itoa(failed[kind])})
-	}
-	return rows
-}
-
-// parse reads the name of one fault.
-func (s scenario) parse(t *testing.T, name string, calls int) fault {
-	parts := strings.Split(name, ":")
-	if len(parts) == 3 {
-		n, err := strconv.Atoi(parts[2])
-		if err == nil && n >= 1 && n <= calls && slices.Contains(kinds(), parts[1]) {
-			return fault{s, parts[1], n}
-		}
-	}
-	t.Fatalf("-faults is %q; want all, a number, or SCENARIO:KIND:CALL of %v, %v and 1 to %d", name, s.name, kinds(),
-		calls)
-	return fault{}
+	t.Logf("%s: %d calls; faults tried by kind: %v, of which end equal: %v", s.name, len(r.calls), tried, equal)
 }

@@ -35,7 +35,8 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-var chaosFlag = flag.Duration("chaos", 0, "let TestChaos kill processes for so long; also the environment variable GORL_CHAOS")
+var chaosFlag = flag.Duration("chaos", 0,
+	"let TestChaos kill processes for so long; also the environment variable GORL_CHAOS")
 
 const (
 	chaosInterval = 1024
@@ -49,7 +50,8 @@ const (
 //
 //	go test ./internal/test/populations -run TestChaos -v -chaos 2m
 //
-// does so with eight processes for two minutes. Without a duration three processes are killed a few times; `make chaos` is the minute of eight.
+// does so with eight processes for two minutes. Without a duration three processes are killed a few times; `make chaos`
+// is the minute of eight.
 func TestChaos(t *testing.T) {
 	if dir := os.Getenv("GORL_CHAOS_DIR"); dir != "" {
 		chaosMember(t, dir)
@@ -128,7 +130,8 @@ func (c *chaos) start(total int64) {
 func (c *chaos) run(id int, total int64, again bool) bool {
 	var out strings.Builder
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChaos$")
-	cmd.Env = append(os.Environ(), "GORL_CHAOS_DIR="+c.dir, fmt.Sprintf("GORL_CHAOS_MEMBER=%d", id), fmt.Sprintf("GORL_CHAOS_MEMBERS=%d", c.members), fmt.Sprintf("GORL_CHAOS_TOTAL=%d", total))
+	cmd.Env = append(os.Environ(), "GORL_CHAOS_DIR="+c.dir, fmt.Sprintf("GORL_CHAOS_MEMBER=%d", id),
+		fmt.Sprintf("GORL_CHAOS_MEMBERS=%d", c.members), fmt.Sprintf("GORL_CHAOS_TOTAL=%d", total))
 	cmd.Stdout, cmd.Stderr = &out, &out
 	alive, err := cmd.StdinPipe() // closed with this process, whatever ends it
 	if err != nil {
@@ -280,8 +283,10 @@ func (s savedMember) matches(st journalcheck.Standing) bool {
 	if m.Parent != nil {
 		parent = *m.Parent
 	}
-	return st.Final && s.Phase == "finished" && m.Steps == st.Steps && s.Iteration == st.Iteration && s.Copies == st.Copies && parent == st.Parent &&
-		maps.Equal(m.Hyperparameters, st.Hyperparameters) && (m.Objective != nil) == st.HasObjective && (m.Objective == nil || *m.Objective == st.Objective)
+	return st.Final && s.Phase == "finished" && m.Steps == st.Steps && s.Iteration == st.Iteration &&
+		s.Copies == st.Copies && parent == st.Parent &&
+		maps.Equal(m.Hyperparameters, st.Hyperparameters) && (m.Objective != nil) == st.HasObjective &&
+		(m.Objective == nil || *m.Objective == st.Objective)
 }
 
 // verify holds journals, states and weights against each other.
@@ -311,14 +316,16 @@ func (c *chaos) verify() {
 		}
 		replaced++
 		if !ends[[2]int64{int64(e.Parent), e.ParentSteps}] || e.ParentSteps > e.Steps {
-			t.Errorf("%d copied %d at %d steps, where that had no interval's end or was ahead: %+v", e.Member, e.Parent, e.ParentSteps, e)
+			t.Errorf("%d copied %d at %d steps, where that had no interval's end or was ahead: %+v", e.Member, e.Parent,
+				e.ParentSteps, e)
 		}
 	}
 	intervals, fetched := int64(0), 0
 	for id := range c.members {
 		state := c.state(id)
 		intervals += state.Iteration
-		if _, err := checkpoint.Load(filepath.Join(filepath.Dir(c.statePath(id)), "state", state.Member.Snapshot)); err != nil {
+		if _, err := checkpoint.Load(filepath.Join(filepath.Dir(c.statePath(id)), "state",
+			state.Member.Snapshot)); err != nil {
 			t.Error(err)
 		}
 		log, err := os.ReadFile(chaosLog(c.dir, id))
@@ -353,7 +360,8 @@ func (c *chaos) verify() {
 	if c.kills < 3 || replaced == 0 {
 		t.Errorf("%d kills and %d replacements show little", c.kills, replaced)
 	}
-	t.Logf("%d processes: %d kills, %d restarts, %d intervals, %d replacements, %d weights fetched and verified, %d reads of all while they trained; the best return is %.1f",
+	t.Logf("%d processes: %d kills, %d restarts, %d intervals, %d replacements, %d weights fetched and verified, "+
+		"%d reads of all while they trained; the best return is %.1f",
 		c.members, c.kills, c.restarts, intervals, replaced, fetched, c.looks, best.Objective)
 }
 
@@ -411,18 +419,21 @@ func chaosMember(t *testing.T, dir string) {
 		os.Exit(1)
 	}()
 	opt := pbt.Options{
-		Members: members, Objective: "episode.return", IntervalSteps: chaosInterval, TotalSteps: total, SaveSteps: 256, Seed: 5,
+		Members: members, Objective: "episode.return", IntervalSteps: chaosInterval, TotalSteps: total, SaveSteps: 256,
+		Seed:     5,
 		Strategy: strategy.DefaultIsaacLab(),
-		Explore:  explore.Mutation{Rate: 0.5, Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}, Bounds: map[string][2]float64{"learning_rate": {1e-5, 1e-2}}},
-		Sample:   map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 5e-3, Log: true}},
-		New:      chaosTrainee,
+		Explore: explore.Mutation{Rate: 0.5, Rules: explore.Rules{"learning_rate": explore.MutateFloat,
+			"discount_factor": explore.MutateDiscount}, Bounds: map[string][2]float64{"learning_rate": {1e-5, 1e-2}}},
+		Sample: map[string]explore.Range{"learning_rate": {Low: 1e-4, High: 5e-3, Log: true}},
+		New:    chaosTrainee,
 	}
 	board, err := workspace.OpenFolder(dir, members, workspace.FolderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	opt.Asynchronous = true
-	place := pbt.ProcessOptions{Member: member, Store: suspicious{board, log}, Heartbeat: time.Second, Silence: 20 * time.Second}
+	place := pbt.ProcessOptions{Member: member, Store: suspicious{board, log}, Heartbeat: time.Second,
+		Silence: 20 * time.Second}
 	s, err := pbt.Join(context.Background(), opt, place)
 	if err != nil {
 		t.Fatal(err)

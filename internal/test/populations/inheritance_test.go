@@ -3,6 +3,7 @@ package populations
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -26,12 +27,14 @@ import (
 
 var (
 	boxed  = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2)}
-	styled = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2), AMPObservation: spaces.Unbounded(3)}
+	styled = spaces.Set{Observation: spaces.Unbounded(4), Action: spaces.NewBox(-2, 2, 2),
+		AMPObservation: spaces.Unbounded(3)}
 )
 
 func smallPPO(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) *ppo.Agent {
 	t.Helper()
-	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}
+	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2,
+		"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}
 	maps.Copy(all, settings)
 	a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.MLPs(sp, []int{8}, "tanh"), Dict: all, Seed: seed})
 	if err != nil {
@@ -43,8 +46,10 @@ func smallPPO(t testing.TB, sp spaces.Set, seed int64, settings map[string]any) 
 // rememberingPPO is smallPPO with recurrent layers in policy and value network.
 func rememberingPPO(t testing.TB, sp spaces.Set, seed int64) *ppo.Agent {
 	t.Helper()
-	a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Recurrent(sp, models.GRU(5), []int{8}, "tanh"), Seed: seed, Dict: map[string]any{"rollouts": 8,
-		"learning_epochs": 2, "mini_batches": 2, "sequence_length": 4, "observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}})
+	a, err := ppo.New(ppo.Options{Spaces: sp, Models: ppo.Recurrent(sp, models.GRU(5), []int{8}, "tanh"), Seed: seed,
+		Dict: map[string]any{"rollouts": 8,
+			"learning_epochs": 2, "mini_batches": 2, "sequence_length": 4,
+			"observation_preprocessor": "RunningStandardScaler", "value_preprocessor": "RunningStandardScaler"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,10 +58,13 @@ func rememberingPPO(t testing.TB, sp spaces.Set, seed int64) *ppo.Agent {
 
 func smallAMP(t testing.TB, seed int64, settings map[string]any) *amp.Agent {
 	t.Helper()
-	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2, "amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
-		"amp_batch_size": 16, "motion_dataset_size": 40, "reply_buffer_size": 60, "learning_rate": 1e-3, "discriminator_optimizer": "separate"}
+	all := map[string]any{"rollouts": 8, "learning_epochs": 2, "mini_batches": 2,
+		"amp_observation_preprocessor": "RunningStandardScaler", "task_reward_scale": 0.5,
+		"amp_batch_size": 16, "motion_dataset_size": 40, "reply_buffer_size": 60, "learning_rate": 1e-3,
+		"discriminator_optimizer": "separate"}
 	maps.Copy(all, settings)
-	a, err := amp.New(amp.Options{Spaces: styled, Models: amp.MLPs(styled, []int{8}, "tanh"), Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: all, Seed: seed})
+	a, err := amp.New(amp.Options{Spaces: styled, Models: amp.MLPs(styled, []int{8}, "tanh"),
+		Motions: &agenttest.Motion{Width: 3, Mean: 0.7}, Dict: all, Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +110,8 @@ func leaf(s *checkpoint.Snapshot) map[string]any {
 	return s.Values
 }
 
-// copied is an agent that can be tuned and saved. It is no pbt.Reseeder, so that its random sequences are those of the snapshot.
+// copied is an agent that can be tuned and saved. It is no pbt.Reseeder, so that its random sequences are those of the
+// snapshot.
 type copied interface {
 	agents.Agent
 	agents.Tunable
@@ -153,63 +162,69 @@ func (p *pupil) Restore(s *checkpoint.Snapshot) error {
 	return p.copied.Restore(s)
 }
 
-// inherit lets member 1 take over the weights of member 0, and returns both as they were, and member 1 as it is then.
-func inherit(t *testing.T, h pbt.CopyOptions, sp spaces.Set, build func(t testing.TB, seed int64) agenttest.Agent) (their, own, got *checkpoint.Snapshot) {
+// pupils makes a population of agents in worlds of their own. All of them are within a rollout when the first interval
+// ends. at is called then, and after every decision.
+func pupils(t *testing.T, o pbt.Options, sp spaces.Set, build func(t testing.TB, seed int64) agenttest.Agent,
+	at func(all []*pupil, e *journal.Event)) {
 	t.Helper()
-	var pupils []*pupil
-	var given []*checkpoint.Snapshot
-	p, err := pbt.New(pbt.Options{
-		Members: 2, Objective: "score", IntervalSteps: 10, TotalSteps: 20, Parallel: 1, Copy: h, Strategy: decided{{Member: 1, Action: strategy.Replace, Source: 0, Mutate: true, Reason: "test"}},
-		New: func(m pbt.Member) (pbt.Trainee, error) {
-			a := build(t, int64(1+10*m.ID))
-			if err := a.Bind(4); err != nil {
-				return nil, err
-			}
-			pupils = append(pupils, &pupil{
-				copied: a, world: agenttest.NewWorld(sp, agenttest.Seeds(int64(m.ID)*100, 4)...),
-				first: []int{43, 19}[m.ID], own: []byte{byte(m.ID + 1), 9}, // both are within a rollout then
-			})
-			return pupils[m.ID], nil
-		},
-		Progress: func(u pbt.Update) {
-			switch {
-			case u.Event == nil && u.Iteration == 1 && u.Status.Member == 1:
-				for _, x := range pupils {
-					s, err := x.Snapshot()
-					if err != nil {
-						t.Error(err)
-					}
-					given = append(given, agenttest.Through(t, s))
-				}
-			case u.Event != nil && u.Event.Kind == journal.ApplyFailed:
-				t.Error(u.Event.Cause)
-			case u.Event != nil && u.Event.Kind == journal.Replace:
-				for i, x := range pupils {
-					if d := agenttest.Differences(given[i], agenttest.Through(t, x.given)); len(d) > 0 {
-						t.Errorf("a snapshot that member %d gave has changed in %q", i, d)
-					}
-				}
-				s, err := pupils[1].Snapshot()
-				if err != nil {
-					t.Error(err)
-				}
-				got = s
-			}
-		},
-	})
+	var all []*pupil
+	o.Objective, o.IntervalSteps, o.TotalSteps, o.Parallel = "score", 10, 20, 1
+	o.New = func(m pbt.Member) (pbt.Trainee, error) {
+		a := build(t, int64(1+10*m.ID))
+		if err := a.Bind(4); err != nil {
+			return nil, err
+		}
+		all = append(all, &pupil{copied: a, world: agenttest.NewWorld(sp, agenttest.Seeds(int64(m.ID)*100, 4)...),
+			first: []int{43, 19, 27}[m.ID], own: []byte{byte(m.ID + 1), 9}})
+		return all[m.ID], nil
+	}
+	o.Progress = func(u pbt.Update) {
+		if u.Event != nil && u.Event.Kind == journal.ApplyFailed {
+			t.Error(u.Event.Cause)
+		}
+		if u.Iteration == 1 && (u.Event != nil || u.Status.Member == o.Members-1) {
+			at(all, u.Event)
+		}
+	}
+	p, err := pbt.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Train(t.Context()); err != nil {
+	_, err = p.Train(t.Context())
+	if err := errors.Join(err, p.Close()); err != nil {
 		t.Error(err)
 	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
+}
+
+// inherit lets member 1 take over the weights of member 0, and returns both as they were, and member 1 as it is then.
+func inherit(t *testing.T, h pbt.CopyOptions, sp spaces.Set,
+	build func(t testing.TB, seed int64) agenttest.Agent) (their, own, got *checkpoint.Snapshot) {
+	t.Helper()
+	snapshot := func(x *pupil) *checkpoint.Snapshot {
+		s, err := x.Snapshot()
+		if err != nil {
+			t.Error(err)
+		}
+		return agenttest.Through(t, s)
 	}
+	rule := decided{{Member: 1, Action: strategy.Replace, Source: 0, Mutate: true, Reason: "test"}}
+	pupils(t, pbt.Options{Members: 2, Copy: h, Strategy: rule}, sp, build, func(all []*pupil, e *journal.Event) {
+		switch {
+		case e == nil:
+			their, own = snapshot(all[0]), snapshot(all[1])
+		case e.Kind == journal.Replace:
+			for i, before := range []*checkpoint.Snapshot{their, own} {
+				if d := agenttest.Differences(before, agenttest.Through(t, all[i].given)); len(d) > 0 {
+					t.Errorf("a snapshot that member %d gave has changed in %q", i, d)
+				}
+			}
+			got = snapshot(all[1])
+		}
+	})
 	if got == nil {
 		t.Fatal("nothing was taken over")
 	}
-	return given[0], given[1], got
+	return their, own, got
 }
 
 // decided gives fixed decisions at the first interval's end, and keeps everyone later.
@@ -222,7 +237,8 @@ func (d decided) Decide(g strategy.Generation, _ *rand.Rand) []strategy.Decision
 	return d
 }
 
-// TestInheritance lets agents take over a snapshot of a more learned one, part by part, and looks at what they then are.
+// TestInheritance lets agents take over a snapshot of a more learned one, part by part, and looks at what they then
+// are.
 func TestInheritance(t *testing.T) {
 	for name, test := range map[string]struct {
 		sp   spaces.Set
@@ -231,13 +247,21 @@ func TestInheritance(t *testing.T) {
 		"PPO": {boxed, func(t testing.TB, seed int64) agenttest.Agent {
 			return smallPPO(t, boxed, seed, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"})
 		}},
-		"PPO with memory":        {boxed, func(t testing.TB, seed int64) agenttest.Agent { return rememberingPPO(t, boxed, seed) }},
-		"PPO without a schedule": {boxed, func(t testing.TB, seed int64) agenttest.Agent { return smallPPO(t, boxed, seed, nil) }},
+		"PPO with memory": {boxed, func(t testing.TB, seed int64) agenttest.Agent {
+			return rememberingPPO(t,
+				boxed, seed)
+		}},
+		"PPO without a schedule": {boxed, func(t testing.TB, seed int64) agenttest.Agent {
+			return smallPPO(t, boxed,
+				seed, nil)
+		}},
 		"AMP": {styled, func(t testing.TB, seed int64) agenttest.Agent {
-			return smallAMP(t, seed, map[string]any{"learning_rate_scheduler": "LinearLR", "learning_rate_scheduler_kwargs": map[string]any{"total_iters": 100}})
+			return smallAMP(t, seed, map[string]any{"learning_rate_scheduler": "LinearLR",
+				"learning_rate_scheduler_kwargs": map[string]any{"total_iters": 100}})
 		}},
 		"group": {styled, func(t testing.TB, seed int64) agenttest.Agent {
-			g, err := trainers.NewGroup([]agents.Agent{smallAMP(t, seed, nil), smallAMP(t, seed+1, map[string]any{"rollouts": 5})}, nil)
+			g, err := trainers.NewGroup([]agents.Agent{smallAMP(t, seed, nil),
+				smallAMP(t, seed+1, map[string]any{"rollouts": 5})}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,19 +270,22 @@ func TestInheritance(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for what, h := range map[string]pbt.CopyOptions{
-				"everything":                {},
-				"everything, in words":      {Optimizer: pbt.CopyPart, Normalizers: pbt.CopyPart, Schedule: pbt.CopyPart, Environment: pbt.CopyPart, Buffers: pbt.CopyPart},
-				"own optimizer":             {Optimizer: pbt.KeepPart},
-				"no moments":                {Optimizer: pbt.ResetPart},
-				"half the moments":          {Optimizer: pbt.DecayPart, MomentDecay: 0.5},
-				"own normalizers":           {Normalizers: pbt.KeepPart},
-				"own schedule":              {Schedule: pbt.KeepPart},
-				"schedule anew":             {Schedule: pbt.ResetPart},
-				"own environment":           {Environment: pbt.KeepPart},
-				"own buffers":               {Buffers: pbt.KeepPart},
-				"own world":                 {Environment: pbt.KeepPart, Buffers: pbt.KeepPart},
-				"weights only":              {Optimizer: pbt.KeepPart, Normalizers: pbt.KeepPart, Schedule: pbt.KeepPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart},
-				"weights only, no schedule": {Optimizer: pbt.ResetPart, Normalizers: pbt.KeepPart, Schedule: pbt.ResetPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart},
+				"everything": {},
+				"everything, in words": {Optimizer: pbt.CopyPart, Normalizers: pbt.CopyPart,
+					Schedule: pbt.CopyPart, Environment: pbt.CopyPart, Buffers: pbt.CopyPart},
+				"own optimizer":    {Optimizer: pbt.KeepPart},
+				"no moments":       {Optimizer: pbt.ResetPart},
+				"half the moments": {Optimizer: pbt.DecayPart, MomentDecay: 0.5},
+				"own normalizers":  {Normalizers: pbt.KeepPart},
+				"own schedule":     {Schedule: pbt.KeepPart},
+				"schedule anew":    {Schedule: pbt.ResetPart},
+				"own environment":  {Environment: pbt.KeepPart},
+				"own buffers":      {Buffers: pbt.KeepPart},
+				"own world":        {Environment: pbt.KeepPart, Buffers: pbt.KeepPart},
+				"weights only": {Optimizer: pbt.KeepPart, Normalizers: pbt.KeepPart,
+					Schedule: pbt.KeepPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart},
+				"weights only, no schedule": {Optimizer: pbt.ResetPart, Normalizers: pbt.KeepPart,
+					Schedule: pbt.ResetPart, Environment: pbt.KeepPart, Buffers: pbt.KeepPart},
 			} {
 				t.Run(what, func(t *testing.T) {
 					agenttest.CheckLive(t)
@@ -283,8 +310,9 @@ func checkParts(t *testing.T, h pbt.CopyOptions, their, own, got *checkpoint.Sna
 	counted := map[string]int{}
 	for name, array := range got.Arrays {
 		part := partOf(name)
-		want := map[string]*checkpoint.Snapshot{"weights": their, "optimizer": from(h.Optimizer), "normalizers": from(h.Normalizers),
-			"rollout": from(h.Buffers), "memories": from(h.Buffers), "environment": from(h.Environment)}[part]
+		want := map[string]*checkpoint.Snapshot{"weights": their, "optimizer": from(h.Optimizer),
+			"normalizers": from(h.Normalizers),
+			"rollout":     from(h.Buffers), "memories": from(h.Buffers), "environment": from(h.Environment)}[part]
 		if strings.HasSuffix(name, "random/generator") {
 			want, part = their, "random"
 		}
@@ -300,7 +328,8 @@ func checkParts(t *testing.T, h pbt.CopyOptions, their, own, got *checkpoint.Sna
 		}
 		counted[part]++
 		expected := want.Arrays[name]
-		if factor := map[pbt.Part]float32{pbt.ResetPart: 0, pbt.DecayPart: 0.5}; part == "optimizer" && (h.Optimizer == pbt.ResetPart || h.Optimizer == pbt.DecayPart) {
+		if factor := map[pbt.Part]float32{pbt.ResetPart: 0, pbt.DecayPart: 0.5}; part == "optimizer" &&
+			(h.Optimizer == pbt.ResetPart || h.Optimizer == pbt.DecayPart) {
 			values := slices.Clone(float32s(t, expected))
 			for i := range values {
 				values[i] *= factor[h.Optimizer]
@@ -313,7 +342,9 @@ func checkParts(t *testing.T, h pbt.CopyOptions, their, own, got *checkpoint.Sna
 		if !bytes.Equal(expected.Data, array.Data) {
 			t.Errorf("%s is not that of the right member", name)
 		}
-		if other := map[bool]*checkpoint.Snapshot{true: own, false: their}[want == their]; part != "random" && !strings.HasSuffix(name, "current_count") && bytes.Equal(other.Arrays[name].Data, array.Data) && nonzero(array.Data) {
+		if other := map[bool]*checkpoint.Snapshot{true: own, false: their}[want == their]; part != "random" &&
+			!strings.HasSuffix(name, "current_count") && bytes.Equal(other.Arrays[name].Data, array.Data) &&
+			nonzero(array.Data) {
 			t.Errorf("%s is the same in both members: this shows nothing", name)
 		}
 	}

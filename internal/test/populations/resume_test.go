@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/gorl-dev/gorl/agents"
-	"github.com/gorl-dev/gorl/agents/ppo"
 	"github.com/gorl-dev/gorl/envs"
 	"github.com/gorl-dev/gorl/envs/classic"
 	"github.com/gorl-dev/gorl/internal/test/agenttest"
@@ -20,81 +20,78 @@ import (
 	"github.com/gorl-dev/gorl/trainers"
 )
 
-// TestRealPopulationResumes interrupts a population of PPO agents within intervals, rollouts and episodes, as a killed and
-// restarted program does, and expects the journal of one that was not.
+// TestRealPopulationResumes interrupts a population of PPO agents within intervals, rollouts and episodes, as a killed
+// and restarted program does, and expects the journal of one that was not.
 func TestRealPopulationResumes(t *testing.T) {
-	for name, build := range map[string]func(sp spaces.Set, seed int64) *ppo.Agent{
-		"perceptrons": func(sp spaces.Set, seed int64) *ppo.Agent {
+	for name, build := range map[string]func(sp spaces.Set, seed int64) agents.Agent{
+		"perceptrons": func(sp spaces.Set, seed int64) agents.Agent {
 			return smallPPO(t, sp, seed, map[string]any{"learning_rate_scheduler": "KLAdaptiveLR"})
 		},
-		"memory": func(sp spaces.Set, seed int64) *ppo.Agent { return rememberingPPO(t, sp, seed) },
+		"memory": func(sp spaces.Set, seed int64) agents.Agent { return rememberingPPO(t, sp, seed) },
 	} {
-		t.Run(name, func(t *testing.T) { resumes(t, build) })
+		t.Run(name, func(t *testing.T) {
+			agenttest.CheckLive(t)
+			want, _ := untilTheEnd(t, build, -1)
+			got, breaks := untilTheEnd(t, build, 83)
+			if d := cmp.Diff(want, got); d != "" || breaks < 5 {
+				t.Errorf("%d interruptions; the journals differ: %s", breaks, d)
+			}
+		})
 	}
 }
 
-func resumes(t *testing.T, build func(sp spaces.Set, seed int64) *ppo.Agent) {
-	agenttest.CheckLive(t)
-	run := func(dir string, breakAfter int) (recorded string, breaks int) {
-		for {
-			ctx, cancel := context.WithCancel(t.Context())
-			left := breakAfter
-			p, err := pbt.New(pbt.Options{
-				Members: 3, Objective: "episode.length", Measure: pbt.Measure{Window: 8, Reducer: pbt.ReduceMedian, EvaluationSeed: 1},
-				IntervalSteps: 4 * 45, TotalSteps: 4 * 200, Seed: 2, Parallel: 1, Directory: dir, Diversify: true,
-				Strategy: strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.01},
-				Explore:  explore.Mutation{Rate: 1, Rules: explore.Rules{"learning_rate": explore.MutateFloat, "discount_factor": explore.MutateDiscount}},
-				Copy:     pbt.CopyOptions{Optimizer: pbt.DecayPart, MomentDecay: 0.5, Schedule: pbt.KeepPart},
-				New: func(m pbt.Member) (pbt.Trainee, error) {
-					env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 30})
-					if err != nil {
-						return nil, err
-					}
-					return trainers.NewTrainee(env, func() (agents.Agent, error) {
-						return build(env.Spaces(), m.Seed), nil
-					}, trainers.Config{SaveBuffers: true, Seed: m.Seed, Callbacks: []trainers.Callback{trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error {
-						if left--; left == 0 {
-							cancel()
-						}
-						return nil
-					})}})
-				},
-			})
-			if err != nil {
-				t.Fatal(err)
+// untilTheEnd trains a population, and stops and continues it each time that so many steps of environments were made.
+func untilTheEnd(t *testing.T, build func(sp spaces.Set, seed int64) agents.Agent, steps int) (text string,
+	breaks int) {
+	for dir := t.TempDir(); ; breaks++ {
+		ctx, cancel := context.WithCancel(t.Context())
+		left := steps
+		count := trainers.StepFunc(func(*trainers.Trainer, *envs.Step) error {
+			if left--; left == 0 {
+				cancel()
 			}
-			_, err = p.Train(ctx)
-			cancel()
-			if closing := p.Close(); closing != nil {
-				t.Fatal(closing)
-			}
-			if err == nil {
-				replaced := 0
-				for _, e := range p.Journal() {
-					if e.Kind == journal.Replace {
-						replaced++
-					}
-				}
-				if replaced < 3 {
-					t.Errorf("only %d replacements: this shows little", replaced)
-				}
-				events, err := journal.Read(dir)
+			return nil
+		})
+		p, err := pbt.New(pbt.Options{
+			Members: 3, Objective: "episode.length", Measure: pbt.Measure{Window: 8, Reducer: pbt.ReduceMedian},
+			IntervalSteps: 4 * 45, TotalSteps: 4 * 200, Seed: 2, Parallel: 1, Directory: dir, Diversify: true,
+			Strategy: strategy.IsaacLab{ThresholdStd: 0.1, ThresholdAbs: 0.01},
+			Explore: explore.Mutation{Rate: 1, Rules: explore.Rules{"learning_rate": explore.MutateFloat,
+				"discount_factor": explore.MutateDiscount}},
+			Copy: pbt.CopyOptions{Optimizer: pbt.DecayPart, MomentDecay: 0.5, Schedule: pbt.KeepPart},
+			New: func(m pbt.Member) (pbt.Trainee, error) {
+				env, err := classic.NewCartPole(classic.Config{NumEnvs: 4, MaxEpisodeSteps: 30})
 				if err != nil {
-					t.Fatal(err)
+					return nil, err
 				}
-				return fmt.Sprint(events[1:]), breaks
-			}
-			if breaks++; !errors.Is(err, context.Canceled) || breaks > 50 {
-				t.Fatal(err)
+				return trainers.NewTrainee(env, func() (agents.Agent, error) {
+					return build(env.Spaces(), m.Seed),
+						nil
+				},
+					trainers.Config{SaveBuffers: true, Seed: m.Seed, Callbacks: []trainers.Callback{count}})
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Train(ctx)
+		cancel()
+		if closing := p.Close(); closing != nil || err != nil && !errors.Is(err, context.Canceled) || breaks > 50 {
+			t.Fatal(err, closing)
+		}
+		if err != nil {
+			continue
+		}
+		events, err := journal.Read(dir)
+		replaced := 0
+		for _, e := range events {
+			if e.Kind == journal.Replace {
+				replaced++
 			}
 		}
-	}
-	want, _ := run(t.TempDir(), -1)
-	got, breaks := run(t.TempDir(), 83)
-	if breaks < 5 {
-		t.Errorf("only %d interruptions", breaks)
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("the journals differ: %s", d)
+		if err != nil || replaced < 3 {
+			t.Errorf("only %d replacements: this shows little; %v", replaced, err)
+		}
+		return fmt.Sprint(events[1:]), breaks
 	}
 }

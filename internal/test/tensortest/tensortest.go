@@ -7,6 +7,25 @@ import (
 	"github.com/gorl-dev/gorl/tensor"
 )
 
+// Must ends the test if err is not nil.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// NoGrad returns a scope on a device without gradients that is closed with the test, and WithGrad one with gradients.
+func NoGrad(t testing.TB, d tensor.Device) *tensor.Scope { return closed(t, tensor.NoGrad().On(d)) }
+
+// WithGrad is described at [NoGrad].
+func WithGrad(t testing.TB, d tensor.Device) *tensor.Scope { return closed(t, tensor.NewScope().On(d)) }
+
+func closed(t testing.TB, s *tensor.Scope) *tensor.Scope {
+	t.Cleanup(s.Close)
+	return s
+}
+
 // CheckLive fails the test if, after all that it cleans up, more tensors live than now.
 func CheckLive(t testing.TB) {
 	t.Helper()
@@ -32,12 +51,8 @@ func Float64s(t testing.TB, s *tensor.Scope, x tensor.Tensor) []float64 {
 
 func elements[T any](t testing.TB, s *tensor.Scope, x tensor.Tensor, of func(tensor.Tensor) ([]T, error)) []T {
 	t.Helper()
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, s.Err())
 	v, err := of(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return v
 }

@@ -3,7 +3,6 @@ package testdevice_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 
@@ -30,13 +29,10 @@ func between(t *testing.T, f func() error) traffic {
 // withGraphs are the variants with cuda_graphs whose minibatches can be recorded.
 func withGraphs() (list []variant) {
 	for _, v := range variants {
-		if !recorded(v) {
-			continue
+		if recorded(v) {
+			v.name += ", with graphs"
+			list = append(list, v.with(map[string]any{"cuda_graphs": true}))
 		}
-		settings := map[string]any{"cuda_graphs": true}
-		maps.Copy(settings, v.settings)
-		v.name, v.settings = v.name+", with graphs", settings
-		list = append(list, v)
 	}
 	return list
 }
@@ -49,7 +45,7 @@ func TestBudgets(t *testing.T) {
 	for _, v := range slices.Concat([]variant{stopped}, variants, withGraphs()) {
 		t.Run(v.name, func(t *testing.T) {
 			a := v.make(t, testdevice.Name(0))
-			w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
+			w := v.world()
 			agenttest.Learn(t, a, w, 1)
 			wait := a.(agents.Overlapping).Wait
 			if err := wait(context.Background()); err != nil {
@@ -117,11 +113,8 @@ func TestLaunches(t *testing.T) {
 					continue
 				}
 				launches := func(miniBatches int) int64 {
-					u := v
-					u.settings = map[string]any{"mini_batches": miniBatches, "learning_epochs": 1}
-					maps.Copy(u.settings, v.settings)
-					a := u.make(t, testdevice.Name(0))
-					w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
+					settings := map[string]any{"mini_batches": miniBatches, "learning_epochs": 1}
+					a, w := v.with(settings).make(t, testdevice.Name(0)), v.world()
 					agenttest.Learn(t, a, w, 1)
 					agenttest.Fill(t, a, w)
 					done := testdevice.During(0, func() {

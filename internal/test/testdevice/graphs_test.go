@@ -3,7 +3,6 @@ package testdevice_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -48,97 +47,89 @@ func recorded(v variant) bool {
 	return !strings.Contains(v.name, "memory") && v.settings["compatibility"] == nil && v.settings["kl_threshold"] == nil
 }
 
-// With graphs an agent ends with the same bits as without: over minibatches of two sizes, a replay buffer that fills up, and
-// settings that change between updates. Each size is recorded once an update.
+// same trains an agent that makes every minibatch and one that replays minibatches, and wants the same bits: over
+// minibatches of two sizes, a replay buffer that fills up, and settings that change between updates. made returns the
+// replays that happen while it runs a function.
+func same(t *testing.T, v variant, plain, replaying func(v variant) agenttest.Agent, replays int64,
+	made func(func()) int64) {
+	t.Helper()
+	if why := tensor.BFloat16.Supported(tensor.CPU); why != nil && v.settings["mixed_precision"] == true {
+		t.Skip(why)
+	}
+	v = v.with(map[string]any{"learning_epochs": 3, "mini_batches": 5}) // of 48 rows: 10, 10, 10, 9 and 9
+	a, b, u, w := plain(v), replaying(v), v.world(), v.world()
+	for i := range 4 {
+		if i == 2 {
+			change(t, a, b)
+		}
+		if n := made(func() { learn(t, a, u) }); n != 0 {
+			t.Errorf("update %d: %d replays by the agent without", i+1, n)
+		}
+		if n := made(func() { learn(t, b, w) }); n != replays {
+			t.Errorf("update %d: %d replays, want %d", i+1, n, replays)
+		}
+		if d := agenttest.Differences(agenttest.Snapshot(t, a), agenttest.Snapshot(t, b)); len(d) > 0 {
+			t.Fatalf("update %d ends otherwise with replays: %q", i+1, d)
+		}
+		if x, y := figures(a), figures(b); fmt.Sprint(x) != fmt.Sprint(y) {
+			t.Errorf("the figures are %v, with replays %v", x, y)
+		}
+	}
+}
+
 func TestGraphsChangeNothing(t *testing.T) {
 	testdevice.SkipWithGraphs(t, "it compares agents without")
 	for _, v := range graphed() {
 		t.Run(v.name, func(t *testing.T) {
-			make := func(on bool) agenttest.Agent {
-				u := v
-				u.settings = map[string]any{"cuda_graphs": on, "learning_epochs": 3, "mini_batches": 5} // of 48 rows: 10, 10, 10, 9 and 9
-				if why := tensor.BFloat16.Supported(tensor.CPU); why != nil && v.settings["mixed_precision"] == true {
-					t.Skip(why)
+			with := func(on bool) func(v variant) agenttest.Agent {
+				return func(v variant) agenttest.Agent {
+					return v.with(map[string]any{"cuda_graphs": on}).make(t, testdevice.Name(0))
 				}
-				maps.Copy(u.settings, v.settings)
-				return u.make(t, testdevice.Name(0))
 			}
-			a, b := make(false), make(true)
-			u, w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...), agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
-			for i := range 4 {
-				if i == 2 {
-					change(t, a, b)
-				}
-				without := testdevice.During(0, func() { learn(t, a, u) })
-				if without.Captured != 0 || without.Replays != 0 {
-					t.Errorf("update %d without graphs: %+v", i+1, without)
-				}
-				counts := testdevice.During(0, func() { learn(t, b, w) })
-				replays := int64(2*2 + 3*3) // of the sizes 10 and 9 one minibatch each is made as usual
-				if !recorded(v) {
-					replays = 0
-				}
-				if counts.Replays != replays || replays > 0 && counts.Captured < 2*80 {
-					t.Errorf("update %d: %d replays, want %d; %d launches recorded", i+1, counts.Replays, replays, counts.Captured)
-				}
-				if d := agenttest.Differences(agenttest.Snapshot(t, a), agenttest.Snapshot(t, b)); len(d) > 0 {
-					t.Fatalf("update %d ends otherwise with graphs: %q", i+1, d)
-				}
-				tracked(t, a, b)
+			replays := int64(2*2 + 3*3) // of the sizes 10 and 9 one minibatch each is made as usual
+			if !recorded(v) {
+				replays = 0
 			}
+			same(t, v, with(false), with(true), replays, func(f func()) int64 {
+				n := testdevice.During(0, f)
+				if n.Replays == 0 && n.Captured > 0 || n.Replays > 0 && n.Captured < 2*80 {
+					t.Errorf("%d launches are recorded for %d replays", n.Captured, n.Replays)
+				}
+				return n.Replays
+			})
 		})
 	}
 }
 
-// On the CPU agents of small networks replay minibatches without being told to, and end with the same bits as where they make each,
-// with one compute thread and with two.
+// On the CPU agents of small networks replay minibatches without being told to, with one compute thread and with two.
 func TestReplaysChangeNothing(t *testing.T) {
 	if os.Getenv("GORL_ENGINE") == "torch" {
 		t.Skip("without gorl's engine nothing is replayed")
 	}
-	before := tensor.Threads()
-	defer tensor.SetThreads(before)
+	defer tensor.SetThreads(tensor.Threads())
+	wider := variant{name: "amp, wider", spaces: gait, amp: func(sp spaces.Set) amp.Models {
+		return amp.MLPs(sp, []int{200, 150}, "relu") // which two threads share
+	}}
 	for _, threads := range []int{1, 2} {
 		tensor.SetThreads(threads)
-		for _, v := range append(graphed(), variant{name: "amp, wider", spaces: gait, amp: func(sp spaces.Set) amp.Models {
-			return amp.MLPs(sp, []int{200, 150}, "relu") // which two threads share
-		}}) {
+		for _, v := range append(graphed(), wider) {
 			t.Run(fmt.Sprintf("%s, %d threads", v.name, threads), func(t *testing.T) {
-				make := func(eager bool) agenttest.Agent {
-					devicename.Eager = eager
-					defer func() { devicename.Eager = false }()
-					u := v
-					u.settings = map[string]any{"learning_epochs": 3, "mini_batches": 5} // of 48 rows: 10, 10, 10, 9 and 9
-					if why := tensor.BFloat16.Supported(tensor.CPU); why != nil && v.settings["mixed_precision"] == true {
-						t.Skip(why)
+				with := func(eager bool) func(v variant) agenttest.Agent {
+					return func(v variant) agenttest.Agent {
+						devicename.Eager = eager
+						defer func() { devicename.Eager = false }()
+						return v.make(t, "cpu")
 					}
-					maps.Copy(u.settings, v.settings)
-					return u.make(t, "cpu")
 				}
-				a, b := make(true), make(false)
-				u, w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...), agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
-				for i := range 4 {
-					if i == 2 {
-						change(t, a, b)
-					}
-					n := devicename.Replays.Load()
-					learn(t, a, u)
-					if made := devicename.Replays.Load() - n; made != 0 {
-						t.Errorf("update %d: %d replays by the agent without", i+1, made)
-					}
-					learn(t, b, w)
-					replays := int64(2*2+3*3) - 2 // of the sizes 10 and 9 one minibatch each is made as usual, and one recorded
-					if !replayed(v) {
-						replays = 0
-					}
-					if made := devicename.Replays.Load() - n; made != replays {
-						t.Errorf("update %d: %d replays, want %d", i+1, made, replays)
-					}
-					if d := agenttest.Differences(agenttest.Snapshot(t, a), agenttest.Snapshot(t, b)); len(d) > 0 {
-						t.Fatalf("update %d ends otherwise with replays: %q", i+1, d)
-					}
-					tracked(t, a, b)
+				replays := int64(2*2+3*3) - 2 // of the sizes 10 and 9 one each is made as usual, and one recorded
+				if !replayed(v) {
+					replays = 0
 				}
+				same(t, v, with(true), with(false), replays, func(f func()) int64 {
+					before := devicename.Replays.Load()
+					f()
+					return devicename.Replays.Load() - before
+				})
 			})
 		}
 	}
@@ -169,17 +160,11 @@ func learn(t *testing.T, a agenttest.Agent, w *agenttest.World) {
 	}
 }
 
-// tracked fails the test where two agents do not track the same figures.
-func tracked(t *testing.T, a, b agenttest.Agent) {
-	t.Helper()
-	figures := func(a agenttest.Agent) map[string]float64 {
-		out := map[string]float64{}
-		a.Tracked(func(tag string, x float64) { out[tag] = x })
-		return out
-	}
-	if x, y := figures(a), figures(b); fmt.Sprint(x) != fmt.Sprint(y) {
-		t.Errorf("the figures are %v, with graphs %v", x, y)
-	}
+// figures are those that an agent tracks.
+func figures(a agenttest.Agent) map[string]float64 {
+	out := map[string]float64{}
+	a.Tracked(func(tag string, x float64) { out[tag] = x })
+	return out
 }
 
 // A policy that reads from the device while it evaluates cannot be recorded: the update fails, is undone, and says what to
@@ -194,7 +179,7 @@ func TestGraphsRefuseReads(t *testing.T) {
 			}}
 		}}
 		a := v.make(t, testdevice.Name(0))
-		agenttest.Fill(t, a, agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...))
+		agenttest.Fill(t, a, v.world())
 		before := agenttest.Snapshot(t, a)
 		err := a.Update(context.Background())
 		if !on {
@@ -231,7 +216,7 @@ func TestGraphsCancelled(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			v.settings = map[string]any{"cuda_graphs": true, "mini_batches": 4}
 			a, b := v.make(t, testdevice.Name(0)), v.make(t, testdevice.Name(0))
-			u, w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...), agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
+			u, w := v.world(), v.world()
 			agenttest.Fill(t, a, u)
 			agenttest.Fill(t, b, w)
 			ctx := &ending{Context: context.Background(), left: 5}

@@ -1,13 +1,11 @@
 package testdevice_test
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"os"
 	"os/exec"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"testing"
 
@@ -24,51 +22,13 @@ func on(t *testing.T, i int) *tensor.Scope {
 	return s
 }
 
-// refused fails the test unless the scope's error has all the words, and forgets it.
-func refused(t *testing.T, s *tensor.Scope, words ...string) {
+// refused fails the test unless the scope's error has the word, and resets the scope.
+func refused(t *testing.T, s *tensor.Scope, word string) {
 	t.Helper()
-	if s.Err() == nil {
-		t.Error("nothing was refused")
-		return
-	}
-	for _, w := range words {
-		if !strings.Contains(s.Err().Error(), w) {
-			t.Errorf("the error is %q, without %q", s.Err(), w)
-		}
+	if s.Err() == nil || !strings.Contains(s.Err().Error(), word) {
+		t.Errorf("the error is %v, without %q", s.Err(), word)
 	}
 	s.Reset()
-}
-
-// A graph on either device has the numbers and gradients of the CPU's.
-func TestComputes(t *testing.T) {
-	results := func(s *tensor.Scope) (value, gradient []float32) {
-		x := tensor.From(s, []float32{1, -2, 3, 4, -5, 6}, 2, 3)
-		w := s.RequireGrad(s.MulScalar(s.Ones(3, 2), 0.1))
-		y := s.Tanh(s.MatMul(x, w))
-		s.Backward(s.Mean(y))
-		return tensortest.Float32s(t, s, y), tensortest.Float32s(t, s, s.GradOf(w))
-	}
-	cpu := tensor.NewScope()
-	defer cpu.Close()
-	value, gradient := results(cpu)
-	for i := range testdevice.Devices {
-		s := on(t, i)
-		v, g := results(s)
-		if !slices.Equal(v, value) || !slices.Equal(g, gradient) {
-			t.Errorf("device %d: %v with gradient %v, on the CPU %v with %v", i, v, g, value, gradient)
-		}
-		if d := tensor.DeviceOf(s.Ones(1)); d != testdevice.Device(t, i) || d.IsCPU() || d.String() != testdevice.Name(i) {
-			t.Errorf("a tensor of device %d is on %v", i, d)
-		}
-	}
-}
-
-func TestNoSuchDevice(t *testing.T) {
-	for _, name := range []string{"privateuseone:2", "privateuseone:-1", "privateuseone:x"} {
-		if _, err := tensor.ParseDevice(name); err == nil {
-			t.Errorf("%s is a device", name)
-		}
-	}
 }
 
 // Every mixture that CUDA refuses is refused, and a scalar of the host is not.
@@ -78,15 +38,11 @@ func TestMixedDevices(t *testing.T) {
 	other := on(t, 1)
 	s := on(t, 0)
 	for name, mix := range map[string]func(with *tensor.Scope){
-		"add":          func(with *tensor.Scope) { s.Add(s.Ones(2), with.Ones(2)) },
-		"matmul":       func(with *tensor.Scope) { s.MatMul(s.Ones(2, 2), with.Ones(2, 2)) },
-		"cat":          func(with *tensor.Scope) { s.Cat(0, s.Ones(2), with.Ones(2)) },
-		"index_select": func(with *tensor.Scope) { s.IndexSelect(s.Ones(2), 0, with.Arange(2)) },
-		"where":        func(with *tensor.Scope) { s.Where(s.GtScalar(s.Ones(2), 0), s.Ones(2), with.Ones(2)) },
-		"linear":       func(with *tensor.Scope) { s.Linear(s.Ones(2, 2), with.Ones(2, 2), s.Ones(2)) },
-		"the other way": func(with *tensor.Scope) {
-			s.Fail(errorOf(with, func() { with.Add(with.Ones(2), s.Ones(2)) }))
-		},
+		"add":    func(with *tensor.Scope) { s.Add(s.Ones(2), with.Ones(2)) },
+		"matmul": func(with *tensor.Scope) { s.MatMul(s.Ones(2, 2), with.Ones(2, 2)) },
+		"cat":    func(with *tensor.Scope) { s.Cat(0, s.Ones(2), with.Ones(2)) },
+		"where":  func(with *tensor.Scope) { s.Where(s.GtScalar(s.Ones(2), 0), s.Ones(2), with.Ones(2)) },
+		"linear": func(with *tensor.Scope) { s.Linear(s.Ones(2, 2), with.Ones(2, 2), s.Ones(2)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			mix(host)
@@ -108,37 +64,23 @@ func TestMixedDevices(t *testing.T) {
 	refused(t, s, "same device")
 }
 
-// errorOf is the error that f leaves in a scope, which forgets it.
-func errorOf(s *tensor.Scope, f func()) error {
-	f()
-	err := s.Err()
-	s.Reset()
-	return err
-}
-
 // The host cannot reach the memory of a device: not by a view, not from Go, and not from C++, where the program ends.
 func TestHostTouches(t *testing.T) {
 	s := on(t, 0)
 	x := s.Ones(3)
-	if _, err := tensor.View[float32](x); err == nil {
-		t.Error("View shows memory of a device")
+	if _, err := tensor.Bytes(x); err == nil {
+		t.Error("Bytes shows memory of a device")
 	}
 	if os.Getenv("GORL_TEST_TOUCH") != "" {
 		debug.SetPanicOnFault(true)
 		testdevice.Touch(x)
 		return
 	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, "-test.run", "^TestHostTouches$")
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestHostTouches$")
 	cmd.Env = append(os.Environ(), "GORL_TEST_TOUCH=1")
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	var exit *exec.ExitError
-	if err := cmd.Run(); !errors.As(err, &exit) || !strings.Contains(out.String(), "the host touched device memory") {
-		t.Errorf("the program ended with %v and %q", err, out.String())
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "the host touched device memory") {
+		t.Errorf("the program ended with %v and %q", err, out)
 	}
 }
 
@@ -147,7 +89,7 @@ func TestStalePointer(t *testing.T) {
 	s := on(t, 0)
 	owner := tensor.NoGrad().On(testdevice.Device(t, 0))
 	x := owner.Ones(1000)
-	alias := testdevice.Alias(s, x)
+	alias := testdevice.Alias(t, x)
 	if sum := tensortest.Float32s(t, s, s.Sum(alias)); sum[0] != 1000 {
 		t.Fatalf("the sum is %g before the memory is freed", sum[0])
 	}
@@ -157,12 +99,7 @@ func TestStalePointer(t *testing.T) {
 	}
 	s.Sum(alias)
 	refused(t, s, "stale pointer")
-}
-
-// A tensor that nothing was written to is NaN: an operation that forgets a part of its result shows.
-func TestFreshMemoryIsNaN(t *testing.T) {
-	s := on(t, 0)
-	for _, x := range tensortest.Float32s(t, s, testdevice.Fresh(s, 0, 100)) {
+	for _, x := range tensortest.Float32s(t, s, testdevice.Fresh(t, 0, 100)) {
 		if !math.IsNaN(float64(x)) {
 			t.Fatalf("fresh memory has %g", x)
 		}
@@ -200,38 +137,5 @@ func TestCounts(t *testing.T) {
 	events := testdevice.Events(func() { s.Add(x, x); _, _ = tensor.Float32s(x) })
 	if len(events) != 2 || !strings.Contains(events[0], "launch aten::add") || !strings.Contains(events[1], "read") {
 		t.Errorf("the events are %q", events)
-	}
-}
-
-// A generator's numbers are the CPU's, its state is not.
-func TestGenerator(t *testing.T) {
-	s, cpu := on(t, 0), tensor.NoGrad()
-	defer cpu.Close()
-	a, err := tensor.NewGenerator(5, testdevice.Device(t, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
-	b, err := tensor.NewGenerator(5, tensor.CPU)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	state, err := a.State()
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := tensortest.Float32s(t, s, s.Randn(a, 5))
-	if want := tensortest.Float32s(t, cpu, cpu.Randn(b, 5)); !slices.Equal(first, want) {
-		t.Errorf("%v, on the CPU %v", first, want)
-	}
-	if err := b.SetState(state); err == nil {
-		t.Error("a generator of the CPU takes the state of a device's")
-	}
-	if err := a.SetState(state); err != nil {
-		t.Fatal(err)
-	}
-	if again := tensortest.Float32s(t, s, s.Randn(a, 5)); !slices.Equal(first, again) {
-		t.Errorf("%v, and from the same state %v", first, again)
 	}
 }

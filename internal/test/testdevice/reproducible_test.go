@@ -28,7 +28,7 @@ func TestReproducible(t *testing.T) {
 			}
 			for _, v := range variants {
 				a := v.make(t, testdevice.Name(0))
-				agenttest.Learn(t, a, agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...), 1)
+				agenttest.Learn(t, a, v.world(), 1)
 				snaps = append(snaps, agenttest.Snapshot(t, a))
 			}
 		}()
@@ -64,7 +64,7 @@ func TestCheckpointsCrossDevices(t *testing.T) {
 		t.Run(v.name, func(t *testing.T) {
 			for _, way := range [][2]string{{testdevice.Name(0), "cpu"}, {"cpu", testdevice.Name(0)}, {testdevice.Name(0), testdevice.Name(1)}} {
 				source := v.make(t, way[0])
-				w := agenttest.NewWorld(v.spaces, agenttest.Seeds(1, envs)...)
+				w := v.world()
 				agenttest.Learn(t, source, w, 1)
 				if err := agenttest.Advance(source, w, 3); err != nil { // in the middle of a rollout
 					t.Fatal(err)

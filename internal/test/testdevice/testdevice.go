@@ -169,14 +169,19 @@ func Touch(x tensor.Tensor) float32 {
 	return float32(C.bridge_touch(*(*unsafe.Pointer)(unsafe.Pointer(x.T))))
 }
 
-// Alias is a mistake: it returns a tensor over x's memory, owned by s, that does not keep the memory alive.
-func Alias(s *tensor.Scope, x tensor.Tensor) tensor.Tensor {
-	cell := C.bridge_alias(*(*unsafe.Pointer)(unsafe.Pointer(x.T)))
-	return s.Adopt(tensor.Tensor{T: &cell})
+// Alias is a mistake: it returns a tensor over x's memory that does not keep the memory alive.
+func Alias(t testing.TB, x tensor.Tensor) tensor.Tensor {
+	return owned(t, C.bridge_alias(*(*unsafe.Pointer)(unsafe.Pointer(x.T))))
 }
 
-// Fresh returns n float32 numbers on device i, owned by s, that nothing has been written to.
-func Fresh(s *tensor.Scope, i int, n int64) tensor.Tensor {
-	cell := C.bridge_fresh(C.int32_t(i), C.int64_t(n))
-	return s.Adopt(tensor.Tensor{T: &cell})
+// Fresh returns n float32 numbers on device i that nothing has been written to.
+func Fresh(t testing.TB, i int, n int64) tensor.Tensor {
+	return owned(t, C.bridge_fresh(C.int32_t(i), C.int64_t(n)))
+}
+
+// owned returns a tensor that ends with the test.
+func owned(t testing.TB, cell unsafe.Pointer) tensor.Tensor {
+	x := tensor.Tensor{T: &cell}
+	t.Cleanup(func() { tensor.Free(x) })
+	return x
 }

@@ -1,0 +1,129 @@
+package agents_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gorl-dev/gorl/agents/internal/onpolicy"
+	"github.com/gorl-dev/gorl/internal/devicename"
+	"github.com/gorl-dev/gorl/internal/test/agenttest"
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+// seeds: the same seed gives the same agent, bit for bit, and another seed another one.
+func (x suite) seeds(t *testing.T) {
+	a, b, c := x.make(t, 7, nil), x.make(t, 7, nil), x.make(t, 8, nil)
+	before := agenttest.Parameters(t, a)
+	for _, agent := range []onpolicy.Algorithm{a, b, c} {
+		agenttest.Learn(t, agent, x.world(1), 3)
+	}
+	agenttest.Same(t, a, b)
+	other := agenttest.Parameters(t, c)
+	for name, p := range agenttest.Parameters(t, a) {
+		if slices.Equal(p, before[name]) {
+			t.Errorf("%s has not learned", name)
+		}
+		if slices.Equal(p, other[name]) {
+			t.Errorf("%s is the same with another seed", name)
+		}
+	}
+}
+
+// goroutines: two agents that train at once end like one after the other.
+func (x suite) goroutines(t *testing.T) {
+	settings := []map[string]any{nil, {"learning_rate": 2e-3, "kl_threshold": 0.05}}
+	train := func(a onpolicy.Algorithm, i int) error { return agenttest.Advance(a, x.world(int64(10*i)), 40) }
+	var alone, together [2]onpolicy.Algorithm
+	for i := range alone {
+		alone[i], together[i] = x.make(t, int64(i), settings[i]), x.make(t, int64(i), settings[i])
+		must(t, train(alone[i], i))
+	}
+	var wait sync.WaitGroup
+	var failed [2]error
+	for i, a := range together {
+		wait.Go(func() { failed[i] = train(a, i) })
+	}
+	wait.Wait()
+	must(t, errors.Join(failed[:]...))
+	for i := range alone {
+		agenttest.Same(t, alone[i], together[i])
+	}
+}
+
+// reseed: two copies of an agent go different ways after a reseed, and the same way after the same one.
+func (x suite) reseed(t *testing.T) {
+	a, b, c := x.make(t, 1, nil), x.make(t, 1, nil), x.make(t, 1, nil)
+	must(t, errors.Join(b.Reseed(5), c.Reseed(5)))
+	for _, agent := range []onpolicy.Algorithm{a, b, c} {
+		agenttest.Learn(t, agent, x.world(2), 1)
+	}
+	agenttest.Same(t, b, c)
+	if len(agenttest.Differences(agenttest.Snapshot(t, a), agenttest.Snapshot(t, b))) == 0 {
+		t.Error("a reseeded agent learned the same")
+	}
+}
+
+// leaks: the number of tensors is the same after every update, and after Close that of before.
+func (x suite) leaks(t *testing.T) {
+	before := tensor.Live()
+	a := x.unbound(t, 1, nil)
+	must(t, a.Bind(rows))
+	w := x.world(1)
+	live := func() int64 { // with the temporaries of an evaluation's step, which are always as many
+		a.SetTraining(false)
+		defer a.SetTraining(true)
+		if _, err := a.Act(w.Now()); err != nil {
+			t.Fatal(err)
+		}
+		return tensor.Live()
+	}
+	agenttest.Learn(t, a, w, 2)
+	first := live()
+	for range 5 {
+		agenttest.Learn(t, a, w, 1)
+		if n := live(); n != first {
+			t.Fatalf("%d tensors are alive after an update, %d were after an earlier one", n, first)
+		}
+	}
+	agenttest.Snapshot(t, a)
+	if n := tensor.Live(); n != first {
+		t.Errorf("%d tensors are alive after a snapshot, %d were before", n, first)
+	}
+	for range 2 {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := tensor.Live(); n != before {
+		t.Errorf("%d tensors are alive after Close, %d were before New", n, before)
+	}
+}
+
+// graphs: with cuda_graphs an agent learns what it learns without, and on the CPU the setting is ignored. On a GPU
+// matrix products depend on where in memory rows lie, so last bits may differ there.
+func (x suite) graphs(t *testing.T) {
+	a, b := x.make(t, 1, map[string]any{"learning_epochs": 3}), x.make(t, 1,
+		map[string]any{"learning_epochs": 3, "cuda_graphs": true})
+	for _, agent := range []onpolicy.Algorithm{a, b} {
+		w := x.world(2)
+		agenttest.Learn(t, agent, w, 2)
+		must(t, agent.SetHyperparameters(map[string]float64{"learning_rate": 5e-4, "grad_norm_clip": 0.2}))
+		agenttest.Learn(t, agent, w, 2)
+	}
+	if !strings.HasPrefix(devicename.Instead["cpu"], "cuda") {
+		agenttest.Same(t, a, b)
+		return
+	}
+	with := agenttest.Parameters(t, b)
+	for name, p := range agenttest.Parameters(t, a) {
+		for i := range p {
+			if d := math.Abs(float64(p[i] - with[name][i])); !(d < 1e-3) {
+				t.Fatalf("%s[%d] is %g, with graphs %g", name, i, p[i], with[name][i])
+			}
+		}
+	}
+}

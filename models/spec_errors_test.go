@@ -1,0 +1,168 @@
+package models
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/test/tensortest"
+	"github.com/gorl-dev/gorl/spaces"
+)
+
+// refusal is a spec in YAML and a part of the error, or nothing for a spec that is right.
+type refusal [2]string
+
+// checkRefusals builds specs, each of which must be refused with its part of an error.
+func checkRefusals(t *testing.T, sp spaces.Set, list []refusal) {
+	t.Helper()
+	for _, c := range list {
+		dict, err := config.FromYAML([]byte(c[0]))
+		must(t, err)
+		s, err := ParseSpec(dict)
+		if err == nil {
+			var p Policy
+			if p, err = s.BuildPolicy(sp, 1); err == nil {
+				p.Close()
+			}
+		}
+		if c[1] == "" && err != nil || c[1] != "" && (err == nil || !strings.Contains(err.Error(), c[1]) ||
+			!strings.HasPrefix(err.Error(), "models: ")) {
+			t.Errorf("%s\n  error %v\n  want %s", c[0], err, c[1])
+		}
+	}
+}
+
+// What is wrong is said with the place and what to do.
+func TestSpecErrors(t *testing.T) {
+	tensortest.CheckLive(t)
+	const ok = "network: [{name: net, input: OBSERVATIONS, layers: [4], activations: relu}]\noutput: ACTIONS\n"
+	network := func(text string) string { return "class: Gaussian\nnetwork: [" + text + "]\noutput: ACTIONS" }
+	input := func(text string) string { return network("{name: net, input: '" + text + "', layers: [4]}") }
+	layers := func(text string) string { return network("{name: net, input: OBSERVATIONS, layers: [" + text + "]}") }
+	output := func(text string) string {
+		return "class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4]}]\noutput: \"" + text + "\""
+	}
+	checkRefusals(t, boxes, []refusal{
+		{ok, "models: class: it is missing"},
+		{"class: Gausian\n" + ok, `did you mean "Gaussian"`},
+		{"class: Gaussian\nclip_action: true\n" + ok, `unknown key "clip_action"`},
+		{"class: Deterministic\nmin_log_std: 1\n" + ok, `unknown key "min_log_std"`},
+		{"class: Gaussian\nmin_log_std: 3\n" + ok, "exceeds max_log_std"},
+		{"class: Categorical\n" + ok, "needs a Discrete action space"},
+		{"class: Categorical\nunnormalized_log_prob: false\n" + ok, "logits"},
+		{"class: Gaussian\noutput: ACTIONS", "models: network: want a list"},
+		{"class: Gaussian\nnetwork: [{name: net, input: OBSERVATIONS, layers: [4]}]", "models: output: it is missing"},
+		{network("5"), "models: network[0]: want a mapping"},
+		{network("{name: net, input: OBSERVATIONS, layer: [4]}"), `unknown key "layer"`},
+		{network("{name: net, layers: [4]}"), "models: network[0].input: it is missing"},
+		{network("{name: 3x, input: OBSERVATIONS, layers: [4]}"), "is not a name"},
+		{network("{name: ONE, input: OBSERVATIONS, layers: [4]}"), "has a meaning"},
+		{network("{name: a, input: OBSERVATIONS}, {name: a, input: a}"), `two containers are named "a"`},
+		{network("{name: a, input: b, layers: [4]}, {name: b, input: OBSERVATIONS}"), `unknown name "b"`},
+		{network("{name: net, input: OBSERVATIONS, layers: [4], activations: rellu}"),
+			`models: network[0].activations: unknown activation "rellu" (did you mean "relu"?)`},
+		{network("{name: net, input: OBSERVATIONS, layers: [4, 4, 4], activations: [relu, tanh]}"), "2 for 3 layers"},
+		{layers("0"), "models: network[0].layers[0]: the size 0"},
+		{layers("2.5"), "is no layer"},
+		{layers("99999999999"), "whole number from 1"},
+		{layers("dropout"), `unknown layer "dropout"`},
+		{layers("{linaer: 4}"), `did you mean "linear"`},
+		{layers("{linear: {out_features: 4, in_features: 9}}"), "it is 9, but the layer's input has 3"},
+		{layers("{linear: [4, 1]}"), "layers[0].linear: \"bias\" is 1: want true or false"},
+		{layers("{conv2d: [4, 3]}"), "its input has the shape (3)"},
+		{layers("{flatten: [2, -1]}, 4"), "it joins 1 to -1"},
+		{layers("{flatten: {start: 1}}, 4"), `unknown key "start"`},
+		{layers("4, {layer_norm: 4}"), "unknown layer"},
+		{layers("{gru: {num_layers: 2}}"), "layers[0].gru.hidden_size: it is missing"},
+		{layers("{gru: 5}"), "want a mapping, or a list of 1 to 3 values [hidden_size, num_layers, frames], got 5"},
+		{layers("{lstm: {hidden_size: 4, layers: 2}}"), `unknown key "layers"`},
+		{layers("{lstm: {hidden_size: 4, num_layers: 0}}"), "num_layers"},
+		{layers("{rnn: {hidden_size: 0}}"), "layers[0]: the size 0"},
+		{layers("{rnn: {hidden_size: 4, frames: 2}}"), "layers[0]: a rnn over 2 frames, but the rows have 3 values"},
+		{layers("{lstmm: {hidden_size: 4}}"), `did you mean "lstm"`},
+		{network("{name: net, input: OBSERVATIONS, layers: [6], type: transformer}"), "want GRU, LSTM or RNN"},
+		{network("{name: net, input: OBSERVATIONS, layers: [flatten], type: LSTM}"), "with type: LSTM want a number"},
+		{network("{name: net, input: OBSERVATIONS, layers: [6], num_layers: 2}"), "num_layers: it belongs to type"},
+		{network("{name: net, input: OBSERVATIONS, layers: [6], type: GRU, num_layers: 2}"), ""},
+		{input("STATES"), "there is no state space here"},
+		{input("ACTIONS"), "Q functions"},
+		{input("OBSERVATION"), `did you mean "OBSERVATIONS"`},
+		{input("NUM_ACTIONS"), "is no rows"},
+		{input("OBSERVATIONS[0:2]"), "character 14: a first index would choose rows"},
+		{input(`OBSERVATIONS["a"]`), "Dict space"},
+		{input("OBSERVATIONS[:, ::2]"), "with a step"},
+		{input("OBSERVATIONS[:, 3]"), "takes none of them"},
+		{input("OBSERVATIONS ** 2"), `operator "**"`},
+		{input("permute(OBSERVATIONS, 1)"), "permute() takes rows and the order"},
+		{input("permute(OBSERVATIONS, (0, 1))"), "these rows are flat"},
+		{input("flip(OBSERVATIONS)"), "unknown function flip()"},
+		{input("one_hot_encoding(OBSERVATION_SPACE, OBSERVATIONS)"), "needs a Discrete"},
+		{input("(OBSERVATIONS"), `want ")", found the end`},
+		{input("OBSERVATIONS + OBSERVATIONS[:, :2]"), "widths 3 and 2"},
+		{input("OBSERVATIONS / 0"), "division by zero"},
+		{output("ONE"), "has 1 values, the policy needs 2"},
+		{output("ACTIONS + ONE"), "both ACTIONS and ONE"},
+		{output("NUM_ACTIONS"), "is no rows"},
+		{output(""), "it is empty"},
+		{output("tanh(ACTIONS, 2)"), "takes one argument"},
+		{output("ACTIONS ACTIONS"), "want an operator or the end"},
+		{output("concatenate(net)"), "takes one list"},
+		{output("é"), "found \"é\""},
+		{"class: Gaussian\nnetwork: [{name: net, input: 'OBSERVATIONS[:, :2]'}]\noutput: net", "nothing to train"},
+	})
+}
+
+// What is wrong about parts and pictures is said with the place and what to do.
+func TestPartErrors(t *testing.T) {
+	tensortest.CheckLive(t)
+	sp := spaces.Set{Observation: parted, State: spaces.NewTuple(spaces.NewPicture(8, 9, 3), spaces.Unbounded(1)),
+		Action: spaces.NewBox(-1, 1, 2)}
+	network := func(input, layers string) string {
+		return "class: Gaussian\noutput: ACTIONS\nnetwork: [{name: net, input: '" + input + "', layers: [" + layers + "]}]"
+	}
+	input := func(text string) string { return network(text, "4") }
+	layers := func(text string) string { return network("permute(STATES[0], (0, 3, 1, 2))", text) }
+	conv := func(text string) string { return layers("{conv2d: {out_channels: 4, " + text + "}}") }
+	checkRefusals(t, sp, []refusal{
+		{input(`OBSERVATIONS["camra"]`),
+			`there is no part "camra" (did you mean "camera"?); there are "ACTIONS", "a", "camera", "mode"`},
+		{input(`OBSERVATIONS["camera"]["left"]`), "Box(2, 3, 2, uint8) has no parts"},
+		{input(`OBSERVATIONS[0]`), `the parts of a Dict have names: "ACTIONS"`},
+		{input(`OBSERVATIONS["a"]["x"]`), "the parts of a Tuple have numbers, from [0] to [1]"},
+		{input(`OBSERVATIONS["a"][2]`), "there are the parts 0 to 1"},
+		{input(`STATES[0][0]`), "a first index would choose rows"},
+		{input(`(OBSERVATIONS["a"] * 2)["x"]`), "name them at OBSERVATIONS or STATES"},
+		{input(`OBSERVATIONS["a`), "is never closed"},
+		{input(`OBSERVATION_SPACE["a"]`), "is no rows"},
+		{input(`one_hot_encoding(OBSERVATION_SPACE["camera"], OBSERVATIONS)`), "needs a Discrete"},
+		{input(`STATES[0][:, 0, 0, 0, 0]`), ""}, // what is left of a picture is a row
+		{input(`STATES[0][:, 0, 0:2, 0, 0, 0]`), "no dimension 2"},
+		{input(`STATES[0] + STATES[0][:, 1:3]`), "widths 216 and 54"},
+		{input(`permute(STATES[0], (0, 1, 2, 3)) + OBSERVATIONS`), "do not combine"},
+		{input(`concatenate([permute(STATES[0], (0, 3, 1, 2)), STATES[1]])`), "(3, 8, 9) and (1) do not join"},
+		{input(`permute(STATES[0], (0, 3, 1))`), "name the 3 dimensions of (8, 9, 3)"},
+		{input(`permute(STATES[0], (1, 0, 2, 3))`), "must begin with 0"},
+		{input(`permute(STATES[0], (0, 1, 1, 2))`), "once"},
+		{input(`softmax(permute(STATES[0], (0, 3, 1, 2)))`), "softmax() is over a row"},
+		{input(`permute(STATES[0], (0, 3, 1, 2))`), "a picture of shape (3, 8, 9); put a layer flatten before it"},
+		{network(`STATES[0]`, "{conv2d: [4, 3]}"), "write the input as permute(STATES[0], (0, 3, 1, 2))"},
+		{network(`STATES[1]`, "{conv2d: [4, 3]}"), "its input has the shape (1)"},
+		{layers(`{conv2d: [4, 3]}`), `output: its input is a picture of shape (4, 6, 7)`},
+		{layers(`{conv2d: [4, 3]}, 5`), "network[0].layers[1]: its input is a picture of shape (4, 6, 7)"},
+		{layers(`{conv2d: [4, 3]}, layer_norm`), "picture"},
+		{layers(`{conv2d: [4, 10]}`), "too small"},
+		{layers(`{conv2d: [4]}`), "[out_channels, kernel_size"},
+		{layers(`{conv2d: [4, 3, 1, 0, 1]}`), `"bias"`},
+		{layers(`{conv2d: [4, [3, 3, 3]]}`), "or two for rows and columns"},
+		{conv(`kernel: 3`), `unknown key "kernel"`},
+		{conv(`kernel_size: 3, padding: big`), `"same" or "valid"`},
+		{conv(`kernel_size: 3, padding: same, stride: 2`), "needs strides of 1"},
+		{conv(`kernel_size: 3, padding_mode: reflect`), `"reflect"; pictures are padded with zeros only`},
+		{conv(`kernel_size: 3, in_channels: 8`), "in_channels: it is 8, but the layer's input has the shape (3, 8, 9)"},
+		{conv(`kernel_size: 3, groups: 2`), "2 groups, which must divide the 3 channels"},
+		{layers(`{conv2d: {kernel_size: 3}}`), "out_channels"},
+		{layers(`{flatten: {start_dim: 0}}, 4`), "the batch is dimension 0"},
+		{layers(`{conv2d: {features: 4, kernel_size: [2, 3], strides: [1, 2], use_bias: false, in_channels: 3, dilation: 2, ` +
+			`padding: valid}}, {flatten: [1, 3]}, 4`), ""},
+	})
+}

@@ -1,0 +1,369 @@
+package pbt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gorl-dev/gorl/internal/test/journalcheck"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// quick is a clock on which nobody waits long for others. Heartbeats, which come less often, are left alone.
+func quick(d time.Duration) <-chan time.Time {
+	if d <= longestPause {
+		d = min(d, time.Millisecond)
+	}
+	return time.After(d)
+}
+
+// tribe are the members of one board, each in a goroutine.
+type tribe struct {
+	*colony
+	board  workspace.Store
+	cfg    ProcessOptions // what all have in common
+	adjust func(id int, place *ProcessOptions, opt *Options)
+
+	mu      sync.Mutex
+	workers []*Population
+	errs    []error
+}
+
+func newTribe(members int, board workspace.Store) *tribe {
+	r := &tribe{colony: newColony(members), board: board}
+	r.cfg = ProcessOptions{Store: board, after: quick, Silence: time.Minute}
+	r.opt.New = func(m Member) (Trainee, error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.build(m)
+	}
+	return r
+}
+
+// join joins one member.
+func (r *tribe) join(t *testing.T, id int) *Population {
+	t.Helper()
+	place, opt := r.cfg, r.opt
+	place.Member = id
+	if r.adjust != nil {
+		r.adjust(id, &place, &opt)
+	}
+	s, err := Join(t.Context(), opt, place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// train joins members and trains them to the end of each.
+func (r *tribe) train(t *testing.T, ids ...int) {
+	t.Helper()
+	r.workers, r.errs = nil, make([]error, len(ids))
+	for _, id := range ids {
+		r.workers = append(r.workers, r.join(t, id))
+	}
+	var wg sync.WaitGroup
+	for i, s := range r.workers {
+		wg.Go(func() { _, r.errs[i] = s.Train(t.Context()) })
+	}
+	wg.Wait()
+	for _, s := range r.workers {
+		mustClose(t, s)
+	}
+}
+
+// all are the numbers of all members.
+func (r *tribe) all() (ids []int) {
+	for id := range r.opt.Members {
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (r *tribe) mustTrain(t *testing.T) {
+	t.Helper()
+	r.train(t, r.all()...)
+	if err := errors.Join(r.errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// journal is that of all, which is checked.
+func (r *tribe) journal(t *testing.T) []journal.Event {
+	t.Helper()
+	var journals [][]journal.Event
+	for _, s := range r.workers {
+		journals = append(journals, s.Journal())
+	}
+	merged, err := journal.Merge(journals...)
+	if err == nil {
+		_, err = journalcheck.Replay(merged)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return merged
+}
+
+// joined is the member of a population that was joined.
+func joined(p *Population) *worker { return p.workers()[0] }
+
+func status(p *Population) strategy.Status { return p.Generation().Members[0] }
+
+func folder(t *testing.T, dir string, members int) *workspace.Folder {
+	t.Helper()
+	board, err := workspace.OpenFolder(dir, members, workspace.FolderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return board
+}
+
+// trainApart trains members over a folder, each in a goroutine that joins again until train lets it end.
+func trainApart(t *testing.T, dir string, arm func(r *tribe),
+	train func(ctx context.Context, id, run int, c *colony, s *Population) error) {
+	t.Helper()
+	r := newTribe(4, nil)
+	arm(r)
+	r.board = folder(t, dir, r.opt.Members)
+	r.cfg.Store = r.board
+	var wg sync.WaitGroup
+	for id := range r.opt.Members {
+		wg.Go(func() {
+			for run := 0; ; run++ {
+				place := r.cfg
+				place.Member = id
+				s, err := Join(t.Context(), r.opt, place)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if s.Recovered() != nil {
+					t.Error(s.Recovered())
+				}
+				err = train(t.Context(), id, run, r.colony, s)
+				mustClose(t, s)
+				if err == nil {
+					return
+				}
+				if run > 300 || !errors.Is(err, context.Canceled) && !errors.Is(err, ErrYield) && !errors.Is(err, ErrRestart) {
+					t.Errorf("member %d, run %d: %v", id, run, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// toTheEnd is a train of trainApart that does not interrupt.
+func toTheEnd(ctx context.Context, _, _ int, _ *colony, s *Population) error {
+	_, err := s.Train(ctx)
+	return err
+}
+
+// compareWorkspace checks that members in a folder wrote what a population wrote.
+func compareWorkspace(t *testing.T, want *Population, dir string) {
+	t.Helper()
+	events := readJournal(t, dir)
+	if d := cmp.Diff(lines(t, want.Journal()), lines(t, events)); d != "" {
+		t.Errorf("the journals differ: %s", d)
+	}
+	checkStates(t, dir, events)
+}
+
+// checkStates compares the states on disk with what the journal replays to.
+func checkStates(t *testing.T, dir string, events []journal.Event) {
+	t.Helper()
+	standings, err := journalcheck.Replay(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, st := range standings {
+		state, err := decodeState(read(t, dir, fmt.Sprintf("%03d", st.Member), stateFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := state.Member
+		objective, known := m.Objective.Known()
+		if state.Phase != phaseFinished || !st.Final || m.Steps != st.Steps || m.parent() != st.Parent ||
+			state.Copies != st.Copies || state.Iteration != st.Iteration || known != st.HasObjective ||
+			known && !cmp.Equal(objective, st.Objective, cmpopts.EquateNaNs()) ||
+			!maps.Equal(m.Hyperparameters.Floats(), st.Hyperparameters) {
+			t.Errorf("the journal replays to %+v, and the state is %+v", st, state)
+		}
+	}
+}
+
+// TestWorkerMoreSteps: a member that trained to the end goes on when there is more to train.
+func TestWorkerMoreSteps(t *testing.T) {
+	t.Parallel()
+	c := newColony(4)
+	c.opt.TotalSteps = 200
+	want, dir := mustTrain(t, c.opt), t.TempDir()
+	for _, total := range []int64{50, 75, 200, 200} {
+		trainApart(t, dir, func(r *tribe) { r.opt.TotalSteps = total }, toTheEnd)
+	}
+	compareWorkspace(t, want, dir)
+}
+
+// TestWorkerRestartThatFails: what cannot be built from the new hyperparameters goes on as it was.
+func TestWorkerRestartThatFails(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	trainApart(t, dir, func(r *tribe) {
+		r.opt.Rebuild, r.cfg.RestartProcess, r.opt.TotalSteps = []string{"discount_factor"}, true, 250
+		build := r.opt.New
+		r.opt.New = func(m Member) (Trainee, error) {
+			if v, ok := m.Hyperparameters["discount_factor"]; ok && v != 0.99 {
+				return nil, errors.New("no such simulator")
+			}
+			return build(m)
+		}
+	}, toTheEnd)
+	events := readJournal(t, dir)
+	if failed := kinds(events, journal.ApplyFailed); len(failed) < 3 ||
+		!strings.Contains(failed[0].Cause, "no such simulator") {
+		t.Errorf("failures are %+v", failed)
+	}
+	for _, e := range kinds(events, journal.Replace) {
+		if e.After["discount_factor"] != 0.99 {
+			t.Errorf("it was built after all: %+v", e)
+		}
+	}
+	checkStates(t, dir, events)
+}
+
+// TestWorkerLearnsDespiteDamage: a journal that is damaged is one less to learn from, and ends nobody.
+func TestWorkerLearnsDespiteDamage(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r := newTribe(4, folder(t, dir, 4))
+	rates := explore.Range{Low: 1e-4, High: 0.4, Log: true}
+	r.opt.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": rates}}
+	r.faults.train = func(m *climber) error {
+		if m.id != 1 || m.steps != 120 {
+			return nil
+		}
+		path := filepath.Join(dir, "001", journal.File)
+		return os.WriteFile(path, append([]byte("xx"), read(t, path)[2:]...), 0o644)
+	}
+	r.mustTrain(t)
+	if _, err := journal.Read(dir); err == nil {
+		t.Error("the journal is whole: this test shows nothing")
+	}
+	if n := len(kinds(r.journal(t), journal.Replace)); n < 5 {
+		t.Errorf("only %d replacements: this test shows little", n)
+	}
+}
+
+// mute has no figures.
+type mute struct{ Trainee }
+
+func (mute) Metrics() map[string]float64 { return nil }
+
+// TestWorkerObjectiveOfOthers: a member without an objective of its own at the end of training waits for those who may
+// have one, and is finished where one has. If there is none, all members report what a population does, however few
+// intervals there are and whoever is done first.
+func TestWorkerObjectiveOfOthers(t *testing.T) {
+	r := newTribe(2, workspace.NewMemory(2))
+	r.opt.TotalSteps, r.opt.Asynchronous = 50, true
+	trained := make(chan struct{})
+	r.adjust = func(id int, _ *ProcessOptions, o *Options) {
+		if id == 1 {
+			return
+		}
+		o.New = func(m Member) (Trainee, error) { return mute{newClimber(m, &faults{})}, nil }
+		o.Progress = func(u Update) {
+			if u.Event == nil && u.Status.Steps == 50 {
+				close(trained)
+			}
+		}
+	}
+	r.faults.train = func(*climber) error { <-trained; return nil }
+	r.mustTrain(t)
+
+	want := `no member reported the objective "reward" by the end of interval `
+	for _, total := range []int64{50, 200} {
+		for _, asynchronous := range []bool{false, true} {
+			r := newTribe(3, workspace.NewMemory(3))
+			r.opt.Objective, r.opt.TotalSteps, r.opt.Asynchronous = "reward", total, asynchronous
+			r.train(t, r.all()...)
+			for id, err := range r.errs {
+				// Who does not wait may notice it later.
+				if err == nil || !strings.Contains(err.Error(), want) || !asynchronous && !strings.Contains(err.Error(), want+"1: ") {
+					t.Errorf("%d steps, asynchronous %t, member %d: %v", total, asynchronous, id, err)
+				}
+			}
+		}
+	}
+}
+
+// TestAsynchronous: members of one process that do not wait for each other train, are built, and report one after the
+// other as Parallel says; they continue when they are stopped, and one that hangs holds nobody up.
+func TestAsynchronous(t *testing.T) {
+	t.Parallel()
+	var telling, building atomic.Int64
+	alone := func(what string, n *atomic.Int64) func() {
+		if n.Add(1) > 1 {
+			t.Errorf("%s is called twice at once", what)
+		}
+		_ = letOthersRun(nil)
+		return func() { n.Add(-1) }
+	}
+	p, breaks := interrupted(t, func() int64 { return 40 }, func(stop func()) *colony {
+		c := newColony(6)
+		c.opt.Asynchronous, c.opt.Parallel, c.opt.Rebuild = true, 3, []string{"discount_factor"}
+		c.faults.train = func(m *climber) error {
+			if n := c.faults.running.Load(); n > 3 {
+				t.Errorf("%d trained at a time, want at most 3", n)
+			}
+			return letOthersRun(m)
+		}
+		c.opt.New = func(m Member) (Trainee, error) {
+			defer alone("New", &building)()
+			return c.build(m)
+		}
+		c.opt.Progress = func(Update) {
+			defer alone("Progress", &telling)()
+			stop()
+		}
+		return c
+	})
+	if breaks < 2 {
+		t.Errorf("only %d interruptions", breaks)
+	}
+	best, fresh := p.Best(), newClimber(Member{}, &faults{})
+	if err := fresh.Restore(best.Snapshot); err != nil || fresh.objective() != best.Objective {
+		t.Errorf("the best snapshot's objective is %v, want %v, %v", fresh.objective(), best.Objective, err)
+	}
+	checkStates(t, p.opt.Directory, readJournal(t, p.opt.Directory))
+
+	c, others, finals := newColony(3), make(chan struct{}), 0
+	c.opt.Asynchronous, c.opt.Parallel = true, 3
+	c.at(2, 60, func(*climber) error { <-others; return nil })
+	c.opt.Progress = func(u Update) {
+		if u.Event != nil && u.Event.Kind == journal.Final {
+			if finals++; finals == 2 {
+				close(others)
+			}
+		}
+	}
+	if mustTrain(t, c.opt); finals != 3 {
+		t.Errorf("%d members trained to the end", finals)
+	}
+}

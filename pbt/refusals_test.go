@@ -1,0 +1,402 @@
+package pbt
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/pbt/explore"
+	"github.com/gorl-dev/gorl/pbt/journal"
+	"github.com/gorl-dev/gorl/pbt/strategy"
+	"github.com/gorl-dev/gorl/pbt/workspace"
+)
+
+// mutation sets a mutation of the learning rate as the explorer.
+func mutation(change func(m *explore.Mutation)) func(c *colony) {
+	return func(c *colony) {
+		m := explore.Mutation{Rules: explore.Rules{"learning_rate": explore.MutateFloat}}
+		change(&m)
+		c.opt.Explore = m
+	}
+}
+
+// forFour is a strategy for four members.
+type forFour struct{ strategy.Never }
+
+func (forFour) ValidateMembers(members int) error {
+	if members != 4 {
+		return errors.New("pbt: four members, please")
+	}
+	return nil
+}
+
+// holding is a trainee with an agent.
+type holding struct {
+	Trainee
+	agent any
+}
+
+func (h *holding) Holds() map[string][]any { return map[string][]any{"agent": {h.agent}} }
+
+// TestNewRefuses: wrong options are refused before anything trains, and what was built is closed.
+func TestNewRefuses(t *testing.T) {
+	type options = func(c *colony)
+	measure := func(m Measure) options { return func(c *colony) { c.opt.Measure = m } }
+	inherit := func(o CopyOptions) options { return func(c *colony) { c.opt.Copy = o } }
+	sample := func(key string, r explore.Range) options {
+		return func(c *colony) { c.opt.Sample = map[string]explore.Range{key: r} }
+	}
+	initial := func(maps ...map[string]float64) options { return func(c *colony) { c.opt.Initial = maps } }
+	rule := func(s strategy.Strategy) options { return func(c *colony) { c.opt.Strategy = s } }
+	reference := func(ids ...int) options { return func(c *colony) { c.opt.Reference = ids } }
+	build := func(f func(m Member, build func(Member) (Trainee, error)) (Trainee, error)) options {
+		return func(c *colony) { c.opt.New = func(m Member) (Trainee, error) { return f(m, c.build) } }
+	}
+	agent := &struct{ weight float64 }{}
+	for want, change := range map[string]options{
+		"Members is 0":                   func(c *colony) { c.opt.Members = 0 },
+		"Objective is empty":             func(c *colony) { c.opt.Objective = "" },
+		"IntervalSteps is -1":            func(c *colony) { c.opt.IntervalSteps = -1 },
+		"TotalSteps is 0":                func(c *colony) { c.opt.TotalSteps = 0 },
+		"InitialDelay is -1":             func(c *colony) { c.opt.InitialDelay = -1 },
+		"StartAfter is -1":               func(c *colony) { c.opt.StartAfter = -1 },
+		"Parallel is -2":                 func(c *colony) { c.opt.Parallel = -2 },
+		"ProgressSteps is -2":            func(c *colony) { c.opt.ProgressSteps = -2 },
+		"SaveSteps is -2":                func(c *colony) { c.opt.SaveSteps = -2 },
+		"Slack is -2":                    func(c *colony) { c.opt.Slack = -2 },
+		"New is nil":                     func(c *colony) { c.opt.New = nil },
+		"Initial has 2 maps for 3":       initial(nil, nil),
+		`["learning_rate"] is NaN`:       initial(map[string]float64{"learning_rate": math.NaN()}),
+		`did you mean "learning_rate"?`:  initial(map[string]float64{"learning_rat": 1}),
+		`mean "discount_factor"?`:        sample("discount", explore.Range{Low: 0, High: 1}),
+		"ascending":                      sample("learning_rate", explore.Range{Low: 1}),
+		"Low must be above 0":            sample("learning_rate", explore.Range{High: 1, Log: true}),
+		"ThresholdStd is -1":             rule(strategy.IsaacLab{ThresholdStd: -1}),
+		"four members":                   rule(forFour{}),
+		"names member 4; members are":    reference(4),
+		"Reference names member -1":      reference(-1),
+		"Reference names member 1 twice": reference(1, 1),
+		"Mutation.Rate is NaN":           mutation(func(m *explore.Mutation) { m.Rate = math.NaN() }),
+		"change_range is [2 1.1]":        mutation(func(m *explore.Mutation) { m.ChangeRange = [2]float64{2, 1.1} }),
+		`Rules["learning_rate"] is nil`:  mutation(func(m *explore.Mutation) { m.Rules["learning_rate"] = nil }),
+		`"rate", which members`:          mutation(func(m *explore.Mutation) { m.Bounds = map[string][2]float64{"rate": {0, 1}} }),
+		"outside its bounds, [1 2]": func(c *colony) {
+			c.opt.Explore = explore.PB2{Bounds: map[string]explore.Range{"learning_rate": {Low: 1, High: 2}}}
+		},
+		`"discount", which members do not have: did you`: func(c *colony) { c.opt.Rebuild = []string{"discount"} },
+		"Evolve and Explore both":                        func(c *colony) { c.opt.Evolve = breeder{} },
+		"breeder: no learning rate": func(c *colony) {
+			c.opt.Explore, c.opt.Sample, c.opt.Evolve = nil, nil, breeder{}
+			c.opt.New = func(m Member) (Trainee, error) { t, err := c.build(m); return nameless{t}, err }
+		},
+		"Figure:NaN":             func(c *colony) { c.opt.Target = &Target{Figure: math.NaN()} },
+		"Generations:-1":         func(c *colony) { c.opt.Target = &Target{Generations: -1} },
+		"leave Asynchronous out": func(c *colony) { c.opt.Target, c.opt.Asynchronous = &Target{}, true },
+		"measure.window is -1":   measure(Measure{Window: -1}),
+		"min_samples is -1":      measure(Measure{MinSamples: -1}),
+		"episodes is -2":         measure(Measure{EvaluationEpisodes: -2}),
+		`did you mean "mean"?`:   measure(Measure{Window: 2, Reducer: "meen"}),
+		"nothing to reduce":      measure(Measure{Reducer: ReduceMax}),
+		"measure has evaluation_episodes and a window":                       measure(Measure{Window: 2, EvaluationEpisodes: 2}),
+		"min_samples is 3, but an evaluation has 2":                          measure(Measure{MinSamples: 3, EvaluationEpisodes: 2}),
+		"0: measure.evaluation_episodes needs":                               measure(Measure{EvaluationEpisodes: 2}),
+		`optimizer is "forget"; give one of ["copy" "keep" "reset" "decay"]`: inherit(CopyOptions{Optimizer: "forget"}),
+		`inherit.normalizers is "reset"`:                                     inherit(CopyOptions{Normalizers: ResetPart}),
+		`inherit.schedule is "decay"`:                                        inherit(CopyOptions{Schedule: DecayPart}),
+		`inherit.environment is "reset"`:                                     inherit(CopyOptions{Environment: ResetPart}),
+		`inherit.buffers is "decay"`:                                         inherit(CopyOptions{Buffers: DecayPart}),
+		`inherit.moment_decay is 0; give a factor`:                           inherit(CopyOptions{Optimizer: DecayPart}),
+		`inherit.moment_decay is NaN`: inherit(CopyOptions{Optimizer: DecayPart,
+			MomentDecay: math.NaN()}),
+		`moment_decay is 0.5, but inherit.optimizer is "reset"`: inherit(CopyOptions{Optimizer: ResetPart,
+			MomentDecay: 0.5}),
+		"member 2: out of luck": build(func(m Member, build func(Member) (Trainee, error)) (Trainee, error) {
+			if m.ID == 2 {
+				return nil, errors.New("out of luck")
+			}
+			return build(m)
+		}),
+		"member 0: panic: oh": build(func(Member, func(Member) (Trainee, error)) (Trainee, error) { panic("oh") }),
+		"0: New returned nothing": build(func(Member, func(Member) (Trainee, error)) (Trainee, error) {
+			return nil, nil
+		}),
+		"member 2: members 1 and 2 have the same trainee (*pbt.climber)": func(c *colony) {
+			c.opt.New = func(m Member) (Trainee, error) {
+				if m.ID == 2 {
+					c.built[1].closed-- // it is closed as member 2's, too
+					return c.built[1], nil
+				}
+				return c.build(m)
+			}
+		},
+		"member 1: members 0 and 1 have the same agent (*struct": build(func(m Member,
+			build func(Member) (Trainee, error)) (Trainee, error) {
+			one, err := build(m)
+			return &holding{one, agent}, err
+		}),
+	} {
+		t.Run(want, func(t *testing.T) {
+			c := newColony(3)
+			change(c)
+			_, err := New(c.opt)
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "pbt: ") {
+				t.Errorf("the error is %v, want it to say %q", err, want)
+			}
+			for i, m := range c.built {
+				if m.closed != 1 || m.steps != 0 {
+					t.Errorf("member %d was closed %d times after %d steps", i, m.closed, m.steps)
+				}
+			}
+		})
+	}
+	c := newColony(4)
+	c.opt.Strategy, c.opt.Measure = forFour{}, Measure{Window: 2, MinSamples: 2, Reducer: ReduceEMA}
+	c.opt.New = func(m Member) (Trainee, error) {
+		one, err := c.build(m)
+		return &holding{one, &struct{ weight float64 }{}}, err
+	}
+	mustNew(t, c.opt)
+}
+
+// nameless has no hyperparameters.
+type nameless struct{ Trainee }
+
+func (nameless) Hyperparameters() map[string]float64 { return nil }
+
+// stuck never counts a step.
+type stuck struct{ *climber }
+
+func (stuck) Steps() int64 { return 7 }
+
+// TestTrainRefuses: what turns out to be wrong while training ends it, with an error that says what.
+func TestTrainRefuses(t *testing.T) {
+	decide := func(d ...strategy.Decision) func(c *colony) { return func(c *colony) { c.opt.Strategy = decided(d) } }
+	replace := strategy.Decision{Member: 1, Action: strategy.Replace}
+	with := func(change func(d *strategy.Decision)) strategy.Decision { d := replace; change(&d); return d }
+	objective := func(name string) func(c *colony) { return func(c *colony) { c.opt.Objective = name } }
+	for want, change := range map[string]func(c *colony){
+		"no such member":     decide(strategy.Decision{Member: 3, Action: strategy.Keep}),
+		"a decision already": decide(replace, replace),
+		"no such action":     decide(strategy.Decision{Member: 1, Action: "promote"}),
+		"another member":     decide(with(func(d *strategy.Decision) { d.Source = 1 })),
+		"source must be":     decide(with(func(d *strategy.Decision) { d.Source = -1 })),
+		"only healthy": func(c *colony) {
+			c.poison(20, 2)
+			c.opt.Strategy = decided{with(func(d *strategy.Decision) { d.Source = 2 })}
+		},
+		"From must be a member there is": decide(with(func(d *strategy.Decision) {
+			d.From = strategy.HyperparametersOf(3)
+		})),
+		"panic: no idea": func(c *colony) {
+			c.opt.Strategy = each(func(strategy.Status, strategy.Generation) strategy.Decision { panic("no idea") })
+		},
+		`objective "episode.retrun": did you mean "episode.return"? (one of episode.return, loss`: objective("episode.retrun"),
+		`no member reported the objective "reward" by the end of interval 1: `:                    objective("reward"),
+		`no member reported the objective "reward" by the end of interval 8: `: func(c *colony) {
+			c.opt.Objective, c.opt.InitialDelay = "reward", 400 // it may appear until then
+		},
+		`3 measurements of "episode.return" that measure.min_samples wants by the end of interval 1, at most 1`: func(
+			c *colony) {
+			c.opt.Measure.MinSamples = 3
+		},
+		"by the end of interval 1: want one of episode.score, episode.x": func(c *colony) {
+			*c = *newExamined(3, nil)
+			c.opt.Objective = "loss" // a figure of training only
+		},
+		"must advance": func(c *colony) {
+			c.opt.New = func(m Member) (Trainee, error) { return stuck{newClimber(m, c.faults)}, nil }
+		},
+		"OnInterval: the disk is full": func(c *colony) {
+			c.opt.OnInterval = func(*Population) error { return errors.New("the disk is full") }
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			c := newColony(3)
+			change(c)
+			p := mustNew(t, c.opt)
+			if _, err := p.Train(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the error is %v, want %q", err, want)
+			}
+			if steps := p.workers()[0].m.steps; strings.Contains(want, "retrun") && steps != c.opt.IntervalSteps/10 {
+				t.Errorf("a slip of the pen is found after %d environment steps of an interval of %d", steps,
+					c.opt.IntervalSteps)
+			}
+		})
+	}
+	// A decision that keeps a member may name any members: they are not looked at.
+	c := newColony(3)
+	decide(strategy.Decision{Member: 1, Action: strategy.Keep, Source: 99, From: strategy.HyperparametersOf(-7)})(c)
+	mustTrain(t, c.opt)
+}
+
+// TestDirectoriesThatAreRefused: neither another population's nor a damaged directory is begun anew or changed.
+func TestDirectoriesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	c := newColony(2)
+	c.opt.Directory = t.TempDir()
+	if err := mustTrain(t, c.opt).Close(); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) func(dir string) error {
+		return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644) }
+	}
+	for name, test := range map[string]struct {
+		damage func(dir string) error
+		change func(o *Options)
+		want   []string
+		is     error
+	}{
+		"members": {nil, func(o *Options) { o.Members = 3 }, []string{"number of members is 2 there and 3"},
+			errOtherPopulation},
+		"seed": {nil, func(o *Options) { o.Seed = 1 }, []string{"the seed is 11 there and 1 here"}, errOtherPopulation},
+		"interval": {nil, func(o *Options) { o.IntervalSteps = 51 }, []string{"is 50 there and 51 here"},
+			errOtherPopulation},
+		"objective": {nil, func(o *Options) { o.Objective = "loss" }, []string{"is episode.return there and loss"},
+			errOtherPopulation},
+		"minimise": {nil, func(o *Options) { o.Measure.Minimise = true }, []string{"measure.minimise is false there"},
+			errOtherPopulation},
+		"two states": {func(dir string) error {
+			return errors.Join(write("001/"+stateFile, "?")(dir), write("001/"+previousStateFile, "?")(dir))
+		}, nil, []string{stateFile, previousStateFile}, nil},
+		"short journal": {func(dir string) error { return os.Truncate(filepath.Join(dir, "001", journal.File), 100) }, nil,
+			[]string{"shorter than"}, nil},
+		"a run's": {func(dir string) error {
+			return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755), write("scalars.jsonl", "{}\n")(dir))
+		}, nil, []string{"holds the run of a single agent"}, fs.ErrExist},
+		"an earlier version's": {func(dir string) error {
+			return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755), write(stateFile, "{}\n")(dir))
+		}, nil, []string{"written by an earlier version of gorl"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opt := c.opt
+			opt.Directory = filepath.Join(t.TempDir(), "population")
+			if err := os.CopyFS(opt.Directory, os.DirFS(c.opt.Directory)); err != nil {
+				t.Fatal(err)
+			}
+			if test.damage != nil {
+				if err := test.damage(opt.Directory); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.change != nil {
+				test.change(&opt)
+			}
+			before := contents(t, opt.Directory)
+			_, err := New(opt)
+			for _, want := range test.want {
+				if err == nil || !strings.Contains(err.Error(), want) || test.is != nil && !errors.Is(err, test.is) {
+					t.Errorf("the error is %v, want %q", err, want)
+				}
+			}
+			after := contents(t, opt.Directory)
+			for path, data := range before {
+				if after[path] != data {
+					t.Errorf("%s changed", path)
+				}
+			}
+		})
+	}
+	held := mustNew(t, c.opt)
+	if _, err := New(c.opt); !errors.Is(err, durable.ErrInUse) || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("a second population: %v", err)
+	}
+	mustClose(t, held)
+	mustNew(t, c.opt)
+}
+
+// TestJoinRefuses: options of another population leave the member, and what its peers see of it, alone.
+func TestJoinRefuses(t *testing.T) {
+	r := newTribe(2, folder(t, t.TempDir(), 2))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := r.join(t, 0)
+	if _, err := s.Train(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	for want, change := range map[string]func(o *Options, p *ProcessOptions){
+		"the seed is 11 there and 1 here":            func(o *Options, _ *ProcessOptions) { o.Seed = 1 },
+		"is episode.return there and loss":           func(o *Options, _ *ProcessOptions) { o.Objective = "loss" },
+		"must be equal":                              func(o *Options, _ *ProcessOptions) { o.Members = 3 },
+		"members are 0 to 1":                         func(_ *Options, p *ProcessOptions) { p.Member = 2 },
+		"give 0 or more":                             func(_ *Options, p *ProcessOptions) { p.Slice = -1 },
+		"Options.Evolve, Target and OnInterval need": func(o *Options, _ *ProcessOptions) { o.Evolve = breeder{} },
+		"Silence must be several heartbeats":         func(_ *Options, p *ProcessOptions) { p.Silence = 1 },
+		"Store is nil":                               func(_ *Options, p *ProcessOptions) { p.Store = nil },
+	} {
+		opt, place := r.opt, r.cfg
+		change(&opt, &place)
+		if _, err := Join(t.Context(), opt, place); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error is %v, want %q", err, want)
+		}
+	}
+	if v, err := r.board.View(); err != nil || v.Members[0].Heartbeat.Phase != workspace.Stopped {
+		t.Errorf("the member's heartbeat is %+v, %v", v.Members[0].Heartbeat, err)
+	}
+	held := r.join(t, 1)
+	if _, err := Join(ctx, r.opt, ProcessOptions{Member: 1, Store: r.board}); !errors.Is(err, workspace.ErrTaken) {
+		t.Errorf("a member that is held: %v", err)
+	}
+	mustClose(t, held)
+}
+
+// TestNotes: what can only be meant by mistake is noted, and what may be meant is not.
+func TestNotes(t *testing.T) {
+	one, early, late := "the population has 1 member", "the first decision comes after an interval of 1001 environment "+
+		"steps, and the run has 1000", "the last decision comes after 900 environment steps, and a member must have "+
+		"trained 901"
+	for _, test := range []struct {
+		members                     int
+		interval, total, delay, own int64
+		strategy                    strategy.Strategy
+		want                        []string
+	}{
+		{4, 100, 1000, 900, 0, nil, nil},
+		{4, 100, 101, 0, 0, nil, nil},
+		{1, 100, 1000, 0, 0, nil, []string{one}},
+		{1, 2000, 1000, 0, 0, strategy.Never{}, nil},
+		{4, 1001, 1000, 0, 0, nil, []string{early}},
+		{4, 1000, 1000, 0, 0, nil, []string{"the first decision comes after"}},
+		{4, 100, 1000, 901, 0, nil, []string{late}},
+		{1, 100, 1000, 0, 5000, nil, []string{one, "must have trained 5000"}},
+	} {
+		got := Options{Members: test.members, IntervalSteps: test.interval, TotalSteps: test.total,
+			Delays: Delays{InitialDelay: test.delay, StartAfter: test.own}, Strategy: test.strategy}.Notes()
+		if !cmp.Equal(got, test.want, cmp.Comparer(func(a, b string) bool {
+			return strings.Contains(a, b) || strings.Contains(b, a)
+		})) {
+			t.Errorf("%+v: notes %q, want %q", test, got, test.want)
+		}
+	}
+}
+
+// FuzzDecodeWorkerState: what a state file may hold, the rest of the package can rely on.
+func FuzzDecodeWorkerState(f *testing.F) {
+	f.Add([]byte(`{"schema":1,"policy":1,"members":2,"phase":"trained","iteration":3,"sequence":4,"copies":1,
+		"best":"NaN","member":{"steps":5,"parent":0,"objective":1,"hyperparameters":{"a":1},
+		"snapshot":"000001.safetensors"}}`))
+	f.Add([]byte(`{"schema":1,"policy":0,"members":2,"phase":"decided","iteration":1,"sequence":1,"member":{"steps":5},
+		"pending":{"event":{"event":"replace","iteration":1,"member":0,"parent":1,"steps":5},"values":{"a":2},
+		"source":1,"snapshot":"x"}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := decodeState(data)
+		if err != nil {
+			return
+		}
+		if p := s.Member.parent(); p < -1 || p >= s.Members || s.Policy >= s.Members ||
+			(s.Pending != nil) != (s.Phase == phaseDecided) {
+			t.Errorf("%+v is accepted", s)
+		}
+		if s.Pending != nil && (s.Pending.Source < 0 || s.Pending.Source >= s.Members) {
+			t.Errorf("pending %+v is accepted", s.Pending)
+		}
+	})
+}

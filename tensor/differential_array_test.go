@@ -1,0 +1,154 @@
+package tensor_test
+
+import (
+	"math"
+	"slices"
+)
+
+// array is a tensor's values in row order.
+type array struct {
+	shape []int64
+	x     []float64
+}
+
+func elements(shape []int64) int64 {
+	n := int64(1)
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// build returns an array of f of every index.
+func build(shape []int64, f func(index []int64) float64) array {
+	out := array{slices.Clone(shape), make([]float64, elements(shape))}
+	for i := range out.x {
+		index, rest := make([]int64, len(shape)), int64(i)
+		for d := len(shape) - 1; d >= 0; d-- {
+			index[d], rest = rest%shape[d], rest/shape[d]
+		}
+		out.x[i] = f(index)
+	}
+	return out
+}
+
+// pick returns the array of another shape whose element at an index is a's at f(index).
+func (a array) pick(shape []int64, f func(index []int64) []int64) array {
+	return build(shape, func(index []int64) float64 { return a.x[a.place(f(index))] })
+}
+
+// reduce returns f of the elements that meet when dims are reduced; none stands for all of them.
+func (a array) reduce(dims []int64, keep bool, f func([]float64) float64) array {
+	small, shape := slices.Clone(a.shape), []int64{}
+	for d := range small {
+		if len(dims) == 0 || slices.ContainsFunc(dims, func(r int64) bool { return from(r, len(small)) == d }) {
+			small[d] = 1
+			if !keep {
+				continue
+			}
+		}
+		shape = append(shape, small[d])
+	}
+	groups, where := make([][]float64, elements(small)), array{shape: small}
+	build(a.shape, func(index []int64) float64 {
+		x := a.x[a.place(index)]
+		for d := range index {
+			index[d] %= small[d]
+		}
+		to := where.place(index)
+		groups[to] = append(groups[to], x)
+		return x
+	})
+	out := array{shape: shape}
+	for _, group := range groups {
+		out.x = append(out.x, f(group))
+	}
+	return out
+}
+
+// lines replaces every line of a along a dimension by what f makes of it.
+func (a array) lines(dim int64, f func(line []float64) []float64) array {
+	d := from(dim, len(a.shape))
+	out := array{slices.Clone(a.shape), make([]float64, len(a.x))}
+	stride := int(elements(a.shape[d+1:]))
+	for i := range a.x {
+		if i/stride%int(a.shape[d]) != 0 {
+			continue
+		}
+		line := make([]float64, a.shape[d])
+		for k := range line {
+			line[k] = a.x[i+k*stride]
+		}
+		line = f(line)
+		out.shape[d] = int64(len(line))
+		for k, x := range line {
+			if len(line) == int(a.shape[d]) {
+				out.x[i+k*stride] = x
+			} else { // one of each line
+				out.x[i/stride/int(a.shape[d])*stride+i%stride] = x
+			}
+		}
+	}
+	out.x = out.x[:elements(out.shape)]
+	return out
+}
+
+func (a array) place(index []int64) (i int64) {
+	for d, k := range index {
+		i = i*a.shape[d] + k
+	}
+	return i
+}
+
+// each returns the values of f of every element.
+func each(f func(float64) float64, a array) []array { return []array{{a.shape, apply(f, a.x)}} }
+
+// from turns a dimension that may be counted from the end into one that is not.
+func from(dim int64, n int) int { return int((dim + int64(n)) % int64(n)) }
+
+// resized, without and within return a shape with another size of a dimension, without one, and with one more.
+func resized(shape []int64, d int, n int64) []int64 {
+	to := slices.Clone(shape)
+	to[d] = n
+	return to
+}
+
+func without(shape []int64, d int) []int64 { return slices.Delete(slices.Clone(shape), d, d+1) }
+
+func within(shape []int64, d int, n int64) []int64 { return slices.Insert(slices.Clone(shape), d, n) }
+
+func sum(x []float64) (total float64) {
+	for _, v := range x {
+		total += v
+	}
+	return total
+}
+
+func mean(x []float64) float64 { return sum(x) / float64(len(x)) }
+
+func variance(x []float64) (v float64) {
+	m := mean(x)
+	for _, e := range x {
+		v += (e - m) * (e - m)
+	}
+	return v / float64(len(x)-1)
+}
+
+func norm(x []float64) (n float64) {
+	for _, v := range x {
+		n += v * v
+	}
+	return math.Sqrt(n)
+}
+
+func softmax(x []float64) (y []float64) {
+	total := sum(apply(math.Exp, x))
+	return apply(func(v float64) float64 { return math.Exp(v) / total }, x)
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

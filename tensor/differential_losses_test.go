@@ -1,0 +1,235 @@
+package tensor_test
+
+import (
+	"math"
+	"slices"
+
+	"github.com/gorl-dev/gorl/tensor"
+)
+
+func drawGaussianLogProb(c *testCase) {
+	shape := c.shape(1, 3)
+	logStd := c.broadcast(func() float64 { return float64(float32(c.NormFloat64() / 4)) }, shape)
+	c.check([]*input{c.broadcast(c.normal, shape).constant(), c.broadcast(c.normal, shape), logStd},
+		three((*tensor.Scope).GaussianLogProb))
+}
+
+// logRatios returns n log-probabilities and old ones, of whose ratios none is near the limits of a clip, which
+// float32 and float64
+// might find on either side of them.
+func (c *testCase) logRatios(n int64, clip float64) (now, old array) {
+	now, old = c.array(c.normal, n, 1), c.array(c.normal, n, 1)
+	for i := range now.x {
+		for {
+			now.x[i] = float64(float32(old.x[i] + 0.4*c.NormFloat64()))
+			if c.chance(0.1) {
+				now.x[i] = old.x[i]
+			}
+			// The loss is also compared where all operands are halved.
+			r, h := math.Exp(now.x[i]-old.x[i]), math.Exp((now.x[i]-old.x[i])/2)
+			if math.Abs(math.Abs(r-1)-clip) > 1e-4 && math.Abs(math.Abs(h-1)-clip) > 1e-4 {
+				break
+			}
+		}
+	}
+	return now, old
+}
+
+func losses() []operation {
+	all := []operation{
+		{"Surrogate", 64, func(c *testCase) {
+			clip := 0.05 + 0.4*c.Float64()
+			now, old := c.logRatios(c.size()+c.size(), clip)
+			a := c.array([]func() float64{c.normal, c.grid}[c.IntN(2)], now.shape...)
+			in := []*input{c.sometimes(now), c.sometimes(old).constant(), c.sometimes(a).constant()}
+			if c.chance(0.1) {
+				in[2].grad = true
+			}
+			c.check(in, func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
+				loss, kl, fraction := s.Surrogate(x[0], x[1], x[2], clip)
+				return []tensor.Tensor{loss, s.Detach(kl), s.Detach(fraction)}
+			})
+		}},
+		{"CrossEntropy", 32, func(c *testCase) {
+			value := func() float64 { return float64(float32(5 * c.NormFloat64())) }
+			c.check([]*input{c.sometimes(c.array(value, c.size(), 1)), c.sometimes(c.array(value, c.size(), 1))},
+				two((*tensor.Scope).CrossEntropy))
+		}},
+		{"GaussianLogProbSum", 64, func(c *testCase) {
+			n, width := c.size(), c.size()
+			in := []*input{c.sometimes(c.array(c.normal, n, width)), c.sometimes(c.array(c.normal, n, width)),
+				c.sometimes(c.array(func() float64 { return float64(float32(c.NormFloat64() / 4)) }, width))}
+			in[0].grad = c.chance(0.1)
+			c.check(in, three((*tensor.Scope).GaussianLogProbSum))
+		}},
+		{"Categorical", 64, func(c *testCase) {
+			n, width, counts := c.size(), int64(0), []int64{}
+			for range 1 + c.IntN(4) {
+				counts = append(counts, c.width()%20+1)
+				width += counts[len(counts)-1]
+			}
+			choices := c.array(func() float64 { return 0 }, n, int64(len(counts)))
+			for i := range choices.x {
+				k := counts[i%len(counts)]
+				choices.x[i] = float64(c.Int64N(k))
+				if c.wild && c.chance(0.02) {
+					choices.x[i] = []float64{-1, float64(k), math.NaN(), math.Inf(1), math.Inf(-1), 1e30}[c.IntN(6)]
+				}
+			}
+			for i := range counts {
+				counts[i] = c.perhaps(counts[i])
+			}
+			c.say("counts %v", counts)
+			c.check([]*input{c.sometimes(c.array(c.normal, n, width)), c.sometimes(choices).constant()},
+				func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
+					p, h := s.Categorical(x[0], x[1], counts...)
+					return []tensor.Tensor{p, h}
+				})
+		}},
+		{"SumSquares", 256, func(c *testCase) {
+			var in []*input
+			var scales []float64
+			for range 1 + c.IntN(3) {
+				in = append(in, c.sometimes(c.array(c.normal, c.shape(1, 2)...)))
+				scales = append(scales, c.NormFloat64())
+			}
+			c.check(in, func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
+				return []tensor.Tensor{s.SumSquares(scales, x...)}
+			}, options{near: 1e-9, want: func() []array {
+				total := 0.0
+				for i, x := range in {
+					total += scales[i] * math.Pow(norm(x.values.x), 2)
+				}
+				return []array{{[]int64{}, []float64{total}}}
+			}})
+		}},
+		{"PositiveShare", 8, func(c *testCase) {
+			c.check([]*input{c.sometimes(c.array(c.values(), c.shape(0, 2)...)).constant()}, func(s *tensor.Scope,
+				x []tensor.Tensor) []tensor.Tensor {
+				share, mean := s.PositiveShare(x[0])
+				return []tensor.Tensor{share, mean}
+			})
+		}},
+	}
+	for kind, name := range map[tensor.ValueClip]string{tensor.NoValueClip: "free", tensor.ClippedOnly: "clipped",
+		tensor.Pessimistic: "pessimistic"} {
+		all = append(all, operation{"ValueLoss-" + name, 64, func(c *testCase) {
+			clip := float64(float32(0.1 + c.Float64()))
+			n := c.size() + c.size()
+			value, old, returns := c.array(c.normal, n, 1), c.array(c.normal, n, 1), c.array(c.normal, n, 1)
+			for i := range value.x {
+				// float32 and float64 must find the same of two losses larger, also of half the operands
+				for range 100 {
+					near := false
+					for _, k := range []float64{1, 0.5} {
+						d := k * (value.x[i] - old.x[i])
+						held := k*old.x[i] + max(-clip, min(clip, d))
+						near = near || math.Abs(math.Abs(d)-clip) < 1e-4 ||
+							math.Abs(d) > clip &&
+								math.Abs(math.Abs(k*returns.x[i]-held)-math.Abs(k*(returns.x[i]-value.x[i]))) < 1e-4
+					}
+					if !near {
+						break
+					}
+					value.x[i] = c.normal()
+				}
+			}
+			c.check([]*input{c.sometimes(value), c.sometimes(old).constant(), c.sometimes(returns).constant()},
+				three(func(s *tensor.Scope, a, b, c tensor.Tensor) tensor.Tensor {
+					return s.ValueLoss(a, b, c, clip, kind)
+				}))
+		}})
+	}
+	return all
+}
+
+func drawGAE(c *testCase) {
+	shape := []int64{c.size(), c.size(), 1}
+	flags := func() float64 { return number(c.chance(0.8)) }
+	var in []*input
+	for _, value := range []func() float64{c.normal, c.normal, c.normal, flags, flags} {
+		in = append(in, c.sometimes(c.array(value, shape...)).constant())
+	}
+	c.check(in, func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
+		return []tensor.Tensor{s.GAE(x[0], x[1], x[2], x[3], x[4], 0.9, 0.8)}
+	}, options{near: 1e-12, want: func() []array {
+		return []array{{shape, advantages(in[0].values.x, in[1].values.x, in[2].values.x, in[3].values.x,
+			in[4].values.x, int(shape[0]), int(shape[1]), 0.9, 0.8)}}
+	}})
+}
+
+// statistics are a mean and a variance of a width, float64 as scalers keep them.
+func (c *testCase) statistics(width int64) (mean, variance *input) {
+	mean, variance = c.flat(c.array(c.normal, width)), c.flat(c.array(c.positive, width))
+	return mean.of(tensor.Float64), variance.of(tensor.Float64)
+}
+
+// columns returns options with results f of every element and its column.
+func (in *input) columns(f func(x float64, column int) float64) options {
+	a := in.values
+	return options{near: 1e-6, want: func() []array {
+		y := slices.Clone(a.x)
+		for i := range y {
+			y[i] = f(y[i], i%int(a.shape[len(a.shape)-1]))
+		}
+		return []array{{a.shape, y}}
+	}}
+}
+
+func drawScalerForward(c *testCase) {
+	x := c.sometimes(c.array(c.special, c.shape(1, 3)...)).constant()
+	mean, variance := c.statistics(x.values.shape[len(x.values.shape)-1])
+	clip := []float64{5, 0.5, 1e9}[c.IntN(3)]
+	c.check([]*input{x, mean, variance}, three(func(s *tensor.Scope, x, m, v tensor.Tensor) tensor.Tensor {
+		return s.ScalerForward(x, m, v, 1e-2, clip)
+	}), x.columns(func(x float64, k int) float64 {
+		return max(-clip, min(clip, (x-mean.values.x[k])/(math.Sqrt(variance.values.x[k])+1e-2)))
+	}))
+}
+
+func drawScalerInverse(c *testCase) {
+	x := c.sometimes(c.array(c.normal, c.shape(1, 3)...)).constant()
+	mean, variance := c.statistics(x.values.shape[len(x.values.shape)-1])
+	c.check([]*input{x, mean, variance}, three(func(s *tensor.Scope, x, m, v tensor.Tensor) tensor.Tensor {
+		return s.ScalerInverse(x, m, v, 2)
+	}), x.columns(func(x float64, k int) float64 {
+		return math.Sqrt(variance.values.x[k])*max(-2, min(2, x)) + mean.values.x[k]
+	}))
+}
+
+func drawScalerUpdate(c *testCase) {
+	x := c.sometimes(c.array(c.normal, c.shape(1, 3)...)).constant()
+	width := x.values.shape[len(x.values.shape)-1]
+	mean, variance := c.statistics(width)
+	count := float64(c.IntN(100))
+	bessel, freeze := c.chance(0.5), []float64{0, 50}[c.IntN(2)]
+	c.say("count %g, bessel %v, freeze after %g", count, bessel, freeze)
+	update := func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
+		m, v, n := s.Clone(x[1]), s.Clone(x[2]), x[3]
+		n = s.Clone(n)
+		s.ScalerUpdate(x[0], m, v, n, bessel, freeze)
+		return []tensor.Tensor{m, v, n}
+	}
+	byHand := func(s *tensor.Scope, x []tensor.Tensor) []tensor.Tensor {
+		rows := s.Reshape(s.As(x[0], tensor.Float64), -1, width)
+		n := float64(tensor.Size(rows, 0))
+		if freeze > 0 && count > freeze {
+			return []tensor.Tensor{x[1], x[2], x[3]}
+		}
+		batch := s.Mean(rows, 0)
+		squares := s.Sum(s.Square(s.Sub(rows, batch)), 0)
+		divisor := n
+		if bessel {
+			divisor--
+		}
+		delta := s.Sub(batch, x[1])
+		v := s.Add(s.MulScalar(x[2], count/(count+n)), s.MulScalar(squares, n/divisor/(count+n)))
+		v = s.Add(v, s.MulScalar(s.Square(delta), count*n/(count+n)/(count+n)))
+		return []tensor.Tensor{s.Add(x[1], s.MulScalar(delta, n/(count+n))), v, s.AddScalar(x[3], n)}
+	}
+	o := options{}
+	if !c.wild && elements(x.values.shape) > 0 && !(bessel && elements(x.values.shape) == width) {
+		o.reference = byHand
+	}
+	c.check([]*input{x, mean, variance, c.flat(array{[]int64{1}, []float64{count}}).of(tensor.Float64)}, update, o)
+}

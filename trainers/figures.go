@@ -1,0 +1,408 @@
+package trainers
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/tracking"
+
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// Figures for programs: what [Trainer.Metrics] and [Trainer.Samples] answer, and what populations compare members by.
+// The same figures are written to files by tracking.Episodes and tracking.Recorder, under skrl's tags. Snapshots have
+// them, so that a resumed run and a restored member know how good they were.
+
+// window is how many of the last measurements of a figure are kept. An episode figure is their mean: a larger window
+// would be steadier and later to show a change.
+const window = 100
+
+// metrics keeps the latest known figures of a run, by name: those of episodes (windows), those that the agent tracked,
+// and those that the environment gave with single steps.
+type metrics struct {
+	windows, tracked, steps map[string]*ring
+}
+
+// figures are what a run measures: for programs (metrics), and for files (episodes, recorder).
+type figures struct {
+	metrics  metrics
+	episodes *tracking.Episodes
+	recorder tracking.Recorder
+	written  int64 // the timestep of the last write of tracked values
+}
+
+// ring holds the last measurements of a figure, overwriting the oldest.
+type ring struct {
+	values  [window]float64 // measurement k is at k % window
+	n       int             // measurements so far, of which the last window ones are kept
+	written int             // n when the figure was last written to files
+}
+
+// add adds a measurement in place of the oldest one.
+func (r *ring) add(x float64) {
+	r.values[r.n%window] = x
+	r.n++
+}
+
+// mean returns the mean of the measurements kept.
+func (r *ring) mean() float64 {
+	return stat.Mean(r.values[:min(r.n, window)], nil)
+}
+
+// last returns the newest measurement.
+func (r *ring) last() float64 { return r.values[(r.n-1)%window] }
+
+// latest are up to n of the last values, oldest first.
+func (r *ring) latest(n int) []float64 {
+	n = min(n, r.n, window)
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = r.values[(r.n-n+i)%window]
+	}
+	return out
+}
+
+// push adds a measurement to the ring of a name, and makes the map and the ring where there are none.
+func push(rings *map[string]*ring, name string, x float64) {
+	r, ok := (*rings)[name]
+	if !ok {
+		if *rings == nil {
+			*rings = map[string]*ring{}
+		}
+		r = &ring{}
+		(*rings)[name] = r
+	}
+	r.add(x)
+}
+
+// episodeFigure begins the names of figures of episodes ("episode.return").
+const episodeFigure = "episode."
+
+// episode adds the figures of a finished episode under a prefix: empty for all environments together, "agent_0." for an
+// agent of a group.
+func (m *metrics) episode(prefix string, e envs.Episode) {
+	push(&m.windows, prefix+episodeFigure+"return", e.Return)
+	push(&m.windows, prefix+episodeFigure+"length", float64(e.Length))
+	for name, x := range e.Metrics {
+		if name != "length" && name != "return" {
+			push(&m.windows, prefix+episodeFigure+name, x)
+		}
+	}
+}
+
+// track adds a value that the agent tracked, by its tag, and the style reward under the short name that objectives use.
+func (m *metrics) track(tag string, x float64) {
+	push(&m.tracked, tag, x)
+	if tag == "Reward / Style reward (mean)" {
+		push(&m.tracked, styleReward, x)
+	}
+}
+
+// styleReward is the name of AMP's mean style reward among the figures.
+const styleReward = "style_reward"
+
+// step adds a figure of the whole batch at one step.
+func (m *metrics) step(name string, x float64) { push(&m.steps, name, x) }
+
+// find returns the measurements of a figure, nil where there are none. A figure of steps is found with and without
+// "episode."; a figure of episodes of the same name wins.
+func (m *metrics) find(figure string) *ring {
+	for _, rings := range []map[string]*ring{m.windows, m.tracked, m.steps} {
+		if r, ok := rings[figure]; ok {
+			return r
+		}
+	}
+	if name, ok := strings.CutPrefix(figure, episodeFigure); ok {
+		return m.steps[name]
+	}
+	return nil
+}
+
+// tagOf returns the tag that an episode figure is written under ("Episode / return", "Agent 1 / Episode / success"), or
+// "" for the length in all environments, which tracking.Episodes writes under skrl's tag.
+func tagOf(name string) string {
+	agent, figure, _ := strings.Cut(name, episodeFigure)
+	switch { // Cut at the first "episode.": what stands before it is an agent of a group
+	case agent != "":
+		number := strings.TrimSuffix(strings.TrimPrefix(agent, layout.MemberPrefix), ".")
+		return fmt.Sprintf("Agent %s / Episode / %s", number, figure)
+	case figure == "length":
+		return ""
+	}
+	return "Episode / " + figure
+}
+
+// kinds returns the maps of figures by the names that a snapshot has for them.
+func (m *metrics) kinds() map[string]*map[string]*ring {
+	return map[string]*map[string]*ring{"episodes": &m.windows, "tracked": &m.tracked, "steps": &m.steps}
+}
+
+// state returns the figures as plain values for a snapshot. A figure with a number that is not finite is left out,
+// because JSON cannot hold it.
+func (m *metrics) state() map[string]any {
+	out := map[string]any{}
+	for kind, rings := range m.kinds() {
+		figures := map[string]any{}
+		for name, r := range *rings {
+			values := make([]any, 0, window)
+			for _, x := range r.values[:min(r.n, window)] {
+				if !math.IsNaN(x) && !math.IsInf(x, 0) {
+					values = append(values, x)
+				}
+			}
+			if len(values) == min(r.n, window) {
+				figures[name] = map[string]any{"count": r.n, "values": values, "written": r.written}
+			}
+		}
+		out[kind] = figures
+	}
+	return out
+}
+
+// restore reads the figures of a snapshot. Those that are missing or make no sense are skipped: a run can go on without
+// them.
+func (m *metrics) restore(snap *checkpoint.Snapshot) {
+	for kind, rings := range m.kinds() {
+		v, err := snap.Value(layout.Trainer, kind)
+		figures, ok := v.(map[string]any)
+		if err != nil || !ok {
+			continue
+		}
+		for name := range figures {
+			count, _ := snap.Int(layout.Trainer, kind, name, "count")
+			v, _ := snap.Value(layout.Trainer, kind, name, "values")
+			values, _ := v.([]any)
+			// A ring is whole or not taken: with some of its values missing its mean would be another figure.
+			if count < 1 || len(values) != int(min(count, window)) {
+				continue
+			}
+			for _, x := range values {
+				push(rings, name, number(x))
+			}
+			r := (*rings)[name]
+			written, err := snap.Int(layout.Trainer, kind, name, "written")
+			if err != nil { // of an older snapshot
+				written = count
+			}
+			r.n, r.written = int(count), int(written)
+		}
+	}
+}
+
+// number returns a float64 that JSON may have read as an integer, and NaN for anything else.
+func number(v any) float64 {
+	switch x := v.(type) {
+	case float64:
+		return x
+	case int64:
+		return float64(x)
+	case uint64:
+		return float64(x)
+	}
+	return math.NaN()
+}
+
+// Metrics returns the latest known figures: "episode.return", "episode.length" and the environment's own episode
+// figures ("episode.<name>") as means over the last 100 episodes, the same of the last evaluation by
+// Config.EvaluationInterval ("evaluation.return"), "style_reward", what the agent's updates tracked by its tag ("Loss /
+// Policy loss"), and the figures that the environment gives with single steps (see [envs.Step.Metrics]) by name and as
+// "episode.<name>". A figure that is not known yet is absent.
+func (t *Trainer) Metrics() map[string]float64 { return t.figures.metrics.latest() }
+
+// latest returns all figures by name.
+func (m *metrics) latest() map[string]float64 {
+	out := map[string]float64{}
+	// From the least telling to the most telling: an episode figure replaces a step's of the same name.
+	for name, r := range m.steps {
+		out[name], out[episodeFigure+name] = r.last(), r.last()
+	}
+	for name, r := range m.tracked {
+		out[name] = r.last()
+	}
+	for name, r := range m.windows {
+		out[name] = r.mean()
+	}
+	return out
+}
+
+// Samples returns up to n of the last 100 measurements behind a figure of Metrics, oldest first: one per episode, one
+// per update for tracked values, one per timestep for figures of steps. A figure without measurements has none.
+func (t *Trainer) Samples(figure string, n int) []float64 {
+	r := t.figures.metrics.find(figure)
+	if r == nil || n <= 0 {
+		return nil
+	}
+	return r.latest(n)
+}
+
+// Episodes returns the number of finished episodes behind the figures of Metrics. A resumed run counts those before its
+// checkpoint.
+func (t *Trainer) Episodes() int {
+	if r, ok := t.figures.metrics.windows[episodeFigure+"return"]; ok {
+		return r.n
+	}
+	return 0
+}
+
+// write hands the values tracked since the last write to the run's files. Without files they are forgotten.
+func (f *figures) write(run *tracking.Run, timestep int64) error {
+	if run == nil {
+		f.recorder.Drain(func(string, float64) {})
+		return nil
+	}
+	// Tracked values are written as means since the last write; episode figures only where episodes have ended since.
+	f.written = timestep
+	f.recorder.Emit(run, timestep)
+	f.episodes.Emit(run, timestep)
+	if r := f.metrics.tracked[resetsFigure]; r != nil {
+		run.Scalar(resetsFigure, timestep, r.last())
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.metrics.windows)) {
+		r := f.metrics.windows[name]
+		if tag := tagOf(name); tag != "" && r.written != r.n {
+			run.Scalar(tag, timestep, r.mean())
+			r.written = r.n
+		}
+	}
+	return run.Flush()
+}
+
+// startBar shows the progress bar, once, where Config.Progress asks for one.
+func (l *loop) startBar() {
+	if l.cfg.Progress == nil || l.cfg.DisableProgressbar || l.bar != nil {
+		return
+	}
+	l.bar = l.cfg.Progress.Bar(l.agent.Name(), int64(l.cfg.Timesteps)*l.batch())
+	l.bar.Set(l.timestep*l.batch(), "")
+}
+
+// text returns the figures shown beside the bar.
+func (f *figures) text() string {
+	var parts []string
+	if r, ok := f.metrics.windows["episode.return"]; ok {
+		parts = append(parts, fmt.Sprintf("return %.1f  length %.0f", r.mean(), f.metrics.windows["episode.length"].mean()))
+	}
+	if r, ok := f.metrics.tracked[evaluationFigure+"return"]; ok {
+		parts = append(parts, fmt.Sprintf("evaluation %.1f", r.last()))
+	}
+	if r, ok := f.metrics.tracked[styleReward]; ok {
+		parts = append(parts, fmt.Sprintf("style %.2f", r.last()))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// A snapshot keeps returns and lengths of the episodes in progress in arrays, next to the environment's state. The
+// trainer's values keep those of the last finished episodes and the tracked values since the last write.
+const (
+	trackedKey  = "tracked_episodes"
+	recordedKey = "tracked_values"
+)
+
+// measuredTimes is the prefix of the tags of measured times. Snapshots leave them out, because equal runs differ in
+// them.
+const measuredTimes = "Stats / "
+
+// save adds tracked values and episodes to a snapshot: the values since the last write, if the run writes any,
+// and the last finished episodes. Episodes in progress are added only with the environment's state. Lists with a
+// number that is not finite are left out, because neither JSON nor a checkpoint can hold them.
+func (f *figures) save(snap *checkpoint.Snapshot, writes bool) {
+	s := f.episodes.State()
+	own := snap.Values[layout.Trainer].(map[string]any)
+	if writes {
+		own[writtenKey], own[recordedKey] = f.written, tallies(f.recorder.State())
+	}
+	// Of finished episodes: how many there were, how many have been written to files, and the last ones' figures.
+	if finite(s.Totals) {
+		own[trackedKey] = map[string]any{
+			"finished": s.Finished, "drained": s.Drained, "returns": list(s.Totals), "lengths": list(s.Durations),
+			"rewards": tallies(map[string]tracking.Tally{"step": s.Rewards}),
+		}
+	}
+	if _, whole := snap.Arrays[layout.EnvironmentState]; whole && finite(s.Returns) {
+		n := []int64{int64(len(s.Returns))}
+		snap.Arrays[layout.EnvironmentReturns] = checkpoint.ArrayFloat64(n, s.Returns)
+		snap.Arrays[layout.EnvironmentLengths] = checkpoint.ArrayInt64(n, s.Lengths)
+	}
+}
+
+// restore puts the tracked episodes back, those in progress where whole is true. What the snapshot lacks begins
+// anew; a run can go on without it.
+func (f *figures) restore(snap *checkpoint.Snapshot, whole bool, n int) {
+	if whole {
+		f.episodes.Reset()
+	}
+	s := tracking.EpisodesState{
+		Totals: numbers(snap, trackedKey, "returns"), Durations: numbers(snap, trackedKey, "lengths"),
+		Rewards: talliesOf(snap, trackedKey, "rewards")["step"],
+	}
+	s.Finished, _ = snap.Int(layout.Trainer, trackedKey, "finished")
+	s.Drained, _ = snap.Int(layout.Trainer, trackedKey, "drained")
+	// Those in progress are taken only with the environment's state, whose episodes they are.
+	running := s
+	if whole {
+		running.Returns, _ = snap.Float64s(layout.EnvironmentReturns, int64(n))
+		running.Lengths, _ = snap.Int64s(layout.EnvironmentLengths, int64(n))
+	}
+	// Episodes in progress that do not fit are left out. Where the finished ones do not fit either, figures begin anew.
+	if f.episodes.SetState(running) != nil {
+		_ = f.episodes.SetState(s)
+	}
+	f.recorder.SetState(talliesOf(snap, recordedKey))
+}
+
+// tallies converts tallies to the form of a snapshot's values. It leaves out measured times and tallies that are not
+// finite.
+func tallies(kept map[string]tracking.Tally) map[string]any {
+	out := map[string]any{}
+	for tag, k := range kept {
+		if x := []float64{float64(k.Count), k.Sum, k.Min, k.Max}; finite(x) && !strings.HasPrefix(tag, measuredTimes) {
+			out[tag] = list(x)
+		}
+	}
+	return out
+}
+
+// talliesOf reads the tallies at a path in the trainer's values. The result is empty if the snapshot has none.
+func talliesOf(snap *checkpoint.Snapshot, path ...string) map[string]tracking.Tally {
+	v, _ := snap.Value(append([]string{layout.Trainer}, path...)...)
+	values, _ := v.(map[string]any)
+	kept := map[string]tracking.Tally{}
+	for tag := range values {
+		if x := numbers(snap, append(path, tag)...); len(x) == 4 && x[0] >= 1 {
+			kept[tag] = tracking.Tally{Count: int64(x[0]), Sum: x[1], Min: x[2], Max: x[3]}
+		}
+	}
+	return kept
+}
+
+// finite reports whether all numbers are.
+func finite(x []float64) bool {
+	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+}
+
+// list returns numbers as a snapshot's values hold them; numbers reads them back.
+func list(x []float64) []any {
+	out := make([]any, len(x))
+	for i, v := range x {
+		out[i] = v
+	}
+	return out
+}
+
+// numbers reads the list of numbers at a path in the trainer's values. The result is empty if the snapshot has none.
+func numbers(snap *checkpoint.Snapshot, path ...string) []float64 {
+	v, _ := snap.Value(append([]string{layout.Trainer}, path...)...)
+	values, _ := v.([]any)
+	out := make([]float64, len(values))
+	for i, x := range values {
+		out[i] = number(x)
+	}
+	return out
+}

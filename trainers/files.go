@@ -1,0 +1,199 @@
+package trainers
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/internal/config"
+	"github.com/gorl-dev/gorl/internal/durable"
+	"github.com/gorl-dev/gorl/internal/runfile"
+	"github.com/gorl-dev/gorl/tracking"
+	"github.com/gorl-dev/gorl/tracking/trackers"
+)
+
+// files are a run's folder with its tracked values and checkpoints. They are empty and nil if nothing is written.
+type files struct {
+	cfg     Config
+	dir     string
+	unlock  func() error // releases the folder for another trainer
+	run     *tracking.Run
+	sinks   *trackers.Sinks // of Config.Trackers
+	store   *checkpoint.Store
+	best    float64                    // the figure Config.Best of the best checkpoint, if hasBest
+	hasBest bool                       // there is a best checkpoint
+	saved   bool                       // the newest checkpoint is of the present state
+	damaged []*checkpoint.DamagedError // passed over when the run was resumed
+	warning sync.Mutex                 // OnWarning is called by one goroutine at a time
+}
+
+// lock makes the run's folder and takes it for this trainer until Close.
+func (f *files) lock(timestep int64) error {
+	if f.unlock != nil {
+		return nil
+	}
+	if err := durable.MkdirAll(f.dir, 0o777); err != nil {
+		return fmt.Errorf("trainers: the run's folder: %w", err)
+	}
+	unlock, err := durable.Lock(f.dir, "lock")
+	if errors.Is(err, durable.ErrInUse) {
+		return fmt.Errorf("trainers: %s is being trained by another trainer, here or in another process; "+
+			"wait for its end, close it, or give this run another name: %w", f.dir, err)
+	}
+	if err != nil {
+		return err
+	}
+	// Two runs must not share a folder. Only a resumed run may write into a folder that holds a run.
+	switch holds := runfile.In(f.dir); {
+	case holds.Population:
+		err = fmt.Errorf("trainers: %s holds a population; give this run another Directory or Name: %w", f.dir, fs.ErrExist)
+	case holds.Run && !f.cfg.Resume && timestep == 0:
+		err = fmt.Errorf("trainers: %s holds a run already; set Resume to go on with it, or give this run another Name: %w",
+			f.dir, fs.ErrExist)
+	}
+	if err != nil {
+		return errors.Join(err, unlock())
+	}
+	f.unlock = unlock
+	return nil
+}
+
+// newest returns the timestep of the newest valid checkpoint in the folder that a run will resume, 0 where there is
+// none. It changes nothing; what is damaged is for resume to say.
+func newest(cfg Config) int64 {
+	dir := checkpointsIn(tracking.ExperimentDir(cfg.Directory, cfg.Name, "", time.Time{}))
+	if _, err := os.Stat(dir); err != nil { // a store would make it
+		return 0
+	}
+	store, err := checkpoint.NewStore(dir, checkpoint.Options{})
+	if err != nil {
+		return 0
+	}
+	manifests, _, err := store.List()
+	if err != nil {
+		return 0
+	}
+	for _, m := range manifests {
+		if _, err := checkpoint.Verify(filepath.Join(dir, m.File)); err == nil {
+			return m.Step
+		}
+	}
+	return 0
+}
+
+// checkpointsIn returns the folder of checkpoints in a run's.
+func checkpointsIn(dir string) string { return filepath.Join(dir, "checkpoints") }
+
+// latest returns the newest checkpoint whose manifest and checksum are right, one without a snapshot where there is none.
+func (f *files) latest() (*checkpoint.Saved, error) {
+	latest, damaged, err := f.store.Latest()
+	f.damaged = damaged
+	if errors.Is(err, checkpoint.ErrNone) {
+		for _, d := range damaged {
+			if !errors.Is(d, checkpoint.ErrUncommitted) { // a save that was interrupted has lost nothing
+				return nil, fmt.Errorf("trainers: no checkpoint in %s is valid; put a good one there, or remove the folder to begin anew: %w", f.store.Dir(), d)
+			}
+		}
+		return &checkpoint.Saved{}, nil
+	}
+	return latest, err
+}
+
+// bestOf returns the figure of the best checkpoint that a snapshot knows of, where it is of Config.Best.
+func (f *files) bestOf(snap *checkpoint.Snapshot) (best float64, ok bool) {
+	best, err := snap.Float(layout.Trainer, "best")
+	name, missing := snap.Text(layout.Trainer, bestFigureKey)
+	if missing != nil { // a snapshot that is older than evaluations
+		return best, err == nil && !f.cfg.byEvaluation()
+	}
+	return best, err == nil && name == f.cfg.Best
+}
+
+// openRun opens the files of tracked values, and starts the trackers, which get the configuration. written is the
+// timestep of the last write.
+func (f *files) openRun(written int64, configuration func() (map[string]any, error)) error {
+	// Values from after the restored snapshot are removed, because the run writes them again. A run that failed before
+	// its first checkpoint starts from the beginning.
+	run, err := tracking.OpenRun(f.dir, tracking.Options{ResumeStep: written, Restart: f.cfg.Resume})
+	if err != nil || len(f.cfg.Trackers) == 0 {
+		f.run = run
+		return err
+	}
+	dir, err := filepath.Abs(f.dir)
+	if err != nil {
+		return errors.Join(fmt.Errorf("trainers: %w", err), run.Close())
+	}
+	plain, err := configuration()
+	if err != nil {
+		return errors.Join(err, run.Close())
+	}
+	f.sinks = trackers.Start(f.cfg.Trackers,
+		trackers.Run{Name: filepath.Base(dir), Dir: dir, Config: plain, Resumed: f.cfg.Resume}, f.warn)
+	run.Sink = tracking.Multi(run.Sink, f.sinks)
+	f.run = run
+	return nil
+}
+
+// warn reports an error that does not stop training. Trackers call warn on goroutines of their own.
+func (f *files) warn(err error) {
+	f.warning.Lock()
+	defer f.warning.Unlock()
+	if f.cfg.OnWarning == nil {
+		slog.Warn(err.Error())
+		return
+	}
+	f.cfg.OnWarning(err)
+}
+
+// ended tells the trackers how training ended. Train may be called again; what holds is the last.
+func (f *files) ended(err error) {
+	if f.sinks != nil {
+		f.sinks.Finish(err)
+	}
+}
+
+// plain returns the run's configuration as YAML says it: Dict's, or the trainer's alone where FromDict did not make it.
+// Passwords in addresses are replaced.
+func (t *Trainer) plain() (map[string]any, error) {
+	dict := t.Dict()
+	if dict == nil {
+		section := config.Dict(t.cfg)
+		section["trackers"] = nameable(t.cfg.Trackers)
+		dict = map[string]any{"trainer": section}
+	}
+	text, err := yaml.Marshal(dict)
+	if err != nil {
+		return nil, fmt.Errorf("trainers: the configuration for trackers: %w", err)
+	}
+	return config.FromYAML([]byte(config.Redact(string(text))))
+}
+
+// nameable are the trackers that YAML can name.
+func nameable(list []trackers.Tracker) []trackers.Tracker {
+	return slices.DeleteFunc(slices.Clone(list), func(t trackers.Tracker) bool { return t.Settings() == nil })
+}
+
+// trackExperiment makes a tracker of skrl's "wandb" and "wandb_kwargs", where the trainer's section does not have it.
+func trackExperiment(cfg *Config, e agents.Experiment) error {
+	named := func(t trackers.Tracker) bool { return t.Name == "wandb" }
+	if !e.WandB || slices.ContainsFunc(cfg.Trackers, named) {
+		return nil
+	}
+	w, err := trackers.New("wandb", e.WandBKwargs)
+	if err != nil {
+		return fmt.Errorf("trainers: agent.experiment.wandb_kwargs: %w", err)
+	}
+	cfg.Trackers = append(cfg.Trackers, w)
+	return nil
+}

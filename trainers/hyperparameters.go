@@ -1,0 +1,135 @@
+package trainers
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gorl-dev/gorl/agents"
+)
+
+// hyperparameters returns the agent's settings that may change, none where it is no agents.Tunable.
+func hyperparameters(agent agents.Agent) map[string]float64 {
+	if t, ok := agents.As[agents.Tunable](agent); ok {
+		return t.Hyperparameters()
+	}
+	return nil
+}
+
+// setHyperparameters changes some of them, all or none.
+func setHyperparameters(agent agents.Agent, values map[string]float64) error {
+	if len(values) == 0 {
+		return nil
+	}
+	t, ok := agents.As[agents.Tunable](agent)
+	if !ok {
+		return fmt.Errorf("trainers: the agent (%T) has no hyperparameters to set: it is no agents.Tunable", agent)
+	}
+	return t.SetHyperparameters(values)
+}
+
+// Hyperparameters returns the agent's settings that may change while training (none where it is no agents.Tunable), and
+// the parameters of the environment's reward as "env.<key>", where it has any (see [envs.RewardShaper], and
+// [envs.FlattenShaping] for the keys). The latter are the values last set, which single environments may not have yet.
+func (t *Trainer) Hyperparameters() map[string]float64 {
+	all := map[string]float64{}
+	maps.Copy(all, hyperparameters(t.agent))
+	if t.world.parameters != nil {
+		for key, x := range t.world.parameters.target.flat {
+			all[environmentPrefix+key] = x
+		}
+	}
+	return all
+}
+
+// SetHyperparameters changes some of the agent's and of the environment's, all or (on an error) none. The agent's take
+// effect at once; each environment takes its own where its next episode begins. Integers among the environment's take
+// the nearest integer, booleans are true from 0.5 on.
+func (t *Trainer) SetHyperparameters(given map[string]float64) error {
+	if err := t.usable(); err != nil {
+		return err
+	}
+	forAgent, forEnvironment := map[string]float64{}, map[string]float64{}
+	for key, x := range given {
+		if name, ok := strings.CutPrefix(key, environmentPrefix); ok {
+			forEnvironment[name] = x
+		} else {
+			forAgent[key] = x
+		}
+	}
+	// The environment's values are checked first, which changes nothing; then the agent takes its own, all or none; then
+	// the environment takes its own. Only the last step can fail after a change, and undoes it.
+	var target *values
+	if len(forEnvironment) > 0 {
+		var err error
+		if target, err = t.world.parameters.changed(forEnvironment); err != nil {
+			return err
+		}
+	}
+	before := hyperparameters(t.agent)
+	if err := setHyperparameters(t.agent, forAgent); err != nil {
+		return err
+	}
+	t.files.saved = false
+	if target == nil {
+		return nil
+	}
+	// Where the environment refuses after all, the agent is given back what it had of these settings, and no others.
+	err := t.world.parameters.set(target)
+	if err != nil && len(forAgent) > 0 {
+		maps.DeleteFunc(before, func(key string, _ float64) bool { _, set := forAgent[key]; return !set })
+		if undo := setHyperparameters(t.agent, before); undo != nil {
+			err = fmt.Errorf("%w; and the agent's hyperparameters could not be put back: %w", err, undo)
+		}
+	}
+	return err
+}
+
+// Hyperparameters implements [agents.Tunable]: those of all agents, each key after the agent's number
+// ("0.learning_rate").
+func (g *Group) Hyperparameters() map[string]float64 {
+	all := map[string]float64{}
+	for i, a := range g.agents {
+		for k, v := range hyperparameters(a) {
+			all[strconv.Itoa(i)+"."+k] = v
+		}
+	}
+	return all
+}
+
+// SetHyperparameters implements [agents.Tunable]. Agents are changed one after the other; where one refuses, those
+// before it are given back their own values, so that all change or none.
+func (g *Group) SetHyperparameters(values map[string]float64) error {
+	// Sort the values by agent. A key without an agent's number is an error before anything changes.
+	parts := make([]map[string]float64, len(g.agents))
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		number, name, ok := strings.Cut(key, ".") // "0.learning_rate": agent 0, and its own key
+		i, err := strconv.Atoi(number)
+		if !ok || err != nil || i < 0 || i >= len(g.agents) {
+			return fmt.Errorf("trainers: the group has no hyperparameter %q; they are named after the agent's number, 0 to %d, as in \"0.learning_rate\"", key, len(g.agents)-1)
+		}
+		if parts[i] == nil {
+			parts[i] = map[string]float64{}
+		}
+		parts[i][name] = values[key]
+	}
+	var undo []func() error // gives an agent that has changed its values back
+	for i, part := range parts {
+		if part == nil {
+			continue
+		}
+		a, before := g.agents[i], hyperparameters(g.agents[i])
+		if err := setHyperparameters(a, part); err != nil {
+			err = fmt.Errorf("trainers: agent %d: %w", i, err)
+			for _, f := range undo {
+				err = errors.Join(err, f())
+			}
+			return err
+		}
+		undo = append(undo, func() error { return setHyperparameters(a, before) })
+	}
+	return nil
+}

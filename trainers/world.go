@@ -1,0 +1,353 @@
+package trainers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gorl-dev/gorl/agents"
+	"github.com/gorl-dev/gorl/checkpoint"
+	"github.com/gorl-dev/gorl/checkpoint/layout"
+	"github.com/gorl-dev/gorl/envs"
+)
+
+// What a snapshot keeps of the environment, and how it is put back. There are four parts, each where the environment
+// has it:
+//
+//   - the running statistics of its wrappers (envs.RunningStatistics) always go with the weights, which are worth nothing behind
+//     others (statistics.go);
+//   - the curriculum (envs.Curriculum) always goes with the weights, because what the agent has mastered decides what it is shown;
+//   - the parameters of the reward (envs.RewardShaper) are hyperparameters, and restored like them;
+//   - the whole state (envs.Stateful) makes a resumed run the same, bit for bit, and is large: only with Config.SaveBuffers.
+//
+// A snapshot without the state is put into an environment whose episodes go on as they are.
+
+// world is the environment's side of training: the environment, the step that the agent acts on next, and what is known
+// of the episodes in progress.
+type world struct {
+	env        envs.Env
+	agent      agents.Agent // is notified of resets
+	stepper    *stepper
+	terminator terminator  // of episodes that the agent gives up
+	parameters *parameters // of the environment's reward; nil if it has none
+	running    running     // the episodes in progress
+	now        *envs.Step  // what to act on; nil before the first reset
+	needsReset bool        // a step has failed: reset the environment before the next one
+	seed       int64       // of the first reset
+	keepsState bool        // snapshots have the environment's state (Config.SaveBuffers)
+}
+
+// reset begins all episodes anew, with the parameters that were set last. A negative seed goes on in the environment's
+// random sequence.
+func (w *world) reset(ctx context.Context, seed int64) error {
+	if err := w.parameters.all(); err != nil {
+		return err
+	}
+	first, err := w.stepper.reset(ctx, seed)
+	if err != nil {
+		return err
+	}
+	w.now, w.needsReset = first, false
+	w.running.reset() // no episode has taken a step
+	w.forget()
+	return nil
+}
+
+// restart resets the environment in the middle of training. It drops the figures of the episodes in progress.
+func (l *loop) restart(ctx context.Context) error {
+	if err := l.world.reset(ctx, -1); err != nil {
+		return fmt.Errorf("trainers: %w", err)
+	}
+	l.figures.episodes.Reset()
+	l.rank.know(l.figures.episodes)
+	resets := 1.0
+	if r := l.figures.metrics.tracked[resetsFigure]; r != nil {
+		resets += r.last()
+	}
+	push(&l.figures.metrics.tracked, resetsFigure, resets)
+	return nil
+}
+
+// resetsFigure counts how often the environment was reset in the middle of training: after an error, and after an
+// evaluation in an environment that cannot restore its state.
+const resetsFigure = "Stats / Environment resets"
+
+// resetHidden notifies the agent that the environments of its present mode were reset (agents.Recurrent).
+func resetHidden(agent agents.Agent) {
+	if r, ok := agents.As[agents.Recurrent](agent); ok {
+		r.ResetHidden()
+	}
+}
+
+// forget notifies the agent that its training environments were reset, even while the agent is in evaluation.
+func (w *world) forget() {
+	was := w.agent.SetTraining(true)
+	resetHidden(w.agent)
+	w.agent.SetTraining(was)
+}
+
+// save adds to a snapshot what belongs to the environment: statistics, curriculum and parameters always, its
+// whole state and the episodes in progress with SaveBuffers, once there are any.
+func (w *world) save(snap *checkpoint.Snapshot) error {
+	add := func(name string, b []byte, err error) error {
+		if err != nil {
+			return fmt.Errorf("trainers: %s: %w", name, err)
+		}
+		snap.Arrays[name] = checkpoint.ArrayBytes([]int64{int64(len(b))}, b)
+		return nil
+	}
+	w.saveStatistics(snap)
+	if err := w.saveTransforms(snap); err != nil {
+		return err
+	}
+	if c, ok := envs.As[envs.Curriculum](w.env); ok {
+		state, err := c.CurriculumState()
+		if err := add(layout.EnvironmentCurriculum, state, err); err != nil {
+			return err
+		}
+	}
+	// Large, and needed only to continue bit for bit.
+	s, whole := envs.As[envs.Stateful](w.env)
+	if whole = whole && w.keepsState && w.now != nil && !w.needsReset; whole { // before the first reset there is none
+		state, err := s.MarshalState()
+		if err := add(layout.EnvironmentState, state, err); err != nil {
+			return err
+		}
+		w.running.save(snap, state)
+	}
+	if w.parameters == nil {
+		return nil
+	}
+	b, err := w.parameters.marshal(whole)
+	return add(layout.EnvironmentParameters, b, err)
+}
+
+// takesState reports whether Restore puts the environment's whole state back: the snapshot has one, the environment can
+// restore it and show what to act on, and SaveBuffers is on.
+func (w *world) takesState(snap *checkpoint.Snapshot) bool {
+	_, has := snap.Arrays[layout.EnvironmentState]
+	_, _, can := w.stateful()
+	return has && can && w.keepsState
+}
+
+// stateful returns the environment as one that can restore its state and then show what to act on, and whether it is
+// one.
+func (w *world) stateful() (s envs.Stateful, o envs.Observer, can bool) {
+	s, restores := envs.As[envs.Stateful](w.env)
+	o, shows := envs.As[envs.Observer](w.env)
+	return s, o, restores && shows
+}
+
+// restore puts back what belongs to the environment, as far as the snapshot has it, and returns what undoes
+// it: the agent, which is restored after it, may refuse its part. On an error nothing has changed.
+func (w *world) restore(snap *checkpoint.Snapshot) (undo func() error, err error) {
+	var changes []func() error // what undoes each change, in the order of the changes
+	undo = func() error {
+		var errs []error
+		for i := len(changes) - 1; i >= 0; i-- {
+			errs = append(errs, changes[i]())
+		}
+		return errors.Join(errs...)
+	}
+	// What has been changed before an error is undone here; the caller gets an undo only with a nil error.
+	defer func() {
+		if err != nil {
+			err, undo = errors.Join(err, undo()), nil
+		}
+	}()
+	// Without the abilities that takesState asks for, the two interfaces are nil and not used.
+	array := snap.Arrays[layout.EnvironmentState]
+	stateful, observer, _ := w.stateful()
+	whole := w.takesState(snap)
+
+	// Read and check statistics and parameters before anything changes.
+	statistics, err := w.readStatistics(snap, whole)
+	if err != nil {
+		return undo, err
+	}
+	parameters, given, err := w.readParameters(snap, whole)
+	if err != nil {
+		return undo, err
+	}
+	// The curriculum goes with the weights: what the agent has mastered decides what it is shown.
+	if c, ok := envs.As[envs.Curriculum](w.env); ok {
+		back, err := w.restoreCurriculum(c, snap)
+		if back != nil {
+			changes = append(changes, back)
+		}
+		if err != nil {
+			return undo, err
+		}
+	}
+	// The statistics after the state, which may be another member's and have its own among it.
+	restoreStatistics := func() error {
+		back, err := w.setStatistics(statistics)
+		if back != nil {
+			changes = append(changes, back)
+		}
+		return err
+	}
+	// The state, with the parameters that each environment had. Without a state the snapshot's target is set like any
+	// new value: it takes effect where the episodes in progress end.
+	before := w.parameters.standing()
+	changes = append(changes, func() error { return w.parameters.restore(before) })
+	switch {
+	case whole:
+		back, err := w.restoreState(array, stateful, observer)
+		if back != nil {
+			changes = append(changes, back)
+		}
+		if err != nil {
+			return undo, err
+		}
+		if !given { // the snapshot is older than parameters are: assume that no episode has just begun
+			parameters = before
+			parameters.fresh = make([]bool, len(before.fresh))
+		}
+		if err := w.parameters.restore(parameters); err != nil {
+			return undo, err
+		}
+	case given:
+		if err := w.parameters.set(parameters.target); err != nil {
+			return undo, err
+		}
+	}
+	return undo, restoreStatistics()
+}
+
+// readParameters reads a snapshot's parameters, where both it and the environment have any. With whole it also reads
+// which environment has which.
+func (w *world) readParameters(snap *checkpoint.Snapshot, whole bool) (s standing, given bool, err error) {
+	array, has := snap.Arrays[layout.EnvironmentParameters]
+	if !has || w.parameters == nil {
+		return s, false, nil
+	}
+	b, err := array.Bytes()
+	if err != nil {
+		return s, false, fmt.Errorf("trainers: %s: %w", layout.EnvironmentParameters, err)
+	}
+	// Which environment has which values means something only together with the environments' state.
+	n := 0
+	if whole {
+		n = len(w.parameters.current)
+	}
+	saved, err := decodeParameters(b, n)
+	if err == nil {
+		s, err = w.parameters.read(saved)
+	}
+	return s, true, err
+}
+
+// RestoreCurriculum brings the environment's curriculum to where a snapshot has it, and restores nothing else: for
+// programs that evaluate an agent which they have restored themselves. It does nothing where the environment or the
+// snapshot has none. On an error nothing has changed.
+func (t *Trainer) RestoreCurriculum(snap *checkpoint.Snapshot) error {
+	if err := t.usable(); err != nil {
+		return err
+	}
+	c, ok := envs.As[envs.Curriculum](t.world.env)
+	if !ok {
+		return nil
+	}
+	_, err := t.world.restoreCurriculum(c, snap)
+	return err
+}
+
+// restoreCurriculum puts the curriculum back, where the snapshot has one, and returns what undoes it.
+func (w *world) restoreCurriculum(c envs.Curriculum, snap *checkpoint.Snapshot) (undo func() error, err error) {
+	array, has := snap.Arrays[layout.EnvironmentCurriculum]
+	if !has {
+		return func() error { return nil }, nil
+	}
+	after, err := array.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("trainers: %s: %w", layout.EnvironmentCurriculum, err)
+	}
+	if undo, err = keepCurriculum(c); err != nil {
+		return nil, err
+	}
+	return undo, setCurriculum(c, after)
+}
+
+// keepCurriculum returns a function that brings the curriculum back to where it is now.
+func keepCurriculum(c envs.Curriculum) (back func() error, err error) {
+	before, err := c.CurriculumState()
+	if err != nil {
+		return nil, fmt.Errorf("trainers: the environment's curriculum: %w", err)
+	}
+	return func() error { return setCurriculum(c, before) }, nil
+}
+
+// setCurriculum puts a curriculum's state back.
+func setCurriculum(c envs.Curriculum, state []byte) error {
+	if err := c.SetCurriculumState(state); err != nil {
+		return fmt.Errorf("trainers: the environment's curriculum: %w", err)
+	}
+	return nil
+}
+
+// restoreState puts the environment's whole state back and returns what undoes it.
+func (w *world) restoreState(array checkpoint.Array, s envs.Stateful, o envs.Observer) (undo func() error,
+	err error) {
+	after, err := array.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("trainers: %s: %w", layout.EnvironmentState, err)
+	}
+	if w.now == nil { // never reset: there is no state to come back to if the agent refuses the snapshot
+		if err := w.reset(context.Background(), w.seed); err != nil {
+			return nil, err
+		}
+	}
+	before, err := s.MarshalState()
+	if err != nil {
+		return nil, fmt.Errorf("trainers: the environment's state: %w", err)
+	}
+	lost := w.needsReset
+	return func() error {
+		err := w.setState(s, o, before)
+		w.needsReset = lost
+		return err
+	}, w.setState(s, o, after)
+}
+
+// setState puts a state into the environment and asks it what the agent acts on next.
+func (w *world) setState(s envs.Stateful, o envs.Observer, state []byte) error {
+	if err := s.RestoreState(state); err != nil {
+		return fmt.Errorf("trainers: the environment's state: %w", err)
+	}
+	now, err := o.Observe() // the restored state's observations, as a step without a step
+	if err == nil {
+		w.now, w.needsReset = now, false
+	}
+	return err
+}
+
+// terminator carries from agent to environment which episodes are to end. The zero value carries nothing.
+type terminator struct {
+	agent agents.Terminator
+	env   envs.Terminator
+}
+
+// newTerminator returns that of an agent in an environment. It is an error where the agent ends episodes and the
+// environment cannot.
+func newTerminator(env envs.Env, agent agents.Agent) (terminator, error) {
+	a, ok := agents.As[agents.Terminator](agent)
+	if !ok || !a.Terminates() {
+		return terminator{}, nil
+	}
+	e, ok := envs.As[envs.Terminator](env)
+	if !ok {
+		return terminator{}, fmt.Errorf("trainers: the agent ends episodes by itself (\"termination_style_reward\"), and the environment "+
+			"(%T) cannot be told to end one: it is no envs.Terminator, as those of package envs/mujoco are (the walker, the humanoid, the "+
+			"quadruped); set \"termination_style_reward\" to 0, or implement it", env)
+	}
+	return terminator{a, e}, nil
+}
+
+// requestTerminations passes the agent's terminations to the environment, which ends these episodes in its next step.
+func (t terminator) requestTerminations() error {
+	if t.agent == nil {
+		return nil
+	}
+	return t.env.Terminate(t.agent.Terminations())
+}
