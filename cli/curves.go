@@ -54,7 +54,7 @@ func gather(paths []string, warn io.Writer) ([]record, error) {
 		}
 		if len(dirs) == 0 {
 			if _, err := os.Stat(filepath.Join(path, "000", "journal.jsonl")); err == nil {
-				return nil, fmt.Errorf("%s is a population, which has no curves of its own; gorl-pbt report %s draws it", path,
+				return nil, fmt.Errorf("%s is a population, which has no curves itself; gorl-pbt report %[1]s draws it",
 					path)
 			}
 			return nil, fmt.Errorf("%s has no runs: no *.jsonl or event file in it or below", path)

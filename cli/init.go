@@ -98,7 +98,8 @@ func begin(dir, module, replace string, info *debug.BuildInfo) (*begun, error) {
 	}
 	if !modulePath.MatchString(module) {
 		return nil, commandline.Usagef(
-			"the module's path would be %q; give one of letters, digits, \".\", \"_\", \"-\" and \"/\" with --module", module)
+			"the module's path would be %q; give one of letters, digits, \".\", \"_\", \"-\" and \"/\" with --module",
+			module)
 	}
 	language := regexp.MustCompile(`^go(\d+\.\d+)`).FindStringSubmatch(runtime.Version())
 	if language == nil {

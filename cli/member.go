@@ -34,7 +34,7 @@ registers environments, models or rules, name that program instead of gorl.`,
 		RunE: func(*cobra.Command, []string) error {
 			if _, ok, _ := launch.FromEnvironment(); !ok {
 				return commandline.Usagef(
-					"a member is started by a launcher: give launcher: {command: [%s, member]} and call gorl-pbt run", program)
+					"a launcher starts members: give launcher: {command: [%s, member]} and call gorl-pbt run", program)
 			}
 			if status := launch.Member(trainMember); status != launch.StatusFinished {
 				return &commandline.StatusError{Status: status}

@@ -76,8 +76,8 @@ func repairLines(path string, opt Options) error {
 	return durable.WriteFile(path, kept)
 }
 
-// readLines returns the scalars of JSON lines. It ignores blank lines. If a line is damaged, readLines returns the scalars
-// before it and an error that names the line. A damaged last line without a line break is [ErrTruncated].
+// readLines returns the scalars of JSON lines. It ignores blank lines. If a line is damaged, readLines returns the
+// scalars before it and an error that names the line. A damaged last line without a line break is [ErrTruncated].
 func readLines(r io.Reader) ([]Scalar, error) {
 	var scalars []Scalar
 	err := eachLine(r, func(line []byte, number int, whole bool) error {

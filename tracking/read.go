@@ -42,8 +42,8 @@ func readEvents(r io.Reader) ([]Scalar, error) {
 	}
 }
 
-// ReadFile reads the scalars of a file by its name: *.jsonl, or a name that contains "tfevents". Errors name the file and
-// the place. The scalars before a damaged place are returned too.
+// ReadFile reads the scalars of a file by its name: *.jsonl, or a name that contains "tfevents". Errors name the file
+// and the place. The scalars before a damaged place are returned too.
 func ReadFile(path string) ([]Scalar, error) {
 	var read func(io.Reader) ([]Scalar, error)
 	switch name := filepath.Base(path); {

@@ -58,7 +58,8 @@ func TestReadLinesErrors(t *testing.T) {
 		{good + "walk\n", "line 2: ", false},
 	} {
 		got, err := readLines(strings.NewReader(tt.text))
-		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, ErrTruncated) != tt.truncated || len(got) != 1 {
+		if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, ErrTruncated) != tt.truncated ||
+			len(got) != 1 {
 			t.Errorf("%q: %d scalars before the damage, error %v; want 1 and %q", tt.text, len(got), err, tt.want)
 		}
 	}

@@ -158,9 +158,13 @@ func TestCoverage(t *testing.T) {
 func TestRejects(t *testing.T) {
 	good, still := track(3, 1, 0), make([]float64, 100)
 	for want, f := range map[string]func() error{
-		"a track has no steps":       func() error { _, err := PoseError(good, &Track{}, true); return err },
-		"a velocity needs two steps": func() error { _, err := RootVelocityError(good, track(1, 1, 0), 0.1); return err },
-		"clip 1 has no rows":         func() error { _, err := Coverage([][][]float64{{{1}}, {}}, nil); return err },
+		"a track has no steps": func() error { _, err := PoseError(good, &Track{}, true); return err },
+		"a velocity needs two steps": func() error {
+			_,
+				err := RootVelocityError(good, track(1, 1, 0), 0.1)
+			return err
+		},
+		"clip 1 has no rows": func() error { _, err := Coverage([][][]float64{{{1}}, {}}, nil); return err },
 		"row 0 has 3 values; the skeleton humanoid has 35": func() error {
 			_, err := NewTrack(motions.HumanoidSkeleton(), [][]float64{make([]float64, 3)})
 			return err
@@ -172,7 +176,8 @@ func TestRejects(t *testing.T) {
 			return err
 		},
 	} {
-		if err := f(); err == nil || !strings.HasPrefix(err.Error(), "metrics: ") || !strings.Contains(err.Error(), want) {
+		if err := f(); err == nil || !strings.HasPrefix(err.Error(), "metrics: ") ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

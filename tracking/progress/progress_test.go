@@ -166,7 +166,8 @@ func TestBarsFinalFrame(t *testing.T) {
 		t.Fatalf("%d lines:\n%s", len(got), lastFrame(text))
 	}
 	for i, want := range []string{
-		`^member 0 \[=+\] 100 %  in 1m30s .*objective 250  style 2\.0 *$`, `^m 1      \[=+> +\]  50 % +.*objective 7 stopped *$`,
+		`^member 0 \[=+\] 100 %  in 1m30s .*objective 250  style 2\.0 *$`,
+		`^m 1      \[=+> +\]  50 % +.*objective 7 stopped *$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(got[i]) {
 			t.Errorf("line %d is %q, want %s", i, got[i], want)
