@@ -18,15 +18,15 @@ func beginLines(w io.Writer, opt Options) Sink {
 	return newOutput("JSON lines", w, nil, opt, appendJSON)
 }
 
-// OpenJSONLines returns a sink that appends to the file at path, one JSON object per line. It creates the file if
+// openJSONLines returns a sink that appends to the file at path, one JSON object per line. It creates the file if
 // necessary.
 //
 //	{"time":1700000000.250000,"step":1600,"tag":"Loss / Policy loss","value":-0.0125}
 //
 // The time is in seconds since 1970. Values keep double precision. Those that JSON has no number for are the strings
 // "NaN", "Infinity" and "-Infinity". An incomplete last line is removed, and so are the lines beyond opt.ResumeStep if
-// that is set. If a line is not of this form, OpenJSONLines returns an error and does not change the file.
-func OpenJSONLines(path string, opt Options) (Sink, error) {
+// that is set. If a line is not of this form, openJSONLines returns an error and does not change the file.
+func openJSONLines(path string, opt Options) (Sink, error) {
 	if err := repairLines(path, opt); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("tracking: continuing %s: %w", path, err)
 	}

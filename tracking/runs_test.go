@@ -45,7 +45,7 @@ func TestReadRun(t *testing.T) {
 	}
 	// A second event file, of a run resumed at step 3, counts from there on.
 	later := func() time.Time { return time.Now().Add(time.Hour) }
-	second, err := NewTensorBoard(whole, Options{Now: later})
+	second, err := newTensorBoard(whole, Options{Now: later})
 	scalarsIn(t, second, err, 3, 4)
 	got, err := ReadRun(whole)
 	if err != nil || valuesOf(got) != "1:0.333333343 2:0.666666687 3:1 4:1.33333337" {

@@ -76,12 +76,12 @@ func TestContinueAfterInterruption(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ScalarsFile)
 	write := func(opt Options, from, to int64, want ...int64) {
 		t.Helper()
-		w, err := OpenJSONLines(path, opt)
+		w, err := openJSONLines(path, opt)
 		must(t, err)
 		for step := from; step <= to; step++ {
 			w.Scalar("Loss", step, float64(step))
 		}
-		must(t, w.(Syncer).Sync()) // the values are there before Close
+		must(t, w.(syncer).Sync()) // the values are there before Close
 		got, err := ReadFile(path)
 		must(t, err)
 		var steps []int64
@@ -116,7 +116,7 @@ func TestForeignFileIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ScalarsFile)
 	const foreign = "dear diary\nhalf a"
 	must(t, os.WriteFile(path, []byte(foreign), 0o644))
-	if _, err := OpenJSONLines(path, Options{}); err == nil || !strings.Contains(err.Error(), path+": line 1") {
+	if _, err := openJSONLines(path, Options{}); err == nil || !strings.Contains(err.Error(), path+": line 1") {
 		t.Error(err)
 	}
 	if b, _ := os.ReadFile(path); string(b) != foreign {
@@ -153,7 +153,7 @@ func TestFirstFailureIsKept(t *testing.T) {
 // Multi writes to all, also behind a broken one, and reports its failure. A closed sink refuses scalars.
 func TestMulti(t *testing.T) {
 	a, b := &Memory{Now: testClock}, &Memory{Now: testClock}
-	board, err := NewTensorBoard(t.TempDir(), Options{})
+	board, err := newTensorBoard(t.TempDir(), Options{})
 	must(t, err)
 	w := Multi(a, nil, beginLines(&brokenWriter{}, Options{}), b, board)
 	w.Scalar("Loss", 1, 2)
@@ -222,7 +222,7 @@ func TestConcurrentScalars(t *testing.T) {
 }
 
 func TestScalarAllocatesNothing(t *testing.T) {
-	board, err := NewTensorBoard(t.TempDir(), Options{Now: testClock})
+	board, err := newTensorBoard(t.TempDir(), Options{Now: testClock})
 	must(t, err)
 	defer board.Close()
 	for _, w := range []Sink{board, beginLines(io.Discard, Options{Now: testClock})} {
