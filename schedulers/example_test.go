@@ -26,38 +26,17 @@ func ExampleNew() {
 	// schedulers: KLAdaptiveLR: unknown key "kl_treshold" (given 0.01): did you mean "kl_threshold"?
 }
 
-// sawtooth is a schedule of one's own: the rate falls by Factor an epoch and returns to the base after Period epochs.
 type sawtooth struct {
-	sawtoothSettings
-	base float64
-	step int
-}
-
-type sawtoothSettings struct {
-	Period int     `yaml:"period" config:"min=1"`
+	Period int64   `yaml:"period" config:"min=1"`
 	Factor float64 `yaml:"factor" config:"gt=0,max=1"`
 }
 
-func (s *sawtooth) Name() string             { return "Sawtooth" }
-func (s *sawtooth) UsesKL() bool             { return false }
-func (s *sawtooth) Base() float64            { return s.base }
-func (s *sawtooth) SetBase(lr float64) error { s.base = lr; return nil }
-func (s *sawtooth) Step(float64)             { s.step++ }
-func (s *sawtooth) LearningRate() float64 {
-	return s.base * math.Pow(s.Factor, float64(s.step%s.Period))
-}
-func (s *sawtooth) State() map[string]float64 {
-	return map[string]float64{"base": s.base, "step": float64(s.step)}
-}
-func (s *sawtooth) Restore(state map[string]float64) error {
-	s.base, s.step = state["base"], int(state["step"])
-	return nil
-}
-
 func init() {
-	schedulers.Register("Sawtooth", sawtoothSettings{Period: 4, Factor: 0.5}, func(base float64,
-		settings sawtoothSettings) (schedulers.Scheduler, error) {
-		return &sawtooth{sawtoothSettings: settings, base: base}, nil
+	schedulers.Register("Sawtooth", sawtooth{Period: 4, Factor: 0.5}, func(base float64, s sawtooth) (schedulers.Scheduler,
+		error) {
+		return schedulers.NewCurve("Sawtooth", base, func(epoch int64) float64 {
+			return math.Pow(s.Factor, float64(epoch%s.Period))
+		})
 	})
 }
 
@@ -81,4 +60,18 @@ func ExampleRegister() {
 	// 8e-04
 	// 4e-04
 	// schedulers: Sawtooth: unknown key "perod" (given 3): did you mean "period"?
+}
+
+// The rate falls with the square root of the number of updates.
+func ExampleNewCurve() {
+	s, err := schedulers.NewCurve("Root", 1e-3, func(epoch int64) float64 { return 1 / math.Sqrt(float64(1+epoch)) })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 3 {
+		s.Step(0)
+	}
+	fmt.Println(s.LearningRate())
+	// Output: 0.0005
 }

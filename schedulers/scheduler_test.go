@@ -275,7 +275,9 @@ func TestPlan(t *testing.T) {
 // Names that are taken and schedules with other names are refused; nearest names include registered ones.
 func TestRegister(t *testing.T) {
 	type none struct{}
-	build := func(base float64, _ none) (schedulers.Scheduler, error) { return &sawtooth{base: base}, nil }
+	build := func(base float64, _ none) (schedulers.Scheduler, error) {
+		return schedulers.NewCurve("Sawtooth", base, func(int64) float64 { return 1 })
+	}
 	for _, name := range []string{"", "cosine", "linearlr", "Sawtooth", "SAWTOOTH"} {
 		func() {
 			defer func() {
@@ -296,7 +298,7 @@ func TestRegister(t *testing.T) {
 		}
 	}
 	full, err := schedulers.Settings("sawtooth", map[string]any{"period": 7})
-	if diff := cmp.Diff(map[string]any{"period": 7, "factor": 0.5}, full); err != nil || diff != "" {
+	if diff := cmp.Diff(map[string]any{"period": int64(7), "factor": 0.5}, full); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
 }

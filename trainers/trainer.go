@@ -7,7 +7,7 @@
 //
 // A timestep is one step of all N environments, and the same six things happen in each, in this order: the
 // agent acts, the environments step, the agent records what followed, figures are counted, the agent learns where its
-// rollout is complete, and what is due is written (see step.go).
+// rollout is complete, and what is due is written (see loop.go).
 //
 // Where the configuration asks for files, a run has a folder:
 //

@@ -3,35 +3,12 @@ package docgen_test
 import (
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gorl-dev/gorl/pbt/launch"
 	"github.com/gorl-dev/gorl/pbt/preset"
 )
-
-var namedTest = regexp.MustCompile("`([a-z0-9/-]+)\\.(Test[A-Za-z0-9_]+)`")
-
-// TestNamedTestsExist finds the tests that pages give as proof in the folders that they name.
-func TestNamedTestsExist(t *testing.T) {
-	found := 0
-	for _, page := range pages(t) {
-		for _, test := range namedTest.FindAllStringSubmatch(read(t, page), -1) {
-			found++
-			files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(test[1]), "*_test.go"))
-			declares := func(file string) bool {
-				return strings.Contains(read(t, file), "\nfunc "+test[2]+"(t *testing.T)")
-			}
-			if err != nil || !slices.ContainsFunc(files, declares) {
-				t.Errorf("%s: there is no %s in %s", page, test[2], test[1])
-			}
-		}
-	}
-	if found < 50 {
-		t.Errorf("only %d tests are named", found)
-	}
-}
 
 // TestJournalIsInTheReference checks that the reference names every event and field of a journal.
 func TestJournalIsInTheReference(t *testing.T) {
