@@ -67,7 +67,8 @@ func TestInspectClip(t *testing.T) {
 	clip := filepath.Join("..", "motions", "clips", "humanoid_walk.npz")
 	said := says(t, "inspect", clip)
 	for _, want := range []string{": clip of reference motion\n",
-		"  frames      32 at 30 a second, 1.033 s, loop wrap\n", "  skeleton    humanoid: 15 bodies, 28 joints\n", "  faults      none found\n"} {
+		"  frames      32 at 30 a second, 1.033 s, loop wrap\n", "  skeleton    humanoid: 15 bodies, 28 joints\n",
+		"  faults      none found\n"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it lacks %q:\n%s", want, said)
 		}

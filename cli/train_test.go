@@ -151,7 +151,8 @@ func TestTrainRepeats(t *testing.T) {
 func TestTrainFlags(t *testing.T) {
 	here(t, "short.yaml", short)
 	gorl(t, 0, "train", "-c", "short.yaml", "-q", "--out", "all/of them", "--name", "one", "--timesteps", "16",
-		"--seed", "9", "--device", "cpu", "--set", "agent.learning_rate=1e-3", "-s", "models.mlp=[8, 4]", "-s", "environment.wrappers=[{reward_scale: {scale: 0.5}}]", "-s", "agent.experiment.wandb_kwargs.a=b")
+		"--seed", "9", "--device", "cpu", "--set", "agent.learning_rate=1e-3", "-s", "models.mlp=[8, 4]", "-s",
+		"environment.wrappers=[{reward_scale: {scale: 0.5}}]", "-s", "agent.experiment.wandb_kwargs.a=b")
 	c, err := readConfiguration("all/of them/one/run.yaml", nil)
 	must(t, err)
 	for path, want := range map[string]any{

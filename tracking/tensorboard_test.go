@@ -51,7 +51,8 @@ func TestTensorBoardBytesEqualPythons(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Errorf("wrote\n%x\nwant\n%x", got, want)
 	}
-	if name := filepath.Base(w.path); !regexp.MustCompile(`^events\.out\.tfevents\.1700000000\.\S+\.\d+\.\d+$`).MatchString(name) {
+	if name := filepath.Base(w.path); !regexp.MustCompile(
+		`^events\.out\.tfevents\.1700000000\.\S+\.\d+\.\d+$`).MatchString(name) {
 		t.Errorf("file name %s", name)
 	}
 	second, err := newTensorBoard(dir, Options{Now: testClock})

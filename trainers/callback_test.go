@@ -124,7 +124,8 @@ func TestCallbacksEndTheRun(t *testing.T) {
 			names := checkpoints(t, tr.Dir())
 			if err != nil || len(names) != 1 || filepath.Base(names[0]) != fmt.Sprintf("agent_%d.safetensors", at) ||
 				!shown.list[0].ended {
-				t.Errorf("%s: %v at timestep %d with %q; the bar is finished: %t", what, err, at, names, shown.list[0].ended)
+				t.Errorf("%s: %v at timestep %d with %q; the bar is finished: %t", what, err, at, names,
+					shown.list[0].ended)
 			}
 			if lines[len(lines)-1] != fmt.Sprintf("%d b step of 4", at) {
 				t.Errorf("%s: the last call is %q, want the second callback's OnStep", what, lines[len(lines)-1])

@@ -24,7 +24,8 @@ func learn(t *testing.T, seeds int64, make func(seed int64) (envs.Env, error), n
 	var results []trainers.Evaluation
 	for seed := int64(1); seed <= seeds; seed++ {
 		env := value(make(seed))(t)
-		agent := value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: networks(env.Spaces()), Dict: config, Seed: seed}))(t)
+		agent := value(ppo.New(ppo.Options{Spaces: env.Spaces(), Models: networks(env.Spaces()), Dict: config,
+			Seed: seed}))(t)
 		trainer := sequential(t, env, agent, trainers.Config{Timesteps: timesteps, Seed: seed})
 		must(t, trainer.Train(context.Background()))
 		result := value(trainer.Evaluate(t.Context(), trainers.EvaluateOptions{Episodes: 100, Seed: 1000 + seed}))(t)

@@ -133,7 +133,8 @@ func TestRoundTrip(t *testing.T) {
 				c, path := reread(t, want, opt)
 				got := fitted(t, c, k)
 				equal(t, carried(got), carried(want))
-				if g, w := fmt.Sprint(got.Values["optimizer_steps"]), fmt.Sprint(want.Values["optimizer_steps"]); g != w {
+				if g, w := fmt.Sprint(got.Values["optimizer_steps"]),
+					fmt.Sprint(want.Values["optimizer_steps"]); g != w {
 					t.Errorf("steps %s, want %s", g, w)
 				}
 				if adam, err := c.Adam(); err != nil || adam.LearningRate != a.rate() {

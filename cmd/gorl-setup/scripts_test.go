@@ -23,7 +23,8 @@ type machine struct {
 }
 
 // realTools are the programs of this machine that the scripts may use.
-var realTools = strings.Fields(`awk basename bash cat chmod cmp cp cut dirname du env find flock getconf go grep head ln ls
+var realTools = strings.Fields(
+	`awk basename bash cat chmod cmp cp cut dirname du env find flock getconf go grep head ln ls
 	mkdir mktemp mv nproc readlink rm sha256sum sort stat tail tee tr uname xargs`)
 
 // The fake programs. FAKE_... variables choose what they do.
@@ -97,7 +98,9 @@ func newMachine(t *testing.T) *machine {
 		m.env = append(m.env, name+"="+strings.TrimSpace(string(value)))
 	}
 	m.wheel("torch", "torch/include/torch/csrc/api/include/torch/torch.h",
-		"torch/include/torch/csrc/api/include/torch/all.h=202002L", "torch/lib/libtorch.so", "torch/lib/libtorch_cpu.so", "torch/lib/libc10.so", "torch/lib/libtorch_cuda.so", "torch/lib/libc10_cuda.so", "torch/lib/libtorch_python.so", "torch/nn/modules.py", "torch-2.dist-info/licenses/LICENSE")
+		"torch/include/torch/csrc/api/include/torch/all.h=202002L", "torch/lib/libtorch.so",
+		"torch/lib/libtorch_cpu.so", "torch/lib/libc10.so", "torch/lib/libtorch_cuda.so", "torch/lib/libc10_cuda.so",
+		"torch/lib/libtorch_python.so", "torch/nn/modules.py", "torch-2.dist-info/licenses/LICENSE")
 	m.wheel("nvidia-cuda-runtime", "nvidia/cu13/lib/libcudart.so.13", "nvidia/cu13/include/cuda.h")
 	m.wheel("nvidia-cuda-cupti", "nvidia/cu13/lib/libcupti.so.13", "nvidia/cu13/lib/libnvperf_host.so")
 	m.wheel("mujoco", "mujoco/include/mujoco/mujoco.h", "mujoco/libmujoco.so.9", "mujoco/_structs.so")

@@ -79,14 +79,17 @@ func TestArchitectureRefuses(t *testing.T) {
 		"2 hidden layers and 1":   func(a *Architecture) { a.Head.Activations = []string{"relu"} },
 		"encoder of goal":         func(a *Architecture) { a.Parts[2].Encoder = Stack{[]int{3}, []string{"?"}} },
 
-		"picture: the latent is 0":            func(a *Architecture) { a.Parts, a.Latent = a.Parts[:1], 0 },
-		"picture: whose product is that":      func(a *Architecture) { a.Parts[0].Picture = []int{24, 20, 4} },
-		"picture: three dimensions":           func(a *Architecture) { a.Parts[0].Picture = []int{1440} },
-		"picture: without convolutions":       func(a *Architecture) { a.Parts[0].Convolutions = nil },
-		"picture: but is no picture":          func(a *Architecture) { a.Parts[1].Convolutions = []Convolution{{}} },
-		"picture: stride are 1 to":            func(a *Architecture) { a.Parts[0].Convolutions[1].Stride = 0 },
-		"picture: is too small for it":        func(a *Architecture) { a.Parts[0].Convolutions[1].Kernel = 5 },
-		"picture: unknown activat":            func(a *Architecture) { a.Parts[0].Convolutions[0].Activation = "sinus" },
+		"picture: the latent is 0":       func(a *Architecture) { a.Parts, a.Latent = a.Parts[:1], 0 },
+		"picture: whose product is that": func(a *Architecture) { a.Parts[0].Picture = []int{24, 20, 4} },
+		"picture: three dimensions":      func(a *Architecture) { a.Parts[0].Picture = []int{1440} },
+		"picture: without convolutions":  func(a *Architecture) { a.Parts[0].Convolutions = nil },
+		"picture: but is no picture":     func(a *Architecture) { a.Parts[1].Convolutions = []Convolution{{}} },
+		"picture: stride are 1 to":       func(a *Architecture) { a.Parts[0].Convolutions[1].Stride = 0 },
+		"picture: is too small for it":   func(a *Architecture) { a.Parts[0].Convolutions[1].Kernel = 5 },
+		"picture: unknown activat": func(
+			a *Architecture) {
+			a.Parts[0].Convolutions[0].Activation = "sinus"
+		},
 		"picture: recurrent layer of the":     func(a *Architecture) { a.Recurrent.Kind = "gruu" },
 		"picture: both must be positive":      func(a *Architecture) { a.Recurrent.HiddenSize = 0 },
 		"picture: make it 0":                  func(a *Architecture) { a.Recurrent.Frames = 2 },

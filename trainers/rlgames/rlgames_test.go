@@ -306,7 +306,8 @@ var changes = []change{
 	{set: centralValue, want: map[string]string{
 		"models.separate":      "true",
 		"models.value.network": "[{name: mlp, input: STATES, layers: [8], activations: relu}]",
-		"agent.learning_rate":  "[0.0003, 0.001]", "agent.grad_norm_clip": "[1.0, 2.0]", "agent.value_loss_scale": "1.0",
+		"agent.learning_rate":  "[0.0003, 0.001]", "agent.grad_norm_clip": "[1.0, 2.0]",
+		"agent.value_loss_scale":   "1.0",
 		"agent.state_preprocessor": "RunningStandardScaler", "agent.learning_rate_scheduler_networks": "policy"},
 		note: "config.use_experimental_cv is True"},
 	{set: centralValue +

@@ -370,7 +370,8 @@ func TestPopulation(t *testing.T) {
 	var text strings.Builder
 	must(t, inspection.Write(&text, r, false))
 	for _, part := range []string{": population\n", "Best: member 0 after interval 2, 20 environment steps: 3.\n",
-		"Its weights: member 1 (environment steps 0 to 10) → member 0 (environment steps 10 to 20).", "best/001/2.safetensors", "checkpoint of a trainer of PPO", "all finite"} {
+		"Its weights: member 1 (environment steps 0 to 10) → member 0 (environment steps 10 to 20).",
+		"best/001/2.safetensors", "checkpoint of a trainer of PPO", "all finite"} {
 		if !strings.Contains(text.String(), part) {
 			t.Errorf("the text lacks %q:\n%s", part, text.String())
 		}
